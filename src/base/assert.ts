@@ -1,0 +1,54 @@
+/** Checks of arguments that every writer and reader shares. */
+import { invalidInput, QuarkError } from './errors.ts';
+
+/** @throws {QuarkError} `invalid_input` unless `value` is an integer from 0 to 2^53 - 1 */
+export function checkCount(field: string, value: unknown): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) {
+    throw invalidInput(field, value, 'a non-negative integer');
+  }
+  return value;
+}
+
+/** @throws {QuarkError} `invalid_input` unless `value` is an integer from 1 to 2^53 - 1 */
+export function checkPositive(field: string, value: unknown): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 1) {
+    throw invalidInput(field, value, 'a positive integer');
+  }
+  return value;
+}
+
+/** Like {@link checkCount}, and absence is null. */
+export function checkOptionalCount(field: string, value: unknown): number | null {
+  return value === undefined || value === null ? null : checkCount(field, value);
+}
+
+/** @throws {QuarkError} `invalid_input` unless `value` is one of `known` */
+export function checkLiteral<T extends string>(field: string, value: unknown, known: readonly T[]): T {
+  const found = known.find((item) => item === value);
+  if (found === undefined) throw invalidInput(field, value, `one of ${known.map((item) => `"${item}"`).join(', ')}`);
+  return found;
+}
+
+/** An instant from ISO 8601 text, a Date or epoch milliseconds. */
+export function checkInstant(field: string, value: unknown): number {
+  let ms = Number.NaN;
+  if (typeof value === 'number') ms = value;
+  else if (value instanceof Date) ms = value.getTime();
+  else if (typeof value === 'string' && /^\d{4}-\d\d-\d\d/.test(value)) ms = Date.parse(value);
+  if (!Number.isFinite(ms) || Math.abs(ms) > 8.64e15) {
+    throw invalidInput(field, value, 'an instant: ISO 8601 text, a Date or epoch milliseconds');
+  }
+  return ms;
+}
+
+/** Throws the reason of a signal that has been aborted. */
+export function checkNotAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw new QuarkError('aborted', 'The operation was aborted.', { cause: signal.reason });
+}
+
+/** Refuses option names that do not exist, so that a typing error does not pass for a default. */
+export function checkOptionNames(what: string, given: object, known: readonly string[]): void {
+  for (const key of Object.keys(given)) {
+    if (!known.includes(key)) throw invalidInput(`${what}.${key}`, key, `one of the known options: ${known.join(', ')}`);
+  }
+}

@@ -1,0 +1,19 @@
+/** Time as it is handed in, so that tests can turn it. */
+export interface Clock {
+  /** The instant, in UTC epoch milliseconds. */
+  now(): number;
+  /** Calls back once after `delayMs`; returns the undo. A pending timer never keeps a Node process alive. */
+  after(delayMs: number, callback: () => void): () => void;
+}
+
+/** The clock of the machine. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  after(delayMs, callback) {
+    const timer: unknown = setTimeout(callback, delayMs);
+    if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function') {
+      timer.unref();
+    }
+    return () => clearTimeout(timer as ReturnType<typeof setTimeout>);
+  },
+};

@@ -1,0 +1,160 @@
+/**
+ * Every error Quark throws. One class with a stable `code`; subclasses only for the names of the specification.
+ * Errors cross workers and bundles, so test them with {@link isQuarkError}, not with `instanceof`.
+ */
+
+/** The closed set of error codes. A code never changes its meaning. */
+export const ERROR_CODES = [
+  'invalid_input',
+  'schema_validation',
+  'schema_migration',
+  'store_failed',
+  'run_not_found',
+  'invalid_run_state',
+  'writer_closed',
+  'segment_damaged',
+  'kernel_failed',
+  'unsupported',
+  'aborted',
+] as const;
+
+/** One of {@link ERROR_CODES}. */
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+/** What went wrong in a store, in the `reason` detail of a {@link SessionStoreError}. */
+export const STORE_FAILURE_REASONS = [
+  'unknown_scheme',
+  'unwritable',
+  'full',
+  'corrupt',
+  'busy',
+  'closed',
+  'blocked',
+  'read_only',
+  'unreachable',
+  'unauthorised',
+  'rejected',
+  'too_large',
+  'version',
+  'failed',
+] as const;
+
+/** One of {@link STORE_FAILURE_REASONS}. */
+export type StoreFailureReason = (typeof STORE_FAILURE_REASONS)[number];
+
+/** Facts about an error that a program may act on: `field`, `value`, `rule`, `path`, `runId`, ... */
+export type ErrorDetails = Readonly<Record<string, unknown>>;
+
+/** Options of the {@link QuarkError} constructor. */
+export type QuarkErrorOptions = {
+  readonly details?: ErrorDetails;
+  readonly cause?: unknown;
+};
+
+/** The base of all errors thrown by Quark. */
+export class QuarkError extends Error {
+  /** Stable identifier of the kind of error. */
+  readonly code: ErrorCode;
+  /** Facts about the error, ready for a program. */
+  readonly details: ErrorDetails;
+
+  constructor(code: ErrorCode, message: string, options: QuarkErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'QuarkError';
+    this.code = code;
+    this.details = options.details ?? {};
+  }
+}
+
+/** A store could not do what it was asked; `details.reason` is a {@link StoreFailureReason}. */
+export class SessionStoreError extends QuarkError {
+  /** Why the store failed. */
+  readonly reason: StoreFailureReason;
+
+  constructor(reason: StoreFailureReason, message: string, options: QuarkErrorOptions = {}) {
+    super('store_failed', message, { ...options, details: { ...options.details, reason } });
+    this.name = 'SessionStoreError';
+    this.reason = reason;
+  }
+}
+
+/** No run with this id is in the store. */
+export class RunNotFoundError extends QuarkError {
+  constructor(runId: string, where: string) {
+    super('run_not_found', `No run "${clip(runId)}" in ${where}. List the runs that are there with listRuns() or "quark runs".`, {
+      details: { runId, where },
+    });
+    this.name = 'RunNotFoundError';
+  }
+}
+
+/** The run is not in a state that allows the requested change. */
+export class InvalidRunStateError extends QuarkError {
+  constructor(message: string, details: ErrorDetails) {
+    super('invalid_run_state', message, { details });
+    this.name = 'InvalidRunStateError';
+  }
+}
+
+/** A record or a snapshot does not match the current schema; details name `field`, `value` and `rule`. */
+export class SchemaValidationError extends QuarkError {
+  constructor(message: string, options: QuarkErrorOptions = {}) {
+    super('schema_validation', message, options);
+    this.name = 'SchemaValidationError';
+  }
+}
+
+/** A stored form cannot be brought to the current schema safely. */
+export class SchemaMigrationError extends QuarkError {
+  constructor(message: string, options: QuarkErrorOptions = {}) {
+    super('schema_migration', message, options);
+    this.name = 'SchemaMigrationError';
+  }
+}
+
+/**
+ * Whether `error` is a {@link QuarkError} (of this code, if one is given), also when it was made in another worker or
+ * by another copy of the bundle.
+ */
+export function isQuarkError(error: unknown, code?: ErrorCode): error is QuarkError {
+  if (typeof error !== 'object' || error === null || !('code' in error) || !('details' in error)) return false;
+  const found: unknown = error.code;
+  if (code !== undefined) return found === code;
+  return ERROR_CODES.some((known) => known === found);
+}
+
+/** Whether `error` is a {@link SessionStoreError}, optionally of this reason. */
+export function isStoreError(error: unknown, reason?: StoreFailureReason): error is SessionStoreError {
+  return isQuarkError(error, 'store_failed') && (reason === undefined || error.details['reason'] === reason);
+}
+
+const MAX_SHOWN_CHARS = 80;
+
+/** A value as it is shown inside a message: short, on one line. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(clip(value));
+  if (typeof value === 'function') return 'a function';
+  if (typeof value === 'bigint') return `${value}n`;
+  if (typeof value !== 'object' || value === null) return Object.is(value, -0) ? '-0' : String(value);
+  try {
+    return clip(JSON.stringify(value) ?? Object.prototype.toString.call(value));
+  } catch {
+    return Object.prototype.toString.call(value);
+  }
+}
+
+/** The error for an argument that breaks a rule. */
+export function invalidInput(field: string, value: unknown, rule: string): QuarkError {
+  return new QuarkError('invalid_input', `${field} must be ${rule}; got ${show(value)}.`, {
+    details: { field, value: show(value), rule },
+  });
+}
+
+/** The text of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : show(error);
+}
+
+function clip(text: string): string {
+  return text.length > MAX_SHOWN_CHARS ? `${text.slice(0, MAX_SHOWN_CHARS)}...` : text;
+}

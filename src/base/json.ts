@@ -1,0 +1,65 @@
+/** JSON values, and the check that a value is one. */
+import { invalidInput } from './errors.ts';
+
+/** Anything JSON can say. */
+export type JsonValue = string | number | boolean | null | readonly JsonValue[] | { readonly [key: string]: JsonValue };
+
+/** A JSON object. */
+export type JsonObject = { readonly [key: string]: JsonValue };
+
+/** Deeper nesting is refused: no person reads it, and recursion has to end somewhere. */
+export const MAX_JSON_DEPTH = 64;
+
+/**
+ * The JSON text of `value`. Throws when anything in it would be lost: undefined, functions, symbols, bigints, NaN and
+ * infinities, dates, typed arrays, class instances, cycles.
+ *
+ * @throws {QuarkError} `invalid_input`, naming the path inside the value
+ */
+export function encodeJson(field: string, value: unknown): string {
+  check(field, value, 0);
+  return JSON.stringify(value);
+}
+
+/** Like {@link encodeJson}, and the outermost value must be an object. */
+export function encodeJsonObject(field: string, value: unknown): string {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw invalidInput(field, value, 'a JSON object');
+  }
+  return encodeJson(field, value);
+}
+
+/** A deep copy of a JSON value that nobody can change. */
+export function freezeJson<T extends JsonValue>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return Object.freeze(value.map(freezeJson)) as unknown as T;
+  const copy: Record<string, JsonValue> = {};
+  for (const [key, item] of Object.entries(value)) copy[key] = freezeJson(item);
+  return Object.freeze(copy) as T;
+}
+
+function check(path: string, value: unknown, depth: number): void {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return;
+    case 'number':
+      if (!Number.isFinite(value)) throw invalidInput(path, value, 'JSON, which has no NaN or infinity; use null or text');
+      return;
+    case 'object':
+      break;
+    default:
+      throw invalidInput(path, value, 'JSON (text, finite number, boolean, null, array or plain object)');
+  }
+  if (value === null) return;
+  if (depth >= MAX_JSON_DEPTH) throw invalidInput(path, '[nested]', `JSON of at most ${MAX_JSON_DEPTH} levels, without cycles`);
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) check(`${path}[${i}]`, value[i], depth + 1);
+    return;
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== null && prototype !== Object.prototype && Object.getPrototypeOf(prototype) !== null) {
+    throw invalidInput(path, value, 'JSON; convert dates, maps, typed arrays and class instances first');
+  }
+  for (const [key, item] of Object.entries(value)) check(`${path}.${key}`, item, depth + 1);
+}

@@ -1,0 +1,48 @@
+/** From a storage URI to a store. Backends are loaded when they are first asked for. */
+import { invalidInput, SessionStoreError } from '../base/errors.ts';
+import type { Store } from './store.ts';
+
+/** What a factory is given besides the URI. */
+export type OpenStorageOptions = {
+  readonly signal?: AbortSignal;
+};
+
+/** Opens the store a URI of its scheme names. */
+export type StorageFactory = (uri: string, options: OpenStorageOptions) => Promise<Store>;
+
+const SCHEME = /^[a-z][a-z0-9+.-]*$/;
+const factories = new Map<string, StorageFactory>();
+
+/**
+ * Makes `openStorage` know another scheme. A scheme registered again is replaced.
+ *
+ * @throws {QuarkError} `invalid_input` when the scheme is not a lowercase URI scheme
+ */
+export function registerStorage(scheme: string, factory: StorageFactory): void {
+  if (typeof scheme !== 'string' || !SCHEME.test(scheme)) {
+    throw invalidInput('scheme', scheme, 'a URI scheme in lowercase, without the colon');
+  }
+  if (typeof factory !== 'function') throw invalidInput('factory', factory, 'a function');
+  factories.set(scheme, factory);
+}
+
+/** The factory of a scheme, if one is registered. */
+export function findStorage(scheme: string): StorageFactory | undefined {
+  return factories.get(scheme);
+}
+
+/** The scheme of a URI in lowercase, or undefined for a plain path or name. One letter is a drive, not a scheme. */
+export function schemeOf(uri: string): string | undefined {
+  const match = /^([A-Za-z][A-Za-z0-9+.-]+):/.exec(uri);
+  return match?.[1]?.toLowerCase();
+}
+
+/** @throws {SessionStoreError} `unknown_scheme` */
+export function unknownScheme(uri: string, scheme: string, known: readonly string[]): SessionStoreError {
+  const all = [...new Set([...known, ...factories.keys()])].sort();
+  return new SessionStoreError(
+    'unknown_scheme',
+    `No storage is registered for "${scheme}:". Known schemes: ${all.join(', ')}. Add one with registerStorage(scheme, factory).`,
+    { details: { uri, scheme, known: all } },
+  );
+}

@@ -1,0 +1,204 @@
+/**
+ * The contract between Quark and the place where its bytes live. A store moves bytes and run state; it never parses a
+ * segment or a run document. Every backend passes `test/contract/store-contract.ts`.
+ *
+ * What every store promises:
+ * - A call that resolved is durable: it survives the end of the process or tab at any later moment.
+ * - A call that rejected with a {@link SessionStoreError} changed nothing, unless its documentation says otherwise.
+ * - Appending a segment again, whole or after it was merged away, changes nothing and returns what is kept.
+ * - Several stores, processes and tabs may work on the same place at the same time.
+ */
+
+/** What identifies a segment: one batch of one writer in one table of one run. */
+export type SegmentIdentity = {
+  readonly runId: string;
+  /** Table name: `metrics`, `events`, ... */
+  readonly table: string;
+  readonly writerId: string;
+  /** Counts up from 0 for each writer and table. */
+  readonly batchNumber: number;
+};
+
+/** How the bytes of a segment are written down: plain Arrow IPC stream, or the packed form of merged segments. */
+export type SegmentEncoding = 'arrow' | 'packed';
+
+/** A range of batches of one writer; both ends are inclusive. */
+export type BatchRange = { readonly writerId: string; readonly batchStart: number; readonly batchLast: number };
+
+/** What a store and its readers know of a segment without opening it. */
+export type SegmentManifest = SegmentIdentity & {
+  readonly rowCount: number;
+  /** Sequence number of the first row; assigned by the store when the segment is appended. */
+  readonly firstSequence: number;
+  /** Sequence number of the last row. Rows of a merged segment need not be contiguous; their bytes carry the numbers. */
+  readonly lastSequence: number;
+  readonly stepMin: number | null;
+  readonly stepMax: number | null;
+  readonly epochMin: number | null;
+  readonly epochMax: number | null;
+  /** UTC epoch milliseconds. */
+  readonly timeMinMs: number | null;
+  readonly timeMaxMs: number | null;
+  /** Every key (metric key, event type, module name) in the segment, or null when there are too many to list. */
+  readonly keys: readonly string[] | null;
+  /** Version of the table's declaration the bytes were written with. */
+  readonly schemaVersion: number;
+  readonly encoding: SegmentEncoding;
+  readonly sizeBytes: number;
+  /** XXH32 of the bytes, seeded with XXH32 of the identity: see `segment/checksum.ts`. */
+  readonly checksum: number;
+  /** Batches this segment took the place of when it was made by a merge; empty for a segment as written. */
+  readonly sources: readonly BatchRange[];
+};
+
+/** A segment on its way into a store: the store assigns the sequence numbers and keeps the rest as it is. */
+export type NewSegment = {
+  readonly manifest: Omit<SegmentManifest, 'firstSequence' | 'lastSequence'>;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+};
+
+/** A merged segment: sequence numbers are those of its rows. */
+export type MergedSegment = { readonly manifest: SegmentManifest; readonly bytes: Uint8Array<ArrayBuffer> };
+
+/** Which segments of a table to list. All conditions are joined by "and"; ranges are inclusive. */
+export type SegmentFilter = {
+  readonly runId: string;
+  readonly table: string;
+  /** Only segments with a row at or after this sequence number: what a live reader asks for. */
+  readonly sequenceMin?: number;
+  readonly stepMin?: number;
+  readonly stepMax?: number;
+  readonly epochMin?: number;
+  readonly epochMax?: number;
+  /** Only segments that hold one of these keys, or whose keys are not listed. */
+  readonly keys?: readonly string[];
+};
+
+/** What `readSegment` found. A store reports damage that it sees itself (a short blob, a failed read) as `damaged`. */
+export type SegmentRead =
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array<ArrayBuffer> }
+  /** The segment is gone: merged or replaced since it was listed. List again. */
+  | { readonly kind: 'gone' }
+  | { readonly kind: 'damaged'; readonly reason: string };
+
+/** A project as a store keeps it. */
+export type StoredProject = {
+  readonly id: string;
+  readonly name: string;
+  readonly createdAtMs: number;
+};
+
+/** A run as a store keeps it: the fields a store filters by, and the whole run record as JSON text. */
+export type StoredRun = {
+  readonly id: string;
+  readonly projectId: string;
+  readonly projectName: string;
+  readonly status: string;
+  readonly startedAtMs: number;
+  readonly tags: readonly string[];
+  /** The run record in its persisted form. */
+  readonly document: string;
+  /** 1 when created; every change adds 1. */
+  readonly revision: number;
+};
+
+/** Which runs to list, newest first (by `startedAtMs`, then id, both descending). */
+export type RunFilter = {
+  readonly projectName?: string;
+  readonly statuses?: readonly string[];
+  /** Runs that carry every one of these tags. */
+  readonly tags?: readonly string[];
+  readonly limit?: number;
+  readonly offset?: number;
+};
+
+/** The claim of one live session on a run. Several sessions may hold one each. */
+export type Lease = { readonly runId: string; readonly holder: string; readonly expiresAtMs: number };
+
+/** Where a store keeps its data, in the names of the specification. */
+export type StoreLocation = {
+  /** `<dir>` for a file store; the store's URI elsewhere. */
+  readonly storageDir: string;
+  /** `<dir>/.quark` */
+  readonly storeRoot: string;
+  /** `<dir>/.quark/quark.db` */
+  readonly dbPath: string;
+};
+
+/** Outcome of a compare-and-set. */
+export type UpdateResult =
+  | { readonly kind: 'updated'; readonly run: StoredRun }
+  /** Somebody else changed the run first; `run` is what is there now. */
+  | { readonly kind: 'conflict'; readonly run: StoredRun };
+
+/** Keeps runs, segments and blobs. See the top of this file for what every store promises. */
+export interface Store {
+  /** The URI that opens this store. */
+  readonly uri: string;
+  readonly location: StoreLocation;
+  /** False for a store that only reads; its writes throw `store_failed` with reason `read_only`. */
+  readonly isWritable: boolean;
+
+  /** The project of this name, made with `id` if there is none. Two callers at once get the same project. */
+  ensureProject(project: StoredProject): Promise<StoredProject>;
+  listProjects(): Promise<readonly StoredProject[]>;
+
+  /** Adds a run with revision 1. @throws {SessionStoreError} `rejected` when the id is taken */
+  createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun>;
+  findRun(runId: string): Promise<StoredRun | undefined>;
+  listRuns(filter?: RunFilter): Promise<readonly StoredRun[]>;
+  /**
+   * Replaces the run if its revision is still `run.revision`, and counts the revision up.
+   * @throws {RunNotFoundError}
+   */
+  updateRun(run: StoredRun): Promise<UpdateResult>;
+
+  /** Takes or extends the claim of `holder` to `nowMs + ttlMs`, by the store's clock. */
+  renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease>;
+  releaseLease(runId: string, holder: string): Promise<void>;
+  /** Leases that have not lapsed, by the store's clock; of these runs, or of all. */
+  listLeases(runIds?: readonly string[]): Promise<readonly Lease[]>;
+
+  /**
+   * Appends segments in the given order, all or none, and gives each the next sequence numbers of its run and table
+   * (sequence numbers of a table start at 0 and have no gaps at the time of appending). A segment whose identity is
+   * known already (live, or merged into another) is not written again: its manifest as kept, or that of the segment it
+   * was merged into, is returned.
+   * @throws {RunNotFoundError} when a segment's run is not there
+   * @throws {SessionStoreError} `full`, `busy`, `closed`, `corrupt`, `failed`
+   */
+  appendSegments(segments: readonly NewSegment[]): Promise<readonly SegmentManifest[]>;
+  /**
+   * The same, before returning: for the last moment of a process. Only stores that can have it.
+   */
+  appendSegmentsNow?(segments: readonly NewSegment[]): readonly SegmentManifest[];
+  /** Live segments in order of their first sequence number, then of last sequence, writer and batch. */
+  listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]>;
+  /** The bytes of each segment, in the order asked for. The caller owns the bytes. */
+  readSegments(segments: readonly SegmentIdentity[]): Promise<readonly SegmentRead[]>;
+  /**
+   * Puts `add` in the place of `remove` in one transaction, if every one of `remove` is still live and in this table;
+   * otherwise changes nothing and returns false. Identities of `remove` stay known through `sources` of `add`. An added
+   * segment may have the identity of a removed one.
+   */
+  replaceSegments(runId: string, table: string, remove: readonly SegmentIdentity[], add: readonly MergedSegment[]): Promise<boolean>;
+  /**
+   * Empties the table of the run and appends `add`, in one transaction: for outputs that are computed anew. Sequence
+   * numbers go on from where they were.
+   */
+  replaceTable(runId: string, table: string, add: readonly NewSegment[]): Promise<readonly SegmentManifest[]>;
+
+  /** Keeps bytes under their SHA-256 (64 lowercase hex digits). Putting the same bytes again changes nothing. */
+  putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
+  getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
+
+  /** Gives space of removed segments back to the system, where that is a step of its own. */
+  reclaimSpace(): Promise<void>;
+  /** Releases the store. Later calls throw `store_failed` with reason `closed`. Closing twice is fine. */
+  close(): Promise<void>;
+}
+
+/** The text that stands for an identity in messages, keys and seeds. */
+export function segmentName(identity: SegmentIdentity): string {
+  return `${identity.runId}/${identity.table}/${identity.writerId}/${identity.batchNumber}`;
+}
