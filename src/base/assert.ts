@@ -23,9 +23,14 @@ export function checkOptionalCount(field: string, value: unknown): number | null
 }
 
 /** @throws {QuarkError} `invalid_input` unless `value` is one of `known` */
-export function checkLiteral<T extends string>(field: string, value: unknown, known: readonly T[]): T {
+export function checkLiteral<T extends string>(
+  field: string,
+  value: unknown,
+  known: readonly T[],
+): T {
   const found = known.find((item) => item === value);
-  if (found === undefined) throw invalidInput(field, value, `one of ${known.map((item) => `"${item}"`).join(', ')}`);
+  if (found === undefined)
+    throw invalidInput(field, value, `one of ${known.map((item) => `"${item}"`).join(', ')}`);
   return found;
 }
 
@@ -43,12 +48,14 @@ export function checkInstant(field: string, value: unknown): number {
 
 /** Throws the reason of a signal that has been aborted. */
 export function checkNotAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted === true) throw new QuarkError('aborted', 'The operation was aborted.', { cause: signal.reason });
+  if (signal?.aborted === true)
+    throw new QuarkError('aborted', 'The operation was aborted.', { cause: signal.reason });
 }
 
 /** Refuses option names that do not exist, so that a typing error does not pass for a default. */
 export function checkOptionNames(what: string, given: object, known: readonly string[]): void {
   for (const key of Object.keys(given)) {
-    if (!known.includes(key)) throw invalidInput(`${what}.${key}`, key, `one of the known options: ${known.join(', ')}`);
+    if (!known.includes(key))
+      throw invalidInput(`${what}.${key}`, key, `one of the known options: ${known.join(', ')}`);
   }
 }

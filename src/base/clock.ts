@@ -11,7 +11,12 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   after(delayMs, callback) {
     const timer: unknown = setTimeout(callback, delayMs);
-    if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function') {
+    if (
+      typeof timer === 'object' &&
+      timer !== null &&
+      'unref' in timer &&
+      typeof timer.unref === 'function'
+    ) {
       timer.unref();
     }
     return () => clearTimeout(timer as ReturnType<typeof setTimeout>);

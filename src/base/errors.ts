@@ -81,9 +81,13 @@ export class SessionStoreError extends QuarkError {
 /** No run with this id is in the store. */
 export class RunNotFoundError extends QuarkError {
   constructor(runId: string, where: string) {
-    super('run_not_found', `No run "${clip(runId)}" in ${where}. List the runs that are there with listRuns() or "quark runs".`, {
-      details: { runId, where },
-    });
+    super(
+      'run_not_found',
+      `No run "${clip(runId)}" in ${where}. List the runs that are there with listRuns() or "quark runs".`,
+      {
+        details: { runId, where },
+      },
+    );
     this.name = 'RunNotFoundError';
   }
 }
@@ -117,15 +121,22 @@ export class SchemaMigrationError extends QuarkError {
  * by another copy of the bundle.
  */
 export function isQuarkError(error: unknown, code?: ErrorCode): error is QuarkError {
-  if (typeof error !== 'object' || error === null || !('code' in error) || !('details' in error)) return false;
+  if (typeof error !== 'object' || error === null || !('code' in error) || !('details' in error))
+    return false;
   const found: unknown = error.code;
   if (code !== undefined) return found === code;
   return ERROR_CODES.some((known) => known === found);
 }
 
 /** Whether `error` is a {@link SessionStoreError}, optionally of this reason. */
-export function isStoreError(error: unknown, reason?: StoreFailureReason): error is SessionStoreError {
-  return isQuarkError(error, 'store_failed') && (reason === undefined || error.details['reason'] === reason);
+export function isStoreError(
+  error: unknown,
+  reason?: StoreFailureReason,
+): error is SessionStoreError {
+  return (
+    isQuarkError(error, 'store_failed') &&
+    (reason === undefined || error.details['reason'] === reason)
+  );
 }
 
 const MAX_SHOWN_CHARS = 80;
@@ -135,7 +146,8 @@ export function show(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(clip(value));
   if (typeof value === 'function') return 'a function';
   if (typeof value === 'bigint') return `${value}n`;
-  if (typeof value !== 'object' || value === null) return Object.is(value, -0) ? '-0' : String(value);
+  if (typeof value !== 'object' || value === null)
+    return Object.is(value, -0) ? '-0' : String(value);
   try {
     return clip(JSON.stringify(value) ?? Object.prototype.toString.call(value));
   } catch {

@@ -15,6 +15,7 @@ export function createId(prefix: string, nowMs: number): string {
     rest = Math.floor(rest / 32);
   }
   let random = '';
-  for (const byte of crypto.getRandomValues(new Uint8Array(RANDOM_DIGITS))) random += ALPHABET.charAt(byte & 31);
+  for (const byte of crypto.getRandomValues(new Uint8Array(RANDOM_DIGITS)))
+    random += ALPHABET.charAt(byte & 31);
   return `${prefix}_${time}${random}`;
 }

@@ -2,7 +2,13 @@
 import { invalidInput } from './errors.ts';
 
 /** Anything JSON can say. */
-export type JsonValue = string | number | boolean | null | readonly JsonValue[] | { readonly [key: string]: JsonValue };
+export type JsonValue =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly JsonValue[]
+  | { readonly [key: string]: JsonValue };
 
 /** A JSON object. */
 export type JsonObject = { readonly [key: string]: JsonValue };
@@ -44,22 +50,40 @@ function check(path: string, value: unknown, depth: number): void {
     case 'boolean':
       return;
     case 'number':
-      if (!Number.isFinite(value)) throw invalidInput(path, value, 'JSON, which has no NaN or infinity; use null or text');
+      if (!Number.isFinite(value))
+        throw invalidInput(path, value, 'JSON, which has no NaN or infinity; use null or text');
       return;
     case 'object':
       break;
     default:
-      throw invalidInput(path, value, 'JSON (text, finite number, boolean, null, array or plain object)');
+      throw invalidInput(
+        path,
+        value,
+        'JSON (text, finite number, boolean, null, array or plain object)',
+      );
   }
   if (value === null) return;
-  if (depth >= MAX_JSON_DEPTH) throw invalidInput(path, '[nested]', `JSON of at most ${MAX_JSON_DEPTH} levels, without cycles`);
+  if (depth >= MAX_JSON_DEPTH)
+    throw invalidInput(
+      path,
+      '[nested]',
+      `JSON of at most ${MAX_JSON_DEPTH} levels, without cycles`,
+    );
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) check(`${path}[${i}]`, value[i], depth + 1);
     return;
   }
   const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== null && prototype !== Object.prototype && Object.getPrototypeOf(prototype) !== null) {
-    throw invalidInput(path, value, 'JSON; convert dates, maps, typed arrays and class instances first');
+  if (
+    prototype !== null &&
+    prototype !== Object.prototype &&
+    Object.getPrototypeOf(prototype) !== null
+  ) {
+    throw invalidInput(
+      path,
+      value,
+      'JSON; convert dates, maps, typed arrays and class instances first',
+    );
   }
   for (const [key, item] of Object.entries(value)) check(`${path}.${key}`, item, depth + 1);
 }

@@ -17,7 +17,8 @@ export type KeyParts = {
   readonly name: string;
 };
 
-const SEGMENT_RULE = 'segments joined by "/", each starting with a letter or digit and holding letters, digits, ".", "_" or "-"';
+const SEGMENT_RULE =
+  'segments joined by "/", each starting with a letter or digit and holding letters, digits, ".", "_" or "-"';
 
 /**
  * Takes a full key (`my_eval/f1`) or a name and its namespace apart.
@@ -32,7 +33,8 @@ export function parseKey(field: string, name: unknown, namespace?: unknown): Key
   }
   const key = typeof namespace === 'string' ? `${namespace}/${name}` : name;
   checkSegments(field, name);
-  if (key.length > MAX_NAME_CHARS) throw invalidInput(field, key, `at most ${MAX_NAME_CHARS} characters with its namespace`);
+  if (key.length > MAX_NAME_CHARS)
+    throw invalidInput(field, key, `at most ${MAX_NAME_CHARS} characters with its namespace`);
   const cut = key.lastIndexOf('/');
   return { key, namespace: cut < 0 ? null : key.slice(0, cut), name: key.slice(cut + 1) };
 }
@@ -40,7 +42,11 @@ export function parseKey(field: string, name: unknown, namespace?: unknown): Key
 /** @throws {QuarkError} `invalid_input` */
 export function checkEventType(value: unknown): string {
   if (typeof value !== 'string' || !EVENT_TYPE.test(value) || value.length > MAX_NAME_CHARS) {
-    throw invalidInput('event_type', value, 'a lowercase letter followed by lowercase letters, digits, "_", ".", "/" or "-"');
+    throw invalidInput(
+      'event_type',
+      value,
+      'a lowercase letter followed by lowercase letters, digits, "_", ".", "/" or "-"',
+    );
   }
   return value;
 }
@@ -48,8 +54,17 @@ export function checkEventType(value: unknown): string {
 /** Text that a person gave as a name: not blank, not endless, no control characters. */
 export function checkLabel(field: string, value: unknown): string {
   // oxlint-disable-next-line no-control-regex -- the rule is about control characters
-  if (typeof value !== 'string' || value.trim() === '' || value.length > MAX_NAME_CHARS || /[\u0000-\u001f\u007f]/.test(value)) {
-    throw invalidInput(field, value, `non-blank text of at most ${MAX_NAME_CHARS} characters on one line`);
+  if (
+    typeof value !== 'string' ||
+    value.trim() === '' ||
+    value.length > MAX_NAME_CHARS ||
+    /[\u0000-\u001f\u007f]/.test(value)
+  ) {
+    throw invalidInput(
+      field,
+      value,
+      `non-blank text of at most ${MAX_NAME_CHARS} characters on one line`,
+    );
   }
   return value;
 }

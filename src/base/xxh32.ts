@@ -44,7 +44,8 @@ export function xxh32(bytes: Uint8Array, seed = 0): number {
     hash = (seed + P5) | 0;
   }
   hash = (hash + length) | 0;
-  for (; at + 4 <= length; at += 4) hash = Math.imul(rotate(hash + Math.imul(read32(bytes, at), P3), 17), P4);
+  for (; at + 4 <= length; at += 4)
+    hash = Math.imul(rotate(hash + Math.imul(read32(bytes, at), P3), 17), P4);
   for (; at < length; at++) hash = Math.imul(rotate(hash + Math.imul(bytes[at] ?? 0, P5), 11), P1);
   hash ^= hash >>> 15;
   hash = Math.imul(hash, P2);
@@ -59,5 +60,10 @@ function rotate(value: number, bits: number): number {
 }
 
 function read32(bytes: Uint8Array, at: number): number {
-  return (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24);
+  return (
+    (bytes[at] ?? 0) |
+    ((bytes[at + 1] ?? 0) << 8) |
+    ((bytes[at + 2] ?? 0) << 16) |
+    ((bytes[at + 3] ?? 0) << 24)
+  );
 }

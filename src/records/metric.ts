@@ -1,0 +1,27 @@
+import { count, f64, jsonObject, key, nullable } from '../schema/column.ts';
+import type { RecordOf } from '../schema/record.ts';
+import { defineTable, TABLE_COLUMNS, type TableDefinition } from '../schema/table.ts';
+
+const columns = {
+  ...TABLE_COLUMNS,
+  metricKey: key('Namespace and name, joined by "/".'),
+  namespace: nullable(key('All segments of the key but the last; null for a bare name.')),
+  metricName: key('Last segment of the key.'),
+  value: f64('The sample. NaN and infinities are kept bit for bit unless the writer rejects them.'),
+  step: nullable(count('Training step.')),
+  epoch: nullable(count('Training epoch.')),
+  description: nullable(key('What the metric means.')),
+  metadata: nullable(jsonObject('Context of the sample.')),
+};
+
+/** A sample of a scalar metric. */
+export const metricTable: TableDefinition<typeof columns> = defineTable(
+  'metric',
+  'metrics',
+  'metricKey',
+  'A sample of a scalar metric.',
+  columns,
+);
+
+/** A sample of a scalar metric. */
+export type MetricRow = RecordOf<typeof columns>;
