@@ -2,9 +2,9 @@
 // the test projects (`vitest`).
 import { fileURLToPath } from 'node:url';
 import { playwright } from '@vitest/browser-playwright';
-import { defineConfig, type ViteUserConfig } from 'vitest/config';
+import { defineConfig, type ViteUserConfig, type ViteUserConfigFnPromise } from 'vitest/config';
 import { CHROMIUM_ARGS, WEBGL_ARGS, findChromium } from './scripts/chromium.mjs';
-import { inlineWorker, sourceSeams } from './scripts/vite-plugins.ts';
+import { inlineWorker, librarySeams, sourceSeams } from './scripts/vite-plugins.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
@@ -19,7 +19,68 @@ const sourceAlias = [
   { find: /^quark-sdk\/(node|tfjs|onnx|exchange)$/, replacement: here('./src/$1.ts') },
 ];
 
-async function testConfig(): Promise<ViteUserConfig> {
+/**
+ * dist/: plain modules side by side, because the worker's URL is relative to the file that names it. The browser
+ * entries carry all they need; what only Node uses stays an import. Left unminified: the user's bundler does that, and
+ * minifying would drop the comments by which bundlers know what to leave alone.
+ */
+const library: ViteUserConfig = {
+  plugins: [inlineWorker(), librarySeams()],
+  publicDir: false,
+  build: {
+    target: 'es2022',
+    outDir: here('./dist'),
+    emptyOutDir: true,
+    sourcemap: true,
+    minify: false,
+    reportCompressedSize: false,
+    lib: {
+      entry: {
+        index: here('./src/index.ts'),
+        node: here('./src/node.ts'),
+        tfjs: here('./src/tfjs.ts'),
+        onnx: here('./src/onnx.ts'),
+        exchange: here('./src/exchange.ts'),
+        cli: here('./src/cli/main.ts'),
+      },
+      formats: ['es'],
+      fileName: (_format, name) => `${name}.js`,
+    },
+    rolldownOptions: {
+      external: [/^node:/, 'libsql', '@hono/node-server', /^hono(?:\/.+)?$/],
+      output: { chunkFileNames: '[name]-[hash].js' },
+    },
+  },
+};
+
+/** The demo is a user of the package: built from dist/, developed from source. */
+const demo = (command: 'build' | 'serve'): ViteUserConfig => ({
+  root: here('./demo'),
+  base: './',
+  resolve: {
+    alias:
+      command === 'serve'
+        ? sourceAlias
+        : [
+            { find: /^quark-sdk$/, replacement: here('./dist/index.js') },
+            { find: /^quark-sdk\/(tfjs|onnx|exchange)$/, replacement: here('./dist/$1.js') },
+          ],
+  },
+  plugins: command === 'serve' ? [inlineWorker(), sourceSeams()] : [],
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  server: { headers },
+  preview: { headers },
+  worker: { format: 'es' },
+  build: {
+    target: 'es2022',
+    outDir: here('./dist/demo'),
+    emptyOutDir: true,
+    reportCompressedSize: false,
+    chunkSizeWarningLimit: 4000,
+  },
+});
+
+async function tests(): Promise<ViteUserConfig> {
   // A machine without any browser can still run the other projects.
   const executablePath = await findChromium().catch(() => undefined);
   return {
@@ -83,6 +144,9 @@ async function testConfig(): Promise<ViteUserConfig> {
   };
 }
 
-export default defineConfig(async () => {
-  return testConfig();
+const config: ViteUserConfigFnPromise = defineConfig(({ command, mode }) => {
+  if (process.env['VITEST']) return tests();
+  return Promise.resolve(mode === 'demo' ? demo(command) : library);
 });
+
+export default config;
