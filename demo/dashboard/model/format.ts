@@ -1,0 +1,109 @@
+/** Numbers, spans and instants as a person reads them. Everything is passed in, so the same input gives the same text. */
+
+const MS_PER_SECOND = 1000;
+const SECONDS_PER_MINUTE = 60;
+const SECONDS_PER_HOUR = 3600;
+const SECONDS_PER_DAY = 86_400;
+
+/** A measured value with four significant digits: `0.03125`, `1,234`, `3.2e-7`, `NaN`, `+∞`. */
+export function formatValue(value: number): string {
+  if (Number.isNaN(value)) return 'NaN';
+  if (value === Number.POSITIVE_INFINITY) return '+∞';
+  if (value === Number.NEGATIVE_INFINITY) return '−∞';
+  if (value === 0) return '0';
+  const size = Math.abs(value);
+  if (size < 1e-4 || size >= 1e7) return minus(trimExponent(value.toExponential(3)));
+  if (Number.isInteger(value)) return minus(formatCount(value));
+  if (size >= 1000) return minus(groupThousands(value.toFixed(1)));
+  return minus(Number(value.toPrecision(4)).toString());
+}
+
+/** The label of an axis tick: short, and never grouped away from its neighbours. */
+export function formatTick(value: number): string {
+  const size = Math.abs(value);
+  if (value === 0) return '0';
+  if (size < 1e-3) return minus(trimExponent(value.toExponential(1)));
+  if (size >= 1e9) return minus(`${trimZeros((value / 1e9).toFixed(2))}G`);
+  if (size >= 1e6) return minus(`${trimZeros((value / 1e6).toFixed(2))}M`);
+  if (size >= 1e4) return minus(`${trimZeros((value / 1e3).toFixed(1))}k`);
+  return minus(trimZeros(value.toPrecision(4)));
+}
+
+/** An integer with thousands separators. */
+export function formatCount(count: number): string {
+  return groupThousands(String(Math.round(count)));
+}
+
+/** A span: `340 ms`, `4.2 s`, `3m 12s`, `2h 05m`, `3d 4h`. */
+export function formatDuration(spanMs: number): string {
+  if (!Number.isFinite(spanMs)) return '–';
+  const ms = Math.max(0, spanMs);
+  if (ms < MS_PER_SECOND) return `${Math.round(ms)} ms`;
+  const seconds = ms / MS_PER_SECOND;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < SECONDS_PER_MINUTE) return `${whole} s`;
+  if (whole < SECONDS_PER_HOUR) {
+    return `${Math.floor(whole / SECONDS_PER_MINUTE)}m ${pad(whole % SECONDS_PER_MINUTE)}s`;
+  }
+  if (whole < SECONDS_PER_DAY) {
+    const minutes = Math.floor((whole % SECONDS_PER_HOUR) / SECONDS_PER_MINUTE);
+    return `${Math.floor(whole / SECONDS_PER_HOUR)}h ${pad(minutes)}m`;
+  }
+  const hours = Math.floor((whole % SECONDS_PER_DAY) / SECONDS_PER_HOUR);
+  return `${Math.floor(whole / SECONDS_PER_DAY)}d ${hours}h`;
+}
+
+/** Elapsed seconds on an axis: `45s`, `1:30`, `2:05:00`. */
+export function formatElapsed(seconds: number): string {
+  const sign = seconds < 0 ? '−' : '';
+  const size = Math.abs(seconds);
+  if (size < SECONDS_PER_MINUTE) return `${sign}${trimZeros(size.toFixed(size < 10 ? 1 : 0))}s`;
+  const whole = Math.round(size);
+  const minutes = Math.floor((whole % SECONDS_PER_HOUR) / SECONDS_PER_MINUTE);
+  const rest = pad(whole % SECONDS_PER_MINUTE);
+  return whole < SECONDS_PER_HOUR
+    ? `${sign}${minutes}:${rest}`
+    : `${sign}${Math.floor(whole / SECONDS_PER_HOUR)}:${pad(minutes)}:${rest}`;
+}
+
+/** How long ago an instant was: `just now`, `4 min ago`, `3 h ago`, `2 d ago`, else the date. */
+export function formatAgo(atMs: number, nowMs: number): string {
+  const seconds = (nowMs - atMs) / MS_PER_SECOND;
+  if (!Number.isFinite(seconds)) return '–';
+  if (seconds < 10) return 'just now';
+  if (seconds < SECONDS_PER_MINUTE) return `${Math.floor(seconds)} s ago`;
+  if (seconds < SECONDS_PER_HOUR) return `${Math.floor(seconds / SECONDS_PER_MINUTE)} min ago`;
+  if (seconds < SECONDS_PER_DAY) return `${Math.floor(seconds / SECONDS_PER_HOUR)} h ago`;
+  if (seconds < 14 * SECONDS_PER_DAY) return `${Math.floor(seconds / SECONDS_PER_DAY)} d ago`;
+  return new Date(atMs).toISOString().slice(0, 10);
+}
+
+/** An identifier short enough for a table: its last characters, which are the random ones. */
+export function shortId(id: string): string {
+  return id.length <= 10 ? id : id.slice(-8);
+}
+
+function pad(part: number): string {
+  return String(part).padStart(2, '0');
+}
+
+function minus(text: string): string {
+  return text.startsWith('-') ? `−${text.slice(1)}` : text;
+}
+
+function trimZeros(text: string): string {
+  if (!text.includes('.') || text.includes('e')) return text;
+  return text.replace(/\.?0+$/, '');
+}
+
+function trimExponent(text: string): string {
+  const [digits = '', exponent = ''] = text.split('e');
+  return `${trimZeros(digits)}e${exponent.replace('+', '')}`;
+}
+
+function groupThousands(text: string): string {
+  const [whole = '', fraction] = text.split('.');
+  const grouped = whole.replaceAll(/\B(?=(\d{3})+$)/g, ',');
+  return fraction === undefined ? grouped : `${grouped}.${fraction}`;
+}

@@ -1,0 +1,92 @@
+/**
+ * Which metrics share a chart. `train/loss` and `val/loss` are one story, so splits of the data are joined by name;
+ * metrics of any other namespace share a chart only when their names say that they share a unit.
+ */
+
+/** Namespaces that name a part of the data, in the order in which they are listed. */
+const SPLITS = ['train', 'training', 'val', 'valid', 'validation', 'eval', 'test'];
+
+/** Name endings that are units. */
+const UNITS = ['ms', 'seconds', 'bytes', 'mb', 'percent', 'ratio', 'count', 'norm', 'per_second'];
+
+/** Groups that come first, in this order; the others follow by name. */
+const FIRST = ['loss', 'accuracy', 'optimizer'];
+
+/** One chart: its title and the metrics on it. */
+export type MetricGroup = {
+  readonly id: string;
+  readonly title: string;
+  readonly keys: readonly string[];
+};
+
+/** Namespace (null without one) and name of a metric key: `train/loss` is `train` and `loss`. */
+export function splitKey(key: string): { namespace: string | null; name: string } {
+  const at = key.indexOf('/');
+  return at <= 0
+    ? { namespace: null, name: key }
+    : { namespace: key.slice(0, at), name: key.slice(at + 1) };
+}
+
+function groupOf(key: string): { id: string; title: string } {
+  const { namespace, name } = splitKey(key);
+  if (namespace === null || SPLITS.includes(namespace)) return { id: name, title: name };
+  const unit = UNITS.find((ending) => name.endsWith(`_${ending}`));
+  return unit === undefined
+    ? { id: key, title: key }
+    : { id: `${namespace}:${unit}`, title: `${namespace} (${unit.replace('_', ' ')})` };
+}
+
+/** Rank of a namespace within a chart: training before validation before anything else. */
+function splitRank(key: string): number {
+  const { namespace } = splitKey(key);
+  const rank = namespace === null ? 0 : SPLITS.indexOf(namespace);
+  return rank < 0 ? SPLITS.length : rank;
+}
+
+function groupRank(id: string): number {
+  const rank = FIRST.findIndex((first) => id === first || id.startsWith(`${first}/`));
+  return rank < 0 ? FIRST.length : rank;
+}
+
+/** The charts for these metrics, the telling ones first. The order does not depend on the order of the keys. */
+export function groupMetrics(keys: readonly string[]): readonly MetricGroup[] {
+  const groups = new Map<string, { title: string; keys: string[] }>();
+  for (const key of keys) {
+    const { id, title } = groupOf(key);
+    const group = groups.get(id);
+    if (group === undefined) groups.set(id, { title, keys: [key] });
+    else group.keys.push(key);
+  }
+  return [...groups]
+    .map(([id, group]) => {
+      const sorted = group.keys.toSorted(
+        (a, b) => splitRank(a) - splitRank(b) || compareText(a, b),
+      );
+      const only = sorted.length === 1 ? sorted[0] : undefined;
+      return { id, title: only ?? group.title, keys: sorted };
+    })
+    .toSorted((a, b) => groupRank(a.id) - groupRank(b.id) || compareText(a.id, b.id));
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Which palette entry a metric is drawn in: the same split has the same colour in every chart. */
+export function colorIndex(key: string, position: number, paletteSize: number): number {
+  const { namespace } = splitKey(key);
+  switch (namespace) {
+    case 'train':
+    case 'training':
+      return 0;
+    case 'val':
+    case 'valid':
+    case 'validation':
+      return 1;
+    case 'eval':
+    case 'test':
+      return 2;
+    default:
+      return position % paletteSize;
+  }
+}
