@@ -48,7 +48,9 @@ const library: ViteUserConfig = {
     },
     rolldownOptions: {
       external: [/^node:/, 'libsql', '@hono/node-server', /^hono(?:\/.+)?$/],
-      output: { chunkFileNames: '[name]-[hash].js' },
+      output: {
+        chunkFileNames: ({ name }) => `chunk-${name.replace(/^_virtual_quark-/, '')}-[hash].js`,
+      },
     },
   },
 };

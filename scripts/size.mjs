@@ -1,0 +1,82 @@
+// Prints what each browser entry costs a page, minified and gzipped, and fails when the core is over its budget.
+// Counted are the entry and every file it imports, statically or dynamically, the inline worker among them; worker.js
+// is the same text as a file of its own, of which a page loads one or the other.
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { minifySync, parseSync } from 'vite';
+
+const dist = fileURLToPath(new URL('../dist/', import.meta.url));
+
+/** Bytes, with 1 kB = 1000 bytes. */
+export const CORE_BUDGET_BYTES = 120_000;
+
+/** What a module imports, as written: static imports, re-exports, and dynamic imports of a literal. */
+export function importsOf(file) {
+  const { module, errors } = parseSync(file, readFileSync(file, 'utf8'));
+  if (errors.length > 0) throw new Error(`${file} does not parse: ${errors[0].message}`);
+  const text = readFileSync(file, 'utf8');
+  const literals = module.dynamicImports.flatMap(({ moduleRequest: { start, end } }) => {
+    const match = /^(['"`])(.*)\1$/s.exec(text.slice(start, end));
+    return match ? [match[2]] : [];
+  });
+  return {
+    specifiers: [
+      ...module.staticImports.map(({ moduleRequest }) => moduleRequest.value),
+      ...module.staticExports.flatMap(({ entries }) =>
+        entries.flatMap(({ moduleRequest }) => (moduleRequest ? [moduleRequest.value] : [])),
+      ),
+      ...literals,
+    ],
+    computedImports: module.dynamicImports.length - literals.length,
+  };
+}
+
+/** The files a page may load for one entry, and the bare specifiers they would need resolved. */
+export function closureOf(entry) {
+  const files = new Set();
+  const bare = new Set();
+  const visit = (file) => {
+    if (files.has(file)) return;
+    files.add(file);
+    for (const specifier of importsOf(file).specifiers) {
+      if (specifier.startsWith('.')) visit(resolve(dirname(file), specifier));
+      else bare.add(specifier);
+    }
+  };
+  visit(resolve(entry));
+  return { files: [...files], bare: [...bare] };
+}
+
+/** Minified and gzipped, each file by itself, as a server would send it. */
+export function transferBytes(files) {
+  let total = 0;
+  for (const file of files) {
+    const { code } = minifySync(file, readFileSync(file, 'utf8'), { module: true });
+    total += gzipSync(code, { level: 9 }).length;
+  }
+  return total;
+}
+
+function main() {
+  const kilobytes = (bytes) => `${(bytes / 1000).toFixed(1)} kB`;
+  let isOver = false;
+  for (const name of ['index', 'tfjs', 'onnx', 'exchange', 'worker']) {
+    const entry = join(dist, `${name}.js`);
+    if (!existsSync(entry)) throw new Error(`${entry} is missing. Run "npm run build" first.`);
+    const { files } = closureOf(entry);
+    const bytes = transferBytes(files);
+    const budget = name === 'index' ? ` of ${kilobytes(CORE_BUDGET_BYTES)} allowed` : '';
+    console.log(
+      `${name}: ${kilobytes(bytes)} minified and gzipped${budget}, ${files.length} files`,
+    );
+    if (name === 'index' && bytes > CORE_BUDGET_BYTES) isOver = true;
+  }
+  if (isOver) {
+    console.error('The core entry is over its size budget.');
+    process.exitCode = 1;
+  }
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(resolve(process.argv[1])).href) main();
