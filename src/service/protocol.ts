@@ -73,5 +73,6 @@ export const STATUS_OF_REASON: Readonly<Record<StoreFailureReason, number>> = {
   rejected: 400,
   too_large: 413,
   version: 400,
+  missing: 404,
   failed: 500,
 };

@@ -1,0 +1,296 @@
+/**
+ * Records a `model.fit` or `model.fitDataset` through its callbacks. Everything comes from the logs that fit gives
+ * anyway: no tensor is made, none is read twice. TensorFlow.js is handed in by the caller and described structurally.
+ */
+import { checkCount, checkOptionNames, checkPositive } from '../../base/assert.ts';
+import { invalidInput, messageOf } from '../../base/errors.ts';
+import { EventLogger } from '../../session/event-logger.ts';
+import { MetricsLogger } from '../../session/metrics-logger.ts';
+import type { TrainingSession } from '../../session/training-session.ts';
+
+/** The part of the TensorFlow.js namespace that {@link quarkCallback} uses. */
+export interface TfjsNamespace {
+  readonly version: { readonly tfjs?: string };
+  getBackend(): string;
+}
+
+/** The part of a `tf.LayersModel` that {@link quarkCallback} uses. */
+export interface TfjsModel {
+  readonly name: string;
+  readonly optimizer?: unknown;
+  stopTraining: boolean;
+  countParams(): number;
+}
+
+/** What fit reports: numbers, or scalar tensors when every callback of the list is a `tf.Callback`. */
+export type TfjsLogs = { readonly [name: string]: number | { data(): Promise<ArrayLike<number>> } };
+
+/** Options of {@link quarkCallback}. */
+export type QuarkCallbackOptions = {
+  /** Step of the first batch; 0 unless given. After a resume: the last recorded step plus 1. */
+  readonly initialStep?: number;
+  /** Number of the first epoch; what fit itself counts unless given. After a resume: the epochs done before. */
+  readonly initialEpoch?: number;
+  /** Records the metrics of every n-th step; 1 unless given. Epoch values are always recorded. */
+  readonly everySteps?: number;
+  /** Writes the metrics; one of its own unless given. */
+  readonly metrics?: MetricsLogger;
+  /** Milliseconds that only go up, for step times; `performance.now` unless given. */
+  readonly now?: () => number;
+};
+
+/**
+ * The callbacks of one model: pass it to `fit` or `fitDataset` as `callbacks`, alone or in a list, beside plain objects
+ * or `tf.Callback`s. It may serve several fits in a row; steps and epochs go on counting.
+ */
+export interface QuarkCallback {
+  readonly onTrainBegin: () => Promise<void>;
+  readonly onTrainEnd: () => Promise<void>;
+  readonly onEpochBegin: (epoch: number) => Promise<void>;
+  readonly onEpochEnd: (epoch: number, logs?: TfjsLogs) => Promise<void>;
+  readonly onBatchBegin: () => Promise<void>;
+  readonly onBatchEnd: (batch: number, logs?: TfjsLogs) => Promise<void>;
+  /** Does nothing; `fit` calls it when the callback stands in a list behind a `tf.Callback`. */
+  readonly setParams: () => void;
+  /** Does nothing, for the same reason: the model was given to {@link quarkCallback}. */
+  readonly setModel: () => void;
+  /** Step that the next batch will get. */
+  readonly nextStep: number;
+  /** Writes what is buffered and closes the writers. The session does the same when its run ends. */
+  close(): Promise<void>;
+}
+
+const OPTION_NAMES = ['initialStep', 'initialEpoch', 'everySteps', 'metrics', 'now'] as const;
+
+/** Entries of the logs that are no metrics. */
+const NOT_METRICS: ReadonlySet<string> = new Set(['batch', 'size']);
+
+/**
+ * Records a training by `model.fit`: for every batch `train/loss`, `train/<metric>` for each compiled metric (`acc` is
+ * called `accuracy`), `optimizer/lr` and `perf/step_time_ms`; for every epoch `val/loss`, `val/<metric>`,
+ * `train/epoch_loss`, `train/epoch_<metric>` and an `epoch_ended` event. Buffered records are written out after every
+ * epoch. When `session.signal` is aborted, training stops after the batch under way.
+ *
+ * The time of a step includes reading its loss back. Where `fit` validates, the last step of an epoch has no
+ * `perf/step_time_ms`: `fit` runs the validation inside that step.
+ *
+ * Recording problems do not reach the training unless the run is strict: they are counted, and the first is logged.
+ *
+ * @param tf - The TensorFlow.js namespace the model was made with.
+ * @throws {QuarkError} `invalid_input` when an argument is wrong
+ */
+export function quarkCallback(
+  session: TrainingSession,
+  tf: TfjsNamespace,
+  model: TfjsModel,
+  options: QuarkCallbackOptions = {},
+): QuarkCallback {
+  if (typeof tf?.getBackend !== 'function')
+    throw invalidInput('tf', tf, 'the TensorFlow.js namespace');
+  if (typeof model?.countParams !== 'function')
+    throw invalidInput('model', model, 'a tf.LayersModel');
+  checkOptionNames('options', options, OPTION_NAMES);
+  return new TrainingCallback(session, tf, model, options);
+}
+
+class TrainingCallback implements QuarkCallback {
+  readonly #session: TrainingSession;
+  readonly #tf: TfjsNamespace;
+  readonly #model: TfjsModel;
+  readonly #metrics: MetricsLogger;
+  readonly #ownsMetrics: boolean;
+  readonly #events: EventLogger;
+  readonly #everySteps: number;
+  readonly #now: () => number;
+  #nextStep: number;
+  #nextEpoch: number | undefined;
+  /** What is added to the epochs of the fit under way; known once it has begun its first one. */
+  #epochShift: number | undefined;
+  #epoch = 0;
+  #epochBatches = 0;
+  #epochBeganMs = 0;
+  #batchBeganMs = 0;
+  /** Time of the batch before, held back until it is known that no validation was in it. */
+  #heldTime: { readonly step: number; readonly timeMs: number } | undefined;
+  #failures = 0;
+
+  constructor(
+    session: TrainingSession,
+    tf: TfjsNamespace,
+    model: TfjsModel,
+    options: QuarkCallbackOptions,
+  ) {
+    this.#session = session;
+    this.#tf = tf;
+    this.#model = model;
+    this.#nextStep = checkCount('options.initialStep', options.initialStep ?? 0);
+    this.#nextEpoch =
+      options.initialEpoch === undefined
+        ? undefined
+        : checkCount('options.initialEpoch', options.initialEpoch);
+    this.#everySteps = checkPositive('options.everySteps', options.everySteps ?? 1);
+    this.#now = options.now ?? (() => performance.now());
+    this.#ownsMetrics = options.metrics === undefined;
+    this.#metrics = options.metrics ?? new MetricsLogger(session);
+    this.#events = new EventLogger(session);
+  }
+
+  get nextStep(): number {
+    return this.#nextStep;
+  }
+
+  // fit may take the functions off the object (it makes a CustomCallback of them): they are bound to this one.
+  readonly onTrainBegin = async (): Promise<void> => {
+    this.#epochShift = undefined;
+    this.#heldTime = undefined;
+    this.#record(() => {
+      this.#events.log('training_started', {
+        step: this.#nextStep,
+        payload: {
+          framework: 'tfjs',
+          framework_version: this.#tf.version.tfjs ?? null,
+          backend: this.#tf.getBackend(),
+          model: this.#model.name,
+          parameter_count: this.#model.countParams(),
+        },
+      });
+    });
+  };
+
+  readonly onEpochBegin = async (epoch: number): Promise<void> => {
+    this.#epochShift ??=
+      (this.#nextEpoch === undefined || this.#nextEpoch < epoch ? epoch : this.#nextEpoch) - epoch;
+    this.#epoch = epoch + this.#epochShift;
+    this.#epochBatches = 0;
+    this.#epochBeganMs = this.#now();
+  };
+
+  readonly onBatchBegin = async (): Promise<void> => {
+    this.#writeHeldTime();
+    this.#batchBeganMs = this.#now();
+  };
+
+  readonly onBatchEnd = async (_batch: number, logs: TfjsLogs = {}): Promise<void> => {
+    const step = this.#nextStep;
+    const isRecorded = step % this.#everySteps === 0;
+    const values = isRecorded ? await readLogs(logs) : [];
+    const timeMs = this.#now() - this.#batchBeganMs;
+    this.#nextStep += 1;
+    this.#epochBatches += 1;
+    if (isRecorded) {
+      this.#record(() => {
+        for (const [name, value] of values)
+          this.#metrics.log(`train/${name}`, value, { step, epoch: this.#epoch });
+        const rate = learningRate(this.#model.optimizer);
+        if (rate !== undefined)
+          this.#metrics.log('optimizer/lr', rate, { step, epoch: this.#epoch });
+      });
+      this.#heldTime = { step, timeMs };
+    }
+    if (this.#session.signal.aborted) this.#model.stopTraining = true;
+  };
+
+  readonly onEpochEnd = async (_epoch: number, logs: TfjsLogs = {}): Promise<void> => {
+    const values = await readLogs(logs);
+    const hasValidation = values.some(([name]) => name.startsWith('val_'));
+    if (hasValidation) this.#heldTime = undefined;
+    this.#writeHeldTime();
+    const at = { step: Math.max(0, this.#nextStep - 1), epoch: this.#epoch };
+    this.#nextEpoch = this.#epoch + 1;
+    this.#record(() => {
+      for (const [name, value] of values) {
+        const key = name.startsWith('val_')
+          ? `val/${name.slice('val_'.length)}`
+          : `train/epoch_${name}`;
+        this.#metrics.log(key, value, at);
+      }
+      this.#events.log('epoch_ended', {
+        ...at,
+        payload: {
+          ...Object.fromEntries(
+            values.map(([name, value]) => [name, Number.isFinite(value) ? value : String(value)]),
+          ),
+          batch_count: this.#epochBatches,
+          duration_ms: this.#now() - this.#epochBeganMs,
+        },
+      });
+    });
+    await this.#flush();
+  };
+
+  readonly onTrainEnd = async (): Promise<void> => {
+    this.#writeHeldTime();
+    await this.#flush();
+  };
+
+  readonly setParams = (): void => {};
+  readonly setModel = (): void => {};
+
+  async close(): Promise<void> {
+    if (this.#ownsMetrics) await this.#metrics.close();
+    else await this.#metrics.flush();
+    await this.#events.close();
+  }
+
+  #writeHeldTime(): void {
+    const held = this.#heldTime;
+    this.#heldTime = undefined;
+    if (held === undefined) return;
+    this.#record(() =>
+      this.#metrics.log('perf/step_time_ms', held.timeMs, { step: held.step, epoch: this.#epoch }),
+    );
+  }
+
+  async #flush(): Promise<void> {
+    try {
+      await this.#metrics.flush();
+      await this.#events.flush();
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  #record(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): void {
+    this.#failures += 1;
+    if (this.#session.context.strictMode) throw error;
+    if (this.#failures > 1) return;
+    this.#session
+      .addLog(`The training callback could not record: ${messageOf(error)}`, {
+        identifier: 'Warning',
+        eventType: 'runtime_error',
+      })
+      // A run that has ended takes no log; there is nowhere left to say so.
+      .catch(() => undefined);
+  }
+}
+
+/** The metrics of the logs with the names they are recorded under. */
+async function readLogs(logs: TfjsLogs): Promise<readonly (readonly [string, number])[]> {
+  const values: [string, number][] = [];
+  for (const [name, value] of Object.entries(logs)) {
+    if (NOT_METRICS.has(name)) continue;
+    const number = typeof value === 'number' ? value : (await value.data())[0];
+    if (number !== undefined) values.push([metricName(name), number]);
+  }
+  return values;
+}
+
+/** `acc` is what fit calls accuracy; what a key may not hold becomes "_". */
+function metricName(name: string): string {
+  const plain = name.replace(/(^|_)acc$/, '$1accuracy').replace(/[^A-Za-z0-9._-]/g, '_');
+  return /^[A-Za-z0-9]/.test(plain) ? plain : `m${plain}`;
+}
+
+function learningRate(optimizer: unknown): number | undefined {
+  if (typeof optimizer !== 'object' || optimizer === null || !('learningRate' in optimizer))
+    return undefined;
+  return typeof optimizer.learningRate === 'number' ? optimizer.learningRate : undefined;
+}
