@@ -47,7 +47,14 @@ const library: ViteUserConfig = {
       fileName: (_format, name) => `${name}.js`,
     },
     rolldownOptions: {
-      external: [/^node:/, 'libsql', '@hono/node-server', /^hono(?:\/.+)?$/],
+      external: [
+        /^node:/,
+        'libsql',
+        /^@tensorflow\//,
+        'onnxruntime-web',
+        '@hono/node-server',
+        /^hono(?:\/.+)?$/,
+      ],
       output: {
         chunkFileNames: ({ name }) => `chunk-${name.replace(/^_virtual_quark-/, '')}-[hash].js`,
       },

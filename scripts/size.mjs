@@ -59,8 +59,9 @@ export function transferBytes(files) {
   return total;
 }
 
+const kilobytes = (bytes) => `${(bytes / 1000).toFixed(1)} kB`;
+
 function main() {
-  const kilobytes = (bytes) => `${(bytes / 1000).toFixed(1)} kB`;
   let isOver = false;
   for (const name of ['index', 'tfjs', 'onnx', 'exchange', 'worker']) {
     const entry = join(dist, `${name}.js`);

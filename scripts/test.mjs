@@ -35,7 +35,7 @@ function run(command, args) {
     });
     const end = () => {
       try {
-        process.kill(isWindows ? child.pid : -child.pid, 'SIGKILL');
+        process.kill(isWindows ? Number(child.pid) : -Number(child.pid), 'SIGKILL');
       } catch {
         child.kill('SIGKILL'); // the group is gone already
       }

@@ -12,6 +12,10 @@ const here = (path: string): string => fileURLToPath(new URL(`../${path}`, impor
 
 const INLINE_ID = 'virtual:quark-inline-worker';
 
+/** The URL of a file beside this one, spelled so that no bundler follows it. */
+const hidden = (name: string): string =>
+  `((file, base) => new URL(file, base))('./${name}', import.meta.url)`;
+
 type WorkerFile = { readonly code: string; readonly map: string };
 
 let workerFile: Promise<WorkerFile> | undefined;
@@ -78,8 +82,6 @@ export function sourceSeams(): Plugin {
  * purpose: Vite and webpack would emit worker.js a second time, as a plain asset, and follow node.js into `node:`.
  */
 export function librarySeams(): Plugin {
-  const hidden = (name: string): string =>
-    `((file, base) => new URL(file, base))('./${name}', import.meta.url)`;
   const texts: Readonly<Record<string, string>> = {
     __QUARK_NEW_WORKER__: `new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })`,
     __QUARK_WORKER_URL__: hidden('worker.js'),
