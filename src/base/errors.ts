@@ -24,6 +24,7 @@ export type ErrorCode = (typeof ERROR_CODES)[number];
 /** What went wrong in a store, in the `reason` detail of a {@link SessionStoreError}. */
 export const STORE_FAILURE_REASONS = [
   'unknown_scheme',
+  'missing',
   'unwritable',
   'full',
   'corrupt',

@@ -1,10 +1,15 @@
 /** From a storage URI to a store. Backends are loaded when they are first asked for. */
+import type { Clock } from '../base/clock.ts';
 import { invalidInput, SessionStoreError } from '../base/errors.ts';
 import type { Store } from './store.ts';
 
 /** What a factory is given besides the URI. */
 export type OpenStorageOptions = {
   readonly signal?: AbortSignal;
+  /** False: a store that is not there yet is an error (`missing`) and nothing is made. Default true. */
+  readonly create?: boolean;
+  /** Decides when leases lapse. Default: the clock of the machine. */
+  readonly clock?: Pick<Clock, 'now'>;
 };
 
 /** Opens the store a URI of its scheme names. */
@@ -38,7 +43,11 @@ export function schemeOf(uri: string): string | undefined {
 }
 
 /** @throws {SessionStoreError} `unknown_scheme` */
-export function unknownScheme(uri: string, scheme: string, known: readonly string[]): SessionStoreError {
+export function unknownScheme(
+  uri: string,
+  scheme: string,
+  known: readonly string[],
+): SessionStoreError {
   const all = [...new Set([...known, ...factories.keys()])].sort();
   return new SessionStoreError(
     'unknown_scheme',

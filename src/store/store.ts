@@ -7,7 +7,16 @@
  * - A call that rejected with a {@link SessionStoreError} changed nothing, unless its documentation says otherwise.
  * - Appending a segment again, whole or after it was merged away, changes nothing and returns what is kept.
  * - Several stores, processes and tabs may work on the same place at the same time.
+ * - Arguments are checked first; a wrong one throws `invalid_input`, naming field and rule, before anything is written.
+ * - Bytes given to a store stay as they are until the promise settles; after that, and for all bytes that a store
+ *   returns, they belong to the caller.
  */
+
+/** Largest segment a store takes: what every backend can move in one piece. Larger ones are refused as `too_large`. */
+export const MAX_SEGMENT_BYTES: number = 64 * 1024 * 1024;
+
+/** Largest blob a store takes. Larger ones are refused as `too_large`. */
+export const MAX_BLOB_BYTES: number = 1024 * 1024 * 1024;
 
 /** What identifies a segment: one batch of one writer in one table of one run. */
 export type SegmentIdentity = {
@@ -19,11 +28,21 @@ export type SegmentIdentity = {
   readonly batchNumber: number;
 };
 
+/**
+ * A segment as somebody saw it. With the checksum it means exactly those bytes: a merged segment that has taken the
+ * same identity since then is another one. A {@link SegmentManifest} is such a reference.
+ */
+export type SegmentReference = SegmentIdentity & { readonly checksum?: number };
+
 /** How the bytes of a segment are written down: plain Arrow IPC stream, or the packed form of merged segments. */
 export type SegmentEncoding = 'arrow' | 'packed';
 
 /** A range of batches of one writer; both ends are inclusive. */
-export type BatchRange = { readonly writerId: string; readonly batchStart: number; readonly batchLast: number };
+export type BatchRange = {
+  readonly writerId: string;
+  readonly batchStart: number;
+  readonly batchLast: number;
+};
 
 /** What a store and its readers know of a segment without opening it. */
 export type SegmentManifest = SegmentIdentity & {
@@ -32,6 +51,7 @@ export type SegmentManifest = SegmentIdentity & {
   readonly firstSequence: number;
   /** Sequence number of the last row. Rows of a merged segment need not be contiguous; their bytes carry the numbers. */
   readonly lastSequence: number;
+  /** Smallest step of the rows that have one; null when no row has. Steps, epochs and times alike. */
   readonly stepMin: number | null;
   readonly stepMax: number | null;
   readonly epochMin: number | null;
@@ -58,9 +78,15 @@ export type NewSegment = {
 };
 
 /** A merged segment: sequence numbers are those of its rows. */
-export type MergedSegment = { readonly manifest: SegmentManifest; readonly bytes: Uint8Array<ArrayBuffer> };
+export type MergedSegment = {
+  readonly manifest: SegmentManifest;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+};
 
-/** Which segments of a table to list. All conditions are joined by "and"; ranges are inclusive. */
+/**
+ * Which segments of a table to list. All conditions are joined by "and"; ranges are inclusive. A segment none of whose
+ * rows has a step (an epoch) is left out when steps (epochs) are asked for.
+ */
 export type SegmentFilter = {
   readonly runId: string;
   readonly table: string;
@@ -74,10 +100,10 @@ export type SegmentFilter = {
   readonly keys?: readonly string[];
 };
 
-/** What `readSegment` found. A store reports damage that it sees itself (a short blob, a failed read) as `damaged`. */
+/** What `readSegments` found. A store reports damage that it sees itself (a short blob, a failed read) as `damaged`. */
 export type SegmentRead =
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array<ArrayBuffer> }
-  /** The segment is gone: merged or replaced since it was listed. List again. */
+  /** The segment is gone, or other bytes than the checksum asks for have its identity: it was merged or replaced. List again. */
   | { readonly kind: 'gone' }
   | { readonly kind: 'damaged'; readonly reason: string };
 
@@ -113,7 +139,11 @@ export type RunFilter = {
 };
 
 /** The claim of one live session on a run. Several sessions may hold one each. */
-export type Lease = { readonly runId: string; readonly holder: string; readonly expiresAtMs: number };
+export type Lease = {
+  readonly runId: string;
+  readonly holder: string;
+  readonly expiresAtMs: number;
+};
 
 /** Where a store keeps its data, in the names of the specification. */
 export type StoreLocation = {
@@ -139,11 +169,18 @@ export interface Store {
   /** False for a store that only reads; its writes throw `store_failed` with reason `read_only`. */
   readonly isWritable: boolean;
 
-  /** The project of this name, made with `id` if there is none. Two callers at once get the same project. */
+  /**
+   * The project of this name, made with `id` if there is none. Two callers at once get the same project.
+   * @throws {SessionStoreError} `rejected` when another project has the id
+   */
   ensureProject(project: StoredProject): Promise<StoredProject>;
+  /** All projects, ordered by name. */
   listProjects(): Promise<readonly StoredProject[]>;
 
-  /** Adds a run with revision 1. @throws {SessionStoreError} `rejected` when the id is taken */
+  /**
+   * Adds a run with revision 1. The id is also a folder name: letters, digits, ".", "_" and "-", at most 128 of them.
+   * @throws {SessionStoreError} `rejected` when the id is taken
+   */
   createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun>;
   findRun(runId: string): Promise<StoredRun | undefined>;
   listRuns(filter?: RunFilter): Promise<readonly StoredRun[]>;
@@ -153,10 +190,16 @@ export interface Store {
    */
   updateRun(run: StoredRun): Promise<UpdateResult>;
 
-  /** Takes or extends the claim of `holder` to `nowMs + ttlMs`, by the store's clock. */
+  /**
+   * Takes or extends the claim of `holder` to `nowMs + ttlMs`, by the store's clock. A claim is independent of the run's
+   * state; the run need not be there yet.
+   */
   renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease>;
   releaseLease(runId: string, holder: string): Promise<void>;
-  /** Leases that have not lapsed, by the store's clock; of these runs, or of all. */
+  /**
+   * Leases that have not lapsed, by the store's clock; of these runs, or of all. A lease has lapsed at `expiresAtMs`.
+   * Ordered by run, then holder.
+   */
   listLeases(runIds?: readonly string[]): Promise<readonly Lease[]>;
 
   /**
@@ -165,31 +208,51 @@ export interface Store {
    * known already (live, or merged into another) is not written again: its manifest as kept, or that of the segment it
    * was merged into, is returned.
    * @throws {RunNotFoundError} when a segment's run is not there
-   * @throws {SessionStoreError} `full`, `busy`, `closed`, `corrupt`, `failed`
+   * @throws {SessionStoreError} `full`, `busy`, `closed`, `corrupt`, `too_large`, `failed`
    */
   appendSegments(segments: readonly NewSegment[]): Promise<readonly SegmentManifest[]>;
   /**
-   * The same, before returning: for the last moment of a process. Only stores that can have it.
+   * The same, before returning: for the last moment of a process. Only stores that can have it. It overtakes calls of
+   * `appendSegments` that have not settled: give it their segments again, nothing is written twice.
    */
   appendSegmentsNow?(segments: readonly NewSegment[]): readonly SegmentManifest[];
   /** Live segments in order of their first sequence number, then of last sequence, writer and batch. */
   listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]>;
   /** The bytes of each segment, in the order asked for. The caller owns the bytes. */
-  readSegments(segments: readonly SegmentIdentity[]): Promise<readonly SegmentRead[]>;
+  readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]>;
   /**
-   * Puts `add` in the place of `remove` in one transaction, if every one of `remove` is still live and in this table;
-   * otherwise changes nothing and returns false. Identities of `remove` stay known through `sources` of `add`. An added
-   * segment may have the identity of a removed one.
+   * Puts `add` in the place of `remove` in one transaction, if every one of `remove` is still live (with its checksum,
+   * if one is given) and in this table; otherwise changes nothing and returns false.
+   *
+   * Identities of `remove` stay known: the `sources` of `add` must list, between them, exactly the batches of `remove`
+   * (its own sources for a segment that was merged before; its identity otherwise). An added segment may keep the
+   * identity of a removed one.
+   * @throws {QuarkError} `invalid_input` when the sources leave out a batch of `remove` or name another one
+   * @throws {SessionStoreError} `rejected` when a segment that stays has the identity of an added one
    */
-  replaceSegments(runId: string, table: string, remove: readonly SegmentIdentity[], add: readonly MergedSegment[]): Promise<boolean>;
+  replaceSegments(
+    runId: string,
+    table: string,
+    remove: readonly SegmentReference[],
+    add: readonly MergedSegment[],
+  ): Promise<boolean>;
   /**
    * Empties the table of the run and appends `add`, in one transaction: for outputs that are computed anew. Sequence
-   * numbers go on from where they were.
+   * numbers go on from where they were. What was there is forgotten: its identities may be appended again.
+   * @throws {RunNotFoundError}
    */
-  replaceTable(runId: string, table: string, add: readonly NewSegment[]): Promise<readonly SegmentManifest[]>;
+  replaceTable(
+    runId: string,
+    table: string,
+    add: readonly NewSegment[],
+  ): Promise<readonly SegmentManifest[]>;
 
-  /** Keeps bytes under their SHA-256 (64 lowercase hex digits). Putting the same bytes again changes nothing. */
+  /**
+   * Keeps bytes under their SHA-256 (64 lowercase hex digits). Putting the same bytes again changes nothing.
+   * @throws {QuarkError} `invalid_input` when the bytes have another hash
+   */
   putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
+  /** The bytes of a blob, if it is there. @throws {SessionStoreError} `corrupt` when they no longer have their hash */
   getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
 
   /** Gives space of removed segments back to the system, where that is a step of its own. */

@@ -1,0 +1,102 @@
+/**
+ * Ranges of batches: how the identities of merged segments stay known without a line for each, and the rule a merge
+ * has to keep so that no batch gets lost or is taken for one that came.
+ */
+import { invalidInput } from '../base/errors.ts';
+import type { BatchRange, MergedSegment, SegmentIdentity, SegmentManifest } from './store.ts';
+
+type BatchName = Pick<SegmentIdentity, 'writerId' | 'batchNumber'>;
+
+/** The same batches in the fewest ranges, ordered by writer, then batch. */
+export function coalesceRanges(ranges: Iterable<BatchRange>): readonly BatchRange[] {
+  const sorted = [...ranges].sort(compareRanges);
+  const joined: BatchRange[] = [];
+  for (const range of sorted) {
+    const last = joined.at(-1);
+    if (
+      last === undefined ||
+      last.writerId !== range.writerId ||
+      range.batchStart > last.batchLast + 1
+    ) {
+      joined.push({
+        writerId: range.writerId,
+        batchStart: range.batchStart,
+        batchLast: range.batchLast,
+      });
+    } else if (range.batchLast > last.batchLast) {
+      joined[joined.length - 1] = { ...last, batchLast: range.batchLast };
+    }
+  }
+  return joined;
+}
+
+/** Whether one of the ranges holds the batch. */
+export function rangesHold(ranges: readonly BatchRange[], batch: BatchName): boolean {
+  return ranges.some(
+    (range) =>
+      range.writerId === batch.writerId &&
+      range.batchStart <= batch.batchNumber &&
+      range.batchLast >= batch.batchNumber,
+  );
+}
+
+/** The batches a segment stands for: its sources, or itself as written. */
+export function batchesOf(
+  segment: BatchName & Pick<SegmentManifest, 'sources'>,
+): readonly BatchRange[] {
+  return segment.sources.length > 0 ? segment.sources : [ownRange(segment)];
+}
+
+/**
+ * Checks that `add` accounts for exactly the batches of `removed`. Returns those batches, coalesced: what has to stay
+ * known.
+ *
+ * @throws {QuarkError} `invalid_input`
+ */
+export function checkMergeSources(
+  removed: readonly SegmentManifest[],
+  add: readonly MergedSegment[],
+): readonly BatchRange[] {
+  const needed = coalesceRanges(removed.flatMap(batchesOf));
+  const allowed = coalesceRanges([...needed, ...removed.map(ownRange)]);
+  const given = coalesceRanges(add.flatMap((segment) => batchesOf(segment.manifest)));
+  const lost = needed.find((range) => !isWithin(range, given));
+  if (lost !== undefined) {
+    throw invalidInput(
+      'sources',
+      nameOf(lost),
+      'every batch of the removed segments; this range is left out',
+    );
+  }
+  const foreign = given.find((range) => !isWithin(range, allowed));
+  if (foreign !== undefined) {
+    throw invalidInput(
+      'sources',
+      nameOf(foreign),
+      'batches of the removed segments only; this range holds others',
+    );
+  }
+  return needed;
+}
+
+function ownRange(batch: BatchName): BatchRange {
+  return { writerId: batch.writerId, batchStart: batch.batchNumber, batchLast: batch.batchNumber };
+}
+
+function isWithin(range: BatchRange, coalesced: readonly BatchRange[]): boolean {
+  return coalesced.some(
+    (other) =>
+      other.writerId === range.writerId &&
+      other.batchStart <= range.batchStart &&
+      other.batchLast >= range.batchLast,
+  );
+}
+
+function compareRanges(a: BatchRange, b: BatchRange): number {
+  if (a.writerId !== b.writerId) return a.writerId < b.writerId ? -1 : 1;
+  return a.batchStart - b.batchStart;
+}
+
+function nameOf(range: BatchRange): string {
+  return `${range.writerId}/${range.batchStart}-${range.batchLast}`;
+}

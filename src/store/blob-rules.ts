@@ -1,0 +1,55 @@
+/** Blobs are named by their SHA-256: the check that a name fits its bytes. */
+import { invalidInput, SessionStoreError } from '../base/errors.ts';
+import { MAX_BLOB_BYTES } from './store.ts';
+
+const SHA256 = /^[0-9a-f]{64}$/;
+
+/** The SHA-256 of bytes as 64 lowercase hex digits, or undefined where the platform withholds it (pages over plain http). */
+export async function sha256Hex(bytes: Uint8Array<ArrayBuffer>): Promise<string | undefined> {
+  const subtle: SubtleCrypto | undefined = globalThis.crypto?.subtle;
+  if (subtle === undefined) return undefined;
+  const digest = new Uint8Array(await subtle.digest('SHA-256', bytes));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** @throws {QuarkError} `invalid_input` unless `value` can be a SHA-256 */
+export function checkSha256(value: unknown): string {
+  if (typeof value !== 'string' || !SHA256.test(value))
+    throw invalidInput('sha256', value, '64 lowercase hex digits');
+  return value;
+}
+
+/** Checks a blob before it is kept. */
+export async function checkBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+  checkSha256(sha256);
+  if (!(bytes instanceof Uint8Array)) throw invalidInput('bytes', bytes, 'a Uint8Array');
+  if (bytes.byteLength > MAX_BLOB_BYTES) {
+    throw new SessionStoreError(
+      'too_large',
+      `Blob ${sha256} has ${bytes.byteLength} bytes; a blob may have ${MAX_BLOB_BYTES}.`,
+      {
+        details: { sha256, sizeBytes: bytes.byteLength },
+      },
+    );
+  }
+  const found = await sha256Hex(bytes);
+  if (found !== undefined && found !== sha256)
+    throw invalidInput('sha256', sha256, `the SHA-256 of the bytes, ${found}`);
+}
+
+/** Checks a blob that was read back. @throws {SessionStoreError} `corrupt` */
+export async function checkKeptBlob(
+  sha256: string,
+  bytes: Uint8Array<ArrayBuffer>,
+  where: string,
+): Promise<void> {
+  const found = await sha256Hex(bytes);
+  if (found === undefined || found === sha256) return;
+  throw new SessionStoreError(
+    'corrupt',
+    `Blob ${sha256} in ${where} is damaged: its bytes have the hash ${found}. Put the blob again to repair it.`,
+    {
+      details: { sha256, found, where },
+    },
+  );
+}

@@ -1,0 +1,162 @@
+/** What every store does alike with runs, projects and leases: checks, filter, order, errors. */
+import { checkCount, checkPositive } from '../base/assert.ts';
+import { invalidInput, SessionStoreError, show } from '../base/errors.ts';
+import { checkId } from './segment-rules.ts';
+import type { Lease, RunFilter, StoredProject, StoredRun } from './store.ts';
+
+const RUN_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?$/;
+
+/** A run's id; also the name of its folder in a file store. */
+export function checkRunId(value: unknown): string {
+  if (typeof value !== 'string' || !RUN_ID.test(value)) {
+    throw invalidInput(
+      'runId',
+      value,
+      '1 to 128 letters, digits, ".", "_" or "-", starting with a letter or digit, not ending in "."',
+    );
+  }
+  return value;
+}
+
+/** Checks a project before it is kept. */
+export function checkProject(project: StoredProject): void {
+  checkId('project.id', project.id);
+  checkText('project.name', project.name);
+  checkInstantMs('project.createdAtMs', project.createdAtMs);
+}
+
+/** Checks a run before it is kept. */
+export function checkRun(run: Omit<StoredRun, 'revision'>): void {
+  checkRunId(run.id);
+  checkId('projectId', run.projectId);
+  checkText('projectName', run.projectName);
+  checkText('status', run.status);
+  checkInstantMs('startedAtMs', run.startedAtMs);
+  checkTexts('tags', run.tags);
+  if (typeof run.document !== 'string') throw invalidInput('document', run.document, 'JSON text');
+}
+
+/** Checks a run before it takes the place of its previous revision. */
+export function checkRevisedRun(run: StoredRun): void {
+  checkRun(run);
+  checkPositive('revision', run.revision);
+}
+
+/** Checks a filter. */
+export function checkRunFilter(filter: RunFilter): void {
+  if (filter.projectName !== undefined) checkText('projectName', filter.projectName);
+  if (filter.statuses !== undefined) checkTexts('statuses', filter.statuses);
+  if (filter.tags !== undefined) checkTexts('tags', filter.tags);
+  if (filter.limit !== undefined) checkCount('limit', filter.limit);
+  if (filter.offset !== undefined) checkCount('offset', filter.offset);
+}
+
+/** Checks the claim of a lease. */
+export function checkLeaseClaim(runId: string, holder: string, ttlMs: number): void {
+  checkRunId(runId);
+  checkId('holder', holder);
+  if (typeof ttlMs !== 'number' || !Number.isFinite(ttlMs) || ttlMs <= 0) {
+    throw invalidInput('ttlMs', ttlMs, 'a positive number of milliseconds');
+  }
+}
+
+/** The fields of a run and nothing else, sharing nothing with the one given. */
+export function copyRun(run: Omit<StoredRun, 'revision'>, revision: number): StoredRun {
+  return {
+    id: run.id,
+    projectId: run.projectId,
+    projectName: run.projectName,
+    status: run.status,
+    startedAtMs: run.startedAtMs,
+    tags: [...run.tags],
+    document: run.document,
+    revision,
+  };
+}
+
+/** Runs of a filter in the order of `listRuns`. */
+export function selectRuns(runs: Iterable<StoredRun>, filter: RunFilter): readonly StoredRun[] {
+  const found = [...runs].filter((run) => matchesRunFilter(run, filter)).sort(compareRuns);
+  const start = filter.offset ?? 0;
+  return found.slice(start, filter.limit === undefined ? undefined : start + filter.limit);
+}
+
+/** Leases in the order of `listLeases`, without those that have lapsed. */
+export function selectLeases(leases: Iterable<Lease>, nowMs: number): readonly Lease[] {
+  return [...leases]
+    .filter((lease) => lease.expiresAtMs > nowMs)
+    .sort((a, b) => compareText(a.runId, b.runId) || compareText(a.holder, b.holder));
+}
+
+/** Code-unit order, the same in every store. */
+export function compareText(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}
+
+/** @throws {SessionStoreError} `rejected` */
+export function runIdTaken(runId: string): SessionStoreError {
+  return new SessionStoreError(
+    'rejected',
+    `A run with the id ${show(runId)} is in the store already. Create the run with another id, or resume this one.`,
+    {
+      details: { runId },
+    },
+  );
+}
+
+/** @throws {SessionStoreError} `rejected` */
+export function projectIdTaken(projectId: string): SessionStoreError {
+  return new SessionStoreError(
+    'rejected',
+    `Another project has the id ${show(projectId)}. Give the new project an id of its own.`,
+    {
+      details: { projectId },
+    },
+  );
+}
+
+/** @throws {SessionStoreError} `rejected` */
+export function segmentTaken(name: string): SessionStoreError {
+  return new SessionStoreError(
+    'rejected',
+    `A segment that stays has the identity ${name}. Give the merged segment the identity of one it replaces, or a new one.`,
+    {
+      details: { segment: name },
+    },
+  );
+}
+
+/** @throws {SessionStoreError} `closed` */
+export function storeClosed(uri: string): SessionStoreError {
+  return new SessionStoreError(
+    'closed',
+    `The store ${uri} is closed. Open it again with openStorage().`,
+    { details: { uri } },
+  );
+}
+
+function matchesRunFilter(run: StoredRun, filter: RunFilter): boolean {
+  return (
+    (filter.projectName === undefined || run.projectName === filter.projectName) &&
+    (filter.statuses === undefined || filter.statuses.includes(run.status)) &&
+    (filter.tags === undefined || filter.tags.every((tag) => run.tags.includes(tag)))
+  );
+}
+
+function compareRuns(a: StoredRun, b: StoredRun): number {
+  return b.startedAtMs - a.startedAtMs || compareText(b.id, a.id);
+}
+
+function checkText(field: string, value: unknown): void {
+  if (typeof value !== 'string' || value === '') throw invalidInput(field, value, 'non-empty text');
+}
+
+function checkTexts(field: string, value: unknown): void {
+  if (!Array.isArray(value)) throw invalidInput(field, value, 'an array of text');
+  for (const item of value) checkText(field, item);
+}
+
+function checkInstantMs(field: string, value: unknown): void {
+  if (typeof value !== 'number' || !Number.isFinite(value))
+    throw invalidInput(field, value, 'UTC epoch milliseconds');
+}
