@@ -1,0 +1,49 @@
+/** Where the page is, in the part of the address after `#`: works under any base path and from any file server. */
+
+/** A place on the page. */
+export type Route =
+  | { readonly kind: 'runs' }
+  | { readonly kind: 'run'; readonly runId: string }
+  | { readonly kind: 'train'; readonly resumeRunId: string | undefined }
+  | { readonly kind: 'unknown'; readonly path: string };
+
+/** Reads the hash of an address, with or without `#`. */
+export function parseRoute(hash: string): Route {
+  const text = hash.replace(/^#/, '');
+  const [path = '', query = ''] = text.split('?');
+  const parts = path.split('/').filter((part) => part !== '');
+  const [first, second] = parts;
+  if (first === undefined || (first === 'runs' && second === undefined)) return { kind: 'runs' };
+  if (first === 'runs' && second !== undefined && parts.length === 2) {
+    const runId = decoded(second);
+    if (runId !== undefined) return { kind: 'run', runId };
+  }
+  if (first === 'train' && second === undefined) {
+    return { kind: 'train', resumeRunId: new URLSearchParams(query).get('resume') ?? undefined };
+  }
+  return { kind: 'unknown', path: text };
+}
+
+/** The address of a place. */
+export function hrefOf(route: Route): string {
+  switch (route.kind) {
+    case 'runs':
+      return '#/';
+    case 'run':
+      return `#/runs/${encodeURIComponent(route.runId)}`;
+    case 'train':
+      return route.resumeRunId === undefined
+        ? '#/train'
+        : `#/train?resume=${encodeURIComponent(route.resumeRunId)}`;
+    case 'unknown':
+      return `#${route.path}`;
+  }
+}
+
+function decoded(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return undefined;
+  }
+}

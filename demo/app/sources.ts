@@ -1,0 +1,88 @@
+/** Where the page reads from: the server that served it, or this browser's own database. */
+import { computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
+import { openStorage, type Store } from 'quark-sdk';
+
+/** The places a page can read from. */
+export type SourceId = 'server' | 'browser';
+
+/** A place to read from; it is opened when it is first needed. */
+export type Source = {
+  readonly id: SourceId;
+  readonly label: string;
+  readonly hint: string;
+  readonly uri: string;
+};
+
+/** The database of this browser that the training page writes and the dashboard reads. */
+export const BROWSER_URI = 'idb:quark';
+
+const STORAGE_KEY = 'quark.source';
+const BROWSER: Source = {
+  id: 'browser',
+  label: 'This browser',
+  hint: 'Runs recorded by pages of this address, in IndexedDB',
+  uri: BROWSER_URI,
+};
+
+/** Everything the page found to read from. Empty until {@link findSources} is done. */
+export const sources: Signal<readonly Source[]> = signal([]);
+const chosen = signal<SourceId | undefined>(remembered());
+
+/** The place that is read now; undefined until the sources are known. */
+export const source: ReadonlySignal<Source | undefined> = computed(
+  () => sources.value.find((one) => one.id === chosen.value) ?? sources.value[0],
+);
+
+/** Reads from this place from now on. */
+export function chooseSource(id: SourceId): void {
+  chosen.value = id;
+  try {
+    localStorage.setItem(STORAGE_KEY, id);
+  } catch {
+    // Chosen for this visit only.
+  }
+}
+
+/** Asks the page's own origin whether a Quark server is behind it, which says so in `quark.json`. */
+export async function findSources(base: string = document.baseURI): Promise<void> {
+  const server = await findServer(new URL('quark.json', base));
+  sources.value = server === undefined ? [BROWSER] : [server, BROWSER];
+}
+
+async function findServer(descriptor: URL): Promise<Source | undefined> {
+  if (!descriptor.protocol.startsWith('http')) return undefined;
+  try {
+    const answer = await fetch(descriptor, { cache: 'no-store' });
+    if (!answer.ok || !(answer.headers.get('content-type') ?? '').includes('json'))
+      return undefined;
+    const found: unknown = await answer.json();
+    if (typeof found !== 'object' || found === null || !('storage' in found)) return undefined;
+    if (typeof found.storage !== 'string') return undefined;
+    const uri = new URL(found.storage, descriptor).href.replace(/\/$/, '');
+    return { id: 'server', label: 'Server', hint: `Runs served at ${uri}`, uri };
+  } catch {
+    // A file server answers with something else or not at all: then there is no Quark server.
+    return undefined;
+  }
+}
+
+const opened = new Map<string, Promise<Store>>();
+
+/** The store behind a source. Opened once; a failure is not kept, so that trying again can work. */
+export function storeAt(uri: string): Promise<Store> {
+  const known = opened.get(uri);
+  if (known !== undefined) return known;
+  const opening = openStorage(uri);
+  opened.set(uri, opening);
+  opening.catch(() => opened.delete(uri));
+  return opening;
+}
+
+function remembered(): SourceId | undefined {
+  try {
+    const found = localStorage.getItem(STORAGE_KEY);
+    return found === 'server' || found === 'browser' ? found : undefined;
+  } catch {
+    return undefined;
+  }
+}

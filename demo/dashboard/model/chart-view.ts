@@ -1,0 +1,84 @@
+/** How the charts of a page are looked at: shared by all panels, so that they zoom and point together. */
+import { signal, type Signal } from '@preact/signals';
+import { X_AXES, type XAxis } from './series.ts';
+import type { XRange } from './reduce.ts';
+
+/** The view that all charts of one page share. */
+export type ChartView = {
+  readonly axis: Signal<XAxis>;
+  /** Weight of the moving average, 0 (off) to 0.99. */
+  readonly smoothing: Signal<number>;
+  readonly isLog: Signal<boolean>;
+  /** The zoomed part of the x axis; undefined shows all of it. */
+  readonly zoom: Signal<XRange | undefined>;
+  /** Where the pointer is on the x axis. */
+  readonly cursorX: Signal<number | undefined>;
+  /** Metrics that were switched off in the legend. */
+  readonly hidden: Signal<ReadonlySet<string>>;
+  /** Name under which uPlot keeps the crosshairs of these charts together. */
+  readonly syncKey: string;
+};
+
+/** Largest weight of the smoothing slider. */
+export const SMOOTHING_MAX = 0.99;
+
+const STORAGE_KEY = 'quark.charts';
+let viewCount = 0;
+
+/** A view with the axis, smoothing and scale that were used last in this browser. */
+export function createChartView(): ChartView {
+  const kept = remembered();
+  viewCount += 1;
+  return {
+    axis: signal(kept.axis),
+    smoothing: signal(kept.smoothing),
+    isLog: signal(kept.isLog),
+    zoom: signal(undefined),
+    cursorX: signal(undefined),
+    hidden: signal(new Set<string>()),
+    syncKey: `quark-charts-${viewCount}`,
+  };
+}
+
+/** Keeps axis, smoothing and scale for the next visit. */
+export function rememberChartView(view: ChartView): void {
+  const kept = { axis: view.axis.value, smoothing: view.smoothing.value, isLog: view.isLog.value };
+  try {
+    localStorage.setItem(STORAGE_KEY, JSON.stringify(kept));
+  } catch {
+    // Kept for this visit only.
+  }
+}
+
+function remembered(): { axis: XAxis; smoothing: number; isLog: boolean } {
+  const defaults = { axis: X_AXES[0], smoothing: 0, isLog: false };
+  try {
+    const found: unknown = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? 'null');
+    if (typeof found !== 'object' || found === null) return defaults;
+    const axis = 'axis' in found ? X_AXES.find((one) => one === found.axis) : undefined;
+    const weight = 'smoothing' in found ? found.smoothing : undefined;
+    return {
+      axis: axis ?? defaults.axis,
+      smoothing: typeof weight === 'number' && weight >= 0 && weight <= SMOOTHING_MAX ? weight : 0,
+      isLog: 'isLog' in found && found.isLog === true,
+    };
+  } catch {
+    return defaults;
+  }
+}
+
+/** `range` zoomed by `factor` (below 1 is closer) around its middle, kept inside `full`. */
+export function zoomedRange(range: XRange, full: XRange, factor: number): XRange | undefined {
+  const middle = (range.min + range.max) / 2;
+  const half = ((range.max - range.min) / 2) * factor;
+  const min = Math.max(full.min, middle - half);
+  const max = Math.min(full.max, middle + half);
+  return min <= full.min && max >= full.max ? undefined : { min, max };
+}
+
+/** `range` moved by `share` of its width (negative is left), kept inside `full`. */
+export function pannedRange(range: XRange, full: XRange, share: number): XRange {
+  const width = range.max - range.min;
+  const shift = Math.max(full.min - range.min, Math.min(full.max - range.max, width * share));
+  return { min: range.min + shift, max: range.max + shift };
+}

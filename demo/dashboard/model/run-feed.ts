@@ -1,0 +1,88 @@
+/** One run as the page holds it: everything read so far, and how to read what has come since. */
+import { openRun, type EventRecord, type RunReader, type Store } from 'quark-sdk';
+import { SeriesSet } from './series.ts';
+
+/** What a poll brought. */
+export type FeedChange = {
+  readonly metrics: boolean;
+  readonly events: boolean;
+  readonly run: boolean;
+};
+
+/** Reads a run incrementally: each poll asks for rows after the last sequence number it has. */
+export class RunFeed {
+  readonly series: SeriesSet = new SeriesSet();
+  readonly events: EventRecord[] = [];
+  readonly #reader: RunReader;
+  #nextMetric = 0;
+  #nextEvent = 0;
+
+  private constructor(reader: RunReader) {
+    this.#reader = reader;
+  }
+
+  /** Opens the run and reads all of it. @throws {RunNotFoundError} */
+  static async open(store: Store, runId: string): Promise<RunFeed> {
+    const feed = new RunFeed(await openRun(store, runId));
+    await feed.#read();
+    return feed;
+  }
+
+  get run(): RunReader['run'] {
+    return this.#reader.run;
+  }
+  get status(): RunReader['effectiveStatus'] {
+    return this.#reader.effectiveStatus;
+  }
+  get isLive(): boolean {
+    return this.#reader.isLive;
+  }
+  /** Segments that could not be read. */
+  get damage(): RunReader['damage'] {
+    return this.#reader.damage;
+  }
+
+  /** Reads what has come since. */
+  async poll(): Promise<FeedChange> {
+    const before = fingerprint(this.#reader);
+    await this.#reader.reload();
+    const read = await this.#read();
+    return { ...read, run: fingerprint(this.#reader) !== before };
+  }
+
+  async #read(): Promise<{ metrics: boolean; events: boolean }> {
+    const [columns, events] = await Promise.all([
+      this.#reader.readMetricColumns({ sequenceMin: this.#nextMetric }),
+      this.#reader.readEvents({ sequenceMin: this.#nextEvent }),
+    ]);
+    if (columns.rowCount > 0) this.series.append(columns);
+    if (columns.lastSequence >= this.#nextMetric) this.#nextMetric = columns.lastSequence + 1;
+    for (const event of events) {
+      this.events.push(event);
+      if (event.sequence !== null && event.sequence >= this.#nextEvent) {
+        this.#nextEvent = event.sequence + 1;
+      }
+    }
+    return { metrics: columns.rowCount > 0, events: events.length > 0 };
+  }
+
+  /** When the last thing happened in this run, in epoch milliseconds. */
+  get lastActivityMs(): number {
+    let latest = Date.parse(this.run.startedAt);
+    for (const series of this.series.all()) latest = Math.max(latest, series.last?.timeMs ?? 0);
+    const lastEvent = this.events.at(-1);
+    if (lastEvent !== undefined) latest = Math.max(latest, Date.parse(lastEvent.timestamp));
+    return latest;
+  }
+}
+
+function fingerprint(reader: RunReader): string {
+  const { run } = reader;
+  return [
+    reader.effectiveStatus,
+    reader.isLive,
+    run.updatedAt,
+    run.tags.join(),
+    reader.damage.length,
+  ].join();
+}

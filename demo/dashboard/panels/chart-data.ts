@@ -1,0 +1,139 @@
+/** From series to what one chart draws: on the axis, smoothed, reduced to pixels, aligned. Pure. */
+import { onAxis, type AxisSeries, type EpochScale } from '../model/axis.ts';
+import {
+  alignSeries,
+  nonFiniteKind,
+  reduceSeries,
+  type NonFiniteMark,
+  type XRange,
+} from '../model/reduce.ts';
+import type { MetricSeries, XAxis } from '../model/series.ts';
+import { smooth } from '../model/smooth.ts';
+
+/** One metric on the axis of its chart, at full length. */
+export type Curve = {
+  readonly key: string;
+  readonly color: string;
+  readonly points: AxisSeries;
+  /** Same length as `points`; undefined without smoothing. */
+  readonly smoothed: Float64Array | undefined;
+};
+
+/** What one chart draws: columns for uPlot, and what uPlot does not know. */
+export type ChartData = {
+  readonly xs: number[];
+  /** For each curve its raw column, then for each smoothed curve its smoothed one. */
+  readonly columns: (number | null | undefined)[][];
+  readonly marks: readonly { readonly curve: number; readonly mark: NonFiniteMark }[];
+  /** Points with a gap on both sides: no line goes through them. */
+  readonly lonely: readonly { readonly curve: number; readonly x: number; readonly y: number }[];
+  /** Points drawn of each curve. */
+  readonly drawnCounts: readonly number[];
+  /** Points at or below zero, which a logarithmic axis has no place for. */
+  readonly unplacedCount: number;
+};
+
+type Cached = {
+  length: number;
+  startMs: number;
+  scale: EpochScale | undefined;
+  points: AxisSeries;
+};
+const axisCache = new WeakMap<MetricSeries, Map<XAxis, Cached>>();
+
+/** The series on an axis. Computed once for each length. */
+export function cachedOnAxis(
+  series: MetricSeries,
+  axis: XAxis,
+  startMs: number,
+  scale: EpochScale,
+): AxisSeries {
+  let byAxis = axisCache.get(series);
+  if (byAxis === undefined) {
+    byAxis = new Map();
+    axisCache.set(series, byAxis);
+  }
+  const known = byAxis.get(axis);
+  const sameScale = axis !== 'epoch' || known?.scale === scale;
+  if (known?.length === series.length && known.startMs === startMs && sameScale) {
+    return known.points;
+  }
+  const points = onAxis(series, axis, startMs, scale);
+  byAxis.set(axis, { length: series.length, startMs, scale, points });
+  return points;
+}
+
+/** Puts a metric on the chart's axis and smooths it. */
+export function curveOf(key: string, color: string, points: AxisSeries, smoothing: number): Curve {
+  return {
+    key,
+    color,
+    points,
+    smoothed: smoothing > 0 ? smooth(points.ys, smoothing) : undefined,
+  };
+}
+
+/** The smallest range that holds every point of these curves, or undefined when there is none. */
+export function extentOf(all: readonly AxisSeries[]): XRange | undefined {
+  let min = Number.POSITIVE_INFINITY;
+  let max = Number.NEGATIVE_INFINITY;
+  for (const { xs } of all) {
+    min = Math.min(min, xs[0] ?? min);
+    max = Math.max(max, xs.at(-1) ?? max);
+  }
+  return min <= max ? { min, max } : undefined;
+}
+
+/** What to draw of `curves` in `range` on `pixelCount` pixels. */
+export function chartData(
+  curves: readonly Curve[],
+  range: XRange,
+  pixelCount: number,
+  isLog: boolean,
+): ChartData {
+  const marks: { curve: number; mark: NonFiniteMark }[] = [];
+  const lonely: { curve: number; x: number; y: number }[] = [];
+  let unplacedCount = 0;
+  const placed = (ys: readonly (number | null)[], counts: boolean): (number | null)[] =>
+    ys.map((y) => {
+      if (!isLog || y === null || y > 0) return y;
+      if (counts) unplacedCount += 1;
+      return null;
+    });
+  const raw = curves.map(({ points }, curve) => {
+    const reduced = reduceSeries(points.xs, points.ys, range, pixelCount);
+    for (const mark of reduced.marks) marks.push({ curve, mark });
+    const ys = placed(reduced.ys, true);
+    for (const [at, y] of ys.entries()) {
+      if (y === null || typeof ys[at - 1] === 'number' || typeof ys[at + 1] === 'number') continue;
+      lonely.push({ curve, x: reduced.xs[at] ?? 0, y });
+    }
+    return { xs: reduced.xs, ys };
+  });
+  const smoothed = curves.flatMap(({ points, smoothed: ys }) => {
+    if (ys === undefined) return [];
+    const reduced = reduceSeries(points.xs, ys, range, pixelCount);
+    return [{ xs: reduced.xs, ys: placed(reduced.ys, false) }];
+  });
+  const rows = alignSeries([...raw, ...smoothed]);
+  return {
+    xs: rows.xs,
+    columns: rows.columns,
+    marks,
+    lonely,
+    drawnCounts: raw.map(({ ys }) => ys.length),
+    unplacedCount,
+  };
+}
+
+/** How many points of a curve in `range` are NaN or infinite. */
+export function countNonFinite(points: AxisSeries, range: XRange): number {
+  let count = 0;
+  for (let at = 0; at < points.xs.length; at += 1) {
+    const x = points.xs[at] ?? 0;
+    if (x >= range.min && x <= range.max && nonFiniteKind(points.ys[at] ?? 0) !== undefined) {
+      count += 1;
+    }
+  }
+  return count;
+}
