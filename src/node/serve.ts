@@ -40,7 +40,7 @@ export type ServedStore = {
 };
 
 /** How long `close` waits for answers under way, in milliseconds. */
-const CLOSE_TIMEOUT_MS = 2_000;
+const CLOSE_TIMEOUT_MS = 1_000;
 
 const OPTION_NAMES = ['store', 'dashboardDir', 'port', 'host', 'allowedHosts'] as const;
 

@@ -4,7 +4,8 @@
  */
 import { Hono, type Context } from 'hono';
 import { checkCount, checkPositive } from '../base/assert.ts';
-import { invalidInput, QuarkError, RunNotFoundError, SessionStoreError } from '../base/errors.ts';
+import { QuarkError, RunNotFoundError, SessionStoreError } from '../base/errors.ts';
+import { checkSha256 } from '../store/blob-rules.ts';
 import type { RunFilter, SegmentFilter, SegmentRead, Store } from '../store/store.ts';
 import { encodeFrames, frameBytes } from './frames.ts';
 import {
@@ -19,7 +20,7 @@ import {
   PROTOCOL_VERSION,
   ROUTES,
 } from './protocol.ts';
-import { decodeIdentity, encodeError, Fields, toWire } from './wire.ts';
+import { decodeReference, encodeError, Fields, toWire } from './wire.ts';
 
 /** Options of {@link createReadHandler}. */
 export type ReadHandlerOptions = {
@@ -124,8 +125,7 @@ async function json(context: Context, answer: object): Promise<Response> {
 
 async function blob(store: Store, context: Context): Promise<Response> {
   const sha256 = context.req.param('sha256') ?? '';
-  if (!/^[0-9a-f]{64}$/.test(sha256))
-    throw invalidInput('sha256', sha256, '64 lowercase hexadecimal digits');
+  checkSha256(sha256);
   // The name is the hash of the bytes: they never change.
   const headers = {
     ...HEADERS,
@@ -148,12 +148,12 @@ async function readSegments(
   segments: readonly unknown[],
   targetBytes: number,
 ): Promise<readonly SegmentRead[]> {
-  const identities = segments.map(decodeIdentity);
+  const references = segments.map(decodeReference);
   const answer: SegmentRead[] = [];
   let bytes = 0;
-  for (let at = 0; at < identities.length && bytes < targetBytes; at += SEGMENTS_PER_STORE_READ) {
+  for (let at = 0; at < references.length && bytes < targetBytes; at += SEGMENTS_PER_STORE_READ) {
     for (const read of await store.readSegments(
-      identities.slice(at, at + SEGMENTS_PER_STORE_READ),
+      references.slice(at, at + SEGMENTS_PER_STORE_READ),
     )) {
       bytes += frameBytes(read);
       if (answer.length > 0 && bytes > targetBytes) return answer;
@@ -236,8 +236,9 @@ function segmentFilter(context: Context, runId: string, table: string): SegmentF
     ['epochMin', 'epoch_min'],
     ['epochMax', 'epoch_max'],
   ] as const) {
-    const value = number(context, key);
-    if (value !== undefined) filter[name] = value;
+    const text = context.req.query(key);
+    // What is no number is the store's to refuse.
+    if (text !== undefined) filter[name] = text.trim() === '' ? Number.NaN : Number(text);
   }
   return { ...filter, runId, table, ...(keys === undefined ? {} : { keys }) };
 }

@@ -1,13 +1,16 @@
 /** A store on the other side of HTTP, for reading: what a page or a process opens with `http://host:port`. */
 import { checkNotAborted, checkOptionNames, checkPositive } from '../base/assert.ts';
 import { invalidInput, isQuarkError, QuarkError, SessionStoreError } from '../base/errors.ts';
+import { checkSha256 } from '../store/blob-rules.ts';
+import { checkRunFilter, checkRunId } from '../store/run-rules.ts';
+import { checkReference, checkSegmentFilter, holdsKey } from '../store/segment-rules.ts';
 import type {
   Lease,
   RunFilter,
   SegmentFilter,
-  SegmentIdentity,
   SegmentManifest,
   SegmentRead,
+  SegmentReference,
   Store,
   StoredProject,
   StoredRun,
@@ -104,7 +107,8 @@ class HttpStore implements Store {
   }
 
   async findRun(runId: string): Promise<StoredRun | undefined> {
-    if (!isPathPart(runId)) return undefined;
+    this.#checkOpen();
+    checkRunId(runId);
     try {
       return decodeRun((await this.#json(`/runs/${encodeURIComponent(runId)}`, [])).get('run'));
     } catch (error) {
@@ -115,6 +119,8 @@ class HttpStore implements Store {
 
   /** Page by page: the server bounds the runs of one answer. */
   async listRuns(filter: RunFilter = {}): Promise<readonly StoredRun[]> {
+    this.#checkOpen();
+    checkRunFilter(filter);
     const found = new Map<string, StoredRun>();
     const limit = filter.limit ?? Number.POSITIVE_INFINITY;
     for (let offset = filter.offset ?? 0; found.size < limit;) {
@@ -149,7 +155,8 @@ class HttpStore implements Store {
   }
 
   async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
-    if (!isPathPart(filter.runId) || !isPathPart(filter.table)) return [];
+    this.#checkOpen();
+    checkSegmentFilter(filter);
     const query: [string, string][] = [];
     for (const [name, value] of [
       ['sequence_min', filter.sequenceMin],
@@ -169,29 +176,29 @@ class HttpStore implements Store {
     const path = `/runs/${encodeURIComponent(filter.runId)}/tables/${encodeURIComponent(filter.table)}/segments`;
     const manifests = (await this.#json(path, query)).list('segments').map(decodeManifest);
     if (keys === undefined || keysFit) return manifests;
-    const wanted = new Set(keys);
-    return manifests.filter(
-      (manifest) => manifest.keys === null || manifest.keys.some((key) => wanted.has(key)),
-    );
+    return manifests.filter((manifest) => holdsKey(manifest.keys, keys));
   }
 
-  async readSegments(segments: readonly SegmentIdentity[]): Promise<readonly SegmentRead[]> {
+  async readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]> {
+    this.#checkOpen();
+    segments.forEach(checkReference);
     const reads: SegmentRead[] = [];
     while (reads.length < segments.length) {
       const asked = segments
         .slice(reads.length, reads.length + MAX_SEGMENTS_PER_READ)
-        .map(identityOf);
+        .map(referenceOf);
       const body = JSON.stringify(toWire({ segments: asked }));
       const response = await this.#ask('/segments/read', [], body);
       reads.push(...decodeFrames(response, asked.length));
     }
-    if (segments.length === 0) this.#checkOpen();
     return reads;
   }
 
   async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    this.#checkOpen();
+    checkSha256(sha256);
     try {
-      return await this.#ask(`/blobs/${encodeURIComponent(sha256)}`, []);
+      return await this.#ask(`/blobs/${sha256}`, []);
     } catch (error) {
       if (isQuarkError(error, 'unsupported')) return undefined;
       throw error;
@@ -337,14 +344,11 @@ function baseOf(uri: string): URL {
   return base;
 }
 
-/** URLs take these away, so that they would ask for something else; nothing in a store has such a name. */
-function isPathPart(text: string): boolean {
-  return text !== '' && text !== '.' && text !== '..';
-}
-
-/** Only the identity travels, whatever else the caller's object holds. */
-function identityOf({ runId, table, writerId, batchNumber }: SegmentIdentity): SegmentIdentity {
-  return { runId, table, writerId, batchNumber };
+/** Only the reference travels, whatever else the caller's object holds. */
+function referenceOf(segment: SegmentReference): SegmentReference {
+  const { runId, table, writerId, batchNumber, checksum } = segment;
+  const identity = { runId, table, writerId, batchNumber };
+  return checksum === undefined ? identity : { ...identity, checksum };
 }
 
 async function boundedBytes(response: Response, uri: string): Promise<Uint8Array<ArrayBuffer>> {

@@ -17,6 +17,7 @@ import type {
   Lease,
   SegmentIdentity,
   SegmentManifest,
+  SegmentReference,
   StoredProject,
   StoredRun,
 } from '../store/store.ts';
@@ -121,8 +122,7 @@ export function decodeLease(value: unknown): Lease {
   };
 }
 
-/** @throws {SessionStoreError} `rejected` */
-export function decodeIdentity(value: unknown): SegmentIdentity {
+function decodeIdentity(value: unknown): SegmentIdentity {
   const fields = new Fields('segment', value);
   return {
     runId: fields.text('run_id'),
@@ -130,6 +130,15 @@ export function decodeIdentity(value: unknown): SegmentIdentity {
     writerId: fields.text('writer_id'),
     batchNumber: fields.count('batch_number'),
   };
+}
+
+/** @throws {SessionStoreError} `rejected` */
+export function decodeReference(value: unknown): SegmentReference {
+  const fields = new Fields('segment', value);
+  const identity = decodeIdentity(value);
+  return fields.get('checksum') === undefined
+    ? identity
+    : { ...identity, checksum: fields.count('checksum') };
 }
 
 /** @throws {SessionStoreError} `rejected` */
@@ -208,7 +217,10 @@ export function decodeError(status: number, body: unknown, where: string): Quark
       ? body.details
       : {};
   const details: ErrorDetails = { ...given, where, status };
-  if (code === 'run_not_found') return new RunNotFoundError(String(details['runId'] ?? ''), where);
+  if (code === 'run_not_found') {
+    const runId = details['runId'];
+    return new RunNotFoundError(typeof runId === 'string' ? runId : '', where);
+  }
   if (code !== 'store_failed') return new QuarkError(code, body.message, { details });
   const reason = STORE_FAILURE_REASONS.find((known) => known === details['reason']) ?? 'failed';
   return new SessionStoreError(reason, body.message, { details });

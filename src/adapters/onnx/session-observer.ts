@@ -33,7 +33,7 @@ export type OnnxObserverOptions = {
 const OPTION_NAMES = ['scalars', 'initialStep', 'step', 'epoch', 'metrics', 'now'] as const;
 
 /** Where tensors lie whose numbers can be read without waiting. */
-const HOST_LOCATIONS: readonly unknown[] = ['cpu', 'cpu-pinned', undefined];
+const HOST_LOCATIONS: ReadonlySet<unknown> = new Set(['cpu', 'cpu-pinned', undefined]);
 
 /**
  * Returns a session that does what `ortSession` does and records `onnx/run_time_ms` for every run, and the chosen
@@ -54,7 +54,8 @@ export function observeOnnxSession<S extends OnnxSession>(
     throw invalidInput('ortSession', ortSession, 'an onnxruntime InferenceSession');
   checkOptionNames('options', options, OPTION_NAMES);
   const observer = new SessionObserver(session, options);
-  const run = (...args: never[]): Promise<object> => observer.observe(() => ortSession.run(...args));
+  const run = (...args: never[]): Promise<object> =>
+    observer.observe(() => ortSession.run(...args));
   return new Proxy(ortSession, {
     get(target, name) {
       if (name === 'run') return run;
@@ -145,7 +146,7 @@ class SessionObserver {
 /** The one number of a tensor, or why there is none. */
 function scalarOf(tensor: unknown): number | { readonly why: string } {
   if (typeof tensor !== 'object' || tensor === null) return { why: 'it is not a tensor.' };
-  if ('location' in tensor && !HOST_LOCATIONS.includes(tensor.location)) {
+  if ('location' in tensor && !HOST_LOCATIONS.has(tensor.location)) {
     return {
       why: `it lies on ${String(tensor.location)}; ask for it on "cpu" with preferredOutputLocation.`,
     };
