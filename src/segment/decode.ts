@@ -1,0 +1,136 @@
+/** From the bytes of a segment to its columns. */
+import type { Column } from '../schema/column.ts';
+import type { TableDefinition } from '../schema/table.ts';
+import { isNullAt, readArrow, textsOf, type ArrowBatch, type ArrowColumn } from './arrow-reader.ts';
+import { SEQUENCE_COLUMN } from './encode.ts';
+import { damaged } from './flatbuffer.ts';
+import type { RowBatch, Vector } from './vectors.ts';
+
+/**
+ * The columns of an Arrow IPC stream that `table` knows. Typed arrays may be views of `bytes`.
+ *
+ * @throws {QuarkError} `segment_damaged`
+ */
+export function decodeBatches(table: TableDefinition, bytes: Uint8Array): RowBatch[] {
+  return readArrow(bytes).map((batch) => decodeBatch(table, batch));
+}
+
+function decodeBatch(table: TableDefinition, batch: ArrowBatch): RowBatch {
+  const columns = new Map<string, Vector>();
+  for (const [name, column] of Object.entries(table.columns)) {
+    const stored = table.storedNames.get(name) ?? name;
+    const data = batch.columns.get(stored);
+    if (data !== undefined) columns.set(stored, toVector(stored, column.kind, data));
+  }
+  const sequence = batch.columns.get(SEQUENCE_COLUMN);
+  if (sequence !== undefined)
+    columns.set(SEQUENCE_COLUMN, toVector(SEQUENCE_COLUMN, 'count', sequence));
+  return { rowCount: batch.rowCount, columns };
+}
+
+function toVector(name: string, kind: Column<unknown>['kind'], column: ArrowColumn): Vector {
+  const { data, length } = column;
+  switch (kind) {
+    case 'count':
+    case 'instant':
+      return { kind: 'number', values: numbers(name, column) };
+    case 'f64': {
+      if (data.kind !== 'number') throw mismatch(name);
+      const isNull =
+        column.validity === null
+          ? null
+          : Uint8Array.from({ length }, (_, i) => (isNullAt(column, i) ? 1 : 0));
+      return {
+        kind: 'f64',
+        values: data.values instanceof Float64Array ? data.values : new Float64Array(data.values),
+        isNull,
+      };
+    }
+    case 'key':
+      return toKeyVector(name, column);
+    case 'text':
+    case 'json':
+      return { kind: 'text', values: textValues(name, column) };
+    case 'bool': {
+      if (data.kind !== 'bits') throw mismatch(name);
+      const { bits } = data;
+      return {
+        kind: 'bool',
+        values: Uint8Array.from({ length }, (_, i) =>
+          isNullAt(column, i) ? 2 : ((bits[i >>> 3] ?? 0) >>> (i & 7)) & 1,
+        ),
+      };
+    }
+    case 'f64_list': {
+      if (data.kind !== 'list' || data.items.data.kind !== 'number') throw mismatch(name);
+      const items = new Float64Array(data.items.data.values);
+      return {
+        kind: 'f64_list',
+        values: Array.from({ length }, (_, i) =>
+          isNullAt(column, i) ? null : items.slice(data.offsets[i], data.offsets[i + 1]),
+        ),
+      };
+    }
+    case 'text_list': {
+      if (data.kind !== 'list') throw mismatch(name);
+      const items = textsOf(data.items).map((item) => item ?? '');
+      return {
+        kind: 'text_list',
+        values: Array.from({ length }, (_, i) =>
+          isNullAt(column, i) ? null : items.slice(data.offsets[i], data.offsets[i + 1]),
+        ),
+      };
+    }
+  }
+}
+
+function numbers(name: string, column: ArrowColumn): Float64Array {
+  const { data } = column;
+  if (data.kind !== 'number') throw mismatch(name);
+  if (column.validity === null)
+    return data.values instanceof Float64Array ? data.values : new Float64Array(data.values);
+  const values = new Float64Array(data.values);
+  for (let i = 0; i < values.length; i++) if (isNullAt(column, i)) values[i] = Number.NaN;
+  return values;
+}
+
+function toKeyVector(name: string, column: ArrowColumn): Vector {
+  const { dictionary, data, length } = column;
+  if (dictionary === null) return keysOf(textValues(name, column));
+  if (data.kind !== 'number') throw mismatch(name);
+  const indices = new Int32Array(length);
+  const texts = dictionary.map((item) => item ?? '');
+  for (let i = 0; i < length; i++) {
+    const index = data.values[i] ?? -1;
+    if (isNullAt(column, i) || (index >= 0 && dictionary[index] === null)) indices[i] = -1;
+    else if (index < 0 || index >= texts.length)
+      throw damaged(`field "${name}" points outside its dictionary`);
+    else indices[i] = index;
+  }
+  return { kind: 'key', dictionary: texts, indices };
+}
+
+function keysOf(values: readonly (string | null)[]): Vector {
+  const positions = new Map<string, number>();
+  const indices = Int32Array.from(values, (value) => {
+    if (value === null) return -1;
+    const known = positions.get(value) ?? positions.size;
+    positions.set(value, known);
+    return known;
+  });
+  return { kind: 'key', dictionary: [...positions.keys()], indices };
+}
+
+function textValues(name: string, column: ArrowColumn): (string | null)[] {
+  const { dictionary, data } = column;
+  if (data.kind === 'text') return textsOf(column);
+  if (dictionary === null || data.kind !== 'number') throw mismatch(name);
+  const { values } = data;
+  return Array.from({ length: column.length }, (_, i) =>
+    isNullAt(column, i) ? null : (dictionary[values[i] ?? -1] ?? null),
+  );
+}
+
+function mismatch(name: string): Error {
+  return damaged(`field "${name}" has another type than its declaration`);
+}

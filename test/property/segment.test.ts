@@ -1,0 +1,133 @@
+import {
+  tableFromIPC as flechetteTable,
+  tableFromArrays,
+  tableToIPC,
+  dictionary,
+  utf8,
+  int32,
+  float64,
+} from '@uwdata/flechette';
+import { tableFromIPC } from 'apache-arrow';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { metricTable } from '../../src/records/metric.ts';
+import { TABLES } from '../../src/records/tables.ts';
+import { decodeBatches } from '../../src/segment/decode.ts';
+import { encodeBatch } from '../../src/segment/encode.ts';
+import { packSegment, unpackSegment } from '../../src/segment/pack.ts';
+import { anyBatch, valuesOf } from '../support/batches.ts';
+import { runs } from '../support/property.ts';
+
+describe.each([...TABLES.values()].map((table) => [table.table, table] as const))(
+  'segments of %s',
+  (_name, table) => {
+    const stored = table.segmentColumns.map((name) => table.storedNames.get(name) ?? name);
+
+    test('read back what was written', () => {
+      fc.assert(
+        fc.property(anyBatch(table), (batch) => {
+          const [back, ...more] = decodeBatches(table, encodeBatch(table, batch));
+          expect(more).toEqual([]);
+          expect(back?.rowCount).toBe(batch.rowCount);
+          for (const name of stored)
+            expect(valuesOf(back?.columns.get(name), batch.rowCount), name).toEqual(
+              valuesOf(batch.columns.get(name), batch.rowCount),
+            );
+        }),
+        runs(60),
+      );
+    });
+
+    test('are read by two other implementations of Arrow', () => {
+      fc.assert(
+        fc.property(anyBatch(table), (batch) => {
+          const bytes = encodeBatch(table, batch);
+          const others = [flechetteTable(bytes, {}), tableFromIPC(bytes)];
+          for (const other of others) {
+            expect(other.numRows).toBe(batch.rowCount);
+            for (const name of stored) {
+              const expected = valuesOf(batch.columns.get(name), batch.rowCount);
+              const column = other.getChild(name);
+              if (column === null || column === undefined)
+                expect(
+                  expected.every((value) => value === null),
+                  name,
+                ).toBe(true);
+              else
+                expect(
+                  Array.from({ length: batch.rowCount }, (_, i) => plain(column.at(i))),
+                  name,
+                ).toEqual(expected);
+            }
+          }
+        }),
+        runs(40),
+      );
+    });
+
+    test('pack and unpack bit for bit', async () => {
+      await fc.assert(
+        fc.asyncProperty(anyBatch(table, 400), async (batch) => {
+          const bytes = encodeBatch(table, batch);
+          expect(await unpackSegment(await packSegment(bytes))).toEqual(bytes);
+        }),
+        runs(25),
+      );
+    });
+  },
+);
+
+test('segments written by another implementation are read', () => {
+  fc.assert(
+    fc.property(
+      fc.array(
+        fc.record({
+          key: fc.constantFrom('train/loss', 'val/loss', 'é'),
+          value: fc.double(),
+          step: fc.nat(),
+          time: fc.nat(),
+        }),
+        { minLength: 1, maxLength: 100 },
+      ),
+      (rows) => {
+        const bytes = tableToIPC(
+          tableFromArrays(
+            {
+              metric_key: rows.map((row) => row.key),
+              value: rows.map((row) => row.value),
+              step: rows.map((row) => row.step),
+              timestamp: rows.map((row) => row.time),
+            },
+            {
+              types: {
+                metric_key: dictionary(utf8(), int32()),
+                value: float64(),
+                step: int32(),
+                timestamp: float64(),
+              },
+            },
+          ),
+          { format: 'stream' },
+        );
+        if (bytes === null) throw new Error('nothing was written');
+        const [batch] = decodeBatches(metricTable, bytes);
+        expect(valuesOf(batch?.columns.get('metric_key'), rows.length)).toEqual(
+          rows.map((row) => row.key),
+        );
+        expect(valuesOf(batch?.columns.get('value'), rows.length)).toEqual(
+          rows.map((row) => row.value),
+        );
+        expect(valuesOf(batch?.columns.get('step'), rows.length)).toEqual(
+          rows.map((row) => row.step),
+        );
+      },
+    ),
+    runs(60),
+  );
+});
+
+function plain(value: unknown): unknown {
+  if (typeof value === 'object' && value !== null && Symbol.iterator in value)
+    return Array.from(value as Iterable<unknown>);
+  return value;
+}
