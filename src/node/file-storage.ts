@@ -1,0 +1,114 @@
+/** The store in a directory: an SQLite database, with large blobs and the folders of the runs beside it. */
+import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { checkNotAborted } from '../base/assert.ts';
+import { systemClock } from '../base/clock.ts';
+import { invalidInput, SessionStoreError } from '../base/errors.ts';
+import { schemeOf, type OpenStorageOptions } from '../store/registry.ts';
+import { createSqlStore } from '../store/sql-store.ts';
+import type { Store, StoreLocation } from '../store/store.ts';
+import { createBlobFiles } from './blob-files.ts';
+import { sqliteFailure } from './sqlite-errors.ts';
+import { openSqlite, type Synchronous } from './sqlite.ts';
+
+const SYNCHRONOUS: readonly Synchronous[] = ['normal', 'full'];
+
+/**
+ * Opens the store in a directory, given as a plain path or as `file:DIR` (percent-encoded; relative to the current
+ * directory or absolute). The directory is made if it is not there. `file:DIR?synchronous=full` makes every write wait
+ * for the disk, so that it survives power loss too; without it a write survives the end of the process in any way.
+ *
+ * @throws {QuarkError} `invalid_input` when the URI cannot be understood
+ * @throws {SessionStoreError} `unwritable`, `full`, `corrupt`, `version`, `busy`, `missing`, `failed`
+ */
+export async function openFileStorage(
+  uri: string,
+  options: OpenStorageOptions = {},
+): Promise<Store> {
+  checkNotAborted(options.signal);
+  const { directory, synchronous } = parseFileUri(uri);
+  const location = locate(directory);
+  if (options.create === false && !existsSync(location.dbPath)) throw storeMissing(location);
+  await makeFolder(join(location.storeRoot, 'runs'));
+  checkNotAborted(options.signal);
+  return createSqlStore({
+    uri: pathToFileURL(directory).href + (synchronous === 'full' ? '?synchronous=full' : ''),
+    location,
+    database: await openSqlite(location.dbPath, { synchronous }),
+    blobFiles: createBlobFiles(location.storeRoot),
+    clock: options.clock ?? systemClock,
+    prepareRun: (runId) => makeFolder(join(location.storeRoot, 'runs', runId)),
+  });
+}
+
+/** The directory a `file:` URI or plain path names, as an absolute path, and the options in the URI. */
+export function parseFileUri(uri: string): {
+  readonly directory: string;
+  readonly synchronous: Synchronous;
+} {
+  if (typeof uri !== 'string' || uri.includes('\u0000'))
+    throw invalidInput('storage', uri, 'a path or a "file:" URI');
+  if (schemeOf(uri) !== 'file')
+    return { directory: resolve(uri === '' ? '.' : uri), synchronous: 'normal' };
+  const rest = uri.slice('file:'.length);
+  const cut = rest.indexOf('?');
+  const path = cut < 0 ? rest : rest.slice(0, cut);
+  const synchronous = parseOptions(uri, cut < 0 ? '' : rest.slice(cut + 1));
+  return { directory: resolve(decodePath(uri, path)), synchronous };
+}
+
+function decodePath(uri: string, path: string): string {
+  try {
+    // file://HOST/PATH and file:///PATH; "#" is a letter like any other in the name of a directory.
+    if (path.startsWith('//')) return fileURLToPath(`file:${path.replaceAll('#', '%23')}`);
+    const decoded = decodeURIComponent(path);
+    // file:/C:/data names a drive on Windows.
+    if (process.platform === 'win32' && /^\/[A-Za-z]:/.test(decoded)) return decoded.slice(1);
+    return decoded === '' ? '.' : decoded;
+  } catch {
+    throw invalidInput(
+      'storage',
+      uri,
+      'a "file:" URI with a percent-encoded path ("%" itself is "%25"), or a plain path',
+    );
+  }
+}
+
+function parseOptions(uri: string, query: string): Synchronous {
+  let synchronous: Synchronous = 'normal';
+  for (const [name, value] of new URLSearchParams(query)) {
+    const found = SYNCHRONOUS.find((known) => known === value);
+    if (name !== 'synchronous' || found === undefined) {
+      throw invalidInput(
+        'storage',
+        uri,
+        'a "file:" URI whose only option is "synchronous=normal" or "synchronous=full"',
+      );
+    }
+    synchronous = found;
+  }
+  return synchronous;
+}
+
+function locate(directory: string): StoreLocation {
+  const storeRoot = join(directory, '.quark');
+  return { storageDir: directory, storeRoot, dbPath: join(storeRoot, 'quark.db') };
+}
+
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true });
+  } catch (error) {
+    throw sqliteFailure(error, path);
+  }
+}
+
+function storeMissing(location: StoreLocation): SessionStoreError {
+  return new SessionStoreError(
+    'missing',
+    `There is no Quark store in ${location.storageDir}: ${location.dbPath} does not exist. Name the directory that a run was recorded into.`,
+    { details: { path: location.dbPath } },
+  );
+}

@@ -1,0 +1,298 @@
+/**
+ * SQLite through `libsql`, as the {@link SqlDatabase} of the SQL store.
+ *
+ * Durability: the database runs in WAL mode. With `synchronous: 'normal'` (the default) an acknowledged write has
+ * reached the operating system: it survives the end of the process by any signal. If the whole machine loses power, the
+ * last writes since the most recent checkpoint may be missing, and the database is whole. With `'full'` each write also
+ * waits for the disk and survives power loss; that costs about half of the rate of appends.
+ *
+ * What is to be known of libsql 0.5: a lone object (bytes, null) given as the only parameter is taken for named
+ * parameters, so parameters always travel as one array; binding a boolean, or reading a text cell that is not UTF-8,
+ * aborts the process, so text is read as bytes; a closed database lets go of its files when the last prepared statement
+ * has been collected.
+ */
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import type Libsql from 'libsql';
+import { messageOf, SessionStoreError } from '../base/errors.ts';
+import { Mutex } from '../base/mutex.ts';
+import { migrateLayout, SQL_LAYOUT_VERSION } from '../store/sql-layout.ts';
+import {
+  numberCell,
+  type SqlCall,
+  type SqlDatabase,
+  type SqlRow,
+  type SqlWork,
+} from '../store/sql-database.ts';
+import { isBusy, sqliteFailure } from './sqlite-errors.ts';
+
+/** How far a write has to come before it counts: to the operating system, or to the disk. */
+export type Synchronous = 'normal' | 'full';
+
+/** How a database is opened. */
+export type SqliteConfig = {
+  readonly synchronous: Synchronous;
+  /** How long to wait, in milliseconds, while other processes write. */
+  readonly busyTimeoutMs: number;
+};
+
+/** The defaults of {@link openSqlite}. */
+export const DEFAULT_SQLITE_CONFIG: SqliteConfig = Object.freeze({
+  synchronous: 'normal',
+  busyTimeoutMs: 15_000,
+});
+
+/** SQLite's own sleep when a lock is taken: short, since it stops the thread; longer waits give the thread back. */
+const SHORT_WAIT_MS = 2;
+const MAX_PAUSE_MS = 25;
+const PAGE_BYTES = 8192;
+/** The log is folded into the database file when it has grown to about 16 MiB. */
+const CHECKPOINT_PAGES = 2048;
+/** Pages given back in one transaction: some 10 ms. */
+const RECLAIM_PAGES = 2000;
+const MAX_STATEMENTS = 200;
+const HEADER = 'SQLite format 3\u0000';
+
+type Statement = { readonly prepared: Libsql.Statement; readonly isReader: boolean };
+
+/**
+ * Opens the database file, makes it if there is none, and brings its layout up to date.
+ *
+ * @throws {SessionStoreError} `corrupt`, `unwritable`, `full`, `busy`, `version`, `failed`
+ */
+export async function openSqlite(
+  path: string,
+  config: Partial<SqliteConfig> = {},
+): Promise<SqlDatabase> {
+  const isNew = checkFile(path);
+  const Database = await loadDriver();
+  const effective = { ...DEFAULT_SQLITE_CONFIG, ...config };
+  let database: SqliteDatabase;
+  try {
+    database = new SqliteDatabase(new Database(path), path, effective.busyTimeoutMs);
+  } catch (error) {
+    throw sqliteFailure(error, path);
+  }
+  try {
+    await database.prepare(isNew, effective.synchronous);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return database;
+}
+
+class SqliteDatabase implements SqlDatabase {
+  readonly name: string;
+  readonly #database: Libsql.Database;
+  readonly #busyTimeoutMs: number;
+  readonly #statements = new Map<string, Statement>();
+  readonly #writes = new Mutex();
+
+  constructor(database: Libsql.Database, path: string, busyTimeoutMs: number) {
+    this.name = path;
+    this.#database = database;
+    this.#busyTimeoutMs = busyTimeoutMs;
+  }
+
+  /** Sets the connection up, refuses databases of other programs, migrates. */
+  async prepare(isNew: boolean, synchronous: Synchronous): Promise<void> {
+    await this.#retry(() => {
+      this.#pragma(`busy_timeout = ${SHORT_WAIT_MS}`);
+      if (isNew) {
+        this.#pragma(`page_size = ${PAGE_BYTES}`);
+        this.#pragma('auto_vacuum = INCREMENTAL');
+      } else {
+        this.#refuseForeign();
+      }
+      this.#pragma('journal_mode = WAL');
+      this.#pragma(`synchronous = ${synchronous === 'full' ? 'FULL' : 'NORMAL'}`);
+      this.#pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+      this.#pragma(`journal_size_limit = ${2 * CHECKPOINT_PAGES * PAGE_BYTES}`);
+      this.#pragma('temp_store = MEMORY');
+    });
+    if ((await this.#layoutVersion()) !== SQL_LAYOUT_VERSION) {
+      await this.transaction(() => migrateLayout(`The database ${this.name}`));
+    }
+  }
+
+  read<T>(work: () => SqlWork<T>): Promise<T> {
+    return this.#retry(() => this.#drive(work));
+  }
+
+  transaction<T>(work: () => SqlWork<T>): Promise<T> {
+    return this.#writes.run(() => this.#retry(() => this.#transact(work)));
+  }
+
+  transactionNow<T>(work: () => SqlWork<T>): T {
+    // The one place that may stop the thread: the process is about to end.
+    try {
+      this.#pragma(`busy_timeout = ${this.#busyTimeoutMs}`);
+      return this.#transact(work);
+    } catch (error) {
+      throw sqliteFailure(error, this.name);
+    } finally {
+      this.#pragma(`busy_timeout = ${SHORT_WAIT_MS}`);
+    }
+  }
+
+  async reclaimSpace(): Promise<void> {
+    for (;;) {
+      const isDone = await this.#writes.run(() =>
+        this.#retry(() => {
+          this.#database.exec(`PRAGMA incremental_vacuum(${RECLAIM_PAGES})`);
+          return this.#number('PRAGMA freelist_count') === 0;
+        }),
+      );
+      if (isDone) break;
+    }
+    await this.#retry(() => this.#execute({ text: 'PRAGMA wal_checkpoint(TRUNCATE)', params: [] }));
+  }
+
+  async close(): Promise<void> {
+    await this.#writes.run(async () => {
+      if (!this.#database.open) return;
+      try {
+        this.#pragma('wal_checkpoint(TRUNCATE)');
+      } catch {
+        // The log stays and is read at the next opening: nothing is lost.
+      }
+      this.#statements.clear();
+      this.#database.close();
+    });
+  }
+
+  #transact<T>(work: () => SqlWork<T>): T {
+    this.#run('BEGIN IMMEDIATE');
+    try {
+      const result = this.#drive(work);
+      this.#run('COMMIT');
+      return result;
+    } catch (error) {
+      // After a full disk and other severe errors SQLite has rolled back by itself.
+      if (this.#database.inTransaction) this.#run('ROLLBACK');
+      throw error;
+    }
+  }
+
+  #drive<T>(work: () => SqlWork<T>): T {
+    const steps = work();
+    let step = steps.next();
+    while (step.done !== true) step = steps.next(this.#execute(step.value));
+    return step.value;
+  }
+
+  #execute(call: SqlCall): readonly SqlRow[] {
+    const { prepared, isReader } = this.#statement(call.text);
+    // One array as the only argument: see the top of this file.
+    if (isReader) return prepared.all(call.params as unknown[]) as SqlRow[];
+    prepared.run(call.params as unknown[]);
+    return [];
+  }
+
+  #run(text: string): void {
+    this.#statement(text).prepared.run([]);
+  }
+
+  #statement(text: string): Statement {
+    const known = this.#statements.get(text);
+    if (known !== undefined) return known;
+    if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear();
+    const prepared = this.#database.prepare(toSqlite(text)) as Libsql.Statement;
+    const statement = { prepared, isReader: prepared.reader };
+    if (statement.isReader) prepared.raw(true);
+    this.#statements.set(text, statement);
+    return statement;
+  }
+
+  #pragma(text: string): void {
+    this.#database.exec(`PRAGMA ${text}`);
+  }
+
+  #number(text: string): number {
+    const [row] = this.#execute({ text, params: [] });
+    return row === undefined ? 0 : numberCell(row, 0);
+  }
+
+  async #layoutVersion(): Promise<number> {
+    return this.#retry(() => {
+      const count = this.#number("SELECT count(*) FROM sqlite_master WHERE name = 'quark_layout'");
+      return count === 0 ? 0 : this.#number('SELECT max(version) FROM quark_layout');
+    });
+  }
+
+  #refuseForeign(): void {
+    const tables = this.#number("SELECT count(*) FROM sqlite_master WHERE type = 'table'");
+    const own = this.#number("SELECT count(*) FROM sqlite_master WHERE name = 'quark_layout'");
+    if (tables === 0 || own === 1) return;
+    throw new SessionStoreError(
+      'corrupt',
+      `${this.name} is an SQLite database of another program. Nothing was changed. Choose another storage directory, or move the file away.`,
+      { details: { path: this.name } },
+    );
+  }
+
+  /** Runs work again while other processes hold the lock, giving the thread back in between. */
+  async #retry<T>(work: () => T): Promise<T> {
+    const start = performance.now();
+    for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+      try {
+        return work();
+      } catch (error) {
+        const waitedMs = performance.now() - start;
+        if (!isBusy(error) || waitedMs > this.#busyTimeoutMs)
+          throw sqliteFailure(error, this.name, waitedMs);
+      }
+      const jitteredMs = pauseMs * (0.5 + Math.random());
+      await new Promise((resolve) => {
+        setTimeout(resolve, jitteredMs);
+      });
+    }
+  }
+}
+
+/** What SQLite says in other words than PostgreSQL. */
+function toSqlite(text: string): string {
+  return text
+    .replaceAll(/\btext\(([^)]*)\)/g, 'CAST($1 AS BLOB)')
+    .replaceAll(' FOR UPDATE', '')
+    .replaceAll('BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY', 'INTEGER PRIMARY KEY')
+    .replaceAll('BIGINT PRIMARY KEY', 'INTEGER PRIMARY KEY')
+    .replaceAll(' COLLATE "C"', '')
+    .replaceAll('BYTEA', 'BLOB');
+}
+
+/** Whether the file has yet to be made. Refuses what is not a database before SQLite touches it. */
+function checkFile(path: string): boolean {
+  let sizeBytes: number;
+  try {
+    sizeBytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+    if (sizeBytes === 0) return true;
+    const start = Buffer.alloc(HEADER.length);
+    const file = openSync(path, 'r+');
+    try {
+      readSync(file, start, 0, start.length, 0);
+    } finally {
+      closeSync(file);
+    }
+    if (start.toString('latin1') === HEADER) return false;
+  } catch (error) {
+    throw sqliteFailure(error, path);
+  }
+  throw new SessionStoreError(
+    'corrupt',
+    `${path} is not a database: its ${sizeBytes} bytes do not start as an SQLite file does. Nothing was changed. Restore it from a copy, or move it away to start a new store.`,
+    { details: { path, sizeBytes } },
+  );
+}
+
+async function loadDriver(): Promise<typeof Libsql> {
+  try {
+    return (await import('libsql')).default;
+  } catch (cause) {
+    throw new SessionStoreError(
+      'failed',
+      `The SQLite driver "libsql" could not be loaded: ${messageOf(cause)}. Install quark-sdk with its optional platform packages, or use "memory:" or the address of a Quark service as storage.`,
+      { cause },
+    );
+  }
+}

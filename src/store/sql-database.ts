@@ -1,0 +1,110 @@
+/**
+ * What the SQL store needs of a database. Work on a database is written once, as a generator that yields statements
+ * and is sent their rows; a synchronous driver runs it in one go, an asynchronous one awaits each statement.
+ *
+ * The statements are PostgreSQL's, with `?` for parameters, as far as SQLite understands them; the SQLite driver
+ * rewrites the rest (column types, `FOR UPDATE`, and `text(column)`, by which text columns are read).
+ */
+import { SessionStoreError } from '../base/errors.ts';
+
+/** What a parameter or a cell can be. A driver may give text and bytes alike as bytes: read cells with the functions below. */
+export type SqlValue = string | number | Uint8Array | null;
+
+export type SqlRow = readonly SqlValue[];
+
+/** One statement and its parameters. */
+export type SqlCall = { readonly text: string; readonly params: readonly SqlValue[] };
+
+/** Statements in order, each answered with its rows; ends with a result. Run again from the start when it lost a race. */
+export type SqlWork<T> = Generator<SqlCall, T, readonly SqlRow[]>;
+
+/** A database that runs {@link SqlWork}. */
+export interface SqlDatabase {
+  /** Names the database in messages. */
+  readonly name: string;
+  /** Runs work that only reads. Each statement may see a newer state than the one before. */
+  read<T>(work: () => SqlWork<T>): Promise<T>;
+  /**
+   * Runs work in one transaction that no other writer interleaves; commits when it returns, changes nothing when it
+   * throws. Transactions of one database object start in the order of the calls.
+   */
+  transaction<T>(work: () => SqlWork<T>): Promise<T>;
+  /** The same, before returning; overtakes waiting transactions. */
+  transactionNow?<T>(work: () => SqlWork<T>): T;
+  /** Gives free pages back to the system. */
+  reclaimSpace(): Promise<void>;
+  /** Waits for running work, then releases the database. */
+  close(): Promise<void>;
+}
+
+/** A statement, ready to be yielded. */
+export function sql(text: string, ...params: readonly SqlValue[]): SqlCall {
+  return { text, params };
+}
+
+/** `?, ?, ?`: as many placeholders as there are values. */
+export function placeholders(values: readonly unknown[]): string {
+  return values.map(() => '?').join(', ');
+}
+
+const decoder = new TextDecoder();
+
+/** A cell that holds text. */
+export function textCell(row: SqlRow, column: number): string {
+  const cell = row[column];
+  if (typeof cell === 'string') return cell;
+  if (cell instanceof Uint8Array) return decoder.decode(cell);
+  throw unexpectedCell(column, 'text');
+}
+
+/** A cell that holds a number. */
+export function numberCell(row: SqlRow, column: number): number {
+  const cell = row[column];
+  if (typeof cell === 'number') return cell;
+  throw unexpectedCell(column, 'a number');
+}
+
+/** A cell that holds a number or nothing. */
+export function optionalNumberCell(row: SqlRow, column: number): number | null {
+  return row[column] === null ? null : numberCell(row, column);
+}
+
+/** A cell that holds bytes, as a view that nobody else has. */
+export function bytesCell(row: SqlRow, column: number): Uint8Array<ArrayBuffer> {
+  const cell = row[column];
+  if (!(cell instanceof Uint8Array)) throw unexpectedCell(column, 'bytes');
+  const { buffer } = cell;
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === cell.byteLength)
+    return new Uint8Array(buffer);
+  return new Uint8Array(cell);
+}
+
+/** A cell that holds JSON text of this shape. */
+export function jsonCell<T>(
+  row: SqlRow,
+  column: number,
+  isShape: (value: unknown) => value is T,
+): T {
+  const text = textCell(row, column);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw unexpectedCell(column, 'JSON', cause);
+  }
+  if (!isShape(value)) throw unexpectedCell(column, 'JSON of the expected shape');
+  return value;
+}
+
+/** Whether a JSON value is a list of texts. */
+export function isTextList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
+}
+
+function unexpectedCell(column: number, expected: string, cause?: unknown): SessionStoreError {
+  return new SessionStoreError(
+    'corrupt',
+    `The database is damaged: column ${column} of an answer does not hold ${expected}. Nothing was changed. Copy the database aside, then recover what is readable or start a new one.`,
+    { details: { column, expected }, cause },
+  );
+}
