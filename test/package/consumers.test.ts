@@ -1,0 +1,181 @@
+// The same files, loaded in every way a user loads them, with the worker really running in each.
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Browser } from 'playwright';
+import { build, createLogger, createServer, type InlineConfig, type Rolldown } from 'vite';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import webpack, { type Stats } from 'webpack';
+import { Consumer, StaticServer, launchBrowser, openPage, packTarball } from './consumer.ts';
+import { GOOD_OUTCOME, PAGE, PAGE_MODULE, PROBE } from './probe.ts';
+
+const FILES = { 'index.html': PAGE, 'main.js': PAGE_MODULE, 'probe.js': PROBE };
+
+let tarball: string;
+let browser: Browser;
+const cleanups: (() => void | Promise<void>)[] = [];
+
+beforeAll(async () => {
+  tarball = packTarball();
+  cleanups.push(() => rmSync(dirname(tarball), { recursive: true, force: true }));
+  browser = await launchBrowser();
+  cleanups.push(() => browser.close());
+});
+
+afterAll(async () => {
+  for (const cleanup of cleanups.toReversed()) await cleanup();
+});
+
+function consumer(files: Readonly<Record<string, string>> = FILES): Consumer {
+  const made = new Consumer(tarball, files);
+  cleanups.push(() => made.remove());
+  return made;
+}
+
+async function serve(
+  root: string,
+  hidden?: RegExp,
+): Promise<{ url: string; server: StaticServer }> {
+  const server = new StaticServer(root, hidden);
+  cleanups.push(() => server.close());
+  return { url: await server.listen(), server };
+}
+
+test('Node loads every entry and runs the probe', () => {
+  const project = consumer({
+    'probe.js': PROBE,
+    'main.js': `
+      import { probe } from './probe.js';
+      const entries = {};
+      for (const name of ['', '/node', '/tfjs', '/onnx', '/exchange']) {
+        entries['.' + name] = Object.keys(await import('quark-sdk' + name)).length > 0;
+      }
+      console.log(JSON.stringify({ entries, memory: await probe('memory:'), file: await probe('file:./data') }));
+    `,
+  });
+  expect(project.run('main.js')).toEqual({
+    entries: { '.': true, './node': true, './tfjs': true, './onnx': true, './exchange': true },
+    memory: GOOD_OUTCOME,
+    file: GOOD_OUTCOME,
+  });
+  expect(existsSync(join(project.root, 'data/.quark/quark.db'))).toBe(true);
+});
+
+test('Node ends by itself while a worker still waits for work', () => {
+  const project = consumer({
+    'main.js': `
+      import { createKernels } from 'quark-sdk';
+      const pool = await createKernels({ inlineBytes: 0 });
+      await pool.tensorStats(new Float32Array(5000));
+      console.log(JSON.stringify(pool.diagnostics().workerMode));
+    `,
+  });
+  expect(project.run('main.js')).toBe('url');
+});
+
+test('the command starts', () => {
+  const project = consumer({});
+  const manifest = JSON.parse(
+    readFileSync(join(project.root, 'node_modules/quark-sdk/package.json'), 'utf8'),
+  ) as { bin: { quark: string } };
+  expect(project.run(join('node_modules/quark-sdk', manifest.bin.quark), 'runs', '--json')).toEqual(
+    expect.anything(),
+  );
+});
+
+const PLAIN_FILES = {
+  'index.html': PAGE,
+  'main.js': PAGE_MODULE.replaceAll(/'quark-sdk\/(\w+)'/g, `'./node_modules/quark-sdk/dist/$1.js'`),
+  'probe.js': PROBE.replace(`'quark-sdk'`, `'./node_modules/quark-sdk/dist/index.js'`),
+};
+
+test('a plain page loads the files as they are', async () => {
+  const { url, server } = await serve(consumer(PLAIN_FILES).root);
+  expect(await openPage(browser, url)).toEqual({ outcome: GOOD_OUTCOME, errors: [] });
+  const dist = '/node_modules/quark-sdk/dist/';
+  expect(server.requested).toContain(`${dist}worker.js`);
+  expect(server.requested).not.toContain(`${dist}node.js`);
+});
+
+test('a plain page without worker.js starts the worker it carries', async () => {
+  const { url } = await serve(consumer(PLAIN_FILES).root, /worker\.js$/);
+  const { outcome } = await openPage(browser, url);
+  expect(outcome).toMatchObject({
+    url: { threw: expect.any(String) },
+    'inline-source': GOOD_OUTCOME['inline-source'],
+    auto: { ...GOOD_OUTCOME.auto, used: 'inline-source', failures: 1 },
+    run: GOOD_OUTCOME.run,
+  });
+});
+
+/** Vite as a user has it, and everything it warned of. */
+function viteUser(root: string): { config: InlineConfig; warnings: string[] } {
+  const warnings: string[] = [];
+  const customLogger = createLogger('warn', { allowClearScreen: false });
+  customLogger.warn = (message) => void warnings.push(message);
+  customLogger.warnOnce = customLogger.warn;
+  customLogger.error = customLogger.warn;
+  return { config: { root, configFile: false, customLogger }, warnings };
+}
+
+test('a Vite app in development', async () => {
+  const { config, warnings } = viteUser(consumer().root);
+  const server = await createServer({
+    ...config,
+    server: { port: 0, host: '127.0.0.1' },
+  });
+  try {
+    await server.listen();
+    const url = server.resolvedUrls?.local[0];
+    expect(await openPage(browser, url ?? 'no address')).toEqual({
+      outcome: GOOD_OUTCOME,
+      errors: [],
+    });
+  } finally {
+    await server.close();
+  }
+  expect(warnings).toEqual([]);
+});
+
+test('a Vite app as built', async () => {
+  const { root } = consumer();
+  const { config, warnings } = viteUser(root);
+  const built = (await build(config)) as Rolldown.RolldownOutput;
+  const names = built.output.map(({ fileName }) => fileName);
+  expect(names.filter((name) => /(?:worker|node)-[^/]*\.js$/.test(name)).toSorted()).toEqual([
+    expect.stringContaining('chunk-inline-worker-'),
+    expect.stringMatching(/^assets\/worker-/),
+  ]);
+  const { url } = await serve(join(root, 'dist'));
+  expect(await openPage(browser, url)).toEqual({ outcome: GOOD_OUTCOME, errors: [] });
+  expect(warnings).toEqual([]);
+});
+
+test('a webpack 5 app', async () => {
+  const { root } = consumer({
+    ...FILES,
+    'public/index.html': PAGE,
+  });
+  const stats = await new Promise<Stats>((resolve, reject) => {
+    webpack(
+      {
+        context: root,
+        mode: 'production',
+        entry: './main.js',
+        output: { path: join(root, 'public'), filename: 'main.js' },
+        performance: { hints: false },
+      },
+      (error, result) => (result ? resolve(result) : reject(error ?? new Error('no result'))),
+    );
+  });
+  const { errors, warnings, assets } = stats.toJson({
+    all: false,
+    errors: true,
+    warnings: true,
+    assets: true,
+  });
+  expect({ errors, warnings }).toEqual({ errors: [], warnings: [] });
+  // An asset with a source file is one that webpack copied as it is: worker.js a second time, or node.js.
+  expect(assets?.filter(({ info }) => info.sourceFilename).map(({ name }) => name)).toEqual([]);
+  const { url } = await serve(join(root, 'public'));
+  expect(await openPage(browser, url)).toEqual({ outcome: GOOD_OUTCOME, errors: [] });
+});

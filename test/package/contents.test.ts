@@ -1,0 +1,186 @@
+// What the package is made of: names, imports, size, types. None of this runs a browser.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CORE_BUDGET_BYTES, closureOf, importsOf, transferBytes } from '../../scripts/size.mjs';
+import { Consumer, DIST, REPOSITORY, packTarball } from './consumer.ts';
+
+let tarball: string;
+
+beforeAll(() => {
+  tarball = packTarball();
+});
+
+afterAll(() => {
+  rmSync(dirname(tarball), { recursive: true, force: true });
+});
+
+const BROWSER_ENTRIES = ['index', 'tfjs', 'onnx', 'exchange', 'worker'];
+
+describe('import graph', () => {
+  test.each(BROWSER_ENTRIES)('%s needs nothing that a page would have to resolve', (name) => {
+    expect(closureOf(join(DIST, `${name}.js`)).bare).toEqual([]);
+  });
+
+  test('the browser entries never reach the Node entry', () => {
+    const files = BROWSER_ENTRIES.flatMap((name) => closureOf(join(DIST, `${name}.js`)).files);
+    const names = files.map((file) => relative(DIST, file));
+    expect(names).not.toContain('node.js');
+    expect(names).not.toContain('cli.js');
+    const computed = [...new Set(files)].filter((file) => importsOf(file).computedImports > 0);
+    expect(computed, 'only the hidden import of node.js is computed').toHaveLength(1);
+  });
+
+  test('worker.js is one file, and the inline worker the same text', async () => {
+    const { files } = closureOf(join(DIST, 'worker.js'));
+    expect(files).toHaveLength(1);
+    const carried = closureOf(join(DIST, 'index.js')).files.find((file) =>
+      file.includes('inline-worker'),
+    );
+    const exported = (await import(pathToFileURL(carried ?? '').href)) as Record<string, unknown>;
+    const text = readFileSync(join(DIST, 'worker.js'), 'utf8');
+    expect(text.replace(/\n\/\/# sourceMappingURL=.*\n$/, '')).toBe(
+      String(Object.values(exported).find((value) => typeof value === 'string')).trimEnd(),
+    );
+  });
+
+  test('packages that are bundled into the browser entries', () => {
+    const packages = new Set<string>();
+    for (const name of BROWSER_ENTRIES) {
+      for (const file of closureOf(join(DIST, `${name}.js`)).files) {
+        if (!existsSync(`${file}.map`)) continue; // text only: the carried worker, whose map is worker.js.map
+        const map = JSON.parse(readFileSync(`${file}.map`, 'utf8')) as { sources: string[] };
+        for (const source of map.sources) {
+          const found = /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source)?.[1];
+          if (found) packages.add(found);
+        }
+      }
+    }
+    expect([...packages].toSorted()).toMatchInlineSnapshot();
+  });
+
+  test('the Node entries import Node and the declared dependencies only', () => {
+    const { dependencies } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as {
+      dependencies: Record<string, string>;
+    };
+    for (const name of ['node', 'cli']) {
+      const { bare } = closureOf(join(DIST, `${name}.js`));
+      const packages = bare.filter((specifier) => !specifier.startsWith('node:'));
+      for (const specifier of packages) {
+        const owner = specifier
+          .split('/')
+          .slice(0, specifier.startsWith('@') ? 2 : 1)
+          .join('/');
+        expect(Object.keys(dependencies).concat('@tensorflow/tfjs'), name).toContain(owner);
+      }
+    }
+  });
+});
+
+describe('exported names', () => {
+  const namesOf = async (name: string): Promise<string[]> =>
+    Object.keys((await import(pathToFileURL(join(DIST, `${name}.js`)).href)) as object).toSorted();
+
+  test('quark-sdk', async () => {
+    expect(await namesOf('index')).toMatchInlineSnapshot();
+  });
+  test('quark-sdk/node', async () => {
+    expect(await namesOf('node')).toMatchInlineSnapshot();
+  });
+  test('quark-sdk/tfjs', async () => {
+    expect(await namesOf('tfjs')).toMatchInlineSnapshot();
+  });
+  test('quark-sdk/onnx', async () => {
+    expect(await namesOf('onnx')).toMatchInlineSnapshot();
+  });
+  test('quark-sdk/exchange', async () => {
+    expect(await namesOf('exchange')).toMatchInlineSnapshot();
+  });
+});
+
+test('the core stays within its size budget', () => {
+  const { files } = closureOf(join(DIST, 'index.js'));
+  expect(transferBytes(files)).toBeLessThanOrEqual(CORE_BUDGET_BYTES);
+});
+
+test('importing an entry does nothing', () => {
+  const project = new Consumer(tarball, {
+    'main.js': `
+      const before = Object.keys(globalThis);
+      for (const name of ['', '/node', '/tfjs', '/onnx', '/exchange']) await import('quark-sdk' + name);
+      console.log(JSON.stringify(Object.keys(globalThis).filter((name) => !before.includes(name))));
+    `,
+  });
+  try {
+    expect(project.run('main.js')).toEqual([]);
+  } finally {
+    project.remove();
+  }
+});
+
+test('publint has nothing to say', async () => {
+  const project = new Consumer(tarball, {});
+  try {
+    const pkgDir = join(project.root, 'node_modules/quark-sdk');
+    const { messages, pkg } = await publint({ pkgDir, pack: false, strict: true });
+    expect(messages.map((message) => formatMessage(message, pkg ?? {}))).toEqual([]);
+  } finally {
+    project.remove();
+  }
+});
+
+test('the types resolve in every way TypeScript resolves', () => {
+  const attw = join(REPOSITORY, 'node_modules/@arethetypeswrong/cli/dist/index.js');
+  const args = [attw, tarball, '--profile', 'esm-only', '--no-definitely-typed', '--no-color'];
+  // The command's exit code follows the profile, its JSON does not.
+  const ended = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  expect(ended.status, ended.stdout).toBe(0);
+  expect(ended.stdout).toContain('"quark-sdk/exchange"');
+});
+
+describe('a strict TypeScript user', () => {
+  test.each([
+    ['nodenext', 'nodenext'],
+    ['esnext', 'bundler'],
+  ])('--module %s --moduleResolution %s', (module, moduleResolution) => {
+    const project = new Consumer(tarball, {
+      'tsconfig.json': JSON.stringify({
+        compilerOptions: {
+          module,
+          moduleResolution,
+          target: 'es2022',
+          lib: ['ES2023', 'DOM', 'ESNext.Disposable'],
+          types: [],
+          strict: true,
+          exactOptionalPropertyTypes: true,
+          skipLibCheck: false,
+          noEmit: true,
+        },
+        files: ['main.ts'],
+      }),
+      'main.ts': `
+        import { MetricsLogger, TrainingSession } from 'quark-sdk';
+        import * as tfjs from 'quark-sdk/tfjs';
+        import * as onnx from 'quark-sdk/onnx';
+        import * as exchange from 'quark-sdk/exchange';
+        const session: TrainingSession = await TrainingSession.startRun({ project: 'p' });
+        new MetricsLogger(session).log('train/loss', 1, { step: 0 });
+        // @ts-expect-error a value is a number
+        new MetricsLogger(session).log('train/loss', '1', { step: 0 });
+        export { exchange, onnx, tfjs };
+      `,
+    });
+    try {
+      const tsc = join(REPOSITORY, 'node_modules/typescript/bin/tsc');
+      expect(() =>
+        execFileSync(process.execPath, [tsc, '-p', project.root], { encoding: 'utf8' }),
+      ).not.toThrow();
+    } finally {
+      project.remove();
+    }
+  });
+});

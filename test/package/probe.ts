@@ -1,0 +1,82 @@
+// The program every consumer runs, as text: kernels in a worker in each mode, and a run recorded and read back.
+// It prints nothing and never throws: what it gives is data, so that a test can say what differs.
+export const PROBE = `
+import {
+  createKernels, MetricsLogger, openRun, openStorage, TrainingSession,
+} from 'quark-sdk';
+
+async function kernels(workerMode) {
+  const pool = await createKernels({ workerMode, inlineBytes: 0 });
+  try {
+    const stats = await pool.tensorStats(Float32Array.from({ length: 5000 }, (_, at) => at - 2500));
+    const { workerMode: used, kernel, workerFailures } = pool.diagnostics();
+    return { used, kernel, min: stats.min, max: stats.max, failures: workerFailures.length };
+  } finally {
+    await pool.close();
+  }
+}
+
+async function recording(storage) {
+  const session = await TrainingSession.startRun({ project: 'package-test', storage, handleSignals: false });
+  const metrics = new MetricsLogger(session);
+  for (let step = 0; step < 250; step += 1) metrics.log('train/loss', 1 / (step + 1), { step });
+  await metrics.close();
+  const ended = await session.endRun();
+  const store = await openStorage(storage);
+  const reader = await openRun(store, session.runId);
+  const columns = await reader.readMetricColumns({ metricKey: 'train/loss' });
+  await store.close();
+  return {
+    status: reader.effectiveStatus,
+    rows: columns.rowCount,
+    last: [columns.steps[249], columns.values[249]],
+  };
+}
+
+export async function probe(storage, modes = ['url', 'inline-source', 'auto']) {
+  const outcome = {};
+  for (const mode of modes) {
+    try {
+      outcome[mode] = await kernels(mode);
+    } catch (error) {
+      outcome[mode] = { threw: String(error?.stack ?? error) };
+    }
+  }
+  try {
+    outcome.run = await recording(storage);
+  } catch (error) {
+    outcome.run = { threw: String(error?.stack ?? error) };
+  }
+  return outcome;
+}
+`;
+
+const kernelOutcome = (used: string) => ({
+  used,
+  kernel: 'wasm',
+  min: -2500,
+  max: 2499,
+  failures: 0,
+});
+
+/** What the probe gives where everything works. */
+export const GOOD_OUTCOME = {
+  url: kernelOutcome('url'),
+  'inline-source': kernelOutcome('inline-source'),
+  auto: kernelOutcome('url'),
+  run: { status: 'completed', rows: 250, last: [249, 1 / 250] },
+};
+
+/** A page's module: every browser entry, and the probe's outcome where the test looks for it. */
+export const PAGE_MODULE = `
+import 'quark-sdk/tfjs';
+import 'quark-sdk/onnx';
+import 'quark-sdk/exchange';
+import { probe } from './probe.js';
+globalThis.outcome = await probe('idb:package-test');
+`;
+
+export const PAGE = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>consumer</title>
+<link rel="icon" href="data:,"></head>
+<body><script type="module" src="./main.js"></script></body></html>
+`;
