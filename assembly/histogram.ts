@@ -1,0 +1,217 @@
+// Uniform bins over [low, high], counted in float64 arithmetic:
+//
+//   cell of x = min(bins - 1, trunc((x - low) * scale)),  scale = bins / (high - low)
+//
+// with one cell below the bins for finite x < low and one above for finite x > high. NaN and infinities are counted beside the
+// table, zeros both beside it and in their bin. The plain-JS twin does the same arithmetic, so both agree to the last count.
+//
+// A table has (bins + 2) cells of four u32 each, one a lane. The caller collects before a cell can hold 2^32.
+import {
+  HISTOGRAM_EXTRA_CELLS,
+  HISTOGRAM_NAN,
+  HISTOGRAM_NEGATIVE_INFINITY,
+  HISTOGRAM_POSITIVE_INFINITY,
+  HISTOGRAM_SLOTS,
+  HISTOGRAM_ZERO,
+} from '../src/kernel/layout';
+import { firstPair, secondPair, sumI64x2 } from './lanes';
+
+const BLOCK: i32 = 256;
+const CELL_SHIFT: i32 = 4;
+// The cell address of each element of a block: found first, four at a time, and counted after.
+const addresses: usize = memory.data(1024, 16);
+
+export function histogramReset(table: usize, bins: i32, beside: usize): void {
+  memory.fill(table, 0, (<usize>(bins + HISTOGRAM_EXTRA_CELLS)) << CELL_SHIFT);
+  memory.fill(beside, 0, HISTOGRAM_SLOTS << 3);
+}
+
+export function histogramF32(
+  p: usize,
+  count: i32,
+  low: f64,
+  high: f64,
+  bins: i32,
+  table: usize,
+  beside: usize,
+): void {
+  all<f32>(p, count, low, high, bins, table, beside);
+}
+
+export function histogramF64(
+  p: usize,
+  count: i32,
+  low: f64,
+  high: f64,
+  bins: i32,
+  table: usize,
+  beside: usize,
+): void {
+  all<f64>(p, count, low, high, bins, table, beside);
+}
+
+export function histogramI32(
+  p: usize,
+  count: i32,
+  low: f64,
+  high: f64,
+  bins: i32,
+  table: usize,
+  beside: usize,
+): void {
+  all<i32>(p, count, low, high, bins, table, beside);
+}
+
+export function histogramU8(
+  p: usize,
+  count: i32,
+  low: f64,
+  high: f64,
+  bins: i32,
+  table: usize,
+  beside: usize,
+): void {
+  all<u8>(p, count, low, high, bins, table, beside);
+}
+
+/** Adds up the lanes of each cell into a float64 at `out`, `bins + 2` of them. */
+export function histogramCollect(table: usize, bins: i32, out: usize): void {
+  const end = table + ((<usize>(bins + HISTOGRAM_EXTRA_CELLS)) << CELL_SHIFT);
+  for (; table < end; table += 16, out += 8) {
+    const sum =
+      <u64>load<u32>(table) +
+      <u64>load<u32>(table, 4) +
+      <u64>load<u32>(table, 8) +
+      <u64>load<u32>(table, 12);
+    store<f64>(out, <f64>sum);
+  }
+}
+
+function all<T>(
+  p: usize,
+  count: i32,
+  low: f64,
+  high: f64,
+  bins: i32,
+  table: usize,
+  beside: usize,
+): void {
+  const scale = <f64>bins / (high - low);
+  const blockBytes = <usize>BLOCK * sizeof<T>();
+  while (count >= BLOCK) {
+    if (locate<T>(p, low, high, scale, bins, table, beside)) {
+      for (let at = addresses, end = addresses + 1024; at < end; at += 32) {
+        bump(load<u32>(at));
+        bump(load<u32>(at, 4));
+        bump(load<u32>(at, 8));
+        bump(load<u32>(at, 12));
+        bump(load<u32>(at, 16));
+        bump(load<u32>(at, 20));
+        bump(load<u32>(at, 24));
+        bump(load<u32>(at, 28));
+      }
+    } else {
+      each<T>(p, BLOCK, low, high, scale, bins, table, beside);
+    }
+    p += blockBytes;
+    count -= BLOCK;
+  }
+  each<T>(p, count, low, high, scale, bins, table, beside);
+}
+
+// Fills `addresses` for one block. False, with nothing counted, when the block holds NaN or an infinity.
+function locate<T>(
+  p: usize,
+  low: f64,
+  high: f64,
+  scale: f64,
+  bins: i32,
+  table: usize,
+  beside: usize,
+): bool {
+  const magnitude = i64x2.splat(0x7fffffffffffffff);
+  const infinity = f64x2.splat(Infinity);
+  const low2 = f64x2.splat(low);
+  const high2 = f64x2.splat(high);
+  const scale2 = f64x2.splat(scale);
+  const zero2 = f64x2.splat(0);
+  const top2 = f64x2.splat(<f64>(bins - 1));
+  // Adding 2^52 leaves the integer in the low bits of the float64.
+  const magic2 = f64x2.splat(4503599627370496);
+  const first = <i32>table + 16;
+  let base = i32x4.splat(first);
+  base = i32x4.replace_lane(base, 1, first + 4);
+  base = i32x4.replace_lane(base, 2, first + 8);
+  base = i32x4.replace_lane(base, 3, first + 12);
+  let finite = i64x2.splat(-1);
+  let zeroCount = i64x2.splat(0);
+  const step = 4 * sizeof<T>();
+  for (let at = addresses, end = addresses + 1024; at < end; at += 16, p += step) {
+    const x = firstPair<T>(p);
+    const y = secondPair<T>(p);
+    if (isFloat<T>()) {
+      const isFinite = v128.and(
+        f64x2.lt(v128.and(x, magnitude), infinity),
+        f64x2.lt(v128.and(y, magnitude), infinity),
+      );
+      finite = v128.and(finite, isFinite);
+    }
+    zeroCount = i64x2.sub(zeroCount, i64x2.add(f64x2.eq(x, zero2), f64x2.eq(y, zero2)));
+    let u = f64x2.mul(f64x2.sub(x, low2), scale2);
+    let v = f64x2.mul(f64x2.sub(y, low2), scale2);
+    u = f64x2.add(f64x2.floor(f64x2.pmax(zero2, f64x2.pmin(top2, u))), magic2);
+    v = f64x2.add(f64x2.floor(f64x2.pmax(zero2, f64x2.pmin(top2, v))), magic2);
+    let cell = i32x4.shuffle(u, v, 0, 2, 4, 6);
+    // A mask lane is -1: over moves one cell up from the last bin, under one cell down from the first.
+    cell = i32x4.sub(cell, i32x4.shuffle(f64x2.gt(x, high2), f64x2.gt(y, high2), 0, 2, 4, 6));
+    cell = i32x4.add(cell, i32x4.shuffle(f64x2.lt(x, low2), f64x2.lt(y, low2), 0, 2, 4, 6));
+    v128.store(at, i32x4.add(i32x4.shl(cell, CELL_SHIFT), base));
+  }
+  if (isFloat<T>() && !i64x2.all_true(finite)) return false;
+  add(beside, HISTOGRAM_ZERO, sumI64x2(zeroCount));
+  return true;
+}
+
+function each<T>(
+  p: usize,
+  count: i32,
+  low: f64,
+  high: f64,
+  scale: f64,
+  bins: i32,
+  table: usize,
+  beside: usize,
+): void {
+  const end = p + <usize>count * sizeof<T>();
+  const first = table + 16;
+  for (; p < end; p += sizeof<T>()) {
+    const x = <f64>load<T>(p);
+    if (isFloat<T>() && !(abs(x) < Infinity)) {
+      add(
+        beside,
+        x == Infinity
+          ? HISTOGRAM_POSITIVE_INFINITY
+          : x == -Infinity
+            ? HISTOGRAM_NEGATIVE_INFINITY
+            : HISTOGRAM_NAN,
+        1,
+      );
+      continue;
+    }
+    if (x == 0) add(beside, HISTOGRAM_ZERO, 1);
+    let cell: i32 = 0;
+    if (x < low) cell = -1;
+    else if (x > high) cell = bins;
+    else cell = <i32>min((x - low) * scale, <f64>(bins - 1));
+    bump(first + ((<usize>cell) << CELL_SHIFT));
+  }
+}
+
+function bump(cell: usize): void {
+  store<u32>(cell, load<u32>(cell) + 1);
+}
+
+function add(beside: usize, slot: i32, count: f64): void {
+  const at = beside + ((<usize>slot) << 3);
+  store<f64>(at, load<f64>(at) + count);
+}

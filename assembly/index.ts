@@ -1,0 +1,12 @@
+// The whole binary interface of the kernels. Pointers are byte offsets into linear memory, 16-byte aligned where a state
+// or table is meant, aligned to one element where a tensor is meant; counts are elements.
+export { statsReset, statsF32, statsF64, statsI32, statsU8 } from './tensor-stats';
+export {
+  histogramReset,
+  histogramF32,
+  histogramF64,
+  histogramI32,
+  histogramU8,
+  histogramCollect,
+} from './histogram';
+export { heapBase } from './memory';

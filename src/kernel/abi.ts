@@ -1,0 +1,111 @@
+/** The exports of the WebAssembly module, typed: the one place where they get their types. */
+import { QuarkError } from '../base/errors.ts';
+import type { TensorType } from './kernel.ts';
+import { WASM_BASE64 } from './wasm.generated.ts';
+
+type StatsFunction = (
+  data: number,
+  count: number,
+  epsilon: number,
+  threshold: number,
+  state: number,
+) => void;
+type HistogramFunction = (
+  data: number,
+  count: number,
+  low: number,
+  high: number,
+  bins: number,
+  table: number,
+  beside: number,
+) => void;
+
+type WasmFunctions = {
+  readonly heapBase: () => number;
+  readonly statsReset: (state: number) => void;
+  readonly statsF32: StatsFunction;
+  readonly statsF64: StatsFunction;
+  readonly statsI32: StatsFunction;
+  readonly statsU8: StatsFunction;
+  readonly histogramReset: (table: number, bins: number, beside: number) => void;
+  readonly histogramF32: HistogramFunction;
+  readonly histogramF64: HistogramFunction;
+  readonly histogramI32: HistogramFunction;
+  readonly histogramU8: HistogramFunction;
+  readonly histogramCollect: (table: number, bins: number, out: number) => void;
+};
+
+const FUNCTION_NAMES: readonly (keyof WasmFunctions)[] = [
+  'heapBase',
+  'statsReset',
+  'statsF32',
+  'statsF64',
+  'statsI32',
+  'statsU8',
+  'histogramReset',
+  'histogramF32',
+  'histogramF64',
+  'histogramI32',
+  'histogramU8',
+  'histogramCollect',
+];
+
+/** The kernels over linear memory, by element type where there are several. Addresses are byte offsets. */
+export type KernelExports = Pick<
+  WasmFunctions,
+  'heapBase' | 'statsReset' | 'histogramReset' | 'histogramCollect'
+> & {
+  readonly memory: WebAssembly.Memory;
+  readonly stats: Readonly<Record<TensorType, StatsFunction>>;
+  readonly histogram: Readonly<Record<TensorType, HistogramFunction>>;
+};
+
+/**
+ * Compiles the embedded module. Rejects where the engine lacks SIMD or the page's policy forbids WebAssembly (it needs
+ * `'wasm-unsafe-eval'`).
+ */
+export async function compileKernels(): Promise<WebAssembly.Module> {
+  return WebAssembly.compile(decodeBase64(WASM_BASE64));
+}
+
+/** A new instance, with a memory of its own. */
+export function instantiateKernels(module: WebAssembly.Module): KernelExports {
+  const found = new WebAssembly.Instance(module, {}).exports;
+  const memory = found['memory'];
+  if (!(memory instanceof WebAssembly.Memory)) throw missing('memory');
+  for (const name of FUNCTION_NAMES) {
+    if (typeof found[name] !== 'function') throw missing(name);
+  }
+  const f = found as WasmFunctions;
+  return {
+    memory,
+    heapBase: f.heapBase,
+    statsReset: f.statsReset,
+    stats: { float32: f.statsF32, float64: f.statsF64, int32: f.statsI32, uint8: f.statsU8 },
+    histogramReset: f.histogramReset,
+    histogram: {
+      float32: f.histogramF32,
+      float64: f.histogramF64,
+      int32: f.histogramI32,
+      uint8: f.histogramU8,
+    },
+    histogramCollect: f.histogramCollect,
+  };
+}
+
+function missing(name: string): QuarkError {
+  return new QuarkError(
+    'kernel_failed',
+    `The kernel module has no "${name}"; build it again with "npm run wasm".`,
+    {
+      details: { name },
+    },
+  );
+}
+
+function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  return bytes;
+}

@@ -1,0 +1,93 @@
+/**
+ * A bump allocator over the linear memory of one kernel instance. Growth detaches every view of the old buffer, so views are asked
+ * for anew on each use and never kept across an allocation.
+ */
+import { QuarkError } from '../base/errors.ts';
+
+/** Bytes of a WebAssembly page. */
+export const PAGE_BYTES = 65_536;
+const ALIGNMENT = 16;
+
+/** Hands out addresses that are multiples of 16, and takes them back all at once. */
+export class Arena {
+  readonly #memory: WebAssembly.Memory;
+  readonly #limitBytes: number;
+  #top: number;
+  #bytes: Uint8Array<ArrayBuffer>;
+
+  /**
+   * @param base first free byte
+   * @param limitBytes most bytes the memory may grow to
+   */
+  constructor(memory: WebAssembly.Memory, base: number, limitBytes: number) {
+    this.#memory = memory;
+    this.#limitBytes = limitBytes;
+    this.#top = align(base);
+    this.#bytes = new Uint8Array(memory.buffer);
+  }
+
+  /** Bytes the memory holds now. WebAssembly memory grows and never shrinks. */
+  get capacityBytes(): number {
+    return this.#memory.buffer.byteLength;
+  }
+
+  /**
+   * The address of `sizeBytes` uninitialised bytes.
+   *
+   * @throws {QuarkError} `kernel_failed` when the limit is reached or the machine has no memory left
+   */
+  allocate(sizeBytes: number): number {
+    const address = this.#top;
+    const end = align(address + sizeBytes);
+    if (end > this.capacityBytes) this.#grow(end);
+    this.#top = end;
+    return address;
+  }
+
+  /** The current top, to be handed to {@link Arena.release}. */
+  mark(): number {
+    return this.#top;
+  }
+
+  /** Takes back everything allocated since `mark`. */
+  release(mark: number): void {
+    this.#top = mark;
+  }
+
+  /** All of the memory, as bytes. Valid until the next allocation. */
+  bytes(): Uint8Array<ArrayBuffer> {
+    if (this.#bytes.buffer !== this.#memory.buffer)
+      this.#bytes = new Uint8Array(this.#memory.buffer);
+    return this.#bytes;
+  }
+
+  /** `length` float64 slots at `address`. Valid until the next allocation. */
+  slots(address: number, length: number): Float64Array {
+    return new Float64Array(this.#memory.buffer, address, length);
+  }
+
+  #grow(neededBytes: number): void {
+    const tooLarge = neededBytes > this.#limitBytes;
+    try {
+      if (!tooLarge) this.#memory.grow(Math.ceil((neededBytes - this.capacityBytes) / PAGE_BYTES));
+    } catch (cause) {
+      throw exhausted(neededBytes, this.#limitBytes, cause);
+    }
+    if (tooLarge) throw exhausted(neededBytes, this.#limitBytes, undefined);
+  }
+}
+
+function align(bytes: number): number {
+  return Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
+}
+
+function exhausted(neededBytes: number, limitBytes: number, cause: unknown): QuarkError {
+  return new QuarkError(
+    'kernel_failed',
+    `A kernel needs ${neededBytes} bytes of memory; ${limitBytes} is its limit, or the machine has no more.`,
+    {
+      details: { neededBytes, limitBytes },
+      cause,
+    },
+  );
+}

@@ -1,0 +1,182 @@
+/**
+ * The kernels in plain JavaScript: for engines without SIMD WebAssembly and pages whose policy forbids it, and the oracle of the
+ * tests. All sums are float64, in blocks: mean first, then squared deviations around it.
+ */
+import { checkHistogramOptions, checkStatsOptions, checkTensor, rangeAround } from './checks.ts';
+import type {
+  Histogram,
+  HistogramOptions,
+  Kernel,
+  TensorData,
+  TensorStats,
+  TensorStatsOptions,
+  ValueRange,
+} from './kernel.ts';
+import {
+  HISTOGRAM_EXTRA_CELLS,
+  HISTOGRAM_NAN,
+  HISTOGRAM_NEGATIVE_INFINITY,
+  HISTOGRAM_POSITIVE_INFINITY,
+  HISTOGRAM_SLOTS,
+  HISTOGRAM_ZERO,
+  STATS_FINITE,
+  STATS_L1,
+  STATS_M2,
+  STATS_MAX,
+  STATS_MEAN,
+  STATS_MIN,
+  STATS_NAN,
+  STATS_NEAR_ZERO,
+  STATS_NEGATIVE_INFINITY,
+  STATS_POSITIVE_INFINITY,
+  STATS_SATURATED,
+  STATS_SLOTS,
+  STATS_ZERO,
+} from './layout.ts';
+import { histogramFromCells, statsFromSlots } from './results.ts';
+
+const BLOCK = 1024;
+
+/** The plain-JavaScript kernel. */
+export const jsKernel: Kernel = {
+  kind: 'js',
+
+  tensorStats(data: TensorData, options?: TensorStatsOptions): TensorStats {
+    checkTensor(data);
+    const settings = checkStatsOptions(options);
+    const slots = new Float64Array(STATS_SLOTS);
+    slots[STATS_MIN] = Infinity;
+    slots[STATS_MAX] = -Infinity;
+    for (let start = 0; start < data.length; start += BLOCK) {
+      addBlock(
+        slots,
+        data,
+        start,
+        Math.min(start + BLOCK, data.length),
+        settings.epsilon,
+        settings.threshold ?? Infinity,
+      );
+    }
+    return statsFromSlots(data.length, slots, settings);
+  },
+
+  histogram(data: TensorData, options?: HistogramOptions): Histogram {
+    checkTensor(data);
+    const settings = checkHistogramOptions(options);
+    const range = settings.range ?? findRange(data);
+    const cells = new Float64Array(settings.bins + HISTOGRAM_EXTRA_CELLS);
+    const beside = new Float64Array(HISTOGRAM_SLOTS);
+    countCells(cells, beside, data, range, settings.bins);
+    return histogramFromCells(data.length, cells, beside, settings, range);
+  },
+};
+
+function addBlock(
+  slots: Float64Array,
+  data: TensorData,
+  start: number,
+  end: number,
+  epsilon: number,
+  threshold: number,
+): void {
+  let sum = 0;
+  let absolutes = 0;
+  let count = 0;
+  let low = Infinity;
+  let high = -Infinity;
+  let zeros = 0;
+  let near = 0;
+  let saturated = 0;
+  for (let i = start; i < end; i++) {
+    const x = data[i] ?? 0;
+    const size = Math.abs(x);
+    if (size < Infinity) {
+      count++;
+      sum += x;
+      absolutes += size;
+      if (x < low) low = x;
+      if (x > high) high = x;
+      if (x === 0) zeros++;
+      if (size <= epsilon) near++;
+      if (size >= threshold) saturated++;
+    } else if (x === Infinity) bump(slots, STATS_POSITIVE_INFINITY, 1);
+    else if (x === -Infinity) bump(slots, STATS_NEGATIVE_INFINITY, 1);
+    else bump(slots, STATS_NAN, 1);
+  }
+  if (count === 0) return;
+  bump(slots, STATS_L1, absolutes);
+  bump(slots, STATS_ZERO, zeros);
+  bump(slots, STATS_NEAR_ZERO, near);
+  bump(slots, STATS_SATURATED, saturated);
+  slots[STATS_MIN] = Math.min(slots[STATS_MIN] ?? Infinity, low);
+  slots[STATS_MAX] = Math.max(slots[STATS_MAX] ?? -Infinity, high);
+  joinBlock(slots, data, start, end, count, sum / count);
+}
+
+function joinBlock(
+  slots: Float64Array,
+  data: TensorData,
+  start: number,
+  end: number,
+  count: number,
+  center: number,
+): void {
+  let rest = 0;
+  let squares = 0;
+  for (let i = start; i < end; i++) {
+    const deviation = (data[i] ?? 0) - center;
+    if (Math.abs(deviation) < Infinity) {
+      rest += deviation;
+      squares += deviation * deviation;
+    }
+  }
+  const error = rest / count;
+  const finite = slots[STATS_FINITE] ?? 0;
+  const mean = slots[STATS_MEAN] ?? 0;
+  const weight = count / (finite + count);
+  const delta = center + error - mean;
+  bump(
+    slots,
+    STATS_M2,
+    Math.max(0, squares - count * error * error) + delta * delta * finite * weight,
+  );
+  bump(slots, STATS_MEAN, delta * weight);
+  bump(slots, STATS_FINITE, count);
+}
+
+function findRange(data: TensorData): ValueRange {
+  let low = Infinity;
+  let high = -Infinity;
+  for (let i = 0; i < data.length; i++) {
+    const x = data[i] ?? 0;
+    if (x < low && x !== -Infinity) low = x;
+    if (x > high && x !== Infinity) high = x;
+  }
+  return rangeAround(low, high);
+}
+
+function countCells(
+  cells: Float64Array,
+  beside: Float64Array,
+  data: TensorData,
+  range: ValueRange,
+  bins: number,
+): void {
+  const { min, max } = range;
+  const scale = bins / (max - min);
+  const top = bins - 1;
+  for (let i = 0; i < data.length; i++) {
+    const x = data[i] ?? 0;
+    if (x === 0) bump(beside, HISTOGRAM_ZERO, 1);
+    if (x >= min && x <= max) bump(cells, Math.trunc(Math.min(top, (x - min) * scale)) + 1, 1);
+    else if (x === Infinity) bump(beside, HISTOGRAM_POSITIVE_INFINITY, 1);
+    else if (x === -Infinity) bump(beside, HISTOGRAM_NEGATIVE_INFINITY, 1);
+    else if (x < min) bump(cells, 0, 1);
+    else if (x > max) bump(cells, bins + 1, 1);
+    else bump(beside, HISTOGRAM_NAN, 1);
+  }
+}
+
+function bump(counts: Float64Array, index: number, by: number): void {
+  counts[index] = (counts[index] ?? 0) + by;
+}

@@ -1,0 +1,53 @@
+/**
+ * Where each number lies in linear memory. AssemblyScript compiles this file too, so both sides read one declaration:
+ * plain integer constants only.
+ *
+ * A slot is one float64. A state is filled by its reset function, then by any number of calls over consecutive pieces of
+ * one tensor.
+ */
+
+/** Bytes of one slot. */
+export const SLOT_BYTES = 8;
+
+/** Finite values seen. */
+export const STATS_FINITE = 0;
+/** Mean of the finite values. */
+export const STATS_MEAN = 1;
+/** Sum of squared deviations from the mean. */
+export const STATS_M2 = 2;
+/** Sum of |x|. */
+export const STATS_L1 = 3;
+/** Smallest finite value, +Infinity before the first. */
+export const STATS_MIN = 4;
+/** Largest finite value, -Infinity before the first. */
+export const STATS_MAX = 5;
+/** NaN seen. */
+export const STATS_NAN = 6;
+/** +Infinity seen. */
+export const STATS_POSITIVE_INFINITY = 7;
+/** -Infinity seen. */
+export const STATS_NEGATIVE_INFINITY = 8;
+/** Values equal to 0, of either sign. */
+export const STATS_ZERO = 9;
+/** Finite values with |x| <= epsilon. */
+export const STATS_NEAR_ZERO = 10;
+/** Finite values with |x| >= threshold. */
+export const STATS_SATURATED = 11;
+/** Slots of a statistics state. */
+export const STATS_SLOTS = 12;
+
+/** NaN seen. */
+export const HISTOGRAM_NAN = 0;
+/** +Infinity seen. */
+export const HISTOGRAM_POSITIVE_INFINITY = 1;
+/** -Infinity seen. */
+export const HISTOGRAM_NEGATIVE_INFINITY = 2;
+/** Values equal to 0, of either sign. */
+export const HISTOGRAM_ZERO = 3;
+/** Slots of the counts kept beside the bins. */
+export const HISTOGRAM_SLOTS = 4;
+
+/** Sub-histograms, one a lane, so that equal neighbours do not wait for one another's store. */
+export const HISTOGRAM_LANES = 4;
+/** Cells of a table beyond its bins: underflow before the first bin, overflow after the last. */
+export const HISTOGRAM_EXTRA_CELLS = 2;

@@ -1,0 +1,243 @@
+/**
+ * The worker pool: one shared queue, first in first out, over workers that are made when there is work for them. A worker that dies
+ * fails its own call and nothing else; the next call gets a new one. When no worker can be made at all, calls run on this thread.
+ */
+import type { Clock } from '../base/clock.ts';
+import { messageOf, QuarkError } from '../base/errors.ts';
+import { WorkerClient } from './client.ts';
+import { rebuildError, type KernelCall, type KernelResult, type TensorView } from './host.ts';
+import type { WorkerWay, WorkerWayName } from './spawn.ts';
+
+/** What a {@link WorkerPool} needs to know. */
+export type WorkerPoolConfig = {
+  /** Most workers at a time; 0 runs everything on this thread. */
+  readonly size: number;
+  /** Ways of making a worker, in the order in which they are tried. */
+  readonly ways: readonly WorkerWay[];
+  /** Runs a call on this thread. */
+  readonly runHere: (call: KernelCall, view: TensorView) => KernelResult;
+  readonly clock: Clock;
+  /** A worker that has not answered its first message by then counts as not working. */
+  readonly startTimeoutMs: number;
+  /** A call that has not been answered by then fails, and its worker is replaced. */
+  readonly callTimeoutMs: number;
+  /** Workers that had nothing to do for so long are ended. */
+  readonly idleMs: number;
+  /** Called when the workers have been ended for want of work. */
+  readonly onIdle: () => void;
+};
+
+/** A call that was given to the pool. */
+export type PoolRun = {
+  readonly result: Promise<KernelResult>;
+  /** The buffer of the view, once the pool has no more use for it; undefined when it was lost. Never rejects. */
+  readonly done: Promise<ArrayBufferLike | undefined>;
+  /** Takes the call back with `error`: out of the queue, or, when a worker has it already, to be finished unheard. */
+  readonly cancel: (error: unknown) => void;
+};
+
+/** What a {@link WorkerPool} is doing. */
+export type PoolState = {
+  readonly way: WorkerWayName;
+  readonly failures: readonly string[];
+  readonly workerCount: number;
+  readonly queuedCount: number;
+  readonly runningCount: number;
+  readonly diedCount: number;
+};
+
+type Task = {
+  readonly call: KernelCall;
+  readonly view: TensorView;
+  readonly resolve: (value: KernelResult) => void;
+  readonly reject: (error: unknown) => void;
+  readonly finish: (buffer: ArrayBufferLike | undefined) => void;
+};
+
+/** So many starts in a row may fail, of a way that has worked before, until the pool does without workers. */
+const MAX_FAILED_STARTS = 3;
+
+/** Runs kernel calls on workers. */
+export class WorkerPool {
+  readonly #config: WorkerPoolConfig;
+  readonly #queue: Task[] = [];
+  readonly #idle: WorkerClient[] = [];
+  readonly #busy = new Set<WorkerClient>();
+  readonly #failures: string[] = [];
+  #way: WorkerWay | undefined;
+  #starting = 0;
+  #failedStarts = 0;
+  #hasWorkers: boolean;
+  #diedCount = 0;
+  #isClosed = false;
+  #cancelIdle: (() => void) | undefined;
+
+  constructor(config: WorkerPoolConfig) {
+    this.#config = config;
+    this.#hasWorkers = config.size > 0 && config.ways.length > 0;
+  }
+
+  /** Whether a call may go to a worker: false once every way of making one has failed. */
+  get hasWorkers(): boolean {
+    return this.#hasWorkers;
+  }
+
+  /** A look at the pool. */
+  state(): PoolState {
+    return {
+      way: this.#hasWorkers ? (this.#way?.name ?? 'pending') : 'none',
+      failures: [...this.#failures],
+      workerCount: this.#idle.length + this.#busy.size,
+      queuedCount: this.#queue.length,
+      runningCount: this.#busy.size,
+      diedCount: this.#diedCount,
+    };
+  }
+
+  /** Queues a call. */
+  run(call: KernelCall, view: TensorView): PoolRun {
+    let finish: Task['finish'] = nothing;
+    const done = new Promise<ArrayBufferLike | undefined>((resolve) => {
+      finish = resolve;
+    });
+    let cancel: PoolRun['cancel'] = nothing;
+    const result = new Promise<KernelResult>((resolve, reject) => {
+      const task: Task = { call, view, resolve, reject, finish };
+      cancel = (error) => {
+        const at = this.#queue.indexOf(task);
+        if (at >= 0) {
+          this.#queue.splice(at, 1);
+          finish(view.buffer);
+        }
+        reject(error);
+      };
+      this.#queue.push(task);
+    });
+    if (this.#isClosed) cancel(closedError());
+    else this.#pump();
+    return { result, done, cancel };
+  }
+
+  /** Fails what is queued and running, and ends the workers. */
+  close(): void {
+    this.#isClosed = true;
+    this.#cancelIdle?.();
+    for (const task of this.#queue.splice(0)) {
+      task.reject(closedError());
+      task.finish(task.view.buffer);
+    }
+    this.#endWorkers([...this.#idle.splice(0), ...this.#busy]);
+  }
+
+  #pump(): void {
+    this.#cancelIdle?.();
+    this.#cancelIdle = undefined;
+    if (!this.#hasWorkers) {
+      for (const task of this.#queue.splice(0)) this.#runHere(task);
+      return;
+    }
+    while (this.#queue.length > 0) {
+      const client = this.#idle.pop();
+      if (client === undefined) break;
+      const task = this.#queue.shift();
+      if (task !== undefined) void this.#runOn(client, task);
+    }
+    this.#startFor(this.#queue.length);
+    if (this.#queue.length === 0 && this.#busy.size === 0 && this.#idle.length > 0) {
+      this.#cancelIdle = this.#config.clock.after(this.#config.idleMs, () => {
+        this.#endWorkers(this.#idle.splice(0));
+        this.#config.onIdle();
+      });
+    }
+  }
+
+  #startFor(waiting: number): void {
+    // Until a way is known to work, one worker at a time finds out.
+    const most = this.#way === undefined ? 1 : this.#config.size;
+    const alive = this.#idle.length + this.#busy.size;
+    while (this.#starting < Math.min(waiting, most) && alive + this.#starting < this.#config.size) {
+      this.#starting += 1;
+      void this.#start();
+    }
+  }
+
+  async #start(): Promise<void> {
+    const client = await this.#open();
+    this.#starting -= 1;
+    if (client !== undefined && this.#isClosed) client.terminate();
+    if (this.#isClosed) return;
+    if (client !== undefined) {
+      this.#idle.push(client);
+      client.onDeath(() => {
+        const at = this.#idle.indexOf(client);
+        if (at < 0) return;
+        this.#idle.splice(at, 1);
+        this.#diedCount += 1;
+      });
+    }
+    this.#pump();
+  }
+
+  async #open(): Promise<WorkerClient | undefined> {
+    const { clock, startTimeoutMs } = this.#config;
+    for (const way of this.#way === undefined ? this.#config.ways : [this.#way]) {
+      try {
+        const client = await WorkerClient.open(way, clock, startTimeoutMs);
+        this.#way = way;
+        this.#failedStarts = 0;
+        return client;
+      } catch (error) {
+        this.#failures.push(`${way.name}: ${messageOf(error)}`);
+      }
+    }
+    this.#failedStarts += 1;
+    const isHopeless = this.#way === undefined || this.#failedStarts >= MAX_FAILED_STARTS;
+    if (isHopeless && this.#idle.length + this.#busy.size === 0) this.#hasWorkers = false;
+    return undefined;
+  }
+
+  async #runOn(client: WorkerClient, task: Task): Promise<void> {
+    this.#busy.add(client);
+    try {
+      const reply = await client.run(task.call, task.view, this.#config.callTimeoutMs);
+      const { outcome } = reply;
+      if (outcome.ok) task.resolve(outcome.value);
+      else task.reject(rebuildError(outcome.error));
+      task.finish(reply.buffer ?? task.view.buffer);
+      if (!this.#isClosed) this.#idle.push(client);
+    } catch (error) {
+      this.#diedCount += 1;
+      client.terminate();
+      task.reject(this.#isClosed ? closedError() : error);
+      task.finish(task.view.buffer instanceof ArrayBuffer ? undefined : task.view.buffer);
+    } finally {
+      this.#busy.delete(client);
+      if (!this.#isClosed) this.#pump();
+    }
+  }
+
+  #runHere(task: Task): void {
+    try {
+      task.resolve(this.#config.runHere(task.call, task.view));
+    } catch (error) {
+      task.reject(error);
+    }
+    task.finish(task.view.buffer);
+  }
+
+  #endWorkers(clients: readonly WorkerClient[]): void {
+    for (const client of clients) client.terminate();
+  }
+}
+
+function nothing(): void {}
+
+function closedError(): QuarkError {
+  return new QuarkError(
+    'kernel_failed',
+    'The kernels are closed. Make new ones with createKernels().',
+    {
+      details: { reason: 'closed' },
+    },
+  );
+}

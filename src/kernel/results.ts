@@ -1,0 +1,193 @@
+/** From raw counts and sums to the result types, and the merging of results. */
+import { invalidInput } from '../base/errors.ts';
+import type { HistogramSettings, StatsSettings } from './checks.ts';
+import type { Histogram, TensorStats, ValueRange } from './kernel.ts';
+import {
+  HISTOGRAM_NAN,
+  HISTOGRAM_NEGATIVE_INFINITY,
+  HISTOGRAM_POSITIVE_INFINITY,
+  HISTOGRAM_ZERO,
+  STATS_FINITE,
+  STATS_L1,
+  STATS_M2,
+  STATS_MAX,
+  STATS_MEAN,
+  STATS_MIN,
+  STATS_NAN,
+  STATS_NEAR_ZERO,
+  STATS_NEGATIVE_INFINITY,
+  STATS_POSITIVE_INFINITY,
+  STATS_SATURATED,
+  STATS_ZERO,
+} from './layout.ts';
+
+/** A statistics state (see layout.ts), slot by slot, as a result. */
+export function statsFromSlots(
+  elementCount: number,
+  slots: Float64Array,
+  settings: StatsSettings,
+): TensorStats {
+  const slot = (index: number): number => slots[index] ?? 0;
+  const finiteCount = slot(STATS_FINITE);
+  const hasFinite = finiteCount > 0;
+  const mean = hasFinite ? slot(STATS_MEAN) : Number.NaN;
+  const variance = hasFinite ? slot(STATS_M2) / finiteCount : Number.NaN;
+  const meanSquare = variance + mean * mean;
+  const hasThreshold = settings.threshold !== null;
+  return {
+    elementCount,
+    finiteCount,
+    nanCount: slot(STATS_NAN),
+    positiveInfinityCount: slot(STATS_POSITIVE_INFINITY),
+    negativeInfinityCount: slot(STATS_NEGATIVE_INFINITY),
+    zeroCount: slot(STATS_ZERO),
+    mean,
+    variance,
+    std: Math.sqrt(variance),
+    l1Norm: slot(STATS_L1),
+    l2Norm: hasFinite ? Math.sqrt(meanSquare * finiteCount) : 0,
+    rms: Math.sqrt(meanSquare),
+    min: hasFinite ? slot(STATS_MIN) : Number.NaN,
+    max: hasFinite ? slot(STATS_MAX) : Number.NaN,
+    epsilon: settings.epsilon,
+    nearZeroCount: slot(STATS_NEAR_ZERO),
+    nearZeroRatio: slot(STATS_NEAR_ZERO) / finiteCount,
+    threshold: settings.threshold,
+    saturatedCount: hasThreshold ? slot(STATS_SATURATED) : null,
+    saturatedRatio: hasThreshold ? slot(STATS_SATURATED) / finiteCount : null,
+  };
+}
+
+/** Cells (underflow, bins, overflow) and the counts beside them, as a result. */
+export function histogramFromCells(
+  elementCount: number,
+  cells: Float64Array,
+  beside: Float64Array,
+  settings: HistogramSettings,
+  range: ValueRange,
+): Histogram {
+  return {
+    min: range.min,
+    max: range.max,
+    counts: cells.slice(1, settings.bins + 1),
+    elementCount,
+    underflowCount: cells[0] ?? 0,
+    overflowCount: cells[settings.bins + 1] ?? 0,
+    nanCount: beside[HISTOGRAM_NAN] ?? 0,
+    positiveInfinityCount: beside[HISTOGRAM_POSITIVE_INFINITY] ?? 0,
+    negativeInfinityCount: beside[HISTOGRAM_NEGATIVE_INFINITY] ?? 0,
+    zeroCount: beside[HISTOGRAM_ZERO] ?? 0,
+  };
+}
+
+/**
+ * The statistics of the parts taken together: counts and extremes exactly, mean and variance by the pairwise update of Chan, Golub
+ * and LeVeque, which adds at most 4 units in the last place (float64) a part.
+ *
+ * @param parts one or more, made with the same epsilon and threshold
+ * @throws {QuarkError} `invalid_input`
+ */
+export function mergeTensorStats(parts: readonly TensorStats[]): TensorStats {
+  const [first, ...rest] = parts;
+  if (first === undefined) throw invalidInput('parts', parts, 'one part or more');
+  return rest.reduce(mergeTwoStats, first);
+}
+
+function mergeTwoStats(a: TensorStats, b: TensorStats): TensorStats {
+  if (a.epsilon !== b.epsilon)
+    throw invalidInput('parts.epsilon', b.epsilon, `the same in all parts (${a.epsilon})`);
+  if (a.threshold !== b.threshold)
+    throw invalidInput('parts.threshold', b.threshold, `the same in all parts (${a.threshold})`);
+  const finiteCount = a.finiteCount + b.finiteCount;
+  const nearZeroCount = a.nearZeroCount + b.nearZeroCount;
+  const saturatedCount =
+    a.saturatedCount === null || b.saturatedCount === null
+      ? null
+      : a.saturatedCount + b.saturatedCount;
+  const l2Norm = Math.hypot(a.l2Norm, b.l2Norm);
+  return {
+    elementCount: a.elementCount + b.elementCount,
+    finiteCount,
+    nanCount: a.nanCount + b.nanCount,
+    positiveInfinityCount: a.positiveInfinityCount + b.positiveInfinityCount,
+    negativeInfinityCount: a.negativeInfinityCount + b.negativeInfinityCount,
+    zeroCount: a.zeroCount + b.zeroCount,
+    ...mergeMoments(a, b),
+    l1Norm: a.l1Norm + b.l1Norm,
+    l2Norm,
+    rms: finiteCount > 0 ? l2Norm / Math.sqrt(finiteCount) : Number.NaN,
+    epsilon: a.epsilon,
+    nearZeroCount,
+    nearZeroRatio: nearZeroCount / finiteCount,
+    threshold: a.threshold,
+    saturatedCount,
+    saturatedRatio: saturatedCount === null ? null : saturatedCount / finiteCount,
+  };
+}
+
+type Moments = Pick<TensorStats, 'mean' | 'variance' | 'std' | 'min' | 'max'>;
+
+function mergeMoments(a: TensorStats, b: TensorStats): Moments {
+  if (a.finiteCount === 0 || b.finiteCount === 0) {
+    const { mean, variance, std, min, max } = a.finiteCount === 0 ? b : a;
+    return { mean, variance, std, min, max };
+  }
+  const weight = b.finiteCount / (a.finiteCount + b.finiteCount);
+  const delta = b.mean - a.mean;
+  const variance =
+    a.variance * (1 - weight) + b.variance * weight + delta * delta * weight * (1 - weight);
+  return {
+    mean: a.mean + delta * weight,
+    variance,
+    std: Math.sqrt(variance),
+    min: Math.min(a.min, b.min),
+    max: Math.max(a.max, b.max),
+  };
+}
+
+/**
+ * The histogram of the parts taken together, exactly.
+ *
+ * @param parts one or more, with the same range and number of bins
+ * @throws {QuarkError} `invalid_input`
+ */
+export function mergeHistograms(parts: readonly Histogram[]): Histogram {
+  const [first, ...rest] = parts;
+  if (first === undefined) throw invalidInput('parts', parts, 'one part or more');
+  const counts = first.counts.slice();
+  let merged: Histogram = { ...first, counts };
+  for (const part of rest) {
+    if (part.min !== first.min || part.max !== first.max || part.counts.length !== counts.length) {
+      throw invalidInput(
+        'parts',
+        `${part.counts.length} bins over ${part.min} to ${part.max}`,
+        `histograms with the same bins (${counts.length} over ${first.min} to ${first.max})`,
+      );
+    }
+    part.counts.forEach((count, bin) => {
+      counts[bin] = (counts[bin] ?? 0) + count;
+    });
+    merged = {
+      min: first.min,
+      max: first.max,
+      counts,
+      elementCount: merged.elementCount + part.elementCount,
+      underflowCount: merged.underflowCount + part.underflowCount,
+      overflowCount: merged.overflowCount + part.overflowCount,
+      nanCount: merged.nanCount + part.nanCount,
+      positiveInfinityCount: merged.positiveInfinityCount + part.positiveInfinityCount,
+      negativeInfinityCount: merged.negativeInfinityCount + part.negativeInfinityCount,
+      zeroCount: merged.zeroCount + part.zeroCount,
+    };
+  }
+  return merged;
+}
+
+/** The `bins + 1` edges of the bins, ascending, from `min` to `max`. */
+export function histogramEdges(histogram: Histogram): Float64Array {
+  const bins = histogram.counts.length;
+  const width = (histogram.max - histogram.min) / bins;
+  return Float64Array.from({ length: bins + 1 }, (_, i) =>
+    i === bins ? histogram.max : histogram.min + i * width,
+  );
+}
