@@ -2,7 +2,7 @@
 import type { RunSummary } from 'quark-sdk';
 
 /** How a run stands, as the list names it: a running run with a live writer is "live". */
-export type ShownStatus = 'live' | 'completed' | 'failed' | 'interrupted' | 'pending';
+export type ShownStatus = 'live' | 'completed' | 'interrupted' | 'failed';
 
 /** Order of the filter chips. */
 export const SHOWN_STATUSES = ['live', 'completed', 'interrupted', 'failed'] as const;
@@ -21,15 +21,8 @@ export type SortColumn = 'project' | 'status' | 'started' | 'duration' | 'loss';
 export type RunSort = { readonly column: SortColumn; readonly descending: boolean };
 
 /** How a run stands. */
-export function shownStatus(summary: Pick<RunSummary, 'isLive' | 'effectiveStatus'>): ShownStatus {
-  switch (summary.effectiveStatus) {
-    case 'completed':
-    case 'failed':
-    case 'interrupted':
-      return summary.effectiveStatus;
-    default:
-      return summary.isLive ? 'live' : 'pending';
-  }
+export function shownStatus(summary: Pick<RunSummary, 'effectiveStatus'>): ShownStatus {
+  return summary.effectiveStatus === 'running' ? 'live' : summary.effectiveStatus;
 }
 
 /** How long a run took, or has taken so far, in milliseconds. */

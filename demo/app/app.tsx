@@ -1,0 +1,234 @@
+/** The frame around every view: header, source, theme, and the view that the address names. */
+import { useSignal, useSignalEffect, type Signal } from '@preact/signals';
+import type { ComponentType, JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
+import type { Store } from 'quark-sdk';
+import type { RunFeed } from '../dashboard/model/run-feed.ts';
+import { Icon, Logo } from '../dashboard/views/icons.tsx';
+import { ErrorNotice, Segmented } from '../dashboard/views/parts.tsx';
+import { RunList } from '../dashboard/views/run-list.tsx';
+import { RunPage } from '../dashboard/views/run-page.tsx';
+import { route } from './location.ts';
+import { hrefOf, type Route } from './route.ts';
+import { BROWSER_URI, chooseSource, source, sources, storeAt } from './sources.ts';
+import { nextTheme, themeChoice, type ThemeChoice } from './theme.ts';
+import { isDemoRun } from '../train/demo-run.ts';
+
+/** The whole page. */
+export function App(): JSX.Element {
+  useSignalEffect(() => {
+    document.title = titleOf(route.value);
+  });
+  return (
+    <>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById('main')?.focus();
+        }}
+      >
+        Skip to content
+      </a>
+      <Header />
+      <main id="main" tabIndex={-1}>
+        <View />
+      </main>
+    </>
+  );
+}
+
+function titleOf(place: Route): string {
+  switch (place.kind) {
+    case 'runs':
+      return 'Runs · Quark';
+    case 'run':
+      return `${place.runId} · Quark`;
+    case 'train':
+      return 'Train · Quark';
+    case 'unknown':
+      return 'Quark';
+  }
+}
+
+const THEME_ICONS = { system: 'auto', light: 'sun', dark: 'moon' } as const;
+
+function Header(): JSX.Element {
+  const place = route.value.kind;
+  const theme: ThemeChoice = themeChoice.value;
+  return (
+    <header class="header">
+      <a class="brand" href={hrefOf({ kind: 'runs' })} aria-label="Quark, all runs">
+        <Logo />
+        <span>Quark</span>
+      </a>
+      <nav aria-label="Pages">
+        <a
+          href={hrefOf({ kind: 'runs' })}
+          aria-current={place === 'runs' || place === 'run' ? 'page' : undefined}
+        >
+          Runs
+        </a>
+        <a
+          href={hrefOf({ kind: 'train', resumeRunId: undefined })}
+          aria-current={place === 'train' ? 'page' : undefined}
+        >
+          Train
+        </a>
+      </nav>
+      <span class="header-space" />
+      {sources.value.length > 1 && place !== 'train' && (
+        <Segmented
+          label="Where runs are read from"
+          options={sources.value.map(({ id, label, hint }) => ({ value: id, label, hint }))}
+          value={source.value?.id ?? 'browser'}
+          onChange={chooseSource}
+        />
+      )}
+      <button
+        type="button"
+        class="icon-button theme-button"
+        aria-label={`Theme: ${theme}. Change to ${nextTheme(theme)}.`}
+        title={`Theme: ${theme}`}
+        onClick={() => {
+          themeChoice.value = nextTheme(theme);
+        }}
+      >
+        <Icon name={THEME_ICONS[theme]} />
+      </button>
+    </header>
+  );
+}
+
+function View(): JSX.Element {
+  const place = route.value;
+  switch (place.kind) {
+    case 'runs':
+      return (
+        <WithStore uri={source.value?.uri}>
+          {(store) => (
+            <RunList key={store.uri} store={store} sourceId={source.value?.id ?? 'browser'} />
+          )}
+        </WithStore>
+      );
+    case 'run':
+      return (
+        <WithStore uri={source.value?.uri}>
+          {(store) => (
+            <RunPage
+              key={`${store.uri} ${place.runId}`}
+              store={store}
+              runId={place.runId}
+              resumeHref={resumeHref}
+              otherSource={<OtherSource />}
+            />
+          )}
+        </WithStore>
+      );
+    case 'train':
+      return (
+        <WithStore uri={BROWSER_URI}>
+          {(store) => <LazyTrainPage store={store} resumeRunId={place.resumeRunId} />}
+        </WithStore>
+      );
+    case 'unknown':
+      return (
+        <section class="notice">
+          <div>
+            <h2>There is nothing here</h2>
+            <p>The address names no page.</p>
+            <div class="notice-actions">
+              <a class="button" href={hrefOf({ kind: 'runs' })}>
+                All runs
+              </a>
+            </div>
+          </div>
+        </section>
+      );
+  }
+}
+
+function resumeHref(feed: RunFeed): string | undefined {
+  if (source.value?.id !== 'browser' || feed.status !== 'interrupted') return undefined;
+  return isDemoRun(feed.run) ? hrefOf({ kind: 'train', resumeRunId: feed.run.id }) : undefined;
+}
+
+/** Offers the other place to look when a run is not in this one. */
+function OtherSource(): JSX.Element | null {
+  const other = sources.value.find((one) => one.id !== source.value?.id);
+  if (other === undefined) return null;
+  return (
+    <button type="button" class="button" onClick={() => chooseSource(other.id)}>
+      Look in: {other.label}
+    </button>
+  );
+}
+
+/** Opens the store of a source and shows what is inside, or why it cannot be opened. */
+function WithStore(props: {
+  readonly uri: string | undefined;
+  readonly children: (store: Store) => JSX.Element;
+}): JSX.Element {
+  const opened: Signal<{ uri: string; store: Store } | undefined> = useSignal(undefined);
+  const error = useSignal<unknown>(undefined);
+  const attempt = useSignal(0);
+  const { uri } = props;
+  useEffect(() => {
+    if (uri === undefined) return undefined;
+    let isCurrent = true;
+    error.value = undefined;
+    storeAt(uri).then(
+      (store) => {
+        if (isCurrent) opened.value = { uri, store };
+      },
+      (failure: unknown) => {
+        if (isCurrent) error.value = failure;
+      },
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [uri, attempt.value]);
+  if (error.value !== undefined) {
+    return (
+      <ErrorNotice
+        title="The storage cannot be opened"
+        error={error.value}
+        onRetry={() => {
+          attempt.value += 1;
+        }}
+      />
+    );
+  }
+  if (opened.value === undefined || opened.value.uri !== uri) {
+    return <div class="page" aria-busy="true" aria-label="Opening the storage" />;
+  }
+  return props.children(opened.value.store);
+}
+
+type TrainPageProps = { readonly store: Store; readonly resumeRunId: string | undefined };
+
+/** The training page brings TensorFlow.js with it, so it is loaded when somebody goes there. */
+function LazyTrainPage(props: TrainPageProps): JSX.Element {
+  const page = useSignal<{ component: ComponentType<TrainPageProps> } | undefined>(undefined);
+  const error = useSignal<unknown>(undefined);
+  useEffect(() => {
+    import('../train/train-page.tsx').then(
+      (loaded) => {
+        page.value = { component: loaded.TrainPage };
+      },
+      (failure: unknown) => {
+        error.value = failure;
+      },
+    );
+  }, []);
+  if (error.value !== undefined) {
+    return <ErrorNotice title="The training page cannot be loaded" error={error.value} />;
+  }
+  if (page.value === undefined) {
+    return <div class="page" aria-busy="true" aria-label="Loading the training page" />;
+  }
+  const Page = page.value.component;
+  return <Page {...props} />;
+}

@@ -1,0 +1,43 @@
+/** Small drawings, in the colour of the text around them. */
+import type { JSX } from 'preact';
+
+const PATHS = {
+  copy: 'M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8z',
+  check: 'M3 8.5l3.2 3.2L13 5',
+  search: 'M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10zM10.8 10.8L14 14',
+  expand: 'M9.5 2.5h4v4M13.5 2.5l-4.5 4.5M6.5 13.5h-4v-4M2.5 13.5L7 9',
+  shrink: 'M13.5 6.5h-4v-4M9.5 6.5L14 2M2.5 9.5h4v4M6.5 9.5L2 14',
+  sun: 'M8 11a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM8 1v1.5M8 13.5V15M1 8h1.5M13.5 8H15M3 3l1.1 1.1M11.9 11.9L13 13M13 3l-1.1 1.1M4.1 11.9L3 13',
+  moon: 'M13.5 9.6A6 6 0 0 1 6.4 2.5a6 6 0 1 0 7.1 7.1z',
+  auto: 'M8 2a6 6 0 1 0 0 12zM8 2a6 6 0 0 1 0 12',
+  close: 'M4 4l8 8M12 4l-8 8',
+  back: 'M9.5 3L4.5 8l5 5',
+  play: 'M5 3.2v9.6l7.5-4.8z',
+  stop: 'M4 4h8v8H4z',
+  warning: 'M8 2.2L14.4 13.4H1.6zM8 6.4v3.4M8 11.4v.4',
+  parent: 'M4 2.5v6.2a2.3 2.3 0 0 0 2.3 2.3H13M10 8l3 3-3 3',
+} as const;
+
+/** Names of the drawings. */
+export type IconName = keyof typeof PATHS;
+
+/** A drawing of 16 by 16; says nothing to a screen reader. */
+export function Icon({ name }: { readonly name: IconName }): JSX.Element {
+  return (
+    <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}
+
+/** The mark of Quark: three quarks, bound. */
+export function Logo(): JSX.Element {
+  return (
+    <svg class="logo" viewBox="0 0 28 28" aria-hidden="true">
+      <path class="logo-bond" d="M9 10.5L19 8.5M9 10.5L15.5 19.5M19 8.5L15.5 19.5" />
+      <circle class="logo-up" cx="9" cy="10.5" r="4.6" />
+      <circle class="logo-down" cx="19" cy="8.5" r="3.7" />
+      <circle class="logo-charm" cx="15.5" cy="19.5" r="4.1" />
+    </svg>
+  );
+}

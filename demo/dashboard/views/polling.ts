@@ -1,0 +1,45 @@
+/** Asking again and again, while somebody looks: not faster than answers come, and not in a hidden tab. */
+
+/** Pause after a failed round, at most, in milliseconds. */
+const RETRY_MAX_MS = 15_000;
+
+/**
+ * Calls `round` now, then `pauseMs()` after each round that ended. After a failed round the pause grows. A hidden tab
+ * pauses and goes on at once when it is shown again. Returns the stop.
+ */
+export function keepPolling(
+  round: () => Promise<void>,
+  pauseMs: () => number,
+  onError: (error: unknown) => void,
+): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let isStopped = false;
+  let isRunning = false;
+  let failures = 0;
+  const next = async (): Promise<void> => {
+    if (isStopped || isRunning || document.hidden) return;
+    isRunning = true;
+    clearTimeout(timer);
+    try {
+      await round();
+      failures = 0;
+    } catch (error) {
+      failures += 1;
+      if (!isStopped) onError(error);
+    }
+    isRunning = false;
+    if (isStopped) return;
+    const pause = failures === 0 ? pauseMs() : Math.min(RETRY_MAX_MS, pauseMs() * 2 ** failures);
+    timer = setTimeout(() => void next(), pause);
+  };
+  const onVisible = (): void => {
+    if (!document.hidden) void next();
+  };
+  document.addEventListener('visibilitychange', onVisible);
+  void next();
+  return () => {
+    isStopped = true;
+    clearTimeout(timer);
+    document.removeEventListener('visibilitychange', onVisible);
+  };
+}

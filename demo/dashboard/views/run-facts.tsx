@@ -1,0 +1,138 @@
+/** What a run was made of: identity, lineage, configuration, environment. */
+import type { JSX } from 'preact';
+import { hrefOf } from '../../app/route.ts';
+import { formatDuration, shortId } from '../model/format.ts';
+import type { RunFeed } from '../model/run-feed.ts';
+import { Icon } from './icons.tsx';
+import { CopyButton } from './parts.tsx';
+
+/** The column beside the charts. */
+export function RunFacts({ feed }: { readonly feed: RunFeed }): JSX.Element {
+  const { run } = feed;
+  const endedMs = run.endedAt === null ? undefined : Date.parse(run.endedAt);
+  return (
+    <aside class="facts" aria-label="About this run">
+      <section>
+        <h2>Run</h2>
+        <dl class="fact-list">
+          <Fact name="id">
+            <span class="mono breakable">{run.id}</span>
+          </Fact>
+          <Fact name="started">{instant(run.startedAt)}</Fact>
+          {endedMs !== undefined && (
+            <Fact name="ended">
+              {instant(run.endedAt ?? '')}
+              <span class="quiet">
+                {' '}
+                after {formatDuration(endedMs - Date.parse(run.startedAt))}
+              </span>
+            </Fact>
+          )}
+          {run.resumeCount > 0 && (
+            <Fact name="resumed">
+              {run.resumeCount} {run.resumeCount === 1 ? 'time' : 'times'}
+            </Fact>
+          )}
+          {run.parentRunId !== null && (
+            <Fact name="parent">
+              <a class="link mono" href={hrefOf({ kind: 'run', runId: run.parentRunId })}>
+                <Icon name="parent" /> {shortId(run.parentRunId)}
+              </a>
+            </Fact>
+          )}
+          {run.lineageRootRunId !== run.id && run.lineageRootRunId !== run.parentRunId && (
+            <Fact name="first of line">
+              <a class="link mono" href={hrefOf({ kind: 'run', runId: run.lineageRootRunId })}>
+                {shortId(run.lineageRootRunId)}
+              </a>
+            </Fact>
+          )}
+          {run.gitCommit !== null && (
+            <Fact name="commit">
+              <span class="mono" title={run.gitCommit}>
+                {run.gitCommit.slice(0, 10)}
+              </span>
+            </Fact>
+          )}
+          <Fact name="stored in">
+            <span class="mono breakable">{run.runPath}</span>
+          </Fact>
+          {run.strictMode && <Fact name="strict mode">on</Fact>}
+        </dl>
+      </section>
+      <JsonSection title="Config" value={run.config} />
+      <JsonSection title="Environment" value={run.environment} />
+    </aside>
+  );
+}
+
+function Fact(props: {
+  readonly name: string;
+  readonly children: JSX.Element | JSX.Element[] | string | (string | number | JSX.Element)[];
+}): JSX.Element {
+  return (
+    <div class="fact">
+      <dt>{props.name}</dt>
+      <dd>{props.children}</dd>
+    </div>
+  );
+}
+
+function instant(iso: string): string {
+  const date = new Date(iso);
+  const day = date.toLocaleDateString([], { day: 'numeric', month: 'short', year: 'numeric' });
+  return `${day}, ${date.toLocaleTimeString([], { hour12: false })}`;
+}
+
+function JsonSection(props: {
+  readonly title: string;
+  readonly value: Readonly<Record<string, unknown>>;
+}): JSX.Element {
+  const entries = Object.entries(props.value);
+  return (
+    <section>
+      <header class="fact-head">
+        <h2>{props.title}</h2>
+        {entries.length > 0 && (
+          <CopyButton
+            text={JSON.stringify(props.value, undefined, 2)}
+            label={`Copy the ${props.title.toLowerCase()} as JSON`}
+          />
+        )}
+      </header>
+      {entries.length === 0 ? <p class="quiet">Empty.</p> : <JsonFields value={props.value} />}
+    </section>
+  );
+}
+
+function JsonFields({ value }: { readonly value: object }): JSX.Element {
+  return (
+    <dl class="fact-list">
+      {Object.entries(value).map(([name, field]: [string, unknown]) =>
+        isNested(field) ? (
+          <details key={name} class="fact-nested" open>
+            <summary>{name}</summary>
+            <JsonFields value={field} />
+          </details>
+        ) : (
+          <div key={name} class="fact">
+            <dt>{name}</dt>
+            <dd class="mono breakable">{leafText(field)}</dd>
+          </div>
+        ),
+      )}
+    </dl>
+  );
+}
+
+/** Lists of plain values are one line; everything else with parts folds. */
+function isNested(field: unknown): field is object {
+  if (typeof field !== 'object' || field === null) return false;
+  if (Array.isArray(field)) return field.some((item) => typeof item === 'object' && item !== null);
+  return Object.keys(field).length > 0;
+}
+
+function leafText(field: unknown): string {
+  if (Array.isArray(field)) return field.length === 0 ? '[]' : field.map(leafText).join(', ');
+  return typeof field === 'string' ? field : JSON.stringify(field);
+}

@@ -1,0 +1,267 @@
+/** One run: its curves while they grow, what happened, and what it was made of. */
+import { useSignal, type ReadonlySignal } from '@preact/signals';
+import type { ComponentChildren, JSX } from 'preact';
+import { useEffect, useMemo } from 'preact/hooks';
+import { isQuarkError, type Store } from 'quark-sdk';
+import { hrefOf } from '../../app/route.ts';
+import { createChartView } from '../model/chart-view.ts';
+import { formatCount, formatDuration, formatValue, shortId } from '../model/format.ts';
+import { groupMetrics } from '../model/group.ts';
+import { RunFeed } from '../model/run-feed.ts';
+import { runSpanMs, shownStatus } from '../model/run-filter.ts';
+import { ChartGrid } from '../panels/chart-grid.tsx';
+import { EventList } from './event-list.tsx';
+import { Icon } from './icons.tsx';
+import { CopyButton, ErrorNotice, StatusChip } from './parts.tsx';
+import { keepPolling } from './polling.ts';
+import { RunFacts } from './run-facts.tsx';
+
+const LIVE_POLL_MS = 1000;
+const ENDED_POLL_MS = 5000;
+
+/** A run that is being read. */
+export type RunWatch = {
+  readonly feed: ReadonlySignal<RunFeed | undefined>;
+  /** Changes when points arrived. */
+  readonly revision: ReadonlySignal<number>;
+  /** Changes when anything arrived; also the clock of the page. */
+  readonly nowMs: ReadonlySignal<number>;
+  readonly error: ReadonlySignal<unknown>;
+  readonly retry: () => void;
+};
+
+/** Opens a run and follows it for as long as the component is there. */
+export function useRunWatch(
+  store: Store,
+  runId: string,
+  livePollMs: number = LIVE_POLL_MS,
+): RunWatch {
+  const feed = useSignal<RunFeed | undefined>(undefined);
+  const revision = useSignal(0);
+  const nowMs = useSignal(Date.now());
+  const error = useSignal<unknown>(undefined);
+  const attempt = useSignal(0);
+  useEffect(() => {
+    feed.value = undefined;
+    error.value = undefined;
+    let isCurrent = true;
+    const stop = keepPolling(
+      async () => {
+        const known = feed.peek();
+        if (known === undefined) {
+          const opened = await RunFeed.open(store, runId);
+          if (isCurrent) feed.value = opened;
+        } else {
+          const change = await known.poll();
+          if (isCurrent && change.metrics) revision.value += 1;
+        }
+        if (!isCurrent) return;
+        nowMs.value = Date.now();
+        error.value = undefined;
+      },
+      () => (feed.peek()?.isLive === true ? livePollMs : ENDED_POLL_MS),
+      (failure) => {
+        error.value = failure;
+      },
+    );
+    return () => {
+      isCurrent = false;
+      stop();
+    };
+  }, [store, runId, attempt.value]);
+  return {
+    feed,
+    revision,
+    nowMs,
+    error,
+    retry: () => {
+      attempt.value += 1;
+    },
+  };
+}
+
+/** The page of one run. */
+export function RunPage(props: {
+  readonly store: Store;
+  readonly runId: string;
+  /** Where to go on with an interrupted run of the training page, if this is one. */
+  readonly resumeHref: (feed: RunFeed) => string | undefined;
+  readonly otherSource: ComponentChildren;
+}): JSX.Element {
+  const { store, runId } = props;
+  const watch = useRunWatch(store, runId);
+  const view = useMemo(() => createChartView(), [runId]);
+  const feed = watch.feed.value;
+  if (feed === undefined) {
+    if (watch.error.value === undefined) return <RunSkeleton />;
+    const isMissing = isQuarkError(watch.error.value, 'run_not_found');
+    return (
+      <ErrorNotice
+        title={isMissing ? 'This run is not here' : 'This run cannot be read'}
+        error={isMissing ? `There is no run ${runId} in ${store.uri}.` : watch.error.value}
+        {...(isMissing ? {} : { onRetry: watch.retry })}
+      >
+        <a class="button" href={hrefOf({ kind: 'runs' })}>
+          All runs
+        </a>
+        {isMissing && props.otherSource}
+      </ErrorNotice>
+    );
+  }
+  void watch.nowMs.value;
+  const { run } = feed;
+  const status = shownStatus({ effectiveStatus: feed.status });
+  const resumeHref = props.resumeHref(feed);
+  return (
+    <div class="page run-page">
+      <header class="page-head run-head">
+        <a class="crumb" href={hrefOf({ kind: 'runs' })}>
+          <Icon name="back" /> Runs
+        </a>
+        <div class="run-title">
+          <h1>{run.projectName}</h1>
+          <CopyButton text={run.id} label="Copy the run id">
+            <span class="run-id">{shortId(run.id)}</span>
+          </CopyButton>
+          <StatusChip status={status} />
+          <span class="tags">
+            {run.tags.map((tag) => (
+              <span key={tag} class="tag">
+                {tag}
+              </span>
+            ))}
+          </span>
+          {resumeHref !== undefined && (
+            <a class="button button-primary run-resume" href={resumeHref}>
+              <Icon name="play" /> Resume
+            </a>
+          )}
+        </div>
+      </header>
+      {watch.error.value !== undefined && (
+        <p class="strip strip-warning" role="status">
+          <Icon name="warning" /> New points cannot be read just now. What is shown is what was read
+          before; trying again.
+        </p>
+      )}
+      {feed.damage.length > 0 && <Damage feed={feed} />}
+      <Tiles feed={feed} nowMs={watch.nowMs.value} />
+      <div class="run-columns">
+        <div class="run-main">
+          {feed.series.keys.length === 0 ? (
+            <div class="nothing">
+              <p>
+                {feed.isLive
+                  ? 'No metrics yet. Curves appear with the first flush.'
+                  : 'This run recorded no metrics.'}
+              </p>
+            </div>
+          ) : (
+            <ChartGrid
+              series={feed.series}
+              revision={watch.revision}
+              startMs={Date.parse(run.startedAt)}
+              view={view}
+            />
+          )}
+          <EventList events={feed.events} count={feed.events.length} />
+        </div>
+        <RunFacts feed={feed} />
+      </div>
+    </div>
+  );
+}
+
+/** The last value of the metrics that matter most. */
+function Tiles({ feed, nowMs }: { readonly feed: RunFeed; readonly nowMs: number }): JSX.Element {
+  const keys = groupMetrics(feed.series.keys)
+    .filter((group) => group.id === 'loss' || group.id === 'accuracy')
+    .flatMap((group) => group.keys)
+    .slice(0, 4);
+  let step = Number.NaN;
+  let epoch = Number.NaN;
+  for (const series of feed.series.all()) {
+    const last = series.last;
+    if (last !== undefined && !(last.step <= step)) step = last.step;
+    if (last !== undefined && !(last.epoch <= epoch)) epoch = last.epoch;
+  }
+  const summary = { run: feed.run, isLive: feed.isLive, effectiveStatus: feed.status };
+  return (
+    <dl class="tiles">
+      {keys.map((key) => {
+        const value = feed.series.get(key)?.last?.value;
+        const isBad = value !== undefined && !Number.isFinite(value);
+        return (
+          <div key={key} class={`tile${isBad ? ' is-bad' : ''}`}>
+            <dt>{key}</dt>
+            <dd>{value === undefined ? '–' : formatValue(value)}</dd>
+          </div>
+        );
+      })}
+      <div class="tile">
+        <dt>step</dt>
+        <dd>{Number.isNaN(step) ? '–' : formatCount(step)}</dd>
+      </div>
+      {!Number.isNaN(epoch) && (
+        <div class="tile">
+          <dt>epoch</dt>
+          <dd>{formatCount(epoch)}</dd>
+        </div>
+      )}
+      <div class="tile">
+        <dt>{feed.isLive ? 'running for' : 'took'}</dt>
+        <dd>{formatDuration(runSpanMs(summary, nowMs, feed.lastActivityMs))}</dd>
+      </div>
+    </dl>
+  );
+}
+
+function Damage({ feed }: { readonly feed: RunFeed }): JSX.Element {
+  return (
+    <details class="strip strip-error">
+      <summary>
+        <Icon name="warning" /> {feed.damage.length} damaged{' '}
+        {feed.damage.length === 1 ? 'segment was' : 'segments were'} left out. Everything else of
+        the run is shown.
+      </summary>
+      <ul>
+        {feed.damage.map(({ identity, reason }) => (
+          <li key={`${identity.table} ${identity.writerId} ${identity.batchNumber}`}>
+            {identity.table}, writer {identity.writerId}, batch {identity.batchNumber}: {reason}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function RunSkeleton(): JSX.Element {
+  return (
+    <div class="page run-page" aria-busy="true" aria-label="Reading the run">
+      <header class="page-head run-head">
+        <a class="crumb" href={hrefOf({ kind: 'runs' })}>
+          <Icon name="back" /> Runs
+        </a>
+        <div class="run-title">
+          <span class="skeleton" style={{ width: '220px', height: '32px' }} />
+        </div>
+      </header>
+      <div class="tiles">
+        {Array.from({ length: 6 }, (_, index) => (
+          <div key={index} class="tile">
+            <span class="skeleton" style={{ width: '70px' }} />
+            <span class="skeleton" style={{ width: '90px', height: '24px' }} />
+          </div>
+        ))}
+      </div>
+      <div class="chart-grid">
+        {Array.from({ length: 4 }, (_, index) => (
+          <div key={index} class="panel">
+            <span class="skeleton" style={{ width: '120px' }} />
+            <div class="skeleton chart" />
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}

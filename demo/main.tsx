@@ -1,0 +1,19 @@
+/** Starts the page. */
+import { render } from 'preact';
+import 'uplot/dist/uPlot.min.css';
+import './styles/tokens.css';
+import './styles/base.css';
+import './styles/parts.css';
+import './styles/list.css';
+import './styles/run.css';
+import './styles/train.css';
+import { App } from './app/app.tsx';
+import { followLocation } from './app/location.ts';
+import { findSources } from './app/sources.ts';
+import { followTheme } from './app/theme.ts';
+
+followTheme();
+followLocation();
+void findSources();
+const root = document.getElementById('app');
+if (root !== null) render(<App />, root);
