@@ -1,0 +1,126 @@
+/**
+ * The `quark` command: finds the command, runs it, and turns whatever was thrown into a message and an exit code.
+ * 0 success, 1 failure, 2 wrong usage, 3 not found, 130 interrupted while training.
+ */
+import { isQuarkError, SDK_VERSION } from '../index.ts';
+import { columns, helpText, parseCommand, UsageError, usageLine } from './args.ts';
+import { EXIT, jsonText, type Command } from './command.ts';
+import { dashboardCommand } from './commands/dashboard.ts';
+import { demoCommand } from './commands/demo.ts';
+import { eventsCommand } from './commands/events.ts';
+import { metricsCommand } from './commands/metrics.ts';
+import { runsCommand } from './commands/runs.ts';
+import { showCommand } from './commands/show.ts';
+import { OutputClosed, type CliIo } from './io.ts';
+import { plain, styleFor } from './text.ts';
+
+const COMMANDS: readonly Command[] = [
+  runsCommand,
+  showCommand,
+  metricsCommand,
+  eventsCommand,
+  dashboardCommand,
+  demoCommand,
+];
+
+/** Runs one command line, without the name of the program, and returns its exit code. Throws nothing. */
+export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
+  const wantsJson = args.includes('--json');
+  try {
+    return await dispatch(args, io);
+  } catch (error) {
+    if (error instanceof OutputClosed) return EXIT.ok;
+    try {
+      await io.stderr.write(wantsJson ? errorJson(error) : errorText(error, io));
+    } catch (second) {
+      if (!(second instanceof OutputClosed)) throw second;
+    }
+    return exitCodeOf(error);
+  }
+}
+
+async function dispatch(args: readonly string[], io: CliIo): Promise<number> {
+  const [name, ...rest] = args;
+  if (name === '--version' || name === '-v') {
+    await io.stdout.write(`${SDK_VERSION}\n`);
+    return EXIT.ok;
+  }
+  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+    const command = COMMANDS.find(({ spec }) => spec.name === rest[0]);
+    await io.stdout.write(command === undefined ? overview() : helpText(command.spec));
+    return name === undefined ? EXIT.usage : EXIT.ok;
+  }
+  const command = COMMANDS.find(({ spec }) => spec.name === name);
+  if (command === undefined) throw new UsageError(`There is no command "${name}"`);
+  if (rest.includes('--help') || rest.includes('-h')) {
+    await io.stdout.write(helpText(command.spec));
+    return EXIT.ok;
+  }
+  return command.run({
+    io,
+    args: parseCommand(command.spec, rest),
+    style: styleFor(io.stdout, io.env),
+  });
+}
+
+function overview(): string {
+  const commands = columns(
+    COMMANDS.map(({ spec }) => [[spec.name, ...spec.positionals].join(' '), spec.summary]),
+  );
+  const exits = columns([
+    ['0', 'Success.'],
+    ['1', 'Something failed.'],
+    ['2', 'The command line does not make sense.'],
+    ['3', 'There is no such run or store.'],
+    ['130', 'Training was interrupted.'],
+  ]);
+  return [
+    'Looks at training runs recorded with quark-sdk.\n',
+    'Usage: quark COMMAND [options]\n',
+    `Commands:\n${commands}`,
+    '"quark COMMAND --help" explains a command. RUN is the id of a run, the beginning of it, or "latest".\n',
+    `Exit codes:\n${exits}`,
+    'QUARK_DEBUG=1 adds the stack to errors; NO_COLOR turns colours off; QUARK_STORAGE_DIR names the folder to look in.\n',
+  ].join('\n');
+}
+
+function errorText(error: unknown, io: CliIo): string {
+  const style = styleFor(io.stderr, io.env);
+  const message = error instanceof Error ? error.message : String(error);
+  const lines = [`${style.red('error:')} ${plain(message)}`];
+  if (error instanceof UsageError) {
+    const command = COMMANDS.find(({ spec }) => spec.name === error.command);
+    if (command !== undefined) lines.push(`Usage: ${usageLine(command.spec)}`);
+    lines.push(`See "quark ${command === undefined ? '' : `${command.spec.name} `}--help".`);
+  } else if (isDebug(io) && error instanceof Error) {
+    for (let at: unknown = error; at instanceof Error; at = at.cause)
+      lines.push(at.stack ?? String(at));
+  } else if (!isQuarkError(error)) {
+    lines.push('This should not happen; QUARK_DEBUG=1 shows where it did.');
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function errorJson(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const code =
+    error instanceof UsageError ? 'usage' : isQuarkError(error) ? error.code : 'unexpected';
+  const details = isQuarkError(error)
+    ? Object.fromEntries(
+        Object.entries(error.details).filter(([, value]) => typeof value !== 'function'),
+      )
+    : {};
+  return jsonText({ error: { code, message, details } });
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof UsageError) return EXIT.usage;
+  if (isQuarkError(error, 'run_not_found')) return EXIT.notFound;
+  if (isQuarkError(error, 'store_failed') && error.details['reason'] === 'missing')
+    return EXIT.notFound;
+  return EXIT.failure;
+}
+
+function isDebug(io: CliIo): boolean {
+  return (io.env['QUARK_DEBUG'] ?? '') !== '';
+}

@@ -1,0 +1,38 @@
+/** `quark dashboard`: the page over the runs of a store. */
+import { EXIT, JSON_OPTION, STORAGE_OPTIONS, withStore, type Command } from '../command.ts';
+import { openPage, SERVE_OPTIONS, serveDashboard } from '../site.ts';
+
+export const dashboardCommand: Command = {
+  spec: {
+    name: 'dashboard',
+    summary: 'Show the runs in the browser.',
+    positionals: [],
+    options: {
+      ...STORAGE_OPTIONS,
+      ...SERVE_OPTIONS,
+      json: { ...JSON_OPTION, help: 'Write the address as JSON; errors, too.' },
+    },
+    notes: ['The page is served on 127.0.0.1 only and cannot change a run. Ctrl-C stops it.'],
+  },
+  run: ({ io, args }) =>
+    withStore({ io, args }, async (store) => {
+      const server = await serveDashboard({ args }, store);
+      const interrupted = new Promise<void>((resolve) => {
+        const undo = io.onInterrupt(() => {
+          undo();
+          resolve();
+        });
+      });
+      try {
+        const text = args.flag('json')
+          ? `${JSON.stringify({ event: 'serving', url: server.url, port: server.port })}\n`
+          : `Dashboard: ${server.url}\nRuns: ${store.location.storageDir}\nPress Ctrl-C to stop.\n`;
+        await io.stdout.write(text);
+        openPage({ io, args }, server.url);
+        await interrupted;
+      } finally {
+        await server.close();
+      }
+      return EXIT.ok;
+    }),
+};

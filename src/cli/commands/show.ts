@@ -1,0 +1,71 @@
+/** `quark show RUN`: everything a run says about itself. */
+import type { RunReader } from '../../index.ts';
+import {
+  EXIT,
+  findRun,
+  JSON_OPTION,
+  jsonText,
+  statusStyle,
+  STORAGE_OPTIONS,
+  summaryJson,
+  withStore,
+  type Command,
+} from '../command.ts';
+import { columns } from '../args.ts';
+import { localTime, plain, type Style } from '../text.ts';
+
+export const showCommand: Command = {
+  spec: {
+    name: 'show',
+    summary: 'Show one run: state, configuration, environment.',
+    positionals: ['RUN'],
+    options: { ...STORAGE_OPTIONS, json: JSON_OPTION },
+  },
+  run: ({ io, args, style }) =>
+    withStore({ io, args }, async (store) => {
+      const reader = await findRun(store, args.positionals[0] ?? '');
+      const metricKeys = await reader.metricKeys();
+      if (args.flag('json')) {
+        const damage = reader.damage.map(({ identity, reason }) => ({ segment: identity, reason }));
+        await io.stdout.write(
+          jsonText({ ...summaryJson(reader), metric_keys: metricKeys, damage }),
+        );
+      } else await io.stdout.write(describe(reader, metricKeys, style));
+      return EXIT.ok;
+    }),
+};
+
+function describe(reader: RunReader, metricKeys: readonly string[], style: Style): string {
+  const { run, effectiveStatus, damage } = reader;
+  const rows: [string, string][] = [
+    ['project', run.projectName],
+    ['status', statusStyle(style, effectiveStatus)(effectiveStatus)],
+    ['started', localTime(run.startedAt)],
+    ['ended', run.endedAt === null ? '-' : localTime(run.endedAt)],
+    ['tags', run.tags.length === 0 ? '-' : plain(run.tags.join(', '))],
+    ['resumed', `${run.resumeCount} times`],
+    ['parent run', run.parentRunId ?? '-'],
+    ['git commit', run.gitCommit ?? '-'],
+    ['files', plain(run.runPath)],
+  ];
+  const parts = [
+    `${style.bold(run.id)}\n${columns(rows)}`,
+    section('Configuration', run.config, style),
+    section('Environment', run.environment, style),
+  ];
+  if (metricKeys.length > 0)
+    parts.push(`${style.bold('Metrics')}\n${metricKeys.map((key) => `  ${key}\n`).join('')}`);
+  if (damage.length > 0)
+    parts.push(
+      `${style.red('Damaged segments')}\n${damage.map(({ reason }) => `  ${plain(reason)}\n`).join('')}`,
+    );
+  return parts.filter((part) => part !== '').join('\n');
+}
+
+function section(title: string, values: Readonly<Record<string, unknown>>, style: Style): string {
+  const rows = Object.entries(values).map(([key, value]): [string, string] => [
+    plain(key),
+    plain(typeof value === 'string' ? value : JSON.stringify(value)),
+  ]);
+  return rows.length === 0 ? '' : `${style.bold(title)}\n${columns(rows)}`;
+}

@@ -1,0 +1,238 @@
+/** The training of `quark demo`: TensorFlow.js, loaded when it is needed, on the digits that the package carries. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import {
+  buildDigitsModel,
+  compileDigitsModel,
+  DEFAULT_DIGITS_TRAINING,
+  digitTensors,
+  DIGIT_CLASSES,
+  DIGIT_SIDE,
+  parseDigits,
+  splitDigits,
+  type Digits,
+  type DigitsSplit,
+  type Tf,
+} from '../../demo/train/digits.ts';
+import { QuarkError, type TrainingSession } from '../index.ts';
+import { quarkCallback } from '../tfjs.ts';
+import type { TrainingPosition } from './progress.ts';
+
+/** Backends that the demo trains on. */
+export type DemoBackend = 'cpu' | 'wasm';
+
+/** Epochs unless told otherwise: a bit over a minute on two cores. */
+export const DEFAULT_EPOCHS = 12;
+export const DEFAULT_SEED: number = DEFAULT_DIGITS_TRAINING.seed;
+
+const DATA_FILE = 'digits.csv.gz';
+
+/** Pause after a batch, in milliseconds: enough turns of the event loop for the page's requests to be answered. */
+const BREATH_MS = 2;
+
+/** What the run records of its settings. */
+export type DemoConfig = {
+  readonly model: string;
+  readonly backend: DemoBackend;
+  readonly dataset: string;
+  readonly epochs: number;
+  readonly batch_size: number;
+  readonly learning_rate: number;
+  readonly seed: number;
+  readonly train_images: number;
+  readonly val_images: number;
+};
+
+/** A training that is ready to start. */
+export type DemoTraining = {
+  readonly config: DemoConfig;
+  /** Trains until the end or until `signal` is aborted; returns where it got to. */
+  readonly train: (
+    session: TrainingSession,
+    signal: AbortSignal,
+    onStep: (at: TrainingPosition) => Promise<void>,
+  ) => Promise<TrainingPosition>;
+  /** Gives the tensors back. */
+  readonly dispose: () => void;
+};
+
+/**
+ * Loads TensorFlow.js and the data, and builds the model.
+ *
+ * @throws {QuarkError} `unsupported` when TensorFlow.js is not installed
+ */
+export async function prepareDemo(options: {
+  readonly dataDir: string;
+  readonly backend: DemoBackend;
+  readonly epochs: number;
+  readonly seed: number;
+}): Promise<DemoTraining> {
+  const { dataDir, backend, epochs, seed } = options;
+  const tf = await loadTensorFlow(backend);
+  const csv = gunzipSync(await readFile(join(dataDir, DATA_FILE))).toString('utf8');
+  const { batchSize, learningRate, validationRatio } = DEFAULT_DIGITS_TRAINING;
+  const split = splitDigits(parseDigits(csv), validationRatio, seed);
+  const model =
+    backend === 'wasm'
+      ? buildDenseModel(tf, learningRate, seed)
+      : buildDigitsModel(tf, learningRate, seed);
+  const config: DemoConfig = {
+    model: backend === 'wasm' ? 'dense' : 'convolutional',
+    backend,
+    dataset: 'UCI optical recognition of handwritten digits, 8 x 8',
+    epochs,
+    batch_size: batchSize,
+    learning_rate: learningRate,
+    seed,
+    train_images: split.train.count,
+    val_images: split.val.count,
+  };
+  return {
+    config,
+    train: (session, signal, onStep) => train(tf, model, split, config, session, signal, onStep),
+    dispose: () => {
+      model.dispose();
+    },
+  };
+}
+
+type Model = ReturnType<typeof buildDigitsModel>;
+
+async function train(
+  tf: Tf,
+  model: Model,
+  { train: images, val }: DigitsSplit,
+  config: DemoConfig,
+  session: TrainingSession,
+  signal: AbortSignal,
+  onStep: (at: TrainingPosition) => Promise<void>,
+): Promise<TrainingPosition> {
+  const startedMs = performance.now();
+  const steps = Math.ceil(images.count / config.batch_size) * config.epochs;
+  let at: TrainingPosition = {
+    step: 0,
+    steps,
+    epoch: 1,
+    epochs: config.epochs,
+    loss: Number.NaN,
+    valAccuracy: Number.NaN,
+    elapsedMs: 0,
+    isEpochEnd: false,
+  };
+  const recorder = quarkCallback(session, tf, model);
+  const reporter = {
+    onBatchEnd: async (_batch: number, logs?: Logs): Promise<void> => {
+      const loss = logs?.['loss'] ?? Number.NaN;
+      at = {
+        ...at,
+        step: at.step + 1,
+        loss,
+        elapsedMs: performance.now() - startedMs,
+        isEpochEnd: false,
+      };
+      await onStep(at);
+      await new Promise((resolve) => setTimeout(resolve, BREATH_MS));
+      if (signal.aborted) model.stopTraining = true;
+    },
+    onEpochEnd: async (_epoch: number, logs?: Logs): Promise<void> => {
+      at = {
+        ...at,
+        valAccuracy: logs?.['val_acc'] ?? at.valAccuracy,
+        loss: logs?.['loss'] ?? at.loss,
+        isEpochEnd: !signal.aborted,
+      };
+      await onStep(at);
+    },
+  };
+  const validation = digitTensors(tf, val);
+  try {
+    for (let epoch = 0; epoch < config.epochs && !signal.aborted; epoch += 1) {
+      at = { ...at, epoch: epoch + 1 };
+      // fit's own shuffling cannot be seeded.
+      const batch = digitTensors(tf, shuffled(images, config.seed + epoch + 1));
+      try {
+        await model.fit(batch.xs, batch.ys, {
+          initialEpoch: epoch,
+          epochs: epoch + 1,
+          batchSize: config.batch_size,
+          shuffle: false,
+          validationData: [validation.xs, validation.ys],
+          verbose: 0,
+          callbacks: [recorder, reporter],
+        });
+      } finally {
+        tf.dispose([batch.xs, batch.ys]);
+      }
+    }
+  } finally {
+    tf.dispose([validation.xs, validation.ys]);
+    await recorder.close();
+  }
+  return at;
+}
+
+type Logs = Readonly<Record<string, number>>;
+
+function shuffled(digits: Digits, seed: number): Digits {
+  return splitDigits(digits, 0, seed).train;
+}
+
+/** Three dense layers: what the wasm backend can train. */
+function buildDenseModel(tf: Tf, learningRate: number, seed: number): Model {
+  const relu = (units: number, offset: number): ReturnType<Tf['layers']['dense']> =>
+    tf.layers.dense({
+      units,
+      activation: 'relu',
+      kernelInitializer: tf.initializers.heNormal({ seed: seed + offset }),
+    });
+  const model = tf.sequential({
+    name: 'digits-dense',
+    layers: [
+      tf.layers.flatten({ inputShape: [DIGIT_SIDE, DIGIT_SIDE, 1] }),
+      relu(64, 1),
+      relu(32, 2),
+      tf.layers.dense({
+        units: DIGIT_CLASSES,
+        activation: 'softmax',
+        kernelInitializer: tf.initializers.glorotNormal({ seed: seed + 3 }),
+      }),
+    ],
+  });
+  compileDigitsModel(tf, model, learningRate);
+  return model;
+}
+
+async function loadTensorFlow(backend: DemoBackend): Promise<Tf> {
+  const tf = await optional('@tensorflow/tfjs', () => import('@tensorflow/tfjs'));
+  if (backend === 'wasm')
+    await optional('@tensorflow/tfjs-backend-wasm', () => import('@tensorflow/tfjs-backend-wasm'));
+  // Without this it recommends another package on standard error.
+  tf.enableProdMode();
+  if (!(await tf.setBackend(backend))) {
+    throw new QuarkError(
+      'unsupported',
+      `TensorFlow.js could not start its ${backend} backend here.`,
+      { details: { backend } },
+    );
+  }
+  await tf.ready();
+  return tf;
+}
+
+async function optional<T>(name: string, load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (cause) {
+    const code: unknown = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+    if (code !== 'ERR_MODULE_NOT_FOUND') throw cause;
+    throw new QuarkError(
+      'unsupported',
+      `"quark demo" trains with TensorFlow.js, which is not installed. Run: npm install ${name}`,
+      {
+        details: { package: name },
+        cause,
+      },
+    );
+  }
+}

@@ -1,0 +1,89 @@
+/** What the commands touch outside of themselves: handed in, so that tests see and steer all of it. */
+import { spawn } from 'node:child_process';
+
+/** One of the two output streams. */
+export type CliOutput = {
+  readonly isTty: boolean;
+  /** Width of the terminal in characters; undefined when it is none. */
+  readonly columns: number | undefined;
+  /** Resolves when more may be written. @throws {OutputClosed} when nobody reads any longer */
+  write(data: string | Uint8Array): Promise<void>;
+};
+
+/** The surroundings of a command. */
+export type CliIo = {
+  readonly stdout: CliOutput;
+  readonly stderr: CliOutput;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Folder that relative paths start from. */
+  readonly cwd: string;
+  /** Calls back at every SIGINT and SIGTERM until undone; the process does not end by itself meanwhile. */
+  onInterrupt(callback: () => void): () => void;
+  /** Shows a page in the user's browser; failing to is no error. */
+  openBrowser(url: string): void;
+  /** Ends the process at once. */
+  exit(code: number): void;
+};
+
+/** Whoever read the output has gone (`quark metrics RUN | head`): there is nobody left to write for. */
+export class OutputClosed extends Error {
+  constructor() {
+    super('The output was closed.');
+    this.name = 'OutputClosed';
+  }
+}
+
+/** The surroundings of this process. */
+export function processIo(): CliIo {
+  return {
+    stdout: output(process.stdout),
+    stderr: output(process.stderr),
+    env: process.env,
+    cwd: process.cwd(),
+    onInterrupt(callback) {
+      process.on('SIGINT', callback);
+      process.on('SIGTERM', callback);
+      return () => {
+        process.off('SIGINT', callback);
+        process.off('SIGTERM', callback);
+      };
+    },
+    openBrowser,
+    exit: (code) => process.exit(code),
+  };
+}
+
+function output(stream: NodeJS.WriteStream): CliOutput {
+  let isClosed = false;
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_DESTROYED') throw error;
+    isClosed = true;
+  });
+  return {
+    isTty: stream.isTTY === true,
+    get columns() {
+      return stream.isTTY === true ? stream.columns : undefined;
+    },
+    write: (data) =>
+      new Promise((resolve, reject) => {
+        if (isClosed) reject(new OutputClosed());
+        else
+          stream.write(data, (error) =>
+            error === undefined || error === null ? resolve() : reject(new OutputClosed()),
+          );
+      }),
+  };
+}
+
+function openBrowser(url: string): void {
+  const [command, args] =
+    process.platform === 'darwin'
+      ? ['open', [url]]
+      : process.platform === 'win32'
+        ? ['cmd', ['/c', 'start', '""', url]]
+        : ['xdg-open', [url]];
+  const child = spawn(command, args, { stdio: 'ignore', detached: true });
+  // No browser, no desktop: the address has been printed anyway.
+  child.on('error', () => undefined);
+  child.unref();
+}

@@ -1,0 +1,136 @@
+/** How values and tables are written for a person. */
+import type { CliOutput } from './io.ts';
+
+/** Colours, or none of them. */
+export type Style = {
+  readonly bold: (text: string) => string;
+  readonly dim: (text: string) => string;
+  readonly red: (text: string) => string;
+  readonly green: (text: string) => string;
+  readonly yellow: (text: string) => string;
+  readonly blue: (text: string) => string;
+};
+
+/** Colours where a person looks at them and has not asked for none (https://no-color.org). */
+export function styleFor(
+  output: CliOutput,
+  env: Readonly<Record<string, string | undefined>>,
+): Style {
+  const isColoured = output.isTty && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb';
+  const sgr = (open: number, close: number) => (text: string) =>
+    isColoured ? `\u001b[${open}m${text}\u001b[${close}m` : text;
+  return {
+    bold: sgr(1, 22),
+    dim: sgr(2, 22),
+    red: sgr(31, 39),
+    green: sgr(32, 39),
+    yellow: sgr(33, 39),
+    blue: sgr(34, 39),
+  };
+}
+
+/** Text from a run on one line: recorded text may hold anything, also what would steer the terminal. */
+export function plain(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- the rule is about control characters
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]+/g, ' ');
+}
+
+/** A column of a table. */
+export type Column<Row> = {
+  readonly title: string;
+  readonly cell: (row: Row) => string;
+  readonly align?: 'left' | 'right';
+  /** Gives way when the terminal is narrow. */
+  readonly isElastic?: boolean;
+  readonly style?: (row: Row) => (text: string) => string;
+};
+
+const GAP = 2;
+const MIN_ELASTIC = 8;
+
+/** Rows under their titles, not wider than `width` where elastic columns can give way. */
+export function table<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  width: number | undefined,
+  style: Style,
+): string {
+  const cells = rows.map((row) => columns.map((column) => plain(column.cell(row))));
+  const widths = columns.map((column, at) =>
+    Math.max(length(column.title), ...cells.map((line) => length(line[at] ?? ''))),
+  );
+  let excess = width === undefined ? 0 : sum(widths) + GAP * (columns.length - 1) - width;
+  for (const [at, column] of columns.entries()) {
+    if (column.isElastic !== true || excess <= 0) continue;
+    const given = Math.max(0, Math.min(excess, (widths[at] ?? 0) - MIN_ELASTIC));
+    widths[at] = (widths[at] ?? 0) - given;
+    excess -= given;
+  }
+  const line = (texts: readonly string[], paint: (text: string, at: number) => string): string =>
+    texts
+      .map((text, at) => {
+        const cut = fit(text, widths[at] ?? 0);
+        const blanks = ' '.repeat((widths[at] ?? 0) - length(cut));
+        if (columns[at]?.align === 'right') return blanks + paint(cut, at);
+        return at === texts.length - 1 ? paint(cut, at) : paint(cut, at) + blanks;
+      })
+      .join(' '.repeat(GAP))
+      .trimEnd();
+  const head = line(
+    columns.map(({ title }) => title),
+    style.bold,
+  );
+  const body = cells.map((texts, row) =>
+    line(texts, (text, at) => paintCell(columns[at], rows[row], text)),
+  );
+  return `${[head, ...body].join('\n')}\n`;
+}
+
+function paintCell<Row>(
+  column: Column<Row> | undefined,
+  row: Row | undefined,
+  text: string,
+): string {
+  return column?.style === undefined || row === undefined ? text : column.style(row)(text);
+}
+
+/** At most `width` characters. */
+export function fit(text: string, width: number): string {
+  const characters = [...text];
+  return characters.length <= width
+    ? text
+    : `${characters.slice(0, Math.max(0, width - 1)).join('')}…`;
+}
+
+/** A number as short as five digits allow. */
+export function shortNumber(value: number): string {
+  if (!Number.isFinite(value) || (Number.isInteger(value) && Math.abs(value) < 1e9))
+    return String(value);
+  return String(Number(value.toPrecision(5)));
+}
+
+/** `1:05`, `2:03:09` */
+export function duration(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  const two = (value: number): string => String(value).padStart(2, '0');
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes}:${two(seconds % 60)}`;
+  return `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(seconds % 60)}`;
+}
+
+/** An instant of a record, in local time, to the second. */
+export function localTime(isoText: string): string {
+  const date = new Date(isoText);
+  if (Number.isNaN(date.getTime())) return isoText;
+  const two = (value: number): string => String(value).padStart(2, '0');
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}
+
+function length(text: string): number {
+  return [...text].length;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
