@@ -1,0 +1,3 @@
+import { describeIdb } from './idb-place.ts';
+
+describeIdb('idb');

@@ -1,0 +1,284 @@
+/** What every way to the kernels has to do, as one suite. A test file per way calls it. */
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type {
+  Histogram,
+  HistogramOptions,
+  TensorData,
+  TensorStats,
+  TensorStatsOptions,
+} from '../../src/kernel/kernel.ts';
+import { expectHistogramOf, expectWithinBounds } from '../support/kernel-reference.ts';
+import { runs } from '../support/property.ts';
+import { anyFloat32, anyFloat64, anyInteger, anyTensor, normal } from '../support/tensors.ts';
+
+/** A way to the kernels, synchronous or not. */
+export type KernelUnderTest = {
+  tensorStats(data: TensorData, options?: TensorStatsOptions): TensorStats | Promise<TensorStats>;
+  histogram(data: TensorData, options?: HistogramOptions): Histogram | Promise<Histogram>;
+  close?(): Promise<void>;
+};
+
+/** Every length up to 67 and both sides of each block size. */
+const LENGTHS = [
+  ...Array.from({ length: 68 }, (_, i) => i),
+  255,
+  256,
+  257,
+  1023,
+  1024,
+  1025,
+  1088,
+  4097,
+];
+
+export function describeKernel(name: string, open: () => Promise<KernelUnderTest>): void {
+  describe(`kernel contract: ${name}`, () => {
+    let kernel: KernelUnderTest;
+    beforeAll(async () => {
+      kernel = await open();
+    });
+    afterAll(async () => kernel.close?.());
+
+    describe('tensor statistics', () => {
+      test.each([
+        ['float32', anyFloat32],
+        ['float64', anyFloat64],
+        ['integers', anyInteger],
+      ] as const)('of %s are within the stated bounds', async (_type, arbitrary) => {
+        await fc.assert(
+          fc.asyncProperty(
+            arbitrary,
+            fc.constantFrom(0, 1e-8, 0.5, 1e6, 0.1),
+            fc.constantFrom(null, 0, 0.95, 1, 1e30),
+            async (data, epsilon, threshold) => {
+              expectWithinBounds(
+                await kernel.tensorStats(data, { epsilon, threshold }),
+                data,
+                epsilon,
+                threshold,
+              );
+            },
+          ),
+          runs(150),
+        );
+      });
+
+      test('of every length around the block sizes', async () => {
+        const values = normal(5000, 2, 3);
+        for (const length of LENGTHS) {
+          for (const data of [
+            Float32Array.from(values),
+            values,
+            Int32Array.from(values),
+            Uint8Array.from(values),
+          ]) {
+            const part = data.subarray(1, 1 + length);
+            // oxlint-disable-next-line no-await-in-loop -- one at a time, so that a failure names its length
+            expectWithinBounds(await kernel.tensorStats(part), part);
+          }
+        }
+      });
+
+      test('count a non-finite value wherever it lies', async () => {
+        const clean = Float32Array.from(normal(96, 5, 1));
+        for (const value of [Number.NaN, Infinity, -Infinity]) {
+          for (let at = 0; at < clean.length; at++) {
+            const data = clean.slice();
+            data[at] = value;
+            // oxlint-disable-next-line no-await-in-loop -- one at a time, so that a failure names its position
+            expectWithinBounds(await kernel.tensorStats(data, { threshold: 4 }), data, 0, 4);
+          }
+        }
+      });
+
+      test('keep the variance of a small spread on a large mean', async () => {
+        const wide = normal(20_000, 1e6, 1e-3);
+        expectWithinBounds(await kernel.tensorStats(wide), wide);
+        const narrow = Float32Array.from(normal(20_000, 1e6, 0.5));
+        expectWithinBounds(await kernel.tensorStats(narrow), narrow);
+      });
+
+      test('hold when the sampled values are nothing like the rest', async () => {
+        const data = Float32Array.from(normal(4096, 0, 1e-3));
+        for (let at = 0; at < data.length; at += 64) data.fill(1000, at, at + 4);
+        expectWithinBounds(await kernel.tensorStats(data), data);
+        data.fill(1e17, 0, 4);
+        expectWithinBounds(await kernel.tensorStats(data), data);
+      });
+
+      test('survive squares and sums beyond float32', async () => {
+        for (const value of [1e-45, 1e-38, 1e-25, 1e18, 1e37, 3.4028234663852886e38]) {
+          const data = new Float32Array(1200).map((_, i) => (i % 3 === 0 ? value : -value / 2));
+          // oxlint-disable-next-line no-await-in-loop -- one at a time, so that a failure names its value
+          expectWithinBounds(await kernel.tensorStats(data), data);
+        }
+      });
+
+      test('of nothing, and of nothing finite, say so', async () => {
+        const empty = await kernel.tensorStats(new Float32Array());
+        expect(empty).toMatchObject({ elementCount: 0, finiteCount: 0, l1Norm: 0, l2Norm: 0 });
+        for (const name of [
+          'mean',
+          'variance',
+          'std',
+          'rms',
+          'min',
+          'max',
+          'nearZeroRatio',
+        ] as const) {
+          expect(empty[name], name).toBeNaN();
+        }
+        const none = await kernel.tensorStats(new Float32Array(100).fill(Number.NaN), {
+          threshold: 1,
+        });
+        expect(none).toMatchObject({
+          elementCount: 100,
+          finiteCount: 0,
+          nanCount: 100,
+          saturatedCount: 0,
+        });
+        expect(none.max).toBeNaN();
+      });
+
+      test('compare with bounds that float32 does not hold as float64 would', async () => {
+        // 0.1 and 0.95 lie between two float32 values; the nearest ones are above and below.
+        const data = new Float32Array(128).fill(0.1, 0, 64).fill(0.95, 64);
+        const stats = await kernel.tensorStats(data, { epsilon: 0.1, threshold: 0.95 });
+        expect(stats.nearZeroCount).toBe(Math.fround(0.1) <= 0.1 ? 64 : 0);
+        expect(stats.saturatedCount).toBe(Math.fround(0.95) >= 0.95 ? 64 : 0);
+      });
+
+      test('are the same bits every time', async () => {
+        const data = Float32Array.from(normal(100_000));
+        const first = await kernel.tensorStats(data);
+        expect(await kernel.tensorStats(data)).toEqual(first);
+      });
+    });
+
+    describe('histogram', () => {
+      test('counts every value where it belongs', async () => {
+        await fc.assert(
+          fc.asyncProperty(
+            anyTensor,
+            fc.constantFrom(1, 2, 7, 32, 64, 1000),
+            async (data, bins) => {
+              const found = await kernel.histogram(data, { bins });
+              expectHistogramOf(found, data);
+              expect(found.counts).toHaveLength(bins);
+              expect(found.underflowCount + found.overflowCount).toBe(0);
+            },
+          ),
+          runs(150),
+        );
+      });
+
+      test('counts what lies outside a given range beside the bins', async () => {
+        await fc.assert(
+          fc.asyncProperty(
+            anyTensor,
+            fc.constantFrom(
+              { min: -1, max: 1 },
+              { min: 0, max: 1e-3 },
+              { min: 0.25, max: 7 },
+              { min: -1e6, max: 1e6 },
+            ),
+            async (data, range) => {
+              expectHistogramOf(await kernel.histogram(data, { bins: 16, range }), data);
+            },
+          ),
+          runs(100),
+        );
+      });
+
+      test('puts both ends of the range into bins', async () => {
+        const found = await kernel.histogram(Float32Array.of(0, 0.5, 1, 1, 1.0000001, -1e-45), {
+          bins: 2,
+          range: { min: 0, max: 1 },
+        });
+        expect([...found.counts]).toEqual([1, 3]);
+        expect(found).toMatchObject({ underflowCount: 1, overflowCount: 1, zeroCount: 1 });
+      });
+
+      test('makes a range around equal values, and around none', async () => {
+        const equal = await kernel.histogram(new Float32Array(300).fill(7), { bins: 4 });
+        expect(equal).toMatchObject({ min: 6.5, max: 7.5 });
+        expect([...equal.counts]).toEqual([0, 0, 300, 0]);
+        const huge = await kernel.histogram(new Float32Array(300).fill(1e30), { bins: 4 });
+        expectHistogramOf(huge, new Float32Array(300).fill(1e30));
+        const none = await kernel.histogram(Float32Array.of(Number.NaN, Infinity), { bins: 4 });
+        expect(none).toMatchObject({ min: 0, max: 1, nanCount: 1, positiveInfinityCount: 1 });
+        expect([...none.counts]).toEqual([0, 0, 0, 0]);
+      });
+
+      test('takes the whole range of float64', async () => {
+        const data = Float64Array.of(-Number.MAX_VALUE, -1, 0, 1, Number.MAX_VALUE);
+        const found = await kernel.histogram(data, { bins: 3 });
+        expect(found).toMatchObject({
+          min: -(2 ** 1022),
+          max: 2 ** 1022,
+          underflowCount: 1,
+          overflowCount: 1,
+        });
+        expect([...found.counts]).toEqual([0, 3, 0]);
+      });
+    });
+
+    test('leaves the tensor as it was', async () => {
+      const data = Float32Array.from(normal(70_000));
+      const before = data.slice();
+      await Promise.all([kernel.tensorStats(data), kernel.histogram(data)]);
+      expect(data.byteLength).toBe(before.byteLength);
+      expect(data).toEqual(before);
+    });
+
+    test('refuses what it cannot work with', async () => {
+      const data = new Float32Array(4);
+      const asked = async (work: () => unknown): Promise<unknown> => work();
+      for (const bad of [
+        [1, 2],
+        undefined,
+        null,
+        'tensor',
+        new ArrayBuffer(8),
+        new Uint16Array(4),
+        new BigInt64Array(2),
+      ]) {
+        // oxlint-disable-next-line no-await-in-loop -- a failure names its value
+        await expect(asked(() => kernel.tensorStats(bad as Float32Array))).rejects.toMatchObject({
+          code: 'invalid_input',
+          details: { field: 'data' },
+        });
+      }
+      for (const [field, options] of [
+        ['epsilon', { epsilon: -1 }],
+        ['epsilon', { epsilon: Number.NaN }],
+        ['threshold', { threshold: -0.5 }],
+        ['threshold', { threshold: Infinity }],
+        ['options.eps', { eps: 1 }],
+      ] as const) {
+        // oxlint-disable-next-line no-await-in-loop -- a failure names its option
+        await expect(asked(() => kernel.tensorStats(data, options))).rejects.toMatchObject({
+          code: 'invalid_input',
+          details: { field },
+        });
+      }
+      for (const [field, options] of [
+        ['bins', { bins: 0 }],
+        ['bins', { bins: 1.5 }],
+        ['bins', { bins: 65_537 }],
+        ['range.min', { range: { min: Number.NaN, max: 1 } }],
+        ['range.max', { range: { min: 0, max: Infinity } }],
+        ['range.max', { range: { min: 1, max: 1 } }],
+        ['range.max', { range: { min: 2, max: 1 } }],
+        ['range.max', { range: { min: -1.7e308, max: 1.7e308 } }],
+      ] as const) {
+        // oxlint-disable-next-line no-await-in-loop -- a failure names its option
+        await expect(asked(() => kernel.histogram(data, options))).rejects.toMatchObject({
+          code: 'invalid_input',
+          details: { field },
+        });
+      }
+    });
+  });
+}

@@ -1,0 +1,17 @@
+import { jsKernel } from '../../src/kernel/js-kernel.ts';
+import { createKernels } from '../../src/kernel/kernels.ts';
+import { loadWasmKernel } from '../../src/kernel/wasm-kernel.ts';
+import { describeKernel } from './kernel-contract.ts';
+
+describeKernel('plain JavaScript', async () => jsKernel);
+describeKernel('WebAssembly', () => loadWasmKernel());
+describeKernel('WebAssembly, pieces of one block and memory given back', () =>
+  loadWasmKernel({ pieceBytes: 4096, retainBytes: 65_536 }),
+);
+describeKernel('workers, shared memory', () =>
+  createKernels({ inlineBytes: 0, chunkBytes: 8192, workers: 2 }),
+);
+describeKernel('workers, transfer', () =>
+  createKernels({ inlineBytes: 0, chunkBytes: 8192, workers: 2, sharedMemory: false }),
+);
+describeKernel('this thread, in chunks', () => createKernels({ workers: 0, chunkBytes: 8192 }));
