@@ -1,0 +1,144 @@
+/** What the kernels compute, done slowly: two passes with compensated float64 sums, and one comparison an edge for histograms. */
+import { expect } from 'vitest';
+import type { Histogram, TensorData, TensorStats } from '../../src/kernel/kernel.ts';
+
+/** A sum with Neumaier's compensation. */
+export function exactSum(values: Iterable<number>): number {
+  let sum = 0;
+  let lost = 0;
+  for (const value of values) {
+    const next = sum + value;
+    lost += Math.abs(sum) >= Math.abs(value) ? sum - next + value : value - next + sum;
+    sum = next;
+  }
+  return sum + lost;
+}
+
+export function referenceStats(
+  data: TensorData,
+  epsilon = 0,
+  threshold: number | null = null,
+): TensorStats {
+  const all = Array.from(data);
+  const finite = all.filter((x) => Number.isFinite(x));
+  const count = (keep: (x: number) => boolean): number => all.filter(keep).length;
+  const mean = exactSum(finite) / finite.length;
+  const center = finite[0] ?? 0;
+  const offset = exactSum(finite.map((x) => x - center)) / finite.length;
+  const variance = exactSum(finite.map((x) => (x - center - offset) ** 2)) / finite.length;
+  const l2Norm = Math.sqrt(exactSum(finite.map((x) => x * x)));
+  const nearZeroCount = finite.filter((x) => Math.abs(x) <= epsilon).length;
+  const saturatedCount =
+    threshold === null ? null : finite.filter((x) => Math.abs(x) >= threshold).length;
+  return {
+    elementCount: all.length,
+    finiteCount: finite.length,
+    nanCount: count((x) => Number.isNaN(x)),
+    positiveInfinityCount: count((x) => x === Infinity),
+    negativeInfinityCount: count((x) => x === -Infinity),
+    zeroCount: count((x) => x === 0),
+    mean,
+    variance,
+    std: Math.sqrt(variance),
+    l1Norm: exactSum(finite.map(Math.abs)),
+    l2Norm,
+    rms: finite.length > 0 ? l2Norm / Math.sqrt(finite.length) : Number.NaN,
+    min: finite.length > 0 ? finite.reduce((a, b) => Math.min(a, b)) : Number.NaN,
+    max: finite.length > 0 ? finite.reduce((a, b) => Math.max(a, b)) : Number.NaN,
+    epsilon,
+    nearZeroCount,
+    nearZeroRatio: nearZeroCount / finite.length,
+    threshold,
+    saturatedCount,
+    saturatedRatio: saturatedCount === null ? null : saturatedCount / finite.length,
+  };
+}
+
+const EXACT = [
+  'elementCount',
+  'finiteCount',
+  'nanCount',
+  'positiveInfinityCount',
+  'negativeInfinityCount',
+  'zeroCount',
+  'epsilon',
+  'nearZeroCount',
+  'nearZeroRatio',
+  'threshold',
+  'saturatedCount',
+  'saturatedRatio',
+] as const;
+
+/** Fails unless `actual` lies within the bounds that the doc comment of TensorStats states. */
+export function expectWithinBounds(
+  actual: TensorStats,
+  data: TensorData,
+  epsilon?: number,
+  threshold?: number | null,
+): void {
+  const wanted = referenceStats(data, epsilon, threshold);
+  for (const name of EXACT) expect(actual[name], name).toBe(wanted[name]);
+  // The sign of a zero is not kept.
+  expect(actual.min + 0, 'min').toBe(wanted.min + 0);
+  expect(actual.max + 0, 'max').toBe(wanted.max + 0);
+  const isFloat32 = data instanceof Float32Array;
+  const scale = Number.isNaN(wanted.rms) ? 0 : wanted.rms;
+  const condition = wanted.std > 0 ? 2 ** -50 * (Math.abs(wanted.mean) / wanted.std) : 0;
+  const relative = (
+    name: keyof TensorStats & ('variance' | 'std' | 'l1Norm' | 'l2Norm' | 'rms'),
+    bound: number,
+  ): void => {
+    if (Number.isNaN(wanted[name])) expect(actual[name], name).toBeNaN();
+    else
+      expect(Math.abs(actual[name] - wanted[name]), name).toBeLessThanOrEqual(wanted[name] * bound);
+  };
+  relative('variance', (isFloat32 ? 6.5e-5 : 1e-12) + condition);
+  relative('std', (isFloat32 ? 3.25e-5 : 1e-12) + condition);
+  relative('l1Norm', isFloat32 ? 2e-6 : 1e-12);
+  relative('l2Norm', isFloat32 ? 3.5e-5 : 1e-12);
+  relative('rms', isFloat32 ? 3.5e-5 : 1e-12);
+  if (Number.isNaN(wanted.mean)) expect(actual.mean, 'mean').toBeNaN();
+  else {
+    const bound = (isFloat32 ? 5e-6 * wanted.std : 0) + 1e-12 * scale;
+    expect(Math.abs(actual.mean - wanted.mean), 'mean').toBeLessThanOrEqual(bound);
+  }
+}
+
+/** The bins a value may lie in: one, or two when it is within the documented distance of an inner edge. */
+function binsOf(x: number, min: number, max: number, bins: number): readonly number[] {
+  const width = (max - min) / bins;
+  const near = 4 * 2 ** -52 * Math.max(Math.abs(min), Math.abs(max));
+  const bin = Math.min(bins - 1, Math.max(0, Math.floor((x - min) / width)));
+  return [bin - 1, bin, bin + 1].filter(
+    (at) =>
+      at >= 0 && at < bins && x >= min + at * width - near && x <= min + (at + 1) * width + near,
+  );
+}
+
+/** Fails unless `actual` counts every element of `data` where the doc comment of Histogram says. */
+export function expectHistogramOf(actual: Histogram, data: TensorData): void {
+  const { min, max, counts } = actual;
+  const all = Array.from(data);
+  const count = (keep: (x: number) => boolean): number => all.filter(keep).length;
+  expect(actual.elementCount).toBe(data.length);
+  expect(actual.nanCount).toBe(count((x) => Number.isNaN(x)));
+  expect(actual.positiveInfinityCount).toBe(count((x) => x === Infinity));
+  expect(actual.negativeInfinityCount).toBe(count((x) => x === -Infinity));
+  expect(actual.zeroCount).toBe(count((x) => x === 0));
+  expect(actual.underflowCount).toBe(count((x) => x < min && x !== -Infinity));
+  expect(actual.overflowCount).toBe(count((x) => x > max && x !== Infinity));
+  const inside = all.filter((x) => x >= min && x <= max);
+  const sure = new Float64Array(counts.length);
+  const possible = new Float64Array(counts.length);
+  for (const x of inside) {
+    const bins = binsOf(x, min, max, counts.length);
+    for (const bin of bins) possible[bin] = (possible[bin] ?? 0) + 1;
+    const [only, ...others] = bins;
+    if (only !== undefined && others.length === 0) sure[only] = (sure[only] ?? 0) + 1;
+  }
+  counts.forEach((value, bin) => {
+    expect(value, `bin ${bin}`).toBeGreaterThanOrEqual(sure[bin] ?? 0);
+    expect(value, `bin ${bin}`).toBeLessThanOrEqual(possible[bin] ?? 0);
+  });
+  expect(exactSum(counts)).toBe(inside.length);
+}
