@@ -112,6 +112,7 @@ class TrainingCallback implements QuarkCallback {
   #batchBeganMs = 0;
   /** Time of the batch before, held back until it is known that no validation was in it. */
   #heldTime: { readonly step: number; readonly timeMs: number } | undefined;
+  #hasStarted = false;
   #failures = 0;
 
   constructor(
@@ -143,6 +144,8 @@ class TrainingCallback implements QuarkCallback {
   readonly onTrainBegin = async (): Promise<void> => {
     this.#epochShift = undefined;
     this.#heldTime = undefined;
+    if (this.#hasStarted) return;
+    this.#hasStarted = true;
     this.#record(() => {
       this.#events.log('training_started', {
         step: this.#nextStep,

@@ -1,0 +1,445 @@
+/** The callback on real TensorFlow.js (cpu): what it records, and that training does not notice it. */
+import * as tf from '@tensorflow/tfjs';
+import { beforeAll, describe, expect, it } from 'vitest';
+import {
+  openRun,
+  TrainingSession,
+  type EventRecord,
+  type MetricColumns,
+  type RunReader,
+  type Store,
+} from '../../../src/index.ts';
+import { quarkCallback, type QuarkCallback, type QuarkCallbackOptions } from '../../../src/tfjs.ts';
+import { createMemoryStore } from '../../../src/store/memory-store.ts';
+
+beforeAll(async () => {
+  tf.enableProdMode();
+  await tf.setBackend('cpu');
+});
+
+function numbers(length: number, seed: number): Float32Array {
+  let state = seed;
+  return Float32Array.from({ length }, () => {
+    state = (state * 16_807) % 2_147_483_647;
+    return state / 2_147_483_647 - 0.5;
+  });
+}
+
+type Data = { readonly xs: tf.Tensor2D; readonly ys: tf.Tensor2D };
+
+function data(rows = 24): Data {
+  const inputs = numbers(rows * 3, 5);
+  const labels = Float32Array.from({ length: rows }, (_, row) =>
+    (inputs[row * 3] ?? 0) * (inputs[row * 3 + 1] ?? 0) > 0 ? 1 : 0,
+  );
+  return { xs: tf.tensor2d(inputs, [rows, 3]), ys: tf.tensor2d(labels, [rows, 1]) };
+}
+
+function model(
+  metrics: string[] = ['accuracy'],
+  optimizer: tf.Optimizer = tf.train.sgd(0.25),
+): tf.Sequential {
+  const made = tf.sequential({
+    name: 'small',
+    layers: [
+      tf.layers.dense({
+        units: 4,
+        activation: 'tanh',
+        inputShape: [3],
+        kernelInitializer: tf.initializers.glorotNormal({ seed: 3 }),
+      }),
+      tf.layers.dense({
+        units: 1,
+        activation: 'sigmoid',
+        kernelInitializer: tf.initializers.glorotNormal({ seed: 4 }),
+      }),
+    ],
+  });
+  made.compile({ optimizer, loss: 'binaryCrossentropy', metrics });
+  return made;
+}
+
+const FIT = { epochs: 3, batchSize: 8, shuffle: false, verbose: 0 } as const;
+
+async function recorded(
+  work: (
+    callback: QuarkCallback,
+    session: TrainingSession,
+    network: tf.Sequential,
+  ) => Promise<unknown>,
+  options: { network?: tf.Sequential; callback?: QuarkCallbackOptions; strictMode?: boolean } = {},
+): Promise<{ reader: RunReader; store: Store }> {
+  const store = createMemoryStore();
+  const network = options.network ?? model();
+  const session = await TrainingSession.startRun({
+    project: 'p',
+    storage: store,
+    handleSignals: false,
+    strictMode: options.strictMode ?? false,
+  });
+  await work(quarkCallback(session, tf, network, options.callback), session, network);
+  await session.endRun('completed');
+  return { reader: await openRun(store, session.runId), store };
+}
+
+function points(columns: MetricColumns): [step: number, epoch: number, value: number][] {
+  return Array.from({ length: columns.rowCount }, (_, row) => [
+    columns.steps[row] ?? -1,
+    columns.epochs[row] ?? -1,
+    columns.values[row] ?? Number.NaN,
+  ]);
+}
+
+const read = async (reader: RunReader, metricKey: string) =>
+  points(await reader.readMetricColumns({ metricKey }));
+const events = (reader: RunReader, eventType: string): Promise<readonly EventRecord[]> =>
+  reader.readEvents({ eventType });
+
+describe('quarkCallback', () => {
+  it('records batches and epochs under the conventional keys, with the numbers that fit reports', async () => {
+    const { xs, ys } = data();
+    const network = model();
+    const batchLosses: number[] = [];
+    let history: tf.History | undefined;
+    const { reader } = await recorded(
+      async (callback) => {
+        const spy = {
+          onBatchEnd: async (_batch: number, logs?: tf.Logs) =>
+            void batchLosses.push(logs?.['loss'] ?? Number.NaN),
+        };
+        history = await network.fit(xs, ys, {
+          ...FIT,
+          validationData: [xs, ys],
+          callbacks: [callback, spy],
+        });
+      },
+      { network },
+    );
+    expect(await reader.metricKeys()).toStrictEqual([
+      'optimizer/lr',
+      'perf/step_time_ms',
+      'train/accuracy',
+      'train/epoch_accuracy',
+      'train/epoch_loss',
+      'train/loss',
+      'val/accuracy',
+      'val/loss',
+    ]);
+    const losses = await read(reader, 'train/loss');
+    expect(losses.map(([step, epoch]) => [step, epoch])).toStrictEqual(
+      [0, 1, 2, 3, 4, 5, 6, 7, 8].map((step) => [step, Math.floor(step / 3)]),
+    );
+    expect(losses.map(([, , value]) => value)).toStrictEqual(batchLosses);
+    expect(await read(reader, 'optimizer/lr')).toStrictEqual(
+      losses.map(([step, epoch]) => [step, epoch, 0.25]),
+    );
+    const expected = (name: string) =>
+      (history?.history[name] ?? []).map((value, epoch) => [epoch * 3 + 2, epoch, value]);
+    expect(await read(reader, 'val/loss')).toStrictEqual(expected('val_loss'));
+    expect(await read(reader, 'val/accuracy')).toStrictEqual(expected('val_acc'));
+    expect(await read(reader, 'train/epoch_loss')).toStrictEqual(expected('loss'));
+    expect(await read(reader, 'train/epoch_accuracy')).toStrictEqual(expected('acc'));
+    tf.dispose([xs, ys]);
+  });
+
+  it('gives the times of steps, but not of those in which fit validates', async () => {
+    const { xs, ys } = data();
+    let nowMs = 0;
+    const now = (): number => (nowMs += 7);
+    const network = model();
+    const validated = await recorded(
+      (callback) => network.fit(xs, ys, { ...FIT, validationSplit: 0.25, callbacks: callback }),
+      {
+        network,
+        callback: { now },
+      },
+    );
+    const times = await read(validated.reader, 'perf/step_time_ms');
+    expect(times.map(([step]) => step)).toStrictEqual(
+      [0, 1, 3, 4, 6, 7].filter((step) => step % 3 !== 2),
+    );
+    expect(new Set(times.map(([, , ms]) => ms))).toStrictEqual(new Set([7]));
+    const plain = await recorded((callback, _session, own) =>
+      own.fit(xs, ys, { ...FIT, callbacks: callback }),
+    );
+    expect((await read(plain.reader, 'perf/step_time_ms')).map(([step]) => step)).toStrictEqual([
+      0, 1, 2, 3, 4, 5, 6, 7, 8,
+    ]);
+    tf.dispose([xs, ys]);
+  });
+
+  it('tells the end of each epoch and the start of the training once', async () => {
+    const { xs, ys } = data();
+    const { reader } = await recorded(async (callback, _session, network) => {
+      await network.fit(xs, ys, { ...FIT, epochs: 1, callbacks: callback });
+      await network.fit(xs, ys, { ...FIT, epochs: 1, callbacks: callback });
+    });
+    const ended = await events(reader, 'epoch_ended');
+    expect(ended.map(({ step, epoch }) => [step, epoch])).toStrictEqual([
+      [2, 0],
+      [5, 1],
+    ]);
+    expect(ended[0]?.payload).toMatchObject({
+      batch_count: 3,
+      loss: expect.any(Number) as number,
+      duration_ms: expect.any(Number) as number,
+    });
+    const started = await events(reader, 'training_started');
+    expect(started.map(({ payload }) => payload)).toStrictEqual([
+      {
+        framework: 'tfjs',
+        framework_version: tf.version.tfjs,
+        backend: 'cpu',
+        model: 'small',
+        parameter_count: 21,
+      },
+    ]);
+    tf.dispose([xs, ys]);
+  });
+
+  it.each([
+    ['counts on over several fits', {}, [{}, {}], [0, 3], [0, 1]],
+    [
+      'follows the epochs of fit',
+      {},
+      [
+        { initialEpoch: 4, epochs: 5 },
+        { initialEpoch: 7, epochs: 8 },
+      ],
+      [0, 3],
+      [4, 7],
+    ],
+    [
+      'continues after a resume',
+      { initialStep: 100, initialEpoch: 10 },
+      [{}, {}],
+      [100, 103],
+      [10, 11],
+    ],
+    [
+      'continues after a resume that fit knows of, too',
+      { initialStep: 100, initialEpoch: 10 },
+      [{ initialEpoch: 10, epochs: 11 }],
+      [100],
+      [10],
+    ],
+  ])('%s', async (_name, callback, fits, steps, epochs) => {
+    const { xs, ys } = data();
+    const { reader } = await recorded(
+      async (recorder, _session, network) => {
+        for (const fit of fits)
+          await network.fit(xs, ys, { ...FIT, epochs: 1, ...fit, callbacks: recorder });
+      },
+      { callback },
+    );
+    const losses = await read(reader, 'train/loss');
+    expect(losses.filter((_, at) => at % 3 === 0).map(([step]) => step)).toStrictEqual(steps);
+    expect(losses.filter((_, at) => at % 3 === 0).map(([, epoch]) => epoch)).toStrictEqual(epochs);
+    tf.dispose([xs, ys]);
+  });
+
+  it('works on fitDataset, alone, in lists with plain objects, and behind a tf.Callback', async () => {
+    const { xs, ys } = data();
+    class Other extends tf.Callback {}
+    const dataset = tf.data
+      .zip({ xs: tf.data.array(await xs.array()), ys: tf.data.array(await ys.array()) })
+      .batch(8);
+    const expected = await read(
+      (await recorded((own, _s, network) => network.fit(xs, ys, { ...FIT, callbacks: own })))
+        .reader,
+      'train/loss',
+    );
+    const ways: ((own: QuarkCallback, network: tf.Sequential) => Promise<unknown>)[] = [
+      (own, network) => network.fitDataset(dataset, { epochs: 3, verbose: 0, callbacks: own }),
+      (own, network) => network.fit(xs, ys, { ...FIT, callbacks: [own, {}] }),
+      (own, network) => network.fit(xs, ys, { ...FIT, callbacks: [{}, own] }),
+      (own, network) =>
+        network.fit(xs, ys, { ...FIT, callbacks: [new Other(), own as unknown as tf.Callback] }),
+      (own, network) => network.fit(xs, ys, { ...FIT, callbacks: [own, new Other()] as never }),
+    ];
+    for (const way of ways) {
+      const { reader } = await recorded((own, _session, network) => way(own, network));
+      expect(await read(reader, 'train/loss')).toStrictEqual(expected);
+      expect((await read(reader, 'train/epoch_loss')).length).toBe(3);
+    }
+    tf.dispose([xs, ys]);
+  });
+
+  it('leaves every number of the training as it was', async () => {
+    const { xs, ys } = data();
+    const weights = (network: tf.Sequential): number[][] =>
+      network.getWeights().map((weight) => [...weight.dataSync()]);
+    const bare = model();
+    const bareLosses = (await bare.fit(xs, ys, { ...FIT, validationData: [xs, ys] })).history;
+    const watched = model();
+    let watchedLosses = {};
+    await recorded(
+      async (callback) =>
+        (watchedLosses = (
+          await watched.fit(xs, ys, { ...FIT, validationData: [xs, ys], callbacks: callback })
+        ).history),
+      {
+        network: watched,
+      },
+    );
+    expect(watchedLosses).toStrictEqual(bareLosses);
+    expect(weights(watched)).toStrictEqual(weights(bare));
+    tf.dispose([xs, ys]);
+  });
+
+  it('makes no tensor', async () => {
+    const { xs, ys } = data();
+    const network = model();
+    await network.fit(xs, ys, { ...FIT, epochs: 1 }); // fills the optimizer's slots
+    await recorded(
+      async (callback) => {
+        const counts: number[] = [];
+        const count = { onBatchEnd: async () => void counts.push(tf.memory().numTensors) };
+        await network.fit(xs, ys, { ...FIT, epochs: 4, callbacks: [count] });
+        const bare = counts.splice(0);
+        const before = tf.memory().numTensors;
+        await network.fit(xs, ys, { ...FIT, epochs: 4, callbacks: [callback, count] });
+        expect(counts).toStrictEqual(bare);
+        expect(tf.memory().numTensors).toBe(before);
+      },
+      { network },
+    );
+    tf.dispose([xs, ys]);
+  });
+
+  it('names what the keys cannot hold and what fit abbreviates', async () => {
+    const { xs, ys } = data();
+    const network = model(['accuracy', 'meanSquaredError']);
+    const { reader } = await recorded(
+      (callback) =>
+        network.fit(xs, ys, {
+          ...FIT,
+          epochs: 1,
+          callbacks: [callback, {}],
+        }),
+      { network },
+    );
+    expect(await reader.metricKeys()).toEqual(
+      expect.arrayContaining(['train/accuracy', 'train/meanSquaredError']),
+    );
+    const { reader: odd } = await recorded(async (callback) => {
+      await callback.onEpochBegin(0);
+      await callback.onBatchBegin();
+      await callback.onBatchEnd(0, { batch: 0, size: 8, out_acc: 0.5, 'my loss%': 1, _hidden: 2 });
+    });
+    expect(await odd.metricKeys()).toEqual(
+      expect.arrayContaining(['train/out_accuracy', 'train/my_loss_', 'train/m_hidden']),
+    );
+    tf.dispose([xs, ys]);
+  });
+
+  it('records every n-th step only, where asked to', async () => {
+    const { xs, ys } = data();
+    const { reader } = await recorded(
+      (callback, _session, network) => network.fit(xs, ys, { ...FIT, callbacks: callback }),
+      {
+        callback: { everySteps: 4 },
+      },
+    );
+    expect((await read(reader, 'train/loss')).map(([step]) => step)).toStrictEqual([0, 4, 8]);
+    expect((await read(reader, 'perf/step_time_ms')).map(([step]) => step)).toStrictEqual([
+      0, 4, 8,
+    ]);
+    expect(await read(reader, 'train/epoch_loss')).toHaveLength(3);
+    tf.dispose([xs, ys]);
+  });
+
+  it('stores losses that are no numbers, and tells it in the event', async () => {
+    const { reader } = await recorded(async (callback) => {
+      await callback.onTrainBegin();
+      await callback.onEpochBegin(0);
+      await callback.onBatchBegin();
+      await callback.onBatchEnd(0, { loss: Number.NaN });
+      await callback.onEpochEnd(0, { loss: Number.POSITIVE_INFINITY });
+    });
+    expect(await read(reader, 'train/loss')).toStrictEqual([[0, 0, Number.NaN]]);
+    expect((await events(reader, 'epoch_ended'))[0]?.payload['loss']).toBe('Infinity');
+  });
+
+  it('keeps what was recorded when fit throws', async () => {
+    const { xs, ys } = data();
+    const store = createMemoryStore();
+    let runId = '';
+    const boom = {
+      onBatchEnd: async (batch: number) => {
+        if (batch === 1) throw new Error('boom');
+      },
+    };
+    const training = TrainingSession.run(
+      { project: 'p', storage: store, handleSignals: false },
+      async (session) => {
+        runId = session.runId;
+        const network = model();
+        await network.fit(xs, ys, {
+          ...FIT,
+          callbacks: [quarkCallback(session, tf, network), boom],
+        });
+      },
+    );
+    await expect(training).rejects.toThrow('boom');
+    const reader = await openRun(store, runId);
+    expect(reader.run.status).toBe('failed');
+    expect((await read(reader, 'train/loss')).map(([step]) => step)).toStrictEqual([0, 1]);
+    tf.dispose([xs, ys]);
+  });
+
+  it('stops the training when the session is told to stop', async () => {
+    const { xs, ys } = data();
+    const controller = new AbortController();
+    const { reader } = await recorded(async (_callback, session, network) => {
+      const stopping = new Proxy(session, {
+        get: (target, name) =>
+          name === 'signal' ? controller.signal : Reflect.get(target, name, target),
+      });
+      Object.defineProperty(session, 'signal', { value: controller.signal });
+      void stopping;
+      const stop = {
+        onBatchEnd: async (batch: number) => (batch === 1 ? controller.abort() : undefined),
+      };
+      await network.fit(xs, ys, { ...FIT, callbacks: [stop, quarkCallback(session, tf, network)] });
+    });
+    expect((await read(reader, 'train/loss')).map(([step]) => step)).toStrictEqual([0, 1]);
+    tf.dispose([xs, ys]);
+  });
+
+  it('lets training go on when the run has ended under it, unless the run is strict', async () => {
+    const { xs, ys } = data();
+    for (const strictMode of [false, true]) {
+      const session = await TrainingSession.startRun({
+        project: 'p',
+        storage: createMemoryStore(),
+        handleSignals: false,
+        strictMode,
+      });
+      const network = model();
+      const callback = quarkCallback(session, tf, network);
+      await session.endRun();
+      const fit = network.fit(xs, ys, { ...FIT, callbacks: callback });
+      if (strictMode)
+        await expect(fit).rejects.toMatchObject({ name: expect.any(String) as string });
+      else expect((await fit).epoch).toHaveLength(3);
+    }
+    tf.dispose([xs, ys]);
+  });
+
+  it('refuses wrong arguments before training starts', async () => {
+    await recorded(async (_callback, session, network) => {
+      expect(() => quarkCallback(session, {} as never, network)).toThrow('tf must be');
+      expect(() => quarkCallback(session, tf, {} as never)).toThrow('model must be');
+      expect(() => quarkCallback({} as never, tf, network)).toThrow('session must be');
+      for (const options of [
+        { initialStep: -1 },
+        { initialEpoch: 0.5 },
+        { everySteps: 0 },
+        { every: 3 },
+      ]) {
+        expect(() => quarkCallback(session, tf, network, options as never)).toThrow('must be');
+      }
+    });
+  });
+});
