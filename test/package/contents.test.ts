@@ -102,6 +102,20 @@ describe('exported names', () => {
   });
 });
 
+test('the lock file names the binaries of every platform', () => {
+  // npm leaves out what its registry does not have at that moment, and "npm ci" then refuses the whole file.
+  const { packages } = JSON.parse(readFileSync(join(REPOSITORY, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { optionalDependencies?: Record<string, string> }>;
+  };
+  const wanted = Object.values(packages).flatMap((found) =>
+    Object.keys(found.optionalDependencies ?? {}),
+  );
+  const locked = new Set(
+    Object.keys(packages).map((path) => path.replace(/^.*node_modules\//, '')),
+  );
+  expect(wanted.filter((name) => !locked.has(name))).toEqual([]);
+});
+
 test('the core stays within its size budget', () => {
   const { files } = closureOf(join(DIST, 'index.js'));
   expect(transferBytes(files)).toBeLessThanOrEqual(CORE_BUDGET_BYTES);
