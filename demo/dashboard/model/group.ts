@@ -21,7 +21,7 @@ export type MetricGroup = {
 
 /** Namespace (null without one) and name of a metric key: `train/loss` is `train` and `loss`. */
 export function splitKey(key: string): { namespace: string | null; name: string } {
-  const at = key.indexOf('/');
+  const at = key.lastIndexOf('/');
   return at <= 0
     ? { namespace: null, name: key }
     : { namespace: key.slice(0, at), name: key.slice(at + 1) };
@@ -29,7 +29,11 @@ export function splitKey(key: string): { namespace: string | null; name: string 
 
 function groupOf(key: string): { id: string; title: string } {
   const { namespace, name } = splitKey(key);
-  if (namespace === null || SPLITS.includes(namespace)) return { id: name, title: name };
+  if (namespace === null || SPLITS.includes(namespace)) {
+    // The mean of an epoch belongs beside the values of its steps.
+    const plain = name.replace(/^epoch_/, '');
+    return { id: plain, title: plain };
+  }
   const unit = UNITS.find((ending) => name.endsWith(`_${ending}`));
   return unit === undefined
     ? { id: key, title: key }
@@ -38,7 +42,8 @@ function groupOf(key: string): { id: string; title: string } {
 
 /** Rank of a namespace within a chart: training before validation before anything else. */
 function splitRank(key: string): number {
-  const { namespace } = splitKey(key);
+  const { namespace, name } = splitKey(key);
+  if (name.startsWith('epoch_')) return SPLITS.length + 1;
   const rank = namespace === null ? 0 : SPLITS.indexOf(namespace);
   return rank < 0 ? SPLITS.length : rank;
 }
@@ -72,9 +77,19 @@ function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
+/** What a metric is called under the title of its chart: below "loss", `train/loss` is just "train". */
+export function legendName(key: string, title: string): string {
+  const { namespace, name } = splitKey(key);
+  if (key === title) return 'last';
+  if (namespace === null) return name;
+  if (name === title) return namespace;
+  return name === `epoch_${title}` ? `${namespace}, epoch mean` : key;
+}
+
 /** Which palette entry a metric is drawn in: the same split has the same colour in every chart. */
 export function colorIndex(key: string, position: number, paletteSize: number): number {
-  const { namespace } = splitKey(key);
+  const { namespace, name } = splitKey(key);
+  if (name.startsWith('epoch_')) return 3;
   switch (namespace) {
     case 'train':
     case 'training':

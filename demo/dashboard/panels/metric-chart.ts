@@ -26,6 +26,8 @@ const DRAG_MIN_PX = 6;
 const DOT_SPACING_PX = 14;
 /** Marks nearer to each other than this are drawn as one. */
 const MARK_SPACING_PX = 7;
+/** Only the first of a stretch of marks gets a line through the chart. */
+const LINE_SPACING_PX = 24;
 const FAINT_ALPHA = 0.28;
 
 /** A chart in `host`, as large as `host` is. */
@@ -220,6 +222,7 @@ export class MetricChart {
       ctx.fill();
     }
     const drawnTo = new Map<string, number>();
+    const lineAt = new Map<number, number>();
     for (const { curve, mark } of data.marks) {
       const left = plot.valToPos(mark.x, 'x', true);
       if (left < bbox.left || left > bbox.left + bbox.width) continue;
@@ -227,7 +230,10 @@ export class MetricChart {
       if (left - (drawnTo.get(lane) ?? Number.NEGATIVE_INFINITY) < MARK_SPACING_PX * ratio)
         continue;
       drawnTo.set(lane, left);
-      drawMark(ctx, bbox, left, mark.kind, model.curves[curve]?.color ?? '', ratio);
+      const isFirst =
+        left - (lineAt.get(curve) ?? Number.NEGATIVE_INFINITY) > LINE_SPACING_PX * ratio;
+      lineAt.set(curve, left);
+      drawMark(ctx, bbox, left, mark.kind, model.curves[curve]?.color ?? '', ratio, isFirst);
     }
     ctx.restore();
   }
@@ -241,17 +247,22 @@ function drawMark(
   kind: NonFiniteKind,
   color: string,
   ratio: number,
+  hasLine: boolean,
 ): void {
   const foot = bbox.top + bbox.height;
   ctx.strokeStyle = color;
   ctx.fillStyle = color;
-  ctx.globalAlpha = 0.22;
-  ctx.lineWidth = ratio;
-  ctx.beginPath();
-  ctx.moveTo(left, bbox.top);
-  ctx.lineTo(left, foot);
-  ctx.stroke();
-  ctx.globalAlpha = 1;
+  if (hasLine) {
+    ctx.globalAlpha = 0.35;
+    ctx.lineWidth = ratio;
+    ctx.setLineDash([3 * ratio, 3 * ratio]);
+    ctx.beginPath();
+    ctx.moveTo(left, bbox.top);
+    ctx.lineTo(left, foot);
+    ctx.stroke();
+    ctx.setLineDash([]);
+    ctx.globalAlpha = 1;
+  }
   ctx.beginPath();
   if (kind === 'nan') {
     const middle = foot - 7 * ratio;

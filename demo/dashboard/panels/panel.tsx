@@ -6,7 +6,7 @@ import { PALETTE_SIZE, seriesColor } from '../../app/palette.ts';
 import { nearestIndex, type EpochScale } from '../model/axis.ts';
 import { pannedRange, zoomedRange, type ChartView } from '../model/chart-view.ts';
 import { formatCount, formatValue } from '../model/format.ts';
-import { colorIndex, splitKey, type MetricGroup } from '../model/group.ts';
+import { colorIndex, legendName, type MetricGroup } from '../model/group.ts';
 import type { XRange } from '../model/reduce.ts';
 import type { SeriesSet } from '../model/series.ts';
 import { Icon } from '../views/icons.tsx';
@@ -216,7 +216,11 @@ function Legend(props: {
           >
             <span class="swatch" style={{ background: color }} />
             <span class="legend-name">{legendName(key, props.grouped)}</span>
-            <span class="legend-value">{value === undefined ? '–' : formatValue(value)}</span>
+            <span
+              class={`legend-value${value !== undefined && !Number.isFinite(value) ? ' is-bad' : ''}`}
+            >
+              {value === undefined ? '–' : formatValue(value)}
+            </span>
             {smoothed !== undefined && Number.isFinite(smoothed) && (
               <span class="legend-smoothed" title="Smoothed">
                 ~{formatValue(smoothed)}
@@ -227,11 +231,4 @@ function Legend(props: {
       })}
     </div>
   );
-}
-
-/** Under the title "loss", `train/loss` is just "train". */
-function legendName(key: string, title: string): string {
-  const { namespace, name } = splitKey(key);
-  if (key === title) return 'value';
-  return name === title && namespace !== null ? namespace : key;
 }

@@ -176,7 +176,7 @@ export function RunPage(props: {
 function Tiles({ feed, nowMs }: { readonly feed: RunFeed; readonly nowMs: number }): JSX.Element {
   const keys = groupMetrics(feed.series.keys)
     .filter((group) => group.id === 'loss' || group.id === 'accuracy')
-    .flatMap((group) => group.keys)
+    .flatMap((group) => group.keys.filter((key) => !key.includes('epoch_')))
     .slice(0, 4);
   let step = Number.NaN;
   let epoch = Number.NaN;
@@ -254,13 +254,19 @@ function RunSkeleton(): JSX.Element {
           </div>
         ))}
       </div>
-      <div class="chart-grid">
-        {Array.from({ length: 4 }, (_, index) => (
-          <div key={index} class="panel">
-            <span class="skeleton" style={{ width: '120px' }} />
-            <div class="skeleton chart" />
+      <div class="run-columns">
+        <div class="run-main">
+          <div class="toolbar">
+            <span class="skeleton" style={{ width: '168px', height: '32px' }} />
           </div>
-        ))}
+          <div class="chart-grid">
+            {Array.from({ length: 4 }, (_, index) => (
+              <div key={index} class="panel panel-skeleton">
+                <span class="skeleton" style={{ width: '120px' }} />
+              </div>
+            ))}
+          </div>
+        </div>
       </div>
     </div>
   );

@@ -1,0 +1,64 @@
+/** Validation images with what the network takes them for: what the curves mean, to the eye. */
+import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { shownTheme } from '../app/theme.ts';
+import { DIGIT_SIDE } from './digits.ts';
+import { guesses, type Guess } from './training-state.ts';
+
+const INKS = { light: [28, 27, 24], dark: [238, 236, 230] } as const;
+
+/** A grid of images; wrong guesses stand out. */
+export function GuessGrid(): JSX.Element | null {
+  const all = guesses.value;
+  if (all.length === 0) return null;
+  const known = all.filter(({ guess }) => guess !== undefined);
+  const right = known.filter(({ guess, label }) => guess === label).length;
+  return (
+    <section class="guesses" aria-label="Validation images">
+      <header>
+        <h2>What it sees</h2>
+        <span class="quiet">
+          {known.length === 0 ? 'not trained yet' : `${right} of ${known.length} right`}
+        </span>
+      </header>
+      <ul>
+        {all.map((guess, index) => (
+          <GuessTile key={index} {...guess} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function GuessTile({ pixels, label, guess }: Guess): JSX.Element {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const theme = shownTheme.value;
+  useEffect(() => {
+    const context = canvas.current?.getContext('2d');
+    if (context === null || context === undefined) return;
+    const image = context.createImageData(DIGIT_SIDE, DIGIT_SIDE);
+    const [red, green, blue] = INKS[theme];
+    for (const [at, grey] of pixels.entries()) {
+      image.data.set([red, green, blue, Math.round(grey * 255)], at * 4);
+    }
+    context.putImageData(image, 0, 0);
+  }, [pixels, theme]);
+  const isWrong = guess !== undefined && guess !== label;
+  return (
+    <li class={isWrong ? 'is-wrong' : ''} title={describe(label, guess)}>
+      <canvas
+        ref={canvas}
+        width={DIGIT_SIDE}
+        height={DIGIT_SIDE}
+        role="img"
+        aria-label={describe(label, guess)}
+      />
+      <span aria-hidden="true">{guess ?? '·'}</span>
+    </li>
+  );
+}
+
+function describe(label: number, guess: number | undefined): string {
+  if (guess === undefined) return `A ${label}`;
+  return guess === label ? `A ${label}, recognised` : `A ${label}, taken for a ${guess}`;
+}

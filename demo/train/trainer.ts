@@ -1,0 +1,262 @@
+/** Trains the digits network in this tab and records it, from a fresh start or from where a run was left. */
+import type { LayersModel } from '@tensorflow/tfjs';
+import { MetricsLogger, TrainingSession, type Store } from 'quark-sdk';
+import { quarkCallback } from 'quark-sdk/tfjs';
+import { fetchDigits, loadTensorFlow } from './browser-data.ts';
+import { loadCheckpoint, removeCheckpoint, saveCheckpoint, type Checkpoint } from './checkpoint.ts';
+import { DEMO_PROJECT, DEMO_TRAINER, trainingConfigOf } from './demo-run.ts';
+import {
+  buildDigitsModel,
+  DIGIT_PIXELS,
+  digitTensors,
+  splitDigits,
+  type Digits,
+  type DigitsTrainingConfig,
+  type DigitTensors,
+  type Tf,
+} from './digits.ts';
+import { etaOf, guesses, isTraining, training, type TrainingProgress } from './training-state.ts';
+
+/** What to train. */
+export type TrainingRequest = {
+  readonly store: Store;
+  /** Settings of a new run, or the run to go on with. */
+  readonly start: DigitsTrainingConfig | { readonly resumeRunId: string };
+  /** How long the run counts as live without a sign of life. */
+  readonly leaseTtlMs: number | undefined;
+  /** A TensorFlow.js backend to use in place of the best one. */
+  readonly backend: string | undefined;
+};
+
+const FLUSH_INTERVAL_MS = 500;
+const GUESS_COUNT = 30;
+/** A frame: after this long the page gets a turn. */
+const YIELD_AFTER_MS = 12;
+
+let stopRequested = false;
+
+/** Ends the training after the batch under way; the run ends as interrupted and can be resumed. */
+export function stopTraining(): void {
+  stopRequested = true;
+  const state = training.value;
+  if (state.kind === 'training') training.value = { ...state, isStopping: true };
+}
+
+/** Trains to the end, or until it is stopped. What happens shows in {@link training}; this never rejects. */
+export async function train(request: TrainingRequest): Promise<void> {
+  if (isTraining(training.value)) return;
+  stopRequested = false;
+  guesses.value = [];
+  training.value = { kind: 'preparing', what: 'Loading TensorFlow.js and the images' };
+  let session: TrainingSession | undefined;
+  try {
+    const [tf, digits] = await Promise.all([loadTensorFlow(request.backend), fetchDigits()]);
+    training.value = { kind: 'preparing', what: 'Building the network' };
+    const opened = await openRun(tf, request, digits.count);
+    session = opened.session;
+    const outcome = await fit(tf, session, opened, digits);
+    await session.endRun(outcome);
+    if (outcome === 'completed') await removeCheckpoint(tf, session.runId);
+    const state: { kind: string; progress?: TrainingProgress } = training.value;
+    if (state.progress !== undefined) {
+      training.value = {
+        kind: 'ended',
+        outcome,
+        progress: { ...state.progress, etaMs: undefined },
+      };
+    }
+  } catch (error) {
+    await failRun(session, error);
+    training.value = { kind: 'failed', error, runId: session?.runId };
+  }
+}
+
+async function failRun(session: TrainingSession | undefined, error: unknown): Promise<void> {
+  if (session === undefined) return;
+  try {
+    await session.addLog(error instanceof Error ? error.message : String(error), {
+      identifier: 'Error',
+      eventType: 'runtime_error',
+    });
+    await session.endRun('failed');
+  } catch {
+    // The first error is the one to show; a run that cannot be ended lapses by itself.
+  }
+}
+
+type OpenedRun = {
+  readonly session: TrainingSession;
+  readonly config: DigitsTrainingConfig;
+  readonly checkpoint: Checkpoint;
+};
+
+async function openRun(tf: Tf, request: TrainingRequest, imageCount: number): Promise<OpenedRun> {
+  const { store, start, leaseTtlMs } = request;
+  const lease = leaseTtlMs === undefined ? {} : { leaseTtlMs };
+  if ('resumeRunId' in start) {
+    const { resumeRunId: runId } = start;
+    const session = await TrainingSession.resumeRun({ runId, storage: store, ...lease });
+    const config = trainingConfigOf((await session.reload()).config);
+    const kept = await loadCheckpoint(tf, runId);
+    const fresh = { epoch: 0, step: 0 };
+    const checkpoint = kept ?? {
+      ...fresh,
+      model: buildDigitsModel(tf, config.learningRate, config.seed),
+    };
+    await session.addLog(
+      kept === undefined
+        ? 'No checkpoint in this browser: training starts over'
+        : `Going on from the checkpoint after epoch ${kept.epoch}`,
+      { identifier: kept === undefined ? 'Warning' : 'Info', step: checkpoint.step },
+    );
+    return { session, config, checkpoint };
+  }
+  const session = await TrainingSession.startRun({
+    project: DEMO_PROJECT,
+    tags: ['browser', tf.getBackend()],
+    config: {
+      trainer: DEMO_TRAINER,
+      model: 'conv 3x3x8, conv 3x3x16, pool, dense 32, dense 10',
+      optimizer: 'adam',
+      epochs: start.epochs,
+      batch_size: start.batchSize,
+      learning_rate: start.learningRate,
+      validation_ratio: start.validationRatio,
+      seed: start.seed,
+      images: imageCount,
+      tfjs: tf.version.tfjs,
+      backend: tf.getBackend(),
+    },
+    storage: store,
+    ...lease,
+  });
+  const model = buildDigitsModel(tf, start.learningRate, start.seed);
+  return { session, config: start, checkpoint: { model, epoch: 0, step: 0 } };
+}
+
+async function fit(
+  tf: Tf,
+  session: TrainingSession,
+  { config, checkpoint }: OpenedRun,
+  digits: Digits,
+): Promise<'completed' | 'interrupted'> {
+  const { model } = checkpoint;
+  const split = splitDigits(digits, config.validationRatio, config.seed);
+  const trainTensors = digitTensors(tf, split.train);
+  const valTensors = digitTensors(tf, split.val);
+  const metrics = new MetricsLogger(session, { flushIntervalMs: FLUSH_INTERVAL_MS });
+  const recorder = quarkCallback(session, tf, model, {
+    initialStep: checkpoint.step,
+    initialEpoch: checkpoint.epoch,
+    metrics,
+  });
+  const batchesPerEpoch = Math.ceil(split.train.count / config.batchSize);
+  const batchesTotal = batchesPerEpoch * config.epochs;
+  const startedMs = performance.now();
+  let yieldedMs = startedMs;
+  let epoch = checkpoint.epoch;
+  let batches = 0;
+  const show = (): void => {
+    const batchesDone = checkpoint.epoch * batchesPerEpoch + batches;
+    training.value = {
+      kind: 'training',
+      isStopping: stopRequested,
+      progress: {
+        runId: session.runId,
+        backend: tf.getBackend(),
+        epochs: config.epochs,
+        epoch,
+        batchesPerEpoch,
+        batchesDone,
+        etaMs: etaOf(startedMs, performance.now(), batches, batchesTotal - batchesDone),
+      },
+    };
+  };
+  show();
+  await guessSome(tf, model, split.val, epoch === 0);
+  try {
+    await model.fit(trainTensors.xs, trainTensors.ys, {
+      epochs: config.epochs,
+      initialEpoch: checkpoint.epoch,
+      batchSize: config.batchSize,
+      validationData: [valTensors.xs, valTensors.ys],
+      shuffle: true,
+      // fit's own yielding waits for a frame, and a hidden tab has none: the run would stand still there.
+      yieldEvery: 'never',
+      callbacks: [
+        recorder,
+        {
+          onBatchEnd: async () => {
+            batches += 1;
+            if (stopRequested) model.stopTraining = true;
+            if (performance.now() - yieldedMs < YIELD_AFTER_MS) return;
+            show();
+            await turn();
+            yieldedMs = performance.now();
+          },
+          onEpochEnd: async (done: number) => {
+            // A stopped epoch is not done: it will be trained again.
+            if (model.stopTraining && batches % batchesPerEpoch !== 0) return;
+            epoch = done + 1;
+            await saveCheckpoint(session.runId, { model, epoch, step: recorder.nextStep });
+            await guessSome(tf, model, split.val, false);
+            show();
+          },
+        },
+      ],
+    });
+    await recorder.close();
+    show();
+    return epoch >= config.epochs ? 'completed' : 'interrupted';
+  } finally {
+    await metrics.close();
+    disposeAll(trainTensors, valTensors);
+    model.dispose();
+  }
+}
+
+function disposeAll(...all: readonly DigitTensors[]): void {
+  for (const { xs, ys } of all) {
+    xs.dispose();
+    ys.dispose();
+  }
+}
+
+/** Gives the page a turn, in a hidden tab too. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.addEventListener('message', () => {
+      port1.close();
+      resolve();
+    });
+    port1.start();
+    port2.postMessage(undefined);
+  });
+}
+
+/** Shows some validation images, with what the network takes them for unless it knows nothing yet. */
+async function guessSome(
+  tf: Tf,
+  model: LayersModel,
+  val: Digits,
+  isUntrained: boolean,
+): Promise<void> {
+  const count = Math.min(GUESS_COUNT, val.count);
+  let found: ArrayLike<number> = [];
+  if (!isUntrained) {
+    const classes = tf.tidy(() => {
+      const images = tf.tensor4d(val.images.slice(0, count * DIGIT_PIXELS), [count, 8, 8, 1]);
+      const scores = model.predict(images);
+      const first = Array.isArray(scores) ? scores[0] : scores;
+      return first?.argMax(-1);
+    });
+    found = (await classes?.data()) ?? [];
+    classes?.dispose();
+  }
+  guesses.value = Array.from({ length: count }, (_, row) => ({
+    pixels: val.images.subarray(row * DIGIT_PIXELS, (row + 1) * DIGIT_PIXELS),
+    label: val.labels[row] ?? 0,
+    guess: found[row],
+  }));
+}
