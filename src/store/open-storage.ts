@@ -1,6 +1,7 @@
 /** The way into storage: from a URI, a path or nothing at all to an open store. */
 import { checkNotAborted, checkOptionNames } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
+import { isNode } from '../base/runtime.ts';
 import {
   findStorage,
   schemeOf,
@@ -62,10 +63,4 @@ function builtIn(scheme: string): StorageFactory | undefined {
 
 function defaultPlace(): string {
   return isNode() ? '.' : 'idb:quark';
-}
-
-/** Node, and nothing that only looks like it: bundlers' `process` has no versions, Electron's pages are pages. */
-function isNode(): boolean {
-  const { process } = globalThis as { process?: { versions?: { node?: unknown }; type?: unknown } };
-  return typeof process?.versions?.node === 'string' && process.type !== 'renderer';
 }

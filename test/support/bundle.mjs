@@ -1,0 +1,39 @@
+// Plain JavaScript from a source file, for what runs outside the test runner: child processes, pages, benchmarks.
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { build } from 'vite';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/**
+ * Bundles `entry` (a path from the root of the repository) to one ES module in a new folder and returns its path. Node
+ * modules, and what Node loads natively, stay imports when `forNode` is true.
+ *
+ * @param {string} entry
+ * @param {{ forNode?: boolean, folder?: string }} [options]
+ * @returns {Promise<string>}
+ */
+export async function bundle(entry, { forNode = true, folder } = {}) {
+  const outDir = folder ?? (await mkdtemp(join(tmpdir(), 'quark-bundle-')));
+  await build({
+    configFile: false,
+    root: ROOT,
+    logLevel: 'error',
+    publicDir: false,
+    build: {
+      outDir,
+      emptyOutDir: false,
+      target: 'es2022',
+      minify: false,
+      reportCompressedSize: false,
+      lib: { entry: join(ROOT, entry), formats: ['es'], fileName: () => 'bundle.mjs' },
+      rolldownOptions: {
+        external: forNode ? [/^node:/, 'libsql'] : [],
+        output: { codeSplitting: false },
+      },
+    },
+  });
+  return join(outDir, 'bundle.mjs');
+}
