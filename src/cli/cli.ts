@@ -2,7 +2,7 @@
  * The `quark` command: finds the command, runs it, and turns whatever was thrown into a message and an exit code.
  * 0 success, 1 failure, 2 wrong usage, 3 not found, 130 interrupted while training.
  */
-import { isQuarkError, SDK_VERSION } from '../index.ts';
+import { isQuarkError, VERSION } from '../index.ts';
 import { columns, helpText, parseCommand, UsageError, usageLine } from './args.ts';
 import { EXIT, jsonText, type Command } from './command.ts';
 import { dashboardCommand } from './commands/dashboard.ts';
@@ -42,7 +42,7 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
 async function dispatch(args: readonly string[], io: CliIo): Promise<number> {
   const [name, ...rest] = args;
   if (name === '--version' || name === '-v') {
-    await io.stdout.write(`${SDK_VERSION}\n`);
+    await io.stdout.write(`${VERSION}\n`);
     return EXIT.ok;
   }
   if (name === undefined || name === '--help' || name === '-h' || name === 'help') {

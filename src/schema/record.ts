@@ -50,6 +50,9 @@ export interface RecordDefinition<C extends Columns = Columns> {
   fromDict(dict: { readonly [key: string]: unknown }): RecordOf<C>;
 }
 
+/** The part of a declaration that does not depend on the types of its columns. */
+type RecordShape = Pick<RecordDefinition, 'name' | 'columns' | 'storedNames'>;
+
 const DEFINITION = Symbol.for('quark.recordDefinition');
 
 /** `stepTimeMs` to `step_time_ms`: the one mapping between names in code and stored names. */
@@ -101,7 +104,7 @@ export function defineRecord<C extends Columns>(
 }
 
 /** Gives a prototype the definition and the methods of its records. */
-export function attachDefinition(prototype: object, definition: RecordDefinition): void {
+export function attachDefinition(prototype: object, definition: RecordShape): void {
   const toDict = function (this: object): Dict {
     return dictOf(definition, this);
   };
@@ -113,9 +116,9 @@ export function attachDefinition(prototype: object, definition: RecordDefinition
 }
 
 /** The definition of a record made by Quark; undefined for anything else. */
-export function definitionOf(value: unknown): RecordDefinition | undefined {
+export function definitionOf(value: unknown): RecordShape | undefined {
   if (typeof value !== 'object' || value === null || !(DEFINITION in value)) return undefined;
-  return value[DEFINITION] as RecordDefinition;
+  return value[DEFINITION] as RecordShape;
 }
 
 /**
@@ -145,7 +148,7 @@ export function dumpRecord(record: RecordMethods): Dict {
   return record.toDict();
 }
 
-function dictOf(definition: RecordDefinition, record: object): Dict {
+function dictOf(definition: RecordShape, record: object): Dict {
   const dict: Record<string, DictValue> = {};
   for (const [field, stored] of definition.storedNames)
     dict[stored] = plain(Reflect.get(record, field));

@@ -1,9 +1,11 @@
 /** From the bytes of a segment to its columns. */
 import type { Column } from '../schema/column.ts';
 import type { TableDefinition } from '../schema/table.ts';
+import { CURRENT_SCHEMA_VERSION } from '../schema/version.ts';
 import { isNullAt, readArrow, textsOf, type ArrowBatch, type ArrowColumn } from './arrow-reader.ts';
 import { SEQUENCE_COLUMN } from './encode.ts';
 import { damaged } from './flatbuffer.ts';
+import { migrateBatch } from './migrations.ts';
 import type { RowBatch, Vector } from './vectors.ts';
 
 /**
@@ -11,8 +13,14 @@ import type { RowBatch, Vector } from './vectors.ts';
  *
  * @throws {QuarkError} `segment_damaged`
  */
-export function decodeBatches(table: TableDefinition, bytes: Uint8Array): RowBatch[] {
-  return readArrow(bytes).map((batch) => decodeBatch(table, batch));
+export function decodeBatches(
+  table: TableDefinition,
+  bytes: Uint8Array,
+  version: number = CURRENT_SCHEMA_VERSION,
+): RowBatch[] {
+  return readArrow(bytes).map((batch) =>
+    decodeBatch(table, migrateBatch(table.table, version, batch)),
+  );
 }
 
 function decodeBatch(table: TableDefinition, batch: ArrowBatch): RowBatch {

@@ -1,0 +1,6 @@
+/**
+ * `Symbol.asyncDispose`, also where the engine does not have it yet (Safari). The fallback is the symbol that
+ * TypeScript's and esbuild's helpers look for.
+ */
+export const ASYNC_DISPOSE: typeof Symbol.asyncDispose =
+  Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');

@@ -1,0 +1,7 @@
+/**
+ * `quark-sdk/node`: what only Node has. The core loads this file by itself when it runs in Node; import it where a
+ * bundler hides it from the core, and for serving the dashboard.
+ */
+export { openFileStorage } from './node/file-storage.ts';
+export { nodePlatform } from './node/platform.ts';
+export { serveStore, type ServedStore, type ServeOptions } from './node/serve.ts';

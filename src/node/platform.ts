@@ -1,0 +1,112 @@
+/** What a session needs to know of Node: signals, exit, Git, the machine. */
+import { execFile } from 'node:child_process';
+import {
+  arch,
+  availableParallelism,
+  cpus,
+  hostname,
+  release,
+  totalmem,
+  type as osType,
+} from 'node:os';
+import { promisify } from 'node:util';
+import type { JsonObject } from '../base/json.ts';
+import { VERSION } from '../base/version.ts';
+import type { Platform } from '../session/platform.ts';
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+const GIT_TIMEOUT_MS = 2000;
+
+const interruptListeners = new Set<(reason: string) => Promise<void>>();
+const exitListeners = new Set<() => void>();
+let isListening = false;
+
+/** Node. */
+export const nodePlatform: Platform = {
+  leaseTtlMs: 30_000,
+  environment,
+  gitCommit: () => git('rev-parse', 'HEAD'),
+  onInterrupt(listener) {
+    interruptListeners.add(listener);
+    listen();
+    return () => {
+      interruptListeners.delete(listener);
+      unlistenIfIdle();
+    };
+  },
+  onExit(listener) {
+    exitListeners.add(listener);
+    listen();
+    return () => {
+      exitListeners.delete(listener);
+      unlistenIfIdle();
+    };
+  },
+  onHide: () => () => undefined,
+};
+
+function listen(): void {
+  if (isListening) return;
+  isListening = true;
+  for (const signal of SIGNALS) process.on(signal, onSignal);
+  process.on('exit', onExit);
+}
+
+function unlistenIfIdle(): void {
+  if (interruptListeners.size > 0 || exitListeners.size > 0) return;
+  isListening = false;
+  for (const signal of SIGNALS) process.off(signal, onSignal);
+  process.off('exit', onExit);
+}
+
+/**
+ * Ends the sessions, then lets the signal do what it would have done without us: another listener of the program keeps
+ * the process alive, none ends it. A second signal is not held back.
+ */
+function onSignal(signal: NodeJS.Signals): void {
+  const listeners = [...interruptListeners];
+  for (const name of SIGNALS) process.off(name, onSignal);
+  void Promise.allSettled(listeners.map((listener) => listener(signal))).then(() => {
+    if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
+    else if (isListening) for (const name of SIGNALS) process.on(name, onSignal);
+  });
+}
+
+function onExit(): void {
+  for (const listener of exitListeners) listener();
+}
+
+async function environment(): Promise<JsonObject> {
+  const [branch, changes] = await Promise.all([
+    git('rev-parse', '--abbrev-ref', 'HEAD'),
+    git('status', '--porcelain', '--untracked-files=no'),
+  ]);
+  return {
+    platform: 'node',
+    quark_version: VERSION,
+    node_version: process.versions.node,
+    operating_system: `${osType()} ${release()}`,
+    architecture: arch(),
+    hostname: hostname(),
+    process_id: process.pid,
+    cpu_model: cpus()[0]?.model ?? null,
+    logical_processors: availableParallelism(),
+    ram_total_bytes: totalmem(),
+    time_zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    git_branch: branch,
+    git_has_changes: changes === null ? null : changes !== '',
+  };
+}
+
+async function git(...args: string[]): Promise<string | null> {
+  try {
+    const { stdout } = await promisify(execFile)('git', args, {
+      timeout: GIT_TIMEOUT_MS,
+      windowsHide: true,
+    });
+    return stdout.trim();
+  } catch {
+    // No Git, no repository, or no commit yet: there is nothing to record.
+    return null;
+  }
+}

@@ -1,0 +1,57 @@
+/** Metric columns as an Arrow table, for tools that take one. */
+import type { Dictionary, Float64, Int32, Table, Utf8 } from 'apache-arrow';
+import type { MetricColumns } from './metric-columns.ts';
+
+/** Columns of the table that {@link toArrowTable} makes. */
+export type MetricArrowColumns = {
+  metric_key: Dictionary<Utf8, Int32>;
+  value: Float64;
+  step: Float64;
+  epoch: Float64;
+  timestamp: Float64;
+  sequence: Float64;
+};
+
+/**
+ * The columns as a table of apache-arrow, with the names of the specification. Numbers are shared, not copied: do not
+ * change them. A missing step or epoch is null; `timestamp` is in UTC epoch milliseconds. Apache Arrow is loaded when
+ * this is first called.
+ */
+export async function toArrowTable(columns: MetricColumns): Promise<Table<MetricArrowColumns>> {
+  const arrow = await import('apache-arrow');
+  const { keyIndex, keys, rowCount: length } = columns;
+  const dictionary = arrow.vectorFromArray(keys, new arrow.Utf8());
+  const type = new arrow.Dictionary(new arrow.Utf8(), new arrow.Int32());
+  const float = new arrow.Float64();
+  const number = (data: Float64Array, hasNulls: boolean) =>
+    arrow.makeVector(
+      hasNulls
+        ? arrow.makeData({ type: float, length, data, ...validity(data) })
+        : arrow.makeData({ type: float, length, data, nullCount: 0 }),
+    );
+  return new arrow.Table({
+    metric_key: arrow.makeVector(
+      arrow.makeData({ type, length, nullCount: 0, data: keyIndex, dictionary }),
+    ),
+    value: number(columns.values, false),
+    step: number(columns.steps, true),
+    epoch: number(columns.epochs, true),
+    timestamp: number(columns.timestampsMs, false),
+    sequence: number(columns.sequences, false),
+  });
+}
+
+/** NaN as null. */
+function validity(values: Float64Array): {
+  readonly nullCount: number;
+  readonly nullBitmap?: Uint8Array;
+} {
+  let nullCount = 0;
+  for (const value of values) if (value !== value) nullCount++;
+  if (nullCount === 0) return { nullCount };
+  const nullBitmap = new Uint8Array((values.length + 7) >>> 3);
+  for (let i = 0; i < values.length; i++) {
+    if (!Number.isNaN(values[i])) nullBitmap[i >>> 3] = (nullBitmap[i >>> 3] ?? 0) | (1 << (i & 7));
+  }
+  return { nullCount, nullBitmap };
+}

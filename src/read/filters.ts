@@ -1,0 +1,93 @@
+/** Filters that every table shares, checked in one place. */
+import { checkCount, checkOptionNames, checkPositive } from '../base/assert.ts';
+import { invalidInput } from '../base/errors.ts';
+import type { SegmentFilter } from '../store/store.ts';
+
+/** Filters by position. Ranges are inclusive on both ends; a row without a step matches no step filter. */
+export type PositionFilter = {
+  readonly step?: number | undefined;
+  readonly stepMin?: number | undefined;
+  readonly stepMax?: number | undefined;
+  readonly epoch?: number | undefined;
+  readonly epochMin?: number | undefined;
+  readonly epochMax?: number | undefined;
+  /** Only rows at or after this sequence number: what has come since `lastSequence`. */
+  readonly sequenceMin?: number | undefined;
+  /** The most recent rows only, at most this many, still in order. */
+  readonly limit?: number | undefined;
+};
+
+/** A range of numbers, inclusive; infinite where there is no bound. */
+export type Range = { readonly min: number; readonly max: number };
+
+/** A {@link PositionFilter} as ranges. */
+export type Position = {
+  readonly step: Range | null;
+  readonly epoch: Range | null;
+  readonly sequenceMin: number;
+  readonly limit: number;
+};
+
+const POSITION_NAMES = [
+  'step',
+  'stepMin',
+  'stepMax',
+  'epoch',
+  'epochMin',
+  'epochMax',
+  'sequenceMin',
+  'limit',
+] as const;
+
+/** @throws {QuarkError} `invalid_input` naming the filter, also for a name that is no filter */
+export function checkPosition(filter: PositionFilter, otherNames: readonly string[]): Position {
+  if (typeof filter !== 'object' || filter === null)
+    throw invalidInput('filter', filter, 'an object');
+  checkOptionNames('filter', filter, [...otherNames, ...POSITION_NAMES]);
+  return {
+    step: rangeOf('step', filter.step, filter.stepMin, filter.stepMax),
+    epoch: rangeOf('epoch', filter.epoch, filter.epochMin, filter.epochMax),
+    sequenceMin:
+      filter.sequenceMin === undefined ? 0 : checkCount('sequenceMin', filter.sequenceMin),
+    limit:
+      filter.limit === undefined ? Number.POSITIVE_INFINITY : checkPositive('limit', filter.limit),
+  };
+}
+
+/** What a store can tell from manifests alone. */
+export function segmentFilter(
+  runId: string,
+  table: string,
+  position: Position,
+  keys: readonly string[] | undefined,
+): SegmentFilter {
+  const { step, epoch, sequenceMin } = position;
+  return {
+    runId,
+    table,
+    ...(sequenceMin > 0 ? { sequenceMin } : {}),
+    ...(step !== null && step.min > 0 ? { stepMin: step.min } : {}),
+    ...(step !== null && step.max < Number.POSITIVE_INFINITY ? { stepMax: step.max } : {}),
+    ...(epoch !== null && epoch.min > 0 ? { epochMin: epoch.min } : {}),
+    ...(epoch !== null && epoch.max < Number.POSITIVE_INFINITY ? { epochMax: epoch.max } : {}),
+    ...(keys === undefined ? {} : { keys }),
+  };
+}
+
+function rangeOf(
+  name: string,
+  exact: number | undefined,
+  min: number | undefined,
+  max: number | undefined,
+): Range | null {
+  if (exact !== undefined) checkCount(name, exact);
+  if (min !== undefined) checkCount(`${name}Min`, min);
+  if (max !== undefined) checkCount(`${name}Max`, max);
+  if (exact === undefined && min === undefined && max === undefined) return null;
+  if (min !== undefined && max !== undefined && min > max)
+    throw invalidInput(`${name}Min`, min, `at most ${name}Max (${max})`);
+  return {
+    min: Math.max(exact ?? 0, min ?? 0),
+    max: Math.min(exact ?? Number.POSITIVE_INFINITY, max ?? Number.POSITIVE_INFINITY),
+  };
+}

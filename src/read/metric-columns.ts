@@ -1,0 +1,193 @@
+/** Metrics as columns: the fast way to read a run. */
+import { invalidInput } from '../base/errors.ts';
+import { metricTable } from '../records/metric.ts';
+import { gatherRows } from '../segment/batch-ops.ts';
+import type { DamageReport, OpenedSegment } from '../segment/open-segment.ts';
+import type { KeyVector, RowBatch, Vector } from '../segment/vectors.ts';
+import type { Store } from '../store/store.ts';
+import { checkPosition, segmentFilter, type Position, type PositionFilter } from './filters.ts';
+import { matchRows, scanTable } from './scan.ts';
+
+/** Which metrics to read. All conditions are joined by "and". */
+export type MetricFilter = PositionFilter & {
+  /** The full key, such as `train/loss`. */
+  readonly metricKey?: string | undefined;
+  /** All segments of the key but the last. */
+  readonly namespace?: string | undefined;
+  /** The last segment of the key. */
+  readonly metricName?: string | undefined;
+};
+
+/** Metric samples as columns of one length, in the order they were persisted. The caller owns the arrays. */
+export type MetricColumns = {
+  readonly rowCount: number;
+  /** The metric keys that occur; `keyIndex` points into it. */
+  readonly keys: readonly string[];
+  /** Position in `keys` of each sample. */
+  readonly keyIndex: Int32Array;
+  readonly values: Float64Array;
+  /** Step of each sample; NaN where it has none. */
+  readonly steps: Float64Array;
+  /** Epoch of each sample; NaN where it has none. */
+  readonly epochs: Float64Array;
+  /** UTC epoch milliseconds. */
+  readonly timestampsMs: Float64Array;
+  /** Ascending. */
+  readonly sequences: Float64Array;
+  /** Largest sequence number, -1 when there is no sample. Ask for `sequenceMin: lastSequence + 1` next time. */
+  readonly lastSequence: number;
+  /** Segments that could not be read and are missing here. */
+  readonly damage: readonly DamageReport[];
+};
+
+/** Rows of one segment that match a metric filter. */
+export type MetricPart = { readonly batch: RowBatch; readonly sequences: Float64Array };
+
+const FILTER_NAMES = ['metricKey', 'namespace', 'metricName'] as const;
+
+/** @throws {QuarkError} `invalid_input` naming the filter */
+export async function readMetricColumns(
+  store: Store,
+  runId: string,
+  filter: MetricFilter = {},
+): Promise<MetricColumns> {
+  const { parts, damage, position } = await scanMetrics(store, runId, filter);
+  return { ...joinParts(parts, position.limit), damage };
+}
+
+/** The matching rows of every segment, as they come. */
+export async function scanMetrics(
+  store: Store,
+  runId: string,
+  filter: MetricFilter,
+): Promise<{ parts: readonly MetricPart[]; damage: readonly DamageReport[]; position: Position }> {
+  const position = checkPosition(filter, FILTER_NAMES);
+  for (const name of FILTER_NAMES) {
+    if (filter[name] !== undefined && typeof filter[name] !== 'string')
+      throw invalidInput(name, filter[name], 'text');
+  }
+  const keys = filter.metricKey === undefined ? undefined : [filter.metricKey];
+  const isWantedKey = keyTest(filter);
+  const scan = await scanTable(
+    store,
+    metricTable,
+    segmentFilter(runId, metricTable.table, position, keys),
+    (segment) => pickRows(segment, position, isWantedKey),
+  );
+  return { ...scan, position };
+}
+
+function keyTest({
+  metricKey,
+  namespace,
+  metricName,
+}: MetricFilter): ((key: string) => boolean) | undefined {
+  if (metricKey === undefined && namespace === undefined && metricName === undefined)
+    return undefined;
+  return (key) => {
+    const cut = key.lastIndexOf('/');
+    if (metricKey !== undefined && key !== metricKey) return false;
+    if (namespace !== undefined && (cut < 0 || key.slice(0, cut) !== namespace)) return false;
+    return metricName === undefined || key.slice(cut + 1) === metricName;
+  };
+}
+
+function pickRows(
+  segment: OpenedSegment,
+  position: Position,
+  isWantedKey: ((key: string) => boolean) | undefined,
+): MetricPart | undefined {
+  const { batch, sequences } = segment;
+  const column = keyColumn(batch);
+  let isWanted: ((row: number) => boolean) | undefined;
+  if (isWantedKey !== undefined) {
+    const wanted = Uint8Array.from(column.dictionary, (key) => (isWantedKey(key) ? 1 : 0));
+    if (!wanted.includes(1)) return undefined;
+    const { indices } = column;
+    if (wanted.includes(0)) isWanted = (row) => wanted[indices[row] ?? 0] === 1;
+  }
+  const rows = matchRows(segment, position, isWanted);
+  if (rows === null) return { batch, sequences };
+  if (rows.length === 0) return undefined;
+  return {
+    batch: gatherRows(batch, rows),
+    sequences: Float64Array.from(rows, (row) => sequences[row] ?? 0),
+  };
+}
+
+/** The key column of a batch of metrics. */
+export function keyColumn(batch: RowBatch): KeyVector {
+  const column = batch.columns.get('metric_key');
+  return column?.kind === 'key'
+    ? column
+    : { kind: 'key', dictionary: [''], indices: new Int32Array(batch.rowCount) };
+}
+
+function joinParts(parts: readonly MetricPart[], limit: number): Omit<MetricColumns, 'damage'> {
+  const rowCount = parts.reduce((sum, part) => sum + part.batch.rowCount, 0);
+  const positions = new Map<string, number>();
+  const keyIndex = new Int32Array(rowCount);
+  const values = new Float64Array(rowCount);
+  const steps = new Float64Array(rowCount);
+  const epochs = new Float64Array(rowCount);
+  const timestampsMs = new Float64Array(rowCount);
+  const sequences = new Float64Array(rowCount);
+  let at = 0;
+  for (const { batch, sequences: ofPart } of parts) {
+    const { dictionary, indices } = keyColumn(batch);
+    const map = Int32Array.from(dictionary, (key) => {
+      const position = positions.get(key) ?? positions.size;
+      positions.set(key, position);
+      return position;
+    });
+    for (let i = 0; i < batch.rowCount; i++) keyIndex[at + i] = map[indices[i] ?? 0] ?? 0;
+    place(values, batch.columns.get('value'), at, batch.rowCount);
+    place(steps, batch.columns.get('step'), at, batch.rowCount);
+    place(epochs, batch.columns.get('epoch'), at, batch.rowCount);
+    place(timestampsMs, batch.columns.get('timestamp'), at, batch.rowCount);
+    sequences.set(ofPart, at);
+    at += batch.rowCount;
+  }
+  const keys = [...positions.keys()];
+  const order = orderBy(sequences, limit);
+  const ordered =
+    order === null
+      ? { keyIndex, values, steps, epochs, timestampsMs, sequences }
+      : {
+          keyIndex: Int32Array.from(order, (row) => keyIndex[row] ?? 0),
+          values: pick(values, order),
+          steps: pick(steps, order),
+          epochs: pick(epochs, order),
+          timestampsMs: pick(timestampsMs, order),
+          sequences: pick(sequences, order),
+        };
+  return {
+    rowCount: ordered.values.length,
+    keys,
+    ...ordered,
+    lastSequence: ordered.sequences.at(-1) ?? -1,
+  };
+}
+
+/** Rows in order of their sequence numbers, the last `limit` of them; null when they are in order and all wanted. */
+export function orderBy(sequences: Float64Array, limit: number): Int32Array | null {
+  let isSorted = true;
+  for (let i = 1; i < sequences.length && isSorted; i++)
+    isSorted = (sequences[i] ?? 0) > (sequences[i - 1] ?? 0);
+  if (isSorted && sequences.length <= limit) return null;
+  const order = Int32Array.from({ length: sequences.length }, (_, i) => i);
+  if (!isSorted) order.sort((a, b) => (sequences[a] ?? 0) - (sequences[b] ?? 0));
+  return sequences.length > limit ? order.subarray(sequences.length - limit) : order;
+}
+
+function place(target: Float64Array, vector: Vector | undefined, at: number, length: number): void {
+  if (vector?.kind === 'number' || vector?.kind === 'f64')
+    target.set(vector.values.subarray(0, length), at);
+  else target.fill(Number.NaN, at, at + length);
+}
+
+function pick(values: Float64Array, order: Int32Array): Float64Array {
+  const out = new Float64Array(order.length);
+  for (let i = 0; i < order.length; i++) out[i] = values[order[i] ?? 0] ?? Number.NaN;
+  return out;
+}

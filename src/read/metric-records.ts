@@ -1,0 +1,79 @@
+/** Metrics as records, for callers who ask for objects. */
+import type { JsonObject } from '../base/json.ts';
+import { parseKey } from '../base/names.ts';
+import { metricTable } from '../records/metric.ts';
+import { concatBatches, valueAt } from '../segment/batch-ops.ts';
+import { decodeBatches } from '../segment/decode.ts';
+import type { DamageReport } from '../segment/open-segment.ts';
+import type { RowBatch, Vector } from '../segment/vectors.ts';
+import type { SegmentManifest, Store } from '../store/store.ts';
+import { keyColumn, orderBy, scanMetrics, type MetricFilter } from './metric-columns.ts';
+import { MetricRecord, type MetricKey } from './metric-record.ts';
+
+/** Records and what is missing among them. */
+export type RecordsRead<T> = {
+  readonly records: readonly T[];
+  readonly damage: readonly DamageReport[];
+};
+
+/** Samples in the order they were persisted. @throws {QuarkError} `invalid_input` naming the filter */
+export async function readMetrics(
+  store: Store,
+  runId: string,
+  filter: MetricFilter = {},
+): Promise<RecordsRead<MetricRecord>> {
+  const { parts, damage, position } = await scanMetrics(store, runId, filter);
+  const records = parts.flatMap(({ batch, sequences }) => recordsOf(runId, batch, sequences));
+  const order = orderBy(
+    Float64Array.from(records, (record) => record.sequence ?? 0),
+    position.limit,
+  );
+  if (order === null) return { records, damage };
+  return { records: Array.from(order).flatMap((row) => records[row] ?? []), damage };
+}
+
+/** The samples of segments that were just written. */
+export function recordsOfSegments(
+  runId: string,
+  segments: readonly { readonly manifest: SegmentManifest; readonly bytes: Uint8Array }[],
+): readonly MetricRecord[] {
+  return segments.flatMap(({ manifest, bytes }) => {
+    const batch = concatBatches(decodeBatches(metricTable, bytes, manifest.schemaVersion));
+    return recordsOf(
+      runId,
+      batch,
+      Float64Array.from({ length: batch.rowCount }, (_, i) => manifest.firstSequence + i),
+    );
+  });
+}
+
+function recordsOf(runId: string, batch: RowBatch, sequences: Float64Array): MetricRecord[] {
+  const { dictionary, indices } = keyColumn(batch);
+  const keys = dictionary.map((text, id): MetricKey => ({ id, ...parseKey('metric_key', text) }));
+  const value = batch.columns.get('value');
+  const step = batch.columns.get('step');
+  const epoch = batch.columns.get('epoch');
+  const timestamp = batch.columns.get('timestamp');
+  const description = batch.columns.get('description');
+  const metadata = batch.columns.get('metadata');
+  return Array.from({ length: batch.rowCount }, (_, row) => {
+    const key = keys[indices[row] ?? 0] ?? { id: 0, key: '', namespace: null, name: '' };
+    return new MetricRecord(
+      runId,
+      key,
+      numberAt(value, row),
+      numberAt(step, row),
+      numberAt(epoch, row),
+      numberAt(timestamp, row),
+      valueAt(metricTable.columns.description, description, row) as string | null,
+      valueAt(metricTable.columns.metadata, metadata, row) as JsonObject | null,
+      sequences[row] ?? Number.NaN,
+    );
+  });
+}
+
+function numberAt(vector: Vector | undefined, row: number): number {
+  return vector?.kind === 'number' || vector?.kind === 'f64'
+    ? (vector.values[row] ?? Number.NaN)
+    : Number.NaN;
+}

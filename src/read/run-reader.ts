@@ -1,0 +1,103 @@
+import { RunNotFoundError } from '../base/errors.ts';
+import type { EventRecord } from '../records/event.ts';
+import type { RunStatus } from '../records/literals.ts';
+import type { RunRecord } from '../records/run.ts';
+import type { DamageReport } from '../segment/open-segment.ts';
+import { segmentName, type Store } from '../store/store.ts';
+import { readEvents, type EventFilter } from './events.ts';
+import { readMetricColumns, type MetricColumns, type MetricFilter } from './metric-columns.ts';
+import type { MetricRecord } from './metric-record.ts';
+import { readMetrics } from './metric-records.ts';
+import { summarize, type RunSummary } from './runs.ts';
+
+/** Reads one run. Never changes it. */
+export class RunReader {
+  readonly #store: Store;
+  readonly #damage = new Map<string, DamageReport>();
+  #summary: RunSummary;
+
+  /** @internal Use {@link openRun}. */
+  constructor(store: Store, summary: RunSummary) {
+    this.#store = store;
+    this.#summary = summary;
+  }
+
+  /** The store the run is in. */
+  get store(): Store {
+    return this.#store;
+  }
+
+  /** The run record as of the last `reload`. */
+  get run(): RunRecord {
+    return this.#summary.run;
+  }
+
+  /** Whether a session holds the run, as of the last `reload`. */
+  get isLive(): boolean {
+    return this.#summary.isLive;
+  }
+
+  /** The status, or `interrupted` for a running run that no session holds any more. */
+  get effectiveStatus(): RunStatus {
+    return this.#summary.effectiveStatus;
+  }
+
+  /** Segments that could not be read so far. */
+  get damage(): readonly DamageReport[] {
+    return [...this.#damage.values()];
+  }
+
+  /** Reads the run record again. @throws {RunNotFoundError} */
+  async reload(): Promise<void> {
+    this.#summary = await loadSummary(this.#store, this.run.id);
+  }
+
+  /** All metric keys of the run, in alphabetical order. */
+  async metricKeys(): Promise<readonly string[]> {
+    const manifests = await this.#store.listSegments({ runId: this.run.id, table: 'metrics' });
+    if (manifests.some((manifest) => manifest.keys === null))
+      return [...(await this.readMetricColumns()).keys].toSorted();
+    return [...new Set(manifests.flatMap((manifest) => manifest.keys ?? []))].toSorted();
+  }
+
+  /** Metric samples as columns. @throws {QuarkError} `invalid_input` naming the filter */
+  async readMetricColumns(filter: MetricFilter = {}): Promise<MetricColumns> {
+    const columns = await readMetricColumns(this.#store, this.run.id, filter);
+    this.#note(columns.damage);
+    return columns;
+  }
+
+  /** Metric samples as records. @throws {QuarkError} `invalid_input` naming the filter */
+  async readMetrics(filter: MetricFilter = {}): Promise<readonly MetricRecord[]> {
+    const { records, damage } = await readMetrics(this.#store, this.run.id, filter);
+    this.#note(damage);
+    return records;
+  }
+
+  /** Events. @throws {QuarkError} `invalid_input` naming the filter */
+  async readEvents(filter: EventFilter = {}): Promise<readonly EventRecord[]> {
+    const { records, damage } = await readEvents(this.#store, this.run.id, filter);
+    this.#note(damage);
+    return records;
+  }
+
+  #note(damage: readonly DamageReport[]): void {
+    for (const report of damage) this.#damage.set(segmentName(report.identity), report);
+  }
+}
+
+/**
+ * Opens a run for reading.
+ *
+ * @throws {RunNotFoundError}
+ */
+export async function openRun(store: Store, runId: string): Promise<RunReader> {
+  return new RunReader(store, await loadSummary(store, runId));
+}
+
+async function loadSummary(store: Store, runId: string): Promise<RunSummary> {
+  const stored = await store.findRun(runId);
+  if (stored === undefined) throw new RunNotFoundError(runId, store.uri);
+  const leases = await store.listLeases([runId]);
+  return summarize(stored, leases.length > 0);
+}

@@ -1,0 +1,85 @@
+/** The list of runs. */
+import { checkCount, checkLiteral, checkOptionNames, checkPositive } from '../base/assert.ts';
+import { SchemaValidationError } from '../base/errors.ts';
+import { RUN_STATUSES, type RunStatus } from '../records/literals.ts';
+import { runRecord, type RunRecord } from '../records/run.ts';
+import type { Store, StoredRun } from '../store/store.ts';
+
+/** A run as lists show it. */
+export type RunSummary = {
+  readonly run: RunRecord;
+  /** Whether a session holds the run now. */
+  readonly isLive: boolean;
+  /** The status, or `interrupted` for a running run that no session holds any more. */
+  readonly effectiveStatus: RunStatus;
+};
+
+/** Which runs to list; newest first. All conditions are joined by "and". */
+export type RunListFilter = {
+  /** Name of the project. */
+  readonly project?: string | undefined;
+  /** Effective statuses. */
+  readonly statuses?: readonly RunStatus[] | undefined;
+  /** Runs with all of these tags. */
+  readonly tags?: readonly string[] | undefined;
+  readonly limit?: number | undefined;
+  readonly offset?: number | undefined;
+};
+
+/**
+ * The runs of a store, newest first.
+ *
+ * @throws {QuarkError} `invalid_input` naming the filter
+ */
+export async function listRuns(
+  store: Store,
+  filter: RunListFilter = {},
+): Promise<readonly RunSummary[]> {
+  checkOptionNames('filter', filter, ['project', 'statuses', 'tags', 'limit', 'offset']);
+  const { project, statuses, tags, limit, offset = 0 } = filter;
+  if (limit !== undefined) checkPositive('limit', limit);
+  checkCount('offset', offset);
+  for (const status of statuses ?? []) checkLiteral('statuses', status, RUN_STATUSES);
+  // Whether a run that says "running" is interrupted shows in the leases only, so these statuses are told apart here.
+  const isMixed =
+    statuses !== undefined && (statuses.includes('running') || statuses.includes('interrupted'));
+  const asked = isMixed ? [...new Set([...statuses, 'running'])] : statuses;
+  const runs = await store.listRuns({
+    ...(project === undefined ? {} : { projectName: project }),
+    ...(asked === undefined ? {} : { statuses: asked }),
+    ...(tags === undefined ? {} : { tags }),
+    ...(limit === undefined || isMixed ? {} : { limit }),
+    ...(isMixed ? {} : { offset }),
+  });
+  const live = new Set((await store.listLeases()).map((lease) => lease.runId));
+  const summaries = runs.map((run) => summarize(run, live.has(run.id)));
+  if (!isMixed) return summaries;
+  return summaries
+    .filter((summary) => statuses.includes(summary.effectiveStatus))
+    .slice(offset, limit === undefined ? undefined : offset + limit);
+}
+
+/** A stored run as lists show it. */
+export function summarize(stored: StoredRun, hasLease: boolean): RunSummary {
+  const run = parseRun(stored);
+  const isLive = run.status === 'running' && hasLease;
+  return {
+    run,
+    isLive,
+    effectiveStatus: run.status === 'running' && !isLive ? 'interrupted' : run.status,
+  };
+}
+
+/** @throws {SchemaValidationError} when the stored document is not a run record */
+export function parseRun(stored: StoredRun): RunRecord {
+  let dict: unknown;
+  try {
+    dict = JSON.parse(stored.document);
+  } catch (cause) {
+    throw new SchemaValidationError(`The record of run ${stored.id} is not JSON.`, {
+      details: { field: 'document', rule: 'JSON', runId: stored.id },
+      cause,
+    });
+  }
+  return runRecord.fromDict(dict as { readonly [key: string]: unknown });
+}

@@ -1,0 +1,267 @@
+/** Joining, picking and making batches of rows. */
+import type { Column } from '../schema/column.ts';
+import type { TableDefinition } from '../schema/table.ts';
+import type { RowBatch, Vector } from './vectors.ts';
+
+/** The rows of all batches, one after the other. */
+export function concatBatches(batches: readonly RowBatch[]): RowBatch {
+  const [only] = batches;
+  if (batches.length === 1 && only !== undefined) return only;
+  const rowCount = batches.reduce((sum, batch) => sum + batch.rowCount, 0);
+  const names = new Set(batches.flatMap((batch) => [...batch.columns.keys()]));
+  const columns = new Map<string, Vector>();
+  for (const name of names) columns.set(name, concatColumn(batches, name, rowCount));
+  return { rowCount, columns };
+}
+
+/** The rows at `rows`, in that order. */
+export function gatherRows(batch: RowBatch, rows: Int32Array): RowBatch {
+  const columns = new Map<string, Vector>();
+  for (const [name, vector] of batch.columns) columns.set(name, gatherColumn(vector, rows));
+  return { rowCount: rows.length, columns };
+}
+
+/** Rows given as objects with the names of code, turned into columns. */
+export function batchOfRows(table: TableDefinition, rows: readonly object[]): RowBatch {
+  const columns = new Map<string, Vector>();
+  for (const name of table.segmentColumns) {
+    const column = table.columns[name];
+    if (column === undefined) continue;
+    columns.set(
+      table.storedNames.get(name) ?? name,
+      vectorOfValues(
+        column.kind,
+        rows.map((row): unknown => Reflect.get(row, name)),
+      ),
+    );
+  }
+  return { rowCount: rows.length, columns };
+}
+
+/** The value of one row of a column, as records have it. */
+export function valueAt(column: Column<unknown>, vector: Vector | undefined, row: number): unknown {
+  if (vector === undefined) return null;
+  switch (vector.kind) {
+    case 'number': {
+      const value = vector.values[row] ?? Number.NaN;
+      if (Number.isNaN(value)) return null;
+      return column.kind === 'instant' ? new Date(value).toISOString() : value;
+    }
+    case 'f64':
+      return vector.isNull?.[row] === 1 ? null : vector.values[row];
+    case 'key': {
+      const index = vector.indices[row] ?? -1;
+      return index < 0 ? null : (vector.dictionary[index] ?? null);
+    }
+    case 'text': {
+      const text = vector.values[row] ?? null;
+      return text === null || column.kind !== 'json' ? text : JSON.parse(text);
+    }
+    case 'bool':
+      return vector.values[row] === 2 ? null : vector.values[row] === 1;
+    case 'f64_list': {
+      const list = vector.values[row] ?? null;
+      return list === null ? null : Array.from(list);
+    }
+    case 'text_list':
+      return vector.values[row] ?? null;
+  }
+}
+
+function vectorOfValues(kind: Column<unknown>['kind'], values: readonly unknown[]): Vector {
+  switch (kind) {
+    case 'count':
+      return {
+        kind: 'number',
+        values: Float64Array.from(values, (value) =>
+          typeof value === 'number' ? value : Number.NaN,
+        ),
+      };
+    case 'instant':
+      return {
+        kind: 'number',
+        values: Float64Array.from(values, (value) =>
+          typeof value === 'string' ? Date.parse(value) : Number.NaN,
+        ),
+      };
+    case 'f64': {
+      const hasNull = values.includes(null);
+      return {
+        kind: 'f64',
+        values: Float64Array.from(values, (value) => (typeof value === 'number' ? value : 0)),
+        isNull: hasNull ? Uint8Array.from(values, (value) => (value === null ? 1 : 0)) : null,
+      };
+    }
+    case 'key': {
+      const positions = new Map<string, number>();
+      const indices = Int32Array.from(values, (value) => {
+        if (typeof value !== 'string') return -1;
+        const position = positions.get(value) ?? positions.size;
+        positions.set(value, position);
+        return position;
+      });
+      return { kind: 'key', dictionary: [...positions.keys()], indices };
+    }
+    case 'text':
+      return {
+        kind: 'text',
+        values: values.map((value) => (typeof value === 'string' ? value : null)),
+      };
+    case 'json':
+      return {
+        kind: 'text',
+        values: values.map((value) =>
+          value === null || value === undefined ? null : JSON.stringify(value),
+        ),
+      };
+    case 'bool':
+      return {
+        kind: 'bool',
+        values: Uint8Array.from(values, (value) =>
+          typeof value === 'boolean' ? Number(value) : 2,
+        ),
+      };
+    case 'f64_list':
+      return {
+        kind: 'f64_list',
+        values: values.map((value) => (Array.isArray(value) ? Float64Array.from(value) : null)),
+      };
+    case 'text_list':
+      return {
+        kind: 'text_list',
+        values: values.map((value) => (Array.isArray(value) ? value : null)),
+      };
+  }
+}
+
+function concatColumn(batches: readonly RowBatch[], name: string, rowCount: number): Vector {
+  const kind = batches.find((batch) => batch.columns.has(name))?.columns.get(name)?.kind ?? 'text';
+  const each = <K extends Vector['kind']>(
+    wanted: K,
+    visit: (vector: Extract<Vector, { kind: K }>, at: number, length: number) => void,
+  ): void => {
+    let at = 0;
+    for (const batch of batches) {
+      const vector = batch.columns.get(name);
+      if (vector?.kind === wanted)
+        visit(vector as Extract<Vector, { kind: K }>, at, batch.rowCount);
+      at += batch.rowCount;
+    }
+  };
+  switch (kind) {
+    case 'number': {
+      const values = new Float64Array(rowCount).fill(Number.NaN);
+      each(kind, (vector, at, length) => values.set(vector.values.subarray(0, length), at));
+      return { kind, values };
+    }
+    case 'f64': {
+      const values = new Float64Array(rowCount);
+      const isNull = new Uint8Array(rowCount).fill(1);
+      each(kind, (vector, at, length) => {
+        values.set(vector.values.subarray(0, length), at);
+        if (vector.isNull === null) isNull.fill(0, at, at + length);
+        else isNull.set(vector.isNull.subarray(0, length), at);
+      });
+      return { kind, values, isNull: isNull.includes(1) ? isNull : null };
+    }
+    case 'key': {
+      const positions = new Map<string, number>();
+      const indices = new Int32Array(rowCount).fill(-1);
+      each(kind, (vector, at, length) => {
+        const map = Int32Array.from(vector.dictionary, (word) => {
+          const position = positions.get(word) ?? positions.size;
+          positions.set(word, position);
+          return position;
+        });
+        for (let i = 0; i < length; i++) {
+          const index = vector.indices[i] ?? -1;
+          indices[at + i] = index < 0 ? -1 : (map[index] ?? -1);
+        }
+      });
+      return { kind, dictionary: [...positions.keys()], indices };
+    }
+    case 'bool': {
+      const values = new Uint8Array(rowCount).fill(2);
+      each(kind, (vector, at, length) => values.set(vector.values.subarray(0, length), at));
+      return { kind, values };
+    }
+    case 'text': {
+      const values = new Array<string | null>(rowCount).fill(null);
+      each(kind, (vector, at, length) => place(values, vector.values, at, length));
+      return { kind, values };
+    }
+    case 'f64_list': {
+      const values = new Array<Float64Array | null>(rowCount).fill(null);
+      each(kind, (vector, at, length) => place(values, vector.values, at, length));
+      return { kind, values };
+    }
+    case 'text_list': {
+      const values = new Array<readonly string[] | null>(rowCount).fill(null);
+      each(kind, (vector, at, length) => place(values, vector.values, at, length));
+      return { kind, values };
+    }
+  }
+}
+
+function place<T>(
+  target: (T | null)[],
+  source: readonly (T | null)[],
+  at: number,
+  length: number,
+): void {
+  for (let i = 0; i < length; i++) target[at + i] = source[i] ?? null;
+}
+
+function gatherColumn(vector: Vector, rows: Int32Array): Vector {
+  const pick = <T>(values: readonly (T | null)[]): (T | null)[] =>
+    Array.from(rows, (row) => values[row] ?? null);
+  switch (vector.kind) {
+    case 'number':
+      return { kind: 'number', values: gatherF64(vector.values, rows) };
+    case 'f64':
+      return {
+        kind: 'f64',
+        values: gatherF64(vector.values, rows),
+        isNull: vector.isNull === null ? null : gatherU8(vector.isNull, rows),
+      };
+    case 'bool':
+      return { kind: 'bool', values: gatherU8(vector.values, rows) };
+    case 'key': {
+      const indices = new Int32Array(rows.length);
+      const isUsed = new Int32Array(vector.dictionary.length).fill(-1);
+      const dictionary: string[] = [];
+      for (let i = 0; i < rows.length; i++) {
+        const index = vector.indices[rows[i] ?? 0] ?? -1;
+        if (index < 0) {
+          indices[i] = -1;
+          continue;
+        }
+        let position = isUsed[index] ?? -1;
+        if (position < 0) {
+          position = dictionary.push(vector.dictionary[index] ?? '') - 1;
+          isUsed[index] = position;
+        }
+        indices[i] = position;
+      }
+      return { kind: 'key', dictionary, indices };
+    }
+    case 'text':
+      return { kind: 'text', values: pick(vector.values) };
+    case 'f64_list':
+      return { kind: 'f64_list', values: pick(vector.values) };
+    case 'text_list':
+      return { kind: 'text_list', values: pick(vector.values) };
+  }
+}
+
+function gatherF64(values: Float64Array, rows: Int32Array): Float64Array {
+  const out = new Float64Array(rows.length);
+  for (let i = 0; i < rows.length; i++) out[i] = values[rows[i] ?? 0] ?? Number.NaN;
+  return out;
+}
+
+function gatherU8(values: Uint8Array, rows: Int32Array): Uint8Array {
+  const out = new Uint8Array(rows.length);
+  for (let i = 0; i < rows.length; i++) out[i] = values[rows[i] ?? 0] ?? 0;
+  return out;
+}

@@ -1,0 +1,223 @@
+/**
+ * Merging: many small segments become few large ones, rows of one key side by side, packed. Reading one metric then
+ * touches its own segments only. Safe at any time and by anyone: the exchange is one transaction that fails when
+ * somebody else merged first.
+ */
+import type { TableDefinition } from '../schema/table.ts';
+import type { BatchRange, MergedSegment, SegmentManifest, Store } from '../store/store.ts';
+import { concatBatches, gatherRows } from './batch-ops.ts';
+import { encodeBatch, SEQUENCE_COLUMN } from './encode.ts';
+import { describeSegment } from './manifest.ts';
+import { openSegment, type OpenedSegment } from './open-segment.ts';
+import { packSegment } from './pack.ts';
+import type { RowBatch } from './vectors.ts';
+
+/** Rows that are merged at a time: bounds the memory of a merge to about 150 MB. */
+const WINDOW_ROWS = 1 << 20;
+const WINDOW_BYTES = 128 << 20;
+/** Rows of a merged segment, at most. */
+const MAX_ROWS = 1 << 17;
+/** A merged segment is cut at the end of a key once it has this many rows. */
+const CUT_ROWS = 1 << 14;
+/** Segments with fewer rows are merged again. */
+const SMALL_ROWS = 1 << 14;
+
+/** What a merge did. */
+export type CompactResult = { readonly removed: number; readonly added: number };
+
+/**
+ * Merges small and unpacked segments of one table of a run, from the oldest on.
+ *
+ * @param mergeId unique name for the merged segments; becomes their writer id
+ */
+export async function compactTable(
+  store: Store,
+  table: TableDefinition,
+  runId: string,
+  mergeId: string,
+): Promise<CompactResult> {
+  const segments = await store.listSegments({ runId, table: table.table });
+  const candidates = segments.filter(
+    (segment) => segment.encoding === 'arrow' || segment.rowCount < SMALL_ROWS,
+  );
+  let removed = 0;
+  let added = 0;
+  for (const [index, window] of windowsOf(candidates).entries()) {
+    if (window.length === 1 && window[0]?.encoding === 'packed') continue;
+    const merged = await mergeWindow(store, table, runId, `${mergeId}-${index}`, window);
+    if (merged === undefined) continue;
+    removed += merged.removed;
+    added += merged.added;
+  }
+  return { removed, added };
+}
+
+function windowsOf(segments: readonly SegmentManifest[]): SegmentManifest[][] {
+  const windows: SegmentManifest[][] = [];
+  let window: SegmentManifest[] = [];
+  let rows = 0;
+  let bytes = 0;
+  for (const segment of segments) {
+    if (
+      window.length > 0 &&
+      (rows + segment.rowCount > WINDOW_ROWS || bytes + segment.sizeBytes > WINDOW_BYTES)
+    ) {
+      windows.push(window);
+      window = [];
+      rows = 0;
+      bytes = 0;
+    }
+    window.push(segment);
+    rows += segment.rowCount;
+    bytes += segment.sizeBytes;
+  }
+  if (window.length > 0) windows.push(window);
+  return windows;
+}
+
+async function mergeWindow(
+  store: Store,
+  table: TableDefinition,
+  runId: string,
+  mergeId: string,
+  window: readonly SegmentManifest[],
+): Promise<CompactResult | undefined> {
+  const reads = await store.readSegments(window);
+  const opened: OpenedSegment[] = [];
+  for (const [i, manifest] of window.entries()) {
+    const read = reads[i];
+    if (read === undefined || read.kind === 'gone') return undefined;
+    const result = await openSegment(table, manifest, read);
+    // A damaged segment stays as it is, so that its loss stays visible.
+    if (result.kind === 'opened') opened.push(result.segment);
+  }
+  if (opened.length === 0) return undefined;
+  const rows = withSequences(opened);
+  const sources = sourcesOf(opened.map((segment) => segment.manifest));
+  const merged: MergedSegment[] = [];
+  for (const [batchNumber, order] of cutRows(table, rows).entries()) {
+    const batch = gatherRows(rows, order);
+    const packed = await packSegment(encodeBatch(table, batch));
+    const identity = { runId, table: table.table, writerId: mergeId, batchNumber };
+    const { manifest } = describeSegment(
+      table,
+      identity,
+      batch,
+      packed,
+      'packed',
+      batchNumber === 0 ? sources : [],
+    );
+    const sequences = batch.columns.get(SEQUENCE_COLUMN);
+    const [firstSequence, lastSequence] =
+      sequences?.kind === 'number' ? extent(sequences.values) : [0, 0];
+    merged.push({ manifest: { ...manifest, firstSequence, lastSequence }, bytes: packed });
+  }
+  const isReplaced = await store.replaceSegments(
+    runId,
+    table.table,
+    opened.map((segment) => segment.manifest),
+    merged,
+  );
+  return isReplaced ? { removed: opened.length, added: merged.length } : undefined;
+}
+
+function withSequences(opened: readonly OpenedSegment[]): RowBatch {
+  return concatBatches(
+    opened.map(({ batch, sequences }) => ({
+      rowCount: batch.rowCount,
+      columns: new Map([
+        ...batch.columns,
+        [SEQUENCE_COLUMN, { kind: 'number', values: sequences }],
+      ]),
+    })),
+  );
+}
+
+/** Row numbers of each merged segment: ordered by key when there are many rows, by sequence within a key. */
+function cutRows(table: TableDefinition, rows: RowBatch): Int32Array[] {
+  const sequenceColumn = rows.columns.get(SEQUENCE_COLUMN);
+  const sequences =
+    sequenceColumn?.kind === 'number' ? sequenceColumn.values : new Float64Array(rows.rowCount);
+  const keyColumn =
+    table.keyColumn === undefined
+      ? undefined
+      : rows.columns.get(table.storedNames.get(table.keyColumn) ?? '');
+  const isKeyed = keyColumn?.kind === 'key' && rows.rowCount > CUT_ROWS;
+  const keyCount = isKeyed ? keyColumn.dictionary.length + 1 : 1;
+  const keyOf = (row: number): number => (isKeyed ? (keyColumn.indices[row] ?? -1) + 1 : 0);
+  const starts = new Int32Array(keyCount + 1);
+  for (let row = 0; row < rows.rowCount; row++) {
+    const slot = keyOf(row) + 1;
+    starts[slot] = (starts[slot] ?? 0) + 1;
+  }
+  for (let i = 1; i <= keyCount; i++) starts[i] = (starts[i] ?? 0) + (starts[i - 1] ?? 0);
+  const order = new Int32Array(rows.rowCount);
+  const next = starts.slice();
+  for (let row = 0; row < rows.rowCount; row++) {
+    const key = keyOf(row);
+    const at = next[key] ?? 0;
+    order[at] = row;
+    next[key] = at + 1;
+  }
+  const cuts: Int32Array[] = [];
+  let from = 0;
+  for (let key = 0; key < keyCount; key++) {
+    const start = starts[key] ?? 0;
+    const end = starts[key + 1] ?? 0;
+    sortBySequence(order.subarray(start, end), sequences);
+    while (end - from > MAX_ROWS) {
+      cuts.push(order.subarray(from, from + MAX_ROWS));
+      from += MAX_ROWS;
+    }
+    if (end - from >= CUT_ROWS && isKeyed) {
+      cuts.push(order.subarray(from, end));
+      from = end;
+    }
+  }
+  if (from < rows.rowCount) cuts.push(order.subarray(from));
+  return cuts;
+}
+
+function sortBySequence(rows: Int32Array, sequences: Float64Array): void {
+  for (let i = 1; i < rows.length; i++) {
+    if ((sequences[rows[i] ?? 0] ?? 0) < (sequences[rows[i - 1] ?? 0] ?? 0)) {
+      rows.sort((a, b) => (sequences[a] ?? 0) - (sequences[b] ?? 0));
+      return;
+    }
+  }
+}
+
+/** Ranges of batches that the merged segments stand for, neighbours joined. */
+function sourcesOf(manifests: readonly SegmentManifest[]): BatchRange[] {
+  const ranges = manifests.flatMap((manifest): readonly BatchRange[] => [
+    ...manifest.sources,
+    {
+      writerId: manifest.writerId,
+      batchStart: manifest.batchNumber,
+      batchLast: manifest.batchNumber,
+    },
+  ]);
+  const sorted = ranges.toSorted((a, b) =>
+    a.writerId < b.writerId ? -1 : a.writerId > b.writerId ? 1 : a.batchStart - b.batchStart,
+  );
+  const joined: BatchRange[] = [];
+  for (const range of sorted) {
+    const last = joined.at(-1);
+    if (last?.writerId === range.writerId && range.batchStart <= last.batchLast + 1) {
+      joined[joined.length - 1] = { ...last, batchLast: Math.max(last.batchLast, range.batchLast) };
+    } else {
+      joined.push(range);
+    }
+  }
+  return joined;
+}
+
+function extent(values: Float64Array): [number, number] {
+  let min = values[0] ?? 0;
+  let max = min;
+  for (const value of values) {
+    if (value < min) min = value;
+    if (value > max) max = value;
+  }
+  return [min, max];
+}

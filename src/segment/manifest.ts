@@ -1,0 +1,84 @@
+/** From rows to a segment that a store can take. */
+import type { TableDefinition } from '../schema/table.ts';
+import { CURRENT_SCHEMA_VERSION } from '../schema/version.ts';
+import type { BatchRange, NewSegment, SegmentEncoding, SegmentIdentity } from '../store/store.ts';
+import { segmentChecksum } from './checksum.ts';
+import { encodeBatch } from './encode.ts';
+import type { RowBatch, Vector } from './vectors.ts';
+
+/** A manifest lists its keys up to this number; segments with more are opened by every reader of a key. */
+export const MAX_LISTED_KEYS = 256;
+
+/** The segment of a batch of rows that was just written. */
+export function createSegment(
+  table: TableDefinition,
+  identity: SegmentIdentity,
+  batch: RowBatch,
+): NewSegment {
+  return describeSegment(table, identity, batch, encodeBatch(table, batch), 'arrow', []);
+}
+
+/** A segment of bytes that are encoded already. */
+export function describeSegment(
+  table: TableDefinition,
+  identity: SegmentIdentity,
+  batch: RowBatch,
+  bytes: Uint8Array<ArrayBuffer>,
+  encoding: SegmentEncoding,
+  sources: readonly BatchRange[],
+): NewSegment {
+  const { runId, writerId, batchNumber } = identity;
+  const [stepMin, stepMax] = rangeOf(batch.columns.get('step'));
+  const [epochMin, epochMax] = rangeOf(batch.columns.get('epoch'));
+  const [timeMinMs, timeMaxMs] = rangeOf(batch.columns.get('timestamp'));
+  return {
+    manifest: {
+      runId,
+      table: table.table,
+      writerId,
+      batchNumber,
+      rowCount: batch.rowCount,
+      stepMin,
+      stepMax,
+      epochMin,
+      epochMax,
+      timeMinMs,
+      timeMaxMs,
+      keys: keysOf(table, batch),
+      schemaVersion: CURRENT_SCHEMA_VERSION,
+      encoding,
+      sizeBytes: bytes.byteLength,
+      checksum: segmentChecksum(identity, bytes),
+      sources,
+    },
+    bytes,
+  };
+}
+
+function keysOf(table: TableDefinition, batch: RowBatch): readonly string[] | null {
+  const column =
+    table.keyColumn === undefined
+      ? undefined
+      : batch.columns.get(table.storedNames.get(table.keyColumn) ?? '');
+  if (column?.kind !== 'key') return null;
+  const { dictionary, indices } = column;
+  const isUsed = new Uint8Array(dictionary.length);
+  for (let i = 0; i < batch.rowCount; i++) {
+    const index = indices[i] ?? -1;
+    if (index >= 0) isUsed[index] = 1;
+  }
+  const keys = dictionary.filter((_, i) => isUsed[i] === 1);
+  return keys.length > MAX_LISTED_KEYS ? null : keys;
+}
+
+/** Smallest and largest number of a column, NaN left out; nulls when there is none. */
+function rangeOf(column: Vector | undefined): [number, number] | [null, null] {
+  if (column?.kind !== 'number') return [null, null];
+  let min = Number.POSITIVE_INFINITY;
+  let max = Number.NEGATIVE_INFINITY;
+  for (const value of column.values) {
+    if (value < min) min = value;
+    if (value > max) max = value;
+  }
+  return min > max ? [null, null] : [min, max];
+}

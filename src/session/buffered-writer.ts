@@ -1,0 +1,299 @@
+/**
+ * The capture path from rows to the store, shared by all writers. Rows wait in columns; a flush turns all that wait into
+ * segments and appends them. While an append is under way, or failing, new rows wait on, up to a bound; beyond it they
+ * are counted and the count is recorded as an event. A segment keeps its identity until the store has it, so that
+ * trying again never writes it twice.
+ */
+import { checkOptionNames, checkPositive } from '../base/assert.ts';
+import { invalidInput, isStoreError, messageOf, QuarkError } from '../base/errors.ts';
+import { createId } from '../base/ids.ts';
+import type { TableDefinition } from '../schema/table.ts';
+import { createSegment } from '../segment/manifest.ts';
+import type { RowBatch } from '../segment/vectors.ts';
+import type { NewSegment, SegmentManifest } from '../store/store.ts';
+import type { OpenWriter, RunHandle } from './run-handle.ts';
+
+/** Options of every buffered writer. */
+export type WriterOptions = {
+  /** Rows after which a flush starts by itself. */
+  readonly batchSize?: number;
+  /** Longest time a row waits for a flush, in milliseconds. Default 1000. */
+  readonly flushIntervalMs?: number;
+  /** Rows that may wait in memory while the store is slow or failing. Default 1,000,000. */
+  readonly maxBufferedRows?: number;
+};
+
+/** Defaults of {@link WriterOptions}. */
+export const DEFAULT_WRITER_OPTIONS: Readonly<Required<WriterOptions>> = Object.freeze({
+  batchSize: 100,
+  flushIntervalMs: 1000,
+  maxBufferedRows: 1_000_000,
+});
+
+/** What a writer tells about itself. */
+export type WriterStatus = {
+  /** Rows that are not in the store yet. */
+  readonly bufferedRows: number;
+  /** Rows given up because the buffer was full; each is counted in a `records_dropped` event. */
+  readonly droppedRows: number;
+  /** Why the last attempt to write failed; null after a success. */
+  readonly lastError: Error | null;
+};
+
+/** Rows in memory. */
+export interface RowBuffer {
+  readonly rowCount: number;
+  /** Empties the buffer. The batches, of at most `maxRows` rows each, may be views that the next row overwrites. */
+  take(maxRows: number): RowBatch[];
+}
+
+/** A segment and what the store said of it. */
+export type StoredSegment = { readonly manifest: SegmentManifest; readonly bytes: Uint8Array };
+
+const MAX_SEGMENT_ROWS = 1 << 16;
+/** Segments in one append: bounds the length of a transaction. */
+const MAX_APPEND_SEGMENTS = 64;
+const FIRST_RETRY_MS = 500;
+const LAST_RETRY_MS = 30_000;
+
+export class BufferedWriter implements OpenWriter {
+  readonly #handle: RunHandle;
+  readonly #table: TableDefinition;
+  readonly #buffer: RowBuffer;
+  readonly #options: Required<WriterOptions>;
+  readonly #writerId: string;
+  readonly #detach: () => void;
+  #nextBatch = 0;
+  #pending: NewSegment[] = [];
+  #pendingRows = 0;
+  #running: Promise<void> | undefined;
+  #collector: StoredSegment[] | undefined;
+  #cancelTimer: (() => void) | undefined;
+  #retryMs = FIRST_RETRY_MS;
+  #lastError: Error | null = null;
+  #droppedRows = 0;
+  #unreportedDrops = 0;
+  #isClosed = false;
+
+  constructor(
+    handle: RunHandle,
+    table: TableDefinition,
+    buffer: RowBuffer,
+    options: WriterOptions,
+  ) {
+    this.#handle = handle;
+    this.#table = table;
+    this.#buffer = buffer;
+    this.#options = checkWriterOptions(options);
+    this.#writerId = createId('wrt', handle.clock.now());
+    this.#detach = handle.attach(this);
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  get status(): WriterStatus {
+    return {
+      bufferedRows: this.#buffer.rowCount + this.#pendingRows,
+      droppedRows: this.#droppedRows,
+      lastError: this.#lastError,
+    };
+  }
+
+  /**
+   * Makes sure that one more row may be put into the buffer. Returns false when the buffer is full; the row is then
+   * counted as dropped.
+   *
+   * @throws {QuarkError} `writer_closed`; `invalid_run_state` when the run has ended; in strict mode the store's error
+   */
+  admit(): boolean {
+    if (this.#isClosed) throw writerClosed(this.#table.table);
+    this.#handle.checkOpen();
+    if (this.#lastError !== null && this.#handle.strictMode) throw this.#lastError;
+    if (this.#buffer.rowCount + this.#pendingRows < this.#options.maxBufferedRows) return true;
+    this.drainNow();
+    if (this.#buffer.rowCount + this.#pendingRows < this.#options.maxBufferedRows) return true;
+    this.#droppedRows++;
+    this.#unreportedDrops++;
+    return false;
+  }
+
+  /** Tells that rows were put into the buffer. */
+  added(): void {
+    if (this.#buffer.rowCount >= this.#options.batchSize) {
+      if (this.#running === undefined && this.#lastError === null) this.#start();
+    } else if (this.#cancelTimer === undefined) {
+      this.#startLater(this.#options.flushIntervalMs);
+    }
+  }
+
+  /** @throws {SessionStoreError} when the store failed; the rows are kept and tried again */
+  async drain(): Promise<void> {
+    do {
+      if (this.#running === undefined) this.#run();
+      await this.#running;
+    } while (this.#buffer.rowCount > 0 || this.#pending.length > 0);
+  }
+
+  /** Drains, and returns the segments that this wrote. */
+  async drainCollecting(): Promise<readonly StoredSegment[]> {
+    const collected: StoredSegment[] = [];
+    if (this.#running !== undefined) await this.#running.catch(() => undefined);
+    this.#collector = collected;
+    try {
+      await this.drain();
+    } finally {
+      this.#collector = undefined;
+    }
+    return collected;
+  }
+
+  drainNow(): void {
+    const { store } = this.#handle;
+    if (store.appendSegmentsNow === undefined) return;
+    this.#encode();
+    if (this.#pending.length === 0) return;
+    try {
+      store.appendSegmentsNow(this.#pending);
+      this.#pending = [];
+      this.#pendingRows = 0;
+      this.#succeeded();
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  /** Flushes and stops taking rows. After a failure it may be called again. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.drain();
+    this.#cancelTimer?.();
+    this.#detach();
+  }
+
+  #startLater(delayMs: number): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = this.#handle.clock.after(delayMs, () => {
+      this.#cancelTimer = undefined;
+      this.#start();
+    });
+  }
+
+  /** Starts a flush nobody waits for: its failure is kept and tried again later. */
+  #start(): void {
+    if (this.#running === undefined) this.#run();
+    this.#running?.catch(() => undefined);
+  }
+
+  #run(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    this.#running = this.#pump().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  async #pump(): Promise<void> {
+    for (;;) {
+      this.#encode();
+      const sending = this.#pending.slice(0, MAX_APPEND_SEGMENTS);
+      if (sending.length === 0) return;
+      let manifests: readonly SegmentManifest[];
+      try {
+        manifests = await this.#handle.store.appendSegments(sending);
+      } catch (error) {
+        this.#failed(error);
+        throw error;
+      }
+      // drainNow may have taken some of them meanwhile; identities make that harmless.
+      const sent = new Set(sending);
+      this.#pending = this.#pending.filter((segment) => !sent.has(segment));
+      this.#pendingRows = this.#pending.reduce(
+        (sum, segment) => sum + segment.manifest.rowCount,
+        0,
+      );
+      sending.forEach((segment, i) => {
+        const manifest = manifests[i];
+        if (manifest !== undefined) this.#collector?.push({ manifest, bytes: segment.bytes });
+      });
+      this.#handle.appended(this.#table.table, sending.length);
+      this.#succeeded();
+    }
+  }
+
+  #encode(): void {
+    if (this.#buffer.rowCount === 0) return;
+    for (const batch of this.#buffer.take(MAX_SEGMENT_ROWS)) {
+      const identity = {
+        runId: this.#handle.runId,
+        table: this.#table.table,
+        writerId: this.#writerId,
+        batchNumber: this.#nextBatch++,
+      };
+      this.#pending.push(createSegment(this.#table, identity, batch));
+      this.#pendingRows += batch.rowCount;
+    }
+  }
+
+  #succeeded(): void {
+    this.#retryMs = FIRST_RETRY_MS;
+    const failure = this.#lastError;
+    this.#lastError = null;
+    if (failure !== null) {
+      this.#notify('runtime_error', {
+        message: `Writing ${this.#table.table} failed for a while and works again: ${failure.message}`,
+        identifier: 'Error',
+        source: this.#table.table,
+        reason: isStoreError(failure) ? failure.reason : null,
+      });
+    }
+    if (this.#unreportedDrops > 0) {
+      this.#notify('records_dropped', {
+        table: this.#table.table,
+        count: this.#unreportedDrops,
+        max_buffered_rows: this.#options.maxBufferedRows,
+      });
+      this.#unreportedDrops = 0;
+    }
+  }
+
+  #failed(error: unknown): void {
+    this.#lastError =
+      error instanceof Error ? error : new QuarkError('store_failed', messageOf(error));
+    if (this.#isClosed) return;
+    this.#startLater(this.#retryMs);
+    this.#retryMs = Math.min(LAST_RETRY_MS, this.#retryMs * 2);
+  }
+
+  #notify(eventType: string, payload: Readonly<Record<string, string | number | null>>): void {
+    this.#handle.notify({ eventType, severity: 'error', step: null, epoch: null, payload });
+  }
+}
+
+/** @throws {QuarkError} `invalid_input` */
+export function checkWriterOptions(options: WriterOptions): Required<WriterOptions> {
+  if (typeof options !== 'object' || options === null)
+    throw invalidInput('options', options, 'an object');
+  checkOptionNames('options', options, Object.keys(DEFAULT_WRITER_OPTIONS));
+  const {
+    batchSize = DEFAULT_WRITER_OPTIONS.batchSize,
+    flushIntervalMs = DEFAULT_WRITER_OPTIONS.flushIntervalMs,
+    maxBufferedRows = DEFAULT_WRITER_OPTIONS.maxBufferedRows,
+  } = options;
+  checkPositive('batchSize', batchSize);
+  checkPositive('flushIntervalMs', flushIntervalMs);
+  checkPositive('maxBufferedRows', maxBufferedRows);
+  if (maxBufferedRows < batchSize)
+    throw invalidInput('maxBufferedRows', maxBufferedRows, `at least batchSize (${batchSize})`);
+  return { batchSize, flushIntervalMs, maxBufferedRows };
+}
+
+/** The error of using a closed writer. */
+export function writerClosed(what: string): QuarkError {
+  return new QuarkError(
+    'writer_closed',
+    `This writer of ${what} is closed. Make a new one for the session.`,
+    { details: { writer: what } },
+  );
+}

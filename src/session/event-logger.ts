@@ -1,0 +1,250 @@
+import { checkInstant, checkLiteral, checkOptionalCount } from '../base/assert.ts';
+import { ASYNC_DISPOSE } from '../base/dispose.ts';
+import { invalidInput } from '../base/errors.ts';
+import type { JsonObject } from '../base/json.ts';
+import { checkEventType } from '../base/names.ts';
+import { eventTable, type EventRecord } from '../records/event.ts';
+import {
+  EVENT_SEVERITIES,
+  LOG_IDENTIFIERS,
+  type EventSeverity,
+  type LogIdentifier,
+} from '../records/literals.ts';
+import { readEvents, type EventFilter } from '../read/events.ts';
+import { recordsOfBatch } from '../read/records.ts';
+import { batchOfRows, concatBatches } from '../segment/batch-ops.ts';
+import { decodeBatches } from '../segment/decode.ts';
+import type { RowBatch } from '../segment/vectors.ts';
+import {
+  BufferedWriter,
+  type RowBuffer,
+  type WriterOptions,
+  type WriterStatus,
+} from './buffered-writer.ts';
+import type { RunContext } from './run-context.ts';
+import { handleOf, type RunHandle } from './run-handle.ts';
+import type { TrainingSession } from './training-session.ts';
+
+/** Options of {@link EventLogger.log}. */
+export type LogEventOptions = {
+  /** Default: by event type, see {@link defaultSeverity}. */
+  readonly severity?: EventSeverity | null | undefined;
+  readonly step?: number | null | undefined;
+  readonly epoch?: number | null | undefined;
+  /** Outcome or state the event reports. */
+  readonly status?: string | null | undefined;
+  /** Details; a JSON object. */
+  readonly payload?: JsonObject | null | undefined;
+  /** When it happened. Default: now. */
+  readonly timestamp?: string | number | Date | undefined;
+};
+
+/** Options of {@link EventLogger.addLog} and `TrainingSession.addLog`. */
+export type AddLogOptions = Omit<LogEventOptions, 'severity'> & {
+  /** Kind of the message. Default `Info`. */
+  readonly identifier?: LogIdentifier | null | undefined;
+  /** Default `user_log`. */
+  readonly eventType?: string | undefined;
+};
+
+/** Severity of event types that have one of their own. */
+export const DEFAULT_EVENT_SEVERITIES: Readonly<Record<string, EventSeverity>> = Object.freeze({
+  run_started: 'info',
+  run_resumed: 'info',
+  run_ended: 'info',
+  user_log: 'info',
+  checkpoint_saved: 'info',
+  checkpoint_loaded: 'info',
+  probe_completed: 'debug',
+  epoch_started: 'debug',
+  epoch_ended: 'info',
+  runtime_error: 'error',
+  runtime_interruption: 'warning',
+  non_finite_metric: 'warning',
+  records_dropped: 'error',
+});
+
+const SEVERITY_OF_IDENTIFIER: Readonly<Record<LogIdentifier, EventSeverity>> = {
+  Info: 'info',
+  Warning: 'warning',
+  Error: 'error',
+};
+const RESERVED_PAYLOAD_KEYS = ['message', 'identifier'] as const;
+
+/** The severity an event gets when none is given: from the table above, else by the last word of its type, else `info`. */
+export function defaultSeverity(eventType: string): EventSeverity {
+  const known = Object.hasOwn(DEFAULT_EVENT_SEVERITIES, eventType)
+    ? DEFAULT_EVENT_SEVERITIES[eventType]
+    : undefined;
+  if (known !== undefined) return known;
+  const lastWord = /[a-z0-9]*$/.exec(eventType)?.[0];
+  switch (lastWord) {
+    case 'error':
+    case 'failed':
+    case 'failure':
+    case 'exception':
+      return 'error';
+    case 'warning':
+      return 'warning';
+    case 'debug':
+      return 'debug';
+    case 'critical':
+    case 'fatal':
+      return 'critical';
+    default:
+      return 'info';
+  }
+}
+
+/** Records structured events and log messages. Synchronous; written in the background like metrics. */
+export class EventLogger implements AsyncDisposable {
+  readonly #handle: RunHandle;
+  readonly #rows = new EventBuffer();
+  readonly #writer: BufferedWriter;
+
+  /**
+   * @param session a session, or a context made by one
+   * @throws {QuarkError} `invalid_input` naming the option
+   */
+  constructor(session: TrainingSession | RunContext, options: WriterOptions = {}) {
+    this.#handle = handleOf(session);
+    this.#writer = new BufferedWriter(this.#handle, eventTable, this.#rows, options);
+  }
+
+  /** How many events wait, how many were given up, and why writing failed last. */
+  get status(): WriterStatus {
+    return this.#writer.status;
+  }
+
+  /**
+   * Records an event.
+   *
+   * @param eventType a lowercase letter, then lowercase letters, digits, "_", ".", "/" or "-"
+   * @throws {QuarkError} `invalid_input` naming field, value and rule; `writer_closed`; `invalid_run_state`
+   */
+  log(eventType: string, options: LogEventOptions = {}): EventRecord {
+    const event = createEvent(this.#handle, eventType, options);
+    if (this.#writer.admit()) {
+      this.#rows.push(event);
+      this.#writer.added();
+    }
+    return event;
+  }
+
+  /**
+   * Records a message. The payload gets the keys `message` and `identifier`, which may not be in it already.
+   *
+   * @throws {QuarkError} as {@link log}
+   */
+  addLog(message: string, options: AddLogOptions = {}): EventRecord {
+    return this.log(...logEvent(message, options));
+  }
+
+  /**
+   * Makes every event so far durable and returns those this call wrote, with their sequence numbers.
+   *
+   * @throws {SessionStoreError} when the store failed; the events are kept and tried again
+   */
+  async flush(): Promise<readonly EventRecord[]> {
+    const segments = await this.#writer.drainCollecting();
+    return segments.flatMap(({ manifest, bytes }) => {
+      const batch = concatBatches(decodeBatches(eventTable, bytes, manifest.schemaVersion));
+      return recordsOfBatch(
+        eventTable,
+        this.#handle.runId,
+        batch,
+        (row) => manifest.firstSequence + row,
+      );
+    });
+  }
+
+  /**
+   * Events of the run in the order they were persisted, after a flush when the logger is open.
+   *
+   * @throws {QuarkError} `invalid_input` naming the filter
+   */
+  async read(filter: EventFilter = {}): Promise<readonly EventRecord[]> {
+    if (!this.#writer.isClosed) await this.#writer.drain();
+    return (await readEvents(this.#handle.store, this.#handle.runId, filter)).records;
+  }
+
+  /** Flushes and closes the logger; `log` throws `writer_closed` afterwards, `read` still works. */
+  close(): Promise<void> {
+    return this.#writer.close();
+  }
+
+  [ASYNC_DISPOSE](): Promise<void> {
+    return this.close();
+  }
+}
+
+/** A checked event. @throws {QuarkError} `invalid_input` */
+export function createEvent(
+  handle: RunHandle,
+  eventType: string,
+  options: LogEventOptions,
+): EventRecord {
+  const { severity, status, payload, timestamp } = options;
+  checkEventType(eventType);
+  const values = {
+    runId: handle.runId,
+    sequence: null,
+    timestamp: new Date(
+      timestamp === undefined ? handle.clock.now() : checkInstant('timestamp', timestamp),
+    ).toISOString(),
+    eventType,
+    severity:
+      severity === undefined || severity === null
+        ? defaultSeverity(eventType)
+        : checkLiteral('severity', severity, EVENT_SEVERITIES),
+    step: checkOptionalCount('step', options.step),
+    epoch: checkOptionalCount('epoch', options.epoch),
+    status: status ?? null,
+    payload: payload ?? {},
+  };
+  return eventTable.create(values);
+}
+
+/** The event of a log message. @throws {QuarkError} `invalid_input` */
+export function logEvent(
+  message: string,
+  options: AddLogOptions,
+): [eventType: string, options: LogEventOptions] {
+  const { identifier, eventType = 'user_log', payload, ...rest } = options;
+  if (typeof message !== 'string' || message === '')
+    throw invalidInput('message', message, 'non-empty text');
+  const kind = checkLiteral('identifier', identifier ?? 'Info', LOG_IDENTIFIERS);
+  for (const key of RESERVED_PAYLOAD_KEYS) {
+    if (payload !== undefined && payload !== null && Object.hasOwn(payload, key)) {
+      throw invalidInput(`payload.${key}`, payload[key], 'left out: the key is reserved');
+    }
+  }
+  return [
+    eventType,
+    {
+      ...rest,
+      severity: SEVERITY_OF_IDENTIFIER[kind],
+      payload: { ...payload, message, identifier: kind },
+    },
+  ];
+}
+
+class EventBuffer implements RowBuffer {
+  #events: EventRecord[] = [];
+
+  get rowCount(): number {
+    return this.#events.length;
+  }
+
+  push(event: EventRecord): void {
+    this.#events.push(event);
+  }
+
+  take(maxRows: number): RowBatch[] {
+    const batches: RowBatch[] = [];
+    for (let from = 0; from < this.#events.length; from += maxRows)
+      batches.push(batchOfRows(eventTable, this.#events.slice(from, from + maxRows)));
+    this.#events = [];
+    return batches;
+  }
+}

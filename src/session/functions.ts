@@ -1,0 +1,39 @@
+/** The top-level functions of the specification: each is the method of the same name. */
+import type { EventRecord } from '../records/event.ts';
+import type { TerminalRunStatus } from '../records/literals.ts';
+import type { AddLogOptions } from './event-logger.ts';
+import type { RunContext } from './run-context.ts';
+import type { ResumeRunOptions, StartRunOptions } from './run-options.ts';
+import { TrainingSession } from './training-session.ts';
+
+/** See {@link TrainingSession.startRun}. */
+export function startRun(options: StartRunOptions): Promise<TrainingSession> {
+  return TrainingSession.startRun(options);
+}
+
+/** See {@link TrainingSession.resumeRun}. */
+export function resumeRun(options: ResumeRunOptions): Promise<TrainingSession> {
+  return TrainingSession.resumeRun(options);
+}
+
+/** See {@link TrainingSession.endRun}. */
+export function endRun(
+  session: TrainingSession,
+  status: TerminalRunStatus = 'completed',
+): Promise<RunContext> {
+  return session.endRun(status);
+}
+
+/** See {@link TrainingSession.addTag}. */
+export function addTag(session: TrainingSession, tag: string): Promise<RunContext> {
+  return session.addTag(tag);
+}
+
+/** See {@link TrainingSession.addLog}. */
+export function addLog(
+  session: TrainingSession,
+  message: string,
+  options: AddLogOptions = {},
+): Promise<EventRecord> {
+  return session.addLog(message, options);
+}

@@ -1,0 +1,312 @@
+import { checkInstant, checkOptionNames } from '../base/assert.ts';
+import { ASYNC_DISPOSE } from '../base/dispose.ts';
+import { invalidInput } from '../base/errors.ts';
+import { encodeJsonObject, freezeJson, type JsonObject } from '../base/json.ts';
+import { parseKey } from '../base/names.ts';
+import { metricTable } from '../records/metric.ts';
+import type { MetricColumns, MetricFilter } from '../read/metric-columns.ts';
+import { readMetricColumns } from '../read/metric-columns.ts';
+import { readMetrics, recordsOfSegments } from '../read/metric-records.ts';
+import {
+  BufferedWriter,
+  DEFAULT_WRITER_OPTIONS,
+  type WriterOptions,
+  type WriterStatus,
+} from './buffered-writer.ts';
+import { MetricBuffer } from './metric-buffer.ts';
+import { MetricRecord, type MetricKey } from '../read/metric-record.ts';
+import type { RunContext } from './run-context.ts';
+import { handleOf, type RunHandle } from './run-handle.ts';
+import type { TrainingSession } from './training-session.ts';
+
+/** What {@link MetricsLogger} does with NaN and infinities. */
+export const NON_FINITE_POLICIES = ['store', 'reject'] as const;
+/** One of {@link NON_FINITE_POLICIES}. */
+export type NonFinitePolicy = (typeof NON_FINITE_POLICIES)[number];
+
+/** Options of {@link MetricsLogger}. */
+export type MetricsLoggerOptions = WriterOptions & {
+  /**
+   * `store` keeps NaN and infinities as they are and records one `non_finite_metric` event a key; `reject` throws.
+   * Default: `reject` in strict mode, `store` else.
+   */
+  readonly nonFinite?: NonFinitePolicy;
+};
+
+/** Where a sample belongs. At least `step` or `epoch` must be given; both are non-negative integers. */
+export type MetricPosition = {
+  /** Training step. */
+  readonly step?: number | undefined;
+  /** Training epoch. */
+  readonly epoch?: number | undefined;
+};
+
+/** Options of {@link MetricsLogger.log}. */
+export type LogMetricOptions = MetricPosition & {
+  /** Put before the metric's name, with a "/". */
+  readonly namespace?: string | null | undefined;
+  /** What the metric means. */
+  readonly description?: string | null | undefined;
+  /** Context of the sample; a JSON object. */
+  readonly metadata?: JsonObject | null | undefined;
+  /** When the sample was made. Default: now. */
+  readonly timestamp?: string | number | Date | undefined;
+};
+
+/** Options of {@link MetricsLogger.logColumns}. */
+export type LogColumnsOptions = {
+  /** Epoch of each sample. */
+  readonly epochs?: ArrayLike<number>;
+  /** When the samples were made. Default: now. */
+  readonly timestamp?: string | number | Date;
+};
+
+/**
+ * Records scalar metrics. `log` is synchronous and cheap: the sample goes into typed-array columns, which are written in
+ * the background after `batchSize` samples or `flushIntervalMs`, when the page is hidden, and on `flush` and `close`.
+ */
+export class MetricsLogger implements AsyncDisposable {
+  readonly #handle: RunHandle;
+  readonly #buffer = new MetricBuffer();
+  readonly #writer: BufferedWriter;
+  readonly #keys = new Map<string, MetricKey>();
+  readonly #nonFinite = new Map<string, number>();
+  readonly #rejectsNonFinite: boolean;
+
+  /**
+   * @param session a session, or a context made by one
+   * @throws {QuarkError} `invalid_input` naming the option
+   */
+  constructor(session: TrainingSession | RunContext, options: MetricsLoggerOptions = {}) {
+    this.#handle = handleOf(session);
+    const { nonFinite = this.#handle.strictMode ? 'reject' : 'store', ...writerOptions } = options;
+    if (!NON_FINITE_POLICIES.includes(nonFinite))
+      throw invalidInput('options.nonFinite', nonFinite, 'one of "store", "reject"');
+    this.#rejectsNonFinite = nonFinite === 'reject';
+    this.#writer = new BufferedWriter(this.#handle, metricTable, this.#buffer, writerOptions);
+  }
+
+  /** How many samples wait, how many were given up, and why writing failed last. */
+  get status(): WriterStatus {
+    return this.#writer.status;
+  }
+
+  /** Keys that had NaN or infinite samples, with their number. */
+  get nonFiniteCounts(): ReadonlyMap<string, number> {
+    return this.#nonFinite;
+  }
+
+  /**
+   * Records one sample.
+   *
+   * @param metric a full key (`train/loss`) or a name that `namespace` is put before
+   * @throws {QuarkError} `invalid_input` naming field, value and rule; `writer_closed`; `invalid_run_state`
+   */
+  log(metric: string, value: number, options: LogMetricOptions): MetricRecord {
+    const { step, epoch, timestamp } = options ?? NO_OPTIONS;
+    const key = this.#keyOf(metric, options?.namespace);
+    const stepNumber = step === undefined || step === null ? Number.NaN : checkIndex('step', step);
+    const epochNumber =
+      epoch === undefined || epoch === null ? Number.NaN : checkIndex('epoch', epoch);
+    if (stepNumber !== stepNumber && epochNumber !== epochNumber) throw needsPosition(key.key);
+    const timeMs =
+      timestamp === undefined ? this.#handle.clock.now() : checkInstant('timestamp', timestamp);
+    let description: string | null = null;
+    let metadata: JsonObject | null = null;
+    let metadataText: string | null = null;
+    if (options.description !== undefined && options.description !== null)
+      description = checkText('description', options.description);
+    if (options.metadata !== undefined && options.metadata !== null) {
+      metadataText = encodeJsonObject('metadata', options.metadata);
+      metadata = freezeJson(JSON.parse(metadataText) as JsonObject);
+    }
+    this.#checkValue(key, value, stepNumber, epochNumber);
+    if (this.#writer.admit()) {
+      this.#buffer.push(key.id, value, stepNumber, epochNumber, timeMs);
+      if (description !== null || metadataText !== null)
+        this.#buffer.annotate(description, metadataText);
+      this.#writer.added();
+    }
+    return new MetricRecord(
+      this.#handle.runId,
+      key,
+      value,
+      stepNumber,
+      epochNumber,
+      timeMs,
+      description,
+      metadata,
+      Number.NaN,
+    );
+  }
+
+  /**
+   * Records several metrics of one moment. Either all are recorded or none.
+   *
+   * @throws {QuarkError} as {@link log}
+   */
+  logMany(values: Readonly<Record<string, number>>, options: LogMetricOptions): void {
+    if (typeof values !== 'object' || values === null)
+      throw invalidInput('values', values, 'an object of metric names and numbers');
+    const timestamp = options?.timestamp ?? this.#handle.clock.now();
+    const entries = Object.entries(values);
+    for (const [metric, value] of entries) {
+      const key = this.#keyOf(metric, options?.namespace);
+      if (typeof value !== 'number' || (this.#rejectsNonFinite && !Number.isFinite(value)))
+        throw badValue(key.key, value, this.#rejectsNonFinite);
+    }
+    for (const [metric, value] of entries) this.log(metric, value, { ...options, timestamp });
+  }
+
+  /**
+   * Records many samples of one metric at once, with no object a sample. The arrays are copied.
+   *
+   * @param steps step of each sample; as long as `values`
+   * @throws {QuarkError} as {@link log}; nothing is recorded then
+   */
+  logColumns(
+    metric: string,
+    steps: ArrayLike<number>,
+    values: ArrayLike<number>,
+    options: LogColumnsOptions = {},
+  ): void {
+    checkOptionNames('options', options, ['epochs', 'timestamp']);
+    const key = this.#keyOf(metric, undefined);
+    checkColumn('steps', steps, values.length);
+    if (options.epochs !== undefined) checkColumn('epochs', options.epochs, values.length);
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i];
+      if (typeof value !== 'number' || (this.#rejectsNonFinite && !Number.isFinite(value)))
+        throw badValue(`${key.key}[${i}]`, value, this.#rejectsNonFinite);
+    }
+    const timeMs =
+      options.timestamp === undefined
+        ? this.#handle.clock.now()
+        : checkInstant('timestamp', options.timestamp);
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i] ?? Number.NaN;
+      const step = steps[i] ?? Number.NaN;
+      const epoch = options.epochs?.[i] ?? Number.NaN;
+      this.#countNonFinite(key, value, step, epoch);
+      if (!this.#writer.admit()) continue;
+      this.#buffer.push(key.id, value, step, epoch, timeMs);
+      if ((i & COLUMN_PIECE) === COLUMN_PIECE) this.#writer.added();
+    }
+    this.#writer.added();
+  }
+
+  /**
+   * Makes every sample so far durable and returns those this call wrote, with their sequence numbers.
+   *
+   * @throws {SessionStoreError} when the store failed; the samples are kept and tried again
+   */
+  async flush(): Promise<readonly MetricRecord[]> {
+    return recordsOfSegments(this.#handle.runId, await this.#writer.drainCollecting());
+  }
+
+  /**
+   * Samples of the run in the order they were persisted, after a flush when the logger is open.
+   *
+   * @throws {QuarkError} `invalid_input` naming the filter
+   */
+  async read(filter: MetricFilter = {}): Promise<readonly MetricRecord[]> {
+    await this.#drainIfOpen();
+    return (await readMetrics(this.#handle.store, this.#handle.runId, filter)).records;
+  }
+
+  /** The same as columns: no object a sample. Use it for more than a few thousand samples. */
+  async readColumns(filter: MetricFilter = {}): Promise<MetricColumns> {
+    await this.#drainIfOpen();
+    return readMetricColumns(this.#handle.store, this.#handle.runId, filter);
+  }
+
+  /** Flushes and closes the logger; `log` throws `writer_closed` afterwards, `read` still works. */
+  close(): Promise<void> {
+    return this.#writer.close();
+  }
+
+  [ASYNC_DISPOSE](): Promise<void> {
+    return this.close();
+  }
+
+  async #drainIfOpen(): Promise<void> {
+    if (!this.#writer.isClosed) await this.#writer.drain();
+  }
+
+  #keyOf(metric: string, namespace: string | null | undefined): MetricKey {
+    const text = namespace === undefined || namespace === null ? metric : `${namespace}/${metric}`;
+    return this.#keys.get(text) ?? this.#addKey(metric, namespace, text);
+  }
+
+  #addKey(metric: string, namespace: string | null | undefined, text: string): MetricKey {
+    const { key, namespace: parsed, name } = parseKey('metric', metric, namespace);
+    const entry = { id: this.#keys.size, key, namespace: parsed, name };
+    this.#keys.set(text, entry);
+    this.#buffer.addKey(entry);
+    return entry;
+  }
+
+  #checkValue(key: MetricKey, value: number, step: number, epoch: number): void {
+    if (typeof value !== 'number') throw badValue(key.key, value, this.#rejectsNonFinite);
+    if (value - value === 0) return;
+    if (this.#rejectsNonFinite) throw badValue(key.key, value, true);
+    this.#countNonFinite(key, value, step, epoch);
+  }
+
+  #countNonFinite(key: MetricKey, value: number, step: number, epoch: number): void {
+    if (Number.isFinite(value)) return;
+    const count = (this.#nonFinite.get(key.key) ?? 0) + 1;
+    this.#nonFinite.set(key.key, count);
+    if (count > 1) return;
+    this.#handle.notify({
+      eventType: 'non_finite_metric',
+      severity: 'warning',
+      step: step === step ? step : null,
+      epoch: epoch === epoch ? epoch : null,
+      payload: {
+        metric_key: key.key,
+        value: String(value),
+        message: `${key.key} is ${value} for the first time.`,
+      },
+    });
+  }
+}
+
+const NO_OPTIONS: LogMetricOptions = Object.freeze({});
+/** Long columns start a flush every 65,536 samples. */
+const COLUMN_PIECE = 0xffff;
+
+/** Defaults of {@link MetricsLoggerOptions}. `nonFinite` follows the session's strict mode. */
+export const DEFAULT_METRICS_LOGGER_OPTIONS: Readonly<Required<WriterOptions>> =
+  DEFAULT_WRITER_OPTIONS;
+
+function checkIndex(field: string, value: number): number {
+  if ((value | 0) === value && value >= 0) return value;
+  if (!Number.isSafeInteger(value) || value < 0)
+    throw invalidInput(field, value, 'a non-negative integer');
+  return value;
+}
+
+function checkColumn(field: string, column: ArrayLike<number>, length: number): void {
+  if (typeof column !== 'object' || column === null || column.length !== length) {
+    throw invalidInput(`${field}.length`, column?.length, `${length}, the number of values`);
+  }
+  for (let i = 0; i < length; i++) checkIndex(`${field}[${i}]`, column[i] ?? -1);
+}
+
+function checkText(field: string, value: unknown): string {
+  if (typeof value !== 'string') throw invalidInput(field, value, 'text');
+  return value;
+}
+
+function needsPosition(key: string): Error {
+  return invalidInput(
+    'step',
+    undefined,
+    `given, or epoch, for "${key}": every metric belongs to a step or an epoch`,
+  );
+}
+
+function badValue(key: string, value: unknown, isFiniteOnly: boolean): Error {
+  return invalidInput(`value of ${key}`, value, isFiniteOnly ? 'a finite number' : 'a number');
+}

@@ -1,0 +1,81 @@
+import { projectRecord, type ProjectRecord } from '../records/project.ts';
+import type { RunStatus } from '../records/literals.ts';
+import type { RunRecord } from '../records/run.ts';
+import type { Dict } from '../schema/record.ts';
+import type { Store, StoredProject } from '../store/store.ts';
+import { setHandle, type RunHandle } from './run-handle.ts';
+
+/** What modules share of a run: where it is kept, its project, its record. Immutable; `reload()` gives a new one. */
+export class RunContext {
+  /** Directory or URI the store was opened with. */
+  readonly storageDir: string;
+  /** `<storageDir>/.quark` */
+  readonly storeRoot: string;
+  /** `<storageDir>/.quark/quark.db` */
+  readonly dbPath: string;
+  readonly project: ProjectRecord;
+  readonly run: RunRecord;
+
+  /** @internal Contexts come from sessions. */
+  constructor(handle: RunHandle, project: StoredProject, run: RunRecord) {
+    const { storageDir, storeRoot, dbPath } = handle.store.location;
+    this.storageDir = storageDir;
+    this.storeRoot = storeRoot;
+    this.dbPath = dbPath;
+    this.project = toProjectRecord(handle.store, project);
+    this.run = run;
+    Object.freeze(this);
+    setHandle(this, handle);
+  }
+
+  get projectId(): string {
+    return this.project.id;
+  }
+
+  get projectName(): string {
+    return this.project.name;
+  }
+
+  get runId(): string {
+    return this.run.id;
+  }
+
+  get runPath(): string {
+    return this.run.runPath;
+  }
+
+  get status(): RunStatus {
+    return this.run.status;
+  }
+
+  get strictMode(): boolean {
+    return this.run.strictMode;
+  }
+
+  get tags(): readonly string[] {
+    return this.run.tags;
+  }
+
+  /** The whole context with the names of the specification. */
+  toDict(): Dict {
+    return {
+      storage_dir: this.storageDir,
+      store_root: this.storeRoot,
+      db_path: this.dbPath,
+      project: this.project.toDict(),
+      run: this.run.toDict(),
+    };
+  }
+}
+
+/** A stored project as a record. */
+export function toProjectRecord(store: Store, project: StoredProject): ProjectRecord {
+  const at = new Date(project.createdAtMs).toISOString();
+  return projectRecord.wrap({
+    id: project.id,
+    name: project.name,
+    rootPath: store.location.storeRoot,
+    createdAt: at,
+    updatedAt: at,
+  });
+}

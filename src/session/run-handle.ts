@@ -1,0 +1,71 @@
+/** What writers know of the session they write for, and how they get at it. */
+import type { Clock } from '../base/clock.ts';
+import { invalidInput, InvalidRunStateError } from '../base/errors.ts';
+import type { JsonObject } from '../base/json.ts';
+import type { EventSeverity } from '../records/literals.ts';
+import type { Store } from '../store/store.ts';
+
+/** An event a writer wants recorded about itself. */
+export type Notice = {
+  readonly eventType: string;
+  readonly severity: EventSeverity;
+  readonly step: number | null;
+  readonly epoch: number | null;
+  readonly payload: JsonObject;
+};
+
+/** A writer as its session sees it. */
+export interface OpenWriter {
+  /** Makes durable what is buffered. */
+  drain(): Promise<void>;
+  /** The same without waiting, where the store can; for the last moment of a process. */
+  drainNow(): void;
+  close(): Promise<void>;
+}
+
+/** The inside of a session. */
+export interface RunHandle {
+  readonly runId: string;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly strictMode: boolean;
+  /** @throws {InvalidRunStateError} when the run has ended */
+  checkOpen(): void;
+  /** Adds a writer to those that are flushed and closed with the session; returns the undo. */
+  attach(writer: OpenWriter): () => void;
+  /** Records an event about the recording itself. Never throws. */
+  notify(notice: Notice): void;
+  /** Tells that segments were appended: the lease is renewed and merging considered. */
+  appended(table: string, segmentCount: number): void;
+}
+
+const handles = new WeakMap<object, RunHandle>();
+
+/** Remembers the inside of a session or context. */
+export function setHandle(owner: object, handle: RunHandle): void {
+  handles.set(owner, handle);
+}
+
+/**
+ * The inside of a session or of a context made by one.
+ *
+ * @throws {QuarkError} `invalid_input`
+ */
+export function handleOf(owner: unknown): RunHandle {
+  const handle = typeof owner === 'object' && owner !== null ? handles.get(owner) : undefined;
+  if (handle === undefined)
+    throw invalidInput(
+      'session',
+      owner,
+      'a TrainingSession or a RunContext that a session returned',
+    );
+  return handle;
+}
+
+/** The error of using a run that has ended. */
+export function runEnded(runId: string, status: string): InvalidRunStateError {
+  return new InvalidRunStateError(
+    `Run ${runId} has ended as "${status}"; nothing can be written to it. Continue it with resumeRun().`,
+    { runId, status },
+  );
+}

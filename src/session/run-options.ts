@@ -1,0 +1,128 @@
+/** Options of sessions, checked once. */
+import { checkOptionNames, checkPositive } from '../base/assert.ts';
+import { systemClock, type Clock } from '../base/clock.ts';
+import { invalidInput } from '../base/errors.ts';
+import { encodeJsonObject, type JsonObject } from '../base/json.ts';
+import { checkLabel } from '../base/names.ts';
+import { openStorage } from '../store/open-storage.ts';
+import type { Store } from '../store/store.ts';
+
+/** Where runs are kept, and how the session behaves. */
+export type SessionOptions = {
+  /**
+   * A directory (Node) or a name (browser: `idb:<name>`), or any storage URI. Default: the current directory in Node,
+   * `idb:quark` in a browser.
+   */
+  readonly storageDir?: string | undefined;
+  /** A storage URI or an open store, instead of `storageDir`. A store that is handed in stays open. */
+  readonly storage?: string | Store | undefined;
+  /** How long the run counts as live without a sign of life, in milliseconds. Default: 30,000 in Node, 75,000 in a browser. */
+  readonly leaseTtlMs?: number | undefined;
+  /** Whether SIGINT, SIGTERM and leaving the page end the run as interrupted. Default true. */
+  readonly handleSignals?: boolean | undefined;
+  /** The clock of time stamps and timers; for tests. */
+  readonly clock?: Clock | undefined;
+};
+
+/** Options of `TrainingSession.startRun`. */
+export type StartRunOptions = SessionOptions & {
+  /** Name of the project; it is made when it is not there. */
+  readonly project: string;
+  /** Configuration of the run; a JSON object. */
+  readonly config?: JsonObject | null | undefined;
+  /** Labels of the run. */
+  readonly tags?: Iterable<string> | null | undefined;
+  /** The run this one continues from; it must be in the same store. */
+  readonly parentRunId?: string | null | undefined;
+  /** Whether failures of the recording throw. Default false: they are recorded, and training goes on. */
+  readonly strictMode?: boolean | undefined;
+};
+
+/** Options of `TrainingSession.resumeRun` and `attachRun`. */
+export type ResumeRunOptions = SessionOptions & { readonly runId: string };
+
+const SESSION_NAMES = ['storageDir', 'storage', 'leaseTtlMs', 'handleSignals', 'clock'] as const;
+const START_NAMES = ['project', 'config', 'tags', 'parentRunId', 'strictMode'] as const;
+
+/** Checked options of a new run. */
+export type CheckedStart = {
+  readonly project: string;
+  readonly config: JsonObject;
+  readonly tags: readonly string[];
+  readonly parentRunId: string | null;
+  readonly strictMode: boolean;
+};
+
+/** @throws {QuarkError} `invalid_input` naming the option */
+export function checkStartOptions(options: StartRunOptions): CheckedStart {
+  checkSessionOptions(options, START_NAMES);
+  const { config, tags, parentRunId, strictMode = false } = options;
+  const project = checkLabel('project', options.project);
+  if (typeof strictMode !== 'boolean')
+    throw invalidInput('strictMode', strictMode, 'true or false');
+  if (parentRunId !== undefined && parentRunId !== null && typeof parentRunId !== 'string')
+    throw invalidInput('parentRunId', parentRunId, 'the id of a run');
+  return {
+    project,
+    config:
+      config === undefined || config === null
+        ? {}
+        : (JSON.parse(encodeJsonObject('config', config)) as JsonObject),
+    tags: checkTags(tags),
+    parentRunId: parentRunId ?? null,
+    strictMode,
+  };
+}
+
+/** @throws {QuarkError} `invalid_input` naming the option */
+export function checkResumeOptions(options: ResumeRunOptions): string {
+  checkSessionOptions(options, ['runId']);
+  if (typeof options.runId !== 'string' || options.runId === '')
+    throw invalidInput('runId', options.runId, 'the id of a run');
+  return options.runId;
+}
+
+/** The store of a session, and whether the session opened it. */
+export async function resolveStore(
+  options: SessionOptions,
+): Promise<{ readonly store: Store; readonly isOwned: boolean }> {
+  const { storage, storageDir } = options;
+  if (typeof storage === 'object') return { store: storage, isOwned: false };
+  return {
+    store: await openStorage(storage ?? storageDir, { clock: clockOf(options) }),
+    isOwned: true,
+  };
+}
+
+/** The clock of a session. */
+export function clockOf(options: SessionOptions): Clock {
+  return options.clock ?? systemClock;
+}
+
+function checkSessionOptions(options: SessionOptions, otherNames: readonly string[]): void {
+  if (typeof options !== 'object' || options === null)
+    throw invalidInput('options', options, 'an object');
+  checkOptionNames('options', options, [...otherNames, ...SESSION_NAMES]);
+  const { storage, storageDir, leaseTtlMs, handleSignals } = options;
+  if (storageDir !== undefined && (typeof storageDir !== 'string' || storageDir === ''))
+    throw invalidInput('storageDir', storageDir, 'a directory, a name or a storage URI');
+  if (storage !== undefined && storageDir !== undefined)
+    throw invalidInput('storage', storage, 'left out when storageDir is given');
+  if (
+    storage !== undefined &&
+    typeof storage !== 'string' &&
+    (typeof storage !== 'object' || typeof storage.appendSegments !== 'function')
+  ) {
+    throw invalidInput('storage', storage, 'a storage URI or an open store');
+  }
+  if (leaseTtlMs !== undefined) checkPositive('leaseTtlMs', leaseTtlMs);
+  if (handleSignals !== undefined && typeof handleSignals !== 'boolean')
+    throw invalidInput('handleSignals', handleSignals, 'true or false');
+}
+
+function checkTags(tags: Iterable<string> | null | undefined): readonly string[] {
+  if (tags === undefined || tags === null) return [];
+  if (typeof tags === 'string' || typeof tags !== 'object' || !(Symbol.iterator in tags))
+    throw invalidInput('tags', tags, 'a list of texts');
+  return [...new Set(Array.from(tags, (tag, i) => checkLabel(`tags[${i}]`, tag)))];
+}

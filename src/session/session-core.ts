@@ -1,0 +1,305 @@
+/** The inside of a session: its writers, its lease, its end. */
+import type { Clock } from '../base/clock.ts';
+import { isStoreError, messageOf } from '../base/errors.ts';
+import { createId } from '../base/ids.ts';
+import { Mutex } from '../base/mutex.ts';
+import { eventTable, type EventRecord } from '../records/event.ts';
+import type { TerminalRunStatus } from '../records/literals.ts';
+import type { RunRecord } from '../records/run.ts';
+import { TABLES } from '../records/tables.ts';
+import { batchOfRows } from '../segment/batch-ops.ts';
+import { compactTable } from '../segment/compact.ts';
+import { createSegment } from '../segment/manifest.ts';
+import type { Store } from '../store/store.ts';
+import { createEvent } from './event-logger.ts';
+import type { Platform } from './platform.ts';
+import { runEnded, type Notice, type OpenWriter, type RunHandle } from './run-handle.ts';
+import { changeRun } from './run-lifecycle.ts';
+import type { SessionOptions } from './run-options.ts';
+import { checkRunning } from './run-state.ts';
+
+/** Small segments of one table after which they are merged while the run goes on. */
+const MERGE_AFTER_SEGMENTS = 512;
+
+export class SessionCore implements RunHandle {
+  readonly runId: string;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly strictMode: boolean;
+  /** Whether the session joined a run that another one started. */
+  readonly isGuest: boolean;
+  readonly #isStoreOwned: boolean;
+  readonly #holder: string;
+  readonly #leaseTtlMs: number;
+  readonly #platform: Platform;
+  readonly #handlesSignals: boolean;
+  readonly #abort = new AbortController();
+  readonly #writers = new Set<OpenWriter>();
+  readonly #eventOrder = new Mutex();
+  readonly #segmentCounts = new Map<string, number>();
+  readonly #undo: (() => void)[] = [];
+  #nextEventBatch = 0;
+  #notices: Notice[] = [];
+  #status: string;
+  #isEnding = false;
+  #isClosed = false;
+  #renewedAtMs = 0;
+  #merging: Promise<void> | undefined;
+  #interruption: Promise<void> | undefined;
+
+  constructor(
+    store: Store,
+    isStoreOwned: boolean,
+    platform: Platform,
+    clock: Clock,
+    holder: string,
+    run: RunRecord,
+    options: SessionOptions,
+    isGuest: boolean,
+  ) {
+    this.store = store;
+    this.clock = clock;
+    this.runId = run.id;
+    this.strictMode = run.strictMode;
+    this.isGuest = isGuest;
+    this.#isStoreOwned = isStoreOwned;
+    this.#platform = platform;
+    this.#status = run.status;
+    this.#holder = holder;
+    this.#leaseTtlMs = options.leaseTtlMs ?? platform.leaseTtlMs;
+    this.#handlesSignals = options.handleSignals ?? true;
+  }
+
+  get isOpen(): boolean {
+    return this.#status === 'running' && !this.#isClosed;
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** Settles when an interruption has been dealt with; undefined when there is none. */
+  get interruption(): Promise<void> | undefined {
+    return this.#interruption;
+  }
+
+  async start(): Promise<void> {
+    await this.#renew();
+    this.#renewLater();
+    if (this.#handlesSignals)
+      this.#undo.push(this.#platform.onInterrupt((reason) => this.#interrupt(reason)));
+    this.#undo.push(
+      this.#platform.onExit(() => {
+        for (const writer of this.#writers) writer.drainNow();
+        this.#flushNoticesNow();
+      }),
+      this.#platform.onHide(() => {
+        // A failure stays with the writer, which tries again.
+        this.flush().catch(() => undefined);
+      }),
+    );
+  }
+
+  checkOpen(): void {
+    if (!this.isOpen)
+      throw runEnded(
+        this.runId,
+        this.#isClosed && this.#status === 'running' ? 'closed' : this.#status,
+      );
+  }
+
+  attach(writer: OpenWriter): () => void {
+    this.checkOpen();
+    this.#writers.add(writer);
+    return () => this.#writers.delete(writer);
+  }
+
+  notify(notice: Notice): void {
+    this.#notices.push(notice);
+    if (this.#notices.length > 1) return;
+    // Together with others of the same moment, and never inside a call of the training loop.
+    this.clock.after(0, () => {
+      this.#flushNotices().catch(() => undefined);
+    });
+  }
+
+  appended(table: string, segmentCount: number): void {
+    if (this.clock.now() - this.#renewedAtMs > this.#leaseTtlMs / 3)
+      this.#renew().catch(() => undefined);
+    const count = (this.#segmentCounts.get(table) ?? 0) + segmentCount;
+    this.#segmentCounts.set(table, count);
+    if (count < MERGE_AFTER_SEGMENTS || this.#merging !== undefined || this.#isEnding) return;
+    this.#segmentCounts.set(table, 0);
+    // Merging is housekeeping: when it fails, the segments are there as they were, and the next one tries again.
+    this.#merging = this.#merge(table)
+      .catch(() => undefined)
+      .finally(() => {
+        this.#merging = undefined;
+      });
+  }
+
+  /** Appends one event and returns it with its sequence number. */
+  record(event: EventRecord): Promise<EventRecord> {
+    const batchNumber = this.#nextEventBatch++;
+    return this.#eventOrder.run(async () => {
+      const identity = {
+        runId: this.runId,
+        table: eventTable.table,
+        writerId: this.#holder,
+        batchNumber,
+      };
+      const [manifest] = await this.store.appendSegments([
+        createSegment(eventTable, identity, batchOfRows(eventTable, [event])),
+      ]);
+      this.appended(eventTable.table, 1);
+      return eventTable.wrap({ ...event, sequence: manifest?.firstSequence ?? null });
+    });
+  }
+
+  async flush(): Promise<void> {
+    const results = await Promise.allSettled([...this.#writers].map((writer) => writer.drain()));
+    await this.#flushNotices();
+    throwFirst(results);
+  }
+
+  async end(status: TerminalRunStatus): Promise<RunRecord> {
+    this.checkOpen();
+    if (this.#isEnding) throw runEnded(this.runId, 'ending');
+    this.#isEnding = true;
+    let run: RunRecord;
+    try {
+      throwFirst(await Promise.allSettled([...this.#writers].map((writer) => writer.close())));
+      await this.#flushNotices();
+      const endedAtMs = this.clock.now();
+      await this.record(
+        createEvent(this, 'run_ended', { status, timestamp: endedAtMs, payload: { status } }),
+      );
+      run = await changeRun(this.store, this.runId, endedAtMs, (current) => {
+        checkRunning(current, 'ended again');
+        return { status, endedAt: new Date(endedAtMs).toISOString() };
+      });
+    } finally {
+      this.#isEnding = false;
+    }
+    this.#status = status;
+    this.#stop();
+    await this.store.releaseLease(this.runId, this.#holder);
+    await this.#mergeAll();
+    return run;
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    if (this.#status === 'running') {
+      throwFirst(await Promise.allSettled([...this.#writers].map((writer) => writer.close())));
+      await this.#flushNotices();
+    }
+    this.#isClosed = true;
+    this.#stop();
+    await this.#merging;
+    if (this.#status === 'running') await this.store.releaseLease(this.runId, this.#holder);
+    if (this.#isStoreOwned) await this.store.close();
+  }
+
+  #stop(): void {
+    for (const undo of this.#undo.splice(0)) undo();
+  }
+
+  #interrupt(reason: string): Promise<void> {
+    this.#interruption ??= this.#endInterrupted(reason);
+    return this.#interruption;
+  }
+
+  async #endInterrupted(reason: string): Promise<void> {
+    if (!this.isOpen) return;
+    const message = `Interrupted: ${reason}.`;
+    this.#abort.abort(new DOMException(message, 'AbortError'));
+    try {
+      const payload = { message, identifier: 'Warning', reason };
+      await this.record(
+        createEvent(this, 'runtime_interruption', { severity: 'warning', payload }),
+      );
+      if (this.isGuest) await this.close();
+      else await this.end('interrupted');
+    } catch (error) {
+      // The store refused the last words. What was acknowledged is there, and the lease will lapse.
+      if (!isStoreError(error) && this.strictMode) throw error;
+    }
+  }
+
+  async #flushNotices(): Promise<void> {
+    const notices = this.#notices;
+    this.#notices = [];
+    for (const { eventType, ...options } of notices) {
+      try {
+        await this.record(createEvent(this, eventType, options));
+      } catch (error) {
+        if (!isStoreError(error)) throw error;
+        this.#notices.push({ eventType, ...options });
+      }
+    }
+  }
+
+  #flushNoticesNow(): void {
+    const { store } = this;
+    if (store.appendSegmentsNow === undefined) return;
+    for (const { eventType, ...options } of this.#notices.splice(0)) {
+      const identity = {
+        runId: this.runId,
+        table: eventTable.table,
+        writerId: this.#holder,
+        batchNumber: this.#nextEventBatch++,
+      };
+      const event = createEvent(this, eventType, options);
+      try {
+        store.appendSegmentsNow([
+          createSegment(eventTable, identity, batchOfRows(eventTable, [event])),
+        ]);
+      } catch {
+        // The process is ending and the store refuses: nobody is left to tell.
+        return;
+      }
+    }
+  }
+
+  async #renew(): Promise<void> {
+    this.#renewedAtMs = this.clock.now();
+    await this.store.renewLease(this.runId, this.#holder, this.#leaseTtlMs);
+  }
+
+  #renewLater(): void {
+    const cancel = this.clock.after(this.#leaseTtlMs / 3, () => {
+      const at = this.#undo.indexOf(cancel);
+      if (at >= 0) this.#undo.splice(at, 1);
+      if (!this.isOpen) return;
+      // A renewal that fails is made up for by the next one; until then the run may look interrupted.
+      this.#renew().catch(() => undefined);
+      this.#renewLater();
+    });
+    this.#undo.push(cancel);
+  }
+
+  async #mergeAll(): Promise<void> {
+    await this.#merging;
+    try {
+      for (const table of TABLES.keys()) await this.#merge(table);
+      await this.store.reclaimSpace();
+    } catch (error) {
+      // The run has ended and everything is stored; the segments merely stay small.
+      if (this.strictMode && !isStoreError(error)) throw error;
+    }
+  }
+
+  async #merge(name: string): Promise<void> {
+    const table = TABLES.get(name);
+    if (table !== undefined)
+      await compactTable(this.store, table, this.runId, createId('mrg', this.clock.now()));
+  }
+}
+
+function throwFirst(results: readonly PromiseSettledResult<unknown>[]): void {
+  for (const result of results) {
+    if (result.status === 'rejected')
+      throw result.reason instanceof Error ? result.reason : new Error(messageOf(result.reason));
+  }
+}
