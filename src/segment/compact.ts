@@ -99,14 +99,7 @@ async function mergeWindow(
     const batch = gatherRows(rows, order);
     const packed = await packSegment(encodeBatch(table, batch));
     const identity = { runId, table: table.table, writerId: mergeId, batchNumber };
-    const { manifest } = describeSegment(
-      table,
-      identity,
-      batch,
-      packed,
-      'packed',
-      batchNumber === 0 ? sources : [],
-    );
+    const { manifest } = describeSegment(table, identity, batch, packed, 'packed', sources);
     const sequences = batch.columns.get(SEQUENCE_COLUMN);
     const [firstSequence, lastSequence] =
       sequences?.kind === 'number' ? extent(sequences.values) : [0, 0];
@@ -189,14 +182,9 @@ function sortBySequence(rows: Int32Array, sequences: Float64Array): void {
 
 /** Ranges of batches that the merged segments stand for, neighbours joined. */
 function sourcesOf(manifests: readonly SegmentManifest[]): BatchRange[] {
-  const ranges = manifests.flatMap((manifest): readonly BatchRange[] => [
-    ...manifest.sources,
-    {
-      writerId: manifest.writerId,
-      batchStart: manifest.batchNumber,
-      batchLast: manifest.batchNumber,
-    },
-  ]);
+  const ranges = manifests.flatMap(({ batchNumber, sources, writerId }): readonly BatchRange[] =>
+    sources.length > 0 ? sources : [{ writerId, batchStart: batchNumber, batchLast: batchNumber }],
+  );
   const sorted = ranges.toSorted((a, b) =>
     a.writerId < b.writerId ? -1 : a.writerId > b.writerId ? 1 : a.batchStart - b.batchStart,
   );

@@ -45,6 +45,7 @@ export class SessionCore implements RunHandle {
   #isClosed = false;
   #renewedAtMs = 0;
   #merging: Promise<void> | undefined;
+  #mergeFailure: unknown;
   #interruption: Promise<void> | undefined;
 
   constructor(
@@ -132,7 +133,9 @@ export class SessionCore implements RunHandle {
     this.#segmentCounts.set(table, 0);
     // Merging is housekeeping: when it fails, the segments are there as they were, and the next one tries again.
     this.#merging = this.#merge(table)
-      .catch(() => undefined)
+      .catch((error: unknown) => {
+        if (!isStoreError(error)) this.#mergeFailure = error;
+      })
       .finally(() => {
         this.#merging = undefined;
       });
@@ -223,7 +226,7 @@ export class SessionCore implements RunHandle {
       else await this.end('interrupted');
     } catch (error) {
       // The store refused the last words. What was acknowledged is there, and the lease will lapse.
-      if (!isStoreError(error) && this.strictMode) throw error;
+      if (!isStoreError(error)) throw error;
     }
   }
 
@@ -286,8 +289,9 @@ export class SessionCore implements RunHandle {
       await this.store.reclaimSpace();
     } catch (error) {
       // The run has ended and everything is stored; the segments merely stay small.
-      if (this.strictMode && !isStoreError(error)) throw error;
+      if (!isStoreError(error)) throw error;
     }
+    if (this.#mergeFailure !== undefined) throw this.#mergeFailure;
   }
 
   async #merge(name: string): Promise<void> {
