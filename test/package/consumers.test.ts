@@ -40,7 +40,7 @@ async function serve(
   return { url: await server.listen(), server };
 }
 
-test('Node loads every entry and runs the probe', () => {
+test('Node loads every entry, runs the probe, and the command shows the run', () => {
   const project = consumer({
     'probe.js': PROBE,
     'main.js': `
@@ -49,15 +49,23 @@ test('Node loads every entry and runs the probe', () => {
       for (const name of ['', '/node', '/tfjs', '/onnx', '/exchange']) {
         entries['.' + name] = Object.keys(await import('quark-sdk' + name)).length > 0;
       }
-      console.log(JSON.stringify({ entries, memory: await probe('memory:'), file: await probe('file:./data') }));
+      console.log(JSON.stringify({ entries, outcome: await probe('file:./data') }));
     `,
   });
   expect(project.run('main.js')).toEqual({
     entries: { '.': true, './node': true, './tfjs': true, './onnx': true, './exchange': true },
-    memory: GOOD_OUTCOME,
-    file: GOOD_OUTCOME,
+    outcome: GOOD_OUTCOME,
   });
   expect(existsSync(join(project.root, 'data/.quark/quark.db'))).toBe(true);
+
+  const installed = 'node_modules/quark-sdk';
+  const manifest = JSON.parse(
+    readFileSync(join(project.root, installed, 'package.json'), 'utf8'),
+  ) as { bin: { quark: string } };
+  const command = join(installed, manifest.bin.quark);
+  expect(JSON.stringify(project.run(command, 'runs', '--json', '--storage-dir', 'data'))).toContain(
+    '"package-test"',
+  );
 });
 
 test('Node ends by itself while a worker still waits for work', () => {
@@ -70,16 +78,6 @@ test('Node ends by itself while a worker still waits for work', () => {
     `,
   });
   expect(project.run('main.js')).toBe('url');
-});
-
-test('the command starts', () => {
-  const project = consumer({});
-  const manifest = JSON.parse(
-    readFileSync(join(project.root, 'node_modules/quark-sdk/package.json'), 'utf8'),
-  ) as { bin: { quark: string } };
-  expect(project.run(join('node_modules/quark-sdk', manifest.bin.quark), 'runs', '--json')).toEqual(
-    expect.anything(),
-  );
 });
 
 const PLAIN_FILES = {
