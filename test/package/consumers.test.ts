@@ -109,9 +109,8 @@ test('a plain page without worker.js starts the worker it carries', async () => 
 function viteUser(root: string): { config: InlineConfig; warnings: string[] } {
   const warnings: string[] = [];
   const customLogger = createLogger('warn', { allowClearScreen: false });
-  customLogger.warn = (message) => void warnings.push(message);
-  customLogger.warnOnce = customLogger.warn;
-  customLogger.error = customLogger.warn;
+  const keep = (message: string): void => void warnings.push(message);
+  Object.assign(customLogger, { warn: keep, warnOnce: keep, error: keep });
   return { config: { root, configFile: false, customLogger }, warnings };
 }
 

@@ -82,10 +82,12 @@ describe('import graph', () => {
   });
 });
 
-describe('exported names', () => {
-  const namesOf = async (name: string): Promise<string[]> =>
-    Object.keys((await import(pathToFileURL(join(DIST, `${name}.js`)).href)) as object).toSorted();
+async function namesOf(entry: string): Promise<string[]> {
+  const url = pathToFileURL(join(DIST, `${entry}.js`)).href;
+  return Object.keys((await import(url)) as object).toSorted();
+}
 
+describe('exported names', () => {
   test('quark-sdk', async () => {
     expect(await namesOf('index')).toMatchInlineSnapshot();
   });
