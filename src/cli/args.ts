@@ -127,11 +127,13 @@ export function usageLine(spec: CommandSpec): string {
   return ['quark', spec.name, ...spec.positionals, '[options]'].join(' ');
 }
 
+const HELP_OPTION: OptionSpec = { kind: 'flag', help: 'Show this text.' };
+
 /** The help text of a command. */
 export function helpText(spec: CommandSpec): string {
   const rows = Object.entries({
     ...spec.options,
-    help: { kind: 'flag', help: 'Show this text.' } as OptionSpec,
+    help: HELP_OPTION,
   }).map(([name, option]): [string, string] => [
     `--${name}${option.kind === 'flag' ? '' : ` ${option.value ?? 'VALUE'}`}`,
     optionHelp(option),

@@ -65,14 +65,7 @@ export async function openGivenStore({
   if (uri !== undefined && dir !== undefined)
     throw new UsageError('Give either --storage or --storage-dir, not both');
   if (uri !== undefined) return openStorage(uri, { create: false });
-  return openStorage(fileUri(dir === undefined ? defaultDir(io) : resolve(io.cwd, dir)), {
-    create: false,
-  });
-}
-
-/** The URI of a folder; a plain path could look like one of another scheme. */
-export function fileUri(dir: string): string {
-  return `file:${dir}`;
+  return openStorage(dir === undefined ? defaultDir(io) : resolve(io.cwd, dir), { create: false });
 }
 
 function defaultDir(io: CliIo): string {

@@ -158,7 +158,6 @@ async function train(
           batchSize: config.batch_size,
           shuffle: false,
           validationData: [validation.xs, validation.ys],
-          verbose: 0,
           callbacks: [recorder, reporter],
         });
       } finally {

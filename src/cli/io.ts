@@ -60,9 +60,9 @@ function output(stream: NodeJS.WriteStream): CliOutput {
     isClosed = true;
   });
   return {
-    isTty: stream.isTTY === true,
+    isTty: stream.isTTY,
     get columns() {
-      return stream.isTTY === true ? stream.columns : undefined;
+      return stream.isTTY ? stream.columns : undefined;
     },
     write: (data) =>
       new Promise((resolve, reject) => {

@@ -69,15 +69,6 @@ export function lineProgress(output: CliOutput): Progress {
 /** One object a line. */
 export function jsonProgress(output: CliOutput): Progress {
   const write = (value: object): Promise<void> => output.write(`${JSON.stringify(value)}\n`);
-  const position = (at: TrainingPosition): object => ({
-    step: at.step,
-    steps: at.steps,
-    epoch: at.epoch,
-    epochs: at.epochs,
-    loss: at.loss,
-    val_accuracy: at.valAccuracy,
-    eta_ms: Math.round(remainingMs(at)),
-  });
   return {
     serving: ({ url, runId, storageDir }) =>
       write({ event: 'serving', url, run_id: runId, storage_dir: storageDir }),
@@ -86,6 +77,18 @@ export function jsonProgress(output: CliOutput): Progress {
     },
     ended: ({ status, last, tookMs }) =>
       write({ event: 'ended', status, took_ms: Math.round(tookMs), ...position(last) }),
+  };
+}
+
+function position(at: TrainingPosition): object {
+  return {
+    step: at.step,
+    steps: at.steps,
+    epoch: at.epoch,
+    epochs: at.epochs,
+    loss: at.loss,
+    val_accuracy: at.valAccuracy,
+    eta_ms: Math.round(remainingMs(at)),
   };
 }
 

@@ -96,7 +96,7 @@ function paintCell<Row>(
 
 /** At most `width` characters. */
 export function fit(text: string, width: number): string {
-  const characters = [...text];
+  const characters = Array.from(text);
   return characters.length <= width
     ? text
     : `${characters.slice(0, Math.max(0, width - 1)).join('')}…`;
@@ -112,7 +112,6 @@ export function shortNumber(value: number): string {
 /** `1:05`, `2:03:09` */
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
-  const two = (value: number): string => String(value).padStart(2, '0');
   const minutes = Math.floor(seconds / 60);
   if (minutes < 60) return `${minutes}:${two(seconds % 60)}`;
   return `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(seconds % 60)}`;
@@ -122,15 +121,18 @@ export function duration(ms: number): string {
 export function localTime(isoText: string): string {
   const date = new Date(isoText);
   if (Number.isNaN(date.getTime())) return isoText;
-  const two = (value: number): string => String(value).padStart(2, '0');
   const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
 function length(text: string): number {
-  return [...text].length;
+  return Array.from(text).length;
 }
 
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
+}
+
+function two(value: number): string {
+  return String(value).padStart(2, '0');
 }

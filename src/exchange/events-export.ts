@@ -8,6 +8,7 @@ const ROWS_PER_PIECE = 2_000;
 /**
  * The events of a run as JSON lines: one record a line in the persisted form.
  *
+ * @yields whole lines
  * @throws {QuarkError} `invalid_input` naming the filter
  */
 export async function* exportEventsJsonLines(

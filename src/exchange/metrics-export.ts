@@ -20,6 +20,7 @@ const CSV_HEADER = 'sequence,timestamp,metric_key,step,epoch,value\r\n';
  * `NaN`, `Infinity` and `-Infinity` where they are that. Descriptions and metadata are left out; the JSON lines have
  * them. Comes in pieces of about 100 kB; the numbers of the run are held in memory, 44 bytes a sample.
  *
+ * @yields whole lines
  * @throws {QuarkError} `invalid_input` naming the filter
  */
 export async function* exportMetricsCsv(
@@ -48,6 +49,7 @@ export async function* exportMetricsCsv(
  * A value that is no JSON number is the text `"NaN"`, `"Infinity"` or `"-Infinity"`. The records are held in memory
  * while they are written.
  *
+ * @yields whole lines
  * @throws {QuarkError} `invalid_input` naming the filter
  */
 export async function* exportMetricsJsonLines(
@@ -68,6 +70,7 @@ export async function* exportMetricsJsonLines(
  * The metrics of a run as one Arrow IPC stream of one record batch: sequence, timestamp, metric_key
  * (dictionary-encoded), value, step, epoch. Comes in pieces of at most 1 MiB; the whole is held in memory.
  *
+ * @yields bytes of the stream, in order
  * @throws {QuarkError} `invalid_input` naming the filter
  */
 export async function* exportMetricsArrow(

@@ -97,7 +97,7 @@ class SessionObserver {
       this.#metrics.log('onnx/run_time_ms', timeMs, at);
       for (const [output, key] of this.#scalars) this.#recordScalar(outputs, output, key, at);
     } catch (error) {
-      if (this.#session.context.strictMode) throw error;
+      if (this.#session.strictMode) throw error;
       this.#warn(
         'failed',
         `The observer of an ONNX session could not record: ${messageOf(error)}`,
@@ -138,7 +138,7 @@ class SessionObserver {
       this.#events.addLog(message, { identifier: 'Warning', ...at });
     } catch (error) {
       // The run has ended: it takes no more events, and the caller's outputs matter more than saying so.
-      if (this.#session.context.strictMode) throw error;
+      if (this.#session.strictMode) throw error;
     }
   }
 }

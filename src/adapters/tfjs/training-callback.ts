@@ -174,6 +174,7 @@ class TrainingCallback implements QuarkCallback {
   };
 
   readonly onBatchEnd = async (_batch: number, logs: TfjsLogs = {}): Promise<void> => {
+    if (this.#isInterrupted()) return;
     const step = this.#nextStep;
     const isRecorded = step % this.#everySteps === 0;
     const values = isRecorded ? await readLogs(logs) : [];
@@ -190,10 +191,11 @@ class TrainingCallback implements QuarkCallback {
       });
       this.#heldTime = { step, timeMs };
     }
-    if (this.#session.signal.aborted) this.#model.stopTraining = true;
+    this.#isInterrupted();
   };
 
   readonly onEpochEnd = async (_epoch: number, logs: TfjsLogs = {}): Promise<void> => {
+    if (this.#isInterrupted()) return;
     const values = await readLogs(logs);
     const hasValidation = values.some(([name]) => name.startsWith('val_'));
     if (hasValidation) this.#heldTime = undefined;
@@ -222,6 +224,7 @@ class TrainingCallback implements QuarkCallback {
   };
 
   readonly onTrainEnd = async (): Promise<void> => {
+    if (this.#isInterrupted()) return;
     this.#writeHeldTime();
     await this.#flush();
   };
@@ -233,6 +236,14 @@ class TrainingCallback implements QuarkCallback {
     if (this.#ownsMetrics) await this.#metrics.close();
     else await this.#metrics.flush();
     await this.#events.close();
+  }
+
+  /** Stops the training of an interrupted run. Its session has ended it by then: there is nothing to record into. */
+  #isInterrupted(): boolean {
+    if (!this.#session.signal.aborted) return false;
+    this.#model.stopTraining = true;
+    this.#heldTime = undefined;
+    return true;
   }
 
   #writeHeldTime(): void {
@@ -263,7 +274,7 @@ class TrainingCallback implements QuarkCallback {
 
   #failed(error: unknown): void {
     this.#failures += 1;
-    if (this.#session.context.strictMode) throw error;
+    if (this.#session.strictMode) throw error;
     if (this.#failures > 1) return;
     this.#session
       .addLog(`The training callback could not record: ${messageOf(error)}`, {

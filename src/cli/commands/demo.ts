@@ -1,12 +1,11 @@
 /** `quark demo`: trains a small network on this machine, records it, and shows it while it trains. */
 import { resolve } from 'node:path';
-import { messageOf, openStorage, TrainingSession, type Store } from '../../index.ts';
+import { openStorage, TrainingSession, type Store } from '../../index.ts';
 import type { ServedStore } from '../../node.ts';
 import { UsageError } from '../args.ts';
 import {
   DEFAULT_STORAGE_DIR,
   EXIT,
-  fileUri,
   JSON_OPTION,
   type Command,
   type CommandContext,
@@ -77,7 +76,7 @@ export const demoCommand: Command = {
     const interruptions = watchInterrupts(context);
     try {
       const store = await openStorage(
-        fileUri(resolve(io.cwd, args.text('storage-dir') ?? DEFAULT_STORAGE_DIR)),
+        resolve(io.cwd, args.text('storage-dir') ?? DEFAULT_STORAGE_DIR),
       );
       try {
         const server = await serveDashboard(context, store);
@@ -125,10 +124,6 @@ async function trainAndServe(
   });
   const url = `${server.url}#/runs/${session.runId}`;
   const progress = progressFor(context);
-  const report = async (work: Promise<void>): Promise<void> => {
-    // A reader who has gone (`quark demo | head -1`) does not end the training.
-    await work.catch(() => undefined);
-  };
   await report(
     progress.serving({ url, runId: session.runId, storageDir: store.location.storageDir }),
   );
@@ -150,7 +145,10 @@ async function trainAndServe(
     );
     await report(progress.ended({ status, last, tookMs: performance.now() - startedMs }));
   } catch (error) {
-    await session.addLog(messageOf(error), { identifier: 'Error', eventType: 'runtime_error' });
+    await session.addLog(error instanceof Error ? error.message : String(error), {
+      identifier: 'Error',
+      eventType: 'runtime_error',
+    });
     await session.endRun('failed');
     throw error;
   }
@@ -163,6 +161,11 @@ async function trainAndServe(
     else interrupts.signal.addEventListener('abort', () => resolveWait(), { once: true });
   });
   return EXIT.ok;
+}
+
+/** A reader who has gone (`quark demo | head -1`) does not end the training. */
+async function report(work: Promise<void>): Promise<void> {
+  await work.catch(() => undefined);
 }
 
 function progressFor({ io, args, style }: CommandContext): Progress {
