@@ -113,6 +113,26 @@ export {
   type TerminalRunStatus,
 } from './records/literals.ts';
 
+export {
+  createKernels,
+  type KernelCallOptions,
+  type Kernels,
+  type KernelsDiagnostics,
+} from './kernel/kernels.ts';
+export { DEFAULT_KERNELS_CONFIG, type KernelsConfig } from './kernel/config.ts';
+export { histogramEdges } from './kernel/results.ts';
+export type {
+  Histogram,
+  HistogramOptions,
+  Kernel,
+  TensorData,
+  TensorStats,
+  TensorStatsOptions,
+  TensorType,
+  ValueRange,
+} from './kernel/kernel.ts';
+export type { WorkerMode, WorkerWayName } from './kernel/spawn.ts';
+
 export { openStorage } from './store/open-storage.ts';
 export { registerStorage, type OpenStorageOptions, type StorageFactory } from './store/registry.ts';
 export { createMemoryStore } from './store/memory-store.ts';
