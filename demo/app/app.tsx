@@ -13,6 +13,7 @@ import { hrefOf, type Route } from './route.ts';
 import { BROWSER_URI, chooseSource, source, sources, storeAt } from './sources.ts';
 import { nextTheme, themeChoice, type ThemeChoice } from './theme.ts';
 import { isDemoRun } from '../train/demo-run.ts';
+import { isTraining, training } from '../train/training-state.ts';
 
 /** The whole page. */
 export function App(): JSX.Element {
@@ -75,6 +76,11 @@ function Header(): JSX.Element {
           aria-current={place === 'train' ? 'page' : undefined}
         >
           Train
+          {isTraining(training.value) && (
+            <span class="nav-live">
+              <span class="sr-only">, under way</span>
+            </span>
+          )}
         </a>
       </nav>
       <span class="header-space" />

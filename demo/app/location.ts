@@ -1,4 +1,4 @@
-/** The page's place as a signal, and its settings given in the address. */
+/** The page's place as a signal. */
 import { signal, type Signal } from '@preact/signals';
 import { parseRoute, type Route } from './route.ts';
 
@@ -10,15 +10,4 @@ export function followLocation(): void {
   addEventListener('hashchange', () => {
     route.value = parseRoute(location.hash);
   });
-}
-
-/**
- * A positive whole number from the part of the address after `?`, before `#`: `?leaseTtlMs=2000`. Undefined when it is
- * not there or not such a number.
- */
-export function numberSetting(name: string, search: string = location.search): number | undefined {
-  const text = new URLSearchParams(search).get(name);
-  if (text === null || !/^\d{1,9}$/.test(text)) return undefined;
-  const value = Number(text);
-  return value > 0 ? value : undefined;
 }

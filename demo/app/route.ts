@@ -40,6 +40,17 @@ export function hrefOf(route: Route): string {
   }
 }
 
+/**
+ * A positive whole number from the part of an address after `?`, before `#`: `?leaseTtlMs=2000`. Undefined when it is
+ * not there or not such a number.
+ */
+export function numberSettingOf(search: string, name: string): number | undefined {
+  const text = new URLSearchParams(search).get(name);
+  if (text === null || !/^\d{1,9}$/.test(text)) return undefined;
+  const value = Number(text);
+  return value > 0 ? value : undefined;
+}
+
 function decoded(part: string): string | undefined {
   try {
     return decodeURIComponent(part);

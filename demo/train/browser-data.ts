@@ -30,7 +30,6 @@ export async function fetchDigits(base: string = document.baseURI): Promise<Digi
 export async function loadTensorFlow(wanted?: string): Promise<Tf> {
   const tf: Tf = await import('@tensorflow/tfjs');
   for (const backend of wanted === undefined ? BACKENDS : [wanted]) {
-    // eslint-disable-next-line no-await-in-loop -- the next is tried only when this one does not work
     if (await tf.setBackend(backend).catch(() => false)) {
       await tf.ready();
       return tf;

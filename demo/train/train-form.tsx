@@ -3,58 +3,7 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { Icon } from '../dashboard/views/icons.tsx';
 import { DEFAULT_DIGITS_TRAINING, type DigitsTrainingConfig } from './digits.ts';
-
-/** One numeric setting and its limits. */
-type Field = {
-  readonly name: 'epochs' | 'learningRate' | 'batchSize';
-  readonly label: string;
-  readonly min: number;
-  readonly max: number;
-  readonly step: number | 'any';
-  readonly isWhole: boolean;
-  readonly choices: readonly number[];
-};
-
-const FIELDS: readonly Field[] = [
-  {
-    name: 'epochs',
-    label: 'Epochs',
-    min: 1,
-    max: 500,
-    step: 1,
-    isWhole: true,
-    choices: [3, 20, 60],
-  },
-  {
-    name: 'learningRate',
-    label: 'Learning rate',
-    min: 1e-6,
-    max: 10,
-    step: 'any',
-    isWhole: false,
-    choices: [0.0003, 0.001, 0.01],
-  },
-  {
-    name: 'batchSize',
-    label: 'Batch size',
-    min: 1,
-    max: 512,
-    step: 1,
-    isWhole: true,
-    choices: [16, 32, 128],
-  },
-];
-
-/** Why a text is no value of a field, or undefined when it is one. */
-export function fieldError(
-  field: Pick<Field, 'min' | 'max' | 'isWhole'>,
-  text: string,
-): string | undefined {
-  const value = Number(text);
-  if (text.trim() === '' || !Number.isFinite(value)) return 'a number is needed';
-  if (value < field.min || value > field.max) return `from ${field.min} to ${field.max}`;
-  return field.isWhole && !Number.isInteger(value) ? 'a whole number is needed' : undefined;
-}
+import { fieldError, FIELDS, type Field } from './field.ts';
 
 /** The form beside the curves. */
 export function TrainForm(props: {

@@ -3,8 +3,7 @@ import { useSignal, type ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { listRuns, type RunSummary, type Store } from 'quark-sdk';
-import { numberSetting } from '../app/location.ts';
-import { hrefOf } from '../app/route.ts';
+import { hrefOf, numberSettingOf } from '../app/route.ts';
 import { chooseSource } from '../app/sources.ts';
 import { createChartView } from '../dashboard/model/chart-view.ts';
 import { formatAgo, formatCount, formatDuration, shortId } from '../dashboard/model/format.ts';
@@ -34,7 +33,7 @@ export function TrainPage(props: {
     void train({
       store,
       start,
-      leaseTtlMs: numberSetting('leaseTtlMs'),
+      leaseTtlMs: numberSettingOf(location.search, 'leaseTtlMs'),
       backend: new URLSearchParams(location.search).get('backend') ?? undefined,
     });
   };

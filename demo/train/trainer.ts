@@ -54,8 +54,10 @@ export async function train(request: TrainingRequest): Promise<void> {
     training.value = { kind: 'preparing', what: 'Building the network' };
     const opened = await openRun(tf, request, digits.count);
     session = opened.session;
-    const outcome = await fit(tf, session, opened, digits);
-    await session.endRun(outcome);
+    let outcome = await fit(tf, session, opened, digits);
+    if (session.signal.aborted) outcome = 'interrupted';
+    else await session.endRun(outcome);
+    await session.close();
     if (outcome === 'completed') await removeCheckpoint(tf, session.runId);
     const state: { kind: string; progress?: TrainingProgress } = training.value;
     if (state.progress !== undefined) {
@@ -79,6 +81,7 @@ async function failRun(session: TrainingSession | undefined, error: unknown): Pr
       eventType: 'runtime_error',
     });
     await session.endRun('failed');
+    await session.close();
   } catch {
     // The first error is the one to show; a run that cannot be ended lapses by itself.
   }
@@ -96,7 +99,7 @@ async function openRun(tf: Tf, request: TrainingRequest, imageCount: number): Pr
   if ('resumeRunId' in start) {
     const { resumeRunId: runId } = start;
     const session = await TrainingSession.resumeRun({ runId, storage: store, ...lease });
-    const config = trainingConfigOf((await session.reload()).config);
+    const config = trainingConfigOf(session.context.run.config);
     const kept = await loadCheckpoint(tf, runId);
     const fresh = { epoch: 0, step: 0 };
     const checkpoint = kept ?? {
@@ -152,8 +155,9 @@ async function fit(
   });
   const batchesPerEpoch = Math.ceil(split.train.count / config.batchSize);
   const batchesTotal = batchesPerEpoch * config.epochs;
-  const startedMs = performance.now();
-  let yieldedMs = startedMs;
+  // The first batch compiles what the others use: it says nothing about how long they take.
+  let startedMs: number | undefined;
+  let yieldedMs = performance.now();
   let epoch = checkpoint.epoch;
   let batches = 0;
   const show = (): void => {
@@ -168,7 +172,10 @@ async function fit(
         epoch,
         batchesPerEpoch,
         batchesDone,
-        etaMs: etaOf(startedMs, performance.now(), batches, batchesTotal - batchesDone),
+        etaMs:
+          startedMs === undefined
+            ? undefined
+            : etaOf(startedMs, performance.now(), batches - 1, batchesTotal - batchesDone),
       },
     };
   };
@@ -188,6 +195,7 @@ async function fit(
         {
           onBatchEnd: async () => {
             batches += 1;
+            startedMs ??= performance.now();
             if (stopRequested) model.stopTraining = true;
             if (performance.now() - yieldedMs < YIELD_AFTER_MS) return;
             show();

@@ -125,9 +125,9 @@ export function nearestIndex(xs: Float64Array, x: number): number {
   return x - (xs[after - 1] ?? 0) <= (xs[after] ?? 0) - x ? after - 1 : after;
 }
 
-/** Index of the first element that is not below `x`. */
-export function lowerBound(xs: Float64Array, x: number): number {
-  let low = 0;
+/** Index, from `start` on, of the first element that is not below `x`. */
+export function lowerBound(xs: Float64Array, x: number, start: number = 0): number {
+  let low = start;
   let high = xs.length;
   while (low < high) {
     const middle = (low + high) >>> 1;

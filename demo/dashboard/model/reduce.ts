@@ -36,8 +36,8 @@ export function nonFiniteKind(value: number): NonFiniteKind | undefined {
 }
 
 /**
- * The points of a series that are worth drawing in `range` on `bucketCount` pixels. At most
- * `8 * bucketCount + 4` entries come back, however long the series is.
+ * The points of a series that are worth drawing in `range` on `bucketCount` pixels. However long the series is, at most
+ * `9 * (bucketCount + 2)` entries come back: four points and their gaps for each bucket and each edge.
  */
 export function reduceSeries(
   xs: Float64Array,
@@ -56,16 +56,15 @@ export function reduceSeries(
     return sink;
   }
   const width = (range.max - range.min) / bucketCount;
-  const bucketOf = (x: number): number =>
-    x < range.min ? -1 : Math.min(bucketCount, Math.floor((x - range.min) / width));
+  // Edges are searched for, not computed for each point: what is left for a point is two comparisons.
   let from = start;
-  while (from < end) {
-    const bucket = bucketOf(xs[from] ?? 0);
-    let to = from + 1;
-    while (to < end && bucketOf(xs[to] ?? 0) === bucket) to += 1;
-    reduceBucket(xs, ys, from, to, sink);
-    from = to;
+  for (let bucket = 0; bucket <= bucketCount && from < end; bucket += 1) {
+    const to = Math.min(end, lowerBound(xs, range.min + bucket * width, from));
+    if (to > from) reduceBucket(xs, ys, from, to, sink);
+    from = Math.max(from, to);
   }
+  // What is left lies on the right edge, or is the one point beyond it.
+  if (from < end) reduceBucket(xs, ys, from, end, sink);
   return sink;
 }
 
@@ -80,12 +79,15 @@ function reduceBucket(
   let low = -1;
   let high = -1;
   let last = -1;
+  let lowest = 0;
+  let highest = 0;
   let bad: Map<NonFiniteKind, { x: number; count: number }> | undefined;
   const badAt: number[] = [];
   for (let at = from; at < to; at += 1) {
     const y = ys[at] ?? Number.NaN;
-    const kind = nonFiniteKind(y);
-    if (kind !== undefined) {
+    // The difference of a number with itself is 0, of anything that is not finite NaN.
+    if (y - y !== 0) {
+      const kind = nonFiniteKind(y) ?? 'nan';
       bad ??= new Map();
       const known = bad.get(kind);
       if (known === undefined) bad.set(kind, { x: xs[at] ?? 0, count: 1 });
@@ -95,10 +97,17 @@ function reduceBucket(
         badAt.push(at);
       continue;
     }
-    if (first < 0) first = low = high = at;
     last = at;
-    if (y < (ys[low] ?? 0)) low = at;
-    if (y > (ys[high] ?? 0)) high = at;
+    if (first < 0) {
+      first = low = high = at;
+      lowest = highest = y;
+    } else if (y < lowest) {
+      low = at;
+      lowest = y;
+    } else if (y > highest) {
+      high = at;
+      highest = y;
+    }
   }
   const kept = [...new Set([first, low, high, last])].filter((at) => at >= 0).sort((a, b) => a - b);
   let nextBad = 0;

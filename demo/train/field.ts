@@ -1,0 +1,54 @@
+/** The settings a person may change, and what they may be. */
+
+/** One numeric setting and its limits. */
+export type Field = {
+  readonly name: 'epochs' | 'learningRate' | 'batchSize';
+  readonly label: string;
+  readonly min: number;
+  readonly max: number;
+  readonly step: number | 'any';
+  readonly isWhole: boolean;
+  readonly choices: readonly number[];
+};
+
+/** The settings of the training page. */
+export const FIELDS: readonly Field[] = [
+  {
+    name: 'epochs',
+    label: 'Epochs',
+    min: 1,
+    max: 500,
+    step: 1,
+    isWhole: true,
+    choices: [3, 20, 60],
+  },
+  {
+    name: 'learningRate',
+    label: 'Learning rate',
+    min: 1e-6,
+    max: 10,
+    step: 'any',
+    isWhole: false,
+    choices: [0.0003, 0.001, 0.01],
+  },
+  {
+    name: 'batchSize',
+    label: 'Batch size',
+    min: 1,
+    max: 512,
+    step: 1,
+    isWhole: true,
+    choices: [16, 32, 128],
+  },
+];
+
+/** Why a text is no value of a field, or undefined when it is one. */
+export function fieldError(
+  field: Pick<Field, 'min' | 'max' | 'isWhole'>,
+  text: string,
+): string | undefined {
+  const value = Number(text);
+  if (text.trim() === '' || !Number.isFinite(value)) return 'a number is needed';
+  if (value < field.min || value > field.max) return `from ${field.min} to ${field.max}`;
+  return field.isWhole && !Number.isInteger(value) ? 'a whole number is needed' : undefined;
+}
