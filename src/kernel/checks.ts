@@ -103,7 +103,8 @@ export function rangeAround(min: number, max: number): ValueRange {
   if (!(min <= max)) return { min: 0, max: 1 };
   const low = Math.max(-MAX_END, Math.min(MAX_END, min));
   const high = Math.max(-MAX_END, Math.min(MAX_END, max));
-  if (high - low >= MIN_SPAN) return { min: low, max: high };
+  // + 0: the kernels do not keep the sign of a zero, so there is none.
+  if (high - low >= MIN_SPAN) return { min: low + 0, max: high + 0 };
   const reach = Math.max(0.5, Math.abs(low) * 2 ** -20);
   return { min: low - reach, max: low + reach };
 }

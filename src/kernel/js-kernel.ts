@@ -28,6 +28,7 @@ import {
   STATS_NAN,
   STATS_NEAR_ZERO,
   STATS_NEGATIVE_INFINITY,
+  STATS_ORIGIN,
   STATS_POSITIVE_INFINITY,
   STATS_SATURATED,
   STATS_SLOTS,
@@ -134,7 +135,8 @@ function joinBlock(
   const finite = slots[STATS_FINITE] ?? 0;
   const mean = slots[STATS_MEAN] ?? 0;
   const weight = count / (finite + count);
-  const delta = center + error - mean;
+  if (finite === 0) slots[STATS_ORIGIN] = center;
+  const delta = center - (slots[STATS_ORIGIN] ?? 0) + error - mean;
   bump(
     slots,
     STATS_M2,

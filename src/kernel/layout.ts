@@ -11,7 +11,7 @@ export const SLOT_BYTES = 8;
 
 /** Finite values seen. */
 export const STATS_FINITE = 0;
-/** Mean of the finite values. */
+/** Mean of the finite values, less the origin. */
 export const STATS_MEAN = 1;
 /** Sum of squared deviations from the mean. */
 export const STATS_M2 = 2;
@@ -33,8 +33,10 @@ export const STATS_ZERO = 9;
 export const STATS_NEAR_ZERO = 10;
 /** Finite values with |x| >= threshold. */
 export const STATS_SATURATED = 11;
+/** A value in the midst of the first block, from which the mean is counted, so that a large mean costs no digits of the rest. */
+export const STATS_ORIGIN = 12;
 /** Slots of a statistics state. */
-export const STATS_SLOTS = 12;
+export const STATS_SLOTS = 13;
 
 /** NaN seen. */
 export const HISTOGRAM_NAN = 0;

@@ -16,6 +16,7 @@ import {
   STATS_NAN,
   STATS_NEAR_ZERO,
   STATS_NEGATIVE_INFINITY,
+  STATS_ORIGIN,
   STATS_POSITIVE_INFINITY,
   STATS_SATURATED,
   STATS_ZERO,
@@ -30,7 +31,7 @@ export function statsFromSlots(
   const slot = (index: number): number => slots[index] ?? 0;
   const finiteCount = slot(STATS_FINITE);
   const hasFinite = finiteCount > 0;
-  const mean = hasFinite ? slot(STATS_MEAN) : Number.NaN;
+  const mean = hasFinite ? slot(STATS_ORIGIN) + slot(STATS_MEAN) : Number.NaN;
   const variance = hasFinite ? slot(STATS_M2) / finiteCount : Number.NaN;
   const meanSquare = variance + mean * mean;
   const hasThreshold = settings.threshold !== null;
@@ -47,8 +48,9 @@ export function statsFromSlots(
     l1Norm: slot(STATS_L1),
     l2Norm: hasFinite ? Math.sqrt(meanSquare * finiteCount) : 0,
     rms: Math.sqrt(meanSquare),
-    min: hasFinite ? slot(STATS_MIN) : Number.NaN,
-    max: hasFinite ? slot(STATS_MAX) : Number.NaN,
+    // + 0: the kernels do not keep the sign of a zero, so there is none.
+    min: hasFinite ? slot(STATS_MIN) + 0 : Number.NaN,
+    max: hasFinite ? slot(STATS_MAX) + 0 : Number.NaN,
     epsilon: settings.epsilon,
     nearZeroCount: slot(STATS_NEAR_ZERO),
     nearZeroRatio: slot(STATS_NEAR_ZERO) / finiteCount,

@@ -32,8 +32,8 @@ const LENGTHS = [
   4097,
 ];
 
-export function describeKernel(name: string, open: () => Promise<KernelUnderTest>): void {
-  describe(`kernel contract: ${name}`, () => {
+export function describeKernel(way: string, open: () => Promise<KernelUnderTest>): void {
+  describe(`kernel contract: ${way}`, () => {
     let kernel: KernelUnderTest;
     beforeAll(async () => {
       kernel = await open();
@@ -111,6 +111,9 @@ export function describeKernel(name: string, open: () => Promise<KernelUnderTest
         for (const value of [1e-45, 1e-38, 1e-25, 1e18, 1e37, 3.4028234663852886e38]) {
           const data = new Float32Array(1200).map((_, i) => (i % 3 === 0 ? value : -value / 2));
           // oxlint-disable-next-line no-await-in-loop -- one at a time, so that a failure names its value
+          expectWithinBounds(await kernel.tensorStats(data), data);
+          data.fill(value);
+          // oxlint-disable-next-line no-await-in-loop -- the same
           expectWithinBounds(await kernel.tensorStats(data), data);
         }
       });
@@ -235,7 +238,7 @@ export function describeKernel(name: string, open: () => Promise<KernelUnderTest
     test('refuses what it cannot work with', async () => {
       const data = new Float32Array(4);
       const asked = async (work: () => unknown): Promise<unknown> => work();
-      for (const bad of [
+      const wrong: readonly unknown[] = [
         [1, 2],
         undefined,
         null,
@@ -243,7 +246,8 @@ export function describeKernel(name: string, open: () => Promise<KernelUnderTest
         new ArrayBuffer(8),
         new Uint16Array(4),
         new BigInt64Array(2),
-      ]) {
+      ];
+      for (const bad of wrong) {
         // oxlint-disable-next-line no-await-in-loop -- a failure names its value
         await expect(asked(() => kernel.tensorStats(bad as Float32Array))).rejects.toMatchObject({
           code: 'invalid_input',
@@ -255,7 +259,7 @@ export function describeKernel(name: string, open: () => Promise<KernelUnderTest
         ['epsilon', { epsilon: Number.NaN }],
         ['threshold', { threshold: -0.5 }],
         ['threshold', { threshold: Infinity }],
-        ['options.eps', { eps: 1 }],
+        ['options.eps', { eps: 1 } as TensorStatsOptions],
       ] as const) {
         // oxlint-disable-next-line no-await-in-loop -- a failure names its option
         await expect(asked(() => kernel.tensorStats(data, options))).rejects.toMatchObject({

@@ -93,7 +93,7 @@ function fill(
 }
 
 /** At an offset of `padding` elements inside its buffer. */
-function within<T extends TensorData>(array: T, padding: number): TensorData {
+function within(array: TensorData, padding: number): TensorData {
   const { length, BYTES_PER_ELEMENT: size } = array;
   const buffer = new ArrayBuffer((length + padding + 3) * size);
   new Uint8Array(buffer).fill(0xff);

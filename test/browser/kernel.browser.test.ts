@@ -1,0 +1,113 @@
+// The kernels where they are used: real web workers, shared memory and transfer, and a page without either.
+import { afterEach, describe, expect, test } from 'vitest';
+import workerSource from 'virtual:quark-inline-worker';
+import type { KernelsConfig } from '../../src/kernel/config.ts';
+import { createKernels, type Kernels } from '../../src/kernel/kernels.ts';
+import { loadWasmKernel } from '../../src/kernel/wasm-kernel.ts';
+import { describeKernel } from '../contract/kernel-contract.ts';
+import { TestClock } from '../support/clock.ts';
+import { expectWithinBounds } from '../support/kernel-reference.ts';
+import { normal } from '../support/tensors.ts';
+
+const open = new Set<Kernels>();
+
+async function make(config: KernelsConfig = {}): Promise<Kernels> {
+  const kernels = await createKernels({ inlineBytes: 0, workers: 2, ...config });
+  open.add(kernels);
+  return kernels;
+}
+
+afterEach(async () => {
+  await Promise.all(Array.from(open, (kernels) => kernels.close()));
+  open.clear();
+});
+
+describeKernel('WebAssembly in a page', () => loadWasmKernel());
+describeKernel('web workers, shared memory', () =>
+  createKernels({ inlineBytes: 0, chunkBytes: 8192, workers: 2 }),
+);
+describeKernel('web workers, transfer', () =>
+  createKernels({ inlineBytes: 0, chunkBytes: 8192, workers: 2, sharedMemory: false }),
+);
+
+const data = Float32Array.from(normal(50_000, 3, 2));
+
+describe('web workers', () => {
+  test('are made from the text the package carries, and share memory', async () => {
+    const kernels = await make();
+    expectWithinBounds(await kernels.tensorStats(data), data);
+    expect(kernels.diagnostics()).toMatchObject({
+      kernel: 'wasm',
+      workerMode: 'inline-source',
+      isMemoryShared: true,
+      workerCount: 1,
+      pendingBytes: 0,
+    });
+  });
+
+  test('hand transferred memory back, and the tensor keeps its own', async () => {
+    const kernels = await make({ sharedMemory: false });
+    expectWithinBounds(await kernels.tensorStats(data), data);
+    expect(data.byteLength).toBe(200_000);
+    expect(kernels.diagnostics()).toMatchObject({
+      isMemoryShared: false,
+      pendingBytes: 0,
+      keptBytes: 262_144,
+    });
+  });
+
+  test('that throw fail their own call and are replaced', async () => {
+    const trap = `self.addEventListener('message', (event) => {
+      if (JSON.stringify(event.data.argumentList?.[0] ?? null).includes('"epsilon":666')) {
+        event.stopImmediatePropagation();
+        setTimeout(() => { throw new Error('out of order'); });
+      }
+    });\n`;
+    const kernels = await make({
+      spawn: () =>
+        new Worker(
+          URL.createObjectURL(new Blob([trap, workerSource], { type: 'text/javascript' })),
+          { type: 'module' },
+        ),
+    });
+    await expect(kernels.tensorStats(data, { epsilon: 666 })).rejects.toMatchObject({
+      code: 'kernel_failed',
+    });
+    expectWithinBounds(await kernels.tensorStats(data), data);
+    expect(kernels.diagnostics()).toMatchObject({
+      diedWorkerCount: 1,
+      workerMode: 'custom',
+      pendingBytes: 0,
+    });
+  });
+
+  test('whose script cannot be fetched leave the work to the page', async () => {
+    const kernels = await make({
+      spawn: () => new Worker('/no-such-worker.js', { type: 'module' }),
+      startTimeoutMs: 2000,
+    });
+    expectWithinBounds(await kernels.tensorStats(data), data);
+    expect(kernels.diagnostics().workerMode).toBe('none');
+    expect(kernels.diagnostics().workerFailures).toHaveLength(1);
+  });
+
+  test('that end themselves without a word are given up on', async () => {
+    const clock = new TestClock();
+    const kernels = await make({
+      spawn: () =>
+        new Worker(URL.createObjectURL(new Blob(['self.close();'], { type: 'text/javascript' })), {
+          type: 'module',
+        }),
+      startTimeoutMs: 100,
+      clock,
+    });
+    const pending = kernels.tensorStats(data);
+    await expect
+      .poll(() => {
+        clock.advance(100);
+        return kernels.diagnostics().workerMode;
+      })
+      .toBe('none');
+    expectWithinBounds(await pending, data);
+  });
+});

@@ -1,0 +1,349 @@
+import { Worker } from 'node:worker_threads';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import workerSource from 'virtual:quark-inline-worker';
+import type { KernelsConfig } from '../../../src/kernel/config.ts';
+import { jsKernel } from '../../../src/kernel/js-kernel.ts';
+import { createKernels, type Kernels } from '../../../src/kernel/kernels.ts';
+import { TestClock } from '../../support/clock.ts';
+import { expectHistogramOf, expectWithinBounds } from '../../support/kernel-reference.ts';
+import { normal } from '../../support/tensors.ts';
+
+/** Calls with these epsilons make the worker exit, and hang. */
+const EXIT = 666;
+const HANG = 667;
+const TRAP = `
+import { parentPort } from 'node:worker_threads';
+parentPort.on('message', (message) => {
+  const call = JSON.stringify(message.argumentList?.[0] ?? null);
+  if (call.includes('"epsilon":${EXIT}')) process.exit(7);
+  if (call.includes('"epsilon":${HANG}')) for (;;);
+});
+`;
+
+function start(text: string): Worker {
+  return new Worker(new URL(`data:text/javascript,${encodeURIComponent(text)}`));
+}
+
+const spawnTrapped = (): Worker => start(TRAP + workerSource);
+const open = new Set<Kernels>();
+
+async function make(config: KernelsConfig = {}): Promise<Kernels> {
+  const kernels = await createKernels({ inlineBytes: 0, workers: 2, ...config });
+  open.add(kernels);
+  return kernels;
+}
+
+afterEach(async () => {
+  for (const kernels of open) await kernels.close(); // oxlint-disable-line no-await-in-loop -- a few at most
+  open.clear();
+});
+
+const data = Float32Array.from(normal(50_000, 3, 2));
+const paths = [
+  ['shared memory', true],
+  ['transfer', false],
+] as const;
+
+/** Once every buffer has come home. */
+async function expectAllGivenBack(kernels: Kernels): Promise<void> {
+  await vi.waitFor(() =>
+    expect(kernels.diagnostics()).toMatchObject({
+      pendingBytes: 0,
+      queuedCount: 0,
+      runningCount: 0,
+    }),
+  );
+}
+
+describe.each(paths)('kernels over %s', (_name, sharedMemory) => {
+  test('use a worker, and give its memory back', async () => {
+    const kernels = await make({ sharedMemory });
+    const pending = kernels.tensorStats(data);
+    expect(kernels.diagnostics()).toMatchObject({
+      isMemoryShared: sharedMemory,
+      pendingBytes: 262_144,
+    });
+    expectWithinBounds(await pending, data);
+    expect(kernels.diagnostics()).toMatchObject({
+      kernel: 'wasm',
+      workerMode: 'inline-source',
+      workerCount: 1,
+    });
+    await expectAllGivenBack(kernels);
+    expect(kernels.diagnostics().keptBytes).toBe(262_144);
+    await kernels.tensorStats(data);
+    expect(kernels.diagnostics().keptBytes).toBe(262_144);
+  });
+
+  test('answer for the data as it was when they were called', async () => {
+    const kernels = await make({ sharedMemory });
+    const own = data.slice();
+    const pending = kernels.tensorStats(own);
+    own.fill(0);
+    expectWithinBounds(await pending, data);
+  });
+
+  test('run many calls at once, each with its own answer', async () => {
+    const kernels = await make({ sharedMemory, chunkBytes: 65_536 });
+    const calls = Array.from({ length: 200 }, (_, i) => data.subarray(i, 97 * i + 1));
+    const found = await Promise.all(
+      calls.map((part) => kernels.tensorStats(part, { epsilon: 0.1 })),
+    );
+    found.forEach((stats, i) => {
+      const wanted = jsKernel.tensorStats(calls[i] ?? data, { epsilon: 0.1 });
+      expect(stats.nearZeroCount, `call ${i}`).toBe(wanted.nearZeroCount);
+      expect(stats.max).toBe(wanted.max);
+      expect(stats.mean).toBeCloseTo(wanted.mean, 5);
+    });
+    await expectAllGivenBack(kernels);
+    expect(kernels.diagnostics().workerCount).toBeLessThanOrEqual(2);
+  });
+
+  test('a worker that dies fails its own call, and is replaced', async () => {
+    const kernels = await make({ sharedMemory, spawn: spawnTrapped });
+    const [doomed, ...others] = await Promise.allSettled([
+      kernels.tensorStats(data, { epsilon: EXIT }),
+      ...Array.from({ length: 6 }, () => kernels.tensorStats(data)),
+    ]);
+    expect(doomed).toMatchObject({
+      status: 'rejected',
+      reason: { code: 'kernel_failed', details: { reason: 'the worker exited with code 7' } },
+    });
+    for (const other of others) expect(other.status).toBe('fulfilled');
+    expectWithinBounds(await kernels.tensorStats(data), data);
+    expect(kernels.diagnostics()).toMatchObject({
+      diedWorkerCount: 1,
+      workerMode: 'custom',
+      workerFailures: [],
+    });
+    await expectAllGivenBack(kernels);
+  });
+
+  test('a worker that hangs is given up on and replaced', async () => {
+    const clock = new TestClock();
+    const kernels = await make({
+      sharedMemory,
+      spawn: spawnTrapped,
+      workers: 1,
+      callTimeoutMs: 500,
+      clock,
+    });
+    const hung = kernels.tensorStats(data, { epsilon: HANG });
+    await vi.waitFor(() => expect(kernels.diagnostics().runningCount).toBe(1));
+    clock.advance(500);
+    await expect(hung).rejects.toMatchObject({
+      code: 'kernel_failed',
+      details: { reason: 'the worker did not answer within 500 ms' },
+    });
+    expectWithinBounds(await kernels.tensorStats(data), data);
+    await expectAllGivenBack(kernels);
+  });
+
+  test('an abort takes a call out of the queue', async () => {
+    const kernels = await make({ sharedMemory, workers: 1 });
+    const controller = new AbortController();
+    const first = kernels.tensorStats(data);
+    const second = kernels.tensorStats(data, { signal: controller.signal });
+    const third = kernels.tensorStats(data);
+    expect(kernels.diagnostics().queuedCount).toBe(3);
+    controller.abort('enough');
+    expect(kernels.diagnostics().queuedCount).toBe(2);
+    await expect(second).rejects.toMatchObject({ code: 'aborted', cause: 'enough' });
+    expectWithinBounds(await first, data);
+    expectWithinBounds(await third, data);
+    await expectAllGivenBack(kernels);
+  });
+
+  test('an abort ends the wait for a call that is running', async () => {
+    const clock = new TestClock();
+    const kernels = await make({ sharedMemory, spawn: spawnTrapped, workers: 1, clock });
+    const controller = new AbortController();
+    const hung = kernels.tensorStats(data, { epsilon: HANG, signal: controller.signal });
+    await vi.waitFor(() => expect(kernels.diagnostics().runningCount).toBe(1));
+    controller.abort();
+    await expect(hung).rejects.toMatchObject({ code: 'aborted' });
+    expect(kernels.diagnostics().pendingBytes).toBe(262_144);
+    clock.advance(60_000);
+    await expectAllGivenBack(kernels);
+  });
+
+  test('close fails what is running and waiting, and every later call', async () => {
+    const kernels = await make({ sharedMemory, spawn: spawnTrapped, workers: 1 });
+    const calls = [
+      kernels.tensorStats(data, { epsilon: HANG }),
+      kernels.tensorStats(data),
+      kernels.histogram(data),
+    ];
+    const settled = Promise.allSettled(calls);
+    await vi.waitFor(() => expect(kernels.diagnostics().runningCount).toBe(1));
+    await kernels.close();
+    await kernels.close();
+    for (const call of await settled) {
+      expect(call).toMatchObject({
+        status: 'rejected',
+        reason: { code: 'kernel_failed', details: { reason: 'closed' } },
+      });
+    }
+    await expect(kernels.tensorStats(data)).rejects.toMatchObject({ code: 'kernel_failed' });
+    await expectAllGivenBack(kernels);
+    await vi.waitFor(() =>
+      expect(kernels.diagnostics()).toMatchObject({ keptBytes: 0, workerCount: 0 }),
+    );
+  });
+
+  test('end idle workers and let their memory go', async () => {
+    const clock = new TestClock();
+    const kernels = await make({ sharedMemory, idleMs: 1000, clock });
+    await kernels.tensorStats(data);
+    await expectAllGivenBack(kernels);
+    clock.advance(999);
+    expect(kernels.diagnostics()).toMatchObject({ workerCount: 1, keptBytes: 262_144 });
+    clock.advance(1);
+    expect(kernels.diagnostics()).toMatchObject({ workerCount: 0, keptBytes: 0 });
+    expectWithinBounds(await kernels.tensorStats(data), data);
+  });
+});
+
+test('small tensors never leave the calling thread', async () => {
+  const kernels = await make({ inlineBytes: 4096, spawn: () => expect.fail('a worker was made') });
+  expectWithinBounds(await kernels.tensorStats(data.subarray(0, 1024)), data.subarray(0, 1024));
+  expect(kernels.diagnostics()).toMatchObject({
+    workerMode: 'pending',
+    workerCount: 0,
+    pendingBytes: 0,
+  });
+});
+
+test('chunks give the same bits on any number of workers and on none', async () => {
+  const large = Float32Array.from(normal(300_000, -1, 5));
+  const results = await Promise.all(
+    [0, 1, 2].map(async (workers) => {
+      const kernels = await make({ workers, chunkBytes: 65_536 });
+      return [
+        await kernels.tensorStats(large, { threshold: 3 }),
+        await kernels.histogram(large, { bins: 50 }),
+      ];
+    }),
+  );
+  const [first, ...others] = results;
+  for (const other of others) expect(other).toEqual(first);
+});
+
+test('copies wait below the limit; beyond it the calling thread does the work', async () => {
+  const kernels = await make({ maxPendingBytes: 600_000 });
+  const calls = Array.from({ length: 5 }, () => kernels.histogram(data, { bins: 8 }));
+  expect(kernels.diagnostics()).toMatchObject({ pendingBytes: 524_288, overflowCallCount: 3 });
+  for (const found of await Promise.all(calls)) expectHistogramOf(found, data);
+});
+
+test('borrowed shared memory is not copied', async () => {
+  const kernels = await make();
+  const shared = new Float32Array(new SharedArrayBuffer(data.byteLength + 8), 8, data.length);
+  shared.set(data);
+  const pending = kernels.tensorStats(shared, { borrow: true });
+  expect(kernels.diagnostics().pendingBytes).toBe(0);
+  expectWithinBounds(await pending, data);
+  expect(kernels.diagnostics().workerCount).toBe(1);
+});
+
+test('without any worker everything runs here, and the reasons are kept', async () => {
+  const broken = await make({
+    spawn: () => {
+      throw new Error('no worker today');
+    },
+  });
+  expectWithinBounds(await broken.tensorStats(data), data);
+  expect(broken.diagnostics()).toMatchObject({
+    workerMode: 'none',
+    workerFailures: ['custom: no worker today'],
+  });
+  const byUrl = await make({ workerMode: 'url' });
+  expectHistogramOf(await byUrl.histogram(data), data);
+  expect(byUrl.diagnostics().workerFailures).toEqual([
+    'url: No worker: this build has no worker file.',
+  ]);
+  const none = await make({ workerMode: 'none' });
+  expectWithinBounds(await none.tensorStats(data), data);
+  expect(none.diagnostics()).toMatchObject({
+    workerMode: 'none',
+    workerFailures: [],
+    pendingBytes: 0,
+  });
+});
+
+test('a worker that never answers does not hold anything up for longer than its time', async () => {
+  const clock = new TestClock();
+  const kernels = await make({
+    spawn: () => start('setInterval(() => 0, 1000);'),
+    startTimeoutMs: 300,
+    clock,
+  });
+  const pending = kernels.tensorStats(data);
+  await vi.waitFor(() => {
+    clock.advance(300);
+    expect(kernels.diagnostics().workerMode).toBe('none');
+  });
+  expectWithinBounds(await pending, data);
+  expect(kernels.diagnostics().workerFailures.join()).toContain('did not start within 300 ms');
+});
+
+test('a worker keeps the process alive only while it works', async () => {
+  const asked: string[] = [];
+  const kernels = await make({
+    spawn: () => {
+      const worker = start(workerSource);
+      vi.spyOn(worker, 'ref').mockImplementation(() => void asked.push('alive'));
+      vi.spyOn(worker, 'unref').mockImplementation(() => void asked.push('free'));
+      return worker;
+    },
+  });
+  await kernels.tensorStats(data);
+  // Made; started; the call.
+  expect(asked).toEqual(['free', 'alive', 'free', 'alive', 'free']);
+});
+
+test('a signal shared by many calls raises no warning, and one already aborted stops a call', async () => {
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error): void => void warnings.push(warning);
+  process.on('warning', onWarning);
+  const kernels = await make();
+  const controller = new AbortController();
+  const { signal } = controller;
+  const calls = Array.from({ length: 40 }, () => kernels.tensorStats(data, { signal }));
+  controller.abort();
+  for (const call of await Promise.allSettled(calls))
+    expect(call).toMatchObject({ reason: { code: 'aborted' } });
+  await expect(kernels.tensorStats(data, { signal })).rejects.toMatchObject({ code: 'aborted' });
+  await expectAllGivenBack(kernels);
+  process.off('warning', onWarning);
+  expect(warnings).toEqual([]);
+});
+
+test.each([
+  ['workers', { workers: -1 }],
+  ['workers', { workers: 65 }],
+  ['inlineBytes', { inlineBytes: 1.5 }],
+  ['chunkBytes', { chunkBytes: 1000 }],
+  ['maxPendingBytes', { maxPendingBytes: -1 }],
+  ['idleMs', { idleMs: 0 }],
+  ['workerMode', { workerMode: 'both' }],
+  ['kernel', { kernel: 'gpu' }],
+  ['spawn', { spawn: 'worker.js' }],
+  ['sharedMemory', { sharedMemory: 1 }],
+  ['config.inlineByte', { inlineByte: 1 }],
+])('refuses a wrong %s', async (field, config) => {
+  await expect(createKernels(config as KernelsConfig)).rejects.toMatchObject({
+    code: 'invalid_input',
+    details: { field },
+  });
+});
+
+test('the plain kernel can be asked for, and an option left undefined means its default', async () => {
+  const kernels = await make({
+    kernel: 'js',
+    workers: 0,
+    idleMs: undefined,
+  } as unknown as KernelsConfig);
+  expect(kernels.inline).toBe(jsKernel);
+  expect(kernels.diagnostics()).toMatchObject({ kernel: 'js', wasmFailure: null });
+});

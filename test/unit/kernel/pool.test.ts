@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
+import { executeCall, type KernelCall, type TensorView } from '../../../src/kernel/host.ts';
+import { jsKernel } from '../../../src/kernel/js-kernel.ts';
+import { WorkerPool } from '../../../src/kernel/pool.ts';
+import { workerWays } from '../../../src/kernel/spawn.ts';
+import { Staging } from '../../../src/kernel/staging.ts';
+
+const view = (length: number): TensorView => ({
+  type: 'float64',
+  buffer: new ArrayBuffer(length * 8),
+  byteOffset: 0,
+  length,
+});
+
+test.each([1, 0])(
+  'an error of a kernel keeps its code and details (with %i workers)',
+  async (size) => {
+    const pool = new WorkerPool({
+      size,
+      ways: workerWays('auto', undefined),
+      runHere: (call, where) => executeCall(jsKernel, call, where),
+      clock: systemClock,
+      startTimeoutMs: 10_000,
+      callTimeoutMs: 10_000,
+      idleMs: 10_000,
+      onIdle: () => undefined,
+    });
+    const bad: KernelCall = { op: 'histogram', options: { bins: 0 } };
+    const run = pool.run(bad, view(10));
+    await expect(run.result).rejects.toMatchObject({
+      name: 'QuarkError',
+      code: 'invalid_input',
+      details: { field: 'bins', value: '0' },
+    });
+    expect((await run.done)?.byteLength).toBe(80);
+    expect(pool.state()).toMatchObject({ diedCount: 0, workerCount: size });
+    await expect(
+      pool.run({ op: 'tensorStats', options: {} }, view(10)).result,
+    ).resolves.toMatchObject({ zeroCount: 10 });
+    pool.close();
+  },
+);
+
+test('staging buffers are used again and stay below the limit', () => {
+  const staging = new Staging({ isShared: false, limitBytes: 256 * 1024 });
+  const first = staging.acquire(70_000);
+  expect(first.byteLength).toBe(131_072);
+  expect(staging.hasRoom(131_072)).toBe(true);
+  expect(staging.hasRoom(131_073)).toBe(false);
+  staging.release(131_072, first);
+  expect(staging.acquire(100_000)).toBe(first);
+  staging.release(131_072, first);
+  // Another size: the kept buffer makes room.
+  staging.acquire(200_000);
+  expect(staging).toMatchObject({ usedBytes: 262_144, freeBytes: 0 });
+  staging.release(262_144, undefined);
+  expect(staging).toMatchObject({ usedBytes: 0, freeBytes: 0 });
+});
