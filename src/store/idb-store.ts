@@ -49,7 +49,7 @@ const DEFAULT_NAME = 'quark';
 
 /**
  * Opens `idb:NAME`, or the database of a plain name; `quark` when there is none. A write that resolved survives the end
- * of the tab and of the browser. The browser may still remove all data of a site when space gets short; a page that
+ * of the tab and of the browser, however they end. The browser may still remove all data of a site when space gets short; a page that
  * wants to be spared asks for `navigator.storage.persist()` itself.
  *
  * @throws {QuarkError} `unsupported` where there is no IndexedDB
@@ -83,7 +83,7 @@ class IdbStore implements Store {
   async ensureProject(project: StoredProject): Promise<StoredProject> {
     this.#connection.checkOpen();
     checkProject(project);
-    return this.#connection.write(['projects'], async (tx) => {
+    return this.#connection.writeToDisk(['projects'], async (tx) => {
       const projects = tx.objectStore('projects');
       const known = await projects.index('byName').get(project.name);
       if (known !== undefined) return known;
@@ -104,7 +104,7 @@ class IdbStore implements Store {
   async createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun> {
     this.#connection.checkOpen();
     checkRun(run);
-    return this.#connection.write(['runs'], async (tx) => {
+    return this.#connection.writeToDisk(['runs'], async (tx) => {
       const runs = tx.objectStore('runs');
       if ((await runs.getKey(run.id)) !== undefined) throw runIdTaken(run.id);
       const kept = copyRun(run, 1);
@@ -132,7 +132,7 @@ class IdbStore implements Store {
   async updateRun(run: StoredRun): Promise<UpdateResult> {
     this.#connection.checkOpen();
     checkRevisedRun(run);
-    return this.#connection.write(['runs'], async (tx): Promise<UpdateResult> => {
+    return this.#connection.writeToDisk(['runs'], async (tx): Promise<UpdateResult> => {
       const runs = tx.objectStore('runs');
       const kept = await runs.get(run.id);
       if (kept === undefined) throw new RunNotFoundError(run.id, this.uri);
@@ -203,7 +203,7 @@ class IdbStore implements Store {
   ): Promise<boolean> {
     this.#connection.checkOpen();
     checkReplacement(runId, table, remove, add);
-    return this.#connection.write(segmentsIn.SEGMENT_STORES, (tx) =>
+    return this.#connection.writeToDisk(segmentsIn.SEGMENT_STORES, (tx) =>
       segmentsIn.replaceSegments(tx, runId, table, remove, add),
     );
   }
@@ -215,7 +215,7 @@ class IdbStore implements Store {
   ): Promise<readonly SegmentManifest[]> {
     this.#connection.checkOpen();
     checkTableSegments(runId, table, add);
-    return this.#connection.write(segmentsIn.SEGMENT_STORES, (tx) =>
+    return this.#connection.writeToDisk(segmentsIn.SEGMENT_STORES, (tx) =>
       segmentsIn.replaceTable(tx, runId, table, add, this.uri),
     );
   }
@@ -224,7 +224,9 @@ class IdbStore implements Store {
     this.#connection.checkOpen();
     const copy = new Uint8Array(bytes);
     await checkBlob(sha256, copy);
-    await this.#connection.write(['blobs'], (tx) => tx.objectStore('blobs').put(copy, sha256));
+    await this.#connection.writeToDisk(['blobs'], (tx) =>
+      tx.objectStore('blobs').put(copy, sha256),
+    );
   }
 
   async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
