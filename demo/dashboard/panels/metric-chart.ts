@@ -49,10 +49,6 @@ export class MetricChart {
     this.#observer.observe(host);
   }
 
-  /** Points drawn of each curve: what a test can hold against the width. */
-  get drawnCounts(): readonly number[] {
-    return this.#data?.drawnCounts ?? [];
-  }
   /** Points that a logarithmic axis has no place for. */
   get unplacedCount(): number {
     return this.#data?.unplacedCount ?? 0;
@@ -65,6 +61,7 @@ export class MetricChart {
     const height = this.#host.clientHeight;
     if (width === 0 || height === 0) return;
     this.#data = chartData(model.curves, model.range, width, model.isLog);
+    this.#host.dataset['drawn'] = String(Math.max(0, ...this.#data.drawnCounts));
     const shape = [
       model.axis,
       model.isLog,

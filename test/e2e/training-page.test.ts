@@ -1,0 +1,181 @@
+/** The training page in a browser of its own: trains, is reloaded, is killed in the middle, goes on. */
+import type { Browser, BrowserContext, Page } from 'playwright';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  collectErrors,
+  countColor,
+  launchBrowser,
+  panel,
+  PATIENCE_MS,
+  pointCount,
+  serveFiles,
+  TRAIN_COLOR,
+  VAL_COLOR,
+} from './demo-browser.ts';
+
+const LIMIT_MS = 300_000;
+/** A whole training on a loaded machine without a GPU. */
+const TRAINING_MS = 200_000;
+/** Short, so that a killed tab shows soon; long enough for a busy one to renew it. */
+const LEASE_TTL_MS = 4000;
+const BATCH_SIZE = 128;
+const BATCHES_PER_EPOCH = Math.ceil(1438 / BATCH_SIZE);
+
+describe('the training page', () => {
+  let browser: Browser;
+  let server: { url: string; close: () => Promise<void> };
+  let context: BrowserContext;
+  let page: Page;
+  let errors: string[];
+
+  beforeAll(async () => {
+    server = await serveFiles();
+    browser = await launchBrowser();
+  }, LIMIT_MS);
+  afterAll(async () => {
+    await browser?.close();
+    await server?.close();
+  });
+  beforeEach(async () => {
+    context = await browser.newContext({
+      viewport: { width: 1280, height: 1000 },
+      colorScheme: 'light',
+      locale: 'en-US',
+    });
+    ({ page, errors } = await openTab());
+  });
+  afterEach(() => context.close());
+
+  async function openTab(): Promise<{ page: Page; errors: string[] }> {
+    const tab = await context.newPage();
+    tab.setDefaultTimeout(PATIENCE_MS);
+    return { page: tab, errors: collectErrors(tab) };
+  }
+
+  const address = (hash: string): string =>
+    `${server.url}?leaseTtlMs=${LEASE_TTL_MS}&backend=cpu${hash}`;
+
+  async function start(epochs: number): Promise<string> {
+    await page.goto(address('#/train'));
+    await page.getByLabel('Epochs', { exact: true }).fill(String(epochs));
+    await page.getByLabel('Batch size', { exact: true }).fill(String(BATCH_SIZE));
+    await page.getByRole('button', { name: 'Start training' }).click();
+    await page.locator('section[data-run]').waitFor();
+    return (await page.locator('section[data-run]').getAttribute('data-run')) ?? '';
+  }
+
+  /** The train loss that the panel has, once it has at least this many points. */
+  async function lossPoints(atLeast: number): Promise<number> {
+    await panel(page, 'loss').locator('canvas').waitFor();
+    await expect
+      .poll(() => pointCount(page, 'loss', 'train/loss'), { timeout: TRAINING_MS })
+      .toBeGreaterThanOrEqual(atLeast);
+    return pointCount(page, 'loss', 'train/loss');
+  }
+
+  it(
+    'trains, draws while it trains, and has the run after a reload',
+    { timeout: LIMIT_MS },
+    async () => {
+      const runId = await start(2);
+      await lossPoints(3);
+      await expect.poll(() => countColor(page, 'loss', TRAIN_COLOR)).toBeGreaterThan(30);
+      expect(await page.getByRole('progressbar').count()).toBe(1);
+      await page.locator('.progress[data-outcome="completed"]').waitFor({ timeout: TRAINING_MS });
+      await lossPoints(2 * BATCHES_PER_EPOCH);
+      expect(await page.locator('.guesses li').count()).toBe(30);
+      expect(await page.locator('.guesses header').innerText()).toMatch(/\d+ of 30 right/);
+
+      await page.reload();
+      await page.goto(address(`#/runs/${runId}`));
+      expect(await lossPoints(1)).toBe(2 * BATCHES_PER_EPOCH);
+      expect(await pointCount(page, 'loss', 'val/loss')).toBe(2);
+      await expect.poll(() => countColor(page, 'loss', TRAIN_COLOR)).toBeGreaterThan(100);
+      expect(await countColor(page, 'loss', VAL_COLOR)).toBeGreaterThan(30);
+      expect(await page.locator('.run-title .status').innerText()).toBe('Completed');
+      expect(await page.getByRole('link', { name: 'Resume' }).count()).toBe(0);
+      await page.goto(address('#/'));
+      await page.locator(`.run-row[data-run="${runId}"]`).waitFor();
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it(
+    'keeps what was flushed when the tab is killed, and goes on',
+    { timeout: LIMIT_MS },
+    async () => {
+      const runId = await start(3);
+      // Into the second epoch: the checkpoint of the first is there, and batches after it.
+      const seen = await lossPoints(BATCHES_PER_EPOCH + 3);
+      const protocol = await context.newCDPSession(page);
+      const crashed = page.waitForEvent('crash');
+      await protocol.send('Page.crash').catch(() => undefined);
+      await crashed;
+
+      ({ page, errors } = await openTab());
+      await page.goto(address(`#/runs/${runId}`));
+      expect(await lossPoints(1)).toBeGreaterThanOrEqual(seen);
+      await expect
+        .poll(() => page.locator('.run-title .status').innerText(), { timeout: PATIENCE_MS })
+        .toBe('Interrupted');
+      await page.getByRole('link', { name: 'Resume' }).click();
+      await page.locator('.progress[data-outcome="completed"]').waitFor({ timeout: TRAINING_MS });
+
+      await page.getByRole('link', { name: 'Open the run' }).click();
+      await page.getByRole('heading', { name: 'digits-in-browser', level: 1 }).waitFor();
+      await expect
+        .poll(() => page.locator('.run-title .status').innerText(), { timeout: PATIENCE_MS })
+        .toBe('Completed');
+      // Steps are continuous: those after the checkpoint were written twice, and count once.
+      expect(await lossPoints(1)).toBe(3 * BATCHES_PER_EPOCH);
+      expect(await panel(page, 'loss').innerText()).toContain('repeated');
+      expect(await page.locator('.facts').innerText()).toMatch(/resumed\s+1 time/);
+      const events = await page.locator('.event').allInnerTexts();
+      expect(
+        events.some((text) => text.includes('Going on from the checkpoint after epoch 1')),
+      ).toBe(true);
+      expect(await pointCount(page, 'loss', 'val/loss')).toBe(3);
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it(
+    'stops when asked, offers to resume, and refuses senseless settings',
+    { timeout: LIMIT_MS },
+    async () => {
+      await page.goto(address('#/train'));
+      await page.getByLabel('Epochs', { exact: true }).fill('0');
+      await page.getByText('from 1 to 500').waitFor();
+      expect(await page.getByRole('button', { name: 'Start training' }).isDisabled()).toBe(true);
+      await page.getByRole('button', { name: 'Epochs 60' }).click();
+      await page.getByRole('button', { name: 'Start training' }).click();
+      await page.locator('section[data-run]').waitFor();
+      const runId = (await page.locator('section[data-run]').getAttribute('data-run')) ?? '';
+      await lossPoints(2);
+      await page.getByRole('button', { name: 'Stop' }).click();
+      await page.locator('.progress[data-outcome="interrupted"]').waitFor();
+      await page.locator(`.resumable li[data-run="${runId}"]`).waitFor();
+      await page.getByRole('link', { name: 'Open the run' }).click();
+      await expect
+        .poll(() => page.locator('.run-title .status').innerText(), { timeout: PATIENCE_MS })
+        .toBe('Interrupted');
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it('goes on training while another page of it is looked at', { timeout: LIMIT_MS }, async () => {
+    await start(60);
+    await lossPoints(2);
+    await page.getByRole('link', { name: 'Runs' }).click();
+    const loss = page.locator('.run-row .status-live');
+    await loss.waitFor();
+    const before = await page.locator('.run-row .loss-value').innerText();
+    await expect
+      .poll(() => page.locator('.run-row .loss-value').innerText(), { timeout: PATIENCE_MS })
+      .not.toBe(before);
+    await page.getByRole('link', { name: /^Train/ }).click();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.locator('.progress[data-outcome="interrupted"]').waitFor();
+    expect(errors).toEqual([]);
+  });
+});
