@@ -28,9 +28,6 @@ export const DEFAULT_SEED: number = DEFAULT_DIGITS_TRAINING.seed;
 
 const DATA_FILE = 'digits.csv.gz';
 
-/** Pause after a batch, in milliseconds: enough turns of the event loop for the page's requests to be answered. */
-const BREATH_MS = 2;
-
 /** What the run records of its settings. */
 export type DemoConfig = {
   readonly model: string;
@@ -132,7 +129,6 @@ async function train(
         isEpochEnd: false,
       };
       await onStep(at);
-      await new Promise((resolve) => setTimeout(resolve, BREATH_MS));
       if (signal.aborted) model.stopTraining = true;
     },
     onEpochEnd: async (_epoch: number, logs?: Logs): Promise<void> => {

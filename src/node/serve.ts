@@ -35,6 +35,8 @@ export type ServedStore = {
   /** Address of the dashboard and of the store, with a slash at its end: `http://127.0.0.1:4173/`. */
   readonly url: string;
   readonly port: number;
+  /** Requests that have arrived and are not answered yet. A busy process can give them its next turns. */
+  readonly activeRequests: number;
   /** Answers what was asked already, then closes. Closing twice is fine. */
   close(): Promise<void>;
 };
@@ -91,9 +93,11 @@ export async function serveStore(options: ServeOptions): Promise<ServedStore> {
     ['localhost', host, ...(options.allowedHosts ?? [])].map((name) => name.toLowerCase()),
   );
 
+  let activeRequests = 0;
   const server = createAdaptorServer({
     overrideGlobalObjects: false,
     fetch: async (request, env) => {
+      activeRequests += 1;
       try {
         if (!isAllowedHost(env.incoming as IncomingMessage, allowed)) return refusedHost();
         const path = new URL(request.url).pathname;
@@ -101,6 +105,8 @@ export async function serveStore(options: ServeOptions): Promise<ServedStore> {
         return await staticFile(root, path, request);
       } catch (error) {
         return failure(error);
+      } finally {
+        activeRequests -= 1;
       }
     },
   });
@@ -109,6 +115,9 @@ export async function serveStore(options: ServeOptions): Promise<ServedStore> {
   return {
     url: `http://${shownHost}:${address.port}/`,
     port: address.port,
+    get activeRequests() {
+      return activeRequests;
+    },
     close: () => close(server),
   };
 }

@@ -1,6 +1,6 @@
 /** `quark demo`: trains a small network on this machine, records it, and shows it while it trains. */
 import { resolve } from 'node:path';
-import { openStorage, TrainingSession, type Store } from '../../index.ts';
+import { isQuarkError, openStorage, TrainingSession, type Store } from '../../index.ts';
 import type { ServedStore } from '../../node.ts';
 import { UsageError } from '../args.ts';
 import {
@@ -19,6 +19,9 @@ import {
 } from '../demo-training.ts';
 import { jsonProgress, lineProgress, terminalProgress, type Progress } from '../progress.ts';
 import { dashboardDir, openPage, SERVE_OPTIONS, serveDashboard } from '../site.ts';
+
+/** Longest pause of the training for the page's requests, in milliseconds. */
+const LONGEST_TURN_MS = 50;
 
 const BACKENDS: readonly DemoBackend[] = ['cpu', 'wasm'];
 
@@ -130,9 +133,10 @@ async function trainAndServe(
   openPage(context, url);
   const startedMs = performance.now();
   try {
-    const last = await training.train(session, interrupts.signal, (at) =>
-      report(progress.step(at)),
-    );
+    const last = await training.train(session, interrupts.signal, async (at) => {
+      await report(progress.step(at));
+      await answerRequests(server);
+    });
     if (interrupts.signal.aborted) {
       await session.addLog('Interrupted by the user.', {
         identifier: 'Warning',
@@ -145,11 +149,7 @@ async function trainAndServe(
     );
     await report(progress.ended({ status, last, tookMs: performance.now() - startedMs }));
   } catch (error) {
-    await session.addLog(error instanceof Error ? error.message : String(error), {
-      identifier: 'Error',
-      eventType: 'runtime_error',
-    });
-    await session.endRun('failed');
+    await recordFailure(session, error);
     throw error;
   }
   if (interrupts.signal.aborted) return EXIT.interrupted;
@@ -161,6 +161,25 @@ async function trainAndServe(
     else interrupts.signal.addEventListener('abort', () => resolveWait(), { once: true });
   });
   return EXIT.ok;
+}
+
+/** Notes why the training failed. Where the store is what failed, the error itself says more than this would. */
+async function recordFailure(session: TrainingSession, error: unknown): Promise<void> {
+  const message = error instanceof Error ? error.message : String(error);
+  try {
+    await session.addLog(message, { identifier: 'Error', eventType: 'runtime_error' });
+    await session.endRun('failed');
+  } catch (second) {
+    if (!isQuarkError(second)) throw second;
+  }
+}
+
+/** Gives the event loop to the page between two batches: training holds it otherwise. */
+async function answerRequests(server: ServedStore): Promise<void> {
+  const startedMs = performance.now();
+  do {
+    await new Promise((resolveTurn) => setTimeout(resolveTurn, 1));
+  } while (server.activeRequests > 0 && performance.now() - startedMs < LONGEST_TURN_MS);
 }
 
 /** A reader who has gone (`quark demo | head -1`) does not end the training. */

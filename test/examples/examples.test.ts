@@ -1,0 +1,73 @@
+/** Every program in examples/ runs, and records what it says. */
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { listRuns, openRun, openStorage, type RunReader } from '../../src/index.ts';
+
+let folder = '';
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'quark-examples-'));
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  vi.restoreAllMocks();
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+async function runExample(
+  name: string,
+  look: (reader: RunReader, printed: string) => Promise<void>,
+): Promise<number> {
+  const storageDir = join(folder, name);
+  vi.stubEnv('QUARK_STORAGE_DIR', storageDir);
+  const log = vi.spyOn(console, 'log').mockImplementation(() => undefined);
+  // TensorFlow.js recommends another package there.
+  vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+  await import(/* @vite-ignore */ new URL(`../../examples/${name}`, import.meta.url).href);
+  const store = await openStorage(storageDir, { create: false });
+  try {
+    const [summary] = await listRuns(store);
+    expect(summary?.effectiveStatus).toBe('completed');
+    await look(await openRun(store, summary?.run.id ?? ''), log.mock.calls.flat().join('\n'));
+    return (await listRuns(store)).length;
+  } finally {
+    await store.close();
+  }
+}
+
+describe('examples', () => {
+  const looks: Readonly<Record<string, (reader: RunReader, printed: string) => Promise<void>>> = {
+    'node-minimal.mjs': async (reader, printed) => {
+      expect(reader.run.projectName).toBe('line');
+      const losses = await reader.readMetricColumns({ metricKey: 'train/loss' });
+      expect(losses.rowCount).toBe(200);
+      expect(losses.values[199] ?? 1).toBeLessThan((losses.values[0] ?? 0) / 100);
+      expect(printed).toContain(reader.run.id);
+    },
+    'tfjs-node.mjs': async (reader, printed) => {
+      expect(await reader.metricKeys()).toEqual(
+        expect.arrayContaining(['train/loss', 'val/accuracy']),
+      );
+      expect((await reader.readMetricColumns({ metricKey: 'train/loss' })).rowCount).toBe(50);
+      expect(printed).toContain(reader.run.id);
+    },
+  };
+
+  it.each(Object.entries(looks))(
+    '%s',
+    async (name, look) => {
+      expect(await runExample(name, look)).toBe(1);
+    },
+    60_000,
+  );
+
+  it('has a test for each', () => {
+    expect(
+      readdirSync(new URL('../../examples', import.meta.url))
+        .filter((name) => name.endsWith('.mjs'))
+        .sort(),
+    ).toStrictEqual(Object.keys(looks).sort());
+  });
+});
