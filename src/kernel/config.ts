@@ -10,7 +10,10 @@ import { WORKER_MODES, type WorkerLike, type WorkerMode } from './spawn.ts';
 export type KernelsConfig = {
   /** Most workers; default one less than the processors, from 1 to 4. 0: everything runs on the calling thread. */
   readonly workers?: number;
-  /** Tensors of up to so many bytes are computed on the calling thread; default {@link DEFAULT_KERNELS_CONFIG}. */
+  /**
+   * Tensors of up to so many bytes are computed on the calling thread, because a message to a worker would take it as long; default
+   * 256 KiB. This is the figure for statistics of float32; an element of another type, or of a histogram, counts as 20 bytes.
+   */
   readonly inlineBytes?: number;
   /** Larger tensors are computed in chunks of so many bytes, a multiple of 8,192; default 4 MiB. */
   readonly chunkBytes?: number;

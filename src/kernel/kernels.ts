@@ -80,6 +80,9 @@ type Chunk = {
 
 type RunChunks = (call: KernelCall) => Promise<readonly KernelResult[]>;
 
+/** An element of anything but float32 statistics takes as long as so many bytes of them (measured by bench/kernels.mjs). */
+const SLOW_ELEMENT_BYTES = 20;
+
 const CALL_OPTION_NAMES = ['signal', 'borrow'] as const;
 
 /**
@@ -138,7 +141,7 @@ export class Kernels implements AsyncDisposable {
   ): Promise<TensorStats> {
     const type = checkTensor(data);
     const settings = checkStatsOptions(options, CALL_OPTION_NAMES);
-    const chunks = this.#admit(data, type, options);
+    const chunks = this.#admit(data, type, 'tensorStats', options);
     if (chunks === undefined) return this.#statsHere(data, settings);
     return this.#withChunks(chunks, options.signal, (run) => this.#statsThere(run, settings));
   }
@@ -154,7 +157,7 @@ export class Kernels implements AsyncDisposable {
   ): Promise<Histogram> {
     const type = checkTensor(data);
     const settings = checkHistogramOptions(options, CALL_OPTION_NAMES);
-    const chunks = this.#admit(data, type, options);
+    const chunks = this.#admit(data, type, 'histogram', options);
     if (chunks === undefined) return this.#histogramHere(data, settings);
     return this.#withChunks(chunks, options.signal, async (run) => {
       // One chunk finds its own range; several need one that spans them all.
@@ -197,7 +200,12 @@ export class Kernels implements AsyncDisposable {
   }
 
   /** The copies of the data's chunks; undefined when it is to be computed here. */
-  #admit(data: TensorData, type: TensorType, options: KernelCallOptions): Chunk[] | undefined {
+  #admit(
+    data: TensorData,
+    type: TensorType,
+    op: KernelCall['op'],
+    options: KernelCallOptions,
+  ): Chunk[] | undefined {
     if (this.#isClosed) {
       throw new QuarkError(
         'kernel_failed',
@@ -206,7 +214,9 @@ export class Kernels implements AsyncDisposable {
       );
     }
     checkNotAborted(options.signal);
-    if (data.byteLength <= this.#settings.inlineBytes || !this.#pool.hasWorkers) return undefined;
+    const cost = op === 'tensorStats' && type === 'float32' ? 4 : SLOW_ELEMENT_BYTES;
+    if (data.length * cost <= this.#settings.inlineBytes || !this.#pool.hasWorkers)
+      return undefined;
     const parts = this.#split(data);
     if (options.borrow === true && this.#settings.sharedMemory && isShared(data.buffer)) {
       return parts.map(({ byteOffset, length, buffer }) =>

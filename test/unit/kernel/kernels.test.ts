@@ -205,13 +205,14 @@ describe.each(paths)('kernels over %s', (_name, sharedMemory) => {
 });
 
 test('small tensors never leave the calling thread', async () => {
-  const kernels = await make({ inlineBytes: 4096, spawn: () => expect.fail('a worker was made') });
-  expectWithinBounds(await kernels.tensorStats(data.subarray(0, 1024)), data.subarray(0, 1024));
-  expect(kernels.diagnostics()).toMatchObject({
-    workerMode: 'pending',
-    workerCount: 0,
-    pendingBytes: 0,
-  });
+  const kernels = await make({ inlineBytes: 4096 });
+  const small = data.subarray(0, 1024);
+  expectWithinBounds(await kernels.tensorStats(small), small);
+  expectHistogramOf(await kernels.histogram(small.subarray(0, 204)), small.subarray(0, 204));
+  await kernels.tensorStats(new Float64Array(204));
+  expect(kernels.diagnostics()).toMatchObject({ workerMode: 'pending', workerCount: 0 });
+  await kernels.histogram(small.subarray(0, 205));
+  expect(kernels.diagnostics()).toMatchObject({ workerMode: 'inline-source', workerCount: 1 });
 });
 
 test('chunks give the same bits on any number of workers and on none', async () => {

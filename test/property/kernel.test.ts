@@ -1,0 +1,107 @@
+/** What must hold of the kernels whatever the data is, apart from their results, which the kernel contract checks. */
+import fc from 'fast-check';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Kernel, TensorData } from '../../src/kernel/kernel.ts';
+import { createKernels } from '../../src/kernel/kernels.ts';
+import { loadWasmKernel } from '../../src/kernel/wasm-kernel.ts';
+import { expectWithinBounds } from '../support/kernel-reference.ts';
+import { runs } from '../support/property.ts';
+import { anyFloat32, anyFloat64, anyTensor, normal } from '../support/tensors.ts';
+
+let kernel: Kernel;
+
+beforeAll(async () => {
+  kernel = await loadWasmKernel();
+});
+
+/** Any bits at all, as float32: each exponent as likely as every other. */
+const anyBits32 = fc
+  .array(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }), { maxLength: 200, size: 'max' })
+  .map((words) => new Float32Array(Int32Array.from(words).buffer));
+
+describe('tensor statistics', () => {
+  test('of any bits are within the stated bounds', () => {
+    fc.assert(
+      fc.property(anyBits32, (data) =>
+        expectWithinBounds(
+          kernel.tensorStats(data, { epsilon: 1, threshold: 1e10 }),
+          data,
+          1,
+          1e10,
+        ),
+      ),
+      runs(300),
+    );
+  });
+
+  test('do not depend on where the tensor lies in memory, bit for bit', () => {
+    fc.assert(
+      fc.property(anyTensor, fc.integer({ min: 1, max: 9 }), (data, by) => {
+        const size = data.BYTES_PER_ELEMENT;
+        const bytes = new Uint8Array(data.byteLength + by * size);
+        bytes.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), by * size);
+        const moved = Reflect.construct(data.constructor, [
+          bytes.buffer,
+          by * size,
+          data.length,
+        ]) as TensorData;
+        expect(kernel.tensorStats(moved)).toEqual(kernel.tensorStats(data));
+        expect(kernel.histogram(moved)).toEqual(kernel.histogram(data));
+      }),
+      runs(150),
+    );
+  });
+
+  test('of a negated tensor are those of the tensor, turned round', () => {
+    fc.assert(
+      fc.property(fc.oneof(anyFloat32, anyFloat64), (data) => {
+        const there = kernel.tensorStats(data, { epsilon: 0.1, threshold: 1 });
+        const back = kernel.tensorStats(
+          data.map((x) => -x),
+          { epsilon: 0.1, threshold: 1 },
+        );
+        expect(back).toEqual({
+          ...there,
+          mean: -there.mean + 0,
+          min: -there.max + 0,
+          max: -there.min + 0,
+          positiveInfinityCount: there.negativeInfinityCount,
+          negativeInfinityCount: there.positiveInfinityCount,
+        });
+      }),
+      runs(150),
+    );
+  });
+
+  test('of a large float32 tensor with hardly any spread', () => {
+    const data = Float32Array.from(normal(200_000, 1e6, 1e-3));
+    expectWithinBounds(kernel.tensorStats(data), data);
+  });
+});
+
+test('calls of every kind at once answer as one after the other', async () => {
+  const kernels = await createKernels({ inlineBytes: 4096, chunkBytes: 8192, workers: 2 });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(anyTensor, fc.boolean()), { minLength: 1, maxLength: 12 }),
+      async (calls) => {
+        const run = ([data, isHistogram]: readonly [TensorData, boolean]): Promise<unknown> =>
+          isHistogram
+            ? kernels.histogram(data, { bins: 5 })
+            : kernels.tensorStats(data, { threshold: 1 });
+        const together = await Promise.all(calls.map(run));
+        for (const [i, call] of calls.entries()) {
+          // oxlint-disable-next-line no-await-in-loop -- one after the other is the point
+          expect(await run(call)).toEqual(together[i]);
+        }
+      },
+    ),
+    runs(30),
+  );
+  expect(kernels.diagnostics()).toMatchObject({
+    queuedCount: 0,
+    runningCount: 0,
+    overflowCallCount: 0,
+  });
+  await kernels.close();
+});
