@@ -34,6 +34,7 @@ const library: ViteUserConfig = {
     sourcemap: true,
     minify: false,
     reportCompressedSize: false,
+    license: { fileName: 'third-party-licenses.md' },
     lib: {
       entry: {
         index: here('./src/index.ts'),
@@ -85,6 +86,7 @@ const demo = (command: 'build' | 'serve'): ViteUserConfig => ({
     outDir: here('./dist/demo'),
     emptyOutDir: true,
     reportCompressedSize: false,
+    license: { fileName: 'third-party-licenses.md' },
     chunkSizeWarningLimit: 4000,
   },
 });

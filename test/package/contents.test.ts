@@ -67,6 +67,8 @@ describe('import graph', () => {
         "idb",
       ]
     `);
+    const licences = readFileSync(join(DIST, 'third-party-licenses.md'), 'utf8');
+    for (const name of packages) expect(licences).toContain(`\n## ${name} - `);
   });
 
   test('the Node entries import Node and the declared dependencies only', () => {
