@@ -2,6 +2,8 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import {
+  describeDamage,
+  isQuarkError,
   listRuns,
   openRun,
   openStorage,
@@ -13,7 +15,7 @@ import {
 } from '../index.ts';
 import { UsageError, type CommandSpec, type OptionSpec, type ParsedArgs } from './args.ts';
 import type { CliIo } from './io.ts';
-import type { Style } from './text.ts';
+import { plain, type Style } from './text.ts';
 
 /** What a command works with. */
 export type CommandContext = {
@@ -97,17 +99,24 @@ export async function withStore<T>(
  * @throws {QuarkError} `invalid_input` when several runs start with it
  */
 export async function findRun(store: Store, idOrPrefix: string): Promise<RunReader> {
-  const id =
-    idOrPrefix === 'latest'
-      ? (await listRuns(store, { limit: 1 }))[0]?.run.id
-      : await completeId(store, idOrPrefix);
+  if (idOrPrefix === 'latest') {
+    const [newest] = await listRuns(store, { limit: 1 });
+    if (newest === undefined) throw new RunNotFoundError(idOrPrefix, store.uri);
+    return openRun(store, newest.run.id);
+  }
+  try {
+    return await openRun(store, idOrPrefix);
+  } catch (error) {
+    // What cannot be an id can still not be the beginning of one.
+    if (!isQuarkError(error, 'run_not_found') && !isQuarkError(error, 'invalid_input')) throw error;
+  }
+  const id = await completeId(store, idOrPrefix);
   if (id === undefined) throw new RunNotFoundError(idOrPrefix, store.uri);
   return openRun(store, id);
 }
 
 async function completeId(store: Store, prefix: string): Promise<string | undefined> {
   const ids = (await listRuns(store)).map(({ run }) => run.id);
-  if (ids.includes(prefix)) return prefix;
   const matching = ids.filter((id) => id.startsWith(prefix) || id.startsWith(`run_${prefix}`));
   if (matching.length <= 1) return matching[0];
   const shown = matching.slice(0, 5).join(', ');
@@ -118,6 +127,13 @@ async function completeId(store: Store, prefix: string): Promise<string | undefi
       details: { field: 'run', value: prefix, rule: 'the id of one run, or the beginning of it' },
     },
   );
+}
+
+/** Says which segments could not be read and are missing in what was written. */
+export async function warnOfDamage(io: CliIo, reader: RunReader): Promise<void> {
+  for (const report of reader.damage) {
+    await io.stderr.write(`warning: ${plain(describeDamage(report))}\n`);
+  }
 }
 
 /** A run with what its lease says of it, in the persisted form. */

@@ -99,15 +99,16 @@ export function remainingMs({ step, steps, elapsedMs }: TrainingPosition): numbe
 
 function bar(at: TrainingPosition, width: number, style: Style): string {
   const done = at.steps === 0 ? 1 : at.step / at.steps;
-  const filled = Math.round(done * BAR_CHARACTERS);
   const valAccuracy = Number.isNaN(at.valAccuracy)
     ? ''
     : `  val accuracy ${at.valAccuracy.toFixed(3)}`;
+  const barWidth = Math.max(0, Math.min(BAR_CHARACTERS, width - 40));
+  const filled = Math.round(done * barWidth);
   const before = `Epoch ${at.epoch}/${at.epochs}  `;
   const after = `  ${Math.round(done * 100)}%  loss ${at.loss.toFixed(4)}${valAccuracy}  ETA ${duration(remainingMs(at))}`;
   // One character less than the terminal is wide: some wrap when the last column is written.
-  const cutAfter = fit(after, width - 1 - before.length - BAR_CHARACTERS);
-  return `${before}${style.green('━'.repeat(filled))}${style.dim('─'.repeat(BAR_CHARACTERS - filled))}${cutAfter}`;
+  const cutAfter = fit(after, width - 1 - before.length - barWidth);
+  return `${before}${style.green('━'.repeat(filled))}${style.dim('─'.repeat(barWidth - filled))}${cutAfter}`;
 }
 
 function intro({

@@ -151,7 +151,6 @@ describe('quark show', () => {
     expect(await json(['show', ids[0] ?? ''])).toMatchObject({
       id: ids[0],
       metric_keys: ['train/loss', 'val/loss'],
-      damage: [],
       config: { learning_rate: 0.1 },
     });
   });
@@ -286,6 +285,36 @@ describe('the command line', () => {
     const { code, stderr } = await run(['runs', '--storage', server.url]);
     expect(code).toBe(1);
     expect(stderr).toContain('cannot be reached');
+  });
+
+  it('says which segments are damaged, and writes the rest', async () => {
+    const store = await openStorage(folder);
+    const spoiled = new Proxy(store, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target);
+        if (name === 'readSegments')
+          return async () => [{ kind: 'damaged', reason: 'the file is cut off' }];
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+      },
+    });
+    const server = await serveStore({ store: spoiled });
+    try {
+      for (const args of [
+        ['metrics'],
+        ['metrics', '--csv'],
+        ['metrics', '--json'],
+        ['events'],
+        ['events', '--json'],
+      ]) {
+        const [name = '', ...rest] = args;
+        const { code, stderr } = await run([name, ids[0] ?? '', ...rest, '--storage', server.url]);
+        expect([args, code]).toStrictEqual([args, 0]);
+        expect(stderr).toMatch(/^warning: .*the file is cut off/m);
+      }
+    } finally {
+      await server.close();
+      await store.close();
+    }
   });
 
   it('looks in the folder given, else in this one, else in quark-runs', async () => {

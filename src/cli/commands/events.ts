@@ -6,6 +6,7 @@ import {
   findRun,
   JSON_OPTION,
   STORAGE_OPTIONS,
+  warnOfDamage,
   withStore,
   type Command,
 } from '../command.ts';
@@ -52,11 +53,13 @@ export const eventsCommand: Command = {
       if (args.flag('json')) {
         for await (const lines of exportEventsJsonLines(reader, filter))
           await io.stdout.write(lines);
+        await warnOfDamage(io, reader);
         return EXIT.ok;
       }
       const events = await reader.readEvents(filter);
       if (events.length === 0) await io.stderr.write('No events.\n');
       else await io.stdout.write(eventTable(events, io.stdout.columns, style));
+      await warnOfDamage(io, reader);
       return EXIT.ok;
     }),
 };

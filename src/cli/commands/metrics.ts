@@ -7,6 +7,7 @@ import {
   findRun,
   JSON_OPTION,
   STORAGE_OPTIONS,
+  warnOfDamage,
   withStore,
   type Command,
 } from '../command.ts';
@@ -59,8 +60,7 @@ export const metricsCommand: Command = {
         if (summaries.length === 0) await io.stderr.write('No metrics.\n');
         else await io.stdout.write(summaryTable(summaries, io.stdout.columns, style));
       }
-      for (const { reason } of reader.damage)
-        await io.stderr.write(`${style.yellow('warning:')} ${reason}\n`);
+      await warnOfDamage(io, reader);
       return EXIT.ok;
     });
   },

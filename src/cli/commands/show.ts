@@ -26,17 +26,14 @@ export const showCommand: Command = {
       const reader = await findRun(store, args.positionals[0] ?? '');
       const metricKeys = await reader.metricKeys();
       if (args.flag('json')) {
-        const damage = reader.damage.map(({ identity, reason }) => ({ segment: identity, reason }));
-        await io.stdout.write(
-          jsonText({ ...summaryJson(reader), metric_keys: metricKeys, damage }),
-        );
+        await io.stdout.write(jsonText({ ...summaryJson(reader), metric_keys: metricKeys }));
       } else await io.stdout.write(describe(reader, metricKeys, style));
       return EXIT.ok;
     }),
 };
 
 function describe(reader: RunReader, metricKeys: readonly string[], style: Style): string {
-  const { run, effectiveStatus, damage } = reader;
+  const { run, effectiveStatus } = reader;
   const rows: [string, string][] = [
     ['project', run.projectName],
     ['status', statusStyle(style, effectiveStatus)(effectiveStatus)],
@@ -55,10 +52,6 @@ function describe(reader: RunReader, metricKeys: readonly string[], style: Style
   ];
   if (metricKeys.length > 0)
     parts.push(`${style.bold('Metrics')}\n${metricKeys.map((key) => `  ${key}\n`).join('')}`);
-  if (damage.length > 0)
-    parts.push(
-      `${style.red('Damaged segments')}\n${damage.map(({ reason }) => `  ${plain(reason)}\n`).join('')}`,
-    );
   return parts.filter((part) => part !== '').join('\n');
 }
 
