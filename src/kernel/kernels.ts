@@ -5,7 +5,7 @@
 import { checkNotAborted } from '../base/assert.ts';
 import { systemClock } from '../base/clock.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
-import { QuarkError } from '../base/errors.ts';
+import { invalidInput, QuarkError } from '../base/errors.ts';
 import {
   checkHistogramOptions,
   checkStatsOptions,
@@ -213,6 +213,7 @@ export class Kernels implements AsyncDisposable {
         { details: { reason: 'closed' } },
       );
     }
+    checkCallOptions(options);
     checkNotAborted(options.signal);
     const cost = op === 'tensorStats' && type === 'float32' ? 4 : SLOW_ELEMENT_BYTES;
     if (data.length * cost <= this.#settings.inlineBytes || !this.#pool.hasWorkers)
@@ -274,9 +275,12 @@ export class Kernels implements AsyncDisposable {
     const cancel = (error: unknown): void => {
       for (const run of running) run.cancel(error);
     };
-    const forget = this.#signals.add(signal, (reason) => {
-      cancel(new QuarkError('aborted', 'The kernel call was aborted.', { cause: reason }));
-    });
+    const forget =
+      signal === undefined
+        ? undefined
+        : this.#signals.add(signal, (reason) => {
+            cancel(new QuarkError('aborted', 'The kernel call was aborted.', { cause: reason }));
+          });
     try {
       return await work((call) =>
         Promise.all(chunks.map((chunk) => this.#runChunk(chunk, call, running))),
@@ -286,7 +290,7 @@ export class Kernels implements AsyncDisposable {
       cancel(error);
       throw error;
     } finally {
-      forget();
+      forget?.();
       for (const chunk of chunks) void this.#giveBack(chunk);
     }
   }
@@ -317,6 +321,14 @@ export class Kernels implements AsyncDisposable {
     if (chunk.capacity > 0) this.#staging.release(chunk.capacity, chunk.buffer);
     if (this.#isClosed) this.#staging.trim();
   }
+}
+
+function checkCallOptions({ signal, borrow }: KernelCallOptions): void {
+  if (signal !== undefined && (typeof signal !== 'object' || !('addEventListener' in signal))) {
+    throw invalidInput('signal', signal, 'an AbortSignal');
+  }
+  if (borrow !== undefined && typeof borrow !== 'boolean')
+    throw invalidInput('borrow', borrow, 'true or false');
 }
 
 function createChunk(place: Chunk['place'], buffer: ArrayBufferLike, capacity: number): Chunk {

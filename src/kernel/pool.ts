@@ -23,7 +23,7 @@ export type WorkerPoolConfig = {
   readonly callTimeoutMs: number;
   /** Workers that had nothing to do for so long are ended. */
   readonly idleMs: number;
-  /** Called when the workers have been ended for want of work. */
+  /** Called when there has been no work for so long, and when there will be no workers. */
   readonly onIdle: () => void;
 };
 
@@ -134,6 +134,7 @@ export class WorkerPool {
     this.#cancelIdle = undefined;
     if (!this.#hasWorkers) {
       for (const task of this.#queue.splice(0)) this.#runHere(task);
+      this.#config.onIdle();
       return;
     }
     while (this.#queue.length > 0) {
@@ -143,7 +144,7 @@ export class WorkerPool {
       if (task !== undefined) void this.#runOn(client, task);
     }
     this.#startFor(this.#queue.length);
-    if (this.#queue.length === 0 && this.#busy.size === 0 && this.#idle.length > 0) {
+    if (this.#queue.length === 0 && this.#busy.size === 0) {
       this.#cancelIdle = this.#config.clock.after(this.#config.idleMs, () => {
         this.#endWorkers(this.#idle.splice(0));
         this.#config.onIdle();

@@ -1,33 +1,38 @@
 /** One listener on a signal for all calls that share it: Node warns of a leak at eleven. */
 export class SignalFanout {
-  readonly #waiting = new Map<AbortSignal, Set<(reason: unknown) => void>>();
+  readonly #entries = new Map<AbortSignal, Entry>();
 
   /** Calls back once when `signal` is aborted, unless undone before; returns the undo. */
-  add(signal: AbortSignal | undefined, callback: (reason: unknown) => void): () => void {
-    if (signal === undefined) return () => undefined;
-    const callbacks = this.#waiting.get(signal) ?? this.#listen(signal);
-    callbacks.add(callback);
+  add(signal: AbortSignal, callback: (reason: unknown) => void): () => void {
+    const entry = this.#entries.get(signal) ?? this.#listen(signal);
+    entry.callbacks.add(callback);
     return () => {
-      callbacks.delete(callback);
-      if (callbacks.size > 0 || this.#waiting.get(signal) !== callbacks) return;
-      this.#waiting.delete(signal);
-      signal.removeEventListener('abort', this.#onAbort);
+      entry.callbacks.delete(callback);
+      if (entry.callbacks.size === 0) this.#forget(signal, entry);
     };
   }
 
-  #listen(signal: AbortSignal): Set<(reason: unknown) => void> {
-    const callbacks = new Set<(reason: unknown) => void>();
-    this.#waiting.set(signal, callbacks);
-    signal.addEventListener('abort', this.#onAbort);
-    return callbacks;
+  #listen(signal: AbortSignal): Entry {
+    const entry: Entry = {
+      callbacks: new Set(),
+      onAbort: () => {
+        this.#forget(signal, entry);
+        for (const callback of entry.callbacks) callback(signal.reason);
+      },
+    };
+    this.#entries.set(signal, entry);
+    signal.addEventListener('abort', entry.onAbort);
+    return entry;
   }
 
-  readonly #onAbort = (event: Event): void => {
-    const signal = event.target;
-    if (!(signal instanceof AbortSignal)) return;
-    const callbacks = this.#waiting.get(signal) ?? [];
-    this.#waiting.delete(signal);
-    signal.removeEventListener('abort', this.#onAbort);
-    for (const callback of callbacks) callback(signal.reason);
-  };
+  #forget(signal: AbortSignal, entry: Entry): void {
+    if (this.#entries.get(signal) !== entry) return;
+    this.#entries.delete(signal);
+    signal.removeEventListener('abort', entry.onAbort);
+  }
 }
+
+type Entry = {
+  readonly callbacks: Set<(reason: unknown) => void>;
+  readonly onAbort: () => void;
+};

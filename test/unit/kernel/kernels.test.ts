@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import workerSource from 'virtual:quark-inline-worker';
 import type { KernelsConfig } from '../../../src/kernel/config.ts';
+import type { HistogramOptions, TensorStatsOptions } from '../../../src/kernel/kernel.ts';
 import { jsKernel } from '../../../src/kernel/js-kernel.ts';
 import { createKernels, type Kernels } from '../../../src/kernel/kernels.ts';
 import { TestClock } from '../../support/clock.ts';
@@ -337,6 +338,32 @@ test.each([
     code: 'invalid_input',
     details: { field },
   });
+});
+
+test.each([
+  ['signal', { signal: 'stop' }],
+  ['borrow', { borrow: 1 }],
+  ['options.abort', { abort: true }],
+])('refuses a wrong %s of a call', async (field, options) => {
+  const kernels = await make();
+  const wrong = { code: 'invalid_input', details: { field } };
+  await expect(kernels.tensorStats(data, options as TensorStatsOptions)).rejects.toMatchObject(
+    wrong,
+  );
+  await expect(kernels.histogram(data, options as HistogramOptions)).rejects.toMatchObject(wrong);
+  expect(kernels.diagnostics().pendingBytes).toBe(0);
+});
+
+test('memory is let go also when there are no workers left to end', async () => {
+  const clock = new TestClock();
+  const kernels = await make({ spawn: spawnTrapped, workers: 1, clock });
+  await expect(kernels.tensorStats(data, { epsilon: EXIT })).rejects.toMatchObject({
+    code: 'kernel_failed',
+  });
+  await expectAllGivenBack(kernels);
+  expect(kernels.diagnostics()).toMatchObject({ workerCount: 0, keptBytes: 262_144 });
+  clock.advance(30_000);
+  expect(kernels.diagnostics().keptBytes).toBe(0);
 });
 
 test('the plain kernel can be asked for, and an option left undefined means its default', async () => {
