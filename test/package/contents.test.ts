@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { undocumentedNames } from '../../scripts/check-docs.mjs';
 import { CORE_BUDGET_BYTES, closureOf, importsOf, transferBytes } from '../../scripts/size.mjs';
 import { Consumer, DIST, REPOSITORY, packTarball } from './consumer.ts';
 
@@ -190,6 +191,10 @@ describe('exported names', () => {
       ]
     `);
   });
+});
+
+test('every exported name says what it is for', () => {
+  expect(undocumentedNames()).toEqual([]);
 });
 
 test('the lock file names the binaries of every platform', () => {
