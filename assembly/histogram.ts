@@ -14,10 +14,12 @@ import {
   HISTOGRAM_SLOTS,
   HISTOGRAM_ZERO,
 } from '../src/kernel/layout';
-import { firstPair, secondPair, sumI64x2 } from './lanes';
+import { firstPair, maxF32x4, minF32x4, secondPair, sumI32x4, sumI64x2 } from './lanes';
 
 const BLOCK: i32 = 256;
 const CELL_SHIFT: i32 = 4;
+// Adding 2^52 leaves an integer in the low bits of a float64.
+const MAGIC: f64 = 4503599627370496;
 // The cell address of each element of a block: found first, four at a time, and counted after.
 const addresses: usize = memory.data(1024, 16);
 
@@ -99,7 +101,9 @@ function all<T>(
   const scale = <f64>bins / (high - low);
   const blockBytes = <usize>BLOCK * sizeof<T>();
   while (count >= BLOCK) {
-    if (locate<T>(p, low, high, scale, bins, table, beside)) {
+    const isInside = sizeof<T>() == 4 && isFloat<T>() && isBlockInside(p, low, high, beside);
+    if (isInside) locateInside(p, low, scale, bins, table);
+    if (isInside || locate<T>(p, low, high, scale, bins, table, beside)) {
       for (let at = addresses, end = addresses + 1024; at < end; at += 32) {
         bump(load<u32>(at));
         bump(load<u32>(at, 4));
@@ -119,6 +123,43 @@ function all<T>(
   each<T>(p, count, low, high, scale, bins, table, beside);
 }
 
+// Whether all of a float32 block lies in the range, which most blocks do; its zeros are counted then.
+function isBlockInside(p: usize, low: f64, high: f64, beside: usize): bool {
+  const zero4 = f32x4.splat(0);
+  let low4 = v128.load(p);
+  let high4 = low4;
+  let numbers = f32x4.eq(low4, low4);
+  let zeroCount = zero4;
+  for (const end = p + 1024; p < end; p += 32) {
+    const x = v128.load(p);
+    const y = v128.load(p, 16);
+    low4 = f32x4.pmin(low4, f32x4.pmin(x, y));
+    high4 = f32x4.pmax(high4, f32x4.pmax(x, y));
+    numbers = v128.and(numbers, v128.and(f32x4.eq(x, x), f32x4.eq(y, y)));
+    zeroCount = i32x4.sub(zeroCount, i32x4.add(f32x4.eq(x, zero4), f32x4.eq(y, zero4)));
+  }
+  if (!(i32x4.all_true(numbers) && <f64>minF32x4(low4) >= low && <f64>maxF32x4(high4) <= high))
+    return false;
+  add(beside, HISTOGRAM_ZERO, <f64>sumI32x4(zeroCount));
+  return true;
+}
+
+// Fills `addresses` for one float32 block all of which lies in the range.
+function locateInside(p: usize, low: f64, scale: f64, bins: i32, table: usize): void {
+  const low2 = f64x2.splat(low);
+  const scale2 = f64x2.splat(scale);
+  const top2 = f64x2.splat(<f64>(bins - 1));
+  const magic2 = f64x2.splat(MAGIC);
+  const base = laneBase(table);
+  for (let at = addresses, end = addresses + 1024; at < end; at += 16, p += 16) {
+    let u = f64x2.mul(f64x2.sub(firstPair<f32>(p), low2), scale2);
+    let v = f64x2.mul(f64x2.sub(secondPair<f32>(p), low2), scale2);
+    u = f64x2.add(f64x2.floor(f64x2.pmin(top2, u)), magic2);
+    v = f64x2.add(f64x2.floor(f64x2.pmin(top2, v)), magic2);
+    v128.store(at, i32x4.add(i32x4.shl(i32x4.shuffle(u, v, 0, 2, 4, 6), CELL_SHIFT), base));
+  }
+}
+
 // Fills `addresses` for one block. False, with nothing counted, when the block holds NaN or an infinity.
 function locate<T>(
   p: usize,
@@ -136,13 +177,8 @@ function locate<T>(
   const scale2 = f64x2.splat(scale);
   const zero2 = f64x2.splat(0);
   const top2 = f64x2.splat(<f64>(bins - 1));
-  // Adding 2^52 leaves the integer in the low bits of the float64.
-  const magic2 = f64x2.splat(4503599627370496);
-  const first = <i32>table + 16;
-  let base = i32x4.splat(first);
-  base = i32x4.replace_lane(base, 1, first + 4);
-  base = i32x4.replace_lane(base, 2, first + 8);
-  base = i32x4.replace_lane(base, 3, first + 12);
+  const magic2 = f64x2.splat(MAGIC);
+  const base = laneBase(table);
   let finite = i64x2.splat(-1);
   let zeroCount = i64x2.splat(0);
   const step = 4 * sizeof<T>();
@@ -170,6 +206,15 @@ function locate<T>(
   if (isFloat<T>() && !i64x2.all_true(finite)) return false;
   add(beside, HISTOGRAM_ZERO, sumI64x2(zeroCount));
   return true;
+}
+
+// The address of the first bin, one lane of the table for each lane of the vector.
+function laneBase(table: usize): v128 {
+  const first = <i32>table + 16;
+  let base = i32x4.splat(first);
+  base = i32x4.replace_lane(base, 1, first + 4);
+  base = i32x4.replace_lane(base, 2, first + 8);
+  return i32x4.replace_lane(base, 3, first + 12);
 }
 
 function each<T>(
