@@ -3,9 +3,10 @@
  * name only once it is whole and on the disk.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { BlobFiles } from '../store/sql-store.ts';
+import { makeFolder } from './folders.ts';
 import { sqliteFailure } from './sqlite-errors.ts';
 
 /** A file that was left half-written by a process that ended is removed after this time. */
@@ -23,8 +24,8 @@ export function createBlobFiles(storeRoot: string): BlobFiles {
       const path = pathOf(sha256);
       const draft = join(incoming, `${sha256}.${process.pid}.${randomBytes(6).toString('hex')}`);
       try {
-        await mkdir(dirname(path), { recursive: true });
-        await mkdir(incoming, { recursive: true });
+        await makeFolder(dirname(path));
+        await makeFolder(incoming);
         await writeDurably(draft, bytes);
         await rename(draft, path);
         await syncFolder(dirname(path));

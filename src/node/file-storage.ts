@@ -1,6 +1,5 @@
 /** The store in a directory: an SQLite database, with large blobs and the folders of the runs beside it. */
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { checkNotAborted } from '../base/assert.ts';
@@ -10,7 +9,7 @@ import { schemeOf, type OpenStorageOptions } from '../store/registry.ts';
 import { createSqlStore } from '../store/sql-store.ts';
 import type { Store, StoreLocation } from '../store/store.ts';
 import { createBlobFiles } from './blob-files.ts';
-import { sqliteFailure } from './sqlite-errors.ts';
+import { makeFolder } from './folders.ts';
 import { openSqlite, type Synchronous } from './sqlite.ts';
 
 const SYNCHRONOUS: readonly Synchronous[] = ['normal', 'full'];
@@ -95,14 +94,6 @@ function parseOptions(uri: string, query: string): Synchronous {
 function locate(directory: string): StoreLocation {
   const storeRoot = join(directory, '.quark');
   return { storageDir: directory, storeRoot, dbPath: join(storeRoot, 'quark.db') };
-}
-
-async function makeFolder(path: string): Promise<void> {
-  try {
-    await mkdir(path, { recursive: true });
-  } catch (error) {
-    throw sqliteFailure(error, path);
-  }
 }
 
 function storeMissing(location: StoreLocation): SessionStoreError {

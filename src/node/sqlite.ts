@@ -186,8 +186,8 @@ class SqliteDatabase implements SqlDatabase {
   #execute(call: SqlCall): readonly SqlRow[] {
     const { prepared, isReader } = this.#statement(call.text);
     // One array as the only argument: see the top of this file.
-    if (isReader) return prepared.all(call.params as unknown[]) as SqlRow[];
-    prepared.run(call.params as unknown[]);
+    if (isReader) return prepared.all(call.params) as SqlRow[];
+    prepared.run(call.params);
     return [];
   }
 

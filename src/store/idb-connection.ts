@@ -27,8 +27,8 @@ import {
 } from './idb-layout.ts';
 import { storeClosed } from './run-rules.ts';
 
-/** How long an older tab may keep a newer layout from being made before that is an error. */
-const BLOCKED_MS = 5000;
+/** How long other tabs may keep the database from opening, by holding on to an older or a deleted one. */
+const MAX_OPENING_MS = 20_000;
 
 /** Work inside one transaction. It awaits requests of the transaction and nothing else: the browser would commit. */
 export type IdbWork<M extends IDBTransactionMode, T> = (
@@ -161,8 +161,6 @@ export class IdbConnection {
       );
     }
     let wasMissing = false;
-    let giveUp: ((error: SessionStoreError) => void) | undefined;
-    let timer: ReturnType<typeof setTimeout> | undefined;
     const opening = openDB<IdbLayout>(this.#name, IDB_LAYOUT_VERSION, {
       upgrade(database, oldVersion, _newVersion, transaction) {
         if (oldVersion === 0 && !mayCreate) {
@@ -173,20 +171,18 @@ export class IdbConnection {
         }
         upgradeIdb(database, oldVersion);
       },
-      blocked: () => {
-        timer = setTimeout(() => giveUp?.(this.#blocked()), BLOCKED_MS);
-      },
       blocking: (_current, _wanted, event) => {
         onLost();
         (event.target as IDBDatabase).close();
       },
       terminated: onLost,
     });
+    let timer: ReturnType<typeof setTimeout> | undefined;
     try {
       const database = await Promise.race([
         opening,
         new Promise<never>((_resolve, reject) => {
-          giveUp = reject;
+          timer = setTimeout(() => reject(this.#blocked()), MAX_OPENING_MS);
         }),
       ]);
       if (hasLayout(database)) return database;
@@ -256,7 +252,7 @@ export class IdbConnection {
   #blocked(): SessionStoreError {
     return this.#error(
       'blocked',
-      `Another tab holds ${this.#uri} open in an older layout. Close or reload the other tabs of this site, and try again.`,
+      `${this.#uri} did not open within ${MAX_OPENING_MS / 1000} s: another tab holds on to an older or deleted one. Close or reload the other tabs of this site, and try again.`,
       undefined,
     );
   }

@@ -17,7 +17,7 @@ import {
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 const TABLE = /^[a-z][a-z0-9_]{0,63}$/;
-const ENCODINGS: readonly SegmentEncoding[] = ['arrow', 'packed'];
+const ENCODINGS: ReadonlySet<SegmentEncoding> = new Set(['arrow', 'packed']);
 const MAX_CHECKSUM = 2 ** 32 - 1;
 
 /** An identifier of a writer, a lease holder or a project. */
@@ -195,7 +195,7 @@ function checkSegment(manifest: NewSegment['manifest'], bytes: unknown): void {
     throw invalidInput('keys', manifest.keys, 'an array of text, or null');
   }
   checkCount('schemaVersion', manifest.schemaVersion);
-  if (!ENCODINGS.includes(manifest.encoding))
+  if (!ENCODINGS.has(manifest.encoding))
     throw invalidInput('encoding', manifest.encoding, '"arrow" or "packed"');
   if (checkCount('checksum', manifest.checksum) > MAX_CHECKSUM) {
     throw invalidInput('checksum', manifest.checksum, 'at most 2^32 - 1');

@@ -9,14 +9,9 @@ import type {
   Store,
   StoredRun,
 } from '../../src/store/store.ts';
-import {
-  mergeOf,
-  runOf,
-  segmentOf,
-  type PlaceMaker,
-  type StorePlace,
-} from '../contract/store-contract.ts';
+import type { PlaceMaker, StorePlace } from '../contract/store-contract.ts';
 import { runs } from '../support/property.ts';
+import { mergeOf, runOf, segmentOf } from '../support/segments.ts';
 import * as model from './store-model.ts';
 
 const RUNS = ['run_a', 'run_b'];

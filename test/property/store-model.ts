@@ -113,12 +113,12 @@ export function replace(
   add: MergedSegment,
 ): boolean {
   const stream = streamOf(state, runId, table);
-  const leaving = remove.map((segment) => find(state, segment));
-  if (leaving.includes(undefined)) return false;
+  const leaving = new Set(remove.map((segment) => find(state, segment)));
+  if (leaving.has(undefined)) return false;
   const merged = { manifest: add.manifest, bytes: add.bytes };
   for (const [name, holder] of stream.holders)
-    if (leaving.includes(holder)) stream.holders.set(name, merged);
-  stream.live = [...stream.live.filter((live) => !leaving.includes(live)), merged];
+    if (leaving.has(holder)) stream.holders.set(name, merged);
+  stream.live = [...stream.live.filter((live) => !leaving.has(live)), merged];
   return true;
 }
 

@@ -1,0 +1,191 @@
+/** Projects, runs and leases: part of the contract of stores. */
+import { describe, expect, test } from 'vitest';
+import type { Store } from '../../src/store/store.ts';
+import { RUN_ID, runOf } from '../support/segments.ts';
+import type { TestPlace } from './store-contract.ts';
+
+export function describeRuns(place: TestPlace): void {
+  describe('projects and runs', () => {
+    test('a project is found by its name, whoever made it', async () => {
+      const other = await place.openAnother();
+      const made = await Promise.all([
+        place.store.ensureProject({ id: 'p1', name: 'digits', createdAtMs: 5.5 }),
+        other.ensureProject({ id: 'p2', name: 'digits', createdAtMs: 6 }),
+      ]);
+      expect(made[0]).toEqual(made[1]);
+      await other.ensureProject({ id: 'p3', name: 'another', createdAtMs: 7 });
+      await place.reopen();
+      const names = (await place.store.listProjects()).map((project) => project.name);
+      expect(names).toEqual(['another', 'digits']);
+      expect(await place.store.ensureProject({ id: 'p9', name: 'digits', createdAtMs: 9 })).toEqual(
+        made[0],
+      );
+    });
+
+    test('a project id belongs to one name', async () => {
+      await place.store.ensureProject({ id: 'p1', name: 'digits', createdAtMs: 5 });
+      await expect(
+        place.store.ensureProject({ id: 'p1', name: 'other', createdAtMs: 5 }),
+      ).rejects.toMatchObject({ code: 'store_failed', reason: 'rejected' });
+      expect(await place.store.listProjects()).toHaveLength(1);
+    });
+
+    test('a run is kept whole and starts at revision 1', async () => {
+      const run = runOf({
+        id: 'run_2',
+        tags: ['b', 'a', 'b c'],
+        document: '{"text":"\\u00e9 \\ud83d\\ude00 \'\\""}',
+      });
+      expect(await place.store.createRun(run)).toEqual({ ...run, revision: 1 });
+      await place.reopen();
+      expect(await place.store.findRun('run_2')).toEqual({ ...run, revision: 1 });
+      expect(await place.store.findRun('run_3')).toBeUndefined();
+    });
+
+    test('a run id is taken once, also by two at the same time', async () => {
+      await expect(place.store.createRun(runOf({ status: 'failed' }))).rejects.toMatchObject({
+        reason: 'rejected',
+      });
+      expect((await place.store.findRun(RUN_ID))?.status).toBe('running');
+      const other = await place.openAnother();
+      const results = await Promise.allSettled([
+        place.store.createRun(runOf({ id: 'run_2' })),
+        other.createRun(runOf({ id: 'run_2' })),
+      ]);
+      expect(results.map((result) => result.status).sort()).toEqual(['fulfilled', 'rejected']);
+    });
+
+    test('a change counts only for the revision it was made from', async () => {
+      const first = await place.store.findRun(RUN_ID);
+      if (first === undefined) throw new Error('The run is missing.');
+      const updated = await place.store.updateRun({ ...first, status: 'completed', tags: ['x'] });
+      expect(updated).toEqual({
+        kind: 'updated',
+        run: { ...first, status: 'completed', tags: ['x'], revision: 2 },
+      });
+      const stale = await place.store.updateRun({ ...first, status: 'failed' });
+      expect(stale).toEqual({ kind: 'conflict', run: updated.run });
+      await place.reopen();
+      expect(await place.store.findRun(RUN_ID)).toEqual(updated.run);
+      expect(await place.store.listRuns({ tags: ['x'] })).toEqual([updated.run]);
+    });
+
+    test('of two changes at once one wins and the other learns what is there', async () => {
+      const other = await place.openAnother();
+      const first = await place.store.findRun(RUN_ID);
+      if (first === undefined) throw new Error('The run is missing.');
+      const results = await Promise.all([
+        place.store.updateRun({ ...first, status: 'completed' }),
+        other.updateRun({ ...first, status: 'failed' }),
+      ]);
+      expect(results.map((result) => result.kind).sort()).toEqual(['conflict', 'updated']);
+      expect(results[0].run).toEqual(results[1].run);
+      expect(results[0].run.revision).toBe(2);
+    });
+
+    test('changing a run that is not there is an error', async () => {
+      await expect(
+        place.store.updateRun({ ...runOf({ id: 'nobody' }), revision: 1 }),
+      ).rejects.toMatchObject({
+        code: 'run_not_found',
+      });
+    });
+
+    test('runs are listed newest first and by every filter', async () => {
+      const made = [
+        runOf({
+          id: 'run_2',
+          startedAtMs: 3,
+          projectName: 'p',
+          tags: ['a', 'b'],
+          status: 'failed',
+        }),
+        runOf({ id: 'run_3', startedAtMs: 5, projectName: 'p', tags: ['a'] }),
+        runOf({
+          id: 'run_4',
+          startedAtMs: 5,
+          projectName: 'q',
+          tags: ['b'],
+          status: 'completed',
+        }),
+        runOf({ id: 'run_5', startedAtMs: 4.5, projectName: 'q' }),
+      ];
+      for (const run of made) await place.store.createRun(run);
+      const ids = async (filter: Parameters<Store['listRuns']>[0]): Promise<string[]> =>
+        (await place.store.listRuns(filter)).map((run) => run.id);
+      expect(await ids(undefined)).toEqual(['run_1', 'run_4', 'run_3', 'run_5', 'run_2']);
+      expect(await ids({ projectName: 'p' })).toEqual(['run_3', 'run_2']);
+      expect(await ids({ statuses: ['failed', 'completed'] })).toEqual(['run_4', 'run_2']);
+      expect(await ids({ statuses: [] })).toEqual([]);
+      expect(await ids({ tags: ['a'] })).toEqual(['run_3', 'run_2']);
+      expect(await ids({ tags: ['a', 'b'] })).toEqual(['run_2']);
+      expect(await ids({ tags: ['a'], statuses: ['running'] })).toEqual(['run_3']);
+      expect(await ids({ limit: 2 })).toEqual(['run_1', 'run_4']);
+      expect(await ids({ limit: 2, offset: 3 })).toEqual(['run_5', 'run_2']);
+      expect(await ids({ offset: 4 })).toEqual(['run_2']);
+      expect(await ids({ limit: 0 })).toEqual([]);
+    });
+
+    test('wrong arguments are refused before anything is written', async () => {
+      const wrong: Promise<unknown>[] = [
+        place.store.createRun(runOf({ id: '../up' })),
+        place.store.createRun(runOf({ id: 'ends.' })),
+        place.store.createRun(runOf({ id: 'run_2', startedAtMs: Number.NaN })),
+        place.store.createRun(runOf({ id: 'run_2', projectName: '' })),
+        place.store.updateRun({ ...runOf(), revision: 0 }),
+        place.store.ensureProject({ id: '', name: 'x', createdAtMs: 1 }),
+        place.store.listRuns({ limit: -1 }),
+        place.store.renewLease(RUN_ID, 'holder', 0),
+        place.store.renewLease(RUN_ID, '', 10),
+      ];
+      for (const call of wrong) await expect(call).rejects.toMatchObject({ code: 'invalid_input' });
+      expect(await place.store.listRuns()).toHaveLength(1);
+      expect(await place.store.listProjects()).toHaveLength(0);
+      expect(await place.store.listLeases()).toHaveLength(0);
+    });
+  });
+
+  describe('leases', () => {
+    test('a lease lasts from the claim for its time, by the clock', async () => {
+      const start = place.clock.nowMs;
+      expect(await place.store.renewLease(RUN_ID, 'a', 100)).toEqual({
+        runId: RUN_ID,
+        holder: 'a',
+        expiresAtMs: start + 100,
+      });
+      place.clock.nowMs = start + 99;
+      expect(await place.store.listLeases()).toHaveLength(1);
+      place.clock.nowMs = start + 100;
+      expect(await place.store.listLeases()).toEqual([]);
+    });
+
+    test('a renewed lease lasts on, a released one is gone, holders do not mix', async () => {
+      const start = place.clock.nowMs;
+      const other = await place.openAnother();
+      await place.store.renewLease(RUN_ID, 'b', 100);
+      await other.renewLease(RUN_ID, 'a', 100);
+      await other.renewLease('run_0', 'a', 100);
+      expect(
+        (await place.store.listLeases()).map((lease) => `${lease.runId}/${lease.holder}`),
+      ).toEqual(['run_0/a', 'run_1/a', 'run_1/b']);
+      place.clock.nowMs = start + 60;
+      await place.store.renewLease(RUN_ID, 'b', 100);
+      place.clock.nowMs = start + 120;
+      expect(await other.listLeases([RUN_ID, 'nobody'])).toEqual([
+        { runId: RUN_ID, holder: 'b', expiresAtMs: start + 160 },
+      ]);
+      expect(await other.listLeases([])).toEqual([]);
+      await place.store.releaseLease(RUN_ID, 'b');
+      await place.store.releaseLease(RUN_ID, 'b');
+      expect(await other.listLeases()).toEqual([]);
+    });
+
+    test('a lapsed lease can be taken again', async () => {
+      await place.store.renewLease(RUN_ID, 'a', 10);
+      place.clock.nowMs += 50;
+      const lease = await place.store.renewLease(RUN_ID, 'a', 10);
+      await place.reopen();
+      expect(await place.store.listLeases()).toEqual([lease]);
+    });
+  });
+}

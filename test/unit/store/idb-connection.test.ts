@@ -1,0 +1,137 @@
+/** What other tabs and the browser can do to a connection, on an implementation of IndexedDB in memory. */
+import 'fake-indexeddb/auto';
+import { randomUUID } from 'node:crypto';
+import { forceCloseDatabase } from 'fake-indexeddb';
+import { deleteDB, openDB, unwrap } from 'idb';
+import { afterEach, expect, test, vi } from 'vitest';
+import { openIdbStorage } from '../../../src/store/idb-store.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { RUN_ID, runOf, segmentOf } from '../../support/segments.ts';
+
+const opened: Store[] = [];
+
+async function open(
+  name: string,
+  options: Parameters<typeof openIdbStorage>[1] = {},
+): Promise<Store> {
+  const store = await openIdbStorage(`idb:${name}`, options);
+  opened.push(store);
+  return store;
+}
+
+/** All connections the test made through the browser's own call. */
+function spyOnConnections(): IDBDatabase[] {
+  const connections: IDBDatabase[] = [];
+  const original = indexedDB.open.bind(indexedDB);
+  vi.spyOn(indexedDB, 'open').mockImplementation((...given) => {
+    const request = original(...given);
+    request.addEventListener('success', () => connections.push(request.result));
+    return request;
+  });
+  return connections;
+}
+
+afterEach(async () => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+  for (const store of opened.splice(0)) await store.close();
+});
+
+test('the name follows the scheme, stands alone, or is quark', async () => {
+  expect((await openIdbStorage('idb:')).uri).toBe('idb:quark');
+  expect((await openIdbStorage('my runs')).uri).toBe('idb:my runs');
+  expect((await openIdbStorage('IDB:Other')).uri).toBe('idb:Other');
+});
+
+test('a connection that the browser ends is opened again', async () => {
+  const connections = spyOnConnections();
+  const store = await open(randomUUID());
+  await store.createRun(runOf());
+  forceCloseDatabase(connections[0] as never);
+  expect(await store.appendSegments([segmentOf(0)])).toMatchObject([{ firstSequence: 0 }]);
+  expect(connections).toHaveLength(2);
+});
+
+test('a connection that the browser ends in the middle of a write: the write is done once', async () => {
+  const connections = spyOnConnections();
+  const store = await open(randomUUID());
+  await store.createRun(runOf());
+  const call = store.appendSegments([segmentOf(0), segmentOf(1)]);
+  await Promise.resolve();
+  await new Promise(setImmediate);
+  forceCloseDatabase(connections[0] as never);
+  expect(await call).toHaveLength(2);
+  expect(await store.listSegments({ runId: RUN_ID, table: 'metrics' })).toHaveLength(2);
+});
+
+test('a tab with a newer layout is let through, and the store says what happened', async () => {
+  const name = randomUUID();
+  const store = await open(name);
+  await store.createRun(runOf());
+  const newer = await openDB(name, 2);
+  await expect(store.findRun(RUN_ID)).rejects.toMatchObject({
+    code: 'store_failed',
+    reason: 'version',
+  });
+  newer.close();
+});
+
+test('a deleted database begins anew: the run is gone, and nobody is kept waiting', async () => {
+  const name = randomUUID();
+  const store = await open(name);
+  await store.createRun(runOf());
+  await deleteDB(name);
+  await expect(store.appendSegments([segmentOf(0)])).rejects.toMatchObject({
+    code: 'run_not_found',
+  });
+  await store.createRun(runOf());
+  expect(await store.appendSegments([segmentOf(0)])).toHaveLength(1);
+});
+
+test('a tab that holds on to a deleted database: an error after a while, not a wait without end', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const name = randomUUID();
+  const stubborn = await openDB(name, 1);
+  const deleting = deleteDB(name);
+  const opening = openIdbStorage(`idb:${name}`);
+  const outcome = opening.catch((error: unknown) => error);
+  await vi.advanceTimersByTimeAsync(25_000);
+  expect(await outcome).toMatchObject({ reason: 'blocked' });
+  stubborn.close();
+  await deleting;
+});
+
+test('the database of another program is refused and left as it is', async () => {
+  const name = randomUUID();
+  const other = await openDB(name, 1, {
+    upgrade: (database) => void database.createObjectStore('notes'),
+  });
+  await expect(open(name)).rejects.toMatchObject({ code: 'store_failed', reason: 'corrupt' });
+  expect([...unwrap(other).objectStoreNames]).toEqual(['notes']);
+  other.close();
+});
+
+test('a database from a newer version is refused', async () => {
+  const name = randomUUID();
+  (await openDB(name, 99)).close();
+  await expect(open(name)).rejects.toMatchObject({ reason: 'version' });
+});
+
+test('a database that must be there is not made', async () => {
+  const name = randomUUID();
+  await expect(open(name, { create: false })).rejects.toMatchObject({ reason: 'missing' });
+  const names = (await indexedDB.databases()).map((database) => database.name);
+  expect(names).not.toContain(name);
+  await open(name);
+  await open(name, { create: false });
+});
+
+test('no IndexedDB at all', async () => {
+  const kept = globalThis.indexedDB;
+  Reflect.deleteProperty(globalThis, 'indexedDB');
+  try {
+    await expect(openIdbStorage('idb:x')).rejects.toMatchObject({ code: 'unsupported' });
+  } finally {
+    globalThis.indexedDB = kept;
+  }
+});
