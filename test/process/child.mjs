@@ -1,0 +1,48 @@
+// A training process for the tests beside this file: `node child.mjs MODE DIRECTORY [RUN_ID] [COUNT]`.
+import { MetricsLogger, startRun, TrainingSession } from '../../dist/index.js';
+
+const [, , mode, storageDir, runId, count = '0'] = process.argv;
+const say = (text) => process.stdout.write(`${text}\n`);
+
+switch (mode) {
+  case 'run':
+    // Trains until it is told to stop.
+    await TrainingSession.run({ project: 'p', storageDir }, async (session) => {
+      const metrics = new MetricsLogger(session, { flushIntervalMs: 3_600_000, batchSize: 1_000_000 });
+      metrics.log('a', 1, { step: 0 });
+      say(session.runId);
+      const training = setInterval(() => undefined, 1000);
+      await new Promise((resolve) => session.signal.addEventListener('abort', resolve));
+      clearInterval(training);
+    });
+    break;
+  case 'exit': {
+    // Leaves without a word, with samples that no flush has seen.
+    const session = await startRun({ project: 'p', storageDir, leaseTtlMs: 200 });
+    const metrics = new MetricsLogger(session, { flushIntervalMs: 3_600_000, batchSize: 1_000_000 });
+    for (let step = 0; step < 500; step++) metrics.log('a', step, { step });
+    metrics.log('a', Number.NaN, { step: 500 });
+    say(session.runId);
+    process.exit(0);
+    break;
+  }
+  case 'drain': {
+    // Lets the event loop run dry with an open session.
+    const session = await startRun({ project: 'p', storageDir });
+    new MetricsLogger(session).log('a', 7, { step: 0 });
+    say(session.runId);
+    break;
+  }
+  case 'attach': {
+    const session = await TrainingSession.attachRun({ runId, storageDir });
+    const metrics = new MetricsLogger(session, { batchSize: 50 });
+    for (let step = 0; step < Number(count); step++) {
+      metrics.log(`from_${process.pid}`, step, { step });
+      if (step % 500 === 0) await session.addTag(`tag_${process.pid}_${step}`);
+    }
+    await session.close();
+    break;
+  }
+  default:
+    throw new Error(`no mode ${mode}`);
+}

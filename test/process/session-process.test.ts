@@ -1,0 +1,96 @@
+/** Sessions in processes of their own: signals, exits, two writers. Needs the build (`npm run build:lib`). */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { MetricsLogger, openRun, openStorage, startRun, type RunReader, type Store } from 'quark-sdk';
+
+const CHILD = fileURLToPath(new URL('child.mjs', import.meta.url));
+let directory: string;
+let store: Store | undefined;
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'quark-process-'));
+});
+afterEach(async () => {
+  await store?.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+function start(...args: string[]): ChildProcess {
+  return spawn(process.execPath, [CHILD, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+}
+
+async function firstLine(child: ChildProcess): Promise<string> {
+  const [data] = (await once(child.stdout ?? child, 'data')) as [Buffer];
+  return data.toString().trim();
+}
+
+async function ended(child: ChildProcess): Promise<{ code: unknown; signal: unknown }> {
+  const [code, signal] = child.exitCode === null && child.signalCode === null ? ((await once(child, 'exit')) as unknown[]) : [child.exitCode, child.signalCode];
+  return { code, signal };
+}
+
+async function read(runId: string): Promise<RunReader> {
+  store = await openStorage(directory);
+  return openRun(store, runId);
+}
+
+test.each(['SIGINT', 'SIGTERM'] as const)('%s ends the run as interrupted, flushed, and then the process', async (signal) => {
+  const child = start('run', directory);
+  const runId = await firstLine(child);
+  child.kill(signal);
+  expect(await ended(child)).toEqual({ code: null, signal });
+  const reader = await read(runId);
+  expect(reader.run.status).toBe('interrupted');
+  expect((await reader.readMetrics()).map((record) => record.value)).toEqual([1]);
+  const events = await reader.readEvents();
+  expect(events.map((event) => event.eventType)).toEqual(['run_started', 'runtime_interruption', 'run_ended']);
+  expect(events[1]).toMatchObject({ severity: 'warning', payload: { identifier: 'Warning', reason: signal } });
+});
+
+test('process.exit loses nothing that was logged, and the run can be resumed', async () => {
+  const child = start('exit', directory);
+  const runId = await firstLine(child);
+  expect(await ended(child)).toEqual({ code: 0, signal: null });
+  const reader = await read(runId);
+  expect((await reader.readMetricColumns()).rowCount).toBe(501);
+  expect(await reader.readEvents({ eventType: 'non_finite_metric' })).toHaveLength(1);
+  await expect.poll(async () => (await reader.reload(), reader.effectiveStatus), { timeout: 5000 }).toBe('interrupted');
+});
+
+test('a process that ends by itself with an open session loses nothing', async () => {
+  const child = start('drain', directory);
+  const runId = await firstLine(child);
+  expect(await ended(child)).toEqual({ code: 0, signal: null });
+  expect((await (await read(runId)).readMetrics()).map((record) => record.value)).toEqual([7]);
+});
+
+test('three processes write to one run at the same time and nothing is lost', async () => {
+  const session = await startRun({ project: 'p', storageDir: directory });
+  const count = 3000;
+  const children = [1, 2].map(() => start('attach', directory, session.runId, String(count)));
+  const metrics = new MetricsLogger(session, { batchSize: 50 });
+  for (let step = 0; step < count; step++) {
+    metrics.log('own', step, { step });
+    if (step % 50 === 0) await session.flush();
+  }
+  expect(await Promise.all(children.map(ended))).toEqual([
+    { code: 0, signal: null },
+    { code: 0, signal: null },
+  ]);
+  await session.endRun();
+  await session.close();
+  const reader = await read(session.runId);
+  const keys = ['own', ...children.map((child) => `from_${child.pid}`)];
+  expect(new Set(await reader.metricKeys())).toEqual(new Set(keys));
+  for (const metricKey of keys) {
+    const columns = await reader.readMetricColumns({ metricKey });
+    expect(Array.from(columns.values)).toEqual(Array.from({ length: count }, (_, i) => i));
+  }
+  expect(Array.from((await reader.readMetricColumns()).sequences)).toEqual(Array.from({ length: 3 * count }, (_, i) => i));
+  expect(reader.run.tags).toHaveLength(12);
+});
