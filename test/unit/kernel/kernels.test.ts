@@ -366,6 +366,30 @@ test('memory is let go also when there are no workers left to end', async () => 
   expect(kernels.diagnostics().keptBytes).toBe(0);
 });
 
+test('where WebAssembly cannot run, the plain kernel does, and the reason is kept', async () => {
+  const compile = vi
+    .spyOn(WebAssembly, 'compile')
+    .mockRejectedValue(new WebAssembly.CompileError('forbidden by policy'));
+  const kernels = await make({ workers: 0 });
+  compile.mockRestore();
+  expect(kernels.diagnostics()).toMatchObject({ kernel: 'js', wasmFailure: 'forbidden by policy' });
+  expectWithinBounds(await kernels.tensorStats(data), data);
+});
+
+test('where memory cannot be shared, it is transferred', async () => {
+  vi.stubGlobal('SharedArrayBuffer', undefined);
+  try {
+    const kernels = await make();
+    expect(kernels.diagnostics().isMemoryShared).toBe(false);
+    await expect(make({ sharedMemory: true })).rejects.toMatchObject({
+      details: { field: 'sharedMemory' },
+    });
+    expectWithinBounds(await kernels.tensorStats(data), data);
+  } finally {
+    vi.unstubAllGlobals();
+  }
+});
+
 test('the plain kernel can be asked for, and an option left undefined means its default', async () => {
   const kernels = await make({
     kernel: 'js',
