@@ -9,7 +9,7 @@ export function sum(p: usize, count: i32): f32 {
   let f = a;
   let g = a;
   let h = a;
-  for (const end = p + (<usize>count << 2); p < end; p += 128) {
+  for (const end = p + ((<usize>count) << 2); p < end; p += 128) {
     a = f32x4.add(a, v128.load(p));
     b = f32x4.add(b, v128.load(p, 16));
     c = f32x4.add(c, v128.load(p, 32));
@@ -19,6 +19,14 @@ export function sum(p: usize, count: i32): f32 {
     g = f32x4.add(g, v128.load(p, 96));
     h = f32x4.add(h, v128.load(p, 112));
   }
-  a = f32x4.add(f32x4.add(f32x4.add(a, b), f32x4.add(c, d)), f32x4.add(f32x4.add(e, f), f32x4.add(g, h)));
-  return f32x4.extract_lane(a, 0) + f32x4.extract_lane(a, 1) + f32x4.extract_lane(a, 2) + f32x4.extract_lane(a, 3);
+  a = f32x4.add(
+    f32x4.add(f32x4.add(a, b), f32x4.add(c, d)),
+    f32x4.add(f32x4.add(e, f), f32x4.add(g, h)),
+  );
+  return (
+    f32x4.extract_lane(a, 0) +
+    f32x4.extract_lane(a, 1) +
+    f32x4.extract_lane(a, 2) +
+    f32x4.extract_lane(a, 3)
+  );
 }
