@@ -2,48 +2,30 @@
  * IndexedDB in Chromium, with the tab crashed, closed and the whole browser killed at random moments. The profile stays.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { chromium, type Browser, type Page } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CHROMIUM_ARGS, findChromium } from '../../scripts/chromium.mjs';
-import { bundle } from '../support/bundle.mjs';
+import { startPageServer, type PageServer } from './page-server.ts';
 
 const ROUNDS = 12;
 const MAX_LIFE_MS = 400;
 const WAYS = ['crash the tab', 'close the tab', 'kill the browser'] as const;
 
-let program: string;
 let profile: string;
-let server: Server;
+let server: PageServer;
 let running: { readonly child: ChildProcess; readonly browser: Browser } | undefined;
 
 beforeAll(async () => {
-  const build = join(import.meta.dirname, '../../build');
-  await mkdir(build, { recursive: true });
-  program = await bundle('test/kill/kill-page.ts', {
-    forNode: false,
-    folder: await mkdtemp(join(build, 'kill-')),
-  });
+  server = await startPageServer('test/kill/kill-page.ts');
   profile = await mkdtemp(join(tmpdir(), 'quark-profile-'));
-  const script = await readFile(program);
-  server = createServer((request, response) => {
-    const isScript = request.url === '/page.js';
-    response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html');
-    response.end(isScript ? script : '<script type="module" src="/page.js"></script>');
-  });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
 }, 120_000);
 
 afterAll(async () => {
   await killBrowser();
-  server.close();
-  await rm(dirname(program), { recursive: true, force: true });
+  await server.close();
   await rm(profile, { recursive: true, force: true, maxRetries: 10 });
 });
 
@@ -78,7 +60,7 @@ async function openPage(): Promise<Page> {
   const [context] = running.browser.contexts();
   if (context === undefined) throw new Error('The browser has no context.');
   const page = await context.newPage();
-  await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  await page.goto(server.origin);
   await page.waitForFunction(() => 'quarkKill' in window);
   return page;
 }

@@ -1,6 +1,9 @@
 /** A page to be killed: works on the IndexedDB store and tells the server what is safe. */
 import { openIdbStorage } from '../../src/store/idb-store.ts';
-import { inspect, prepareRun, workForever } from './workload.ts';
+import { isStoreError } from '../../src/base/errors.ts';
+import type { NewSegment } from '../../src/store/store.ts';
+import { segmentOf } from '../support/segments.ts';
+import { inspect, prepareRun, RUN_ID, workForever } from './workload.ts';
 
 const NAME = 'idb:kill';
 
@@ -11,6 +14,10 @@ declare global {
       work(writerId: string): void;
       /** What is wrong, given what was acknowledged. */
       inspect(acknowledged: readonly string[]): Promise<string[]>;
+      /** Appends until the quota refuses; how many were kept, how many are listed, and the message. */
+      fill(): Promise<{ kept: number; listed: number; message: string }>;
+      /** Appends one more; its number among the segments. */
+      appendOne(): Promise<number>;
     };
   }
 }
@@ -31,4 +38,33 @@ window.quarkKill = {
     await store.close();
     return wrong;
   },
+  async fill() {
+    const store = await openIdbStorage(NAME);
+    await prepareRun(store);
+    for (let kept = 0; ; kept++) {
+      try {
+        await store.appendSegments([randomSegment(kept)]);
+      } catch (error) {
+        if (!isStoreError(error, 'full')) throw error;
+        const listed = await store.listSegments({ runId: RUN_ID, table: 'metrics' });
+        await store.close();
+        return { kept, listed: listed.length, message: error.message };
+      }
+    }
+  },
+  async appendOne() {
+    const store = await openIdbStorage(NAME);
+    const next = (await store.listSegments({ runId: RUN_ID, table: 'metrics' })).length;
+    await store.appendSegments([randomSegment(next)]);
+    await store.close();
+    return next;
+  },
 };
+
+/** Half a megabyte that does not shrink when it is compressed: the browser counts what is on the disk. */
+function randomSegment(batchNumber: number): NewSegment {
+  const segment = segmentOf(batchNumber, { runId: RUN_ID }, 500_000);
+  for (let at = 0; at < 500_000; at += 50_000)
+    crypto.getRandomValues(segment.bytes.subarray(at, at + 50_000));
+  return segment;
+}
