@@ -135,7 +135,10 @@ async function tests(): Promise<ViteUserConfig> {
         },
         {
           extends: true,
-          optimizeDeps: { include: ['apache-arrow', 'comlink', 'idb'] },
+          optimizeDeps: {
+            // Found only while tests run, one of these would reload the page under them.
+            include: ['apache-arrow', 'comlink', 'idb', 'fast-check', '@uwdata/flechette'],
+          },
           test: {
             name: 'browser',
             include: ['test/**/*.browser.test.ts'],
