@@ -68,16 +68,14 @@ export class WorkerClient {
     );
   }
 
-  #race<T>(work: () => Promise<T>, timeoutMs: number, what: string): Promise<T> {
+  #race<T>(work: () => Promise<T>, timeoutMs: number, what: 'start' | 'answer'): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const fail = (reason: string): void => {
-        reject(
-          new QuarkError(
-            'kernel_failed',
-            `A kernel call failed: ${reason}. The worker has been replaced; the call can be repeated.`,
-            { details: { reason } },
-          ),
-        );
+        const message =
+          what === 'start'
+            ? `A kernel worker could not be started: ${reason}.`
+            : `A kernel call failed: ${reason}. Another worker takes its place; the call can be repeated.`;
+        reject(new QuarkError('kernel_failed', message, { details: { reason } }));
       };
       if (this.#death !== undefined) {
         fail(this.#death);

@@ -24,7 +24,8 @@ export type TensorStatsOptions = {
  * Error bounds. Counts, `min` and `max` are exact (a zero is +0). float32 tensors, for the worst data there is:
  * `variance` 6.5e-5 of itself, `std` half of that, `mean` 5e-6 of `std`, `l1Norm` 2e-6 of itself, `l2Norm` and `rms` 3.5e-5; in
  * practice all of them stay below 1e-6. Other types: 1e-12, and `variance` another 2^-50 |mean| / std where chunks were merged.
- * float64 values beyond 1e150 overflow: `variance`, `std`, `l2Norm` and `rms` are Infinity then; beyond 1e300 the mean is too.
+ * Squares of float64 values leave float64 beyond 1e150 and below 1e-150: `variance`, `std`, `l2Norm` and `rms` are Infinity or 0
+ * then; beyond 1e300 the mean is lost too.
  */
 export type TensorStats = {
   /** All elements. */
