@@ -54,7 +54,7 @@ type Task = {
   readonly finish: (buffer: ArrayBufferLike | undefined) => void;
 };
 
-/** So many starts in a row may fail, of a way that has worked before, until the pool does without workers. */
+/** So many starts in a row may fail, of a way that has worked before, until the pool makes do with the workers it has. */
 const MAX_FAILED_STARTS = 3;
 
 /** Runs kernel calls on workers. */
@@ -156,6 +156,7 @@ export class WorkerPool {
     // Until a way is known to work, one worker at a time finds out.
     const most = this.#way === undefined ? 1 : this.#config.size;
     const alive = this.#idle.length + this.#busy.size;
+    if (alive > 0 && this.#failedStarts >= MAX_FAILED_STARTS) return;
     while (this.#starting < Math.min(waiting, most) && alive + this.#starting < this.#config.size) {
       this.#starting += 1;
       void this.#start();

@@ -273,6 +273,24 @@ test('without any worker everything runs here, and the reasons are kept', async 
   });
 });
 
+test('a machine that gives one worker only is not asked for more without end', async () => {
+  let made = 0;
+  const kernels = await make({
+    workers: 4,
+    chunkBytes: 8192,
+    spawn: () => {
+      made += 1;
+      if (made > 1) throw new Error('no more');
+      return start(workerSource);
+    },
+  });
+  for (const stats of await Promise.all([1, 2, 3].map(() => kernels.tensorStats(data)))) {
+    expectWithinBounds(stats, data);
+  }
+  expect(kernels.diagnostics()).toMatchObject({ workerMode: 'custom', workerCount: 1 });
+  expect(kernels.diagnostics().workerFailures.length).toBeLessThanOrEqual(5);
+});
+
 test('a worker that never answers does not hold anything up for longer than its time', async () => {
   const clock = new TestClock();
   const kernels = await make({
