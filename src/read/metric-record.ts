@@ -11,29 +11,34 @@ export type MetricKey = {
   readonly name: string;
 };
 
+/** What few samples carry. */
+export type MetricNotes = {
+  readonly description: string | null;
+  readonly metadata: JsonObject | null;
+};
+
 /** A sample of a scalar metric. Immutable. */
 export class MetricRecord {
+  // Null rather than NaN for what is missing: a field that is sometimes NaN costs an allocation in every record.
   readonly #runId: string;
   readonly #key: MetricKey;
   readonly #value: number;
-  readonly #step: number;
-  readonly #epoch: number;
+  readonly #step: number | null;
+  readonly #epoch: number | null;
   readonly #timestampMs: number;
-  readonly #description: string | null;
-  readonly #metadata: JsonObject | null;
-  readonly #sequence: number;
+  readonly #notes: MetricNotes | null;
+  readonly #sequence: number | null;
 
-  /** @internal NaN stands for a missing step, epoch or sequence number. */
+  /** @internal Records come from loggers and readers. */
   constructor(
     runId: string,
     key: MetricKey,
     value: number,
-    step: number,
-    epoch: number,
+    step: number | null,
+    epoch: number | null,
     timestampMs: number,
-    description: string | null,
-    metadata: JsonObject | null,
-    sequence: number,
+    notes: MetricNotes | null,
+    sequence: number | null,
   ) {
     this.#runId = runId;
     this.#key = key;
@@ -41,8 +46,7 @@ export class MetricRecord {
     this.#step = step;
     this.#epoch = epoch;
     this.#timestampMs = timestampMs;
-    this.#description = description;
-    this.#metadata = metadata;
+    this.#notes = notes;
     this.#sequence = sequence;
   }
 
@@ -53,7 +57,7 @@ export class MetricRecord {
 
   /** Position among the metrics of the run, counted from 0 as they were persisted; null until then. */
   get sequence(): number | null {
-    return orNull(this.#sequence);
+    return this.#sequence;
   }
 
   /** When the sample was made: ISO 8601, UTC. */
@@ -88,22 +92,22 @@ export class MetricRecord {
 
   /** Training step, if one was given. */
   get step(): number | null {
-    return orNull(this.#step);
+    return this.#step;
   }
 
   /** Training epoch, if one was given. */
   get epoch(): number | null {
-    return orNull(this.#epoch);
+    return this.#epoch;
   }
 
   /** What the metric means, if it was said. */
   get description(): string | null {
-    return this.#description;
+    return this.#notes?.description ?? null;
   }
 
   /** Context of the sample, if any was given. */
   get metadata(): JsonObject | null {
-    return this.#metadata;
+    return this.#notes?.metadata ?? null;
   }
 }
 
@@ -113,7 +117,3 @@ export interface MetricRecord extends RecordMethods {
 }
 
 attachDefinition(MetricRecord.prototype, metricTable);
-
-function orNull(value: number): number | null {
-  return value === value ? value : null;
-}

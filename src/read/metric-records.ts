@@ -1,5 +1,5 @@
 /** Metrics as records, for callers who ask for objects. */
-import type { JsonObject } from '../base/json.ts';
+import { freezeJson, type JsonObject } from '../base/json.ts';
 import { parseKey } from '../base/names.ts';
 import { metricTable } from '../records/metric.ts';
 import { concatBatches, valueAt } from '../segment/batch-ops.ts';
@@ -58,16 +58,17 @@ function recordsOf(runId: string, batch: RowBatch, sequences: Float64Array): Met
   const metadata = batch.columns.get('metadata');
   return Array.from({ length: batch.rowCount }, (_, row) => {
     const key = keys[indices[row] ?? 0] ?? { id: 0, key: '', namespace: null, name: '' };
+    const words = valueAt(metricTable.columns.description, description, row) as string | null;
+    const json = valueAt(metricTable.columns.metadata, metadata, row) as JsonObject | null;
     return new MetricRecord(
       runId,
       key,
       numberAt(value, row),
-      numberAt(step, row),
-      numberAt(epoch, row),
+      orNull(numberAt(step, row)),
+      orNull(numberAt(epoch, row)),
       numberAt(timestamp, row),
-      valueAt(metricTable.columns.description, description, row) as string | null,
-      valueAt(metricTable.columns.metadata, metadata, row) as JsonObject | null,
-      sequences[row] ?? Number.NaN,
+      words === null && json === null ? null : { description: words, metadata: freezeJson(json) },
+      sequences[row] ?? null,
     );
   });
 }
@@ -76,4 +77,8 @@ function numberAt(vector: Vector | undefined, row: number): number {
   return vector?.kind === 'number' || vector?.kind === 'f64'
     ? (vector.values[row] ?? Number.NaN)
     : Number.NaN;
+}
+
+function orNull(value: number): number | null {
+  return value === value ? value : null;
 }

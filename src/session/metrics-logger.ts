@@ -14,7 +14,7 @@ import {
   type WriterStatus,
 } from './buffered-writer.ts';
 import { MetricBuffer } from './metric-buffer.ts';
-import { MetricRecord, type MetricKey } from '../read/metric-record.ts';
+import { MetricRecord, type MetricKey, type MetricNotes } from '../read/metric-record.ts';
 import type { RunContext } from './run-context.ts';
 import { handleOf, type RunHandle } from './run-handle.ts';
 import type { TrainingSession } from './training-session.ts';
@@ -111,32 +111,33 @@ export class MetricsLogger implements AsyncDisposable {
     if (stepNumber !== stepNumber && epochNumber !== epochNumber) throw needsPosition(key.key);
     const timeMs =
       timestamp === undefined ? this.#handle.clock.now() : checkInstant('timestamp', timestamp);
-    let description: string | null = null;
-    let metadata: JsonObject | null = null;
+    let notes: MetricNotes | null = null;
     let metadataText: string | null = null;
-    if (options.description !== undefined && options.description !== null)
-      description = checkText('description', options.description);
-    if (options.metadata !== undefined && options.metadata !== null) {
-      metadataText = encodeJsonObject('metadata', options.metadata);
-      metadata = freezeJson(JSON.parse(metadataText) as JsonObject);
+    if (isGiven(options.description) || isGiven(options.metadata)) {
+      const description = isGiven(options.description)
+        ? checkText('description', options.description)
+        : null;
+      if (isGiven(options.metadata)) metadataText = encodeJsonObject('metadata', options.metadata);
+      notes = {
+        description,
+        metadata: metadataText === null ? null : freezeJson(JSON.parse(metadataText) as JsonObject),
+      };
     }
     this.#checkValue(key, value, stepNumber, epochNumber);
     if (this.#writer.admit()) {
       this.#buffer.push(key.id, value, stepNumber, epochNumber, timeMs);
-      if (description !== null || metadataText !== null)
-        this.#buffer.annotate(description, metadataText);
+      if (notes !== null) this.#buffer.annotate(notes.description, metadataText);
       this.#writer.added();
     }
     return new MetricRecord(
       this.#handle.runId,
       key,
       value,
-      stepNumber,
-      epochNumber,
+      step ?? null,
+      epoch ?? null,
       timeMs,
-      description,
-      metadata,
-      Number.NaN,
+      notes,
+      null,
     );
   }
 
@@ -292,6 +293,10 @@ function checkColumn(field: string, column: ArrayLike<number>, length: number): 
     throw invalidInput(`${field}.length`, column?.length, `${length}, the number of values`);
   }
   for (let i = 0; i < length; i++) checkIndex(`${field}[${i}]`, column[i] ?? -1);
+}
+
+function isGiven<T>(value: T | null | undefined): value is T {
+  return value !== undefined && value !== null;
 }
 
 function checkText(field: string, value: unknown): string {
