@@ -114,10 +114,14 @@ function viteUser(root: string): { config: InlineConfig; warnings: string[] } {
   return { config: { root, configFile: false, customLogger }, warnings };
 }
 
-test('a Vite app in development', async () => {
+test.each([
+  ['with the package pre-bundled', []],
+  ['with the package served as it is', ['quark-sdk']],
+])('a Vite app in development, %s', async (_how, exclude) => {
   const { config, warnings } = viteUser(consumer().root);
   const server = await createServer({
     ...config,
+    optimizeDeps: { exclude },
     server: { port: 0, host: '127.0.0.1' },
   });
   try {
