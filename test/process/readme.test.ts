@@ -1,0 +1,32 @@
+/** The examples of the README do what it says. Needs the build (`npm run build:lib`). */
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+test('the Node examples run one after the other, and the command they name shows the run', async () => {
+  const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
+  const examples = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map((match) => match[1] ?? '');
+  expect(examples).toHaveLength(2);
+  const directory = await mkdtemp(join(tmpdir(), 'quark-readme-'));
+  try {
+    await mkdir(join(directory, 'node_modules'));
+    await symlink(ROOT, join(directory, 'node_modules', 'quark-sdk'), 'dir');
+    const run = async (...args: string[]): Promise<string> => (await promisify(execFile)(process.execPath, args, { cwd: directory })).stdout;
+    const outputs: string[] = [];
+    for (const [i, example] of examples.entries()) {
+      await writeFile(join(directory, `example${i}.mjs`), example);
+      outputs.push(await run(`example${i}.mjs`));
+    }
+    expect(outputs[1]).toMatch(/^completed: 200 points, the last [\d.e-]+ at step 199\n$/);
+    const command = /^npx quark (show run_\w+ --storage-dir quark-runs)\n$/.exec(outputs[0] ?? '')?.[1];
+    expect(await run(join(ROOT, 'dist', 'cli.js'), ...(command ?? '').split(' '))).toContain('completed');
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+});
