@@ -7,8 +7,8 @@ import { CHROMIUM_ARGS, findChromium, WEBGL_ARGS } from '../../scripts/chromium.
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
-/** Folder of the built demo. */
-export const DEMO_DIR: string = here('../../dist/demo');
+/** Folder of the built demo; the variable names another build. */
+export const DEMO_DIR: string = process.env['QUARK_DEMO_DIR'] ?? here('../../dist/demo');
 
 /** How long something on the page may take on a loaded machine before a test gives up on it. */
 export const PATIENCE_MS = 60_000;
@@ -16,7 +16,7 @@ export const PATIENCE_MS = 60_000;
 /** @throws Error when the demo has not been built */
 export function checkBuilt(): void {
   if (existsSync(`${DEMO_DIR}/index.html`)) return;
-  throw new Error('dist/demo is missing. Run "npm run build" before the tests of the demo.');
+  throw new Error(`${DEMO_DIR} has no page. Run "npm run build" before the tests of the demo.`);
 }
 
 /** Starts a Chromium. */
