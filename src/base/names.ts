@@ -53,11 +53,11 @@ export function checkEventType(value: unknown): string {
 
 /** Text that a person gave as a name: not blank, not endless, no control characters. */
 export function checkLabel(field: string, value: unknown): string {
-  // oxlint-disable-next-line no-control-regex -- the rule is about control characters
   if (
     typeof value !== 'string' ||
     value.trim() === '' ||
     value.length > MAX_NAME_CHARS ||
+    // oxlint-disable-next-line no-control-regex -- the rule is about control characters
     /[\u0000-\u001f\u007f]/.test(value)
   ) {
     throw invalidInput(

@@ -39,7 +39,7 @@ export interface Column<T> {
   /** The values a literal column may take. */
   readonly literals: readonly string[] | undefined;
   /** Checks a value that may be anything and returns it in its normal form. @throws {QuarkError} `invalid_input` */
-  parse(field: string, value: unknown): T;
+  readonly parse: (field: string, value: unknown) => T;
 }
 
 type Notes = { readonly unit?: string; readonly literals?: readonly string[] };

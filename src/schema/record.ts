@@ -96,7 +96,7 @@ export function defineRecord<C extends Columns>(
           );
         values[field] = value;
       }
-      return this.create(values as { readonly [K in keyof C]?: unknown });
+      return this.create(values);
     },
   };
   attachDefinition(prototype, definition);

@@ -72,15 +72,15 @@ type Field = {
 /** Reads all record batches of a stream. `spans`, if given, collects where the buffers of the batches lie. */
 export function readArrow(bytes: Uint8Array, spans?: BufferSpan[]): ArrowBatch[] {
   const aligned = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
-  const view = new DataView(aligned.buffer, aligned.byteOffset, aligned.byteLength);
+  const words = new DataView(aligned.buffer, aligned.byteOffset, aligned.byteLength);
   let fields: Field[] | undefined;
   const dictionaries = new Map<number, (string | null)[]>();
   const batches: ArrowBatch[] = [];
   let at = 0;
   while (at + 8 <= aligned.byteLength) {
-    if (view.getUint32(at, true) !== CONTINUATION)
+    if (words.getUint32(at, true) !== CONTINUATION)
       throw damaged('a message does not start with its marker');
-    const size = view.getInt32(at + 4, true);
+    const size = words.getInt32(at + 4, true);
     if (size === 0) break;
     const bodyStart = at + 8 + size;
     if (size < 0 || bodyStart > aligned.byteLength)

@@ -285,6 +285,7 @@ export class TrainingSession implements AsyncDisposable {
       throw new AggregateError(
         [error, storeError],
         `The run failed (${messageOf(error)}), and so did recording that (${messageOf(storeError)}).`,
+        { cause: storeError },
       );
     }
   }

@@ -18,6 +18,12 @@ import { packSegment, unpackSegment } from '../../src/segment/pack.ts';
 import { anyBatch, valuesOf } from '../support/batches.ts';
 import { runs } from '../support/property.ts';
 
+/** What the tables of both libraries have in common. */
+type ReadTable = {
+  readonly numRows: number;
+  getChild(name: string): { at(index: number): unknown } | null | undefined;
+};
+
 describe.each([...TABLES.values()].map((table) => [table.table, table] as const))(
   'segments of %s',
   (_name, table) => {
@@ -42,7 +48,7 @@ describe.each([...TABLES.values()].map((table) => [table.table, table] as const)
       fc.assert(
         fc.property(anyBatch(table), (batch) => {
           const bytes = encodeBatch(table, batch);
-          const others = [flechetteTable(bytes, {}), tableFromIPC(bytes)];
+          const others: readonly ReadTable[] = [flechetteTable(bytes, {}), tableFromIPC(bytes)];
           for (const other of others) {
             expect(other.numRows).toBe(batch.rowCount);
             for (const name of stored) {

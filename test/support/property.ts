@@ -1,5 +1,5 @@
 /** Settings of property-based tests: `QUARK_SEED` replays a failure, `QUARK_RUNS` multiplies the runs. */
-import fc from 'fast-check';
+import type fc from 'fast-check';
 
 const env: Record<string, string | undefined> = typeof process === 'undefined' ? {} : process.env;
 
