@@ -205,7 +205,7 @@ describe('the training page', () => {
       expect(await page.locator('.progress').innerText()).toContain('webgl');
 
       await context.addInitScript(() => {
-        const refuse = (kind: string): boolean => kind.startsWith('webgl') || kind === 'webgpu';
+        const refuse = (kind: string): boolean => kind.includes('webgl');
         for (const canvas of [HTMLCanvasElement.prototype, OffscreenCanvas.prototype]) {
           const getContext = canvas.getContext as (kind: string, options?: unknown) => unknown;
           Object.defineProperty(canvas, 'getContext', {
