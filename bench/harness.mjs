@@ -27,7 +27,9 @@ export function median(list) {
 export async function report(name, rows) {
   console.log(`\n${name}`);
   for (const { what, value, unit, target } of rows) {
-    console.log(`  ${what.padEnd(62)} ${format(value).padStart(10)} ${unit}${target === undefined ? '' : `   (${target})`}`);
+    console.log(
+      `  ${what.padEnd(62)} ${format(value).padStart(10)} ${unit}${target === undefined ? '' : `   (${target})`}`,
+    );
   }
   const folder = fileURLToPath(new URL('results/', import.meta.url));
   await mkdir(folder, { recursive: true });
@@ -36,5 +38,9 @@ export async function report(name, rows) {
 }
 
 function format(value) {
-  return Math.abs(value) >= 100 ? value.toFixed(0) : Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(2);
+  return Math.abs(value) >= 100
+    ? value.toFixed(0)
+    : Math.abs(value) >= 10
+      ? value.toFixed(1)
+      : value.toFixed(2);
 }

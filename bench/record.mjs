@@ -39,7 +39,11 @@ try {
 async function logCost() {
   const calls = 1_000_000;
   const session = await startRun({ project: 'bench', storage: 'memory:' });
-  const metrics = new MetricsLogger(session, { batchSize: calls * 2, maxBufferedRows: calls * 3, flushIntervalMs: 3_600_000 });
+  const metrics = new MetricsLogger(session, {
+    batchSize: calls * 2,
+    maxBufferedRows: calls * 3,
+    flushIntervalMs: 3_600_000,
+  });
   const timestamp = Date.now();
   const cases = {
     push: () => {
@@ -69,9 +73,18 @@ async function logCost() {
   await session.close();
   await report('record-log', [
     { what: 'push of a three-field object to an array', value: ns('push'), unit: 'ns' },
-    { what: 'metrics.log(key, value, { step })', value: ns('log'), unit: 'ns', target: 'under 1000' },
+    {
+      what: 'metrics.log(key, value, { step })',
+      value: ns('log'),
+      unit: 'ns',
+      target: 'under 1000',
+    },
     { what: 'ratio to the push', value: ms.log / ms.push, unit: 'x', target: 'at most 5' },
-    { what: 'metrics.log with a time stamp given (no clock read)', value: ns('logAtTime'), unit: 'ns' },
+    {
+      what: 'metrics.log with a time stamp given (no clock read)',
+      value: ns('logAtTime'),
+      unit: 'ns',
+    },
   ]);
 }
 
@@ -82,9 +95,10 @@ async function recording() {
     const session = await startRun({ project: 'bench', storageDir: directory });
     const metrics = new MetricsLogger(session, { batchSize: flushRows });
     const before = performance.now();
-    for (let i = 0; i < POINTS; ) {
+    for (let i = 0; i < POINTS;) {
       const end = Math.min(POINTS, i + flushRows);
-      for (; i < end; i++) metrics.log(KEYS[i % 20], values[i], { step: (i / 20) | 0, epoch: (i / 100_000) | 0 });
+      for (; i < end; i++)
+        metrics.log(KEYS[i % 20], values[i], { step: (i / 20) | 0, epoch: (i / 100_000) | 0 });
       await session.flush();
     }
     const ms = performance.now() - before;
@@ -117,8 +131,18 @@ async function recording() {
     { what: '  ratio to rows', value: ms.rows / ms.flush1000, unit: 'x', target: 'at least 6' },
     { what: 'log + flush every 10,000', value: rate('flush10000'), unit: 'M points/s' },
     { what: '  ratio to rows', value: ms.rows / ms.flush10000, unit: 'x', target: 'at least 10' },
-    { what: 'bytes a point on disk after the run (flush 1,000)', value: bytes[1000] / POINTS, unit: 'B', target: 'at most 14' },
-    { what: 'bytes a point on disk after the run (flush 10,000)', value: bytes[10_000] / POINTS, unit: 'B', target: 'at most 14' },
+    {
+      what: 'bytes a point on disk after the run (flush 1,000)',
+      value: bytes[1000] / POINTS,
+      unit: 'B',
+      target: 'at most 14',
+    },
+    {
+      what: 'bytes a point on disk after the run (flush 10,000)',
+      value: bytes[10_000] / POINTS,
+      unit: 'B',
+      target: 'at most 14',
+    },
     { what: 'bytes a point as rows', value: bytes.rows / POINTS, unit: 'B' },
     { what: 'endRun with merging (flush 1,000)', value: bytes.merge1000, unit: 'ms' },
   ]);
@@ -130,7 +154,7 @@ async function reading() {
   const directory = fresh();
   const session = await startRun({ project: 'bench', storageDir: directory });
   const metrics = new MetricsLogger(session, { batchSize: 50_000 });
-  for (let i = 0; i < total; ) {
+  for (let i = 0; i < total;) {
     const end = Math.min(total, i + 50_000);
     for (; i < end; i++) metrics.log(KEYS[i % 20], values[i % POINTS], { step: (i / 20) | 0 });
     await session.flush();
@@ -160,7 +184,11 @@ async function reading() {
   await store.close();
   db.close();
   await report('record-read', [
-    { what: 'SELECT of 1,000,000 points of one metric of 20 into objects (indexed)', value: ms.select, unit: 'ms' },
+    {
+      what: 'SELECT of 1,000,000 points of one metric of 20 into objects (indexed)',
+      value: ms.select,
+      unit: 'ms',
+    },
     { what: 'the same as columns', value: ms.columns, unit: 'ms' },
     { what: '  ratio', value: ms.select / ms.columns, unit: 'x', target: 'at least 10' },
   ]);
@@ -170,13 +198,18 @@ function rowDatabase(path) {
   const db = new Database(path);
   db.exec('PRAGMA journal_mode = WAL');
   db.exec('PRAGMA synchronous = NORMAL');
-  db.exec('CREATE TABLE points (key TEXT NOT NULL, value REAL NOT NULL, step INTEGER, epoch INTEGER, time INTEGER NOT NULL)');
+  db.exec(
+    'CREATE TABLE points (key TEXT NOT NULL, value REAL NOT NULL, step INTEGER, epoch INTEGER, time INTEGER NOT NULL)',
+  );
   return db;
 }
 
 function insertRows(db, count) {
-  const insert = db.prepare('INSERT INTO points (key, value, step, epoch, time) VALUES (?, ?, ?, ?, ?)');
+  const insert = db.prepare(
+    'INSERT INTO points (key, value, step, epoch, time) VALUES (?, ?, ?, ?, ?)',
+  );
   db.exec('BEGIN');
-  for (let i = 0; i < count; i++) insert.run(KEYS[i % 20], values[i % POINTS], (i / 20) | 0, (i / 100_000) | 0, Date.now());
+  for (let i = 0; i < count; i++)
+    insert.run(KEYS[i % 20], values[i % POINTS], (i / 20) | 0, (i / 100_000) | 0, Date.now());
   db.exec('COMMIT');
 }

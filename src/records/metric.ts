@@ -1,5 +1,4 @@
 import { count, f64, jsonObject, key, nullable } from '../schema/column.ts';
-import type { RecordOf } from '../schema/record.ts';
 import { defineTable, TABLE_COLUMNS, type TableDefinition } from '../schema/table.ts';
 
 const columns = {
@@ -22,6 +21,3 @@ export const metricTable: TableDefinition<typeof columns> = defineTable(
   'A sample of a scalar metric.',
   columns,
 );
-
-/** A sample of a scalar metric. */
-export type MetricRow = RecordOf<typeof columns>;

@@ -13,9 +13,7 @@ export const TYPE_INT = 2;
 export const TYPE_FLOAT = 3;
 export const TYPE_UTF8 = 5;
 export const TYPE_BOOL = 6;
-export const TYPE_TIMESTAMP = 10;
 export const TYPE_LIST = 12;
-export const TYPE_LARGE_UTF8 = 20;
 
 export const CONTINUATION = 0xffffffff;
 

@@ -7,12 +7,7 @@ import { metricTable } from '../records/metric.ts';
 import type { MetricColumns, MetricFilter } from '../read/metric-columns.ts';
 import { readMetricColumns } from '../read/metric-columns.ts';
 import { readMetrics, recordsOfSegments } from '../read/metric-records.ts';
-import {
-  BufferedWriter,
-  DEFAULT_WRITER_OPTIONS,
-  type WriterOptions,
-  type WriterStatus,
-} from './buffered-writer.ts';
+import { BufferedWriter, type WriterOptions, type WriterStatus } from './buffered-writer.ts';
 import { MetricBuffer } from './metric-buffer.ts';
 import { MetricRecord, type MetricKey, type MetricNotes } from '../read/metric-record.ts';
 import type { RunContext } from './run-context.ts';
@@ -276,10 +271,6 @@ export class MetricsLogger implements AsyncDisposable {
 const NO_OPTIONS: LogMetricOptions = Object.freeze({});
 /** Long columns start a flush every 65,536 samples. */
 const COLUMN_PIECE = 0xffff;
-
-/** Defaults of {@link MetricsLoggerOptions}. `nonFinite` follows the session's strict mode. */
-export const DEFAULT_METRICS_LOGGER_OPTIONS: Readonly<Required<WriterOptions>> =
-  DEFAULT_WRITER_OPTIONS;
 
 function checkIndex(field: string, value: number): number {
   if ((value | 0) === value && value >= 0) return value;

@@ -8,7 +8,10 @@ switch (mode) {
   case 'run':
     // Trains until it is told to stop.
     await TrainingSession.run({ project: 'p', storageDir }, async (session) => {
-      const metrics = new MetricsLogger(session, { flushIntervalMs: 3_600_000, batchSize: 1_000_000 });
+      const metrics = new MetricsLogger(session, {
+        flushIntervalMs: 3_600_000,
+        batchSize: 1_000_000,
+      });
       metrics.log('a', 1, { step: 0 });
       say(session.runId);
       const training = setInterval(() => undefined, 1000);
@@ -19,7 +22,10 @@ switch (mode) {
   case 'exit': {
     // Leaves without a word, with samples that no flush has seen.
     const session = await startRun({ project: 'p', storageDir, leaseTtlMs: 200 });
-    const metrics = new MetricsLogger(session, { flushIntervalMs: 3_600_000, batchSize: 1_000_000 });
+    const metrics = new MetricsLogger(session, {
+      flushIntervalMs: 3_600_000,
+      batchSize: 1_000_000,
+    });
     for (let step = 0; step < 500; step++) metrics.log('a', step, { step });
     metrics.log('a', Number.NaN, { step: 500 });
     say(session.runId);

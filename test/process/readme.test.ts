@@ -17,15 +17,20 @@ test('the Node examples run one after the other, and the command they name shows
   try {
     await mkdir(join(directory, 'node_modules'));
     await symlink(ROOT, join(directory, 'node_modules', 'quark-sdk'), 'dir');
-    const run = async (...args: string[]): Promise<string> => (await promisify(execFile)(process.execPath, args, { cwd: directory })).stdout;
+    const run = async (...args: string[]): Promise<string> =>
+      (await promisify(execFile)(process.execPath, args, { cwd: directory })).stdout;
     const outputs: string[] = [];
     for (const [i, example] of examples.entries()) {
       await writeFile(join(directory, `example${i}.mjs`), example);
       outputs.push(await run(`example${i}.mjs`));
     }
     expect(outputs[1]).toMatch(/^completed: 200 points, the last [\d.e-]+ at step 199\n$/);
-    const command = /^npx quark (show run_\w+ --storage-dir quark-runs)\n$/.exec(outputs[0] ?? '')?.[1];
-    expect(await run(join(ROOT, 'dist', 'cli.js'), ...(command ?? '').split(' '))).toContain('completed');
+    const command = /^npx quark (show run_\w+ --storage-dir quark-runs)\n$/.exec(
+      outputs[0] ?? '',
+    )?.[1];
+    expect(await run(join(ROOT, 'dist', 'cli.js'), ...(command ?? '').split(' '))).toContain(
+      'completed',
+    );
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

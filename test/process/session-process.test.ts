@@ -6,7 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { MetricsLogger, openRun, openStorage, startRun, type RunReader, type Store } from 'quark-sdk';
+import {
+  MetricsLogger,
+  openRun,
+  openStorage,
+  startRun,
+  type RunReader,
+  type Store,
+} from 'quark-sdk';
 
 const CHILD = fileURLToPath(new URL('child.mjs', import.meta.url));
 let directory: string;
@@ -30,7 +37,10 @@ async function firstLine(child: ChildProcess): Promise<string> {
 }
 
 async function ended(child: ChildProcess): Promise<{ code: unknown; signal: unknown }> {
-  const [code, signal] = child.exitCode === null && child.signalCode === null ? ((await once(child, 'exit')) as unknown[]) : [child.exitCode, child.signalCode];
+  const [code, signal] =
+    child.exitCode === null && child.signalCode === null
+      ? ((await once(child, 'exit')) as unknown[])
+      : [child.exitCode, child.signalCode];
   return { code, signal };
 }
 
@@ -39,18 +49,28 @@ async function read(runId: string): Promise<RunReader> {
   return openRun(store, runId);
 }
 
-test.each(['SIGINT', 'SIGTERM'] as const)('%s ends the run as interrupted, flushed, and then the process', async (signal) => {
-  const child = start('run', directory);
-  const runId = await firstLine(child);
-  child.kill(signal);
-  expect(await ended(child)).toEqual({ code: null, signal });
-  const reader = await read(runId);
-  expect(reader.run.status).toBe('interrupted');
-  expect((await reader.readMetrics()).map((record) => record.value)).toEqual([1]);
-  const events = await reader.readEvents();
-  expect(events.map((event) => event.eventType)).toEqual(['run_started', 'runtime_interruption', 'run_ended']);
-  expect(events[1]).toMatchObject({ severity: 'warning', payload: { identifier: 'Warning', reason: signal } });
-});
+test.each(['SIGINT', 'SIGTERM'] as const)(
+  '%s ends the run as interrupted, flushed, and then the process',
+  async (signal) => {
+    const child = start('run', directory);
+    const runId = await firstLine(child);
+    child.kill(signal);
+    expect(await ended(child)).toEqual({ code: null, signal });
+    const reader = await read(runId);
+    expect(reader.run.status).toBe('interrupted');
+    expect((await reader.readMetrics()).map((record) => record.value)).toEqual([1]);
+    const events = await reader.readEvents();
+    expect(events.map((event) => event.eventType)).toEqual([
+      'run_started',
+      'runtime_interruption',
+      'run_ended',
+    ]);
+    expect(events[1]).toMatchObject({
+      severity: 'warning',
+      payload: { identifier: 'Warning', reason: signal },
+    });
+  },
+);
 
 test('process.exit loses nothing that was logged, and the run can be resumed', async () => {
   const child = start('exit', directory);
@@ -59,7 +79,9 @@ test('process.exit loses nothing that was logged, and the run can be resumed', a
   const reader = await read(runId);
   expect((await reader.readMetricColumns()).rowCount).toBe(501);
   expect(await reader.readEvents({ eventType: 'non_finite_metric' })).toHaveLength(1);
-  await expect.poll(async () => (await reader.reload(), reader.effectiveStatus), { timeout: 5000 }).toBe('interrupted');
+  await expect
+    .poll(async () => (await reader.reload(), reader.effectiveStatus), { timeout: 5000 })
+    .toBe('interrupted');
 });
 
 test('a process that ends by itself with an open session loses nothing', async () => {
@@ -91,6 +113,8 @@ test('three processes write to one run at the same time and nothing is lost', as
     const columns = await reader.readMetricColumns({ metricKey });
     expect(Array.from(columns.values)).toEqual(Array.from({ length: count }, (_, i) => i));
   }
-  expect(Array.from((await reader.readMetricColumns()).sequences)).toEqual(Array.from({ length: 3 * count }, (_, i) => i));
+  expect(Array.from((await reader.readMetricColumns()).sequences)).toEqual(
+    Array.from({ length: 3 * count }, (_, i) => i),
+  );
   expect(reader.run.tags).toHaveLength(12);
 });

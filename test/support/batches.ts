@@ -38,15 +38,13 @@ function vectorOf(
         isNull: values.includes(null) ? Uint8Array.from(values, (v) => (v === null ? 1 : 0)) : null,
       }));
     case 'key':
-      return fc
-        .uniqueArray(anyText, { minLength: 1, maxLength: 300 })
-        .chain((dictionary) =>
-          rows(fc.nat({ max: dictionary.length - 1 })).map((values) => ({
-            kind: 'key',
-            dictionary,
-            indices: Int32Array.from(values, (v) => v ?? -1),
-          })),
-        );
+      return fc.uniqueArray(anyText, { minLength: 1, maxLength: 300 }).chain((dictionary) =>
+        rows(fc.nat({ max: dictionary.length - 1 })).map((values) => ({
+          kind: 'key',
+          dictionary,
+          indices: Int32Array.from(values, (v) => v ?? -1),
+        })),
+      );
     case 'text':
     case 'json':
       return rows(anyText).map((values) => ({ kind: 'text', values }));

@@ -46,17 +46,25 @@ test('metrics of version 0 are read as they are', async () => {
 });
 
 test('a store of version 0 is migrated once, and reads the same', async () => {
-  expect(await migrateStore(directory, { generatedAt: '2026-05-07T00:00:00Z' })).toBe(CURRENT_SCHEMA_VERSION);
+  expect(await migrateStore(directory, { generatedAt: '2026-05-07T00:00:00Z' })).toBe(
+    CURRENT_SCHEMA_VERSION,
+  );
   const store = await openStorage(directory);
   const segments = await store.listSegments({ runId: 'run_v0', table: 'metrics' });
-  expect(segments.map((segment) => [segment.writerId, segment.batchNumber, segment.schemaVersion])).toEqual([
+  expect(
+    segments.map((segment) => [segment.writerId, segment.batchNumber, segment.schemaVersion]),
+  ).toEqual([
     ['wrt_v0', 0, 1],
     ['wrt_v0', 1, 1],
   ]);
   expect(await dicts(store)).toEqual(EXPECTED);
   const events = await (await openRun(store, 'run_v0')).readEvents();
   expect(events.map((event) => [event.eventType, event.timestamp, event.payload])).toEqual([
-    ['schema_migrated', '2026-05-07T00:00:00.000Z', { table: 'metrics', segments: 2, schema_version: 1 }],
+    [
+      'schema_migrated',
+      '2026-05-07T00:00:00.000Z',
+      { table: 'metrics', segments: 2, schema_version: 1 },
+    ],
   ]);
   await store.close();
 
@@ -74,9 +82,23 @@ test('a damaged segment stops the migration before anything is changed', async (
   if (read?.kind !== 'bytes') throw new Error('the segment is there');
   const bytes = read.bytes.slice();
   bytes[100] = (bytes[100] ?? 0) ^ 1;
-  expect(await store.replaceSegments('run_v0', 'metrics', [second], [{ manifest: { ...second, sources: [] }, bytes }])).toBe(true);
-  await expect(migrateStore(store)).rejects.toMatchObject({ code: 'schema_migration', details: { writerId: 'wrt_v0', batchNumber: 1 } });
-  expect((await store.listSegments({ runId: 'run_v0', table: 'metrics' })).map((segment) => segment.schemaVersion)).toEqual([0, 0]);
+  expect(
+    await store.replaceSegments(
+      'run_v0',
+      'metrics',
+      [second],
+      [{ manifest: { ...second, sources: [] }, bytes }],
+    ),
+  ).toBe(true);
+  await expect(migrateStore(store)).rejects.toMatchObject({
+    code: 'schema_migration',
+    details: { writerId: 'wrt_v0', batchNumber: 1 },
+  });
+  expect(
+    (await store.listSegments({ runId: 'run_v0', table: 'metrics' })).map(
+      (segment) => segment.schemaVersion,
+    ),
+  ).toEqual([0, 0]);
   await store.close();
 });
 

@@ -7,7 +7,12 @@ import { runRecord } from '../../../src/records/run.ts';
 import { TABLES } from '../../../src/records/tables.ts';
 import { storedName, type RecordDefinition } from '../../../src/schema/record.ts';
 
-const ALL: readonly RecordDefinition[] = [projectRecord, runRecord, evidenceRecord, ...TABLES.values()];
+const ALL: readonly RecordDefinition[] = [
+  projectRecord,
+  runRecord,
+  evidenceRecord,
+  ...TABLES.values(),
+];
 
 const EVENT = {
   runId: 'run_1',
@@ -30,26 +35,44 @@ describe('stored names', () => {
     ['parentRunId', 'parent_run_id'],
   ])('%s is %s', (name, stored) => expect(storedName(name)).toBe(stored));
 
-  test.each(ALL.map((definition) => [definition.name, definition] as const))('of %s are distinct and in snake case', (_name, { storedNames }) => {
-    const stored = [...storedNames.values()];
-    expect(new Set(stored).size).toBe(stored.length);
-    for (const name of stored) expect(name).toMatch(/^[a-z][a-z0-9_]*$/);
-  });
+  test.each(ALL.map((definition) => [definition.name, definition] as const))(
+    'of %s are distinct and in snake case',
+    (_name, { storedNames }) => {
+      const stored = [...storedNames.values()];
+      expect(new Set(stored).size).toBe(stored.length);
+      for (const name of stored) expect(name).toMatch(/^[a-z][a-z0-9_]*$/);
+    },
+  );
 });
 
 test('every record of the specification is declared', () => {
   expect(ALL.map((definition) => definition.name).toSorted()).toEqual([
-    'alert', 'artifact', 'batch_diagnostic', 'event', 'evidence', 'health_score', 'layer_summary', 'metric',
-    'parameter_distribution', 'parameter_summary', 'phase', 'project', 'run', 'system_telemetry',
+    'alert',
+    'artifact',
+    'batch_diagnostic',
+    'event',
+    'evidence',
+    'health_score',
+    'layer_summary',
+    'metric',
+    'parameter_distribution',
+    'parameter_summary',
+    'phase',
+    'project',
+    'run',
+    'system_telemetry',
   ]);
 });
 
-test.each(ALL.map((definition) => [definition.name, definition] as const))('every column of %s says what it is', (_name, { columns }) => {
-  for (const [field, column] of Object.entries(columns)) {
-    expect(column.doc, field).toMatch(/^.{8,}$/);
-    if (/(Ms|Bytes|Percent|Ratio)$/.test(field)) expect(column.unit, field).toBeDefined();
-  }
-});
+test.each(ALL.map((definition) => [definition.name, definition] as const))(
+  'every column of %s says what it is',
+  (_name, { columns }) => {
+    for (const [field, column] of Object.entries(columns)) {
+      expect(column.doc, field).toMatch(/^.{8,}$/);
+      if (/(Ms|Bytes|Percent|Ratio)$/.test(field)) expect(column.unit, field).toBeDefined();
+    }
+  },
+);
 
 describe('a record', () => {
   test('is immutable all the way down', () => {
@@ -78,7 +101,11 @@ describe('a record', () => {
   });
 
   test.each([
-    [{ ...EVENT, severity: 'fatal' }, 'severity', /one of "debug", "info", "warning", "error", "critical"/],
+    [
+      { ...EVENT, severity: 'fatal' },
+      'severity',
+      /one of "debug", "info", "warning", "error", "critical"/,
+    ],
     [{ ...EVENT, step: 1.5 }, 'step', /non-negative integer/],
     [{ ...EVENT, payload: [] }, 'payload', /JSON object/],
     [{ ...EVENT, eventType: 7 }, 'eventType', /text/],
@@ -86,18 +113,27 @@ describe('a record', () => {
     [{ ...EVENT, payload: undefined }, 'payload', /JSON object/],
   ])('that breaks a rule is refused: %#', (values, field, rule) => {
     expect(() => eventTable.create(values)).toThrow(
-      expect.objectContaining({ name: 'SchemaValidationError', code: 'schema_validation', details: expect.objectContaining({ field }) as unknown, message: expect.stringMatching(rule) as string }),
+      expect.objectContaining({
+        name: 'SchemaValidationError',
+        code: 'schema_validation',
+        details: expect.objectContaining({ field }) as unknown,
+        message: expect.stringMatching(rule) as string,
+      }),
     );
   });
 
   test('with unknown fields is refused', () => {
-    expect(() => eventTable.fromDict({ ...dumpRecord(eventTable.create(EVENT)), colour: 'red' })).toThrow(/event\.colour/);
+    expect(() =>
+      eventTable.fromDict({ ...dumpRecord(eventTable.create(EVENT)), colour: 'red' }),
+    ).toThrow(/event\.colour/);
   });
 });
 
 test('validateRecord takes records only', () => {
   expect(() => validateRecord({ a: 1 })).toThrow(/made by Quark/);
-  expect(() => validateRecord(null)).toThrow(expect.objectContaining({ code: 'schema_validation' }));
+  expect(() => validateRecord(null)).toThrow(
+    expect.objectContaining({ code: 'schema_validation' }),
+  );
   const damaged = eventTable.wrap({ ...EVENT, timestamp: 'x', severity: 'info' });
   expect(() => validateRecord(damaged)).toThrow(/timestamp/);
 });

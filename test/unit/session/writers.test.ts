@@ -27,14 +27,18 @@ class FailingStore {
     this.store = new Proxy(inner, {
       get: (target, name) => {
         if (name === 'appendSegmentsNow') return undefined;
-        if (name === 'appendSegments') return (segments: readonly NewSegment[]) => this.#append(inner, segments);
+        if (name === 'appendSegments')
+          return (segments: readonly NewSegment[]) => this.#append(inner, segments);
         const value: unknown = Reflect.get(target, name, target);
         return typeof value === 'function' ? value.bind(target) : value;
       },
     });
   }
 
-  async #append(inner: Store, segments: readonly NewSegment[]): Promise<readonly SegmentManifest[]> {
+  async #append(
+    inner: Store,
+    segments: readonly NewSegment[],
+  ): Promise<readonly SegmentManifest[]> {
     this.appends++;
     await this.gate;
     if (this.failure !== undefined) throw this.failure;
@@ -86,11 +90,39 @@ describe('flushing', () => {
   test('returns exactly the records it made durable', async () => {
     const metrics = new MetricsLogger(session);
     metrics.log('a', 1, { step: 0, metadata: { x: [1, null] }, description: 'first' });
-    metrics.log('loss', 2, { epoch: 3, namespace: 'val/in', timestamp: '2026-03-04T05:06:07.008Z' });
+    metrics.log('loss', 2, {
+      epoch: 3,
+      namespace: 'val/in',
+      timestamp: '2026-03-04T05:06:07.008Z',
+    });
     const records = await metrics.flush();
     expect(records.map((record) => record.toDict())).toEqual([
-      { run_id: session.runId, sequence: 0, timestamp: '2026-01-02T00:00:00.000Z', metric_key: 'a', namespace: null, metric_name: 'a', value: 1, step: 0, epoch: null, description: 'first', metadata: { x: [1, null] } },
-      { run_id: session.runId, sequence: 1, timestamp: '2026-03-04T05:06:07.008Z', metric_key: 'val/in/loss', namespace: 'val/in', metric_name: 'loss', value: 2, step: null, epoch: 3, description: null, metadata: null },
+      {
+        run_id: session.runId,
+        sequence: 0,
+        timestamp: '2026-01-02T00:00:00.000Z',
+        metric_key: 'a',
+        namespace: null,
+        metric_name: 'a',
+        value: 1,
+        step: 0,
+        epoch: null,
+        description: 'first',
+        metadata: { x: [1, null] },
+      },
+      {
+        run_id: session.runId,
+        sequence: 1,
+        timestamp: '2026-03-04T05:06:07.008Z',
+        metric_key: 'val/in/loss',
+        namespace: 'val/in',
+        metric_name: 'loss',
+        value: 2,
+        step: null,
+        epoch: 3,
+        description: null,
+        metadata: null,
+      },
     ]);
     for (const record of records) validateRecord(record);
     expect(await metrics.flush()).toEqual([]);
@@ -116,11 +148,15 @@ describe('flushing', () => {
     const metrics = new MetricsLogger(session);
     metrics.log('a', 1, { step: 0 });
     await metrics.close();
-    expect(() => metrics.log('a', 1, { step: 1 })).toThrow(expect.objectContaining({ code: 'writer_closed' }));
+    expect(() => metrics.log('a', 1, { step: 1 })).toThrow(
+      expect.objectContaining({ code: 'writer_closed' }),
+    );
     expect(await metrics.read()).toHaveLength(1);
     const { context } = session;
     await session.endRun();
-    expect(() => new MetricsLogger(session)).toThrow(expect.objectContaining({ code: 'invalid_run_state' }));
+    expect(() => new MetricsLogger(session)).toThrow(
+      expect.objectContaining({ code: 'invalid_run_state' }),
+    );
     expect(() => new EventLogger(context)).toThrow(/ended as "completed"/);
     await expect(session.endRun()).rejects.toMatchObject({ code: 'invalid_run_state' });
     await expect(session.addTag('late')).rejects.toMatchObject({ code: 'invalid_run_state' });
@@ -145,8 +181,12 @@ describe('a store that fails', () => {
     expect(metrics.status).toEqual({ bufferedRows: 0, droppedRows: 0, lastError: null });
     await session.endRun();
     const reader = await openRun(session.store, session.runId);
-    expect((await reader.readMetrics()).map((record) => record.value)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-    expect((await reader.readEvents({ eventType: 'runtime_error' })).map((event) => event.payload)).toMatchObject([{ source: 'metrics', reason: 'full' }]);
+    expect((await reader.readMetrics()).map((record) => record.value)).toEqual([
+      0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
+    ]);
+    expect(
+      (await reader.readEvents({ eventType: 'runtime_error' })).map((event) => event.payload),
+    ).toMatchObject([{ source: 'metrics', reason: 'full' }]);
   });
 
   test('beyond the bound rows are counted, and the count is recorded', async () => {
@@ -160,10 +200,15 @@ describe('a store that fails', () => {
     failing.failure = undefined;
     await session.endRun();
     const reader = await openRun(session.store, session.runId);
-    expect((await reader.readMetrics()).map((record) => record.value)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
-    expect((await reader.readEvents({ eventType: 'records_dropped' })).map((event) => [event.severity, event.payload])).toEqual([
-      ['error', { table: 'metrics', count: 12, max_buffered_rows: 8 }],
+    expect((await reader.readMetrics()).map((record) => record.value)).toEqual([
+      0, 1, 2, 3, 4, 5, 6, 7,
     ]);
+    expect(
+      (await reader.readEvents({ eventType: 'records_dropped' })).map((event) => [
+        event.severity,
+        event.payload,
+      ]),
+    ).toEqual([['error', { table: 'metrics', count: 12, max_buffered_rows: 8 }]]);
   });
 
   test('an append that was done although it seemed to fail is not written twice', async () => {
@@ -189,7 +234,11 @@ describe('a store that fails', () => {
     await expect(late.flush()).rejects.toMatchObject({ reason: 'unreachable' });
     await late.flush();
     await guest.close();
-    expect((await (await openRun(session.store, session.runId)).readMetrics()).map((record) => record.value)).toEqual([1, 2]);
+    expect(
+      (await (await openRun(session.store, session.runId)).readMetrics()).map(
+        (record) => record.value,
+      ),
+    ).toEqual([1, 2]);
   });
 
   test('ends the run only when everything is stored', async () => {
@@ -215,14 +264,30 @@ describe('bad input', () => {
     ['a NaN step', (m) => m.log('a', 1, { step: Number.NaN }), 'step'],
     ['a fractional epoch', (m) => m.log('a', 1, { epoch: 1.5 }), 'epoch'],
     ['neither step nor epoch', (m) => m.log('a', 1, {}), 'step'],
-    ['metadata with a function', (m) => m.log('a', 1, { step: 0, metadata: { f: (() => 1) as never } }), 'metadata.f'],
-    ['metadata with NaN', (m) => m.log('a', 1, { step: 0, metadata: { n: [Number.NaN] } }), 'metadata.n[0]'],
-    ['metadata that is a list', (m) => m.log('a', 1, { step: 0, metadata: [] as never }), 'metadata'],
+    [
+      'metadata with a function',
+      (m) => m.log('a', 1, { step: 0, metadata: { f: (() => 1) as never } }),
+      'metadata.f',
+    ],
+    [
+      'metadata with NaN',
+      (m) => m.log('a', 1, { step: 0, metadata: { n: [Number.NaN] } }),
+      'metadata.n[0]',
+    ],
+    [
+      'metadata that is a list',
+      (m) => m.log('a', 1, { step: 0, metadata: [] as never }),
+      'metadata',
+    ],
     ['a time that is none', (m) => m.log('a', 1, { step: 0, timestamp: 'yesterday' }), 'timestamp'],
     ['text as value', (m) => m.log('a', '1' as never, { step: 0 }), 'value of a'],
     ['columns of other lengths', (m) => m.logColumns('a', [0, 1], [1]), 'steps.length'],
     ['a bad step in columns', (m) => m.logColumns('a', [0, -2], [1, 2]), 'steps[1]'],
-    ['one bad value of many', (m) => m.logMany({ a: 1, b: 'x' as never }, { step: 0 }), 'value of b'],
+    [
+      'one bad value of many',
+      (m) => m.logMany({ a: 1, b: 'x' as never }, { step: 0 }),
+      'value of b',
+    ],
   ];
   test.each(cases)('%s is refused and nothing is recorded', async (_what, act, field) => {
     const metrics = new MetricsLogger(session);
@@ -237,11 +302,17 @@ describe('bad input', () => {
   });
 
   test('options and filters that do not exist are named', async () => {
-    expect(() => new MetricsLogger(session, { batchsize: 3 } as never)).toThrow(/options\.batchsize/);
-    expect(() => new MetricsLogger(session, { batchSize: 0 })).toThrow(/batchSize must be a positive integer/);
+    expect(() => new MetricsLogger(session, { batchsize: 3 } as never)).toThrow(
+      /options\.batchsize/,
+    );
+    expect(() => new MetricsLogger(session, { batchSize: 0 })).toThrow(
+      /batchSize must be a positive integer/,
+    );
     const metrics = new MetricsLogger(session);
     await expect(metrics.read({ stepMn: 3 } as never)).rejects.toThrow(/filter\.stepMn/);
-    await expect(metrics.read({ stepMin: 5, stepMax: 4 })).rejects.toThrow(/stepMin must be at most stepMax/);
+    await expect(metrics.read({ stepMin: 5, stepMax: 4 })).rejects.toThrow(
+      /stepMin must be at most stepMax/,
+    );
     await expect(metrics.read({ limit: 0 })).rejects.toThrow(/limit/);
   });
 
@@ -249,8 +320,12 @@ describe('bad input', () => {
     const events = new EventLogger(session);
     const error = { code: 'invalid_input' };
     expect(() => events.log('Upper')).toThrow(expect.objectContaining(error));
-    expect(() => events.log('ok', { severity: 'fatal' as never })).toThrow(expect.objectContaining(error));
-    expect(() => events.addLog('m', { identifier: 'Debug' as never })).toThrow(expect.objectContaining(error));
+    expect(() => events.log('ok', { severity: 'fatal' as never })).toThrow(
+      expect.objectContaining(error),
+    );
+    expect(() => events.addLog('m', { identifier: 'Debug' as never })).toThrow(
+      expect.objectContaining(error),
+    );
     expect(() => events.addLog('m', { payload: { message: 'x' } })).toThrow(/reserved/);
     expect(() => events.addLog('m', { payload: { identifier: 'x' } })).toThrow(/reserved/);
     expect(() => events.log('ok', { step: -1 })).toThrow(expect.objectContaining(error));
@@ -270,9 +345,17 @@ describe('non-finite values', () => {
       ['b', 1],
       ['c', 1],
     ]);
-    expect((await metrics.read()).map((record) => record.value)).toEqual([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 1, Number.NaN]);
+    expect((await metrics.read()).map((record) => record.value)).toEqual([
+      Number.NaN,
+      Number.POSITIVE_INFINITY,
+      Number.NEGATIVE_INFINITY,
+      1,
+      Number.NaN,
+    ]);
     await session.flush();
-    const events = await (await openRun(session.store, session.runId)).readEvents({ eventType: 'non_finite_metric' });
+    const events = await (
+      await openRun(session.store, session.runId)
+    ).readEvents({ eventType: 'non_finite_metric' });
     expect(events.map((event) => [event.payload['metric_key'], event.step])).toEqual([
       ['a', 0],
       ['b', 2],
@@ -281,7 +364,12 @@ describe('non-finite values', () => {
   });
 
   test('are refused in strict mode', async () => {
-    const strict = await startRun({ project: 'p', storage: failing.store, clock, strictMode: true });
+    const strict = await startRun({
+      project: 'p',
+      storage: failing.store,
+      clock,
+      strictMode: true,
+    });
     const metrics = new MetricsLogger(strict);
     expect(() => metrics.log('a', Number.NaN, { step: 0 })).toThrow(/finite/);
     await strict.close();
@@ -293,7 +381,9 @@ describe('reading', () => {
     const metrics = new MetricsLogger(session);
     for (const step of [5, 3, 3, 9, 0]) metrics.log('a', step, { step });
     expect((await metrics.read()).map((record) => record.step)).toEqual([5, 3, 3, 9, 0]);
-    expect((await metrics.read({ stepMin: 3, stepMax: 5 })).map((record) => record.step)).toEqual([5, 3, 3]);
+    expect((await metrics.read({ stepMin: 3, stepMax: 5 })).map((record) => record.step)).toEqual([
+      5, 3, 3,
+    ]);
     expect((await metrics.read({ limit: 2 })).map((record) => record.step)).toEqual([9, 0]);
     const columns = await metrics.readColumns({ sequenceMin: 3 });
     expect([Array.from(columns.values), columns.lastSequence]).toEqual([[9, 0], 4]);
@@ -301,16 +391,29 @@ describe('reading', () => {
 
   test('events are filtered by type and severity', async () => {
     const events = new EventLogger(session, { batchSize: 2 });
-    for (let step = 0; step < 6; step++) events.log(step % 2 === 0 ? 'even' : 'odd_error', { step });
-    expect((await events.read({ eventTypes: ['even', 'none'] })).map((event) => event.step)).toEqual([0, 2, 4]);
-    expect((await events.read({ severity: 'error', stepMin: 2 })).map((event) => event.step)).toEqual([3, 5]);
+    for (let step = 0; step < 6; step++)
+      events.log(step % 2 === 0 ? 'even' : 'odd_error', { step });
+    expect(
+      (await events.read({ eventTypes: ['even', 'none'] })).map((event) => event.step),
+    ).toEqual([0, 2, 4]);
+    expect(
+      (await events.read({ severity: 'error', stepMin: 2 })).map((event) => event.step),
+    ).toEqual([3, 5]);
     expect(await events.read({ eventType: 'even', eventTypes: ['odd_error'] })).toEqual([]);
     expect((await events.flush()).length).toBe(0);
   });
 
   test('severities have defaults', () => {
-    expect(['run_started', 'runtime_error', 'oom_error', 'disk_warning', 'x', 'constructor', 'job_failed'].map(defaultSeverity)).toEqual([
-      'info', 'error', 'error', 'warning', 'info', 'info', 'error',
-    ]);
+    expect(
+      [
+        'run_started',
+        'runtime_error',
+        'oom_error',
+        'disk_warning',
+        'x',
+        'constructor',
+        'job_failed',
+      ].map(defaultSeverity),
+    ).toEqual(['info', 'error', 'error', 'warning', 'info', 'info', 'error']);
   });
 });
