@@ -55,7 +55,7 @@ const MIGRATIONS: readonly (readonly string[])[] = [
       time_max_ms DOUBLE PRECISION,
       keys TEXT,
       schema_version BIGINT NOT NULL,
-      encoding TEXT NOT NULL,
+      encoding BIGINT NOT NULL,
       size_bytes BIGINT NOT NULL,
       checksum BIGINT NOT NULL,
       sources TEXT,

@@ -2,7 +2,7 @@
 import { RunNotFoundError, SessionStoreError } from '../base/errors.ts';
 import { checkMergeSources, coalesceRanges } from './batch-ranges.ts';
 import { segmentTaken } from './run-rules.ts';
-import { findHolder, holdsKey, placeSegment } from './segment-rules.ts';
+import { compareManifests, findHolder, holdsKey, placeSegment } from './segment-rules.ts';
 import {
   bytesCell,
   isTextList,
@@ -20,6 +20,7 @@ import {
   type BatchRange,
   type MergedSegment,
   type NewSegment,
+  type SegmentEncoding,
   type SegmentFilter,
   type SegmentManifest,
   type SegmentRead,
@@ -27,10 +28,11 @@ import {
 } from './store.ts';
 
 const MANIFEST_COLUMNS = `text(writer_id), batch_number, row_count, first_sequence, last_sequence, step_min, step_max,
-  epoch_min, epoch_max, time_min_ms, time_max_ms, text(keys), schema_version, text(encoding), size_bytes, checksum,
+  epoch_min, epoch_max, time_min_ms, time_max_ms, text(keys), schema_version, encoding, size_bytes, checksum,
   text(sources), segment_key`;
 const SEGMENT_KEY = 17;
-const LIVE_ORDER = 'ORDER BY first_sequence, last_sequence, writer_id, batch_number';
+/** An encoding is kept as its place in this list. */
+const ENCODINGS: readonly SegmentEncoding[] = ['arrow', 'packed'];
 
 type StreamKey = { readonly key: number; nextSequence: number };
 type KeptSegment = { readonly key: number; readonly manifest: SegmentManifest };
@@ -79,12 +81,13 @@ export function* listSegments(filter: SegmentFilter): SqlWork<readonly SegmentMa
   add('epoch_max >= ?', filter.epochMin);
   add('epoch_min <= ?', filter.epochMax);
   const rows = yield sql(
-    `SELECT ${MANIFEST_COLUMNS} FROM segments WHERE ${conditions.join(' AND ')} ${LIVE_ORDER}`,
+    `SELECT ${MANIFEST_COLUMNS} FROM segments WHERE ${conditions.join(' AND ')}`,
     ...params,
   );
   return rows
     .map((row) => manifestOf(row, filter.runId, filter.table))
-    .filter((manifest) => holdsKey(manifest.keys, filter.keys));
+    .filter((manifest) => holdsKey(manifest.keys, filter.keys))
+    .sort(compareManifests);
 }
 
 /** The bytes of one segment. */
@@ -279,7 +282,7 @@ function* insertManifest(
     manifest.timeMaxMs,
     manifest.keys === null ? null : JSON.stringify(manifest.keys),
     manifest.schemaVersion,
-    manifest.encoding,
+    ENCODINGS.indexOf(manifest.encoding),
     manifest.sizeBytes,
     manifest.checksum,
     manifest.sources.length === 0 ? null : JSON.stringify(manifest.sources.map(packRange)),
@@ -323,7 +326,6 @@ function* rememberBatches(stream: StreamKey, batches: readonly BatchRange[]): Sq
 }
 
 function manifestOf(row: SqlRow, runId: string, table: string): SegmentManifest {
-  const encoding = textCell(row, 13);
   return {
     runId,
     table,
@@ -340,11 +342,20 @@ function manifestOf(row: SqlRow, runId: string, table: string): SegmentManifest 
     timeMaxMs: optionalNumberCell(row, 10),
     keys: row[11] === null ? null : jsonCell(row, 11, isTextList),
     schemaVersion: numberCell(row, 12),
-    encoding: encoding === 'packed' ? 'packed' : 'arrow',
+    encoding: encodingCell(row, 13),
     sizeBytes: numberCell(row, 14),
     checksum: numberCell(row, 15),
     sources: row[16] === null ? [] : jsonCell(row, 16, isPackedRanges).map(unpackRange),
   };
+}
+
+function encodingCell(row: SqlRow, column: number): SegmentEncoding {
+  const encoding = ENCODINGS[numberCell(row, column)];
+  if (encoding !== undefined) return encoding;
+  throw new SessionStoreError(
+    'corrupt',
+    'The database is damaged: a segment has an unknown encoding. Nothing was changed.',
+  );
 }
 
 type PackedRange = readonly [writerId: string, batchStart: number, batchLast: number];

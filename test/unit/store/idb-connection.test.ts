@@ -4,6 +4,8 @@ import { randomUUID } from 'node:crypto';
 import { forceCloseDatabase } from 'fake-indexeddb';
 import { deleteDB, openDB, unwrap } from 'idb';
 import { afterEach, expect, test, vi } from 'vitest';
+import { RunNotFoundError } from '../../../src/base/errors.ts';
+import { IdbConnection } from '../../../src/store/idb-connection.ts';
 import { openIdbStorage } from '../../../src/store/idb-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { RUN_ID, runOf, segmentOf } from '../../support/segments.ts';
@@ -62,6 +64,19 @@ test('a connection that the browser ends in the middle of a write: the write is 
   forceCloseDatabase(connections[0] as never);
   expect(await call).toHaveLength(2);
   expect(await store.listSegments({ runId: RUN_ID, table: 'metrics' })).toHaveLength(2);
+});
+
+test('work that throws has written nothing, and its error comes through', async () => {
+  const connection = new IdbConnection(randomUUID(), 'idb:x');
+  const lease = { runId: RUN_ID, holder: 'a', expiresAtMs: 1 };
+  const work = connection.write(['leases'], async (tx) => {
+    await tx.objectStore('leases').put(lease);
+    throw new RunNotFoundError(RUN_ID, 'idb:x');
+  });
+  await expect(work).rejects.toMatchObject({ code: 'run_not_found' });
+  const kept = await connection.read(['leases'], (tx) => tx.objectStore('leases').getAll());
+  expect(kept).toEqual([]);
+  await connection.close();
 });
 
 test('a tab with a newer layout is let through, and the store says what happened', async () => {
