@@ -101,6 +101,7 @@ async function environment(): Promise<JsonObject> {
 async function git(...args: string[]): Promise<string | null> {
   try {
     const { stdout } = await promisify(execFile)('git', args, {
+      cwd: process.cwd(),
       timeout: GIT_TIMEOUT_MS,
       windowsHide: true,
     });
