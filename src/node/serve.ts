@@ -37,6 +37,8 @@ export type ServedStore = {
   readonly port: number;
   /** Requests that have arrived and are not answered yet. A busy process can give them its next turns. */
   readonly activeRequests: number;
+  /** Requests that have arrived so far. */
+  readonly requestCount: number;
   /** Answers what was asked already, then closes. Closing twice is fine. */
   close(): Promise<void>;
 };
@@ -94,10 +96,12 @@ export async function serveStore(options: ServeOptions): Promise<ServedStore> {
   );
 
   let activeRequests = 0;
+  let requestCount = 0;
   const server = createAdaptorServer({
     overrideGlobalObjects: false,
     fetch: async (request, env) => {
       activeRequests += 1;
+      requestCount += 1;
       try {
         if (!isAllowedHost(env.incoming as IncomingMessage, allowed)) return refusedHost();
         const path = new URL(request.url).pathname;
@@ -117,6 +121,9 @@ export async function serveStore(options: ServeOptions): Promise<ServedStore> {
     port: address.port,
     get activeRequests() {
       return activeRequests;
+    },
+    get requestCount() {
+      return requestCount;
     },
     close: () => close(server),
   };

@@ -167,6 +167,17 @@ describe('the local server', () => {
     expect(server.port).toBeGreaterThan(0);
   });
 
+  it('counts what it is asked', async () => {
+    const server = await start();
+    expect([server.requestCount, server.activeRequests]).toStrictEqual([0, 0]);
+    await Promise.all([
+      fetch(server.url),
+      fetch(`${server.url}api/v1/runs`),
+      fetch(`${server.url}nothing`),
+    ]);
+    expect([server.requestCount, server.activeRequests]).toStrictEqual([3, 0]);
+  });
+
   it('says which port is taken', async () => {
     const { port } = await start();
     await expect(start({ port })).rejects.toMatchObject({

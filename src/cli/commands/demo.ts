@@ -21,7 +21,10 @@ import { jsonProgress, lineProgress, terminalProgress, type Progress } from '../
 import { dashboardDir, openPage, SERVE_OPTIONS, serveDashboard } from '../site.ts';
 
 /** Longest pause of the training for the page's requests, in milliseconds. */
-const LONGEST_TURN_MS = 50;
+const LONGEST_TURN_MS = 250;
+
+/** So long after a request the page is taken to have got what it wanted for now, in milliseconds. */
+const QUIET_MS = 20;
 
 const BACKENDS: readonly DemoBackend[] = ['cpu', 'wasm'];
 
@@ -174,12 +177,20 @@ async function recordFailure(session: TrainingSession, error: unknown): Promise<
   }
 }
 
-/** Gives the event loop to the page between two batches: training holds it otherwise. */
+/**
+ * Gives the event loop to the page between two batches: training holds it otherwise. A page that loads asks for one
+ * thing after the other, so after a request the next one is waited for a little.
+ */
 async function answerRequests(server: ServedStore): Promise<void> {
   const startedMs = performance.now();
+  let busyMs = Number.NEGATIVE_INFINITY;
+  let nowMs = startedMs;
   do {
+    const before = server.requestCount;
     await new Promise((resolveTurn) => setTimeout(resolveTurn, 1));
-  } while (server.activeRequests > 0 && performance.now() - startedMs < LONGEST_TURN_MS);
+    nowMs = performance.now();
+    if (server.activeRequests > 0 || server.requestCount > before) busyMs = nowMs;
+  } while (nowMs - busyMs < QUIET_MS && nowMs - startedMs < LONGEST_TURN_MS);
 }
 
 /** A reader who has gone (`quark demo | head -1`) does not end the training. */
