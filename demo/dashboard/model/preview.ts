@@ -1,6 +1,6 @@
 /** The loss curve in a row of the run list: read when the row comes into view, a few runs at a time. */
 import { signal, type ReadonlySignal, type Signal } from '@preact/signals';
-import { openRun, type RunSummary, type Store } from 'quark-sdk';
+import { openRun, type RunReader, type RunSummary, type Store } from 'quark-sdk';
 import { onAxis } from './axis.ts';
 import { reduceSeries } from './reduce.ts';
 import { MetricSeries } from './series.ts';
@@ -26,6 +26,7 @@ const NO_EPOCHS = { firstStep: new Map<number, number>(), stepsPerEpoch: 1 };
 
 type Entry = {
   readonly preview: Signal<RunPreview | undefined>;
+  reader: RunReader | undefined;
   series: MetricSeries | undefined;
   nextSequence: number;
   /** What the run looked like when it was read last. */
@@ -72,6 +73,7 @@ export class PreviewCache {
     if (entry === undefined) {
       entry = {
         preview: signal(undefined),
+        reader: undefined,
         series: undefined,
         nextSequence: 0,
         stamp: '',
@@ -97,7 +99,8 @@ export class PreviewCache {
   async #read(summary: RunSummary): Promise<void> {
     const entry = this.#entry(summary.run.id);
     try {
-      const reader = await openRun(this.#store, summary.run.id);
+      entry.reader ??= await openRun(this.#store, summary.run.id);
+      const { reader } = entry;
       if (entry.series === undefined) {
         const key = lossKey(await reader.metricKeys());
         if (key !== undefined) entry.series = new MetricSeries(key);
