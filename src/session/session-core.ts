@@ -42,6 +42,9 @@ export class SessionCore implements RunHandle {
   #notices: Notice[] = [];
   #status: string;
   #isEnding = false;
+  #ending:
+    | { readonly status: string; readonly event: EventRecord; readonly batchNumber: number }
+    | undefined;
   #isClosed = false;
   #renewedAtMs = 0;
   #merging: Promise<void> | undefined;
@@ -142,8 +145,7 @@ export class SessionCore implements RunHandle {
   }
 
   /** Appends one event and returns it with its sequence number. */
-  record(event: EventRecord): Promise<EventRecord> {
-    const batchNumber = this.#nextEventBatch++;
+  record(event: EventRecord, batchNumber: number = this.#nextEventBatch++): Promise<EventRecord> {
     return this.#eventOrder.run(async () => {
       const identity = {
         runId: this.runId,
@@ -165,7 +167,11 @@ export class SessionCore implements RunHandle {
     throwFirst(results);
   }
 
-  async end(status: TerminalRunStatus): Promise<RunRecord> {
+  /**
+   * Ends the run. `merges` is false where there is no time for housekeeping; a run that is resumed is merged when it
+   * ends again.
+   */
+  async end(status: TerminalRunStatus, merges: boolean): Promise<RunRecord> {
     this.checkOpen();
     if (this.#isEnding) throw runEnded(this.runId, 'ending');
     this.#isEnding = true;
@@ -173,21 +179,26 @@ export class SessionCore implements RunHandle {
     try {
       throwFirst(await Promise.allSettled([...this.#writers].map((writer) => writer.close())));
       await this.#flushNotices();
-      const endedAtMs = this.clock.now();
-      await this.record(
-        createEvent(this, 'run_ended', { status, timestamp: endedAtMs, payload: { status } }),
-      );
-      run = await changeRun(this.store, this.runId, endedAtMs, (current) => {
+      // Kept from a first attempt to a second, so that the event is written once.
+      if (this.#ending?.status !== status) {
+        const event = createEvent(this, 'run_ended', { status, payload: { status } });
+        this.#ending = { status, event, batchNumber: this.#nextEventBatch++ };
+      }
+      const { batchNumber, event } = this.#ending;
+      await this.record(event, batchNumber);
+      run = await changeRun(this.store, this.runId, this.clock.now(), (current) => {
         checkRunning(current, 'ended again');
-        return { status, endedAt: new Date(endedAtMs).toISOString() };
+        return { status, endedAt: event.timestamp };
       });
     } finally {
       this.#isEnding = false;
     }
     this.#status = status;
     this.#stop();
-    await this.store.releaseLease(this.runId, this.#holder);
-    await this.#mergeAll();
+    await tolerate(() => this.store.releaseLease(this.runId, this.#holder));
+    await this.#merging;
+    if (merges) await tolerate(() => this.#mergeAll());
+    if (this.#mergeFailure !== undefined) throw this.#mergeFailure;
     return run;
   }
 
@@ -200,7 +211,8 @@ export class SessionCore implements RunHandle {
     this.#isClosed = true;
     this.#stop();
     await this.#merging;
-    if (this.#status === 'running') await this.store.releaseLease(this.runId, this.#holder);
+    if (this.#status === 'running')
+      await tolerate(() => this.store.releaseLease(this.runId, this.#holder));
     if (this.#isStoreOwned) await this.store.close();
   }
 
@@ -223,7 +235,7 @@ export class SessionCore implements RunHandle {
         createEvent(this, 'runtime_interruption', { severity: 'warning', payload }),
       );
       if (this.isGuest) await this.close();
-      else await this.end('interrupted');
+      else await this.end('interrupted', false);
     } catch (error) {
       // The store refused the last words. What was acknowledged is there, and the lease will lapse.
       if (!isStoreError(error)) throw error;
@@ -283,15 +295,8 @@ export class SessionCore implements RunHandle {
   }
 
   async #mergeAll(): Promise<void> {
-    await this.#merging;
-    try {
-      for (const table of TABLES.keys()) await this.#merge(table);
-      await this.store.reclaimSpace();
-    } catch (error) {
-      // The run has ended and everything is stored; the segments merely stay small.
-      if (!isStoreError(error)) throw error;
-    }
-    if (this.#mergeFailure !== undefined) throw this.#mergeFailure;
+    for (const table of TABLES.keys()) await this.#merge(table);
+    await this.store.reclaimSpace();
   }
 
   async #merge(name: string): Promise<void> {
@@ -305,5 +310,17 @@ function throwFirst(results: readonly PromiseSettledResult<unknown>[]): void {
   for (const result of results) {
     if (result.status === 'rejected')
       throw result.reason instanceof Error ? result.reason : new Error(messageOf(result.reason));
+  }
+}
+
+/**
+ * Housekeeping after everything is stored: where the store refuses it, segments stay small and a lease lapses by itself,
+ * and nothing is lost.
+ */
+async function tolerate(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!isStoreError(error)) throw error;
   }
 }

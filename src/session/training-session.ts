@@ -221,7 +221,7 @@ export class TrainingSession implements AsyncDisposable {
    */
   async endRun(status: TerminalRunStatus = 'completed'): Promise<RunContext> {
     checkLiteral('status', status, TERMINAL_RUN_STATUSES);
-    return this.#update(await this.#core.end(status));
+    return this.#update(await this.#core.end(status, true));
   }
 
   /** The whole context with the names of the specification. */

@@ -40,7 +40,7 @@ describe.each([...TABLES.values()].map((table) => [table.table, table] as const)
               valuesOf(batch.columns.get(name), batch.rowCount),
             );
         }),
-        runs(60),
+        runs(40),
       );
     });
 
@@ -73,11 +73,11 @@ describe.each([...TABLES.values()].map((table) => [table.table, table] as const)
 
     test('pack and unpack bit for bit', async () => {
       await fc.assert(
-        fc.asyncProperty(anyBatch(table, 400), async (batch) => {
+        fc.asyncProperty(anyBatch(table, 200), async (batch) => {
           const bytes = encodeBatch(table, batch);
           expect(await unpackSegment(await packSegment(bytes))).toEqual(bytes);
         }),
-        runs(25),
+        runs(6),
       );
     });
   },
@@ -128,7 +128,7 @@ test('segments written by another implementation are read', () => {
         );
       },
     ),
-    runs(60),
+    runs(40),
   );
 });
 

@@ -19,6 +19,7 @@ import { TestClock } from '../../support/clock.ts';
 class FailingStore {
   readonly store: Store;
   failure: Error | undefined;
+  updateFailure: Error | undefined;
   gate: Promise<void> | undefined;
   appends = 0;
 
@@ -29,6 +30,8 @@ class FailingStore {
         if (name === 'appendSegmentsNow') return undefined;
         if (name === 'appendSegments')
           return (segments: readonly NewSegment[]) => this.#append(inner, segments);
+        if (name === 'updateRun' && this.updateFailure !== undefined)
+          return () => Promise.reject(this.updateFailure);
         const value: unknown = Reflect.get(target, name, target);
         return typeof value === 'function' ? value.bind(target) : value;
       },
@@ -249,6 +252,15 @@ describe('a store that fails', () => {
     failing.failure = undefined;
     expect((await session.endRun()).status).toBe('completed');
     expect(await (await openRun(session.store, session.runId)).readMetrics()).toHaveLength(1);
+  });
+
+  test('records the end once, however often ending was tried', async () => {
+    failing.updateFailure = full;
+    await expect(session.endRun()).rejects.toBe(full);
+    failing.updateFailure = undefined;
+    await session.endRun();
+    const reader = await openRun(session.store, session.runId);
+    expect(await reader.readEvents({ eventType: 'run_ended' })).toHaveLength(1);
   });
 });
 
