@@ -3,7 +3,8 @@
  *
  * Durability: the database runs in WAL mode. With `synchronous: 'normal'` (the default) an acknowledged write has
  * reached the operating system: it survives the end of the process by any signal. If the whole machine loses power, the
- * last writes since the most recent checkpoint may be missing, and the database is whole. With `'full'` each write also
+ * last writes since the most recent checkpoint may be missing, and the database is whole; closing a store and giving
+ * space back (as at the end of a run) are checkpoints. With `'full'` each write also
  * waits for the disk and survives power loss; measured (bench/storage.mjs), that makes a small append five times and a
  * large one twice as slow.
  *

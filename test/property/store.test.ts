@@ -15,7 +15,7 @@ testStoreAgainstModel(
     const uri = `memory:${randomUUID()}`;
     return { open: () => openMemoryStorage(uri, { clock }), remove: async () => undefined };
   },
-  400,
+  200,
   60,
   60_000,
 );
@@ -29,7 +29,7 @@ testStoreAgainstModel(
       remove: () => rm(directory, { recursive: true, force: true }),
     };
   },
-  100,
+  60,
   60,
   120_000,
 );
@@ -40,7 +40,7 @@ testStoreAgainstModel(
     const name = randomUUID();
     return { open: () => openIdbStorage(`idb:${name}`, { clock }), remove: () => deleteDB(name) };
   },
-  50,
+  40,
   60,
   120_000,
 );

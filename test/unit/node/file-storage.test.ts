@@ -140,7 +140,7 @@ describe('the place', () => {
     const small = bytesOf(256 * 1024);
     await store.putBlob((await sha256Hex(small)) ?? '', small);
     const blobs = join(directory, '.quark', 'blobs');
-    expect(new Uint8Array(readFileSync(join(blobs, hash.slice(0, 2), hash)))).toEqual(large);
+    expect(readFileSync(join(blobs, hash.slice(0, 2), hash)).equals(large)).toBe(true);
     const files = readdirSync(blobs, { recursive: true, withFileTypes: true });
     expect(files.filter((file) => file.isFile())).toHaveLength(1);
   });
@@ -156,7 +156,7 @@ describe('the place', () => {
     await rm(path);
     await expect(store.getBlob(hash)).rejects.toMatchObject({ reason: 'corrupt' });
     await store.putBlob(hash, bytes);
-    expect(await store.getBlob(hash)).toEqual(bytes);
+    expect(await sha256Hex((await store.getBlob(hash)) ?? bytesOf(1))).toBe(hash);
   });
 
   test('what an interrupted blob has left is cleared away later', async () => {
@@ -217,7 +217,7 @@ describe('trouble', () => {
       details: { path: dbPath() },
     });
     expect(failure.message).toContain('Nothing was changed');
-    expect(readFileSync(dbPath())).toEqual(content);
+    expect(readFileSync(dbPath()).equals(content)).toBe(true);
   });
 
   test('an empty file is a database that has yet to begin', async () => {
@@ -235,7 +235,7 @@ describe('trouble', () => {
     const failure = await failureOf(open());
     expect(failure).toMatchObject({ reason: 'corrupt' });
     expect(failure.message).toContain('another program');
-    expect(readFileSync(dbPath())).toEqual(before);
+    expect(readFileSync(dbPath()).equals(before)).toBe(true);
   });
 
   test.each([0.9, 0.5, 0.05])(
@@ -251,7 +251,7 @@ describe('trouble', () => {
       const failure = await failureOf(open(cut.directory));
       expect(failure).toMatchObject({ reason: 'corrupt' });
       expect(failure.message).toContain(cut.dbPath);
-      expect(readFileSync(cut.dbPath)).toEqual(before);
+      expect(readFileSync(cut.dbPath).equals(before)).toBe(true);
     },
   );
 
