@@ -34,12 +34,8 @@ describe.skipIf(!existsSync(file('dist/tfjs.js')))(
         child.on('close', (code, signal) => resolve(signal ?? code)),
       );
       expect([ended, errors]).toStrictEqual(['SIGINT', '']);
-      const lines = out.trim().split('\n');
-      const [runId = '', , told = ''] =
-        lines
-          .filter((line) => line.startsWith('run_'))
-          .at(-1)
-          ?.split(' ') ?? [];
+      const told = /(?:^|\n)(run_\w+) step (\d+)\n(?!run_)/.exec(out) ?? [];
+      const [, runId = '', steps = ''] = told;
       const store = await openStorage(folder, { create: false });
       try {
         const reader = await openRun(store, runId);
@@ -48,7 +44,7 @@ describe.skipIf(!existsSync(file('dist/tfjs.js')))(
         expect(Array.from(losses.steps)).toStrictEqual(
           Array.from({ length: losses.rowCount }, (_, step) => step),
         );
-        expect(losses.rowCount).toBeGreaterThanOrEqual(Number(told));
+        expect(losses.rowCount).toBeGreaterThanOrEqual(Number(steps));
         const types = (await reader.readEvents()).map(({ eventType }) => eventType);
         expect(types.slice(-2)).toStrictEqual(['runtime_interruption', 'run_ended']);
         expect(types).not.toContain('runtime_error');
