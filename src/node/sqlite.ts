@@ -4,9 +4,8 @@
  * Durability: the database runs in WAL mode. With `synchronous: 'normal'` (the default) an acknowledged write has
  * reached the operating system: it survives the end of the process by any signal. If the whole machine loses power, the
  * last writes since the most recent checkpoint may be missing, and the database is whole; closing a store and giving
- * space back (as at the end of a run) are checkpoints. With `'full'` each write also
- * waits for the disk and survives power loss; measured (bench/storage.mjs), that makes a small append five times and a
- * large one twice as slow.
+ * space back (as at the end of a run) are checkpoints. With `'full'` each write also waits for the disk and survives
+ * power loss; measured (bench/storage.mjs), that makes a small append five times and a large one twice as slow.
  *
  * What is to be known of libsql 0.5: a lone object (bytes, null) given as the only parameter is taken for named
  * parameters, so parameters always travel as one array; binding a boolean, or reading a text cell that is not UTF-8,
@@ -46,6 +45,8 @@ export const DEFAULT_SQLITE_CONFIG: SqliteConfig = Object.freeze({
 /** SQLite's own sleep when a lock is taken: short, since it stops the thread; longer waits give the thread back. */
 const SHORT_WAIT_MS = 2;
 const MAX_PAUSE_MS = 25;
+/** How long the last write of a process may stop the thread. */
+const LAST_MOMENT_MS = 5000;
 /** Small pages: an append rewrites seven pages besides its bytes. */
 const PAGE_BYTES = 4096;
 /** The log is folded into the database file when it has grown to 16 MiB. */
@@ -127,9 +128,8 @@ class SqliteDatabase implements SqlDatabase {
   }
 
   transactionNow<T>(work: () => SqlWork<T>): T {
-    // The one place that may stop the thread: the process is about to end.
     try {
-      this.#pragma(`busy_timeout = ${this.#busyTimeoutMs}`);
+      this.#pragma(`busy_timeout = ${Math.min(LAST_MOMENT_MS, this.#busyTimeoutMs)}`);
       return this.#transact(work);
     } catch (error) {
       throw sqliteFailure(error, this.name);
