@@ -120,7 +120,8 @@ export {
   type KernelsDiagnostics,
 } from './kernel/kernels.ts';
 export { DEFAULT_KERNELS_CONFIG, type KernelsConfig } from './kernel/config.ts';
-export { histogramEdges } from './kernel/results.ts';
+export { DEFAULT_HISTOGRAM_BINS, MAX_HISTOGRAM_BINS } from './kernel/checks.ts';
+export { histogramEdges, mergeHistograms, mergeTensorStats } from './kernel/results.ts';
 export type {
   Histogram,
   HistogramOptions,
@@ -131,7 +132,7 @@ export type {
   TensorType,
   ValueRange,
 } from './kernel/kernel.ts';
-export type { WorkerMode, WorkerWayName } from './kernel/spawn.ts';
+export type { WorkerLike, WorkerMode, WorkerWayName } from './kernel/spawn.ts';
 
 export { openStorage } from './store/open-storage.ts';
 export { registerStorage, type OpenStorageOptions, type StorageFactory } from './store/registry.ts';
