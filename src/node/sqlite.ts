@@ -5,7 +5,7 @@
  * reached the operating system: it survives the end of the process by any signal. If the whole machine loses power, the
  * last writes since the most recent checkpoint may be missing, and the database is whole; closing a store and giving
  * space back (as at the end of a run) are checkpoints. With `'full'` each write also waits for the disk and survives
- * power loss; measured (bench/storage.mjs), that makes a small append five times and a large one twice as slow.
+ * power loss; measured (bench/storage.mjs), that makes a small append five to ten times and a large one two to four times as slow.
  *
  * What is to be known of libsql 0.5: a lone object (bytes, null) given as the only parameter is taken for named
  * parameters, so parameters always travel as one array; binding a boolean, or reading a text cell that is not UTF-8,
