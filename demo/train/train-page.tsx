@@ -50,7 +50,10 @@ export function TrainPage(props: {
         <h1>Train in this tab</h1>
         <p class="page-sub">
           A small convolutional network learns 1,797 handwritten digits. Everything it reports is
-          recorded in this browser, and read back from there for the curves.
+          recorded in this browser, and read back from there for the curves.{' '}
+          <a class="link" href="./DIGITS.md">
+            About the data
+          </a>
         </p>
       </header>
       <div class="train-columns">

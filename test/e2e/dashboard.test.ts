@@ -206,7 +206,7 @@ describe('the dashboard', () => {
       await expect.poll(() => showAll.isDisabled()).toBe(true);
 
       await page.locator('.slider input').fill('0.9');
-      await expect.poll(() => panel(page, 'loss').locator('.legend-smoothed').count()).toBe(2);
+      await expect.poll(() => panel(page, 'loss').locator('.legend-smoothed').count()).toBe(1);
       await page.getByText('Log scale').click();
       await expect.poll(() => countColor(page, 'loss', TRAIN_COLOR)).toBeGreaterThan(300);
       await page

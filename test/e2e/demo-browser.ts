@@ -42,13 +42,6 @@ export async function serveFiles(): Promise<{ url: string; close: () => Promise<
   return { url: `http://127.0.0.1:${address.port}/`, close: () => server.close() };
 }
 
-/** A page that fails the test by its own errors: they are collected and asked for at the end. */
-export async function openPage(browser: Browser): Promise<{ page: Page; errors: string[] }> {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, locale: 'en-US' });
-  page.setDefaultTimeout(PATIENCE_MS);
-  return { page, errors: collectErrors(page) };
-}
-
 /** What goes wrong on a page from now on. */
 export function collectErrors(page: Page): string[] {
   const errors: string[] = [];

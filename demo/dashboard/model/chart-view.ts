@@ -6,7 +6,7 @@ import type { XRange } from './reduce.ts';
 /** The view that all charts of one page share. */
 export type ChartView = {
   readonly axis: Signal<XAxis>;
-  /** Weight of the moving average, 0 (off) to 0.99. */
+  /** Weight of the smoothing, 0 (off) to 0.99. */
   readonly smoothing: Signal<number>;
   readonly isLog: Signal<boolean>;
   /** The zoomed part of the x axis; undefined shows all of it. */

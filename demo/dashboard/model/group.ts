@@ -83,7 +83,7 @@ export function legendName(key: string, title: string): string {
   if (key === title) return 'last';
   if (namespace === null) return name;
   if (name === title) return namespace;
-  return name === `epoch_${title}` ? `${namespace}, epoch mean` : key;
+  return name === `epoch_${title}` ? `${namespace} mean` : key;
 }
 
 /** Which palette entry a metric is drawn in: the same split has the same colour in every chart. */

@@ -63,13 +63,20 @@ export function cachedOnAxis(
   return points;
 }
 
-/** Puts a metric on the chart's axis and smooths it. */
-export function curveOf(key: string, color: string, points: AxisSeries, smoothing: number): Curve {
+/** A metric on the chart's axis, smoothed over an axis of this length. */
+export function curveOf(
+  key: string,
+  color: string,
+  points: AxisSeries,
+  smoothing: number,
+  extent: XRange,
+): Curve {
   return {
     key,
     color,
     points,
-    smoothed: smoothing > 0 ? smooth(points.ys, smoothing) : undefined,
+    smoothed:
+      smoothing > 0 ? smooth(points.xs, points.ys, smoothing, extent.max - extent.min) : undefined,
   };
 }
 

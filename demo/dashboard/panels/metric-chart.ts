@@ -306,9 +306,12 @@ const ELAPSED_INCREMENTS = [
   43_200, 86_400, 172_800, 604_800,
 ];
 
+/** Differences below this share of the values are rounding, not a curve. */
+const ROUNDING = 1e-12;
+
 function linearRange(min: number | null, max: number | null): [number, number] {
   if (min === null || max === null || !Number.isFinite(min) || !Number.isFinite(max)) return [0, 1];
-  if (min === max) {
+  if (max - min <= Math.max(Math.abs(min), Math.abs(max)) * ROUNDING) {
     const half = Math.abs(min) * 0.1 || 0.5;
     return [min - half, max + half];
   }

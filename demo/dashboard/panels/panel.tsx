@@ -45,14 +45,15 @@ export function Panel({ group, series, view, context }: PanelProps): JSX.Element
   const keys = useMemo(() => group.keys, [keyText]);
 
   const curves = useComputed((): readonly (Curve & { readonly isHidden: boolean })[] => {
-    const { startMs, scale } = context.value;
+    const { startMs, scale, extent } = context.value;
     return keys.flatMap((key, position) => {
       const one = series.get(key);
       if (one === undefined) return [];
       const isHidden = view.hidden.value.has(key);
       const points = cachedOnAxis(one, view.axis.value, startMs, scale);
       const color = seriesColor(colorIndex(key, position, PALETTE_SIZE));
-      return [{ ...curveOf(key, color, points, isHidden ? 0 : view.smoothing.value), isHidden }];
+      const smoothing = isHidden ? 0 : view.smoothing.value;
+      return [{ ...curveOf(key, color, points, smoothing, extent), isHidden }];
     });
   });
   const range = useComputed(() => view.zoom.value ?? context.value.extent);
@@ -222,7 +223,7 @@ function Legend(props: {
             >
               {value === undefined ? '–' : formatValue(value)}
             </span>
-            {smoothed !== undefined && Number.isFinite(smoothed) && (
+            {smoothed !== undefined && isWorthShowing(smoothed, value) && (
               <span class="legend-smoothed" title="Smoothed">
                 ~{formatValue(smoothed)}
               </span>
@@ -232,4 +233,9 @@ function Legend(props: {
       })}
     </div>
   );
+}
+
+/** A smoothed value that reads the same as the value itself is only noise in the legend. */
+function isWorthShowing(smoothed: number, value: number | undefined): boolean {
+  return Number.isFinite(smoothed) && smoothed.toPrecision(3) !== value?.toPrecision(3);
 }

@@ -60,7 +60,7 @@ describe('names and colours', () => {
 
   it('says no more in a legend than its title leaves open', () => {
     expect(legendName('train/loss', 'loss')).toBe('train');
-    expect(legendName('train/epoch_loss', 'loss')).toBe('train, epoch mean');
+    expect(legendName('train/epoch_loss', 'loss')).toBe('train mean');
     expect(legendName('perf/data_ms', 'perf (ms)')).toBe('perf/data_ms');
     expect(legendName('optimizer/lr', 'optimizer/lr')).toBe('last');
   });
