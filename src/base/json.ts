@@ -13,18 +13,29 @@ export type JsonValue =
 /** A JSON object. */
 export type JsonObject = { readonly [key: string]: JsonValue };
 
+/** Longer JSON is refused: large values belong into artifacts, and a segment of rows has to stay small. */
+export const MAX_JSON_CHARS = 1 << 20;
+
 /** Deeper nesting is refused: no person reads it, and recursion has to end somewhere. */
 export const MAX_JSON_DEPTH = 64;
 
 /**
  * The JSON text of `value`. Throws when anything in it would be lost: undefined, functions, symbols, bigints, NaN and
- * infinities, dates, typed arrays, class instances, cycles.
+ * infinities, dates, typed arrays, class instances, cycles; or when it is longer than {@link MAX_JSON_CHARS}.
  *
  * @throws {QuarkError} `invalid_input`, naming the path inside the value
  */
 export function encodeJson(field: string, value: unknown): string {
   check(field, value, 0);
-  return JSON.stringify(value);
+  const text = JSON.stringify(value);
+  if (text.length > MAX_JSON_CHARS) {
+    throw invalidInput(
+      `${field}.length`,
+      text.length,
+      `at most ${MAX_JSON_CHARS} characters of JSON; keep large values elsewhere and record where`,
+    );
+  }
+  return text;
 }
 
 /** Like {@link encodeJson}, and the outermost value must be an object. */

@@ -12,7 +12,7 @@ import { damaged } from './flatbuffer.ts';
 
 const MAGIC = 0x314b5051; // "QPK1", little-endian
 /** Larger segments are not written, and claims of more are not believed. */
-export const MAX_SEGMENT_BYTES = 1 << 30;
+const MAX_SEGMENT_BYTES = 1 << 28;
 /** Below this a header costs more than the planes save. */
 const MIN_SPAN_BYTES = 256;
 /** Planes above this entropy (bits a byte, estimated on a sample) do not get smaller through DEFLATE. */

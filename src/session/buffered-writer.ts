@@ -8,6 +8,7 @@ import { checkOptionNames, checkPositive } from '../base/assert.ts';
 import { invalidInput, isStoreError, messageOf, QuarkError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
 import type { TableDefinition } from '../schema/table.ts';
+import { gatherRows } from '../segment/batch-ops.ts';
 import { createSegment } from '../segment/manifest.ts';
 import type { RowBatch } from '../segment/vectors.ts';
 import type { NewSegment, SegmentManifest } from '../store/store.ts';
@@ -51,6 +52,8 @@ export interface RowBuffer {
 export type StoredSegment = { readonly manifest: SegmentManifest; readonly bytes: Uint8Array };
 
 const MAX_SEGMENT_ROWS = 1 << 16;
+/** A quarter of what stores take. */
+const MAX_SEGMENT_BYTES = 16 << 20;
 /** Segments in one append: bounds the length of a transaction. */
 const MAX_APPEND_SEGMENTS = 64;
 const FIRST_RETRY_MS = 500;
@@ -224,16 +227,28 @@ export class BufferedWriter implements OpenWriter {
 
   #encode(): void {
     if (this.#buffer.rowCount === 0) return;
-    for (const batch of this.#buffer.take(MAX_SEGMENT_ROWS)) {
-      const identity = {
-        runId: this.#handle.runId,
-        table: this.#table.table,
-        writerId: this.#writerId,
-        batchNumber: this.#nextBatch++,
-      };
-      this.#pending.push(createSegment(this.#table, identity, batch));
-      this.#pendingRows += batch.rowCount;
+    for (const batch of this.#buffer.take(MAX_SEGMENT_ROWS)) this.#encodeBatch(batch);
+  }
+
+  #encodeBatch(batch: RowBatch): void {
+    const identity = {
+      runId: this.#handle.runId,
+      table: this.#table.table,
+      writerId: this.#writerId,
+      batchNumber: this.#nextBatch,
+    };
+    const segment = createSegment(this.#table, identity, batch);
+    if (segment.bytes.byteLength > MAX_SEGMENT_BYTES && batch.rowCount > 1) {
+      // Rows with long texts: halves, until each fits.
+      const middle = batch.rowCount >> 1;
+      const rows = Int32Array.from({ length: batch.rowCount }, (_, row) => row);
+      this.#encodeBatch(gatherRows(batch, rows.subarray(0, middle)));
+      this.#encodeBatch(gatherRows(batch, rows.subarray(middle)));
+      return;
     }
+    this.#nextBatch++;
+    this.#pending.push(segment);
+    this.#pendingRows += batch.rowCount;
   }
 
   #succeeded(): void {

@@ -2,7 +2,7 @@ import { checkInstant, checkLiteral, checkOptionalCount } from '../base/assert.t
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
-import { checkEventType } from '../base/names.ts';
+import { checkEventType, checkLabel } from '../base/names.ts';
 import { eventTable, type EventRecord } from '../records/event.ts';
 import {
   EVENT_SEVERITIES,
@@ -199,7 +199,7 @@ export function createEvent(
         : checkLiteral('severity', severity, EVENT_SEVERITIES),
     step: checkOptionalCount('step', options.step),
     epoch: checkOptionalCount('epoch', options.epoch),
-    status: status ?? null,
+    status: status === undefined || status === null ? null : checkLabel('status', status),
     payload: payload ?? {},
   };
   return eventTable.create(values);

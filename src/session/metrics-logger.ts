@@ -269,6 +269,8 @@ export class MetricsLogger implements AsyncDisposable {
 }
 
 const NO_OPTIONS: LogMetricOptions = Object.freeze({});
+/** A description explains a metric; it is no place for documents. */
+const MAX_DESCRIPTION_CHARS = 4096;
 /** Long columns start a flush every 65,536 samples. */
 const COLUMN_PIECE = 0xffff;
 
@@ -291,7 +293,9 @@ function isGiven<T>(value: T | null | undefined): value is T {
 }
 
 function checkText(field: string, value: unknown): string {
-  if (typeof value !== 'string') throw invalidInput(field, value, 'text');
+  if (typeof value !== 'string' || value.length > MAX_DESCRIPTION_CHARS) {
+    throw invalidInput(field, value, `text of at most ${MAX_DESCRIPTION_CHARS} characters`);
+  }
   return value;
 }
 

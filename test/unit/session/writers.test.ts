@@ -147,6 +147,18 @@ describe('flushing', () => {
     expect(segments.map((segment) => segment.rowCount)).toEqual([2, 7]);
   });
 
+  test('rows with long texts are cut into segments that stores take', async () => {
+    const metrics = new MetricsLogger(session, { batchSize: 1000 });
+    const text = 'x'.repeat(1_000_000);
+    for (let step = 0; step < 70; step++) metrics.log('a', step, { step, metadata: { text } });
+    await metrics.flush();
+    const segments = await session.store.listSegments({ runId: session.runId, table: 'metrics' });
+    expect(segments.length).toBeGreaterThan(4);
+    expect(Math.max(...segments.map((segment) => segment.sizeBytes))).toBeLessThan(17 << 20);
+    const columns = await metrics.readColumns();
+    expect(Array.from(columns.values)).toEqual(Array.from({ length: 70 }, (_, i) => i));
+  });
+
   test('a closed logger refuses, and an ended run too', async () => {
     const metrics = new MetricsLogger(session);
     metrics.log('a', 1, { step: 0 });
@@ -290,6 +302,11 @@ describe('bad input', () => {
       'metadata that is a list',
       (m) => m.log('a', 1, { step: 0, metadata: [] as never }),
       'metadata',
+    ],
+    [
+      'metadata of more than a million characters',
+      (m) => m.log('a', 1, { step: 0, metadata: { t: 'x'.repeat(1 << 20) } }),
+      'metadata.length',
     ],
     ['a time that is none', (m) => m.log('a', 1, { step: 0, timestamp: 'yesterday' }), 'timestamp'],
     ['text as value', (m) => m.log('a', '1' as never, { step: 0 }), 'value of a'],
