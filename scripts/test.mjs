@@ -1,7 +1,7 @@
 // `npm test`: build, checks, and every test project, in one command. The last line is the sum of all of it:
 // `N passed, N failed`, with the skipped where there are any. Exit code 1 on any failure.
 //
-// `node scripts/test.mjs --no-build` reuses dist/ as it is.
+// `npm test -- --no-build` reuses dist/ as it is; anything else after `--` goes to vitest, to run a part of the tests.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -131,7 +131,8 @@ async function main() {
   console.log('\n== tests');
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${resultsFile}`];
   const workers = `--maxWorkers=${Math.max(1, availableParallelism())}`;
-  addReport(await run(bin('vitest'), ['run', workers, ...reporters]));
+  const filters = process.argv.slice(2).filter((argument) => argument !== '--no-build');
+  addReport(await run(bin('vitest'), ['run', workers, ...reporters, ...filters]));
 
   if (failures.length > 0) console.log(`\nFailed:\n  ${failures.join('\n  ')}`);
   const tail = skipped > 0 ? `, ${skipped} skipped` : '';
