@@ -2,7 +2,7 @@
 import { useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import type { ComponentType, JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import type { Store } from 'quark-sdk';
+import { openRun, type Store } from 'quark-sdk';
 import type { RunFeed } from '../dashboard/model/run-feed.ts';
 import { Icon, Logo } from '../dashboard/views/icons.tsx';
 import { ErrorNotice, Segmented } from '../dashboard/views/parts.tsx';
@@ -127,7 +127,7 @@ function View(): JSX.Element {
               store={store}
               runId={place.runId}
               resumeHref={resumeHref}
-              otherSource={<OtherSource />}
+              otherSource={<OtherSource runId={place.runId} />}
             />
           )}
         </WithStore>
@@ -160,9 +160,25 @@ function resumeHref(feed: RunFeed): string | undefined {
   return isDemoRun(feed.run) ? hrefOf({ kind: 'train', resumeRunId: feed.run.id }) : undefined;
 }
 
-/** Offers the other place to look when a run is not in this one. */
-function OtherSource(): JSX.Element | null {
+/** A run that is not in this place may be in the other one: goes there if it is, else offers to look. */
+function OtherSource({ runId }: { readonly runId: string }): JSX.Element | null {
   const other = sources.value.find((one) => one.id !== source.value?.id);
+  useEffect(() => {
+    if (other === undefined) return undefined;
+    let isCurrent = true;
+    storeAt(other.uri)
+      .then((store) => openRun(store, runId))
+      .then(
+        () => {
+          if (isCurrent) chooseSource(other.id);
+        },
+        // Not there either, or the place cannot be read: the person may still want to look.
+        () => undefined,
+      );
+    return () => {
+      isCurrent = false;
+    };
+  }, [other?.uri, runId]);
   if (other === undefined) return null;
   return (
     <button type="button" class="button" onClick={() => chooseSource(other.id)}>

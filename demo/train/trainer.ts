@@ -206,7 +206,7 @@ async function fit(
             // A stopped epoch is not done: it will be trained again.
             if (model.stopTraining && batches % batchesPerEpoch !== 0) return;
             epoch = done + 1;
-            await saveCheckpoint(session.runId, { model, epoch, step: recorder.nextStep });
+            await keepCheckpoint(session, { model, epoch, step: recorder.nextStep });
             await guessSome(tf, model, split.val, false);
             show();
           },
@@ -220,6 +220,18 @@ async function fit(
     await metrics.close();
     disposeAll(trainTensors, valTensors);
     model.dispose();
+  }
+}
+
+/** Training goes on without a checkpoint, for instance when the browser has no room for one. */
+async function keepCheckpoint(session: TrainingSession, checkpoint: Checkpoint): Promise<void> {
+  try {
+    await saveCheckpoint(session.runId, checkpoint);
+  } catch (error) {
+    await session.addLog(
+      `The checkpoint after epoch ${checkpoint.epoch} could not be kept: ${String(error)}`,
+      { identifier: 'Warning', step: checkpoint.step },
+    );
   }
 }
 

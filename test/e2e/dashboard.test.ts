@@ -1,4 +1,5 @@
 /** The dashboard on a store that the server of the package serves. */
+import { gzipSync } from 'node:zlib';
 import type { Browser, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -330,6 +331,23 @@ describe('the dashboard', () => {
     },
   );
 
+  it(
+    'finds a run of the server for somebody who last looked at the browser',
+    { timeout: LIMIT_MS },
+    async () => {
+      const { runId } = await record(store, 'digits', { end: 'completed' });
+      await page.goto(server.url);
+      await page.getByRole('radio', { name: 'This browser' }).click();
+      await page.getByRole('heading', { name: 'No runs yet' }).waitFor();
+      await page.goto(`${server.url}#/runs/${runId}`);
+      await page.getByRole('heading', { name: 'digits', level: 1 }).waitFor();
+      expect(await page.getByRole('radio', { name: 'Server' }).getAttribute('aria-checked')).toBe(
+        'true',
+      );
+      expect(errors).toEqual([]);
+    },
+  );
+
   it('explains a storage that cannot be read', { timeout: LIMIT_MS }, async () => {
     await page.route('**/quark.json', (request) =>
       request.fulfill({ json: { storage: 'http://127.0.0.1:9/' } }),
@@ -338,6 +356,28 @@ describe('the dashboard', () => {
     await page.getByRole('alert').waitFor();
     expect(await page.getByRole('alert').innerText()).toMatch(/cannot be (opened|read)/);
     await page.getByRole('button', { name: 'Try again' }).waitFor();
+  });
+
+  it('is small, and leaves TensorFlow.js to the training page', { timeout: LIMIT_MS }, async () => {
+    let scriptBytes = 0;
+    page.on('response', async (response) => {
+      if (response.request().resourceType() !== 'script') return;
+      scriptBytes += gzipSync(await response.body()).length;
+    });
+    const { runId } = await record(store, 'digits', { end: 'completed' });
+    await page.goto(server.url);
+    await page.locator('.run-row .spark path').waitFor();
+    await page.goto(`${server.url}#/runs/${runId}`);
+    await panel(page, 'loss').locator('canvas').waitFor();
+    await page.getByRole('radio', { name: 'This browser' }).click();
+    await page
+      .getByRole('heading', { name: 'This run is not here' })
+      .or(page.getByRole('heading', { name: 'digits' }))
+      .first()
+      .waitFor();
+    expect(scriptBytes).toBeGreaterThan(20_000);
+    expect(scriptBytes).toBeLessThan(120_000);
+    expect(errors).toEqual([]);
   });
 
   it('keeps the theme that was chosen', { timeout: LIMIT_MS }, async () => {
