@@ -17,6 +17,8 @@ const WINDOW_ROWS = 1 << 20;
 const WINDOW_BYTES = 128 << 20;
 /** Rows of a merged segment, at most. */
 const MAX_ROWS = 1 << 17;
+/** Bytes of a merged segment before packing: half of what stores take, however badly it packs. */
+const MAX_ARROW_BYTES = 32 << 20;
 /** A merged segment is cut at the end of a key once it has this many rows. */
 const CUT_ROWS = 1 << 14;
 /** Segments with fewer rows are merged again. */
@@ -42,12 +44,16 @@ export async function compactTable(
   );
   let removed = 0;
   let added = 0;
-  for (const [index, window] of windowsOf(candidates).entries()) {
-    if (window.length === 1 && window[0]?.encoding === 'packed') continue;
-    const merged = await mergeWindow(store, table, runId, `${mergeId}-${index}`, window);
-    if (merged === undefined) continue;
-    removed += merged.removed;
-    added += merged.added;
+  let count = 0;
+  for (const window of windowsOf(candidates)) {
+    for (let rest = window; rest.length > 0;) {
+      const mergeName = `${mergeId}-${count++}`;
+      const merged = await mergeWindow(store, table, runId, mergeName, rest);
+      if (merged === undefined) break;
+      removed += merged.removed;
+      added += merged.added;
+      rest = rest.slice(merged.seen);
+    }
   }
   return { removed, added };
 }
@@ -75,29 +81,41 @@ function windowsOf(segments: readonly SegmentManifest[]): SegmentManifest[][] {
   return windows;
 }
 
+/** Merges the segments of a window from its start, as many as fit into memory once they are unpacked: `seen`. */
 async function mergeWindow(
   store: Store,
   table: TableDefinition,
   runId: string,
   mergeId: string,
   window: readonly SegmentManifest[],
-): Promise<CompactResult | undefined> {
+): Promise<(CompactResult & { readonly seen: number }) | undefined> {
+  const nothing = { removed: 0, added: 0 };
+  if (window.length === 1 && window[0]?.encoding === 'packed') return { ...nothing, seen: 1 };
   const reads = await store.readSegments(window);
   const opened: OpenedSegment[] = [];
+  let arrowBytes = 0;
+  let seen = 0;
   for (const [i, manifest] of window.entries()) {
     const read = reads[i];
     if (read === undefined || read.kind === 'gone') return undefined;
     const result = await openSegment(table, manifest, read);
+    if (result.kind === 'opened') {
+      arrowBytes += result.segment.arrowBytes;
+      if (opened.length > 0 && arrowBytes > WINDOW_BYTES) break;
+      opened.push(result.segment);
+    }
     // A damaged segment stays as it is, so that its loss stays visible.
-    if (result.kind === 'opened') opened.push(result.segment);
+    seen = i + 1;
   }
-  if (opened.length === 0) return undefined;
+  const [first] = opened;
+  if (first === undefined || (opened.length === 1 && first.manifest.encoding === 'packed'))
+    return { ...nothing, seen };
   const rows = withSequences(opened);
   const sources = sourcesOf(opened.map((segment) => segment.manifest));
   const merged: MergedSegment[] = [];
-  for (const [batchNumber, order] of cutRows(table, rows).entries()) {
-    const batch = gatherRows(rows, order);
-    const packed = await packSegment(encodeBatch(table, batch));
+  for (const { arrow, batch } of encodeCuts(table, rows, cutRows(table, rows))) {
+    const packed = await packSegment(arrow);
+    const batchNumber = merged.length;
     const identity = { runId, table: table.table, writerId: mergeId, batchNumber };
     const { manifest } = describeSegment(table, identity, batch, packed, 'packed', sources);
     const sequences = batch.columns.get(SEQUENCE_COLUMN);
@@ -111,7 +129,25 @@ async function mergeWindow(
     opened.map((segment) => segment.manifest),
     merged,
   );
-  return isReplaced ? { removed: opened.length, added: merged.length } : undefined;
+  return isReplaced ? { removed: opened.length, added: merged.length, seen } : undefined;
+}
+
+/** Each cut as Arrow bytes; cuts with long texts in halves, until each fits. */
+function* encodeCuts(
+  table: TableDefinition,
+  rows: RowBatch,
+  cuts: readonly Int32Array[],
+): Generator<{ readonly batch: RowBatch; readonly arrow: Uint8Array<ArrayBuffer> }> {
+  for (const order of cuts) {
+    const batch = gatherRows(rows, order);
+    const arrow = encodeBatch(table, batch);
+    if (arrow.byteLength > MAX_ARROW_BYTES && order.length > 1) {
+      const middle = order.length >> 1;
+      yield* encodeCuts(table, rows, [order.subarray(0, middle), order.subarray(middle)]);
+    } else {
+      yield { batch, arrow };
+    }
+  }
 }
 
 function withSequences(opened: readonly OpenedSegment[]): RowBatch {

@@ -27,6 +27,8 @@ export type OpenedSegment = {
   readonly manifest: SegmentManifest;
   readonly batch: RowBatch;
   readonly sequences: Float64Array;
+  /** Size of the segment in its plain form. */
+  readonly arrowBytes: number;
 };
 
 /** What opening a segment came to. */
@@ -84,5 +86,5 @@ async function decodeSegment(
     stored?.kind === 'number'
       ? stored.values
       : Float64Array.from({ length: batch.rowCount }, (_, i) => firstSequence + i);
-  return { manifest, batch, sequences };
+  return { manifest, batch, sequences, arrowBytes: arrow.byteLength };
 }
