@@ -70,9 +70,11 @@ export class BufferedWriter implements OpenWriter {
   #pending: NewSegment[] = [];
   #pendingRows = 0;
   #running: Promise<void> | undefined;
-  #collector: StoredSegment[] | undefined;
+  /** Calls that want the segments written; each segment goes to the call that has waited longest. */
+  readonly #collectors = new Set<StoredSegment[]>();
   #cancelTimer: (() => void) | undefined;
   #retryMs = FIRST_RETRY_MS;
+  #retryAtMs = 0;
   #lastError: Error | null = null;
   #droppedRows = 0;
   #unreportedDrops = 0;
@@ -115,7 +117,8 @@ export class BufferedWriter implements OpenWriter {
     this.#handle.checkOpen();
     if (this.#lastError !== null && this.#handle.strictMode) throw this.#lastError;
     if (this.#buffer.rowCount + this.#pendingRows < this.#options.maxBufferedRows) return true;
-    this.drainNow();
+    // A store that just failed is not asked again for every row: each attempt may block.
+    if (this.#lastError === null || this.#handle.clock.now() >= this.#retryAtMs) this.drainNow();
     if (this.#buffer.rowCount + this.#pendingRows < this.#options.maxBufferedRows) return true;
     this.#droppedRows++;
     this.#unreportedDrops++;
@@ -131,23 +134,29 @@ export class BufferedWriter implements OpenWriter {
     }
   }
 
-  /** @throws {SessionStoreError} when the store failed; the rows are kept and tried again */
+  /**
+   * Waits for the rows that are there now, not for those that come meanwhile: they could go on for ever.
+   *
+   * @throws {SessionStoreError} when the store failed; the rows are kept and tried again
+   */
   async drain(): Promise<void> {
+    this.#encode();
+    const last = this.#pending.at(-1);
     do {
       if (this.#running === undefined) this.#run();
       await this.#running;
-    } while (this.#buffer.rowCount > 0 || this.#pending.length > 0);
+    } while (last !== undefined && this.#pending.includes(last));
   }
 
   /** Drains, and returns the segments that this wrote. */
   async drainCollecting(): Promise<readonly StoredSegment[]> {
     const collected: StoredSegment[] = [];
     if (this.#running !== undefined) await this.#running.catch(() => undefined);
-    this.#collector = collected;
+    this.#collectors.add(collected);
     try {
       await this.drain();
     } finally {
-      this.#collector = undefined;
+      this.#collectors.delete(collected);
     }
     return collected;
   }
@@ -192,37 +201,41 @@ export class BufferedWriter implements OpenWriter {
   #run(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
-    this.#running = this.#pump().finally(() => {
+    this.#running = this.#append().finally(() => {
       this.#running = undefined;
+      this.#goOn();
     });
   }
 
-  async #pump(): Promise<void> {
-    for (;;) {
-      this.#encode();
-      const sending = this.#pending.slice(0, MAX_APPEND_SEGMENTS);
-      if (sending.length === 0) return;
-      let manifests: readonly SegmentManifest[];
-      try {
-        manifests = await this.#handle.store.appendSegments(sending);
-      } catch (error) {
-        this.#failed(error);
-        throw error;
-      }
-      // drainNow may have taken some of them meanwhile; identities make that harmless.
-      const sent = new Set(sending);
-      this.#pending = this.#pending.filter((segment) => !sent.has(segment));
-      this.#pendingRows = this.#pending.reduce(
-        (sum, segment) => sum + segment.manifest.rowCount,
-        0,
-      );
-      sending.forEach((segment, i) => {
-        const manifest = manifests[i];
-        if (manifest !== undefined) this.#collector?.push({ manifest, bytes: segment.bytes });
-      });
-      this.#handle.appended(this.#table.table, sending.length);
-      this.#succeeded();
+  /** After an append: rows that came meanwhile are next, at once if they are many. After a failure its timer is set. */
+  #goOn(): void {
+    if (this.#lastError !== null) return;
+    if (this.#pending.length > 0) this.#start();
+    else if (this.#buffer.rowCount > 0) this.added();
+  }
+
+  async #append(): Promise<void> {
+    this.#encode();
+    const sending = this.#pending.slice(0, MAX_APPEND_SEGMENTS);
+    if (sending.length === 0) return;
+    let manifests: readonly SegmentManifest[];
+    try {
+      manifests = await this.#handle.store.appendSegments(sending);
+    } catch (error) {
+      this.#failed(error);
+      throw error;
     }
+    // drainNow may have taken some of them meanwhile; identities make that harmless.
+    const sent = new Set(sending);
+    this.#pending = this.#pending.filter((segment) => !sent.has(segment));
+    this.#pendingRows = this.#pending.reduce((sum, segment) => sum + segment.manifest.rowCount, 0);
+    const [collector] = this.#collectors;
+    sending.forEach((segment, i) => {
+      const manifest = manifests[i];
+      if (manifest !== undefined) collector?.push({ manifest, bytes: segment.bytes });
+    });
+    this.#handle.appended(this.#table.table, sending.length);
+    this.#succeeded();
   }
 
   #encode(): void {
@@ -276,6 +289,7 @@ export class BufferedWriter implements OpenWriter {
   #failed(error: unknown): void {
     this.#lastError =
       error instanceof Error ? error : new QuarkError('store_failed', messageOf(error));
+    this.#retryAtMs = this.#handle.clock.now() + this.#retryMs;
     if (this.#isClosed) return;
     this.#startLater(this.#retryMs);
     this.#retryMs = Math.min(LAST_RETRY_MS, this.#retryMs * 2);

@@ -147,6 +147,43 @@ describe('flushing', () => {
     expect(segments.map((segment) => segment.rowCount)).toEqual([2, 7]);
   });
 
+  test('waits for the rows that are there, not for those that come meanwhile', async () => {
+    const metrics = new MetricsLogger(session);
+    metrics.log('a', 0, { step: 0 });
+    let isFlushed = false;
+    const flushed = metrics.flush().then((records) => {
+      isFlushed = true;
+      return records;
+    });
+    let step = 1;
+    for (; step < 3000 && !isFlushed; step++) {
+      metrics.log('a', step, { step });
+      await Promise.resolve();
+    }
+    expect(isFlushed).toBe(true);
+    expect((await flushed).map((record) => record.step)).toEqual([0]);
+    await metrics.close();
+    expect(await metrics.read()).toHaveLength(step);
+  });
+
+  test('two flushes at once return every record once', async () => {
+    let release = (): void => undefined;
+    failing.gate = new Promise((resolve) => {
+      release = resolve;
+    });
+    const metrics = new MetricsLogger(session, { batchSize: 2 });
+    metrics.log('a', 0, { step: 0 });
+    metrics.log('a', 1, { step: 1 });
+    metrics.log('a', 2, { step: 2 });
+    const flushes = [metrics.flush(), metrics.flush()];
+    release();
+    const [first, second] = await Promise.all(flushes);
+    expect([first, second].map((records) => records?.map((record) => record.step))).toEqual([
+      [2],
+      [],
+    ]);
+  });
+
   test('rows with long texts are cut into segments that stores take', async () => {
     const metrics = new MetricsLogger(session, { batchSize: 1000 });
     const text = 'x'.repeat(1_000_000);
@@ -224,6 +261,30 @@ describe('a store that fails', () => {
         event.payload,
       ]),
     ).toEqual([['error', { table: 'metrics', count: 12, max_buffered_rows: 8 }]]);
+  });
+
+  test('is not asked for every row once the buffer is full', async () => {
+    let attempts = 0;
+    const spy = new Proxy(session.store, {
+      get(target, name): unknown {
+        if (name === 'appendSegmentsNow')
+          return () => {
+            attempts++;
+            throw full;
+          };
+        return name === 'appendSegments' ? () => Promise.reject(full) : Reflect.get(target, name);
+      },
+    });
+    const guest = await TrainingSession.attachRun({ runId: session.runId, storage: spy, clock });
+    const metrics = new MetricsLogger(guest, { batchSize: 4, maxBufferedRows: 8 });
+    for (let step = 0; step < 1000; step++) metrics.log('a', step, { step });
+    expect(metrics.status.droppedRows).toBe(992);
+    expect(attempts).toBe(1);
+    await settle();
+    clock.jump(60_000);
+    metrics.log('a', 0, { step: 0 });
+    expect(attempts).toBe(2);
+    await expect(guest.close()).rejects.toBe(full);
   });
 
   test('an append that was done although it seemed to fail is not written twice', async () => {
