@@ -17,17 +17,17 @@ export async function makeFolder(path: string): Promise<void> {
   }
 }
 
-async function makeWithParents(path: string): Promise<void> {
+/** `isRetry`: the parent is known to have been there, so its absence is no longer the reason. */
+async function makeWithParents(path: string, isRetry = false): Promise<void> {
   try {
     await mkdir(path);
   } catch (error) {
     if (await isFolder(path)) return;
     const parent = dirname(path);
-    if (codeOf(error) !== 'ENOENT' || parent === path || (await isFolder(parent))) throw error;
-    await makeWithParents(parent);
-    await mkdir(path).catch(async (again: unknown) => {
-      if (!(await isFolder(path))) throw again;
-    });
+    if (codeOf(error) !== 'ENOENT' || parent === path || isRetry) throw error;
+    // Another process may have made the parent between the two looks.
+    if (!(await isFolder(parent))) await makeWithParents(parent);
+    await makeWithParents(path, true);
   }
 }
 

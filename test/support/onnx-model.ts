@@ -53,13 +53,21 @@ type Dimension = number | string;
 function valueInfo(name: string, shape: readonly Dimension[]): Message {
   const dimensions = new Message();
   for (const size of shape) {
-    dimensions.message(1, typeof size === 'number' ? new Message().int(1, size) : new Message().text(2, size));
+    dimensions.message(
+      1,
+      typeof size === 'number' ? new Message().int(1, size) : new Message().text(2, size),
+    );
   }
   const tensor = new Message().int(1, FLOAT).message(2, dimensions);
   return new Message().text(1, name).message(2, new Message().message(1, tensor));
 }
 
-function node(op: string, inputs: readonly string[], output: string, attributes: Readonly<Record<string, number>> = {}): Message {
+function node(
+  op: string,
+  inputs: readonly string[],
+  output: string,
+  attributes: Readonly<Record<string, number>> = {},
+): Message {
   const made = new Message();
   for (const name of inputs) made.text(1, name);
   made.text(2, output).text(3, output).text(4, op);
@@ -75,7 +83,11 @@ function int64Constant(name: string, values: readonly number[]): Message {
 }
 
 /** The weights of {@link trainingStepModel}, by name, with their shapes. */
-export function weightShapes(inputs: number, hidden: number, classes: number): Readonly<Record<string, readonly number[]>> {
+export function weightShapes(
+  inputs: number,
+  hidden: number,
+  classes: number,
+): Readonly<Record<string, readonly number[]>> {
   return { w1: [inputs, hidden], b1: [hidden], w2: [hidden, classes], b2: [classes] };
 }
 
@@ -83,9 +95,18 @@ export function weightShapes(inputs: number, hidden: number, classes: number): R
  * Bytes of the model. Inputs: `x` [N, inputs], `y` [N, classes] one-hot, `lr` scalar and the weights; outputs: `loss`
  * scalar, `logits` [N, classes] and `new_` plus each weight.
  */
-export function trainingStepModel(inputs: number, hidden: number, classes: number): Uint8Array<ArrayBuffer> {
+export function trainingStepModel(
+  inputs: number,
+  hidden: number,
+  classes: number,
+): Uint8Array<ArrayBuffer> {
   const graph = new Message();
-  const add = (op: string, from: readonly string[], to: string, attributes?: Readonly<Record<string, number>>): string => {
+  const add = (
+    op: string,
+    from: readonly string[],
+    to: string,
+    attributes?: Readonly<Record<string, number>>,
+  ): string => {
     graph.message(1, node(op, from, to, attributes));
     return to;
   };
@@ -103,10 +124,14 @@ export function trainingStepModel(inputs: number, hidden: number, classes: numbe
   add('Tanh', ['before'], 'h');
   add('Gemm', ['h', 'w2', 'b2'], 'logits');
   add('LogSoftmax', ['logits'], 'log_p', { axis: 1 });
-  add('ReduceSum', [add('Mul', ['y', 'log_p'], 'y_log_p'), 'axis_1'], 'log_likelihood', { keepdims: 0 });
+  add('ReduceSum', [add('Mul', ['y', 'log_p'], 'y_log_p'), 'axis_1'], 'log_likelihood', {
+    keepdims: 0,
+  });
   add('ReduceMean', [add('Neg', ['log_likelihood'], 'nll')], 'loss', { keepdims: 0 });
 
-  add('Cast', [add('Gather', [add('Shape', ['x'], 'x_shape'), 'index_0'], 'n_int')], 'n', { to: FLOAT });
+  add('Cast', [add('Gather', [add('Shape', ['x'], 'x_shape'), 'index_0'], 'n_int')], 'n', {
+    to: FLOAT,
+  });
   add('Div', [add('Sub', [add('Exp', ['log_p'], 'p'), 'y'], 'p_minus_y'), 'n'], 'd_logits');
   add('Gemm', ['h', 'd_logits'], 'd_w2', { transA: 1 });
   add('ReduceSum', ['d_logits', 'axis_0'], 'd_b2', { keepdims: 0 });
@@ -123,5 +148,10 @@ export function trainingStepModel(inputs: number, hidden: number, classes: numbe
     graph.message(12, valueInfo(`new_${name}`, shape));
   }
   const opset = new Message().text(1, '').int(2, 17);
-  return new Message().int(1, 8).text(2, 'quark-sdk tests').message(7, graph).message(8, opset).done();
+  return new Message()
+    .int(1, 8)
+    .text(2, 'quark-sdk tests')
+    .message(7, graph)
+    .message(8, opset)
+    .done();
 }
