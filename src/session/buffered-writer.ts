@@ -142,10 +142,11 @@ export class BufferedWriter implements OpenWriter {
   async drain(): Promise<void> {
     this.#encode();
     const last = this.#pending.at(-1);
-    do {
+    for (;;) {
       if (this.#running === undefined) this.#run();
       await this.#running;
-    } while (last !== undefined && this.#pending.includes(last));
+      if (last === undefined || !this.#pending.includes(last)) return;
+    }
   }
 
   /** Drains, and returns the segments that this wrote. */

@@ -10,16 +10,20 @@ import { TABLES } from '../records/tables.ts';
 import { batchOfRows } from '../segment/batch-ops.ts';
 import { compactTable } from '../segment/compact.ts';
 import { createSegment } from '../segment/manifest.ts';
-import type { Store } from '../store/store.ts';
+import type { NewSegment, Store } from '../store/store.ts';
 import { createEvent } from './event-logger.ts';
 import type { Platform } from './platform.ts';
 import { runEnded, type Notice, type OpenWriter, type RunHandle } from './run-handle.ts';
-import { changeRun } from './run-lifecycle.ts';
+import { changeRun, loadRun } from './run-lifecycle.ts';
 import type { SessionOptions } from './run-options.ts';
 import { checkRunning } from './run-state.ts';
 
 /** Small segments of one table after which they are merged while the run goes on. */
 const MERGE_AFTER_SEGMENTS = 512;
+const NOTICE_RETRY_MS = 1000;
+
+/** An event on its way: with its number it can be appended again without being written twice. */
+type NumberedEvent = { readonly event: EventRecord; readonly batchNumber: number };
 
 export class SessionCore implements RunHandle {
   readonly runId: string;
@@ -39,12 +43,12 @@ export class SessionCore implements RunHandle {
   readonly #segmentCounts = new Map<string, number>();
   readonly #undo: (() => void)[] = [];
   #nextEventBatch = 0;
-  #notices: Notice[] = [];
+  #notices: NumberedEvent[] = [];
+  #hasNoticeTimer = false;
   #status: string;
-  #isEnding = false;
-  #ending:
-    | { readonly status: string; readonly event: EventRecord; readonly batchNumber: number }
-    | undefined;
+  /** The attempt to end the run that is under way. */
+  #ending: Promise<RunRecord> | undefined;
+  #lastWord: (NumberedEvent & { readonly status: string }) | undefined;
   #isClosed = false;
   #renewedAtMs = 0;
   #merging: Promise<void> | undefined;
@@ -114,17 +118,17 @@ export class SessionCore implements RunHandle {
 
   attach(writer: OpenWriter): () => void {
     this.checkOpen();
+    // It would be neither flushed nor closed with the others.
+    if (this.#ending !== undefined) throw runEnded(this.runId, 'ending');
     this.#writers.add(writer);
     return () => this.#writers.delete(writer);
   }
 
-  notify(notice: Notice): void {
-    this.#notices.push(notice);
-    if (this.#notices.length > 1) return;
+  notify({ eventType, ...options }: Notice): void {
+    const event = createEvent(this, eventType, options);
+    this.#notices.push({ event, batchNumber: this.#nextEventBatch++ });
     // Together with others of the same moment, and never inside a call of the training loop.
-    this.clock.after(0, () => {
-      this.#flushNotices().catch(() => undefined);
-    });
+    this.#flushNoticesLater(0);
   }
 
   appended(table: string, segmentCount: number): void {
@@ -132,7 +136,8 @@ export class SessionCore implements RunHandle {
       this.#renew().catch(() => undefined);
     const count = (this.#segmentCounts.get(table) ?? 0) + segmentCount;
     this.#segmentCounts.set(table, count);
-    if (count < MERGE_AFTER_SEGMENTS || this.#merging !== undefined || this.#isEnding) return;
+    if (count < MERGE_AFTER_SEGMENTS || this.#merging !== undefined || this.#ending !== undefined)
+      return;
     this.#segmentCounts.set(table, 0);
     // Merging is housekeeping: when it fails, the segments are there as they were, and the next one tries again.
     this.#merging = this.#merge(table)
@@ -147,15 +152,7 @@ export class SessionCore implements RunHandle {
   /** Appends one event and returns it with its sequence number. */
   record(event: EventRecord, batchNumber: number = this.#nextEventBatch++): Promise<EventRecord> {
     return this.#eventOrder.run(async () => {
-      const identity = {
-        runId: this.runId,
-        table: eventTable.table,
-        writerId: this.#holder,
-        batchNumber,
-      };
-      const [manifest] = await this.store.appendSegments([
-        createSegment(eventTable, identity, batchOfRows(eventTable, [event])),
-      ]);
+      const [manifest] = await this.store.appendSegments([this.#segmentOf({ event, batchNumber })]);
       this.appended(eventTable.table, 1);
       return eventTable.wrap({ ...event, sequence: manifest?.firstSequence ?? null });
     });
@@ -163,8 +160,7 @@ export class SessionCore implements RunHandle {
 
   async flush(): Promise<void> {
     const results = await Promise.allSettled([...this.#writers].map((writer) => writer.drain()));
-    await this.#flushNotices();
-    throwFirst(results);
+    throwFirst([...results, ...(await Promise.allSettled([this.#flushNotices()]))]);
   }
 
   /**
@@ -173,32 +169,39 @@ export class SessionCore implements RunHandle {
    */
   async end(status: TerminalRunStatus, merges: boolean): Promise<RunRecord> {
     this.checkOpen();
-    if (this.#isEnding) throw runEnded(this.runId, 'ending');
-    this.#isEnding = true;
+    if (this.#ending !== undefined) throw runEnded(this.runId, 'ending');
+    this.#ending = this.#end(status);
     let run: RunRecord;
     try {
-      throwFirst(await Promise.allSettled([...this.#writers].map((writer) => writer.close())));
-      await this.#flushNotices();
-      // Kept from a first attempt to a second, so that the event is written once.
-      if (this.#ending?.status !== status) {
-        const event = createEvent(this, 'run_ended', { status, payload: { status } });
-        this.#ending = { status, event, batchNumber: this.#nextEventBatch++ };
-      }
-      const { batchNumber, event } = this.#ending;
-      await this.record(event, batchNumber);
-      run = await changeRun(this.store, this.runId, this.clock.now(), (current) => {
-        checkRunning(current, 'ended again');
-        return { status, endedAt: event.timestamp };
-      });
+      run = await this.#ending;
     } finally {
-      this.#isEnding = false;
+      this.#ending = undefined;
     }
-    this.#status = status;
-    this.#stop();
-    await tolerate(() => this.store.releaseLease(this.runId, this.#holder));
     await this.#merging;
     if (merges) await tolerate(() => this.#mergeAll());
     if (this.#mergeFailure !== undefined) throw this.#mergeFailure;
+    return run;
+  }
+
+  async #end(status: TerminalRunStatus): Promise<RunRecord> {
+    throwFirst(await Promise.allSettled([...this.#writers].map((writer) => writer.close())));
+    await this.#flushNotices();
+    // Before the event: when somebody else ended the run, there is nothing to say.
+    checkRunning((await loadRun(this.store, this.runId)).run, 'ended again');
+    // Kept from a first attempt to a second, so that the event is written once.
+    if (this.#lastWord?.status !== status) {
+      const event = createEvent(this, 'run_ended', { status, payload: { status } });
+      this.#lastWord = { status, event, batchNumber: this.#nextEventBatch++ };
+    }
+    const { batchNumber, event } = this.#lastWord;
+    await this.record(event, batchNumber);
+    const run = await changeRun(this.store, this.runId, this.clock.now(), (current) => {
+      checkRunning(current, 'ended again');
+      return { status, endedAt: event.timestamp };
+    });
+    this.#status = status;
+    this.#stop();
+    await tolerate(() => this.store.releaseLease(this.runId, this.#holder));
     return run;
   }
 
@@ -230,6 +233,11 @@ export class SessionCore implements RunHandle {
     const message = `Interrupted: ${reason}.`;
     this.#abort.abort(new DOMException(message, 'AbortError'));
     try {
+      if (this.#ending !== undefined) {
+        // The run is all but over: let it end as it was going to.
+        await this.#ending;
+        return;
+      }
       const payload = { message, identifier: 'Warning', reason };
       await this.record(
         createEvent(this, 'runtime_interruption', { severity: 'warning', payload }),
@@ -242,39 +250,41 @@ export class SessionCore implements RunHandle {
     }
   }
 
+  #flushNoticesLater(delayMs: number): void {
+    if (this.#hasNoticeTimer) return;
+    this.#hasNoticeTimer = true;
+    this.clock.after(delayMs, () => {
+      this.#hasNoticeTimer = false;
+      this.#flushNotices().catch(() => {
+        if (!this.#isClosed) this.#flushNoticesLater(NOTICE_RETRY_MS);
+      });
+    });
+  }
+
+  /** Records what was noticed, in order. What the store refuses stays for the next time. */
   async #flushNotices(): Promise<void> {
-    const notices = this.#notices;
-    this.#notices = [];
-    for (const { eventType, ...options } of notices) {
-      try {
-        await this.record(createEvent(this, eventType, options));
-      } catch (error) {
-        if (!isStoreError(error)) throw error;
-        this.#notices.push({ eventType, ...options });
-      }
+    for (let notice = this.#notices[0]; notice !== undefined; notice = this.#notices[0]) {
+      await this.record(notice.event, notice.batchNumber);
+      const written = notice;
+      this.#notices = this.#notices.filter((other) => other !== written);
     }
   }
 
   #flushNoticesNow(): void {
     const { store } = this;
-    if (store.appendSegmentsNow === undefined) return;
-    for (const { eventType, ...options } of this.#notices.splice(0)) {
-      const identity = {
-        runId: this.runId,
-        table: eventTable.table,
-        writerId: this.#holder,
-        batchNumber: this.#nextEventBatch++,
-      };
-      const event = createEvent(this, eventType, options);
-      try {
-        store.appendSegmentsNow([
-          createSegment(eventTable, identity, batchOfRows(eventTable, [event])),
-        ]);
-      } catch {
-        // The process is ending and the store refuses: nobody is left to tell.
-        return;
-      }
+    if (store.appendSegmentsNow === undefined || this.#notices.length === 0) return;
+    try {
+      store.appendSegmentsNow(this.#notices.map((notice) => this.#segmentOf(notice)));
+      this.#notices = [];
+    } catch {
+      // The process is ending and the store refuses: nobody is left to tell.
     }
+  }
+
+  #segmentOf({ batchNumber, event }: NumberedEvent): NewSegment {
+    const { table } = eventTable;
+    const identity = { runId: this.runId, table, writerId: this.#holder, batchNumber };
+    return createSegment(eventTable, identity, batchOfRows(eventTable, [event]));
   }
 
   async #renew(): Promise<void> {

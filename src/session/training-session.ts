@@ -1,6 +1,6 @@
 import { checkLiteral } from '../base/assert.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
-import { messageOf } from '../base/errors.ts';
+import { invalidInput, messageOf } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
 import { checkLabel } from '../base/names.ts';
 import type { EventRecord } from '../records/event.ts';
@@ -126,9 +126,10 @@ export class TrainingSession implements AsyncDisposable {
     options: StartRunOptions,
     work: (session: TrainingSession) => Promise<T> | T,
   ): Promise<T> {
+    if (typeof work !== 'function') throw invalidInput('work', work, 'a function');
     const session = await TrainingSession.startRun(options);
+    let result: T;
     try {
-      let result: T;
       try {
         result = await work(session);
       } catch (error) {
@@ -137,10 +138,13 @@ export class TrainingSession implements AsyncDisposable {
       }
       await session.#core.interruption;
       if (session.#core.isOpen) await session.endRun('completed');
-      return result;
-    } finally {
-      await session.close();
+    } catch (error) {
+      // Whatever closing has to say, this error came first and says why.
+      await session.close().catch(() => undefined);
+      throw error;
     }
+    await session.close();
+    return result;
   }
 
   /** The run as this session last saw it. */
@@ -155,6 +159,10 @@ export class TrainingSession implements AsyncDisposable {
   /** Directory of the run, or the URI that stands for it. */
   get runPath(): string {
     return this.#context.runPath;
+  }
+
+  get projectName(): string {
+    return this.#context.projectName;
   }
 
   get storageDir(): string {
@@ -265,16 +273,16 @@ export class TrainingSession implements AsyncDisposable {
       (error.name === 'AbortError' || Reflect.get(error, 'code') === 'aborted');
     try {
       if (isAbort) {
-        await this.addLog(`Interrupted: ${messageOf(error)}`, {
+        await this.addLog(`Interrupted: ${shorten(messageOf(error))}`, {
           identifier: 'Warning',
           eventType: 'runtime_interruption',
         });
       } else {
         const payload = {
-          error_type: error instanceof Error ? error.name : typeof error,
-          stack: error instanceof Error ? (error.stack ?? null) : null,
+          error_type: error instanceof Error ? shorten(error.name) : typeof error,
+          stack: error instanceof Error ? shorten(error.stack ?? '') || null : null,
         };
-        await this.addLog(messageOf(error) || 'An error without a message was thrown.', {
+        await this.addLog(shorten(messageOf(error)) || 'An error without a message was thrown.', {
           identifier: 'Error',
           eventType: 'runtime_error',
           payload,
@@ -284,11 +292,18 @@ export class TrainingSession implements AsyncDisposable {
     } catch (storeError) {
       throw new AggregateError(
         [error, storeError],
-        `The run failed (${messageOf(error)}), and so did recording that (${messageOf(storeError)}).`,
+        `The run failed (${shorten(messageOf(error))}), and so did recording that (${messageOf(storeError)}).`,
         { cause: storeError },
       );
     }
   }
+}
+
+/** Messages of errors may hold whole tensors; their beginning says what happened. */
+const MAX_ERROR_CHARS = 16_384;
+
+function shorten(text: string): string {
+  return text.length > MAX_ERROR_CHARS ? `${text.slice(0, MAX_ERROR_CHARS)}...` : text;
 }
 
 /** What opening a session came to: the run, and the event that says so. */
@@ -306,10 +321,11 @@ async function openSession(
   const { store, isOwned } = await resolveStore(options);
   const holder = createId('ses', clock.now());
   let runId = 'runId' in options ? String(options.runId) : undefined;
+  let core: SessionCore | undefined;
   try {
     const { event, payload = {}, run } = await open(store, platform, holder);
     runId = run.id;
-    const core = new SessionCore(
+    core = new SessionCore(
       store,
       isOwned,
       platform,
@@ -326,6 +342,7 @@ async function openSession(
     return session;
   } catch (error) {
     // What matters is the first error: a claim that cannot be given back lapses.
+    await core?.close().catch(() => undefined);
     if (runId !== undefined) await store.releaseLease(runId, holder).catch(() => undefined);
     if (isOwned) await store.close();
     throw error;
