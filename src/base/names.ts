@@ -35,6 +35,11 @@ export function parseKey(field: string, name: unknown, namespace?: unknown): Key
   checkSegments(field, name);
   if (key.length > MAX_NAME_CHARS)
     throw invalidInput(field, key, `at most ${MAX_NAME_CHARS} characters with its namespace`);
+  return splitKey(key);
+}
+
+/** Takes a key apart without a check: it is stored already. */
+export function splitKey(key: string): KeyParts {
   const cut = key.lastIndexOf('/');
   return { key, namespace: cut < 0 ? null : key.slice(0, cut), name: key.slice(cut + 1) };
 }

@@ -1,5 +1,6 @@
 /** Metrics as columns: the fast way to read a run. */
 import { invalidInput } from '../base/errors.ts';
+import { splitKey } from '../base/names.ts';
 import { metricTable } from '../records/metric.ts';
 import { gatherRows } from '../segment/batch-ops.ts';
 import type { DamageReport, OpenedSegment } from '../segment/open-segment.ts';
@@ -34,14 +35,17 @@ export type MetricColumns = {
   readonly timestampsMs: Float64Array;
   /** Ascending. */
   readonly sequences: Float64Array;
-  /** Largest sequence number, -1 when there is no sample. Ask for `sequenceMin: lastSequence + 1` next time. */
+  /**
+   * Largest sequence number; without a sample, the one before `sequenceMin` (-1 where that was not given). Ask for
+   * `sequenceMin: lastSequence + 1` next time.
+   */
   readonly lastSequence: number;
   /** Segments that could not be read and are missing here. */
   readonly damage: readonly DamageReport[];
 };
 
 /** Rows of one segment that match a metric filter. */
-export type MetricPart = { readonly batch: RowBatch; readonly sequences: Float64Array };
+export type MetricPart = Omit<OpenedSegment, 'arrowBytes'>;
 
 const FILTER_NAMES = ['metricKey', 'namespace', 'metricName'] as const;
 
@@ -52,7 +56,7 @@ export async function readMetricColumns(
   filter: MetricFilter = {},
 ): Promise<MetricColumns> {
   const { parts, damage, position } = await scanMetrics(store, runId, filter);
-  return { ...joinParts(parts, position.limit), damage };
+  return { ...joinParts(parts, position), damage };
 }
 
 /** The matching rows of every segment, as they come. */
@@ -85,10 +89,10 @@ function keyTest({
   if (metricKey === undefined && namespace === undefined && metricName === undefined)
     return undefined;
   return (key) => {
-    const cut = key.lastIndexOf('/');
     if (metricKey !== undefined && key !== metricKey) return false;
-    if (namespace !== undefined && (cut < 0 || key.slice(0, cut) !== namespace)) return false;
-    return metricName === undefined || key.slice(cut + 1) === metricName;
+    const parts = splitKey(key);
+    if (namespace !== undefined && parts.namespace !== namespace) return false;
+    return metricName === undefined || parts.name === metricName;
   };
 }
 
@@ -97,7 +101,7 @@ function pickRows(
   position: Position,
   isWantedKey: ((key: string) => boolean) | undefined,
 ): MetricPart | undefined {
-  const { batch, sequences } = segment;
+  const { batch, manifest, sequences } = segment;
   const column = keyColumn(batch);
   let isWanted: ((row: number) => boolean) | undefined;
   if (isWantedKey !== undefined) {
@@ -107,9 +111,10 @@ function pickRows(
     if (wanted.includes(0)) isWanted = (row) => wanted[indices[row] ?? 0] === 1;
   }
   const rows = matchRows(segment, position, isWanted);
-  if (rows === null) return { batch, sequences };
+  if (rows === null) return segment;
   if (rows.length === 0) return undefined;
   return {
+    manifest,
     batch: gatherRows(batch, rows),
     sequences: Float64Array.from(rows, (row) => sequences[row] ?? 0),
   };
@@ -123,7 +128,10 @@ export function keyColumn(batch: RowBatch): KeyVector {
     : { kind: 'key', dictionary: [''], indices: new Int32Array(batch.rowCount) };
 }
 
-function joinParts(parts: readonly MetricPart[], limit: number): Omit<MetricColumns, 'damage'> {
+function joinParts(
+  parts: readonly MetricPart[],
+  { limit, sequenceMin }: Position,
+): Omit<MetricColumns, 'damage'> {
   const rowCount = parts.reduce((sum, part) => sum + part.batch.rowCount, 0);
   const positions = new Map<string, number>();
   const keyIndex = new Int32Array(rowCount);
@@ -165,7 +173,7 @@ function joinParts(parts: readonly MetricPart[], limit: number): Omit<MetricColu
     rowCount: ordered.values.length,
     keys,
     ...ordered,
-    lastSequence: ordered.sequences.at(-1) ?? -1,
+    lastSequence: ordered.sequences.at(-1) ?? sequenceMin - 1,
   };
 }
 

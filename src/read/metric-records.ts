@@ -1,13 +1,19 @@
 /** Metrics as records, for callers who ask for objects. */
 import { freezeJson, type JsonObject } from '../base/json.ts';
-import { parseKey } from '../base/names.ts';
+import { splitKey } from '../base/names.ts';
 import { metricTable } from '../records/metric.ts';
-import { concatBatches, valueAt } from '../segment/batch-ops.ts';
+import { concatBatches, gatherRows, valueAt } from '../segment/batch-ops.ts';
 import { decodeBatches } from '../segment/decode.ts';
-import type { DamageReport } from '../segment/open-segment.ts';
+import { damageOf, type DamageReport } from '../segment/open-segment.ts';
 import type { RowBatch, Vector } from '../segment/vectors.ts';
 import type { SegmentManifest, Store } from '../store/store.ts';
-import { keyColumn, orderBy, scanMetrics, type MetricFilter } from './metric-columns.ts';
+import {
+  keyColumn,
+  orderBy,
+  scanMetrics,
+  type MetricFilter,
+  type MetricPart,
+} from './metric-columns.ts';
 import { MetricRecord, type MetricKey } from './metric-record.ts';
 
 /** Records and what is missing among them. */
@@ -22,14 +28,44 @@ export async function readMetrics(
   runId: string,
   filter: MetricFilter = {},
 ): Promise<RecordsRead<MetricRecord>> {
-  const { parts, damage, position } = await scanMetrics(store, runId, filter);
-  const records = parts.flatMap(({ batch, sequences }) => recordsOf(runId, batch, sequences));
+  const { damage: unreadable, parts, position } = await scanMetrics(store, runId, filter);
+  const damage = [...unreadable];
+  const records: MetricRecord[] = [];
+  for (const { batch, manifest, sequences } of mostRecent(parts, position.limit)) {
+    try {
+      for (const record of recordsOf(runId, batch, sequences)) records.push(record);
+    } catch (error) {
+      damage.push(damageOf(manifest, error));
+    }
+  }
   const order = orderBy(
     Float64Array.from(records, (record) => record.sequence ?? 0),
     position.limit,
   );
   if (order === null) return { records, damage };
   return { records: Array.from(order).flatMap((row) => records[row] ?? []), damage };
+}
+
+/** The rows that can be among the last `limit`: no objects are made of the others. */
+function mostRecent(parts: readonly MetricPart[], limit: number): readonly MetricPart[] {
+  const rowCount = parts.reduce((sum, part) => sum + part.batch.rowCount, 0);
+  if (rowCount <= limit) return parts;
+  const all = new Float64Array(rowCount);
+  let at = 0;
+  for (const { sequences } of parts) {
+    all.set(sequences, at);
+    at += sequences.length;
+  }
+  const first = all.sort()[rowCount - limit] ?? 0;
+  return parts.flatMap(({ batch, manifest, sequences }) => {
+    const rows = Int32Array.from(sequences.keys()).filter((row) => (sequences[row] ?? 0) >= first);
+    if (rows.length === 0) return [];
+    return {
+      manifest,
+      batch: gatherRows(batch, rows),
+      sequences: Float64Array.from(rows, (row) => sequences[row] ?? 0),
+    };
+  });
 }
 
 /** The samples of segments that were just written. */
@@ -49,7 +85,7 @@ export function recordsOfSegments(
 
 function recordsOf(runId: string, batch: RowBatch, sequences: Float64Array): MetricRecord[] {
   const { dictionary, indices } = keyColumn(batch);
-  const keys = dictionary.map((text, id): MetricKey => ({ id, ...parseKey('metric_key', text) }));
+  const keys = dictionary.map((text, id): MetricKey => ({ id, ...splitKey(text) }));
   const value = batch.columns.get('value');
   const step = batch.columns.get('step');
   const epoch = batch.columns.get('epoch');

@@ -1,7 +1,12 @@
 /** From a filter to the rows of matching segments, damaged ones reported and passed over. */
-import { QuarkError } from '../base/errors.ts';
+import { SessionStoreError } from '../base/errors.ts';
 import type { TableDefinition } from '../schema/table.ts';
-import { openSegment, type DamageReport, type OpenedSegment } from '../segment/open-segment.ts';
+import {
+  damageOf,
+  openSegment,
+  type DamageReport,
+  type OpenedSegment,
+} from '../segment/open-segment.ts';
 import type { Vector } from '../segment/vectors.ts';
 import type { SegmentFilter, SegmentManifest, Store } from '../store/store.ts';
 import type { Position, Range } from './filters.ts';
@@ -26,12 +31,10 @@ export async function scanTable<T>(
     const scan = await scanOnce(store, table, await store.listSegments(filter), pick);
     if (scan !== undefined) return scan;
   }
-  throw new QuarkError(
-    'store_failed',
+  throw new SessionStoreError(
+    'busy',
     `The ${table.table} of run ${filter.runId} were merged again and again while they were read. Try again.`,
-    {
-      details: { reason: 'busy', runId: filter.runId },
-    },
+    { details: { runId: filter.runId } },
   );
 }
 
@@ -54,8 +57,12 @@ async function scanOnce<T>(
         damage.push(result.report);
         continue;
       }
-      const part = pick(result.segment);
-      if (part !== undefined) parts.push(part);
+      try {
+        const part = pick(result.segment);
+        if (part !== undefined) parts.push(part);
+      } catch (error) {
+        damage.push(damageOf(result.segment.manifest, error));
+      }
     }
   }
   return { parts, damage };
@@ -79,10 +86,7 @@ function* groupsOf(manifests: readonly SegmentManifest[]): Generator<SegmentMani
   if (group.length > 0) yield group;
 }
 
-/**
- * Rows of a segment that match, in their order; null when all do. `keys` is, for each dictionary entry of the key
- * column, whether it is wanted.
- */
+/** Rows of a segment that match, in their order; null when all do. `isWanted` stands for the filters of one table. */
 export function matchRows(
   segment: OpenedSegment,
   position: Position,

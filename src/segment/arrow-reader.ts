@@ -115,7 +115,8 @@ export function isNullAt(column: ArrowColumn, i: number): boolean {
 export function textsOf(column: ArrowColumn): (string | null)[] {
   const { data } = column;
   if (data.kind !== 'text') throw damaged('a text field has no text buffers');
-  const decoder = new TextDecoder();
+  // What looks like a byte order mark belongs to the text.
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   return Array.from({ length: column.length }, (_, i) => {
     if (isNullAt(column, i)) return null;
     return decoder.decode(data.utf8.subarray(data.offsets[i], data.offsets[i + 1]));

@@ -48,18 +48,24 @@ export async function openSegment(
     if (read.kind === 'damaged') throw damaged(read.reason);
     return { kind: 'opened', segment: await decodeSegment(table, manifest, read.bytes) };
   } catch (error) {
-    if (!isQuarkError(error, 'segment_damaged') && !(error instanceof RangeError)) throw error;
-    const { runId, table: name, writerId, batchNumber } = manifest;
-    const reason = isQuarkError(error) ? String(error.details['reason']) : messageOf(error);
-    return {
-      kind: 'damaged',
-      report: {
-        identity: { runId, table: name, writerId, batchNumber },
-        rowCount: manifest.rowCount,
-        reason,
-      },
-    };
+    return { kind: 'damaged', report: damageOf(manifest, error) };
   }
+}
+
+/** The report of an error that the content of a segment caused. Throws any other error on. */
+export function damageOf(manifest: SegmentManifest, error: unknown): DamageReport {
+  const isDamage =
+    isQuarkError(error, 'segment_damaged') ||
+    // Instants, lengths and JSON that cannot be.
+    error instanceof RangeError ||
+    error instanceof SyntaxError;
+  if (!isDamage) throw error;
+  const { runId, table, writerId, batchNumber } = manifest;
+  return {
+    identity: { runId, table, writerId, batchNumber },
+    rowCount: manifest.rowCount,
+    reason: isQuarkError(error) ? String(error.details['reason']) : messageOf(error),
+  };
 }
 
 /** A damage report as a sentence. */

@@ -7,6 +7,7 @@
  * Layout: "QPK1", length of the header (uint32), header (JSON), random planes, DEFLATE stream. ARCHITECTURE.md has an
  * example.
  */
+import { isQuarkError } from '../base/errors.ts';
 import { readArrow, type BufferSpan } from './arrow-reader.ts';
 import { damaged } from './flatbuffer.ts';
 
@@ -18,6 +19,8 @@ const MIN_SPAN_BYTES = 256;
 /** Planes above this entropy (bits a byte, estimated on a sample) do not get smaller through DEFLATE. */
 const RANDOM_ENTROPY = 7.2;
 const SAMPLE_BYTES = 4096;
+/** DEFLATE cannot do better: 258 bytes in 2 bits. */
+const MAX_DEFLATE_RATIO = 1032;
 
 /**
  * A piece of the original bytes. `[length]`: literal bytes in the DEFLATE stream. `[length, width, isDelta, planes]`:
@@ -103,7 +106,10 @@ export async function unpackSegment(
     randomBytes += piece[3].filter((plane) => plane === RANDOM).length * (piece[0] / piece[1]);
   }
   if (at + randomBytes > packed.byteLength) throw damaged('packed planes are cut off');
-  const stream = await inflate(packed.subarray(at + randomBytes), header.deflated);
+  const compressed = packed.subarray(at + randomBytes);
+  if (header.deflated > compressed.byteLength * MAX_DEFLATE_RATIO)
+    throw damaged('it holds less than it says');
+  const stream = await inflate(compressed, header.deflated);
   const bytes = new Uint8Array(header.length);
   let out = 0;
   let streamAt = 0;
@@ -139,6 +145,8 @@ function readHeader(bytes: Uint8Array): Header {
   } catch {
     throw damaged('the packed header is not JSON');
   }
+  if (typeof parsed !== 'object' || parsed === null)
+    throw damaged('the packed header is no object');
   const { length, deflated, pieces } = parsed as Header;
   const isCount = (value: unknown): value is number =>
     typeof value === 'number' &&
@@ -162,7 +170,8 @@ function readHeader(bytes: Uint8Array): Header {
       ![2, 4, 8].includes(width) ||
       size % width !== 0 ||
       !Array.isArray(planes) ||
-      planes.length !== width
+      planes.length !== width ||
+      !planes.every((plane) => Number.isInteger(plane) && plane >= RANDOM && plane <= 255)
     )
       throw damaged('a packed piece is impossible');
     streamed += planes.filter((plane) => plane === IN_STREAM).length * (size / width);
@@ -364,7 +373,8 @@ async function inflate(bytes: Uint8Array<ArrayBuffer>, length: number): Promise<
     }
   } catch (error) {
     await reader.cancel().catch(() => undefined);
-    throw error instanceof TypeError ? damaged('its compressed part is broken') : error;
+    // A TypeError by the standard, an error of zlib in Node.
+    throw isQuarkError(error) ? error : damaged('its compressed part is broken');
   }
   if (at !== length) throw damaged('it holds less than it says');
   return out;
