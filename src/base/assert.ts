@@ -39,7 +39,8 @@ export function checkInstant(field: string, value: unknown): number {
   let ms = Number.NaN;
   if (typeof value === 'number') ms = value;
   else if (value instanceof Date) ms = value.getTime();
-  else if (typeof value === 'string' && /^\d{4}-\d\d-\d\d/.test(value)) ms = Date.parse(value);
+  else if (typeof value === 'string' && /^(\d{4}|[+-]\d{6})-\d\d-\d\d/.test(value))
+    ms = Date.parse(value);
   if (!Number.isFinite(ms) || Math.abs(ms) > 8.64e15) {
     throw invalidInput(field, value, 'an instant: ISO 8601 text, a Date or epoch milliseconds');
   }
@@ -52,8 +53,9 @@ export function checkNotAborted(signal: AbortSignal | undefined): void {
     throw new QuarkError('aborted', 'The operation was aborted.', { cause: signal.reason });
 }
 
-/** Refuses option names that do not exist, so that a typing error does not pass for a default. */
-export function checkOptionNames(what: string, given: object, known: readonly string[]): void {
+/** Refuses what is no object, and option names that do not exist, so that a typing error does not pass for a default. */
+export function checkOptionNames(what: string, given: unknown, known: readonly string[]): void {
+  if (typeof given !== 'object' || given === null) throw invalidInput(what, given, 'an object');
   for (const key of Object.keys(given)) {
     if (!known.includes(key))
       throw invalidInput(`${what}.${key}`, key, `one of the known options: ${known.join(', ')}`);

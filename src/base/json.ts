@@ -50,9 +50,9 @@ export function encodeJsonObject(field: string, value: unknown): string {
 export function freezeJson<T extends JsonValue>(value: T): T {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return Object.freeze(value.map(freezeJson)) as unknown as T;
-  const copy: Record<string, JsonValue> = {};
-  for (const [key, item] of Object.entries(value)) copy[key] = freezeJson(item);
-  return Object.freeze(copy) as T;
+  // Not by assignment: "__proto__" is a key like any other.
+  const entries = Object.entries(value).map(([key, item]) => [key, freezeJson(item)] as const);
+  return Object.freeze(Object.fromEntries(entries)) as T;
 }
 
 function check(path: string, value: unknown, depth: number): void {

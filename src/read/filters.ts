@@ -41,8 +41,6 @@ const POSITION_NAMES = [
 
 /** @throws {QuarkError} `invalid_input` naming the filter, also for a name that is no filter */
 export function checkPosition(filter: PositionFilter, otherNames: readonly string[]): Position {
-  if (typeof filter !== 'object' || filter === null)
-    throw invalidInput('filter', filter, 'an object');
   checkOptionNames('filter', filter, [...otherNames, ...POSITION_NAMES]);
   return {
     step: rangeOf('step', filter.step, filter.stepMin, filter.stepMax),

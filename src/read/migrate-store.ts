@@ -1,6 +1,6 @@
 /** Brings stored segments to the current schema. Readers do not need it: they migrate in memory. */
 import { checkInstant, checkOptionNames } from '../base/assert.ts';
-import { SchemaMigrationError } from '../base/errors.ts';
+import { invalidInput, SchemaMigrationError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
 import { eventTable } from '../records/event.ts';
 import { TABLES } from '../records/tables.ts';
@@ -36,6 +36,8 @@ export async function migrateStore(
   options: MigrateStoreOptions = {},
 ): Promise<number> {
   checkOptionNames('options', options, ['generatedAt']);
+  if (typeof storage !== 'string' && typeof storage?.replaceSegments !== 'function')
+    throw invalidInput('storage', storage, 'a directory, a storage URI or an open store');
   const atMs =
     options.generatedAt === undefined
       ? Date.now()
@@ -160,7 +162,9 @@ function rewrite(
   table: TableDefinition,
   { manifest, batch, sequences }: OpenedSegment,
 ): MergedSegment {
-  const isContiguous = manifest.lastSequence - manifest.firstSequence + 1 === manifest.rowCount;
+  const isContiguous = sequences.every(
+    (sequence, row) => sequence === manifest.firstSequence + row,
+  );
   const columns = new Map(batch.columns);
   if (isContiguous) columns.delete(SEQUENCE_COLUMN);
   else columns.set(SEQUENCE_COLUMN, { kind: 'number', values: sequences });

@@ -303,8 +303,6 @@ export class BufferedWriter implements OpenWriter {
 
 /** @throws {QuarkError} `invalid_input` */
 export function checkWriterOptions(options: WriterOptions): Required<WriterOptions> {
-  if (typeof options !== 'object' || options === null)
-    throw invalidInput('options', options, 'an object');
   checkOptionNames('options', options, Object.keys(DEFAULT_WRITER_OPTIONS));
   const {
     batchSize = DEFAULT_WRITER_OPTIONS.batchSize,

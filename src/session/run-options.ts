@@ -100,8 +100,6 @@ export function clockOf(options: SessionOptions): Clock {
 }
 
 function checkSessionOptions(options: SessionOptions, otherNames: readonly string[]): void {
-  if (typeof options !== 'object' || options === null)
-    throw invalidInput('options', options, 'an object');
   checkOptionNames('options', options, [...otherNames, ...SESSION_NAMES]);
   const { storage, storageDir, leaseTtlMs, handleSignals } = options;
   if (storageDir !== undefined && (typeof storageDir !== 'string' || storageDir === ''))

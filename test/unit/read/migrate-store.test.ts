@@ -3,7 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { CURRENT_SCHEMA_VERSION, migrateStore, openRun, openStorage, type Store } from 'quark-sdk';
+import {
+  createMemoryStore,
+  CURRENT_SCHEMA_VERSION,
+  MetricsLogger,
+  migrateStore,
+  openRun,
+  openStorage,
+  startRun,
+  type Store,
+} from 'quark-sdk';
 
 const fixture = fileURLToPath(new URL('../../fixtures/store-v0/quark.db', import.meta.url));
 let directory: string;
@@ -100,6 +109,40 @@ test('a damaged segment stops the migration before anything is changed', async (
     ),
   ).toEqual([0, 0]);
   await store.close();
+});
+
+test('rows of a merged segment keep their sequence numbers', async () => {
+  const store = createMemoryStore();
+  const session = await startRun({ project: 'p', storage: store });
+  const metrics = new MetricsLogger(session);
+  // Ordered by key when they are merged, and all in one segment.
+  for (let step = 0; step < 10_000; step++) metrics.logMany({ a: step, b: -step }, { step });
+  const before = await metrics.readColumns();
+  await session.endRun();
+  await session.close();
+  const [merged, ...others] = await store.listSegments({ runId: session.runId, table: 'metrics' });
+  if (merged === undefined) throw new Error('there is a segment');
+  expect(others).toEqual([]);
+  const [read] = await store.readSegments([merged]);
+  if (read?.kind !== 'bytes') throw new Error('the segment is there');
+  // As if an older Quark had written it: no column of version 0 has another name here.
+  const old = { manifest: { ...merged, schemaVersion: 0 }, bytes: read.bytes };
+  expect(await store.replaceSegments(session.runId, 'metrics', [merged], [old])).toBe(true);
+  await migrateStore(store);
+  const after = await (await openRun(store, session.runId)).readMetricColumns();
+  expect(after.sequences).toEqual(before.sequences);
+  expect(after.values).toEqual(before.values);
+});
+
+test('what is no store and no option is refused', async () => {
+  await expect(migrateStore(undefined as never)).rejects.toMatchObject({
+    code: 'invalid_input',
+    details: { field: 'storage' },
+  });
+  await expect(migrateStore(directory, null as never)).rejects.toMatchObject({
+    code: 'invalid_input',
+    details: { field: 'options' },
+  });
 });
 
 test('the fixture is the one that was made', async () => {

@@ -476,6 +476,44 @@ describe('reading', () => {
     expect((await metrics.read({ limit: 2 })).map((record) => record.step)).toEqual([9, 0]);
     const columns = await metrics.readColumns({ sequenceMin: 3 });
     expect([Array.from(columns.values), columns.lastSequence]).toEqual([[9, 0], 4]);
+    const latest = await metrics.readColumns({ sequenceMin: columns.lastSequence + 1 });
+    expect([latest.rowCount, latest.lastSequence]).toEqual([0, 4]);
+  });
+
+  test('a limit takes the most recent samples of all segments, also once they are merged', async () => {
+    const metrics = new MetricsLogger(session);
+    for (let step = 0; step < 9000; step++) metrics.logMany({ a: step, b: -step }, { step });
+    await session.endRun();
+    const reader = await openRun(session.store, session.runId);
+    const last = await reader.readMetrics({ limit: 3 });
+    expect(last.map((record) => [record.metricKey, record.value])).toEqual([
+      ['b', -8998],
+      ['a', 8999],
+      ['b', -8999],
+    ]);
+    const columns = await reader.readMetricColumns({ limit: 3 });
+    expect(Array.from(columns.values)).toEqual([-8998, 8999, -8999]);
+  });
+
+  test('keys of JSON are data, whatever they are called', async () => {
+    const metrics = new MetricsLogger(session);
+    const metadata = JSON.parse('{"__proto__": {"polluted": 1}, "constructor": 2}');
+    const record = metrics.log('a', 1, { step: 0, metadata });
+    expect(JSON.stringify(record.metadata)).toBe(JSON.stringify(metadata));
+    expect(JSON.stringify((await metrics.read())[0]?.metadata)).toBe(JSON.stringify(metadata));
+    const event = await session.addLog('m', { payload: metadata });
+    expect(Object.keys(event.payload)).toContain('__proto__');
+    expect(Reflect.get({}, 'polluted')).toBeUndefined();
+  });
+
+  test('instants beyond the year 9999 are records like others', () => {
+    const metrics = new MetricsLogger(session);
+    const record = metrics.log('a', 1, { step: 0, timestamp: 8.64e15 });
+    expect(record.timestamp).toBe('+275760-09-13T00:00:00.000Z');
+    validateRecord(record);
+    expect(new EventLogger(session).log('far', { timestamp: record.timestamp }).timestamp).toBe(
+      record.timestamp,
+    );
   });
 
   test('events are filtered by type and severity', async () => {
