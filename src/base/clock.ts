@@ -6,11 +6,14 @@ export interface Clock {
   after(delayMs: number, callback: () => void): () => void;
 }
 
+/** Longer delays fire at once. */
+const MAX_DELAY_MS = 2 ** 31 - 1;
+
 /** The clock of the machine. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(delayMs, callback) {
-    const timer: unknown = setTimeout(callback, delayMs);
+    const timer: unknown = setTimeout(callback, Math.min(delayMs, MAX_DELAY_MS));
     if (
       typeof timer === 'object' &&
       timer !== null &&

@@ -1,7 +1,12 @@
-import { checkInstant, checkLiteral, checkOptionalCount } from '../base/assert.ts';
+import {
+  checkInstant,
+  checkLiteral,
+  checkOptionalCount,
+  checkOptionNames,
+} from '../base/assert.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput } from '../base/errors.ts';
-import type { JsonObject } from '../base/json.ts';
+import { encodeJsonObject, freezeJson, type JsonObject } from '../base/json.ts';
 import { checkEventType, checkLabel } from '../base/names.ts';
 import { eventTable, type EventRecord } from '../records/event.ts';
 import {
@@ -69,6 +74,12 @@ const SEVERITY_OF_IDENTIFIER: Readonly<Record<LogIdentifier, EventSeverity>> = {
   Warning: 'warning',
   Error: 'error',
 };
+const EVENT_OPTION_NAMES = ['severity', 'step', 'epoch', 'status', 'payload', 'timestamp'] as const;
+const LOG_OPTION_NAMES = [
+  ...EVENT_OPTION_NAMES.filter((name) => name !== 'severity'),
+  'identifier',
+  'eventType',
+] as const;
 const RESERVED_PAYLOAD_KEYS = ['message', 'identifier'] as const;
 
 /** The severity an event gets when none is given: from the table above, else by the last word of its type, else `info`. */
@@ -184,6 +195,7 @@ export function createEvent(
   eventType: string,
   options: LogEventOptions,
 ): EventRecord {
+  checkOptionNames('options', options, EVENT_OPTION_NAMES);
   const { severity, status, payload, timestamp } = options;
   checkEventType(eventType);
   const values = {
@@ -200,9 +212,9 @@ export function createEvent(
     step: checkOptionalCount('step', options.step),
     epoch: checkOptionalCount('epoch', options.epoch),
     status: status === undefined || status === null ? null : checkLabel('status', status),
-    payload: payload ?? {},
+    payload: freezeJson(JSON.parse(encodeJsonObject('payload', payload ?? {})) as JsonObject),
   };
-  return eventTable.create(values);
+  return eventTable.wrap(values);
 }
 
 /** The event of a log message. @throws {QuarkError} `invalid_input` */
@@ -210,10 +222,12 @@ export function logEvent(
   message: string,
   options: AddLogOptions,
 ): [eventType: string, options: LogEventOptions] {
+  checkOptionNames('options', options, LOG_OPTION_NAMES);
   const { identifier, eventType = 'user_log', payload, ...rest } = options;
   if (typeof message !== 'string' || message === '')
     throw invalidInput('message', message, 'non-empty text');
   const kind = checkLiteral('identifier', identifier ?? 'Info', LOG_IDENTIFIERS);
+  if (payload !== undefined && payload !== null) encodeJsonObject('payload', payload);
   for (const key of RESERVED_PAYLOAD_KEYS) {
     if (payload !== undefined && payload !== null && Object.hasOwn(payload, key)) {
       throw invalidInput(`payload.${key}`, payload[key], 'left out: the key is reserved');

@@ -1,4 +1,5 @@
 /** The top-level functions of the specification: each is the method of the same name. */
+import { invalidInput } from '../base/errors.ts';
 import type { EventRecord } from '../records/event.ts';
 import type { TerminalRunStatus } from '../records/literals.ts';
 import type { AddLogOptions } from './event-logger.ts';
@@ -17,23 +18,29 @@ export function resumeRun(options: ResumeRunOptions): Promise<TrainingSession> {
 }
 
 /** See {@link TrainingSession.endRun}. */
-export function endRun(
+export async function endRun(
   session: TrainingSession,
   status: TerminalRunStatus = 'completed',
 ): Promise<RunContext> {
-  return session.endRun(status);
+  return checkSession(session).endRun(status);
 }
 
 /** See {@link TrainingSession.addTag}. */
-export function addTag(session: TrainingSession, tag: string): Promise<RunContext> {
-  return session.addTag(tag);
+export async function addTag(session: TrainingSession, tag: string): Promise<RunContext> {
+  return checkSession(session).addTag(tag);
 }
 
 /** See {@link TrainingSession.addLog}. */
-export function addLog(
+export async function addLog(
   session: TrainingSession,
   message: string,
   options: AddLogOptions = {},
 ): Promise<EventRecord> {
-  return session.addLog(message, options);
+  return checkSession(session).addLog(message, options);
+}
+
+function checkSession(session: unknown): TrainingSession {
+  if (session instanceof TrainingSession) return session;
+  const hint = session instanceof Promise ? ' (await the promise first)' : '';
+  throw invalidInput('session', session, `a TrainingSession${hint}`);
 }

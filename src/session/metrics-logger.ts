@@ -7,7 +7,12 @@ import { metricTable } from '../records/metric.ts';
 import type { MetricColumns, MetricFilter } from '../read/metric-columns.ts';
 import { readMetricColumns } from '../read/metric-columns.ts';
 import { readMetrics, recordsOfSegments } from '../read/metric-records.ts';
-import { BufferedWriter, type WriterOptions, type WriterStatus } from './buffered-writer.ts';
+import {
+  BufferedWriter,
+  DEFAULT_WRITER_OPTIONS,
+  type WriterOptions,
+  type WriterStatus,
+} from './buffered-writer.ts';
 import { MetricBuffer } from './metric-buffer.ts';
 import { MetricRecord, type MetricKey, type MetricNotes } from '../read/metric-record.ts';
 import type { RunContext } from './run-context.ts';
@@ -74,6 +79,7 @@ export class MetricsLogger implements AsyncDisposable {
    */
   constructor(session: TrainingSession | RunContext, options: MetricsLoggerOptions = {}) {
     this.#handle = handleOf(session);
+    checkOptionNames('options', options, [...Object.keys(DEFAULT_WRITER_OPTIONS), 'nonFinite']);
     const { nonFinite = this.#handle.strictMode ? 'reject' : 'store', ...writerOptions } = options;
     if (!NON_FINITE_POLICIES.includes(nonFinite))
       throw invalidInput('options.nonFinite', nonFinite, 'one of "store", "reject"');
@@ -118,8 +124,10 @@ export class MetricsLogger implements AsyncDisposable {
         metadata: metadataText === null ? null : freezeJson(JSON.parse(metadataText) as JsonObject),
       };
     }
-    this.#checkValue(key, value, stepNumber, epochNumber);
-    if (this.#writer.admit()) {
+    this.#checkValue(key.key, value);
+    const isAdmitted = this.#writer.admit();
+    if (value - value !== 0) this.#countNonFinite(key, value, stepNumber, epochNumber);
+    if (isAdmitted) {
       this.#buffer.push(key.id, value, stepNumber, epochNumber, timeMs);
       if (notes !== null) this.#buffer.annotate(notes.description, metadataText);
       this.#writer.added();
@@ -142,14 +150,13 @@ export class MetricsLogger implements AsyncDisposable {
    * @throws {QuarkError} as {@link log}
    */
   logMany(values: Readonly<Record<string, number>>, options: LogMetricOptions): void {
-    if (typeof values !== 'object' || values === null)
-      throw invalidInput('values', values, 'an object of metric names and numbers');
+    // A Map or an array would pass for an object without metrics, or with metrics called 0, 1, 2.
+    if (typeof values !== 'object' || values === null || Symbol.iterator in values)
+      throw invalidInput('values', values, 'a plain object of metric names and numbers');
     const timestamp = options?.timestamp ?? this.#handle.clock.now();
     const entries = Object.entries(values);
     for (const [metric, value] of entries) {
-      const key = this.#keyOf(metric, options?.namespace);
-      if (typeof value !== 'number' || (this.#rejectsNonFinite && !Number.isFinite(value)))
-        throw badValue(key.key, value, this.#rejectsNonFinite);
+      this.#checkValue(this.#keyOf(metric, options?.namespace).key, value);
     }
     for (const [metric, value] of entries) this.log(metric, value, { ...options, timestamp });
   }
@@ -168,12 +175,14 @@ export class MetricsLogger implements AsyncDisposable {
   ): void {
     checkOptionNames('options', options, ['epochs', 'timestamp']);
     const key = this.#keyOf(metric, undefined);
+    if (typeof values !== 'object' || values === null || typeof values.length !== 'number')
+      throw invalidInput('values', values, 'an array of numbers');
     checkColumn('steps', steps, values.length);
     if (options.epochs !== undefined) checkColumn('epochs', options.epochs, values.length);
     for (let i = 0; i < values.length; i++) {
       const value = values[i];
-      if (typeof value !== 'number' || (this.#rejectsNonFinite && !Number.isFinite(value)))
-        throw badValue(`${key.key}[${i}]`, value, this.#rejectsNonFinite);
+      if (typeof value !== 'number' || (this.#rejectsNonFinite && value - value !== 0))
+        this.#checkValue(`${key.key}[${i}]`, value);
     }
     const timeMs =
       options.timestamp === undefined
@@ -183,8 +192,9 @@ export class MetricsLogger implements AsyncDisposable {
       const value = values[i] ?? Number.NaN;
       const step = steps[i] ?? Number.NaN;
       const epoch = options.epochs?.[i] ?? Number.NaN;
-      this.#countNonFinite(key, value, step, epoch);
-      if (!this.#writer.admit()) continue;
+      const isAdmitted = this.#writer.admit();
+      if (value - value !== 0) this.#countNonFinite(key, value, step, epoch);
+      if (!isAdmitted) continue;
       this.#buffer.push(key.id, value, step, epoch, timeMs);
       if ((i & COLUMN_PIECE) === COLUMN_PIECE) this.#writer.added();
     }
@@ -242,15 +252,12 @@ export class MetricsLogger implements AsyncDisposable {
     return entry;
   }
 
-  #checkValue(key: MetricKey, value: number, step: number, epoch: number): void {
-    if (typeof value !== 'number') throw badValue(key.key, value, this.#rejectsNonFinite);
-    if (value - value === 0) return;
-    if (this.#rejectsNonFinite) throw badValue(key.key, value, true);
-    this.#countNonFinite(key, value, step, epoch);
+  #checkValue(what: string, value: unknown): void {
+    if (typeof value !== 'number') throw badValue(what, value, this.#rejectsNonFinite);
+    if (this.#rejectsNonFinite && value - value !== 0) throw badValue(what, value, true);
   }
 
   #countNonFinite(key: MetricKey, value: number, step: number, epoch: number): void {
-    if (Number.isFinite(value)) return;
     const count = (this.#nonFinite.get(key.key) ?? 0) + 1;
     this.#nonFinite.set(key.key, count);
     if (count > 1) return;

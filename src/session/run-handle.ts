@@ -57,7 +57,7 @@ export function handleOf(owner: unknown): RunHandle {
     throw invalidInput(
       'session',
       owner,
-      'a TrainingSession or a RunContext that a session returned',
+      `a TrainingSession or a RunContext that a session returned${owner instanceof Promise ? ' (await the promise first)' : ''}`,
     );
   return handle;
 }

@@ -109,7 +109,7 @@ function checkSessionOptions(options: SessionOptions, otherNames: readonly strin
   if (
     storage !== undefined &&
     typeof storage !== 'string' &&
-    (typeof storage !== 'object' || typeof storage.appendSegments !== 'function')
+    (typeof storage !== 'object' || typeof storage?.appendSegments !== 'function')
   ) {
     throw invalidInput('storage', storage, 'a storage URI or an open store');
   }
