@@ -22,11 +22,21 @@ export function isBusy(error: unknown): boolean {
 /** The store's error for anything thrown while working on the database or a file of this path. */
 export function sqliteFailure(error: unknown, path: string, waitedMs?: number): unknown {
   if (isQuarkError(error)) return error;
+  if (codeOf(error) === 'SQLITE_NOTADB') return notADatabase(path, error);
   const reason = reasonOf(error, path);
   return new SessionStoreError(reason, `${sentence(reason, path, waitedMs)} (${causeOf(error)})`, {
     details: { path, code: codeOf(error) },
     cause: error,
   });
+}
+
+/** The error for a file that no SQLite has written. */
+export function notADatabase(path: string, cause?: unknown): SessionStoreError {
+  return new SessionStoreError(
+    'corrupt',
+    `${path} is not a database: it does not start as an SQLite file does. Nothing was changed. Restore it from a copy, or move it away to start a new store.`,
+    { details: { path }, cause },
+  );
 }
 
 function reasonOf(error: unknown, path: string): StoreFailureReason {
@@ -46,8 +56,6 @@ function reasonOf(error: unknown, path: string): StoreFailureReason {
     case 'SQLITE_PERM':
     case 'SQLITE_AUTH':
       return 'unwritable';
-    case 'SQLITE_NOTADB':
-      return 'corrupt';
     case 'SQLITE_TOOBIG':
       return 'too_large';
     default:

@@ -12,7 +12,7 @@
  * aborts the process, so text is read as bytes; a closed database lets go of its files when the last prepared statement
  * has been collected.
  */
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import type Libsql from 'libsql';
 import { messageOf, SessionStoreError } from '../base/errors.ts';
 import { Mutex } from '../base/mutex.ts';
@@ -24,7 +24,7 @@ import {
   type SqlRow,
   type SqlWork,
 } from '../store/sql-database.ts';
-import { isBusy, sqliteFailure } from './sqlite-errors.ts';
+import { isBusy, notADatabase, sqliteFailure } from './sqlite-errors.ts';
 
 /** How far a write has to come before it counts: to the operating system, or to the disk. */
 export type Synchronous = 'normal' | 'full';
@@ -53,8 +53,9 @@ const PAGE_BYTES = 4096;
 const CHECKPOINT_PAGES = 4096;
 /** Pages given back in one transaction: some 10 ms. */
 const RECLAIM_PAGES = 4000;
+/** SQLite takes a file smaller than any page for an empty database and writes over it. */
+const SMALLEST_PAGE_BYTES = 512;
 const MAX_STATEMENTS = 200;
-const HEADER = 'SQLite format 3\u0000';
 
 type Statement = { readonly prepared: Libsql.Statement; readonly isReader: boolean };
 
@@ -264,28 +265,20 @@ function toSqlite(text: string): string {
     .replaceAll('BYTEA', 'BLOB');
 }
 
-/** Whether the file has yet to be made. Refuses what is not a database before SQLite touches it. */
+/**
+ * Whether the file has yet to be made. It is looked at and never opened: a process that closes a file loses all its
+ * locks on it, also those of the connections it has, and the next process to leave would delete the log under them.
+ */
 function checkFile(path: string): boolean {
-  let sizeBytes: number;
   try {
-    sizeBytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-    if (sizeBytes === 0) return true;
-    const start = Buffer.alloc(HEADER.length);
-    const file = openSync(path, 'r+');
-    try {
-      readSync(file, start, 0, start.length, 0);
-    } finally {
-      closeSync(file);
-    }
-    if (start.toString('latin1') === HEADER) return false;
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found === undefined || found.size === 0) return true;
+    accessSync(path, constants.R_OK | constants.W_OK);
+    if (found.isFile() && found.size < SMALLEST_PAGE_BYTES) throw notADatabase(path);
+    return false;
   } catch (error) {
     throw sqliteFailure(error, path);
   }
-  throw new SessionStoreError(
-    'corrupt',
-    `${path} is not a database: its ${sizeBytes} bytes do not start as an SQLite file does. Nothing was changed. Restore it from a copy, or move it away to start a new store.`,
-    { details: { path, sizeBytes } },
-  );
 }
 
 async function loadDriver(): Promise<typeof Libsql> {

@@ -315,6 +315,23 @@ describe('trouble', () => {
     for (const store of stores) expect(await store.findRun(RUN_ID)).toBeDefined();
   });
 
+  test('a store opened twice here, while another process comes and goes', async () => {
+    const store = await open();
+    await store.createRun(runOf());
+    await open();
+    const log = statSync(`${dbPath()}-wal`);
+    // The last process to close a database deletes its log. Whether it is the last it finds out by a lock on the file,
+    // and a process loses all its locks on a file by closing the file once more.
+    const script = `
+      const database = new (require('libsql'))(process.argv[1]);
+      database.exec('SELECT count(*) FROM quark_layout');
+      database.close();`;
+    const child = spawnSync(process.execPath, ['-e', script, dbPath()], { encoding: 'utf8' });
+    expect(child.stderr).toBe('');
+    expect(statSync(`${dbPath()}-wal`, { throwIfNoEntry: false })?.ino).toBe(log.ino);
+    expect(await store.appendSegments([segmentOf(0)])).toHaveLength(1);
+  });
+
   test('an aborted opening leaves nothing behind', async () => {
     await expect(open(directory, { signal: AbortSignal.abort() })).rejects.toMatchObject({
       code: 'aborted',
