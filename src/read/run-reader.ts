@@ -8,7 +8,7 @@ import { readEvents, type EventFilter } from './events.ts';
 import { readMetricColumns, type MetricColumns, type MetricFilter } from './metric-columns.ts';
 import type { MetricRecord } from './metric-record.ts';
 import { readMetrics } from './metric-records.ts';
-import { summarize, type RunSummary } from './runs.ts';
+import { checkStore, summarize, type RunSummary } from './runs.ts';
 
 /** Reads one run. Never changes it. */
 export class RunReader {
@@ -89,9 +89,11 @@ export class RunReader {
 /**
  * Opens a run for reading.
  *
+ * @throws {QuarkError} `invalid_input`
  * @throws {RunNotFoundError}
  */
 export async function openRun(store: Store, runId: string): Promise<RunReader> {
+  checkStore(store);
   return new RunReader(store, await loadSummary(store, runId));
 }
 

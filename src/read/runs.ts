@@ -1,6 +1,6 @@
 /** The list of runs. */
 import { checkCount, checkLiteral, checkOptionNames, checkPositive } from '../base/assert.ts';
-import { SchemaValidationError } from '../base/errors.ts';
+import { invalidInput, SchemaValidationError } from '../base/errors.ts';
 import { RUN_STATUSES, type RunStatus } from '../records/literals.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
 import type { Store, StoredRun } from '../store/store.ts';
@@ -35,6 +35,7 @@ export async function listRuns(
   store: Store,
   filter: RunListFilter = {},
 ): Promise<readonly RunSummary[]> {
+  checkStore(store);
   checkOptionNames('filter', filter, ['project', 'statuses', 'tags', 'limit', 'offset']);
   const { project, statuses, tags, limit, offset = 0 } = filter;
   if (limit !== undefined) checkPositive('limit', limit);
@@ -57,6 +58,14 @@ export async function listRuns(
   return summaries
     .filter((summary) => statuses.includes(summary.effectiveStatus))
     .slice(offset, limit === undefined ? undefined : offset + limit);
+}
+
+/** @throws {QuarkError} `invalid_input` for a directory, a URI or a promise in the place of an open store */
+export function checkStore(store: Store): void {
+  if (typeof store === 'object' && store !== null && typeof store.findRun === 'function') return;
+  const hint =
+    (store as unknown) instanceof Promise ? 'await the promise first' : 'see openStorage()';
+  throw invalidInput('store', store, `an open store (${hint})`);
 }
 
 /** A stored run as lists show it. */

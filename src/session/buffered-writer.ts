@@ -233,7 +233,10 @@ export class BufferedWriter implements OpenWriter {
     const [collector] = this.#collectors;
     sending.forEach((segment, i) => {
       const manifest = manifests[i];
-      if (manifest !== undefined) collector?.push({ manifest, bytes: segment.bytes });
+      const { batchNumber, writerId } = segment.manifest;
+      // Else an earlier attempt wrote it after all, and it has been merged since.
+      if (manifest?.writerId === writerId && manifest.batchNumber === batchNumber)
+        collector?.push({ manifest, bytes: segment.bytes });
     });
     this.#handle.appended(this.#table.table, sending.length);
     this.#succeeded();

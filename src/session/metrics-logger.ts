@@ -105,7 +105,7 @@ export class MetricsLogger implements AsyncDisposable {
    */
   log(metric: string, value: number, options: LogMetricOptions): MetricRecord {
     const { step, epoch, timestamp } = options ?? NO_OPTIONS;
-    const key = this.#keyOf(metric, options?.namespace);
+    const key = this.#keyOf(metric, options);
     const stepNumber = step === undefined || step === null ? Number.NaN : checkIndex('step', step);
     const epochNumber =
       epoch === undefined || epoch === null ? Number.NaN : checkIndex('epoch', epoch);
@@ -156,7 +156,7 @@ export class MetricsLogger implements AsyncDisposable {
     const timestamp = options?.timestamp ?? this.#handle.clock.now();
     const entries = Object.entries(values);
     for (const [metric, value] of entries) {
-      this.#checkValue(this.#keyOf(metric, options?.namespace).key, value);
+      this.#checkValue(this.#keyOf(metric, options).key, value);
     }
     for (const [metric, value] of entries) this.log(metric, value, { ...options, timestamp });
   }
@@ -174,7 +174,7 @@ export class MetricsLogger implements AsyncDisposable {
     options: LogColumnsOptions = {},
   ): void {
     checkOptionNames('options', options, ['epochs', 'timestamp']);
-    const key = this.#keyOf(metric, undefined);
+    const key = this.#keyOf(metric, NO_OPTIONS);
     if (typeof values !== 'object' || values === null || typeof values.length !== 'number')
       throw invalidInput('values', values, 'an array of numbers');
     checkColumn('steps', steps, values.length);
@@ -239,12 +239,16 @@ export class MetricsLogger implements AsyncDisposable {
     if (!this.#writer.isClosed) await this.#writer.drain();
   }
 
-  #keyOf(metric: string, namespace: string | null | undefined): MetricKey {
+  #keyOf(metric: string, options: LogMetricOptions | undefined): MetricKey {
+    const namespace = options?.namespace;
     const text = namespace === undefined || namespace === null ? metric : `${namespace}/${metric}`;
-    return this.#keys.get(text) ?? this.#addKey(metric, namespace, text);
+    return this.#keys.get(text) ?? this.#addKey(metric, options ?? NO_OPTIONS, text);
   }
 
-  #addKey(metric: string, namespace: string | null | undefined, text: string): MetricKey {
+  #addKey(metric: string, options: LogMetricOptions, text: string): MetricKey {
+    // Once a key: looking at the names of every sample would cost 10 ns each.
+    checkOptionNames('options', options, LOG_OPTION_NAMES);
+    const { namespace } = options;
     const { key, namespace: parsed, name } = parseKey('metric', metric, namespace);
     const entry = { id: this.#keys.size, key, namespace: parsed, name };
     this.#keys.set(text, entry);
@@ -275,6 +279,14 @@ export class MetricsLogger implements AsyncDisposable {
   }
 }
 
+const LOG_OPTION_NAMES = [
+  'step',
+  'epoch',
+  'namespace',
+  'description',
+  'metadata',
+  'timestamp',
+] as const;
 const NO_OPTIONS: LogMetricOptions = Object.freeze({});
 /** A description explains a metric; it is no place for documents. */
 const MAX_DESCRIPTION_CHARS = 4096;

@@ -54,6 +54,8 @@ describe('metrics', () => {
     ['steps[1]', (m) => m.logColumns('a', [1, Number.NaN], [1, 2])],
     ['value of a[1]', (m) => m.logColumns('a', [1, 2], [1, 'x'] as never)],
     ['options', (m) => m.logColumns('a', [1], [1], null as never)],
+    ['options.metadta', (m) => m.log('a', 1, { step: 0, metadta: { x: 1 } } as never)],
+    ['options.eppoch', (m) => m.logMany({ a: 1 }, { step: 0, eppoch: 1 } as never)],
   ])('%s', async (field, act) => {
     const metrics = new MetricsLogger(session);
     expect(() => act(metrics)).toThrow(invalid(field));
@@ -111,6 +113,12 @@ describe('sessions', () => {
       invalid('storage'),
     );
     expect(await listRuns(storage)).toHaveLength(1);
+  });
+
+  test('a directory or a promise is no open store', async () => {
+    await expect(listRuns('runs' as never)).rejects.toThrow(invalid('store'));
+    await expect(openRun('runs' as never, session.runId)).rejects.toThrow(/openStorage/);
+    await expect(openRun(Promise.resolve(storage) as never, 'r')).rejects.toThrow(/await/);
   });
 
   test('the name of the project is at hand', () => {
