@@ -1,5 +1,6 @@
 /** Events in words. */
 import type { EventRecord } from 'quark-sdk';
+import { formatDuration, formatValue } from './format.ts';
 
 /** Severities, gravest first. */
 export const SEVERITY_ORDER = ['critical', 'error', 'warning', 'info', 'debug'] as const;
@@ -16,24 +17,68 @@ export function countSeverities(
 /** Payload entries longer than this, or nested, go into the details. */
 const INLINE_CHARS = 60;
 
+/** Digits that a number on the line of an event shows. */
+const INLINE_DIGITS = 5;
+
+/** An event in words. */
+export type EventText = {
+  /** One line. */
+  readonly text: string;
+  /** The same line with its numbers in full, where they were rounded. */
+  readonly exact: string | undefined;
+  /** The rest of the payload, where there is more to say. */
+  readonly details: string | undefined;
+};
+
 /** One line for an event, and the rest of its payload where there is more to say. */
-export function eventText(event: Pick<EventRecord, 'payload' | 'status'>): {
-  text: string;
-  details: string | undefined;
-} {
+export function eventText(event: Pick<EventRecord, 'payload' | 'status'>): EventText {
   const { message, ...rest } = event.payload;
   const inline: string[] = [];
+  const exact: string[] = [];
   let isLong = false;
   for (const [name, value] of Object.entries(rest)) {
-    const text = typeof value === 'string' ? value : JSON.stringify(value);
-    if (text === undefined || text.length > INLINE_CHARS || text.includes('\n')) isLong = true;
-    else if (value !== null) inline.push(`${name.replaceAll('_', ' ')} ${text}`);
+    const full = typeof value === 'string' ? value : JSON.stringify(value);
+    const entry = inlineEntry(name, value);
+    if (full === undefined || entry.length > INLINE_CHARS + name.length || full.includes('\n'))
+      isLong = true;
+    else if (value !== null) {
+      inline.push(entry);
+      exact.push(`${name} ${full}`);
+    }
   }
   const said = typeof message === 'string' && message !== '';
+  const isRounded = inline.some((entry, at) => entry !== spoken(exact[at] ?? ''));
   return {
     text: said ? message : inline.join(' · '),
+    exact: !said && isRounded ? exact.join(' · ') : undefined,
     details: isLong || (said && inline.length > 0) ? detailText(rest) : undefined,
   };
+}
+
+/** `loss 1.1526`, `duration 3.2 s`: an entry of a payload, its numbers rounded. */
+function inlineEntry(name: string, value: unknown): string {
+  if (typeof value === 'string') return `${spokenName(name)} ${value}`;
+  if (typeof value === 'number' && name.endsWith('_ms')) {
+    const span = value < 1000 ? `${formatValue(value)} ms` : formatDuration(value);
+    return `${spokenName(name.slice(0, -'_ms'.length))} ${span}`;
+  }
+  return `${spokenName(name)} ${JSON.stringify(value, rounded)}`;
+}
+
+function spokenName(name: string): string {
+  return name.replaceAll('_', ' ');
+}
+
+/** An exact entry as its inline twin would read, had nothing been rounded. */
+function spoken(exact: string): string {
+  const end = exact.indexOf(' ');
+  return spokenName(exact.slice(0, end)) + exact.slice(end);
+}
+
+function rounded(_name: string, value: unknown): unknown {
+  return typeof value === 'number' && !Number.isInteger(value)
+    ? Number(value.toPrecision(INLINE_DIGITS))
+    : value;
 }
 
 /** Strings stand as they are, so that a stack trace keeps its lines. */

@@ -67,7 +67,7 @@ export function EventList(props: {
 }
 
 function EventRow({ event }: { readonly event: EventRecord }): JSX.Element {
-  const { text, details } = eventText(event);
+  const { text, exact, details } = eventText(event);
   const time = new Date(event.timestamp);
   return (
     <li class={`event severity-${event.severity}`} data-type={event.eventType}>
@@ -79,7 +79,9 @@ function EventRow({ event }: { readonly event: EventRecord }): JSX.Element {
       </time>
       <div class="event-body">
         <span class="event-type">{event.eventType}</span>
-        <span class="event-text">{text}</span>
+        <span class="event-text" title={exact}>
+          {text}
+        </span>
         {details !== undefined && (
           <details>
             <summary>Details</summary>

@@ -55,12 +55,35 @@ describe('events', () => {
   it('says the message, and keeps the rest for the details', () => {
     expect(
       eventText({ status: null, payload: { message: 'loss is NaN', stack: 'Error\n  at f' } }),
-    ).toEqual({ text: 'loss is NaN', details: 'stack: Error\n  at f' });
+    ).toEqual({ text: 'loss is NaN', exact: undefined, details: 'stack: Error\n  at f' });
   });
   it('puts short entries on the line where there is no message', () => {
     expect(
       eventText({ status: null, payload: { metric_key: 'train/loss', count: 2, note: null } }),
-    ).toEqual({ text: 'metric key train/loss · count 2', details: undefined });
+    ).toEqual({
+      text: 'metric key train/loss · count 2',
+      exact: undefined,
+      details: undefined,
+    });
+  });
+  it('rounds numbers, says spans as spans, and keeps the numbers in full beside them', () => {
+    expect(
+      eventText({
+        status: null,
+        payload: {
+          loss: 1.1526178121566772,
+          seed: 123456,
+          duration_ms: 83_456.7,
+          wait_ms: 0.25,
+          nested: { rate: 0.30000000000000004 },
+        },
+      }),
+    ).toEqual({
+      text: 'loss 1.1526 · seed 123456 · duration 1m 23s · wait 0.25 ms · nested {"rate":0.3}',
+      exact:
+        'loss 1.1526178121566772 · seed 123456 · duration_ms 83456.7 · wait_ms 0.25 · nested {"rate":0.30000000000000004}',
+      details: undefined,
+    });
   });
   it('counts severities', () => {
     const counts = countSeverities([
