@@ -122,7 +122,7 @@ export function Panel({ group, series, view, context }: PanelProps): JSX.Element
   return (
     <section class="panel" data-wide={isWide.value} data-group={group.id} aria-label={group.title}>
       <header class="panel-head">
-        <h3>{group.title}</h3>
+        <h3 title={group.title}>{group.title}</h3>
         {nonFinite.value > 0 && (
           <span
             class="badge badge-warning"

@@ -111,18 +111,25 @@ function JsonFields({ value }: { readonly value: object }): JSX.Element {
       {Object.entries(value).map(([name, field]: [string, unknown]) =>
         isNested(field) ? (
           <details key={name} class="fact-nested" open>
-            <summary>{name}</summary>
+            <summary>{breakable(name)}</summary>
             <JsonFields value={field} />
           </details>
         ) : (
           <div key={name} class="fact">
-            <dt>{name}</dt>
+            <dt>{breakable(name)}</dt>
             <dd class="mono breakable">{leafText(field)}</dd>
           </div>
         ),
       )}
     </dl>
   );
+}
+
+/** A name that may break after its underscores, dots and slashes, so that it does not break inside a word. */
+function breakable(name: string): (string | JSX.Element)[] {
+  return name
+    .split(/(?<=[_./-])/)
+    .flatMap((part, index) => (index === 0 ? [part] : [<wbr key={index} />, part]));
 }
 
 /** Lists of plain values are one line; everything else with parts folds. */
@@ -133,6 +140,7 @@ function isNested(field: unknown): field is object {
 }
 
 function leafText(field: unknown): string {
+  if (field === null) return '–';
   if (Array.isArray(field)) return field.length === 0 ? '[]' : field.map(leafText).join(', ');
   return typeof field === 'string' ? field : JSON.stringify(field);
 }

@@ -93,7 +93,7 @@ export function RunList(props: {
         <p class="page-sub">
           {shown.value.length === runs.value.length
             ? `${runs.value.length}${hasMore.value ? '+' : ''} recorded`
-            : `${shown.value.length} of ${runs.value.length} shown`}
+            : `${shown.value.length} of ${hasMore.value ? 'the newest ' : ''}${runs.value.length} shown`}
         </p>
       </header>
       {error.value !== undefined && (
