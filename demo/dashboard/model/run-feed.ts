@@ -16,6 +16,8 @@ export class RunFeed {
   readonly #reader: RunReader;
   #nextMetric = 0;
   #nextEvent = 0;
+  /** What came in and no poll has told of yet: one that failed half-way tells nothing. */
+  #untold = { metrics: false, events: false };
 
   private constructor(reader: RunReader) {
     this.#reader = reader;
@@ -46,18 +48,18 @@ export class RunFeed {
   async poll(): Promise<FeedChange> {
     const before = fingerprint(this.#reader);
     // All at once: a server that also trains answers one round of requests between two batches.
-    const [read] = await Promise.all([this.#read(), this.#reader.reload()]);
-    if (fingerprint(this.#reader) === before) return { ...read, run: false };
+    const parts = await Promise.allSettled([this.#read(), this.#reader.reload()]);
+    const failed = parts.find((part) => part.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+    const isChanged = fingerprint(this.#reader) !== before;
     // The end of a run is its last flush: what the first read came too early for is there now.
-    const rest = await this.#read();
-    return {
-      metrics: read.metrics || rest.metrics,
-      events: read.events || rest.events,
-      run: true,
-    };
+    if (isChanged) await this.#read();
+    const change = { ...this.#untold, run: isChanged };
+    this.#untold = { metrics: false, events: false };
+    return change;
   }
 
-  async #read(): Promise<{ metrics: boolean; events: boolean }> {
+  async #read(): Promise<void> {
     const [columns, events] = await Promise.all([
       this.#reader.readMetricColumns({ sequenceMin: this.#nextMetric }),
       this.#reader.readEvents({ sequenceMin: this.#nextEvent }),
@@ -70,7 +72,20 @@ export class RunFeed {
         this.#nextEvent = event.sequence + 1;
       }
     }
-    return { metrics: columns.rowCount > 0, events: events.length > 0 };
+    if (columns.rowCount > 0) this.#untold.metrics = true;
+    if (events.length > 0) this.#untold.events = true;
+  }
+
+  /** The furthest step and epoch of any metric; NaN where there is none. */
+  get position(): { readonly step: number; readonly epoch: number } {
+    let step = Number.NaN;
+    let epoch = Number.NaN;
+    for (const { last } of this.series.all()) {
+      // A comparison with NaN is false: a metric without a step says nothing.
+      if (last !== undefined && (last.step > step || Number.isNaN(step))) step = last.step;
+      if (last !== undefined && (last.epoch > epoch || Number.isNaN(epoch))) epoch = last.epoch;
+    }
+    return { step, epoch };
   }
 
   /** When the last thing happened in this run, in epoch milliseconds. */

@@ -178,13 +178,7 @@ function Tiles({ feed, nowMs }: { readonly feed: RunFeed; readonly nowMs: number
     .filter((group) => group.id === 'loss' || group.id === 'accuracy')
     .flatMap((group) => group.keys.filter((key) => !key.includes('epoch_')))
     .slice(0, 4);
-  let step = Number.NaN;
-  let epoch = Number.NaN;
-  for (const series of feed.series.all()) {
-    const last = series.last;
-    if (last !== undefined && !(last.step <= step)) step = last.step;
-    if (last !== undefined && !(last.epoch <= epoch)) epoch = last.epoch;
-  }
+  const { step, epoch } = feed.position;
   const summary = { run: feed.run, isLive: feed.isLive, effectiveStatus: feed.status };
   return (
     <dl class="tiles">
