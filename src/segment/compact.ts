@@ -3,13 +3,21 @@
  * touches its own segments only. Safe at any time and by anyone: the exchange is one transaction that fails when
  * somebody else merged first.
  */
+import { isQuarkError } from '../base/errors.ts';
+import { xxh32 } from '../base/xxh32.ts';
 import type { TableDefinition } from '../schema/table.ts';
-import type { BatchRange, MergedSegment, SegmentManifest, Store } from '../store/store.ts';
+import type {
+  BatchRange,
+  MergedSegment,
+  SegmentEncoding,
+  SegmentManifest,
+  Store,
+} from '../store/store.ts';
 import { concatBatches, gatherRows } from './batch-ops.ts';
 import { encodeBatch, SEQUENCE_COLUMN } from './encode.ts';
 import { describeSegment } from './manifest.ts';
 import { openSegment, type OpenedSegment } from './open-segment.ts';
-import { packSegment } from './pack.ts';
+import { packSegment, unpackSegment } from './pack.ts';
 import type { RowBatch } from './vectors.ts';
 
 /** Rows that are merged at a time: bounds the memory of a merge to about 150 MB. */
@@ -114,14 +122,14 @@ async function mergeWindow(
   const sources = sourcesOf(opened.map((segment) => segment.manifest));
   const merged: MergedSegment[] = [];
   for (const { arrow, batch } of encodeCuts(table, rows, cutRows(table, rows))) {
-    const packed = await packSegment(arrow);
+    const { bytes, encoding } = await packSafely(arrow);
     const batchNumber = merged.length;
     const identity = { runId, table: table.table, writerId: mergeId, batchNumber };
-    const { manifest } = describeSegment(table, identity, batch, packed, 'packed', sources);
+    const { manifest } = describeSegment(table, identity, batch, bytes, encoding, sources);
     const sequences = batch.columns.get(SEQUENCE_COLUMN);
     const [firstSequence, lastSequence] =
       sequences?.kind === 'number' ? extent(sequences.values) : [0, 0];
-    merged.push({ manifest: { ...manifest, firstSequence, lastSequence }, bytes: packed });
+    merged.push({ manifest: { ...manifest, firstSequence, lastSequence }, bytes });
   }
   const isReplaced = await store.replaceSegments(
     runId,
@@ -130,6 +138,24 @@ async function mergeWindow(
     merged,
   );
   return isReplaced ? { removed: opened.length, added: merged.length, seen } : undefined;
+}
+
+/**
+ * Packed, and unpacked again to see that nothing is lost, since the merged segments go for good. Plain where that fails:
+ * the DEFLATE of an engine is not ours.
+ */
+async function packSafely(
+  arrow: Uint8Array<ArrayBuffer>,
+): Promise<{ readonly bytes: Uint8Array<ArrayBuffer>; readonly encoding: SegmentEncoding }> {
+  const packed = await packSegment(arrow);
+  try {
+    const again = await unpackSegment(packed);
+    if (again.byteLength === arrow.byteLength && xxh32(again) === xxh32(arrow))
+      return { bytes: packed, encoding: 'packed' };
+  } catch (error) {
+    if (!isQuarkError(error, 'segment_damaged')) throw error;
+  }
+  return { bytes: arrow, encoding: 'arrow' };
 }
 
 /** Each cut as Arrow bytes; cuts with long texts in halves, until each fits. */

@@ -1,8 +1,35 @@
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { createMemoryStore, MetricsLogger, openRun, startRun } from 'quark-sdk';
 import { metricTable } from '../../../src/records/metric.ts';
 import { compactTable } from '../../../src/segment/compact.ts';
 import { unpackSegment } from '../../../src/segment/pack.ts';
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+test('what an engine packs wrongly is kept in the plain form', async () => {
+  const store = createMemoryStore();
+  const session = await startRun({ project: 'p', storage: store });
+  const metrics = new MetricsLogger(session);
+  for (let step = 0; step < 300; step++) {
+    metrics.log('a', Math.sin(step), { step });
+    if (step % 100 === 99) await metrics.flush();
+  }
+  const before = await metrics.readColumns();
+  const { CompressionStream } = globalThis;
+  class OtherFormat extends CompressionStream {
+    constructor() {
+      super('gzip');
+    }
+  }
+  vi.stubGlobal('CompressionStream', OtherFormat);
+  await session.endRun();
+  const segments = await store.listSegments({ runId: session.runId, table: 'metrics' });
+  expect(segments.map((segment) => [segment.encoding, segment.rowCount])).toEqual([['arrow', 300]]);
+  expect(await (await openRun(store, session.runId)).readMetricColumns()).toEqual(before);
+  await session.close();
+});
 
 test('rows with long texts are merged into segments that can be stored and read, however often', async () => {
   const store = createMemoryStore();
