@@ -11,6 +11,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../base/json.ts';
+import { definitionOf, type Columns, type RecordDefinition, type RecordOf } from './record.ts';
 
 /**
  * How a column is stored in Arrow:
@@ -100,6 +101,20 @@ export function json(doc: string): Column<JsonValue> {
   return column('json', doc, (field, value) =>
     freezeJson(JSON.parse(encodeJson(field, value)) as JsonValue),
   );
+}
+
+/** Another record. */
+export function nested<C extends Columns>(
+  doc: string,
+  definition: RecordDefinition<C>,
+): Column<RecordOf<C>> {
+  return column('json', doc, (field, value) => {
+    if (definitionOf(value)?.name !== definition.name)
+      throw invalidInput(field, value, `a ${definition.name} record`);
+    for (const [name, { parse }] of Object.entries(definition.columns))
+      parse(`${field}.${name}`, Reflect.get(value as object, name));
+    return value as RecordOf<C>;
+  });
 }
 
 /** Limits of a number column. */

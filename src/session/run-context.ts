@@ -1,7 +1,8 @@
+import { contextRecord } from '../records/context.ts';
 import { projectRecord, type ProjectRecord } from '../records/project.ts';
 import type { RunStatus } from '../records/literals.ts';
 import type { RunRecord } from '../records/run.ts';
-import type { Dict } from '../schema/record.ts';
+import { attachDefinition, type Dict, type RecordMethods } from '../schema/record.ts';
 import type { Store, StoredProject } from '../store/store.ts';
 import { setHandle, type RunHandle } from './run-handle.ts';
 
@@ -55,18 +56,14 @@ export class RunContext {
   get tags(): readonly string[] {
     return this.run.tags;
   }
-
-  /** The whole context with the names of the specification. */
-  toDict(): Dict {
-    return {
-      storage_dir: this.storageDir,
-      store_root: this.storeRoot,
-      db_path: this.dbPath,
-      project: this.project.toDict(),
-      run: this.run.toDict(),
-    };
-  }
 }
+
+/** The methods of a {@link RunContext} that it shares with all records. */
+export interface RunContext extends RecordMethods {
+  toDict(): Dict;
+}
+
+attachDefinition(RunContext.prototype, contextRecord);
 
 /** A stored project as a record. */
 export function toProjectRecord(store: Store, project: StoredProject): ProjectRecord {

@@ -6,6 +6,7 @@ import {
   addLog,
   addTag,
   createMemoryStore,
+  dumpRecord,
   endRun,
   EventLogger,
   listRuns,
@@ -69,6 +70,14 @@ describe.each(['memory', 'sqlite'])('a session on %s', (kind) => {
     expect(context.status).toBe('completed');
     expect(context.tags).toEqual(['a', 'b', 'c']);
     expect(context.run.endedAt).toBe('2026-01-02T00:00:05.000Z');
+    expect(dumpRecord(context)).toEqual({
+      storage_dir: storage.location.storageDir,
+      store_root: storage.location.storeRoot,
+      db_path: storage.location.dbPath,
+      project: dumpRecord(context.project),
+      run: dumpRecord(context.run),
+    });
+    expect(session.toDict()).toEqual(context.toDict());
 
     const reader = await openRun(storage, session.runId);
     expect(reader.run.config).toEqual({ lr: 0.1 });
