@@ -49,6 +49,7 @@ export class SessionCore implements RunHandle {
   /** The attempt to end the run that is under way. */
   #ending: Promise<RunRecord> | undefined;
   #lastWord: (NumberedEvent & { readonly status: string }) | undefined;
+  #isClosing = false;
   #isClosed = false;
   #renewedAtMs = 0;
   #merging: Promise<void> | undefined;
@@ -120,6 +121,7 @@ export class SessionCore implements RunHandle {
     this.checkOpen();
     // It would be neither flushed nor closed with the others.
     if (this.#ending !== undefined) throw runEnded(this.runId, 'ending');
+    if (this.#isClosing) throw runEnded(this.runId, 'closing');
     this.#writers.add(writer);
     return () => this.#writers.delete(writer);
   }
@@ -208,8 +210,13 @@ export class SessionCore implements RunHandle {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     if (this.#status === 'running') {
-      throwFirst(await Promise.allSettled([...this.#writers].map((writer) => writer.close())));
-      await this.#flushNotices();
+      this.#isClosing = true;
+      try {
+        throwFirst(await Promise.allSettled([...this.#writers].map((writer) => writer.close())));
+        await this.#flushNotices();
+      } finally {
+        this.#isClosing = false;
+      }
     }
     this.#isClosed = true;
     this.#stop();

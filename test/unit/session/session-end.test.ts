@@ -118,6 +118,20 @@ describe('an end', () => {
   });
 });
 
+test('closing lets no new writer in, and can be tried again', async () => {
+  const session = await startRun({ project: 'p', storage, clock });
+  const metrics = new MetricsLogger(session);
+  metrics.log('a', 1, { step: 0 });
+  overrides = { appendSegments: () => Promise.reject(full) };
+  const closing = session.close();
+  expect(() => new MetricsLogger(session)).toThrow(/closing/);
+  await expect(closing).rejects.toBe(full);
+  overrides = {};
+  await session.close();
+  expect(await (await openRun(inner, session.runId)).readMetrics()).toHaveLength(1);
+  expect(await inner.listLeases()).toEqual([]);
+});
+
 describe('TrainingSession.run', () => {
   test('throws what the work threw, also when the store refuses everything after it', async () => {
     const run = TrainingSession.run({ project: 'p', storage, clock }, (session) => {
