@@ -1,5 +1,6 @@
 /** Declared options, parsed by `node:util` and checked; and the help text that follows from them. */
 import { parseArgs } from 'node:util';
+import { textWidth } from './text.ts';
 
 /** One option of a command. */
 export type OptionSpec = {
@@ -149,8 +150,10 @@ export function helpText(spec: CommandSpec): string {
 
 /** Two columns, the first as wide as its widest cell. */
 export function columns(rows: readonly (readonly [string, string])[]): string {
-  const width = Math.max(...rows.map(([left]) => left.length));
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}\n`).join('');
+  const width = Math.max(...rows.map(([left]) => textWidth(left)));
+  return rows
+    .map(([left, right]) => `  ${left}${' '.repeat(width - textWidth(left))}  ${right}\n`)
+    .join('');
 }
 
 function optionHelp(option: OptionSpec): string {

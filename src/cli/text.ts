@@ -57,7 +57,7 @@ export function table<Row>(
 ): string {
   const cells = rows.map((row) => columns.map((column) => plain(column.cell(row))));
   const widths = columns.map((column, at) =>
-    Math.max(length(column.title), ...cells.map((line) => length(line[at] ?? ''))),
+    Math.max(textWidth(column.title), ...cells.map((line) => textWidth(line[at] ?? ''))),
   );
   let excess = width === undefined ? 0 : sum(widths) + GAP * (columns.length - 1) - width;
   for (const [at, column] of columns.entries()) {
@@ -70,7 +70,7 @@ export function table<Row>(
     texts
       .map((text, at) => {
         const cut = fit(text, widths[at] ?? 0);
-        const blanks = ' '.repeat((widths[at] ?? 0) - length(cut));
+        const blanks = ' '.repeat((widths[at] ?? 0) - textWidth(cut));
         if (columns[at]?.align === 'right') return blanks + paint(cut, at);
         return at === texts.length - 1 ? paint(cut, at) : paint(cut, at) + blanks;
       })
@@ -94,12 +94,35 @@ function paintCell<Row>(
   return column?.style === undefined || row === undefined ? text : column.style(row)(text);
 }
 
-/** At most `width` characters. */
+/** At most `width` columns of a terminal. */
 export function fit(text: string, width: number): string {
-  const characters = Array.from(text);
-  return characters.length <= width
-    ? text
-    : `${characters.slice(0, Math.max(0, width - 1)).join('')}…`;
+  if (textWidth(text) <= width) return text;
+  let kept = '';
+  let used = 0;
+  for (const { segment } of GRAPHEMES.segment(text)) {
+    used += graphemeWidth(segment);
+    if (used > width - 1) break;
+    kept += segment;
+  }
+  return `${kept}…`;
+}
+
+const GRAPHEMES = new Intl.Segmenter();
+/** Han, kana, Hangul and their full-width punctuation; what is shown as a picture. */
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}|\ufe0f/u;
+
+/** Columns that a text takes in a terminal. */
+export function textWidth(text: string): number {
+  // Most of all texts, and many times as fast.
+  if (/^[ -~]*$/.test(text)) return text.length;
+  let width = 0;
+  for (const { segment } of GRAPHEMES.segment(text)) width += graphemeWidth(segment);
+  return width;
+}
+
+function graphemeWidth(segment: string): number {
+  return WIDE.test(segment) ? 2 : 1;
 }
 
 /** A number as short as five digits allow. */
@@ -123,10 +146,6 @@ export function localTime(isoText: string): string {
   if (Number.isNaN(date.getTime())) return isoText;
   const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
-}
-
-function length(text: string): number {
-  return Array.from(text).length;
 }
 
 function sum(values: readonly number[]): number {

@@ -35,14 +35,14 @@ export const showCommand: Command = {
 function describe(reader: RunReader, metricKeys: readonly string[], style: Style): string {
   const { run, effectiveStatus } = reader;
   const rows: [string, string][] = [
-    ['project', run.projectName],
+    ['project', plain(run.projectName)],
     ['status', statusStyle(style, effectiveStatus)(effectiveStatus)],
     ['started', localTime(run.startedAt)],
     ['ended', run.endedAt === null ? '-' : localTime(run.endedAt)],
     ['tags', run.tags.length === 0 ? '-' : plain(run.tags.join(', '))],
     ['resumed', `${run.resumeCount} times`],
-    ['parent run', run.parentRunId ?? '-'],
-    ['git commit', run.gitCommit ?? '-'],
+    ['parent run', plain(run.parentRunId ?? '-')],
+    ['git commit', plain(run.gitCommit ?? '-')],
     ['files', plain(run.runPath)],
   ];
   const parts = [
@@ -51,7 +51,9 @@ function describe(reader: RunReader, metricKeys: readonly string[], style: Style
     section('Environment', run.environment, style),
   ];
   if (metricKeys.length > 0)
-    parts.push(`${style.bold('Metrics')}\n${metricKeys.map((key) => `  ${key}\n`).join('')}`);
+    parts.push(
+      `${style.bold('Metrics')}\n${metricKeys.map((key) => `  ${plain(key)}\n`).join('')}`,
+    );
   return parts.filter((part) => part !== '').join('\n');
 }
 
