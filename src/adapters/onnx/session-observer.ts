@@ -65,6 +65,8 @@ export function observeOnnxSession<S extends OnnxSession>(
   });
 }
 
+type Position = { readonly step: number; readonly epoch?: number };
+
 class SessionObserver {
   readonly #session: TrainingSession;
   readonly #metrics: MetricsLogger;
@@ -89,11 +91,12 @@ class SessionObserver {
   }
 
   async observe(run: () => Promise<object>): Promise<object> {
-    const at = this.#position();
+    const asked = this.#position();
     const beganMs = this.#now();
     const outputs = await run();
     const timeMs = this.#now() - beganMs;
     try {
+      const at = asked();
       this.#metrics.log('onnx/run_time_ms', timeMs, at);
       for (const [output, key] of this.#scalars) this.#recordScalar(outputs, output, key, at);
     } catch (error) {
@@ -101,24 +104,28 @@ class SessionObserver {
       this.#warn(
         'failed',
         `The observer of an ONNX session could not record: ${messageOf(error)}`,
-        at,
+        {},
       );
     }
     return outputs;
   }
 
-  #position(): { readonly step: number; readonly epoch?: number } {
-    const step = this.#step === undefined ? this.#nextStep : this.#step();
+  /** Asks now, and answers, or throws what asking threw, when the run is over: it must not keep the run from running. */
+  #position(): () => Position {
+    const count = this.#nextStep;
     this.#nextStep += 1;
-    return this.#epoch === undefined ? { step } : { step, epoch: this.#epoch() };
+    try {
+      const step = this.#step === undefined ? count : this.#step();
+      const at = this.#epoch === undefined ? { step } : { step, epoch: this.#epoch() };
+      return () => at;
+    } catch (error) {
+      return () => {
+        throw error;
+      };
+    }
   }
 
-  #recordScalar(
-    outputs: object,
-    output: string,
-    key: string,
-    at: { readonly step: number; readonly epoch?: number },
-  ): void {
+  #recordScalar(outputs: object, output: string, key: string, at: Position): void {
     const tensor: unknown = Reflect.get(outputs, output);
     if (tensor === undefined) return;
     const value = scalarOf(tensor);
@@ -127,11 +134,7 @@ class SessionObserver {
   }
 
   /** Once for each subject: a run is short, and the next one has the same problem. */
-  #warn(
-    subject: string,
-    message: string,
-    at: { readonly step: number; readonly epoch?: number },
-  ): void {
+  #warn(subject: string, message: string, at: Partial<Position>): void {
     if (this.#warned.has(subject)) return;
     this.#warned.add(subject);
     try {

@@ -206,6 +206,34 @@ describe('observeOnnxSession', () => {
     }
   });
 
+  it('runs the session also when nobody knows the step', async () => {
+    const outputs = {};
+    let runs = 0;
+    const session = {
+      run: async (): Promise<object> => {
+        runs += 1;
+        return outputs;
+      },
+    };
+    const step = (): number => {
+      throw new Error('no counter');
+    };
+    const reader = await observed(session, { step }, async (watched) => {
+      expect(await watched.run()).toBe(outputs);
+    });
+    expect(runs).toBe(1);
+    const [warning] = await reader.readEvents({ severity: 'warning' });
+    expect(warning?.payload['message']).toContain('no counter');
+    await observed(
+      session,
+      { step },
+      async (watched) => {
+        await expect(watched.run()).rejects.toThrow('no counter');
+      },
+      true,
+    );
+  });
+
   it('refuses wrong arguments', async () => {
     await observed(fake({}), {}, async (ortSession, session) => {
       expect(() => observeOnnxSession(session, {} as never)).toThrow('ortSession must be');
