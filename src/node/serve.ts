@@ -247,7 +247,9 @@ async function readInside(root: string, path: string): Promise<FoundFile | undef
 
 function listen(server: ServerType, port: number, host: string): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
-    server.once('error', (cause: Error & { code?: string }) =>
+    // Once it listens, a failure (no file descriptor left for a connection) is that connection's; an error that nobody
+    // hears would end the process, and with it the training.
+    server.on('error', (cause: Error & { code?: string }) =>
       reject(listenFailure(cause, port, host)),
     );
     server.listen(port, host, () => {
