@@ -1,6 +1,6 @@
 /** Trains the digits network in this tab and records it, from a fresh start or from where a run was left. */
 import type { LayersModel } from '@tensorflow/tfjs';
-import { MetricsLogger, TrainingSession, type Store } from 'quark-sdk';
+import { isQuarkError, MetricsLogger, TrainingSession, type Store } from 'quark-sdk';
 import { quarkCallback } from 'quark-sdk/tfjs';
 import { fetchDigits, loadTensorFlow } from './browser-data.ts';
 import { loadCheckpoint, removeCheckpoint, saveCheckpoint, type Checkpoint } from './checkpoint.ts';
@@ -98,7 +98,10 @@ async function openRun(tf: Tf, request: TrainingRequest, imageCount: number): Pr
   const lease = leaseTtlMs === undefined ? {} : { leaseTtlMs };
   if ('resumeRunId' in start) {
     const { resumeRunId: runId } = start;
-    const session = await TrainingSession.resumeRun({ runId, storage: store, ...lease });
+    const session = await resumed(
+      TrainingSession.resumeRun({ runId, storage: store, ...lease }),
+      runId,
+    );
     const config = trainingConfigOf(session.context.run.config);
     const kept = await loadCheckpoint(tf, runId);
     const fresh = { epoch: 0, step: 0 };
@@ -135,6 +138,22 @@ async function openRun(tf: Tf, request: TrainingRequest, imageCount: number): Pr
   });
   const model = buildDigitsModel(tf, start.learningRate, start.seed);
   return { session, config: start, checkpoint: { model, epoch: 0, step: 0 } };
+}
+
+/** What the library says of a run that cannot be resumed is for programmers. */
+async function resumed(
+  resuming: Promise<TrainingSession>,
+  runId: string,
+): Promise<TrainingSession> {
+  try {
+    return await resuming;
+  } catch (cause) {
+    if (!isQuarkError(cause, 'invalid_run_state')) throw cause;
+    throw new Error(
+      `Run ${runId} is being trained elsewhere, or has been completed. Another tab may have gone on with it.`,
+      { cause },
+    );
+  }
 }
 
 async function fit(
