@@ -91,6 +91,13 @@ const demo = (command: 'build' | 'serve'): ViteUserConfig => ({
   },
 });
 
+/** How long tests wait on a machine that has other things to do as well: what passes does not get slower by it. */
+const PATIENCE = {
+  testTimeout: 30_000,
+  hookTimeout: 60_000,
+  expect: { poll: { timeout: 20_000 } },
+};
+
 async function tests(): Promise<ViteUserConfig> {
   // A machine without any browser can still run the other projects.
   const executablePath = await findChromium().catch(() => undefined);
@@ -107,7 +114,7 @@ async function tests(): Promise<ViteUserConfig> {
             include: ['test/**/*.test.ts'],
             exclude: ['**/*.browser.test.ts', 'test/package/**'],
             benchmark: { include: ['test/bench/**/*.bench.ts'] },
-            testTimeout: 30_000,
+            ...PATIENCE,
           },
         },
         {
@@ -143,7 +150,7 @@ async function tests(): Promise<ViteUserConfig> {
             name: 'browser',
             include: ['test/**/*.browser.test.ts'],
             benchmark: { include: [] },
-            testTimeout: 30_000,
+            ...PATIENCE,
             browser: {
               enabled: true,
               headless: true,
