@@ -1,6 +1,8 @@
 // The whole binary interface of the kernels. Pointers are byte offsets into linear memory, 16-byte aligned where a state
 // or table is meant, aligned to one element where a tensor is meant; counts are elements.
-export { statsReset, statsF32, statsF64, statsI32, statsU8 } from './tensor-stats';
+export { statsReset } from './stats-state';
+export { statsF32 } from './stats-float32';
+export { statsF64, statsI32, statsU8 } from './tensor-stats';
 export {
   histogramReset,
   histogramF32,

@@ -55,3 +55,24 @@ export function maxF32x4(v: v128): f32 {
     max(f32x4.extract_lane(v, 2), f32x4.extract_lane(v, 3)),
   );
 }
+
+export function maxI32x4(v: v128): i32 {
+  return max(
+    max(i32x4.extract_lane(v, 0), i32x4.extract_lane(v, 1)),
+    max(i32x4.extract_lane(v, 2), i32x4.extract_lane(v, 3)),
+  );
+}
+
+export function maxU32x4(v: v128): u32 {
+  return max(
+    max(<u32>i32x4.extract_lane(v, 0), <u32>i32x4.extract_lane(v, 1)),
+    max(<u32>i32x4.extract_lane(v, 2), <u32>i32x4.extract_lane(v, 3)),
+  );
+}
+
+export function minU32x4(v: v128): u32 {
+  return min(
+    min(<u32>i32x4.extract_lane(v, 0), <u32>i32x4.extract_lane(v, 1)),
+    min(<u32>i32x4.extract_lane(v, 2), <u32>i32x4.extract_lane(v, 3)),
+  );
+}

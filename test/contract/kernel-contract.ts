@@ -22,6 +22,9 @@ export type KernelUnderTest = {
 /** Every length up to 67 and both sides of each block size. */
 const LENGTHS = [
   ...Array.from({ length: 68 }, (_, i) => i),
+  127,
+  128,
+  129,
   255,
   256,
   257,
@@ -29,6 +32,10 @@ const LENGTHS = [
   1024,
   1025,
   1088,
+  2047,
+  2048,
+  2049,
+  2112,
   4097,
 ];
 
@@ -105,6 +112,45 @@ export function describeKernel(way: string, open: () => Promise<KernelUnderTest>
         expectWithinBounds(await kernel.tensorStats(data), data);
         data.fill(1e17, 0, 4);
         expectWithinBounds(await kernel.tensorStats(data), data);
+      });
+
+      test('hold when the mean moves from block to block, and back to zero', async () => {
+        const far = [0, 0, 5, 5, -1e6, -1e6, 1e-3, 0, 1e8, 0, 3, 30, 300];
+        const values = normal(far.length * 2048, 0, 1, 7);
+        const data = Float32Array.from(values, (x, i) => x + (far[Math.floor(i / 2048)] ?? 0));
+        for (let at = 0; at < far.length; at++) {
+          const part = data.subarray(at * 2048 + 100);
+          // oxlint-disable-next-line no-await-in-loop -- one at a time, so that a failure names its block
+          expectWithinBounds(await kernel.tensorStats(part, { threshold: 5 }), part, 0, 5);
+        }
+      });
+
+      test('tell apart values of hardly any difference from equal ones', async () => {
+        for (const value of [0.1, 1, -1e6, 16_777_215, 1e-12, 3e20]) {
+          const data = new Float32Array(4100).fill(value);
+          // oxlint-disable-next-line no-await-in-loop -- one at a time, so that a failure names its value
+          expectWithinBounds(await kernel.tensorStats(data), data);
+          data[3000] = Math.fround(value) * (1 + 2 ** -23);
+          // oxlint-disable-next-line no-await-in-loop -- the same
+          expectWithinBounds(await kernel.tensorStats(data), data);
+        }
+      });
+
+      test('find extremes of one sign and of zeros', async () => {
+        for (const [sign, ...some] of [
+          [1, 0.5, 1e-45, 3],
+          [-1, 0.5, 1e-45, 3],
+          [1, 0, 2],
+          [-1, 0, 2],
+          [-1, 0],
+        ]) {
+          const data = new Float32Array(2048 + 77).map(
+            (_, i) => (sign ?? 1) * (some[i % some.length] ?? 0),
+          );
+          const bounds = { epsilon: 1e-45, threshold: 2 };
+          // oxlint-disable-next-line no-await-in-loop -- one at a time, so that a failure names its values
+          expectWithinBounds(await kernel.tensorStats(data, bounds), data, 1e-45, 2);
+        }
       });
 
       test('survive squares and sums beyond float32', async () => {
