@@ -34,13 +34,16 @@ export function checkLiteral<T extends string>(
   return found;
 }
 
-/** An instant from ISO 8601 text, a Date or epoch milliseconds. */
+/** An instant from ISO 8601 text (UTC where it names no zone), a Date or epoch milliseconds. */
 export function checkInstant(field: string, value: unknown): number {
   let ms = Number.NaN;
   if (typeof value === 'number') ms = value;
   else if (value instanceof Date) ms = value.getTime();
   else if (typeof value === 'string' && /^(\d{4}|[+-]\d{6})-\d\d-\d\d/.test(value))
-    ms = Date.parse(value);
+    // A time without a zone would mean another instant on every machine: it is UTC, as stored.
+    ms = Date.parse(
+      /T.*(Z|[+-]\d\d:?\d\d)$/i.test(value) || !value.includes('T') ? value : `${value}Z`,
+    );
   if (!Number.isFinite(ms) || Math.abs(ms) > 8.64e15) {
     throw invalidInput(field, value, 'an instant: ISO 8601 text, a Date or epoch milliseconds');
   }

@@ -42,6 +42,11 @@ export class RunReader {
     return this.#summary.effectiveStatus;
   }
 
+  /** Why the run record could not be read, or null; see {@link RunSummary}. */
+  get problem(): string | null {
+    return this.#summary.problem;
+  }
+
   /** Segments that could not be read so far. */
   get damage(): readonly DamageReport[] {
     return [...this.#damage.values()];

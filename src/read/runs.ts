@@ -1,8 +1,9 @@
 /** The list of runs. */
 import { checkCount, checkLiteral, checkOptionNames, checkPositive } from '../base/assert.ts';
-import { invalidInput, SchemaValidationError } from '../base/errors.ts';
+import { invalidInput, isQuarkError, SchemaValidationError } from '../base/errors.ts';
 import { RUN_STATUSES, type RunStatus } from '../records/literals.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
+import { CURRENT_SCHEMA_VERSION } from '../schema/version.ts';
 import type { Store, StoredRun } from '../store/store.ts';
 
 /** A run as lists show it. */
@@ -12,6 +13,8 @@ export type RunSummary = {
   readonly isLive: boolean;
   /** The status, or `interrupted` for a running run that no session holds any more. */
   readonly effectiveStatus: RunStatus;
+  /** Why the run record could not be read, or null. `run` then holds only what the store knows besides. */
+  readonly problem: string | null;
 };
 
 /** Which runs to list; newest first. All conditions are joined by "and". */
@@ -68,15 +71,49 @@ export function checkStore(store: Store): void {
   throw invalidInput('store', store, `an open store (${hint})`);
 }
 
-/** A stored run as lists show it. */
+/** A stored run as lists show it. A record that cannot be read does not hide the run, or the others. */
 export function summarize(stored: StoredRun, hasLease: boolean): RunSummary {
-  const run = parseRun(stored);
+  let run: RunRecord;
+  let problem: string | null = null;
+  try {
+    run = parseRun(stored);
+  } catch (error) {
+    if (!isQuarkError(error, 'schema_validation')) throw error;
+    problem = error.message;
+    run = outlineOf(stored);
+  }
   const isLive = run.status === 'running' && hasLease;
   return {
     run,
     isLive,
     effectiveStatus: run.status === 'running' && !isLive ? 'interrupted' : run.status,
+    problem,
   };
+}
+
+/** What a store knows of a run besides its record. */
+function outlineOf(stored: StoredRun): RunRecord {
+  const at = new Date(stored.startedAtMs).toISOString();
+  const { id, projectId, projectName, tags } = stored;
+  return runRecord.create({
+    id,
+    projectId,
+    projectName,
+    status: RUN_STATUSES.find((status) => status === stored.status) ?? 'failed',
+    parentRunId: null,
+    lineageRootRunId: id,
+    resumeCount: 0,
+    runPath: '',
+    gitCommit: null,
+    strictMode: false,
+    tags,
+    config: {},
+    environment: {},
+    startedAt: at,
+    endedAt: null,
+    updatedAt: at,
+    schemaVersion: CURRENT_SCHEMA_VERSION,
+  });
 }
 
 /** @throws {SchemaValidationError} when the stored document is not a run record */

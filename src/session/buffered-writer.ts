@@ -20,7 +20,10 @@ export type WriterOptions = {
   readonly batchSize?: number;
   /** Longest time a row waits for a flush, in milliseconds. Default 1000. */
   readonly flushIntervalMs?: number;
-  /** Rows that may wait in memory while the store is slow or failing. Default 1,000,000. */
+  /**
+   * Rows that may wait in memory while the store is slow or failing. Default 1,000,000. Rows with long texts are bounded
+   * at 256 MiB as well.
+   */
   readonly maxBufferedRows?: number;
 };
 
@@ -44,6 +47,8 @@ export type WriterStatus = {
 /** Rows in memory. */
 export interface RowBuffer {
   readonly rowCount: number;
+  /** Characters of text in the buffer, numbers left out. */
+  readonly textChars: number;
   /** Empties the buffer. The batches, of at most `maxRows` rows each, may be views that the next row overwrites. */
   take(maxRows: number): RowBatch[];
 }
@@ -54,6 +59,8 @@ export type StoredSegment = { readonly manifest: SegmentManifest; readonly bytes
 const MAX_SEGMENT_ROWS = 1 << 16;
 /** A quarter of what stores take. */
 const MAX_SEGMENT_BYTES = 16 << 20;
+/** Rows with long texts fill the memory long before `maxBufferedRows`. */
+const MAX_BUFFERED_BYTES = 256 << 20;
 /** Segments in one append: bounds the length of a transaction. */
 const MAX_APPEND_SEGMENTS = 64;
 const FIRST_RETRY_MS = 500;
@@ -69,6 +76,7 @@ export class BufferedWriter implements OpenWriter {
   #nextBatch = 0;
   #pending: NewSegment[] = [];
   #pendingRows = 0;
+  #pendingBytes = 0;
   #running: Promise<void> | undefined;
   /** Calls that want the segments written; each segment goes to the call that has waited longest. */
   readonly #collectors = new Set<StoredSegment[]>();
@@ -116,13 +124,21 @@ export class BufferedWriter implements OpenWriter {
     if (this.#isClosed) throw writerClosed(this.#table.table);
     this.#handle.checkOpen();
     if (this.#lastError !== null && this.#handle.strictMode) throw this.#lastError;
-    if (this.#buffer.rowCount + this.#pendingRows < this.#options.maxBufferedRows) return true;
+    if (!this.#isFull()) return true;
     // A store that just failed is not asked again for every row: each attempt may block.
     if (this.#lastError === null || this.#handle.clock.now() >= this.#retryAtMs) this.drainNow();
-    if (this.#buffer.rowCount + this.#pendingRows < this.#options.maxBufferedRows) return true;
+    if (!this.#isFull()) return true;
     this.#droppedRows++;
     this.#unreportedDrops++;
     return false;
+  }
+
+  #isFull(): boolean {
+    const { rowCount, textChars } = this.#buffer;
+    return (
+      rowCount + this.#pendingRows >= this.#options.maxBufferedRows ||
+      2 * textChars + this.#pendingBytes >= MAX_BUFFERED_BYTES
+    );
   }
 
   /** Tells that rows were put into the buffer. */
@@ -169,8 +185,7 @@ export class BufferedWriter implements OpenWriter {
     if (this.#pending.length === 0) return;
     try {
       store.appendSegmentsNow(this.#pending);
-      this.#pending = [];
-      this.#pendingRows = 0;
+      this.#keep([]);
       this.#succeeded();
     } catch (error) {
       this.#failed(error);
@@ -228,8 +243,7 @@ export class BufferedWriter implements OpenWriter {
     }
     // drainNow may have taken some of them meanwhile; identities make that harmless.
     const sent = new Set(sending);
-    this.#pending = this.#pending.filter((segment) => !sent.has(segment));
-    this.#pendingRows = this.#pending.reduce((sum, segment) => sum + segment.manifest.rowCount, 0);
+    this.#keep(this.#pending.filter((segment) => !sent.has(segment)));
     const [collector] = this.#collectors;
     sending.forEach((segment, i) => {
       const manifest = manifests[i];
@@ -266,6 +280,13 @@ export class BufferedWriter implements OpenWriter {
     this.#nextBatch++;
     this.#pending.push(segment);
     this.#pendingRows += batch.rowCount;
+    this.#pendingBytes += segment.bytes.byteLength;
+  }
+
+  #keep(pending: NewSegment[]): void {
+    this.#pending = pending;
+    this.#pendingRows = pending.reduce((sum, segment) => sum + segment.manifest.rowCount, 0);
+    this.#pendingBytes = pending.reduce((sum, segment) => sum + segment.bytes.byteLength, 0);
   }
 
   #succeeded(): void {

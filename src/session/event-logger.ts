@@ -244,6 +244,7 @@ export function logEvent(
 }
 
 class EventBuffer implements RowBuffer {
+  textChars = 0;
   #events: EventRecord[] = [];
 
   get rowCount(): number {
@@ -252,6 +253,7 @@ class EventBuffer implements RowBuffer {
 
   push(event: EventRecord): void {
     this.#events.push(event);
+    this.textChars += JSON.stringify(event.payload).length;
   }
 
   take(maxRows: number): RowBatch[] {
@@ -259,6 +261,7 @@ class EventBuffer implements RowBuffer {
     for (let from = 0; from < this.#events.length; from += maxRows)
       batches.push(batchOfRows(eventTable, this.#events.slice(from, from + maxRows)));
     this.#events = [];
+    this.textChars = 0;
     return batches;
   }
 }

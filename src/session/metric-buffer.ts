@@ -7,6 +7,7 @@ const FIRST_CAPACITY = 1024;
 
 export class MetricBuffer implements RowBuffer {
   rowCount = 0;
+  textChars = 0;
   #capacity = FIRST_CAPACITY;
   #keys = new Int32Array(FIRST_CAPACITY);
   #values = new Float64Array(FIRST_CAPACITY);
@@ -40,6 +41,7 @@ export class MetricBuffer implements RowBuffer {
     const row = this.rowCount - 1;
     if (description !== null) this.#descriptions.set(row, description);
     if (metadata !== null) this.#metadata.set(row, metadata);
+    this.textChars += (description?.length ?? 0) + (metadata?.length ?? 0);
   }
 
   take(maxRows: number): RowBatch[] {
@@ -47,6 +49,7 @@ export class MetricBuffer implements RowBuffer {
     for (let from = 0; from < this.rowCount; from += maxRows)
       batches.push(this.#batch(from, Math.min(this.rowCount, from + maxRows)));
     this.rowCount = 0;
+    this.textChars = 0;
     this.#descriptions.clear();
     this.#metadata.clear();
     return batches;

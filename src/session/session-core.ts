@@ -4,7 +4,7 @@ import { isStoreError, messageOf } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
 import { Mutex } from '../base/mutex.ts';
 import { eventTable, type EventRecord } from '../records/event.ts';
-import type { TerminalRunStatus } from '../records/literals.ts';
+import type { RunStatus, TerminalRunStatus } from '../records/literals.ts';
 import type { RunRecord } from '../records/run.ts';
 import { TABLES } from '../records/tables.ts';
 import { batchOfRows } from '../segment/batch-ops.ts';
@@ -45,7 +45,7 @@ export class SessionCore implements RunHandle {
   #nextEventBatch = 0;
   #notices: NumberedEvent[] = [];
   #hasNoticeTimer = false;
-  #status: string;
+  #status: RunStatus;
   /** The attempt to end the run that is under way. */
   #ending: Promise<RunRecord> | undefined;
   #lastWord: (NumberedEvent & { readonly status: string }) | undefined;
@@ -81,6 +81,10 @@ export class SessionCore implements RunHandle {
 
   get isOpen(): boolean {
     return this.#status === 'running' && !this.#isClosed;
+  }
+
+  get status(): RunStatus {
+    return this.#status;
   }
 
   get signal(): AbortSignal {

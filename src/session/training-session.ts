@@ -169,8 +169,9 @@ export class TrainingSession implements AsyncDisposable {
     return this.#context.storageDir;
   }
 
+  /** The status as this session knows it; `reload()` asks the store. */
   get status(): RunStatus {
-    return this.#context.status;
+    return this.#core.status === 'running' ? this.#context.status : this.#core.status;
   }
 
   get strictMode(): boolean {

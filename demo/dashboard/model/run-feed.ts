@@ -40,6 +40,11 @@ export class RunFeed {
     return this.#reader.isLive;
   }
   /** Segments that could not be read. */
+  /** Why the run record could not be read, or null. */
+  get problem(): RunReader['problem'] {
+    return this.#reader.problem;
+  }
+
   get damage(): RunReader['damage'] {
     return this.#reader.damage;
   }

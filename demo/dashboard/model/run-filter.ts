@@ -26,7 +26,11 @@ export function shownStatus(summary: Pick<RunSummary, 'effectiveStatus'>): Shown
 }
 
 /** How long a run took, or has taken so far, in milliseconds. */
-export function runSpanMs(summary: RunSummary, nowMs: number, lastActivityMs?: number): number {
+export function runSpanMs(
+  summary: Omit<RunSummary, 'problem'>,
+  nowMs: number,
+  lastActivityMs?: number,
+): number {
   const startMs = Date.parse(summary.run.startedAt);
   if (summary.isLive) return nowMs - startMs;
   if (summary.run.endedAt !== null) return Date.parse(summary.run.endedAt) - startMs;

@@ -144,6 +144,11 @@ export function RunPage(props: {
           before; trying again.
         </p>
       )}
+      {feed.problem !== null && (
+        <p class="strip strip-error" role="status">
+          <Icon name="warning" /> {feed.problem} Its metrics and events are shown as they are.
+        </p>
+      )}
       {feed.damage.length > 0 && <Damage feed={feed} />}
       <Tiles feed={feed} nowMs={watch.nowMs.value} />
       <div class="run-columns">

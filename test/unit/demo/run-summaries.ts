@@ -35,7 +35,12 @@ export function summaryOf(id: string, part: Part = {}): RunSummary {
     updatedAt: part.endedAt ?? startedAt,
     schemaVersion: 1,
   });
-  return { run, isLive: part.isLive ?? false, effectiveStatus: part.effectiveStatus ?? status };
+  return {
+    run,
+    isLive: part.isLive ?? false,
+    effectiveStatus: part.effectiveStatus ?? status,
+    problem: null,
+  };
 }
 
 /** One of each status, newest first. */

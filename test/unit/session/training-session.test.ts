@@ -158,6 +158,16 @@ describe.each(['memory', 'sqlite'])('a session on %s', (kind) => {
     ).toEqual([{ previous_status: 'running', resume_count: 1 }]);
   });
 
+  test('takes a time without a zone for UTC', async () => {
+    const session = await startRun({ project: 'p', storage: await openStore(kind), clock });
+    const metrics = new MetricsLogger(session);
+    const at = (timestamp: string): string => metrics.log('a', 1, { step: 0, timestamp }).timestamp;
+    expect(at('2026-05-07T01:02:03')).toBe('2026-05-07T01:02:03.000Z');
+    expect(at('2026-05-07T01:02:03.5+02:00')).toBe('2026-05-06T23:02:03.500Z');
+    expect(at('2026-05-07')).toBe('2026-05-07T00:00:00.000Z');
+    await session.close();
+  });
+
   test('keeps lineage', async () => {
     const storage = await openStore(kind);
     const first = await startRun({ project: 'p', storage, clock });

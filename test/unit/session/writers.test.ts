@@ -320,6 +320,23 @@ describe('a store that fails', () => {
     ).toEqual([1, 2]);
   });
 
+  test('bounds rows with long texts by their bytes', async () => {
+    const metrics = new MetricsLogger(session, { batchSize: 1000, flushIntervalMs: 3_600_000 });
+    failing.failure = full;
+    const text = 'x'.repeat(1_000_000);
+    for (let step = 0; step < 200; step++) metrics.log('a', step, { step, metadata: { text } });
+    expect(metrics.status.droppedRows).toBeGreaterThan(50);
+    expect(metrics.status.bufferedRows).toBeGreaterThan(100);
+    failing.failure = undefined;
+    const { bufferedRows, droppedRows } = metrics.status;
+    await session.endRun();
+    const reader = await openRun(session.store, session.runId);
+    expect((await reader.readMetricColumns()).rowCount).toBe(bufferedRows);
+    expect((await reader.readEvents({ eventType: 'records_dropped' }))[0]?.payload['count']).toBe(
+      droppedRows,
+    );
+  });
+
   test('ends the run only when everything is stored', async () => {
     const metrics = new MetricsLogger(session);
     metrics.log('a', 1, { step: 0 });

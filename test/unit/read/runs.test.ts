@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import {
+  createMemoryStore,
+  listRuns,
+  MetricsLogger,
+  openRun,
+  resumeRun,
+  startRun,
+} from 'quark-sdk';
+
+test('a run record that cannot be read hides neither its run nor the others', async () => {
+  const storage = createMemoryStore();
+  const good = await startRun({ project: 'good', storage });
+  await good.endRun();
+  const bad = await startRun({ project: 'bad', tags: ['t'], storage });
+  new MetricsLogger(bad).log('a', 1, { step: 0 });
+  await bad.endRun();
+  const stored = await storage.findRun(bad.runId);
+  if (stored === undefined) throw new Error('the run is there');
+  for (const document of ['{', '[]', '{"id":7}', stored.document.replace('"tags"', '"labels"')]) {
+    const now = await storage.findRun(bad.runId);
+    if (now === undefined) throw new Error('the run is there');
+    expect((await storage.updateRun({ ...now, document })).kind).toBe('updated');
+    const summaries = await listRuns(storage);
+    expect(summaries).toHaveLength(2);
+    expect(summaries.find((summary) => summary.run.id === good.runId)?.problem).toBeNull();
+    const summary = summaries.find(({ run }) => run.id === bad.runId);
+    expect(summary).toMatchObject({
+      effectiveStatus: 'completed',
+      run: { projectName: 'bad', tags: ['t'] },
+    });
+    expect(summary?.problem).toMatch(/run/);
+    const reader = await openRun(storage, bad.runId);
+    expect(reader.problem).toBe(summary?.problem);
+    expect(await reader.readMetrics()).toHaveLength(1);
+    await expect(resumeRun({ runId: bad.runId, storage })).rejects.toMatchObject({
+      code: 'schema_validation',
+    });
+  }
+});
