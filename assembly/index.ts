@@ -2,7 +2,8 @@
 // or table is meant, aligned to one element where a tensor is meant; counts are elements.
 export { statsReset } from './stats-state';
 export { statsF32 } from './stats-float32';
-export { statsF64, statsI32, statsU8 } from './tensor-stats';
+export { statsF64 } from './stats-float64';
+export { statsI32, statsU8 } from './stats-integer';
 export {
   histogramReset,
   histogramF32,

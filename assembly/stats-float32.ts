@@ -6,10 +6,10 @@
 // to 34u; the squared deviations of a block to 5 (34 + 64) u = 3e-5, its mean to 32u sqrt(5) = 4.3e-6 of its standard deviation,
 // its sum of |x| to 31u = 1.9e-6.
 //
-// A block that leaves the safe range of float32, as NaN and infinities do, goes the careful way of tensor-stats.ts.
+// A block that leaves the safe range of float32, as NaN and infinities do, goes the careful way of stats-careful.ts.
 import { highF64, lowF64, maxI32x4, maxU32x4, minU32x4, sumF64x2, sumI32x4 } from './lanes';
 import { addCounts, addSizes, close, currentMean, isFarFromZero, join, open } from './stats-state';
-import { careful } from './tensor-stats';
+import { careful } from './stats-careful';
 
 const SWIFT_BLOCK: i32 = 2048;
 const SWIFT_STEP: i32 = 64;

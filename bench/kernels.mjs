@@ -90,13 +90,13 @@ const results = [];
 function report(title, bytes, times, limit) {
   console.log(`\n${title}`);
   console.log(
-    `${'way'.padEnd(42)}${'ms'.padStart(11)}${'GB/s'.padStart(9)}${'of the limit'.padStart(14)}${'best: GB/s'.padStart(13)}${'of the limit'.padStart(14)}`,
+    `${'way'.padEnd(50)}${'ms'.padStart(11)}${'GB/s'.padStart(9)}${'of the limit'.padStart(14)}${'best: GB/s'.padStart(13)}${'of the limit'.padStart(14)}`,
   );
   for (const [name, { median: ms, best }] of Object.entries(times)) {
     const ratio = times[limit].median / ms;
     const bestRatio = times[limit].best / best;
     console.log(
-      `${name.padEnd(42)}${ms.toFixed(5).padStart(11)}${(bytes / ms / 1e6).toFixed(2).padStart(9)}${ratio.toFixed(3).padStart(14)}${(bytes / best / 1e6).toFixed(2).padStart(13)}${bestRatio.toFixed(3).padStart(14)}`,
+      `${name.padEnd(50)}${ms.toFixed(5).padStart(11)}${(bytes / ms / 1e6).toFixed(2).padStart(9)}${ratio.toFixed(3).padStart(14)}${(bytes / best / 1e6).toFixed(2).padStart(13)}${bestRatio.toFixed(3).padStart(14)}`,
     );
     results.push({
       title,
@@ -242,6 +242,57 @@ for (const [label, length] of [
     length * 4,
     await measure(cases),
     'SIMD sum, data in WASM (limit)',
+  );
+}
+
+{
+  // The same number of bytes of every type, and float32 data that is harder than a normal distribution around 0.
+  const bytes = 262_144;
+  const values = normal(bytes);
+  const round = (x) => Math.max(0, Math.min(255, Math.round(x * 40 + 128)));
+  const tensors = {
+    'float32, normal': ['statsF32', new Float32Array(values.subarray(0, bytes / 4))],
+    'float32, mean 5 (counted from a shift)': [
+      'statsF32',
+      values.subarray(0, bytes / 4).map((x) => x + 5),
+    ],
+    'float32, half of it zeros (counted one by one)': [
+      'statsF32',
+      values.subarray(0, bytes / 4).map((x) => Math.max(0, x)),
+    ],
+    'float32, NaN in every block (the careful way)': [
+      'statsF32',
+      values.subarray(0, bytes / 4).map((x, i) => (i % 1024 === 0 ? Number.NaN : x)),
+    ],
+    float64: ['statsF64', Float64Array.from(values.subarray(0, bytes / 8))],
+    'int32, below 2^26 (exact sums)': [
+      'statsI32',
+      Int32Array.from(values.subarray(0, bytes / 4), (x) => x * 1000),
+    ],
+    'int32, any (the careful way)': [
+      'statsI32',
+      Int32Array.from(values.subarray(0, bytes / 4), (x) => x * 2 ** 28),
+    ],
+    'uint8 or bool (exact sums)': ['statsU8', Uint8Array.from(values, round)],
+  };
+  const cases = {};
+  let at = data;
+  for (const [name, [run, tensor]] of Object.entries(tensors)) {
+    const place = at;
+    new Uint8Array(memory.buffer, place, bytes).set(new Uint8Array(tensor.buffer, 0, bytes));
+    cases[name] = () => {
+      exports.statsReset(state);
+      exports[run](place, tensor.length, 1e-8, Infinity, state);
+    };
+    cases[`${name.split(',')[0]}, JavaScript, one naive pass`] ??= () => jsOnePass(tensor);
+    at += bytes;
+  }
+  const limit = 'SIMD sum, data in WASM (limit)';
+  report(
+    'tensor statistics by type, 256 KB in WASM',
+    bytes,
+    await measure({ [limit]: () => sum(data, bytes / 4), ...cases }),
+    limit,
   );
 }
 

@@ -12,7 +12,8 @@ export type KernelsConfig = {
   readonly workers?: number;
   /**
    * Tensors of up to so many bytes are computed on the calling thread, because a message to a worker would take it as long; default
-   * 256 KiB. This is the figure for statistics of float32; an element of another type, or of a histogram, counts as 20 bytes.
+   * 256 KiB. This is the figure for statistics of float32; an element of float64 counts as 14 bytes, of int32 as 10, of uint8 as 3,
+   * an element of a histogram as 20.
    */
   readonly inlineBytes?: number;
   /** Larger tensors are computed in chunks of so many bytes, a multiple of 8,192; default 4 MiB. */

@@ -1,6 +1,9 @@
 /** What a kernel computes, and in which shape the results come. */
 
-/** The tensors a kernel reads: flat, row-major, of any length. They are never changed, kept or transferred. */
+/**
+ * The tensors a kernel reads: flat, row-major, of any length. They are never changed, kept or transferred. Booleans are a
+ * `Uint8Array` of 0 and 1, as TensorFlow.js keeps them.
+ */
 export type TensorData = Float32Array | Float64Array | Int32Array | Uint8Array;
 
 /** The element types of {@link TensorData}. */

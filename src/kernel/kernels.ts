@@ -80,8 +80,15 @@ type Chunk = {
 
 type RunChunks = (call: KernelCall) => Promise<readonly KernelResult[]>;
 
-/** An element of anything but float32 statistics takes as long as so many bytes of them (measured by bench/kernels.mjs). */
-const SLOW_ELEMENT_BYTES = 20;
+/** Statistics of one element take as long as those of so many bytes of float32 (measured by bench/kernels.mjs). */
+const STATS_ELEMENT_BYTES: Readonly<Record<TensorType, number>> = {
+  float32: 4,
+  float64: 14,
+  int32: 10,
+  uint8: 3,
+};
+/** The same of the histogram of one element, of any type. */
+const HISTOGRAM_ELEMENT_BYTES = 20;
 
 const CALL_OPTION_NAMES = ['signal', 'borrow'] as const;
 
@@ -215,7 +222,7 @@ export class Kernels implements AsyncDisposable {
     }
     checkCallOptions(options);
     checkNotAborted(options.signal);
-    const cost = op === 'tensorStats' && type === 'float32' ? 4 : SLOW_ELEMENT_BYTES;
+    const cost = op === 'tensorStats' ? STATS_ELEMENT_BYTES[type] : HISTOGRAM_ELEMENT_BYTES;
     if (data.length * cost <= this.#settings.inlineBytes || !this.#pool.hasWorkers)
       return undefined;
     const parts = this.#split(data);

@@ -10,7 +10,14 @@ import type {
 } from '../../src/kernel/kernel.ts';
 import { expectHistogramOf, expectWithinBounds } from '../support/kernel-reference.ts';
 import { runs } from '../support/property.ts';
-import { anyFloat32, anyFloat64, anyInteger, anyTensor, normal } from '../support/tensors.ts';
+import {
+  anyFloat32,
+  anyFloat64,
+  anyInteger,
+  anyTensor,
+  normal,
+  random,
+} from '../support/tensors.ts';
 
 /** A way to the kernels, synchronous or not. */
 export type KernelUnderTest = {
@@ -117,11 +124,13 @@ export function describeKernel(way: string, open: () => Promise<KernelUnderTest>
       test('hold when the mean moves from block to block, and back to zero', async () => {
         const far = [0, 0, 5, 5, -1e6, -1e6, 1e-3, 0, 1e8, 0, 3, 30, 300];
         const values = normal(far.length * 2048, 0, 1, 7);
-        const data = Float32Array.from(values, (x, i) => x + (far[Math.floor(i / 2048)] ?? 0));
-        for (let at = 0; at < far.length; at++) {
-          const part = data.subarray(at * 2048 + 100);
-          // oxlint-disable-next-line no-await-in-loop -- one at a time, so that a failure names its block
-          expectWithinBounds(await kernel.tensorStats(part, { threshold: 5 }), part, 0, 5);
+        const wide = values.map((x, i) => x + (far[Math.floor(i / 2048)] ?? 0));
+        for (const data of [Float32Array.from(wide), wide, Int32Array.from(wide)]) {
+          for (let at = 0; at < far.length; at++) {
+            const part = data.subarray(at * 2048 + 100);
+            // oxlint-disable-next-line no-await-in-loop -- one at a time, so that a failure names its block
+            expectWithinBounds(await kernel.tensorStats(part, { threshold: 5 }), part, 0, 5);
+          }
         }
       });
 
@@ -150,6 +159,29 @@ export function describeKernel(way: string, open: () => Promise<KernelUnderTest>
           const bounds = { epsilon: 1e-45, threshold: 2 };
           // oxlint-disable-next-line no-await-in-loop -- one at a time, so that a failure names its values
           expectWithinBounds(await kernel.tensorStats(data, bounds), data, 1e-45, 2);
+        }
+      });
+
+      test('of integers round nothing but the results', async () => {
+        const next = random(5);
+        for (const [data, threshold] of [
+          [new Int32Array(5000).map(() => 1e6 + Math.floor(next() * 3)), 1_000_001],
+          [new Int32Array(5000).map(() => (next() < 0.001 ? -(2 ** 26) + 1 : 2 ** 26 - 1)), 1],
+          [new Int32Array(5000).fill(-(2 ** 31)), 2 ** 31],
+          [new Uint8Array(5000).map(() => 254 + Math.floor(next() * 2)), 255],
+          [new Uint8Array(5000).fill(255), 256],
+          [new Uint8Array(5000).map(() => Math.floor(next() * 2)), 0.5],
+        ] as const) {
+          // oxlint-disable-next-line no-await-in-loop -- one at a time, so that a failure names its tensor
+          const stats = await kernel.tensorStats(data, { epsilon: 1.5, threshold });
+          expectWithinBounds(stats, data, 1.5, threshold);
+          const big = Array.from(data, BigInt);
+          const sum = big.reduce((a, b) => a + b, 0n);
+          const squares = big.reduce((a, b) => a + b * b, 0n);
+          const size = BigInt(data.length);
+          expect(stats.mean).toBeCloseTo(Number(sum) / data.length, 9);
+          const variance = Number(squares * size - sum * sum) / data.length ** 2;
+          expect(Math.abs(stats.variance - variance)).toBeLessThanOrEqual(2 ** -40 * variance);
         }
       });
 

@@ -123,6 +123,33 @@ export const anyInteger: fc.Arbitrary<TensorData> = fc.oneof(
     .tuple(fc.array(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }), { maxLength: 300 }), padding)
     .map(([values, pad]) => within(Int32Array.from(values), pad)),
   fc
+    .record({
+      length: lengths,
+      // On both sides of what the exact sums of int32 take.
+      bits: fc.constantFrom(1, 8, 20, 26, 27, 31),
+      mean: fc.constantFrom(0, 1, -7, 1e6, -(2 ** 25)),
+      seed: fc.integer(),
+      pad: padding,
+    })
+    .map(({ length, bits, mean, seed, pad }) => {
+      const next = random(seed);
+      const values = Array.from({ length }, () => mean + Math.floor((next() - 0.5) * 2 ** bits));
+      return within(Int32Array.from(values), pad);
+    }),
+  fc
+    .record({
+      length: lengths,
+      most: fc.constantFrom(0, 1, 3, 100, 255),
+      least: fc.constantFrom(0, 1),
+      seed: fc.integer(),
+      pad: padding,
+    })
+    .map(({ length, most, least, seed, pad }) => {
+      const next = random(seed);
+      const values = Array.from({ length }, () => least + Math.floor(next() * (most + 1)));
+      return within(Uint8Array.from(values), pad);
+    }),
+  fc
     .tuple(fc.uint8Array({ maxLength: 1200, size: 'max' }), padding)
     .map(([values, pad]) => within(values, pad)),
 );
