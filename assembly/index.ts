@@ -12,4 +12,5 @@ export {
   histogramU8,
   histogramCollect,
 } from './histogram';
+export { statsF16, statsBF16, histogramF16, histogramBF16 } from './half';
 export { heapBase } from './memory';

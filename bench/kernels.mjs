@@ -215,6 +215,13 @@ const normal = (length) =>
     () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random()),
   );
 
+/** Values as 16-bit patterns, cut off rather than rounded; float16 for sizes from 2^-14 to 65504. */
+const halves = (values, type) =>
+  Uint16Array.from(new Uint32Array(Float32Array.from(values).buffer), (word) => {
+    if (type === 'bfloat16') return word >>> 16;
+    return ((word >>> 16) & 0x8000) | Math.max(0, ((word & 0x7fffffff) >>> 13) - (112 << 10));
+  });
+
 for (const [label, length] of [
   ['4 KB', 1024],
   ['256 KB', 65_536],
@@ -274,6 +281,8 @@ for (const [label, length] of [
       Int32Array.from(values.subarray(0, bytes / 4), (x) => x * 2 ** 28),
     ],
     'uint8 or bool (exact sums)': ['statsU8', Uint8Array.from(values, round)],
+    'float16 bits': ['statsF16', halves(values.subarray(0, bytes / 2), 'float16')],
+    'bfloat16 bits': ['statsBF16', halves(values.subarray(0, bytes / 2), 'bfloat16')],
   };
   const cases = {};
   let at = data;

@@ -130,6 +130,7 @@ export type {
   TensorStats,
   TensorStatsOptions,
   TensorType,
+  TensorTypeOptions,
   ValueRange,
 } from './kernel/kernel.ts';
 export type { WorkerLike, WorkerMode, WorkerWayName } from './kernel/spawn.ts';

@@ -27,11 +27,15 @@ type WasmFunctions = {
   readonly statsF64: StatsFunction;
   readonly statsI32: StatsFunction;
   readonly statsU8: StatsFunction;
+  readonly statsF16: StatsFunction;
+  readonly statsBF16: StatsFunction;
   readonly histogramReset: (table: number, bins: number, beside: number) => void;
   readonly histogramF32: HistogramFunction;
   readonly histogramF64: HistogramFunction;
   readonly histogramI32: HistogramFunction;
   readonly histogramU8: HistogramFunction;
+  readonly histogramF16: HistogramFunction;
+  readonly histogramBF16: HistogramFunction;
   readonly histogramCollect: (table: number, bins: number, out: number) => void;
 };
 
@@ -42,11 +46,15 @@ const FUNCTION_NAMES: readonly (keyof WasmFunctions)[] = [
   'statsF64',
   'statsI32',
   'statsU8',
+  'statsF16',
+  'statsBF16',
   'histogramReset',
   'histogramF32',
   'histogramF64',
   'histogramI32',
   'histogramU8',
+  'histogramF16',
+  'histogramBF16',
   'histogramCollect',
 ];
 
@@ -81,13 +89,22 @@ export function instantiateKernels(module: WebAssembly.Module): KernelExports {
     memory,
     heapBase: f.heapBase,
     statsReset: f.statsReset,
-    stats: { float32: f.statsF32, float64: f.statsF64, int32: f.statsI32, uint8: f.statsU8 },
+    stats: {
+      float32: f.statsF32,
+      float64: f.statsF64,
+      int32: f.statsI32,
+      uint8: f.statsU8,
+      float16: f.statsF16,
+      bfloat16: f.statsBF16,
+    },
     histogramReset: f.histogramReset,
     histogram: {
       float32: f.histogramF32,
       float64: f.histogramF64,
       int32: f.histogramI32,
       uint8: f.histogramU8,
+      float16: f.histogramF16,
+      bfloat16: f.histogramBF16,
     },
     histogramCollect: f.histogramCollect,
   };

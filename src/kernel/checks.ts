@@ -1,25 +1,31 @@
 /** Checks of what callers hand to a kernel. */
 import { checkOptionNames } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
-import type { HistogramOptions, TensorStatsOptions, TensorType, ValueRange } from './kernel.ts';
+import type {
+  HistogramOptions,
+  TensorStatsOptions,
+  TensorType,
+  TensorTypeOptions,
+  ValueRange,
+} from './kernel.ts';
 
 /** Most bins of a histogram: beyond it the counting tables leave the second-level cache. */
 export const MAX_HISTOGRAM_BINS = 65_536;
 /** Bins of a histogram unless told otherwise. */
 export const DEFAULT_HISTOGRAM_BINS = 32;
 
-const HISTOGRAM_OPTION_NAMES = ['bins', 'range'] as const;
+const HISTOGRAM_OPTION_NAMES = ['bins', 'range', 'type'] as const;
 const MIN_SPAN = 2 ** -960;
 const MAX_END = 2 ** 1022;
 
 /** Statistics options with every default filled in; a threshold that is not wanted is +Infinity, which no finite value reaches. */
-export type StatsSettings = {
+export type StatsSettings = TensorTypeOptions & {
   readonly epsilon: number;
   readonly threshold: number | null;
 };
 
 /** Histogram options with every default filled in. */
-export type HistogramSettings = {
+export type HistogramSettings = TensorTypeOptions & {
   readonly bins: number;
   readonly range?: ValueRange;
 };
@@ -27,10 +33,23 @@ export type HistogramSettings = {
 /**
  * The element type of a tensor.
  *
+ * @param options may state the type, and has to for a `Uint16Array`; not checked otherwise
  * @throws {QuarkError} `invalid_input`
  */
-export function checkTensor(data: unknown): TensorType {
-  const tag: unknown = ArrayBuffer.isView(data) ? Reflect.get(data, Symbol.toStringTag) : undefined;
+export function checkTensor(data: unknown, options: TensorTypeOptions | undefined): TensorType {
+  const stated: unknown = options?.type;
+  if (stated !== undefined && tagOf(data) === 'Uint16Array') {
+    if (stated === 'float16' || stated === 'bfloat16') return stated;
+    throw invalidInput('type', stated, '"float16" or "bfloat16" for a Uint16Array');
+  }
+  const type = typeOf(data);
+  if (stated !== undefined && stated !== type)
+    throw invalidInput('type', stated, `"${type}", which is the type of the array`);
+  return type;
+}
+
+function typeOf(data: unknown): TensorType {
+  const tag = tagOf(data);
   switch (tag) {
     case 'Float32Array':
       return 'float32';
@@ -44,9 +63,14 @@ export function checkTensor(data: unknown): TensorType {
       throw invalidInput(
         'data',
         tag ?? (Array.isArray(data) ? 'an array' : data),
-        'a Float32Array, Float64Array, Int32Array or Uint8Array',
+        'a Float32Array, Float64Array, Int32Array, Uint8Array, or a Uint16Array with the option type',
       );
   }
+}
+
+/** The name of a typed array's class, whichever realm it is from. */
+function tagOf(data: unknown): unknown {
+  return ArrayBuffer.isView(data) ? Reflect.get(data, Symbol.toStringTag) : undefined;
 }
 
 /** @throws {QuarkError} `invalid_input` */
@@ -66,10 +90,10 @@ export function checkStatsOptions(
   ) {
     throw invalidInput('threshold', threshold, 'null or a finite number, 0 or more');
   }
-  return { epsilon, threshold };
+  return { epsilon, threshold, ...statedType(options) };
 }
 
-const STATS_OPTION_NAMES = ['epsilon', 'threshold'] as const;
+const STATS_OPTION_NAMES = ['epsilon', 'threshold', 'type'] as const;
 const DEFAULT_STATS_SETTINGS: StatsSettings = { epsilon: 0, threshold: null };
 
 /** @throws {QuarkError} `invalid_input` */
@@ -82,7 +106,7 @@ export function checkHistogramOptions(
   if (!Number.isSafeInteger(bins) || bins < 1 || bins > MAX_HISTOGRAM_BINS) {
     throw invalidInput('bins', bins, `an integer from 1 to ${MAX_HISTOGRAM_BINS}`);
   }
-  if (range === undefined) return { bins };
+  if (range === undefined) return { bins, ...statedType(options) };
   const { min, max } = checkObject(range, 'range');
   if (typeof min !== 'number' || !Number.isFinite(min))
     throw invalidInput('range.min', min, 'a finite number');
@@ -95,7 +119,12 @@ export function checkHistogramOptions(
       `above range.min (${min}) by at least 2^-960 and less than 2^1024`,
     );
   }
-  return { bins, range: { min, max } };
+  return { bins, range: { min, max }, ...statedType(options) };
+}
+
+/** The type that options state, for calls made of them. */
+export function statedType({ type }: TensorTypeOptions): TensorTypeOptions {
+  return type === undefined ? {} : { type };
 }
 
 /** The range of the bins when none was given, from the extremes of the finite values (NaN when there are none). */

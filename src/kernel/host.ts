@@ -128,5 +128,8 @@ function openView({ type, buffer, byteOffset, length }: TensorView): TensorData 
       return new Int32Array(buffer, byteOffset, length);
     case 'uint8':
       return new Uint8Array(buffer, byteOffset, length);
+    case 'float16':
+    case 'bfloat16':
+      return new Uint16Array(buffer, byteOffset, length);
   }
 }

@@ -2,6 +2,7 @@
  * The kernels in plain JavaScript: for engines without SIMD WebAssembly and pages whose policy forbids it, and the oracle of the
  * tests. All sums are float64, in blocks: mean first, then squared deviations around it.
  */
+import { widenBfloat16, widenFloat16 } from './half.ts';
 import { checkHistogramOptions, checkStatsOptions, checkTensor, rangeAround } from './checks.ts';
 import type {
   Histogram,
@@ -10,6 +11,7 @@ import type {
   TensorData,
   TensorStats,
   TensorStatsOptions,
+  TensorType,
   ValueRange,
 } from './kernel.ts';
 import {
@@ -42,8 +44,8 @@ const BLOCK = 1024;
 export const jsKernel: Kernel = {
   kind: 'js',
 
-  tensorStats(data: TensorData, options?: TensorStatsOptions): TensorStats {
-    checkTensor(data);
+  tensorStats(tensor: TensorData, options?: TensorStatsOptions): TensorStats {
+    const data = widen(tensor, checkTensor(tensor, options));
     const settings = checkStatsOptions(options);
     const slots = new Float64Array(STATS_SLOTS);
     slots[STATS_MIN] = Infinity;
@@ -61,8 +63,8 @@ export const jsKernel: Kernel = {
     return statsFromSlots(data.length, slots, settings);
   },
 
-  histogram(data: TensorData, options?: HistogramOptions): Histogram {
-    checkTensor(data);
+  histogram(tensor: TensorData, options?: HistogramOptions): Histogram {
+    const data = widen(tensor, checkTensor(tensor, options));
     const settings = checkHistogramOptions(options);
     const range = settings.range ?? findRange(data);
     const cells = new Float64Array(settings.bins + HISTOGRAM_EXTRA_CELLS);
@@ -71,6 +73,11 @@ export const jsKernel: Kernel = {
     return histogramFromCells(data.length, cells, beside, settings, range);
   },
 };
+
+function widen(data: TensorData, type: TensorType): TensorData {
+  if (type === 'float16') return widenFloat16(data);
+  return type === 'bfloat16' ? widenBfloat16(data) : data;
+}
 
 function addBlock(
   slots: Float64Array,

@@ -2,18 +2,34 @@
 
 /**
  * The tensors a kernel reads: flat, row-major, of any length. They are never changed, kept or transferred. Booleans are a
- * `Uint8Array` of 0 and 1, as TensorFlow.js keeps them.
+ * `Uint8Array` of 0 and 1, as TensorFlow.js keeps them. A `Uint16Array` holds the bit patterns of float16 or bfloat16 values; the
+ * option `type` has to say which.
  */
-export type TensorData = Float32Array | Float64Array | Int32Array | Uint8Array;
+export type TensorData = Float32Array | Float64Array | Int32Array | Uint8Array | Uint16Array;
 
 /** The element types of {@link TensorData}. */
-export const TENSOR_TYPES = ['float32', 'float64', 'int32', 'uint8'] as const;
+export const TENSOR_TYPES = [
+  'float32',
+  'float64',
+  'int32',
+  'uint8',
+  'float16',
+  'bfloat16',
+] as const;
 
 /** One of {@link TENSOR_TYPES}. */
 export type TensorType = (typeof TENSOR_TYPES)[number];
 
+/** What the bits of a tensor are. */
+export type TensorTypeOptions = {
+  /**
+   * Needed for a `Uint16Array`: `float16` or `bfloat16`. Other arrays have one type each, which this may repeat.
+   */
+  readonly type?: TensorType;
+};
+
 /** Options of the tensor statistics. */
-export type TensorStatsOptions = {
+export type TensorStatsOptions = TensorTypeOptions & {
   /** A finite value counts as near zero when |x| <= epsilon. 0 or more; default 0. */
   readonly epsilon?: number;
   /** A finite value counts as saturated when |x| >= threshold. 0 or more; default null: not counted. */
@@ -24,7 +40,7 @@ export type TensorStatsOptions = {
  * Statistics of one tensor, in the unit of its values. NaN and infinities are counted and take part in nothing else. Where no
  * value is finite, mean, variance, std, rms, min, max and the ratios are NaN and the norms are 0.
  *
- * Error bounds. Counts, `min` and `max` are exact (a zero is +0). float32 tensors, for the worst data there is:
+ * Error bounds. Counts, `min` and `max` are exact (a zero is +0). float32, float16 and bfloat16 tensors, for the worst data there is:
  * `variance` 6.5e-5 of itself, `std` half of that, `mean` 5e-6 of `std`, `l1Norm` 2e-6 of itself, `l2Norm` and `rms` 3.5e-5; in
  * practice all of them stay below 1e-6. Other types: 1e-12, and `variance` another 2^-50 |mean| / std where chunks were merged.
  * Squares of float64 values leave float64 beyond 1e150 and below 1e-150: `variance`, `std`, `l2Norm` and `rms` are Infinity or 0
@@ -82,7 +98,7 @@ export type ValueRange = {
 };
 
 /** Options of the histogram. */
-export type HistogramOptions = {
+export type HistogramOptions = TensorTypeOptions & {
   /** Number of bins, 1 to 65,536; default 32. */
   readonly bins?: number;
   /**

@@ -11,6 +11,7 @@ import {
   checkStatsOptions,
   checkTensor,
   rangeAround,
+  statedType,
   type HistogramSettings,
 } from './checks.ts';
 import { checkKernelsConfig, type KernelsConfig, type KernelsSettings } from './config.ts';
@@ -86,6 +87,8 @@ const STATS_ELEMENT_BYTES: Readonly<Record<TensorType, number>> = {
   float64: 14,
   int32: 10,
   uint8: 3,
+  float16: 6,
+  bfloat16: 6,
 };
 /** The same of the histogram of one element, of any type. */
 const HISTOGRAM_ELEMENT_BYTES = 20;
@@ -146,7 +149,7 @@ export class Kernels implements AsyncDisposable {
     data: TensorData,
     options: TensorStatsOptions & KernelCallOptions = {},
   ): Promise<TensorStats> {
-    const type = checkTensor(data);
+    const type = checkTensor(data, options);
     const settings = checkStatsOptions(options, CALL_OPTION_NAMES);
     const chunks = this.#admit(data, type, 'tensorStats', options);
     if (chunks === undefined) return this.#statsHere(data, settings);
@@ -162,14 +165,16 @@ export class Kernels implements AsyncDisposable {
     data: TensorData,
     options: HistogramOptions & KernelCallOptions = {},
   ): Promise<Histogram> {
-    const type = checkTensor(data);
+    const type = checkTensor(data, options);
     const settings = checkHistogramOptions(options, CALL_OPTION_NAMES);
     const chunks = this.#admit(data, type, 'histogram', options);
     if (chunks === undefined) return this.#histogramHere(data, settings);
     return this.#withChunks(chunks, options.signal, async (run) => {
       // One chunk finds its own range; several need one that spans them all.
       const call =
-        chunks.length === 1 ? settings : withRange(settings, () => this.#statsThere(run, {}));
+        chunks.length === 1
+          ? settings
+          : withRange(settings, () => this.#statsThere(run, statedType(settings)));
       const parts = await run({ op: 'histogram', options: await call });
       return mergeHistograms(parts.filter(isHistogram));
     });
@@ -261,7 +266,7 @@ export class Kernels implements AsyncDisposable {
   #histogramHere(data: TensorData, settings: HistogramSettings): Histogram {
     const parts = this.#split(data);
     if (parts.length === 1) return this.inline.histogram(data, settings);
-    const { min, max } = settings.range ?? this.#statsHere(data, {});
+    const { min, max } = settings.range ?? this.#statsHere(data, statedType(settings));
     const range = settings.range ?? rangeAround(min, max);
     return mergeHistograms(
       parts.map((part) => this.inline.histogram(part, { ...settings, range })),

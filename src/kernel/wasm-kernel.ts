@@ -81,13 +81,13 @@ export class WasmKernel implements Kernel {
   }
 
   tensorStats(data: TensorData, options?: TensorStatsOptions): TensorStats {
-    const type = checkTensor(data);
+    const type = checkTensor(data, options);
     const settings = checkStatsOptions(options);
     return statsFromSlots(data.length, this.#stats(data, type, settings), settings);
   }
 
   histogram(data: TensorData, options?: HistogramOptions): Histogram {
-    const type = checkTensor(data);
+    const type = checkTensor(data, options);
     const settings = checkHistogramOptions(options);
     const range = settings.range ?? this.#findRange(data, type);
     const { bins } = settings;
@@ -133,7 +133,7 @@ export class WasmKernel implements Kernel {
   #stats(data: TensorData, type: TensorType, settings: StatsSettings): Float64Array {
     const { exports, piece, state, arena } = this.#instance;
     // float32 lanes compare with float32 bounds: rounded so that they decide as the float64 ones would.
-    const isFloat32 = type === 'float32';
+    const isFloat32 = type === 'float32' || type === 'float16' || type === 'bfloat16';
     const limit = settings.threshold ?? Infinity;
     const epsilon = isFloat32 ? floorFloat32(settings.epsilon) : settings.epsilon;
     const threshold = isFloat32 ? ceilFloat32(limit) : limit;

@@ -8,7 +8,7 @@ import type {
   TensorStats,
   TensorStatsOptions,
 } from '../../src/kernel/kernel.ts';
-import { expectHistogramOf, expectWithinBounds } from '../support/kernel-reference.ts';
+import { expectHistogramOf, expectWithinBounds, valuesOf } from '../support/kernel-reference.ts';
 import { runs } from '../support/property.ts';
 import {
   anyFloat32,
@@ -237,6 +237,65 @@ export function describeKernel(way: string, open: () => Promise<KernelUnderTest>
       });
     });
 
+    describe('16-bit floats', () => {
+      const patterns = fc
+        .record({
+          type: fc.constantFrom('float16', 'bfloat16'),
+          length: fc.oneof(
+            fc.integer({ min: 0, max: 67 }),
+            fc.constantFrom(2047, 2048, 2049, 2055, 4111),
+          ),
+          // All patterns, finite values of either sign, subnormals and zeros, values around 1.
+          base: fc.constantFrom([0, 0xffff], [0, 0x7bff], [0x8000, 0x83ff], [0x3c00, 0x3fff]),
+          seed: fc.integer(),
+          skip: fc.integer({ min: 0, max: 5 }),
+        })
+        .map(({ type, length, base, seed, skip }) => {
+          const next = random(seed);
+          const [from = 0, to = 0] = base;
+          const bits = new Uint16Array(length + skip).map(() =>
+            Math.floor(from + next() * (to - from + 1)),
+          );
+          return { type, bits: bits.subarray(skip) } as const;
+        });
+
+      test('have the statistics of their values', async () => {
+        await fc.assert(
+          fc.asyncProperty(patterns, async ({ type, bits }) => {
+            const values = valuesOf(bits, type);
+            const bounds = { type, epsilon: 1e-6, threshold: 1.5 };
+            expectWithinBounds(await kernel.tensorStats(bits, bounds), values, 1e-6, 1.5);
+          }),
+          runs(100),
+        );
+      });
+
+      test('have the histogram of their values', async () => {
+        await fc.assert(
+          fc.asyncProperty(
+            patterns,
+            fc.constantFrom({}, { range: { min: -1, max: 1.25 } }),
+            async ({ type, bits }, options) => {
+              const found = await kernel.histogram(bits, { bins: 16, type, ...options });
+              expectHistogramOf(found, valuesOf(bits, type));
+            },
+          ),
+          runs(60),
+        );
+      });
+
+      test('in chunks are those of the whole', async () => {
+        const bits = new Uint16Array(30_000).map((_, i) => (i * 7919) & 0x7bff);
+        for (const type of ['float16', 'bfloat16'] as const) {
+          const values = valuesOf(bits, type);
+          // oxlint-disable-next-line no-await-in-loop -- a failure names its type
+          expectWithinBounds(await kernel.tensorStats(bits, { type }), values);
+          // oxlint-disable-next-line no-await-in-loop -- the same
+          expectHistogramOf(await kernel.histogram(bits, { type, bins: 9 }), values);
+        }
+      });
+    });
+
     describe('histogram', () => {
       test('counts every value where it belongs', async () => {
         await fc.assert(
@@ -332,12 +391,24 @@ export function describeKernel(way: string, open: () => Promise<KernelUnderTest>
           details: { field: 'data' },
         });
       }
+      for (const type of [undefined, 'float32', 'half', 3]) {
+        const options = { type } as TensorStatsOptions;
+        // oxlint-disable-next-line no-await-in-loop -- a failure names its type
+        await expect(
+          asked(() => kernel.tensorStats(new Uint16Array(4), options)),
+        ).rejects.toMatchObject({
+          code: 'invalid_input',
+          details: { field: type === undefined ? 'data' : 'type' },
+        });
+      }
       for (const [field, options] of [
         ['epsilon', { epsilon: -1 }],
         ['epsilon', { epsilon: Number.NaN }],
         ['threshold', { threshold: -0.5 }],
         ['threshold', { threshold: Infinity }],
         ['options.eps', { eps: 1 } as TensorStatsOptions],
+        ['type', { type: 'float64' }],
+        ['type', { type: 'float16' }],
       ] as const) {
         // oxlint-disable-next-line no-await-in-loop -- a failure names its option
         await expect(asked(() => kernel.tensorStats(data, options))).rejects.toMatchObject({
@@ -346,6 +417,7 @@ export function describeKernel(way: string, open: () => Promise<KernelUnderTest>
         });
       }
       for (const [field, options] of [
+        ['type', { type: 'bfloat16' }],
         ['bins', { bins: 0 }],
         ['bins', { bins: 1.5 }],
         ['bins', { bins: 65_537 }],

@@ -4,7 +4,8 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { Kernel, TensorData } from '../../src/kernel/kernel.ts';
 import { createKernels } from '../../src/kernel/kernels.ts';
 import { loadWasmKernel } from '../../src/kernel/wasm-kernel.ts';
-import { expectWithinBounds } from '../support/kernel-reference.ts';
+import { widenBfloat16, widenFloat16 } from '../../src/kernel/half.ts';
+import { expectWithinBounds, valuesOf } from '../support/kernel-reference.ts';
 import { runs } from '../support/property.ts';
 import { anyFloat32, anyFloat64, anyTensor, normal } from '../support/tensors.ts';
 
@@ -77,6 +78,31 @@ describe('tensor statistics', () => {
     const data = Float32Array.from(normal(200_000, 1e6, 1e-3));
     expectWithinBounds(kernel.tensorStats(data), data);
   });
+});
+
+test('every 16-bit pattern is widened to the value it stands for', () => {
+  const all = new Uint16Array(65_536).map((_, i) => i);
+  expect(widenFloat16(all)).toEqual(valuesOf(all, 'float16'));
+  expect(widenBfloat16(all)).toEqual(valuesOf(all, 'bfloat16'));
+  for (const type of ['float16', 'bfloat16'] as const) {
+    const wanted = valuesOf(all, type);
+    // Some lanes of a vector, and the elements after the last whole one.
+    for (const length of [1, 8]) {
+      const bits = new Uint16Array(length);
+      wanted.forEach((value, pattern) => {
+        bits.fill(pattern);
+        const found = kernel.tensorStats(bits, { type });
+        const count = Number.isFinite(value) ? length : 0;
+        if (
+          found.finiteCount !== count ||
+          (count > 0 && !(found.min === value + 0 && found.max === value + 0))
+        )
+          expect.fail(`${type} ${pattern.toString(16)}: ${found.min} instead of ${value}`);
+        if (found.nanCount !== (Number.isNaN(value) ? length : 0))
+          expect.fail(`${type} ${pattern.toString(16)} is NaN or not`);
+      });
+    }
+  }
 });
 
 test('calls of every kind at once answer as one after the other', async () => {

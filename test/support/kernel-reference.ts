@@ -14,6 +14,22 @@ export function exactSum(values: Iterable<number>): number {
   return sum + lost;
 }
 
+/** The values of 16-bit floats, from the definition of their fields. */
+export function valuesOf(bits: Uint16Array, type: 'float16' | 'bfloat16'): Float32Array {
+  const fractionBits = type === 'float16' ? 10 : 7;
+  const exponentBits = 15 - fractionBits;
+  const most = 2 ** exponentBits - 1;
+  const bias = 2 ** (exponentBits - 1) - 1;
+  return Float32Array.from(bits, (pattern) => {
+    const sign = pattern >= 2 ** 15 ? -1 : 1;
+    const exponent = Math.floor(pattern / 2 ** fractionBits) % (most + 1);
+    const fraction = (pattern % 2 ** fractionBits) / 2 ** fractionBits;
+    if (exponent === most) return fraction === 0 ? sign * Infinity : Number.NaN;
+    if (exponent === 0) return sign * fraction * 2 ** (1 - bias);
+    return sign * (1 + fraction) * 2 ** (exponent - bias);
+  });
+}
+
 export function referenceStats(
   data: TensorData,
   epsilon = 0,
