@@ -22,7 +22,7 @@ export function formatValue(value: number): string {
 export function formatTick(value: number): string {
   const size = Math.abs(value);
   if (value === 0) return '0';
-  if (size < 1e-3) return minus(trimExponent(value.toExponential(1)));
+  if (size < 1e-3 || size >= 1e12) return minus(trimExponent(value.toExponential(1)));
   if (size >= 1e9) return minus(`${trimZeros((value / 1e9).toFixed(2))}G`);
   if (size >= 1e6) return minus(`${trimZeros((value / 1e6).toFixed(2))}M`);
   if (size >= 1e4) return minus(`${trimZeros((value / 1e3).toFixed(1))}k`);

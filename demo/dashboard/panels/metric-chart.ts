@@ -3,6 +3,7 @@ import uPlot from 'uplot';
 import { formatElapsed, formatTick } from '../model/format.ts';
 import type { NonFiniteKind, XRange } from '../model/reduce.ts';
 import type { XAxis } from '../model/series.ts';
+import { linearRange, tickIncrements, ticksBetween } from '../model/value-axis.ts';
 import { chartData, type ChartData, type Curve } from './chart-data.ts';
 
 /** Everything one drawing needs. */
@@ -158,6 +159,20 @@ export class MetricChart {
           space: 34,
           grid,
           ticks: { show: false },
+          // uPlot's own increments end at 1e32, and a loss that explodes does not.
+          ...(model.isLog
+            ? {}
+            : {
+                incrs: (_plot: uPlot, _axis: number, min: number, max: number): number[] =>
+                  tickIncrements(min, max),
+                splits: (
+                  _plot: uPlot,
+                  _axis: number,
+                  min: number,
+                  max: number,
+                  increment: number,
+                ): number[] => ticksBetween(min, max, increment),
+              }),
           values: (_plot, ticks) => ticks.map((tick) => (tick === null ? '' : formatTick(tick))),
         },
       ],
@@ -305,20 +320,6 @@ const ELAPSED_INCREMENTS = [
   0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600,
   43_200, 86_400, 172_800, 604_800,
 ];
-
-/** Differences below this share of the values are rounding, not a curve. */
-const ROUNDING = 1e-12;
-
-function linearRange(min: number | null, max: number | null): [number, number] {
-  if (min === null || max === null || !Number.isFinite(min) || !Number.isFinite(max)) return [0, 1];
-  if (max - min <= Math.max(Math.abs(min), Math.abs(max)) * ROUNDING) {
-    const half = Math.abs(min) * 0.1 || 0.5;
-    return [min - half, max + half];
-  }
-  const room = (max - min) * 0.07;
-  // A quantity that is never negative keeps its zero: no room below it.
-  return [min >= 0 && min - room < 0 ? 0 : min - room, max + room];
-}
 
 function logRange(min: number | null, max: number | null): [number, number] {
   if (min === null || max === null || !(min > 0) || !(max > 0)) return [0.1, 10];
