@@ -13,4 +13,5 @@ export {
   histogramCollect,
 } from './histogram';
 export { statsF16, statsBF16, histogramF16, histogramBF16 } from './half';
+export { pairF32, pairF64 } from './pair';
 export { heapBase } from './memory';

@@ -139,6 +139,20 @@ function jsOnePass(data) {
   return [sum, squares, absolutes, low, high, nans, infinities, zeros, near];
 }
 
+function jsPair(a, b) {
+  let first = 0;
+  let second = 0;
+  let dot = 0;
+  let difference = 0;
+  for (let i = 0; i < a.length; i++) {
+    first += a[i] * a[i];
+    second += b[i] * b[i];
+    dot += a[i] * b[i];
+    difference += (a[i] - b[i]) * (a[i] - b[i]);
+  }
+  return [first, second, dot, difference];
+}
+
 function jsHistogram(data, min, max, bins) {
   const counts = new Uint32Array(bins);
   const scale = bins / (max - min);
@@ -293,7 +307,6 @@ for (const [label, length] of [
       exports.statsReset(state);
       exports[run](place, tensor.length, 1e-8, Infinity, state);
     };
-    cases[`${name.split(',')[0]}, JavaScript, one naive pass`] ??= () => jsOnePass(tensor);
     at += bytes;
   }
   const limit = 'SIMD sum, data in WASM (limit)';
@@ -303,6 +316,34 @@ for (const [label, length] of [
     await measure({ [limit]: () => sum(data, bytes / 4), ...cases }),
     limit,
   );
+}
+
+{
+  const length = 65_536;
+  const first = normal(length);
+  const second = first.map((x) => x * 1.01);
+  for (const { type, run, a, b } of [
+    { type: 'float32', run: 'pairF32', a: first, b: second },
+    { type: 'float64', run: 'pairF64', a: Float64Array.from(first), b: Float64Array.from(second) },
+  ]) {
+    const there = data + a.byteLength;
+    new Uint8Array(memory.buffer, data, a.byteLength).set(new Uint8Array(a.buffer));
+    new Uint8Array(memory.buffer, there, a.byteLength).set(new Uint8Array(b.buffer));
+    const limit = 'SIMD sum of both, data in WASM (limit)';
+    report(
+      `two tensors, ${type}, 65,536 elements each`,
+      2 * a.byteLength,
+      await measure({
+        [limit]: () => sum(data, a.byteLength / 2),
+        'compared, data in WASM': () => exports[run](data, there, length, state),
+        'compared, copy included': () => wasmKernel.tensorPairStats(a, b),
+        'inline path, checks and promise': () => inline.tensorPairStats(a, b),
+        'JavaScript, one naive pass': () => jsPair(a, b),
+        'plain-JS kernel': () => jsKernel.tensorPairStats(a, b),
+      }),
+      limit,
+    );
+  }
 }
 
 {

@@ -121,12 +121,20 @@ export {
 } from './kernel/kernels.ts';
 export { DEFAULT_KERNELS_CONFIG, type KernelsConfig } from './kernel/config.ts';
 export { DEFAULT_HISTOGRAM_BINS, MAX_HISTOGRAM_BINS } from './kernel/checks.ts';
-export { histogramEdges, mergeHistograms, mergeTensorStats } from './kernel/results.ts';
+export {
+  histogramEdges,
+  mergeHistograms,
+  mergeTensorPairStats,
+  mergeTensorStats,
+} from './kernel/results.ts';
 export type {
   Histogram,
   HistogramOptions,
   Kernel,
+  PairData,
+  PairType,
   TensorData,
+  TensorPairStats,
   TensorStats,
   TensorStatsOptions,
   TensorType,

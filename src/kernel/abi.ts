@@ -1,6 +1,6 @@
 /** The exports of the WebAssembly module, typed: the one place where they get their types. */
 import { QuarkError } from '../base/errors.ts';
-import type { TensorType } from './kernel.ts';
+import type { PairType, TensorType } from './kernel.ts';
 import { WASM_BASE64 } from './wasm.generated.ts';
 
 type StatsFunction = (
@@ -20,6 +20,8 @@ type HistogramFunction = (
   beside: number,
 ) => void;
 
+type PairFunction = (first: number, second: number, count: number, out: number) => void;
+
 type WasmFunctions = {
   readonly heapBase: () => number;
   readonly statsReset: (state: number) => void;
@@ -29,6 +31,8 @@ type WasmFunctions = {
   readonly statsU8: StatsFunction;
   readonly statsF16: StatsFunction;
   readonly statsBF16: StatsFunction;
+  readonly pairF32: PairFunction;
+  readonly pairF64: PairFunction;
   readonly histogramReset: (table: number, bins: number, beside: number) => void;
   readonly histogramF32: HistogramFunction;
   readonly histogramF64: HistogramFunction;
@@ -48,6 +52,8 @@ const FUNCTION_NAMES: readonly (keyof WasmFunctions)[] = [
   'statsU8',
   'statsF16',
   'statsBF16',
+  'pairF32',
+  'pairF64',
   'histogramReset',
   'histogramF32',
   'histogramF64',
@@ -66,6 +72,7 @@ export type KernelExports = Pick<
   readonly memory: WebAssembly.Memory;
   readonly stats: Readonly<Record<TensorType, StatsFunction>>;
   readonly histogram: Readonly<Record<TensorType, HistogramFunction>>;
+  readonly pair: Readonly<Record<PairType, PairFunction>>;
 };
 
 /**
@@ -107,6 +114,7 @@ export function instantiateKernels(module: WebAssembly.Module): KernelExports {
       bfloat16: f.histogramBF16,
     },
     histogramCollect: f.histogramCollect,
+    pair: { float32: f.pairF32, float64: f.pairF64 },
   };
 }
 

@@ -3,6 +3,8 @@ import { checkOptionNames } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
 import type {
   HistogramOptions,
+  PairData,
+  PairType,
   TensorStatsOptions,
   TensorType,
   TensorTypeOptions,
@@ -66,6 +68,37 @@ function typeOf(data: unknown): TensorType {
         'a Float32Array, Float64Array, Int32Array, Uint8Array, or a Uint16Array with the option type',
       );
   }
+}
+
+/**
+ * The element type of two tensors to be compared.
+ *
+ * @throws {QuarkError} `invalid_input`
+ */
+export function checkPair(first: unknown, second: unknown): PairType {
+  const type = pairTypeOf('first', first);
+  if (pairTypeOf('second', second) !== type)
+    throw invalidInput('second', tagOf(second), `of the type of the first tensor (${type})`);
+  const lengths = [first, second].map((data) => (isPairData(data) ? data.length : 0));
+  if (lengths[0] !== lengths[1])
+    throw invalidInput('second', lengths[1], `as long as the first tensor (${lengths[0]})`);
+  return type;
+}
+
+function pairTypeOf(field: string, data: unknown): PairType {
+  const tag = tagOf(data);
+  if (tag === 'Float32Array') return 'float32';
+  if (tag === 'Float64Array') return 'float64';
+  throw invalidInput(
+    field,
+    tag ?? (Array.isArray(data) ? 'an array' : data),
+    'a Float32Array or Float64Array',
+  );
+}
+
+function isPairData(data: unknown): data is PairData {
+  const tag = tagOf(data);
+  return tag === 'Float32Array' || tag === 'Float64Array';
 }
 
 /** The name of a typed array's class, whichever realm it is from. */

@@ -12,7 +12,9 @@ import type {
   HistogramOptions,
   Histogram,
   Kernel,
+  PairData,
   TensorData,
+  TensorPairStats,
   TensorStats,
   TensorStatsOptions,
   TensorType,
@@ -32,10 +34,16 @@ export type TensorView = {
 /** A kernel to run, without its tensor. */
 export type KernelCall =
   | { readonly op: 'tensorStats'; readonly options: TensorStatsOptions }
-  | { readonly op: 'histogram'; readonly options: HistogramOptions };
+  | { readonly op: 'histogram'; readonly options: HistogramOptions }
+  /** Its tensor is both tensors, one after the other. */
+  | { readonly op: 'tensorPairStats' };
 
 /** The result of each kernel. */
-export type KernelResults = { readonly tensorStats: TensorStats; readonly histogram: Histogram };
+export type KernelResults = {
+  readonly tensorStats: TensorStats;
+  readonly histogram: Histogram;
+  readonly tensorPairStats: TensorPairStats;
+};
 
 /** What a kernel call gives. */
 export type KernelResult = KernelResults[keyof KernelResults];
@@ -70,6 +78,11 @@ export function executeCall(kernel: Kernel, call: KernelCall, view: TensorView):
       return kernel.tensorStats(data, call.options);
     case 'histogram':
       return kernel.histogram(data, call.options);
+    case 'tensorPairStats': {
+      const half = view.length / 2;
+      const both = openPair(view);
+      return kernel.tensorPairStats(both.subarray(0, half), both.subarray(half));
+    }
   }
 }
 
@@ -116,6 +129,12 @@ function attempt(work: () => KernelResult): KernelReply['outcome'] {
     const message = `A kernel failed: ${messageOf(error)}`;
     return { ok: false, error: { code: 'kernel_failed', message, details: {} } };
   }
+}
+
+function openPair({ type, buffer, byteOffset, length }: TensorView): PairData {
+  return type === 'float32'
+    ? new Float32Array(buffer, byteOffset, length)
+    : new Float64Array(buffer, byteOffset, length);
 }
 
 function openView({ type, buffer, byteOffset, length }: TensorView): TensorData {

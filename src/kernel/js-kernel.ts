@@ -3,12 +3,20 @@
  * tests. All sums are float64, in blocks: mean first, then squared deviations around it.
  */
 import { widenBfloat16, widenFloat16 } from './half.ts';
-import { checkHistogramOptions, checkStatsOptions, checkTensor, rangeAround } from './checks.ts';
+import {
+  checkHistogramOptions,
+  checkPair,
+  checkStatsOptions,
+  checkTensor,
+  rangeAround,
+} from './checks.ts';
 import type {
   Histogram,
   HistogramOptions,
   Kernel,
+  PairData,
   TensorData,
+  TensorPairStats,
   TensorStats,
   TensorStatsOptions,
   TensorType,
@@ -21,6 +29,12 @@ import {
   HISTOGRAM_POSITIVE_INFINITY,
   HISTOGRAM_SLOTS,
   HISTOGRAM_ZERO,
+  PAIR_DIFFERENCE,
+  PAIR_DOT,
+  PAIR_FINITE,
+  PAIR_FIRST,
+  PAIR_SECOND,
+  PAIR_SLOTS,
   STATS_FINITE,
   STATS_L1,
   STATS_M2,
@@ -36,7 +50,7 @@ import {
   STATS_SLOTS,
   STATS_ZERO,
 } from './layout.ts';
-import { histogramFromCells, statsFromSlots } from './results.ts';
+import { histogramFromCells, pairFromSlots, statsFromSlots } from './results.ts';
 
 const BLOCK = 1024;
 
@@ -71,6 +85,14 @@ export const jsKernel: Kernel = {
     const beside = new Float64Array(HISTOGRAM_SLOTS);
     countCells(cells, beside, data, range, settings.bins);
     return histogramFromCells(data.length, cells, beside, settings, range);
+  },
+
+  tensorPairStats(first: PairData, second: PairData): TensorPairStats {
+    checkPair(first, second);
+    const slots = new Float64Array(PAIR_SLOTS);
+    for (let start = 0; start < first.length; start += BLOCK)
+      addPairs(slots, first, second, start, Math.min(start + BLOCK, first.length));
+    return pairFromSlots(first.length, slots);
   },
 };
 
@@ -151,6 +173,35 @@ function joinBlock(
   );
   bump(slots, STATS_MEAN, delta * weight);
   bump(slots, STATS_FINITE, count);
+}
+
+function addPairs(
+  slots: Float64Array,
+  first: PairData,
+  second: PairData,
+  start: number,
+  end: number,
+): void {
+  let count = 0;
+  let firsts = 0;
+  let seconds = 0;
+  let products = 0;
+  let differences = 0;
+  for (let i = start; i < end; i++) {
+    const a = first[i] ?? 0;
+    const b = second[i] ?? 0;
+    if (!(Math.abs(a) < Infinity && Math.abs(b) < Infinity)) continue;
+    count++;
+    firsts += a * a;
+    seconds += b * b;
+    products += a * b;
+    differences += (a - b) * (a - b);
+  }
+  bump(slots, PAIR_FINITE, count);
+  bump(slots, PAIR_FIRST, firsts);
+  bump(slots, PAIR_SECOND, seconds);
+  bump(slots, PAIR_DOT, products);
+  bump(slots, PAIR_DIFFERENCE, differences);
 }
 
 function findRange(data: TensorData): ValueRange {

@@ -89,6 +89,38 @@ export type TensorStats = {
   readonly saturatedRatio: number | null;
 };
 
+/** The tensors of a pair: both of the same type and length. */
+export type PairData = Float32Array | Float64Array;
+
+/** The element types of {@link PairData}. */
+export type PairType = 'float32' | 'float64';
+
+/**
+ * Two tensors side by side, in the unit of their values: a layer before and after an update, or a gradient and the one before.
+ * Only the places where both are finite take part.
+ *
+ * Error bounds: norms and `relativeDifference` 1e-12 of themselves; `dot` 1e-12 of `firstNorm * secondNorm`; `cosine` 3e-12.
+ * Squares of float64 values leave float64 beyond 1e150 and below 1e-150: the norms are Infinity or 0 then, and the ratios NaN.
+ */
+export type TensorPairStats = {
+  /** Elements of each tensor. */
+  readonly elementCount: number;
+  /** Places where both are finite. */
+  readonly finiteCount: number;
+  /** Square root of the sum of squares of the first. */
+  readonly firstNorm: number;
+  /** Square root of the sum of squares of the second. */
+  readonly secondNorm: number;
+  /** Square root of the sum of squared differences. */
+  readonly differenceNorm: number;
+  /** `differenceNorm / firstNorm`: 0 for equal tensors, Infinity when only the first is 0, NaN when both are. */
+  readonly relativeDifference: number;
+  /** Sum of products. */
+  readonly dot: number;
+  /** Cosine of the angle between the two, -1 to 1; NaN when one of them is 0. */
+  readonly cosine: number;
+};
+
 /** A closed interval of values. */
 export type ValueRange = {
   /** Lower end, inclusive. */
@@ -154,4 +186,12 @@ export interface Kernel {
    * @throws {QuarkError} `invalid_input`
    */
   histogram(data: TensorData, options?: HistogramOptions): Histogram;
+
+  /**
+   * Norms of two tensors and of their difference, and the cosine between them, in one pass.
+   *
+   * @param second of the type and length of `first`
+   * @throws {QuarkError} `invalid_input`
+   */
+  tensorPairStats(first: PairData, second: PairData): TensorPairStats;
 }

@@ -2,32 +2,47 @@
  * The way to the kernels for the rest of the code: small tensors are computed on the calling thread, larger ones are copied and go to
  * the workers, very large ones in chunks. The result depends on the data and the chunk size alone, not on where it was computed.
  */
-import { checkNotAborted } from '../base/assert.ts';
+import { checkNotAborted, checkOptionNames } from '../base/assert.ts';
 import { systemClock } from '../base/clock.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput, QuarkError } from '../base/errors.ts';
 import {
   checkHistogramOptions,
+  checkPair,
   checkStatsOptions,
   checkTensor,
   rangeAround,
   statedType,
   type HistogramSettings,
 } from './checks.ts';
+import {
+  createChunk,
+  HISTOGRAM_ELEMENT_BYTES,
+  isHistogram,
+  isShared,
+  isTensorPairStats,
+  isTensorStats,
+  PAIR_ELEMENT_BYTES,
+  STATS_ELEMENT_BYTES,
+  type Chunk,
+  type RunChunks,
+} from './chunks.ts';
 import { checkKernelsConfig, type KernelsConfig, type KernelsSettings } from './config.ts';
-import { executeCall, type KernelCall, type KernelResult, type TensorView } from './host.ts';
+import { executeCall, type KernelCall, type KernelResult } from './host.ts';
 import type {
   Histogram,
   HistogramOptions,
   Kernel,
+  PairData,
   TensorData,
+  TensorPairStats,
   TensorStats,
   TensorStatsOptions,
   TensorType,
 } from './kernel.ts';
 import { loadKernel, type LoadedKernel } from './load.ts';
 import { WorkerPool, type PoolRun } from './pool.ts';
-import { mergeHistograms, mergeTensorStats } from './results.ts';
+import { mergeHistograms, mergeTensorPairStats, mergeTensorStats } from './results.ts';
 import { SignalFanout } from './signals.ts';
 import { workerWays, type WorkerWayName } from './spawn.ts';
 import { Staging } from './staging.ts';
@@ -67,31 +82,6 @@ export type KernelsDiagnostics = {
   /** Calls that were large enough for a worker and ran on the calling thread, because `maxPendingBytes` had been reached. */
   readonly overflowCallCount: number;
 };
-
-/** A part of a tensor on its way to a worker. */
-type Chunk = {
-  readonly place: Omit<TensorView, 'buffer'>;
-  /** Of the staging buffer; 0 for borrowed memory. */
-  readonly capacity: number;
-  /** Undefined once it was lost with a worker. */
-  buffer: ArrayBufferLike | undefined;
-  /** Settles when the pool has no more use for the buffer. */
-  done: Promise<unknown>;
-};
-
-type RunChunks = (call: KernelCall) => Promise<readonly KernelResult[]>;
-
-/** Statistics of one element take as long as those of so many bytes of float32 (measured by bench/kernels.mjs). */
-const STATS_ELEMENT_BYTES: Readonly<Record<TensorType, number>> = {
-  float32: 4,
-  float64: 14,
-  int32: 10,
-  uint8: 3,
-  float16: 6,
-  bfloat16: 6,
-};
-/** The same of the histogram of one element, of any type. */
-const HISTOGRAM_ELEMENT_BYTES = 20;
 
 const CALL_OPTION_NAMES = ['signal', 'borrow'] as const;
 
@@ -180,6 +170,36 @@ export class Kernels implements AsyncDisposable {
     });
   }
 
+  /**
+   * Norms of two tensors and of their difference, and the cosine between them, in one pass. The data is copied before this returns
+   * and is never changed or transferred.
+   *
+   * @param second of the type and length of `first`
+   * @throws {QuarkError} `invalid_input`, `aborted`, or `kernel_failed` when the worker died or the kernels are closed
+   */
+  async tensorPairStats(
+    first: PairData,
+    second: PairData,
+    options: Pick<KernelCallOptions, 'signal'> = {},
+  ): Promise<TensorPairStats> {
+    const type = checkPair(first, second);
+    if (typeof options !== 'object' || options === null)
+      throw invalidInput('options', options, 'an object');
+    checkOptionNames('options', options, ['signal']);
+    this.#checkReady(options);
+    const halfBytes = this.#settings.chunkBytes / 2;
+    const seconds = this.#split(second, halfBytes);
+    const parts = this.#split(first, halfBytes).map((part, i) => [part, seconds[i] ?? second]);
+    const chunks = this.#staysHere(first.length * PAIR_ELEMENT_BYTES)
+      ? undefined
+      : this.#stage(parts, type);
+    if (chunks === undefined) return this.inline.tensorPairStats(first, second);
+    return this.#withChunks(chunks, options.signal, async (run) => {
+      const found = await run({ op: 'tensorPairStats' });
+      return mergeTensorPairStats(found.filter(isTensorPairStats));
+    });
+  }
+
   /** What the kernels are made of and doing. */
   diagnostics(): KernelsDiagnostics {
     const pool = this.#pool.state();
@@ -218,6 +238,22 @@ export class Kernels implements AsyncDisposable {
     op: KernelCall['op'],
     options: KernelCallOptions,
   ): Chunk[] | undefined {
+    this.#checkReady(options);
+    const cost = op === 'tensorStats' ? STATS_ELEMENT_BYTES[type] : HISTOGRAM_ELEMENT_BYTES;
+    if (this.#staysHere(data.length * cost)) return undefined;
+    const parts = this.#split(data);
+    if (options.borrow === true && this.#settings.sharedMemory && isShared(data.buffer)) {
+      return parts.map(({ byteOffset, length, buffer }) =>
+        createChunk({ type, byteOffset, length }, buffer, 0),
+      );
+    }
+    return this.#stage(
+      parts.map((part) => [part]),
+      type,
+    );
+  }
+
+  #checkReady(options: KernelCallOptions): void {
     if (this.#isClosed) {
       throw new QuarkError(
         'kernel_failed',
@@ -227,29 +263,36 @@ export class Kernels implements AsyncDisposable {
     }
     checkCallOptions(options);
     checkNotAborted(options.signal);
-    const cost = op === 'tensorStats' ? STATS_ELEMENT_BYTES[type] : HISTOGRAM_ELEMENT_BYTES;
-    if (data.length * cost <= this.#settings.inlineBytes || !this.#pool.hasWorkers)
-      return undefined;
-    const parts = this.#split(data);
-    if (options.borrow === true && this.#settings.sharedMemory && isShared(data.buffer)) {
-      return parts.map(({ byteOffset, length, buffer }) =>
-        createChunk({ type, byteOffset, length }, buffer, 0),
-      );
-    }
-    const needed = parts.reduce((sum, part) => sum + this.#staging.capacityOf(part.byteLength), 0);
+  }
+
+  #staysHere(cost: number): boolean {
+    return cost <= this.#settings.inlineBytes || !this.#pool.hasWorkers;
+  }
+
+  /** A chunk of each group, its arrays one after the other; undefined when there is no room for the copies. */
+  #stage(groups: readonly (readonly TensorData[])[], type: TensorType): Chunk[] | undefined {
+    const sizes = groups.map((group) => group.reduce((sum, part) => sum + part.byteLength, 0));
+    const needed = sizes.reduce((sum, size) => sum + this.#staging.capacityOf(size), 0);
     if (!this.#staging.hasRoom(needed)) {
       this.#overflowCallCount += 1;
       return undefined;
     }
-    return parts.map((part) => {
-      const buffer = this.#staging.acquire(part.byteLength);
-      new Uint8Array(buffer).set(new Uint8Array(part.buffer, part.byteOffset, part.byteLength));
-      return createChunk({ type, byteOffset: 0, length: part.length }, buffer, buffer.byteLength);
+    return groups.map((group, i) => {
+      const buffer = this.#staging.acquire(sizes[i] ?? 0);
+      let at = 0;
+      let length = 0;
+      for (const part of group) {
+        const bytes = new Uint8Array(part.buffer, part.byteOffset, part.byteLength);
+        new Uint8Array(buffer).set(bytes, at);
+        at += part.byteLength;
+        length += part.length;
+      }
+      return createChunk({ type, byteOffset: 0, length }, buffer, buffer.byteLength);
     });
   }
 
-  #split(data: TensorData): TensorData[] {
-    const chunkLength = this.#settings.chunkBytes / data.BYTES_PER_ELEMENT;
+  #split(data: TensorData, chunkBytes: number = this.#settings.chunkBytes): TensorData[] {
+    const chunkLength = chunkBytes / data.BYTES_PER_ELEMENT;
     const parts: TensorData[] = [];
     for (let at = 0; at === 0 || at < data.length; at += chunkLength)
       parts.push(data.subarray(at, at + chunkLength));
@@ -343,10 +386,6 @@ function checkCallOptions({ signal, borrow }: KernelCallOptions): void {
     throw invalidInput('borrow', borrow, 'true or false');
 }
 
-function createChunk(place: Chunk['place'], buffer: ArrayBufferLike, capacity: number): Chunk {
-  return { place, capacity, buffer, done: Promise.resolve() };
-}
-
 async function withRange(
   settings: HistogramSettings,
   findStats: () => Promise<TensorStats>,
@@ -354,16 +393,4 @@ async function withRange(
   if (settings.range !== undefined) return settings;
   const { min, max } = await findStats();
   return { ...settings, range: rangeAround(min, max) };
-}
-
-function isTensorStats(result: KernelResult): result is TensorStats {
-  return 'variance' in result;
-}
-
-function isHistogram(result: KernelResult): result is Histogram {
-  return 'counts' in result;
-}
-
-function isShared(buffer: ArrayBufferLike): boolean {
-  return typeof SharedArrayBuffer === 'function' && buffer instanceof SharedArrayBuffer;
 }

@@ -53,3 +53,16 @@ export const HISTOGRAM_SLOTS = 4;
 export const HISTOGRAM_LANES = 4;
 /** Cells of a table beyond its bins: underflow before the first bin, overflow after the last. */
 export const HISTOGRAM_EXTRA_CELLS = 2;
+
+/** Places where both tensors of a pair are finite. */
+export const PAIR_FINITE = 0;
+/** Sum of squares of the first tensor. */
+export const PAIR_FIRST = 1;
+/** Sum of squares of the second tensor. */
+export const PAIR_SECOND = 2;
+/** Sum of products. */
+export const PAIR_DOT = 3;
+/** Sum of squared differences. */
+export const PAIR_DIFFERENCE = 4;
+/** Slots of the sums of a pair. */
+export const PAIR_SLOTS = 5;

@@ -1,12 +1,17 @@
 /** From raw counts and sums to the result types, and the merging of results. */
 import { invalidInput } from '../base/errors.ts';
 import type { HistogramSettings, StatsSettings } from './checks.ts';
-import type { Histogram, TensorStats, ValueRange } from './kernel.ts';
+import type { Histogram, TensorPairStats, TensorStats, ValueRange } from './kernel.ts';
 import {
   HISTOGRAM_NAN,
   HISTOGRAM_NEGATIVE_INFINITY,
   HISTOGRAM_POSITIVE_INFINITY,
   HISTOGRAM_ZERO,
+  PAIR_DIFFERENCE,
+  PAIR_DOT,
+  PAIR_FINITE,
+  PAIR_FIRST,
+  PAIR_SECOND,
   STATS_FINITE,
   STATS_L1,
   STATS_M2,
@@ -192,4 +197,61 @@ export function histogramEdges(histogram: Histogram): Float64Array {
   return Float64Array.from({ length: bins + 1 }, (_, i) =>
     i === bins ? histogram.max : histogram.min + i * width,
   );
+}
+
+/** The sums of a pair (see layout.ts), slot by slot, as a result. */
+export function pairFromSlots(elementCount: number, slots: Float64Array): TensorPairStats {
+  const slot = (index: number): number => slots[index] ?? 0;
+  return pairResult(
+    elementCount,
+    slot(PAIR_FINITE),
+    Math.sqrt(slot(PAIR_FIRST)),
+    Math.sqrt(slot(PAIR_SECOND)),
+    Math.sqrt(slot(PAIR_DIFFERENCE)),
+    slot(PAIR_DOT),
+  );
+}
+
+/**
+ * The comparison of the parts taken together; norms are good to another 4 units in the last place (float64) a part.
+ *
+ * @param parts one or more
+ * @throws {QuarkError} `invalid_input`
+ */
+export function mergeTensorPairStats(parts: readonly TensorPairStats[]): TensorPairStats {
+  const [first, ...rest] = parts;
+  if (first === undefined) throw invalidInput('parts', parts, 'one part or more');
+  return rest.reduce(
+    (a, b) =>
+      pairResult(
+        a.elementCount + b.elementCount,
+        a.finiteCount + b.finiteCount,
+        Math.hypot(a.firstNorm, b.firstNorm),
+        Math.hypot(a.secondNorm, b.secondNorm),
+        Math.hypot(a.differenceNorm, b.differenceNorm),
+        a.dot + b.dot,
+      ),
+    first,
+  );
+}
+
+function pairResult(
+  elementCount: number,
+  finiteCount: number,
+  firstNorm: number,
+  secondNorm: number,
+  differenceNorm: number,
+  dot: number,
+): TensorPairStats {
+  return {
+    elementCount,
+    finiteCount,
+    firstNorm,
+    secondNorm,
+    differenceNorm,
+    relativeDifference: differenceNorm / firstNorm,
+    dot,
+    // Divided one after the other, because the product of the norms may leave float64.
+    cosine: Math.max(-1, Math.min(1, dot / firstNorm / secondNorm)),
+  };
 }

@@ -6,6 +6,7 @@ import { compileKernels, instantiateKernels, type KernelExports } from './abi.ts
 import { Arena } from './arena.ts';
 import {
   checkHistogramOptions,
+  checkPair,
   checkStatsOptions,
   checkTensor,
   rangeAround,
@@ -15,7 +16,9 @@ import type {
   Histogram,
   HistogramOptions,
   Kernel,
+  PairData,
   TensorData,
+  TensorPairStats,
   TensorStats,
   TensorStatsOptions,
   TensorType,
@@ -24,12 +27,13 @@ import {
   HISTOGRAM_EXTRA_CELLS,
   HISTOGRAM_LANES,
   HISTOGRAM_SLOTS,
+  PAIR_SLOTS,
   SLOT_BYTES,
   STATS_MAX,
   STATS_MIN,
   STATS_SLOTS,
 } from './layout.ts';
-import { histogramFromCells, statsFromSlots } from './results.ts';
+import { histogramFromCells, pairFromSlots, statsFromSlots } from './results.ts';
 
 const PIECE_BYTES = 128 * 1024;
 const LIMIT_BYTES = 64 * 1024 * 1024;
@@ -122,6 +126,23 @@ export class WasmKernel implements Kernel {
       this.#giveBack();
     }
     return histogramFromCells(data.length, cells, beside, settings, range);
+  }
+
+  tensorPairStats(first: PairData, second: PairData): TensorPairStats {
+    const type = checkPair(first, second);
+    const { arena, exports, piece, state } = this.#instance;
+    const sums = new Float64Array(PAIR_SLOTS);
+    const halfBytes = this.#pieceBytes / 2;
+    const there = piece + halfBytes;
+    for (let at = 0; at < first.byteLength; at += halfBytes) {
+      const sizeBytes = Math.min(halfBytes, first.byteLength - at);
+      const bytes = arena.bytes();
+      bytes.set(new Uint8Array(first.buffer, first.byteOffset + at, sizeBytes), piece);
+      bytes.set(new Uint8Array(second.buffer, second.byteOffset + at, sizeBytes), there);
+      exports.pair[type](piece, there, sizeBytes / first.BYTES_PER_ELEMENT, state);
+      addTo(sums, arena.slots(state, PAIR_SLOTS));
+    }
+    return pairFromSlots(first.length, sums);
   }
 
   #findRange(data: TensorData, type: TensorType): { readonly min: number; readonly max: number } {

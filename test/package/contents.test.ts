@@ -150,6 +150,7 @@ describe('exported names', () => {
         "isStoreError",
         "listRuns",
         "mergeHistograms",
+        "mergeTensorPairStats",
         "mergeTensorStats",
         "migrateStore",
         "openRun",

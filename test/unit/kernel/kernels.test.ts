@@ -417,3 +417,33 @@ test('the plain kernel can be asked for, and an option left undefined means its 
   expect(kernels.inline).toBe(jsKernel);
   expect(kernels.diagnostics()).toMatchObject({ kernel: 'js', wasmFailure: null });
 });
+
+test('two tensors: copied before the call returns, in chunks, and refused as other calls are', async () => {
+  const kernels = await createKernels({ inlineBytes: 0, workers: 2, chunkBytes: 8192 });
+  try {
+    const first = Float32Array.from({ length: 10_000 }, (_, i) => Math.sin(i));
+    const second = Float32Array.from({ length: 10_000 }, (_, i) => Math.cos(i));
+    const wanted = kernels.inline.tensorPairStats(first, second);
+    const pending = kernels.tensorPairStats(first, second);
+    first.fill(0);
+    second.fill(0);
+    const found = await pending;
+    expect(found).toMatchObject({ elementCount: 10_000, finiteCount: 10_000 });
+    expect(found.differenceNorm).toBeCloseTo(wanted.differenceNorm, 9);
+    expect(found.cosine).toBeCloseTo(wanted.cosine, 11);
+    expect(kernels.diagnostics().pendingBytes).toBe(0);
+    await expect(
+      kernels.tensorPairStats(first, second, { signal: AbortSignal.abort() }),
+    ).rejects.toMatchObject({ code: 'aborted' });
+    const borrowed: object = { borrow: true };
+    await expect(kernels.tensorPairStats(first, second, borrowed)).rejects.toMatchObject({
+      code: 'invalid_input',
+      details: { field: 'options.borrow' },
+    });
+  } finally {
+    await kernels.close();
+  }
+  await expect(
+    kernels.tensorPairStats(new Float32Array(1), new Float32Array(1)),
+  ).rejects.toMatchObject({ code: 'kernel_failed' });
+});
