@@ -18,8 +18,11 @@ import { changeRun, loadRun } from './run-lifecycle.ts';
 import type { SessionOptions } from './run-options.ts';
 import { checkRunning } from './run-state.ts';
 
-/** Small segments of one table after which they are merged while the run goes on. */
-const MERGE_AFTER_SEGMENTS = 512;
+/**
+ * Small segments of one table after which they are merged while the run goes on. Merging costs about a microsecond a row
+ * on the training thread; listing this many segments costs a reader some 30 ms.
+ */
+const MERGE_AFTER_SEGMENTS = 4096;
 const NOTICE_RETRY_MS = 1000;
 
 /** An event on its way: with its number it can be appended again without being written twice. */
