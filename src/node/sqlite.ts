@@ -19,6 +19,7 @@ import { Mutex } from '../base/mutex.ts';
 import { migrateLayout, SQL_LAYOUT_VERSION } from '../store/sql-layout.ts';
 import {
   numberCell,
+  sql,
   type SqlCall,
   type SqlDatabase,
   type SqlRow,
@@ -149,7 +150,7 @@ class SqliteDatabase implements SqlDatabase {
       );
       if (isDone) break;
     }
-    await this.#retry(() => this.#execute({ text: 'PRAGMA wal_checkpoint(TRUNCATE)', params: [] }));
+    await this.#retry(() => this.#execute(sql('PRAGMA wal_checkpoint(TRUNCATE)')));
   }
 
   async close(): Promise<void> {
@@ -188,6 +189,10 @@ class SqliteDatabase implements SqlDatabase {
   #execute(call: SqlCall): readonly SqlRow[] {
     const { prepared, isReader } = this.#statement(call.text);
     // One array as the only argument: see the top of this file.
+    if (isReader && call.isSingle) {
+      const row: unknown = prepared.get(call.params);
+      return row === undefined ? [] : [row as SqlRow];
+    }
     if (isReader) return prepared.all(call.params) as SqlRow[];
     prepared.run(call.params);
     return [];
@@ -213,7 +218,7 @@ class SqliteDatabase implements SqlDatabase {
   }
 
   #number(text: string): number {
-    const [row] = this.#execute({ text, params: [] });
+    const [row] = this.#execute(sql(text));
     return row === undefined ? 0 : numberCell(row, 0);
   }
 

@@ -13,7 +13,12 @@ export type SqlValue = string | number | Uint8Array | null;
 export type SqlRow = readonly SqlValue[];
 
 /** One statement and its parameters. */
-export type SqlCall = { readonly text: string; readonly params: readonly SqlValue[] };
+export type SqlCall = {
+  readonly text: string;
+  readonly params: readonly SqlValue[];
+  /** Whether there is at most one row: some drivers answer that faster. */
+  readonly isSingle: boolean;
+};
 
 /** Statements in order, each answered with its rows; ends with a result. Run again from the start when it lost a race. */
 export type SqlWork<T> = Generator<SqlCall, T, readonly SqlRow[]>;
@@ -39,7 +44,12 @@ export interface SqlDatabase {
 
 /** A statement, ready to be yielded. */
 export function sql(text: string, ...params: readonly SqlValue[]): SqlCall {
-  return { text, params };
+  return { text, params, isSingle: false };
+}
+
+/** A statement that answers with one row at most. */
+export function sqlOne(text: string, ...params: readonly SqlValue[]): SqlCall {
+  return { text, params, isSingle: true };
 }
 
 /** `?, ?, ?`: as many placeholders as there are values. */

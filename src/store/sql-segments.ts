@@ -10,6 +10,7 @@ import {
   numberCell,
   optionalNumberCell,
   sql,
+  sqlOne,
   textCell,
   type SqlRow,
   type SqlValue,
@@ -190,7 +191,7 @@ function* lockStream(runId: string, table: string, where: string): SqlWork<Strea
   for (;;) {
     const stream = yield* findStream(runId, table, ' FOR UPDATE');
     if (stream !== undefined) return stream;
-    const [run] = yield sql('SELECT 1 FROM runs WHERE id = ?', runId);
+    const [run] = yield sqlOne('SELECT 1 FROM runs WHERE id = ?', runId);
     if (run === undefined) throw new RunNotFoundError(runId, where);
     yield sql(
       'INSERT INTO streams (run_id, table_name, next_sequence) VALUES (?, ?, 0) ON CONFLICT DO NOTHING',
@@ -201,7 +202,7 @@ function* lockStream(runId: string, table: string, where: string): SqlWork<Strea
 }
 
 function* findStream(runId: string, table: string, lock = ''): SqlWork<StreamKey | undefined> {
-  const [row] = yield sql(
+  const [row] = yield sqlOne(
     `SELECT stream_key, next_sequence FROM streams WHERE run_id = ? AND table_name = ?${lock}`,
     runId,
     table,
@@ -229,7 +230,7 @@ function* findSegment(
 }
 
 function* isMerged(stream: StreamKey, segment: SegmentReference): SqlWork<boolean> {
-  const [row] = yield sql(
+  const [row] = yield sqlOne(
     `SELECT batch_last FROM merged_batches WHERE stream_key = ? AND writer_id = ? AND batch_start <= ?
      ORDER BY batch_start DESC LIMIT 1`,
     stream.key,
@@ -263,7 +264,7 @@ function* insertManifest(
   stream: StreamKey,
   manifest: SegmentManifest,
 ): SqlWork<number | undefined> {
-  const [row] = yield sql(
+  const [row] = yield sqlOne(
     `INSERT INTO segments (stream_key, writer_id, batch_number, row_count, first_sequence, last_sequence, step_min,
        step_max, epoch_min, epoch_max, time_min_ms, time_max_ms, keys, schema_version, encoding, size_bytes, checksum,
        sources)
