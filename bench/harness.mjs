@@ -3,15 +3,16 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
-/** Runs every case once a round, in turn, and returns the median of each in milliseconds. */
+/** Runs every case once to warm up and then once a round, in turn; returns the median of each in milliseconds. */
 export async function interleaved(cases, rounds = 7) {
   const times = new Map(Object.keys(cases).map((name) => [name, []]));
-  for (let round = 0; round < rounds; round++) {
+  for (let round = -1; round < rounds; round++) {
     for (const [name, work] of Object.entries(cases)) {
       globalThis.gc?.();
       const before = performance.now();
       const own = await work();
-      times.get(name).push(typeof own === 'number' ? own : performance.now() - before);
+      const ms = typeof own === 'number' ? own : performance.now() - before;
+      if (round >= 0) times.get(name).push(ms);
     }
   }
   return Object.fromEntries([...times].map(([name, list]) => [name, median(list)]));

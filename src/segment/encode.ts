@@ -19,7 +19,6 @@ import type { RowBatch, Vector } from './vectors.ts';
 /** Stored name of the column that carries sequence numbers where they are not contiguous. */
 export const SEQUENCE_COLUMN = 'sequence';
 
-const MAX_INT32 = 0x7fffffff;
 const schemaCache = new Map<string, Uint8Array<ArrayBuffer>>();
 /** Every combination of present columns and widths has its schema message; far fewer occur than this. */
 const MAX_CACHED_SCHEMAS = 256;
@@ -146,21 +145,12 @@ function planColumn(
   switch (column.kind) {
     case 'number': {
       const { values } = column;
-      let nullCount = 0;
-      let fits = true;
-      for (let i = 0; i < rowCount; i++) {
-        const value = values[i] ?? Number.NaN;
-        if (value !== value) nullCount++;
-        else if ((value | 0) !== value || value < 0 || value > MAX_INT32) fits = false;
-      }
+      const { integers, nullCount } = narrow(values, rowCount);
       if (nullCount === rowCount) return undefined;
       const validity = nullCount === 0 ? EMPTY : bitmap(rowCount, (i) => !Number.isNaN(values[i]));
-      const data = fits
-        ? new Int32Array(values.subarray(0, rowCount))
-        : values.subarray(0, rowCount);
-      const type: ArrowType = fits
-        ? { kind: 'int', bits: 32, isSigned: true }
-        : { kind: 'float', bits: 64 };
+      const data = integers ?? values.subarray(0, rowCount);
+      const type: ArrowType =
+        integers === null ? { kind: 'float', bits: 64 } : { kind: 'int', bits: 32, isSigned: true };
       return {
         field: field(type, nullCount),
         nodes: [[rowCount, nullCount]],
@@ -248,6 +238,33 @@ function planColumn(
       };
     }
   }
+}
+
+/** Counts as int32 where they all fit, and how many are missing (NaN; 0 among the integers). */
+function narrow(
+  values: Float64Array,
+  rowCount: number,
+): { readonly integers: Int32Array | null; readonly nullCount: number } {
+  let integers: Int32Array | null = null;
+  let nullCount = 0;
+  let row = 0;
+  for (; row < rowCount; row++) {
+    const value = values[row] ?? Number.NaN;
+    if (value !== value) {
+      nullCount++;
+      continue;
+    }
+    const integer = value | 0;
+    if (integer !== value || integer < 0) break;
+    integers ??= new Int32Array(rowCount);
+    integers[row] = integer;
+  }
+  if (row === rowCount) return { integers, nullCount };
+  for (; row < rowCount; row++) {
+    const value = values[row] ?? Number.NaN;
+    if (value !== value) nullCount++;
+  }
+  return { integers: null, nullCount };
 }
 
 const EMPTY = new Uint8Array(0);

@@ -10,6 +10,8 @@ export class MetricBuffer implements RowBuffer {
   textChars = 0;
   #capacity = FIRST_CAPACITY;
   #keys = new Int32Array(FIRST_CAPACITY);
+  /** Room for the dictionary positions of a batch. */
+  #indices = new Int32Array(FIRST_CAPACITY);
   #values = new Float64Array(FIRST_CAPACITY);
   #steps = new Float64Array(FIRST_CAPACITY);
   #epochs = new Float64Array(FIRST_CAPACITY);
@@ -81,7 +83,7 @@ export class MetricBuffer implements RowBuffer {
   #keyVector(from: number, to: number): Vector {
     const positions = new Int32Array(this.#names.length).fill(-1);
     const dictionary: string[] = [];
-    const indices = new Int32Array(to - from);
+    const indices = this.#indices.subarray(from, to);
     for (let row = from; row < to; row++) {
       const id = this.#keys[row] ?? 0;
       let position = positions[id] ?? -1;
@@ -104,6 +106,7 @@ export class MetricBuffer implements RowBuffer {
     const keys = new Int32Array(this.#capacity);
     keys.set(this.#keys);
     this.#keys = keys;
+    this.#indices = new Int32Array(this.#capacity);
     this.#values = grow(this.#values);
     this.#steps = grow(this.#steps);
     this.#epochs = grow(this.#epochs);
