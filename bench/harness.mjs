@@ -3,12 +3,14 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
-/** Runs every case once to warm up and then once a round, in turn; returns the median of each in milliseconds. */
+/**
+ * Runs every case once to warm up and then once a round, in turn; returns the median of each in milliseconds. No garbage
+ * collection is forced in between: that throws away compiled code, which no program does while it trains.
+ */
 export async function interleaved(cases, rounds = 7) {
   const times = new Map(Object.keys(cases).map((name) => [name, []]));
   for (let round = -1; round < rounds; round++) {
     for (const [name, work] of Object.entries(cases)) {
-      globalThis.gc?.();
       const before = performance.now();
       const own = await work();
       const ms = typeof own === 'number' ? own : performance.now() - before;

@@ -16,10 +16,8 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 for (const name of asked.length > 0 ? asked : known) {
-  const { status } = spawnSync(
-    process.execPath,
-    ['--expose-gc', `${folder}${name}.mjs`, ...options],
-    { stdio: 'inherit' },
-  );
+  const { status } = spawnSync(process.execPath, [`${folder}${name}.mjs`, ...options], {
+    stdio: 'inherit',
+  });
   if (status !== 0) process.exit(status ?? 1);
 }

@@ -50,8 +50,8 @@ const MAX_PAUSE_MS = 25;
 const LAST_MOMENT_MS = 5000;
 /** Small pages: an append rewrites seven pages besides its bytes. */
 const PAGE_BYTES = 4096;
-/** The log is folded into the database file when it has grown to 16 MiB. */
-const CHECKPOINT_PAGES = 4096;
+/** The log is folded into the database file when it has grown to 32 MiB: that stops the thread for some 50 ms. */
+const CHECKPOINT_PAGES = 8192;
 /** Pages given back in one transaction: some 10 ms. */
 const RECLAIM_PAGES = 4000;
 /** SQLite takes a file smaller than any page for an empty database and writes over it. */
