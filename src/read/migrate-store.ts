@@ -8,6 +8,7 @@ import type { TableDefinition } from '../schema/table.ts';
 import { CURRENT_SCHEMA_VERSION } from '../schema/version.ts';
 import { batchOfRows } from '../segment/batch-ops.ts';
 import { encodeBatch, SEQUENCE_COLUMN } from '../segment/encode.ts';
+import { groupSegments } from '../segment/group-segments.ts';
 import { createSegment, describeSegment } from '../segment/manifest.ts';
 import { describeDamage, openSegment, type OpenedSegment } from '../segment/open-segment.ts';
 import { openStorage } from '../store/open-storage.ts';
@@ -19,8 +20,8 @@ export type MigrateStoreOptions = {
   readonly generatedAt?: string | number | Date | undefined;
 };
 
-/** Segments that are rewritten at a time. */
-const GROUP_SEGMENTS = 64;
+/** What is rewritten at a time. */
+const GROUP = { segments: 64, bytes: 64 << 20 };
 
 /**
  * Rewrites every segment that an older Quark wrote in the current form, and records a `schema_migrated` event in each
@@ -46,7 +47,7 @@ export async function migrateStore(
   try {
     const outdated = await findOutdated(store);
     for (const { manifests, table } of outdated) {
-      for (const group of groupsOf(manifests))
+      for (const group of groupSegments(manifests, GROUP))
         for (const opened of await openAll(store, table, group)) rewrite(table, opened);
     }
     for (const item of outdated) await migrateTable(store, item, atMs);
@@ -86,7 +87,7 @@ async function migrateTable(
   { runId, table, manifests }: Outdated,
   atMs: number,
 ): Promise<void> {
-  for (const group of groupsOf(manifests)) {
+  for (const group of groupSegments(manifests, GROUP)) {
     const opened = await openAll(store, table, group);
     const isDone = await store.replaceSegments(
       runId,
@@ -180,9 +181,4 @@ function rewrite(
   );
   const { firstSequence, lastSequence } = manifest;
   return { manifest: { ...next, firstSequence, lastSequence }, bytes };
-}
-
-function* groupsOf(manifests: readonly SegmentManifest[]): Generator<readonly SegmentManifest[]> {
-  for (let i = 0; i < manifests.length; i += GROUP_SEGMENTS)
-    yield manifests.slice(i, i + GROUP_SEGMENTS);
 }

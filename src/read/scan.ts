@@ -1,6 +1,7 @@
 /** From a filter to the rows of matching segments, damaged ones reported and passed over. */
 import { SessionStoreError } from '../base/errors.ts';
 import type { TableDefinition } from '../schema/table.ts';
+import { groupSegments } from '../segment/group-segments.ts';
 import {
   damageOf,
   openSegment,
@@ -46,7 +47,7 @@ async function scanOnce<T>(
 ): Promise<Scan<T> | undefined> {
   const parts: T[] = [];
   const damage: DamageReport[] = [];
-  for (const group of groupsOf(manifests)) {
+  for (const group of groupSegments(manifests, { segments: FETCH_SEGMENTS, bytes: FETCH_BYTES })) {
     const reads = await store.readSegments(group);
     const results = await Promise.all(
       group.map((manifest, i) => openSegment(table, manifest, reads[i] ?? { kind: 'gone' })),
@@ -66,24 +67,6 @@ async function scanOnce<T>(
     }
   }
   return { parts, damage };
-}
-
-function* groupsOf(manifests: readonly SegmentManifest[]): Generator<SegmentManifest[]> {
-  let group: SegmentManifest[] = [];
-  let bytes = 0;
-  for (const manifest of manifests) {
-    if (
-      group.length > 0 &&
-      (bytes + manifest.sizeBytes > FETCH_BYTES || group.length >= FETCH_SEGMENTS)
-    ) {
-      yield group;
-      group = [];
-      bytes = 0;
-    }
-    group.push(manifest);
-    bytes += manifest.sizeBytes;
-  }
-  if (group.length > 0) yield group;
 }
 
 /** Rows of a segment that match, in their order; null when all do. `isWanted` stands for the filters of one table. */

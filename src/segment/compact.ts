@@ -15,6 +15,7 @@ import type {
 } from '../store/store.ts';
 import { concatBatches, gatherRows } from './batch-ops.ts';
 import { encodeBatch, SEQUENCE_COLUMN } from './encode.ts';
+import { groupSegments } from './group-segments.ts';
 import { describeSegment } from './manifest.ts';
 import { openSegment, type OpenedSegment } from './open-segment.ts';
 import { packSegment, unpackSegment } from './pack.ts';
@@ -53,7 +54,7 @@ export async function compactTable(
   let removed = 0;
   let added = 0;
   let count = 0;
-  for (const window of windowsOf(candidates)) {
+  for (const window of groupSegments(candidates, { rows: WINDOW_ROWS, bytes: WINDOW_BYTES })) {
     for (let rest = window; rest.length > 0;) {
       const mergeName = `${mergeId}-${count++}`;
       const merged = await mergeWindow(store, table, runId, mergeName, rest);
@@ -64,29 +65,6 @@ export async function compactTable(
     }
   }
   return { removed, added };
-}
-
-function windowsOf(segments: readonly SegmentManifest[]): SegmentManifest[][] {
-  const windows: SegmentManifest[][] = [];
-  let window: SegmentManifest[] = [];
-  let rows = 0;
-  let bytes = 0;
-  for (const segment of segments) {
-    if (
-      window.length > 0 &&
-      (rows + segment.rowCount > WINDOW_ROWS || bytes + segment.sizeBytes > WINDOW_BYTES)
-    ) {
-      windows.push(window);
-      window = [];
-      rows = 0;
-      bytes = 0;
-    }
-    window.push(segment);
-    rows += segment.rowCount;
-    bytes += segment.sizeBytes;
-  }
-  if (window.length > 0) windows.push(window);
-  return windows;
 }
 
 /** Merges the segments of a window from its start, as many as fit into memory once they are unpacked: `seen`. */
