@@ -1,0 +1,25 @@
+/** All kernels over series, put together from their families. */
+import { SeriesModule, compileSeries } from './module.ts';
+
+/** Numeric routines over one or two series, on the calling thread. */
+export interface SeriesKernel {
+  /** Which implementation this is: SIMD WebAssembly or plain JavaScript. */
+  readonly kind: 'wasm' | 'js';
+}
+
+/** The series kernels in plain JavaScript: where WebAssembly cannot run, and the oracle of the tests. */
+export const jsSeriesKernel: SeriesKernel = { kind: 'js' };
+
+/**
+ * The series kernels in SIMD WebAssembly.
+ *
+ * @throws {WebAssembly.CompileError} where SIMD is missing or the page's policy forbids WebAssembly
+ */
+export async function loadWasmSeriesKernel(): Promise<SeriesKernel> {
+  return createWasmSeriesKernel(new SeriesModule(await compileSeries()));
+}
+
+/** The series kernels over a module that has been compiled. */
+export function createWasmSeriesKernel(_module: SeriesModule): SeriesKernel {
+  return { kind: 'wasm' };
+}
