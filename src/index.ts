@@ -113,12 +113,8 @@ export {
   type TerminalRunStatus,
 } from './records/literals.ts';
 
-export {
-  createKernels,
-  type KernelCallOptions,
-  type Kernels,
-  type KernelsDiagnostics,
-} from './kernel/kernels.ts';
+export { createKernels, type Kernels } from './kernel/kernels.ts';
+export type { KernelCallOptions, KernelsDiagnostics } from './kernel/dispatch.ts';
 export { DEFAULT_KERNELS_CONFIG, type KernelsConfig } from './kernel/config.ts';
 export { DEFAULT_HISTOGRAM_BINS, MAX_HISTOGRAM_BINS } from './kernel/checks.ts';
 export {

@@ -1,17 +1,10 @@
 /** Parts of tensors on their way to a worker, what they cost, and what comes back. */
-import type { KernelCall, KernelResult, TensorView } from './host.ts';
+import type { Room } from './dispatch.ts';
+import type { KernelCall, KernelResult, TensorJob } from './host.ts';
 import type { Histogram, TensorPairStats, TensorStats, TensorType } from './kernel.ts';
 
 /** A part of a tensor on its way to a worker. */
-export type Chunk = {
-  readonly place: Omit<TensorView, 'buffer'>;
-  /** Of the staging buffer; 0 for borrowed memory. */
-  readonly capacity: number;
-  /** Undefined once it was lost with a worker. */
-  buffer: ArrayBufferLike | undefined;
-  /** Settles when the pool has no more use for the buffer. */
-  done: Promise<unknown>;
-};
+export type Chunk = { readonly place: TensorJob['place']; readonly room: Room };
 
 /** Runs one call on every chunk. */
 export type RunChunks = (call: KernelCall) => Promise<readonly KernelResult[]>;
@@ -31,25 +24,12 @@ export const HISTOGRAM_ELEMENT_BYTES = 20;
 /** The same of the comparison of two elements. */
 export const PAIR_ELEMENT_BYTES = 16;
 
-/** A chunk that nothing has been done with. */
-export function createChunk(
-  place: Chunk['place'],
-  buffer: ArrayBufferLike,
-  capacity: number,
-): Chunk {
-  return { place, capacity, buffer, done: Promise.resolve() };
-}
-
 export function isTensorStats(result: KernelResult): result is TensorStats {
   return 'variance' in result;
 }
 
 export function isHistogram(result: KernelResult): result is Histogram {
   return 'counts' in result;
-}
-
-export function isShared(buffer: ArrayBufferLike): boolean {
-  return typeof SharedArrayBuffer === 'function' && buffer instanceof SharedArrayBuffer;
 }
 
 export function isTensorPairStats(result: KernelResult): result is TensorPairStats {

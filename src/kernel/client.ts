@@ -1,39 +1,59 @@
 /** One worker, as seen from the thread that uses it. */
 import { transfer, wrap, type Remote } from 'comlink';
 import type { Clock } from '../base/clock.ts';
-import { QuarkError } from '../base/errors.ts';
-import type { KernelCall, KernelHost, KernelReply, TensorView } from './host.ts';
+import { messageOf, QuarkError } from '../base/errors.ts';
 import type { SpawnedWorker, WorkerWay } from './spawn.ts';
+import type { WorkerHost, WorkerReply } from './worker-host.ts';
 
 /** A worker that has answered. It runs one call at a time. */
 export class WorkerClient {
   readonly #worker: SpawnedWorker;
-  readonly #remote: Remote<KernelHost>;
+  readonly #remote: Remote<WorkerHost>;
   readonly #clock: Clock;
   readonly #deaths = new Set<(reason: string) => void>();
   #death: string | undefined;
+  #wasmFailure: string | null = null;
 
   private constructor(worker: SpawnedWorker, clock: Clock) {
     this.#worker = worker;
     this.#clock = clock;
-    this.#remote = wrap<KernelHost>(worker.endpoint);
+    this.#remote = wrap<WorkerHost>(worker.endpoint);
     worker.onDeath((reason) => this.#die(reason));
   }
 
   /**
-   * Makes a worker and waits for its first answer.
+   * Makes a worker, hands it the module and waits for its first answer.
    *
+   * @param module null where WebAssembly cannot be compiled: the worker runs plain JavaScript
    * @throws {QuarkError} `kernel_failed` when it dies or does not answer within `timeoutMs`
    */
-  static async open(way: WorkerWay, clock: Clock, timeoutMs: number): Promise<WorkerClient> {
+  static async open(
+    way: WorkerWay,
+    module: WebAssembly.Module | null,
+    clock: Clock,
+    timeoutMs: number,
+  ): Promise<WorkerClient> {
     const client = new WorkerClient(await way.spawn(), clock);
     client.#worker.setBusy(true);
     try {
-      await client.#race(() => client.#remote.ping(), timeoutMs, 'start');
+      await client.#start(module, timeoutMs);
+    } catch (error) {
+      client.terminate();
+      throw error;
     } finally {
       client.#worker.setBusy(false);
     }
     return client;
+  }
+
+  /** Whether it can run another call. */
+  get isAlive(): boolean {
+    return this.#death === undefined;
+  }
+
+  /** Why the worker does not use the module it was to use, or null. */
+  get wasmFailure(): string | null {
+    return this.#wasmFailure;
   }
 
   /** Calls back when the worker dies, at once if it has. */
@@ -45,12 +65,12 @@ export class WorkerClient {
   /**
    * Runs one call. An unshared buffer is transferred, and comes back with the reply.
    *
-   * @throws {QuarkError} `kernel_failed` when the worker dies or does not answer in time; it is of no use afterwards
+   * @throws {QuarkError} `kernel_failed` when the worker dies or does not answer in time, or the call cannot be sent to it
    */
-  async run(call: KernelCall, view: TensorView, timeoutMs: number): Promise<KernelReply> {
+  async run(call: unknown, buffer: ArrayBufferLike, timeoutMs: number): Promise<WorkerReply> {
     this.#worker.setBusy(true);
     try {
-      return await this.#race(() => this.#send(call, view), timeoutMs, 'answer');
+      return await this.#race(() => this.#send(call, buffer), timeoutMs, 'answer');
     } finally {
       this.#worker.setBusy(false);
     }
@@ -61,10 +81,23 @@ export class WorkerClient {
     this.#die('the worker was closed');
   }
 
-  #send(call: KernelCall, view: TensorView): Promise<KernelReply> {
+  async #start(module: WebAssembly.Module | null, timeoutMs: number): Promise<void> {
+    const start = (sent: WebAssembly.Module | null): Promise<string | null> =>
+      this.#race(() => this.#remote.start(sent), timeoutMs, 'start');
+    try {
+      this.#wasmFailure = await start(module);
+    } catch (error) {
+      // A worker that a user made may stand where a module cannot be sent; it can still run plain JavaScript.
+      if (module === null || !this.isAlive) throw error;
+      this.#wasmFailure = `the module could not be sent: ${messageOf(causeOf(error))}`;
+      await start(null);
+    }
+  }
+
+  #send(call: unknown, buffer: ArrayBufferLike): Promise<WorkerReply> {
     return this.#remote.run(
       call,
-      view.buffer instanceof ArrayBuffer ? transfer(view, [view.buffer]) : view,
+      buffer instanceof ArrayBuffer ? transfer(buffer, [buffer]) : buffer,
     );
   }
 
@@ -113,4 +146,8 @@ export class WorkerClient {
     this.#deaths.clear();
     for (const listener of listeners) listener(reason);
   }
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Error && error.cause !== undefined ? error.cause : error;
 }

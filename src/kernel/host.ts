@@ -1,13 +1,5 @@
-/** The worker's side: one kernel behind two functions, exposed through Comlink. */
-import { expose, transfer } from 'comlink';
-import {
-  isQuarkError,
-  messageOf,
-  QuarkError,
-  type ErrorCode,
-  type ErrorDetails,
-} from '../base/errors.ts';
-import { nodeEndpoint } from './endpoint.ts';
+/** What the worker of the tensor kernels runs. */
+import { jsKernel } from './js-kernel.ts';
 import type {
   HistogramOptions,
   Histogram,
@@ -19,8 +11,8 @@ import type {
   TensorStatsOptions,
   TensorType,
 } from './kernel.ts';
-import { loadKernel } from './load.ts';
-import { hasWebWorker, nodeThreads } from './machine.ts';
+import { createWasmKernel } from './wasm-kernel.ts';
+import { exposeHost } from './worker-host.ts';
 
 /** A flat tensor inside a buffer. */
 export type TensorView = {
@@ -48,26 +40,10 @@ export type KernelResults = {
 /** What a kernel call gives. */
 export type KernelResult = KernelResults[keyof KernelResults];
 
-/** An error as it crosses to another thread: Comlink would keep the message alone. */
-export type WireError = {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly details: ErrorDetails;
-};
-
-/** The answer of a worker. `buffer` is the tensor's memory coming back where it had been transferred. */
-export type KernelReply = {
-  readonly outcome:
-    | { readonly ok: true; readonly value: KernelResult }
-    | { readonly ok: false; readonly error: WireError };
-  readonly buffer: ArrayBuffer | undefined;
-};
-
-/** What a worker exposes. */
-export type KernelHost = {
-  /** Answers once the kernel is ready, with its kind. */
-  ping(): Promise<Kernel['kind']>;
-  run(call: KernelCall, view: TensorView): Promise<KernelReply>;
+/** A kernel to run, and where its tensor lies in the buffer that comes with it. */
+export type TensorJob = {
+  readonly call: KernelCall;
+  readonly place: Omit<TensorView, 'buffer'>;
 };
 
 /** Runs one call on `kernel`. */
@@ -86,49 +62,12 @@ export function executeCall(kernel: Kernel, call: KernelCall, view: TensorView):
   }
 }
 
-/** Makes this thread a kernel worker. Called once, by the worker's entry file. */
+/** Makes this thread a worker of the tensor kernels. */
 export function exposeKernel(): void {
-  const ready = loadKernel();
-  const host: KernelHost = {
-    ping: async () => (await ready).kernel.kind,
-    async run(call, view) {
-      const { kernel } = await ready;
-      const buffer = view.buffer instanceof ArrayBuffer ? view.buffer : undefined;
-      const reply: KernelReply = {
-        outcome: attempt(() => executeCall(kernel, call, view)),
-        buffer,
-      };
-      return buffer === undefined ? reply : transfer(reply, [buffer]);
-    },
-  };
-  const port = hasWebWorker() || isWebWorker() ? null : nodeThreads()?.parentPort;
-  if (port === null || port === undefined) expose(host);
-  else expose(host, nodeEndpoint(port));
-}
-
-/** The error on the other side, as the error it was. */
-export function rebuildError(error: WireError): QuarkError {
-  return new QuarkError(error.code, error.message, { details: error.details });
-}
-
-/** A web worker need not offer workers of its own. */
-function isWebWorker(): boolean {
-  return 'WorkerGlobalScope' in globalThis;
-}
-
-function attempt(work: () => KernelResult): KernelReply['outcome'] {
-  try {
-    return { ok: true, value: work() };
-  } catch (error) {
-    if (isQuarkError(error)) {
-      return {
-        ok: false,
-        error: { code: error.code, message: error.message, details: error.details },
-      };
-    }
-    const message = `A kernel failed: ${messageOf(error)}`;
-    return { ok: false, error: { code: 'kernel_failed', message, details: {} } };
-  }
+  exposeHost<TensorJob>((module) => {
+    const kernel = module === null ? jsKernel : createWasmKernel(module);
+    return ({ call, place }, buffer) => executeCall(kernel, call, { ...place, buffer });
+  });
 }
 
 function openPair({ type, buffer, byteOffset, length }: TensorView): PairData {

@@ -5,17 +5,19 @@
 import type { Clock } from '../base/clock.ts';
 import { messageOf, QuarkError } from '../base/errors.ts';
 import { WorkerClient } from './client.ts';
-import { rebuildError, type KernelCall, type KernelResult, type TensorView } from './host.ts';
 import type { WorkerWay, WorkerWayName } from './spawn.ts';
+import { rebuildError, type Execute } from './worker-host.ts';
 
 /** What a {@link WorkerPool} needs to know. */
-export type WorkerPoolConfig = {
+export type WorkerPoolConfig<C, R> = {
   /** Most workers at a time; 0 runs everything on this thread. */
   readonly size: number;
   /** Ways of making a worker, in the order in which they are tried. */
   readonly ways: readonly WorkerWay[];
+  /** The module for the workers; where it rejects, they run plain JavaScript. */
+  readonly module: () => Promise<WebAssembly.Module>;
   /** Runs a call on this thread. */
-  readonly runHere: (call: KernelCall, view: TensorView) => KernelResult;
+  readonly runHere: Execute<C, R>;
   readonly clock: Clock;
   /** A worker that has not answered its first message by then counts as not working. */
   readonly startTimeoutMs: number;
@@ -28,11 +30,14 @@ export type WorkerPoolConfig = {
 };
 
 /** A call that was given to the pool. */
-export type PoolRun = {
-  readonly result: Promise<KernelResult>;
-  /** The buffer of the view, once the pool has no more use for it; undefined when it was lost. Never rejects. */
+export type PoolRun<R> = {
+  readonly result: Promise<R>;
+  /** The buffer of the call, once the pool has no more use for it; undefined when it was lost. Never rejects. */
   readonly done: Promise<ArrayBufferLike | undefined>;
-  /** Takes the call back with `error`: out of the queue, or, when a worker has it already, to be finished unheard. */
+  /**
+   * Takes the call back with `error`: out of the queue, or, when a worker has it already, to be finished unheard. A worker that is
+   * not finished soon after is ended and replaced.
+   */
   readonly cancel: (error: unknown) => void;
 };
 
@@ -46,23 +51,26 @@ export type PoolState = {
   readonly diedCount: number;
 };
 
-type Task = {
-  readonly call: KernelCall;
-  readonly view: TensorView;
-  readonly resolve: (value: KernelResult) => void;
+type Task<C, R> = {
+  readonly call: C;
+  readonly buffer: ArrayBufferLike;
+  readonly resolve: (value: R) => void;
   readonly reject: (error: unknown) => void;
   readonly finish: (buffer: ArrayBufferLike | undefined) => void;
 };
 
+/** How long a worker may go on with a call nobody waits for: about as long as a new worker takes to start, several times over. */
+const ABANDON_MS = 250;
 /** So many starts in a row may fail, of a way that has worked before, until the pool makes do with the workers it has. */
 const MAX_FAILED_STARTS = 3;
 
-/** Runs kernel calls on workers. */
-export class WorkerPool {
-  readonly #config: WorkerPoolConfig;
-  readonly #queue: Task[] = [];
+/** Runs calls of one kind on workers of one kind. */
+export class WorkerPool<C, R> {
+  readonly #config: WorkerPoolConfig<C, R>;
+  readonly #queue: Task<C, R>[] = [];
   readonly #idle: WorkerClient[] = [];
-  readonly #busy = new Set<WorkerClient>();
+  readonly #busy = new Map<Task<C, R>, WorkerClient>();
+  readonly #abandoned = new WeakSet<WorkerClient>();
   readonly #failures: string[] = [];
   #way: WorkerWay | undefined;
   #starting = 0;
@@ -72,7 +80,7 @@ export class WorkerPool {
   #isClosed = false;
   #cancelIdle: (() => void) | undefined;
 
-  constructor(config: WorkerPoolConfig) {
+  constructor(config: WorkerPoolConfig<C, R>) {
     this.#config = config;
     this.#hasWorkers = config.size > 0 && config.ways.length > 0;
   }
@@ -94,21 +102,21 @@ export class WorkerPool {
     };
   }
 
-  /** Queues a call. */
-  run(call: KernelCall, view: TensorView): PoolRun {
-    let finish: Task['finish'] = nothing;
+  /** Queues a call about the contents of `buffer`, which is the pool's until `done`. */
+  run(call: C, buffer: ArrayBufferLike): PoolRun<R> {
+    let finish: Task<C, R>['finish'] = nothing;
     const done = new Promise<ArrayBufferLike | undefined>((resolve) => {
       finish = resolve;
     });
-    let cancel: PoolRun['cancel'] = nothing;
-    const result = new Promise<KernelResult>((resolve, reject) => {
-      const task: Task = { call, view, resolve, reject, finish };
+    let cancel: PoolRun<R>['cancel'] = nothing;
+    const result = new Promise<R>((resolve, reject) => {
+      const task: Task<C, R> = { call, buffer, resolve, reject, finish };
       cancel = (error) => {
         const at = this.#queue.indexOf(task);
         if (at >= 0) {
           this.#queue.splice(at, 1);
-          finish(view.buffer);
-        }
+          finish(buffer);
+        } else this.#abandonLater(task);
         reject(error);
       };
       this.#queue.push(task);
@@ -124,9 +132,9 @@ export class WorkerPool {
     this.#cancelIdle?.();
     for (const task of this.#queue.splice(0)) {
       task.reject(closedError());
-      task.finish(task.view.buffer);
+      task.finish(task.buffer);
     }
-    this.#endWorkers([...this.#idle.splice(0), ...this.#busy]);
+    this.#endWorkers([...this.#idle.splice(0), ...this.#busy.values()]);
   }
 
   #pump(): void {
@@ -182,11 +190,14 @@ export class WorkerPool {
 
   async #open(): Promise<WorkerClient | undefined> {
     const { clock, startTimeoutMs } = this.#config;
+    const module = await this.#module();
     for (const way of this.#way === undefined ? this.#config.ways : [this.#way]) {
       try {
-        const client = await WorkerClient.open(way, clock, startTimeoutMs);
+        const client = await WorkerClient.open(way, module, clock, startTimeoutMs);
         this.#way = way;
         this.#failedStarts = 0;
+        if (client.wasmFailure !== null)
+          this.#note(`${way.name}: without WebAssembly: ${client.wasmFailure}`);
         return client;
       } catch (error) {
         this.#failures.push(`${way.name}: ${messageOf(error)}`);
@@ -198,33 +209,59 @@ export class WorkerPool {
     return undefined;
   }
 
-  async #runOn(client: WorkerClient, task: Task): Promise<void> {
-    this.#busy.add(client);
+  async #runOn(client: WorkerClient, task: Task<C, R>): Promise<void> {
+    this.#busy.set(task, client);
     try {
-      const reply = await client.run(task.call, task.view, this.#config.callTimeoutMs);
+      const reply = await client.run(task.call, task.buffer, this.#config.callTimeoutMs);
       const { outcome } = reply;
-      if (outcome.ok) task.resolve(outcome.value);
+      if (outcome.ok) task.resolve(outcome.value as R); // bytes become types: the host runs what `runHere` runs
       else task.reject(rebuildError(outcome.error));
-      task.finish(reply.buffer ?? task.view.buffer);
-      if (!this.#isClosed) this.#idle.push(client);
+      task.finish(reply.buffer ?? task.buffer);
     } catch (error) {
-      this.#diedCount += 1;
-      client.terminate();
+      if (!client.isAlive && !this.#abandoned.has(client)) this.#diedCount += 1;
       task.reject(this.#isClosed ? closedError() : error);
-      task.finish(task.view.buffer instanceof ArrayBuffer ? undefined : task.view.buffer);
+      const isLost = task.buffer instanceof ArrayBuffer && task.buffer.byteLength === 0;
+      task.finish(isLost ? undefined : task.buffer);
     } finally {
-      this.#busy.delete(client);
-      if (!this.#isClosed) this.#pump();
+      this.#busy.delete(task);
+      if (!this.#isClosed) {
+        if (client.isAlive) this.#idle.push(client);
+        this.#pump();
+      }
     }
   }
 
-  #runHere(task: Task): void {
+  #runHere(task: Task<C, R>): void {
     try {
-      task.resolve(this.#config.runHere(task.call, task.view));
+      task.resolve(this.#config.runHere(task.call, task.buffer));
     } catch (error) {
       task.reject(error);
     }
-    task.finish(task.view.buffer);
+    task.finish(task.buffer);
+  }
+
+  async #module(): Promise<WebAssembly.Module | null> {
+    try {
+      return await this.#config.module();
+    } catch (error) {
+      this.#note(`without WebAssembly: ${messageOf(error)}`);
+      return null;
+    }
+  }
+
+  /** Keeps a reason that may come up again with every worker. */
+  #note(reason: string): void {
+    if (!this.#failures.includes(reason)) this.#failures.push(reason);
+  }
+
+  #abandonLater(task: Task<C, R>): void {
+    const client = this.#busy.get(task);
+    if (client === undefined) return;
+    this.#config.clock.after(ABANDON_MS, () => {
+      if (this.#busy.get(task) !== client) return;
+      this.#abandoned.add(client);
+      client.terminate();
+    });
   }
 
   #endWorkers(clients: readonly WorkerClient[]): void {
@@ -234,12 +271,9 @@ export class WorkerPool {
 
 function nothing(): void {}
 
-function closedError(): QuarkError {
-  return new QuarkError(
-    'kernel_failed',
-    'The kernels are closed. Make new ones with createKernels().',
-    {
-      details: { reason: 'closed' },
-    },
-  );
+/** What calls get that come after the end, or are overtaken by it. */
+export function closedError(): QuarkError {
+  return new QuarkError('kernel_failed', 'The kernels are closed. Make new ones.', {
+    details: { reason: 'closed' },
+  });
 }

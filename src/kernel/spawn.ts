@@ -29,34 +29,45 @@ export type SpawnedWorker = {
   readonly setBusy: (isBusy: boolean) => void;
 };
 
-/** One way of making a worker. It may start and never answer: only a ping tells. */
+/** One way of making a worker. It may start and never answer: only its first reply tells. */
 export type WorkerWay = {
   readonly name: Exclude<WorkerWayName, 'pending' | 'none'>;
   readonly spawn: () => Promise<SpawnedWorker>;
 };
 
+/** A file that a worker runs. */
+export type WorkerFile = {
+  /** Its address; undefined in a build without the file. */
+  readonly url: () => URL | undefined;
+  /** Starts it in a page, spelled so that bundlers find the file. */
+  readonly open: () => Worker;
+  /** Its text. */
+  readonly source: () => Promise<string>;
+};
+
 /** The ways to try, in order. */
 export function workerWays(
+  file: WorkerFile,
   mode: WorkerMode,
   spawn: (() => WorkerLike) | undefined,
 ): readonly WorkerWay[] {
   if (mode === 'none') return [];
   if (spawn !== undefined) return [{ name: 'custom', spawn: async () => adapt(spawn()) }];
   const ways: WorkerWay[] = [];
-  if (mode !== 'inline-source') ways.push({ name: 'url', spawn: spawnFromUrl });
-  if (mode !== 'url') ways.push({ name: 'inline-source', spawn: spawnFromSource });
+  if (mode !== 'inline-source') ways.push({ name: 'url', spawn: async () => spawnFromUrl(file) });
+  if (mode !== 'url')
+    ways.push({ name: 'inline-source', spawn: async () => spawnFromSource(await file.source()) });
   return ways;
 }
 
-async function spawnFromUrl(): Promise<SpawnedWorker> {
-  const url = typeof __QUARK_WORKER_URL__ === 'undefined' ? undefined : __QUARK_WORKER_URL__;
+function spawnFromUrl(file: WorkerFile): SpawnedWorker {
+  const url = file.url();
   if (url === undefined) throw unavailable('this build has no worker file');
-  if (hasWebWorker()) return adaptWeb(__QUARK_NEW_WORKER__);
+  if (hasWebWorker()) return adaptWeb(file.open());
   return adaptNode(new (threads().Worker)(url));
 }
 
-async function spawnFromSource(): Promise<SpawnedWorker> {
-  const { default: source } = await import('virtual:quark-inline-worker');
+function spawnFromSource(source: string): SpawnedWorker {
   if (!hasWebWorker())
     return adaptNode(
       new (threads().Worker)(new URL(`data:text/javascript,${encodeURIComponent(source)}`)),

@@ -57,8 +57,16 @@ export type WasmKernelOptions = {
  * @throws {WebAssembly.CompileError} where SIMD is missing or the page's policy forbids WebAssembly
  */
 export async function loadWasmKernel(options: WasmKernelOptions = {}): Promise<WasmKernel> {
+  return createWasmKernel(await compileKernels(), options);
+}
+
+/** The kernel over a module that has been compiled, on this thread or on another. */
+export function createWasmKernel(
+  module: WebAssembly.Module,
+  options: WasmKernelOptions = {},
+): WasmKernel {
   return new WasmKernel(
-    await compileKernels(),
+    module,
     options.pieceBytes ?? PIECE_BYTES,
     options.retainBytes ?? RETAIN_BYTES,
   );

@@ -87,18 +87,22 @@ const MIME: Readonly<Record<string, string>> = {
   '.json': 'application/json',
 };
 
-/** A static server without any knowledge of modules. It answers 404 to `hidden`, to play a file that was not deployed. */
+/**
+ * A static server without any knowledge of modules. It answers 404 to `hidden`, to play a file that was not deployed, and sends
+ * `headers` with everything.
+ */
 export class StaticServer {
   readonly #server: Server;
   readonly requested: string[] = [];
 
-  constructor(root: string, hidden?: RegExp) {
+  constructor(root: string, hidden?: RegExp, headers: Readonly<Record<string, string>> = {}) {
     this.#server = createServer((request, response) => {
       const path = decodeURIComponent(new URL(request.url ?? '/', 'http://localhost').pathname);
       this.requested.push(path);
       const file = normalize(join(root, path.endsWith('/') ? `${path}index.html` : path));
       const isServed = file.startsWith(root + sep) && existsSync(file) && !hidden?.test(path);
       response.writeHead(isServed ? 200 : 404, {
+        ...headers,
         'content-type': MIME[extname(file)] ?? 'text/plain',
       });
       response.end(isServed ? readFileSync(file) : 'not found');

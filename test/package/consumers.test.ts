@@ -34,8 +34,9 @@ function consumer(files: Readonly<Record<string, string>> = FILES): Consumer {
 async function serve(
   root: string,
   hidden?: RegExp,
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<{ url: string; server: StaticServer }> {
-  const server = new StaticServer(root, hidden);
+  const server = new StaticServer(root, hidden, headers);
   cleanups.push(() => server.close());
   return { url: await server.listen(), server };
 }
@@ -102,6 +103,19 @@ test('a plain page without worker.js starts the worker it carries', async () => 
     'inline-source': GOOD_OUTCOME['inline-source'],
     auto: { ...GOOD_OUTCOME.auto, used: 'inline-source', failures: 1 },
     run: GOOD_OUTCOME.run,
+  });
+});
+
+test('a page whose policy forbids WebAssembly gets the same answers from plain JavaScript', async () => {
+  const { url } = await serve(consumer(PLAIN_FILES).root, undefined, {
+    'content-security-policy': "script-src 'self'; worker-src 'self' blob:",
+  });
+  const { outcome } = await openPage(browser, url);
+  const plain = { kernel: 'js', failures: 1 };
+  expect(outcome).toMatchObject({
+    url: { ...GOOD_OUTCOME.url, ...plain },
+    'inline-source': { ...GOOD_OUTCOME['inline-source'], ...plain },
+    auto: { ...GOOD_OUTCOME.auto, ...plain },
   });
 });
 

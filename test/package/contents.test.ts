@@ -49,6 +49,14 @@ describe('import graph', () => {
     );
   });
 
+  test('WebAssembly is carried once, by the thread that compiles it', () => {
+    const magic = 'AGFzbQ'; // the first bytes of every module, in base64
+    const count = (file: string): number => readFileSync(file, 'utf8').split(magic).length - 1;
+    const core = closureOf(join(DIST, 'index.js')).files;
+    expect(core.reduce((sum, file) => sum + count(file), 0)).toBe(1);
+    expect(count(join(DIST, 'worker.js'))).toBe(0);
+  });
+
   test('packages that are bundled into the browser entries', () => {
     const packages = new Set<string>();
     for (const name of BROWSER_ENTRIES) {

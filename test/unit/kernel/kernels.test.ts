@@ -155,7 +155,7 @@ describe.each(paths)('kernels over %s', (_name, sharedMemory) => {
     await expectAllGivenBack(kernels);
   });
 
-  test('an abort ends the wait for a call that is running', async () => {
+  test('an abort ends the wait for a call that is running, and a worker that goes on with it', async () => {
     const clock = new TestClock();
     const kernels = await make({ sharedMemory, spawn: spawnTrapped, workers: 1, clock });
     const controller = new AbortController();
@@ -164,8 +164,13 @@ describe.each(paths)('kernels over %s', (_name, sharedMemory) => {
     controller.abort();
     await expect(hung).rejects.toMatchObject({ code: 'aborted' });
     expect(kernels.diagnostics().pendingBytes).toBe(262_144);
-    clock.advance(60_000);
+    clock.advance(249);
+    expect(kernels.diagnostics().pendingBytes).toBe(262_144);
+    const next = kernels.tensorStats(data);
+    clock.advance(1);
+    expectWithinBounds(await next, data);
     await expectAllGivenBack(kernels);
+    expect(kernels.diagnostics()).toMatchObject({ diedWorkerCount: 0, workerCount: 1 });
   });
 
   test('close fails what is running and waiting, and every later call', async () => {
@@ -382,6 +387,82 @@ test('memory is let go also when there are no workers left to end', async () => 
   expect(kernels.diagnostics()).toMatchObject({ workerCount: 0, keptBytes: 262_144 });
   clock.advance(30_000);
   expect(kernels.diagnostics().keptBytes).toBe(0);
+});
+
+describe('workers run WebAssembly that the calling thread compiled', () => {
+  // Data for which the two implementations round differently.
+  const telling = Float32Array.from(normal(50_000, 1e4, 1));
+  const plain = jsKernel.tensorStats(telling);
+
+  test('whatever runs on the calling thread itself', async () => {
+    const wasm = await make({ workerMode: 'inline-source' });
+    const there = await wasm.tensorStats(telling);
+    expect(there).toEqual(wasm.inline.tensorStats(telling));
+    expect(there).not.toEqual(plain);
+    const js = await make({ kernel: 'js', workerMode: 'inline-source' });
+    expect(js.inline).toBe(jsKernel);
+    expect(await js.tensorStats(telling)).toEqual(there);
+    expect(wasm.diagnostics().workerFailures).toEqual([]);
+    expect(js.diagnostics().workerFailures).toEqual([]);
+  });
+
+  test('compiled once, and not before it is needed', async () => {
+    const compile = vi.spyOn(WebAssembly, 'compile');
+    const js = await make({ kernel: 'js', chunkBytes: 8192 });
+    expect(compile).not.toHaveBeenCalled();
+    await Promise.all(Array.from({ length: 40 }, () => js.tensorStats(telling)));
+    await vi.waitFor(() => expect(js.diagnostics().workerCount).toBe(2));
+    expect(compile).toHaveBeenCalledTimes(1);
+    compile.mockRestore();
+  });
+
+  test('and plain JavaScript where it could not, for a reason that is kept', async () => {
+    const compile = vi
+      .spyOn(WebAssembly, 'compile')
+      .mockRejectedValue(new WebAssembly.CompileError('forbidden by policy'));
+    const kernels = await make({ workerMode: 'inline-source', chunkBytes: 65_536 });
+    expect(await kernels.tensorStats(telling.subarray(0, 10_000))).toEqual(
+      jsKernel.tensorStats(telling.subarray(0, 10_000)),
+    );
+    await kernels.tensorStats(telling);
+    compile.mockRestore();
+    expect(kernels.diagnostics()).toMatchObject({
+      workerMode: 'inline-source',
+      workerFailures: ['without WebAssembly: forbidden by policy'],
+      diedWorkerCount: 0,
+    });
+  });
+
+  test('and plain JavaScript where the module cannot be sent or used', async () => {
+    const unsendable = await make({
+      spawn: () => {
+        const worker = start(workerSource);
+        const post = worker.postMessage.bind(worker);
+        vi.spyOn(worker, 'postMessage').mockImplementation((message: unknown, transfer) => {
+          const [first] = (message as { argumentList: { value: unknown }[] }).argumentList;
+          if (first?.value instanceof WebAssembly.Module) throw new Error('not from here');
+          post(message, transfer);
+        });
+        return worker;
+      },
+    });
+    expect(await unsendable.tensorStats(telling)).toEqual(plain);
+    expect(unsendable.diagnostics()).toMatchObject({
+      workerMode: 'custom',
+      workerFailures: ['custom: without WebAssembly: the module could not be sent: not from here'],
+      diedWorkerCount: 0,
+    });
+    const unusable = await make({
+      spawn: () =>
+        start(
+          `WebAssembly.Instance = function () { throw new Error('no memory'); };\n${workerSource}`,
+        ),
+    });
+    expect(await unusable.tensorStats(telling)).toEqual(plain);
+    expect(unusable.diagnostics().workerFailures).toEqual([
+      'custom: without WebAssembly: no memory',
+    ]);
+  });
 });
 
 test('where WebAssembly cannot run, the plain kernel does, and the reason is kept', async () => {

@@ -1,33 +1,31 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
-import { executeCall, type KernelCall, type TensorView } from '../../../src/kernel/host.ts';
+import { compileKernels } from '../../../src/kernel/abi.ts';
+import { executeCall, type KernelResult, type TensorJob } from '../../../src/kernel/host.ts';
 import { jsKernel } from '../../../src/kernel/js-kernel.ts';
 import { WorkerPool } from '../../../src/kernel/pool.ts';
 import { workerWays } from '../../../src/kernel/spawn.ts';
 import { Staging } from '../../../src/kernel/staging.ts';
+import { TENSOR_WORKER } from '../../../src/kernel/tensor-worker.ts';
 
-const view = (length: number): TensorView => ({
-  type: 'float64',
-  buffer: new ArrayBuffer(length * 8),
-  byteOffset: 0,
-  length,
-});
+const place = { type: 'float64', byteOffset: 0, length: 10 } as const;
 
 test.each([1, 0])(
   'an error of a kernel keeps its code and details (with %i workers)',
   async (size) => {
-    const pool = new WorkerPool({
+    const pool = new WorkerPool<TensorJob, KernelResult>({
       size,
-      ways: workerWays('auto', undefined),
-      runHere: (call, where) => executeCall(jsKernel, call, where),
+      ways: workerWays(TENSOR_WORKER, 'auto', undefined),
+      module: compileKernels,
+      runHere: (job, buffer) => executeCall(jsKernel, job.call, { ...job.place, buffer }),
       clock: systemClock,
       startTimeoutMs: 10_000,
       callTimeoutMs: 10_000,
       idleMs: 10_000,
       onIdle: () => undefined,
     });
-    const bad: KernelCall = { op: 'histogram', options: { bins: 0 } };
-    const run = pool.run(bad, view(10));
+    const bad: TensorJob = { call: { op: 'histogram', options: { bins: 0 } }, place };
+    const run = pool.run(bad, new ArrayBuffer(80));
     await expect(run.result).rejects.toMatchObject({
       name: 'QuarkError',
       code: 'invalid_input',
@@ -36,7 +34,7 @@ test.each([1, 0])(
     expect((await run.done)?.byteLength).toBe(80);
     expect(pool.state()).toMatchObject({ diedCount: 0, workerCount: size });
     await expect(
-      pool.run({ op: 'tensorStats', options: {} }, view(10)).result,
+      pool.run({ call: { op: 'tensorStats', options: {} }, place }, new ArrayBuffer(80)).result,
     ).resolves.toMatchObject({ zeroCount: 10 });
     pool.close();
   },
