@@ -8,7 +8,7 @@
 // under bench/results/. Needs the kernels compiled (`npm run wasm`), nothing else of a build.
 import { execFileSync } from 'node:child_process';
 import { createServer } from 'node:http';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build, runnerImport } from 'vite';
@@ -29,7 +29,9 @@ const options = new Map(
 const isChromium = options.has('chromium');
 const where = isChromium ? 'chromium' : 'node';
 const rounds = Number(process.env['QUARK_BENCH_ROUNDS'] ?? 15);
-const parts = options.get('only')?.split(',') ?? known;
+const parts = (options.get('only')?.split(',') ?? known).filter(
+  (name) => !(isChromium && name === 'compare'),
+);
 const unknown = parts.filter((name) => !known.includes(name));
 if (unknown.length > 0) {
   console.error(`No part is called ${unknown.join(', ')}. There are: ${known.join(', ')}.`);
@@ -50,7 +52,7 @@ async function bundle(part) {
       target: 'es2022',
       minify: false,
       lib: { entry: here(`bench/kernels/${part}.mjs`), formats: ['es'], fileName: part },
-      rolldownOptions: { external: [/^node:/] },
+      rolldownOptions: { external: [/^node:/, /^@tensorflow\//] },
     },
   });
 }
@@ -93,6 +95,7 @@ async function runInNode(sumModule) {
     await run({
       where,
       rounds,
+      root: here(''),
       report: (table) => report(part, table),
       memorySum: (memory) =>
         new WebAssembly.Instance(new WebAssembly.Module(sumModule), { env: { memory } }).exports
@@ -155,6 +158,19 @@ async function runInChromium(sumModule) {
   }
 }
 
+/** Other people's packages, which nothing but the comparison needs, lie in bench/node_modules. */
+function installLibraries() {
+  if (existsSync(here('bench/node_modules'))) return;
+  console.log('Installing the libraries to compare with ...');
+  const npm = process.env['npm_execpath'];
+  const [command, first] = npm === undefined ? ['npm', []] : [process.execPath, [npm]];
+  execFileSync(command, [...first, 'ci', '--no-audit', '--no-fund'], {
+    cwd: here('bench'),
+    stdio: 'inherit',
+  });
+}
+
+if (parts.includes('compare') && !isChromium) installLibraries();
 mkdirSync(folder, { recursive: true });
 mkdirSync(here('bench/results'), { recursive: true });
 for (const part of parts) await bundle(part);
