@@ -1,3 +1,4 @@
 // The binary interface of the kernels over series: float64 values in linear memory. A module of its own, so that a page that only
 // records does not carry it. Pointers are byte offsets, 16-byte aligned; counts are elements.
 export { heapBase } from '../memory';
+export { finiteValues, orderDeviations, orderPlan, orderSelect } from './order';

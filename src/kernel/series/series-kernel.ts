@@ -1,14 +1,16 @@
 /** All kernels over series, put together from their families. */
 import { SeriesModule, compileSeries } from './module.ts';
+import { type OrderKernel, jsOrder } from './order.ts';
+import { wasmOrder } from './order-wasm.ts';
 
 /** Numeric routines over one or two series, on the calling thread. */
-export interface SeriesKernel {
+export interface SeriesKernel extends OrderKernel {
   /** Which implementation this is: SIMD WebAssembly or plain JavaScript. */
   readonly kind: 'wasm' | 'js';
 }
 
 /** The series kernels in plain JavaScript: where WebAssembly cannot run, and the oracle of the tests. */
-export const jsSeriesKernel: SeriesKernel = { kind: 'js' };
+export const jsSeriesKernel: SeriesKernel = { kind: 'js', ...jsOrder };
 
 /**
  * The series kernels in SIMD WebAssembly.
@@ -20,6 +22,6 @@ export async function loadWasmSeriesKernel(): Promise<SeriesKernel> {
 }
 
 /** The series kernels over a module that has been compiled. */
-export function createWasmSeriesKernel(_module: SeriesModule): SeriesKernel {
-  return { kind: 'wasm' };
+export function createWasmSeriesKernel(module: SeriesModule): SeriesKernel {
+  return { kind: 'wasm', ...wasmOrder(module) };
 }

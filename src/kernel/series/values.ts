@@ -24,5 +24,5 @@ export function checkSeries(name: string, values: SeriesValues): Float64Array {
     const at = values.findIndex((value) => typeof value !== 'number');
     if (at >= 0) throw invalidInput(`${name}[${at}]`, values[at], 'a number');
   }
-  return Float64Array.from(values);
+  return new Float64Array(values);
 }
