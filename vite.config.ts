@@ -16,7 +16,7 @@ const headers = {
 
 const sourceAlias = [
   { find: /^quark-sdk$/, replacement: here('./src/index.ts') },
-  { find: /^quark-sdk\/(node|tfjs|onnx|exchange)$/, replacement: here('./src/$1.ts') },
+  { find: /^quark-sdk\/(node|analysis|tfjs|onnx|exchange)$/, replacement: here('./src/$1.ts') },
 ];
 
 /**
@@ -39,6 +39,7 @@ const library: ViteUserConfig = {
       entry: {
         index: here('./src/index.ts'),
         node: here('./src/node.ts'),
+        analysis: here('./src/analysis.ts'),
         tfjs: here('./src/tfjs.ts'),
         onnx: here('./src/onnx.ts'),
         exchange: here('./src/exchange.ts'),
@@ -73,7 +74,10 @@ const demo = (command: 'build' | 'serve'): ViteUserConfig => ({
         ? sourceAlias
         : [
             { find: /^quark-sdk$/, replacement: here('./dist/index.js') },
-            { find: /^quark-sdk\/(tfjs|onnx|exchange)$/, replacement: here('./dist/$1.js') },
+            {
+              find: /^quark-sdk\/(analysis|tfjs|onnx|exchange)$/,
+              replacement: here('./dist/$1.js'),
+            },
           ],
   },
   plugins: command === 'serve' ? [inlineWorker(), sourceSeams()] : [],

@@ -1,6 +1,6 @@
 // Prints what each browser entry costs a page, minified and gzipped, and fails when the core is over its budget.
 // Counted are the entry and every file it imports, statically or dynamically, the inline worker among them; worker.js
-// is the same text as a file of its own, of which a page loads one or the other.
+// and series-worker.js are the same texts as files of their own, of which a page loads one or the other.
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -63,7 +63,7 @@ const kilobytes = (bytes) => `${(bytes / 1000).toFixed(1)} kB`;
 
 function main() {
   let isOver = false;
-  for (const name of ['index', 'tfjs', 'onnx', 'exchange', 'worker']) {
+  for (const name of ['index', 'analysis', 'tfjs', 'onnx', 'exchange', 'worker', 'series-worker']) {
     const entry = join(dist, `${name}.js`);
     if (!existsSync(entry)) throw new Error(`${entry} is missing. Run "npm run build" first.`);
     const { files } = closureOf(entry);

@@ -1,60 +1,89 @@
 // The seams between the source and whatever loads it. The source names things it cannot spell itself, because Vite
 // would resolve them here and the user's bundler would never see them:
-//   __QUARK_NEW_WORKER__     an expression: the kernel worker, started by a page
+//   __QUARK_NEW_WORKER__     an expression: a worker, started by a page
 //   __QUARK_WORKER_URL__     an expression: the URL of the same file, for worker_threads
 //   __QUARK_IMPORT_NODE__()  a call: the Node entry, which no bundler may follow
-// and one module, `virtual:quark-inline-worker`, whose default export is the worker's whole text. Loaded as source,
-// the first two stay undefined and the kernels start their worker from that text.
+// and one module, `virtual:quark-inline-worker`, whose default export is the worker's whole text; all but the last seam
+// once for each worker of the table below. Loaded as source, the seams of the workers stay undefined and the kernels
+// start their workers from that text.
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin, type Rolldown } from 'vite';
 
 const here = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
-const INLINE_ID = 'virtual:quark-inline-worker';
+type WorkerSpec = {
+  readonly entry: string;
+  /** In dist/. */
+  readonly file: string;
+  readonly inlineId: string;
+  readonly newSeam: string;
+  readonly urlSeam: string;
+};
+
+const WORKERS: readonly WorkerSpec[] = [
+  {
+    entry: 'worker/kernel-worker.ts',
+    file: 'worker.js',
+    inlineId: 'virtual:quark-inline-worker',
+    newSeam: '__QUARK_NEW_WORKER__',
+    urlSeam: '__QUARK_WORKER_URL__',
+  },
+  {
+    entry: 'worker/series-worker.ts',
+    file: 'series-worker.js',
+    inlineId: 'virtual:quark-inline-series-worker',
+    newSeam: '__QUARK_NEW_SERIES_WORKER__',
+    urlSeam: '__QUARK_SERIES_WORKER_URL__',
+  },
+];
 
 /** The URL of a file beside this one, spelled so that no bundler follows it. */
 const hidden = (name: string): string =>
   `((file, base) => new URL(file, base))('./${name}', import.meta.url)`;
 
-type WorkerFile = { readonly code: string; readonly map: string };
+type BuiltWorker = { readonly code: string; readonly map: string };
 
-let workerFile: Promise<WorkerFile> | undefined;
+const builtWorkers = new Map<string, Promise<BuiltWorker>>();
 
-/** The kernel worker as one minified module without imports. Built once per process. */
-function buildWorker(): Promise<WorkerFile> {
-  workerFile ??= (async () => {
-    const built = await build({
-      configFile: false,
-      root: here(''),
-      logLevel: 'error',
-      build: {
-        write: false,
-        sourcemap: 'hidden',
-        target: 'es2022',
-        lib: { entry: here('worker/kernel-worker.ts'), formats: ['es'], fileName: 'worker' },
-        rolldownOptions: { output: { minify: true } },
-      },
-    });
-    const [output] = [built].flat() as Rolldown.RolldownOutput[];
-    const chunks = (output?.output ?? []).flatMap((file) => (file.type === 'chunk' ? [file] : []));
-    const [chunk] = chunks;
-    if (chunk === undefined || chunks.length > 1 || chunk.imports.length > 0) {
-      throw new Error('The worker must become one file without imports: see what it pulls in.');
-    }
-    return { code: chunk.code, map: chunk.map?.toString() ?? '' };
-  })();
-  return workerFile;
+/** A worker as one minified module without imports. Built once per process. */
+async function buildWorker(entry: string): Promise<BuiltWorker> {
+  const found = builtWorkers.get(entry) ?? bundleWorker(entry);
+  builtWorkers.set(entry, found);
+  return found;
 }
 
-/** `virtual:quark-inline-worker`, in the library as in tests. */
+async function bundleWorker(entry: string): Promise<BuiltWorker> {
+  const built = await build({
+    configFile: false,
+    root: here(''),
+    logLevel: 'error',
+    build: {
+      write: false,
+      sourcemap: 'hidden',
+      target: 'es2022',
+      lib: { entry: here(entry), formats: ['es'], fileName: 'worker' },
+      rolldownOptions: { output: { minify: true } },
+    },
+  });
+  const [output] = [built].flat() as Rolldown.RolldownOutput[];
+  const chunks = (output?.output ?? []).flatMap((file) => (file.type === 'chunk' ? [file] : []));
+  const [chunk] = chunks;
+  if (chunk === undefined || chunks.length > 1 || chunk.imports.length > 0) {
+    throw new Error('The worker must become one file without imports: see what it pulls in.');
+  }
+  return { code: chunk.code, map: chunk.map?.toString() ?? '' };
+}
+
+/** `virtual:quark-inline-worker` and the like, in the library as in tests. */
 export function inlineWorker(): Plugin {
   return {
     name: 'quark:inline-worker',
-    resolveId: (id) => (id === INLINE_ID ? `\0${INLINE_ID}` : undefined),
-    load: async (id) =>
-      id === `\0${INLINE_ID}`
-        ? `export default ${JSON.stringify((await buildWorker()).code)};`
-        : undefined,
+    resolveId: (id) => (WORKERS.some(({ inlineId }) => id === inlineId) ? `\0${id}` : undefined),
+    load: async (id) => {
+      const worker = WORKERS.find(({ inlineId }) => id === `\0${inlineId}`);
+      if (worker === undefined) return undefined;
+      return `export default ${JSON.stringify((await buildWorker(worker.entry)).code)};`;
+    },
   };
 }
 
@@ -77,16 +106,18 @@ export function sourceSeams(): Plugin {
 }
 
 /**
- * Fills the seams of the library, and puts worker.js beside it. The text of the page's worker is written after all of
- * Vite's own transforms and in the one spelling that bundlers recognise. The other two go through a variable on
- * purpose: Vite and webpack would emit worker.js a second time, as a plain asset, and follow node.js into `node:`.
+ * Fills the seams of the library, and puts the workers' files beside it. The text of a page's worker is written after all
+ * of Vite's own transforms and in the one spelling that bundlers recognise. The others go through a variable on purpose:
+ * Vite and webpack would emit the worker a second time, as a plain asset, and follow node.js into `node:`.
  */
 export function librarySeams(): Plugin {
-  const texts: Readonly<Record<string, string>> = {
-    __QUARK_NEW_WORKER__: `new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })`,
-    __QUARK_WORKER_URL__: hidden('worker.js'),
+  const texts: Record<string, string> = {
     '__QUARK_IMPORT_NODE__()': `import(/* @vite-ignore */ /* webpackIgnore: true */ ${hidden('node.js')}.href)`,
   };
+  for (const { file, newSeam, urlSeam } of WORKERS) {
+    texts[newSeam] = `new Worker(new URL('./${file}', import.meta.url), { type: 'module' })`;
+    texts[urlSeam] = hidden(file);
+  }
   return {
     name: 'quark:library-seams',
     enforce: 'post',
@@ -97,10 +128,12 @@ export function librarySeams(): Plugin {
       return { code: filled, map: null };
     },
     async generateBundle() {
-      const { code, map } = await buildWorker();
-      const source = `${code.trimEnd()}\n//# sourceMappingURL=worker.js.map\n`;
-      this.emitFile({ type: 'asset', fileName: 'worker.js', source });
-      this.emitFile({ type: 'asset', fileName: 'worker.js.map', source: map });
+      for (const { entry, file } of WORKERS) {
+        const { code, map } = await buildWorker(entry); // oxlint-disable-line no-await-in-loop -- two
+        const source = `${code.trimEnd()}\n//# sourceMappingURL=${file}.map\n`;
+        this.emitFile({ type: 'asset', fileName: file, source });
+        this.emitFile({ type: 'asset', fileName: `${file}.map`, source: map });
+      }
     },
   };
 }

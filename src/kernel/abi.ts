@@ -1,6 +1,7 @@
 /** The exports of the WebAssembly module, typed: the one place where they get their types. */
 import { QuarkError } from '../base/errors.ts';
 import type { PairType, TensorType } from './kernel.ts';
+import { compileEmbedded } from './twins.ts';
 import { WASM_BASE64 } from './wasm.generated.ts';
 
 type StatsFunction = (
@@ -75,12 +76,9 @@ export type KernelExports = Pick<
   readonly pair: Readonly<Record<PairType, PairFunction>>;
 };
 
-/**
- * Compiles the embedded module. Rejects where the engine lacks SIMD or the page's policy forbids WebAssembly (it needs
- * `'wasm-unsafe-eval'`).
- */
+/** Compiles the embedded module. Rejects where the engine lacks SIMD or the page's policy forbids WebAssembly. */
 export async function compileKernels(): Promise<WebAssembly.Module> {
-  return WebAssembly.compile(decodeBase64(WASM_BASE64));
+  return compileEmbedded(WASM_BASE64);
 }
 
 /** A new instance, with a memory of its own. */
@@ -126,12 +124,4 @@ function missing(name: string): QuarkError {
       details: { name },
     },
   );
-}
-
-/** The bytes of a text in base64. */
-export function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
-  const binary = atob(text);
-  const bytes = new Uint8Array(binary.length);
-  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
-  return bytes;
 }

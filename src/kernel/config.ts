@@ -34,7 +34,10 @@ export type KernelsConfig = {
   readonly sharedMemory?: boolean;
   /** How workers are made; default `auto`. */
   readonly workerMode?: WorkerMode;
-  /** Makes the workers instead, for set-ups that reach neither the worker's URL nor its text. It runs the package's `worker.js`. */
+  /**
+   * Makes the workers instead, for set-ups that reach neither the worker's URL nor its text. It runs the package's
+   * `worker.js`, or `series-worker.js` for series kernels.
+   */
   readonly spawn?: () => WorkerLike;
   /** The implementation on the calling thread; default `wasm`, which falls back to `js` where WebAssembly cannot run. */
   readonly kernel?: Kernel['kind'];
@@ -62,13 +65,20 @@ export type KernelsSettings = Required<Omit<KernelsConfig, 'spawn' | 'clock'>> &
 const CHUNK_STEP_BYTES = 8192;
 const MAX_WORKERS = 64;
 const DEFAULT_MOST_WORKERS = 4;
-const NAMES = [...Object.keys(DEFAULT_KERNELS_CONFIG), 'workers', 'sharedMemory', 'spawn', 'clock'];
+/** Names of {@link KernelsConfig}. */
+export const KERNELS_CONFIG_NAMES: readonly string[] = [
+  ...Object.keys(DEFAULT_KERNELS_CONFIG),
+  'workers',
+  'sharedMemory',
+  'spawn',
+  'clock',
+];
 
 /** @throws {QuarkError} `invalid_input` */
 export function checkKernelsConfig(config: KernelsConfig): KernelsSettings {
   if (typeof config !== 'object' || config === null)
     throw invalidInput('config', config, 'an object');
-  checkOptionNames('config', config, NAMES);
+  checkOptionNames('config', config, KERNELS_CONFIG_NAMES);
   const settings = {
     ...DEFAULT_KERNELS_CONFIG,
     workers: defaultWorkers(),

@@ -44,9 +44,10 @@ import type {
   TensorStatsOptions,
   TensorType,
 } from './kernel.ts';
-import { loadKernel, type Loaded } from './load.ts';
+import { loadKernel } from './load.ts';
 import { mergeHistograms, mergeTensorPairStats, mergeTensorStats } from './results.ts';
 import { TENSOR_WORKER } from './tensor-worker.ts';
+import type { Loaded } from './twins.ts';
 
 /**
  * Loads the kernels. Workers start with the first call that needs one.

@@ -47,14 +47,21 @@ test('Node loads every entry, runs the probe, and the command shows the run', ()
     'main.js': `
       import { probe } from './probe.js';
       const entries = {};
-      for (const name of ['', '/node', '/tfjs', '/onnx', '/exchange']) {
+      for (const name of ['', '/node', '/analysis', '/tfjs', '/onnx', '/exchange']) {
         entries['.' + name] = Object.keys(await import('quark-sdk' + name)).length > 0;
       }
       console.log(JSON.stringify({ entries, outcome: await probe('file:./data') }));
     `,
   });
   expect(project.run('main.js')).toEqual({
-    entries: { '.': true, './node': true, './tfjs': true, './onnx': true, './exchange': true },
+    entries: {
+      '.': true,
+      './node': true,
+      './analysis': true,
+      './tfjs': true,
+      './onnx': true,
+      './exchange': true,
+    },
     outcome: GOOD_OUTCOME,
   });
   expect(existsSync(join(project.root, 'data/.quark/quark.db'))).toBe(true);

@@ -20,7 +20,15 @@ afterAll(() => {
   rmSync(dirname(tarball), { recursive: true, force: true });
 });
 
-const BROWSER_ENTRIES = ['index', 'tfjs', 'onnx', 'exchange', 'worker'];
+const BROWSER_ENTRIES = [
+  'index',
+  'analysis',
+  'tfjs',
+  'onnx',
+  'exchange',
+  'worker',
+  'series-worker',
+];
 
 describe('import graph', () => {
   test.each(BROWSER_ENTRIES)('%s needs nothing that a page would have to resolve', (name) => {
@@ -36,14 +44,15 @@ describe('import graph', () => {
     expect(computed, 'only the hidden import of node.js is computed').toHaveLength(1);
   });
 
-  test('worker.js is one file, and the inline worker the same text', async () => {
-    const { files } = closureOf(join(DIST, 'worker.js'));
+  test.each([
+    ['worker.js', 'index.js', 'inline-worker'],
+    ['series-worker.js', 'analysis.js', 'inline-series-worker'],
+  ])('%s is one file, and the text that %s carries the same', async (worker, entry, chunk) => {
+    const { files } = closureOf(join(DIST, worker));
     expect(files).toHaveLength(1);
-    const carried = closureOf(join(DIST, 'index.js')).files.find((file) =>
-      file.includes('inline-worker'),
-    );
+    const carried = closureOf(join(DIST, entry)).files.find((file) => file.includes(chunk));
     const exported = (await import(pathToFileURL(carried ?? '').href)) as Record<string, unknown>;
-    const text = readFileSync(join(DIST, 'worker.js'), 'utf8');
+    const text = readFileSync(join(DIST, worker), 'utf8');
     expect(text.replace(/\n\/\/# sourceMappingURL=.*\n$/, '')).toBe(
       String(Object.values(exported).find((value) => typeof value === 'string')).trimEnd(),
     );
@@ -52,9 +61,34 @@ describe('import graph', () => {
   test('WebAssembly is carried once, by the thread that compiles it', () => {
     const magic = 'AGFzbQ'; // the first bytes of every module, in base64
     const count = (file: string): number => readFileSync(file, 'utf8').split(magic).length - 1;
-    const core = closureOf(join(DIST, 'index.js')).files;
-    expect(core.reduce((sum, file) => sum + count(file), 0)).toBe(1);
+    for (const entry of ['index.js', 'analysis.js']) {
+      const { files } = closureOf(join(DIST, entry));
+      expect(
+        files.reduce((sum, file) => sum + count(file), 0),
+        entry,
+      ).toBe(1);
+    }
     expect(count(join(DIST, 'worker.js'))).toBe(0);
+    expect(count(join(DIST, 'series-worker.js'))).toBe(0);
+  });
+
+  test('the core carries nothing of the series kernels, nor they of the tensor kernels', () => {
+    const sourcesOf = (entry: string): string[] =>
+      closureOf(join(DIST, entry)).files.flatMap((file) =>
+        existsSync(`${file}.map`)
+          ? (JSON.parse(readFileSync(`${file}.map`, 'utf8')) as { sources: string[] }).sources
+          : [],
+      );
+    const core = sourcesOf('index.js').filter((source) => source.includes('src/kernel/'));
+    const analysis = sourcesOf('analysis.js').filter((source) => source.includes('src/kernel/'));
+    expect(core).toContainEqual(expect.stringContaining('/pool.ts'));
+    expect(core.filter((source) => source.includes('/series/'))).toEqual([]);
+    expect(analysis).toContainEqual(expect.stringContaining('/pool.ts'));
+    expect(
+      analysis.filter((source) => /(?:js|wasm)-kernel|kernels?\/wasm\.gen/.test(source)),
+    ).toEqual([]);
+    const texts = closureOf(join(DIST, 'index.js')).files.map((file) => readFileSync(file, 'utf8'));
+    expect(texts.filter((text) => text.includes('series-worker'))).toEqual([]);
   });
 
   test('packages that are bundled into the browser entries', () => {
@@ -180,6 +214,15 @@ describe('exported names', () => {
       ]
     `);
   });
+  test('quark-sdk/analysis', async () => {
+    expect(await namesOf('analysis')).toMatchInlineSnapshot(`
+      [
+        "createSeriesKernels",
+        "jsSeriesKernel",
+        "loadSeriesKernel",
+      ]
+    `);
+  });
   test('quark-sdk/tfjs', async () => {
     expect(await namesOf('tfjs')).toMatchInlineSnapshot(`
       [
@@ -233,7 +276,7 @@ test('importing an entry does nothing', () => {
   const project = new Consumer(tarball, {
     'main.js': `
       const before = Object.keys(globalThis);
-      for (const name of ['', '/node', '/tfjs', '/onnx', '/exchange']) await import('quark-sdk' + name);
+      for (const name of ['', '/node', '/analysis', '/tfjs', '/onnx', '/exchange']) await import('quark-sdk' + name);
       console.log(JSON.stringify(Object.keys(globalThis).filter((name) => !before.includes(name))));
     `,
   });
@@ -286,6 +329,7 @@ describe('a strict TypeScript user', () => {
       }),
       'main.ts': `
         import { MetricsLogger, TrainingSession } from 'quark-sdk';
+        import { createSeriesKernels, type SeriesKernels } from 'quark-sdk/analysis';
         import * as tfjs from 'quark-sdk/tfjs';
         import * as onnx from 'quark-sdk/onnx';
         import * as exchange from 'quark-sdk/exchange';
@@ -293,6 +337,9 @@ describe('a strict TypeScript user', () => {
         new MetricsLogger(session).log('train/loss', 1, { step: 0 });
         // @ts-expect-error a value is a number
         new MetricsLogger(session).log('train/loss', '1', { step: 0 });
+        export const series: SeriesKernels = await createSeriesKernels({ workers: 1 });
+        // @ts-expect-error series are not cut into chunks
+        await createSeriesKernels({ chunkBytes: 8192 });
         export { exchange, onnx, tfjs };
       `,
     });

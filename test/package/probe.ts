@@ -69,6 +69,7 @@ export const GOOD_OUTCOME = {
 
 /** A page's module: every browser entry, and the probe's outcome where the test looks for it. */
 export const PAGE_MODULE = `
+import 'quark-sdk/analysis';
 import 'quark-sdk/tfjs';
 import 'quark-sdk/onnx';
 import 'quark-sdk/exchange';

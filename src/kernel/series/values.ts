@@ -13,16 +13,34 @@ export const MAX_SERIES_VALUES = 2 ** 26;
  * @throws {QuarkError} `invalid_input`
  */
 export function checkSeries(name: string, values: SeriesValues): Float64Array {
-  const isSeries =
-    values instanceof Float64Array || values instanceof Float32Array || Array.isArray(values);
-  if (!isSeries)
+  const list = asList(values);
+  if (list === undefined)
     throw invalidInput(name, values, 'a Float64Array, a Float32Array or an array of numbers');
-  if (values.length > MAX_SERIES_VALUES)
-    throw invalidInput(name, `${values.length} values`, `at most ${MAX_SERIES_VALUES} values`);
-  if (values instanceof Float64Array) return values;
-  if (Array.isArray(values)) {
-    const at = values.findIndex((value) => typeof value !== 'number');
-    if (at >= 0) throw invalidInput(`${name}[${at}]`, values[at], 'a number');
-  }
+  if (list.length > MAX_SERIES_VALUES)
+    throw invalidInput(name, `${list.length} values`, `at most ${MAX_SERIES_VALUES} values`);
+  if (list instanceof Float64Array) return list;
+  const at = firstForeign(list);
+  if (at >= 0) throw invalidInput(`${name}[${at}]`, list[at], 'a number');
   return new Float64Array(values);
+}
+
+/** Whether {@link checkSeries} accepts it. */
+export function isSeries(values: unknown): values is SeriesValues {
+  const list = asList(values);
+  return list !== undefined && list.length <= MAX_SERIES_VALUES && firstForeign(list) < 0;
+}
+
+/** The value as something with elements; typed arrays of another realm are such too. */
+function asList(values: unknown): Float64Array | Float32Array | readonly unknown[] | undefined {
+  if (Array.isArray(values)) return values;
+  if (!ArrayBuffer.isView(values)) return undefined;
+  const tag: unknown = Reflect.get(values, Symbol.toStringTag);
+  return tag === 'Float64Array' || tag === 'Float32Array'
+    ? (values as Float64Array | Float32Array) // bytes become types: the tag says so
+    : undefined;
+}
+
+/** The first element that is no number, or -1. */
+function firstForeign(list: Float64Array | Float32Array | readonly unknown[]): number {
+  return Array.isArray(list) ? list.findIndex((value) => typeof value !== 'number') : -1;
 }

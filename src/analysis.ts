@@ -1,0 +1,13 @@
+/** `quark-sdk/analysis`: numeric routines over series, at once or in workers. */
+
+export {
+  createSeriesKernels,
+  loadSeriesKernel,
+  type AsyncArguments,
+  type AsyncMethods,
+  type SeriesKernels,
+  type SeriesKernelsConfig,
+} from './kernel/series/series-kernels.ts';
+export { jsSeriesKernel, type SeriesKernel } from './kernel/series/series-kernel.ts';
+export type { SeriesValues } from './kernel/series/values.ts';
+export type { KernelCallOptions, KernelsDiagnostics } from './kernel/dispatch.ts';

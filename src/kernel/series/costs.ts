@@ -1,0 +1,12 @@
+/** What series kernels cost. */
+
+/** One value takes as long as statistics of so many bytes of float32, for methods without a figure of their own. */
+const DEFAULT_VALUE_BYTES = 64;
+
+/** The same, by method. */
+const VALUE_BYTES: Readonly<Record<string, number>> = {};
+
+/** The cost of one value. */
+export function costOf(method: string): number {
+  return VALUE_BYTES[method] ?? DEFAULT_VALUE_BYTES;
+}

@@ -1,0 +1,56 @@
+/** What the worker of the series kernels runs: any method, on series that lie in one buffer. */
+import { QuarkError } from '../../base/errors.ts';
+import { exposeHost } from '../worker-host.ts';
+import { SeriesModule } from './module.ts';
+import { createWasmSeriesKernel, jsSeriesKernel, type SeriesKernel } from './series-kernel.ts';
+
+/**
+ * An argument of a method: numbers that lie as float64 in the buffer that comes with the call, to be read there or, where a plain array
+ * is expected, from a list; or anything else as it is.
+ */
+export type SeriesArgument =
+  | { readonly kind: 'series' | 'list'; readonly byteOffset: number; readonly length: number }
+  | { readonly kind: 'plain'; readonly value: unknown };
+
+/** A method to run. */
+export type SeriesCall = { readonly method: string; readonly args: readonly SeriesArgument[] };
+
+/** Runs one call on `kernel`. */
+export function executeSeriesCall(
+  kernel: SeriesKernel,
+  { method, args }: SeriesCall,
+  buffer: ArrayBufferLike,
+): unknown {
+  return callMethod(
+    kernel,
+    method,
+    args.map((argument) => {
+      if (argument.kind === 'plain') return argument.value;
+      const values = new Float64Array(buffer, argument.byteOffset, argument.length);
+      return argument.kind === 'series' ? values : Array.from(values);
+    }),
+  );
+}
+
+/** Calls a method by its name. */
+export function callMethod(
+  kernel: SeriesKernel,
+  method: string,
+  args: readonly unknown[],
+): unknown {
+  const found: unknown = Object.hasOwn(kernel, method) ? Reflect.get(kernel, method) : undefined;
+  if (typeof found !== 'function')
+    throw new QuarkError('kernel_failed', `The series kernel has no "${method}".`, {
+      details: { method },
+    });
+  return Reflect.apply(found, kernel, args);
+}
+
+/** Makes this thread a worker of the series kernels. */
+export function exposeSeriesKernel(): void {
+  exposeHost<SeriesCall>((module) => {
+    const kernel =
+      module === null ? jsSeriesKernel : createWasmSeriesKernel(new SeriesModule(module));
+    return (call, buffer) => executeSeriesCall(kernel, call, buffer);
+  });
+}

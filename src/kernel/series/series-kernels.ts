@@ -1,0 +1,207 @@
+/**
+ * The way to the series kernels for programs that must not be held up: short series are computed on the calling thread, longer ones
+ * are copied and go to workers. Every method of {@link SeriesKernel} is here once more, with a promise.
+ */
+import { checkOptionNames } from '../../base/assert.ts';
+import { ASYNC_DISPOSE } from '../../base/dispose.ts';
+import { invalidInput } from '../../base/errors.ts';
+import { checkKernelsConfig, KERNELS_CONFIG_NAMES, type KernelsConfig } from '../config.ts';
+import {
+  borrowedRoom,
+  Dispatcher,
+  type KernelCallOptions,
+  type KernelsDiagnostics,
+  type Room,
+} from '../dispatch.ts';
+import { loadTwin } from '../twins.ts';
+import { costOf } from './costs.ts';
+import { callMethod, executeSeriesCall, type SeriesArgument, type SeriesCall } from './host.ts';
+import { compileSeries, SeriesModule } from './module.ts';
+import { createWasmSeriesKernel, jsSeriesKernel, type SeriesKernel } from './series-kernel.ts';
+import { isSeries, type SeriesValues } from './values.ts';
+import { SERIES_WORKER } from './worker-file.ts';
+
+/**
+ * Settings of {@link createSeriesKernels}: those of `createKernels`, but for the chunks, which series are not cut into. `inlineBytes`
+ * counts the time of statistics of float32 here too: a series stays on the calling thread while it takes no longer than that many bytes.
+ */
+export type SeriesKernelsConfig = Omit<KernelsConfig, 'chunkBytes'>;
+
+/** The arguments of a method, with {@link KernelCallOptions} among its options. */
+export type AsyncArguments<A extends readonly unknown[]> = A extends readonly [
+  ...infer Series,
+  infer Last,
+]
+  ? Last extends SeriesValues
+    ? [...A, options?: KernelCallOptions]
+    : [...Series, options: Last & KernelCallOptions]
+  : Required<A> extends readonly [...infer Series, infer Last]
+    ? [...Series, options?: NonNullable<Last> & KernelCallOptions]
+    : never;
+
+type Method = (...args: never[]) => unknown;
+
+/** Every method of a kernel, with a promise for its result. */
+export type AsyncMethods<K> = {
+  readonly [M in keyof K as K[M] extends Method ? M : never]: K[M] extends (
+    ...args: infer A
+  ) => infer R
+    ? (...args: AsyncArguments<A>) => Promise<R>
+    : never;
+};
+
+/**
+ * The series kernels with their workers: every method of {@link SeriesKernel} as an async one. Series are copied before a method
+ * returns and are never changed or transferred; what a result holds belongs to the receiver. `borrow` is for one Float64Array over a
+ * SharedArrayBuffer. Make them with {@link createSeriesKernels}; close them when they are no longer needed.
+ *
+ * Every method rejects with a {@link QuarkError}: `invalid_input`, `aborted`, or `kernel_failed` when the worker died or the kernels
+ * are closed.
+ */
+export interface SeriesKernels extends AsyncMethods<SeriesKernel>, AsyncDisposable {
+  /** The kernel of the calling thread, for those who want an answer at once. */
+  readonly inline: SeriesKernel;
+
+  /** What the kernels are made of and doing. */
+  diagnostics(): KernelsDiagnostics;
+
+  /** Ends the workers. Calls that are running or waiting fail with `kernel_failed`, and so do later ones. */
+  close(): Promise<void>;
+}
+
+const TWINS = {
+  compile: compileSeries,
+  create: (module: WebAssembly.Module) => createWasmSeriesKernel(new SeriesModule(module)),
+  plain: jsSeriesKernel,
+};
+const FLOAT64_BYTES = 8;
+
+/**
+ * Loads the series kernels. Workers start with the first call that needs one.
+ *
+ * @throws {QuarkError} `invalid_input`
+ */
+export async function createSeriesKernels(
+  config: SeriesKernelsConfig = {},
+): Promise<SeriesKernels> {
+  if (typeof config !== 'object' || config === null)
+    throw invalidInput('config', config, 'an object');
+  const known = KERNELS_CONFIG_NAMES.filter((name) => name !== 'chunkBytes');
+  checkOptionNames('config', config, known);
+  const settings = checkKernelsConfig(config);
+  const { kernel, wasmFailure, module } = await loadTwin<SeriesKernel>(TWINS, settings.kernel);
+  const dispatcher = new Dispatcher<SeriesCall, unknown>({
+    settings,
+    file: SERIES_WORKER,
+    module,
+    runHere: (call, buffer) => executeSeriesCall(kernel, call, buffer),
+  });
+  const close = async (): Promise<void> => dispatcher.close();
+  return Object.freeze({
+    ...asyncMethods(kernel, dispatcher),
+    inline: kernel,
+    diagnostics: () => ({ kernel: kernel.kind, wasmFailure, ...dispatcher.state() }),
+    close,
+    [ASYNC_DISPOSE]: close,
+  });
+}
+
+/**
+ * The fastest series kernel there is, on this thread alone: for programs that want answers at once and have no workers to close. Never
+ * fails: where WebAssembly cannot run, it is the plain one.
+ */
+export async function loadSeriesKernel(): Promise<SeriesKernel> {
+  return (await loadTwin<SeriesKernel>(TWINS, 'wasm')).kernel;
+}
+
+function asyncMethods(
+  kernel: SeriesKernel,
+  dispatcher: Dispatcher<SeriesCall, unknown>,
+): AsyncMethods<SeriesKernel> {
+  const methods = Object.entries(kernel).flatMap(([name, value]) =>
+    typeof value === 'function'
+      ? [[name, async (...given: unknown[]) => run(kernel, dispatcher, name, given)] as const]
+      : [],
+  );
+  // The one place where a method found by its name gets the type that the name stands for.
+  return Object.fromEntries(methods) as AsyncMethods<SeriesKernel>;
+}
+
+async function run(
+  kernel: SeriesKernel,
+  dispatcher: Dispatcher<SeriesCall, unknown>,
+  method: string,
+  given: readonly unknown[],
+): Promise<unknown> {
+  const { args, options } = takeCallOptions(given);
+  dispatcher.checkReady(options);
+  const series = args.filter((argument) => isSeries(argument));
+  const length = series.reduce((sum, values) => sum + values.length, 0);
+  const plain = dispatcher.staysHere(length * costOf(method)) ? undefined : copyPlain(args);
+  const sent = plain && admit(dispatcher, plain, series, options);
+  // What cannot be sent to a worker is wrong: the kernel says how.
+  if (sent === undefined) return callMethod(kernel, method, args);
+  return dispatcher.hold([sent.room], options.signal, async (runIn) =>
+    runIn(sent.room, { method, args: sent.args }),
+  );
+}
+
+/** The series in a room, and where they lie there; undefined when there is no room. */
+function admit(
+  dispatcher: Dispatcher<SeriesCall, unknown>,
+  args: readonly unknown[],
+  series: readonly SeriesValues[],
+  options: KernelCallOptions,
+): { readonly room: Room; readonly args: readonly SeriesArgument[] } | undefined {
+  const [only] = series;
+  if (only instanceof Float64Array && series.length === 1) {
+    const { buffer, byteOffset, length } = only;
+    if (dispatcher.canBorrow(buffer, options)) {
+      const place: SeriesArgument = { kind: 'series', byteOffset, length };
+      return {
+        room: borrowedRoom(buffer),
+        args: args.map((value) => (isSeries(value) ? place : { kind: 'plain', value })),
+      };
+    }
+  }
+  const size = series.reduce((sum, { length }) => sum + length * FLOAT64_BYTES, 0);
+  const [room] = dispatcher.acquire([size]) ?? [];
+  if (room === undefined) return undefined;
+  let end = 0;
+  return {
+    room,
+    args: args.map((value, i) => {
+      if (!isSeries(value)) return { kind: 'plain', value };
+      const byteOffset = end;
+      end += value.length * FLOAT64_BYTES;
+      new Float64Array(room.buffer, byteOffset, value.length).set(value);
+      // The first argument is a series always; another may have to be an array, as probabilities do.
+      const kind = i > 0 && Array.isArray(value) ? 'list' : 'series';
+      return { kind, byteOffset, length: value.length };
+    }),
+  };
+}
+
+/** The options of the call taken out of those of the method, which are the last argument. */
+function takeCallOptions(given: readonly unknown[]): {
+  readonly args: readonly unknown[];
+  readonly options: KernelCallOptions;
+} {
+  const last = given.at(-1);
+  if (typeof last !== 'object' || last === null || Array.isArray(last) || ArrayBuffer.isView(last))
+    return { args: given, options: {} };
+  const { signal, borrow, ...rest }: Record<string, unknown> = { ...last };
+  const options = Object.fromEntries(
+    Object.entries({ signal, borrow }).filter(([, value]) => value !== undefined),
+  );
+  return { args: [...given.slice(0, -1), rest], options };
+}
+
+/** The arguments with copies of those that are no series; undefined when one of them cannot be copied. */
+function copyPlain(args: readonly unknown[]): readonly unknown[] | undefined {
+  try {
+    return args.map((value) => (isSeries(value) ? value : structuredClone(value)));
+  } catch {
+    return undefined;
+  }
+}
