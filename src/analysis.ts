@@ -9,5 +9,14 @@ export {
   type SeriesKernelsConfig,
 } from './kernel/series/series-kernels.ts';
 export { jsSeriesKernel, type SeriesKernel } from './kernel/series/series-kernel.ts';
+export {
+  NORMAL_MAD_SCALE,
+  QUANTILE_METHODS,
+  type MedianAbsoluteDeviation,
+  type MedianAbsoluteDeviationOptions,
+  type OrderKernel,
+  type QuantileMethod,
+  type QuantileOptions,
+} from './kernel/series/order.ts';
 export type { SeriesValues } from './kernel/series/values.ts';
 export type { KernelCallOptions, KernelsDiagnostics } from './kernel/dispatch.ts';

@@ -6,7 +6,7 @@ import { build, createLogger, createServer, type InlineConfig, type Rolldown } f
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import webpack, { type Stats } from 'webpack';
 import { Consumer, StaticServer, launchBrowser, openPage, packTarball } from './consumer.ts';
-import { GOOD_OUTCOME, PAGE, PAGE_MODULE, PROBE } from './probe.ts';
+import { GOOD_OUTCOME, kernelOutcome, PAGE, PAGE_MODULE, PROBE } from './probe.ts';
 
 const FILES = { 'index.html': PAGE, 'main.js': PAGE_MODULE, 'probe.js': PROBE };
 
@@ -91,7 +91,10 @@ test('Node ends by itself while a worker still waits for work', () => {
 const PLAIN_FILES = {
   'index.html': PAGE,
   'main.js': PAGE_MODULE.replaceAll(/'quark-sdk\/(\w+)'/g, `'./node_modules/quark-sdk/dist/$1.js'`),
-  'probe.js': PROBE.replace(`'quark-sdk'`, `'./node_modules/quark-sdk/dist/index.js'`),
+  'probe.js': PROBE.replace(`'quark-sdk'`, `'./node_modules/quark-sdk/dist/index.js'`).replace(
+    `'quark-sdk/analysis'`,
+    `'./node_modules/quark-sdk/dist/analysis.js'`,
+  ),
 };
 
 test('a plain page loads the files as they are', async () => {
@@ -99,6 +102,7 @@ test('a plain page loads the files as they are', async () => {
   expect(await openPage(browser, url)).toEqual({ outcome: GOOD_OUTCOME, errors: [] });
   const dist = '/node_modules/quark-sdk/dist/';
   expect(server.requested).toContain(`${dist}worker.js`);
+  expect(server.requested).toContain(`${dist}series-worker.js`);
   expect(server.requested).not.toContain(`${dist}node.js`);
 });
 
@@ -106,9 +110,9 @@ test('a plain page without worker.js starts the worker it carries', async () => 
   const { url } = await serve(consumer(PLAIN_FILES).root, /worker\.js$/);
   const { outcome } = await openPage(browser, url);
   expect(outcome).toMatchObject({
-    url: { ...GOOD_OUTCOME.url, used: 'none', failures: 1 },
+    url: kernelOutcome('none', 'wasm', 1),
     'inline-source': GOOD_OUTCOME['inline-source'],
-    auto: { ...GOOD_OUTCOME.auto, used: 'inline-source', failures: 1 },
+    auto: kernelOutcome('inline-source', 'wasm', 1),
     run: GOOD_OUTCOME.run,
   });
 });
@@ -118,11 +122,10 @@ test('a page whose policy forbids WebAssembly gets the same answers from plain J
     'content-security-policy': "script-src 'self'; worker-src 'self' blob:",
   });
   const { outcome } = await openPage(browser, url);
-  const plain = { kernel: 'js', failures: 1 };
   expect(outcome).toMatchObject({
-    url: { ...GOOD_OUTCOME.url, ...plain },
-    'inline-source': { ...GOOD_OUTCOME['inline-source'], ...plain },
-    auto: { ...GOOD_OUTCOME.auto, ...plain },
+    url: kernelOutcome('url', 'js', 1),
+    'inline-source': kernelOutcome('inline-source', 'js', 1),
+    auto: kernelOutcome('url', 'js', 1),
   });
 });
 
@@ -164,7 +167,9 @@ test('a Vite app as built', async () => {
   const built = (await build(config)) as Rolldown.RolldownOutput;
   const names = built.output.map(({ fileName }) => fileName);
   expect(names.filter((name) => /(?:worker|node)-[^/]*\.js$/.test(name)).toSorted()).toEqual([
+    expect.stringContaining('chunk-inline-series-worker-'),
     expect.stringContaining('chunk-inline-worker-'),
+    expect.stringMatching(/^assets\/series-worker-/),
     expect.stringMatching(/^assets\/worker-/),
   ]);
   const { url } = await serve(join(root, 'dist'));

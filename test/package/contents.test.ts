@@ -217,6 +217,8 @@ describe('exported names', () => {
   test('quark-sdk/analysis', async () => {
     expect(await namesOf('analysis')).toMatchInlineSnapshot(`
       [
+        "NORMAL_MAD_SCALE",
+        "QUANTILE_METHODS",
         "createSeriesKernels",
         "jsSeriesKernel",
         "loadSeriesKernel",

@@ -4,6 +4,20 @@ export const PROBE = `
 import {
   createKernels, MetricsLogger, openRun, openStorage, TrainingSession,
 } from 'quark-sdk';
+import { createSeriesKernels } from 'quark-sdk/analysis';
+
+async function series(workerMode) {
+  const pool = await createSeriesKernels({ workerMode, inlineBytes: 0 });
+  try {
+    const values = Float64Array.from({ length: 5001 }, (_, at) => at - 2500);
+    const median = await pool.median(values);
+    const quartiles = [...(await pool.quantiles(values, [0.25, 0.75]))];
+    const { workerMode: used, kernel, workerFailures } = pool.diagnostics();
+    return { used, kernel, median, quartiles, failures: workerFailures.length };
+  } finally {
+    await pool.close();
+  }
+}
 
 async function kernels(workerMode) {
   const pool = await createKernels({ workerMode, inlineBytes: 0 });
@@ -37,7 +51,7 @@ export async function probe(storage, modes = ['url', 'inline-source', 'auto']) {
   const outcome = {};
   for (const mode of modes) {
     try {
-      outcome[mode] = await kernels(mode);
+      outcome[mode] = { tensor: await kernels(mode), series: await series(mode) };
     } catch (error) {
       outcome[mode] = { threw: String(error?.stack ?? error) };
     }
@@ -51,12 +65,10 @@ export async function probe(storage, modes = ['url', 'inline-source', 'auto']) {
 }
 `;
 
-const kernelOutcome = (used: string) => ({
-  used,
-  kernel: 'wasm',
-  min: -2500,
-  max: 2499,
-  failures: 0,
+/** What a mode of the workers gives. */
+export const kernelOutcome = (used: string, kernel = 'wasm', failures = 0) => ({
+  tensor: { used, kernel, min: -2500, max: 2499, failures },
+  series: { used, kernel, median: 0, quartiles: [-1250, 1250], failures },
 });
 
 /** What the probe gives where everything works. */
@@ -69,7 +81,6 @@ export const GOOD_OUTCOME = {
 
 /** A page's module: every browser entry, and the probe's outcome where the test looks for it. */
 export const PAGE_MODULE = `
-import 'quark-sdk/analysis';
 import 'quark-sdk/tfjs';
 import 'quark-sdk/onnx';
 import 'quark-sdk/exchange';

@@ -36,6 +36,7 @@ test('every method has its async twin, and nothing else has', () => {
 });
 
 test('options of the call stand beside those of the method', () => {
+  expectTypeOf(twins.smooth).returns.resolves.toEqualTypeOf<Float64Array>();
   void twins.smooth(series);
   void twins.smooth([1, 2], { signal });
   void twins.smooth(series, { alpha: 0.5, signal, borrow: true });

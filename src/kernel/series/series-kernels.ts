@@ -32,8 +32,8 @@ export type AsyncArguments<A extends readonly unknown[]> = A extends readonly [
   ...infer Series,
   infer Last,
 ]
-  ? Last extends SeriesValues
-    ? [...A, options?: KernelCallOptions]
+  ? [Last] extends [SeriesValues]
+    ? [...Series, values: Last, options?: KernelCallOptions]
     : [...Series, options: Last & KernelCallOptions]
   : Required<A> extends readonly [...infer Series, infer Last]
     ? [...Series, options?: NonNullable<Last> & KernelCallOptions]
@@ -153,14 +153,18 @@ function admit(
   series: readonly SeriesValues[],
   options: KernelCallOptions,
 ): { readonly room: Room; readonly args: readonly SeriesArgument[] } | undefined {
-  const [only] = series;
-  if (only instanceof Float64Array && series.length === 1) {
+  const [only, ...others] = series.filter((values) => ArrayBuffer.isView(values));
+  if (others.length === 0 && only instanceof Float64Array) {
     const { buffer, byteOffset, length } = only;
     if (dispatcher.canBorrow(buffer, options)) {
       const place: SeriesArgument = { kind: 'series', byteOffset, length };
       return {
         room: borrowedRoom(buffer),
-        args: args.map((value) => (isSeries(value) ? place : { kind: 'plain', value })),
+        args: args.map((value) =>
+          value === only
+            ? place
+            : { kind: 'plain', value: Array.isArray(value) ? [...value] : value },
+        ),
       };
     }
   }
