@@ -1,5 +1,6 @@
 // float16 and bfloat16: bit patterns of 16 bits, each of which float32 holds exactly. A block is widened into scratch memory, which
-// stays in the first-level cache, and goes the way of float32 from there.
+// stays in the first-level cache, and goes the way of float32 from there. Where speed matters less, int32 becomes float64 and uint8
+// float32 in the same way.
 import { histogramF32 } from './histogram';
 import { statsF32 } from './stats-float32';
 
@@ -9,7 +10,7 @@ const scratch: usize = memory.data(8192, 16);
 export function statsF16(p: usize, count: i32, epsilon: f64, threshold: f64, state: usize): void {
   for (; count > 0; count -= BLOCK, p += BLOCK << 1) {
     const length = min(BLOCK, count);
-    widenF16(p, length);
+    widenF16(p, length, scratch);
     statsF32(scratch, length, epsilon, threshold, state);
   }
 }
@@ -17,7 +18,7 @@ export function statsF16(p: usize, count: i32, epsilon: f64, threshold: f64, sta
 export function statsBF16(p: usize, count: i32, epsilon: f64, threshold: f64, state: usize): void {
   for (; count > 0; count -= BLOCK, p += BLOCK << 1) {
     const length = min(BLOCK, count);
-    widenBF16(p, length);
+    widenBF16(p, length, scratch);
     statsF32(scratch, length, epsilon, threshold, state);
   }
 }
@@ -33,7 +34,7 @@ export function histogramF16(
 ): void {
   for (; count > 0; count -= BLOCK, p += BLOCK << 1) {
     const length = min(BLOCK, count);
-    widenF16(p, length);
+    widenF16(p, length, scratch);
     histogramF32(scratch, length, low, high, bins, table, beside);
   }
 }
@@ -49,13 +50,12 @@ export function histogramBF16(
 ): void {
   for (; count > 0; count -= BLOCK, p += BLOCK << 1) {
     const length = min(BLOCK, count);
-    widenBF16(p, length);
+    widenBF16(p, length, scratch);
     histogramF32(scratch, length, low, high, bins, table, beside);
   }
 }
 
-function widenF16(p: usize, length: i32): void {
-  let at = scratch;
+export function widenF16(p: usize, length: i32, at: usize): void {
   for (const end = p + ((<usize>(length & ~7)) << 1); p < end; p += 16, at += 32) {
     const bits = v128.load(p);
     v128.store(at, wideF16(i32x4.extend_low_i16x8_u(bits)));
@@ -65,8 +65,7 @@ function widenF16(p: usize, length: i32): void {
     store<i32>(at, i32x4.extract_lane(wideF16(i32x4.splat(<i32>load<u16>(p))), 0));
 }
 
-function widenBF16(p: usize, length: i32): void {
-  let at = scratch;
+export function widenBF16(p: usize, length: i32, at: usize): void {
   for (const end = p + ((<usize>(length & ~7)) << 1); p < end; p += 16, at += 32) {
     const bits = v128.load(p);
     v128.store(at, i32x4.shl(i32x4.extend_low_i16x8_u(bits), 16));
@@ -74,6 +73,15 @@ function widenBF16(p: usize, length: i32): void {
   }
   for (let rest = length & 7; rest > 0; rest--, p += 2, at += 4)
     store<i32>(at, (<i32>load<u16>(p)) << 16);
+}
+
+export function widenU8(p: usize, length: i32, at: usize): void {
+  for (const end = p + <usize>length; p < end; p++, at += 4) store<f32>(at, <f32>load<u8>(p));
+}
+
+export function widenI32(p: usize, length: i32, at: usize): void {
+  for (const end = p + ((<usize>length) << 2); p < end; p += 4, at += 8)
+    store<f64>(at, <f64>load<i32>(p));
 }
 
 // Four float16 patterns, one a lane, as float32. 112 is the difference of the exponent biases.

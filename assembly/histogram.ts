@@ -5,7 +5,8 @@
 // with one cell below the bins for finite x < low and one above for finite x > high. NaN and infinities are counted beside the
 // table, zeros both beside it and in their bin. The plain-JS twin does the same arithmetic, so both agree to the last count.
 //
-// A table has (bins + 2) cells of four u32 each, one a lane. The caller collects before a cell can hold 2^32.
+// A table has (bins + 3) cells of four u32 each, one a lane; the last takes NaN and infinities, so that they need no branch, and is
+// never looked at. The caller collects before a cell can hold 2^32.
 import {
   HISTOGRAM_EXTRA_CELLS,
   HISTOGRAM_NAN,
@@ -16,12 +17,14 @@ import {
 } from '../src/kernel/layout';
 import { firstPair, maxF32x4, minF32x4, secondPair, sumI32x4, sumI64x2 } from './lanes';
 
-const BLOCK: i32 = 256;
+/** Elements whose cells are found before they are counted. */
+export const BLOCK: i32 = 256;
+const STEP: i32 = 8;
 const CELL_SHIFT: i32 = 4;
 // Adding 2^52 leaves an integer in the low bits of a float64.
 const MAGIC: f64 = 4503599627370496;
 // The cell address of each element of a block: found first, four at a time, and counted after.
-const addresses: usize = memory.data(1024, 16);
+export const addresses: usize = memory.data(1024, 16);
 
 export function histogramReset(table: usize, bins: i32, beside: usize): void {
   memory.fill(table, 0, (<usize>(bins + HISTOGRAM_EXTRA_CELLS)) << CELL_SHIFT);
@@ -78,7 +81,7 @@ export function histogramU8(
 
 /** Adds up the lanes of each cell into a float64 at `out`, `bins + 2` of them. */
 export function histogramCollect(table: usize, bins: i32, out: usize): void {
-  const end = table + ((<usize>(bins + HISTOGRAM_EXTRA_CELLS)) << CELL_SHIFT);
+  const end = table + ((<usize>(bins + 2)) << CELL_SHIFT);
   for (; table < end; table += 16, out += 8) {
     const sum =
       <u64>load<u32>(table) +
@@ -99,38 +102,41 @@ function all<T>(
   beside: usize,
 ): void {
   const scale = <f64>bins / (high - low);
-  const blockBytes = <usize>BLOCK * sizeof<T>();
-  while (count >= BLOCK) {
-    const isInside = sizeof<T>() == 4 && isFloat<T>() && isBlockInside(p, low, high, beside);
-    if (isInside) locateInside(p, low, scale, bins, table);
-    if (isInside || locate<T>(p, low, high, scale, bins, table, beside)) {
-      for (let at = addresses, end = addresses + 1024; at < end; at += 32) {
-        bump(load<u32>(at));
-        bump(load<u32>(at, 4));
-        bump(load<u32>(at, 8));
-        bump(load<u32>(at, 12));
-        bump(load<u32>(at, 16));
-        bump(load<u32>(at, 20));
-        bump(load<u32>(at, 24));
-        bump(load<u32>(at, 28));
-      }
-    } else {
-      each<T>(p, BLOCK, low, high, scale, bins, table, beside);
-    }
-    p += blockBytes;
-    count -= BLOCK;
+  while (count >= STEP) {
+    const length = min(BLOCK, count & ~(STEP - 1));
+    const isInside =
+      sizeof<T>() == 4 && isFloat<T>() && isBlockInside(p, length, low, high, beside);
+    if (isInside) locateInside(p, length, low, scale, bins, table);
+    else locate<T>(p, length, low, high, scale, bins, table, beside);
+    bumpAll(length);
+    p += <usize>length * sizeof<T>();
+    count -= length;
   }
   each<T>(p, count, low, high, scale, bins, table, beside);
 }
 
+/** Counts the cells in `addresses`; `length` is a multiple of 8. */
+export function bumpAll(length: i32): void {
+  for (let at = addresses, end = addresses + ((<usize>length) << 2); at < end; at += 32) {
+    bump(load<u32>(at));
+    bump(load<u32>(at, 4));
+    bump(load<u32>(at, 8));
+    bump(load<u32>(at, 12));
+    bump(load<u32>(at, 16));
+    bump(load<u32>(at, 20));
+    bump(load<u32>(at, 24));
+    bump(load<u32>(at, 28));
+  }
+}
+
 // Whether all of a float32 block lies in the range, which most blocks do; its zeros are counted then.
-function isBlockInside(p: usize, low: f64, high: f64, beside: usize): bool {
+function isBlockInside(p: usize, length: i32, low: f64, high: f64, beside: usize): bool {
   const zero4 = f32x4.splat(0);
   let low4 = v128.load(p);
   let high4 = low4;
   let numbers = f32x4.eq(low4, low4);
   let zeroCount = zero4;
-  for (const end = p + 1024; p < end; p += 32) {
+  for (const end = p + ((<usize>length) << 2); p < end; p += 32) {
     const x = v128.load(p);
     const y = v128.load(p, 16);
     low4 = f32x4.pmin(low4, f32x4.pmin(x, y));
@@ -145,13 +151,14 @@ function isBlockInside(p: usize, low: f64, high: f64, beside: usize): bool {
 }
 
 // Fills `addresses` for one float32 block all of which lies in the range.
-function locateInside(p: usize, low: f64, scale: f64, bins: i32, table: usize): void {
+function locateInside(p: usize, length: i32, low: f64, scale: f64, bins: i32, table: usize): void {
   const low2 = f64x2.splat(low);
   const scale2 = f64x2.splat(scale);
   const top2 = f64x2.splat(<f64>(bins - 1));
   const magic2 = f64x2.splat(MAGIC);
   const base = laneBase(table);
-  for (let at = addresses, end = addresses + 1024; at < end; at += 16, p += 16) {
+  let at = addresses;
+  for (const end = addresses + ((<usize>length) << 2); at < end; at += 16, p += 16) {
     let u = f64x2.mul(f64x2.sub(firstPair<f32>(p), low2), scale2);
     let v = f64x2.mul(f64x2.sub(secondPair<f32>(p), low2), scale2);
     u = f64x2.add(f64x2.floor(f64x2.pmin(top2, u)), magic2);
@@ -160,16 +167,18 @@ function locateInside(p: usize, low: f64, scale: f64, bins: i32, table: usize): 
   }
 }
 
-// Fills `addresses` for one block. False, with nothing counted, when the block holds NaN or an infinity.
+// Fills `addresses` for one block of any values.
 function locate<T>(
   p: usize,
+  length: i32,
   low: f64,
   high: f64,
   scale: f64,
   bins: i32,
   table: usize,
   beside: usize,
-): bool {
+): void {
+  const start = p;
   const magnitude = i64x2.splat(0x7fffffffffffffff);
   const infinity = f64x2.splat(Infinity);
   const low2 = f64x2.splat(low);
@@ -178,20 +187,15 @@ function locate<T>(
   const zero2 = f64x2.splat(0);
   const top2 = f64x2.splat(<f64>(bins - 1));
   const magic2 = f64x2.splat(MAGIC);
+  const besideAll = i32x4.splat(bins + 1);
   const base = laneBase(table);
   let finite = i64x2.splat(-1);
   let zeroCount = i64x2.splat(0);
   const step = 4 * sizeof<T>();
-  for (let at = addresses, end = addresses + 1024; at < end; at += 16, p += step) {
+  let at = addresses;
+  for (const end = addresses + ((<usize>length) << 2); at < end; at += 16, p += step) {
     const x = firstPair<T>(p);
     const y = secondPair<T>(p);
-    if (isFloat<T>()) {
-      const isFinite = v128.and(
-        f64x2.lt(v128.and(x, magnitude), infinity),
-        f64x2.lt(v128.and(y, magnitude), infinity),
-      );
-      finite = v128.and(finite, isFinite);
-    }
     zeroCount = i64x2.sub(zeroCount, i64x2.add(f64x2.eq(x, zero2), f64x2.eq(y, zero2)));
     let u = f64x2.mul(f64x2.sub(x, low2), scale2);
     let v = f64x2.mul(f64x2.sub(y, low2), scale2);
@@ -201,15 +205,46 @@ function locate<T>(
     // A mask lane is -1: over moves one cell up from the last bin, under one cell down from the first.
     cell = i32x4.sub(cell, i32x4.shuffle(f64x2.gt(x, high2), f64x2.gt(y, high2), 0, 2, 4, 6));
     cell = i32x4.add(cell, i32x4.shuffle(f64x2.lt(x, low2), f64x2.lt(y, low2), 0, 2, 4, 6));
+    if (isFloat<T>()) {
+      const isFinite = i32x4.shuffle(
+        f64x2.lt(v128.and(x, magnitude), infinity),
+        f64x2.lt(v128.and(y, magnitude), infinity),
+        0,
+        2,
+        4,
+        6,
+      );
+      finite = v128.and(finite, isFinite);
+      cell = v128.bitselect(cell, besideAll, isFinite);
+    }
     v128.store(at, i32x4.add(i32x4.shl(cell, CELL_SHIFT), base));
   }
-  if (isFloat<T>() && !i64x2.all_true(finite)) return false;
+  if (isFloat<T>() && !i32x4.all_true(finite)) countNonFinite<T>(start, length, beside);
   add(beside, HISTOGRAM_ZERO, sumI64x2(zeroCount));
-  return true;
 }
 
-// The address of the first bin, one lane of the table for each lane of the vector.
-function laneBase(table: usize): v128 {
+/** Counts the NaN and the infinities of a block beside the table; `length` is a multiple of 4. */
+export function countNonFinite<T>(p: usize, length: i32, beside: usize): void {
+  const infinity = f64x2.splat(Infinity);
+  const negative = f64x2.splat(-Infinity);
+  let nans = i64x2.splat(0);
+  let positives = nans;
+  let negatives = nans;
+  const step = 4 * sizeof<T>();
+  for (const end = p + <usize>length * sizeof<T>(); p < end; p += step) {
+    const x = firstPair<T>(p);
+    const y = secondPair<T>(p);
+    nans = i64x2.sub(nans, i64x2.add(f64x2.ne(x, x), f64x2.ne(y, y)));
+    positives = i64x2.sub(positives, i64x2.add(f64x2.eq(x, infinity), f64x2.eq(y, infinity)));
+    negatives = i64x2.sub(negatives, i64x2.add(f64x2.eq(x, negative), f64x2.eq(y, negative)));
+  }
+  add(beside, HISTOGRAM_NAN, sumI64x2(nans));
+  add(beside, HISTOGRAM_POSITIVE_INFINITY, sumI64x2(positives));
+  add(beside, HISTOGRAM_NEGATIVE_INFINITY, sumI64x2(negatives));
+}
+
+/** The address of the first bin, one lane of the table for each lane of the vector. */
+export function laneBase(table: usize): v128 {
   const first = <i32>table + 16;
   let base = i32x4.splat(first);
   base = i32x4.replace_lane(base, 1, first + 4);
@@ -228,35 +263,38 @@ function each<T>(
   beside: usize,
 ): void {
   const end = p + <usize>count * sizeof<T>();
-  const first = table + 16;
   for (; p < end; p += sizeof<T>()) {
     const x = <f64>load<T>(p);
-    if (isFloat<T>() && !(abs(x) < Infinity)) {
-      add(
-        beside,
-        x == Infinity
-          ? HISTOGRAM_POSITIVE_INFINITY
-          : x == -Infinity
-            ? HISTOGRAM_NEGATIVE_INFINITY
-            : HISTOGRAM_NAN,
-        1,
-      );
-      continue;
-    }
+    if (isFloat<T>() && !isCounted(x, beside)) continue;
     if (x == 0) add(beside, HISTOGRAM_ZERO, 1);
     let cell: i32 = 0;
     if (x < low) cell = -1;
     else if (x > high) cell = bins;
     else cell = <i32>min((x - low) * scale, <f64>(bins - 1));
-    bump(first + ((<usize>cell) << CELL_SHIFT));
+    bumpCell(table, cell);
   }
+}
+
+/** Whether a value goes into the table; NaN and infinities are counted beside it. */
+export function isCounted(x: f64, beside: usize): bool {
+  if (abs(x) < Infinity) return true;
+  if (x == Infinity) add(beside, HISTOGRAM_POSITIVE_INFINITY, 1);
+  else if (x == -Infinity) add(beside, HISTOGRAM_NEGATIVE_INFINITY, 1);
+  else add(beside, HISTOGRAM_NAN, 1);
+  return false;
+}
+
+/** Counts one value in a cell, the first bin being cell 0. */
+export function bumpCell(table: usize, cell: i32): void {
+  bump(table + 16 + ((<usize>cell) << CELL_SHIFT));
 }
 
 function bump(cell: usize): void {
   store<u32>(cell, load<u32>(cell) + 1);
 }
 
-function add(beside: usize, slot: i32, count: f64): void {
+/** Adds to one of the counts beside a table. */
+export function add(beside: usize, slot: i32, count: f64): void {
   const at = beside + ((<usize>slot) << 3);
   store<f64>(at, load<f64>(at) + count);
 }

@@ -38,8 +38,12 @@ export function sumI32x4(v: v128): i32 {
   );
 }
 
+export function laneSum(v: v128): i64 {
+  return i64x2.extract_lane(v, 0) + i64x2.extract_lane(v, 1);
+}
+
 export function sumI64x2(v: v128): f64 {
-  return <f64>(i64x2.extract_lane(v, 0) + i64x2.extract_lane(v, 1));
+  return <f64>laneSum(v);
 }
 
 export function minF32x4(v: v128): f32 {

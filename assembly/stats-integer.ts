@@ -5,7 +5,7 @@
 //
 // so float64 rounds nothing but the last step, to the mean itself. int32 blocks with |x| >= 2^26 go the careful way of
 // tensor-stats.ts: their sums of squares leave 64 bits.
-import { maxI32x4, minU32x4, sumI32x4, sumI64x2 } from './lanes';
+import { laneSum, maxI32x4, minU32x4, sumI32x4 } from './lanes';
 import { addCounts, addSizes, close, join, open } from './stats-state';
 import { careful } from './stats-careful';
 
@@ -152,10 +152,6 @@ function joinIntegers(length: i32, sum: i64, squares: i64): void {
 
 function pairsI64(v: v128): v128 {
   return i64x2.add(i64x2.extend_low_i32x4_s(v), i64x2.extend_high_i32x4_s(v));
-}
-
-function laneSum(v: v128): i64 {
-  return i64x2.extract_lane(v, 0) + i64x2.extract_lane(v, 1);
 }
 
 function minI32x4(v: v128): i32 {

@@ -116,16 +116,15 @@ export {
 export { createKernels, type Kernels } from './kernel/kernels.ts';
 export type { KernelCallOptions, KernelsDiagnostics } from './kernel/dispatch.ts';
 export { DEFAULT_KERNELS_CONFIG, type KernelsConfig } from './kernel/config.ts';
-export { DEFAULT_HISTOGRAM_BINS, MAX_HISTOGRAM_BINS } from './kernel/checks.ts';
-export {
-  histogramEdges,
-  mergeHistograms,
-  mergeTensorPairStats,
-  mergeTensorStats,
-} from './kernel/results.ts';
+export { DEFAULT_HISTOGRAM_BINS, MAX_HISTOGRAM_BINS, MAX_UNITS } from './kernel/checks.ts';
+export { histogramEdges, mergeHistograms } from './kernel/histogram-bins.ts';
+export { mergeTensorPairStats, mergeTensorStats } from './kernel/results.ts';
+export { inactiveUnits, mergeTensorUnitStats } from './kernel/unit-results.ts';
+export { HISTOGRAM_SCALES } from './kernel/kernel.ts';
 export type {
   Histogram,
   HistogramOptions,
+  HistogramScale,
   Kernel,
   PairData,
   PairType,
@@ -135,6 +134,8 @@ export type {
   TensorStatsOptions,
   TensorType,
   TensorTypeOptions,
+  TensorUnitStats,
+  TensorUnitStatsOptions,
   ValueRange,
 } from './kernel/kernel.ts';
 export type { WorkerLike, WorkerMode, WorkerWayName } from './kernel/spawn.ts';

@@ -21,6 +21,32 @@ type HistogramFunction = (
   beside: number,
 ) => void;
 
+type HistogramLogFunction = (
+  data: number,
+  count: number,
+  firstExponent: number,
+  octaves: number,
+  log2BinsPerOctave: number,
+  table: number,
+  beside: number,
+) => void;
+type WidenFunction = (data: number, count: number, out: number) => void;
+type UnitRowsFunction = (
+  data: number,
+  rows: number,
+  units: number,
+  epsilon: number,
+  state: number,
+) => void;
+type UnitRunsFunction = (
+  data: number,
+  unit: number,
+  units: number,
+  length: number,
+  epsilon: number,
+  state: number,
+) => void;
+
 type PairFunction = (first: number, second: number, count: number, out: number) => void;
 
 type WasmFunctions = {
@@ -42,6 +68,16 @@ type WasmFunctions = {
   readonly histogramF16: HistogramFunction;
   readonly histogramBF16: HistogramFunction;
   readonly histogramCollect: (table: number, bins: number, out: number) => void;
+  readonly histogramLogF32: HistogramLogFunction;
+  readonly histogramLogF64: HistogramLogFunction;
+  readonly widenF16: WidenFunction;
+  readonly widenBF16: WidenFunction;
+  readonly widenU8: WidenFunction;
+  readonly widenI32: WidenFunction;
+  readonly unitRowsF32: UnitRowsFunction;
+  readonly unitRowsF64: UnitRowsFunction;
+  readonly unitRunsF32: UnitRunsFunction;
+  readonly unitRunsF64: UnitRunsFunction;
 };
 
 const FUNCTION_NAMES: readonly (keyof WasmFunctions)[] = [
@@ -63,7 +99,20 @@ const FUNCTION_NAMES: readonly (keyof WasmFunctions)[] = [
   'histogramF16',
   'histogramBF16',
   'histogramCollect',
+  'histogramLogF32',
+  'histogramLogF64',
+  'widenF16',
+  'widenBF16',
+  'widenU8',
+  'widenI32',
+  'unitRowsF32',
+  'unitRowsF64',
+  'unitRunsF32',
+  'unitRunsF64',
 ];
+
+/** The element types that the kernels of magnitudes and units read; others are widened to one of them. */
+export type WideType = PairType;
 
 /** The kernels over linear memory, by element type where there are several. Addresses are byte offsets. */
 export type KernelExports = Pick<
@@ -74,6 +123,10 @@ export type KernelExports = Pick<
   readonly stats: Readonly<Record<TensorType, StatsFunction>>;
   readonly histogram: Readonly<Record<TensorType, HistogramFunction>>;
   readonly pair: Readonly<Record<PairType, PairFunction>>;
+  readonly histogramLog: Readonly<Record<WideType, HistogramLogFunction>>;
+  readonly widen: Readonly<Record<Exclude<TensorType, WideType>, WidenFunction>>;
+  readonly unitRows: Readonly<Record<WideType, UnitRowsFunction>>;
+  readonly unitRuns: Readonly<Record<WideType, UnitRunsFunction>>;
 };
 
 /** Compiles the embedded module. Rejects where the engine lacks SIMD or the page's policy forbids WebAssembly. */
@@ -113,6 +166,10 @@ export function instantiateKernels(module: WebAssembly.Module): KernelExports {
     },
     histogramCollect: f.histogramCollect,
     pair: { float32: f.pairF32, float64: f.pairF64 },
+    histogramLog: { float32: f.histogramLogF32, float64: f.histogramLogF64 },
+    widen: { float16: f.widenF16, bfloat16: f.widenBF16, uint8: f.widenU8, int32: f.widenI32 },
+    unitRows: { float32: f.unitRowsF32, float64: f.unitRowsF64 },
+    unitRuns: { float32: f.unitRunsF32, float64: f.unitRunsF64 },
   };
 }
 

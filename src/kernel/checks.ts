@@ -1,14 +1,17 @@
 /** Checks of what callers hand to a kernel. */
-import { checkOptionNames } from '../base/assert.ts';
+import { checkLiteral, checkOptionNames } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
-import type {
-  HistogramOptions,
-  PairData,
-  PairType,
-  TensorStatsOptions,
-  TensorType,
-  TensorTypeOptions,
-  ValueRange,
+import {
+  HISTOGRAM_SCALES,
+  type HistogramOptions,
+  type PairData,
+  type PairType,
+  type TensorData,
+  type TensorStatsOptions,
+  type TensorType,
+  type TensorTypeOptions,
+  type TensorUnitStatsOptions,
+  type ValueRange,
 } from './kernel.ts';
 
 /** Most bins of a histogram: beyond it the counting tables leave the second-level cache. */
@@ -16,7 +19,15 @@ export const MAX_HISTOGRAM_BINS = 65_536;
 /** Bins of a histogram unless told otherwise. */
 export const DEFAULT_HISTOGRAM_BINS = 32;
 
-const HISTOGRAM_OPTION_NAMES = ['bins', 'range', 'type'] as const;
+/** Most units of the statistics of units: five arrays of so many numbers come back. */
+export const MAX_UNITS = 2 ** 24;
+
+const UNIFORM_OPTION_NAMES = ['bins', 'range'] as const;
+const LOG_OPTION_NAMES = ['magnitudes', 'binsPerOctave'] as const;
+const MIN_MAGNITUDE = 2 ** -126;
+const MAX_MAGNITUDE = 2 ** 127;
+const MAX_BINS_PER_OCTAVE = 64;
+const DEFAULT_MAGNITUDES: ValueRange = { min: 2 ** -40, max: 2 ** 24 };
 const MIN_SPAN = 2 ** -960;
 const MAX_END = 2 ** 1022;
 
@@ -26,10 +37,30 @@ export type StatsSettings = TensorTypeOptions & {
   readonly threshold: number | null;
 };
 
-/** Histogram options with every default filled in. */
-export type HistogramSettings = TensorTypeOptions & {
+/** Histogram options with every default filled in, but for the range of uniform bins. */
+export type UniformSettings = TensorTypeOptions & {
+  readonly scale: 'uniform';
   readonly bins: number;
   readonly range?: ValueRange;
+  readonly maxHistogramValues?: number | null;
+};
+
+/** The same for bins of magnitudes. */
+export type LogSettings = TensorTypeOptions & {
+  readonly scale: 'log_magnitude';
+  readonly magnitudes: ValueRange;
+  readonly binsPerOctave: number;
+  readonly maxHistogramValues?: number | null;
+};
+
+/** Histogram options with every default filled in. */
+export type HistogramSettings = UniformSettings | LogSettings;
+
+/** Options of the statistics of units with every default filled in. */
+export type UnitSettings = TensorTypeOptions & {
+  readonly units: number;
+  readonly innerSize: number;
+  readonly epsilon: number;
 };
 
 /**
@@ -114,9 +145,7 @@ export function checkStatsOptions(
   if (options === undefined) return DEFAULT_STATS_SETTINGS;
   checkOptionNames('options', checkObject(options), [...STATS_OPTION_NAMES, ...alsoKnown]);
   const { epsilon = 0, threshold = null } = options;
-  if (typeof epsilon !== 'number' || !(epsilon >= 0) || epsilon === Infinity) {
-    throw invalidInput('epsilon', epsilon, 'a finite number, 0 or more');
-  }
+  checkEpsilon(epsilon);
   if (
     threshold !== null &&
     (typeof threshold !== 'number' || !(threshold >= 0) || threshold === Infinity)
@@ -134,12 +163,35 @@ export function checkHistogramOptions(
   options: HistogramOptions = {},
   alsoKnown: readonly string[] = [],
 ): HistogramSettings {
-  checkOptionNames('options', checkObject(options), [...HISTOGRAM_OPTION_NAMES, ...alsoKnown]);
-  const { bins = DEFAULT_HISTOGRAM_BINS, range } = options;
+  const { scale = 'uniform', maxHistogramValues = null } = checkObject(options);
+  checkLiteral('scale', scale, HISTOGRAM_SCALES);
+  const names = scale === 'uniform' ? UNIFORM_OPTION_NAMES : LOG_OPTION_NAMES;
+  checkOptionNames('options', options, [
+    'scale',
+    'type',
+    'maxHistogramValues',
+    ...names,
+    ...alsoKnown,
+  ]);
+  if (
+    maxHistogramValues !== null &&
+    (!Number.isSafeInteger(maxHistogramValues) || maxHistogramValues < 1)
+  )
+    throw invalidInput('maxHistogramValues', maxHistogramValues, 'null or an integer, 1 or more');
+  const common = { ...statedType(options), maxHistogramValues };
+  return scale === 'uniform'
+    ? { scale, ...common, ...checkUniform(options) }
+    : { scale, ...common, ...checkMagnitudes(options) };
+}
+
+function checkUniform({
+  bins = DEFAULT_HISTOGRAM_BINS,
+  range,
+}: HistogramOptions): Pick<UniformSettings, 'bins' | 'range'> {
   if (!Number.isSafeInteger(bins) || bins < 1 || bins > MAX_HISTOGRAM_BINS) {
     throw invalidInput('bins', bins, `an integer from 1 to ${MAX_HISTOGRAM_BINS}`);
   }
-  if (range === undefined) return { bins, ...statedType(options) };
+  if (range === undefined) return { bins };
   const { min, max } = checkObject(range, 'range');
   if (typeof min !== 'number' || !Number.isFinite(min))
     throw invalidInput('range.min', min, 'a finite number');
@@ -152,7 +204,59 @@ export function checkHistogramOptions(
       `above range.min (${min}) by at least 2^-960 and less than 2^1024`,
     );
   }
-  return { bins, range: { min, max }, ...statedType(options) };
+  return { bins, range: { min, max } };
+}
+
+function checkMagnitudes({
+  magnitudes = DEFAULT_MAGNITUDES,
+  binsPerOctave = 1,
+}: HistogramOptions): Pick<LogSettings, 'magnitudes' | 'binsPerOctave'> {
+  const { min, max } = checkObject(magnitudes, 'magnitudes');
+  if (!isPowerOfTwo(min) || min < MIN_MAGNITUDE || min >= MAX_MAGNITUDE)
+    throw invalidInput('magnitudes.min', min, 'a power of two from 2^-126 to 2^126');
+  if (!isPowerOfTwo(max) || max > MAX_MAGNITUDE || max <= min)
+    throw invalidInput(
+      'magnitudes.max',
+      max,
+      `a power of two above magnitudes.min (${min}), up to 2^127`,
+    );
+  if (!isPowerOfTwo(binsPerOctave) || binsPerOctave < 1 || binsPerOctave > MAX_BINS_PER_OCTAVE)
+    throw invalidInput('binsPerOctave', binsPerOctave, '1, 2, 4, 8, 16, 32 or 64');
+  return { magnitudes: { min, max }, binsPerOctave };
+}
+
+/** Whether `value` is a power of two, log2 of which is exact then. */
+function isPowerOfTwo(value: unknown): value is number {
+  return typeof value === 'number' && value > 0 && 2 ** Math.round(Math.log2(value)) === value;
+}
+
+/** @throws {QuarkError} `invalid_input` */
+export function checkUnitStatsOptions(
+  data: TensorData,
+  options: TensorUnitStatsOptions,
+  alsoKnown: readonly string[] = [],
+): UnitSettings {
+  checkOptionNames('options', checkObject(options), [...UNIT_OPTION_NAMES, ...alsoKnown]);
+  const { units, innerSize = 1, epsilon = 0 } = options;
+  if (!Number.isSafeInteger(units) || units < 1 || units > MAX_UNITS)
+    throw invalidInput('units', units, `an integer from 1 to ${MAX_UNITS}`);
+  if (!Number.isSafeInteger(innerSize) || innerSize < 1)
+    throw invalidInput('innerSize', innerSize, 'an integer, 1 or more');
+  if (data.length % (units * innerSize) !== 0)
+    throw invalidInput(
+      'units',
+      units,
+      `such that units * innerSize (${units * innerSize}) divides the length of the tensor (${data.length})`,
+    );
+  return { units, innerSize, epsilon: checkEpsilon(epsilon), ...statedType(options) };
+}
+
+const UNIT_OPTION_NAMES = ['units', 'innerSize', 'epsilon', 'type'] as const;
+
+function checkEpsilon(epsilon: unknown): number {
+  if (typeof epsilon !== 'number' || !(epsilon >= 0) || epsilon === Infinity)
+    throw invalidInput('epsilon', epsilon, 'a finite number, 0 or more');
+  return epsilon;
 }
 
 /** The type that options state, for calls made of them. */

@@ -1,7 +1,13 @@
 /** Parts of tensors on their way to a worker, what they cost, and what comes back. */
 import type { Room } from './dispatch.ts';
 import type { KernelCall, KernelResult, TensorJob } from './host.ts';
-import type { Histogram, TensorPairStats, TensorStats, TensorType } from './kernel.ts';
+import type {
+  Histogram,
+  TensorPairStats,
+  TensorStats,
+  TensorType,
+  TensorUnitStats,
+} from './kernel.ts';
 
 /** A part of a tensor on its way to a worker. */
 export type Chunk = { readonly place: TensorJob['place']; readonly room: Room };
@@ -20,6 +26,8 @@ export const STATS_ELEMENT_BYTES: Readonly<Record<TensorType, number>> = {
 };
 /** The same of the histogram of one element, of any type. */
 export const HISTOGRAM_ELEMENT_BYTES = 20;
+/** The same of the statistics of units, of one element. */
+export const UNIT_ELEMENT_BYTES = 10;
 
 /** The same of the comparison of two elements. */
 export const PAIR_ELEMENT_BYTES = 16;
@@ -30,6 +38,10 @@ export function isTensorStats(result: KernelResult): result is TensorStats {
 
 export function isHistogram(result: KernelResult): result is Histogram {
   return 'counts' in result;
+}
+
+export function isTensorUnitStats(result: KernelResult): result is TensorUnitStats {
+  return 'deadUnitCount' in result;
 }
 
 export function isTensorPairStats(result: KernelResult): result is TensorPairStats {

@@ -13,8 +13,7 @@ export type KernelsConfig = {
   /**
    * Tensors of up to so many bytes are computed on the calling thread, because a message to a worker would take it as long; default
    * 256 KiB. This is the figure for statistics of float32; an element of float64 counts as 14 bytes, of int32 as 10, of uint8 as 3, of the
-   * 16-bit floats as 6,
-   * an element of a histogram as 20.
+   * 16-bit floats as 6, an element of the statistics of units as 10, of a histogram as 20.
    */
   readonly inlineBytes?: number;
   /** Larger tensors are computed in chunks of so many bytes, a multiple of 8,192; default 4 MiB. */

@@ -10,6 +10,8 @@ import type {
   TensorStats,
   TensorStatsOptions,
   TensorType,
+  TensorUnitStats,
+  TensorUnitStatsOptions,
 } from './kernel.ts';
 import { createWasmKernel } from './wasm-kernel.ts';
 import { exposeHost } from './worker-host.ts';
@@ -27,6 +29,7 @@ export type TensorView = {
 export type KernelCall =
   | { readonly op: 'tensorStats'; readonly options: TensorStatsOptions }
   | { readonly op: 'histogram'; readonly options: HistogramOptions }
+  | { readonly op: 'tensorUnitStats'; readonly options: TensorUnitStatsOptions }
   /** Its tensor is both tensors, one after the other. */
   | { readonly op: 'tensorPairStats' };
 
@@ -34,6 +37,7 @@ export type KernelCall =
 export type KernelResults = {
   readonly tensorStats: TensorStats;
   readonly histogram: Histogram;
+  readonly tensorUnitStats: TensorUnitStats;
   readonly tensorPairStats: TensorPairStats;
 };
 
@@ -54,6 +58,8 @@ export function executeCall(kernel: Kernel, call: KernelCall, view: TensorView):
       return kernel.tensorStats(data, call.options);
     case 'histogram':
       return kernel.histogram(data, call.options);
+    case 'tensorUnitStats':
+      return kernel.tensorUnitStats(data, call.options);
     case 'tensorPairStats': {
       const half = view.length / 2;
       const both = openPair(view);

@@ -8,8 +8,10 @@ import {
   checkPair,
   checkStatsOptions,
   checkTensor,
-  rangeAround,
+  checkUnitStatsOptions,
 } from './checks.ts';
+import { countValues } from './js-histogram.ts';
+import { addUpUnits } from './js-units.ts';
 import type {
   Histogram,
   HistogramOptions,
@@ -20,15 +22,10 @@ import type {
   TensorStats,
   TensorStatsOptions,
   TensorType,
-  ValueRange,
+  TensorUnitStats,
+  TensorUnitStatsOptions,
 } from './kernel.ts';
 import {
-  HISTOGRAM_EXTRA_CELLS,
-  HISTOGRAM_NAN,
-  HISTOGRAM_NEGATIVE_INFINITY,
-  HISTOGRAM_POSITIVE_INFINITY,
-  HISTOGRAM_SLOTS,
-  HISTOGRAM_ZERO,
   PAIR_DIFFERENCE,
   PAIR_DOT,
   PAIR_FINITE,
@@ -50,7 +47,9 @@ import {
   STATS_SLOTS,
   STATS_ZERO,
 } from './layout.ts';
-import { histogramFromCells, pairFromSlots, statsFromSlots } from './results.ts';
+import { pairFromSlots, statsFromSlots } from './results.ts';
+import { countSample } from './sampling.ts';
+import { unitStatsFromTotals } from './unit-results.ts';
 
 const BLOCK = 1024;
 
@@ -78,13 +77,10 @@ export const jsKernel: Kernel = {
   },
 
   histogram(tensor: TensorData, options?: HistogramOptions): Histogram {
-    const data = widen(tensor, checkTensor(tensor, options));
-    const settings = checkHistogramOptions(options);
-    const range = settings.range ?? findRange(data);
-    const cells = new Float64Array(settings.bins + HISTOGRAM_EXTRA_CELLS);
-    const beside = new Float64Array(HISTOGRAM_SLOTS);
-    countCells(cells, beside, data, range, settings.bins);
-    return histogramFromCells(data.length, cells, beside, settings, range);
+    const type = checkTensor(tensor, options);
+    return countSample(tensor, checkHistogramOptions(options), (sample, settings) =>
+      countValues(widen(sample, type), settings),
+    );
   },
 
   tensorPairStats(first: PairData, second: PairData): TensorPairStats {
@@ -93,6 +89,12 @@ export const jsKernel: Kernel = {
     for (let start = 0; start < first.length; start += BLOCK)
       addPairs(slots, first, second, start, Math.min(start + BLOCK, first.length));
     return pairFromSlots(first.length, slots);
+  },
+
+  tensorUnitStats(tensor: TensorData, options: TensorUnitStatsOptions): TensorUnitStats {
+    const data = widen(tensor, checkTensor(tensor, options));
+    const settings = checkUnitStatsOptions(tensor, options);
+    return unitStatsFromTotals(data.length, addUpUnits(data, settings), settings);
   },
 };
 
@@ -202,39 +204,6 @@ function addPairs(
   bump(slots, PAIR_SECOND, seconds);
   bump(slots, PAIR_DOT, products);
   bump(slots, PAIR_DIFFERENCE, differences);
-}
-
-function findRange(data: TensorData): ValueRange {
-  let low = Infinity;
-  let high = -Infinity;
-  for (let i = 0; i < data.length; i++) {
-    const x = data[i] ?? 0;
-    if (x < low && x !== -Infinity) low = x;
-    if (x > high && x !== Infinity) high = x;
-  }
-  return rangeAround(low, high);
-}
-
-function countCells(
-  cells: Float64Array,
-  beside: Float64Array,
-  data: TensorData,
-  range: ValueRange,
-  bins: number,
-): void {
-  const { min, max } = range;
-  const scale = bins / (max - min);
-  const top = bins - 1;
-  for (let i = 0; i < data.length; i++) {
-    const x = data[i] ?? 0;
-    if (x === 0) bump(beside, HISTOGRAM_ZERO, 1);
-    if (x >= min && x <= max) bump(cells, Math.trunc(Math.min(top, (x - min) * scale)) + 1, 1);
-    else if (x === Infinity) bump(beside, HISTOGRAM_POSITIVE_INFINITY, 1);
-    else if (x === -Infinity) bump(beside, HISTOGRAM_NEGATIVE_INFINITY, 1);
-    else if (x < min) bump(cells, 0, 1);
-    else if (x > max) bump(cells, bins + 1, 1);
-    else bump(beside, HISTOGRAM_NAN, 1);
-  }
 }
 
 function bump(counts: Float64Array, index: number, by: number): void {

@@ -129,31 +129,72 @@ export type ValueRange = {
   readonly max: number;
 };
 
+/** How the bins of a histogram divide its range. */
+export const HISTOGRAM_SCALES = ['uniform', 'log_magnitude'] as const;
+
+/** One of {@link HISTOGRAM_SCALES}. */
+export type HistogramScale = (typeof HISTOGRAM_SCALES)[number];
+
 /** Options of the histogram. */
 export type HistogramOptions = TensorTypeOptions & {
-  /** Number of bins, 1 to 65,536; default 32. */
+  /**
+   * `uniform`: bins of equal width over `range`. `log_magnitude`: bins for each power of two of |x|, apart for negative and positive
+   * values, which shows gradients of all sizes at once. Default `uniform`.
+   */
+  readonly scale?: HistogramScale;
+  /** Number of uniform bins, 1 to 65,536; default 32. */
   readonly bins?: number;
   /**
-   * Range the bins divide; default: from the smallest to the largest finite value. A tensor without finite values gets 0 to 1, one
-   * whose values are all equal (or span less than 2^-960) a range around them, and ends beyond 2^1022 are cut to it.
+   * Range the uniform bins divide; default: from the smallest to the largest finite value that is counted. A tensor without finite
+   * values gets 0 to 1, one whose values are all equal (or span less than 2^-960) a range around them, and ends beyond 2^1022 are cut
+   * to it.
    */
   readonly range?: ValueRange;
+  /**
+   * Smallest and largest |x| that `log_magnitude` tells apart: powers of two from 2^-126 to 2^127; default 2^-40 (about 1e-12) to
+   * 2^24. Not taken from the data, so that histograms of different steps and layers have the same bins and merge.
+   */
+  readonly magnitudes?: ValueRange;
+  /** Bins of `log_magnitude` between two powers of two, all of the same width: 1, 2, 4, 8, 16, 32 or 64; default 1. */
+  readonly binsPerOctave?: number;
+  /**
+   * Most values that are counted, 1 or more; null, the default, counts all. Of a larger tensor a sample of exactly so many is counted:
+   * the tensor is cut into so many equal parts by position, and one value of each is taken, at a place that depends on the number
+   * of the part alone. So every element stands the same chance, and the sample is the same in every run and on every machine. An
+   * element that lies in two parts can be taken for both. A range that is not given is that of the sample.
+   */
+  readonly maxHistogramValues?: number | null;
 };
 
 /**
- * Counts of values in uniform bins. Bin `i` holds `edge(i) <= x < edge(i + 1)` with `edge(i) = min + i * (max - min) / bins`; the
- * last bin holds `max` too. Every count is exact; a value within 4 units in the last place (float64, of the larger end) of an inner
- * edge may lie on either side of it.
+ * Counts of values in bins. Bin `i` holds `edge(i) <= x < edge(i + 1)`; the last bin holds `max` too. Counts are of the values that
+ * were looked at, `sampledCount` of them, and add up to it: bins, underflow, overflow, NaN and infinities.
+ *
+ * `uniform`: `edge(i) = min + i * (max - min) / bins`. Every count is exact; a value within 4 units in the last place (float64, of
+ * the larger end) of an inner edge may lie on either side of it.
+ *
+ * `log_magnitude`: with b bins an octave and m = `magnitudes.min`, the edges above 0 are `2^e * (1 + j / b)` for j from 0 to b - 1
+ * and every power of two from m up, then `magnitudes.max`; those below 0 are the same with a minus sign. So there are `2 n + 1`
+ * bins with `n = b * log2(magnitudes.max / magnitudes.min)`: n for negative values, bin `n` for what is near zero,
+ * `-m <= x < m`, and n for positive ones. Every count is exact.
  */
 export type Histogram = {
+  /** How the bins divide the range. */
+  readonly scale: HistogramScale;
   /** Lower end of the first bin. */
   readonly min: number;
   /** Upper end of the last bin. */
   readonly max: number;
+  /** Smallest and largest magnitude that has bins; null when they are uniform. */
+  readonly magnitudes: ValueRange | null;
+  /** Bins between two powers of two; null when they are uniform. */
+  readonly binsPerOctave: number | null;
   /** Values of each bin, `[bins]`; integers below 2^53. Owned by the receiver. */
   readonly counts: Float64Array;
-  /** All elements. */
+  /** All elements of the tensor. */
   readonly elementCount: number;
+  /** Elements that were counted; as many as `elementCount` unless `maxHistogramValues` is less. */
+  readonly sampledCount: number;
   /** Finite values below `min`. */
   readonly underflowCount: number;
   /** Finite values above `max`. */
@@ -166,6 +207,48 @@ export type Histogram = {
   readonly negativeInfinityCount: number;
   /** Elements equal to 0, of either sign; they are in their bin as well. */
   readonly zeroCount: number;
+};
+
+/** Options of the statistics of units. */
+export type TensorUnitStatsOptions = TensorTypeOptions & {
+  /** Units (features, channels) of the tensor: the size of its unit axis; 1 to 16,777,216. */
+  readonly units: number;
+  /**
+   * Consecutive elements that belong to one unit: the product of the sizes of the axes after the unit axis. Default 1, for
+   * `[batch, units]` and `[n, h, w, channels]`; `h * w` for `[n, channels, h, w]`, as onnxruntime-web has it.
+   */
+  readonly innerSize?: number;
+  /** A finite value counts as inactive when |x| <= epsilon. 0 or more; default 0. */
+  readonly epsilon?: number;
+};
+
+/**
+ * One row for each unit of a tensor, as arrays of `[units]`, owned by the receiver: which units are dead, and whether the same ones
+ * still are in a later probe. Element `i` belongs to unit `floor(i / innerSize) % units`. NaN and infinities take part in
+ * nothing.
+ *
+ * Error bounds: counts and `maxMagnitudes` are exact, `means` good to 1e-12 of the mean |x| of the unit. float64 sums beyond 1e300
+ * are lost.
+ */
+export type TensorUnitStats = {
+  /** Size of the unit axis. */
+  readonly units: number;
+  /** All elements; each unit has `elementCount / units`. */
+  readonly elementCount: number;
+  /** The epsilon that was applied. */
+  readonly epsilon: number;
+  /** Elements of each unit that are neither NaN nor infinite. */
+  readonly finiteCounts: Float64Array;
+  /** Mean of the finite values of each unit; NaN when it has none. */
+  readonly means: Float64Array;
+  /** Largest |x| of the finite values of each unit; NaN when it has none. */
+  readonly maxMagnitudes: Float64Array;
+  /** Finite values of each unit with |x| <= epsilon. */
+  readonly inactiveCounts: Float64Array;
+  /** `inactiveCounts / finiteCounts`, 0 to 1; NaN for a unit without finite values. */
+  readonly inactiveRatios: Float64Array;
+  /** Units with finite values all of which are inactive. */
+  readonly deadUnitCount: number;
 };
 
 /** Numeric routines over one tensor, on the calling thread. */
@@ -181,7 +264,7 @@ export interface Kernel {
   tensorStats(data: TensorData, options?: TensorStatsOptions): TensorStats;
 
   /**
-   * Histogram of all elements.
+   * Histogram of all elements, or of a sample of them.
    *
    * @throws {QuarkError} `invalid_input`
    */
@@ -194,4 +277,11 @@ export interface Kernel {
    * @throws {QuarkError} `invalid_input`
    */
   tensorPairStats(first: PairData, second: PairData): TensorPairStats;
+
+  /**
+   * Statistics of each unit of a tensor, its length a multiple of `units * innerSize`.
+   *
+   * @throws {QuarkError} `invalid_input`
+   */
+  tensorUnitStats(data: TensorData, options: TensorUnitStatsOptions): TensorUnitStats;
 }

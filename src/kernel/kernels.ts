@@ -10,6 +10,7 @@ import {
   checkPair,
   checkStatsOptions,
   checkTensor,
+  checkUnitStatsOptions,
   rangeAround,
   statedType,
   type HistogramSettings,
@@ -19,8 +20,10 @@ import {
   isHistogram,
   isTensorPairStats,
   isTensorStats,
+  isTensorUnitStats,
   PAIR_ELEMENT_BYTES,
   STATS_ELEMENT_BYTES,
+  UNIT_ELEMENT_BYTES,
   type Chunk,
   type RunChunks,
 } from './chunks.ts';
@@ -32,7 +35,7 @@ import {
   type KernelCallOptions,
   type KernelsDiagnostics,
 } from './dispatch.ts';
-import { executeCall, type KernelCall, type KernelResult, type TensorJob } from './host.ts';
+import { executeCall, type KernelResult, type TensorJob } from './host.ts';
 import type {
   Histogram,
   HistogramOptions,
@@ -43,11 +46,16 @@ import type {
   TensorStats,
   TensorStatsOptions,
   TensorType,
+  TensorUnitStats,
+  TensorUnitStatsOptions,
 } from './kernel.ts';
+import { mergeHistograms } from './histogram-bins.ts';
 import { loadKernel } from './load.ts';
-import { mergeHistograms, mergeTensorPairStats, mergeTensorStats } from './results.ts';
+import { mergeTensorPairStats, mergeTensorStats } from './results.ts';
+import { sampleTensor } from './sampling.ts';
 import { TENSOR_WORKER } from './tensor-worker.ts';
 import type { Loaded } from './twins.ts';
+import { mergeTensorUnitStats } from './unit-results.ts';
 
 /**
  * Loads the kernels. Workers start with the first call that needs one.
@@ -91,7 +99,7 @@ export class Kernels implements AsyncDisposable {
   ): Promise<TensorStats> {
     const type = checkTensor(data, options);
     const settings = checkStatsOptions(options, CALL_OPTION_NAMES);
-    const chunks = this.#admit(data, type, 'tensorStats', options);
+    const chunks = this.#admit(this.#split(data), type, STATS_ELEMENT_BYTES[type], options);
     if (chunks === undefined) return this.#statsHere(data, settings);
     return this.#withChunks(chunks, options.signal, (run) => this.#statsThere(run, settings));
   }
@@ -106,17 +114,32 @@ export class Kernels implements AsyncDisposable {
     options: HistogramOptions & KernelCallOptions = {},
   ): Promise<Histogram> {
     const type = checkTensor(data, options);
-    const settings = checkHistogramOptions(options, CALL_OPTION_NAMES);
-    const chunks = this.#admit(data, type, 'histogram', options);
-    if (chunks === undefined) return this.#histogramHere(data, settings);
+    const { maxHistogramValues, ...settings } = checkHistogramOptions(options, CALL_OPTION_NAMES);
+    // Sampled before anything is copied, and before chunks are cut, so that the sample depends on the tensor alone.
+    const sample = sampleTensor(data, maxHistogramValues);
+    const found = await this.#histogramOf(sample, type, settings, options);
+    return { ...found, elementCount: data.length };
+  }
+
+  /**
+   * Statistics of each unit of a tensor, its length a multiple of `units * innerSize`. The data is copied before this returns and is
+   * never changed or transferred. Chunks are whole rows, `units * innerSize` elements each, whatever their size.
+   *
+   * @throws {QuarkError} `invalid_input`, `aborted`, or `kernel_failed` when the worker died or the kernels are closed
+   */
+  async tensorUnitStats(
+    data: TensorData,
+    options: TensorUnitStatsOptions & KernelCallOptions,
+  ): Promise<TensorUnitStats> {
+    const type = checkTensor(data, options);
+    const settings = checkUnitStatsOptions(data, options, CALL_OPTION_NAMES);
+    const parts = this.#split(data, this.#settings.chunkBytes, settings.units * settings.innerSize);
+    const chunks = this.#admit(parts, type, UNIT_ELEMENT_BYTES, options);
+    if (chunks === undefined)
+      return mergeTensorUnitStats(parts.map((part) => this.inline.tensorUnitStats(part, settings)));
     return this.#withChunks(chunks, options.signal, async (run) => {
-      // One chunk finds its own range; several need one that spans them all.
-      const call =
-        chunks.length === 1
-          ? settings
-          : withRange(settings, () => this.#statsThere(run, statedType(settings)));
-      const parts = await run({ op: 'histogram', options: await call });
-      return mergeHistograms(parts.filter(isHistogram));
+      const found = await run({ op: 'tensorUnitStats', options: settings });
+      return mergeTensorUnitStats(found.filter(isTensorUnitStats));
     });
   }
 
@@ -169,18 +192,17 @@ export class Kernels implements AsyncDisposable {
     await this.close();
   }
 
-  /** The copies of the data's chunks; undefined when it is to be computed here. */
+  /** The copies of a tensor's parts; undefined when it is to be computed here. */
   #admit(
-    data: TensorData,
+    parts: readonly TensorData[],
     type: TensorType,
-    op: KernelCall['op'],
+    elementBytes: number,
     options: KernelCallOptions,
   ): Chunk[] | undefined {
     this.#dispatcher.checkReady(options);
-    const cost = op === 'tensorStats' ? STATS_ELEMENT_BYTES[type] : HISTOGRAM_ELEMENT_BYTES;
-    if (this.#dispatcher.staysHere(data.length * cost)) return undefined;
-    const parts = this.#split(data);
-    if (this.#dispatcher.canBorrow(data.buffer, options)) {
+    const total = parts.reduce((sum, part) => sum + part.length, 0);
+    if (this.#dispatcher.staysHere(total * elementBytes)) return undefined;
+    if (parts.every((part) => this.#dispatcher.canBorrow(part.buffer, options))) {
       return parts.map(({ byteOffset, length, buffer }) => ({
         place: { type, byteOffset, length },
         room: borrowedRoom(buffer),
@@ -208,8 +230,14 @@ export class Kernels implements AsyncDisposable {
     });
   }
 
-  #split(data: TensorData, chunkBytes: number = this.#settings.chunkBytes): TensorData[] {
-    const chunkLength = chunkBytes / data.BYTES_PER_ELEMENT;
+  /** Parts of at most so many bytes, of whole rows of so many elements; one row when it is larger. */
+  #split(
+    data: TensorData,
+    chunkBytes: number = this.#settings.chunkBytes,
+    rowLength = 1,
+  ): TensorData[] {
+    const rows = Math.max(1, Math.floor(chunkBytes / data.BYTES_PER_ELEMENT / rowLength));
+    const chunkLength = rows * rowLength;
     const parts: TensorData[] = [];
     for (let at = 0; at === 0 || at < data.length; at += chunkLength)
       parts.push(data.subarray(at, at + chunkLength));
@@ -223,14 +251,32 @@ export class Kernels implements AsyncDisposable {
     );
   }
 
+  async #histogramOf(
+    data: TensorData,
+    type: TensorType,
+    settings: HistogramSettings,
+    options: KernelCallOptions,
+  ): Promise<Histogram> {
+    const chunks = this.#admit(this.#split(data), type, HISTOGRAM_ELEMENT_BYTES, options);
+    if (chunks === undefined) return this.#histogramHere(data, settings);
+    return this.#withChunks(chunks, options.signal, async (run) => {
+      // One chunk finds its own range; several need one that spans them all.
+      const call =
+        chunks.length === 1 || hasRange(settings)
+          ? settings
+          : withRange(settings, await this.#statsThere(run, statedType(settings)));
+      const parts = await run({ op: 'histogram', options: call });
+      return mergeHistograms(parts.filter(isHistogram));
+    });
+  }
+
   #histogramHere(data: TensorData, settings: HistogramSettings): Histogram {
     const parts = this.#split(data);
     if (parts.length === 1) return this.inline.histogram(data, settings);
-    const { min, max } = settings.range ?? this.#statsHere(data, statedType(settings));
-    const range = settings.range ?? rangeAround(min, max);
-    return mergeHistograms(
-      parts.map((part) => this.inline.histogram(part, { ...settings, range })),
-    );
+    const call = hasRange(settings)
+      ? settings
+      : withRange(settings, this.#statsHere(data, statedType(settings)));
+    return mergeHistograms(parts.map((part) => this.inline.histogram(part, call)));
   }
 
   async #statsThere(run: RunChunks, options: TensorStatsOptions): Promise<TensorStats> {
@@ -252,11 +298,10 @@ export class Kernels implements AsyncDisposable {
   }
 }
 
-async function withRange(
-  settings: HistogramSettings,
-  findStats: () => Promise<TensorStats>,
-): Promise<HistogramSettings> {
-  if (settings.range !== undefined) return settings;
-  const { min, max } = await findStats();
-  return { ...settings, range: rangeAround(min, max) };
+function hasRange(settings: HistogramSettings): boolean {
+  return settings.scale !== 'uniform' || settings.range !== undefined;
+}
+
+function withRange(settings: HistogramSettings, { min, max }: TensorStats): HistogramSettings {
+  return settings.scale === 'uniform' ? { ...settings, range: rangeAround(min, max) } : settings;
 }

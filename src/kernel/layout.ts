@@ -51,8 +51,8 @@ export const HISTOGRAM_SLOTS = 4;
 
 /** Sub-histograms, one a lane, so that equal neighbours do not wait for one another's store. */
 export const HISTOGRAM_LANES = 4;
-/** Cells of a table beyond its bins: underflow before the first bin, overflow after the last. */
-export const HISTOGRAM_EXTRA_CELLS = 2;
+/** Cells of a table beyond its bins: underflow before the first bin, overflow after the last, then one that nobody reads. */
+export const HISTOGRAM_EXTRA_CELLS = 3;
 
 /** Places where both tensors of a pair are finite. */
 export const PAIR_FINITE = 0;
@@ -66,3 +66,16 @@ export const PAIR_DOT = 3;
 export const PAIR_DIFFERENCE = 4;
 /** Slots of the sums of a pair. */
 export const PAIR_SLOTS = 5;
+
+/**
+ * Most units whose running sums are kept at a time. A state of units is four arrays one after the other, a number for each of so
+ * many units: sums of the finite values (float64), largest |x| (float64, or float32 for float32 data, in the space of float64),
+ * NaN and infinities (uint32), values with |x| <= epsilon (uint32). A state of zeros is an empty one.
+ */
+export const UNIT_TILE = 2048;
+/** Where the arrays after the first begin, in bytes from the state. */
+export const UNIT_LARGEST_BYTES = 16_384;
+export const UNIT_NON_FINITE_BYTES = 32_768;
+export const UNIT_INACTIVE_BYTES = 40_960;
+/** Bytes of a state of units. */
+export const UNIT_STATE_BYTES = 49_152;

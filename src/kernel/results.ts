@@ -1,12 +1,8 @@
-/** From raw counts and sums to the result types, and the merging of results. */
+/** From raw sums of statistics and of pairs to the result types, and the merging of results. */
 import { invalidInput } from '../base/errors.ts';
-import type { HistogramSettings, StatsSettings } from './checks.ts';
-import type { Histogram, TensorPairStats, TensorStats, ValueRange } from './kernel.ts';
+import type { StatsSettings } from './checks.ts';
+import type { TensorPairStats, TensorStats } from './kernel.ts';
 import {
-  HISTOGRAM_NAN,
-  HISTOGRAM_NEGATIVE_INFINITY,
-  HISTOGRAM_POSITIVE_INFINITY,
-  HISTOGRAM_ZERO,
   PAIR_DIFFERENCE,
   PAIR_DOT,
   PAIR_FINITE,
@@ -62,28 +58,6 @@ export function statsFromSlots(
     threshold: settings.threshold,
     saturatedCount: hasThreshold ? slot(STATS_SATURATED) : null,
     saturatedRatio: hasThreshold ? slot(STATS_SATURATED) / finiteCount : null,
-  };
-}
-
-/** Cells (underflow, bins, overflow) and the counts beside them, as a result. */
-export function histogramFromCells(
-  elementCount: number,
-  cells: Float64Array,
-  beside: Float64Array,
-  settings: HistogramSettings,
-  range: ValueRange,
-): Histogram {
-  return {
-    min: range.min,
-    max: range.max,
-    counts: cells.slice(1, settings.bins + 1),
-    elementCount,
-    underflowCount: cells[0] ?? 0,
-    overflowCount: cells[settings.bins + 1] ?? 0,
-    nanCount: beside[HISTOGRAM_NAN] ?? 0,
-    positiveInfinityCount: beside[HISTOGRAM_POSITIVE_INFINITY] ?? 0,
-    negativeInfinityCount: beside[HISTOGRAM_NEGATIVE_INFINITY] ?? 0,
-    zeroCount: beside[HISTOGRAM_ZERO] ?? 0,
   };
 }
 
@@ -150,53 +124,6 @@ function mergeMoments(a: TensorStats, b: TensorStats): Moments {
     min: Math.min(a.min, b.min),
     max: Math.max(a.max, b.max),
   };
-}
-
-/**
- * The histogram of the parts taken together, exactly.
- *
- * @param parts one or more, with the same range and number of bins
- * @throws {QuarkError} `invalid_input`
- */
-export function mergeHistograms(parts: readonly Histogram[]): Histogram {
-  const [first, ...rest] = parts;
-  if (first === undefined) throw invalidInput('parts', parts, 'one part or more');
-  const counts = first.counts.slice();
-  let merged: Histogram = { ...first, counts };
-  for (const part of rest) {
-    if (part.min !== first.min || part.max !== first.max || part.counts.length !== counts.length) {
-      throw invalidInput(
-        'parts',
-        `${part.counts.length} bins over ${part.min} to ${part.max}`,
-        `histograms with the same bins (${counts.length} over ${first.min} to ${first.max})`,
-      );
-    }
-    part.counts.forEach((count, bin) => {
-      counts[bin] = (counts[bin] ?? 0) + count;
-    });
-    merged = {
-      min: first.min,
-      max: first.max,
-      counts,
-      elementCount: merged.elementCount + part.elementCount,
-      underflowCount: merged.underflowCount + part.underflowCount,
-      overflowCount: merged.overflowCount + part.overflowCount,
-      nanCount: merged.nanCount + part.nanCount,
-      positiveInfinityCount: merged.positiveInfinityCount + part.positiveInfinityCount,
-      negativeInfinityCount: merged.negativeInfinityCount + part.negativeInfinityCount,
-      zeroCount: merged.zeroCount + part.zeroCount,
-    };
-  }
-  return merged;
-}
-
-/** The `bins + 1` edges of the bins, ascending, from `min` to `max`. */
-export function histogramEdges(histogram: Histogram): Float64Array {
-  const bins = histogram.counts.length;
-  const width = (histogram.max - histogram.min) / bins;
-  return Float64Array.from({ length: bins + 1 }, (_, i) =>
-    i === bins ? histogram.max : histogram.min + i * width,
-  );
 }
 
 /** The sums of a pair (see layout.ts), slot by slot, as a result. */

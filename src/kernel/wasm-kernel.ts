@@ -2,16 +2,18 @@
  * The kernels in SIMD WebAssembly. A tensor is copied in piece by piece: a piece fits in the second-level cache, so the kernel
  * reads it from there, and the memory of an instance stays small whatever the size of the tensor.
  */
-import { compileKernels, instantiateKernels, type KernelExports } from './abi.ts';
-import { Arena } from './arena.ts';
+import { compileKernels } from './abi.ts';
 import {
   checkHistogramOptions,
   checkPair,
   checkStatsOptions,
   checkTensor,
+  checkUnitStatsOptions,
   rangeAround,
+  type HistogramSettings,
   type StatsSettings,
 } from './checks.ts';
+import { binCount, histogramFromCells, logShape, type PlacedSettings } from './histogram-bins.ts';
 import type {
   Histogram,
   HistogramOptions,
@@ -22,6 +24,8 @@ import type {
   TensorStats,
   TensorStatsOptions,
   TensorType,
+  TensorUnitStats,
+  TensorUnitStatsOptions,
 } from './kernel.ts';
 import {
   HISTOGRAM_EXTRA_CELLS,
@@ -33,15 +37,28 @@ import {
   STATS_MIN,
   STATS_SLOTS,
 } from './layout.ts';
-import { histogramFromCells, pairFromSlots, statsFromSlots } from './results.ts';
+import { pairFromSlots, statsFromSlots } from './results.ts';
+import { countSample } from './sampling.ts';
+import { unitStatsFromTotals } from './unit-results.ts';
+import {
+  ceilFloat32,
+  createInstance,
+  floorFloat32,
+  wideType,
+  type Instance,
+} from './wasm-instance.ts';
+import { addUpUnits } from './wasm-units.ts';
 
 const PIECE_BYTES = 128 * 1024;
-const LIMIT_BYTES = 64 * 1024 * 1024;
 /** An instance whose memory has grown beyond this is dropped after the call that grew it, which gives the memory back. */
 const RETAIN_BYTES = 4 * 1024 * 1024;
 /** A table cell is a u32: cells are collected before this many elements have been counted. */
 const COLLECT_ELEMENTS = 2 ** 31;
 const CELL_BYTES = 4 * HISTOGRAM_LANES;
+
+/** Values that are widened at a time. */
+const WIDEN_LENGTH = 1024;
+const NARROW_BYTES = { float16: 2, bfloat16: 2, uint8: 1, int32: 4 } as const;
 
 /** What {@link loadWasmKernel} may be told; the defaults are right but for tests. */
 export type WasmKernelOptions = {
@@ -100,40 +117,9 @@ export class WasmKernel implements Kernel {
 
   histogram(data: TensorData, options?: HistogramOptions): Histogram {
     const type = checkTensor(data, options);
-    const settings = checkHistogramOptions(options);
-    const range = settings.range ?? this.#findRange(data, type);
-    const { bins } = settings;
-    const { arena, exports, piece } = this.#instance;
-    const cellCount = bins + HISTOGRAM_EXTRA_CELLS;
-    const cells = new Float64Array(cellCount);
-    const beside = new Float64Array(HISTOGRAM_SLOTS);
-    const mark = arena.mark();
-    try {
-      const table = arena.allocate(cellCount * CELL_BYTES);
-      const out = arena.allocate(cellCount * SLOT_BYTES);
-      const besideAt = arena.allocate(HISTOGRAM_SLOTS * SLOT_BYTES);
-      const collect = (): void => {
-        exports.histogramCollect(table, bins, out);
-        addTo(cells, arena.slots(out, cellCount));
-        addTo(beside, arena.slots(besideAt, HISTOGRAM_SLOTS));
-        exports.histogramReset(table, bins, besideAt);
-      };
-      exports.histogramReset(table, bins, besideAt);
-      let counted = 0;
-      this.#eachPiece(data, (count) => {
-        if (counted + count > COLLECT_ELEMENTS) {
-          collect();
-          counted = 0;
-        }
-        counted += count;
-        exports.histogram[type](piece, count, range.min, range.max, bins, table, besideAt);
-      });
-      collect();
-    } finally {
-      arena.release(mark);
-      this.#giveBack();
-    }
-    return histogramFromCells(data.length, cells, beside, settings, range);
+    return countSample(data, checkHistogramOptions(options), (sample, settings) =>
+      this.#histogram(sample, type, settings),
+    );
   }
 
   tensorPairStats(first: PairData, second: PairData): TensorPairStats {
@@ -153,6 +139,85 @@ export class WasmKernel implements Kernel {
     return pairFromSlots(first.length, sums);
   }
 
+  tensorUnitStats(data: TensorData, options: TensorUnitStatsOptions): TensorUnitStats {
+    const type = checkTensor(data, options);
+    const settings = checkUnitStatsOptions(data, options);
+    return unitStatsFromTotals(
+      data.length,
+      addUpUnits(this.#instance, data, type, settings),
+      settings,
+    );
+  }
+
+  #histogram(data: TensorData, type: TensorType, settings: HistogramSettings): Histogram {
+    const placed: PlacedSettings =
+      settings.scale === 'uniform'
+        ? { ...settings, range: settings.range ?? this.#findRange(data, type) }
+        : settings;
+    const bins = binCount(placed);
+    const { arena, exports } = this.#instance;
+    const cellCount = bins + HISTOGRAM_EXTRA_CELLS;
+    const cells = new Float64Array(cellCount);
+    const beside = new Float64Array(HISTOGRAM_SLOTS);
+    const mark = arena.mark();
+    try {
+      const table = arena.allocate(cellCount * CELL_BYTES);
+      const out = arena.allocate(cellCount * SLOT_BYTES);
+      const besideAt = arena.allocate(HISTOGRAM_SLOTS * SLOT_BYTES);
+      const collect = (): void => {
+        exports.histogramCollect(table, bins, out);
+        addTo(cells, arena.slots(out, cellCount));
+        addTo(beside, arena.slots(besideAt, HISTOGRAM_SLOTS));
+        exports.histogramReset(table, bins, besideAt);
+      };
+      exports.histogramReset(table, bins, besideAt);
+      let counted = 0;
+      const count = this.#counter(type, placed, table, besideAt);
+      this.#eachPiece(data, (length) => {
+        if (counted + length > COLLECT_ELEMENTS) {
+          collect();
+          counted = 0;
+        }
+        counted += length;
+        count(length);
+      });
+      collect();
+    } finally {
+      arena.release(mark);
+      this.#giveBack();
+    }
+    return histogramFromCells(data.length, cells, beside, placed);
+  }
+
+  /** Counts so many values of the piece. */
+  #counter(
+    type: TensorType,
+    settings: PlacedSettings,
+    table: number,
+    beside: number,
+  ): (length: number) => void {
+    const { exports, piece, arena } = this.#instance;
+    if (settings.scale === 'uniform') {
+      const { bins, range } = settings;
+      const run = exports.histogram[type];
+      return (length) => run(piece, length, range.min, range.max, bins, table, beside);
+    }
+    const { first, octaves, steps } = logShape(settings);
+    const run = exports.histogramLog[wideType(type)];
+    if (type === 'float32' || type === 'float64')
+      return (length) => run(piece, length, first, octaves, steps, table, beside);
+    const wide = arena.allocate(WIDEN_LENGTH * SLOT_BYTES);
+    const widen = exports.widen[type];
+    const elementBytes = NARROW_BYTES[type];
+    return (length) => {
+      for (let at = 0; at < length; at += WIDEN_LENGTH) {
+        const part = Math.min(WIDEN_LENGTH, length - at);
+        widen(piece + at * elementBytes, part, wide);
+        run(wide, part, first, octaves, steps, table, beside);
+      }
+    };
+  }
+
   #findRange(data: TensorData, type: TensorType): { readonly min: number; readonly max: number } {
     const slots = this.#stats(data, type, { epsilon: 0, threshold: null });
     return rangeAround(slots[STATS_MIN] ?? Infinity, slots[STATS_MAX] ?? -Infinity);
@@ -162,7 +227,7 @@ export class WasmKernel implements Kernel {
   #stats(data: TensorData, type: TensorType, settings: StatsSettings): Float64Array {
     const { exports, piece, state, arena } = this.#instance;
     // float32 lanes compare with float32 bounds: rounded so that they decide as the float64 ones would.
-    const isFloat32 = type === 'float32' || type === 'float16' || type === 'bfloat16';
+    const isFloat32 = wideType(type) === 'float32' && type !== 'uint8';
     const limit = settings.threshold ?? Infinity;
     const epsilon = isFloat32 ? floorFloat32(settings.epsilon) : settings.epsilon;
     const threshold = isFloat32 ? ceilFloat32(limit) : limit;
@@ -188,37 +253,6 @@ export class WasmKernel implements Kernel {
   }
 }
 
-type Instance = {
-  readonly exports: KernelExports;
-  readonly arena: Arena;
-  readonly state: number;
-  readonly piece: number;
-};
-
-function createInstance(module: WebAssembly.Module, pieceBytes: number): Instance {
-  const exports = instantiateKernels(module);
-  const arena = new Arena(exports.memory, exports.heapBase(), LIMIT_BYTES);
-  const state = arena.allocate(STATS_SLOTS * SLOT_BYTES);
-  return { exports, arena, state, piece: arena.allocate(pieceBytes) };
-}
-
 function addTo(target: Float64Array, source: Float64Array): void {
   for (let i = 0; i < target.length; i++) target[i] = (target[i] ?? 0) + (source[i] ?? 0);
-}
-
-const float32 = new Float32Array(1);
-const bits = new Int32Array(float32.buffer);
-
-/** The largest float32 not above `value`, which is 0 or more. */
-function floorFloat32(value: number): number {
-  float32[0] = value;
-  if ((float32[0] ?? 0) > value) bits[0] = (bits[0] ?? 0) - 1;
-  return float32[0] ?? 0;
-}
-
-/** The smallest float32 not below `value`, which is 0 or more. */
-function ceilFloat32(value: number): number {
-  float32[0] = value;
-  if ((float32[0] ?? 0) < value) bits[0] = (bits[0] ?? 0) + 1;
-  return float32[0] ?? 0;
 }

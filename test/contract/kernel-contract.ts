@@ -19,14 +19,17 @@ import {
   random,
 } from '../support/tensors.ts';
 import { describeHalfKernel } from './kernel-half-contract.ts';
+import { describeLogHistogram } from './kernel-log-contract.ts';
 import { describePairKernel, type PairKernelUnderTest } from './kernel-pair-contract.ts';
+import { describeUnitKernel, type UnitKernelUnderTest } from './kernel-unit-contract.ts';
 
 /** A way to the kernels, synchronous or not. */
-export type KernelUnderTest = PairKernelUnderTest & {
-  tensorStats(data: TensorData, options?: TensorStatsOptions): TensorStats | Promise<TensorStats>;
-  histogram(data: TensorData, options?: HistogramOptions): Histogram | Promise<Histogram>;
-  close?(): Promise<void>;
-};
+export type KernelUnderTest = PairKernelUnderTest &
+  UnitKernelUnderTest & {
+    tensorStats(data: TensorData, options?: TensorStatsOptions): TensorStats | Promise<TensorStats>;
+    histogram(data: TensorData, options?: HistogramOptions): Histogram | Promise<Histogram>;
+    close?(): Promise<void>;
+  };
 
 /** Every length up to 67 and both sides of each block size. */
 const LENGTHS = [
@@ -241,6 +244,8 @@ export function describeKernel(way: string, open: () => Promise<KernelUnderTest>
 
     describeHalfKernel(() => kernel);
     describePairKernel(() => kernel);
+    describeUnitKernel(() => kernel);
+    describeLogHistogram(() => kernel);
 
     describe('histogram', () => {
       test('counts every value where it belongs', async () => {

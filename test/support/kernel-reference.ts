@@ -1,6 +1,13 @@
 /** What the kernels compute, done slowly: two passes with compensated float64 sums, and one comparison an edge for histograms. */
 import { expect } from 'vitest';
-import type { Histogram, TensorData, TensorStats } from '../../src/kernel/kernel.ts';
+import { histogramEdges } from '../../src/kernel/histogram-bins.ts';
+import type {
+  Histogram,
+  TensorData,
+  TensorStats,
+  TensorUnitStats,
+  TensorUnitStatsOptions,
+} from '../../src/kernel/kernel.ts';
 
 /** A sum with Neumaier's compensation. */
 export function exactSum(values: Iterable<number>): number {
@@ -131,18 +138,27 @@ function binsOf(x: number, min: number, max: number, bins: number): readonly num
   );
 }
 
-/** Fails unless `actual` counts every element of `data` where the doc comment of Histogram says. */
-export function expectHistogramOf(actual: Histogram, data: TensorData): void {
-  const { min, max, counts } = actual;
-  const all = Array.from(data);
+/** The counts beside the bins, and that everything adds up. */
+function expectCountsBeside(actual: Histogram, all: readonly number[]): void {
+  const { min, max } = actual;
   const count = (keep: (x: number) => boolean): number => all.filter(keep).length;
-  expect(actual.elementCount).toBe(data.length);
+  expect(actual.sampledCount).toBe(all.length);
   expect(actual.nanCount).toBe(count((x) => Number.isNaN(x)));
   expect(actual.positiveInfinityCount).toBe(count((x) => x === Infinity));
   expect(actual.negativeInfinityCount).toBe(count((x) => x === -Infinity));
   expect(actual.zeroCount).toBe(count((x) => x === 0));
   expect(actual.underflowCount).toBe(count((x) => x < min && x !== -Infinity));
   expect(actual.overflowCount).toBe(count((x) => x > max && x !== Infinity));
+  expect(exactSum(actual.counts)).toBe(count((x) => x >= min && x <= max));
+}
+
+/** Fails unless `actual` counts every element of `data` where the doc comment of Histogram says of uniform bins. */
+export function expectHistogramOf(actual: Histogram, data: TensorData): void {
+  const { min, max, counts } = actual;
+  const all = Array.from(data);
+  expect(actual).toMatchObject({ scale: 'uniform', magnitudes: null, binsPerOctave: null });
+  expect(actual.elementCount).toBe(data.length);
+  expectCountsBeside(actual, all);
   const inside = all.filter((x) => x >= min && x <= max);
   const sure = new Float64Array(counts.length);
   const possible = new Float64Array(counts.length);
@@ -156,5 +172,72 @@ export function expectHistogramOf(actual: Histogram, data: TensorData): void {
     expect(value, `bin ${bin}`).toBeGreaterThanOrEqual(sure[bin] ?? 0);
     expect(value, `bin ${bin}`).toBeLessThanOrEqual(possible[bin] ?? 0);
   });
-  expect(exactSum(counts)).toBe(inside.length);
+}
+
+/** The edges above 0 that the doc comment of Histogram states for bins of magnitudes. */
+export function magnitudeEdgesOf(min: number, max: number, binsPerOctave: number): number[] {
+  const edges: number[] = [];
+  for (let power = min; power < max; power *= 2) {
+    for (let j = 0; j < binsPerOctave; j++) edges.push(power + (power * j) / binsPerOctave);
+  }
+  return [...edges, max];
+}
+
+/** Fails unless `actual` counts every element of `data` where the doc comment of Histogram says of bins of magnitudes. */
+export function expectLogHistogramOf(
+  actual: Histogram,
+  data: TensorData,
+  magnitudes: { readonly min: number; readonly max: number },
+  binsPerOctave: number,
+): void {
+  const above = magnitudeEdgesOf(magnitudes.min, magnitudes.max, binsPerOctave);
+  const edges = [...above.map((edge) => -edge).toReversed(), ...above];
+  expect(actual).toMatchObject({ scale: 'log_magnitude', magnitudes, binsPerOctave });
+  expect([actual.min, actual.max]).toEqual([-magnitudes.max, magnitudes.max]);
+  expect([...histogramEdges(actual)]).toEqual(edges);
+  expect(actual.elementCount).toBe(data.length);
+  const all = Array.from(data);
+  expectCountsBeside(actual, all);
+  const counts = new Array<number>(edges.length - 1).fill(0);
+  for (const x of all) {
+    if (!(x >= actual.min && x <= actual.max)) continue;
+    // The last bin holds its upper edge too.
+    const past = edges.findIndex((edge) => x < edge);
+    const bin = past < 0 ? counts.length - 1 : past - 1;
+    counts[bin] = (counts[bin] ?? 0) + 1;
+  }
+  expect([...actual.counts]).toEqual(counts);
+}
+
+/** Fails unless `actual` lies within the bounds that the doc comment of TensorUnitStats states. */
+export function expectUnitsWithinBounds(
+  actual: TensorUnitStats,
+  data: TensorData,
+  { units, innerSize = 1, epsilon = 0 }: TensorUnitStatsOptions,
+): void {
+  const values = Array.from({ length: units }, (): number[] => []);
+  data.forEach((x, i) => values[Math.floor(i / innerSize) % units]?.push(x));
+  expect(actual).toMatchObject({ units, epsilon, elementCount: data.length });
+  const finite = values.map((list) => list.filter((x) => Number.isFinite(x)));
+  const inactive = finite.map((list) => list.filter((x) => Math.abs(x) <= epsilon).length);
+  expect([...actual.finiteCounts]).toEqual(finite.map((list) => list.length));
+  expect([...actual.inactiveCounts]).toEqual(inactive);
+  const ratios = finite.map((list, unit) => (inactive[unit] ?? 0) / list.length);
+  expect([...actual.inactiveRatios]).toEqual(ratios);
+  expect(actual.deadUnitCount).toBe(ratios.filter((ratio) => ratio === 1).length);
+  expect([...actual.maxMagnitudes]).toEqual(
+    finite.map((list) =>
+      list.length > 0 ? list.reduce((a, x) => Math.max(a, Math.abs(x)), 0) : Number.NaN,
+    ),
+  );
+  finite.forEach((list, unit) => {
+    const mean = exactSum(list) / list.length;
+    const bound = (1e-12 * exactSum(list.map(Math.abs))) / list.length;
+    if (list.length === 0) expect(actual.means[unit]).toBeNaN();
+    else
+      expect(
+        Math.abs((actual.means[unit] ?? 0) - mean),
+        `mean of unit ${unit}`,
+      ).toBeLessThanOrEqual(bound);
+  });
 }

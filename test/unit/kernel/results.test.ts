@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { jsKernel } from '../../../src/kernel/js-kernel.ts';
-import { histogramEdges, mergeHistograms, mergeTensorStats } from '../../../src/kernel/results.ts';
+import { histogramEdges, mergeHistograms } from '../../../src/kernel/histogram-bins.ts';
+import { mergeTensorStats } from '../../../src/kernel/results.ts';
 import { expectWithinBounds } from '../../support/kernel-reference.ts';
 import { runs } from '../../support/property.ts';
 import { anyFloat64, normal } from '../../support/tensors.ts';
@@ -43,6 +44,24 @@ describe('merging', () => {
     );
   });
 
+  test('the histograms of magnitudes of parts gives that of the whole, exactly', () => {
+    fc.assert(
+      fc.property(anyFloat64, cuts, (tensor, at) => {
+        const data = Float64Array.from(tensor);
+        const options = { scale: 'log_magnitude', binsPerOctave: 4 } as const;
+        const parts = split(data, at).map((part) => jsKernel.histogram(part, options));
+        expect(mergeHistograms(parts)).toEqual(jsKernel.histogram(data, options));
+      }),
+      runs(100),
+    );
+  });
+
+  test('samples count with what was looked at', () => {
+    const options = { maxHistogramValues: 10, range: { min: -9, max: 9 } };
+    const parts = [normal(100), normal(5)].map((part) => jsKernel.histogram(part, options));
+    expect(mergeHistograms(parts)).toMatchObject({ elementCount: 105, sampledCount: 15 });
+  });
+
   test('leaves the parts as they are', () => {
     const data = normal(100);
     const options = { bins: 4, range: { min: -1, max: 1 } };
@@ -69,6 +88,14 @@ describe('merging', () => {
         jsKernel.histogram(data, { range, bins: 2 }),
       ]),
     ).toThrow(/same bins/);
+    const scale = 'log_magnitude';
+    const log = jsKernel.histogram(data, { scale, magnitudes: { min: 0.25, max: 4 } });
+    for (const other of [
+      jsKernel.histogram(data, { scale, magnitudes: { min: 0.5, max: 4 }, binsPerOctave: 2 }),
+      jsKernel.histogram(data, { scale, magnitudes: { min: 2, max: 4 }, binsPerOctave: 4 }),
+      jsKernel.histogram(data, { bins: log.counts.length, range: { min: -4, max: 4 } }),
+    ])
+      expect(() => mergeHistograms([log, other])).toThrow(/same bins/);
   });
 });
 
@@ -78,4 +105,15 @@ test('the edges of a histogram run from end to end', () => {
   expect(edges).toHaveLength(4);
   expect([edges[0], edges[3]]).toEqual([0, 0.3]);
   expect(edges[1]).toBeCloseTo(0.1, 15);
+});
+
+test('the edges of magnitudes mirror each other', () => {
+  const found = jsKernel.histogram(Float64Array.of(0, 0.1, 3), {
+    scale: 'log_magnitude',
+    magnitudes: { min: 0.5, max: 2 },
+    binsPerOctave: 2,
+  });
+  expect([...histogramEdges(found)]).toEqual([-2, -1.5, -1, -0.75, -0.5, 0.5, 0.75, 1, 1.5, 2]);
+  expect([...found.counts]).toEqual([0, 0, 0, 0, 2, 0, 0, 0, 0]);
+  expect(found).toMatchObject({ min: -2, max: 2, overflowCount: 1, zeroCount: 1 });
 });

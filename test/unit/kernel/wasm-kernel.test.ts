@@ -26,6 +26,24 @@ describe('the WebAssembly kernel', () => {
     );
   });
 
+  test('counts magnitudes exactly as its plain twin does', async () => {
+    const kernel = await loadWasmKernel();
+    fc.assert(
+      fc.property(
+        anyTensor,
+        fc.integer({ min: -126, max: 126 }),
+        fc.integer({ min: 1, max: 200 }),
+        fc.constantFrom(1, 2, 4, 8, 16, 32, 64),
+        (data, first, octaves, binsPerOctave) => {
+          const magnitudes = { min: 2 ** first, max: 2 ** Math.min(127, first + octaves) };
+          const options = { scale: 'log_magnitude', magnitudes, binsPerOctave } as const;
+          expect(kernel.histogram(data, options)).toEqual(jsKernel.histogram(data, options));
+        },
+      ),
+      runs(300),
+    );
+  });
+
   test('gives back the memory that a call has grown', async () => {
     const kernel = await loadWasmKernel({ retainBytes: 512 * 1024 });
     const before = kernel.memoryBytes;

@@ -1,0 +1,156 @@
+// Bins of magnitudes: `1 << steps` of equal width in each octave from 2^first to 2^(first + octaves), n of them for either sign, and
+// one in the middle for what is nearer to 0. The bits of |x| below the sign are exponent and fraction, so their upper part is the
+// bin: no arithmetic, and no rounding.
+//
+//   cell of x = n + 1 + d     x >= 2^first         d = 1, 2, ... from the smallest magnitude up, n + 1 for x > the largest
+//   cell of x = n + 1         -2^first <= x < 2^first
+//   cell of x = n + 1 - d     x < -2^first
+//
+// counted from the cell of underflow. One less in the bits of a negative number puts an edge into the bin above it, as everywhere.
+import {
+  add,
+  addresses,
+  BLOCK,
+  bumpAll,
+  bumpCell,
+  countNonFinite,
+  isCounted,
+  laneBase,
+} from './histogram';
+import { HISTOGRAM_ZERO } from '../src/kernel/layout';
+import { sumI32x4 } from './lanes';
+
+const STEP: i32 = 8;
+const BIAS32: i32 = 127;
+const BIAS64: i32 = 1023;
+
+// What the bits are compared with; set by `prepare` for float32, or for the upper words of float64.
+let shift: i32 = 0;
+let below: i32 = 0;
+let side: i32 = 0;
+
+export function histogramLogF32(
+  p: usize,
+  count: i32,
+  first: i32,
+  octaves: i32,
+  steps: i32,
+  table: usize,
+  beside: usize,
+): void {
+  prepare(first, octaves, steps, 23, BIAS32);
+  const largest = i32x4.splat((first + octaves + BIAS32) << 23);
+  while (count >= STEP) {
+    const length = min(BLOCK, count & ~(STEP - 1));
+    locateF32(p, length, largest, table, beside);
+    bumpAll(length);
+    p += (<usize>length) << 2;
+    count -= length;
+  }
+  prepare(first, octaves, steps, 20, BIAS64);
+  const top = (<i64>(first + octaves + BIAS64)) << 52;
+  for (; count > 0; count--, p += 4) single(<f64>load<f32>(p), top, table, beside);
+}
+
+export function histogramLogF64(
+  p: usize,
+  count: i32,
+  first: i32,
+  octaves: i32,
+  steps: i32,
+  table: usize,
+  beside: usize,
+): void {
+  prepare(first, octaves, steps, 20, BIAS64);
+  const top = (<i64>(first + octaves + BIAS64)) << 52;
+  const largest = i64x2.splat(top);
+  while (count >= STEP) {
+    const length = min(BLOCK, count & ~(STEP - 1));
+    locateF64(p, length, largest, table, beside);
+    bumpAll(length);
+    p += (<usize>length) << 3;
+    count -= length;
+  }
+  for (; count > 0; count--, p += 8) single(load<f64>(p), top, table, beside);
+}
+
+function prepare(first: i32, octaves: i32, steps: i32, fractionBits: i32, bias: i32): void {
+  shift = fractionBits - steps;
+  below = ((first + bias) << steps) - 1;
+  side = octaves << steps;
+}
+
+// Fills `addresses` for one block.
+function locateF32(p: usize, length: i32, largest: v128, table: usize, beside: usize): void {
+  const start = p;
+  const magnitude = i32x4.splat(0x7fffffff);
+  const finite = i32x4.splat(0x7f7fffff);
+  const zero = i32x4.splat(0);
+  const base = laneBase(table);
+  let zeroCount = zero;
+  let nonFinite = zero;
+  let at = addresses;
+  for (const end = addresses + ((<usize>length) << 2); at < end; at += 16, p += 16) {
+    const x = v128.load(p);
+    const a = v128.and(x, magnitude);
+    const sign = i32x4.shr_s(x, 31);
+    const isBeside = i32x4.gt_s(a, finite);
+    nonFinite = v128.or(nonFinite, isBeside);
+    zeroCount = i32x4.sub(zeroCount, i32x4.eq(a, zero));
+    // The largest magnitude itself belongs to the last bin, as one less in its bits does.
+    const bits = i32x4.add(a, i32x4.add(sign, i32x4.eq(a, largest)));
+    v128.store(at, i32x4.add(i32x4.shl(cellOf(bits, sign, isBeside), 4), base));
+  }
+  add(beside, HISTOGRAM_ZERO, <f64>sumI32x4(zeroCount));
+  if (v128.any_true(nonFinite)) countNonFinite<f32>(start, length, beside);
+}
+
+function locateF64(p: usize, length: i32, largest: v128, table: usize, beside: usize): void {
+  const start = p;
+  const magnitude = i64x2.splat(0x7fffffffffffffff);
+  const finite = i32x4.splat(0x7fefffff);
+  const zero = i32x4.splat(0);
+  const base = laneBase(table);
+  let zeroCount = zero;
+  let nonFinite = zero;
+  let at = addresses;
+  for (const end = addresses + ((<usize>length) << 2); at < end; at += 16, p += 32) {
+    const x = v128.load(p);
+    const y = v128.load(p, 16);
+    const a = v128.and(x, magnitude);
+    const b = v128.and(y, magnitude);
+    const s = i64x2.lt_s(x, zero);
+    const t = i64x2.lt_s(y, zero);
+    const isBeside = i32x4.gt_s(i32x4.shuffle(a, b, 1, 3, 5, 7), finite);
+    nonFinite = v128.or(nonFinite, isBeside);
+    zeroCount = i32x4.sub(zeroCount, i64x2.eq(a, zero));
+    zeroCount = i32x4.sub(zeroCount, i64x2.eq(b, zero));
+    const u = i64x2.add(a, i64x2.add(s, i64x2.eq(a, largest)));
+    const v = i64x2.add(b, i64x2.add(t, i64x2.eq(b, largest)));
+    const cell = cellOf(i32x4.shuffle(u, v, 1, 3, 5, 7), i32x4.shuffle(s, t, 0, 2, 4, 6), isBeside);
+    v128.store(at, i32x4.add(i32x4.shl(cell, 4), base));
+  }
+  // Both halves of a 64-bit mask were counted.
+  add(beside, HISTOGRAM_ZERO, <f64>(sumI32x4(zeroCount) >> 1));
+  if (v128.any_true(nonFinite)) countNonFinite<f64>(start, length, beside);
+}
+
+// Cells counted from the first bin.
+function cellOf(bits: v128, sign: v128, isBeside: v128): v128 {
+  let distance = i32x4.sub(i32x4.shr_s(bits, shift), i32x4.splat(below));
+  distance = i32x4.max_s(i32x4.splat(0), i32x4.min_s(i32x4.splat(side + 1), distance));
+  // Turned round for negative numbers.
+  distance = i32x4.sub(v128.xor(distance, sign), sign);
+  const cell = i32x4.add(distance, i32x4.splat(side));
+  return v128.bitselect(i32x4.splat(2 * side + 2), cell, isBeside);
+}
+
+function single(x: f64, top: i64, table: usize, beside: usize): void {
+  if (!isCounted(x, beside)) return;
+  if (x == 0) add(beside, HISTOGRAM_ZERO, 1);
+  const a = reinterpret<i64>(x) & 0x7fffffffffffffff;
+  const sign = <i64>(reinterpret<i64>(x) < 0);
+  const bits = a - sign - <i64>(a == top);
+  const distance = max(0, min(side + 1, (<i32>(bits >> 32) >> shift) - below));
+  bumpCell(table, side + (sign != 0 ? -distance : distance));
+}
