@@ -2,3 +2,4 @@
 // records does not carry it. Pointers are byte offsets, 16-byte aligned; counts are elements.
 export { heapBase } from '../memory';
 export { finiteValues, orderDeviations, orderPlan, orderSelect } from './order';
+export { drawAscending, drawExtremes, drawFinite, drawLttb } from './draw';

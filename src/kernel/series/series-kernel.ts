@@ -1,16 +1,19 @@
 /** All kernels over series, put together from their families. */
+import type { DrawKernel } from './draw.ts';
+import { jsDraw } from './draw-js.ts';
+import { wasmDraw } from './draw-wasm.ts';
 import { SeriesModule, compileSeries } from './module.ts';
 import { type OrderKernel, jsOrder } from './order.ts';
 import { wasmOrder } from './order-wasm.ts';
 
 /** Numeric routines over one or two series, on the calling thread. */
-export interface SeriesKernel extends OrderKernel {
+export interface SeriesKernel extends DrawKernel, OrderKernel {
   /** Which implementation this is: SIMD WebAssembly or plain JavaScript. */
   readonly kind: 'wasm' | 'js';
 }
 
 /** The series kernels in plain JavaScript: where WebAssembly cannot run, and the oracle of the tests. */
-export const jsSeriesKernel: SeriesKernel = { kind: 'js', ...jsOrder };
+export const jsSeriesKernel: SeriesKernel = { kind: 'js', ...jsDraw, ...jsOrder };
 
 /**
  * The series kernels in SIMD WebAssembly.
@@ -23,5 +26,5 @@ export async function loadWasmSeriesKernel(): Promise<SeriesKernel> {
 
 /** The series kernels over a module that has been compiled. */
 export function createWasmSeriesKernel(module: SeriesModule): SeriesKernel {
-  return { kind: 'wasm', ...wasmOrder(module) };
+  return { kind: 'wasm', ...wasmDraw(module), ...wasmOrder(module) };
 }
