@@ -18,5 +18,13 @@ export {
   type QuantileMethod,
   type QuantileOptions,
 } from './kernel/series/order.ts';
+export type {
+  BucketOptions,
+  BucketReduction,
+  DrawKernel,
+  LttbOptions,
+  SeriesReduction,
+} from './kernel/series/draw.ts';
+export { SeriesPyramid, type PyramidQuery } from './kernel/series/draw-pyramid.ts';
 export type { SeriesValues } from './kernel/series/values.ts';
 export type { KernelCallOptions, KernelsDiagnostics } from './kernel/dispatch.ts';

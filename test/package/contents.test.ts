@@ -223,6 +223,7 @@ describe('exported names', () => {
       [
         "NORMAL_MAD_SCALE",
         "QUANTILE_METHODS",
+        "SeriesPyramid",
         "createSeriesKernels",
         "jsSeriesKernel",
         "loadSeriesKernel",
