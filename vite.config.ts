@@ -16,7 +16,10 @@ const headers = {
 
 const sourceAlias = [
   { find: /^quark-sdk$/, replacement: here('./src/index.ts') },
-  { find: /^quark-sdk\/(node|analysis|tfjs|onnx|exchange)$/, replacement: here('./src/$1.ts') },
+  {
+    find: /^quark-sdk\/(node|analysis|probes|tfjs|onnx|exchange)$/,
+    replacement: here('./src/$1.ts'),
+  },
 ];
 
 /**
@@ -40,6 +43,7 @@ const library: ViteUserConfig = {
         index: here('./src/index.ts'),
         node: here('./src/node.ts'),
         analysis: here('./src/analysis.ts'),
+        probes: here('./src/probes.ts'),
         tfjs: here('./src/tfjs.ts'),
         onnx: here('./src/onnx.ts'),
         exchange: here('./src/exchange.ts'),
@@ -75,7 +79,7 @@ const demo = (command: 'build' | 'serve'): ViteUserConfig => ({
         : [
             { find: /^quark-sdk$/, replacement: here('./dist/index.js') },
             {
-              find: /^quark-sdk\/(analysis|tfjs|onnx|exchange)$/,
+              find: /^quark-sdk\/(analysis|probes|tfjs|onnx|exchange)$/,
               replacement: here('./dist/$1.js'),
             },
           ],

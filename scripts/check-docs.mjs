@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseSync } from 'vite';
 
 const types = fileURLToPath(new URL('../dist/types/', import.meta.url));
-const ENTRIES = ['index', 'node', 'analysis', 'tfjs', 'onnx', 'exchange'];
+const ENTRIES = ['index', 'node', 'analysis', 'probes', 'tfjs', 'onnx', 'exchange'];
 
 const parsed = new Map();
 

@@ -63,7 +63,16 @@ const kilobytes = (bytes) => `${(bytes / 1000).toFixed(1)} kB`;
 
 function main() {
   let isOver = false;
-  for (const name of ['index', 'analysis', 'tfjs', 'onnx', 'exchange', 'worker', 'series-worker']) {
+  for (const name of [
+    'index',
+    'analysis',
+    'probes',
+    'tfjs',
+    'onnx',
+    'exchange',
+    'worker',
+    'series-worker',
+  ]) {
     const entry = join(dist, `${name}.js`);
     if (!existsSync(entry)) throw new Error(`${entry} is missing. Run "npm run build" first.`);
     const { files } = closureOf(entry);

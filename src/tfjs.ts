@@ -7,3 +7,16 @@ export {
   type TfjsModel,
   type TfjsNamespace,
 } from './adapters/tfjs/training-callback.ts';
+export {
+  tfjsModel,
+  tfjsVariables,
+  type TfjsModelOptions,
+  type TfjsSource,
+  type TfjsVariablesOptions,
+} from './adapters/tfjs/tfjs-model.ts';
+export type {
+  TfjsLayersModel,
+  TfjsOptimizer,
+  TfjsRuntime,
+  TfTensor,
+} from './adapters/tfjs/tfjs-types.ts';

@@ -14,6 +14,7 @@ export const ERROR_CODES = [
   'writer_closed',
   'segment_damaged',
   'kernel_failed',
+  'probe_failed',
   'unsupported',
   'aborted',
 ] as const;

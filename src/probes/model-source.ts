@@ -64,7 +64,7 @@ export type CapturePoint = {
   readonly layer: number;
   /** `forward`: the output of the layer. `backward`: the gradient of the loss with respect to it. */
   readonly direction: HookDirection;
-  /** Which call of the layer in the step, from 0; a gradient has that of its output. */
+  /** Which call of the layer in the step: what {@link LayerWatch.beginCall} gave; a gradient has that of its output. */
   readonly callIndex: number;
   /** Which output of a layer with several, from 0. */
   readonly outputIndex: number;
@@ -92,7 +92,9 @@ export interface LayerWatch {
   readonly isActive: boolean;
   /** Whether passes that train nothing are wanted too. */
   readonly evaluation: boolean;
-  /** Hands a tensor over. */
+  /** Counts a call of a layer that is about to be captured; returns the `callIndex` of its tensors. */
+  beginCall(layer: number): number;
+  /** Hands a tensor over. Of several for one point, the last one counts. */
   capture(point: CapturePoint, tensor: TensorRef): void;
   /** Says that something could not be captured. */
   warn(trouble: SourceTrouble): void;
@@ -102,10 +104,8 @@ export interface LayerWatch {
 export type ParameterChange = {
   /** Gradient the optimizer was given; null when there was none. */
   readonly gradient: TensorRef | null;
-  /** Value before the step; null when `update` says it already. */
+  /** Value before the step. A source that changes its values in place copies them first. Null when it is not known. */
   readonly before: TensorRef | null;
-  /** Value after the step less the value before it; null when it is to be computed from `before`. */
-  readonly update: TensorRef | null;
 };
 
 /** Told by a source what its optimizer does. None of it throws, or keeps what it is given without retaining it. */

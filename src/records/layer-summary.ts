@@ -32,6 +32,11 @@ const columns = {
       max: 1,
     }),
   ),
+  nonFiniteCount: nullable(count('NaN and infinite elements; they take part in nothing else.')),
+  deadUnitCount: nullable(count('Units within the epsilon of zero for every sample of the batch.')),
+  persistentDeadUnitCount: nullable(
+    count('Units that were dead in each of the last probes, as many as the configuration says.'),
+  ),
   metadata: nullable(jsonObject('Context of the summary.')),
 };
 

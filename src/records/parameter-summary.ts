@@ -37,6 +37,15 @@ const columns = {
       min: 0,
     }),
   ),
+  valueNonFiniteCount: nullable(count('NaN and infinite elements of the values.')),
+  gradientNonFiniteCount: nullable(count('NaN and infinite elements of the gradient.')),
+  updateNonFiniteCount: nullable(count('NaN and infinite elements of the update.')),
+  gradientCosine: nullable(
+    f64('Cosine of the angle between the gradient and that of the probe before, -1 to 1.', {
+      min: -1,
+      max: 1,
+    }),
+  ),
   optimizerGroup: nullable(key('Parameter group of the optimizer.')),
   metadata: nullable(jsonObject('Context of the summary.')),
 };

@@ -241,6 +241,7 @@ function statusOf(error: QuarkError): number {
     case 'schema_migration':
     case 'segment_damaged':
     case 'kernel_failed':
+    case 'probe_failed':
       return 500;
     case 'unsupported':
       return 404;

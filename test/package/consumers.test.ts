@@ -47,7 +47,7 @@ test('Node loads every entry, runs the probe, and the command shows the run', ()
     'main.js': `
       import { probe } from './probe.js';
       const entries = {};
-      for (const name of ['', '/node', '/analysis', '/tfjs', '/onnx', '/exchange']) {
+      for (const name of ['', '/node', '/analysis', '/probes', '/tfjs', '/onnx', '/exchange']) {
         entries['.' + name] = Object.keys(await import('quark-sdk' + name)).length > 0;
       }
       console.log(JSON.stringify({ entries, outcome: await probe('file:./data') }));
@@ -58,6 +58,7 @@ test('Node loads every entry, runs the probe, and the command shows the run', ()
       '.': true,
       './node': true,
       './analysis': true,
+      './probes': true,
       './tfjs': true,
       './onnx': true,
       './exchange': true,

@@ -23,6 +23,7 @@ afterAll(() => {
 const BROWSER_ENTRIES = [
   'index',
   'analysis',
+  'probes',
   'tfjs',
   'onnx',
   'exchange',
@@ -230,10 +231,24 @@ describe('exported names', () => {
       ]
     `);
   });
+  test('quark-sdk/probes', async () => {
+    expect(await namesOf('probes')).toMatchInlineSnapshot(`
+      [
+        "DEFAULT_HOOK_ENGINE_CONFIG",
+        "DEFAULT_HOOK_SCHEDULE_CONFIG",
+        "DEFAULT_LAYER_FILTER_CONFIG",
+        "DEFAULT_PARAMETER_DIAGNOSTICS_CONFIG",
+        "HookEngine",
+        "ParameterDiagnostics",
+      ]
+    `);
+  });
   test('quark-sdk/tfjs', async () => {
     expect(await namesOf('tfjs')).toMatchInlineSnapshot(`
       [
         "quarkCallback",
+        "tfjsModel",
+        "tfjsVariables",
       ]
     `);
   });
@@ -283,7 +298,7 @@ test('importing an entry does nothing', () => {
   const project = new Consumer(tarball, {
     'main.js': `
       const before = Object.keys(globalThis);
-      for (const name of ['', '/node', '/analysis', '/tfjs', '/onnx', '/exchange']) await import('quark-sdk' + name);
+      for (const name of ['', '/node', '/analysis', '/probes', '/tfjs', '/onnx', '/exchange']) await import('quark-sdk' + name);
       console.log(JSON.stringify(Object.keys(globalThis).filter((name) => !before.includes(name))));
     `,
   });
@@ -337,6 +352,7 @@ describe('a strict TypeScript user', () => {
       'main.ts': `
         import { MetricsLogger, TrainingSession } from 'quark-sdk';
         import { createSeriesKernels, type SeriesKernels } from 'quark-sdk/analysis';
+        import * as probes from 'quark-sdk/probes';
         import * as tfjs from 'quark-sdk/tfjs';
         import * as onnx from 'quark-sdk/onnx';
         import * as exchange from 'quark-sdk/exchange';
@@ -347,7 +363,7 @@ describe('a strict TypeScript user', () => {
         export const series: SeriesKernels = await createSeriesKernels({ workers: 1 });
         // @ts-expect-error series are not cut into chunks
         await createSeriesKernels({ chunkBytes: 8192 });
-        export { exchange, onnx, tfjs };
+        export { exchange, onnx, probes, tfjs };
       `,
     });
     try {

@@ -83,6 +83,7 @@ export const GOOD_OUTCOME = {
 export const PAGE_MODULE = `
 import 'quark-sdk/tfjs';
 import 'quark-sdk/onnx';
+import 'quark-sdk/probes';
 import 'quark-sdk/exchange';
 import { probe } from './probe.js';
 globalThis.outcome = await probe('idb:package-test');

@@ -1,0 +1,264 @@
+/**
+ * Reductions on a WebGL or WebGPU device. Each tensor becomes a handful of numbers there, in the step in which it is
+ * captured; at the end of the step all numbers become one tensor, which is read once and asynchronously.
+ */
+import { rangeAround } from '../../kernel/checks.ts';
+import type {
+  DeviceBatch,
+  DeviceResult,
+  ReductionRequest,
+  TensorHistogram,
+  TensorRef,
+  TensorSummary,
+} from '../../probes/model-source.ts';
+import { TfTensorRef } from './tfjs-tensor.ts';
+import { opsOf, type TfjsRuntime, type TfOps, type TfTensor } from './tfjs-types.ts';
+
+type Part = {
+  readonly tensor: TfTensor;
+  readonly length: number;
+  readonly parse: (numbers: Float32Array) => DeviceResult;
+};
+
+/** finite count, mean, variance, sum of squares, least, greatest, near zero, saturated */
+const STATS_LENGTH = 8;
+/** Larger than any finite element that matters, and finite in float32. */
+const BIG = 3e38;
+const MAX_INDEX_TENSOR_LENGTH = 1 << 22;
+
+export class TfDeviceBatch implements DeviceBatch {
+  readonly #tf: TfOps;
+  #parts: Part[] = [];
+
+  constructor(tf: TfjsRuntime) {
+    this.#tf = opsOf(tf);
+  }
+
+  summarize(tensor: TensorRef, request: ReductionRequest): void {
+    const { shape } = tensor;
+    this.#add(
+      () => this.#reduce(tensorOf(tensor), request),
+      (numbers) => ({
+        summary: summaryFrom(numbers, shape, request),
+        beforeNorm: null,
+        cosine: null,
+      }),
+    );
+  }
+
+  summarizeChange(after: TensorRef, before: TensorRef, request: ReductionRequest): void {
+    const tf = this.#tf;
+    const { shape } = after;
+    this.#add(
+      () => {
+        const was = tensorOf(before);
+        const x = flat(tf, was);
+        const safe = tf.where(tf.isFinite(x), x, tf.scalar(0));
+        const norm = tf.sqrt(tf.sum(tf.square(safe)));
+        return tf.concat([
+          tf.reshape(norm, [1]),
+          this.#reduce(tf.sub(tensorOf(after), was), request),
+        ]);
+      },
+      (numbers) => ({
+        summary: summaryFrom(numbers.subarray(1), shape, request),
+        beforeNorm: numbers[0] ?? 0,
+        cosine: null,
+      }),
+    );
+  }
+
+  compare(first: TensorRef, second: TensorRef): void {
+    const tf = this.#tf;
+    this.#add(
+      () => {
+        const a = flat(tf, tensorOf(first));
+        const b = flat(tf, tensorOf(second));
+        return tf.stack([
+          tf.sum(tf.mul(a, b)),
+          tf.sqrt(tf.sum(tf.square(a))),
+          tf.sqrt(tf.sum(tf.square(b))),
+        ]);
+      },
+      ([dot = 0, a = 0, b = 0]) => ({
+        summary: null,
+        beforeNorm: null,
+        cosine: a > 0 && b > 0 ? Math.max(-1, Math.min(1, dot / a / b)) : null,
+      }),
+    );
+  }
+
+  async read(): Promise<readonly DeviceResult[]> {
+    const parts = this.#parts;
+    this.#parts = [];
+    const tf = this.#tf;
+    const packed = tf.keep(tf.tidy(() => tf.concat(parts.map(({ tensor }) => tensor))));
+    for (const { tensor } of parts) tensor.dispose();
+    try {
+      const numbers = Float32Array.from((await packed.data()) as Float32Array);
+      let at = 0;
+      return parts.map(({ length, parse }) => {
+        const own = numbers.subarray(at, at + length);
+        at += length;
+        return parse(own);
+      });
+    } finally {
+      packed.dispose();
+    }
+  }
+
+  discard(): void {
+    for (const { tensor } of this.#parts) tensor.dispose();
+    this.#parts = [];
+  }
+
+  #add(reduce: () => TfTensor, parse: Part['parse']): void {
+    const tensor = this.#tf.keep(this.#tf.tidy(reduce));
+    this.#parts.push({ tensor, length: tensor.size, parse });
+  }
+
+  /** `[8]` statistics, then `[units]` flags, then the counts of the histogram below each inner edge. */
+  #reduce(tensor: TfTensor, request: ReductionRequest): TfTensor {
+    const tf = this.#tf;
+    const parts = [this.#stats(flat(tf, tensor), request)];
+    if (request.unitAxis !== null)
+      parts.push(this.#deadUnits(tensor, request.unitAxis, request.epsilon));
+    if (request.histogram !== null) parts.push(this.#histogram(tensor, request.histogram));
+    return parts.length === 1 ? (parts[0] ?? tensor) : tf.concat(parts);
+  }
+
+  #stats(x: TfTensor, { epsilon, threshold }: ReductionRequest): TfTensor {
+    const tf = this.#tf;
+    const isFinite = tf.isFinite(x);
+    const finite = tf.cast(isFinite, 'float32');
+    const zero = tf.scalar(0);
+    const safe = tf.where(isFinite, x, zero);
+    const size = tf.abs(safe);
+    const near = tf.mul(tf.cast(tf.lessEqual(size, tf.scalar(epsilon)), 'float32'), finite);
+    const saturated =
+      threshold === null
+        ? []
+        : [tf.mul(tf.cast(tf.greaterEqual(size, tf.scalar(threshold)), 'float32'), finite)];
+    // Rows of one matrix, so that one reduction makes all the sums.
+    const sums = tf.sum(tf.stack([finite, safe, near, ...saturated]), 1);
+    const take = (from: number, length = 1): TfTensor => tf.slice(sums, [from], [length]);
+    const mean = tf.div(take(1), take(0));
+    const deviation = tf.mul(tf.sub(safe, mean), finite);
+    const squares = tf.sum(tf.stack([tf.square(deviation), tf.square(safe)]), 1);
+    return tf.concat([
+      take(0),
+      mean,
+      tf.div(tf.slice(squares, [0], [1]), take(0)),
+      tf.slice(squares, [1], [1]),
+      tf.reshape(tf.min(tf.where(isFinite, x, tf.scalar(BIG))), [1]),
+      tf.reshape(tf.max(tf.where(isFinite, x, tf.scalar(-BIG))), [1]),
+      take(2),
+      threshold === null ? tf.reshape(zero, [1]) : take(3),
+    ]);
+  }
+
+  #deadUnits(tensor: TfTensor, axis: number, epsilon: number): TfTensor {
+    const tf = this.#tf;
+    const { shape } = tensor;
+    const units = shape[axis] ?? 1;
+    const before = shape.slice(0, axis).reduce((product, size) => product * size, 1);
+    const after = shape.slice(axis + 1).reduce((product, size) => product * size, 1);
+    const x = tf.cast(tf.reshape(tensor, [before, units, after]), 'float32');
+    // NaN is not near zero: what is not, counts as one.
+    const alive = tf.sub(
+      tf.scalar(1),
+      tf.cast(tf.lessEqual(tf.abs(x), tf.scalar(epsilon)), 'float32'),
+    );
+    return tf.cast(tf.lessEqual(tf.max(alive, [0, 2]), tf.scalar(0)), 'float32');
+  }
+
+  #histogram(
+    tensor: TfTensor,
+    { bins, maxValues }: NonNullable<ReductionRequest['histogram']>,
+  ): TfTensor {
+    const tf = this.#tf;
+    // Every bin compares every value: fewer values where there are many bins.
+    const most = Math.min(maxValues, Math.floor(MAX_INDEX_TENSOR_LENGTH / bins));
+    const all = flat(tf, tensor);
+    const stride = Math.ceil(all.size / most);
+    const x = stride > 1 ? tf.stridedSlice(all, [0], [all.size], [stride]) : all;
+    const isFinite = tf.isFinite(x);
+    const count = tf.reshape(tf.sum(tf.cast(isFinite, 'float32')), [1]);
+    const least = tf.reshape(tf.min(tf.where(isFinite, x, tf.scalar(BIG))), [1]);
+    const greatest = tf.reshape(tf.max(tf.where(isFinite, x, tf.scalar(-BIG))), [1]);
+    if (bins === 1) return tf.concat([count, least, greatest]);
+    const shares = tf.tensor1d(Array.from({ length: bins - 1 }, (_, i) => (i + 1) / bins));
+    const edges = tf.add(least, tf.mul(tf.sub(greatest, least), shares));
+    const values = tf.reshape(tf.where(isFinite, x, tf.scalar(BIG)), [1, x.size]);
+    const below = tf.sum(tf.cast(tf.less(values, tf.reshape(edges, [bins - 1, 1])), 'float32'), 1);
+    return tf.concat([count, least, greatest, below]);
+  }
+}
+
+function tensorOf(ref: TensorRef): TfTensor {
+  if (ref instanceof TfTensorRef) return ref.tensor;
+  throw new TypeError('a tensor of another source');
+}
+
+function flat(tf: TfOps, tensor: TfTensor): TfTensor {
+  const x = tensor.dtype === 'float32' ? tensor : tf.cast(tensor, 'float32');
+  return tf.reshape(x, [tensor.size]);
+}
+
+function summaryFrom(
+  numbers: Float32Array,
+  shape: readonly number[],
+  { threshold, unitAxis, histogram }: ReductionRequest,
+): TensorSummary {
+  const [
+    finite = 0,
+    mean = 0,
+    variance = 0,
+    squares = 0,
+    min = 0,
+    max = 0,
+    near = 0,
+    saturated = 0,
+  ] = numbers;
+  const elementCount = shape.reduce((product, size) => product * size, 1);
+  const units = unitAxis === null ? 0 : (shape[unitAxis] ?? 0);
+  const orNull = (value: number): number | null => (finite > 0 ? value : null);
+  return {
+    elementCount,
+    nonFiniteCount: elementCount - finite,
+    mean: orNull(mean),
+    variance: orNull(variance),
+    std: orNull(Math.sqrt(variance)),
+    l2Norm: Math.sqrt(squares),
+    min: orNull(min),
+    max: orNull(max),
+    nearZeroRatio: orNull(near / finite),
+    saturatedRatio: threshold === null ? null : orNull(saturated / finite),
+    deadUnits:
+      unitAxis === null
+        ? null
+        : Uint8Array.from(numbers.subarray(STATS_LENGTH, STATS_LENGTH + units)),
+    histogram:
+      histogram === null
+        ? null
+        : histogramFrom(numbers.subarray(STATS_LENGTH + units), histogram.bins),
+  };
+}
+
+function histogramFrom(
+  [count = 0, least = 0, greatest = 0, ...below]: Float32Array,
+  bins: number,
+): TensorHistogram {
+  const counts = new Array<number>(bins).fill(0);
+  const { min, max } = count === 0 ? { min: 0, max: 1 } : rangeAround(least, greatest);
+  // One value has the bin in the middle, as in the kernels.
+  if (count > 0 && !(least < greatest)) counts[bins >> 1] = count;
+  else if (count > 0) {
+    for (let bin = 0; bin < bins; bin++)
+      counts[bin] = (below[bin] ?? count) - (bin === 0 ? 0 : (below[bin - 1] ?? 0));
+  }
+  const edges = Array.from({ length: bins + 1 }, (_, i) =>
+    i === bins ? max : min + (i * (max - min)) / bins,
+  );
+  return { edges, counts, sampleCount: count };
+}

@@ -1,0 +1,126 @@
+/**
+ * Outputs of layers on their way to those who watch. In a pass that trains, an output goes through an identity with a
+ * gradient of its own (`tf.customGrad`), in whose body nothing is recorded for the backward pass; the gradient that comes
+ * back is the one of the loss with respect to that output. Values, gradients and the order of operations stay the same.
+ */
+import { messageOf } from '../../base/errors.ts';
+import type { CapturePoint, LayerWatch } from '../../probes/model-source.ts';
+import { isOnHost, TfTensorRef } from './tfjs-tensor.ts';
+import { opsOf, type TfjsRuntime, type TfTensor } from './tfjs-types.ts';
+
+type Seen = { readonly watch: LayerWatch; readonly callIndex: number };
+
+export class LayerWatches {
+  readonly #tf: TfjsRuntime;
+  readonly #watches = new Set<LayerWatch>();
+  /** One list for all calls: it is looked at for every layer of every step. */
+  #list: readonly LayerWatch[] = [];
+
+  constructor(tf: TfjsRuntime) {
+    this.#tf = tf;
+  }
+
+  get isEmpty(): boolean {
+    return this.#list.length === 0;
+  }
+
+  add(watch: LayerWatch): void {
+    this.#watches.add(watch);
+    this.#list = [...this.#watches];
+  }
+
+  remove(watch: LayerWatch): void {
+    this.#watches.delete(watch);
+    this.#list = [...this.#watches];
+  }
+
+  /** Whether anybody wants the layer now. */
+  wants(layer: number): boolean {
+    for (const watch of this.#list) if (watch.isActive && watch.layers.has(layer)) return true;
+    return false;
+  }
+
+  /** Shows what a layer gave to those who watch it, and returns what is to be used in its place. */
+  observe(layer: number, output: unknown): unknown {
+    const isTraining = isTapeOn(this.#tf);
+    const seen: Seen[] = [];
+    for (const watch of this.#list) {
+      if (watch.isActive && watch.layers.has(layer) && (isTraining || watch.evaluation))
+        seen.push({ watch, callIndex: watch.beginCall(layer) });
+    }
+    if (seen.length === 0) return output;
+    try {
+      return Array.isArray(output)
+        ? output.map((item: unknown, i) => this.#show(seen, layer, i, item, isTraining))
+        : this.#show(seen, layer, 0, output, isTraining);
+    } catch (error) {
+      const message = `An output could not be captured: ${messageOf(error)}`;
+      for (const { watch } of seen) watch.warn({ reason: 'capture_failed', message });
+      return output;
+    }
+  }
+
+  #show(
+    seen: readonly Seen[],
+    layer: number,
+    outputIndex: number,
+    output: unknown,
+    isTraining: boolean,
+  ): unknown {
+    if (!isTensor(output)) return output;
+    const tf = this.#tf;
+    const tell = (direction: CapturePoint['direction'], tensor: TfTensor): void => {
+      const ref = new TfTensorRef(tf, tensor);
+      for (const { watch, callIndex } of seen) {
+        if (direction === 'forward' ? watch.forward : watch.backward)
+          watch.capture({ layer, direction, callIndex, outputIndex, isTraining }, ref);
+      }
+    };
+    const isBackwardWanted = isTraining && seen.some(({ watch }) => watch.backward);
+    const isFloat = output.dtype === 'float32';
+    if (isOnHost(tf)) {
+      tell('forward', output);
+      if (!isBackwardWanted || !isFloat) return output;
+      return opsOf(tf).customGrad((x) => ({
+        value: x.clone(),
+        gradFunc: (dy) => {
+          tell('backward', dy);
+          return dy.clone();
+        },
+      }))(output);
+    }
+    if (!isTraining) {
+      tell('forward', output);
+      return output;
+    }
+    // On a device, capturing runs operations, which must not become part of the backward pass.
+    const offTape = (tensor: TfTensor, direction: CapturePoint['direction']): TfTensor =>
+      opsOf(tf).customGrad((x) => {
+        tell(direction, x);
+        return { value: x.clone(), gradFunc: (dy) => dy.clone() };
+      })(tensor);
+    if (!isFloat) {
+      offTape(output, 'forward').dispose();
+      return output;
+    }
+    return opsOf(tf).customGrad((x) => {
+      tell('forward', x);
+      return {
+        value: x.clone(),
+        gradFunc: (dy) => (isBackwardWanted ? offTape(dy, 'backward') : dy.clone()),
+      };
+    })(output);
+  }
+}
+
+/** Whether gradients are being computed: what tells training from validation and prediction. */
+function isTapeOn(tf: TfjsRuntime): boolean {
+  const engine = tf.engine();
+  // Not documented, and there since version 1; without it every pass counts as training.
+  if (!('isTapeOn' in engine) || typeof engine.isTapeOn !== 'function') return true;
+  return engine.isTapeOn() === true;
+}
+
+function isTensor(value: unknown): value is TfTensor {
+  return typeof value === 'object' && value !== null && 'dataId' in value && 'dtype' in value;
+}

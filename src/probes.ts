@@ -1,0 +1,45 @@
+/** `quark-sdk/probes`: summaries of activations, gradients and parameters, whatever the framework. */
+export { HookEngine } from './probes/hook-engine.ts';
+export { type ProbeStatus, type ProbeStepOptions } from './probes/instrument.ts';
+export {
+  DEFAULT_HOOK_ENGINE_CONFIG,
+  type HookEngineConfig,
+  type ProbeConfig,
+} from './probes/hook-config.ts';
+export { DEFAULT_HOOK_SCHEDULE_CONFIG, type HookScheduleConfig } from './probes/schedule.ts';
+export {
+  DEFAULT_LAYER_FILTER_CONFIG,
+  type LayerFilterConfig,
+  type NamePattern,
+  type ParameterFilterConfig,
+} from './probes/layer-filter.ts';
+export type {
+  CapturePoint,
+  DeviceBatch,
+  DeviceResult,
+  LayerInfo,
+  LayerWatch,
+  ModelSource,
+  ParameterChange,
+  ParameterInfo,
+  ParameterWatch,
+  ReductionRequest,
+  RetainedTensor,
+  SourceTrouble,
+  TensorHistogram,
+  TensorRef,
+  TensorSummary,
+} from './probes/model-source.ts';
+export { type LayerSummaryFilter } from './read/layer-summaries.ts';
+export { type LayerSummaryRecord } from './records/layer-summary.ts';
+export { ParameterDiagnostics, type ParameterRecords } from './probes/parameter-diagnostics.ts';
+export {
+  DEFAULT_PARAMETER_DIAGNOSTICS_CONFIG,
+  type ParameterDiagnosticsConfig,
+} from './probes/parameter-config.ts';
+export {
+  type ParameterDistributionFilter,
+  type ParameterSummaryFilter,
+} from './read/parameter-records.ts';
+export { type ParameterDistributionRecord } from './records/parameter-distribution.ts';
+export { type ParameterSummaryRecord } from './records/parameter-summary.ts';

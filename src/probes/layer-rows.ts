@@ -1,0 +1,73 @@
+/** What was found of layers, as rows. */
+import type { JsonObject } from '../base/json.ts';
+import type { layerSummaryTable } from '../records/layer-summary.ts';
+import type { DeadUnits } from './dead-units.ts';
+import type { ProbePlace } from './instrument.ts';
+import type { CapturePoint, LayerInfo, TensorSummary } from './model-source.ts';
+import type { NewRow } from './record-writer.ts';
+
+/** A row of `layer_summaries`. */
+export type LayerRow = NewRow<typeof layerSummaryTable.columns>;
+
+/** One tensor that was captured; its summary comes later. */
+export type LayerFinding = {
+  readonly layer: LayerInfo;
+  readonly point: CapturePoint;
+  readonly shape: readonly number[];
+  summary: TensorSummary | undefined;
+};
+
+/** The row of a finding; undefined when its numbers have not come. */
+export function layerRow(
+  place: ProbePlace,
+  { layer, point, shape, summary }: LayerFinding,
+  deadUnits: DeadUnits,
+): LayerRow | undefined {
+  if (summary === undefined) return undefined;
+  const isForward = point.direction === 'forward';
+  const dead =
+    summary.deadUnits === null || !point.isTraining
+      ? undefined
+      : deadUnits.add(`${point.layer}/${point.callIndex}/${point.outputIndex}`, summary.deadUnits);
+  return {
+    timestamp: place.timestamp,
+    moduleName: layer.name,
+    moduleType: layer.type,
+    summaryType: isForward ? 'activation' : 'gradient',
+    hookDirection: point.direction,
+    step: place.step,
+    epoch: place.epoch,
+    callIndex: point.callIndex,
+    elementCount: summary.elementCount,
+    tensorShape: shape,
+    mean: summary.mean,
+    std: summary.std,
+    norm: summary.l2Norm,
+    variance: summary.variance,
+    deadUnitRatio: isForward ? summary.nearZeroRatio : null,
+    saturationRatio: summary.saturatedRatio,
+    nonFiniteCount: summary.nonFiniteCount,
+    deadUnitCount: dead?.now ?? null,
+    persistentDeadUnitCount: dead?.persistent ?? null,
+    metadata: metadataOf(place.metadata, point),
+  };
+}
+
+function metadataOf(metadata: JsonObject | null, point: CapturePoint): JsonObject | null {
+  if (point.isTraining && point.outputIndex === 0) return metadata;
+  return {
+    ...metadata,
+    ...(point.isTraining ? {} : { pass: 'evaluation' }),
+    ...(point.outputIndex === 0 ? {} : { output_index: point.outputIndex }),
+  };
+}
+
+/** Whether two points are one. */
+export function isSamePoint(a: CapturePoint, b: CapturePoint): boolean {
+  return (
+    a.layer === b.layer &&
+    a.direction === b.direction &&
+    a.callIndex === b.callIndex &&
+    a.outputIndex === b.outputIndex
+  );
+}

@@ -1,0 +1,157 @@
+/** From the elements of a tensor in host memory to what is kept of them. */
+import type { Kernel, TensorData, TensorStats, TensorType } from '../kernel/kernel.ts';
+import { histogramEdges } from '../kernel/histogram-bins.ts';
+import type { TensorHistogram, TensorRef, TensorSummary } from './model-source.ts';
+
+/** Type of the bits of an array, where the array does not say it. */
+export function typeOption(data: TensorData, dtype: string): { readonly type?: TensorType } {
+  if (!(data instanceof Uint16Array)) return {};
+  return { type: dtype === 'bfloat16' ? 'bfloat16' : 'float16' };
+}
+
+/** Statistics as a summary. */
+export function summaryOf(
+  stats: TensorStats,
+  units: Uint8Array | null,
+  histogram: TensorHistogram | null,
+): TensorSummary {
+  const hasFinite = stats.finiteCount > 0;
+  return {
+    elementCount: stats.elementCount,
+    nonFiniteCount: stats.elementCount - stats.finiteCount,
+    mean: hasFinite ? stats.mean : null,
+    variance: hasFinite ? stats.variance : null,
+    std: hasFinite ? stats.std : null,
+    l2Norm: stats.l2Norm,
+    min: hasFinite ? stats.min : null,
+    max: hasFinite ? stats.max : null,
+    nearZeroRatio: hasFinite ? stats.nearZeroRatio : null,
+    saturatedRatio: hasFinite ? stats.saturatedRatio : null,
+    deadUnits: units,
+    histogram,
+  };
+}
+
+/** The axis counted from 0; null where a shape has no axis of units besides that of the batch. */
+export function unitAxisOf(shape: readonly number[], axis: number): number | null {
+  const at = axis < 0 ? shape.length + axis : axis;
+  return shape.length >= 2 && at >= 0 && at < shape.length ? at : null;
+}
+
+/**
+ * 1 for each unit whose every element has |x| <= epsilon; NaN is not near zero. Live units drop out at their first such
+ * element, so that a layer without dead units costs two or three looks a unit.
+ */
+export function deadUnitsOf(
+  data: TensorData,
+  shape: readonly number[],
+  axis: number,
+  epsilon: number,
+): Uint8Array {
+  const units = shape[axis] ?? 0;
+  const inner = shape.slice(axis + 1).reduce((product, size) => product * size, 1);
+  const dead = new Uint8Array(units);
+  if (data.length === 0) return dead;
+  let candidates = units;
+  const left = new Int32Array(units);
+  for (let unit = 0; unit < units; unit++) left[unit] = unit;
+  const stride = units * inner;
+  for (let from = 0; from < data.length && candidates > 0; from += stride) {
+    let kept = 0;
+    for (let i = 0; i < candidates; i++) {
+      const unit = left[i] ?? 0;
+      const start = from + unit * inner;
+      let at = start;
+      while (at < start + inner && Math.abs(data[at] ?? Number.NaN) <= epsilon) at++;
+      if (at === start + inner) left[kept++] = unit;
+    }
+    candidates = kept;
+  }
+  for (let i = 0; i < candidates; i++) dead[left[i] ?? 0] = 1;
+  return dead;
+}
+
+/** At most `maxValues` elements, evenly spread; the data itself when it is not larger. */
+export function sampleOf(data: TensorData, maxValues: number): TensorData {
+  if (data.length <= maxValues) return data;
+  const sample = emptyLike(data, maxValues);
+  const pace = data.length / maxValues;
+  for (let i = 0; i < maxValues; i++) sample[i] = data[Math.floor(i * pace)] ?? 0;
+  return sample;
+}
+
+/** Histogram over the range of the sampled values. */
+export function histogramOf(
+  kernel: Kernel,
+  data: TensorData,
+  dtype: string,
+  bins: number,
+  maxValues: number,
+): TensorHistogram {
+  const found = kernel.histogram(sampleOf(data, maxValues), { bins, ...typeOption(data, dtype) });
+  const counts = Array.from(found.counts);
+  return {
+    edges: Array.from(histogramEdges(found)),
+    counts,
+    sampleCount: counts.reduce((sum, count) => sum + count, 0),
+  };
+}
+
+let scratch32 = new Float32Array(0);
+const MAX_SCRATCH_LENGTH = 1 << 18;
+
+/**
+ * `after - before` for a stretch of two tensors, and the sum of squares of the finite elements of `before`. float32
+ * differences are those of float64, rounded once. The result may be overwritten by the next call.
+ */
+export function differenceOf(
+  after: TensorData,
+  before: TensorData,
+  from: number,
+  to: number,
+): { readonly update: Float32Array | Float64Array; readonly beforeSquares: number } {
+  const length = to - from;
+  const update =
+    after instanceof Float64Array
+      ? new Float64Array(length)
+      : scratchOf(length).subarray(0, length);
+  let squares = 0;
+  for (let i = 0; i < length; i++) {
+    const was = before[from + i] ?? 0;
+    update[i] = (after[from + i] ?? 0) - was;
+    const square = was * was;
+    if (square - square === 0) squares += square;
+  }
+  return { update, beforeSquares: squares };
+}
+
+function scratchOf(length: number): Float32Array {
+  if (length > MAX_SCRATCH_LENGTH) return new Float32Array(length);
+  if (scratch32.length < length) scratch32 = new Float32Array(length);
+  return scratch32;
+}
+
+/** Whether elements of this type have differences and angles. */
+export function isFloat(data: TensorData): data is Float32Array | Float64Array {
+  return data instanceof Float32Array || data instanceof Float64Array;
+}
+
+/** Number of elements of a shape. */
+export function sizeOf(shape: readonly number[]): number {
+  return shape.reduce((product, size) => product * size, 1);
+}
+
+/** The elements copied, for sources that change their arrays in place. */
+export function copyOf(tensor: TensorRef, data: TensorData): TensorRef {
+  const copy = emptyLike(data, data.length);
+  copy.set(data);
+  return { shape: tensor.shape, dtype: tensor.dtype, data: copy };
+}
+
+function emptyLike(data: TensorData, length: number): TensorData {
+  if (data instanceof Float32Array) return new Float32Array(length);
+  if (data instanceof Float64Array) return new Float64Array(length);
+  if (data instanceof Int32Array) return new Int32Array(length);
+  if (data instanceof Uint16Array) return new Uint16Array(length);
+  return new Uint8Array(length);
+}
