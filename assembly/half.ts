@@ -1,7 +1,6 @@
 // float16 and bfloat16: bit patterns of 16 bits, each of which float32 holds exactly. A block is widened into scratch memory, which
 // stays in the first-level cache, and goes the way of float32 from there. Where speed matters less, int32 becomes float64 and uint8
 // float32 in the same way.
-import { histogramF32 } from './histogram';
 import { statsF32 } from './stats-float32';
 
 const BLOCK: i32 = 2048;
@@ -20,38 +19,6 @@ export function statsBF16(p: usize, count: i32, epsilon: f64, threshold: f64, st
     const length = min(BLOCK, count);
     widenBF16(p, length, scratch);
     statsF32(scratch, length, epsilon, threshold, state);
-  }
-}
-
-export function histogramF16(
-  p: usize,
-  count: i32,
-  low: f64,
-  high: f64,
-  bins: i32,
-  table: usize,
-  beside: usize,
-): void {
-  for (; count > 0; count -= BLOCK, p += BLOCK << 1) {
-    const length = min(BLOCK, count);
-    widenF16(p, length, scratch);
-    histogramF32(scratch, length, low, high, bins, table, beside);
-  }
-}
-
-export function histogramBF16(
-  p: usize,
-  count: i32,
-  low: f64,
-  high: f64,
-  bins: i32,
-  table: usize,
-  beside: usize,
-): void {
-  for (; count > 0; count -= BLOCK, p += BLOCK << 1) {
-    const length = min(BLOCK, count);
-    widenBF16(p, length, scratch);
-    histogramF32(scratch, length, low, high, bins, table, beside);
   }
 }
 

@@ -55,30 +55,6 @@ export function histogramF64(
   all<f64>(p, count, low, high, bins, table, beside);
 }
 
-export function histogramI32(
-  p: usize,
-  count: i32,
-  low: f64,
-  high: f64,
-  bins: i32,
-  table: usize,
-  beside: usize,
-): void {
-  all<i32>(p, count, low, high, bins, table, beside);
-}
-
-export function histogramU8(
-  p: usize,
-  count: i32,
-  low: f64,
-  high: f64,
-  bins: i32,
-  table: usize,
-  beside: usize,
-): void {
-  all<u8>(p, count, low, high, bins, table, beside);
-}
-
 /** Adds up the lanes of each cell into a float64 at `out`, `bins + 2` of them. */
 export function histogramCollect(table: usize, bins: i32, out: usize): void {
   const end = table + ((<usize>(bins + 2)) << CELL_SHIFT);
@@ -105,7 +81,7 @@ function all<T>(
   while (count >= STEP) {
     const length = min(BLOCK, count & ~(STEP - 1));
     const isInside =
-      sizeof<T>() == 4 && isFloat<T>() && isBlockInside(p, length, low, high, beside);
+      sizeof<T>() == 4 && isBlockInside(p, length, low, high, beside);
     if (isInside) locateInside(p, length, low, scale, bins, table);
     else locate<T>(p, length, low, high, scale, bins, table, beside);
     bumpAll(length);
@@ -205,21 +181,14 @@ function locate<T>(
     // A mask lane is -1: over moves one cell up from the last bin, under one cell down from the first.
     cell = i32x4.sub(cell, i32x4.shuffle(f64x2.gt(x, high2), f64x2.gt(y, high2), 0, 2, 4, 6));
     cell = i32x4.add(cell, i32x4.shuffle(f64x2.lt(x, low2), f64x2.lt(y, low2), 0, 2, 4, 6));
-    if (isFloat<T>()) {
-      const isFinite = i32x4.shuffle(
-        f64x2.lt(v128.and(x, magnitude), infinity),
-        f64x2.lt(v128.and(y, magnitude), infinity),
-        0,
-        2,
-        4,
-        6,
-      );
-      finite = v128.and(finite, isFinite);
-      cell = v128.bitselect(cell, besideAll, isFinite);
-    }
+    const u2 = f64x2.lt(v128.and(x, magnitude), infinity);
+    const v2 = f64x2.lt(v128.and(y, magnitude), infinity);
+    const isFinite = i32x4.shuffle(u2, v2, 0, 2, 4, 6);
+    finite = v128.and(finite, isFinite);
+    cell = v128.bitselect(cell, besideAll, isFinite);
     v128.store(at, i32x4.add(i32x4.shl(cell, CELL_SHIFT), base));
   }
-  if (isFloat<T>() && !i32x4.all_true(finite)) countNonFinite<T>(start, length, beside);
+  if (!i32x4.all_true(finite)) countNonFinite<T>(start, length, beside);
   add(beside, HISTOGRAM_ZERO, sumI64x2(zeroCount));
 }
 
@@ -265,7 +234,7 @@ function each<T>(
   const end = p + <usize>count * sizeof<T>();
   for (; p < end; p += sizeof<T>()) {
     const x = <f64>load<T>(p);
-    if (isFloat<T>() && !isCounted(x, beside)) continue;
+    if (!isCounted(x, beside)) continue;
     if (x == 0) add(beside, HISTOGRAM_ZERO, 1);
     let cell: i32 = 0;
     if (x < low) cell = -1;

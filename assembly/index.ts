@@ -8,12 +8,10 @@ export {
   histogramReset,
   histogramF32,
   histogramF64,
-  histogramI32,
-  histogramU8,
   histogramCollect,
 } from './histogram';
 export { histogramLogF32, histogramLogF64 } from './histogram-log';
-export { statsF16, statsBF16, histogramF16, histogramBF16 } from './half';
+export { statsF16, statsBF16 } from './half';
 export { widenF16, widenBF16, widenU8, widenI32 } from './half';
 export { unitRowsF32, unitRowsF64, unitRunsF32, unitRunsF64 } from './units';
 export { pairF32, pairF64 } from './pair';

@@ -28,11 +28,11 @@ export function statsF64(p: usize, count: i32, epsilon: f64, threshold: f64, sta
   shift = isFarFromZero(NEAR_SHIFT) ? currentMean() : 0;
   while (count >= STEP) {
     const length = min(BLOCK, count & ~(STEP - 1));
-    if (!swift(p, length, epsilon, threshold)) careful<f64>(p, length, epsilon, threshold);
+    if (!swift(p, length, epsilon, threshold)) careful(p, length, epsilon, threshold);
     p += (<usize>length) << 3;
     count -= length;
   }
-  careful<f64>(p, count, epsilon, threshold);
+  careful(p, count, epsilon, threshold);
   close(state);
 }
 

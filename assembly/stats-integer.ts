@@ -4,10 +4,10 @@
 //   sum (x - c)^2 = sum x^2 - 2 c sum x + n c^2
 //
 // so float64 rounds nothing but the last step, to the mean itself. int32 blocks with |x| >= 2^26 go the careful way of
-// tensor-stats.ts: their sums of squares leave 64 bits.
+// stats-careful.ts: their sums of squares leave 64 bits.
 import { laneSum, maxI32x4, minU32x4, sumI32x4 } from './lanes';
-import { addCounts, addSizes, close, join, open } from './stats-state';
-import { careful } from './stats-careful';
+import { addCounts, addSizes, close, join, open, single } from './stats-state';
+import { carefulI32 } from './stats-careful';
 
 const BLOCK: i32 = 1024;
 const BYTE_BLOCK: i32 = 2048;
@@ -23,11 +23,11 @@ export function statsI32(p: usize, count: i32, epsilon: f64, threshold: f64, sta
   const below = <i32>min(ceil(threshold), <f64>INT_LIMIT) - 1;
   while (count >= INT_STEP) {
     const length = min(BLOCK, count & ~(INT_STEP - 1));
-    if (!swiftI32(p, length, above, below)) careful<i32>(p, length, epsilon, threshold);
+    if (!swiftI32(p, length, above, below)) carefulI32(p, length, epsilon, threshold);
     p += (<usize>length) << 2;
     count -= length;
   }
-  careful<i32>(p, count, epsilon, threshold);
+  carefulI32(p, count, epsilon, threshold);
   close(state);
 }
 
@@ -41,7 +41,7 @@ export function statsU8(p: usize, count: i32, epsilon: f64, threshold: f64, stat
     p += <usize>length;
     count -= length;
   }
-  careful<u8>(p, count, epsilon, threshold);
+  for (; count > 0; count--, p++) single(<f64>load<u8>(p), epsilon, threshold);
   close(state);
 }
 

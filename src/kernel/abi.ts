@@ -63,10 +63,6 @@ type WasmFunctions = {
   readonly histogramReset: (table: number, bins: number, beside: number) => void;
   readonly histogramF32: HistogramFunction;
   readonly histogramF64: HistogramFunction;
-  readonly histogramI32: HistogramFunction;
-  readonly histogramU8: HistogramFunction;
-  readonly histogramF16: HistogramFunction;
-  readonly histogramBF16: HistogramFunction;
   readonly histogramCollect: (table: number, bins: number, out: number) => void;
   readonly histogramLogF32: HistogramLogFunction;
   readonly histogramLogF64: HistogramLogFunction;
@@ -94,10 +90,6 @@ const FUNCTION_NAMES: readonly (keyof WasmFunctions)[] = [
   'histogramReset',
   'histogramF32',
   'histogramF64',
-  'histogramI32',
-  'histogramU8',
-  'histogramF16',
-  'histogramBF16',
   'histogramCollect',
   'histogramLogF32',
   'histogramLogF64',
@@ -111,7 +103,7 @@ const FUNCTION_NAMES: readonly (keyof WasmFunctions)[] = [
   'unitRunsF64',
 ];
 
-/** The element types that the kernels of magnitudes and units read; others are widened to one of them. */
+/** The element types that the kernels of histograms and units read; others are widened to one of them. */
 export type WideType = PairType;
 
 /** The kernels over linear memory, by element type where there are several. Addresses are byte offsets. */
@@ -121,7 +113,7 @@ export type KernelExports = Pick<
 > & {
   readonly memory: WebAssembly.Memory;
   readonly stats: Readonly<Record<TensorType, StatsFunction>>;
-  readonly histogram: Readonly<Record<TensorType, HistogramFunction>>;
+  readonly histogram: Readonly<Record<WideType, HistogramFunction>>;
   readonly pair: Readonly<Record<PairType, PairFunction>>;
   readonly histogramLog: Readonly<Record<WideType, HistogramLogFunction>>;
   readonly widen: Readonly<Record<Exclude<TensorType, WideType>, WidenFunction>>;
@@ -156,14 +148,7 @@ export function instantiateKernels(module: WebAssembly.Module): KernelExports {
       bfloat16: f.statsBF16,
     },
     histogramReset: f.histogramReset,
-    histogram: {
-      float32: f.histogramF32,
-      float64: f.histogramF64,
-      int32: f.histogramI32,
-      uint8: f.histogramU8,
-      float16: f.histogramF16,
-      bfloat16: f.histogramBF16,
-    },
+    histogram: { float32: f.histogramF32, float64: f.histogramF64 },
     histogramCollect: f.histogramCollect,
     pair: { float32: f.pairF32, float64: f.pairF64 },
     histogramLog: { float32: f.histogramLogF32, float64: f.histogramLogF64 },

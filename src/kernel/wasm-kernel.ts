@@ -2,7 +2,7 @@
  * The kernels in SIMD WebAssembly. A tensor is copied in piece by piece: a piece fits in the second-level cache, so the kernel
  * reads it from there, and the memory of an instance stays small whatever the size of the tensor.
  */
-import { compileKernels } from './abi.ts';
+import { compileKernels, type KernelExports, type WideType } from './abi.ts';
 import {
   checkHistogramOptions,
   checkPair,
@@ -197,15 +197,8 @@ export class WasmKernel implements Kernel {
     beside: number,
   ): (length: number) => void {
     const { exports, piece, arena } = this.#instance;
-    if (settings.scale === 'uniform') {
-      const { bins, range } = settings;
-      const run = exports.histogram[type];
-      return (length) => run(piece, length, range.min, range.max, bins, table, beside);
-    }
-    const { first, octaves, steps } = logShape(settings);
-    const run = exports.histogramLog[wideType(type)];
-    if (type === 'float32' || type === 'float64')
-      return (length) => run(piece, length, first, octaves, steps, table, beside);
+    const count = countOf(exports, wideType(type), settings, table, beside);
+    if (type === 'float32' || type === 'float64') return (length) => count(piece, length);
     const wide = arena.allocate(WIDEN_LENGTH * SLOT_BYTES);
     const widen = exports.widen[type];
     const elementBytes = NARROW_BYTES[type];
@@ -213,7 +206,7 @@ export class WasmKernel implements Kernel {
       for (let at = 0; at < length; at += WIDEN_LENGTH) {
         const part = Math.min(WIDEN_LENGTH, length - at);
         widen(piece + at * elementBytes, part, wide);
-        run(wide, part, first, octaves, steps, table, beside);
+        count(wide, part);
       }
     };
   }
@@ -251,6 +244,23 @@ export class WasmKernel implements Kernel {
     if (this.memoryBytes > this.#retainBytes)
       this.#instance = createInstance(this.#module, this.#pieceBytes);
   }
+}
+
+function countOf(
+  exports: KernelExports,
+  type: WideType,
+  settings: PlacedSettings,
+  table: number,
+  beside: number,
+): (at: number, length: number) => void {
+  if (settings.scale === 'uniform') {
+    const { bins, range } = settings;
+    const run = exports.histogram[type];
+    return (at, length) => run(at, length, range.min, range.max, bins, table, beside);
+  }
+  const { first, octaves, steps } = logShape(settings);
+  const run = exports.histogramLog[type];
+  return (at, length) => run(at, length, first, octaves, steps, table, beside);
 }
 
 function addTo(target: Float64Array, source: Float64Array): void {

@@ -201,6 +201,39 @@ export function describeKernel(way: string, open: () => Promise<KernelUnderTest>
         }
       });
 
+      test('keep their bounds where values of any size meet what is not finite', async () => {
+        const sizes = [1e-44, 1e-38, 1e-18, 1, 1e18, 1e38];
+        const centers = [0, 3, -3, 1000];
+        const holes: readonly ((at: number) => number | undefined)[] = [
+          () => undefined,
+          (at) => (at % 3 === 0 ? Number.NaN : undefined),
+          (at) => (at % 700 === 5 ? -Infinity : undefined),
+          (at) => (at % 64 < 63 ? [Infinity, Number.NaN][at % 2] : undefined),
+          () => Number.NaN,
+        ];
+        const noise = normal(2048, 0, 1, 17);
+        const blocks: Float32Array[] = [];
+        for (const size of sizes) {
+          for (const center of centers) {
+            if (center * size > 3e38) continue;
+            for (const hole of holes)
+              blocks.push(Float32Array.from(noise, (x, at) => hole(at) ?? size * (center + x / 3)));
+          }
+        }
+        for (const block of blocks) {
+          expectWithinBounds(await kernel.tensorStats(block, { threshold: 1 }), block, 0, 1);
+          const part = block.subarray(5, 1500);
+          expectWithinBounds(await kernel.tensorStats(part, { epsilon: 1e-18 }), part, 1e-18);
+        }
+        // One after the other, in an order that takes each from a different one before it.
+        for (let step = 1; step < blocks.length; step += 17) {
+          const joined = new Float32Array(12 * 2048);
+          for (let i = 0; i < 12; i++)
+            joined.set(blocks[(i * step) % blocks.length] ?? [], i * 2048);
+          expectWithinBounds(await kernel.tensorStats(joined), joined);
+        }
+      });
+
       test('of nothing, and of nothing finite, say so', async () => {
         const empty = await kernel.tensorStats(new Float32Array());
         expect(empty).toMatchObject({ elementCount: 0, finiteCount: 0, l1Norm: 0, l2Norm: 0 });
