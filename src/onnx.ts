@@ -1,6 +1,56 @@
-/** `quark-sdk/onnx`: records what sessions of onnxruntime-web do. onnxruntime-web is handed in, never imported. */
+/** `quark-sdk/onnx`: looks into models of onnxruntime-web and trains them. onnxruntime-web is handed in, never imported. */
 export {
   observeOnnxSession,
   type OnnxObserverOptions,
   type OnnxSession,
 } from './adapters/onnx/session-observer.ts';
+export {
+  instrumentOnnx,
+  type InstrumentedOnnx,
+  type InstrumentOnnxOptions,
+  type OnnxCapture,
+  type OnnxUnobserved,
+} from './adapters/onnx/instrument.ts';
+export type { ElementType, OnnxDimension } from './adapters/onnx/onnx-format.ts';
+export {
+  openOnnxModel,
+  type OnnxModel,
+  type OpenOnnxModelOptions,
+} from './adapters/onnx/probed-session.ts';
+export type {
+  Ort,
+  OrtSession,
+  OrtSessionOptions,
+  OrtTensor,
+  OrtValues,
+  SessionOf,
+} from './adapters/onnx/ort.ts';
+export {
+  buildOnnxTraining,
+  type OnnxLoss,
+  type OnnxTrainedLayer,
+  type OnnxTrainedParameter,
+  type OnnxTrainedState,
+  type OnnxTraining,
+  type OnnxTrainingConfig,
+} from './adapters/onnx/training-step.ts';
+export {
+  openOnnxTrainer,
+  type OnnxBatch,
+  type OnnxStepOptions,
+  type OnnxTrainer,
+  type OnnxTrainerOptions,
+  type WeightLocation,
+} from './adapters/onnx/trainer.ts';
+export type {
+  OnnxActivation,
+  OnnxInitializer,
+  OnnxLayer,
+  OnnxLayersModel,
+} from './adapters/onnx/layer-kinds.ts';
+export type { OnnxOptimizer, OptimizerSettings } from './adapters/onnx/optimizers.ts';
+export {
+  TRAINABLE_OPS as ONNX_TRAINABLE_OPS,
+  type NetworkInput,
+  type NetworkParameter,
+} from './adapters/onnx/network.ts';

@@ -255,7 +255,12 @@ describe('exported names', () => {
   test('quark-sdk/onnx', async () => {
     expect(await namesOf('onnx')).toMatchInlineSnapshot(`
       [
+        "ONNX_TRAINABLE_OPS",
+        "buildOnnxTraining",
+        "instrumentOnnx",
         "observeOnnxSession",
+        "openOnnxModel",
+        "openOnnxTrainer",
       ]
     `);
   });

@@ -1,0 +1,221 @@
+/**
+ * Gives the intermediate tensors of an ONNX model as outputs. The file is not decoded and written again: a second
+ * `graph` field that holds only outputs is put behind it, and protocol buffers merge the two. Every byte of the
+ * original, also of extensions unknown here, stays as it is.
+ */
+import { checkOptionNames, checkPositive } from '../../base/assert.ts';
+import { invalidInput, QuarkError } from '../../base/errors.ts';
+import { layerFilter, type LayerFilterConfig } from '../../probes/layer-filter.ts';
+import {
+  FLOAT_TYPES,
+  MAX_MODEL_BYTES,
+  type ElementType,
+  type OnnxDimension,
+  type OnnxModel,
+  type OnnxNode,
+  type OnnxValueInfo,
+} from './onnx-format.ts';
+import { readOnnxModel } from './onnx-reader.ts';
+import { valueInfoMessage } from './onnx-writer.ts';
+import { WireWriter } from './wire.ts';
+
+/** One tensor that an instrumented model gives. */
+export type OnnxCapture = {
+  /** Name of the layer: the node's name, or that of its output where nodes have no names of their own. */
+  readonly layerName: string;
+  /** The operator: `Conv`, `Relu`, `com.microsoft.Gelu`. */
+  readonly layerType: string;
+  /** Name of the output of the instrumented model. */
+  readonly outputName: string;
+  /** Whether the model itself gives it already. */
+  readonly isOwnOutput: boolean;
+  /** Null when the file does not say. */
+  readonly elementType: ElementType | null;
+  /** Null when the file does not say. */
+  readonly shape: readonly OnnxDimension[] | null;
+};
+
+/** Something in a model that cannot be looked at, and why. */
+export type OnnxUnobserved = {
+  readonly layerName: string;
+  readonly layerType: string;
+  readonly reason: string;
+};
+
+/** A model that gives its intermediate tensors. */
+export type InstrumentedOnnx = {
+  /** The model's bytes and a little more; a copy. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** In the order of the graph. */
+  readonly captures: readonly OnnxCapture[];
+  /** Layers the filter selects that give nothing: subgraphs, sequences, more than `maxOutputs`. */
+  readonly notObserved: readonly OnnxUnobserved[];
+  /** Whether two runs on the same inputs may differ, because an operator draws random numbers. */
+  readonly isRandom: boolean;
+};
+
+/** Options of {@link instrumentOnnx}. */
+export type InstrumentOnnxOptions = {
+  /** Most outputs to add; those of later layers are left out and named in `notObserved`. Default 512. */
+  readonly maxOutputs?: number;
+};
+
+/** Operators that only move numbers or make none worth a statistic; left out unless a filter asks by name or type. */
+const MOVING_OPS: ReadonlySet<string> = new Set(
+  `Cast CastLike Concat Constant ConstantOfShape DepthToSpace Expand EyeLike Flatten Gather GatherElements GatherND
+  Identity Pad Range Reshape Shape Size Slice SpaceToDepth Split Squeeze Tile Transpose Unsqueeze`.split(
+    /\s+/,
+  ),
+);
+
+/** Operators whose output is never of floating point, or no tensor at all, which a session could not return. */
+const NUMBERLESS_OPS: ReadonlySet<string> = new Set(
+  `And ArgMax ArgMin BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Equal Greater GreaterOrEqual IsInf IsNaN Less
+  LessOrEqual NonMaxSuppression NonZero Not Optional OptionalGetElement OptionalHasElement Or QuantizeLinear
+  SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap Shape Size SplitToSequence
+  StringNormalizer TfIdfVectorizer Xor ZipMap DictVectorizer`.split(/\s+/),
+);
+
+const RANDOM_OPS: ReadonlySet<string> = new Set(
+  'Bernoulli Dropout Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike'.split(
+    ' ',
+  ),
+);
+
+const INCLUDES = ['includeNames', 'includeTypes', 'includeNamePatterns'] as const;
+
+const DEFAULT_MAX_OUTPUTS = 512;
+
+/**
+ * Adds the tensors of the layers that `filters` selects to the outputs of a model. A filter that is empty selects every
+ * operator that computes; those that only move numbers (`Reshape`, `Transpose`, ...) are selected by name or type.
+ * Tensors inside the graphs of If, Loop and Scan cannot be reached.
+ *
+ * Weights in other files stay where they are: hand them to onnxruntime as before, with `externalData`.
+ *
+ * @param model bytes of an `.onnx` file up to 2 GiB; not kept and not changed
+ * @throws {QuarkError} `invalid_input` when the file is damaged or cut off, when it has no layers, and when the filter
+ * selects none of them; `unsupported` for an `.ort` file
+ */
+export function instrumentOnnx(
+  model: Uint8Array,
+  filters: LayerFilterConfig = {},
+  options: InstrumentOnnxOptions = {},
+): InstrumentedOnnx {
+  checkOptionNames('options', options, ['maxOutputs']);
+  const maxOutputs = checkPositive('options.maxOutputs', options.maxOutputs ?? DEFAULT_MAX_OUTPUTS);
+  const read = readOnnxModel(model);
+  if (read.nodes.length === 0)
+    throw invalidInput('model', 'a graph without nodes', 'a model with layers');
+  const found = new FoundCaptures(read, maxOutputs);
+  const isSelected = layerFilter(filters);
+  const asks = INCLUDES.some(
+    (name) => filters[name] !== undefined && [...filters[name]].length > 0,
+  );
+  const names = layerNames(read.nodes);
+  for (const [index, node] of read.nodes.entries()) {
+    const name = names[index] ?? '';
+    const qualifiedType = qualified(node);
+    const layer = { name, type: node.opType, qualifiedType, isLeaf: !node.hasSubgraph };
+    if (node.hasSubgraph && isSelected({ ...layer, isLeaf: true }))
+      found.skip(name, qualifiedType, 'tensors inside its own graph cannot be reached');
+    if (isSelected(layer) && (asks || !MOVING_OPS.has(node.opType)))
+      found.add(node, name, qualifiedType);
+  }
+  if (found.captures.length === 0) {
+    throw new QuarkError('invalid_input', noneSelected(found.notObserved), {
+      details: {
+        field: 'filters',
+        value: filters,
+        rule: 'a filter that selects layers of the model',
+      },
+    });
+  }
+  return {
+    bytes: append(model, found.added),
+    captures: found.captures,
+    notObserved: found.notObserved,
+    isRandom: read.nodes.some((node) => RANDOM_OPS.has(node.opType)),
+  };
+}
+
+function noneSelected(notObserved: readonly OnnxUnobserved[]): string {
+  const [first] = notObserved;
+  const why = first === undefined ? '' : ` "${first.layerName}" is selected, but ${first.reason}.`;
+  return `filters must select layers of the model that can be looked at; they select none.${why}`;
+}
+
+class FoundCaptures {
+  readonly captures: OnnxCapture[] = [];
+  readonly notObserved: OnnxUnobserved[] = [];
+  readonly added = new WireWriter();
+  readonly #model: OnnxModel;
+  readonly #own: ReadonlyMap<string, OnnxValueInfo>;
+  readonly #maxOutputs: number;
+  readonly #seen = new Set<string>();
+  #addedCount = 0;
+
+  constructor(model: OnnxModel, maxOutputs: number) {
+    this.#model = model;
+    this.#maxOutputs = maxOutputs;
+    this.#own = new Map(model.outputs.map((output) => [output.name, output]));
+  }
+
+  skip(layerName: string, layerType: string, reason: string): void {
+    this.notObserved.push({ layerName, layerType, reason });
+  }
+
+  /** The first output of a node; further ones are masks, indices and states. */
+  add(node: OnnxNode, layerName: string, layerType: string): void {
+    const outputName = node.outputs[0] ?? '';
+    if (outputName === '' || NUMBERLESS_OPS.has(node.opType) || this.#seen.has(outputName)) return;
+    this.#seen.add(outputName);
+    const stated = this.#model.valueInfos.get(outputName) ?? this.#own.get(outputName);
+    if (stated?.isTensor === false)
+      return this.skip(layerName, layerType, 'its output is not a tensor');
+    const elementType = stated?.elementType ?? null;
+    if (elementType !== null && !FLOAT_TYPES.has(elementType)) return;
+    const isOwnOutput = this.#own.has(outputName);
+    if (!isOwnOutput) {
+      if (this.#addedCount >= this.#maxOutputs)
+        return this.skip(layerName, layerType, `options.maxOutputs is ${this.#maxOutputs}`);
+      this.#addedCount += 1;
+      // Without a type, which onnxruntime infers: a type that a file states wrongly would keep the session from loading.
+      this.added.message(12, valueInfoMessage(outputName));
+    }
+    this.captures.push({
+      layerName,
+      layerType,
+      outputName,
+      isOwnOutput,
+      elementType,
+      shape: stated?.shape ?? null,
+    });
+  }
+}
+
+/** A name for each node: its own where that is unique, the name of its first output (which is unique) elsewhere. */
+export function layerNames(nodes: readonly OnnxNode[]): string[] {
+  const counts = new Map<string, number>();
+  for (const { name } of nodes) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return nodes.map(({ name, outputs }, index) =>
+    name !== '' && counts.get(name) === 1 ? name : (outputs[0] ?? '') || `node_${index}`,
+  );
+}
+
+const qualified = (node: OnnxNode): string =>
+  node.domain === '' ? node.opType : `${node.domain}.${node.opType}`;
+
+function append(model: Uint8Array, outputs: WireWriter): Uint8Array<ArrayBuffer> {
+  const tail = new WireWriter().message(7, outputs).finish();
+  if (model.length + tail.length > MAX_MODEL_BYTES)
+    throw invalidInput(
+      'model',
+      model.length,
+      `at most ${MAX_MODEL_BYTES - tail.length} bytes long`,
+    );
+  const bytes = new Uint8Array(model.length + tail.length);
+  bytes.set(model);
+  bytes.set(tail, model.length);
+  return bytes;
+}

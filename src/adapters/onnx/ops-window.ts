@@ -1,0 +1,294 @@
+/**
+ * Convolution and pooling over any number of spatial dimensions, `[batch, channels, ...spatial]`. ONNX has no operators
+ * for their gradients: they are put together from convolutions, as Dumoulin and Visin, A guide to convolution
+ * arithmetic for deep learning, 2016, derive them.
+ */
+import { invalidInput } from '../../base/errors.ts';
+import { sizeOf, type GraphBuilder, type Shape } from './graph-builder.ts';
+import { NodeReader, type ForwardNode, type OpRule } from './op-rule.ts';
+
+/** How a window moves over the input; all lists have an entry for each spatial dimension. */
+type Window = {
+  readonly kernel: readonly number[];
+  readonly strides: readonly number[];
+  readonly dilations: readonly number[];
+  readonly padsBegin: readonly number[];
+  readonly padsEnd: readonly number[];
+  readonly input: readonly number[];
+  readonly output: readonly number[];
+};
+
+const padsOf = (window: Window): number[] => [...window.padsBegin, ...window.padsEnd];
+
+/** Reads the window of a node. Spatial sizes have to be known: the gradient needs them to undo the padding. */
+function windowOf(reader: NodeReader, shape: Shape, kernel: readonly number[]): Window {
+  const spatial = shape.slice(2);
+  const input = spatial.filter((size) => typeof size === 'number');
+  const rank = kernel.length;
+  if (rank === 0 || input.length !== rank || spatial.length !== rank)
+    throw reader.unsupported(
+      `its input is ${JSON.stringify(shape)}, whose spatial sizes are not all known`,
+    );
+  const ones = kernel.map(() => 1);
+  const strides = reader.integers('strides') ?? ones;
+  const dilations = reader.integers('dilations') ?? ones;
+  const reach = kernel.map((size, i) => (size - 1) * (dilations[i] ?? 1) + 1);
+  const autoPad = reader.text('auto_pad', 'NOTSET');
+  const pads = reader.integers('pads') ?? kernel.flatMap(() => [0, 0]);
+  const padsBegin = pads.slice(0, rank);
+  const padsEnd = pads.slice(rank);
+  if (autoPad.startsWith('SAME')) {
+    for (const [i, size] of input.entries()) {
+      const stride = strides[i] ?? 1;
+      const total = Math.max(0, (Math.ceil(size / stride) - 1) * stride + (reach[i] ?? 1) - size);
+      const less = Math.floor(total / 2);
+      padsBegin[i] = autoPad === 'SAME_UPPER' ? less : total - less;
+      padsEnd[i] = total - (padsBegin[i] ?? 0);
+    }
+  }
+  if ([...padsBegin, ...padsEnd].some((pad) => pad < 0))
+    throw reader.unsupported('it pads by less than nothing');
+  const output = input.map((size, i) => {
+    const room = size + (padsBegin[i] ?? 0) + (padsEnd[i] ?? 0) - (reach[i] ?? 1);
+    if (room < 0)
+      throw invalidInput(
+        'kernel',
+        kernel,
+        `at most as large as its input ${JSON.stringify(shape)}`,
+      );
+    return Math.floor(room / (strides[i] ?? 1)) + 1;
+  });
+  return { kernel, strides, dilations, padsBegin, padsEnd, input, output };
+}
+
+/**
+ * The sum over all windows of the weighted outputs, back at the inputs: the transposed convolution.
+ * `dy` [batch, M, ...output] and `w` [M, C / group, ...kernel] give [batch, C, ...input].
+ */
+function spread(
+  g: GraphBuilder,
+  dy: string,
+  w: string,
+  window: Window,
+  group: number,
+  shape: Shape,
+): string {
+  // Inputs behind the last window, which a stride leaves over, get nothing.
+  const outputPadding = window.input.map((size, i) => {
+    const reach = ((window.kernel[i] ?? 1) - 1) * (window.dilations[i] ?? 1) + 1;
+    const last = ((window.output[i] ?? 1) - 1) * (window.strides[i] ?? 1) + reach;
+    return size + (window.padsBegin[i] ?? 0) + (window.padsEnd[i] ?? 0) - last;
+  });
+  return g.op('ConvTranspose', [dy, w], shape, {
+    kernel_shape: window.kernel,
+    strides: window.strides,
+    dilations: window.dilations,
+    pads: padsOf(window),
+    output_padding: outputPadding,
+    group,
+  });
+}
+
+const conv: OpRule = ({ g }, node) => {
+  const reader = new NodeReader(node);
+  const [x, w, b] = [reader.input(0), reader.input(1), reader.optionalInput(2)];
+  const group = reader.number('group', 1);
+  const [batch = 1, channels] = g.shape(x);
+  const [filters = 1, perGroup, ...kernelShape] = g.shape(w);
+  const kernel = kernelShape.filter((size) => typeof size === 'number');
+  const window = windowOf(reader, g.shape(x), kernel);
+  if (typeof channels !== 'number' || typeof perGroup !== 'number' || perGroup * group !== channels)
+    throw invalidInput(
+      `Conv "${node.output}"`,
+      [g.shape(x), g.shape(w)],
+      'given an input of as many channels as its weight has',
+    );
+  g.op(
+    'Conv',
+    b === undefined ? [x, w] : [x, w, b],
+    [batch, filters, ...window.output],
+    {
+      kernel_shape: kernel,
+      strides: window.strides,
+      dilations: window.dilations,
+      pads: padsOf(window),
+      group,
+    },
+    node.output,
+  );
+  return (dy, [wantsX, wantsW, wantsB]) => [
+    wantsX === true ? spread(g, dy, w, window, group, g.shape(x)) : null,
+    wantsW === true ? weightGradient(g, x, dy, w, window, group) : null,
+    b !== undefined && wantsB === true
+      ? g.reduce('ReduceSum', dy, [0, ...kernel.map((_, i) => i + 2)], false)
+      : null,
+  ];
+};
+
+/**
+ * dW[m, c, k] = sum over batch and positions o of dy[n, m, o] x[n, c, o stride + k dilation - pad]: a convolution in
+ * which the batch takes the place of the channels, dy that of the weights, and stride and dilation change places.
+ */
+function weightGradient(
+  g: GraphBuilder,
+  x: string,
+  dy: string,
+  w: string,
+  window: Window,
+  group: number,
+): string {
+  const [batch = 1, channels] = g.shape(x);
+  const [filters = 1, perGroup = 1] = g.shape(w);
+  const spatialAxes = window.kernel.map((_, i) => i + 2);
+  let turned = g.transpose(x, [1, 0, ...spatialAxes]);
+  if (group > 1) {
+    // [group, C / group, batch, ...] to [C / group, group, batch, ...]: a group sees its own channels only.
+    const split = g.reshape(turned, [group, perGroup, batch, ...window.input]);
+    const swapped = g.transpose(split, [1, 0, 2, ...spatialAxes.map((axis) => axis + 1)]);
+    const joined = typeof batch === 'number' ? batch * group : `${batch}*${group}`;
+    turned = g.reshape(swapped, [perGroup, joined, ...window.input]);
+  }
+  const weights = g.transpose(dy, [1, 0, ...spatialAxes]);
+  const found = window.input.map((size, i) => {
+    const reach = ((window.output[i] ?? 1) - 1) * (window.strides[i] ?? 1) + 1;
+    const room = size + (window.padsBegin[i] ?? 0) + (window.padsEnd[i] ?? 0) - reach;
+    return Math.floor(room / (window.dilations[i] ?? 1)) + 1;
+  });
+  const summed = g.op(
+    'Conv',
+    [turned, weights],
+    [group > 1 ? perGroup : (channels ?? 1), filters, ...found],
+    {
+      kernel_shape: window.output,
+      strides: window.dilations,
+      dilations: window.strides,
+      pads: padsOf(window),
+      group,
+    },
+  );
+  // Where the stride leaves inputs over, there is room for more taps than the kernel has.
+  const shape: Shape = [group > 1 ? perGroup : (channels ?? 1), filters, ...window.kernel];
+  const cut = found.every((size, i) => size === window.kernel[i])
+    ? summed
+    : g.op(
+        'Slice',
+        [
+          summed,
+          g.integers(window.kernel.map(() => 0)),
+          g.integers(window.kernel),
+          g.integers(spatialAxes),
+        ],
+        shape,
+      );
+  return g.transpose(cut, [1, 0, ...spatialAxes]);
+}
+
+function poolWindow(reader: NodeReader, node: ForwardNode, shape: Shape): Window {
+  const kernel = reader.integers('kernel_shape');
+  if (kernel === undefined) throw invalidInput(`${node.op}.kernel_shape`, kernel, 'given');
+  if (reader.number('ceil_mode', 0) !== 0) throw reader.unsupported('ceil_mode is set');
+  return windowOf(reader, shape, kernel);
+}
+
+/** The largest of each window; the gradient goes to its first occurrence. */
+const maxPool: OpRule = ({ g }, node) => {
+  const reader = new NodeReader(node);
+  const x = reader.input(0);
+  const [batch = 1, channels = 1] = g.shape(x);
+  const window = poolWindow(reader, node, g.shape(x));
+  const shape: Shape = [batch, channels, ...window.output];
+  const where = g.fresh('Indices');
+  g.ops(
+    'MaxPool',
+    [x],
+    [
+      [node.output, { type: 'float32', shape }],
+      [where, { type: 'int64', shape }],
+    ],
+    {
+      kernel_shape: window.kernel,
+      strides: window.strides,
+      dilations: window.dilations,
+      pads: padsOf(window),
+    },
+  );
+  return (dy) => {
+    const count = typeof batch === 'number' ? (sizeOf(g.shape(x)) ?? 'all') : 'all';
+    const flatX = g.reshape(x, [count]);
+    const zeros = g.op('ConstantOfShape', [g.shapeOf(flatX)], [count]);
+    const windows = sizeOf(shape) ?? 'windows';
+    // Windows that overlap may share their largest element: their gradients add up.
+    const flat = g.op(
+      'ScatterElements',
+      [zeros, g.reshape(where, [windows]), g.reshape(dy, [windows])],
+      [count],
+      { axis: 0, reduction: 'add' },
+    );
+    return [g.op('Reshape', [flat, g.shapeOf(x)], g.shape(x))];
+  };
+};
+
+/** The mean of each window; padding counts only if asked to. */
+const averagePool: OpRule = ({ g }, node) => {
+  const reader = new NodeReader(node);
+  const x = reader.input(0);
+  const [batch = 1, channels = 1] = g.shape(x);
+  const window = poolWindow(reader, node, g.shape(x));
+  if (window.dilations.some((size) => size !== 1))
+    throw reader.unsupported('its window is dilated');
+  const countsPadding = reader.number('count_include_pad', 0) !== 0;
+  g.op(
+    'AveragePool',
+    [x],
+    [batch, channels, ...window.output],
+    {
+      kernel_shape: window.kernel,
+      strides: window.strides,
+      pads: padsOf(window),
+      count_include_pad: Number(countsPadding),
+    },
+    node.output,
+  );
+  return (dy) => {
+    const shares = g.floats(windowShares(window, countsPadding), [1, 1, ...window.output]);
+    // All channels are treated alike: they join the batch.
+    const joined = [batch, channels].some((size) => typeof size === 'string')
+      ? `${batch}*${channels}`
+      : Number(batch) * Number(channels);
+    const flat = g.reshape(g.mul(dy, shares), [joined, 1, ...window.output]);
+    const size = window.kernel.reduce((product, length) => product * length, 1);
+    const ones = g.floats(new Float32Array(size).fill(1), [1, 1, ...window.kernel]);
+    return [g.reshape(spread(g, flat, ones, window, 1, [joined, 1, ...window.input]), g.shape(x))];
+  };
+};
+
+/** One over the number of elements each window averages, `[...output]`. */
+function windowShares(window: Window, countsPadding: boolean): Float32Array {
+  const full = window.kernel.reduce((product, length) => product * length, 1);
+  let shares = [1];
+  for (const [i, positions] of window.output.entries()) {
+    const along = Array.from({ length: positions }, (_, o) => {
+      const from = o * (window.strides[i] ?? 1) - (window.padsBegin[i] ?? 0);
+      const to = Math.min(from + (window.kernel[i] ?? 1), window.input[i] ?? 0);
+      return to - Math.max(from, 0);
+    });
+    shares = shares.flatMap((share) => along.map((count) => share * count));
+  }
+  return Float32Array.from(shares, (count) => 1 / (countsPadding ? full : count));
+}
+
+/** The mean of each channel. */
+const globalAveragePool: OpRule = ({ g }, { inputs: [x = ''], output }) => {
+  const shape = g.shape(x);
+  const pooled = shape.map((size, axis) => (axis < 2 ? size : 1));
+  g.op('GlobalAveragePool', [x], pooled, {}, output);
+  return (dy) => [g.expandLike(g.div(dy, g.countRatio(x, output)), x)];
+};
+
+/** The rules of this file by operator. */
+export const WINDOW_RULES: Readonly<Record<string, OpRule>> = {
+  AveragePool: averagePool,
+  Conv: conv,
+  GlobalAveragePool: globalAveragePool,
+  MaxPool: maxPool,
+};

@@ -1,0 +1,464 @@
+/** Looking into ONNX models: which tensors are given, that the caller's outputs never change, and what is said of the rest. */
+import { existsSync, readFileSync } from 'node:fs';
+import * as ort from 'onnxruntime-web';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { instrumentOnnx } from '../../../src/adapters/onnx/instrument.ts';
+import {
+  modelBytes,
+  nodeMessage,
+  tensorMessage,
+  valueInfoMessage,
+} from '../../../src/adapters/onnx/onnx-writer.ts';
+import {
+  openOnnxModel,
+  type OpenOnnxModelOptions,
+} from '../../../src/adapters/onnx/probed-session.ts';
+import { WireWriter } from '../../../src/adapters/onnx/wire.ts';
+import { KeptLayers } from '../../support/layer-watch.ts';
+
+beforeAll(() => {
+  ort.env.wasm.numThreads = 1;
+  ort.env.logLevel = 'error';
+});
+const QUIET = { logSeverityLevel: 3 } as const;
+
+const REAL = new URL(
+  '../../../../shared/data/onnx-training-seizureguard/inference.onnx',
+  import.meta.url,
+);
+const REAL_ELSEWHERE = '/work/shared/data/onnx-training-seizureguard/inference.onnx';
+
+type Node = readonly [
+  op: string,
+  inputs: readonly string[],
+  outputs: readonly string[],
+  attributes?: Parameters<typeof nodeMessage>[3],
+  name?: string,
+];
+
+/** A model of float32 inputs `x` [batch, 4] and constants `w` [4, 3], `b` [3]. */
+function model(
+  nodes: readonly Node[],
+  outputs: readonly string[],
+  extend: (graph: WireWriter) => void = () => undefined,
+): Uint8Array<ArrayBuffer> {
+  const graph = new WireWriter();
+  for (const [op, from, to, attributes, name] of nodes)
+    graph.message(1, nodeMessage(op, from, to, attributes, name ?? ''));
+  graph.text(2, 'test');
+  graph.message(
+    5,
+    tensorMessage(
+      'w',
+      Float32Array.from({ length: 12 }, (_, i) => (i % 5) / 4 - 0.5),
+      [4, 3],
+    ),
+  );
+  graph.message(5, tensorMessage('b', Float32Array.of(0.1, -0.2, 0.3), [3]));
+  graph.message(11, valueInfoMessage('x', 'float32', ['batch', 4]));
+  for (const name of outputs) graph.message(12, valueInfoMessage(name));
+  extend(graph);
+  return modelBytes(graph, 17, 8);
+}
+
+const small = (): Uint8Array<ArrayBuffer> =>
+  model(
+    [
+      ['MatMul', ['x', 'w'], ['product'], {}, '/dense/MatMul'],
+      ['Add', ['product', 'b'], ['before'], {}, '/dense/Add'],
+      ['Relu', ['before'], ['h'], {}, '/Relu'],
+      ['Shape', ['h'], ['size']],
+      ['Reshape', ['h', 'size'], ['again']],
+      ['Greater', ['again', 'before'], ['more']],
+      ['Sigmoid', ['again'], ['y'], {}, '/Sigmoid'],
+    ],
+    ['y'],
+  );
+
+const feeds = (): Record<string, ort.Tensor> => ({
+  x: new ort.Tensor(
+    'float32',
+    Float32Array.from({ length: 8 }, (_, i) => Math.sin(i)),
+    [2, 4],
+  ),
+});
+
+const numbers = (tensor: ort.Tensor | undefined): number[] =>
+  Array.from(tensor?.data as Float32Array);
+
+async function plainRun(
+  bytes: Uint8Array,
+  values = feeds(),
+): Promise<ort.InferenceSession.ReturnType> {
+  const session = await ort.InferenceSession.create(bytes);
+  return session.run(values);
+}
+
+describe('instrumentOnnx', () => {
+  it('selects what computes, names layers by their nodes and keeps the bytes', () => {
+    const bytes = small();
+    const made = instrumentOnnx(bytes);
+    expect(
+      made.captures.map(({ layerName, layerType, outputName, isOwnOutput }) => [
+        layerName,
+        layerType,
+        outputName,
+        isOwnOutput,
+      ]),
+    ).toStrictEqual([
+      ['/dense/MatMul', 'MatMul', 'product', false],
+      ['/dense/Add', 'Add', 'before', false],
+      ['/Relu', 'Relu', 'h', false],
+      ['/Sigmoid', 'Sigmoid', 'y', true],
+    ]);
+    expect(made.bytes.subarray(0, bytes.length)).toStrictEqual(bytes);
+    expect(made.notObserved).toStrictEqual([]);
+    expect(made.isRandom).toBe(false);
+  });
+
+  it('selects by name, type and pattern; what only moves numbers when asked', () => {
+    const names = (filters: Parameters<typeof instrumentOnnx>[1]): string[] =>
+      instrumentOnnx(small(), filters).captures.map(({ layerName }) => layerName);
+    expect(names({ includeTypes: ['Relu', 'Reshape'] })).toStrictEqual(['/Relu', 'again']);
+    expect(names({ includeNamePatterns: ['^/dense/'] })).toStrictEqual([
+      '/dense/MatMul',
+      '/dense/Add',
+    ]);
+    expect(names({ excludeNames: ['/Relu'], excludeTypes: ['MatMul'] })).toStrictEqual([
+      '/dense/Add',
+      '/Sigmoid',
+    ]);
+    expect(() => names({ includeNames: ['nothing'] })).toThrow(
+      /filters must select layers.*they select none/,
+    );
+    expect(() => names({ includeName: ['x'] } as never)).toThrow(/known options/);
+  });
+
+  it('tells what it leaves out', () => {
+    const made = instrumentOnnx(small(), {}, { maxOutputs: 2 });
+    expect(made.captures.map(({ outputName }) => outputName)).toStrictEqual([
+      'product',
+      'before',
+      'y',
+    ]);
+    expect(made.notObserved).toStrictEqual([
+      { layerName: '/Relu', layerType: 'Relu', reason: 'options.maxOutputs is 2' },
+    ]);
+    expect(() => instrumentOnnx(small(), {}, { maxOutputs: 0 })).toThrow(/positive/);
+  });
+
+  it('refuses what is no model, with the reason', () => {
+    const bytes = small();
+    for (let length = 0; length < bytes.length; length += 1)
+      expect(() => instrumentOnnx(bytes.subarray(0, length)), String(length)).toThrow(
+        expect.objectContaining({ code: 'invalid_input' }),
+      );
+    const flatbuffer = Uint8Array.of(16, 0, 0, 0, ...new TextEncoder().encode('ORTM'), 1, 2, 3);
+    expect(() => instrumentOnnx(flatbuffer)).toThrow(
+      expect.objectContaining({
+        code: 'unsupported',
+        details: expect.objectContaining({ reason: 'ort_format' }),
+      }),
+    );
+    expect(() => instrumentOnnx(model([], ['x']))).toThrow(/layers/);
+  });
+});
+
+/** If(x.sum > 0) then relu else neg, whose tensors are inside of its graphs. */
+function branching(): Uint8Array<ArrayBuffer> {
+  const branch = (op: string): WireWriter =>
+    new WireWriter()
+      .message(1, nodeMessage(op, ['before'], ['inside']))
+      .text(2, op)
+      .message(12, valueInfoMessage('inside', 'float32', ['batch', 3]));
+  const attribute = (name: string, op: string): WireWriter =>
+    new WireWriter().text(1, name).message(6, branch(op)).int(20, 5);
+  return model(
+    [
+      ['Gemm', ['x', 'w', 'b'], ['before'], {}, 'gemm'],
+      ['ReduceSum', ['before'], ['sum'], { keepdims: 0 }, 'sum'],
+      ['Sign', ['sum'], ['sign'], {}, 'sign'],
+      ['Cast', ['sign'], ['is'], { to: 9 }, 'cast'],
+      ['Tanh', ['chosen'], ['y'], {}, 'tanh'],
+    ],
+    ['y'],
+    (graph) =>
+      graph.message(
+        1,
+        new WireWriter()
+          .text(1, 'is')
+          .text(2, 'chosen')
+          .text(3, 'branch')
+          .text(4, 'If')
+          .message(5, attribute('then_branch', 'Relu'))
+          .message(5, attribute('else_branch', 'Neg')),
+      ),
+  );
+}
+
+const open = async (bytes: Uint8Array, options: OpenOnnxModelOptions = {}) =>
+  openOnnxModel(ort, bytes, { ...options, sessionOptions: QUIET });
+
+describe('openOnnxModel', () => {
+  it("gives the caller's own outputs to the bit, and the layers' to those that watch", async () => {
+    const plain = await plainRun(small());
+    const made = await open(small(), { strict: true });
+    const watch = new KeptLayers(made.source);
+    for (let run = 0; run < 3; run += 1) {
+      const outputs = await made.session.run(feeds());
+      expect(Object.keys(outputs)).toStrictEqual(['y']);
+      expect(numbers(outputs['y'])).toStrictEqual(numbers(plain['y']));
+      expect([...watch.seen.keys()]).toStrictEqual([
+        '/dense/MatMul forward',
+        '/dense/Add forward',
+        '/Relu forward',
+        '/Sigmoid forward',
+      ]);
+      expect(watch.seen.get('/Sigmoid forward')?.data).toStrictEqual(numbers(plain['y']));
+      const before = watch.seen.get('/dense/Add forward')!;
+      expect(watch.seen.get('/Relu forward')).toStrictEqual({
+        shape: [2, 3],
+        dtype: 'float32',
+        data: before.data.map((v) => Math.max(0, v)),
+      });
+      watch.seen.clear();
+    }
+    expect(watch.troubles).toStrictEqual([]);
+    expect(made.source.inspect?.()).toStrictEqual([]);
+    expect(made.session).toBeInstanceOf(ort.InferenceSession);
+    expect(made.session.outputNames).toStrictEqual(['y']);
+    await made.close();
+  });
+
+  it('runs the plain session when nobody watches, and fetches only what is watched', async () => {
+    const create = vi.spyOn(ort.InferenceSession, 'create');
+    const made = await open(small());
+    const [plain, probed] = await Promise.all(
+      create.mock.results.map(({ value }) => value as Promise<ort.InferenceSession>),
+    );
+    create.mockRestore();
+    const [plainRuns, probedRuns] = [vi.spyOn(plain!, 'run'), vi.spyOn(probed!, 'run')];
+    const watch = new KeptLayers(made.source, ['/Relu']);
+    watch.isActive = false;
+    await made.session.run(feeds());
+    expect([plainRuns.mock.calls.length, probedRuns.mock.calls.length]).toStrictEqual([1, 0]);
+    watch.isActive = true;
+    await made.session.run(feeds());
+    // The first probed run is run plainly as well, later ones are trusted.
+    expect([plainRuns.mock.calls.length, probedRuns.mock.calls.length]).toStrictEqual([2, 1]);
+    await made.session.run(feeds());
+    expect([plainRuns.mock.calls.length, probedRuns.mock.calls.length]).toStrictEqual([2, 2]);
+    expect(probedRuns.mock.lastCall?.[1]).toStrictEqual(['y', 'h']);
+    watch.stop();
+    await made.session.run(feeds());
+    expect([plainRuns.mock.calls.length, probedRuns.mock.calls.length]).toStrictEqual([3, 2]);
+    await made.close();
+  });
+
+  it('understands every way to ask for outputs', async () => {
+    const bytes = model(
+      [
+        ['Gemm', ['x', 'w', 'b'], ['a']],
+        ['Relu', ['a'], ['y']],
+        ['Tanh', ['a'], ['z']],
+      ],
+      ['y', 'z', 'a'],
+    );
+    const made = await open(bytes);
+    const watch = new KeptLayers(made.source);
+    const plain = await plainRun(bytes);
+    for (const asked of [['z'], ['z', 'y']]) {
+      const outputs = await made.session.run(feeds(), asked);
+      expect(Object.keys(outputs).sort()).toStrictEqual([...asked].sort());
+      expect(numbers(outputs['z'])).toStrictEqual(numbers(plain['z']));
+      expect(watch.seen.get('y forward')?.data).toStrictEqual(numbers(plain['y']));
+    }
+    expect(Object.keys(await made.session.run(feeds(), { y: null }))).toStrictEqual(['y']);
+    expect(Object.keys(await made.session.run(feeds(), { logSeverityLevel: 3 }))).toHaveLength(3);
+    expect(Object.keys(await made.session.run(feeds(), ['a'], { tag: 'mine' }))).toStrictEqual([
+      'a',
+    ]);
+    const own = new ort.Tensor('float32', new Float32Array(6), [2, 3]);
+    const filled = await made.session.run(feeds(), { y: own });
+    expect(filled['y']).toBe(own);
+    await expect(made.session.run({})).rejects.toThrow('missing');
+    expect(watch.troubles).toStrictEqual([]);
+    await made.close();
+  });
+
+  it('copies an output the caller may write into', async () => {
+    const made = await open(small());
+    const kept: boolean[] = [];
+    made.source.watchLayers({
+      layers: new Set([2, 3]),
+      forward: true,
+      backward: false,
+      isActive: true,
+      evaluation: false,
+      capture: (_point, tensor) => kept.push('retain' in tensor),
+      warn: () => undefined,
+    });
+    await made.session.run(feeds());
+    expect(kept).toStrictEqual([true, false]);
+    await made.close();
+  });
+
+  it('ends probing when the instrumented model gives other outputs, and the caller never sees them', async () => {
+    const bytes = small();
+    const create = vi.spyOn(ort.InferenceSession, 'create');
+    const made = await open(bytes);
+    const probed = (await create.mock.results[1]!.value) as ort.InferenceSession;
+    create.mockRestore();
+    const run = probed.run.bind(probed);
+    // What WebGPU did when a shader had more buffers than the device allows: all zeros, and no error.
+    const broken = vi.spyOn(probed, 'run').mockImplementation(async (...args: unknown[]) => {
+      const outputs = await (
+        run as (...all: unknown[]) => Promise<ort.InferenceSession.ReturnType>
+      )(...args);
+      return { ...outputs, y: new ort.Tensor('float32', new Float32Array(6), [2, 3]) };
+    });
+    const watch = new KeptLayers(made.source);
+    const plain = await plainRun(bytes);
+    for (let i = 0; i < 2; i += 1)
+      expect(numbers((await made.session.run(feeds()))['y'])).toStrictEqual(numbers(plain['y']));
+    expect(watch.seen.size).toBe(0);
+    expect(broken).toHaveBeenCalledTimes(1);
+    expect(watch.troubles).toStrictEqual([
+      { reason: 'outputs_differ', message: expect.stringContaining('no longer observed') },
+    ]);
+    await made.close();
+  });
+
+  it('goes on plainly when the instrumented model fails, and passes on what the plain one throws', async () => {
+    const create = vi.spyOn(ort.InferenceSession, 'create');
+    const made = await open(small());
+    const probed = (await create.mock.results[1]!.value) as ort.InferenceSession;
+    create.mockRestore();
+    vi.spyOn(probed, 'run').mockRejectedValue(new Error('device lost'));
+    const watch = new KeptLayers(made.source);
+    expect(Object.keys(await made.session.run(feeds()))).toStrictEqual(['y']);
+    expect(watch.troubles).toStrictEqual([
+      { reason: 'probe_failed', message: expect.stringContaining('device lost') },
+    ]);
+    await made.close();
+  });
+
+  it('keeps running twice where only rounding differs', async () => {
+    const create = vi.spyOn(ort.InferenceSession, 'create');
+    const made = await open(small());
+    const [plain, probed] = await Promise.all(
+      create.mock.results.map(({ value }) => value as Promise<ort.InferenceSession>),
+    );
+    create.mockRestore();
+    const run = probed!.run.bind(probed!) as (
+      ...all: unknown[]
+    ) => Promise<ort.InferenceSession.ReturnType>;
+    vi.spyOn(probed!, 'run').mockImplementation(async (...args: unknown[]) => {
+      const outputs = await run(...args);
+      const data = Float32Array.from(numbers(outputs['y']), (v) => v + 1e-6);
+      return { ...outputs, y: new ort.Tensor('float32', data, [2, 3]) };
+    });
+    const plainRuns = vi.spyOn(plain!, 'run');
+    const watch = new KeptLayers(made.source);
+    const expected = numbers((await plainRun(small()))['y']);
+    for (let i = 0; i < 3; i += 1)
+      expect(numbers((await made.session.run(feeds()))['y'])).toStrictEqual(expected);
+    expect(plainRuns).toHaveBeenCalledTimes(3);
+    expect(watch.seen.size).toBe(4);
+    await made.close();
+  });
+
+  it('says what of a model with subgraphs is not observed', async () => {
+    const bytes = branching();
+    const made = await open(bytes, { strict: true });
+    expect(made.source.layers.map(({ name }) => name)).toStrictEqual([
+      'gemm',
+      'sum',
+      'sign',
+      'tanh',
+    ]);
+    expect(made.source.inspect?.()).toStrictEqual([
+      {
+        reason: 'layers_not_observed',
+        message:
+          'The ONNX layer "branch" (If) is not observed: tensors inside its own graph cannot be reached.',
+      },
+    ]);
+    expect(made.source.inspect?.()).toStrictEqual([]);
+    const watch = new KeptLayers(made.source);
+    expect(numbers((await made.session.run(feeds()))['y'])).toStrictEqual(
+      numbers((await plainRun(bytes))['y']),
+    );
+    expect(watch.seen.size).toBe(4);
+    await made.close();
+    const whole = await open(bytes, { filters: { leafModulesOnly: false }, strict: true });
+    expect(whole.source.layers.map(({ name }) => name)).toContain('branch');
+    await whole.close();
+  });
+
+  it('runs on without layers when a model cannot be instrumented, or throws if strict', async () => {
+    const nothing = { includeNames: ['nothing'] };
+    await expect(open(small(), { filters: nothing, strict: true })).rejects.toThrow(/select none/);
+    const made = await open(small(), { filters: nothing });
+    expect(made.source.layers).toStrictEqual([]);
+    expect(made.source.inspect?.()).toStrictEqual([
+      {
+        reason: 'invalid_input',
+        message: expect.stringMatching(/not observed.*select none.*runs as before/s),
+      },
+    ]);
+    expect(Object.keys(await made.session.run(feeds()))).toStrictEqual(['y']);
+    await made.close();
+    await expect(open(small(), { verify: 'never' } as never)).rejects.toThrow(/options.verify/);
+    await expect(openOnnxModel({} as never, small())).rejects.toThrow(/the module/);
+  });
+
+  it('takes a model that draws random numbers on its word', async () => {
+    const bytes = model(
+      [
+        ['RandomNormalLike', ['x'], ['noise']],
+        ['Add', ['x', 'noise'], ['y'], {}, 'add'],
+      ],
+      ['y'],
+    );
+    expect(instrumentOnnx(bytes).isRandom).toBe(true);
+    const made = await open(bytes, { strict: true });
+    const watch = new KeptLayers(made.source);
+    const outputs = await made.session.run(feeds());
+    expect(watch.seen.get('add forward')?.data).toStrictEqual(numbers(outputs['y']));
+    await made.close();
+  });
+
+  const real = existsSync(REAL) ? REAL : REAL_ELSEWHERE;
+  it.skipIf(!existsSync(real))(
+    'looks into a convolutional network of other people (skipped where ../shared is missing)',
+    async () => {
+      const bytes = new Uint8Array(readFileSync(real));
+      const plain = await ort.InferenceSession.create(bytes);
+      const input = plain.inputNames[0] ?? '';
+      const [meta] = plain.inputMetadata;
+      const shape =
+        meta?.isTensor === true
+          ? meta.shape.map((size) => (typeof size === 'number' ? size : 1))
+          : [];
+      const size = shape.reduce((product, n) => product * n, 1);
+      const values = {
+        [input]: new ort.Tensor(
+          'float32',
+          Float32Array.from({ length: size }, (_, i) => Math.sin(i / 7)),
+          shape,
+        ),
+      };
+      const expected = await plain.run(values);
+      const made = await open(bytes, { strict: true });
+      const watch = new KeptLayers(made.source);
+      const outputs = await made.session.run(values);
+      for (const name of plain.outputNames)
+        expect(numbers(outputs[name])).toStrictEqual(numbers(expected[name]));
+      expect(watch.seen.size).toBe(made.source.layers.length);
+      expect(watch.seen.size).toBeGreaterThan(10);
+      expect(watch.troubles).toStrictEqual([]);
+      await made.close();
+    },
+  );
+});
