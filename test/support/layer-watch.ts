@@ -39,6 +39,10 @@ export class KeptLayers implements LayerWatch {
     this.stop = source.watchLayers(this);
   }
 
+  beginCall(): number {
+    return 0;
+  }
+
   capture(point: CapturePoint, { shape, dtype, data }: Parameters<LayerWatch['capture']>[1]): void {
     this.points.push(point);
     this.seen.set(`${this.#source.layers[point.layer]!.name} ${point.direction}`, {
@@ -70,7 +74,7 @@ export class KeptParameters implements ParameterWatch {
 
   changed(parameter: number, change: Parameters<ParameterWatch['changed']>[1]): void {
     const { name } = this.#source.parameters[parameter]!;
-    for (const kind of ['gradient', 'before', 'update'] as const) {
+    for (const kind of ['gradient', 'before'] as const) {
       const tensor = change[kind];
       if (tensor !== null)
         this.seen.set(`${name} ${kind}`, {

@@ -304,12 +304,13 @@ export class OnnxModel<S extends object = OrtSession> implements AsyncDisposable
         const tensor = outputs[name];
         // An output the caller keeps on a device is not brought to the host on our account.
         if (tensor === undefined || !isOnHost(tensor)) continue;
+        const callIndex = watch.beginCall(layer);
         const ref = tensorRef(tensor);
         const { shape, dtype, data } = ref;
         const point = {
           layer,
           direction: 'forward',
-          callIndex: 0,
+          callIndex,
           outputIndex: 0,
           isTraining: this.#settings.isTraining,
         } as const;

@@ -96,10 +96,11 @@ export class TrainerSource implements ModelSource {
     for (const index of watch.layers) {
       const layer = this.#training.layers[index];
       if (layer === undefined) continue;
+      const callIndex = watch.beginCall(index);
       const capture = (name: string | null, direction: 'forward' | 'backward'): void => {
         const tensor = name === null ? undefined : outputs[name];
         if (tensor === undefined) return;
-        const point = { layer: index, direction, callIndex: 0, outputIndex: 0, isTraining: true };
+        const point = { layer: index, direction, callIndex, outputIndex: 0, isTraining: true };
         watch.capture(point, this.#refer(tensor));
       };
       if (watch.forward) capture(layer.activation, 'forward');
@@ -120,7 +121,6 @@ export class TrainerSource implements ModelSource {
       watch.changed(index, {
         gradient: gradient === undefined ? null : this.#refer(gradient),
         before: value === undefined ? null : this.#refer(value),
-        update: null,
       });
     }
   }

@@ -295,6 +295,7 @@ describe('openOnnxModel', () => {
       backward: false,
       isActive: true,
       evaluation: false,
+      beginCall: () => 0,
       capture: (_point, tensor) => kept.push('retain' in tensor),
       warn: () => undefined,
     });
