@@ -26,5 +26,26 @@ export type {
   SeriesReduction,
 } from './kernel/series/draw.ts';
 export { SeriesPyramid, type PyramidQuery } from './kernel/series/draw-pyramid.ts';
+export {
+  ALIGN_FILLS,
+  ALIGN_JOINS,
+  SPIKE_DIRECTIONS,
+  type AlignedSeries,
+  type AlignFill,
+  type AlignJoin,
+  type AlignOptions,
+  type AreaOptions,
+  type CurveArea,
+  type CurveKernel,
+  type MannKendall,
+  type SmoothExponentialOptions,
+  type SmoothRobustOptions,
+  type Spike,
+  type SpikeDirection,
+  type SpikeOptions,
+  type SteppedSeries,
+  type TheilSenOptions,
+  type TheilSenResult,
+} from './kernel/series/curve.ts';
 export type { SeriesValues } from './kernel/series/values.ts';
 export type { KernelCallOptions, KernelsDiagnostics } from './kernel/dispatch.ts';

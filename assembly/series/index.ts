@@ -3,3 +3,6 @@
 export { heapBase } from '../memory';
 export { finiteValues, orderDeviations, orderPlan, orderSelect } from './order';
 export { drawAscending, drawExtremes, drawFinite, drawLttb } from './draw';
+export { curveMedian, curveMedianBytes } from './curve-median';
+export { curveEqualPairs, curveKeepOrder, curveResiduals, curveSortResiduals } from './curve-slope';
+export { curveSmooth, curveSmoothStart } from './curve-smooth';

@@ -222,8 +222,11 @@ describe('exported names', () => {
   test('quark-sdk/analysis', async () => {
     expect(await namesOf('analysis')).toMatchInlineSnapshot(`
       [
+        "ALIGN_FILLS",
+        "ALIGN_JOINS",
         "NORMAL_MAD_SCALE",
         "QUANTILE_METHODS",
+        "SPIKE_DIRECTIONS",
         "SeriesPyramid",
         "createSeriesKernels",
         "jsSeriesKernel",

@@ -2,18 +2,21 @@
 import type { DrawKernel } from './draw.ts';
 import { jsDraw } from './draw-js.ts';
 import { wasmDraw } from './draw-wasm.ts';
+import { jsCurve } from './curve-js.ts';
+import { wasmCurve } from './curve-wasm.ts';
+import type { CurveKernel } from './curve.ts';
 import { SeriesModule, compileSeries } from './module.ts';
 import { type OrderKernel, jsOrder } from './order.ts';
 import { wasmOrder } from './order-wasm.ts';
 
 /** Numeric routines over one or two series, on the calling thread. */
-export interface SeriesKernel extends DrawKernel, OrderKernel {
+export interface SeriesKernel extends CurveKernel, DrawKernel, OrderKernel {
   /** Which implementation this is: SIMD WebAssembly or plain JavaScript. */
   readonly kind: 'wasm' | 'js';
 }
 
 /** The series kernels in plain JavaScript: where WebAssembly cannot run, and the oracle of the tests. */
-export const jsSeriesKernel: SeriesKernel = { kind: 'js', ...jsDraw, ...jsOrder };
+export const jsSeriesKernel: SeriesKernel = { kind: 'js', ...jsCurve, ...jsDraw, ...jsOrder };
 
 /**
  * The series kernels in SIMD WebAssembly.
@@ -26,5 +29,5 @@ export async function loadWasmSeriesKernel(): Promise<SeriesKernel> {
 
 /** The series kernels over a module that has been compiled. */
 export function createWasmSeriesKernel(module: SeriesModule): SeriesKernel {
-  return { kind: 'wasm', ...wasmDraw(module), ...wasmOrder(module) };
+  return { kind: 'wasm', ...wasmCurve(module), ...wasmDraw(module), ...wasmOrder(module) };
 }
