@@ -10,6 +10,8 @@ export type AxisSeries = {
   readonly missingCount: number;
   /** Points left out because the same step was written again later. */
   readonly repeatedCount: number;
+  /** Whether every point is there, in the order in which it was written. */
+  readonly isAsWritten: boolean;
 };
 
 /** First step of each epoch and how many steps an epoch has: what places a step within its epoch. */
@@ -82,7 +84,7 @@ export function onAxis(
 
 function ordered(xs: Float64Array, ys: Float64Array, latestOnly: boolean): AxisSeries {
   const needed = inspect(xs);
-  if (needed === 'nothing') return { xs, ys, missingCount: 0, repeatedCount: 0 };
+  if (needed === 'nothing') return { xs, ys, missingCount: 0, repeatedCount: 0, isAsWritten: true };
   const rows: number[] = [];
   for (let at = 0; at < xs.length; at += 1) if (!Number.isNaN(xs[at])) rows.push(at);
   const missingCount = xs.length - rows.length;
@@ -103,6 +105,7 @@ function ordered(xs: Float64Array, ys: Float64Array, latestOnly: boolean): AxisS
     ys: outY.subarray(0, length),
     missingCount,
     repeatedCount: rows.length - length,
+    isAsWritten: false,
   };
 }
 
@@ -125,9 +128,9 @@ export function nearestIndex(xs: Float64Array, x: number): number {
   return x - (xs[after - 1] ?? 0) <= (xs[after] ?? 0) - x ? after - 1 : after;
 }
 
-/** Index, from `start` on, of the first element that is not below `x`. */
-export function lowerBound(xs: Float64Array, x: number, start: number = 0): number {
-  let low = start;
+/** Index of the first element that is not below `x`. */
+export function lowerBound(xs: Float64Array, x: number): number {
+  let low = 0;
   let high = xs.length;
   while (low < high) {
     const middle = (low + high) >>> 1;

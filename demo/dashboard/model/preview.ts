@@ -1,6 +1,7 @@
 /** The loss curve in a row of the run list: read when the row comes into view, a few runs at a time. */
 import { signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { openRun, type RunReader, type RunSummary, type Store } from 'quark-sdk';
+import { SeriesPyramid } from 'quark-sdk/analysis';
 import { onAxis } from './axis.ts';
 import { reduceSeries } from './reduce.ts';
 import { MetricSeries } from './series.ts';
@@ -162,7 +163,9 @@ export function sparkPath(series: MetricSeries): string {
   const first = points.xs[0];
   const last = points.xs.at(-1);
   if (first === undefined || last === undefined || last <= first) return '';
-  const reduced = reduceSeries(points.xs, points.ys, { min: first, max: last }, SPARK_BUCKETS);
+  const pyramid = new SeriesPyramid();
+  pyramid.extendTo(points.ys, points.xs);
+  const reduced = reduceSeries(pyramid, { min: first, max: last }, SPARK_BUCKETS);
   let low = Number.POSITIVE_INFINITY;
   let high = Number.NEGATIVE_INFINITY;
   for (const y of reduced.ys) {

@@ -1,12 +1,7 @@
 /** From series to what one chart draws: on the axis, smoothed, reduced to pixels, aligned. Pure. */
+import { SeriesPyramid } from 'quark-sdk/analysis';
 import { onAxis, type AxisSeries, type EpochScale } from '../model/axis.ts';
-import {
-  alignSeries,
-  nonFiniteKind,
-  reduceSeries,
-  type NonFiniteMark,
-  type XRange,
-} from '../model/reduce.ts';
+import { alignSeries, reduceSeries, type NonFiniteMark, type XRange } from '../model/reduce.ts';
 import type { MetricSeries, XAxis } from '../model/series.ts';
 import { smooth } from '../model/smooth.ts';
 
@@ -15,8 +10,11 @@ export type Curve = {
   readonly key: string;
   readonly color: string;
   readonly points: AxisSeries;
+  /** The points, ready to be drawn at any zoom. */
+  readonly shape: SeriesPyramid;
   /** Same length as `points`; undefined without smoothing. */
   readonly smoothed: Float64Array | undefined;
+  readonly smoothedShape: SeriesPyramid | undefined;
 };
 
 /** What one chart draws: columns for uPlot, and what uPlot does not know. */
@@ -40,6 +38,7 @@ type Cached = {
   points: AxisSeries;
 };
 const axisCache = new WeakMap<MetricSeries, Map<XAxis, Cached>>();
+const shapes = new WeakMap<AxisSeries, SeriesPyramid>();
 
 /** The series on an axis. Computed once for each length. */
 export function cachedOnAxis(
@@ -59,8 +58,30 @@ export function cachedOnAxis(
     return known.points;
   }
   const points = onAxis(series, axis, startMs, scale);
+  const shape = known === undefined ? undefined : shapes.get(known.points);
+  // A live page draws what it drew before and a little more: where nothing was put in order, the rest has stayed.
+  const isLonger = known?.points.isAsWritten === true && points.isAsWritten;
+  if (shape !== undefined && isLonger && known.startMs === startMs && sameScale) {
+    shape.extendTo(points.ys, points.xs);
+    shapes.set(points, shape);
+  }
   byAxis.set(axis, { length: series.length, startMs, scale, points });
   return points;
+}
+
+function shapeOf(points: AxisSeries): SeriesPyramid {
+  let shape = shapes.get(points);
+  if (shape === undefined) {
+    shape = newShape(points.xs, points.ys);
+    shapes.set(points, shape);
+  }
+  return shape;
+}
+
+function newShape(xs: Float64Array, ys: Float64Array): SeriesPyramid {
+  const shape = new SeriesPyramid();
+  shape.extendTo(ys, xs);
+  return shape;
 }
 
 /** A metric on the chart's axis, smoothed over an axis of this length. */
@@ -71,12 +92,15 @@ export function curveOf(
   smoothing: number,
   extent: XRange,
 ): Curve {
+  const smoothed =
+    smoothing > 0 ? smooth(points.xs, points.ys, smoothing, extent.max - extent.min) : undefined;
   return {
     key,
     color,
     points,
-    smoothed:
-      smoothing > 0 ? smooth(points.xs, points.ys, smoothing, extent.max - extent.min) : undefined,
+    shape: shapeOf(points),
+    smoothed,
+    smoothedShape: smoothed === undefined ? undefined : newShape(points.xs, smoothed),
   };
 }
 
@@ -107,8 +131,8 @@ export function chartData(
       if (counts) unplacedCount += 1;
       return null;
     });
-  const raw = curves.map(({ points }, curve) => {
-    const reduced = reduceSeries(points.xs, points.ys, range, pixelCount);
+  const raw = curves.map(({ shape }, curve) => {
+    const reduced = reduceSeries(shape, range, pixelCount);
     for (const mark of reduced.marks) marks.push({ curve, mark });
     const ys = placed(reduced.ys, true);
     for (const [at, y] of ys.entries()) {
@@ -117,9 +141,9 @@ export function chartData(
     }
     return { xs: reduced.xs, ys };
   });
-  const smoothed = curves.flatMap(({ points, smoothed: ys }) => {
-    if (ys === undefined) return [];
-    const reduced = reduceSeries(points.xs, ys, range, pixelCount);
+  const smoothed = curves.flatMap(({ smoothedShape }) => {
+    if (smoothedShape === undefined) return [];
+    const reduced = reduceSeries(smoothedShape, range, pixelCount);
     return [{ xs: reduced.xs, ys: placed(reduced.ys, false) }];
   });
   const rows = alignSeries([...raw, ...smoothed]);
@@ -131,16 +155,4 @@ export function chartData(
     drawnCounts: raw.map(({ ys }) => ys.length),
     unplacedCount,
   };
-}
-
-/** How many points of a curve in `range` are NaN or infinite. */
-export function countNonFinite(points: AxisSeries, range: XRange): number {
-  let count = 0;
-  for (let at = 0; at < points.xs.length; at += 1) {
-    const x = points.xs[at] ?? 0;
-    if (x >= range.min && x <= range.max && nonFiniteKind(points.ys[at] ?? 0) !== undefined) {
-      count += 1;
-    }
-  }
-  return count;
 }

@@ -8,10 +8,10 @@ import { pannedRange, zoomedRange } from '../model/chart-range.ts';
 import type { ChartView } from '../model/chart-view.ts';
 import { formatCount, formatValue } from '../model/format.ts';
 import { colorIndex, legendName, type MetricGroup } from '../model/group.ts';
-import type { XRange } from '../model/reduce.ts';
+import { countNonFinite, type XRange } from '../model/reduce.ts';
 import type { SeriesSet } from '../model/series.ts';
 import { Icon } from '../views/icons.tsx';
-import { cachedOnAxis, countNonFinite, curveOf, type Curve } from './chart-data.ts';
+import { cachedOnAxis, curveOf, type Curve } from './chart-data.ts';
 import { MetricChart } from './metric-chart.ts';
 
 /** What all panels of a run have in common at one moment. */
@@ -58,7 +58,7 @@ export function Panel({ group, series, view, context }: PanelProps): JSX.Element
   });
   const range = useComputed(() => view.zoom.value ?? context.value.extent);
   const nonFinite = useComputed(() =>
-    curves.value.reduce((sum, curve) => sum + countNonFinite(curve.points, range.value), 0),
+    curves.value.reduce((sum, curve) => sum + countNonFinite(curve.shape, range.value), 0),
   );
 
   useEffect(() => {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { onAxis, type AxisSeries } from '../../../demo/dashboard/model/axis.ts';
 import { sparkPath } from '../../../demo/dashboard/model/preview.ts';
+import { countNonFinite } from '../../../demo/dashboard/model/reduce.ts';
 import { MetricSeries } from '../../../demo/dashboard/model/series.ts';
 import {
   cachedOnAxis,
   chartData,
-  countNonFinite,
   curveOf,
   extentOf,
 } from '../../../demo/dashboard/panels/chart-data.ts';
@@ -64,7 +64,7 @@ describe('what a chart draws', () => {
   });
 
   it('counts non-finite points in the visible range', () => {
-    const all = points([Number.NaN, 1, Number.POSITIVE_INFINITY, Number.NaN]);
+    const all = curve([Number.NaN, 1, Number.POSITIVE_INFINITY, Number.NaN]).shape;
     expect(countNonFinite(all, { min: 0, max: 3 })).toBe(3);
     expect(countNonFinite(all, { min: 1, max: 2 })).toBe(1);
   });
@@ -76,6 +76,24 @@ describe('what a chart draws', () => {
     series.push(3, 2, Number.NaN, 3000);
     const second = cachedOnAxis(series, 'time', 1000, NO_EPOCHS);
     expect([...second.xs]).toEqual([0, 0.001, 2]);
+  });
+
+  it('goes on with what it knew of a series that grew, and starts anew where its order changed', () => {
+    const series = seriesOf(Array.from({ length: 1000 }, (_, i) => i % 7));
+    const extent = { min: 0, max: 2000 };
+    const now = (): ReturnType<typeof curveOf> =>
+      curveOf('x', '#000', cachedOnAxis(series, 'step', 0, NO_EPOCHS), 0, extent);
+    const drawn = (): ReturnType<typeof chartData> => chartData([now()], extent, 50, false);
+    const before = now().shape;
+    series.push(99, 1000, Number.NaN, 2000);
+    expect(now().shape).toBe(before);
+    expect(drawn().columns[0]).toContain(99);
+    series.push(-99, 1000, Number.NaN, 2000);
+    expect(now().shape).not.toBe(before);
+    expect(drawn().columns[0]).toContain(-99);
+    expect(drawn().columns[0]).not.toContain(99);
+    series.push(-50, 3, Number.NaN, 2000);
+    expect(drawn().columns[0]).toContain(-50);
   });
 });
 

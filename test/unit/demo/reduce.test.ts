@@ -1,19 +1,25 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { SeriesPyramid } from 'quark-sdk/analysis';
 import { alignSeries, nonFiniteKind, reduceSeries } from '../../../demo/dashboard/model/reduce.ts';
 import { runs } from '../../support/property.ts';
 
-const columns = (points: readonly (readonly [number, number])[]): [Float64Array, Float64Array] => [
-  Float64Array.from(points, ([x]) => x),
-  Float64Array.from(points, ([, y]) => y),
-];
-const steps = (ys: readonly number[]): [Float64Array, Float64Array] =>
-  columns(ys.map((y, x) => [x, y]));
+const shaped = (xs: Float64Array, ys: Float64Array): SeriesPyramid => {
+  const shape = new SeriesPyramid();
+  shape.extendTo(ys, xs);
+  return shape;
+};
+const columns = (points: readonly (readonly [number, number])[]): SeriesPyramid =>
+  shaped(
+    Float64Array.from(points, ([x]) => x),
+    Float64Array.from(points, ([, y]) => y),
+  );
+const steps = (ys: readonly number[]): SeriesPyramid => columns(ys.map((y, x) => [x, y]));
 
 describe('reduceSeries', () => {
   it('gives back every point of a series that is shorter than the screen', () => {
-    const [xs, ys] = steps([3, 1, 2]);
-    expect(reduceSeries(xs, ys, { min: 0, max: 2 }, 100)).toMatchObject({
+    const shape = steps([3, 1, 2]);
+    expect(reduceSeries(shape, { min: 0, max: 2 }, 100)).toMatchObject({
       xs: [0, 1, 2],
       ys: [3, 1, 2],
       marks: [],
@@ -25,22 +31,15 @@ describe('reduceSeries', () => {
     const ys = new Float64Array(xs.length).fill(1);
     ys[654_321] = 50;
     ys[111_111] = -7;
-    const reduced = reduceSeries(xs, ys, { min: 0, max: 999_999 }, 500);
+    const reduced = reduceSeries(shaped(xs, ys), { min: 0, max: 999_999 }, 500);
     expect(reduced.xs.length).toBeLessThanOrEqual(9 * 502);
     expect(reduced.ys[reduced.xs.indexOf(654_321)]).toBe(50);
     expect(reduced.ys[reduced.xs.indexOf(111_111)]).toBe(-7);
   });
 
   it('breaks the line at values that are not finite, and says where and what they are', () => {
-    const [xs, ys] = steps([
-      1,
-      Number.NaN,
-      2,
-      Number.POSITIVE_INFINITY,
-      Number.NEGATIVE_INFINITY,
-      3,
-    ]);
-    const reduced = reduceSeries(xs, ys, { min: 0, max: 5 }, 100);
+    const shape = steps([1, Number.NaN, 2, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 3]);
+    const reduced = reduceSeries(shape, { min: 0, max: 5 }, 100);
     expect(reduced.ys).toEqual([1, null, 2, null, 3]);
     expect(reduced.marks).toEqual([
       { x: 1, kind: 'nan', count: 1 },
@@ -52,8 +51,8 @@ describe('reduceSeries', () => {
   it('breaks the line inside a bucket too', () => {
     const values = Array.from({ length: 1000 }, (_, x) => x);
     values[505] = Number.NaN;
-    const [xs, ys] = steps(values);
-    const reduced = reduceSeries(xs, ys, { min: 0, max: 999 }, 10);
+    const shape = steps(values);
+    const reduced = reduceSeries(shape, { min: 0, max: 999 }, 10);
     const gap = reduced.ys.indexOf(null);
     expect(gap).toBeGreaterThan(0);
     expect(reduced.xs[gap - 1]).toBeLessThan(505);
@@ -62,12 +61,12 @@ describe('reduceSeries', () => {
   });
 
   it('takes one point beyond each edge, so that a zoomed line reaches the edge', () => {
-    const [xs, ys] = steps([0, 1, 2, 3, 4, 5, 6]);
-    expect(reduceSeries(xs, ys, { min: 2.5, max: 4 }, 100).xs).toEqual([2, 3, 4, 5]);
+    const shape = steps([0, 1, 2, 3, 4, 5, 6]);
+    expect(reduceSeries(shape, { min: 2.5, max: 4 }, 100).xs).toEqual([2, 3, 4, 5]);
   });
 
   it('gives nothing for an empty series', () => {
-    const reduced = reduceSeries(new Float64Array(), new Float64Array(), { min: 0, max: 1 }, 10);
+    const reduced = reduceSeries(new SeriesPyramid(), { min: 0, max: 1 }, 10);
     expect(reduced).toMatchObject({ xs: [], ys: [], marks: [] });
   });
 
@@ -84,9 +83,9 @@ describe('reduceSeries', () => {
       fc.property(gaps, fc.integer({ min: 1, max: 40 }), (raw, buckets) => {
         let x = 0;
         const points = raw.map(([gap, y]): [number, number] => [(x += gap), y]);
-        const [xs, ys] = columns(points);
-        const range = { min: xs[0] ?? 0, max: xs.at(-1) ?? 1 };
-        const reduced = reduceSeries(xs, ys, range, buckets);
+        const shape = columns(points);
+        const range = { min: points[0]?.[0] ?? 0, max: points.at(-1)?.[0] ?? 1 };
+        const reduced = reduceSeries(shape, range, buckets);
         expect(reduced.xs.length).toBeLessThanOrEqual(9 * (buckets + 2));
         const finite = points.map(([, y]) => y).filter((y) => Number.isFinite(y));
         const drawn = reduced.ys.filter((y) => y !== null);
