@@ -131,15 +131,14 @@ function locateInside(p: usize, length: i32, low: f64, scale: f64, bins: i32, ta
   const low2 = f64x2.splat(low);
   const scale2 = f64x2.splat(scale);
   const top2 = f64x2.splat(<f64>(bins - 1));
-  const magic2 = f64x2.splat(MAGIC);
   const base = laneBase(table);
   let at = addresses;
   for (const end = addresses + ((<usize>length) << 2); at < end; at += 16, p += 16) {
     let u = f64x2.mul(f64x2.sub(firstPair<f32>(p), low2), scale2);
     let v = f64x2.mul(f64x2.sub(secondPair<f32>(p), low2), scale2);
-    u = f64x2.add(f64x2.floor(f64x2.pmin(top2, u)), magic2);
-    v = f64x2.add(f64x2.floor(f64x2.pmin(top2, v)), magic2);
-    v128.store(at, i32x4.add(i32x4.shl(i32x4.shuffle(u, v, 0, 2, 4, 6), CELL_SHIFT), base));
+    u = f64x2.pmin(top2, u);
+    v = f64x2.pmin(top2, v);
+    v128.store(at, i32x4.add(i32x4.shl(wholes(u, v), CELL_SHIFT), base));
   }
 }
 
@@ -162,7 +161,6 @@ function locate<T>(
   const scale2 = f64x2.splat(scale);
   const zero2 = f64x2.splat(0);
   const top2 = f64x2.splat(<f64>(bins - 1));
-  const magic2 = f64x2.splat(MAGIC);
   const besideAll = i32x4.splat(bins + 1);
   const base = laneBase(table);
   let finite = i64x2.splat(-1);
@@ -175,9 +173,9 @@ function locate<T>(
     zeroCount = i64x2.sub(zeroCount, i64x2.add(f64x2.eq(x, zero2), f64x2.eq(y, zero2)));
     let u = f64x2.mul(f64x2.sub(x, low2), scale2);
     let v = f64x2.mul(f64x2.sub(y, low2), scale2);
-    u = f64x2.add(f64x2.floor(f64x2.pmax(zero2, f64x2.pmin(top2, u))), magic2);
-    v = f64x2.add(f64x2.floor(f64x2.pmax(zero2, f64x2.pmin(top2, v))), magic2);
-    let cell = i32x4.shuffle(u, v, 0, 2, 4, 6);
+    u = f64x2.pmax(zero2, f64x2.pmin(top2, u));
+    v = f64x2.pmax(zero2, f64x2.pmin(top2, v));
+    let cell = wholes(u, v);
     // A mask lane is -1: over moves one cell up from the last bin, under one cell down from the first.
     cell = i32x4.sub(cell, i32x4.shuffle(f64x2.gt(x, high2), f64x2.gt(y, high2), 0, 2, 4, 6));
     cell = i32x4.add(cell, i32x4.shuffle(f64x2.lt(x, low2), f64x2.lt(y, low2), 0, 2, 4, 6));
@@ -210,6 +208,18 @@ export function countNonFinite<T>(p: usize, length: i32, beside: usize): void {
   add(beside, HISTOGRAM_NAN, sumI64x2(nans));
   add(beside, HISTOGRAM_POSITIVE_INFINITY, sumI64x2(positives));
   add(beside, HISTOGRAM_NEGATIVE_INFINITY, sumI64x2(negatives));
+}
+
+// Four float64 from 0 to 2^31, cut off to i32. Relaxed SIMD has one instruction for it, which differs between machines for NaN and
+// beyond that range alone.
+function wholes(u: v128, v: v128): v128 {
+  if (ASC_FEATURE_RELAXED_SIMD) {
+    const low = i32x4.relaxed_trunc_f64x2_s_zero(u);
+    return i64x2.shuffle(low, i32x4.relaxed_trunc_f64x2_s_zero(v), 0, 2);
+  }
+  const magic2 = f64x2.splat(MAGIC);
+  const low = f64x2.add(f64x2.floor(u), magic2);
+  return i32x4.shuffle(low, f64x2.add(f64x2.floor(v), magic2), 0, 2, 4, 6);
 }
 
 /** The address of the first bin, one lane of the table for each lane of the vector. */

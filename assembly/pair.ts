@@ -55,6 +55,10 @@ function swift<T>(p: usize, q: usize, length: i32): bool {
   let b2 = zero;
   let ab = zero;
   let d2 = zero;
+  let c2 = zero;
+  let e2 = zero;
+  let cd = zero;
+  let v2 = zero;
   const step = 4 * sizeof<T>();
   for (const end = p + <usize>length * sizeof<T>(); p < end; p += step, q += step) {
     const a = firstPair<T>(p);
@@ -63,10 +67,28 @@ function swift<T>(p: usize, q: usize, length: i32): bool {
     const d = secondPair<T>(q);
     const u = f64x2.sub(a, b);
     const v = f64x2.sub(c, d);
-    a2 = f64x2.add(a2, f64x2.add(f64x2.mul(a, a), f64x2.mul(c, c)));
-    b2 = f64x2.add(b2, f64x2.add(f64x2.mul(b, b), f64x2.mul(d, d)));
-    ab = f64x2.add(ab, f64x2.add(f64x2.mul(a, b), f64x2.mul(c, d)));
-    d2 = f64x2.add(d2, f64x2.add(f64x2.mul(u, u), f64x2.mul(v, v)));
+    if (ASC_FEATURE_RELAXED_SIMD) {
+      // Two accumulators each: one would wait for its own last result.
+      a2 = f64x2.relaxed_madd(a, a, a2);
+      c2 = f64x2.relaxed_madd(c, c, c2);
+      b2 = f64x2.relaxed_madd(b, b, b2);
+      e2 = f64x2.relaxed_madd(d, d, e2);
+      ab = f64x2.relaxed_madd(a, b, ab);
+      cd = f64x2.relaxed_madd(c, d, cd);
+      d2 = f64x2.relaxed_madd(u, u, d2);
+      v2 = f64x2.relaxed_madd(v, v, v2);
+    } else {
+      a2 = f64x2.add(a2, f64x2.add(f64x2.mul(a, a), f64x2.mul(c, c)));
+      b2 = f64x2.add(b2, f64x2.add(f64x2.mul(b, b), f64x2.mul(d, d)));
+      ab = f64x2.add(ab, f64x2.add(f64x2.mul(a, b), f64x2.mul(c, d)));
+      d2 = f64x2.add(d2, f64x2.add(f64x2.mul(u, u), f64x2.mul(v, v)));
+    }
+  }
+  if (ASC_FEATURE_RELAXED_SIMD) {
+    a2 = f64x2.add(a2, c2);
+    b2 = f64x2.add(b2, e2);
+    ab = f64x2.add(ab, cd);
+    d2 = f64x2.add(d2, v2);
   }
   const firsts = sumF64x2(a2);
   const seconds = sumF64x2(b2);

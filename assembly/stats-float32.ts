@@ -4,7 +4,7 @@
 //
 // With u = 2^-24: a lane adds up 16 sums of 16 pairs, which makes sums good to 32u with the subtraction of K and sums of squares
 // to 34u; the squared deviations of a block to 5 (34 + 64) u = 3e-5, its mean to 32u sqrt(5) = 4.3e-6 of its standard deviation,
-// its sum of |x| to 31u = 1.9e-6.
+// its sum of |x| to 31u = 1.9e-6. Relaxed SIMD (see relaxed.ts) adds 16 products to each of two lanes and rounds no more often.
 //
 // A block with NaN or infinities, and one whose squares leave float32, is done again with those masked and with all values scaled by
 // a power of two; the blocks after it start that way, until one needs neither. What is left, the last few elements, goes the
@@ -169,6 +169,7 @@ function plainSums(p: usize, length: i32): void {
   for (const end = p + ((<usize>length) << 2); p < end;) {
     let sum4 = f32x4.splat(0);
     let squares4 = sum4;
+    let others4 = sum4;
     let absolutes4 = sum4;
     for (const to = min(p + FOLD_BYTES, end); p < to; p += 32) {
       const x = v128.load(p);
@@ -180,9 +181,15 @@ function plainSums(p: usize, length: i32): void {
       nearest = i32x4.min_u(nearest, i32x4.min_u(a, b));
       absolutes4 = f32x4.add(absolutes4, f32x4.add(a, b));
       sum4 = f32x4.add(sum4, f32x4.add(x, y));
-      squares4 = f32x4.add(squares4, f32x4.add(f32x4.mul(x, x), f32x4.mul(y, y)));
+      if (ASC_FEATURE_RELAXED_SIMD) {
+        squares4 = f32x4.relaxed_madd(x, x, squares4);
+        others4 = f32x4.relaxed_madd(y, y, others4);
+      } else {
+        squares4 = f32x4.add(squares4, f32x4.add(f32x4.mul(x, x), f32x4.mul(y, y)));
+      }
     }
     sums = f32x4.add(sums, sum4);
+    if (ASC_FEATURE_RELAXED_SIMD) squares4 = f32x4.add(squares4, others4);
     squares = f32x4.add(squares, squares4);
     absolutes = f32x4.add(absolutes, absolutes4);
   }
@@ -203,6 +210,7 @@ function shiftedSums(p: usize, length: i32, around: f32): void {
   for (const end = p + ((<usize>length) << 2); p < end;) {
     let sum4 = f32x4.splat(0);
     let squares4 = sum4;
+    let others4 = sum4;
     let absolutes4 = sum4;
     for (const to = min(p + FOLD_BYTES, end); p < to; p += 32) {
       const x = v128.load(p);
@@ -216,9 +224,15 @@ function shiftedSums(p: usize, length: i32, around: f32): void {
       const u = f32x4.sub(x, around4);
       const v = f32x4.sub(y, around4);
       sum4 = f32x4.add(sum4, f32x4.add(u, v));
-      squares4 = f32x4.add(squares4, f32x4.add(f32x4.mul(u, u), f32x4.mul(v, v)));
+      if (ASC_FEATURE_RELAXED_SIMD) {
+        squares4 = f32x4.relaxed_madd(u, u, squares4);
+        others4 = f32x4.relaxed_madd(v, v, others4);
+      } else {
+        squares4 = f32x4.add(squares4, f32x4.add(f32x4.mul(u, u), f32x4.mul(v, v)));
+      }
     }
     sums = f32x4.add(sums, sum4);
+    if (ASC_FEATURE_RELAXED_SIMD) squares4 = f32x4.add(squares4, others4);
     squares = f32x4.add(squares, squares4);
     absolutes = f32x4.add(absolutes, absolutes4);
   }

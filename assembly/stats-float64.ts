@@ -77,6 +77,7 @@ function sums(p: usize, end: usize, around: f64): void {
   let nearest = v128.and(low, magnitude);
   let sum = f64x2.splat(0);
   let squares = sum;
+  let others = sum;
   let absolutes = sum;
   for (; p < end; p += 32) {
     const x = v128.load(p);
@@ -90,9 +91,15 @@ function sums(p: usize, end: usize, around: f64): void {
     const u = f64x2.sub(x, around2);
     const v = f64x2.sub(y, around2);
     sum = f64x2.add(sum, f64x2.add(u, v));
-    squares = f64x2.add(squares, f64x2.add(f64x2.mul(u, u), f64x2.mul(v, v)));
+    if (ASC_FEATURE_RELAXED_SIMD) {
+      squares = f64x2.relaxed_madd(u, u, squares);
+      others = f64x2.relaxed_madd(v, v, others);
+    } else {
+      squares = f64x2.add(squares, f64x2.add(f64x2.mul(u, u), f64x2.mul(v, v)));
+    }
   }
   blockSum = sumF64x2(sum);
+  if (ASC_FEATURE_RELAXED_SIMD) squares = f64x2.add(squares, others);
   blockSquares = sumF64x2(squares);
   blockAbsolutes = sumF64x2(absolutes);
   blockLow = min(f64x2.extract_lane(low, 0), f64x2.extract_lane(low, 1));

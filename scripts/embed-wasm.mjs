@@ -1,18 +1,41 @@
-// Writes the release kernels into the sources as text, so that no user of the package has an asset path to configure.
+// Writes the release kernels into the sources as text, so that no user of the package has an asset path to configure. Deflated
+// first: base64 of plain WebAssembly, gzipped on its way to a page, is half as large again.
 import { readFileSync, writeFileSync } from 'node:fs';
+import { setFlagsFromString } from 'node:v8';
+import { deflateRawSync } from 'node:zlib';
 
 const MODULES = [
   { file: 'quark.wasm', target: 'src/kernel/wasm.generated.ts' },
+  { file: 'relaxed.wasm', target: 'src/kernel/wasm-relaxed.generated.ts' },
   { file: 'series.wasm', target: 'src/kernel/series/wasm.generated.ts' },
 ];
 
+const read = (file) => readFileSync(new URL(`../build/${file}`, import.meta.url));
+
+// Node 20 has relaxed SIMD behind a flag, and later versions always.
+if (!WebAssembly.validate(read('relaxed.wasm')))
+  setFlagsFromString('--experimental-wasm-relaxed-simd');
+
 for (const { file, target } of MODULES) {
-  const wasm = readFileSync(new URL(`../build/${file}`, import.meta.url));
+  const wasm = read(file);
   if (!WebAssembly.validate(wasm))
     throw new Error(`build/${file} is not a valid module; run "npm run wasm".`);
+  const text = deflateRawSync(wasm, { level: 9 }).toString('base64');
   writeFileSync(
     new URL(`../${target}`, import.meta.url),
-    `// Made by scripts/embed-wasm.mjs from assembly/. Do not edit.\nexport const WASM_BASE64: string =\n  '${wasm.toString('base64')}';\n`,
+    `// Made by scripts/embed-wasm.mjs from assembly/. Do not edit.\nexport const WASM_BASE64: string =\n  '${text}';\n`,
   );
   console.log(`${file}: ${wasm.byteLength} bytes of WebAssembly embedded`);
 }
+
+// Both work in one memory: the static data of the second lies above that of the first.
+const instantiate = (file, imports) =>
+  new WebAssembly.Instance(new WebAssembly.Module(read(file)), imports).exports;
+const first = instantiate('quark.wasm', {});
+const second = instantiate('relaxed.wasm', { env: { memory: first.memory } });
+const config = readFileSync(new URL('../asconfig.relaxed.json', import.meta.url), 'utf8');
+const { memoryBase } = JSON.parse(config).options;
+if (first.heapBase() > memoryBase || second.heapBase() <= memoryBase)
+  throw new Error(
+    `Static data overlaps: memoryBase in asconfig.relaxed.json has to be ${first.heapBase()} or more.`,
+  );

@@ -1,7 +1,7 @@
 /** The exports of the WebAssembly module, typed: the one place where they get their types. */
 import { QuarkError } from '../base/errors.ts';
 import type { PairType, TensorType } from './kernel.ts';
-import { compileEmbedded } from './twins.ts';
+import { compileEmbedded, type Modules } from './twins.ts';
 import { WASM_BASE64 } from './wasm.generated.ts';
 
 type StatsFunction = (
@@ -121,16 +121,44 @@ export type KernelExports = Pick<
   readonly unitRuns: Readonly<Record<WideType, UnitRunsFunction>>;
 };
 
-/** Compiles the embedded module. Rejects where the engine lacks SIMD or the page's policy forbids WebAssembly. */
-export async function compileKernels(): Promise<WebAssembly.Module> {
-  return compileEmbedded(WASM_BASE64);
+/**
+ * Compiles the embedded module, and the one with relaxed SIMD where the engine has that. Rejects where the engine lacks SIMD or the
+ * page's policy forbids WebAssembly.
+ */
+export async function compileKernels({
+  relaxedSimd = true,
+}: { readonly relaxedSimd?: boolean } = {}): Promise<Modules> {
+  const fixed = await compileEmbedded(WASM_BASE64);
+  if (!relaxedSimd || !hasRelaxedSimd()) return [fixed];
+  try {
+    const { WASM_BASE64: text } = await import('./wasm-relaxed.generated.ts');
+    return [fixed, await compileEmbedded(text)];
+  } catch {
+    return [fixed]; // a chunk that cannot be fetched: the other module does all of it
+  }
 }
 
-/** A new instance, with a memory of its own. */
-export function instantiateKernels(module: WebAssembly.Module): KernelExports {
-  const found = new WebAssembly.Instance(module, {}).exports;
-  const memory = found['memory'];
+/** Whether the engine knows relaxed SIMD. */
+export function hasRelaxedSimd(): boolean {
+  return WebAssembly.validate(RELAXED_PROBE);
+}
+
+/** A module with one function, from three v128 to one by `f32x4.relaxed_madd`: header, type, function and code sections. */
+const RELAXED_PROBE = Uint8Array.from(
+  '0061736d01000000 010801 60037b7b7b017b 03020100 0a0d010b00 2000 2001 2002 fd8502 0b'
+    .replaceAll(' ', '')
+    .match(/../g) ?? [],
+  (byte) => Number.parseInt(byte, 16),
+);
+
+/** A new instance, with a memory of its own. Later modules work in it too, and what they export takes the place of the same name. */
+export function instantiateKernels([first, ...others]: Modules): KernelExports {
+  const exports = new WebAssembly.Instance(first, {}).exports;
+  const { memory } = exports;
   if (!(memory instanceof WebAssembly.Memory)) throw missing('memory');
+  const found: WebAssembly.Exports = { ...exports };
+  for (const module of others)
+    Object.assign(found, new WebAssembly.Instance(module, { env: { memory } }).exports);
   for (const name of FUNCTION_NAMES) {
     if (typeof found[name] !== 'function') throw missing(name);
   }

@@ -3,6 +3,7 @@ import { transfer, wrap, type Remote } from 'comlink';
 import type { Clock } from '../base/clock.ts';
 import { messageOf, QuarkError } from '../base/errors.ts';
 import type { SpawnedWorker, WorkerWay } from './spawn.ts';
+import type { Modules } from './twins.ts';
 import type { WorkerHost, WorkerReply } from './worker-host.ts';
 
 /** A worker that has answered. It runs one call at a time. */
@@ -22,21 +23,21 @@ export class WorkerClient {
   }
 
   /**
-   * Makes a worker, hands it the module and waits for its first answer.
+   * Makes a worker, hands it the modules and waits for its first answer.
    *
-   * @param module null where WebAssembly cannot be compiled: the worker runs plain JavaScript
+   * @param modules null where WebAssembly cannot be compiled: the worker runs plain JavaScript
    * @throws {QuarkError} `kernel_failed` when it dies or does not answer within `timeoutMs`
    */
   static async open(
     way: WorkerWay,
-    module: WebAssembly.Module | null,
+    modules: Modules | null,
     clock: Clock,
     timeoutMs: number,
   ): Promise<WorkerClient> {
     const client = new WorkerClient(await way.spawn(), clock);
     client.#worker.setBusy(true);
     try {
-      await client.#start(module, timeoutMs);
+      await client.#start(modules, timeoutMs);
     } catch (error) {
       client.terminate();
       throw error;
@@ -51,7 +52,7 @@ export class WorkerClient {
     return this.#death === undefined;
   }
 
-  /** Why the worker does not use the module it was to use, or null. */
+  /** Why the worker does not use the modules it was to use, or null. */
   get wasmFailure(): string | null {
     return this.#wasmFailure;
   }
@@ -81,14 +82,14 @@ export class WorkerClient {
     this.#die('the worker was closed');
   }
 
-  async #start(module: WebAssembly.Module | null, timeoutMs: number): Promise<void> {
-    const start = (sent: WebAssembly.Module | null): Promise<string | null> =>
+  async #start(modules: Modules | null, timeoutMs: number): Promise<void> {
+    const start = (sent: Modules | null): Promise<string | null> =>
       this.#race(() => this.#remote.start(sent), timeoutMs, 'start');
     try {
-      this.#wasmFailure = await start(module);
+      this.#wasmFailure = await start(modules);
     } catch (error) {
       // A worker that a user made may stand where a module cannot be sent; it can still run plain JavaScript.
-      if (module === null || !this.isAlive) throw error;
+      if (modules === null || !this.isAlive) throw error;
       this.#wasmFailure = `the module could not be sent: ${messageOf(causeOf(error))}`;
       await start(null);
     }

@@ -10,6 +10,7 @@ import { closedError, WorkerPool, type PoolRun } from './pool.ts';
 import { SignalFanout } from './signals.ts';
 import { workerWays, type WorkerFile, type WorkerWayName } from './spawn.ts';
 import { Staging } from './staging.ts';
+import type { Modules, SimdLevel } from './twins.ts';
 import type { Execute } from './worker-host.ts';
 
 /** Options of every call. */
@@ -30,6 +31,8 @@ export const CALL_OPTION_NAMES = ['signal', 'borrow'] as const;
 export type KernelsDiagnostics = {
   /** Implementation on the calling thread. */
   readonly kernel: Kernel['kind'];
+  /** The instructions it uses: none of SIMD, those of fixed results, or the relaxed ones too. */
+  readonly simd: SimdLevel;
   /** Why it is not WebAssembly, or null. */
   readonly wasmFailure: string | null;
   /** How workers are made; `pending` before the first is needed, `none` when everything runs on the calling thread. */
@@ -66,9 +69,9 @@ export type RunIn<C, R> = (room: Room, call: C) => Promise<R>;
 
 /** What a {@link Dispatcher} needs to know. */
 export type DispatcherConfig<C, R> = {
-  readonly settings: Omit<KernelsSettings, 'chunkBytes'>;
+  readonly settings: Omit<KernelsSettings, 'chunkBytes' | 'relaxedSimd'>;
   readonly file: WorkerFile;
-  readonly module: () => Promise<WebAssembly.Module>;
+  readonly modules: () => Promise<Modules>;
   readonly runHere: Execute<C, R>;
 };
 
@@ -81,7 +84,7 @@ export class Dispatcher<C, R> {
   #overflowCallCount = 0;
   #isClosed = false;
 
-  constructor({ settings, file, module, runHere }: DispatcherConfig<C, R>) {
+  constructor({ settings, file, modules, runHere }: DispatcherConfig<C, R>) {
     this.#settings = settings;
     const staging = new Staging({
       isShared: settings.sharedMemory,
@@ -91,7 +94,7 @@ export class Dispatcher<C, R> {
     this.#pool = new WorkerPool({
       size: settings.workers,
       ways: workerWays(file, settings.workerMode, settings.spawn),
-      module,
+      modules,
       runHere,
       clock: settings.clock ?? systemClock,
       startTimeoutMs: settings.startTimeoutMs,
@@ -160,7 +163,7 @@ export class Dispatcher<C, R> {
   }
 
   /** What it is doing. */
-  state(): Omit<KernelsDiagnostics, 'kernel' | 'wasmFailure'> {
+  state(): Omit<KernelsDiagnostics, 'kernel' | 'simd' | 'wasmFailure'> {
     const pool = this.#pool.state();
     return {
       workerMode: pool.way,

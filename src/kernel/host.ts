@@ -70,8 +70,8 @@ export function executeCall(kernel: Kernel, call: KernelCall, view: TensorView):
 
 /** Makes this thread a worker of the tensor kernels. */
 export function exposeKernel(): void {
-  exposeHost<TensorJob>((module) => {
-    const kernel = module === null ? jsKernel : createWasmKernel(module);
+  exposeHost<TensorJob>((modules) => {
+    const kernel = modules === null ? jsKernel : createWasmKernel(modules);
     return ({ call, place }, buffer) => executeCall(kernel, call, { ...place, buffer });
   });
 }

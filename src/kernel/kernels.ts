@@ -64,7 +64,7 @@ import { mergeTensorUnitStats } from './unit-results.ts';
  */
 export async function createKernels(config: KernelsConfig = {}): Promise<Kernels> {
   const settings = checkKernelsConfig(config);
-  return new Kernels(settings, await loadKernel(settings.kernel));
+  return new Kernels(settings, await loadKernel(settings));
 }
 
 /** The kernels, with their worker pool. Make them with {@link createKernels}; close them when they are no longer needed. */
@@ -72,18 +72,19 @@ export class Kernels implements AsyncDisposable {
   /** The kernel of the calling thread, for those who want an answer at once. */
   readonly inline: Kernel;
   readonly #settings: KernelsSettings;
-  readonly #wasmFailure: string | null;
+  readonly #loaded: Loaded<Kernel>;
   readonly #dispatcher: Dispatcher<TensorJob, KernelResult>;
 
   /** @internal */
-  constructor(settings: KernelsSettings, { kernel, wasmFailure, module }: Loaded<Kernel>) {
+  constructor(settings: KernelsSettings, loaded: Loaded<Kernel>) {
+    const { kernel, modules } = loaded;
     this.inline = kernel;
     this.#settings = settings;
-    this.#wasmFailure = wasmFailure;
+    this.#loaded = loaded;
     this.#dispatcher = new Dispatcher({
       settings,
       file: TENSOR_WORKER,
-      module,
+      modules,
       runHere: ({ call, place }, buffer) => executeCall(kernel, call, { ...place, buffer }),
     });
   }
@@ -177,7 +178,8 @@ export class Kernels implements AsyncDisposable {
   diagnostics(): KernelsDiagnostics {
     return {
       kernel: this.inline.kind,
-      wasmFailure: this.#wasmFailure,
+      simd: this.#loaded.simd,
+      wasmFailure: this.#loaded.wasmFailure,
       ...this.#dispatcher.state(),
     };
   }

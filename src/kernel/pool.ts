@@ -6,6 +6,7 @@ import type { Clock } from '../base/clock.ts';
 import { messageOf, QuarkError } from '../base/errors.ts';
 import { WorkerClient } from './client.ts';
 import type { WorkerWay, WorkerWayName } from './spawn.ts';
+import type { Modules } from './twins.ts';
 import { rebuildError, type Execute } from './worker-host.ts';
 
 /** What a {@link WorkerPool} needs to know. */
@@ -14,8 +15,8 @@ export type WorkerPoolConfig<C, R> = {
   readonly size: number;
   /** Ways of making a worker, in the order in which they are tried. */
   readonly ways: readonly WorkerWay[];
-  /** The module for the workers; where it rejects, they run plain JavaScript. */
-  readonly module: () => Promise<WebAssembly.Module>;
+  /** The modules for the workers; where it rejects, they run plain JavaScript. */
+  readonly modules: () => Promise<Modules>;
   /** Runs a call on this thread. */
   readonly runHere: Execute<C, R>;
   readonly clock: Clock;
@@ -190,10 +191,10 @@ export class WorkerPool<C, R> {
 
   async #open(): Promise<WorkerClient | undefined> {
     const { clock, startTimeoutMs } = this.#config;
-    const module = await this.#module();
+    const modules = await this.#modules();
     for (const way of this.#way === undefined ? this.#config.ways : [this.#way]) {
       try {
-        const client = await WorkerClient.open(way, module, clock, startTimeoutMs);
+        const client = await WorkerClient.open(way, modules, clock, startTimeoutMs);
         this.#way = way;
         this.#failedStarts = 0;
         if (client.wasmFailure !== null)
@@ -240,9 +241,9 @@ export class WorkerPool<C, R> {
     task.finish(task.buffer);
   }
 
-  async #module(): Promise<WebAssembly.Module | null> {
+  async #modules(): Promise<Modules | null> {
     try {
-      return await this.#config.module();
+      return await this.#config.modules();
     } catch (error) {
       this.#note(`without WebAssembly: ${messageOf(error)}`);
       return null;

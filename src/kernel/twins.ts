@@ -2,19 +2,27 @@
 import { messageOf } from '../base/errors.ts';
 import type { Kernel } from './kernel.ts';
 
+/** Compiled modules of one kernel: the one that runs everywhere, and another for the engine at hand that does some of it better. */
+export type Modules = readonly [WebAssembly.Module, ...WebAssembly.Module[]];
+
+/** The instructions a kernel uses. */
+export type SimdLevel = 'none' | 'fixed' | 'relaxed';
+
 /** The kernel of this thread, and why it is not the WebAssembly one. */
 export type Loaded<K> = {
   readonly kernel: K;
   /** What WebAssembly said, or null when it is in use or was not asked for. */
   readonly wasmFailure: string | null;
-  /** The module for the workers, compiled when first asked for; rejects with what WebAssembly said. */
-  readonly module: () => Promise<WebAssembly.Module>;
+  /** What the kernel of this thread uses. */
+  readonly simd: SimdLevel;
+  /** The modules for the workers, compiled when first asked for; rejects with what WebAssembly said. */
+  readonly modules: () => Promise<Modules>;
 };
 
 /** The two implementations of a kernel. */
 export type Twins<K> = {
-  readonly compile: () => Promise<WebAssembly.Module>;
-  readonly create: (module: WebAssembly.Module) => K;
+  readonly compile: () => Promise<Modules>;
+  readonly create: (modules: Modules) => K;
   readonly plain: K;
 };
 
@@ -24,23 +32,26 @@ export type Twins<K> = {
  * @param kind `js` asks for plain JavaScript, on this thread
  */
 export async function loadTwin<K>(twins: Twins<K>, kind: Kernel['kind']): Promise<Loaded<K>> {
-  let compiled: Promise<WebAssembly.Module> | undefined;
-  const module = (): Promise<WebAssembly.Module> => (compiled ??= twins.compile());
-  if (kind === 'js') return { kernel: twins.plain, wasmFailure: null, module };
+  let compiled: Promise<Modules> | undefined;
+  const modules = (): Promise<Modules> => (compiled ??= twins.compile());
+  if (kind === 'js') return { kernel: twins.plain, wasmFailure: null, simd: 'none', modules };
   try {
-    return { kernel: twins.create(await module()), wasmFailure: null, module };
+    const found = await modules();
+    const simd = found.length > 1 ? 'relaxed' : 'fixed';
+    return { kernel: twins.create(found), wasmFailure: null, simd, modules };
   } catch (error) {
-    return { kernel: twins.plain, wasmFailure: messageOf(error), module };
+    return { kernel: twins.plain, wasmFailure: messageOf(error), simd: 'none', modules };
   }
 }
 
 /**
- * Compiles a module that is embedded as text in base64. Rejects where the engine lacks SIMD or the page's policy forbids WebAssembly
- * (it needs `'wasm-unsafe-eval'`).
+ * Compiles a module that is embedded as text: deflated (RFC 1951), in base64. Rejects where the engine lacks SIMD or the page's policy
+ * forbids WebAssembly (it needs `'wasm-unsafe-eval'`).
  */
 export async function compileEmbedded(text: string): Promise<WebAssembly.Module> {
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
-  return WebAssembly.compile(bytes);
+  const inflated = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
+  return WebAssembly.compile(await new Response(inflated).arrayBuffer());
 }

@@ -3,6 +3,7 @@ import { instantiateKernels, type KernelExports, type WideType } from './abi.ts'
 import { Arena } from './arena.ts';
 import type { TensorType } from './kernel.ts';
 import { SLOT_BYTES, STATS_SLOTS } from './layout.ts';
+import type { Modules } from './twins.ts';
 
 const LIMIT_BYTES = 64 * 1024 * 1024;
 /** Vectors may read so far beyond the end of a piece. */
@@ -20,8 +21,8 @@ export type Instance = {
 };
 
 /** A new instance. */
-export function createInstance(module: WebAssembly.Module, pieceBytes: number): Instance {
-  const exports = instantiateKernels(module);
+export function createInstance(modules: Modules, pieceBytes: number): Instance {
+  const exports = instantiateKernels(modules);
   const arena = new Arena(exports.memory, exports.heapBase(), LIMIT_BYTES);
   const state = arena.allocate(STATS_SLOTS * SLOT_BYTES);
   const piece = arena.allocate(pieceBytes + SLACK_BYTES);

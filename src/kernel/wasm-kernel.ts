@@ -47,6 +47,7 @@ import {
   wideType,
   type Instance,
 } from './wasm-instance.ts';
+import type { Modules } from './twins.ts';
 import { addUpUnits } from './wasm-units.ts';
 
 const PIECE_BYTES = 128 * 1024;
@@ -66,6 +67,8 @@ export type WasmKernelOptions = {
   readonly pieceBytes?: number;
   /** Memory above this is given back after a call. */
   readonly retainBytes?: number;
+  /** Whether relaxed SIMD is used where the engine has it. */
+  readonly relaxedSimd?: boolean;
 };
 
 /**
@@ -74,16 +77,13 @@ export type WasmKernelOptions = {
  * @throws {WebAssembly.CompileError} where SIMD is missing or the page's policy forbids WebAssembly
  */
 export async function loadWasmKernel(options: WasmKernelOptions = {}): Promise<WasmKernel> {
-  return createWasmKernel(await compileKernels(), options);
+  return createWasmKernel(await compileKernels(options), options);
 }
 
-/** The kernel over a module that has been compiled, on this thread or on another. */
-export function createWasmKernel(
-  module: WebAssembly.Module,
-  options: WasmKernelOptions = {},
-): WasmKernel {
+/** The kernel over modules that have been compiled, on this thread or on another. */
+export function createWasmKernel(modules: Modules, options: WasmKernelOptions = {}): WasmKernel {
   return new WasmKernel(
-    module,
+    modules,
     options.pieceBytes ?? PIECE_BYTES,
     options.retainBytes ?? RETAIN_BYTES,
   );
@@ -92,16 +92,16 @@ export function createWasmKernel(
 /** The WebAssembly kernel. Make one with {@link loadWasmKernel}. */
 export class WasmKernel implements Kernel {
   readonly kind = 'wasm';
-  readonly #module: WebAssembly.Module;
+  readonly #modules: Modules;
   readonly #pieceBytes: number;
   readonly #retainBytes: number;
   #instance: Instance;
 
-  constructor(module: WebAssembly.Module, pieceBytes: number, retainBytes: number) {
-    this.#module = module;
+  constructor(modules: Modules, pieceBytes: number, retainBytes: number) {
+    this.#modules = modules;
     this.#pieceBytes = pieceBytes;
     this.#retainBytes = retainBytes;
-    this.#instance = createInstance(module, pieceBytes);
+    this.#instance = createInstance(modules, pieceBytes);
   }
 
   /** Bytes of WebAssembly memory held between calls. */
@@ -242,7 +242,7 @@ export class WasmKernel implements Kernel {
 
   #giveBack(): void {
     if (this.memoryBytes > this.#retainBytes)
-      this.#instance = createInstance(this.#module, this.#pieceBytes);
+      this.#instance = createInstance(this.#modules, this.#pieceBytes);
   }
 }
 

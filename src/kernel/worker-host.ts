@@ -9,6 +9,7 @@ import {
 } from '../base/errors.ts';
 import { nodeEndpoint } from './endpoint.ts';
 import { hasWebWorker, nodeThreads } from './machine.ts';
+import type { Modules } from './twins.ts';
 
 /** Answers one call about the contents of a buffer. */
 export type Execute<C, R> = (call: C, buffer: ArrayBufferLike) => R;
@@ -31,26 +32,24 @@ export type WorkerReply = {
 /** What a worker exposes. What crosses between threads has no type but what both sides agree on. */
 export type WorkerHost = {
   /**
-   * The first message: the compiled module to run, or null for plain JavaScript. Answers with null, or with the reason why the module
+   * The first message: the compiled modules to run, or null for plain JavaScript. Answers with null, or with the reason why the modules
    * could not be used and plain JavaScript is.
    */
-  start(module: WebAssembly.Module | null): Promise<string | null>;
+  start(modules: Modules | null): Promise<string | null>;
   run(call: unknown, buffer: ArrayBufferLike): Promise<WorkerReply>;
 };
 
 /**
  * Makes this thread a worker. Called once, by the worker's entry file.
  *
- * @param choose makes what answers calls from the module, or from null in plain JavaScript
+ * @param choose makes what answers calls from the modules, or from null in plain JavaScript
  */
-export function exposeHost<C>(
-  choose: (module: WebAssembly.Module | null) => Execute<C, unknown>,
-): void {
+export function exposeHost<C>(choose: (modules: Modules | null) => Execute<C, unknown>): void {
   let execute: Execute<C, unknown> | undefined;
   const host: WorkerHost = {
-    async start(module) {
+    async start(modules) {
       try {
-        execute = choose(module);
+        execute = choose(modules);
         return null;
       } catch (error) {
         execute = choose(null);

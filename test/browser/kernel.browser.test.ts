@@ -23,6 +23,9 @@ afterEach(async () => {
 });
 
 describeKernel('WebAssembly in a page', () => loadWasmKernel());
+describeKernel('WebAssembly in a page, without relaxed SIMD', () =>
+  loadWasmKernel({ relaxedSimd: false }),
+);
 describeKernel('web workers, shared memory', () =>
   createKernels({ inlineBytes: 0, chunkBytes: 8192, workers: 2 }),
 );

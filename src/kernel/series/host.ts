@@ -48,9 +48,9 @@ export function callMethod(
 
 /** Makes this thread a worker of the series kernels. */
 export function exposeSeriesKernel(): void {
-  exposeHost<SeriesCall>((module) => {
+  exposeHost<SeriesCall>((modules) => {
     const kernel =
-      module === null ? jsSeriesKernel : createWasmSeriesKernel(new SeriesModule(module));
+      modules === null ? jsSeriesKernel : createWasmSeriesKernel(new SeriesModule(modules[0]));
     return (call, buffer) => executeSeriesCall(kernel, call, buffer);
   });
 }

@@ -13,7 +13,7 @@ import {
   type KernelsDiagnostics,
   type Room,
 } from '../dispatch.ts';
-import { loadTwin } from '../twins.ts';
+import { loadTwin, type Modules } from '../twins.ts';
 import { costOf } from './costs.ts';
 import { callMethod, executeSeriesCall, type SeriesArgument, type SeriesCall } from './host.ts';
 import { compileSeries, SeriesModule } from './module.ts';
@@ -22,10 +22,10 @@ import { isSeries, type SeriesValues } from './values.ts';
 import { SERIES_WORKER } from './worker-file.ts';
 
 /**
- * Settings of {@link createSeriesKernels}: those of `createKernels`, but for the chunks, which series are not cut into. `inlineBytes`
- * counts the time of statistics of float32 here too: a series stays on the calling thread while it takes no longer than that many bytes.
+ * Settings of {@link createSeriesKernels}: those of `createKernels`, but for the chunks, which series are not cut into, and relaxed SIMD, which
+ * they do not use. `inlineBytes` counts the time of statistics of float32 here too: a series stays on the calling thread while it takes no longer than that many bytes.
  */
-export type SeriesKernelsConfig = Omit<KernelsConfig, 'chunkBytes'>;
+export type SeriesKernelsConfig = Omit<KernelsConfig, 'chunkBytes' | 'relaxedSimd'>;
 
 /** The arguments of a method, with {@link KernelCallOptions} among its options. */
 export type AsyncArguments<A extends readonly unknown[]> = A extends readonly [
@@ -70,11 +70,12 @@ export interface SeriesKernels extends AsyncMethods<SeriesKernel>, AsyncDisposab
 }
 
 const TWINS = {
-  compile: compileSeries,
-  create: (module: WebAssembly.Module) => createWasmSeriesKernel(new SeriesModule(module)),
+  compile: async (): Promise<Modules> => [await compileSeries()],
+  create: ([module]: Modules) => createWasmSeriesKernel(new SeriesModule(module)),
   plain: jsSeriesKernel,
 };
 const FLOAT64_BYTES = 8;
+const FOREIGN_NAMES: ReadonlySet<string> = new Set(['chunkBytes', 'relaxedSimd']);
 
 /**
  * Loads the series kernels. Workers start with the first call that needs one.
@@ -86,21 +87,24 @@ export async function createSeriesKernels(
 ): Promise<SeriesKernels> {
   if (typeof config !== 'object' || config === null)
     throw invalidInput('config', config, 'an object');
-  const known = KERNELS_CONFIG_NAMES.filter((name) => name !== 'chunkBytes');
+  const known = KERNELS_CONFIG_NAMES.filter((name) => !FOREIGN_NAMES.has(name));
   checkOptionNames('config', config, known);
   const settings = checkKernelsConfig(config);
-  const { kernel, wasmFailure, module } = await loadTwin<SeriesKernel>(TWINS, settings.kernel);
+  const { kernel, wasmFailure, simd, modules } = await loadTwin<SeriesKernel>(
+    TWINS,
+    settings.kernel,
+  );
   const dispatcher = new Dispatcher<SeriesCall, unknown>({
     settings,
     file: SERIES_WORKER,
-    module,
+    modules,
     runHere: (call, buffer) => executeSeriesCall(kernel, call, buffer),
   });
   const close = async (): Promise<void> => dispatcher.close();
   return Object.freeze({
     ...asyncMethods(kernel, dispatcher),
     inline: kernel,
-    diagnostics: () => ({ kernel: kernel.kind, wasmFailure, ...dispatcher.state() }),
+    diagnostics: () => ({ kernel: kernel.kind, simd, wasmFailure, ...dispatcher.state() }),
     close,
     [ASYNC_DISPOSE]: close,
   });

@@ -16,7 +16,7 @@ test.each([1, 0])(
     const pool = new WorkerPool<TensorJob, KernelResult>({
       size,
       ways: workerWays(TENSOR_WORKER, 'auto', undefined),
-      module: compileKernels,
+      modules: compileKernels,
       runHere: (job, buffer) => executeCall(jsKernel, job.call, { ...job.place, buffer }),
       clock: systemClock,
       startTimeoutMs: 10_000,

@@ -219,6 +219,7 @@ test('what the kernel refuses is refused with the same error, here and there', a
 
 test.each([
   ['config.chunkBytes', { chunkBytes: 8192 }],
+  ['config.relaxedSimd', { relaxedSimd: false }],
   ['config.worker', { worker: 1 }],
   ['workers', { workers: -1 }],
   ['config', null],
