@@ -1,5 +1,8 @@
 // The binary interface of the kernels over series: float64 values in linear memory. A module of its own, so that a page that only
 // records does not carry it. Pointers are byte offsets, 16-byte aligned; counts are elements.
+export { changeCentre, changeGrid, changeItems, changeScale, changeScan } from './change-grid';
+export { changeLineItems, changeLines } from './change-line';
+export { changeMean, changeMeanLong } from './change-mean';
 export { heapBase } from '../memory';
 export { finiteValues, orderDeviations, orderPlan, orderSelect } from './order';
 export { drawAscending, drawExtremes, drawFinite, drawLttb } from './draw';

@@ -5,18 +5,27 @@ import { wasmDraw } from './draw-wasm.ts';
 import { jsCurve } from './curve-js.ts';
 import { wasmCurve } from './curve-wasm.ts';
 import type { CurveKernel } from './curve.ts';
+import type { ChangeKernel } from './change.ts';
+import { jsChange } from './change-js.ts';
+import { wasmChange } from './change-wasm.ts';
 import { SeriesModule, compileSeries } from './module.ts';
 import { type OrderKernel, jsOrder } from './order.ts';
 import { wasmOrder } from './order-wasm.ts';
 
 /** Numeric routines over one or two series, on the calling thread. */
-export interface SeriesKernel extends CurveKernel, DrawKernel, OrderKernel {
+export interface SeriesKernel extends CurveKernel, DrawKernel, OrderKernel, ChangeKernel {
   /** Which implementation this is: SIMD WebAssembly or plain JavaScript. */
   readonly kind: 'wasm' | 'js';
 }
 
 /** The series kernels in plain JavaScript: where WebAssembly cannot run, and the oracle of the tests. */
-export const jsSeriesKernel: SeriesKernel = { kind: 'js', ...jsCurve, ...jsDraw, ...jsOrder };
+export const jsSeriesKernel: SeriesKernel = {
+  kind: 'js',
+  ...jsCurve,
+  ...jsDraw,
+  ...jsOrder,
+  ...jsChange,
+};
 
 /**
  * The series kernels in SIMD WebAssembly.
@@ -29,5 +38,11 @@ export async function loadWasmSeriesKernel(): Promise<SeriesKernel> {
 
 /** The series kernels over a module that has been compiled. */
 export function createWasmSeriesKernel(module: SeriesModule): SeriesKernel {
-  return { kind: 'wasm', ...wasmCurve(module), ...wasmDraw(module), ...wasmOrder(module) };
+  return {
+    kind: 'wasm',
+    ...wasmCurve(module),
+    ...wasmDraw(module),
+    ...wasmOrder(module),
+    ...wasmChange(module),
+  };
 }

@@ -1,0 +1,7 @@
+import { jsChange } from '../../../src/kernel/series/change-js.ts';
+import { wasmChange } from '../../../src/kernel/series/change-wasm.ts';
+import { compileSeries, SeriesModule } from '../../../src/kernel/series/module.ts';
+import { describeChanges } from './change-contract.ts';
+
+describeChanges('plain JavaScript', async () => jsChange);
+describeChanges('WebAssembly', async () => wasmChange(new SeriesModule(await compileSeries())));

@@ -1,0 +1,110 @@
+/** Change points by trying every segmentation: optimal partitioning without any pruning, for the tests of those that prune. */
+
+/** Least sum of segment costs and penalties, and the changes of one segmentation that reaches it. */
+export type Optimum = { readonly cost: number; readonly changes: readonly number[] };
+
+/** Cost of the segment from `start` to `end`. */
+export type SegmentCost = (start: number, end: number) => number;
+
+/** The best segmentation with segments of at least `least` that begin at one of `places` (0 among them). */
+export function optimalPartition(
+  count: number,
+  penalty: number,
+  segmentCost: SegmentCost,
+  least = 1,
+  places: readonly number[] = Array.from({ length: count }, (_, i) => i),
+): Optimum {
+  const ends = [...places.slice(1), count];
+  const costs = new Float64Array(count + 1).fill(Infinity);
+  const before = new Uint32Array(count + 1);
+  costs[0] = -penalty;
+  for (const end of ends) {
+    let lowest = Infinity;
+    for (const start of places) {
+      if (start > end - Math.min(least, count)) break;
+      const cost = (costs[start] ?? 0) + penalty + segmentCost(start, end);
+      if (cost < lowest) {
+        lowest = cost;
+        before[end] = start;
+      }
+    }
+    costs[end] = lowest;
+  }
+  const changes: number[] = [];
+  for (let at = before[count] ?? 0; at > 0; at = before[at] ?? 0) changes.unshift(at);
+  return { cost: count === 0 ? 0 : (costs[count] ?? 0), changes };
+}
+
+/** Running sums to twice the digits of a float64 (two-sum), so that differences of them do not cancel. */
+function runningSums(count: number, read: (i: number) => number): (a: number, b: number) => number {
+  const high = new Float64Array(count + 1);
+  const low = new Float64Array(count + 1);
+  for (let i = 0; i < count; i++) {
+    const value = read(i);
+    const held = high[i] ?? 0;
+    const sum = held + value;
+    const part = sum - held;
+    high[i + 1] = sum;
+    low[i + 1] = (low[i] ?? 0) + (held - (sum - part)) + (value - part);
+  }
+  return (a, b) => (high[b] ?? 0) - (high[a] ?? 0) + ((low[b] ?? 0) - (low[a] ?? 0));
+}
+
+/** Squared deviations from the mean, in constant time. */
+export function meanCost(values: Float64Array): SegmentCost {
+  const centre = values.reduce((sum, value) => sum + value / values.length, 0);
+  const at = (i: number): number => (values[i] ?? 0) - centre;
+  const sums = runningSums(values.length, at);
+  const squares = runningSums(values.length, (i) => at(i) ** 2);
+  return (a, b) => Math.max(0, squares(a, b) - sums(a, b) ** 2 / (b - a));
+}
+
+/** Squared residuals of the least-squares line, in constant time. */
+export function lineCost(values: Float64Array): SegmentCost {
+  const centre = values.reduce((sum, value) => sum + value / values.length, 0);
+  const middle = values.length / 2;
+  const at = (i: number): number => (values[i] ?? 0) - centre;
+  const sums = runningSums(values.length, at);
+  const squares = runningSums(values.length, (i) => at(i) ** 2);
+  const products = runningSums(values.length, (i) => (i - middle) * at(i));
+  return (a, b) => {
+    const n = b - a;
+    const spread = (n * (n * n - 1)) / 12;
+    const product = products(a, b) - ((a + b - 1) / 2 - middle) * sums(a, b);
+    const rest = squares(a, b) - sums(a, b) ** 2 / n;
+    return Math.max(0, rest - (n > 1 ? product ** 2 / spread : 0));
+  };
+}
+
+/** Squared deviations of at most `reach`, from the best of all levels: the mean of some neighbours in the sorted order. */
+export function boundedCost(values: Float64Array, reach: number): SegmentCost {
+  return (a, b) => {
+    const sorted = values.slice(a, b).sort();
+    let lowest = (b - a) * reach * reach;
+    for (let i = 0; i < sorted.length; i++) {
+      for (let j = i + 1; j <= sorted.length; j++) {
+        const level = sorted.subarray(i, j).reduce((sum, value) => sum + value / (j - i), 0);
+        lowest = Math.min(lowest, boundedLoss(sorted, level, reach));
+      }
+    }
+    return lowest;
+  };
+}
+
+/** Squared deviations from `level`, each at most `reach` squared. */
+export function boundedLoss(values: Float64Array, level: number, reach: number): number {
+  return values.reduce((sum, value) => sum + Math.min(reach, Math.abs(value - level)) ** 2, 0);
+}
+
+/** Normal deviates of one seed: the same on every machine. */
+export function normals(seed: number): () => number {
+  let state = seed >>> 0;
+  const uniform = (): number => {
+    // mulberry32
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return (((t ^ (t >>> 14)) >>> 0) + 0.5) / 2 ** 32;
+  };
+  return () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
+}
