@@ -10,6 +10,17 @@ export {
 } from './kernel/series/series-kernels.ts';
 export { jsSeriesKernel, type SeriesKernel } from './kernel/series/series-kernel.ts';
 export {
+  AUTOCORRELATION_CHOICES,
+  CHANGE_LOSSES,
+  CHANGE_MODELS,
+  type AutocorrelationChoice,
+  type ChangeKernel,
+  type ChangeLoss,
+  type ChangeModel,
+  type ChangePointOptions,
+  type ChangePoints,
+} from './kernel/series/change.ts';
+export {
   NORMAL_MAD_SCALE,
   QUANTILE_METHODS,
   type MedianAbsoluteDeviation,

@@ -64,17 +64,23 @@ export function changeCentre(p: usize, count: i32, centre: f64, out: usize): voi
 }
 
 /** Weight, mean and squared deviations of the runs that begin at `starts`. */
-export function changeItems(points: usize, count: i32, starts: usize, runs: i32, items: usize): void {
+export function changeItems(
+  points: usize,
+  count: i32,
+  starts: usize,
+  runs: i32,
+  items: usize,
+): void {
   for (let i = 0; i < runs; i++) {
-    const start = load<i32>(starts + (<usize>i << 2));
-    const end = i + 1 < runs ? load<i32>(starts + (<usize>(i + 1) << 2)) : count;
+    const start = load<i32>(starts + ((<usize>i) << 2));
+    const end = i + 1 < runs ? load<i32>(starts + ((<usize>(i + 1)) << 2)) : count;
     let weight: f64 = 0;
     let mean: f64 = 0;
     let rest: f64 = 0;
     for (let at = start; at < end; at += RUN) {
       const size = min(RUN, end - at);
       const own = <f64>size;
-      const p = points + (<usize>at << 3);
+      const p = points + ((<usize>at) << 3);
       const centre = meanOf(p, size);
       const off = centre - mean;
       const share = own / (weight + own);
@@ -110,11 +116,19 @@ export function changeGrid(
   return found;
 }
 
-function cut(points: usize, at: i32, size: i32, limit: f64, starts: usize, found: i32, most: i32): i32 {
+function cut(
+  points: usize,
+  at: i32,
+  size: i32,
+  limit: f64,
+  starts: usize,
+  found: i32,
+  most: i32,
+): i32 {
   if (found > most) return found;
   const half = 1 << (31 - clz(size - 1));
-  if (size == 1 || (size == 2 * half && isEven(points + (<usize>at << 3), size, limit))) {
-    if (found < most) store<i32>(starts + (<usize>found << 2), at);
+  if (size == 1 || (size == 2 * half && isEven(points + ((<usize>at) << 3), size, limit))) {
+    if (found < most) store<i32>(starts + ((<usize>found) << 2), at);
     return found + 1;
   }
   const after = cut(points, at, half, limit, starts, found, most);

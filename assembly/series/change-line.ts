@@ -21,15 +21,15 @@ export function changeLineItems(
   items: usize,
 ): void {
   for (let i = 0; i < runs; i++) {
-    const start = load<i32>(starts + (<usize>i << 2));
-    const end = i + 1 < runs ? load<i32>(starts + (<usize>(i + 1) << 2)) : count;
+    const start = load<i32>(starts + ((<usize>i) << 2));
+    const end = i + 1 < runs ? load<i32>(starts + ((<usize>(i + 1)) << 2)) : count;
     let n: f64 = 0;
     let mean: f64 = 0;
     let slope: f64 = 0;
     let rest: f64 = 0;
     for (let at = start; at < end; at += RUN) {
       const size = min(RUN, end - at);
-      fitRun(points + (<usize>at << 3), size);
+      fitRun(points + ((<usize>at) << 3), size);
       const w = <f64>size;
       if (n == 0) {
         mean = runMean;
@@ -68,9 +68,9 @@ function fitRun(p: usize, size: i32): void {
   let sum: f64 = 0;
   const pairs = size & ~1;
   let sums = f64x2.splat(0);
-  for (let i = 0; i < pairs; i += 2) sums = f64x2.add(sums, v128.load(p + (<usize>i << 3)));
+  for (let i = 0; i < pairs; i += 2) sums = f64x2.add(sums, v128.load(p + ((<usize>i) << 3)));
   sum = f64x2.extract_lane(sums, 0) + f64x2.extract_lane(sums, 1);
-  if (size & 1) sum += load<f64>(p + (<usize>pairs << 3));
+  if (size & 1) sum += load<f64>(p + ((<usize>pairs) << 3));
   const mean = sum / n;
   const middle = (n - 1) * 0.5;
   let x = f64x2.replace_lane(f64x2.splat(-middle), 1, 1 - middle);
@@ -78,25 +78,25 @@ function fitRun(p: usize, size: i32): void {
   const means = f64x2.splat(mean);
   let products = f64x2.splat(0);
   for (let i = 0; i < pairs; i += 2) {
-    const y = f64x2.sub(v128.load(p + (<usize>i << 3)), means);
+    const y = f64x2.sub(v128.load(p + ((<usize>i) << 3)), means);
     products = f64x2.add(products, f64x2.mul(x, y));
     x = f64x2.add(x, two);
   }
   let product = f64x2.extract_lane(products, 0) + f64x2.extract_lane(products, 1);
-  if (size & 1) product += middle * (load<f64>(p + (<usize>pairs << 3)) - mean);
+  if (size & 1) product += middle * (load<f64>(p + ((<usize>pairs) << 3)) - mean);
   const slope = size > 1 ? product / squares(n) : 0;
   const slopes = f64x2.splat(slope);
   let rests = f64x2.splat(0);
   x = f64x2.replace_lane(f64x2.splat(-middle), 1, 1 - middle);
   for (let i = 0; i < pairs; i += 2) {
-    const y = f64x2.sub(v128.load(p + (<usize>i << 3)), means);
+    const y = f64x2.sub(v128.load(p + ((<usize>i) << 3)), means);
     const off = f64x2.sub(y, f64x2.mul(x, slopes));
     rests = f64x2.add(rests, f64x2.mul(off, off));
     x = f64x2.add(x, two);
   }
   let rest = f64x2.extract_lane(rests, 0) + f64x2.extract_lane(rests, 1);
   if (size & 1) {
-    const off = load<f64>(p + (<usize>pairs << 3)) - mean - middle * slope;
+    const off = load<f64>(p + ((<usize>pairs) << 3)) - mean - middle * slope;
     rest += off * off;
   }
   runMean = mean;
@@ -119,7 +119,7 @@ export function changeLines(
   room: usize,
 ): void {
   // One array each: first position, mean, slope, residuals, cost before, value now, the position from which it is out, item.
-  const stride = (<usize>(runs + 2) << 3) & ~15;
+  const stride = ((<usize>(runs + 2)) << 3) & ~15;
   const firsts = room;
   const means = firsts + stride;
   const slopes = means + stride;
@@ -138,8 +138,8 @@ export function changeLines(
   let lowest: f64 = 0;
   for (let t = 1; t <= runs; t++) {
     const item = items + <usize>(t - 1) * ITEM;
-    const start = <f64>load<i32>(starts + (<usize>(t - 1) << 2));
-    const end = t < runs ? <f64>load<i32>(starts + (<usize>t << 2)) : <f64>count;
+    const start = <f64>load<i32>(starts + ((<usize>(t - 1)) << 2));
+    const end = t < runs ? <f64>load<i32>(starts + ((<usize>t) << 2)) : <f64>count;
     const weight = end - start;
     const itemMean = f64x2.splat(load<f64>(item));
     const itemSlope = f64x2.splat(load<f64>(item, 8));
@@ -168,10 +168,7 @@ export function changeLines(
         f64x2.add(f64x2.mul(turn, bend), f64x2.mul(pull, off)),
         f64x2.mul(product, lift),
       );
-      const rest = f64x2.add(
-        v128.load(rests + i),
-        f64x2.add(itemRest, f64x2.pmax(zero, more)),
-      );
+      const rest = f64x2.add(v128.load(rests + i), f64x2.add(itemRest, f64x2.pmax(zero, more)));
       v128.store(means + i, f64x2.add(mean, f64x2.mul(gap, part)));
       v128.store(slopes + i, f64x2.add(slope, lift));
       v128.store(rests + i, rest);
@@ -201,7 +198,7 @@ export function changeLines(
         tau = load<f64>(taus + i);
       }
     }
-    store<i32>(last + (<usize>t << 2), <i32>tau);
+    store<i32>(last + ((<usize>t) << 2), <i32>tau);
     cost = best < Infinity ? penalty : Infinity;
     lowest = best < Infinity ? best : 0;
     // A beginning that another change, here, would beat is out once that one may be used: `least` points from here.

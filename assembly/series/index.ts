@@ -2,7 +2,8 @@
 // records does not carry it. Pointers are byte offsets, 16-byte aligned; counts are elements.
 export { changeCentre, changeGrid, changeItems, changeScale, changeScan } from './change-grid';
 export { changeLineItems, changeLines } from './change-line';
-export { changeMean, changeMeanLong } from './change-mean';
+export { changeMean } from './change-mean';
+export { changeMeanLong } from './change-mean-long';
 export { heapBase } from '../memory';
 export { finiteValues, orderDeviations, orderPlan, orderSelect } from './order';
 export { drawAscending, drawExtremes, drawFinite, drawLttb } from './draw';

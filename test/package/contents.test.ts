@@ -228,6 +228,9 @@ describe('exported names', () => {
       [
         "ALIGN_FILLS",
         "ALIGN_JOINS",
+        "AUTOCORRELATION_CHOICES",
+        "CHANGE_LOSSES",
+        "CHANGE_MODELS",
         "NORMAL_MAD_SCALE",
         "QUANTILE_METHODS",
         "SPIKE_DIRECTIONS",

@@ -35,45 +35,73 @@ export function optimalPartition(
   return { cost: count === 0 ? 0 : (costs[count] ?? 0), changes };
 }
 
-/** Running sums to twice the digits of a float64 (two-sum), so that differences of them do not cancel. */
-function runningSums(count: number, read: (i: number) => number): (a: number, b: number) => number {
+/** Squared deviations from the mean, in two passes. */
+export function meanCost(values: Float64Array): SegmentCost {
+  return (a, b) => {
+    let mean = values[a] ?? 0;
+    for (let round = 0; round < 2; round++) {
+      let off = 0;
+      for (let i = a; i < b; i++) off += (values[i] ?? 0) - mean;
+      mean += off / (b - a);
+    }
+    let sum = 0;
+    for (let i = a; i < b; i++) sum += ((values[i] ?? 0) - mean) ** 2;
+    return sum;
+  };
+}
+
+/** Squared residuals of the least-squares line, in three passes. */
+export function lineCost(values: Float64Array): SegmentCost {
+  return (a, b) => {
+    const middle = (a + b - 1) / 2;
+    let mean = 0;
+    for (let i = a; i < b; i++) mean += (values[i] ?? 0) / (b - a);
+    let product = 0;
+    let spread = 0;
+    for (let i = a; i < b; i++) {
+      product += (i - middle) * ((values[i] ?? 0) - mean);
+      spread += (i - middle) ** 2;
+    }
+    const slope = spread === 0 ? 0 : product / spread;
+    let sum = 0;
+    for (let i = a; i < b; i++) sum += ((values[i] ?? 0) - mean - slope * (i - middle)) ** 2;
+    return sum;
+  };
+}
+
+/**
+ * Squared deviations from the mean, or squared residuals of the line, in constant time: from running sums to twice the digits of a
+ * float64 (two-sum), so that their differences do not cancel. Squares are rounded, so values must be within some thousands of the
+ * deviations.
+ */
+export function quickCost(values: Float64Array, isLine: boolean): SegmentCost {
+  const count = values.length;
+  const centre = values.reduce((sum, value) => sum + value / count, 0);
+  const sums = runningSums(count, (i) => (values[i] ?? 0) - centre);
+  const squares = runningSums(count, (i) => ((values[i] ?? 0) - centre) ** 2);
+  const products = runningSums(count, (i) => (i - count / 2) * ((values[i] ?? 0) - centre));
+  return (a, b) => {
+    const n = b - a;
+    const sum = sums(a, b);
+    const rest = squares(a, b) - (sum * sum) / n;
+    if (!isLine || n === 1) return rest;
+    const product = products(a, b) - ((a + b - 1 - count) / 2) * sum;
+    return rest - (product * product * 12) / (n * (n * n - 1));
+  };
+}
+
+function runningSums(count: number, read: (i: number) => number): SegmentCost {
   const high = new Float64Array(count + 1);
   const low = new Float64Array(count + 1);
   for (let i = 0; i < count; i++) {
-    const value = read(i);
+    const term = read(i);
     const held = high[i] ?? 0;
-    const sum = held + value;
+    const sum = held + term;
     const part = sum - held;
     high[i + 1] = sum;
-    low[i + 1] = (low[i] ?? 0) + (held - (sum - part)) + (value - part);
+    low[i + 1] = (low[i] ?? 0) + (held - (sum - part)) + (term - part);
   }
   return (a, b) => (high[b] ?? 0) - (high[a] ?? 0) + ((low[b] ?? 0) - (low[a] ?? 0));
-}
-
-/** Squared deviations from the mean, in constant time. */
-export function meanCost(values: Float64Array): SegmentCost {
-  const centre = values.reduce((sum, value) => sum + value / values.length, 0);
-  const at = (i: number): number => (values[i] ?? 0) - centre;
-  const sums = runningSums(values.length, at);
-  const squares = runningSums(values.length, (i) => at(i) ** 2);
-  return (a, b) => Math.max(0, squares(a, b) - sums(a, b) ** 2 / (b - a));
-}
-
-/** Squared residuals of the least-squares line, in constant time. */
-export function lineCost(values: Float64Array): SegmentCost {
-  const centre = values.reduce((sum, value) => sum + value / values.length, 0);
-  const middle = values.length / 2;
-  const at = (i: number): number => (values[i] ?? 0) - centre;
-  const sums = runningSums(values.length, at);
-  const squares = runningSums(values.length, (i) => at(i) ** 2);
-  const products = runningSums(values.length, (i) => (i - middle) * at(i));
-  return (a, b) => {
-    const n = b - a;
-    const spread = (n * (n * n - 1)) / 12;
-    const product = products(a, b) - ((a + b - 1) / 2 - middle) * sums(a, b);
-    const rest = squares(a, b) - sums(a, b) ** 2 / n;
-    return Math.max(0, rest - (n > 1 ? product ** 2 / spread : 0));
-  };
 }
 
 /** Squared deviations of at most `reach`, from the best of all levels: the mean of some neighbours in the sorted order. */

@@ -1,4 +1,4 @@
-/** Changes of the mean by functional pruning, in plain JavaScript. What it does is told in assembly/series/change-mean.ts. */
+/** Changes of the mean by functional pruning, in plain JavaScript. What it does is told in assembly/series/change-pieces.ts. */
 import { traceBack } from './change-search.ts';
 import type { Goal, ItemSegments } from './change-search.ts';
 

@@ -4,7 +4,12 @@
 const DEFAULT_VALUE_BYTES = 64;
 
 /** The same, by method. */
-const VALUE_BYTES: Readonly<Record<string, number>> = { m4: 10, minMax: 10, lttb: 16 };
+const VALUE_BYTES: Readonly<Record<string, number>> = {
+  changePoints: 1024,
+  m4: 10,
+  minMax: 10,
+  lttb: 16,
+};
 
 /** The cost of one value. */
 export function costOf(method: string): number {

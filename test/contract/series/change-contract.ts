@@ -93,12 +93,20 @@ export function describeChanges(name: string, load: () => Promise<ChangeKernel>)
     it('passes over values that are not finite, and keeps the indices of the others', async () => {
       const kernel = await load();
       const noise = normals(3);
-      const finite = Float64Array.from({ length: 400 }, (_, i) => (i < 250 ? 0 : 2) + 0.3 * noise());
+      const finite = Float64Array.from(
+        { length: 400 },
+        (_, i) => (i < 250 ? 0 : 2) + 0.3 * noise(),
+      );
       const plain = kernel.changePoints(finite);
       expect([...plain.indices]).toEqual([250]);
       for (const [at, bad] of [NaN, Infinity, -Infinity].entries()) {
         const place = [0, 250, 400][at] ?? 0;
-        const values = Float64Array.from([...finite.slice(0, place), bad, bad, ...finite.slice(place)]);
+        const values = Float64Array.from([
+          ...finite.slice(0, place),
+          bad,
+          bad,
+          ...finite.slice(place),
+        ]);
         const found = kernel.changePoints(values);
         expect(found).toEqual({ ...plain, indices: Uint32Array.of(place <= 250 ? 252 : 250) });
       }
