@@ -80,8 +80,7 @@ function all<T>(
   const scale = <f64>bins / (high - low);
   while (count >= STEP) {
     const length = min(BLOCK, count & ~(STEP - 1));
-    const isInside =
-      sizeof<T>() == 4 && isBlockInside(p, length, low, high, beside);
+    const isInside = sizeof<T>() == 4 && isBlockInside(p, length, low, high, beside);
     if (isInside) locateInside(p, length, low, scale, bins, table);
     else locate<T>(p, length, low, high, scale, bins, table, beside);
     bumpAll(length);

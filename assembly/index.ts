@@ -4,12 +4,7 @@ export { statsReset } from './stats-state';
 export { statsF32 } from './stats-float32';
 export { statsF64 } from './stats-float64';
 export { statsI32, statsU8 } from './stats-integer';
-export {
-  histogramReset,
-  histogramF32,
-  histogramF64,
-  histogramCollect,
-} from './histogram';
+export { histogramReset, histogramF32, histogramF64, histogramCollect } from './histogram';
 export { histogramLogF32, histogramLogF64 } from './histogram-log';
 export { statsF16, statsBF16 } from './half';
 export { widenF16, widenBF16, widenU8, widenI32 } from './half';

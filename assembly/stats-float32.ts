@@ -273,10 +273,7 @@ function maskedSums(p: usize, length: i32, around: f32, scale: f32): void {
       finite = i32x4.add(finite, i32x4.add(xFinite, yFinite));
       const u = f32x4.mul(v128.and(x, xFinite), scale4);
       const v = f32x4.mul(v128.and(y, yFinite), scale4);
-      absolutes4 = f32x4.add(
-        absolutes4,
-        f32x4.add(v128.and(u, magnitude), v128.and(v, magnitude)),
-      );
+      absolutes4 = f32x4.add(absolutes4, f32x4.add(v128.and(u, magnitude), v128.and(v, magnitude)));
       const c = v128.and(f32x4.sub(u, around4), xFinite);
       const d = v128.and(f32x4.sub(v, around4), yFinite);
       sum4 = f32x4.add(sum4, f32x4.add(c, d));

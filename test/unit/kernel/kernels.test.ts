@@ -120,6 +120,26 @@ describe.each(paths)('kernels over %s', (_name, sharedMemory) => {
     await expectAllGivenBack(kernels);
   });
 
+  test('workers that die in the middle of many calls fail those alone', async () => {
+    const kernels = await make({ sharedMemory, spawn: spawnTrapped, chunkBytes: 65_536 });
+    const settled = await Promise.allSettled(
+      Array.from({ length: 24 }, (_, i) =>
+        kernels.tensorStats(data, { epsilon: i % 8 === 3 ? EXIT : 0.1 }),
+      ),
+    );
+    const wanted = await (
+      await make({ workers: 0, chunkBytes: 65_536 })
+    ).tensorStats(data, {
+      epsilon: 0.1,
+    });
+    settled.forEach((call, i) => {
+      if (i % 8 === 3) expect(call).toMatchObject({ reason: { code: 'kernel_failed' } });
+      else expect(call).toEqual({ status: 'fulfilled', value: wanted });
+    });
+    await expectAllGivenBack(kernels);
+    expect(kernels.diagnostics().diedWorkerCount).toBeGreaterThanOrEqual(3);
+  });
+
   test('a worker that hangs is given up on and replaced', async () => {
     const clock = new TestClock();
     const kernels = await make({
@@ -224,7 +244,7 @@ test('small tensors never leave the calling thread', async () => {
 test('chunks give the same bits on any number of workers and on none', async () => {
   const large = Float32Array.from(normal(300_000, -1, 5));
   const results = await Promise.all(
-    [0, 1, 2].map(async (workers) => {
+    [0, 1, 2, 4].map(async (workers) => {
       const kernels = await make({ workers, chunkBytes: 65_536 });
       return [
         await kernels.tensorStats(large, { threshold: 3 }),

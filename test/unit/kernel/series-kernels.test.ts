@@ -123,6 +123,27 @@ describe.each(paths)('series kernels over %s', (_name, sharedMemory) => {
     await expectAllGivenBack(kernels);
   });
 
+  test('workers that die in the middle of many calls fail those alone, and all memory comes home', async () => {
+    const kernels = await make({ sharedMemory, spawn: spawnTrapped });
+    const settled = await Promise.allSettled(
+      Array.from({ length: 24 }, async (_, i) =>
+        i % 8 === 3
+          ? kernels.medianAbsoluteDeviation(data, { scale: EXIT })
+          : kernels.median(data.subarray(i)),
+      ),
+    );
+    settled.forEach((call, i) => {
+      if (i % 8 === 3) expect(call).toMatchObject({ reason: { code: 'kernel_failed' } });
+      else
+        expect(call).toEqual({
+          status: 'fulfilled',
+          value: kernels.inline.median(data.subarray(i)),
+        });
+    });
+    await expectAllGivenBack(kernels);
+    expect(kernels.diagnostics().diedWorkerCount).toBe(3);
+  });
+
   test('an abort takes a call out of the queue, and gives up on one that is running', async () => {
     const clock = new TestClock();
     const kernels = await make({ sharedMemory, spawn: spawnTrapped, workers: 1, clock });
