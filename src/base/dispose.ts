@@ -4,3 +4,6 @@
  */
 export const ASYNC_DISPOSE: typeof Symbol.asyncDispose =
   Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
+
+/** The same for `Symbol.dispose`. */
+export const DISPOSE: typeof Symbol.dispose = Symbol.dispose ?? Symbol.for('Symbol.dispose');

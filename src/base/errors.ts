@@ -15,6 +15,8 @@ export const ERROR_CODES = [
   'segment_damaged',
   'kernel_failed',
   'probe_failed',
+  'artifact_not_found',
+  'retention_failed',
   'unsupported',
   'aborted',
 ] as const;

@@ -1,4 +1,4 @@
-import { count, jsonObject, key, literal, nullable, text } from '../schema/column.ts';
+import { count, jsonObject, key, literal, nullable, text, textList } from '../schema/column.ts';
 import type { RecordOf } from '../schema/record.ts';
 import { defineTable, TABLE_COLUMNS, type TableDefinition } from '../schema/table.ts';
 import { ARTIFACT_PAYLOAD_FORMATS } from './literals.ts';
@@ -17,6 +17,9 @@ const columns = {
   metadataRelativePath: text('Place of the metadata, relative to the run.'),
   sizeBytes: count('Size of the payload.', 'bytes'),
   sha256: text('SHA-256 of the payload, 64 lowercase hex digits.'),
+  partSha256: nullable(
+    textList('SHA-256 of each part, in order, of a payload that is kept in parts.'),
+  ),
   metadata: nullable(jsonObject('Context of the artifact.')),
 };
 

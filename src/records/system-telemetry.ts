@@ -22,6 +22,32 @@ const columns = {
   gpuMemoryUsedBytes: nullable(count('GPU memory in use.', 'bytes')),
   gpuMemoryTotalBytes: nullable(count('Memory of the GPU.', 'bytes')),
   gpuMemoryUsagePercent: nullable(f64('GPU memory in use.', { unit: 'percent', min: 0, max: 100 })),
+  gpuTemperatureCelsius: nullable(f64('Temperature of the GPU.', { unit: 'celsius' })),
+  gpuPowerWatts: nullable(f64('Power the GPU draws.', { unit: 'watts', min: 0 })),
+  heapUsedBytes: nullable(count('JavaScript heap in use.', 'bytes')),
+  pageMemoryBytes: nullable(count('Memory of the page with its workers and frames.', 'bytes')),
+  diskReadBytes: nullable(
+    count('Bytes the process has had read from disks since it started.', 'bytes'),
+  ),
+  diskWriteBytes: nullable(
+    count('Bytes the process has had written to disks since it started.', 'bytes'),
+  ),
+  longTaskMs: nullable(
+    f64('Time of tasks of 50 ms and more on the main thread since the last record.', {
+      unit: 'ms',
+      min: 0,
+    }),
+  ),
+  longFrameMs: nullable(
+    f64('Time of animation frames of 50 ms and more since the last record.', {
+      unit: 'ms',
+      min: 0,
+    }),
+  ),
+  tensorCount: nullable(count('Tensors of the framework that are alive.')),
+  tensorBytes: nullable(count('Bytes of the tensors of the framework.', 'bytes')),
+  batteryPercent: nullable(f64('Charge of the battery.', { unit: 'percent', min: 0, max: 100 })),
+  isCharging: nullable(bool('Whether the battery is being charged.')),
   overflowOccurred: bool('Whether gradients overflowed in the step.'),
   skippedStep: bool('Whether the optimizer skipped the step.'),
   overflowCount: count('Overflows so far.'),

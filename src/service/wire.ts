@@ -232,6 +232,7 @@ function statusOf(error: QuarkError): number {
     case 'schema_validation':
       return 400;
     case 'run_not_found':
+    case 'artifact_not_found':
       return 404;
     case 'invalid_run_state':
       return 409;
@@ -242,6 +243,7 @@ function statusOf(error: QuarkError): number {
     case 'segment_damaged':
     case 'kernel_failed':
     case 'probe_failed':
+    case 'retention_failed':
       return 500;
     case 'unsupported':
       return 404;

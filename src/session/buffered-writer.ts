@@ -121,9 +121,7 @@ export class BufferedWriter implements OpenWriter {
    * @throws {QuarkError} `writer_closed`; `invalid_run_state` when the run has ended; in strict mode the store's error
    */
   admit(): boolean {
-    if (this.#isClosed) throw writerClosed(this.#table.table);
-    this.#handle.checkOpen();
-    if (this.#lastError !== null && this.#handle.strictMode) throw this.#lastError;
+    this.check();
     if (!this.#isFull()) return true;
     // A store that just failed is not asked again for every row: each attempt may block.
     if (this.#lastError === null || this.#handle.clock.now() >= this.#retryAtMs) this.drainNow();
@@ -131,6 +129,13 @@ export class BufferedWriter implements OpenWriter {
     this.#droppedRows++;
     this.#unreportedDrops++;
     return false;
+  }
+
+  /** The errors of {@link admit}, for those who have work to do before they add a row. */
+  check(): void {
+    if (this.#isClosed) throw writerClosed(this.#table.table);
+    this.#handle.checkOpen();
+    if (this.#lastError !== null && this.#handle.strictMode) throw this.#lastError;
   }
 
   #isFull(): boolean {

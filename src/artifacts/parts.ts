@@ -1,0 +1,123 @@
+/**
+ * Payloads in parts. A store keeps a blob in one piece, so a payload larger than a part becomes several blobs; memory holds one part
+ * at a time, whatever the size of the payload. Payloads of up to one part are one blob with the payload's own hash.
+ */
+import { sha256 } from '@noble/hashes/sha2.js';
+import { SessionStoreError } from '../base/errors.ts';
+import type { ArtifactRecord } from '../records/artifact.ts';
+import { sha256Hex } from '../store/blob-rules.ts';
+import type { Store } from '../store/store.ts';
+import type { PayloadSource } from './payload.ts';
+
+/** Bytes of a part. */
+export const PART_BYTES: number = 16 * 1024 * 1024;
+
+/** A payload that is in the store. */
+export type KeptPayload = {
+  readonly sizeBytes: number;
+  readonly sha256: string;
+  /** Of each part; null for a payload in one piece. */
+  readonly partSha256: readonly string[] | null;
+};
+
+/** Keeps a payload. @throws {SessionStoreError} when the store failed; parts that were kept stay, and are found again */
+export async function putPayload(
+  store: Store,
+  pieces: PayloadSource['pieces'],
+  partBytes: number,
+): Promise<KeptPayload> {
+  const whole = sha256.create();
+  const hashes: string[] = [];
+  let part = new Uint8Array(0);
+  let used = 0;
+  let sizeBytes = 0;
+  const keep = async (): Promise<void> => {
+    // A copy: a store may hold on to what it is given, and the next part goes to the same memory.
+    const bytes = part.slice(0, used);
+    const hash = await hashOf(bytes);
+    await store.putBlob(hash, bytes);
+    hashes.push(hash);
+    used = 0;
+  };
+  for await (const piece of pieces) {
+    for (let at = 0; at < piece.byteLength;) {
+      if (used === partBytes) await keep();
+      const count = Math.min(piece.byteLength - at, partBytes - used);
+      part = withRoom(part, used, count, partBytes);
+      part.set(piece.subarray(at, at + count), used);
+      used += count;
+      at += count;
+    }
+    whole.update(piece);
+    sizeBytes += piece.byteLength;
+  }
+  if (used > 0 || hashes.length === 0) await keep();
+  const [only] = hashes;
+  if (hashes.length === 1 && only !== undefined)
+    return { sizeBytes, sha256: only, partSha256: null };
+  return { sizeBytes, sha256: hex(whole.digest()), partSha256: hashes };
+}
+
+/**
+ * The payload in pieces of at most one part each; every piece has been checked, and the last is given out once the hash of the whole
+ * has been checked too.
+ *
+ * @throws {SessionStoreError} `missing` or `corrupt`
+ */
+export async function* getPayload(
+  store: Store,
+  record: ArtifactRecord,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const parts = record.partSha256 ?? [record.sha256];
+  const whole = record.partSha256 === null ? undefined : sha256.create();
+  let sizeBytes = 0;
+  for (const [i, hash] of parts.entries()) {
+    const bytes = await store.getBlob(hash);
+    if (bytes === undefined) {
+      throw new SessionStoreError(
+        'missing',
+        `The payload of artifact ${record.artifactKey} (${record.id}) is not in the store: blob ${hash} is missing.`,
+        { details: { id: record.id, sha256: hash } },
+      );
+    }
+    if ((await hashOf(bytes)) !== hash) throw damaged(record, `blob ${hash} has another hash`);
+    whole?.update(bytes);
+    sizeBytes += bytes.byteLength;
+    if (i === parts.length - 1) {
+      if (sizeBytes !== record.sizeBytes)
+        throw damaged(record, `it has ${sizeBytes} bytes instead of ${record.sizeBytes}`);
+      if (whole !== undefined && hex(whole.digest()) !== record.sha256)
+        throw damaged(record, 'the parts together have another hash');
+    }
+    yield bytes;
+  }
+}
+
+function withRoom(
+  part: Uint8Array<ArrayBuffer>,
+  used: number,
+  count: number,
+  partBytes: number,
+): Uint8Array<ArrayBuffer> {
+  if (used + count <= part.byteLength) return part;
+  const grown = new Uint8Array(Math.min(partBytes, Math.max(used + count, 2 * part.byteLength)));
+  grown.set(part.subarray(0, used));
+  return grown;
+}
+
+/** Pages over plain http have no digest of their own. */
+async function hashOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  return (await sha256Hex(bytes)) ?? hex(sha256(bytes));
+}
+
+function hex(digest: Uint8Array): string {
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+function damaged(record: ArtifactRecord, reason: string): SessionStoreError {
+  return new SessionStoreError(
+    'corrupt',
+    `The payload of artifact ${record.artifactKey} (${record.id}) is damaged: ${reason}.`,
+    { details: { id: record.id } },
+  );
+}

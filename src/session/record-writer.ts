@@ -1,0 +1,124 @@
+/** Rows of one table on their way to the store. */
+import type { TableColumns, TableDefinition } from '../schema/table.ts';
+import type { RecordOf, RowOf } from '../schema/record.ts';
+import { recordsOfBatch } from '../read/records.ts';
+import { batchOfRows, concatBatches } from '../segment/batch-ops.ts';
+import { decodeBatches } from '../segment/decode.ts';
+import type { RowBatch } from '../segment/vectors.ts';
+import {
+  BufferedWriter,
+  type RowBuffer,
+  type WriterOptions,
+  type WriterStatus,
+} from './buffered-writer.ts';
+import type { RunHandle } from './run-handle.ts';
+
+/** A row as it is put in: what the store adds is left out. */
+export type NewRow<C extends TableColumns> = Omit<RowOf<C>, 'runId' | 'sequence'>;
+
+/** Writes rows. Its owner is attached to the session, because it has work to finish before its rows are complete. */
+export class RecordWriter<C extends TableColumns> {
+  readonly #handle: RunHandle;
+  readonly #table: TableDefinition<C>;
+  readonly #rows: ObjectBuffer;
+  readonly #writer: BufferedWriter;
+
+  /** @throws {QuarkError} `invalid_input` naming the option */
+  constructor(handle: RunHandle, table: TableDefinition<C>, options: WriterOptions) {
+    this.#handle = handle;
+    this.#table = table;
+    this.#rows = new ObjectBuffer(table);
+    this.#writer = new BufferedWriter(detached(handle), table, this.#rows, options);
+  }
+
+  get status(): WriterStatus {
+    return this.#writer.status;
+  }
+
+  get isClosed(): boolean {
+    return this.#writer.isClosed;
+  }
+
+  /** Whether a row could be added now. @throws {QuarkError} as {@link add} */
+  check(): void {
+    this.#writer.check();
+  }
+
+  /** @throws {QuarkError} `writer_closed`; `invalid_run_state`; in strict mode the store's error */
+  add(row: NewRow<C>): void {
+    if (!this.#writer.admit()) return;
+    this.#rows.push(row);
+    this.#writer.added();
+  }
+
+  /** Makes the rows durable and returns those that this wrote as records. @throws {SessionStoreError} */
+  async flush(): Promise<readonly RecordOf<C>[]> {
+    const segments = await this.#writer.drainCollecting();
+    return segments.flatMap(({ manifest, bytes }) => {
+      const batch = concatBatches(decodeBatches(this.#table, bytes, manifest.schemaVersion));
+      return recordsOfBatch(
+        this.#table,
+        this.#handle.runId,
+        batch,
+        (row) => manifest.firstSequence + row,
+      );
+    });
+  }
+
+  drain(): Promise<void> {
+    return this.#writer.drain();
+  }
+
+  drainNow(): void {
+    this.#writer.drainNow();
+  }
+
+  close(): Promise<void> {
+    return this.#writer.close();
+  }
+}
+
+/** The session as a writer sees it that somebody else flushes and closes. */
+function detached(handle: RunHandle): RunHandle {
+  return {
+    runId: handle.runId,
+    store: handle.store,
+    clock: handle.clock,
+    strictMode: handle.strictMode,
+    checkOpen: () => handle.checkOpen(),
+    attach: () => () => undefined,
+    notify: (notice) => handle.notify(notice),
+    appended: (table, segmentCount) => handle.appended(table, segmentCount),
+  };
+}
+
+/** Characters counted for the metadata of a row: an estimate, which bounds memory well enough. */
+const METADATA_CHARS = 64;
+
+class ObjectBuffer implements RowBuffer {
+  textChars = 0;
+  readonly #table: TableDefinition;
+  #rows: object[] = [];
+
+  constructor(table: TableDefinition) {
+    this.#table = table;
+  }
+
+  get rowCount(): number {
+    return this.#rows.length;
+  }
+
+  push(row: object): void {
+    this.#rows.push(row);
+    if ('metadata' in row && row.metadata !== null) this.textChars += METADATA_CHARS;
+  }
+
+  take(maxRows: number): RowBatch[] {
+    const batches: RowBatch[] = [];
+    for (let from = 0; from < this.#rows.length; from += maxRows)
+      batches.push(batchOfRows(this.#table, this.#rows.slice(from, from + maxRows)));
+    this.#rows = [];
+    this.textChars = 0;
+    return batches;
+  }
+}

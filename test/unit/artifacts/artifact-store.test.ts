@@ -1,0 +1,375 @@
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { afterEach, describe, expect, test } from 'vitest';
+import {
+  createMemoryStore,
+  isQuarkError,
+  openRun,
+  startRun,
+  type Store,
+  type TrainingSession,
+} from 'quark-sdk';
+import { ARTIFACT_STORAGE_LAYOUT, ArtifactStore } from '../../../src/artifacts/artifact-store.ts';
+import { getPayload, putPayload } from '../../../src/artifacts/parts.ts';
+import { artifactTable } from '../../../src/records/artifact.ts';
+import { runs } from '../../support/property.ts';
+
+const open: Store[] = [];
+
+afterEach(async () => {
+  for (const store of open.splice(0)) await store.close();
+});
+
+function memory(): Store {
+  const store = createMemoryStore();
+  open.push(store);
+  return store;
+}
+
+async function start(strictMode = false): Promise<{ session: TrainingSession; storage: Store }> {
+  const storage = memory();
+  return { session: await startRun({ project: 'artifacts', storage, strictMode }), storage };
+}
+
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+describe('storing and loading', () => {
+  test('JSON, text and bytes come back as they were', async () => {
+    const { session } = await start();
+    const artifacts = new ArtifactStore(session);
+    const bytes = Uint8Array.of(0, 255, 128, 13, 10);
+    const cases = [
+      ['json', { mean: 0.02, layers: ['a', null] }],
+      ['json', 17],
+      ['text', 'Grüße, 世界\u0000\ufeff'],
+      ['text', ''],
+      ['bytes', bytes],
+      ['bytes', new Uint8Array(0)],
+    ] as const;
+    for (const [format, payload] of cases) {
+      const record = await artifacts.store('tensor_summary', 'layers/encoder/weights', payload, {
+        step: 120,
+        metadata: { module: 'encoder.0' },
+      });
+      expect(record).toMatchObject({
+        artifactType: 'tensor_summary',
+        artifactKey: 'layers/encoder/weights',
+        namespace: 'layers/encoder',
+        artifactName: 'weights',
+        payloadFormat: format,
+        step: 120,
+        epoch: null,
+        partSha256: null,
+        metadata: { module: 'encoder.0' },
+      });
+      expect(record.sequence).not.toBeNull();
+      expect(await artifacts.load(record)).toEqual(payload);
+      expect(await artifacts.load(record.id)).toEqual(payload);
+    }
+    const [first] = await artifacts.read();
+    const text = JSON.stringify(cases[0][1]);
+    expect(first).toMatchObject({
+      sizeBytes: text.length,
+      sha256: sha256(new TextEncoder().encode(text)),
+    });
+    expect(first?.payloadRelativePath).toBe(
+      ARTIFACT_STORAGE_LAYOUT.payload
+        .replace('{artifact_key}', 'layers/encoder/weights')
+        .replace('{id}', first?.id ?? '')
+        .replace('{payload_file}', 'payload.json'),
+    );
+    expect(first?.metadataRelativePath).toMatch(
+      /^artifacts\/layers\/encoder\/weights\/.+\/metadata\.json$/,
+    );
+    await session.close();
+  });
+
+  test('a format that is asked for is used, or refused', async () => {
+    const { session } = await start();
+    const artifacts = new ArtifactStore(session);
+    const record = await artifacts.store('note', 'a', 'text', { payloadFormat: 'json' });
+    expect(record.payloadFormat).toBe('json');
+    expect(await artifacts.load(record)).toBe('text');
+    const encoded = await artifacts.store('note', 'b', new TextEncoder().encode('bytes'), {
+      payloadFormat: 'text',
+    });
+    expect(await artifacts.load(encoded)).toBe('bytes');
+    await expect(
+      artifacts.store('note', 'c', { a: 1 }, { payloadFormat: 'bytes' }),
+    ).rejects.toThrow(/payload.*bytes/);
+    await expect(artifacts.store('note', 'd', { a: 1 }, { payloadFormat: 'text' })).rejects.toThrow(
+      /payload.*text/,
+    );
+    await expect(
+      artifacts.store('note', 'e', Uint8Array.of(1), { payloadFormat: 'json' }),
+    ).rejects.toThrow(/payload/);
+    expect(await artifacts.read()).toHaveLength(2);
+    await session.close();
+  });
+
+  test('what comes as a stream, a Blob or a generator is kept as bytes', async () => {
+    const { session } = await start();
+    const artifacts = new ArtifactStore(session);
+    const bytes = Uint8Array.from({ length: 100_000 }, (_, i) => i * 7);
+    async function* generate(): AsyncGenerator<Uint8Array> {
+      for (let at = 0; at < bytes.length; at += 999) yield bytes.subarray(at, at + 999);
+    }
+    for (const payload of [
+      new Blob([bytes]),
+      new Blob([bytes]).stream(),
+      generate(),
+      bytes.buffer,
+    ]) {
+      const record = await artifacts.store('file', 'data', payload);
+      expect(record).toMatchObject({
+        payloadFormat: 'bytes',
+        sha256: sha256(bytes),
+        sizeBytes: bytes.length,
+      });
+      expect(await artifacts.load(record)).toEqual(bytes);
+    }
+    await session.close();
+  });
+
+  test('memory that is changed after the call does not change the artifact', async () => {
+    const { session } = await start();
+    const artifacts = new ArtifactStore(session);
+    const bytes = Uint8Array.of(1, 2, 3);
+    const pending = artifacts.store('file', 'data', bytes);
+    bytes.fill(9);
+    expect(await artifacts.load(await pending)).toEqual(Uint8Array.of(1, 2, 3));
+    await session.close();
+  });
+
+  test('histograms and snapshots have types of their own', async () => {
+    const { session } = await start();
+    const artifacts = new ArtifactStore(session);
+    const histogram = await artifacts.logHistogram('activation', {
+      bins: [-1, 0, 1],
+      counts: Float64Array.of(12, 4),
+      namespace: 'layers/encoder',
+      step: 120,
+    });
+    expect(histogram).toMatchObject({
+      artifactType: 'histogram',
+      artifactKey: 'layers/encoder/activation',
+    });
+    expect(await artifacts.load(histogram)).toEqual({ bins: [-1, 0, 1], counts: [12, 4] });
+    const snapshot = await artifacts.logSnapshot(
+      'warmup',
+      { path: 'a.pt' },
+      { snapshotType: 'checkpoint_metadata' },
+    );
+    expect(snapshot.artifactType).toBe('checkpoint_metadata');
+    expect((await artifacts.logSnapshot('batch', [1, 2])).artifactType).toBe(
+      'batch_diagnostics_snapshot',
+    );
+    const wrong = (bins: number[], counts: number[]) =>
+      artifacts.logHistogram('h', { bins, counts });
+    await expect(wrong([0, 1], [1, 2])).rejects.toThrow(/bins\.length/);
+    await expect(wrong([0, 0], [1])).rejects.toThrow(/bins\[1\]/);
+    await expect(wrong([0, Number.NaN], [1])).rejects.toThrow(/bins\[1\]/);
+    await expect(wrong([0, 1], [-1])).rejects.toThrow(/counts\[0\]/);
+    await session.close();
+  });
+
+  test('artifacts are still there when another reader opens the run', async () => {
+    const { session, storage } = await start();
+    const artifacts = new ArtifactStore(session);
+    await artifacts.store('note', 'a', 'kept');
+    await session.close();
+    const reader = await openRun(storage, session.runId);
+    expect(reader.run.id).toBe(session.runId);
+    expect(await artifacts.load((await artifacts.read())[0] ?? '')).toBe('kept');
+  });
+});
+
+describe('payloads in parts', () => {
+  test('any bytes in any pieces come back, whatever the size of a part', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 12 }),
+        fc.integer({ min: 1, max: 64 }),
+        async (pieces, partBytes) => {
+          const store = memory();
+          const kept = await putPayload(store, pieces, partBytes);
+          const whole = Uint8Array.from(pieces.flatMap((piece) => [...piece]));
+          expect(kept).toMatchObject({ sizeBytes: whole.length, sha256: sha256(whole) });
+          expect(kept.partSha256?.length ?? 1).toBe(
+            Math.max(1, Math.ceil(whole.length / partBytes)),
+          );
+          const record = artifactTable.wrap({ ...BLANK, ...kept });
+          const read: number[] = [];
+          for await (const piece of getPayload(store, record)) read.push(...piece);
+          expect(read).toEqual([...whole]);
+        },
+      ),
+      runs(100),
+    );
+  });
+
+  test('a missing part, parts in another order and a wrong size are found', async () => {
+    const store = memory();
+    const bytes = Uint8Array.from({ length: 30 }, (_, i) => i);
+    const kept = await putPayload(store, [bytes], 10);
+    const read = async (changes: object): Promise<number> => {
+      let sizeBytes = 0;
+      for await (const piece of getPayload(
+        store,
+        artifactTable.wrap({ ...BLANK, ...kept, ...changes }),
+      ))
+        sizeBytes += piece.byteLength;
+      return sizeBytes;
+    };
+    expect(await read({})).toBe(30);
+    const [a, b, c] = kept.partSha256 ?? [];
+    await expect(read({ partSha256: [b, a, c] })).rejects.toThrow(/parts together/);
+    await expect(read({ partSha256: [a, b] })).rejects.toThrow(/20 bytes instead of 30/);
+    await expect(read({ partSha256: [a, '0'.repeat(64), c] })).rejects.toThrow(/missing/);
+    await expect(read({ sizeBytes: 29 })).rejects.toThrow(/30 bytes instead of 29/);
+  });
+
+  test('a stream that fails leaves no artifact', async () => {
+    const { session } = await start();
+    const artifacts = new ArtifactStore(session);
+    async function* failing(): AsyncGenerator<Uint8Array> {
+      yield new Uint8Array(10);
+      throw new Error('the disk went away');
+    }
+    await expect(artifacts.store('file', 'data', failing())).rejects.toThrow('the disk went away');
+    async function* wrong(): AsyncGenerator<Uint8Array> {
+      yield 'text' as unknown as Uint8Array;
+    }
+    await expect(artifacts.store('file', 'data', wrong())).rejects.toThrow(/payload.*Uint8Array/);
+    expect(await artifacts.read()).toHaveLength(0);
+    await session.close();
+  });
+});
+
+describe('reading', () => {
+  test('every filter picks what it says', async () => {
+    const { session } = await start();
+    const artifacts = new ArtifactStore(session);
+    const records = [];
+    for (let step = 0; step < 6; step++) {
+      records.push(
+        await artifacts.store(
+          step % 2 === 0 ? 'even' : 'odd',
+          step < 3 ? 'low/item' : 'item',
+          step === 5 ? 'text' : { step },
+          {
+            step,
+            epoch: Math.floor(step / 3),
+          },
+        ),
+      );
+    }
+    const steps = async (
+      filter: Parameters<ArtifactStore['read']>[0],
+    ): Promise<(number | null)[]> => (await artifacts.read(filter)).map(({ step }) => step);
+    expect(await steps({})).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(await steps({ artifactType: 'odd' })).toEqual([1, 3, 5]);
+    expect(await steps({ artifactTypes: ['even'], stepMin: 1 })).toEqual([2, 4]);
+    expect(await steps({ namespace: 'low' })).toEqual([0, 1, 2]);
+    expect(await steps({ artifactKey: 'item' })).toEqual([3, 4, 5]);
+    expect(await steps({ artifactName: 'item', epoch: 1 })).toEqual([3, 4, 5]);
+    expect(await steps({ payloadFormat: 'text' })).toEqual([5]);
+    expect(await steps({ artifactId: records[4]?.id })).toEqual([4]);
+    expect(await steps({ artifactType: 'even', limit: 2 })).toEqual([2, 4]);
+    await expect(steps({ artifactType: 3 as unknown as string })).rejects.toThrow(/artifactType/);
+    await expect(artifacts.load('art_unknown')).rejects.toSatisfy((error) =>
+      isQuarkError(error, 'artifact_not_found'),
+    );
+    await session.close();
+  });
+});
+
+describe('retention hooks', () => {
+  test('see each artifact once it is kept, in order', async () => {
+    const { session } = await start();
+    const seen: unknown[] = [];
+    const artifacts = new ArtifactStore(session, {
+      retentionHooks: [
+        async (store, record) => void seen.push(await store.load(record)),
+        (_, record) => seen.push(record.artifactKey),
+      ],
+    });
+    await artifacts.store('note', 'a', 'first');
+    expect(seen).toEqual(['first', 'a']);
+    await session.close();
+  });
+
+  test('that fail raise in strict mode, warn otherwise, and lose nothing', async () => {
+    for (const [strictMode, raiseOnRetentionError, raises] of [
+      [true, null, true],
+      [false, null, false],
+      [true, false, false],
+      [false, true, true],
+    ] as const) {
+      const { session, storage } = await start(strictMode);
+      const artifacts = new ArtifactStore(session, {
+        retentionHooks: [() => Promise.reject(new Error('no room'))],
+        raiseOnRetentionError,
+      });
+      const storing = artifacts.store('note', 'a', 'kept');
+      if (raises)
+        await expect(storing).rejects.toSatisfy((error) => isQuarkError(error, 'retention_failed'));
+      else await storing;
+      expect(await artifacts.read()).toHaveLength(1);
+      await session.close();
+      const reader = await openRun(storage, session.runId);
+      const events = await reader.readEvents({ eventType: 'retention_failed' });
+      expect(events).toHaveLength(raises ? 0 : 1);
+      if (!raises)
+        expect(events[0]).toMatchObject({ severity: 'warning', payload: { artifact_key: 'a' } });
+    }
+  });
+});
+
+describe('bad input', () => {
+  test('is refused by name, with nothing kept', async () => {
+    const { session } = await start();
+    const artifacts = new ArtifactStore(session);
+    const store = (
+      type: string,
+      name: string,
+      payload: unknown,
+      options: object = {},
+    ): Promise<unknown> => artifacts.store(type, name, payload as string, options);
+    await expect(store('Note', 'a', 'x')).rejects.toThrow(/artifactType/);
+    await expect(store('note', '../a', 'x')).rejects.toThrow(/name/);
+    await expect(store('note', 'a', { x: Number.NaN })).rejects.toThrow(/payload\.x/);
+    await expect(store('note', 'a', undefined)).rejects.toThrow(/payload/);
+    await expect(store('note', 'a', 'x', { step: -1 })).rejects.toThrow(/step/);
+    await expect(store('note', 'a', 'x', { stepp: 1 })).rejects.toThrow(/stepp/);
+    await expect(store('note', 'a', 'x', { payloadFormat: 'xml' })).rejects.toThrow(
+      /payloadFormat/,
+    );
+    expect(() => new ArtifactStore(session, { retentionHooks: [1 as never] })).toThrow(
+      /retentionHooks/,
+    );
+    expect(await artifacts.read()).toHaveLength(0);
+    await artifacts.close();
+    await expect(store('note', 'a', 'x')).rejects.toSatisfy((error) =>
+      isQuarkError(error, 'writer_closed'),
+    );
+    await session.close();
+  });
+});
+
+const BLANK = {
+  runId: 'run',
+  sequence: 0,
+  timestamp: '2026-01-01T00:00:00.000Z',
+  id: 'art_1',
+  artifactType: 'file',
+  namespace: null,
+  artifactName: 'a',
+  artifactKey: 'a',
+  step: null,
+  epoch: null,
+  payloadFormat: 'bytes',
+  payloadRelativePath: 'a',
+  metadataRelativePath: 'a',
+  metadata: null,
+} as const;
