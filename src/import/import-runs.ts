@@ -1,0 +1,393 @@
+/** From files to runs in a store. */
+import { sha256 } from '@noble/hashes/sha2.js';
+import { checkNotAborted, checkOptionNames } from '../base/assert.ts';
+import { invalidInput, isQuarkError, messageOf, QuarkError } from '../base/errors.ts';
+import { checkLabel } from '../base/names.ts';
+import { checkStore } from '../read/runs.ts';
+import type { Store } from '../store/store.ts';
+import { IMPORTERS } from './importers.ts';
+import type {
+  ImportContext,
+  ImportedRun,
+  Importer,
+  ImportFormatOptions,
+  ImportProblem,
+  InputHead,
+  RunSink,
+} from './importer.ts';
+import type { InputFile } from './input.ts';
+import { CONVENTIONAL_KEYS, type KeyRule } from './key-table.ts';
+import { DEFAULT_IMPORT_LIMITS, type ImportLimits } from './limits.ts';
+import { finishRun, openRunFor } from './imported-run.ts';
+import { ImportProgressMeter, type ImportProgress } from './progress.ts';
+import { KnownRun, RunWriter } from './run-writer.ts';
+
+/** Options of {@link importRuns}. */
+export type ImportOptions = ImportFormatOptions & {
+  /** Project of the runs; default: that of the format, else `imported`. */
+  readonly project?: string | undefined;
+  /** Format of all files; default: found by content. */
+  readonly format?: string | undefined;
+  /** Importers beside the known ones; they are asked first. */
+  readonly importers?: readonly Importer[] | undefined;
+  /** Rules for metric names, asked before the known ones. */
+  readonly keyRules?: readonly KeyRule[] | undefined;
+  /** Labels of every run. */
+  readonly tags?: readonly string[] | undefined;
+  /** Bounds of what is taken from files. */
+  readonly limits?: Partial<ImportLimits> | undefined;
+  /** Called now and then. */
+  readonly onProgress?: ((progress: ImportProgress) => void) | undefined;
+  /** Ends the import: it rejects with code `aborted`. Runs that were complete stay. */
+  readonly signal?: AbortSignal | undefined;
+};
+
+/** A run of an import. */
+export type ImportedRunReport = {
+  readonly runId: string;
+  readonly name: string;
+  readonly project: string;
+  readonly format: string;
+  /** Paths of the files it came from. */
+  readonly files: readonly string[];
+  /** Metric samples. */
+  readonly rowCount: number;
+  /** Metric keys, with the names they had. */
+  readonly metrics: Readonly<Record<string, string>>;
+  /** False for a run that was in the store before, from the same files: nothing was written. */
+  readonly isNew: boolean;
+};
+
+/** What an import did. */
+export type ImportReport = {
+  readonly runs: readonly ImportedRunReport[];
+  /** What could not be read; the rest was imported. */
+  readonly problems: readonly ImportProblem[];
+  /** Problems beyond the limit of those that are listed. */
+  readonly unlistedProblemCount: number;
+  /** Files of no known format. */
+  readonly unknownFiles: readonly string[];
+};
+
+const HEAD_BYTES = 65_536;
+const TAIL_BYTES = 4096;
+const MIN_CONFIDENCE = 0.05;
+const OPTION_NAMES = [
+  'project',
+  'format',
+  'importers',
+  'keyRules',
+  'tags',
+  'limits',
+  'onProgress',
+  'signal',
+  'columns',
+  'patterns',
+];
+
+/**
+ * Imports runs. The format of each file is found by its content. Importing the same files again changes nothing.
+ *
+ * @throws {QuarkError} `invalid_input` naming the option; `aborted`
+ * @throws {SessionStoreError} when the store failed; importing again goes on where it stopped
+ */
+export async function importRuns(
+  files: readonly InputFile[],
+  store: Store,
+  options: ImportOptions = {},
+): Promise<ImportReport> {
+  checkStore(store);
+  const settings = checkOptions(files, options);
+  const problems: ImportProblem[] = [];
+  let unlistedProblemCount = 0;
+  const problem = (found: ImportProblem): void => {
+    if (problems.length < settings.limits.maxProblems) problems.push(found);
+    else unlistedProblemCount++;
+  };
+  const progress = new ImportProgressMeter(files, options.onProgress);
+  const { byImporter, unknownFiles } = await sort(files, settings, problem);
+  const runs: ImportedRunReport[] = [];
+  for (const [importer, found] of byImporter) {
+    const groups = importer.group?.(found) ?? found.map((file) => [file]);
+    for (const group of groups) {
+      checkNotAborted(options.signal);
+      progress.at(group[0]?.path ?? '');
+      const session = new GroupImport(
+        importer,
+        group,
+        store,
+        settings,
+        problem,
+        progress,
+        runs.length,
+      );
+      try {
+        await importer.read(
+          group.map((file) => watched(file, progress, options.signal)),
+          session.context(files),
+        );
+      } catch (error) {
+        if (isQuarkError(error, 'aborted') || isQuarkError(error, 'store_failed')) throw error;
+        problem({ file: group[0]?.path ?? '', place: null, reason: messageOf(error) });
+      }
+      runs.push(...(await session.finish()));
+      progress.finished(group, runs);
+    }
+  }
+  return { runs, problems, unlistedProblemCount, unknownFiles };
+}
+
+type Settings = {
+  readonly options: ImportOptions;
+  readonly limits: ImportLimits;
+  readonly importers: readonly Importer[];
+  readonly keyRules: readonly KeyRule[];
+};
+
+type OpenRun = {
+  readonly described: ImportedRun;
+  readonly runId: string;
+  readonly sink: RunSink;
+  readonly writer: RunWriter | undefined;
+  readonly project: string;
+};
+
+/** The runs of one group of files. */
+class GroupImport {
+  readonly #importer: Importer;
+  readonly #group: readonly InputFile[];
+  readonly #store: Store;
+  readonly #settings: Settings;
+  readonly #problem: (problem: ImportProblem) => void;
+  readonly #progress: ImportProgressMeter;
+  readonly #runs = new Map<string, OpenRun>();
+  readonly #runsBefore: number;
+  #fingerprint: string | undefined;
+
+  constructor(
+    importer: Importer,
+    group: readonly InputFile[],
+    store: Store,
+    settings: Settings,
+    problem: (problem: ImportProblem) => void,
+    progress: ImportProgressMeter,
+    runsBefore: number,
+  ) {
+    this.#importer = importer;
+    this.#group = group;
+    this.#store = store;
+    this.#settings = settings;
+    this.#problem = problem;
+    this.#progress = progress;
+    this.#runsBefore = runsBefore;
+  }
+
+  context(files: readonly InputFile[]): ImportContext {
+    const { options, limits } = this.#settings;
+    return {
+      limits,
+      signal: options.signal,
+      options: {
+        ...(options.columns === undefined ? {} : { columns: options.columns }),
+        ...(options.patterns === undefined ? {} : { patterns: options.patterns }),
+      },
+      run: (run) => this.#open(run),
+      problem: this.#problem,
+      files,
+    };
+  }
+
+  async #open(described: ImportedRun): Promise<RunSink> {
+    const open = this.#runs.get(described.identity);
+    if (open !== undefined) return open.sink;
+    const { limits, options, keyRules } = this.#settings;
+    if (this.#runsBefore + this.#runs.size >= limits.maxRuns)
+      throw new QuarkError(
+        'invalid_input',
+        `An import may have ${limits.maxRuns} runs. Import the rest by itself.`,
+      );
+    this.#fingerprint ??= await fingerprint(this.#group);
+    const { format } = this.#importer;
+    const runId = idOf(`${format}\n${described.identity}\n${this.#fingerprint}`);
+    const project = options.project ?? projectName(described.project) ?? 'imported';
+    const startedAtMs =
+      timeOf(described.startedAtMs) ?? timeOf(this.#group[0]?.modifiedAtMs) ?? Date.now();
+    const isKnown = await openRunFor(this.#store, {
+      runId,
+      project,
+      startedAtMs,
+      described,
+      format,
+      files: this.#group,
+      tags: options.tags ?? [],
+    });
+    const writer = isKnown
+      ? undefined
+      : new RunWriter({
+          store: this.#store,
+          runId,
+          format,
+          startedAtMs,
+          limits,
+          keyRules,
+          problem: (reason) =>
+            this.#problem({ file: this.#group[0]?.path ?? '', place: null, reason }),
+        });
+    const opened: OpenRun = { described, runId, project, writer, sink: writer ?? new KnownRun() };
+    this.#runs.set(described.identity, opened);
+    return opened.sink;
+  }
+
+  /** Completes the runs, also after the group could not be read to its end. */
+  async finish(): Promise<ImportedRunReport[]> {
+    const reports: ImportedRunReport[] = [];
+    for (const { described, runId, project, writer } of this.#runs.values()) {
+      const written = await writer?.finish();
+      if (written !== undefined)
+        await finishRun(this.#store, runId, written, this.#settings.options.tags ?? []);
+      this.#progress.rows(written?.rowCount ?? 0);
+      reports.push({
+        runId,
+        name: described.name,
+        project,
+        format: this.#importer.format,
+        files: this.#group.map(({ path }) => path),
+        rowCount: written?.rowCount ?? 0,
+        metrics: written?.names ?? {},
+        isNew: written !== undefined,
+      });
+    }
+    return reports;
+  }
+}
+
+/** Which importer reads which files. */
+async function sort(
+  files: readonly InputFile[],
+  { importers, options }: Settings,
+  problem: (problem: ImportProblem) => void,
+): Promise<{
+  readonly byImporter: ReadonlyMap<Importer, InputFile[]>;
+  readonly unknownFiles: string[];
+}> {
+  const byImporter = new Map<Importer, InputFile[]>();
+  const unknownFiles: string[] = [];
+  const asked =
+    options.format === undefined
+      ? undefined
+      : importers.find(({ format }) => format === options.format);
+  for (const file of files) {
+    checkNotAborted(options.signal);
+    try {
+      const bytes = await file.slice(0, HEAD_BYTES);
+      const head: InputHead = { file, bytes, text: new TextDecoder().decode(bytes) };
+      const importer = asked ?? best(importers, head);
+      if (importer === undefined) unknownFiles.push(file.path);
+      else byImporter.set(importer, [...(byImporter.get(importer) ?? []), file]);
+    } catch (error) {
+      if (isQuarkError(error, 'aborted')) throw error;
+      problem({ file: file.path, place: null, reason: messageOf(error) });
+    }
+  }
+  return { byImporter, unknownFiles };
+}
+
+function best(importers: readonly Importer[], head: InputHead): Importer | undefined {
+  let found: Importer | undefined;
+  let confidence = MIN_CONFIDENCE;
+  for (const importer of importers) {
+    const sure = importer.detect(head);
+    if (sure > confidence) {
+      found = importer;
+      confidence = sure;
+    }
+  }
+  return found;
+}
+
+/** Counts bytes as they are read, and stops when it is told to. */
+function watched(
+  file: InputFile,
+  progress: ImportProgressMeter,
+  signal: AbortSignal | undefined,
+): InputFile {
+  return {
+    path: file.path,
+    sizeBytes: file.sizeBytes,
+    modifiedAtMs: file.modifiedAtMs,
+    async slice(start, end) {
+      checkNotAborted(signal);
+      const bytes = await file.slice(start, end);
+      progress.read(file.path, bytes.byteLength);
+      return bytes;
+    },
+    async *stream(start) {
+      for await (const piece of file.stream(start)) {
+        checkNotAborted(signal);
+        progress.read(file.path, piece.byteLength);
+        yield piece;
+      }
+    },
+  };
+}
+
+/** What tells these files from others: names, sizes, beginnings and ends. Times would make a copy another run. */
+async function fingerprint(files: readonly InputFile[]): Promise<string> {
+  const hash = sha256.create();
+  const encoder = new TextEncoder();
+  for (const file of files) {
+    hash.update(
+      encoder.encode(`${file.path.slice(file.path.lastIndexOf('/') + 1)}\n${file.sizeBytes}\n`),
+    );
+    hash.update(await file.slice(0, HEAD_BYTES));
+    hash.update(await file.slice(Math.max(0, file.sizeBytes - TAIL_BYTES), file.sizeBytes));
+  }
+  return Array.from(hash.digest(), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+function idOf(text: string): string {
+  const digest = sha256(new TextEncoder().encode(text));
+  return `run_imp${Array.from(digest.subarray(0, 12), (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+}
+
+function projectName(name: string | null | undefined): string | undefined {
+  const text = name
+    // oxlint-disable-next-line no-control-regex -- names come from anywhere
+    ?.replace(/[\u0000-\u001f\u007f]+/g, ' ')
+    .trim()
+    .slice(0, 512);
+  return text === '' ? undefined : text;
+}
+
+function timeOf(ms: number | null | undefined): number | undefined {
+  return typeof ms === 'number' && Math.abs(ms) <= 8.64e15 ? ms : undefined;
+}
+
+function checkOptions(files: readonly InputFile[], options: ImportOptions): Settings {
+  checkOptionNames('options', options, OPTION_NAMES);
+  const limits = { ...DEFAULT_IMPORT_LIMITS, ...options.limits };
+  checkOptionNames('limits', limits, Object.keys(DEFAULT_IMPORT_LIMITS));
+  for (const [name, value] of Object.entries(limits)) {
+    if (!Number.isSafeInteger(value) || value < 1)
+      throw invalidInput(`limits.${name}`, value, 'a positive integer');
+  }
+  if (!Array.isArray(files)) throw invalidInput('files', files, 'a list of files');
+  if (files.length > limits.maxFiles)
+    throw invalidInput(
+      'files.length',
+      files.length,
+      `at most ${limits.maxFiles} (limits.maxFiles)`,
+    );
+  if (options.project !== undefined) checkLabel('project', options.project);
+  const importers = [...(options.importers ?? []), ...IMPORTERS];
+  if (options.format !== undefined && !importers.some(({ format }) => format === options.format)) {
+    const known = importers.map(({ format }) => `"${format}"`).join(', ');
+    throw invalidInput('format', options.format, `one of ${known}`);
+  }
+  return {
+    options,
+    limits,
+    importers,
+    keyRules: [...(options.keyRules ?? []), ...CONVENTIONAL_KEYS],
+  };
+}

@@ -1,0 +1,6 @@
+/** The known formats. An importer is one file, and one line here. */
+import { huggingFaceTrainer } from './formats/hugging-face-trainer.ts';
+import type { Importer } from './importer.ts';
+
+/** In the order in which they are asked; of two that are equally sure the first reads the file. */
+export const IMPORTERS: readonly Importer[] = [huggingFaceTrainer];

@@ -1,0 +1,81 @@
+/** Files to import, wherever they are: on a disk, dropped on a page, in memory. */
+import { invalidInput } from '../base/errors.ts';
+
+/** One file. It is read front to back, or a piece at a time; never changed. */
+export interface InputFile {
+  /** Path with "/" between its parts, relative to what was handed in: `run1/version_0/metrics.csv`. */
+  readonly path: string;
+  readonly sizeBytes: number;
+  /** When it was last changed, in UTC epoch milliseconds; null where nobody knows. */
+  readonly modifiedAtMs: number | null;
+  /** The bytes from `start` (default 0) to the end, in pieces. */
+  stream(start?: number): AsyncIterable<Uint8Array<ArrayBuffer>>;
+  /** The bytes from `start` up to `end`, fewer at the end of the file. */
+  slice(start: number, end: number): Promise<Uint8Array<ArrayBuffer>>;
+}
+
+const PIECE_BYTES = 1 << 20;
+
+/** A file that a page was given: dropped on it, or picked. Directories keep their paths. */
+export function blobInput(blob: Blob, path?: string): InputFile {
+  if (!(blob instanceof Blob)) throw invalidInput('blob', blob, 'a Blob or File');
+  const name = path ?? pathOf(blob);
+  const slice = async (start: number, end: number): Promise<Uint8Array<ArrayBuffer>> =>
+    new Uint8Array(await blob.slice(start, end).arrayBuffer());
+  return {
+    path: name,
+    sizeBytes: blob.size,
+    modifiedAtMs: 'lastModified' in blob ? Number(blob.lastModified) : null,
+    slice,
+    stream: (start = 0) => inPieces(slice, start, blob.size),
+  };
+}
+
+/** Bytes in memory as a file. */
+export function bytesInput(path: string, bytes: Uint8Array<ArrayBuffer> | string): InputFile {
+  const content = typeof bytes === 'string' ? new TextEncoder().encode(bytes) : bytes;
+  if (!(content instanceof Uint8Array)) throw invalidInput('bytes', bytes, 'text or a Uint8Array');
+  const slice = async (start: number, end: number): Promise<Uint8Array<ArrayBuffer>> =>
+    content.slice(start, end);
+  return {
+    path,
+    sizeBytes: content.byteLength,
+    modifiedAtMs: null,
+    slice,
+    stream: (start = 0) => inPieces(slice, start, content.byteLength),
+  };
+}
+
+/** A file that is read by asking for its pieces. */
+export async function* inPieces(
+  slice: InputFile['slice'],
+  start: number,
+  end: number,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  for (let at = start; at < end;) {
+    const piece = await slice(at, Math.min(end, at + PIECE_BYTES));
+    if (piece.byteLength === 0) return; // it has become shorter meanwhile
+    at += piece.byteLength;
+    yield piece;
+  }
+}
+
+/** The last part of a path. */
+export function fileName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+/** All of a path but the last part; empty for a bare name. */
+export function folderOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf('/')));
+}
+
+function pathOf(blob: Blob): string {
+  if (
+    'webkitRelativePath' in blob &&
+    typeof blob.webkitRelativePath === 'string' &&
+    blob.webkitRelativePath !== ''
+  )
+    return blob.webkitRelativePath;
+  return 'name' in blob && typeof blob.name === 'string' ? blob.name : 'file';
+}

@@ -1,0 +1,75 @@
+/** Metric names of other tools, and the conventional keys that stand for them. */
+import { MAX_NAME_CHARS } from '../base/names.ts';
+
+/** A rule of the table: a name, or a pattern whose groups may be used in the key as `$1`. */
+export type KeyRule = {
+  /** Matched against the whole name, without regard to case. */
+  readonly name: string | RegExp;
+  /** The conventional key: `train/loss`. */
+  readonly key: string;
+  /** Formats the rule is for; default all. */
+  readonly formats?: readonly string[] | undefined;
+};
+
+/**
+ * The known names. The first rule that matches counts; rules of the user come before these. Names that no rule knows are kept, as far
+ * as keys allow.
+ */
+export const CONVENTIONAL_KEYS: readonly KeyRule[] = Object.freeze([
+  {
+    name: /^(?:train[/_. -]?|training[/_. -]?|tr[_-]?)?loss(?:[/_. -]train(?:ing)?)?$/,
+    key: 'train/loss',
+  },
+  { name: /^(?:val|valid|validation|dev)[/_. -]?loss$/, key: 'val/loss' },
+  { name: /^eval[/_. -]loss$/, key: 'val/loss' },
+  { name: /^test[/_. -]loss$/, key: 'test/loss' },
+  { name: /^(?:lr|learning[_ -]?rate)$/, key: 'optimizer/lr' },
+  { name: /^(?:train|optimizer|optim)[/_. -](?:lr|learning[_ -]?rate)$/, key: 'optimizer/lr' },
+  { name: /^lr[/_-](?:pg)?(\d+)$/, key: 'optimizer/lr_$1' },
+  { name: /^lr-(.+)$/, key: 'optimizer/lr/$1' },
+  {
+    name: /^(?:grad(?:ient)?[_ -]?norm|train[/_. -]grad(?:ient)?[_ -]?norm)$/,
+    key: 'train/grad_norm',
+  },
+  { name: /^(?:train[/_. -]?|training[/_. -]?)?acc(?:uracy)?$/, key: 'train/accuracy' },
+  { name: /^(?:val|valid|validation|dev|eval)[/_. -]acc(?:uracy)?$/, key: 'val/accuracy' },
+  { name: /^test[/_. -]acc(?:uracy)?$/, key: 'test/accuracy' },
+  { name: /^(?:val|valid|validation|dev|eval)[/_.](.+)$/, key: 'val/$1' },
+  { name: /^(?:train|training)[/_.](.+)$/, key: 'train/$1' },
+]);
+
+/** The key that stands for a name, or undefined when the name leaves nothing to make one of. */
+export function conventionalKey(
+  name: string,
+  format: string,
+  rules: readonly KeyRule[] = CONVENTIONAL_KEYS,
+): string | undefined {
+  const trimmed = name.trim();
+  for (const rule of rules) {
+    if (rule.formats !== undefined && !rule.formats.includes(format)) continue;
+    if (typeof rule.name === 'string') {
+      if (rule.name.toLowerCase() === trimmed.toLowerCase()) return toKey(rule.key);
+      continue;
+    }
+    const match = new RegExp(rule.name.source, 'iu').exec(trimmed);
+    if (match !== null && match[0].length === trimmed.length)
+      return toKey(rule.key.replace(/\$(\d)/g, (_, group: string) => match[Number(group)] ?? ''));
+  }
+  return toKey(trimmed);
+}
+
+/** A name as a key: what a key may not hold becomes "_". */
+function toKey(name: string): string | undefined {
+  const segments = name
+    .split(/[/\\]+/)
+    .map((segment) =>
+      segment
+        .trim()
+        .replace(/[^A-Za-z0-9._-]+/g, '_')
+        .replace(/^[^A-Za-z0-9]+/, '')
+        .replace(/_+$/, ''),
+    )
+    .filter((segment) => segment !== '');
+  const key = segments.join('/').slice(0, MAX_NAME_CHARS);
+  return key === '' ? undefined : key;
+}

@@ -1,0 +1,40 @@
+/** Named limits of what an importer takes from a file. Files come from anywhere; every count and length in them is bounded. */
+export type ImportLimits = {
+  /** Files in one import; default 100,000. */
+  readonly maxFiles: number;
+  /** Bytes of a file that has to be in memory whole (JSON, YAML); default 256 MiB. Streamed formats have no such limit. */
+  readonly maxDocumentBytes: number;
+  /** Bytes of one line of text; default 16 MiB. */
+  readonly maxLineBytes: number;
+  /** Bytes of one record of a binary format; default 64 MiB. */
+  readonly maxRecordBytes: number;
+  /** Bytes that one compressed block may become; default 256 MiB. */
+  readonly maxExpandedBytes: number;
+  /** Levels of nesting; default 64. */
+  readonly maxDepth: number;
+  /** Columns of a table; default 10,000. */
+  readonly maxColumns: number;
+  /** Metric keys of one run; default 100,000. */
+  readonly maxKeys: number;
+  /** Runs in one import; default 10,000. */
+  readonly maxRuns: number;
+  /** Characters of the configuration of a run, as JSON; default 1 M. Longer values in it are cut. */
+  readonly maxConfigChars: number;
+  /** Problems that are reported one by one; more are counted. Default 1,000. */
+  readonly maxProblems: number;
+};
+
+/** The defaults of {@link ImportLimits}. */
+export const DEFAULT_IMPORT_LIMITS: ImportLimits = Object.freeze({
+  maxFiles: 100_000,
+  maxDocumentBytes: 256 * 1024 * 1024,
+  maxLineBytes: 16 * 1024 * 1024,
+  maxRecordBytes: 64 * 1024 * 1024,
+  maxExpandedBytes: 256 * 1024 * 1024,
+  maxDepth: 64,
+  maxColumns: 10_000,
+  maxKeys: 100_000,
+  maxRuns: 10_000,
+  maxConfigChars: 1_000_000,
+  maxProblems: 1_000,
+});

@@ -1,0 +1,317 @@
+/**
+ * One imported run on its way into a store. Everything about it follows from what is imported: the same files give the same run id and
+ * the same batches, so an import that was cut off is gone on with, and one that is repeated writes nothing twice.
+ */
+import { invalidInput, messageOf } from '../base/errors.ts';
+import { encodeJsonObject, freezeJson, type JsonObject } from '../base/json.ts';
+import { checkEventType, parseKey } from '../base/names.ts';
+import { PART_BYTES, putPayload } from '../artifacts/parts.ts';
+import { PAYLOAD_FILE_NAMES } from '../artifacts/payload.ts';
+import { artifactTable } from '../records/artifact.ts';
+import { eventTable } from '../records/event.ts';
+import type { ArtifactPayloadFormat, RunStatus } from '../records/literals.ts';
+import { metricTable } from '../records/metric.ts';
+import type { TableDefinition } from '../schema/table.ts';
+import { batchOfRows } from '../segment/batch-ops.ts';
+import { createSegment } from '../segment/manifest.ts';
+import type { RowBatch } from '../segment/vectors.ts';
+import { MetricBuffer } from '../session/metric-buffer.ts';
+import type { NewSegment, Store } from '../store/store.ts';
+import { toBoundedJson } from './import-json.ts';
+import type { ImportedEvent, RowPosition, RunSink } from './importer.ts';
+import { conventionalKey, type KeyRule } from './key-table.ts';
+import type { ImportLimits } from './limits.ts';
+
+/** Rows of a batch. Batches end where rows say, not where time does: an import that is repeated makes the same ones. */
+const BATCH_ROWS = 65_536;
+/** Segments in one append. */
+const MAX_APPEND_SEGMENTS = 16;
+const WRITER_ID = 'import';
+
+/** What a {@link RunWriter} needs to know. */
+export type RunWriterConfig = {
+  readonly store: Store;
+  readonly runId: string;
+  readonly format: string;
+  /** Time of rows that have none. */
+  readonly startedAtMs: number;
+  readonly limits: ImportLimits;
+  readonly keyRules: readonly KeyRule[];
+  readonly problem: (reason: string) => void;
+};
+
+/** What was imported of a run, for its record. */
+export type WrittenRun = {
+  readonly config: JsonObject;
+  readonly environment: JsonObject;
+  readonly tags: readonly string[];
+  readonly status: Exclude<RunStatus, 'running'>;
+  readonly names: Readonly<Record<string, string>>;
+  readonly rowCount: number;
+  readonly firstTimeMs: number | null;
+  readonly lastTimeMs: number | null;
+};
+
+export class RunWriter implements RunSink {
+  readonly #config: RunWriterConfig;
+  readonly #buffer = new MetricBuffer();
+  readonly #ids = new Map<string, number>();
+  /** Original name by key. */
+  readonly #names = new Map<string, string>();
+  /** Next step of each metric, for rows without a place. */
+  readonly #nextStep: number[] = [];
+  readonly #isNoted: boolean[] = [];
+  readonly #nextBatch = new Map<string, number>();
+  readonly #artifacts: object[] = [];
+  #events: object[] = [];
+  #pending: NewSegment[] = [];
+  #pendingRows = 0;
+  #rowCount = 0;
+  #firstTimeMs = Infinity;
+  #lastTimeMs = -Infinity;
+  #configuration: Record<string, unknown> = {};
+  #environment: Record<string, unknown> = {};
+  readonly #tags = new Set<string>();
+  #status: WrittenRun['status'] = 'completed';
+
+  constructor(config: RunWriterConfig) {
+    this.#config = config;
+  }
+
+  get pendingRows(): number {
+    return this.#buffer.rowCount + this.#pendingRows;
+  }
+
+  metric(name: string): number {
+    const known = this.#ids.get(name);
+    if (known !== undefined) return known;
+    const id = this.#addMetric(name);
+    this.#ids.set(name, id);
+    return id;
+  }
+
+  push(metric: number, value: number, step: number, epoch: number, timeMs: number): void {
+    const name = metric < 0 ? undefined : this.#nextStep[metric];
+    if (name === undefined) return;
+    let place = isIndex(step) ? step : Number.NaN;
+    const lap = isIndex(epoch) ? epoch : Number.NaN;
+    if (place !== place && lap !== lap) place = name;
+    if (place === place) this.#nextStep[metric] = place + 1;
+    const hasTime = Math.abs(timeMs) <= 8.64e15;
+    if (hasTime) {
+      if (timeMs < this.#firstTimeMs) this.#firstTimeMs = timeMs;
+      if (timeMs > this.#lastTimeMs) this.#lastTimeMs = timeMs;
+    }
+    this.#buffer.push(
+      metric,
+      value,
+      place,
+      lap,
+      hasTime ? Math.round(timeMs) : this.#config.startedAtMs,
+    );
+    if (this.#isNoted[metric] !== true) this.#note(metric);
+    this.#rowCount++;
+    if (this.#buffer.rowCount >= BATCH_ROWS) this.#cut();
+  }
+
+  event(event: ImportedEvent): void {
+    const { eventType, severity = 'info', step, epoch, timeMs, payload = {} } = event;
+    checkEventType(eventType);
+    this.#events.push({
+      timestamp: this.#instant(timeMs),
+      eventType,
+      severity,
+      step: isIndex(step) ? step : null,
+      epoch: isIndex(epoch) ? epoch : null,
+      status: null,
+      payload: freezeJson(JSON.parse(encodeJsonObject('payload', payload)) as JsonObject),
+    });
+    if (this.#events.length >= BATCH_ROWS) this.#cutEvents();
+  }
+
+  config(values: Readonly<Record<string, unknown>>): void {
+    this.#configuration = { ...this.#configuration, ...values };
+  }
+
+  environment(values: Readonly<Record<string, unknown>>): void {
+    this.#environment = { ...this.#environment, ...values };
+  }
+
+  tags(tags: readonly string[]): void {
+    for (const tag of tags) {
+      const text = tag.replace(/\s+/g, ' ').trim().slice(0, 512);
+      if (text !== '') this.#tags.add(text);
+    }
+  }
+
+  status(status: WrittenRun['status']): void {
+    this.#status = status;
+  }
+
+  async artifact(
+    type: string,
+    name: string,
+    payload: Uint8Array<ArrayBuffer> | string | JsonObject,
+    position: Partial<RowPosition> = {},
+  ): Promise<void> {
+    const key = conventionalKey(name, this.#config.format, []);
+    if (key === undefined) throw invalidInput('name', name, 'a name with a letter or digit in it');
+    const parts = parseKey('name', key);
+    const [format, bytes] = bytesOf(payload);
+    const kept = await putPayload(this.#config.store, [bytes], PART_BYTES);
+    const { step, epoch, timeMs } = position;
+    const id = `art_${this.#artifacts.length}_${kept.sha256.slice(0, 16)}`;
+    this.#artifacts.push({
+      timestamp: this.#instant(timeMs),
+      id,
+      artifactType: type,
+      namespace: parts.namespace,
+      artifactName: parts.name,
+      artifactKey: parts.key,
+      step: isIndex(step) ? step : null,
+      epoch: isIndex(epoch) ? epoch : null,
+      payloadFormat: format,
+      payloadRelativePath: `artifacts/${parts.key}/${id}/${PAYLOAD_FILE_NAMES[format]}`,
+      metadataRelativePath: `artifacts/${parts.key}/${id}/metadata.json`,
+      ...kept,
+      metadata: null,
+    });
+  }
+
+  async flush(): Promise<void> {
+    while (this.#pending.length > 0) {
+      const sending = this.#pending.slice(0, MAX_APPEND_SEGMENTS);
+      await this.#config.store.appendSegments(sending);
+      this.#pending.splice(0, sending.length);
+    }
+    this.#pendingRows = 0;
+  }
+
+  /** Writes what is left and says what was written. */
+  async finish(): Promise<WrittenRun> {
+    if (this.#buffer.rowCount > 0) this.#cut();
+    if (this.#events.length > 0) this.#cutEvents();
+    for (let from = 0; from < this.#artifacts.length; from += BATCH_ROWS)
+      this.#add(
+        artifactTable,
+        batchOfRows(artifactTable, this.#artifacts.slice(from, from + BATCH_ROWS)),
+      );
+    await this.flush();
+    const { maxConfigChars, maxDepth } = this.#config.limits;
+    const bounded = (values: Record<string, unknown>): JsonObject =>
+      toBoundedJson(values, maxDepth - 2, maxConfigChars / 2);
+    return {
+      config: bounded(this.#configuration),
+      environment: bounded(this.#environment),
+      tags: [...this.#tags],
+      status: this.#status,
+      names: Object.fromEntries(this.#names),
+      rowCount: this.#rowCount,
+      firstTimeMs: Number.isFinite(this.#firstTimeMs) ? this.#firstTimeMs : null,
+      lastTimeMs: Number.isFinite(this.#lastTimeMs) ? this.#lastTimeMs : null,
+    };
+  }
+
+  #addMetric(name: string): number {
+    const { format, keyRules, limits, problem } = this.#config;
+    if (this.#names.size >= limits.maxKeys) {
+      problem(`Metric "${short(name)}" is left out: a run may have ${limits.maxKeys} metrics.`);
+      return -1;
+    }
+    // Two names must never become one metric: the second keeps a name of its own.
+    const wanted = [conventionalKey(name, format, keyRules), conventionalKey(name, format, [])];
+    let key = wanted.find((candidate) => candidate !== undefined && !this.#names.has(candidate));
+    key ??= this.#freeKey(wanted[1] ?? wanted[0]);
+    if (key === undefined) {
+      problem(
+        `A metric called ${JSON.stringify(short(name))} is left out: no key can be made of it.`,
+      );
+      return -1;
+    }
+    try {
+      const parts = parseKey('name', key);
+      const id = this.#names.size;
+      this.#buffer.addKey({ id, key, namespace: parts.namespace, name: parts.name });
+      this.#names.set(key, name);
+      this.#nextStep[id] = 0;
+      this.#isNoted[id] = key === name;
+      return id;
+    } catch (error) {
+      problem(`Metric "${short(name)}" is left out: ${messageOf(error)}`);
+      return -1;
+    }
+  }
+
+  #freeKey(base: string | undefined): string | undefined {
+    if (base === undefined) return undefined;
+    for (let i = 2; ; i++) {
+      const candidate = `${base.slice(0, 500)}_${i}`;
+      if (!this.#names.has(candidate)) return candidate;
+    }
+  }
+
+  /** The original name goes with the first sample of a metric. */
+  #note(metric: number): void {
+    this.#isNoted[metric] = true;
+    const name = [...this.#names.values()][metric] ?? '';
+    this.#buffer.annotate(null, JSON.stringify({ original_name: name }));
+  }
+
+  #cut(): void {
+    this.#pendingRows += this.#buffer.rowCount;
+    // The columns are views of memory that the next rows overwrite: encoded at once.
+    for (const batch of this.#buffer.take(BATCH_ROWS)) this.#add(metricTable, batch);
+  }
+
+  #cutEvents(): void {
+    this.#pendingRows += this.#events.length;
+    this.#add(eventTable, batchOfRows(eventTable, this.#events));
+    this.#events = [];
+  }
+
+  #add(table: TableDefinition, batch: RowBatch): void {
+    const batchNumber = this.#nextBatch.get(table.table) ?? 0;
+    this.#nextBatch.set(table.table, batchNumber + 1);
+    const { runId } = this.#config;
+    const identity = { runId, table: table.table, writerId: WRITER_ID, batchNumber };
+    this.#pending.push(createSegment(table, identity, batch));
+  }
+
+  #instant(timeMs: number | undefined): string {
+    const isTime = timeMs !== undefined && Math.abs(timeMs) <= 8.64e15;
+    return new Date(isTime ? timeMs : this.#config.startedAtMs).toISOString();
+  }
+}
+
+/** Takes a run that is in the store already: everything is let go. */
+export class KnownRun implements RunSink {
+  readonly pendingRows = 0;
+
+  metric(): number {
+    return -1;
+  }
+  push(): void {}
+  event(): void {}
+  config(): void {}
+  environment(): void {}
+  tags(): void {}
+  status(): void {}
+  async artifact(): Promise<void> {}
+  async flush(): Promise<void> {}
+}
+
+function bytesOf(
+  payload: Uint8Array<ArrayBuffer> | string | JsonObject,
+): [ArtifactPayloadFormat, Uint8Array<ArrayBuffer>] {
+  if (payload instanceof Uint8Array) return ['bytes', payload];
+  if (typeof payload === 'string') return ['text', new TextEncoder().encode(payload)];
+  return ['json', new TextEncoder().encode(JSON.stringify(payload))];
+}
+
+function isIndex(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+function short(name: string): string {
+  return name.length > 100 ? `${name.slice(0, 100)}…` : name;
+}
