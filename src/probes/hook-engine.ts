@@ -16,7 +16,7 @@ import {
 import { isSamePoint, layerRow, type LayerFinding } from './layer-rows.ts';
 import type { CapturePoint, LayerWatch, ModelSource, TensorRef } from './model-source.ts';
 import type { ProbeWork } from './probe-work.ts';
-import { RecordWriter } from './record-writer.ts';
+import { RecordWriter } from '../session/record-writer.ts';
 import { unitAxisOf } from './reductions.ts';
 import { checkSource } from './source-checks.ts';
 

@@ -4,7 +4,7 @@ import type { layerSummaryTable } from '../records/layer-summary.ts';
 import type { DeadUnits } from './dead-units.ts';
 import type { ProbePlace } from './instrument.ts';
 import type { CapturePoint, LayerInfo, TensorSummary } from './model-source.ts';
-import type { NewRow } from './record-writer.ts';
+import type { NewRow } from '../session/record-writer.ts';
 
 /** A row of `layer_summaries`. */
 export type LayerRow = NewRow<typeof layerSummaryTable.columns>;

@@ -34,7 +34,7 @@ import {
 } from './parameter-config.ts';
 import { distributionRows, summaryRow, type ParameterFindings } from './parameter-rows.ts';
 import type { ProbeWork } from './probe-work.ts';
-import { RecordWriter } from './record-writer.ts';
+import { RecordWriter } from '../session/record-writer.ts';
 import { checkSource } from './source-checks.ts';
 
 /** Records of both kinds. */

@@ -4,7 +4,7 @@ import type { parameterDistributionTable } from '../records/parameter-distributi
 import type { parameterSummaryTable } from '../records/parameter-summary.ts';
 import type { ProbePlace } from './instrument.ts';
 import type { ParameterInfo, TensorSummary } from './model-source.ts';
-import type { NewRow } from './record-writer.ts';
+import type { NewRow } from '../session/record-writer.ts';
 
 /** A row of `parameter_summaries`. */
 export type SummaryRow = NewRow<typeof parameterSummaryTable.columns>;
