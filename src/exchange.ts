@@ -1,7 +1,29 @@
-/** `quark-sdk/exchange`: records in the formats of other programs. */
+/** `quark-sdk/exchange`: runs of other programs in, records in the formats of other programs out. */
 export { exportEventsJsonLines } from './exchange/events-export.ts';
 export {
   exportMetricsArrow,
   exportMetricsCsv,
   exportMetricsJsonLines,
 } from './exchange/metrics-export.ts';
+export {
+  importRuns,
+  type ImportedRunReport,
+  type ImportOptions,
+  type ImportReport,
+} from './import/import-runs.ts';
+export type { ImportProgress } from './import/progress.ts';
+export { blobInput, bytesInput, type InputFile } from './import/input.ts';
+export { DEFAULT_IMPORT_LIMITS, type ImportLimits } from './import/limits.ts';
+export { CONVENTIONAL_KEYS, type KeyRule } from './import/key-table.ts';
+export type {
+  ImportContext,
+  ImportedEvent,
+  ImportedRun,
+  Importer,
+  ImportFormatOptions,
+  ImportProblem,
+  InputHead,
+  RowPosition,
+  RunSink,
+  TextLogPattern,
+} from './import/importer.ts';

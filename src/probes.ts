@@ -1,4 +1,4 @@
-/** `quark-sdk/probes`: summaries of activations, gradients and parameters, whatever the framework. */
+/** `quark-sdk/probes`: what goes on inside a model and around it, whatever the framework; and what is no number. */
 export { HookEngine } from './probes/hook-engine.ts';
 export { type ProbeStatus, type ProbeStepOptions } from './probes/instrument.ts';
 export {
@@ -43,3 +43,30 @@ export {
 } from './read/parameter-records.ts';
 export { type ParameterDistributionRecord } from './records/parameter-distribution.ts';
 export { type ParameterSummaryRecord } from './records/parameter-summary.ts';
+
+export { SystemTelemetry } from './telemetry/system-telemetry.ts';
+export type {
+  RecordStepOptions,
+  SampleOptions,
+  StartStepOptions,
+} from './telemetry/system-telemetry.ts';
+export {
+  DEFAULT_SYSTEM_TELEMETRY_CONFIG,
+  type SystemTelemetryConfig,
+  type TensorMemory,
+} from './telemetry/config.ts';
+export { StepTelemetryScope, type StepOutcome } from './telemetry/step-scope.ts';
+export { TELEMETRY_METRIC_KEYS } from './telemetry/scalars.ts';
+export { type TelemetryFilter } from './read/telemetry.ts';
+
+export {
+  ARTIFACT_STORAGE_LAYOUT,
+  ArtifactStore,
+  type ArtifactStoreOptions,
+  type LogHistogramOptions,
+  type LogSnapshotOptions,
+  type RetentionHook,
+  type StoreArtifactOptions,
+} from './artifacts/artifact-store.ts';
+export type { ArtifactPayload, ByteStream, LoadedPayload } from './artifacts/payload.ts';
+export { type ArtifactFilter } from './read/artifacts.ts';

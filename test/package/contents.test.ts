@@ -110,6 +110,7 @@ describe('import graph', () => {
     }
     expect([...packages].toSorted()).toMatchInlineSnapshot(`
       [
+        "@noble/hashes",
         "apache-arrow",
         "comlink",
         "idb",
@@ -244,12 +245,18 @@ describe('exported names', () => {
   test('quark-sdk/probes', async () => {
     expect(await namesOf('probes')).toMatchInlineSnapshot(`
       [
+        "ARTIFACT_STORAGE_LAYOUT",
+        "ArtifactStore",
         "DEFAULT_HOOK_ENGINE_CONFIG",
         "DEFAULT_HOOK_SCHEDULE_CONFIG",
         "DEFAULT_LAYER_FILTER_CONFIG",
         "DEFAULT_PARAMETER_DIAGNOSTICS_CONFIG",
+        "DEFAULT_SYSTEM_TELEMETRY_CONFIG",
         "HookEngine",
         "ParameterDiagnostics",
+        "StepTelemetryScope",
+        "SystemTelemetry",
+        "TELEMETRY_METRIC_KEYS",
       ]
     `);
   });
@@ -277,10 +284,15 @@ describe('exported names', () => {
   test('quark-sdk/exchange', async () => {
     expect(await namesOf('exchange')).toMatchInlineSnapshot(`
       [
+        "CONVENTIONAL_KEYS",
+        "DEFAULT_IMPORT_LIMITS",
+        "blobInput",
+        "bytesInput",
         "exportEventsJsonLines",
         "exportMetricsArrow",
         "exportMetricsCsv",
         "exportMetricsJsonLines",
+        "importRuns",
       ]
     `);
   });
