@@ -29,6 +29,17 @@ export {
   type QuantileMethod,
   type QuantileOptions,
 } from './kernel/series/order.ts';
+export {
+  OUTLIER_METHODS,
+  OUTLIER_SIDES,
+  type OutlierBaseline,
+  type OutlierKernel,
+  type OutlierMethod,
+  type OutlierOptions,
+  type Outliers,
+  type OutlierSide,
+} from './kernel/series/outlier.ts';
+export { QuantileSketch, type QuantileSketchOptions } from './kernel/series/quantile-sketch.ts';
 export type {
   BucketOptions,
   BucketReduction,

@@ -10,3 +10,6 @@ export { drawAscending, drawExtremes, drawFinite, drawLttb } from './draw';
 export { curveMedian, curveMedianBytes } from './curve-median';
 export { curveEqualPairs, curveKeepOrder, curveResiduals, curveSortResiduals } from './curve-slope';
 export { curveSmooth, curveSmoothStart } from './curve-smooth';
+export { valuesBeyond } from './outlier';
+export { statsReset } from '../stats-state';
+export { statsF64 } from '../stats-float64';

@@ -12,6 +12,8 @@ const UNIT_BITS = 1074;
 /** Each addition to a limb is below 2^33. */
 const ADDITIONS_UNTIL_CARRY = 2 ** 19;
 const TOP_BITS = 64;
+/** Bits of a quotient beyond those of the sum. */
+const MORE_BITS = 128;
 
 /** Adds up finite float64 exactly. */
 export class ExactSum {
@@ -71,17 +73,25 @@ export class ExactSum {
 
   /** The sum, rounded once; an infinity where it is above the range of float64. */
   value(): number {
+    const { units, exponent } = this.#exact();
+    return toNumber(units, exponent);
+  }
+
+  /** The sum divided by a positive integer, within one unit in the last place: also where the sum itself is no float64. */
+  dividedBy(count: number): number {
+    const { units, exponent } = this.#exact();
+    return toNumber((units << BigInt(MORE_BITS)) / BigInt(count), exponent - MORE_BITS);
+  }
+
+  /** The sum as an integer times a power of two. */
+  #exact(): { units: bigint; exponent: number } {
     this.#carry();
-    let total = 0n;
-    for (let i = SUM_LIMBS - 1; i >= 0; i--) total = (total << 32n) + BigInt(this.#limbs[i] ?? 0);
-    const size = total < 0n ? -total : total;
-    const bits = size.toString(2).length;
-    const excess = Math.max(0, bits - TOP_BITS);
-    let top = size >> BigInt(excess);
-    // What is cut off only decides ties: one bit stands for it.
-    if (top << BigInt(excess) !== size) top |= 1n;
-    const value = Number(top) * 2 ** (excess - UNIT_BITS);
-    return total < 0n ? -value : value;
+    const lowest = this.#limbs.findIndex((limb) => limb !== 0);
+    if (lowest < 0) return { units: 0n, exponent: 0 };
+    let units = 0n;
+    for (let i = this.#limbs.findLastIndex((limb) => limb !== 0); i >= lowest; i--)
+      units = (units << 32n) + BigInt(this.#limbs[i] ?? 0);
+    return { units, exponent: 32 * lowest - UNIT_BITS };
   }
 
   #carry(): void {
@@ -95,4 +105,16 @@ export class ExactSum {
     limbs[SUM_LIMBS - 1] = (limbs[SUM_LIMBS - 1] ?? 0) + carry;
     this.#pending = 0;
   }
+}
+
+function toNumber(units: bigint, exponent: number): number {
+  const size = units < 0n ? -units : units;
+  const excess = Math.max(0, size.toString(2).length - TOP_BITS);
+  let top = size >> BigInt(excess);
+  // What is cut off only decides ties: one bit stands for it.
+  if (top << BigInt(excess) !== size) top |= 1n;
+  // In two steps: one power alone may leave the range of float64.
+  const half = Math.trunc((excess + exponent) / 2);
+  const value = Number(top) * 2 ** half * 2 ** (excess + exponent - half);
+  return units < 0n ? -value : value;
 }

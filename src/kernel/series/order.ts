@@ -188,7 +188,7 @@ function placeOf(
 }
 
 /** Between `low` and `high`, monotone in `part` and without overflow (as std::lerp of C++20, P0811). */
-function between(low: number, high: number, part: number): number {
+export function between(low: number, high: number, part: number): number {
   if (low === high) return low;
   if (low <= 0 && high >= 0) return part * high + (1 - part) * low + 0;
   return Math.min(high, low + part * (high - low));

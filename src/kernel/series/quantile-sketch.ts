@@ -111,9 +111,9 @@ export class QuantileSketch {
     return this.#sum.value();
   }
 
-  /** The sum divided by the count; NaN when no value is finite. */
+  /** The exact sum divided by the count, within one unit in the last place; NaN when no value is finite. */
   get mean(): number {
-    return this.sum / this.count;
+    return this.count > 0 ? this.#sum.dividedBy(this.count) : Number.NaN;
   }
 
   /** The size from which quantiles are within α of their value, see above: 0 as long as no bins had to be put together. */

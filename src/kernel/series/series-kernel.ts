@@ -11,9 +11,13 @@ import { wasmChange } from './change-wasm.ts';
 import { SeriesModule, compileSeries } from './module.ts';
 import { type OrderKernel, jsOrder } from './order.ts';
 import { wasmOrder } from './order-wasm.ts';
+import type { OutlierKernel } from './outlier.ts';
+import { jsOutlier } from './outlier-js.ts';
+import { wasmOutlier } from './outlier-wasm.ts';
 
 /** Numeric routines over one or two series, on the calling thread. */
-export interface SeriesKernel extends CurveKernel, DrawKernel, OrderKernel, ChangeKernel {
+export interface SeriesKernel
+  extends CurveKernel, DrawKernel, OrderKernel, OutlierKernel, ChangeKernel {
   /** Which implementation this is: SIMD WebAssembly or plain JavaScript. */
   readonly kind: 'wasm' | 'js';
 }
@@ -24,6 +28,7 @@ export const jsSeriesKernel: SeriesKernel = {
   ...jsCurve,
   ...jsDraw,
   ...jsOrder,
+  ...jsOutlier,
   ...jsChange,
 };
 
@@ -43,6 +48,7 @@ export function createWasmSeriesKernel(module: SeriesModule): SeriesKernel {
     ...wasmCurve(module),
     ...wasmDraw(module),
     ...wasmOrder(module),
+    ...wasmOutlier(module),
     ...wasmChange(module),
   };
 }

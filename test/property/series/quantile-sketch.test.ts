@@ -176,6 +176,15 @@ test('the sum is the float64 nearest to the exact one, in whatever order', () =>
   );
 });
 
+test('the mean is one where the sum is none', () => {
+  const sketch = new QuantileSketch();
+  sketch.addAll([Number.MAX_VALUE, Number.MAX_VALUE, Number.MAX_VALUE]);
+  expect(sketch.sum).toBe(Infinity);
+  expect(sketch.mean).toBe(Number.MAX_VALUE);
+  sketch.addAll([-Number.MAX_VALUE, -Number.MAX_VALUE, -Number.MAX_VALUE, 5e-324, 5e-324]);
+  expect(sketch.sum).toBe(1e-323);
+});
+
 test('a sum of more numbers than limbs have room for without a carry', () => {
   const sum = new ExactSum();
   const words = new Int32Array(Float64Array.of(-(2 - 2 ** -52)).buffer);
