@@ -54,3 +54,11 @@ export {
   type NetworkInput,
   type NetworkParameter,
 } from './adapters/onnx/network.ts';
+export {
+  openLegacyOnnxTraining,
+  type LegacyOnnxTraining,
+  type LegacyOrt,
+  type LegacyTrainingArtifacts,
+  type LegacyTrainingOptions,
+  type LegacyTrainingSession,
+} from './adapters/onnx/legacy-training.ts';

@@ -276,6 +276,7 @@ describe('exported names', () => {
         "buildOnnxTraining",
         "instrumentOnnx",
         "observeOnnxSession",
+        "openLegacyOnnxTraining",
         "openOnnxModel",
         "openOnnxTrainer",
       ]

@@ -76,6 +76,11 @@ const NUMBERLESS_OPS: ReadonlySet<string> = new Set(
   StringNormalizer TfIdfVectorizer Xor ZipMap DictVectorizer`.split(/\s+/),
 );
 
+/** Whether an operator computes floating-point numbers, as opposed to moving them, comparing or counting. */
+export function makesNumbers(opType: string): boolean {
+  return !MOVING_OPS.has(opType) && !NUMBERLESS_OPS.has(opType);
+}
+
 const RANDOM_OPS: ReadonlySet<string> = new Set(
   'Bernoulli Dropout Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike'.split(
     ' ',
@@ -132,7 +137,7 @@ export function instrumentOnnx(
     });
   }
   return {
-    bytes: append(model, found.added),
+    bytes: appendToGraph(model, found.added),
     captures: found.captures,
     notObserved: found.notObserved,
     isRandom: read.nodes.some((node) => RANDOM_OPS.has(node.opType)),
@@ -206,7 +211,8 @@ export function layerNames(nodes: readonly OnnxNode[]): string[] {
 const qualified = (node: OnnxNode): string =>
   node.domain === '' ? node.opType : `${node.domain}.${node.opType}`;
 
-function append(model: Uint8Array, outputs: WireWriter): Uint8Array<ArrayBuffer> {
+/** Puts a second `graph` field behind a model. @throws {QuarkError} `invalid_input` when it gets too large */
+export function appendToGraph(model: Uint8Array, outputs: WireWriter): Uint8Array<ArrayBuffer> {
   const tail = new WireWriter().message(7, outputs).finish();
   if (model.length + tail.length > MAX_MODEL_BYTES)
     throw invalidInput(

@@ -26,7 +26,6 @@ const REAL = new URL(
   '../../../../shared/data/onnx-training-seizureguard/inference.onnx',
   import.meta.url,
 );
-const REAL_ELSEWHERE = '/work/shared/data/onnx-training-seizureguard/inference.onnx';
 
 type Node = readonly [
   op: string,
@@ -430,11 +429,10 @@ describe('openOnnxModel', () => {
     await made.close();
   });
 
-  const real = existsSync(REAL) ? REAL : REAL_ELSEWHERE;
-  it.skipIf(!existsSync(real))(
+  it.skipIf(!existsSync(REAL))(
     'looks into a convolutional network of other people (skipped where ../shared is missing)',
     async () => {
-      const bytes = new Uint8Array(readFileSync(real));
+      const bytes = new Uint8Array(readFileSync(REAL));
       const plain = await ort.InferenceSession.create(bytes);
       const input = plain.inputNames[0] ?? '';
       const [meta] = plain.inputMetadata;
