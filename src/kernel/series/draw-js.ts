@@ -18,9 +18,7 @@ export const jsDraw: DrawKernel = {
     reduceToTriangles(
       checkLttb(given, options, countAscending),
       (values, positions, points) =>
-        values.every((value) => value - value === 0)
-          ? pickTriangles(values, positions, points)
-          : undefined,
+        isAllFinite(values) ? pickTriangles(values, positions, points) : undefined,
       (values, positions, buckets) =>
         reduce(
           { values, positions, starts: bucketStarts(values.length, positions, { buckets }) },
@@ -34,6 +32,14 @@ function reduce({ values, starts }: BucketRequest, kept: Kept): BucketReduction 
   for (let b = 0; b + 1 < starts.length; b++)
     builder.addSpan(scanSpan(values, starts[b] ?? 0, starts[b + 1] ?? 0, kept));
   return builder.finish();
+}
+
+function isAllFinite(values: Float64Array): boolean {
+  for (let at = 0; at < values.length; at++) {
+    const value = values[at] ?? Number.NaN;
+    if (value - value !== 0) return false;
+  }
+  return true;
 }
 
 /** Positions before the first that is below its predecessor or NaN. */

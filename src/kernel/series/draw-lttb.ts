@@ -73,7 +73,7 @@ export function pickTriangles(
     let largest = -1;
     let largestAt = from;
     for (let at = from; at < to; at++) {
-      const across = keptX - (positions?.[at] ?? at);
+      const across = keptX - (positions === undefined ? at : (positions[at] ?? 0));
       // Twice the area, times the length of the next bucket.
       const area = Math.abs(width * ((values[at] ?? 0) - keptY) - across * height);
       if (area > largest) {
@@ -89,10 +89,11 @@ export function pickTriangles(
 
 /** Sum of the differences to `origin`, in eight strided lanes: those of the SIMD way, so that both round alike. */
 function sumFrom(values: Float64Array, from: number, to: number, origin: number): number {
-  const lanes = [0, 0, 0, 0, 0, 0, 0, 0];
+  const lanes = new Float64Array(8);
   const blocksEnd = from + ((to - from) & ~7);
-  for (let at = from; at < blocksEnd; at++)
-    lanes[(at - from) & 7] = (lanes[(at - from) & 7] ?? 0) + ((values[at] ?? 0) - origin);
+  for (let at = from; at < blocksEnd; at += 8)
+    for (let lane = 0; lane < 8; lane++)
+      lanes[lane] = (lanes[lane] ?? 0) + ((values[at + lane] ?? 0) - origin);
   const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = lanes;
   let sum = a + c + (e + g) + (b + d + (f + h));
   for (let at = blocksEnd; at < to; at++) sum += (values[at] ?? 0) - origin;
