@@ -87,6 +87,11 @@ function locateF32(p: usize, length: i32, largest: v128, table: usize, beside: u
   const finite = i32x4.splat(0x7f7fffff);
   const zero = i32x4.splat(0);
   const base = laneBase(table);
+  const bits = shift;
+  const below4 = i32x4.splat(below);
+  const side4 = i32x4.splat(side);
+  const most = i32x4.splat(side + 1);
+  const last = i32x4.splat(2 * side + 2);
   let zeroCount = zero;
   let nonFinite = zero;
   let at = addresses;
@@ -98,8 +103,10 @@ function locateF32(p: usize, length: i32, largest: v128, table: usize, beside: u
     nonFinite = v128.or(nonFinite, isBeside);
     zeroCount = i32x4.sub(zeroCount, i32x4.eq(a, zero));
     // The largest magnitude itself belongs to the last bin, as one less in its bits does.
-    const bits = i32x4.add(a, i32x4.add(sign, i32x4.eq(a, largest)));
-    v128.store(at, i32x4.add(i32x4.shl(cellOf(bits, sign, isBeside), 4), base));
+    const size = i32x4.add(a, i32x4.add(sign, i32x4.eq(a, largest)));
+    const distance = i32x4.sub(i32x4.shr_s(size, bits), below4);
+    const cell = cellOf(distance, sign, isBeside, side4, most, last);
+    v128.store(at, i32x4.add(i32x4.shl(cell, 4), base));
   }
   add(beside, HISTOGRAM_ZERO, <f64>sumI32x4(zeroCount));
   if (v128.any_true(nonFinite)) countNonFinite<f32>(start, length, beside);
@@ -111,6 +118,11 @@ function locateF64(p: usize, length: i32, largest: v128, table: usize, beside: u
   const finite = i32x4.splat(0x7fefffff);
   const zero = i32x4.splat(0);
   const base = laneBase(table);
+  const bits = shift;
+  const below4 = i32x4.splat(below);
+  const side4 = i32x4.splat(side);
+  const most = i32x4.splat(side + 1);
+  const last = i32x4.splat(2 * side + 2);
   let zeroCount = zero;
   let nonFinite = zero;
   let at = addresses;
@@ -127,7 +139,9 @@ function locateF64(p: usize, length: i32, largest: v128, table: usize, beside: u
     zeroCount = i32x4.sub(zeroCount, i64x2.eq(b, zero));
     const u = i64x2.add(a, i64x2.add(s, i64x2.eq(a, largest)));
     const v = i64x2.add(b, i64x2.add(t, i64x2.eq(b, largest)));
-    const cell = cellOf(i32x4.shuffle(u, v, 1, 3, 5, 7), i32x4.shuffle(s, t, 0, 2, 4, 6), isBeside);
+    const sign = i32x4.shuffle(s, t, 0, 2, 4, 6);
+    const distance = i32x4.sub(i32x4.shr_s(i32x4.shuffle(u, v, 1, 3, 5, 7), bits), below4);
+    const cell = cellOf(distance, sign, isBeside, side4, most, last);
     v128.store(at, i32x4.add(i32x4.shl(cell, 4), base));
   }
   // Both halves of a 64-bit mask were counted.
@@ -135,14 +149,19 @@ function locateF64(p: usize, length: i32, largest: v128, table: usize, beside: u
   if (v128.any_true(nonFinite)) countNonFinite<f64>(start, length, beside);
 }
 
-// Cells counted from the first bin.
-function cellOf(bits: v128, sign: v128, isBeside: v128): v128 {
-  let distance = i32x4.sub(i32x4.shr_s(bits, shift), i32x4.splat(below));
-  distance = i32x4.max_s(i32x4.splat(0), i32x4.min_s(i32x4.splat(side + 1), distance));
+// Cells counted from the first bin; `last`, the largest number, for what is counted beside.
+function cellOf(
+  distance: v128,
+  sign: v128,
+  isBeside: v128,
+  side: v128,
+  most: v128,
+  last: v128,
+): v128 {
+  const within = i32x4.max_s(i32x4.splat(0), i32x4.min_s(most, distance));
   // Turned round for negative numbers.
-  distance = i32x4.sub(v128.xor(distance, sign), sign);
-  const cell = i32x4.add(distance, i32x4.splat(side));
-  return v128.bitselect(i32x4.splat(2 * side + 2), cell, isBeside);
+  const cell = i32x4.add(i32x4.sub(v128.xor(within, sign), sign), side);
+  return i32x4.max_s(cell, v128.and(isBeside, last));
 }
 
 function single(x: f64, top: i64, table: usize, beside: usize): void {

@@ -42,6 +42,8 @@ export async function run(bench) {
   await statisticsByType(bench, room);
   await pairs(bench, room);
   await histograms(bench, room);
+  await hardHistograms(bench, room);
+  await units(bench, room);
   await costOfACall(bench, room);
   await Promise.all([room.shared, room.transferred, room.inline].map((kernels) => kernels.close()));
 }
@@ -113,6 +115,12 @@ async function statisticsByType(bench, room) {
       'float32',
       some.map((x, i) => (i % 1024 === 0 ? Number.NaN : x)),
     ],
+    'float32, every other one NaN': ['float32', some.map((x, i) => (i % 2 === 0 ? Number.NaN : x))],
+    'float32, an infinity in every block': [
+      'float32',
+      some.map((x, i) => (i % 1024 === 0 ? Infinity : x)),
+    ],
+    'float32, of sizes around 1e-18': ['float32', some.map((x) => x * 1e-18)],
     float64: ['float64', Float64Array.from(values.subarray(0, bytes / 8))],
     'int32, below 2^26': ['int32', Int32Array.from(some, (x) => x * 1000)],
     'int32, any': ['int32', Int32Array.from(some, (x) => x * 2 ** 28)],
@@ -203,6 +211,79 @@ async function histograms(bench, room) {
   });
 }
 
+/** The same number of values in bins of magnitudes, as a sample, and of data that is harder than a normal distribution. */
+async function hardHistograms(bench, room) {
+  const { exports, table, beside, data, wasmKernel } = room;
+  const length = 1_000_000;
+  const tensor = float32(length);
+  const range = { min: -5, max: 5 };
+  const uniform = (at) => () => {
+    exports.histogramReset(table, 64, beside);
+    exports.histogram.float32(at, length, -5, 5, 64, table, beside);
+  };
+  const cases = {};
+  let at = data;
+  for (const [name, change] of Object.entries({
+    'uniform, all in the range': (x) => x,
+    'uniform, half of it zeros': (x) => Math.max(0, x),
+    'uniform, a fifth outside the range': (x) => x * 4,
+    'uniform, NaN in every block': (x, i) => (i % 200 === 0 ? Number.NaN : x),
+  })) {
+    room.put(tensor.map(change), at);
+    cases[name] = uniform(at);
+    at += 4 * length;
+  }
+  const magnitudes = 'magnitudes, 129 bins';
+  cases[magnitudes] = () => {
+    exports.histogramReset(table, 129, beside);
+    exports.histogramLog.float32(data, length, -40, 64, 0, table, beside);
+  };
+  const scale = 'log_magnitude';
+  cases['magnitudes, copy included'] = () => wasmKernel.histogram(tensor, { scale });
+  cases['magnitudes, plain-JS kernel'] = () => jsKernel.histogram(tensor, { scale });
+  cases['a sample of 100,000, copy included'] = () =>
+    wasmKernel.histogram(tensor, { bins: 64, range, maxHistogramValues: 100_000 });
+  await bench.report({
+    title: 'histograms of 1 M float32, harder data and other bins',
+    amount: length * 4,
+    unit: 'bytes',
+    times: await measure(cases, bench),
+    reference: 'uniform, all in the range',
+  });
+}
+
+async function units(bench, room) {
+  const { sum, data, wasmKernel } = room;
+  const length = 4_194_304;
+  const tensor = float32(length).map((x) => Math.max(0, x));
+  room.put(tensor, data);
+  for (const { shape, ...options } of [
+    { shape: '[65,536, 64]', units: 64 },
+    { shape: '[4,194,304, 1]', units: 1 },
+    { shape: '[64, 65,536]', units: 65_536 },
+    { shape: '[4, 1,048,576]', units: 1_048_576 },
+    { shape: '[32, 128, 32, 32], channels first', units: 128, innerSize: 1024 },
+    { shape: '[1024, 1024, 2, 2], channels first', units: 1024, innerSize: 4 },
+  ]) {
+    const loop = 'JavaScript, one naive pass';
+    await bench.report({
+      title: `statistics of units, float32, ${shape}`,
+      amount: length * 4,
+      unit: 'bytes',
+      times: await measure(
+        {
+          [LIMIT]: () => sum(data, length),
+          'statistics of units, copy included': () => wasmKernel.tensorUnitStats(tensor, options),
+          [loop]: () => jsUnits(tensor, options),
+          'plain-JS kernel': () => jsKernel.tensorUnitStats(tensor, options),
+        },
+        bench,
+      ),
+      reference: loop,
+    });
+  }
+}
+
 /** What a call takes of the calling thread; only Node tells. */
 async function costOfACall(bench, { inline, shared, transferred }) {
   if (bench.where !== 'node') return;
@@ -291,4 +372,19 @@ function jsHistogram(data, min, max, bins) {
     if (x >= min && x <= max) counts[Math.min(bins - 1, ((x - min) * scale) | 0)]++;
   }
   return counts;
+}
+
+function jsUnits(data, { units: count, innerSize = 1 }) {
+  const sums = new Float64Array(count);
+  const zeros = new Uint32Array(count);
+  for (let at = 0; at < data.length;) {
+    for (let unit = 0; unit < count; unit++) {
+      for (const end = at + innerSize; at < end; at++) {
+        const x = data[at];
+        sums[unit] += x;
+        if (x === 0) zeros[unit]++;
+      }
+    }
+  }
+  return [sums, zeros];
 }

@@ -80,13 +80,14 @@ class UnitReader {
     if (rest > 0) {
       this.#load(rows * width, rest, 0);
       this.#rows(1, rest);
-      this.#collect(0, rest);
+      this.#collect(0, rest, false);
     }
   }
 
   /** Units `from` to `from + tile` of all rows. */
   #readTile(from: number, tile: number, width: number, rows: number): void {
     const depth = Math.floor(this.#pieceLength / tile);
+    let isFirst = width === this.#settings.units;
     let sums = 0;
     for (let row = 0; row < rows; row += depth) {
       const count = Math.min(depth, rows - row);
@@ -97,10 +98,11 @@ class UnitReader {
       this.#rows(count, tile);
       sums += Math.ceil(count / 8);
       if (sums < COLLECT_SUMS) continue;
-      this.#collect(from, tile);
+      this.#collect(from, tile, isFirst);
+      isFirst = false;
       sums = 0;
     }
-    this.#collect(from, tile);
+    this.#collect(from, tile, isFirst);
   }
 
   /** Tensors whose units have runs of elements. */
@@ -110,6 +112,7 @@ class UnitReader {
     const most = Math.floor(this.#pieceLength / innerSize);
     for (let from = 0; from < units; from += UNIT_TILE) {
       const tile = Math.min(UNIT_TILE, units - from);
+      let isFirst = true;
       let sums = 0;
       for (let i = 0; i < outer; i++) {
         const start = (i * units + from) * innerSize;
@@ -117,10 +120,11 @@ class UnitReader {
         else this.#readParts(start, tile);
         sums += Math.ceil(innerSize / this.#pieceLength);
         if (sums < COLLECT_SUMS) continue;
-        this.#collect(from, tile);
+        this.#collect(from, tile, isFirst);
+        isFirst = false;
         sums = 0;
       }
-      this.#collect(from, tile);
+      this.#collect(from, tile, isFirst);
     }
   }
 
@@ -167,8 +171,12 @@ class UnitReader {
     run(this.#wide, unit, units, length, this.#epsilon, this.#state);
   }
 
-  /** Adds `count` units of the state, the first of which is unit `from`, to the totals, and empties the state. */
-  #collect(from: number, count: number): void {
+  /**
+   * Adds `count` units of the state, the first of which is unit `from`, to the totals, and empties the state.
+   *
+   * @param isFirst whether these units have no totals yet: then copying does
+   */
+  #collect(from: number, count: number, isFirst: boolean): void {
     const state = this.#state;
     const { buffer } = this.#instance.arena.bytes();
     const sums = new Float64Array(buffer, state, count);
@@ -181,6 +189,14 @@ class UnitReader {
     const inactive = new Uint32Array(buffer, state + UNIT_INACTIVE_BYTES, count);
     const { totals } = this;
     const { units } = this.#settings;
+    if (isFirst) {
+      totals.sums.set(sums, from);
+      totals.maxMagnitudes.set(largest, from);
+      totals.nonFiniteCounts.set(nonFinite, from);
+      totals.inactiveCounts.set(inactive, from);
+      this.#clear();
+      return;
+    }
     for (let i = 0, unit = from % units; i < count; i++, unit = unit + 1 === units ? 0 : unit + 1) {
       totals.sums[unit] = (totals.sums[unit] ?? 0) + (sums[i] ?? 0);
       totals.maxMagnitudes[unit] = Math.max(totals.maxMagnitudes[unit] ?? 0, largest[i] ?? 0);

@@ -1,4 +1,4 @@
-/** Settings of property-based tests: `QUARK_SEED` replays a failure, `QUARK_RUNS` multiplies the runs. */
+/** Settings of property-based tests: `QUARK_SEED` replays a failure, `QUARK_RUNS` multiplies the runs, `QUARK_LONG` adds the long ones. */
 import type fc from 'fast-check';
 
 const env: Record<string, string | undefined> = typeof process === 'undefined' ? {} : process.env;
@@ -10,3 +10,6 @@ export function runs(count: number): fc.Parameters<unknown> {
     ...(seed === undefined ? {} : { seed: Number(seed) }),
   };
 }
+
+/** Whether tests that take minutes and gigabytes are wanted. */
+export const isLong = (env['QUARK_LONG'] ?? '') !== '';
