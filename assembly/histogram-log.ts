@@ -86,12 +86,11 @@ function locateF32(p: usize, length: i32, largest: v128, table: usize, beside: u
   const magnitude = i32x4.splat(0x7fffffff);
   const finite = i32x4.splat(0x7f7fffff);
   const zero = i32x4.splat(0);
-  const base = laneBase(table);
+  const base = laneBase(table - 16);
   const bits = shift;
   const below4 = i32x4.splat(below);
-  const side4 = i32x4.splat(side);
   const most = i32x4.splat(side + 1);
-  const last = i32x4.splat(2 * side + 2);
+  const last = i32x4.splat(2 * side + 3);
   let zeroCount = zero;
   let nonFinite = zero;
   let at = addresses;
@@ -105,7 +104,7 @@ function locateF32(p: usize, length: i32, largest: v128, table: usize, beside: u
     // The largest magnitude itself belongs to the last bin, as one less in its bits does.
     const size = i32x4.add(a, i32x4.add(sign, i32x4.eq(a, largest)));
     const distance = i32x4.sub(i32x4.shr_s(size, bits), below4);
-    const cell = cellOf(distance, sign, isBeside, side4, most, last);
+    const cell = cellOf(distance, sign, isBeside, most, last);
     v128.store(at, i32x4.add(i32x4.shl(cell, 4), base));
   }
   add(beside, HISTOGRAM_ZERO, <f64>sumI32x4(zeroCount));
@@ -117,12 +116,11 @@ function locateF64(p: usize, length: i32, largest: v128, table: usize, beside: u
   const magnitude = i64x2.splat(0x7fffffffffffffff);
   const finite = i32x4.splat(0x7fefffff);
   const zero = i32x4.splat(0);
-  const base = laneBase(table);
+  const base = laneBase(table - 16);
   const bits = shift;
   const below4 = i32x4.splat(below);
-  const side4 = i32x4.splat(side);
   const most = i32x4.splat(side + 1);
-  const last = i32x4.splat(2 * side + 2);
+  const last = i32x4.splat(2 * side + 3);
   let zeroCount = zero;
   let nonFinite = zero;
   let at = addresses;
@@ -141,7 +139,7 @@ function locateF64(p: usize, length: i32, largest: v128, table: usize, beside: u
     const v = i64x2.add(b, i64x2.add(t, i64x2.eq(b, largest)));
     const sign = i32x4.shuffle(s, t, 0, 2, 4, 6);
     const distance = i32x4.sub(i32x4.shr_s(i32x4.shuffle(u, v, 1, 3, 5, 7), bits), below4);
-    const cell = cellOf(distance, sign, isBeside, side4, most, last);
+    const cell = cellOf(distance, sign, isBeside, most, last);
     v128.store(at, i32x4.add(i32x4.shl(cell, 4), base));
   }
   // Both halves of a 64-bit mask were counted.
@@ -149,18 +147,12 @@ function locateF64(p: usize, length: i32, largest: v128, table: usize, beside: u
   if (v128.any_true(nonFinite)) countNonFinite<f64>(start, length, beside);
 }
 
-// Cells counted from the first bin; `last`, the largest number, for what is counted beside.
-function cellOf(
-  distance: v128,
-  sign: v128,
-  isBeside: v128,
-  side: v128,
-  most: v128,
-  last: v128,
-): v128 {
+// Cells counted from that of underflow. `most` is the distance of the cells of underflow and overflow from the middle; `last`, the
+// largest number, is for what is counted beside.
+function cellOf(distance: v128, sign: v128, isBeside: v128, most: v128, last: v128): v128 {
   const within = i32x4.max_s(i32x4.splat(0), i32x4.min_s(most, distance));
   // Turned round for negative numbers.
-  const cell = i32x4.add(i32x4.sub(v128.xor(within, sign), sign), side);
+  const cell = i32x4.add(i32x4.sub(v128.xor(within, sign), sign), most);
   return i32x4.max_s(cell, v128.and(isBeside, last));
 }
 
