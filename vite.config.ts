@@ -3,7 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import { playwright } from '@vitest/browser-playwright';
 import { defineConfig, type ViteUserConfig, type ViteUserConfigFnPromise } from 'vitest/config';
-import { CHROMIUM_ARGS, WEBGL_ARGS, findChromium } from './scripts/chromium.mjs';
+import { CHROMIUM_ARGS, WEBGL_ARGS, WEBGPU_ARGS, findChromium } from './scripts/chromium.mjs';
 import { inlineWorker, librarySeams, sourceSeams } from './scripts/vite-plugins.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -165,7 +165,7 @@ async function tests(): Promise<ViteUserConfig> {
               screenshotFailures: false,
               provider: playwright({
                 launchOptions: {
-                  args: [...CHROMIUM_ARGS, ...WEBGL_ARGS],
+                  args: [...CHROMIUM_ARGS, ...WEBGL_ARGS, ...WEBGPU_ARGS],
                   ...(executablePath === undefined ? {} : { executablePath }),
                 },
               }),

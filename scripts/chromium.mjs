@@ -32,6 +32,9 @@ export const WEBGL_ARGS = [
   '--enable-unsafe-swiftshader',
 ];
 
+/** Added where WebGPU is needed: as for WebGL. */
+export const WEBGPU_ARGS = ['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader'];
+
 function installedCandidates() {
   if (process.platform === 'darwin') {
     return [

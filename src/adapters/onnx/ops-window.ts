@@ -4,7 +4,8 @@
  * arithmetic for deep learning, 2016, derive them.
  */
 import { invalidInput } from '../../base/errors.ts';
-import { sizeOf, type GraphBuilder, type Shape } from './graph-builder.ts';
+import type { GraphBuilder, Shape } from './graph-builder.ts';
+import { rowCount } from './ops-matrix.ts';
 import { NodeReader, type ForwardNode, type OpRule } from './op-rule.ts';
 
 /** How a window moves over the input; all lists have an entry for each spatial dimension. */
@@ -190,43 +191,67 @@ function poolWindow(reader: NodeReader, node: ForwardNode, shape: Shape): Window
   return windowOf(reader, shape, kernel);
 }
 
-/** The largest of each window; the gradient goes to its first occurrence. */
+/**
+ * The largest of each window; the gradient goes to its first occurrence. WebGPU does not give the positions, so they are
+ * found once more: a convolution with kernels that are 1 at one place lays the elements of each window side by side.
+ */
 const maxPool: OpRule = ({ g }, node) => {
   const reader = new NodeReader(node);
   const x = reader.input(0);
   const [batch = 1, channels = 1] = g.shape(x);
   const window = poolWindow(reader, node, g.shape(x));
-  const shape: Shape = [batch, channels, ...window.output];
-  const where = g.fresh('Indices');
-  g.ops(
-    'MaxPool',
-    [x],
-    [
-      [node.output, { type: 'float32', shape }],
-      [where, { type: 'int64', shape }],
-    ],
-    {
-      kernel_shape: window.kernel,
-      strides: window.strides,
-      dilations: window.dilations,
-      pads: padsOf(window),
-    },
-  );
+  const { kernel, strides, dilations, input, output } = window;
+  const placing = { kernel_shape: kernel, strides, dilations, pads: padsOf(window) };
+  g.op('MaxPool', [x], [batch, channels, ...output], placing, node.output);
   return (dy) => {
-    const count = typeof batch === 'number' ? (sizeOf(g.shape(x)) ?? 'all') : 'all';
-    const flatX = g.reshape(x, [count]);
-    const zeros = g.op('ConstantOfShape', [g.shapeOf(flatX)], [count]);
-    const windows = sizeOf(shape) ?? 'windows';
-    // Windows that overlap may share their largest element: their gradients add up.
-    const flat = g.op(
-      'ScatterElements',
-      [zeros, g.reshape(where, [windows]), g.reshape(dy, [windows])],
-      [count],
-      { axis: 0, reduction: 'add' },
+    const joined = rowCount([batch, channels]);
+    const count = kernel.reduce((product, length) => product * length, 1);
+    const places = g.floats(unitMatrix(count), [count, 1, ...kernel]);
+    const flat = g.reshape(x, [joined, 1, ...input]);
+    const beside = g.op('Conv', [flat, places], [joined, count, ...output], placing);
+    const outside = windowOutside(window);
+    // Padding is never the largest.
+    const seen = outside.some((value) => value !== 0)
+      ? g.add(beside, g.floats(outside, [1, count, ...output]))
+      : beside;
+    const first = g.op('ArgMax', [seen], [joined, 1, ...output], { axis: 1 }, undefined, 'int64');
+    const numbers = g.floats(
+      Float32Array.from({ length: count }, (_, place) => place),
+      [1, count, ...kernel.map(() => 1)],
     );
-    return [g.op('Reshape', [flat, g.shapeOf(x)], g.shape(x))];
+    const shape: Shape = [joined, count, ...output];
+    const isFirst = g.op('Equal', [g.toFloat(first), numbers], shape, {}, undefined, 'bool');
+    const chosen = g.mul(g.toFloat(isFirst), g.reshape(dy, [joined, 1, ...output]));
+    return [g.reshape(spread(g, chosen, places, window, 1, [joined, 1, ...input]), g.shape(x))];
   };
 };
+
+/** A kernel for each place of a window: 1 there, 0 elsewhere. */
+function unitMatrix(count: number): Float32Array {
+  return Float32Array.from({ length: count * count }, (_, i) => (i % (count + 1) === 0 ? 1 : 0));
+}
+
+/** `[...kernel, ...output]`: 0 where a place of a window lies in the input, far below any number where it is padding. */
+function windowOutside(window: Window): Float32Array {
+  const axes = window.kernel.map((size, i) =>
+    Array.from({ length: size }, (_, place) =>
+      Array.from({ length: window.output[i] ?? 0 }, (__, position) => {
+        const begin = position * (window.strides[i] ?? 1) - (window.padsBegin[i] ?? 0);
+        const at = begin + place * (window.dilations[i] ?? 1);
+        return at >= 0 && at < (window.input[i] ?? 0);
+      }),
+    ),
+  );
+  let places: boolean[][] = [[true]];
+  for (const axis of axes)
+    places = places.flatMap((before) =>
+      axis.map((inside) => before.flatMap((isIn) => inside.map((alsoIn) => isIn && alsoIn))),
+    );
+  return Float32Array.from(places.flat(), (isInside) => (isInside ? 0 : FAR_BELOW));
+}
+
+/** Below any number that training meets, and far enough from the end of float32 to add to one. */
+const FAR_BELOW = -1e38;
 
 /** The mean of each window; padding counts only if asked to. */
 const averagePool: OpRule = ({ g }, node) => {
@@ -252,9 +277,7 @@ const averagePool: OpRule = ({ g }, node) => {
   return (dy) => {
     const shares = g.floats(windowShares(window, countsPadding), [1, 1, ...window.output]);
     // All channels are treated alike: they join the batch.
-    const joined = [batch, channels].some((size) => typeof size === 'string')
-      ? `${batch}*${channels}`
-      : Number(batch) * Number(channels);
+    const joined = rowCount([batch, channels]);
     const flat = g.reshape(g.mul(dy, shares), [joined, 1, ...window.output]);
     const size = window.kernel.reduce((product, length) => product * length, 1);
     const ones = g.floats(new Float32Array(size).fill(1), [1, 1, ...window.kernel]);
