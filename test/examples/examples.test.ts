@@ -46,6 +46,19 @@ describe('examples', () => {
       expect(losses.values[199] ?? 1).toBeLessThan((losses.values[0] ?? 0) / 100);
       expect(printed).toContain(reader.run.id);
     },
+    'onnx-activations.mjs': async (reader, printed) => {
+      expect(printed).toContain(`Run ${reader.run.id}`);
+      expect(printed).toMatch(/^encode \(Gemm\): mean -?[\d.]+/m);
+      expect(printed).toMatch(/^decode\/sigmoid \(Sigmoid\): mean 0\.\d+/m);
+      expect(await reader.readEvents({ severity: 'warning' })).toStrictEqual([]);
+    },
+    'onnx-training.mjs': async (reader, printed) => {
+      const losses = await reader.readMetricColumns({ metricKey: 'train/loss' });
+      expect(losses.rowCount).toBe(60);
+      expect(losses.values[59] ?? 1).toBeLessThan((losses.values[0] ?? 0) / 2);
+      expect(printed).toContain(reader.run.id);
+      expect(await reader.readEvents({ severity: 'warning' })).toStrictEqual([]);
+    },
     'tfjs-node.mjs': async (reader, printed) => {
       expect(await reader.metricKeys()).toEqual(
         expect.arrayContaining(['train/loss', 'val/accuracy']),
