@@ -6,6 +6,8 @@ import { compareResiduals, residual } from './curve-exact';
 
 const CLOSE: f64 = 1.0 / 1125899906842624.0;
 
+const RUN: usize = 8;
+
 let xs: usize = 0;
 let ys: usize = 0;
 let slope: f64 = 0;
@@ -43,10 +45,32 @@ export function curveSortResiduals(
   rankCount: i32,
   found: usize,
 ): f64 {
-  let inverted: f64 = 0;
+  let inverted: i64 = 0;
   const ranksEnd = ranks + ((<usize>rankCount) << 3);
+  let wanted = rankAt(ranks, ranksEnd);
+  // Runs of eight by insertion, which is quicker than three rounds of merging.
+  const last = a + ((<usize>count) << 4);
+  for (let run = a; run < last; run += RUN << 4) {
+    const runEnd = min(run + (RUN << 4), last);
+    for (let at = run + 16; at < runEnd; at += 16) {
+      let hole = at;
+      while (hole > run && isBefore(at, hole - 16)) hole -= 16;
+      if (hole == at) continue;
+      inverted += <i64>((at - hole) >> 4);
+      while (wanted < inverted) {
+        const first = at - ((<usize>(inverted - wanted)) << 4);
+        store<f64>(found, slopeOf(load<i32>(first, 8), load<i32>(at, 8)));
+        found += 8;
+        ranks += 8;
+        wanted = rankAt(ranks, ranksEnd);
+      }
+      const record = v128.load(at);
+      for (let to = at; to > hole; to -= 16) v128.store(to, v128.load(to - 16));
+      v128.store(hole, record);
+    }
+  }
   let swaps = 0;
-  for (let width = 1; width < count; width <<= 1) {
+  for (let width = <i32>RUN; width < count; width <<= 1) {
     for (let start = 0; start < count; start += width << 1) {
       let left = a + ((<usize>start) << 4);
       const middle = a + ((<usize>min(start + width, count)) << 4);
@@ -54,18 +78,15 @@ export function curveSortResiduals(
       let right = middle;
       let out = b + ((<usize>start) << 4);
       while (left < middle && right < end) {
-        const one = load<f64>(left);
-        const two = load<f64>(right);
-        const isRight = <usize>(
-          (abs(two - one) > CLOSE * abs(one) ? two < one : compare(right, left) < 0)
-        );
+        const isRight = <usize>isBefore(right, left);
         v128.store(out, v128.load(isRight ? right : left));
-        inverted += <f64>(((middle - left) >> 4) * isRight);
-        while (ranks < ranksEnd && load<f64>(ranks) < inverted) {
-          const first = middle - ((<usize>(inverted - load<f64>(ranks))) << 4);
+        inverted += <i64>(((middle - left) >> 4) * isRight);
+        while (wanted < inverted) {
+          const first = middle - ((<usize>(inverted - wanted)) << 4);
           store<f64>(found, slopeOf(load<i32>(first, 8), load<i32>(right, 8)));
           found += 8;
           ranks += 8;
+          wanted = rankAt(ranks, ranksEnd);
         }
         right += isRight << 4;
         left += 16 - (isRight << 4);
@@ -80,7 +101,17 @@ export function curveSortResiduals(
     swaps ^= 1;
   }
   store<i32>(isSwapped, swaps);
-  return inverted;
+  return <f64>inverted;
+}
+
+function isBefore(one: usize, two: usize): bool {
+  const a = load<f64>(one);
+  const b = load<f64>(two);
+  return abs(a - b) > CLOSE * abs(b) ? a < b : compare(one, two) < 0;
+}
+
+function rankAt(ranks: usize, end: usize): i64 {
+  return ranks < end ? <i64>load<f64>(ranks) : i64.MAX_VALUE;
 }
 
 /** Pairs of equal residual at different x among sorted records. */

@@ -9,6 +9,11 @@ const VALUE_BYTES: Readonly<Record<string, number>> = {
   m4: 10,
   minMax: 10,
   lttb: 16,
+  smoothExponential: 30,
+  smoothRobust: 700,
+  theilSen: 20_000,
+  spikes: 2000,
+  areaUnderCurve: 150,
 };
 
 /** The cost of one value. */

@@ -1,7 +1,7 @@
 /** Two series on one axis of steps. One pass that waits for memory, so there is no other form of it than this. */
 import type { AlignSettings } from './curve-checks.ts';
 import type { AlignedSeries } from './curve.ts';
-import { lastAtEach } from './curve-order.ts';
+import { gather, lastAtEach } from './curve-order.ts';
 
 type Points = { readonly index: Uint32Array; readonly at: Float64Array };
 type Stepped = { readonly steps: Float64Array; readonly values: Float64Array };
@@ -18,15 +18,22 @@ export function alignOnStep(
     fillIn(one.at, steps, oneAt, fill === 'nearest', tolerance);
     fillIn(two.at, steps, twoAt, fill === 'nearest', tolerance);
   }
-  const firstIndex = oneAt.map((k) => (k < 0 ? -1 : (one.index[k] ?? -1)));
-  const secondIndex = twoAt.map((k) => (k < 0 ? -1 : (two.index[k] ?? -1)));
+  const firstIndex = indicesOf(one, oneAt);
+  const secondIndex = indicesOf(two, twoAt);
   return {
     steps,
-    first: Float64Array.from(firstIndex, (i) => first.values[i] ?? Number.NaN),
-    second: Float64Array.from(secondIndex, (i) => second.values[i] ?? Number.NaN),
+    first: gather(first.values, firstIndex),
+    second: gather(second.values, secondIndex),
     firstIndex,
     secondIndex,
   };
+}
+
+/** Indices in the series of some of its points; -1 for -1. */
+function indicesOf({ index }: Points, found: Int32Array): Int32Array<ArrayBuffer> {
+  const indices = new Int32Array(found.length);
+  for (let row = 0; row < found.length; row++) indices[row] = index[found[row] ?? -1] ?? -1;
+  return indices;
 }
 
 /** The steps of the axis, and for each the point of either series that lies there, -1 where none does. */

@@ -7,14 +7,14 @@ import { invalidInput } from '../../base/errors.ts';
 import type { TheilSenSettings } from './curve-checks.ts';
 import { medianOf } from './curve-median.ts';
 import { twoSidedProbability, twoSidedQuantile } from './curve-normal.ts';
-import { finitePoints } from './curve-order.ts';
+import { finitePoints, gather } from './curve-order.ts';
 import type { Slopes } from './curve-slope-js.ts';
 import type { MannKendall, TheilSenResult } from './curve.ts';
 
 /** Most points: their sorting has to fit into the memory of one instance. */
 const MAX_POINTS = 2 ** 24;
 const LEAST_SAMPLE = 1024;
-const MOST_SAMPLE = 2 ** 17;
+const MOST_SAMPLE = 2 ** 16;
 /** Ranks of a sample are off by half the root of its size; this many of those to either side miss one time in 400. */
 const DEVIATIONS = 3;
 
@@ -86,11 +86,12 @@ function select(
   let { low, high, upToLow, belowHigh } = bracket;
   while (true) {
     const inside = belowHigh - upToLow;
-    const size = Math.min(MOST_SAMPLE, Math.max(LEAST_SAMPLE, slopes.pointCount));
-    const isAll = inside <= size;
-    const ranks = new Float64Array(isAll ? inside : size);
-    for (let k = 0; k < ranks.length; k++) ranks[k] = isAll ? k : Math.floor(random() * inside);
-    if (!isAll) ranks.sort();
+    const isAll = inside <= Math.max(LEAST_SAMPLE, slopes.pointCount);
+    const size = isAll ? inside : Math.min(MOST_SAMPLE, Math.max(LEAST_SAMPLE, slopes.pointCount));
+    // One from each of as many equal parts: ascending, and no further off than if all were drawn from the whole.
+    const ranks = new Float64Array(size);
+    for (let k = 0; k < size; k++)
+      ranks[k] = isAll ? k : Math.min(inside - 1, Math.floor(((k + random()) * inside) / size));
     const sample = slopes.between(high, ranks).sort();
     if (isAll) return [sample[first - upToLow] ?? 0, sample[second - upToLow] ?? 0];
     const middle = ((first + 1 - upToLow) / inside) * size;
@@ -132,15 +133,15 @@ function pointsOf(values: Float64Array, positions: Float64Array | null): Points 
       `${index.length} finite values`,
       `at most ${MAX_POINTS} finite values`,
     );
-  let x = Float64Array.from(index, (i) => positions?.[i] ?? i);
-  let y = Float64Array.from(index, (i) => values[i] ?? 0);
+  let x = gather(positions, index);
+  let y = gather(values, index);
   if (!isInOrder(x, y)) {
-    const order = Uint32Array.from(index, (_, k) => k);
+    const order = index.map((_, k) => k);
     const xs = x;
     const ys = y;
     order.sort((i, j) => (xs[i] ?? 0) - (xs[j] ?? 0) || (ys[i] ?? 0) - (ys[j] ?? 0));
-    x = Float64Array.from(order, (k) => xs[k] ?? 0);
-    y = Float64Array.from(order, (k) => ys[k] ?? 0);
+    x = gather(xs, order);
+    y = gather(ys, order);
   }
   const xExponent = exponentOf(x);
   const yExponent = exponentOf(y);
