@@ -1,0 +1,224 @@
+/** What the model is trained on, batch by batch. */
+import {
+  checkInstant,
+  checkOptionalCount,
+  checkOptionNames,
+  checkPositive,
+} from '../base/assert.ts';
+import { ASYNC_DISPOSE } from '../base/dispose.ts';
+import { invalidInput } from '../base/errors.ts';
+import { jsKernel } from '../kernel/js-kernel.ts';
+import { loadSeriesKernel } from '../kernel/series/series-kernels.ts';
+import { readBatchDiagnostics, type BatchDiagnosticFilter } from '../read/batch-diagnostics.ts';
+import type { PositionFilter } from '../read/filters.ts';
+import { batchDiagnosticTable, type BatchDiagnosticRecord } from '../records/batch-diagnostic.ts';
+import type { WriterStatus } from '../session/buffered-writer.ts';
+import { RecordWriter } from '../session/record-writer.ts';
+import type { RunContext } from '../session/run-context.ts';
+import { handleOf, type RunHandle } from '../session/run-handle.ts';
+import type { TrainingSession } from '../session/training-session.ts';
+import { checkBatch, type BatchMetadata } from './batch-metadata.ts';
+import {
+  checkDiagnosticsConfig,
+  type DataDiagnosticsConfig,
+  type DataDiagnosticsSettings,
+} from './config.ts';
+import type { DataDiagnosticsSummary, ExposureSummary, HardBatchFinding } from './findings.ts';
+import type { Labels } from './labels.ts';
+import { findHard, summarizeExposureOf, summarizeLosses, type Numerics } from './summarize.ts';
+
+/** Options of {@link DataDiagnostics.logBatch}. What is given here goes before what the adapter finds in `batch`. */
+export type LogBatchOptions = Omit<BatchMetadata, 'classCounts'> & {
+  readonly step?: number | null | undefined;
+  readonly epoch?: number | null | undefined;
+  /** The batch itself, for the adapter. It is not kept. */
+  readonly batch?: unknown;
+  /** Labels of the samples, one-hot rows, a tensor of either, or counts by class. */
+  readonly labels?: Labels | null | undefined;
+  /** When the batch was trained on. Default: now. */
+  readonly timestamp?: string | number | Date | undefined;
+};
+
+/** A range of batches. */
+export type BatchRangeFilter = Pick<
+  PositionFilter,
+  'step' | 'stepMin' | 'stepMax' | 'epoch' | 'epochMin' | 'epochMax'
+>;
+
+const OPTION_NAMES = [
+  'step',
+  'epoch',
+  'batch',
+  'batchSize',
+  'labels',
+  'sampleIds',
+  'sequenceLengths',
+  'metadata',
+  'timestamp',
+] as const;
+const DEFAULT_HARD_BATCHES = 10;
+
+/**
+ * Records loss and make-up of batches, and finds the hard ones and what the model has been shown. Raw samples are never kept: sample
+ * ids, class counts and sequence lengths are.
+ */
+export class DataDiagnostics implements AsyncDisposable {
+  readonly #handle: RunHandle;
+  readonly #settings: DataDiagnosticsSettings;
+  readonly #writer: RecordWriter<typeof batchDiagnosticTable.columns>;
+  readonly #detach: () => void;
+  #numerics: Promise<Numerics> | undefined;
+
+  /**
+   * @param session a session, or a context made by one
+   * @throws {QuarkError} `invalid_input` naming the option
+   */
+  constructor(session: TrainingSession | RunContext, config: DataDiagnosticsConfig = {}) {
+    this.#handle = handleOf(session);
+    this.#settings = checkDiagnosticsConfig(config);
+    this.#writer = new RecordWriter(this.#handle, batchDiagnosticTable, this.#settings.writer);
+    this.#detach = this.#handle.attach({
+      drain: () => this.#writer.drain(),
+      drainNow: () => this.#writer.drainNow(),
+      close: () => this.close(),
+    });
+  }
+
+  /** How many records wait, how many were given up, and why writing failed last. */
+  get status(): WriterStatus {
+    return this.#writer.status;
+  }
+
+  /**
+   * Records one batch.
+   *
+   * @param loss loss of the batch; NaN and infinities are recorded as they are
+   * @throws {QuarkError} `invalid_input` naming field, value and rule; `writer_closed`; `invalid_run_state`
+   */
+  logBatch(loss: number, options: LogBatchOptions = {}): BatchDiagnosticRecord {
+    if (typeof loss !== 'number') throw invalidInput('loss', loss, 'a number');
+    checkOptionNames('options', options, OPTION_NAMES);
+    const { step, epoch, batch, labels, timestamp, ...given } = options;
+    const { adapter } = this.#settings;
+    if (batch !== undefined && adapter === null)
+      throw invalidInput('batch', '[batch]', 'left out, or an adapter in the config');
+    const found = batch === undefined ? {} : checkFound(adapter?.extractBatchMetadata(batch));
+    const row = {
+      timestamp: new Date(
+        timestamp === undefined ? this.#handle.clock.now() : checkInstant('timestamp', timestamp),
+      ).toISOString(),
+      step: checkOptionalCount('step', step),
+      epoch: checkOptionalCount('epoch', epoch),
+      loss,
+      ...checkBatch({
+        batchSize: given.batchSize ?? found.batchSize,
+        sampleIds: given.sampleIds ?? found.sampleIds,
+        classCounts: labels ?? found.classCounts,
+        sequenceLengths: given.sequenceLengths ?? found.sequenceLengths,
+        metadata: given.metadata ?? found.metadata,
+      }),
+    };
+    this.#writer.add(row);
+    return batchDiagnosticTable.wrap({ ...row, runId: this.#handle.runId, sequence: null });
+  }
+
+  /**
+   * Makes every batch so far durable and returns those this call wrote.
+   *
+   * @throws {SessionStoreError} when the store failed; the records are kept and tried again
+   */
+  flush(): Promise<readonly BatchDiagnosticRecord[]> {
+    return this.#writer.flush();
+  }
+
+  /**
+   * Batches of the run in the order they were persisted, after a flush when this is open.
+   *
+   * @throws {QuarkError} `invalid_input` naming the filter
+   */
+  async read(filter: BatchDiagnosticFilter = {}): Promise<readonly BatchDiagnosticRecord[]> {
+    if (!this.#writer.isClosed) await this.#writer.drain();
+    return (await readBatchDiagnostics(this.#handle.store, this.#handle.runId, filter)).records;
+  }
+
+  /** Which classes, samples and sequences the model has been shown. @throws {QuarkError} `invalid_input` naming the filter */
+  async summarizeExposure(range: BatchRangeFilter = {}): Promise<ExposureSummary> {
+    return summarizeExposureOf(await this.read(range));
+  }
+
+  /**
+   * Batches that stand out by their loss or their longest sequence, hardest first.
+   *
+   * @throws {QuarkError} `invalid_input` naming the filter
+   */
+  async findHardBatches(
+    range: BatchRangeFilter & { readonly limit?: number | null | undefined } = {},
+  ): Promise<readonly HardBatchFinding[]> {
+    const { limit, ...filter } = range;
+    const most = checkLimit('limit', limit);
+    return findHard(await this.read(filter), await this.#load(), this.#settings).slice(0, most);
+  }
+
+  /**
+   * All of it: losses, exposure, hard batches.
+   *
+   * @throws {QuarkError} `invalid_input` naming the filter
+   */
+  async summarize(
+    range: BatchRangeFilter & { readonly hardBatchLimit?: number | null | undefined } = {},
+  ): Promise<DataDiagnosticsSummary> {
+    const { hardBatchLimit, ...filter } = range;
+    const most = checkLimit('hardBatchLimit', hardBatchLimit);
+    const batches = await this.read(filter);
+    const numerics = await this.#load();
+    const lossSummary = summarizeLosses(batches, numerics, this.#settings);
+    const exposure = summarizeExposureOf(batches);
+    const hardBatches = findHard(batches, numerics, this.#settings).slice(0, most);
+    return {
+      batchCount: batches.length,
+      lossSummary,
+      exposure,
+      hardBatches,
+      toDict: () => ({
+        batch_count: batches.length,
+        loss_summary: lossSummary?.toDict() ?? null,
+        exposure: exposure.toDict(),
+        hard_batches: hardBatches.map((finding) => finding.toDict()),
+      }),
+    };
+  }
+
+  /** Flushes and closes; `logBatch` throws `writer_closed` afterwards, reading and summaries still work. */
+  async close(): Promise<void> {
+    await this.#writer.close();
+    this.#detach();
+  }
+
+  /** Same as {@link close}. */
+  [ASYNC_DISPOSE](): Promise<void> {
+    return this.close();
+  }
+
+  #load(): Promise<Numerics> {
+    // A value a batch: too few for the tensor kernels to be worth their loading.
+    this.#numerics ??= loadSeriesKernel().then((series) => ({ tensor: jsKernel, series }));
+    return this.#numerics;
+  }
+}
+
+/** What an adapter returned: somebody else's code. */
+function checkFound(found: unknown): BatchMetadata {
+  checkOptionNames('adapter.extractBatchMetadata(batch)', found, [
+    'batchSize',
+    'sampleIds',
+    'classCounts',
+    'sequenceLengths',
+    'metadata',
+  ]);
+  return found as BatchMetadata; // each value is checked where the batch is
+}
+
+function checkLimit(field: string, limit: number | null | undefined): number {
+  if (limit === null) return Number.POSITIVE_INFINITY;
+  return limit === undefined ? DEFAULT_HARD_BATCHES : checkPositive(field, limit);
+}
