@@ -70,3 +70,26 @@ export {
 } from './artifacts/artifact-store.ts';
 export type { ArtifactPayload, ByteStream, LoadedPayload } from './artifacts/payload.ts';
 export { type ArtifactFilter } from './read/artifacts.ts';
+
+export { DataDiagnostics } from './diagnostics/data-diagnostics.ts';
+export type { BatchRangeFilter, LogBatchOptions } from './diagnostics/data-diagnostics.ts';
+export {
+  MappingBatchMetadataAdapter,
+  type BatchMetadata,
+  type BatchMetadataAdapter,
+  type MappingBatchMetadataAdapterOptions,
+} from './diagnostics/batch-metadata.ts';
+export {
+  DEFAULT_DATA_DIAGNOSTICS_CONFIG,
+  type DataDiagnosticsConfig,
+} from './diagnostics/config.ts';
+export {
+  HARD_BATCH_REASONS,
+  type DataDiagnosticsSummary,
+  type ExposureSummary,
+  type HardBatchFinding,
+  type HardBatchReason,
+  type LossSummary,
+} from './diagnostics/findings.ts';
+export { MAX_CLASSES, type Labels, type LabelTensor } from './diagnostics/labels.ts';
+export { type BatchDiagnosticFilter } from './read/batch-diagnostics.ts';

@@ -70,8 +70,8 @@ export function findHard(
       ['z_score', settings.outlierZScoreThreshold, z],
       ['iqr_fence', settings.outlierIqrMultiplier, iqr],
     ] as const) {
-      for (const at of series.outliers(values, { method, threshold, side: 'upper' }).indices)
-        reasons[at]?.push(reason);
+      const options = { method, threshold, side: 'upper', minCount: 2 } as const;
+      for (const at of series.outliers(values, options).indices) reasons[at]?.push(reason);
     }
   };
   if (stats.finiteCount >= settings.minBatchesForOutlierDetection) {
