@@ -134,6 +134,11 @@ export class Dispatcher<C, R> {
     });
   }
 
+  /** Takes back a room in which nothing was run. */
+  release(room: Room): void {
+    if (room.capacity > 0) this.#staging.release(room.capacity, room.buffer);
+  }
+
   /** Does `work` with calls on `rooms`, which are given back afterwards. When one fails, or `signal` says so, the others are taken back. */
   async hold<T>(
     rooms: readonly Room[],

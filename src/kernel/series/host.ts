@@ -6,10 +6,11 @@ import { createWasmSeriesKernel, jsSeriesKernel, type SeriesKernel } from './ser
 
 /**
  * An argument of a method: numbers that lie as float64 in the buffer that comes with the call, to be read there or, where a plain array
- * is expected, from a list; or anything else as it is.
+ * is expected, from a list; an object with such among its fields; or anything else as it is.
  */
 export type SeriesArgument =
   | { readonly kind: 'series' | 'list'; readonly byteOffset: number; readonly length: number }
+  | { readonly kind: 'object'; readonly fields: readonly (readonly [string, SeriesArgument])[] }
   | { readonly kind: 'plain'; readonly value: unknown };
 
 /** A method to run. */
@@ -24,12 +25,23 @@ export function executeSeriesCall(
   return callMethod(
     kernel,
     method,
-    args.map((argument) => {
-      if (argument.kind === 'plain') return argument.value;
-      const values = new Float64Array(buffer, argument.byteOffset, argument.length);
-      return argument.kind === 'series' ? values : Array.from(values);
-    }),
+    args.map((argument) => read(argument, buffer)),
   );
+}
+
+function read(argument: SeriesArgument, buffer: ArrayBufferLike): unknown {
+  switch (argument.kind) {
+    case 'plain':
+      return argument.value;
+    case 'object':
+      return Object.fromEntries(
+        argument.fields.map(([name, field]) => [name, read(field, buffer)]),
+      );
+    case 'series':
+      return new Float64Array(buffer, argument.byteOffset, argument.length);
+    case 'list':
+      return Array.from(new Float64Array(buffer, argument.byteOffset, argument.length));
+  }
 }
 
 /** Calls a method by its name. */

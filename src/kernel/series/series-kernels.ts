@@ -14,11 +14,20 @@ import {
   type Room,
 } from '../dispatch.ts';
 import { loadTwin, type Modules } from '../twins.ts';
+import {
+  copyWhole,
+  describeArguments,
+  lengthOf,
+  seriesOf,
+  sizeOf,
+  writeArguments,
+  type Argument,
+} from './arguments.ts';
 import { costOf } from './costs.ts';
 import { callMethod, executeSeriesCall, type SeriesArgument, type SeriesCall } from './host.ts';
 import { compileSeries, SeriesModule } from './module.ts';
 import { createWasmSeriesKernel, jsSeriesKernel, type SeriesKernel } from './series-kernel.ts';
-import { isSeries, type SeriesValues } from './values.ts';
+import type { SeriesValues } from './values.ts';
 import { SERIES_WORKER } from './worker-file.ts';
 
 /**
@@ -74,7 +83,6 @@ const TWINS = {
   create: ([module]: Modules) => createWasmSeriesKernel(new SeriesModule(module)),
   plain: jsSeriesKernel,
 };
-const FLOAT64_BYTES = 8;
 const FOREIGN_NAMES: ReadonlySet<string> = new Set(['chunkBytes', 'relaxedSimd']);
 
 /**
@@ -139,55 +147,47 @@ async function run(
 ): Promise<unknown> {
   const { args, options } = takeCallOptions(given);
   dispatcher.checkReady(options);
-  const series = args.filter((argument) => isSeries(argument));
-  const length = series.reduce((sum, values) => sum + values.length, 0);
-  const plain = dispatcher.staysHere(length * costOf(method)) ? undefined : copyPlain(args);
-  const sent = plain && admit(dispatcher, plain, series, options);
-  // What cannot be sent to a worker is wrong: the kernel says how.
+  const described = describeArguments(args);
+  const sent = dispatcher.staysHere(lengthOf(described) * costOf(method))
+    ? undefined
+    : send(dispatcher, described, options);
   if (sent === undefined) return callMethod(kernel, method, args);
   return dispatcher.hold([sent.room], options.signal, async (runIn) =>
     runIn(sent.room, { method, args: sent.args }),
   );
 }
 
-/** The series in a room, and where they lie there; undefined when there is no room. */
-function admit(
+/** The arguments in a room; undefined when there is none, or when one cannot be copied: the kernel says what is wrong with it. */
+function send(
   dispatcher: Dispatcher<SeriesCall, unknown>,
-  args: readonly unknown[],
-  series: readonly SeriesValues[],
+  args: readonly Argument[],
   options: KernelCallOptions,
 ): { readonly room: Room; readonly args: readonly SeriesArgument[] } | undefined {
-  const [only, ...others] = series.filter((values) => ArrayBuffer.isView(values));
-  if (others.length === 0 && only instanceof Float64Array) {
-    const { buffer, byteOffset, length } = only;
-    if (dispatcher.canBorrow(buffer, options)) {
-      const place: SeriesArgument = { kind: 'series', byteOffset, length };
-      return {
-        room: borrowedRoom(buffer),
-        args: args.map((value) =>
-          value === only
-            ? place
-            : { kind: 'plain', value: Array.isArray(value) ? [...value] : value },
-        ),
-      };
-    }
+  const [first, ...others] = args;
+  const lent = canLend(dispatcher, args, options);
+  const [room] = lent ? [borrowedRoom(lent.buffer)] : (dispatcher.acquire([sizeOf(args)]) ?? []);
+  if (room?.buffer === undefined) return undefined;
+  try {
+    if (lent === undefined || first === undefined)
+      return { room, args: writeArguments(args, room.buffer) };
+    const { byteOffset, length } = lent;
+    return { room, args: [{ kind: 'series', byteOffset, length }, ...others.map(copyWhole)] };
+  } catch {
+    dispatcher.release(room);
+    return undefined;
   }
-  const size = series.reduce((sum, { length }) => sum + length * FLOAT64_BYTES, 0);
-  const [room] = dispatcher.acquire([size]) ?? [];
-  if (room === undefined) return undefined;
-  let end = 0;
-  return {
-    room,
-    args: args.map((value, i) => {
-      if (!isSeries(value)) return { kind: 'plain', value };
-      const byteOffset = end;
-      end += value.length * FLOAT64_BYTES;
-      new Float64Array(room.buffer, byteOffset, value.length).set(value);
-      // The first argument is a series always; another may have to be an array, as probabilities do.
-      const kind = i > 0 && Array.isArray(value) ? 'list' : 'series';
-      return { kind, byteOffset, length: value.length };
-    }),
-  };
+}
+
+/** The one typed array among the arguments, the first of them, when its memory can be handed over as it is. */
+function canLend(
+  dispatcher: Dispatcher<SeriesCall, unknown>,
+  args: readonly Argument[],
+  options: KernelCallOptions,
+): Float64Array | undefined {
+  const [first] = args;
+  if (first?.kind !== 'series' || !(first.values instanceof Float64Array)) return undefined;
+  const isOnly = seriesOf(args).filter((values) => ArrayBuffer.isView(values)).length === 1;
+  return isOnly && dispatcher.canBorrow(first.values.buffer, options) ? first.values : undefined;
 }
 
 /** The options of the call taken out of those of the method, which are the last argument. */
@@ -203,13 +203,4 @@ function takeCallOptions(given: readonly unknown[]): {
     Object.entries({ signal, borrow }).filter(([, value]) => value !== undefined),
   );
   return { args: [...given.slice(0, -1), rest], options };
-}
-
-/** The arguments with copies of those that are no series; undefined when one of them cannot be copied. */
-function copyPlain(args: readonly unknown[]): readonly unknown[] | undefined {
-  try {
-    return args.map((value) => (isSeries(value) ? value : structuredClone(value)));
-  } catch {
-    return undefined;
-  }
 }

@@ -107,6 +107,22 @@ describe.each(paths)('series kernels over %s', (_name, sharedMemory) => {
     expect(kernels.diagnostics().workerCount).toBeGreaterThan(0);
   });
 
+  test('take series within objects, and arrays where arrays are wanted', async () => {
+    const kernels = await make({ sharedMemory });
+    const first = { steps: data.map((_, i) => i), values: data };
+    const second = { steps: Array.from(data, (_, i) => 2 * i), values: Array.from(data) };
+    const wanted = kernels.inline.alignOnStep(first, second);
+    expect(await kernels.alignOnStep(first, second)).toEqual(wanted);
+    expect(await kernels.alignOnStep(first, second, {})).toEqual(wanted);
+    expect(kernels.diagnostics().workerCount).toBeGreaterThan(0);
+    expect(await kernels.changePoints(data.subarray(0, 5000))).toEqual(
+      kernels.inline.changePoints(data.subarray(0, 5000)),
+    );
+    expect(await kernels.m4(data, { buckets: 100 })).toEqual(
+      kernels.inline.m4(data, { buckets: 100 }),
+    );
+  });
+
   test('a worker that dies fails its own call, and is replaced', async () => {
     const kernels = await make({ sharedMemory, spawn: spawnTrapped });
     const [doomed, ...others] = await Promise.allSettled([
