@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import workerSource from 'virtual:quark-inline-series-worker';
+import { MEASURED_METHODS } from '../../../src/kernel/series/costs.ts';
 import { executeSeriesCall } from '../../../src/kernel/series/host.ts';
 import { jsSeriesKernel } from '../../../src/kernel/series/series-kernel.ts';
 import {
@@ -295,10 +296,10 @@ test('the plain kernel can be asked for; a thread without workers has one to its
   ).toThrow('has no "kind"');
 });
 
-test('every method of the kernel is there, with a promise', async () => {
+test('every method of the kernel is there, with a promise and a cost', async () => {
   const kernels = await make();
   const methods = Object.entries(jsSeriesKernel).filter(([, value]) => typeof value === 'function');
-  expect(methods.length).toBeGreaterThan(0);
+  expect(MEASURED_METHODS.toSorted()).toEqual(methods.map(([name]) => name).toSorted());
   for (const [name] of methods) expect(kernels).toHaveProperty(name, expect.any(Function));
 });
 
