@@ -12,7 +12,8 @@ const SAMPLES_OF_SHORTER: i32 = 256;
 const LONG: i32 = 1 << 18;
 // Of the sample, the most that one wanted bucket of equal width may hold.
 const CROWD: i32 = 16;
-// The first and the last bucket take everything beyond the range: this share of the sample, so that far values do not widen it.
+// The first and the last bucket take everything beyond the range: this share of the sample at each end, so that far values do not widen
+// it. A range around the wanted ranks alone would make most values add to the same two counts, one waiting for the other.
 const TAIL: i32 = 128;
 // Adding 2^52 rounds a float64 below 2^31 to an integer in its low 32 bits.
 const ROUND: f64 = 4503599627370496;
@@ -149,11 +150,8 @@ function chooseBuckets(p: usize, count: i32, rankCount: i32): bool {
   }
   sortSample(size);
   const tail = size / TAIL;
-  low = sampleAt(max(tail, inSample(rankAt(0), count, size) - tail), size);
-  const high = sampleAt(
-    min(size - 1 - tail, inSample(rankAt(rankCount - 1), count, size) + tail),
-    size,
-  );
+  low = sampleAt(tail, size);
+  const high = sampleAt(size - 1 - tail, size);
   scale = <f64>(BUCKETS - 2) / (high - low);
   mode = scale > 0 && scale < Infinity && !isCrowded(count, size, rankCount) ? BY_WIDTH : BY_KEY;
   lowKey = keyOf(reinterpret<i64>(low));

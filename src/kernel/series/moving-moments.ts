@@ -1,6 +1,9 @@
 /** Mean and standard deviation of a moving window, without drift. */
 import type { Spread } from './outlier.ts';
 
+/** What a scaled size may grow to. */
+const SCALED_LIMIT = 2 ** 400;
+
 /**
  * The window before a position is the end of one chunk and the beginning of the next. Of the first, the moments of every end are made
  * going backwards when the next chunk begins; of the second they grow with each value (Welford, 1962). The two are joined by the
@@ -16,6 +19,8 @@ export class MovingMoments {
   /** Where the current chunk begins. */
   #start = 0;
   #scale = 1;
+  /** Larger sizes need another scale; 0 as long as there were only zeros. */
+  #limit = 0;
   #mean = 0;
   #squares = 0;
 
@@ -25,7 +30,6 @@ export class MovingMoments {
     this.#window = window;
     this.#endMeans = new Float64Array(window);
     this.#endSquares = new Float64Array(window);
-    this.#scale = this.#scaleAround(0);
   }
 
   before(end: number): Spread {
@@ -60,6 +64,8 @@ export class MovingMoments {
 
   /** Takes in the value before `end`. */
   #grow(end: number): void {
+    const size = Math.abs(this.#values[end - 1] ?? 0);
+    if (size > this.#limit) this.#rescale(size);
     const count = end - this.#start;
     const value = this.#valueAt(end - 1) - this.#valueAt(this.#start);
     const from = value - this.#mean;
@@ -71,7 +77,12 @@ export class MovingMoments {
     this.#start = start;
     this.#mean = 0;
     this.#squares = 0;
-    this.#scale = this.#scaleAround(start);
+    this.#scale = 1;
+    this.#limit = 0;
+    let size = 0;
+    for (let i = start - this.#window; i < start; i++)
+      size = Math.max(size, Math.abs(this.#values[i] ?? 0));
+    if (size > 0) this.#rescale(size);
     const last = this.#valueAt(start - 1);
     let mean = 0;
     let squares = 0;
@@ -85,12 +96,20 @@ export class MovingMoments {
     }
   }
 
-  /** A power of two that brings the largest value within reach of the chunk at `start` near 1, so that squares are float64. */
-  #scaleAround(start: number): number {
-    let size = 0;
-    const end = Math.min(this.#values.length, start + this.#window);
-    for (let i = Math.max(0, start - this.#window); i < end; i++)
-      size = Math.max(size, Math.abs(this.#values[i] ?? 0));
-    return size === 0 ? 1 : 2 ** Math.max(-1022, Math.min(1022, -Math.round(Math.log2(size))));
+  /**
+   * Brings a size near 1, with what has been added up, so that squares are float64. Only sizes that have been met count: what is said
+   * of a value must not depend on those after it.
+   */
+  #rescale(size: number): void {
+    const scale = 2 ** Math.max(-1022, Math.min(1022, -Math.round(Math.log2(size))));
+    const ratio = scale / this.#scale;
+    this.#scale = scale;
+    this.#limit = SCALED_LIMIT / scale;
+    this.#mean *= ratio;
+    this.#squares = this.#squares * ratio * ratio;
+    for (let i = 0; i < this.#window; i++) {
+      this.#endMeans[i] = (this.#endMeans[i] ?? 0) * ratio;
+      this.#endSquares[i] = (this.#endSquares[i] ?? 0) * ratio * ratio;
+    }
   }
 }

@@ -81,8 +81,8 @@ export interface OutlierKernel {
    * Over a whole series in linear time. In a window of _w_ values, `z_score` takes constant time a value: mean and variance are put
    * together from sums that only ever grow, so nothing drifts however long the series is. With _R_ the range of the window, the
    * variance is within _w_ _R_² 2^-51 of the exact one and the mean within _w_ _R_ 2^-51 and one rounding. The other methods take time
-   * proportional to log _w_ and are exact but for the rounding of distances. Sizes below 10^-150 of the largest in the two windows
-   * around a value count as 0 in its z-score.
+   * proportional to log _w_ and are exact but for the rounding of distances. Sizes below 10^-150 of the largest of the last
+   * two windows count as 0 in a z-score.
    *
    * @throws {QuarkError} `invalid_input`
    */

@@ -159,7 +159,7 @@ describe('moving window', () => {
           const found = moving.before(end);
           const inside = [...finite.subarray(Math.max(0, end - window), end)];
           // What is negligible beside its neighbours is not held against the bound: the text says so.
-          const reach = finite.subarray(Math.max(0, end - 2 * window), end + window);
+          const reach = finite.subarray(Math.max(0, end - 2 * window), end);
           const largest = reach.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
           const isSmall = inside.every((x) => Math.abs(x) < largest * 1e-140);
           if (inside.length === 0 || isSmall) continue;
@@ -180,6 +180,17 @@ describe('moving window', () => {
       }),
       runs(200),
     );
+  });
+
+  test('not even of whatever size what comes after is', () => {
+    const values = drawn('normal around 0', 100, 4);
+    values[40] = 30;
+    const wanted = wasm.outliers(values, { method: 'z_score', window: 1000 });
+    expect([...wanted.indices]).toContain(40);
+    for (const later of [Number.MAX_VALUE, 1e200, 5e-324]) {
+      const found = wasm.outliers([...values, later], { method: 'z_score', window: 1000 });
+      expect([...found.indices].filter((at) => at < 100)).toEqual([...wanted.indices]);
+    }
   });
 
   test('nothing drifts: after a huge value has left, all is as if it had not been', () => {
