@@ -46,16 +46,22 @@ export function estimateNoise(
         (meanDifference(points, isSlope) * Math.sqrt(Math.PI / 2)) / Math.sqrt(isSlope ? 6 : 2),
       autocorrelation: 0,
     };
-  let r = 0;
-  if (isAdjusted) {
-    const ratio = ((typicalDifference(points, 2, isSlope) * NORMAL) / near) ** 2;
-    const found = isSlope ? solveSlope(ratio) : ratio - 1;
-    // Its standard error is about 4 / sqrt(n): below twice that it is no finding.
-    const error = 4 / Math.sqrt(Math.min(SAMPLE, points.length));
-    r = found > 2 * error ? Math.min(found, MOST_CORRELATION) : 0;
-  }
+  let r = isAdjusted ? correlation(points, true) : 0;
+  // Second differences hardly tell 0.8 from 1, first ones take a trend for correlation: both must find it.
+  if (r > 0 && !isSlope) r = Math.min(r, correlation(points, false));
   const share = isSlope ? 2 * (1 - r) * (3 - r) : 2 * (1 - r);
   return { noise: near / Math.sqrt(share), autocorrelation: r };
+}
+
+/** Correlation of neighbours, from first or second differences; 0 within the error of that estimate. */
+function correlation(points: Float64Array, isSecond: boolean): number {
+  const near = typicalDifference(points, 1, isSecond);
+  if (near === 0) return 0;
+  const ratio = (typicalDifference(points, 2, isSecond) / near) ** 2;
+  const found = isSecond ? solveSecond(ratio) : ratio - 1;
+  // The standard error is about 4 / sqrt(n).
+  const error = 4 / Math.sqrt(Math.min(SAMPLE, points.length));
+  return found > 2 * error ? Math.min(found, MOST_CORRELATION) : 0;
 }
 
 /** Median magnitude of first or second differences of points `lag` apart. */
@@ -127,7 +133,7 @@ function select(values: Float64Array, k: number): number {
   return values[k] ?? 0;
 }
 
-function solveSlope(ratio: number): number {
+function solveSecond(ratio: number): number {
   let low = 0;
   let high = 1;
   for (let i = 0; i < 40; i++) {

@@ -25,7 +25,10 @@ export type AutocorrelationChoice = (typeof AUTOCORRELATION_CHOICES)[number];
 export type ChangePointOptions = {
   /** Default `mean`. */
   readonly model?: ChangeModel;
-  /** Default `squared`. `biweight`, for the model `mean` only, is not moved by single spikes. */
+  /**
+   * Default `squared`. `biweight`, for the model `mean` only, is not moved by single spikes: prefer it for losses of training steps,
+   * whose tails are heavier than those of the normal distribution. Where the noise shrinks with the loss, pass logarithms.
+   */
   readonly loss?: ChangeLoss;
   /**
    * What a change must save, in units of the noise variance. Default `bic`: 2 ln n for the mean and 3 ln n for the slope, n finite
@@ -36,8 +39,8 @@ export type ChangePointOptions = {
   readonly noise?: number;
   /**
    * `adjust` (the default) multiplies the penalty by (1 + r) / (1 - r), where r is the correlation of neighbours in noise of first
-   * order, found from differences (Chakar, Lebarbier, Lévy-Leduc and Robin 2017) and taken as 0 while it is within the error of
-   * its estimate; `ignore` takes r as 0.
+   * order, found from first and second differences (after Chakar, Lebarbier, Lévy-Leduc and Robin 2017) and taken as 0 while it
+   * is within the error of its estimate, or no more than a trend; `ignore` takes r as 0.
    */
   readonly autocorrelation?: AutocorrelationChoice;
   /** Fewest finite values of a segment. Default 1 for `mean`, 3 for `slope`. With `biweight` it must be 1. */
