@@ -152,7 +152,14 @@ async function tests(): Promise<ViteUserConfig> {
           extends: true,
           optimizeDeps: {
             // Found only while tests run, one of these would reload the page under them.
-            include: ['apache-arrow', 'comlink', 'idb', 'fast-check', '@uwdata/flechette'],
+            include: [
+              'apache-arrow',
+              'comlink',
+              'idb',
+              'fast-check',
+              '@uwdata/flechette',
+              '@tensorflow/tfjs',
+            ],
           },
           test: {
             name: 'browser',

@@ -7,6 +7,7 @@ export {
   type TfjsModel,
   type TfjsNamespace,
 } from './adapters/tfjs/training-callback.ts';
+export { type TrainingProbesOptions } from './adapters/tfjs/training-probes.ts';
 export {
   tfjsModel,
   tfjsVariables,

@@ -42,6 +42,8 @@ export class HookEngine implements AsyncDisposable {
   readonly #instrument: Instrument;
   readonly #writer: RecordWriter<typeof layerSummaryTable.columns>;
   readonly #deadUnits: DeadUnits;
+  /** Layers whose saturation is counted. */
+  readonly #saturating: ReadonlySet<number>;
   readonly #watch: { -readonly [K in keyof LayerWatch]: LayerWatch[K] };
   #unwatch: () => void;
   #open: OpenStep | undefined;
@@ -70,6 +72,9 @@ export class HookEngine implements AsyncDisposable {
     if (wanted.size === 0) this.#reportNothing();
     this.#instrument.troubles.raise();
     this.#writer = new RecordWriter(handle, layerSummaryTable, { batchSize: settings.batchSize });
+    this.#saturating = new Set(
+      source.layers.flatMap((layer, i) => (settings.saturates(layer) ? [i] : [])),
+    );
     this.#deadUnits = new DeadUnits(settings.deadUnitProbes);
     this.#watch = {
       layers: wanted,
@@ -264,12 +269,12 @@ export class HookEngine implements AsyncDisposable {
     if (open === undefined || layer === undefined) return;
     try {
       const isForward = point.direction === 'forward';
-      const { deadUnitEpsilon, saturationThreshold, saturates } = this.#settings;
+      const { deadUnitEpsilon, saturationThreshold } = this.#settings;
       const { shape } = tensor;
       const finding: LayerFinding = { layer, point, shape, summary: undefined };
       const request = {
         epsilon: isForward ? deadUnitEpsilon : 0,
-        threshold: isForward && saturates(layer) ? saturationThreshold : null,
+        threshold: isForward && this.#saturating.has(point.layer) ? saturationThreshold : null,
         unitAxis: isForward ? unitAxisOf(shape, layer.unitAxis ?? -1) : null,
         histogram: null,
       };
@@ -297,9 +302,10 @@ export class HookEngine implements AsyncDisposable {
           'A probed step ended without any instrumented layer having been captured: is the model that trains the one that is observed?',
       });
     }
+    const timestamp = this.#instrument.timestamp();
     this.#instrument.pending.finish(open.work, () => {
       for (const finding of open.findings) {
-        const row = layerRow(open.place, finding, this.#deadUnits);
+        const row = layerRow(open.place, timestamp, finding, this.#deadUnits);
         if (row !== undefined) this.#writer.add(row);
       }
     });

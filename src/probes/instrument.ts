@@ -20,13 +20,11 @@ export type ProbeStepOptions = {
   readonly metadata?: JsonObject | null | undefined;
 };
 
-/** A step's place, checked, and when it was. */
+/** A step's place, checked. */
 export type ProbePlace = {
   readonly step: number;
   readonly epoch: number | null;
   readonly metadata: JsonObject | null;
-  /** ISO text. */
-  readonly timestamp: string;
 };
 
 /** What a probe instrument tells about itself. */
@@ -113,7 +111,6 @@ export class Instrument {
       step,
       epoch: checkOptionalCount('epoch', options.epoch),
       metadata,
-      timestamp: new Date(this.handle.clock.now()).toISOString(),
     };
   }
 
@@ -125,6 +122,11 @@ export class Instrument {
     }
     this.#probedSteps += 1;
     return new ProbeWork(this.#kernels, this.#source, this.#settings.now);
+  }
+
+  /** The time of the records of a probe, as text. */
+  timestamp(): string {
+    return new Date(this.handle.clock.now()).toISOString();
   }
 
   now(): number {

@@ -20,6 +20,7 @@ export type LayerFinding = {
 /** The row of a finding; undefined when its numbers have not come. */
 export function layerRow(
   place: ProbePlace,
+  timestamp: string,
   { layer, point, shape, summary }: LayerFinding,
   deadUnits: DeadUnits,
 ): LayerRow | undefined {
@@ -30,7 +31,7 @@ export function layerRow(
       ? undefined
       : deadUnits.add(`${point.layer}/${point.callIndex}/${point.outputIndex}`, summary.deadUnits);
   return {
-    timestamp: place.timestamp,
+    timestamp,
     moduleName: layer.name,
     moduleType: layer.type,
     summaryType: isForward ? 'activation' : 'gradient',

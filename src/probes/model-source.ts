@@ -135,9 +135,9 @@ export type ReductionRequest = {
 /** Counts of a tensor's values in uniform bins. */
 export type TensorHistogram = {
   /** Edges of the bins, ascending; one more than there are bins. */
-  readonly edges: readonly number[];
+  readonly edges: Float64Array;
   /** Elements a bin; every bin but the last excludes its upper edge. */
-  readonly counts: readonly number[];
+  readonly counts: Float64Array;
   /** Elements that were counted. */
   readonly sampleCount: number;
 };

@@ -247,7 +247,8 @@ export class ParameterDiagnostics implements AsyncDisposable {
       return findings === undefined ? [] : [findings];
     });
     this.#held.passOn(this.#settings.captureGradientCosine);
-    this.#instrument.pending.finish(work, () => this.#write(place, found));
+    const timestamp = this.#instrument.timestamp();
+    this.#instrument.pending.finish(work, () => this.#write(place, timestamp, found));
     this.#instrument.countProbed(place, this.#stepBeganMs, work);
   }
 
@@ -308,10 +309,10 @@ export class ParameterDiagnostics implements AsyncDisposable {
     };
   }
 
-  #write(place: ProbePlace, all: readonly ParameterFindings[]): void {
+  #write(place: ProbePlace, timestamp: string, all: readonly ParameterFindings[]): void {
     for (const found of all) {
-      if (this.#settings.captureSummaries) this.#summaries.add(summaryRow(place, found));
-      for (const row of distributionRows(place, found)) this.#distributions.add(row);
+      if (this.#settings.captureSummaries) this.#summaries.add(summaryRow(place, timestamp, found));
+      for (const row of distributionRows(place, timestamp, found)) this.#distributions.add(row);
     }
   }
 

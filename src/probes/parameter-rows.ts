@@ -22,10 +22,14 @@ export type ParameterFindings = {
 };
 
 /** The summary, once the value is known. */
-export function summaryRow(place: ProbePlace, found: ParameterFindings): SummaryRow {
+export function summaryRow(
+  place: ProbePlace,
+  timestamp: string,
+  found: ParameterFindings,
+): SummaryRow {
   const { info, value, gradient, update, beforeNorm } = found;
   return {
-    timestamp: place.timestamp,
+    timestamp,
     moduleName: info.moduleName,
     parameterName: info.name,
     parameterRole: info.role,
@@ -67,6 +71,7 @@ export function summaryRow(place: ProbePlace, found: ParameterFindings): Summary
 /** The histograms that were asked for and are there. */
 export function distributionRows(
   place: ProbePlace,
+  timestamp: string,
   found: ParameterFindings,
 ): readonly DistributionRow[] {
   const row = (
@@ -77,7 +82,7 @@ export function distributionRows(
     if (histogram === null) return [];
     return [
       {
-        timestamp: place.timestamp,
+        timestamp,
         moduleName: found.info.moduleName,
         parameterName: found.info.name,
         parameterRole: found.info.role,

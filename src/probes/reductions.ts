@@ -1,6 +1,5 @@
 /** From the elements of a tensor in host memory to what is kept of them. */
 import type { Kernel, TensorData, TensorStats, TensorType } from '../kernel/kernel.ts';
-import { histogramEdges } from '../kernel/histogram-bins.ts';
 import type { TensorHistogram, TensorRef, TensorSummary } from './model-source.ts';
 
 /** Type of the bits of an array, where the array does not say it. */
@@ -71,16 +70,7 @@ export function deadUnitsOf(
   return dead;
 }
 
-/** At most `maxValues` elements, evenly spread; the data itself when it is not larger. */
-export function sampleOf(data: TensorData, maxValues: number): TensorData {
-  if (data.length <= maxValues) return data;
-  const sample = emptyLike(data, maxValues);
-  const pace = data.length / maxValues;
-  for (let i = 0; i < maxValues; i++) sample[i] = data[Math.floor(i * pace)] ?? 0;
-  return sample;
-}
-
-/** Histogram over the range of the sampled values. */
+/** Histogram over the range of the values that are looked at. */
 export function histogramOf(
   kernel: Kernel,
   data: TensorData,
@@ -88,13 +78,21 @@ export function histogramOf(
   bins: number,
   maxValues: number,
 ): TensorHistogram {
-  const found = kernel.histogram(sampleOf(data, maxValues), { bins, ...typeOption(data, dtype) });
-  const counts = Array.from(found.counts);
-  return {
-    edges: Array.from(histogramEdges(found)),
-    counts,
-    sampleCount: counts.reduce((sum, count) => sum + count, 0),
-  };
+  const found = kernel.histogram(data, {
+    bins,
+    maxHistogramValues: maxValues,
+    ...typeOption(data, dtype),
+  });
+  const { counts, min, max } = found;
+  let sampleCount = 0;
+  const edges = new Float64Array(bins + 1);
+  const width = (max - min) / bins;
+  for (let bin = 0; bin < bins; bin++) {
+    edges[bin] = min + bin * width;
+    sampleCount += counts[bin] ?? 0;
+  }
+  edges[bins] = max;
+  return { edges, counts, sampleCount };
 }
 
 let scratch32 = new Float32Array(0);

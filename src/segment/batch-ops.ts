@@ -124,7 +124,13 @@ function vectorOfValues(kind: Column<unknown>['kind'], values: readonly unknown[
     case 'f64_list':
       return {
         kind: 'f64_list',
-        values: values.map((value) => (Array.isArray(value) ? Float64Array.from(value) : null)),
+        values: values.map((value) =>
+          value instanceof Float64Array
+            ? value
+            : Array.isArray(value)
+              ? Float64Array.from(value)
+              : null,
+        ),
       };
     case 'text_list':
       return {

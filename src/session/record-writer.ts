@@ -13,8 +13,12 @@ import {
 } from './buffered-writer.ts';
 import type { RunHandle } from './run-handle.ts';
 
-/** A row as it is put in: what the store adds is left out. */
-export type NewRow<C extends TableColumns> = Omit<RowOf<C>, 'runId' | 'sequence'>;
+/** A row as it is put in: what the store adds is left out, and lists of numbers may be typed arrays. */
+export type NewRow<C extends TableColumns> = {
+  readonly [K in Exclude<keyof C, 'runId' | 'sequence'>]: OrTyped<RowOf<C>[K]>;
+};
+
+type OrTyped<T> = T extends readonly number[] ? T | Float64Array : T;
 
 /** Writes rows. Its owner is attached to the session, because it has work to finish before its rows are complete. */
 export class RecordWriter<C extends TableColumns> {

@@ -249,7 +249,7 @@ function histogramFrom(
   [count = 0, least = 0, greatest = 0, ...below]: Float32Array,
   bins: number,
 ): TensorHistogram {
-  const counts = new Array<number>(bins).fill(0);
+  const counts = new Float64Array(bins);
   const { min, max } = count === 0 ? { min: 0, max: 1 } : rangeAround(least, greatest);
   // One value has the bin in the middle, as in the kernels.
   if (count > 0 && !(least < greatest)) counts[bins >> 1] = count;
@@ -257,7 +257,7 @@ function histogramFrom(
     for (let bin = 0; bin < bins; bin++)
       counts[bin] = (below[bin] ?? count) - (bin === 0 ? 0 : (below[bin - 1] ?? 0));
   }
-  const edges = Array.from({ length: bins + 1 }, (_, i) =>
+  const edges = Float64Array.from({ length: bins + 1 }, (_, i) =>
     i === bins ? max : min + (i * (max - min)) / bins,
   );
   return { edges, counts, sampleCount: count };

@@ -75,12 +75,7 @@ export function tfjsModel(
     throw invalidInput('model', model, 'a tf.LayersModel; for tf.variables use tfjsVariables()');
   if (optimizer !== undefined) checkOptimizer('optimizer', optimizer);
   checkOptionNames('options', options, ['taps']);
-  if ('built' in model && model.built === false)
-    throw invalidInput(
-      'model',
-      'a model that is not built',
-      'built: give the first layer an inputShape, or call model.build()',
-    );
+  checkBuilt(model);
   const current = (): object | undefined => optimizer ?? optimizerOf(model);
   const layers = findLayers(model);
   const parameters = findParameters(layers, groupOf(current()));
@@ -239,6 +234,20 @@ function tapsOf({ taps = {} }: TfjsModelOptions): readonly FoundLayer[] {
       throw invalidInput(`options.taps.${name}`, type, 'the type to record it under');
     return { info: { name, type, isLeaf: true }, layer: undefined };
   });
+}
+
+/** A sequential model is built at its first use, and has its weights from then on: this is the first use. */
+function checkBuilt(model: TfjsLayersModel): void {
+  if (!('built' in model) || model.built !== false || model.layers.length === 0) return;
+  try {
+    if ('build' in model && typeof model.build === 'function') model.build();
+  } catch (error) {
+    throw invalidInput(
+      'model',
+      `a model that cannot be built yet (${messageOf(error)})`,
+      'built: give the first layer an inputShape, or call model.build() with one',
+    );
+  }
 }
 
 function optimizerOf(model: TfjsLayersModel): object | undefined {

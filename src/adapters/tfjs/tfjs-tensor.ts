@@ -39,9 +39,18 @@ export class TfTensorRef implements TensorRef {
   }
 }
 
+/** One reference for all who retain it: a clone costs an operation of the engine. */
 class RetainedTfTensor extends TfTensorRef implements RetainedTensor {
+  #users = 1;
+
+  override retain(): RetainedTensor {
+    this.#users += 1;
+    return this;
+  }
+
   release(): void {
-    if (!this.tensor.isDisposed) this.tensor.dispose();
+    this.#users -= 1;
+    if (this.#users === 0 && !this.tensor.isDisposed) this.tensor.dispose();
   }
 }
 

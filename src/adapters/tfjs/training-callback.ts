@@ -7,17 +7,18 @@ import { invalidInput, messageOf } from '../../base/errors.ts';
 import { EventLogger } from '../../session/event-logger.ts';
 import { MetricsLogger } from '../../session/metrics-logger.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
+import type { TfjsLayersModel, TfjsRuntime } from './tfjs-types.ts';
+import {
+  checkTrainingProbes,
+  TrainingProbes,
+  type TrainingProbesOptions,
+} from './training-probes.ts';
 
-/** The part of the TensorFlow.js namespace that {@link quarkCallback} uses. */
-export interface TfjsNamespace {
-  readonly version: { readonly tfjs?: string };
-  getBackend(): string;
-}
+/** The TensorFlow.js namespace, as {@link quarkCallback} uses it. */
+export type TfjsNamespace = TfjsRuntime;
 
 /** The part of a `tf.LayersModel` that {@link quarkCallback} uses. */
-export interface TfjsModel {
-  readonly name: string;
-  readonly optimizer?: unknown;
+export interface TfjsModel extends TfjsLayersModel {
   stopTraining: boolean;
   countParams(): number;
 }
@@ -26,7 +27,7 @@ export interface TfjsModel {
 export type TfjsLogs = { readonly [name: string]: number | { data(): Promise<ArrayLike<number>> } };
 
 /** Options of {@link quarkCallback}. */
-export type QuarkCallbackOptions = {
+export type QuarkCallbackOptions = TrainingProbesOptions & {
   /** Step of the first batch; 0 unless given. After a resume: the last recorded step plus 1. */
   readonly initialStep?: number;
   /** Number of the first epoch; what fit itself counts unless given. After a resume: the epochs done before. */
@@ -56,11 +57,20 @@ export interface QuarkCallback {
   readonly setModel: () => void;
   /** Step that the next batch will get. */
   readonly nextStep: number;
-  /** Writes what is buffered and closes the writers. The session does the same when its run ends. */
+  /** Takes the probes off the model, writes what is buffered and closes the writers. The session does the same when its run ends. */
   close(): Promise<void>;
 }
 
-const OPTION_NAMES = ['initialStep', 'initialEpoch', 'everySteps', 'metrics', 'now'] as const;
+const OPTION_NAMES = [
+  'initialStep',
+  'initialEpoch',
+  'everySteps',
+  'metrics',
+  'now',
+  'hooks',
+  'parameters',
+  'source',
+] as const;
 
 /** Entries of the logs that are no metrics. */
 const NOT_METRICS: ReadonlySet<string> = new Set(['batch', 'size']);
@@ -69,7 +79,8 @@ const NOT_METRICS: ReadonlySet<string> = new Set(['batch', 'size']);
  * Records a training by `model.fit`: for every batch `train/loss`, `train/<metric>` for each compiled metric (`acc` is
  * called `accuracy`), `optimizer/lr` and `perf/step_time_ms`; for every epoch `val/loss`, `val/<metric>`,
  * `train/epoch_loss`, `train/epoch_<metric>` and an `epoch_ended` event. Buffered records are written out after every
- * epoch. When `session.signal` is aborted, training stops after the batch under way.
+ * epoch. Activations, gradients and parameters are summarised as often as the options `hooks` and `parameters` say; the
+ * model is as it was after every `fit`, after one that threw from the next one, `close()` or the end of the run on. When `session.signal` is aborted, training stops after the batch under way.
  *
  * The time of a step includes reading its loss back. Where `fit` validates, the last step of an epoch has no
  * `perf/step_time_ms`: `fit` runs the validation inside that step.
@@ -85,11 +96,12 @@ export function quarkCallback(
   model: TfjsModel,
   options: QuarkCallbackOptions = {},
 ): QuarkCallback {
-  if (typeof tf?.getBackend !== 'function')
+  if (typeof tf?.getBackend !== 'function' || typeof tf.customGrad !== 'function')
     throw invalidInput('tf', tf, 'the TensorFlow.js namespace');
   if (typeof model?.countParams !== 'function')
     throw invalidInput('model', model, 'a tf.LayersModel');
   checkOptionNames('options', options, OPTION_NAMES);
+  checkTrainingProbes(options);
   return new TrainingCallback(session, tf, model, options);
 }
 
@@ -101,6 +113,8 @@ class TrainingCallback implements QuarkCallback {
   readonly #ownsMetrics: boolean;
   readonly #events: EventLogger;
   readonly #everySteps: number;
+  readonly #probeOptions: TrainingProbesOptions;
+  #probes: TrainingProbes | undefined;
   readonly #now: () => number;
   #nextStep: number;
   #nextEpoch: number | undefined;
@@ -131,6 +145,7 @@ class TrainingCallback implements QuarkCallback {
         : checkCount('options.initialEpoch', options.initialEpoch);
     this.#everySteps = checkPositive('options.everySteps', options.everySteps ?? 1);
     this.#now = options.now ?? (() => performance.now());
+    this.#probeOptions = options;
     this.#ownsMetrics = options.metrics === undefined;
     this.#metrics = options.metrics ?? new MetricsLogger(session);
     this.#events = new EventLogger(session);
@@ -144,6 +159,9 @@ class TrainingCallback implements QuarkCallback {
   readonly onTrainBegin = async (): Promise<void> => {
     this.#epochShift = undefined;
     this.#heldTime = undefined;
+    // Those of a fit that threw: it told nobody.
+    await this.#closeProbes();
+    this.#record(() => this.#openProbes());
     if (this.#hasStarted) return;
     this.#hasStarted = true;
     this.#record(() => {
@@ -170,12 +188,14 @@ class TrainingCallback implements QuarkCallback {
 
   readonly onBatchBegin = async (): Promise<void> => {
     this.#writeHeldTime();
+    this.#record(() => this.#probes?.begin(this.#nextStep, this.#epoch));
     this.#batchBeganMs = this.#now();
   };
 
   readonly onBatchEnd = async (_batch: number, logs: TfjsLogs = {}): Promise<void> => {
     if (this.#isInterrupted()) return;
     const step = this.#nextStep;
+    this.#record(() => this.#probes?.end(step, this.#epoch));
     const isRecorded = step % this.#everySteps === 0;
     const values = isRecorded ? await readLogs(logs) : [];
     const timeMs = this.#now() - this.#batchBeganMs;
@@ -224,6 +244,7 @@ class TrainingCallback implements QuarkCallback {
   };
 
   readonly onTrainEnd = async (): Promise<void> => {
+    await this.#closeProbes();
     if (this.#isInterrupted()) return;
     this.#writeHeldTime();
     await this.#flush();
@@ -233,9 +254,26 @@ class TrainingCallback implements QuarkCallback {
   readonly setModel = (): void => {};
 
   async close(): Promise<void> {
+    await this.#closeProbes();
     if (this.#ownsMetrics) await this.#metrics.close();
     else await this.#metrics.flush();
     await this.#events.close();
+  }
+
+  #openProbes(): void {
+    const { hooks, parameters } = this.#probeOptions;
+    if (hooks === false && parameters === false) return;
+    this.#probes = new TrainingProbes(this.#session, this.#tf, this.#model, this.#probeOptions);
+  }
+
+  async #closeProbes(): Promise<void> {
+    const probes = this.#probes;
+    this.#probes = undefined;
+    try {
+      await probes?.close();
+    } catch (error) {
+      this.#failed(error);
+    }
   }
 
   /** Stops the training of an interrupted run. Its session has ended it by then: there is nothing to record into. */

@@ -2,6 +2,11 @@
 import * as tf from '@tensorflow/tfjs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { MetricColumns } from '../../../src/read/metric-columns.ts';
+import { readLayerSummaries } from '../../../src/read/layer-summaries.ts';
+import {
+  readParameterDistributions,
+  readParameterSummaries,
+} from '../../../src/read/parameter-records.ts';
 import { openRun, type RunReader } from '../../../src/read/run-reader.ts';
 import type { EventRecord } from '../../../src/records/event.ts';
 import { TrainingSession } from '../../../src/session/training-session.ts';
@@ -240,12 +245,12 @@ describe('quarkCallback', () => {
     tf.dispose([xs, ys]);
   });
 
-  it('makes no tensor', async () => {
+  it('makes no tensor without probes, and leaves none with them', async () => {
     const { xs, ys } = data();
     const network = model();
     await network.fit(xs, ys, { ...FIT, epochs: 1 }); // fills the optimizer's slots
     await recorded(
-      async (callback) => {
+      async (callback, session) => {
         const counts: number[] = [];
         const count = { onBatchEnd: async () => void counts.push(tf.memory().numTensors) };
         await network.fit(xs, ys, { ...FIT, epochs: 4, callbacks: [count] });
@@ -255,9 +260,101 @@ describe('quarkCallback', () => {
         expect(new Set(counts).size).toBe(1);
         expect(counts).toHaveLength(12);
         expect(tf.memory().numTensors).toBe(before);
+        const probed = quarkCallback(session, tf, network);
+        await network.fit(xs, ys, { ...FIT, epochs: 4, callbacks: probed });
+        expect(tf.memory().numTensors).toBe(before);
+      },
+      { network, callback: { hooks: false, parameters: false } },
+    );
+    tf.dispose([xs, ys]);
+  });
+
+  it('summarises layers and parameters, and takes its probes off after each fit', async () => {
+    const { xs, ys } = data();
+    const network = model();
+    const taps = (): boolean[] => [
+      ...network.layers.map((layer) => Object.hasOwn(layer, 'call')),
+      Object.hasOwn(network.optimizer, 'applyGradients'),
+    ];
+    const seen: boolean[][] = [];
+    const { store, reader } = await recorded(
+      async (callback) => {
+        const look = { onBatchEnd: async () => void seen.push(taps()) };
+        await network.fit(xs, ys, {
+          ...FIT,
+          validationData: [xs, ys],
+          callbacks: [callback, look],
+        });
+        expect(taps()).toStrictEqual([false, false, false]);
+        await network.fit(xs, ys, { ...FIT, epochs: 1, callbacks: callback });
+      },
+      {
+        network,
+        callback: {
+          hooks: { schedule: { everyNSteps: 4 } },
+          parameters: { schedule: { everyNSteps: 6 }, captureDistributions: true },
+        },
+      },
+    );
+    expect(seen[0]).toStrictEqual([true, true, true]);
+    const layers = (await readLayerSummaries(store, reader.run.id)).records;
+    // Steps 0, 4 and 8, and one fit later 9, 10, 11; the validation inside step 8 is no training.
+    expect(
+      layers.map(({ step, epoch, moduleName, hookDirection }) => ({
+        step,
+        epoch,
+        moduleName,
+        hookDirection,
+      })),
+    ).toStrictEqual(
+      [0, 4, 8].flatMap((step) =>
+        (
+          [
+            [0, 'forward'],
+            [1, 'forward'],
+            [1, 'backward'],
+            [0, 'backward'],
+          ] as const
+        ).map(([layer, hookDirection]) => ({
+          step,
+          epoch: Math.floor(step / 3),
+          moduleName: network.layers[layer]?.name,
+          hookDirection,
+        })),
+      ),
+    );
+    const parameters = (await readParameterSummaries(store, reader.run.id)).records;
+    expect(parameters.map(({ step }) => step)).toStrictEqual([0, 0, 0, 0, 6, 6, 6, 6]);
+    for (const { gradientNorm, updateNorm, updateRatio } of parameters) {
+      expect(gradientNorm).toBeGreaterThan(0);
+      // The learning rate of plain gradient descent.
+      expect((updateNorm ?? 0) / (gradientNorm ?? 1)).toBeCloseTo(0.25, 4);
+      expect(updateRatio === null || updateRatio > 0).toBe(true);
+    }
+    expect((await readParameterDistributions(store, reader.run.id)).records).toHaveLength(8);
+    tf.dispose([xs, ys]);
+  });
+
+  it('takes its probes off when the run ends after a fit that threw', async () => {
+    const { xs, ys } = data();
+    const network = model();
+    await recorded(
+      async (callback, session) => {
+        const fail = { onBatchEnd: () => Promise.reject(new Error('stop')) };
+        await expect(network.fit(xs, ys, { ...FIT, callbacks: [callback, fail] })).rejects.toThrow(
+          'stop',
+        );
+        await session.flush();
+        await network.fit(xs, ys, { ...FIT, epochs: 1, callbacks: callback });
+        expect(Object.hasOwn(network.optimizer, 'applyGradients')).toBe(false);
+        await expect(network.fit(xs, ys, { ...FIT, callbacks: [callback, fail] })).rejects.toThrow(
+          'stop',
+        );
       },
       { network },
     );
+    expect(Object.hasOwn(network.optimizer, 'applyGradients')).toBe(false);
+    for (const layer of network.layers) expect(Object.hasOwn(layer, 'call')).toBe(false);
     tf.dispose([xs, ys]);
   });
 
