@@ -31,17 +31,21 @@ import type { KernelAccess } from './shared-kernels.ts';
 /** What was found of a change. */
 export type ChangeSummary = { readonly update: TensorSummary; readonly beforeNorm: number };
 
-/** Longest time a probe may take on the training thread at once, in milliseconds. */
-const INLINE_MS = 1.2;
+/**
+ * Longest time a probe may take of a step, in nanoseconds, by the figures below: by those of a clock, what is recorded would
+ * depend on what else the machine is doing.
+ */
+const INLINE_NS = 1.2e6;
 /** Tensors with more elements never are reduced on the training thread. */
 const MAX_INLINE_LENGTH = 1 << 18;
 /** Elements taken at a time, later. */
 const SLICE_LENGTH = 1 << 17;
 const SLICE_MS = 1;
-/** Nanoseconds an element takes, as measured on one core of 2023: statistics, histogram, difference. */
+/** Nanoseconds an element takes, as measured on one core of 2023, and those of any call. */
 const STATS_NS = 0.4;
 const HISTOGRAM_NS = 2;
 const CHANGE_NS = 2.5;
+const CALL_NS = 5_000;
 
 type Later = {
   readonly tensors: readonly TensorRef[];
@@ -53,6 +57,7 @@ export class ProbeWork {
   readonly #source: ModelSource;
   readonly #now: () => number;
   #spentMs = 0;
+  #inlineNs = 0;
   #later: Later[] = [];
   #batch: DeviceBatch | undefined;
   #deviceDone: ((result: DeviceResult) => void)[] = [];
@@ -228,7 +233,10 @@ export class ProbeWork {
   }
 
   #fits(length: number, elementNs: number): boolean {
-    return length <= MAX_INLINE_LENGTH && this.#spentMs + length * elementNs * 1e-6 <= INLINE_MS;
+    const ns = this.#inlineNs + CALL_NS + length * elementNs;
+    if (length > MAX_INLINE_LENGTH || ns > INLINE_NS) return false;
+    this.#inlineNs = ns;
+    return true;
   }
 
   #summarizeNow(tensor: TensorRef, data: TensorData, request: ReductionRequest): TensorSummary {

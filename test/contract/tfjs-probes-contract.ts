@@ -339,8 +339,8 @@ export function tfjsProbesContract({ name, tf, tolerance, isExact }: TfjsBackend
       optimizer.minimize(loss);
       hooks.endStep();
       parameters.snapshot(i);
-      // Whatever was too large or too late to be summarised on the spot is given back by now.
-      await session.flush();
+      // On a device a probe is under way until it has been read back; elsewhere nothing has to be waited for.
+      if (name === 'webgl') await session.flush();
       if (i > 1) counts.add(tf.memory().numTensors);
     }
     // The gradients of the last snapshot are kept for the cosine with the next: one of each parameter.
