@@ -20,7 +20,7 @@ import { appendToGraph, layerNames, makesNumbers } from './instrument.ts';
 import type { OnnxModel as OnnxFile, OnnxNode } from './onnx-format.ts';
 import { readOnnxModel } from './onnx-reader.ts';
 import { nodeMessage, valueInfoMessage } from './onnx-writer.ts';
-import { hostData, tensorRef, type OrtTensor, type OrtValues } from './ort.ts';
+import { hostData, hostRef, type OrtTensor, type OrtValues } from './ort.ts';
 import { WireWriter } from './wire.ts';
 
 /** An `ort.TrainingSession` of onnxruntime-web 1.17 to 1.19. */
@@ -343,7 +343,7 @@ export class LegacyOnnxTraining<
         if (tensor === undefined || !watch[direction] || hostData(tensor) === undefined) continue;
         watch.capture(
           { layer: index, direction, callIndex, outputIndex: 0, isTraining: true },
-          tensorRef(tensor),
+          hostRef(tensor),
         );
       }
     }
@@ -375,7 +375,7 @@ export class LegacyOnnxTraining<
         const gradient =
           this.#stepsSinceReset > 1 ? undefined : this.#gradients[parameter.gradient];
         watch.changed(index, {
-          gradient: gradient === undefined ? null : tensorRef(gradient),
+          gradient: gradient === undefined ? null : hostRef(gradient),
           before: this.#slice(index, before),
         });
       }

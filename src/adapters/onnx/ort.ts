@@ -110,7 +110,7 @@ export function hostData(tensor: OrtTensor): TensorData | undefined {
 }
 
 /** A tensor that onnxruntime made for us, as probes see it: nobody writes into it, so keeping it takes no copy. */
-export function tensorRef(tensor: OrtTensor): RetainedTensor {
+export function hostRef(tensor: OrtTensor): RetainedTensor {
   const { dims: shape, type: dtype } = tensor;
   const data = isOnHost(tensor) ? hostData(tensor) : undefined;
   const ref = { shape, dtype, data, retain: () => ref, release: () => undefined };

@@ -20,7 +20,7 @@ import {
   createSession,
   isOnHost,
   providerOf,
-  tensorRef,
+  hostRef,
   type Ort,
   type OrtSession,
   type OrtSessionOptions,
@@ -305,7 +305,7 @@ export class OnnxModel<S extends object = OrtSession> implements AsyncDisposable
         // An output the caller keeps on a device is not brought to the host on our account.
         if (tensor === undefined || !isOnHost(tensor)) continue;
         const callIndex = watch.beginCall(layer);
-        const ref = tensorRef(tensor);
+        const ref = hostRef(tensor);
         const { shape, dtype, data } = ref;
         const point = {
           layer,

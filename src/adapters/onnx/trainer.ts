@@ -8,14 +8,14 @@ import { checkLearningRate, optimizerScalars } from './optimizers.ts';
 import {
   createSession,
   createTensor,
-  isOnHost,
   providerOf,
-  tensorRef,
   type Ort,
   type OrtSession,
   type OrtSessionOptions,
   type OrtTensor,
 } from './ort.ts';
+import { DeviceReductions } from './device-reductions.ts';
+import { DeviceTensors } from './device-tensors.ts';
 import { TrainerSource } from './trainer-source.ts';
 import type { NetworkInput } from './network.ts';
 import type { OnnxTraining } from './training-step.ts';
@@ -64,14 +64,22 @@ export async function openOnnxTrainer(
   const location = options.weightLocation ?? locationFor(sessionOptions);
   if (!WEIGHT_LOCATIONS.includes(location))
     throw invalidInput('options.weightLocation', location, `one of ${WEIGHT_LOCATIONS.join(', ')}`);
-  const kept = [...training.parameters, ...training.state].flatMap(({ updated }) => updated ?? []);
   const session = await createSession(ort, training.bytes, {
     ...sessionOptions,
-    ...(location === 'cpu'
-      ? {}
-      : { preferredOutputLocation: Object.fromEntries(kept.map((name) => [name, location])) }),
+    ...(location === 'cpu' ? {} : { preferredOutputLocation: outputLocations(training, location) }),
   });
   return new OnnxTrainer(ort, training, session, sessionOptions);
+}
+
+/** What is kept from step to step stays on the device; so does what a probe looks at, where it is reduced there. */
+function outputLocations(training: OnnxTraining, location: WeightLocation): Record<string, string> {
+  const { parameters, state, layers } = training;
+  const names: (string | null)[] = [...parameters, ...state].map(({ updated }) => updated);
+  if (location === 'gpu-buffer') {
+    names.push(...parameters.map(({ gradient }) => gradient));
+    for (const { activation, gradient } of layers) names.push(activation, gradient);
+  }
+  return Object.fromEntries(names.flatMap((name) => (name === null ? [] : [[name, location]])));
 }
 
 function locationFor(options: OrtSessionOptions): WeightLocation {
@@ -94,6 +102,8 @@ export class OnnxTrainer implements AsyncDisposable {
   readonly #source: TrainerSource;
   /** Parameters and state by name. */
   readonly #values = new Map<string, OrtTensor>();
+  readonly #device = new DeviceTensors();
+  readonly #reductions: DeviceReductions;
   readonly #mutex = new Mutex();
   #predictor: OrtSession | undefined;
   #learningRate: number;
@@ -114,7 +124,15 @@ export class OnnxTrainer implements AsyncDisposable {
     this.#learningRate = training.optimizer.learningRate;
     for (const { name, initial, shape } of [...training.parameters, ...training.state])
       this.#values.set(name, createTensor(ort, 'float32', initial.slice(), shape));
-    this.#source = new TrainerSource(training, tensorRef, (name) => this.#value(name), undefined);
+    this.#reductions = new DeviceReductions(this.#device, (bytes) =>
+      createSession(ort, bytes, sessionOptions),
+    );
+    this.#source = new TrainerSource(
+      training,
+      (tensor) => this.#device.refer(tensor),
+      (name) => this.#value(name),
+      () => this.#reductions.openBatch((work) => this.#mutex.run(work)),
+    );
     this.source = this.#source;
   }
 
@@ -218,7 +236,8 @@ export class OnnxTrainer implements AsyncDisposable {
     return this.#mutex.run(async () => {
       if (this.#isClosed) return;
       this.#isClosed = true;
-      for (const tensor of this.#values.values()) tensor.dispose();
+      for (const tensor of this.#values.values()) this.#device.drop(tensor);
+      await this.#reductions.close();
       await this.#session.release();
       await this.#predictor?.release();
     });
@@ -250,17 +269,20 @@ export class OnnxTrainer implements AsyncDisposable {
     ]);
     const outputs = await this.#session.run(feeds, [...fetches]);
     const before = new Map(this.#values);
+    // What came is held while probes look at it; weights until the next step, by the trainer.
+    for (const tensor of Object.values(outputs)) this.#device.hold(tensor);
     for (const { name, updated } of kept) {
       const value = outputs[updated];
       if (value === undefined) throw failed(`gave no output "${updated}"`);
+      this.#device.hold(value);
       this.#values.set(name, value);
     }
     this.#stepCount += 1;
     this.#source.show(outputs, before);
-    // On the host they are left to the garbage collector: a probe may still hold their numbers.
+    for (const tensor of Object.values(outputs)) this.#device.drop(tensor);
     for (const { name } of kept) {
       const old = before.get(name);
-      if (old !== undefined && !isOnHost(old)) old.dispose();
+      if (old !== undefined) this.#device.drop(old);
     }
     const data = outputs[loss]?.data;
     if (!(data instanceof Float32Array)) throw failed('gave no loss');
@@ -322,7 +344,7 @@ export class OnnxTrainer implements AsyncDisposable {
   }
 
   #replace(name: string, tensor: OrtTensor): void {
-    this.#value(name).dispose();
+    this.#device.drop(this.#value(name));
     this.#values.set(name, tensor);
   }
 
