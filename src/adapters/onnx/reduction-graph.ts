@@ -232,10 +232,10 @@ function readHistogram(slots: Float32Array, bins: number): TensorHistogram {
   const [low = 0, width = 1, sampleCount = 0] = slots;
   const hasValues = sampleCount > 0;
   return {
-    edges: Array.from({ length: bins + 1 }, (_, i) =>
+    edges: Float64Array.from({ length: bins + 1 }, (_, i) =>
       hasValues ? low + (width * i) / bins : i / bins,
     ),
-    counts: Array.from(slots.subarray(3, 3 + bins)),
+    counts: Float64Array.from(slots.subarray(3, 3 + bins)),
     sampleCount,
   };
 }
