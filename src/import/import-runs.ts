@@ -272,6 +272,8 @@ async function sort(
 }> {
   const byImporter = new Map<Importer, InputFile[]>();
   const unknownFiles: string[] = [];
+  const paths = new Set(files.map(({ path }) => path));
+  const hasFile = (path: string): boolean => paths.has(path);
   const asked =
     options.format === undefined
       ? undefined
@@ -280,10 +282,15 @@ async function sort(
     checkNotAborted(options.signal);
     try {
       const bytes = await file.slice(0, HEAD_BYTES);
-      const head: InputHead = { file, bytes, text: new TextDecoder().decode(bytes) };
+      const head: InputHead = { file, bytes, text: new TextDecoder().decode(bytes), hasFile };
       const importer = asked ?? best(importers, head);
-      if (importer === undefined) unknownFiles.push(file.path);
-      else byImporter.set(importer, [...(byImporter.get(importer) ?? []), file]);
+      if (importer === undefined) {
+        unknownFiles.push(file.path);
+        continue;
+      }
+      const found = byImporter.get(importer);
+      if (found === undefined) byImporter.set(importer, [file]);
+      else found.push(file);
     } catch (error) {
       if (isQuarkError(error, 'aborted')) throw error;
       problem({ file: file.path, place: null, reason: messageOf(error) });

@@ -12,6 +12,8 @@ export type InputHead = {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** The same as text; bytes that are not UTF-8 become U+FFFD. */
   readonly text: string;
+  /** Whether the import has a file of this path: some files are only known by their neighbours. */
+  hasFile(path: string): boolean;
 };
 
 /** What cannot be read, and why. The rest is imported. */

@@ -51,12 +51,21 @@ export function conventionalKey(
       if (rule.name.toLowerCase() === trimmed.toLowerCase()) return toKey(rule.key);
       continue;
     }
-    const match = new RegExp(rule.name.source, 'iu').exec(trimmed);
+    const match = patternOf(rule.name).exec(trimmed);
     if (match !== null && match[0].length === trimmed.length)
       return toKey(rule.key.replace(/\$(\d)/g, (_, group: string) => match[Number(group)] ?? ''));
   }
   return toKey(trimmed);
 }
+
+/** The same pattern without regard to case, and without the state that a global one keeps. */
+function patternOf(pattern: RegExp): RegExp {
+  let known = PATTERNS.get(pattern);
+  if (known === undefined) PATTERNS.set(pattern, (known = new RegExp(pattern.source, 'iu')));
+  return known;
+}
+
+const PATTERNS = new WeakMap<RegExp, RegExp>();
 
 /** A name as a key: what a key may not hold becomes "_". */
 function toKey(name: string): string | undefined {

@@ -6,6 +6,10 @@ export type ImportLimits = {
   readonly maxDocumentBytes: number;
   /** Bytes of one line of text; default 16 MiB. */
   readonly maxLineBytes: number;
+  /** Bytes of one line of a text log, which patterns are matched against; default 1 MiB. */
+  readonly maxLogLineBytes: number;
+  /** Times that the counters of a file may begin again, each of which makes a run; default 1,000. Later ones go on in the last run. */
+  readonly maxRestarts: number;
   /** Bytes of one record of a binary format; default 64 MiB. */
   readonly maxRecordBytes: number;
   /** Bytes that one compressed block may become; default 256 MiB. */
@@ -29,6 +33,8 @@ export const DEFAULT_IMPORT_LIMITS: ImportLimits = Object.freeze({
   maxFiles: 100_000,
   maxDocumentBytes: 256 * 1024 * 1024,
   maxLineBytes: 16 * 1024 * 1024,
+  maxLogLineBytes: 1024 * 1024,
+  maxRestarts: 1_000,
   maxRecordBytes: 64 * 1024 * 1024,
   maxExpandedBytes: 256 * 1024 * 1024,
   maxDepth: 64,

@@ -58,6 +58,10 @@ export class RunWriter implements RunSink {
   readonly #ids = new Map<string, number>();
   /** Original name by key. */
   readonly #names = new Map<string, string>();
+  /** Original name by number. */
+  readonly #originals: string[] = [];
+  /** Last suffix that was tried for a key that is taken. */
+  readonly #suffixes = new Map<string, number>();
   /** Next step of each metric, for rows without a place. */
   readonly #nextStep: number[] = [];
   readonly #isNoted: boolean[] = [];
@@ -233,6 +237,7 @@ export class RunWriter implements RunSink {
       const id = this.#names.size;
       this.#buffer.addKey({ id, key, namespace: parts.namespace, name: parts.name });
       this.#names.set(key, name);
+      this.#originals[id] = name;
       this.#nextStep[id] = 0;
       this.#isNoted[id] = key === name;
       return id;
@@ -244,17 +249,19 @@ export class RunWriter implements RunSink {
 
   #freeKey(base: string | undefined): string | undefined {
     if (base === undefined) return undefined;
-    for (let i = 2; ; i++) {
-      const candidate = `${base.slice(0, 500)}_${i}`;
-      if (!this.#names.has(candidate)) return candidate;
+    const stem = base.slice(0, 500);
+    for (let i = (this.#suffixes.get(stem) ?? 1) + 1; ; i++) {
+      const candidate = `${stem}_${i}`;
+      if (this.#names.has(candidate)) continue;
+      this.#suffixes.set(stem, i);
+      return candidate;
     }
   }
 
   /** The original name goes with the first sample of a metric. */
   #note(metric: number): void {
     this.#isNoted[metric] = true;
-    const name = [...this.#names.values()][metric] ?? '';
-    this.#buffer.annotate(null, JSON.stringify({ original_name: name }));
+    this.#buffer.annotate(null, JSON.stringify({ original_name: this.#originals[metric] ?? '' }));
   }
 
   #cut(): void {
