@@ -8,6 +8,7 @@ import type {
   TensorHistogram,
   TensorSummary,
 } from '../../probes/model-source.ts';
+import { sampleTensor } from '../../kernel/sampling.ts';
 import { GraphBuilder } from './graph-builder.ts';
 
 /** One reduction: of a tensor, of a difference, or the angle between two. Tensors are given by their number. */
@@ -162,10 +163,20 @@ function histogramParts(
   { bins, maxValues }: { readonly bins: number; readonly maxValues: number },
 ): string[] {
   const length = Number(g.shape(all)[0]);
-  const pace = length / maxValues;
-  const picked = Array.from({ length: maxValues }, (_, i) => Math.floor(i * pace));
+  // The positions the kernels would look at.
+  const picked =
+    length <= maxValues
+      ? undefined
+      : sampleTensor(
+          Int32Array.from({ length }, (_, i) => i),
+          maxValues,
+        );
   const x =
-    length <= maxValues ? all : g.op('Gather', [all, g.integers(picked)], [maxValues], { axis: 0 });
+    picked === undefined
+      ? all
+      : g.op('Gather', [all, g.longs(Array.from(picked), [picked.length])], [picked.length], {
+          axis: 0,
+        });
   const finite = isWithin(g, x);
   const least = extreme(g, 'ReduceMin', choose(g, finite, x, FLOAT_MAX));
   const most = extreme(g, 'ReduceMax', choose(g, finite, x, -FLOAT_MAX));
