@@ -3,6 +3,11 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { readLayerSummaries } from '../../src/read/layer-summaries.ts';
+import {
+  readParameterDistributions,
+  readParameterSummaries,
+} from '../../src/read/parameter-records.ts';
 import { listRuns, openRun, openStorage, type RunReader } from '../../src/index.ts';
 
 let folder = '';
@@ -58,6 +63,31 @@ describe('examples', () => {
       expect(losses.values[59] ?? 1).toBeLessThan((losses.values[0] ?? 0) / 2);
       expect(printed).toContain(reader.run.id);
       expect(await reader.readEvents({ severity: 'warning' })).toStrictEqual([]);
+    },
+    'plain-network.mjs': async (reader, printed) => {
+      const layers = (await readLayerSummaries(reader.store, reader.run.id)).records;
+      expect(layers).toHaveLength(120);
+      expect(new Set(layers.map(({ moduleName }) => moduleName))).toStrictEqual(
+        new Set(['hidden', 'output']),
+      );
+      const found = (await readParameterSummaries(reader.store, reader.run.id)).records;
+      expect(found).toHaveLength(120);
+      // Plain gradient descent: the update is the rate times the gradient.
+      for (const { updateNorm, gradientNorm, valueNonFiniteCount } of found) {
+        expect(updateNorm).toBeCloseTo(0.2 * (gradientNorm ?? 0), 9);
+        expect(valueNonFiniteCount).toBe(0);
+      }
+      const losses = await reader.readMetricColumns({ metricKey: 'train/loss' });
+      expect(losses.values[299] ?? 1).toBeLessThan(losses.values[0] ?? 0);
+      expect(printed).toContain('30 gradients of the hidden layer');
+    },
+    'tfjs-loop.mjs': async (reader, printed) => {
+      const layers = (await readLayerSummaries(reader.store, reader.run.id)).records;
+      expect(layers).toHaveLength(48);
+      const { store, run } = reader;
+      expect((await readParameterSummaries(store, run.id)).records).toHaveLength(48);
+      expect((await readParameterDistributions(store, run.id)).records).toHaveLength(48);
+      expect(printed).toContain(run.id);
     },
     'tfjs-node.mjs': async (reader, printed) => {
       expect(await reader.metricKeys()).toEqual(
