@@ -65,7 +65,9 @@ export class Instrument {
     this.troubles = new Troubles(handle, name, settings.raiseOnError);
     this.pending = new PendingProbe(handle.clock, settings.probeTimeoutMs, this.troubles);
     this.#budget =
-      settings.overheadBudget === null ? undefined : new OverheadBudget(settings.overheadBudget);
+      settings.overheadBudget === null
+        ? undefined
+        : new OverheadBudget(settings.overheadBudget, settings.schedule.everyNSteps ?? 1);
   }
 
   /** Begins to be flushed and closed with the session, and to need kernels. */
@@ -144,7 +146,7 @@ export class Instrument {
     if (this.#budget === undefined || schedule.everyNSteps === null || beganMs === undefined)
       return;
     const stepMs = this.now() - beganMs;
-    const choice = this.#budget.probedStep(stepMs, work.spentMs, schedule.everyNSteps);
+    const choice = this.#budget.probedStep(stepMs, work.spentMs);
     if (choice === undefined) return;
     this.handle.notify({
       eventType: 'probe_cadence_chosen',

@@ -25,11 +25,18 @@ export class OverheadBudget {
   readonly #probedMs: number[] = [];
   readonly #ownMs: number[] = [];
   #probes = 0;
-  #stretch = 1;
+  readonly #everyNSteps: number;
+  #stretch: number;
 
-  /** @param budget share of the time of the steps */
-  constructor(budget: number) {
+  /**
+   * @param budget share of the time of the steps
+   * @param everyNSteps the cadence of the schedule
+   */
+  constructor(budget: number, everyNSteps: number) {
     this.#budget = budget;
+    this.#everyNSteps = everyNSteps;
+    // Where every step is to be probed there is nothing to compare with: half of them, until it is known.
+    this.#stretch = everyNSteps === 1 ? 2 : 1;
   }
 
   /** How many times slower than the schedule to probe. */
@@ -44,9 +51,9 @@ export class OverheadBudget {
 
   /**
    * A step with a probe took so long, of which the probe knows to have spent `ownMs`. Returns a choice when there is a new
-   * one. `everyNSteps` is the cadence of the schedule.
+   * one.
    */
-  probedStep(stepMs: number, ownMs: number, everyNSteps: number): CadenceChoice | undefined {
+  probedStep(stepMs: number, ownMs: number): CadenceChoice | undefined {
     this.#probes += 1;
     if (this.#probes <= WARM_UP_PROBES) return undefined;
     remember(this.#probedMs, stepMs);
@@ -57,7 +64,7 @@ export class OverheadBudget {
     // What a probe makes the framework do is not in its own time, so steps are compared too, where there are some of both.
     const plain = this.#plainMs.length >= 3 ? median(this.#plainMs) : Math.max(0, probed - own);
     const probeMs = Math.max(own, probed - plain);
-    const wanted = probeMs / (this.#budget * Math.max(plain, 1e-6)) / everyNSteps;
+    const wanted = probeMs / (this.#budget * Math.max(plain, 1e-6)) / this.#everyNSteps;
     const stretch = Math.max(1, Math.min(MAX_STRETCH, Math.ceil(wanted)));
     const change = stretch / this.#stretch;
     if (change < MIN_CHANGE && change > 1 / MIN_CHANGE) return undefined;
