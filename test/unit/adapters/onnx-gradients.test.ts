@@ -26,7 +26,7 @@ beforeAll(() => {
 });
 
 /** Values away from the kinks of piecewise operators: 0, 3, 6 and such lie between two of them. */
-type Draw = 'any' | 'positive' | 'distinct';
+type Draw = 'any' | 'positive' | 'distinct' | 'negative';
 type Input = readonly number[] | { readonly shape: readonly number[]; readonly draw: Draw };
 type Case = {
   readonly name?: string;
@@ -48,9 +48,9 @@ function random(seed: number): () => number {
 
 function drawn(shape: readonly number[], draw: Draw, next: () => number): Float64Array {
   const size = sizeOf(shape);
-  if (draw === 'distinct') {
+  if (draw === 'distinct' || draw === 'negative') {
     const order = Array.from({ length: size }, (_, i) => i).sort(() => next() - 0.5);
-    return Float64Array.from(order, (i) => (i - size / 2) / 7);
+    return Float64Array.from(order, (i) => (draw === 'distinct' ? i - size / 2 : i - size) / 7);
   }
   return Float64Array.from({ length: size }, () => {
     if (draw === 'positive') return Math.fround(0.5 + next());
@@ -311,6 +311,17 @@ const CASES: readonly Case[] = [
     op: 'MaxPool',
     inputs: [{ shape: [2, 2, 5, 5], draw: 'distinct' }],
     attributes: { kernel_shape: [2, 2], strides: [2, 2] },
+  },
+  // Padding is larger than every element, and still never the largest.
+  {
+    op: 'MaxPool',
+    inputs: [{ shape: [1, 2, 4, 4], draw: 'negative' }],
+    attributes: { kernel_shape: [2, 3], pads: [1, 1, 0, 1] },
+  },
+  {
+    op: 'MaxPool',
+    inputs: [{ shape: [2, 1, 6, 5], draw: 'distinct' }],
+    attributes: { kernel_shape: [2, 2], dilations: [2, 3], strides: [2, 1] },
   },
   // Windows that overlap, with padding: one element is the largest of several.
   {

@@ -413,6 +413,31 @@ describe('openOnnxModel', () => {
     await expect(openOnnxModel({} as never, small())).rejects.toThrow(/the module/);
   });
 
+  it('runs an .ort file, which it cannot look into', async () => {
+    const plain = {
+      inputNames: ['x'],
+      outputNames: ['y'],
+      run: async () => ({}),
+      release: vi.fn<() => Promise<void>>(async () => undefined),
+    };
+    const fake = { InferenceSession: { create: async () => plain }, Tensor: ort.Tensor };
+    const bytes = Uint8Array.of(16, 0, 0, 0, ...new TextEncoder().encode('ORTM'));
+    const made = await openOnnxModel(fake, bytes);
+    expect(made.source.layers).toStrictEqual([]);
+    expect(made.source.inspect?.()).toStrictEqual([
+      {
+        reason: 'ort_format',
+        message: expect.stringContaining('Use the .onnx file it was made from'),
+      },
+    ]);
+    await made.close();
+    expect(plain.release).toHaveBeenCalledTimes(1);
+    await expect(openOnnxModel(fake, bytes, { strict: true })).rejects.toThrow(
+      expect.objectContaining({ code: 'unsupported' }),
+    );
+    expect(plain.release).toHaveBeenCalledTimes(2);
+  });
+
   it('takes a model that draws random numbers on its word', async () => {
     const bytes = model(
       [
