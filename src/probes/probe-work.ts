@@ -4,6 +4,7 @@
  * back once. The training loop waits for none of it.
  */
 import { QuarkError } from '../base/errors.ts';
+import { nextTask } from '../base/next-task.ts';
 import type { TensorData } from '../kernel/kernel.ts';
 import type { Kernels } from '../kernel/kernels.ts';
 import { mergeTensorPairStats, mergeTensorStats } from '../kernel/results.ts';
@@ -382,21 +383,4 @@ function retain(tensor: TensorRef, data: TensorData): TensorRef | RetainedTensor
 
 function release(tensor: TensorRef | RetainedTensor): void {
   if ('release' in tensor) tensor.release();
-}
-
-/** After whatever else is waiting. */
-function nextTask(): Promise<void> {
-  return new Promise((resolve) => {
-    if (typeof setImmediate === 'function') setImmediate(resolve);
-    else {
-      const { port1, port2 } = new MessageChannel();
-      const done = (): void => {
-        port1.close();
-        resolve();
-      };
-      port1.addEventListener('message', done, { once: true });
-      port1.start();
-      port2.postMessage(null);
-    }
-  });
 }

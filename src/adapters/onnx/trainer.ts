@@ -14,6 +14,7 @@ import {
   type OrtSessionOptions,
   type OrtTensor,
 } from './ort.ts';
+import { Breather } from './breather.ts';
 import { DeviceReductions } from './device-reductions.ts';
 import { DeviceTensors } from './device-tensors.ts';
 import { TrainerSource } from './trainer-source.ts';
@@ -105,6 +106,7 @@ export class OnnxTrainer implements AsyncDisposable {
   readonly #device = new DeviceTensors();
   readonly #reductions: DeviceReductions;
   readonly #mutex = new Mutex();
+  readonly #breather = new Breather();
   #predictor: OrtSession | undefined;
   #learningRate: number;
   #stepCount = 0;
@@ -147,7 +149,8 @@ export class OnnxTrainer implements AsyncDisposable {
   }
 
   /**
-   * One step: forward, loss, backward, update. Steps run one after the other.
+   * One step: forward, loss, backward, update. Steps run one after the other. Every few milliseconds the event loop gets a
+   * turn, so that a loop of steps does not hold up a page.
    *
    * @param batch a tensor or numbers for each input of the network, and for the targets
    * @returns the loss, before the update
@@ -160,7 +163,9 @@ export class OnnxTrainer implements AsyncDisposable {
     return this.#mutex.run(async () => {
       this.#checkOpen();
       this.#learningRate = learningRate;
-      return this.#runStep(batch);
+      const loss = await this.#runStep(batch);
+      await this.#breather.breathe();
+      return loss;
     });
   }
 

@@ -788,6 +788,17 @@ describe('bad input', () => {
     ).rejects.toThrow(/the module/);
   });
 
+  it('lets timers have their turn', async () => {
+    const trainer = await denseTrainer({ kind: 'sgd' });
+    let turns = 0;
+    const timer = setInterval(() => (turns += 1), 1);
+    const end = performance.now() + 200;
+    while (performance.now() < end) await trainStep(trainer, 1);
+    clearInterval(timer);
+    expect(turns).toBeGreaterThan(2);
+    await trainer.close();
+  });
+
   it('weights that were kept continue the training to the bit', async () => {
     const first = await denseTrainer({ kind: 'adam', learningRate: 0.02 });
     for (let i = 0; i < 6; i += 1) await trainStep(first, i);

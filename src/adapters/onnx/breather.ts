@@ -1,0 +1,20 @@
+/**
+ * Lets everything else have a turn now and then. On the provider `wasm` a run never leaves the microtasks: a training loop
+ * that only awaits steps would keep timers, workers' answers and the page itself waiting until it ends.
+ */
+import { nextTask } from '../../base/next-task.ts';
+
+/** Milliseconds after which everything else gets a turn; a sixtieth of a second has 16. */
+const TURN_MS = 8;
+
+/** One a loop. */
+export class Breather {
+  #lastMs = performance.now();
+
+  /** Waits for one turn of the event loop, if the last was long enough ago. */
+  async breathe(): Promise<void> {
+    if (performance.now() - this.#lastMs < TURN_MS) return;
+    await nextTask();
+    this.#lastMs = performance.now();
+  }
+}

@@ -1,0 +1,16 @@
+/** After whatever else is waiting. Not a timer: browsers make those of a busy page wait for 4 ms and more. */
+export function nextTask(): Promise<void> {
+  return new Promise((resolve) => {
+    if (typeof setImmediate === 'function') setImmediate(resolve);
+    else {
+      const { port1, port2 } = new MessageChannel();
+      const done = (): void => {
+        port1.close();
+        resolve();
+      };
+      port1.addEventListener('message', done, { once: true });
+      port1.start();
+      port2.postMessage(null);
+    }
+  });
+}
