@@ -54,8 +54,11 @@ export class DeviceReductions {
     );
     const feeds = Object.fromEntries(tensors.map((tensor, i) => [inputName(i), tensor]));
     const data = (await session.run(feeds, [REDUCED]))[REDUCED]?.data;
-    if (data instanceof Float32Array) return data;
-    throw new QuarkError('kernel_failed', 'onnxruntime gave no statistics.');
+    if (data instanceof Float32Array && data[0] === 1) return data.subarray(1);
+    throw new QuarkError(
+      'kernel_failed',
+      'The device gave no statistics, or wrong ones: it may have run out of a limit.',
+    );
   }
 
   async #sessionFor(

@@ -6,6 +6,12 @@ import { hostRef, isOnHost, type OrtTensor } from './ort.ts';
 export class DeviceTensors {
   readonly #counts = new Map<OrtTensor, number>();
   readonly #tensors = new WeakMap<TensorRef, OrtTensor>();
+  readonly #reducesAll: boolean;
+
+  /** @param reducesAll whether tensors on the host are to be reduced with the others as well, instead of being read */
+  constructor(reducesAll = false) {
+    this.#reducesAll = reducesAll;
+  }
 
   /** Keeps a tensor from being freed. */
   hold(tensor: OrtTensor): void {
@@ -30,7 +36,7 @@ export class DeviceTensors {
 
   /** A tensor as probes see it. */
   refer(tensor: OrtTensor): TensorRef {
-    return isOnHost(tensor) ? hostRef(tensor) : this.referOnDevice(tensor);
+    return isOnHost(tensor) && !this.#reducesAll ? hostRef(tensor) : this.referOnDevice(tensor);
   }
 
   /** A tensor as probes see it, whose numbers are not read but reduced. */

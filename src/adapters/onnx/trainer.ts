@@ -69,7 +69,7 @@ export async function openOnnxTrainer(
     ...sessionOptions,
     ...(location === 'cpu' ? {} : { preferredOutputLocation: outputLocations(training, location) }),
   });
-  return new OnnxTrainer(ort, training, session, sessionOptions);
+  return new OnnxTrainer(ort, training, session, sessionOptions, location);
 }
 
 /** What is kept from step to step stays on the device; so does what a probe looks at, where it is reduced there. */
@@ -103,7 +103,7 @@ export class OnnxTrainer implements AsyncDisposable {
   readonly #source: TrainerSource;
   /** Parameters and state by name. */
   readonly #values = new Map<string, OrtTensor>();
-  readonly #device = new DeviceTensors();
+  readonly #device: DeviceTensors;
   readonly #reductions: DeviceReductions;
   readonly #mutex = new Mutex();
   readonly #breather = new Breather();
@@ -118,7 +118,10 @@ export class OnnxTrainer implements AsyncDisposable {
     training: OnnxTraining,
     session: OrtSession,
     sessionOptions: OrtSessionOptions,
+    location: WeightLocation,
   ) {
+    // The initial weights come from the host, and are compared with what the device makes of them.
+    this.#device = new DeviceTensors(location === 'gpu-buffer');
     this.#ort = ort;
     this.#training = training;
     this.#session = session;

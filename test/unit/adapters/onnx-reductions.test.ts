@@ -181,6 +181,22 @@ describe('reductions in a graph', () => {
   });
 });
 
+describe('a device that fails', () => {
+  it('is told from one whose tensors are all zero', async () => {
+    const tensors = new DeviceTensors(true);
+    const zeros = { reduced: tensorOf(new Float32Array(20), [20]) };
+    const reductions = new DeviceReductions(tensors, async () => ({
+      inputNames: [],
+      outputNames: [],
+      run: async () => zeros,
+      release: async () => undefined,
+    }));
+    const one = reductions.openBatch((work) => work());
+    one.summarize(tensors.refer(tensorOf([1, 2], [2])), NOTHING);
+    await expect(one.read()).rejects.toThrow(/may have run out of a limit/);
+  });
+});
+
 describe('tensors on a device', () => {
   const onDevice = () => ({
     type: 'float32',
