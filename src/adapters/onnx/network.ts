@@ -1,5 +1,5 @@
 /** A network as the training graph is made from it: operations in order, parameters, and where its layers end. */
-import { QuarkError } from '../../base/errors.ts';
+import { invalidInput, QuarkError } from '../../base/errors.ts';
 import type { ParameterRole } from '../../records/literals.ts';
 import type { GraphBuilder, Shape } from './graph-builder.ts';
 import type { ElementType } from './onnx-format.ts';
@@ -8,6 +8,7 @@ import { ELEMENTWISE_RULES } from './ops-elementwise.ts';
 import { MATRIX_RULES } from './ops-matrix.ts';
 import { NORMALISATION_RULES } from './ops-normalisation.ts';
 import { WINDOW_RULES } from './ops-window.ts';
+import { sizesOfNode } from './size-ops.ts';
 
 /** An input of the network or a target of its loss. */
 export type NetworkInput = {
@@ -80,6 +81,8 @@ export class EmittedNetwork {
   readonly #g: GraphBuilder;
   readonly #context: RuleContext;
   readonly #constants: ReadonlyMap<string, NetworkConstant>;
+  /** Sizes that were computed from shapes. */
+  readonly #sizes = new Map<string, Shape>();
   readonly #steps: { readonly node: ForwardNode; readonly backward: Backward }[] = [];
   /** Values whose gradients lead to a parameter that is trained. */
   readonly #wanted = new Set<string>();
@@ -97,6 +100,7 @@ export class EmittedNetwork {
         if (constant === undefined) throw notConstant(name);
         return constant.data;
       },
+      sizes: (name) => this.#sizesOf(name) ?? this.#context.constant(name),
       setState: (name, updated) => this.stateUpdates.set(name, updated),
     };
     for (const { name, isTrainable } of network.parameters) if (isTrainable) this.#wanted.add(name);
@@ -105,6 +109,14 @@ export class EmittedNetwork {
 
   /** Emits one more operation. */
   emit(node: ForwardNode): void {
+    const sizes = sizesOfNode(node, {
+      shapeOf: (name) => (this.#g.has(name) ? this.#g.shape(name) : undefined),
+      sizesOf: (name) => this.#sizesOf(name),
+    });
+    if (sizes !== undefined) {
+      this.#sizes.set(node.output, sizes);
+      return;
+    }
     const rule = Object.hasOwn(RULES, node.op) ? RULES[node.op] : undefined;
     if (rule === undefined) {
       throw new QuarkError(
@@ -140,6 +152,11 @@ export class EmittedNetwork {
     return found;
   }
 
+  #sizesOf(name: string): Shape | undefined {
+    const constant = this.#constants.get(name);
+    return this.#sizes.get(name) ?? (constant?.type === 'int64' ? constant.data : undefined);
+  }
+
   /** Adds a constant to the graph when something needs it: one that nothing needs makes onnxruntime complain. */
   #declare(name: string): void {
     const constant = this.#constants.get(name);
@@ -170,6 +187,25 @@ export function declareNetwork(g: GraphBuilder, network: Network): void {
   for (const { name, type, shape } of network.inputs) g.input(name, type, shape);
   for (const { name, shape } of [...network.parameters, ...network.state])
     g.input(name, 'float32', shape);
+}
+
+/** Adds the inputs of a network to a graph, and its weights as constants. @throws {QuarkError} `invalid_input` */
+export function declareFinished(
+  g: GraphBuilder,
+  network: Network,
+  weights: Readonly<Record<string, Float32Array>>,
+): void {
+  for (const { name, type, shape } of network.inputs) g.input(name, type, shape);
+  for (const { name, shape, initial } of [...network.parameters, ...network.state]) {
+    const data = weights[name] ?? initial;
+    if (!(data instanceof Float32Array) || data.length !== initial.length)
+      throw invalidInput(
+        `weights.${name}`,
+        data?.length,
+        `a Float32Array of ${initial.length} numbers`,
+      );
+    g.floats(data, shape, name);
+  }
 }
 
 const notConstant = (name: string): QuarkError =>

@@ -1,6 +1,6 @@
 /** How an operator is trained through: what it emits forward, and how a gradient comes back through it. */
 import { invalidInput, QuarkError } from '../../base/errors.ts';
-import { axisOf, type GraphBuilder } from './graph-builder.ts';
+import { axisOf, type GraphBuilder, type Shape } from './graph-builder.ts';
 import type { AttributeValue, Attributes } from './onnx-writer.ts';
 
 /** An operation of the network. Constants and parameters are values of the graph by the time it is emitted. */
@@ -20,6 +20,8 @@ export type RuleContext = {
   readonly mode: GraphMode;
   /** The numbers of a constant: shapes, axes, bounds. @throws {QuarkError} `unsupported` when it is none */
   readonly constant: (name: string) => readonly number[];
+  /** The sizes of a constant, or of what is computed from shapes. @throws {QuarkError} `unsupported` when it is neither */
+  readonly sizes: (name: string) => Shape;
   /** Says that a value of the state, as a running mean, has a new value after the step. */
   readonly setState: (name: string, updated: string) => void;
 };

@@ -171,7 +171,7 @@ const flatten = reshaping((_context, shape, node) => {
 
 const reshape = reshaping((context, shape, node) => {
   const asked = context
-    .constant(node.input(1))
+    .sizes(node.input(1))
     .map((size, axis) => (size === 0 ? (shape[axis] ?? 0) : size));
   return asked.map((size) => (size === -1 ? restOf(shape, asked, node) : size));
 });

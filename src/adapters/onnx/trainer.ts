@@ -192,6 +192,11 @@ export class OnnxTrainer implements AsyncDisposable {
     });
   }
 
+  /** The finished model with the present weights inside: an `.onnx` file that any runtime takes. */
+  async exportModel(): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#training.exportModel(await this.readWeights());
+  }
+
   /**
    * Copies of all parameters, moments and running means by name, row-major float32: what has to be kept to go on later.
    * The number of steps, which Adam needs, is {@link OnnxTrainer.stepCount}.

@@ -9,6 +9,7 @@ import { layerFilter, type LayerFilterConfig } from '../../probes/layer-filter.t
 import { GraphBuilder, type Shape } from './graph-builder.ts';
 import type { OnnxLayersModel } from './layer-kinds.ts';
 import {
+  declareFinished,
   declareNetwork,
   emitNetwork,
   type EmittedNetwork,
@@ -42,7 +43,7 @@ export type OnnxTrainingConfig = {
   readonly optimizer: OnnxOptimizer;
   /** Layers whose outputs and gradients can be observed; all unless given. */
   readonly capture?: LayerFilterConfig;
-  /** Name of the input that takes the targets; default `y`. */
+  /** Name of the input that takes the targets; default `y`, or `targets` where the model has a value `y`. */
   readonly targetName?: string;
   /** Of an existing model: the value the loss is computed from. Its first output unless given. */
   readonly output?: string;
@@ -97,6 +98,15 @@ export type OnnxTraining = {
   readonly state: readonly OnnxTrainedState[];
   /** The optimizer with its defaults. */
   readonly optimizer: OptimizerSettings;
+  /**
+   * The finished model: the forward pass with these weights inside, an `.onnx` file that any runtime takes. What is not
+   * given has its initial values.
+   *
+   * @throws {QuarkError} `invalid_input` for weights of another size
+   */
+  readonly exportModel: (
+    weights: Readonly<Record<string, Float32Array>>,
+  ) => Uint8Array<ArrayBuffer>;
 };
 
 const CONFIG_NAMES = ['loss', 'optimizer', 'capture', 'targetName', 'output', 'isTrainable'];
@@ -220,6 +230,7 @@ class StepGraph {
       parameters,
       state,
       optimizer: this.#settings,
+      exportModel: (weights) => predictGraph(this.#network, weights),
     };
   }
 
@@ -227,6 +238,8 @@ class StepGraph {
     const g = this.#g;
     const isCaptured = layerFilter(this.#config.capture);
     return this.#network.layers.flatMap(({ name, type, output }) => {
+      // What computes sizes has left no trace.
+      if (!g.has(output)) return [];
       const rank = g.shape(output).length;
       const info: LayerInfo = { name, type, isLeaf: true };
       if (g.value(output).type !== 'float32' || !isCaptured(info)) return [];
@@ -244,9 +257,14 @@ class StepGraph {
   }
 }
 
-function predictGraph(network: Network): Uint8Array<ArrayBuffer> {
+/** The forward pass; `weights`, if given, become part of it and are inputs else. */
+function predictGraph(
+  network: Network,
+  weights?: Readonly<Record<string, Float32Array>>,
+): Uint8Array<ArrayBuffer> {
   const g = new GraphBuilder('prediction');
-  declareNetwork(g, network);
+  if (weights === undefined) declareNetwork(g, network);
+  else declareFinished(g, network, weights);
   emitNetwork(g, network, 'inference');
   g.output(network.output);
   return g.finish();
@@ -257,7 +275,7 @@ function emitLoss(
   g: GraphBuilder,
   network: EmittedNetwork,
   output: string,
-  { loss, targetName = 'y' }: OnnxTrainingConfig,
+  { loss, targetName = g.has('y') ? 'targets' : 'y' }: OnnxTrainingConfig,
 ): { target: NetworkInput; loss: string } {
   const shape = g.shape(output);
   const emit = (op: string, inputs: readonly string[], attributes = {}): string => {

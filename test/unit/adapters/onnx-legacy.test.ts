@@ -6,6 +6,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import * as current from 'onnxruntime-web';
 import { describe, expect, it } from 'vitest';
 import { readOnnxModel } from '../../../src/adapters/onnx/onnx-reader.ts';
 import {
@@ -16,7 +17,9 @@ import {
 import type { OrtTensor, OrtValues } from '../../../src/adapters/onnx/ort.ts';
 import { WireWriter } from '../../../src/adapters/onnx/wire.ts';
 import {
+  buildOnnxTraining,
   openLegacyOnnxTraining,
+  openOnnxTrainer,
   type LegacyOrt,
   type LegacyTrainingSession,
 } from '../../../src/onnx.ts';
@@ -240,24 +243,33 @@ const artifactsFolder = new URL(
 const folder = process.env['QUARK_ORT_TRAINING'];
 const modulePath = folder === undefined ? '' : join(folder, 'dist', 'ort.training.wasm.min.mjs');
 
+type OldModule = LegacyOrt & {
+  env: { wasm: { numThreads: number }; logLevel: string };
+  Tensor: new (type: string, data: unknown, dims: readonly number[]) => OrtTensor;
+};
+
+async function oldModule(): Promise<OldModule> {
+  const ort = (await import(/* @vite-ignore */ pathToFileURL(modulePath).href)) as OldModule;
+  ort.env.wasm.numThreads = 1;
+  ort.env.logLevel = 'error';
+  return ort;
+}
+
+const file = (name: string): Uint8Array =>
+  new Uint8Array(readFileSync(new URL(name, artifactsFolder)));
+
+const artifacts = () => ({
+  checkpointState: file('checkpoint'),
+  trainModel: file('training_model.onnx'),
+  evalModel: file('eval_model.onnx'),
+  optimizerModel: file('optimizer_model.onnx'),
+});
+
 describe.skipIf(!existsSync(artifactsFolder) || !existsSync(modulePath))(
   'onnxruntime-web 1.19.2 on real artifacts (skipped unless QUARK_ORT_TRAINING and ../shared are there)',
   () => {
     it('trains the same to the bit, observed and not', async () => {
-      const ort = (await import(/* @vite-ignore */ pathToFileURL(modulePath).href)) as LegacyOrt & {
-        env: { wasm: { numThreads: number }; logLevel: string };
-        Tensor: new (type: string, data: unknown, dims: readonly number[]) => OrtTensor;
-      };
-      ort.env.wasm.numThreads = 1;
-      ort.env.logLevel = 'error';
-      const file = (name: string): Uint8Array =>
-        new Uint8Array(readFileSync(new URL(name, artifactsFolder)));
-      const artifacts = {
-        checkpointState: file('checkpoint'),
-        trainModel: file('training_model.onnx'),
-        evalModel: file('eval_model.onnx'),
-        optimizerModel: file('optimizer_model.onnx'),
-      };
+      const ort = await oldModule();
       // Noise of two strengths.
       let state = 7;
       const next = (): number => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647 - 0.5;
@@ -283,11 +295,11 @@ describe.skipIf(!existsSync(artifactsFolder) || !existsSync(modulePath))(
         return losses;
       };
       const plainSession = (await ort.TrainingSession.create(
-        artifacts as never,
+        artifacts() as never,
       )) as LegacyTrainingSession;
       const plain = await train(plainSession);
       await plainSession.release();
-      const training = await openLegacyOnnxTraining(ort, artifacts);
+      const training = await openLegacyOnnxTraining(ort, artifacts());
       const [layers, parameters] = [
         new KeptLayers(training.source),
         new KeptParameters(training.source),
@@ -311,6 +323,69 @@ describe.skipIf(!existsSync(artifactsFolder) || !existsSync(modulePath))(
       const moved = [...after].map((value, i) => value - before![i]!);
       expect(moved.some((value) => value !== 0)).toBe(true);
       await training.close();
+    }, 120_000);
+
+    it('gives the gradients that our own training graph gives on the current version', async () => {
+      const ort = await oldModule();
+      const input = Float32Array.from(
+        { length: 2 * 18 * 1024 },
+        (_, i) => Math.sin(i * 0.37) / 100,
+      );
+      const session = await openLegacyOnnxTraining(ort, artifacts());
+      const [layers, parameters] = [
+        new KeptLayers(session.source),
+        new KeptParameters(session.source),
+      ];
+      const batch = {
+        input: new ort.Tensor('float32', input, [2, 18, 1024]),
+        labels: new ort.Tensor('int64', BigInt64Array.of(0n, 1n), [2]),
+      };
+      const legacy = session.session as LegacyTrainingSession;
+      const outputs = await legacy.runTrainStep(batch);
+      await legacy.runOptimizerStep();
+      const training = buildOnnxTraining(file('inference.onnx'), {
+        loss: { kind: 'softmaxCrossEntropy' },
+        optimizer: { kind: 'sgd' },
+        isTrainable: (name) => name.startsWith('classifier'),
+      });
+      current.env.wasm.numThreads = 1;
+      const trainer = await openOnnxTrainer(current, training);
+      await trainer.loadWeights(
+        Object.fromEntries(
+          session.source.parameters.map(({ name }) => [
+            name,
+            Float32Array.from(parameters.seen.get(`${name} before`)!.data),
+          ]),
+        ),
+      );
+      const ours = new KeptParameters(trainer.source);
+      const oursLayers = new KeptLayers(trainer.source);
+      const loss = await trainer.step({ input, y: Int32Array.of(0, 1) });
+      const wanted = Number((outputs[legacy.trainingOutputNames[0]!]!.data as Float32Array)[0]);
+      expect(Math.abs(loss - wanted) / Math.max(1, wanted)).toBeLessThan(1e-5);
+      const compare = (found: readonly number[], other: readonly number[], what: string): void => {
+        const size = other.reduce((most, value) => Math.max(most, Math.abs(value)), 1e-6);
+        expect(found, what).toHaveLength(other.length);
+        expect(
+          found.reduce((most, value, i) => Math.max(most, Math.abs(value - other[i]!)), 0) / size,
+          what,
+        ).toBeLessThan(1e-4);
+      };
+      for (const { name } of session.source.parameters)
+        compare(
+          ours.seen.get(`${name} gradient`)!.data,
+          parameters.seen.get(`${name} gradient`)!.data,
+          name,
+        );
+      for (const [name, { data }] of layers.seen) {
+        const other = oursLayers.seen.get(name)?.data;
+        if (other !== undefined) compare(other, data, name);
+      }
+      expect(
+        [...layers.seen.keys()].filter((name) => oursLayers.seen.has(name)).length,
+      ).toBeGreaterThan(8);
+      await trainer.close();
+      await session.close();
     }, 120_000);
   },
 );

@@ -1,0 +1,209 @@
+/** Training of models that exist as files. */
+import * as ort from 'onnxruntime-web';
+import { beforeAll, describe, expect, it } from 'vitest';
+import {
+  modelBytes,
+  nodeMessage,
+  tensorMessage,
+  valueInfoMessage,
+} from '../../../src/adapters/onnx/onnx-writer.ts';
+import { WireWriter } from '../../../src/adapters/onnx/wire.ts';
+import {
+  buildOnnxTraining,
+  openOnnxTrainer,
+  type OnnxTraining,
+  type OnnxTrainingConfig,
+} from '../../../src/onnx.ts';
+
+beforeAll(() => {
+  ort.env.wasm.numThreads = 1;
+  ort.env.logLevel = 'error';
+});
+
+const MSE = { loss: { kind: 'meanSquaredError' } } as const;
+const CLASSIFY: OnnxTrainingConfig = {
+  loss: { kind: 'softmaxCrossEntropy' },
+  optimizer: { kind: 'adam', learningRate: 0.003 },
+};
+
+/** x [batch, 4] -> MatMul w -> Add b -> Relu -> Gemm with v', c -> Softmax. */
+function existing(opset = 17): Uint8Array<ArrayBuffer> {
+  const graph = new WireWriter()
+    .message(1, nodeMessage('MatMul', ['x', 'w'], ['product'], {}, 'first'))
+    .message(1, nodeMessage('Add', ['product', 'b'], ['before'], {}, 'shift'))
+    .message(1, nodeMessage('Relu', ['before'], ['h'], {}, 'relu'))
+    .message(1, nodeMessage('Gemm', ['h', 'v', 'c'], ['logits'], { transB: 1 }, 'second'))
+    .message(1, nodeMessage('Softmax', ['logits'], ['p'], { axis: -1 }, 'softmax'))
+    .text(2, 'g');
+  const add = (name: string, shape: number[]): void => {
+    const size = shape.reduce((product, n) => product * n, 1);
+    graph.message(
+      5,
+      tensorMessage(
+        name,
+        Float32Array.from({ length: size }, (_, i) => Math.sin(i + name.length)),
+        shape,
+      ),
+    );
+  };
+  add('w', [4, 5]);
+  add('b', [5]);
+  add('v', [3, 5]);
+  add('c', [3]);
+  graph
+    .message(11, valueInfoMessage('x', 'float32', [null, 4]))
+    .message(12, valueInfoMessage('p', 'float32', [null, 3]));
+  return modelBytes(graph, opset, 8);
+}
+
+describe('an existing ONNX model', () => {
+  const x = Float32Array.from({ length: 24 }, (_, i) => Math.cos(i));
+  const y = Int32Array.of(0, 1, 2, 0, 1, 2);
+  const build = (options: Partial<OnnxTrainingConfig> = {}): OnnxTraining =>
+    buildOnnxTraining(existing(), {
+      loss: { kind: 'softmaxCrossEntropy' },
+      optimizer: { kind: 'adam', learningRate: 0.05 },
+      output: 'logits',
+      ...options,
+    });
+
+  it('begins with its own weights and is trained', async () => {
+    const training = build();
+    expect(
+      training.parameters.map(({ name, layerName, role }) => [name, layerName, role]),
+    ).toStrictEqual([
+      ['w', 'first', 'weight'],
+      ['b', 'shift', 'bias'],
+      ['v', 'second', 'weight'],
+      ['c', 'second', 'bias'],
+    ]);
+    expect(training.layers.map(({ name, type }) => [name, type])).toStrictEqual([
+      ['first', 'MatMul'],
+      ['shift', 'Add'],
+      ['relu', 'Relu'],
+      ['second', 'Gemm'],
+    ]);
+    const trainer = await openOnnxTrainer(ort, training);
+    const session = await ort.InferenceSession.create(existing());
+    const p = (await session.run({ x: new ort.Tensor('float32', x, [6, 4]) }))['p']
+      ?.data as Float32Array;
+    const wanted = -[...y].reduce((sum, label, row) => sum + Math.log(p[row * 3 + label]!), 0) / 6;
+    const first = await trainer.step({ x, y });
+    expect(first).toBeCloseTo(wanted, 5);
+    let last = first;
+    for (let i = 0; i < 200; i += 1) last = await trainer.step({ x, y });
+    expect(last).toBeLessThan(first / 5);
+    await trainer.close();
+  });
+
+  it('leaves frozen parameters as they are', async () => {
+    const training = build({ isTrainable: (name) => name === 'v' || name === 'c' });
+    const trainer = await openOnnxTrainer(ort, training);
+    expect(training.parameters.map(({ updated }) => updated !== null)).toStrictEqual([
+      false,
+      false,
+      true,
+      true,
+    ]);
+    // In front of the first trained parameter there is no gradient.
+    expect(training.layers.map(({ gradient }) => gradient !== null)).toStrictEqual([
+      false,
+      false,
+      false,
+      true,
+    ]);
+    const before = await trainer.readWeights();
+    await trainer.step({ x, y });
+    const after = await trainer.readWeights();
+    expect(after['w']).toStrictEqual(before['w']);
+    expect(after['v']).not.toStrictEqual(before['v']);
+    await trainer.close();
+  });
+
+  it('may flatten by sizes it computes, as exporters write it', async () => {
+    const index = (name: string, ...values: number[]): WireWriter =>
+      tensorMessage(
+        name,
+        BigInt64Array.from(values, BigInt),
+        name === 'two' ? [] : [values.length],
+      );
+    const graph = new WireWriter()
+      .message(1, nodeMessage('Shape', ['x'], ['shape']))
+      .message(1, nodeMessage('Gather', ['shape', 'zero'], ['rows'], { axis: 0 }))
+      .message(1, nodeMessage('Slice', ['shape', 'one', 'end'], ['rest']))
+      .message(1, nodeMessage('Gather', ['rest', 'zero'], ['a'], { axis: 0 }))
+      .message(1, nodeMessage('Gather', ['rest', 'two'], ['b'], { axis: 0 }))
+      .message(1, nodeMessage('Mul', ['a', 'b'], ['product']))
+      .message(1, nodeMessage('Unsqueeze', ['product', 'zero'], ['columns']))
+      .message(1, nodeMessage('Concat', ['rows', 'columns'], ['flat'], { axis: 0 }))
+      .message(1, nodeMessage('Reshape', ['x', 'flat'], ['line']))
+      .message(1, nodeMessage('MatMul', ['line', 'w'], ['y'], {}, 'dense'))
+      .message(5, index('zero', 0))
+      .message(5, index('one', 1))
+      .message(5, index('two', 1))
+      .message(5, index('end', 9))
+      .message(
+        5,
+        tensorMessage(
+          'w',
+          Float32Array.from({ length: 12 }, (_, i) => i / 12),
+          [6, 2],
+        ),
+      )
+      .message(11, valueInfoMessage('x', 'float32', ['rows', 3, 2]))
+      .message(12, valueInfoMessage('y', 'float32', ['rows', 2]));
+    const training = buildOnnxTraining(modelBytes(graph, 17, 8), {
+      ...MSE,
+      optimizer: { kind: 'sgd' },
+    });
+    expect(training.layers.map(({ name }) => name)).toStrictEqual(['line', 'dense']);
+    expect(training.target.shape).toStrictEqual(['rows', 2]);
+    const trainer = await openOnnxTrainer(ort, training);
+    for (const rows of [2, 5]) {
+      const values = Float32Array.from({ length: rows * 6 }, (_, i) => Math.cos(i));
+      const loss = await trainer.step(
+        { x: values, targets: new Float32Array(rows * 2) },
+        { learningRate: 0 },
+      );
+      let wanted = 0;
+      for (let row = 0; row < rows; row += 1)
+        for (let column = 0; column < 2; column += 1)
+          wanted +=
+            Array.from(
+              { length: 6 },
+              (_, k) => values[row * 6 + k]! * ((k * 2 + column) / 12),
+            ).reduce((sum, v) => sum + v, 0) ** 2;
+      expect(loss).toBeCloseTo(wanted / (rows * 2), 5);
+    }
+    await trainer.close();
+  });
+
+  it('is refused with the reason when it cannot be trained', () => {
+    expect(() => build({ output: 'p' })).toThrow(
+      /leave out the Softmax at the end, or name its input "logits"/,
+    );
+    expect(() => build({ output: 'nothing' })).toThrow(/config.output|options.output/);
+    expect(() => build({ isTrainable: () => false })).toThrow(/a parameter to train/);
+    expect(() => buildOnnxTraining(existing(8), CLASSIFY)).toThrow(/operator set 8/);
+    expect(() => buildOnnxTraining(existing().subarray(0, 200), CLASSIFY)).toThrow(
+      /complete ONNX file/,
+    );
+    const unknown = new WireWriter()
+      .message(1, nodeMessage('LSTM', ['x', 'w'], ['p']))
+      .message(5, tensorMessage('w', new Float32Array(4), [2, 2]))
+      .message(11, valueInfoMessage('x', 'float32', [1, 2]))
+      .message(12, valueInfoMessage('p'));
+    expect(() =>
+      buildOnnxTraining(modelBytes(unknown, 17, 8), { ...MSE, optimizer: { kind: 'sgd' } }),
+    ).toThrow(/LSTM "p" cannot be trained through/);
+    const external = new WireWriter().int(1, 2).int(1, 2).int(2, 1).text(8, 'w').int(14, 1);
+    const elsewhere = new WireWriter()
+      .message(1, nodeMessage('MatMul', ['x', 'w'], ['p']))
+      .message(5, external)
+      .message(11, valueInfoMessage('x', 'float32', [1, 2]))
+      .message(12, valueInfoMessage('p'));
+    expect(() =>
+      buildOnnxTraining(modelBytes(elsewhere, 17, 8), { ...MSE, optimizer: { kind: 'sgd' } }),
+    ).toThrow(/lie in another file/);
+  });
+});
