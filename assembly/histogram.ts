@@ -23,6 +23,21 @@ const STEP: i32 = 8;
 const CELL_SHIFT: i32 = 4;
 // Adding 2^52 leaves an integer in the low bits of a float64.
 const MAGIC: f64 = 4503599627370496;
+// Adding 1.5 * 2^23 rounds a float32 below 2^22 to an integer, which is then in its low bits.
+const MAGIC_F32: f32 = 12582912;
+const MAGIC_BITS: i32 = 0x4b400000;
+// Larger errors would send too many blocks the float64 way after all.
+const MAX_NEAR_ERROR: f64 = 0.0005;
+// So many blocks go the float64 way after one that float32 could not decide: a value that lies on an edge comes again.
+const NEAR_PAUSE: i32 = 8;
+// Vectors that stay the same for a tensor, by way of memory: V8 makes a vector anew in every turn of a loop that uses it, with all the
+// arithmetic that leads to it, but not one that was loaded.
+const NEAR_SCALE: usize = 0;
+const NEAR_LESS: usize = 16;
+const NEAR_MORE: usize = 32;
+const NEAR_MAGIC: usize = 48;
+const NEAR_BASE: usize = 64;
+const constants: usize = memory.data(80, 16);
 // The cell address of each element of a block: found first, four at a time, and counted after.
 export const addresses: usize = memory.data(1024, 16);
 
@@ -78,11 +93,23 @@ function all<T>(
   beside: usize,
 ): void {
   const scale = <f64>bins / (high - low);
+  const isFloat32 = sizeof<T>() == 4 && isFloat<T>();
+  const error = isFloat32 ? nearError(low, high, scale, bins) : 1;
+  if (isFloat32) keepConstants(low, scale, error, table);
+  let pause = error <= MAX_NEAR_ERROR ? 0 : i32.MAX_VALUE;
   while (count >= STEP) {
     const length = min(BLOCK, count & ~(STEP - 1));
-    const isInside = sizeof<T>() == 4 && isBlockInside(p, length, low, high, beside);
-    if (isInside) locateInside(p, length, low, scale, bins, table);
-    else locate<T>(p, length, low, high, scale, bins, table, beside);
+    let isDone = false;
+    if (isFloat32 && pause == 0) {
+      isDone = locateNear(p, length, bins, beside);
+      if (!isDone) pause = NEAR_PAUSE;
+    }
+    if (!isDone) {
+      if (isFloat32) pause--;
+      if (isFloat32 && isBlockInside(p, length, low, high, beside))
+        locateInside(p, length, low, scale, bins, table);
+      else locate<T>(p, length, low, high, scale, bins, table, beside);
+    }
     bumpAll(length);
     p += <usize>length * sizeof<T>();
     count -= length;
@@ -102,6 +129,61 @@ export function bumpAll(length: i32): void {
     bump(load<u32>(at, 24));
     bump(load<u32>(at, 28));
   }
+}
+
+function keepConstants(low: f64, scale: f64, error: f64, table: usize): void {
+  const offset = -low * scale - 0.5;
+  v128.store(constants + NEAR_SCALE, f32x4.splat(<f32>scale));
+  v128.store(constants + NEAR_LESS, f32x4.splat(<f32>(offset - error)));
+  v128.store(constants + NEAR_MORE, f32x4.splat(<f32>(offset + error)));
+  v128.store(constants + NEAR_MAGIC, f32x4.splat(MAGIC_F32));
+  const base = i32x4.sub(laneBase(table), i32x4.splat(MAGIC_BITS << CELL_SHIFT));
+  v128.store(constants + NEAR_BASE, base);
+}
+
+// How far the float32 arithmetic of locateNear may be off, in cells. With m the largest |x| * scale: the product is good to 2m 2^-24, the
+// constant to (m + 1/2) 2^-24, the sum to (bins + 1/2) 2^-24; this is more than all of them. Above the limit where float32 may not do.
+function nearError(low: f64, high: f64, scale: f64, bins: i32): f64 {
+  const most = max(abs(low), abs(high)) * scale;
+  if (!(scale > 1e-30 && scale < 1e30)) return 1;
+  return (2 * most + <f64>bins + 2) * 1.1920928955078125e-7;
+}
+
+// Fills `addresses` for one float32 block by float32 arithmetic. t = (x - low) * scale - 1/2 rounded to the
+// nearest integer is the cell; it is found twice, from t a little too small and a little too large, and is sure where both agree. False,
+// with nothing counted, when one is not sure, or lies outside the range, or is no number: float64 decides then.
+function locateNear(p: usize, length: i32, bins: i32, beside: usize): bool {
+  const scale4 = v128.load(constants + NEAR_SCALE);
+  const less4 = v128.load(constants + NEAR_LESS);
+  const more4 = v128.load(constants + NEAR_MORE);
+  const magic4 = v128.load(constants + NEAR_MAGIC);
+  const base = v128.load(constants + NEAR_BASE);
+  const zero4 = f32x4.splat(0);
+  let differences = i32x4.splat(0);
+  let low4 = i32x4.splat(MAGIC_BITS);
+  let high4 = low4;
+  let zeroCount = zero4;
+  let at = addresses;
+  for (const end = addresses + ((<usize>length) << 2); at < end; at += 16, p += 16) {
+    const x = v128.load(p);
+    const t = f32x4.mul(x, scale4);
+    const r = f32x4.add(f32x4.add(t, less4), magic4);
+    differences = v128.or(differences, v128.xor(r, f32x4.add(f32x4.add(t, more4), magic4)));
+    low4 = i32x4.min_s(low4, r);
+    high4 = i32x4.max_s(high4, r);
+    zeroCount = i32x4.sub(zeroCount, f32x4.eq(x, zero4));
+    v128.store(at, i32x4.add(i32x4.shl(r, CELL_SHIFT), base));
+  }
+  if (!isSure(differences, low4, high4, bins)) return false;
+  add(beside, HISTOGRAM_ZERO, <f64>sumI32x4(zeroCount));
+  return true;
+}
+
+// Whether no element had two cells, and all cells are those of bins. NaN and what is far outside have bits of another size.
+function isSure(differences: v128, low4: v128, high4: v128, bins: i32): bool {
+  if (v128.any_true(differences)) return false;
+  if (!i32x4.all_true(i32x4.ge_s(low4, i32x4.splat(MAGIC_BITS)))) return false;
+  return i32x4.all_true(i32x4.lt_s(high4, i32x4.splat(MAGIC_BITS + bins)));
 }
 
 // Whether all of a float32 block lies in the range, which most blocks do; its zeros are counted then.
