@@ -126,9 +126,9 @@ export class Instrument {
     return new ProbeWork(this.#kernels, this.#source, this.#settings.now);
   }
 
-  /** The time of the records of a probe, as text. */
-  timestamp(): string {
-    return new Date(this.handle.clock.now()).toISOString();
+  /** The time of the records of a probe, in epoch milliseconds. */
+  timestamp(): number {
+    return this.handle.clock.now();
   }
 
   now(): number {

@@ -20,7 +20,7 @@ export type LayerFinding = {
 /** The row of a finding; undefined when its numbers have not come. */
 export function layerRow(
   place: ProbePlace,
-  timestamp: string,
+  timestamp: number,
   { layer, point, shape, summary }: LayerFinding,
   deadUnits: DeadUnits,
 ): LayerRow | undefined {

@@ -309,7 +309,7 @@ export class ParameterDiagnostics implements AsyncDisposable {
     };
   }
 
-  #write(place: ProbePlace, timestamp: string, all: readonly ParameterFindings[]): void {
+  #write(place: ProbePlace, timestamp: number, all: readonly ParameterFindings[]): void {
     for (const found of all) {
       if (this.#settings.captureSummaries) this.#summaries.add(summaryRow(place, timestamp, found));
       for (const row of distributionRows(place, timestamp, found)) this.#distributions.add(row);

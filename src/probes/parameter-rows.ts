@@ -24,7 +24,7 @@ export type ParameterFindings = {
 /** The summary, once the value is known. */
 export function summaryRow(
   place: ProbePlace,
-  timestamp: string,
+  timestamp: number,
   found: ParameterFindings,
 ): SummaryRow {
   const { info, value, gradient, update, beforeNorm } = found;
@@ -71,7 +71,7 @@ export function summaryRow(
 /** The histograms that were asked for and are there. */
 export function distributionRows(
   place: ProbePlace,
-  timestamp: string,
+  timestamp: number,
   found: ParameterFindings,
 ): readonly DistributionRow[] {
   const row = (

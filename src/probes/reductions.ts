@@ -109,18 +109,47 @@ export function differenceOf(
   to: number,
 ): { readonly update: Float32Array | Float64Array; readonly beforeSquares: number } {
   const length = to - from;
-  const update =
-    after instanceof Float64Array
-      ? new Float64Array(length)
-      : scratchOf(length).subarray(0, length);
+  if (after instanceof Float32Array && before instanceof Float32Array) {
+    const update = scratchOf(length).subarray(0, length);
+    const squares = subtract32(update, after, before, from);
+    return { update, beforeSquares: squaresOr(squares, before, from, to) };
+  }
+  const update = new Float64Array(length);
   let squares = 0;
   for (let i = 0; i < length; i++) {
     const was = before[from + i] ?? 0;
     update[i] = (after[from + i] ?? 0) - was;
-    const square = was * was;
-    if (square - square === 0) squares += square;
+    squares += was * was;
   }
-  return { update, beforeSquares: squares };
+  return { update, beforeSquares: squaresOr(squares, before, from, to) };
+}
+
+/** By itself, for arrays of one type: several times as fast as for any. */
+function subtract32(
+  update: Float32Array,
+  after: Float32Array,
+  before: Float32Array,
+  from: number,
+): number {
+  let squares = 0;
+  const { length } = update;
+  for (let i = 0; i < length; i++) {
+    const was = before[from + i] ?? 0;
+    update[i] = (after[from + i] ?? 0) - was;
+    squares += was * was;
+  }
+  return squares;
+}
+
+/** The sum, or, where an element is not finite, that of the others. */
+function squaresOr(squares: number, data: TensorData, from: number, to: number): number {
+  if (squares - squares === 0) return squares;
+  let finite = 0;
+  for (let i = from; i < to; i++) {
+    const square = (data[i] ?? 0) ** 2;
+    if (square - square === 0) finite += square;
+  }
+  return finite;
 }
 
 function scratchOf(length: number): Float32Array {

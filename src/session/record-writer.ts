@@ -13,10 +13,13 @@ import {
 } from './buffered-writer.ts';
 import type { RunHandle } from './run-handle.ts';
 
-/** A row as it is put in: what the store adds is left out, and lists of numbers may be typed arrays. */
+/**
+ * A row as it is put in: what the store adds is left out, the timestamp may be in epoch milliseconds, and lists of numbers may
+ * be typed arrays.
+ */
 export type NewRow<C extends TableColumns> = {
-  readonly [K in Exclude<keyof C, 'runId' | 'sequence'>]: OrTyped<RowOf<C>[K]>;
-};
+  readonly [K in Exclude<keyof C, 'runId' | 'sequence' | 'timestamp'>]: OrTyped<RowOf<C>[K]>;
+} & { readonly timestamp: string | number };
 
 type OrTyped<T> = T extends readonly number[] ? T | Float64Array : T;
 

@@ -343,8 +343,8 @@ export function tfjsProbesContract({ name, tf, tolerance, isExact }: TfjsBackend
       if (name === 'webgl') await session.flush();
       if (i > 1) counts.add(tf.memory().numTensors);
     }
-    // The gradients of the last snapshot are kept for the cosine with the next: one of each parameter.
-    expect([...counts]).toStrictEqual([before + 4]);
+    // The gradients of the last snapshot are kept for the cosine with the next: one of each parameter, which are arrays on cpu.
+    expect([...counts]).toStrictEqual([name === 'cpu' ? before : before + 4]);
     expect(hooks.status).toMatchObject({ probedSteps: steps, skippedProbes: 0 });
     expect([...hooks.status.troubles, ...parameters.status.troubles]).toStrictEqual([]);
     await hooks.close();

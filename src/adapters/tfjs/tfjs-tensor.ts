@@ -34,9 +34,30 @@ export class TfTensorRef implements TensorRef {
   }
 
   retain(): RetainedTensor {
+    // The cpu backend makes an array for each tensor and never writes to it again: the array is all there is to hold.
+    if (this.#tf.getBackend() === 'cpu')
+      return new RetainedArray(this.tensor, hostData(this.#tf, this.tensor));
     // A clone counts a reference and copies nothing.
     return new RetainedTfTensor(this.#tf, this.#tf.keep(this.tensor.clone()));
   }
+}
+
+class RetainedArray implements RetainedTensor {
+  readonly shape: readonly number[];
+  readonly dtype: string;
+  readonly data: TensorData;
+
+  constructor({ shape, dtype }: TfTensor, data: TensorData) {
+    this.shape = shape;
+    this.dtype = dtype;
+    this.data = data;
+  }
+
+  retain(): RetainedTensor {
+    return this;
+  }
+
+  release(): void {}
 }
 
 /** One reference for all who retain it: a clone costs an operation of the engine. */
