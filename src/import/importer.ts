@@ -13,7 +13,7 @@ export type InputHead = {
   /** The same as text; bytes that are not UTF-8 become U+FFFD. */
   readonly text: string;
   /** Whether the import has a file of this path: some files are only known by their neighbours. */
-  hasFile(path: string): boolean;
+  readonly hasFile: (path: string) => boolean;
 };
 
 /** What cannot be read, and why. The rest is imported. */

@@ -22,6 +22,13 @@ export const CONVENTIONAL_KEYS: readonly KeyRule[] = Object.freeze([
   },
   { name: /^(?:val|valid|validation|dev)[/_. -]?loss$/, key: 'val/loss' },
   { name: /^eval[/_. -]loss$/, key: 'val/loss' },
+  // Lightning logs a metric twice: of the step, and the mean of the epoch, which is what compares with validation.
+  { name: /^(?:train[/_. -]?|training[/_. -]?)?loss_epoch$/, key: 'train/loss' },
+  { name: /^(?:train[/_. -]?|training[/_. -]?)?loss_step$/, key: 'train/loss_step' },
+  { name: /^(?:val|valid|validation|dev)[/_. -]?loss_epoch$/, key: 'val/loss' },
+  { name: /^(?:train[/_. -]?)?acc(?:uracy)?_epoch$/, key: 'train/accuracy' },
+  { name: /^(?:train[/_. -]?)?acc(?:uracy)?_step$/, key: 'train/accuracy_step' },
+  { name: /^(?:val|valid|validation|dev)[/_. -]acc(?:uracy)?_epoch$/, key: 'val/accuracy' },
   { name: /^test[/_. -]loss$/, key: 'test/loss' },
   { name: /^(?:lr|learning[_ -]?rate)$/, key: 'optimizer/lr' },
   { name: /^(?:train|optimizer|optim)[/_. -](?:lr|learning[_ -]?rate)$/, key: 'optimizer/lr' },
