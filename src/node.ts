@@ -5,3 +5,4 @@
 export { openFileStorage } from './node/file-storage.ts';
 export { nodePlatform } from './node/platform.ts';
 export { serveStore, type ServedStore, type ServeOptions } from './node/serve.ts';
+export { openInputFiles } from './node/input-files.ts';

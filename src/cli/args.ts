@@ -19,7 +19,7 @@ export type CommandSpec = {
   readonly name: string;
   /** What it is for, in one line. */
   readonly summary: string;
-  /** Names of the positional arguments, all required. */
+  /** Names of the positional arguments, all required; the last may end in "..." for one or more. */
   readonly positionals: readonly string[];
   readonly options: Readonly<Record<string, OptionSpec>>;
   /** Paragraphs at the end of the help text. */
@@ -88,7 +88,8 @@ export function parseCommand(spec: CommandSpec, args: readonly string[]): Parsed
       spec.name,
     );
   }
-  if (positionals.length > spec.positionals.length) {
+  const takesMore = spec.positionals.at(-1)?.endsWith('...') === true;
+  if (positionals.length > spec.positionals.length && !takesMore) {
     throw new UsageError(
       `Unexpected argument "${positionals[spec.positionals.length] ?? ''}"`,
       spec.name,

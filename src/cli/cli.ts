@@ -8,6 +8,7 @@ import { EXIT, jsonText, type Command } from './command.ts';
 import { dashboardCommand } from './commands/dashboard.ts';
 import { demoCommand } from './commands/demo.ts';
 import { eventsCommand } from './commands/events.ts';
+import { importCommand } from './commands/import.ts';
 import { metricsCommand } from './commands/metrics.ts';
 import { runsCommand } from './commands/runs.ts';
 import { showCommand } from './commands/show.ts';
@@ -19,6 +20,7 @@ const COMMANDS: readonly Command[] = [
   showCommand,
   metricsCommand,
   eventsCommand,
+  importCommand,
   dashboardCommand,
   demoCommand,
 ];

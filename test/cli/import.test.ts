@@ -1,0 +1,92 @@
+/** `quark import`, on files in a folder. */
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openInputFiles } from '../../src/node.ts';
+import { quark, type Ran } from './fake-io.ts';
+
+let folder = '';
+const state = (loss: number): string =>
+  JSON.stringify({
+    global_step: 1,
+    log_history: [{ step: 1, epoch: 1, loss, learning_rate: 0.1 }],
+  });
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'quark-import-'));
+  for (const [name, loss] of [
+    ['a', 1],
+    ['b', 2],
+  ] as const) {
+    mkdirSync(join(folder, 'logs', name), { recursive: true });
+    writeFileSync(join(folder, 'logs', name, 'trainer_state.json'), state(loss));
+  }
+  mkdirSync(join(folder, 'logs', 'node_modules'));
+  writeFileSync(join(folder, 'logs', 'node_modules', 'trainer_state.json'), state(3));
+  writeFileSync(join(folder, 'logs', 'picture.png'), Uint8Array.of(137, 80, 78, 71));
+  writeFileSync(join(folder, 'broken.json'), '{"log_history": [');
+  symlinkSync(join(folder, 'nowhere'), join(folder, 'logs', 'dangling'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const run = (...args: string[]): Promise<Ran> => quark(args, { cwd: folder });
+
+test('a folder becomes runs that the other commands know, once', async () => {
+  const first = await run('import', 'logs', '--project', 'others', '--tag', 'imported', '--json');
+  expect(first.code).toBe(0);
+  const report = JSON.parse(first.stdout);
+  expect(report.runs).toMatchObject([
+    {
+      name: 'a',
+      project: 'others',
+      rowCount: 3,
+      isNew: true,
+      files: ['logs/a/trainer_state.json'],
+    },
+    { name: 'b', project: 'others', rowCount: 3, isNew: true },
+  ]);
+  expect(report.unknownFiles).toEqual(['logs/picture.png']);
+  const again = await run('import', 'logs', '--project', 'others');
+  expect(again.stdout.match(/known/g)).toHaveLength(2);
+  expect(again.stderr).toBe('Not recognised: logs/picture.png.\n');
+  const runs = JSON.parse(
+    (await run('runs', '--project', 'others', '--tag', 'imported', '--json')).stdout,
+  );
+  expect(runs).toHaveLength(2);
+  const metrics = await run('metrics', report.runs[1].runId, '--csv');
+  expect(metrics.stdout).toContain(',train/loss,1,1,2\r\n');
+});
+
+test('what cannot be read is said, with an exit code', async () => {
+  const broken = await run('import', 'broken.json');
+  expect(broken.code).toBe(1);
+  expect(broken.stderr).toMatch(
+    /^broken\.json: The file is no JSON: .*\nNothing was imported\.\n$/s,
+  );
+  const missing = await run('import', 'absent');
+  expect(missing.code).toBe(1);
+  expect(missing.stderr).toMatch(/There is no file or folder .*absent/);
+  expect((await run('import')).stderr).toMatch(/needs PATH\.\.\./);
+  expect((await run('import', 'logs', '--format', 'docx')).stderr).toMatch(
+    /format.*hugging_face_trainer/,
+  );
+});
+
+test('files of a disk are read in pieces and slices, with paths below what was named', async () => {
+  const bytes = Uint8Array.from({ length: 3_000_000 }, (_, i) => i * 31);
+  writeFileSync(join(folder, 'large.bin'), bytes);
+  const [file] = await openInputFiles([join(folder, 'large.bin')]);
+  expect(file).toMatchObject({ path: 'large.bin', sizeBytes: bytes.length });
+  const pieces: Uint8Array[] = [];
+  for await (const piece of file?.stream(5) ?? []) pieces.push(piece);
+  expect(pieces.length).toBeGreaterThan(1);
+  expect(Buffer.concat(pieces).equals(bytes.subarray(5))).toBe(true);
+  expect(await file?.slice(2_999_990, 4_000_000)).toEqual(bytes.slice(2_999_990));
+  const below = await openInputFiles([join(folder, 'logs')]);
+  expect(below.map(({ path }) => path)).toEqual([
+    'logs/a/trainer_state.json',
+    'logs/b/trainer_state.json',
+    'logs/picture.png',
+  ]);
+});
