@@ -85,7 +85,8 @@ export class LayerWatches {
         value: x.clone(),
         gradFunc: (dy) => {
           tell('backward', dy);
-          return dy.clone();
+          // The same tensor, not a clone of it: where it is added to another one, the engine has no more use for it here.
+          return dy;
         },
       }))(output);
     }
