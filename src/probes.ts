@@ -93,3 +93,21 @@ export {
 } from './diagnostics/findings.ts';
 export { MAX_CLASSES, type Labels, type LabelTensor } from './diagnostics/labels.ts';
 export { type BatchDiagnosticFilter } from './read/batch-diagnostics.ts';
+export { summarizeBatches, type SummarizeBatchesOptions } from './diagnostics/summarize-batches.ts';
+
+export {
+  readBatchDiagnostics,
+  readLayerColumns,
+  readLayerSummaries,
+  readParameterColumns,
+  readParameterDistributions,
+  readParameterSummaries,
+  readTelemetry,
+  type ReadableRun,
+} from './probes/read-run.ts';
+export { type LayerColumns } from './read/layer-summaries.ts';
+export { type RecordsRead } from './read/metric-records.ts';
+export { type ParameterColumnFilter, type ParameterColumns } from './read/parameter-records.ts';
+export { type NameColumn, type RecordColumns } from './read/record-columns.ts';
+export { type BatchDiagnosticRecord } from './records/batch-diagnostic.ts';
+export { type SystemTelemetryRecord } from './records/system-telemetry.ts';

@@ -1,14 +1,7 @@
 /** What the model is trained on, batch by batch. */
-import {
-  checkInstant,
-  checkOptionalCount,
-  checkOptionNames,
-  checkPositive,
-} from '../base/assert.ts';
+import { checkInstant, checkOptionalCount, checkOptionNames } from '../base/assert.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput } from '../base/errors.ts';
-import { jsKernel } from '../kernel/js-kernel.ts';
-import { loadSeriesKernel } from '../kernel/series/series-kernels.ts';
 import { readBatchDiagnostics, type BatchDiagnosticFilter } from '../read/batch-diagnostics.ts';
 import type { PositionFilter } from '../read/filters.ts';
 import { batchDiagnosticTable, type BatchDiagnosticRecord } from '../records/batch-diagnostic.ts';
@@ -25,7 +18,8 @@ import {
 } from './config.ts';
 import type { DataDiagnosticsSummary, ExposureSummary, HardBatchFinding } from './findings.ts';
 import type { Labels } from './labels.ts';
-import { findHard, summarizeExposureOf, summarizeLosses, type Numerics } from './summarize.ts';
+import { findHard, summarizeExposureOf } from './summarize.ts';
+import { checkLimit, loadNumerics, summarizeBatches } from './summarize-batches.ts';
 
 /** Options of {@link DataDiagnostics.logBatch}. What is given here goes before what the adapter finds in `batch`. */
 export type LogBatchOptions = Omit<BatchMetadata, 'classCounts'> & {
@@ -56,7 +50,6 @@ const OPTION_NAMES = [
   'metadata',
   'timestamp',
 ] as const;
-const DEFAULT_HARD_BATCHES = 10;
 
 /**
  * Records loss and make-up of batches, and finds the hard ones and what the model has been shown. Raw samples are never kept: sample
@@ -67,7 +60,6 @@ export class DataDiagnostics implements AsyncDisposable {
   readonly #settings: DataDiagnosticsSettings;
   readonly #writer: RecordWriter<typeof batchDiagnosticTable.columns>;
   readonly #detach: () => void;
-  #numerics: Promise<Numerics> | undefined;
 
   /**
    * @param session a session, or a context made by one
@@ -156,7 +148,7 @@ export class DataDiagnostics implements AsyncDisposable {
   ): Promise<readonly HardBatchFinding[]> {
     const { limit, ...filter } = range;
     const most = checkLimit('limit', limit);
-    return findHard(await this.read(filter), await this.#load(), this.#settings).slice(0, most);
+    return findHard(await this.read(filter), await loadNumerics(), this.#settings).slice(0, most);
   }
 
   /**
@@ -168,24 +160,16 @@ export class DataDiagnostics implements AsyncDisposable {
     range: BatchRangeFilter & { readonly hardBatchLimit?: number | null | undefined } = {},
   ): Promise<DataDiagnosticsSummary> {
     const { hardBatchLimit, ...filter } = range;
-    const most = checkLimit('hardBatchLimit', hardBatchLimit);
-    const batches = await this.read(filter);
-    const numerics = await this.#load();
-    const lossSummary = summarizeLosses(batches, numerics, this.#settings);
-    const exposure = summarizeExposureOf(batches);
-    const hardBatches = findHard(batches, numerics, this.#settings).slice(0, most);
-    return {
-      batchCount: batches.length,
-      lossSummary,
-      exposure,
-      hardBatches,
-      toDict: () => ({
-        batch_count: batches.length,
-        loss_summary: lossSummary?.toDict() ?? null,
-        exposure: exposure.toDict(),
-        hard_batches: hardBatches.map((finding) => finding.toDict()),
-      }),
-    };
+    checkLimit('hardBatchLimit', hardBatchLimit);
+    const { outlierZScoreThreshold, outlierIqrMultiplier } = this.#settings;
+    const { hardBatchPercentile, minBatchesForOutlierDetection } = this.#settings;
+    return summarizeBatches(await this.read(filter), {
+      hardBatchLimit,
+      outlierZScoreThreshold,
+      outlierIqrMultiplier,
+      hardBatchPercentile,
+      minBatchesForOutlierDetection,
+    });
   }
 
   /** Flushes and closes; `logBatch` throws `writer_closed` afterwards, reading and summaries still work. */
@@ -197,12 +181,6 @@ export class DataDiagnostics implements AsyncDisposable {
   /** Same as {@link close}. */
   [ASYNC_DISPOSE](): Promise<void> {
     return this.close();
-  }
-
-  #load(): Promise<Numerics> {
-    // A value a batch: too few for the tensor kernels to be worth their loading.
-    this.#numerics ??= loadSeriesKernel().then((series) => ({ tensor: jsKernel, series }));
-    return this.#numerics;
   }
 }
 
@@ -216,9 +194,4 @@ function checkFound(found: unknown): BatchMetadata {
     'metadata',
   ]);
   return found as BatchMetadata; // each value is checked where the batch is
-}
-
-function checkLimit(field: string, limit: number | null | undefined): number {
-  if (limit === null) return Number.POSITIVE_INFINITY;
-  return limit === undefined ? DEFAULT_HARD_BATCHES : checkPositive(field, limit);
 }

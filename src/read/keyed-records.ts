@@ -42,24 +42,34 @@ function pick<C extends TableColumns>(
   position: Position,
 ): readonly RecordOf<C>[] {
   const { batch, sequences } = segment;
-  const tests = Object.entries(conditions).flatMap(([name, wanted]) => {
-    if (wanted === undefined) return [];
-    const vector = batch.columns.get(table.storedNames.get(name) ?? name);
-    if (vector?.kind !== 'key') return [() => false];
-    const at = vector.dictionary.indexOf(wanted);
-    return [(row: number) => at >= 0 && vector.indices[row] === at];
-  });
-  const rows = matchRows(
-    segment,
-    position,
-    tests.length === 0 ? undefined : (row) => tests.every((test) => test(row)),
-  );
+  const rows = matchConditions(table, segment, conditions, position);
   if (rows === null) return recordsOfBatch(table, runId, batch, (row) => sequences[row] ?? 0);
   return recordsOfBatch(
     table,
     runId,
     gatherRows(batch, rows),
     (row) => sequences[rows[row] ?? 0] ?? 0,
+  );
+}
+
+/** Rows of a segment that meet conditions and position; null when all do. */
+export function matchConditions(
+  table: TableDefinition,
+  segment: OpenedSegment,
+  conditions: KeyConditions,
+  position: Position,
+): Int32Array | null {
+  const tests = Object.entries(conditions).flatMap(([name, wanted]) => {
+    if (wanted === undefined) return [];
+    const vector = segment.batch.columns.get(table.storedNames.get(name) ?? name);
+    if (vector?.kind !== 'key') return [() => false];
+    const at = vector.dictionary.indexOf(wanted);
+    return [(row: number) => at >= 0 && vector.indices[row] === at];
+  });
+  return matchRows(
+    segment,
+    position,
+    tests.length === 0 ? undefined : (row) => tests.every((test) => test(row)),
   );
 }
 

@@ -9,9 +9,10 @@ import {
   type LayerSummaryType,
 } from '../records/literals.ts';
 import type { Store } from '../store/store.ts';
-import { checkPosition, type PositionFilter } from './filters.ts';
-import { readKeyedRecords } from './keyed-records.ts';
+import { checkPosition, type Position, type PositionFilter } from './filters.ts';
+import { readKeyedRecords, type KeyConditions } from './keyed-records.ts';
 import type { RecordsRead } from './metric-records.ts';
+import { readRecordColumns, type RecordColumns } from './record-columns.ts';
 
 /** Which layer summaries to read. All conditions are joined by "and". */
 export type LayerSummaryFilter = PositionFilter & {
@@ -29,14 +30,77 @@ export async function readLayerSummaries(
   runId: string,
   filter: LayerSummaryFilter = {},
 ): Promise<RecordsRead<LayerSummaryRecord>> {
+  const { conditions, position } = checkFilter(filter);
+  return readKeyedRecords(store, layerSummaryTable, runId, conditions, position);
+}
+
+const TEXTS = ['moduleName', 'moduleType', 'summaryType', 'hookDirection'] as const;
+const NUMBERS = [
+  'timestamp',
+  'step',
+  'epoch',
+  'callIndex',
+  'elementCount',
+  'mean',
+  'std',
+  'norm',
+  'deadUnitRatio',
+  'saturationRatio',
+  'nonFiniteCount',
+  'deadUnitCount',
+  'persistentDeadUnitCount',
+] as const;
+
+/**
+ * Layer summaries as columns, named as the fields of {@link LayerSummaryRecord}; `timestamp` is in UTC epoch
+ * milliseconds.
+ */
+export type LayerColumns = RecordColumns<(typeof TEXTS)[number], (typeof NUMBERS)[number]> & {
+  /** 1 for summaries of passes that trained nothing: validation and prediction. */
+  readonly isEvaluation: Uint8Array;
+};
+
+/** Layer summaries as columns. @throws {QuarkError} `invalid_input` naming the filter */
+export async function readLayerColumns(
+  store: Store,
+  runId: string,
+  filter: LayerSummaryFilter = {},
+): Promise<LayerColumns> {
+  const { conditions, position } = checkFilter(filter);
+  const names = { texts: TEXTS, numbers: NUMBERS, jsons: ['metadata'] } as const;
+  const { jsons, ...columns } = await readRecordColumns(
+    store,
+    layerSummaryTable,
+    runId,
+    conditions,
+    position,
+    names,
+  );
+  return {
+    ...columns,
+    isEvaluation: Uint8Array.from(jsons.metadata, (text) => (isOfEvaluation(text) ? 1 : 0)),
+  };
+}
+
+function isOfEvaluation(metadata: string | null): boolean {
+  if (metadata?.includes('"evaluation"') !== true) return false;
+  const value: unknown = JSON.parse(metadata);
+  return (
+    typeof value === 'object' && value !== null && 'pass' in value && value.pass === 'evaluation'
+  );
+}
+
+function checkFilter(filter: LayerSummaryFilter): {
+  readonly conditions: KeyConditions;
+  readonly position: Position;
+} {
   const position = checkPosition(filter, FILTER_NAMES);
   const { moduleName, moduleType, summaryType, hookDirection } = filter;
   checkOptionalText('moduleName', moduleName);
   checkOptionalText('moduleType', moduleType);
   if (summaryType !== undefined) checkLiteral('summaryType', summaryType, LAYER_SUMMARY_TYPES);
   if (hookDirection !== undefined) checkLiteral('hookDirection', hookDirection, HOOK_DIRECTIONS);
-  const conditions = { moduleName, moduleType, summaryType, hookDirection };
-  return readKeyedRecords(store, layerSummaryTable, runId, conditions, position);
+  return { conditions: { moduleName, moduleType, summaryType, hookDirection }, position };
 }
 
 /** @throws {QuarkError} `invalid_input` unless it is text or left out */

@@ -18,6 +18,7 @@ import { checkPosition, type PositionFilter } from './filters.ts';
 import { readKeyedRecords } from './keyed-records.ts';
 import { checkOptionalText } from './layer-summaries.ts';
 import type { RecordsRead } from './metric-records.ts';
+import { readRecordColumns, type RecordColumns } from './record-columns.ts';
 
 /** Which parameter summaries to read. All conditions are joined by "and". */
 export type ParameterSummaryFilter = PositionFilter & {
@@ -54,6 +55,55 @@ export async function readParameterSummaries(
   if (filter.latestOnly !== true) return found;
   const records = latest(found.records, (record) => record.parameterName, position.limit);
   return { ...found, records };
+}
+
+const TEXTS = ['moduleName', 'parameterName', 'parameterRole'] as const;
+const NUMBERS = [
+  'timestamp',
+  'step',
+  'epoch',
+  'elementCount',
+  'valueMean',
+  'valueStd',
+  'valueNorm',
+  'gradientMean',
+  'gradientStd',
+  'gradientNorm',
+  'updateNorm',
+  'nearZeroRatio',
+  'updateRatio',
+  'valueNonFiniteCount',
+  'gradientNonFiniteCount',
+  'updateNonFiniteCount',
+  'gradientCosine',
+] as const;
+
+/**
+ * Parameter summaries as columns, named as the fields of {@link ParameterSummaryRecord}; `timestamp` is in UTC epoch
+ * milliseconds.
+ */
+export type ParameterColumns = RecordColumns<(typeof TEXTS)[number], (typeof NUMBERS)[number]>;
+
+/** Which parameter summaries to read as columns. All conditions are joined by "and". */
+export type ParameterColumnFilter = Omit<ParameterSummaryFilter, 'latestOnly'>;
+
+/** Parameter summaries as columns. @throws {QuarkError} `invalid_input` naming the filter */
+export async function readParameterColumns(
+  store: Store,
+  runId: string,
+  filter: ParameterColumnFilter = {},
+): Promise<ParameterColumns> {
+  const position = checkPosition(filter, ['moduleName', 'parameterName']);
+  const { moduleName, parameterName } = checkNames(filter);
+  const { jsons: _none, ...columns } = await readRecordColumns(
+    store,
+    parameterSummaryTable,
+    runId,
+    { moduleName, parameterName },
+    position,
+    { texts: TEXTS, numbers: NUMBERS, jsons: [] },
+  );
+  return columns;
 }
 
 /** Parameter histograms in the order they were persisted. @throws {QuarkError} `invalid_input` naming the filter */

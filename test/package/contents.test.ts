@@ -263,6 +263,14 @@ describe('exported names', () => {
         "StepTelemetryScope",
         "SystemTelemetry",
         "TELEMETRY_METRIC_KEYS",
+        "readBatchDiagnostics",
+        "readLayerColumns",
+        "readLayerSummaries",
+        "readParameterColumns",
+        "readParameterDistributions",
+        "readParameterSummaries",
+        "readTelemetry",
+        "summarizeBatches",
       ]
     `);
   });
