@@ -29,6 +29,7 @@ export const CONVENTIONAL_KEYS: readonly KeyRule[] = Object.freeze([
   { name: /^(?:train[/_. -]?)?acc(?:uracy)?_epoch$/, key: 'train/accuracy' },
   { name: /^(?:train[/_. -]?)?acc(?:uracy)?_step$/, key: 'train/accuracy_step' },
   { name: /^(?:val|valid|validation|dev)[/_. -]acc(?:uracy)?_epoch$/, key: 'val/accuracy' },
+  { name: 'total_loss', key: 'train/loss' },
   { name: /^test[/_. -]loss$/, key: 'test/loss' },
   { name: /^(?:lr|learning[_ -]?rate)$/, key: 'optimizer/lr' },
   { name: /^(?:train|optimizer|optim)[/_. -](?:lr|learning[_ -]?rate)$/, key: 'optimizer/lr' },

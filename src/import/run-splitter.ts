@@ -1,0 +1,69 @@
+/** Files that programs append to hold one run after another: where the counters begin again, the next run begins. */
+import { Counters } from './counters.ts';
+import type { InputFile } from './input.ts';
+import type { ImportContext, ImportedRun, RunSink } from './importer.ts';
+
+export class RunSplitter {
+  readonly #context: ImportContext;
+  readonly #file: InputFile;
+  readonly #described: ImportedRun;
+  readonly #counters = new Counters();
+  /** What had a value while the counters stood at their first. */
+  readonly #first = new Set<string>();
+  #sink: RunSink | undefined;
+  #runCount = 0;
+
+  constructor(context: ImportContext, file: InputFile, described: ImportedRun) {
+    this.#context = context;
+    this.#file = file;
+    this.#described = described;
+  }
+
+  /** Runs that were begun. */
+  get runCount(): number {
+    return this.#runCount;
+  }
+
+  /** The run that rows go to; undefined before the first. */
+  get sink(): RunSink | undefined {
+    return this.#sink;
+  }
+
+  /** What to add to the steps of this run: see {@link Counters.offset}. */
+  get offset(): number {
+    return this.#counters.offset;
+  }
+
+  /** The run of a row with these counters and metrics; undefined when it is to be begun with {@link begin}. */
+  find(step: number, epoch: number, names: readonly string[], place: string): RunSink | undefined {
+    if (this.#counters.isBack(step, epoch) && names.some((name) => this.#first.has(name))) {
+      const { maxRestarts } = this.#context.limits;
+      if (this.#runCount < maxRestarts) {
+        this.#counters.begin(step, epoch);
+        this.#first.clear();
+        this.#sink = undefined;
+      } else if (this.#runCount === maxRestarts) {
+        this.#runCount++;
+        this.#context.problem({
+          file: this.#file.path,
+          place,
+          reason: `The counters begin again more than ${maxRestarts} times (limits.maxRestarts): the rest is added to the last run.`,
+        });
+      }
+    }
+    if (this.#counters.isAtStart) for (const name of names) this.#first.add(name);
+    return this.#sink;
+  }
+
+  async begin(): Promise<RunSink> {
+    this.#runCount++;
+    const suffix = this.#runCount === 1 ? '' : `#${this.#runCount}`;
+    const { identity, name } = this.#described;
+    this.#sink = await this.#context.run({
+      ...this.#described,
+      identity: `${identity}${suffix}`,
+      name: `${name}${suffix}`,
+    });
+    return this.#sink;
+  }
+}
