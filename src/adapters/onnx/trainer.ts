@@ -262,9 +262,7 @@ export class OnnxTrainer implements AsyncDisposable {
 
   async #runStep(batch: OnnxBatch): Promise<number> {
     const { inputs, target, loss, parameters, state } = this.#training;
-    const feeds: Record<string, OrtTensor> = Object.fromEntries(
-      [...this.#values].filter(([name]) => this.#session.inputNames.includes(name)),
-    );
+    const feeds: Record<string, OrtTensor> = Object.fromEntries(this.#values);
     this.#addBatch(feeds, batch, [...inputs, target]);
     for (const [name, value] of optimizerScalars(
       this.#training.optimizer,
