@@ -38,13 +38,7 @@ import {
   type Weights,
 } from '../../support/dense-by-hand.ts';
 import { KeptLayers, KeptParameters } from '../../support/layer-watch.ts';
-import {
-  centralDifferences,
-  crossEntropy,
-  evaluate,
-  refTensor,
-  type RefTensor,
-} from '../../support/onnx-reference.ts';
+import { apart, checkNetwork } from '../../support/onnx-network.ts';
 
 beforeAll(() => {
   ort.env.wasm.numThreads = 1;
@@ -119,16 +113,6 @@ function reference(
     w2: update('w2', weights.w2, gradients.w2, t),
     b2: update('b2', weights.b2, gradients.b2, t),
   });
-}
-
-/** Largest difference relative to the largest value. */
-function apart(found: ArrayLike<number>, wanted: ArrayLike<number>): number {
-  const all = Array.from(wanted);
-  const largest = all.reduce((most, value) => Math.max(most, Math.abs(value)), 1e-6);
-  return (
-    all.reduce((most, value, i) => Math.max(most, Math.abs(value - (found[i] ?? Number.NaN))), 0) /
-    largest
-  );
 }
 
 describe('a dense network, against one written by hand', () => {
@@ -269,60 +253,6 @@ describe('networks of layers', () => {
     expect(variance).toBeLessThan(0.0105);
   });
 });
-
-/** Compares loss and all gradients of a classifier with central differences of the float64 reference. */
-async function checkNetwork(
-  model: OnnxLayersModel,
-  count: number,
-  size: number,
-  labels: (count: number) => Int32Array,
-  classes: number,
-): Promise<void> {
-  const training = buildOnnxTraining(model, {
-    loss: { kind: 'softmaxCrossEntropy' },
-    optimizer: { kind: 'sgd', learningRate: 0.1 },
-  });
-  const trainer = await openOnnxTrainer(ort, training);
-  const isText = model.inputType === 'int32';
-  const data = Array.from({ length: count * size }, (_, i) =>
-    isText ? (i * 5) % 7 : Math.fround(Math.sin(i * 1.7)),
-  );
-  const shape = [count, ...model.inputShape.map((n) => (typeof n === 'number' ? n : size))];
-  const y = labels(count);
-  const network = networkOfLayers(model);
-  const given = new Map<string, RefTensor>([['x', refTensor(shape, data)]]);
-  for (const { name, shape: dims, initial } of [...network.parameters, ...network.state])
-    given.set(name, refTensor(dims, initial));
-  for (const { name, shape: dims, data: numbers } of network.constants)
-    given.set(name, refTensor(dims, numbers));
-  const lossOf = (): number =>
-    crossEntropy(evaluate(network.nodes, given).get(network.output)!, refTensor([y.length], y));
-  const watch = new KeptParameters(trainer.source);
-  const layers = new KeptLayers(trainer.source);
-  const x = isText
-    ? new ort.Tensor('int32', Int32Array.from(data), shape)
-    : Float32Array.from(data);
-  const target = isText ? new ort.Tensor('int32', y, [count, y.length / count]) : y;
-  expect(Math.abs((await trainer.step({ x, y: target })) - lossOf())).toBeLessThan(
-    1e-5 * Math.max(1, lossOf()),
-  );
-  expect(classes).toBe(3);
-  for (const { name, isTrainable } of network.parameters) {
-    const found = watch.seen.get(`${name} gradient`)?.data;
-    if (isTrainable)
-      expect(apart(found!, centralDifferences(given.get(name)!.data, lossOf)), name).toBeLessThan(
-        5e-5,
-      );
-    else expect(found).toBeUndefined();
-  }
-  const values = evaluate(network.nodes, given);
-  for (const { name, output } of network.layers)
-    expect(
-      apart(layers.seen.get(`${name} forward`)!.data, values.get(output)!.data),
-      name,
-    ).toBeLessThan(1e-5);
-  await trainer.close();
-}
 
 function digits(): { train: Digits; val: Digits } {
   const file = readFileSync(new URL('../../../demo/public/digits.csv.gz', import.meta.url));
