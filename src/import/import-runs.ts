@@ -15,7 +15,7 @@ import type {
   InputHead,
   RunSink,
 } from './importer.ts';
-import type { InputFile } from './input.ts';
+import { watchInput, type InputFile, type InputWatch } from './input.ts';
 import { CONVENTIONAL_KEYS, type KeyRule } from './key-table.ts';
 import { DEFAULT_IMPORT_LIMITS, type ImportLimits } from './limits.ts';
 import { finishRun, openRunFor } from './imported-run.ts';
@@ -56,6 +56,8 @@ export type ImportedRunReport = {
   readonly metrics: Readonly<Record<string, string>>;
   /** False for a run that was in the store before, from the same files: nothing was written. */
   readonly isNew: boolean;
+  /** False for a run whose files could not be read to their end: importing them again goes on with it. */
+  readonly isComplete: boolean;
 };
 
 /** What an import did. */
@@ -121,16 +123,22 @@ export async function importRuns(
         progress,
         runs.length,
       );
+      let failure: { readonly error: unknown } | undefined;
+      const watch: InputWatch = {
+        signal: options.signal,
+        read: (file, bytes) => progress.read(file, bytes),
+        failed: (error) => (failure ??= { error }),
+      };
       try {
         await importer.read(
-          group.map((file) => watched(file, progress, options.signal)),
+          group.map((file) => watchInput(file, watch)),
           session.context(files),
         );
       } catch (error) {
         if (isQuarkError(error, 'aborted') || isQuarkError(error, 'store_failed')) throw error;
         problem({ file: group[0]?.path ?? '', place: null, reason: messageOf(error) });
       }
-      runs.push(...(await session.finish()));
+      runs.push(...(await session.finish(failure === undefined)));
       progress.finished(group, runs);
     }
   }
@@ -212,7 +220,7 @@ class GroupImport {
     const project = options.project ?? projectName(described.project) ?? 'imported';
     const startedAtMs =
       timeOf(described.startedAtMs) ?? timeOf(this.#group[0]?.modifiedAtMs) ?? Date.now();
-    const isKnown = await openRunFor(this.#store, {
+    const found = await openRunFor(this.#store, {
       runId,
       project,
       startedAtMs,
@@ -221,13 +229,13 @@ class GroupImport {
       files: this.#group,
       tags: options.tags ?? [],
     });
-    const writer = isKnown
+    const writer = found.isComplete
       ? undefined
       : new RunWriter({
           store: this.#store,
           runId,
           format,
-          startedAtMs,
+          startedAtMs: found.startedAtMs,
           limits,
           keyRules,
           problem: (reason) =>
@@ -238,23 +246,29 @@ class GroupImport {
     return opened.sink;
   }
 
-  /** Completes the runs, also after the group could not be read to its end. */
-  async finish(): Promise<ImportedRunReport[]> {
+  /**
+   * Completes the runs, also when what was read ended in something that is not of the format.
+   *
+   * @param isRead false when a file could not be read to its end. That may be different next time: the runs stay open for it.
+   */
+  async finish(isRead: boolean): Promise<ImportedRunReport[]> {
     const reports: ImportedRunReport[] = [];
     for (const { described, runId, project, writer } of this.#runs.values()) {
-      const written = await writer?.finish();
+      const written = isRead ? await writer?.finish() : undefined;
       if (written !== undefined)
         await finishRun(this.#store, runId, written, this.#settings.options.tags ?? []);
-      this.#progress.rows(written?.rowCount ?? 0);
+      const rowCount = written?.rowCount ?? (await writer?.leave()) ?? 0;
+      this.#progress.rows(rowCount);
       reports.push({
         runId,
         name: described.name,
         project,
         format: this.#importer.format,
         files: this.#group.map(({ path }) => path),
-        rowCount: written?.rowCount ?? 0,
+        rowCount,
         metrics: written?.names ?? {},
-        isNew: written !== undefined,
+        isNew: writer !== undefined,
+        isComplete: isRead || writer === undefined,
       });
     }
     return reports;
@@ -310,32 +324,6 @@ function best(importers: readonly Importer[], head: InputHead): Importer | undef
     }
   }
   return found;
-}
-
-/** Counts bytes as they are read, and stops when it is told to. */
-function watched(
-  file: InputFile,
-  progress: ImportProgressMeter,
-  signal: AbortSignal | undefined,
-): InputFile {
-  return {
-    path: file.path,
-    sizeBytes: file.sizeBytes,
-    modifiedAtMs: file.modifiedAtMs,
-    async slice(start, end) {
-      checkNotAborted(signal);
-      const bytes = await file.slice(start, end);
-      progress.read(file.path, bytes.byteLength);
-      return bytes;
-    },
-    async *stream(start) {
-      for await (const piece of file.stream(start)) {
-        checkNotAborted(signal);
-        progress.read(file.path, piece.byteLength);
-        yield piece;
-      }
-    },
-  };
 }
 
 /** What tells these files from others: names, sizes, beginnings and ends. Times would make a copy another run. */

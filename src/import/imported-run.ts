@@ -24,10 +24,18 @@ export type NewImportedRun = {
 const MAX_LISTED_FILES = 100;
 const MAX_NAME_CHARS = 1000;
 
-/** Makes the record of a run; true when the run is in the store already, complete. */
-export async function openRunFor(store: Store, run: NewImportedRun): Promise<boolean> {
-  const found = await store.findRun(run.runId);
-  if (found !== undefined) return isComplete(parseRun(found).environment);
+/** A run to write to. */
+export type OpenedRun = {
+  /** Whether all of it is in the store already. */
+  readonly isComplete: boolean;
+  /** When it started, as an import before may have written it. */
+  readonly startedAtMs: number;
+};
+
+/** The record of a run, made unless it is in the store. */
+export async function openRunFor(store: Store, run: NewImportedRun): Promise<OpenedRun> {
+  const found = await findOpened(store, run.runId);
+  if (found !== undefined) return found;
   const nowMs = Date.now();
   const project = await store.ensureProject({
     id: createId('prj', nowMs),
@@ -62,16 +70,30 @@ export async function openRunFor(store: Store, run: NewImportedRun): Promise<boo
     updatedAt: new Date(nowMs).toISOString(),
     schemaVersion: CURRENT_SCHEMA_VERSION,
   });
-  await store.createRun({
-    id: record.id,
-    projectId: record.projectId,
-    projectName: record.projectName,
-    status: record.status,
-    startedAtMs: run.startedAtMs,
-    tags: record.tags,
-    document: JSON.stringify(record.toDict()),
-  });
-  return false;
+  try {
+    await store.createRun({
+      id: record.id,
+      projectId: record.projectId,
+      projectName: record.projectName,
+      status: record.status,
+      startedAtMs: run.startedAtMs,
+      tags: record.tags,
+      document: JSON.stringify(record.toDict()),
+    });
+  } catch (error) {
+    // Another import of the same files was faster. Both write the same batches, and each is kept once.
+    const other = await findOpened(store, run.runId);
+    if (other === undefined) throw error;
+    return other;
+  }
+  return { isComplete: false, startedAtMs: run.startedAtMs };
+}
+
+async function findOpened(store: Store, runId: string): Promise<OpenedRun | undefined> {
+  const found = await store.findRun(runId);
+  if (found === undefined) return undefined;
+  const { environment, startedAt } = parseRun(found);
+  return { isComplete: isComplete(environment), startedAtMs: Date.parse(startedAt) };
 }
 
 /** Completes the record once every row is in the store. */
@@ -88,7 +110,7 @@ export async function finishRun(
       ...written.environment,
       import: {
         ...(run.environment['import'] as JsonObject),
-        metric_names: written.names,
+        metric_names: written.listedNames,
         row_count: written.rowCount,
         is_complete: true,
       },

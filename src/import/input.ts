@@ -1,4 +1,5 @@
 /** Files to import, wherever they are: on a disk, dropped on a page, in memory. */
+import { checkNotAborted } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
 
 /** One file. It is read front to back, or a piece at a time; never changed. */
@@ -58,6 +59,53 @@ export async function* inPieces(
     at += piece.byteLength;
     yield piece;
   }
+}
+
+/** Who is told while a file is read. */
+export type InputWatch = {
+  readonly signal: AbortSignal | undefined;
+  /** Called with the size of each piece. */
+  readonly read: (file: string, bytes: number) => void;
+  /** Called when the file cannot be read, before the error goes on to the reader. */
+  readonly failed: (error: unknown) => void;
+};
+
+/** The file, with its bytes counted as they are read, and reading ended when the signal says so. */
+export function watchInput(file: InputFile, { signal, read, failed }: InputWatch): InputFile {
+  return {
+    path: file.path,
+    sizeBytes: file.sizeBytes,
+    modifiedAtMs: file.modifiedAtMs,
+    async slice(start, end) {
+      checkNotAborted(signal);
+      const bytes = await file.slice(start, end).catch((error: unknown) => {
+        failed(error);
+        throw error;
+      });
+      read(file.path, bytes.byteLength);
+      return bytes;
+    },
+    async *stream(start) {
+      const pieces = file.stream(start)[Symbol.asyncIterator]();
+      let isOver = false;
+      try {
+        for (;;) {
+          const next = await pieces.next().catch((error: unknown) => {
+            isOver = true;
+            failed(error);
+            throw error;
+          });
+          isOver = next.done === true;
+          if (next.done === true) return;
+          checkNotAborted(signal);
+          read(file.path, next.value.byteLength);
+          yield next.value;
+        }
+      } finally {
+        if (!isOver) await pieces.return?.();
+      }
+    },
+  };
 }
 
 /** The last part of a path. */

@@ -24,8 +24,14 @@ import type { ImportLimits } from './limits.ts';
 
 /** Rows of a batch. Batches end where rows say, not where time does: an import that is repeated makes the same ones. */
 const BATCH_ROWS = 65_536;
+/** Characters of text after which a batch ends before it has its rows: a store takes segments of a bounded size. */
+const BATCH_CHARS = 1 << 22;
 /** Segments in one append. */
 const MAX_APPEND_SEGMENTS = 16;
+/** Bytes that count as a row that waits, for importers that write when so many rows do. */
+const ROW_BYTES = 512;
+/** Longer names are no names. */
+const MAX_ORIGINAL_CHARS = 1000;
 const WRITER_ID = 'import';
 
 /** What a {@link RunWriter} needs to know. */
@@ -47,6 +53,8 @@ export type WrittenRun = {
   readonly tags: readonly string[];
   readonly status: Exclude<RunStatus, 'running'>;
   readonly names: Readonly<Record<string, string>>;
+  /** The same, as far as a run record has room. */
+  readonly listedNames: JsonObject;
   readonly rowCount: number;
   readonly firstTimeMs: number | null;
   readonly lastTimeMs: number | null;
@@ -68,13 +76,17 @@ export class RunWriter implements RunSink {
   readonly #nextBatch = new Map<string, number>();
   readonly #artifacts: object[] = [];
   #events: object[] = [];
+  #eventChars = 0;
   #pending: NewSegment[] = [];
   #pendingRows = 0;
+  #pendingBytes = 0;
   #rowCount = 0;
   #firstTimeMs = Infinity;
   #lastTimeMs = -Infinity;
-  #configuration: Record<string, unknown> = {};
-  #environment: Record<string, unknown> = {};
+  #refusedCount = 0;
+  #hasLongName = false;
+  readonly #configuration = new Map<string, unknown>();
+  readonly #environment = new Map<string, unknown>();
   readonly #tags = new Set<string>();
   #status: WrittenRun['status'] = 'completed';
 
@@ -83,14 +95,24 @@ export class RunWriter implements RunSink {
   }
 
   get pendingRows(): number {
-    return this.#buffer.rowCount + this.#pendingRows;
+    const rows = this.#buffer.rowCount + this.#events.length + this.#pendingRows;
+    return Math.max(rows, Math.floor(this.#pendingBytes / ROW_BYTES));
   }
 
   metric(name: string): number {
     const known = this.#ids.get(name);
     if (known !== undefined) return known;
+    if (name.length > MAX_ORIGINAL_CHARS) {
+      if (!this.#hasLongName)
+        this.#config.problem(
+          `Metric "${short(name)}" and others of over ${MAX_ORIGINAL_CHARS} characters are left out.`,
+        );
+      this.#hasLongName = true;
+      return -1;
+    }
     const id = this.#addMetric(name);
-    this.#ids.set(name, id);
+    // A file may have any number of names: those that are refused are remembered, to be reported once, up to a bound.
+    if (id >= 0 || this.#refusedCount++ < this.#config.limits.maxKeys) this.#ids.set(name, id);
     return id;
   }
 
@@ -115,12 +137,14 @@ export class RunWriter implements RunSink {
     );
     if (this.#isNoted[metric] !== true) this.#note(metric);
     this.#rowCount++;
-    if (this.#buffer.rowCount >= BATCH_ROWS) this.#cut();
+    if (this.#buffer.rowCount >= BATCH_ROWS || this.#buffer.textChars >= BATCH_CHARS) this.#cut();
   }
 
   event(event: ImportedEvent): void {
     const { eventType, severity = 'info', step, epoch, timeMs, payload = {} } = event;
     checkEventType(eventType);
+    const text = encodeJsonObject('payload', payload);
+    this.#eventChars += text.length;
     this.#events.push({
       timestamp: this.#instant(timeMs),
       eventType,
@@ -128,17 +152,17 @@ export class RunWriter implements RunSink {
       step: isIndex(step) ? step : null,
       epoch: isIndex(epoch) ? epoch : null,
       status: null,
-      payload: freezeJson(JSON.parse(encodeJsonObject('payload', payload)) as JsonObject),
+      payload: freezeJson(JSON.parse(text) as JsonObject),
     });
-    if (this.#events.length >= BATCH_ROWS) this.#cutEvents();
+    if (this.#events.length >= BATCH_ROWS || this.#eventChars >= BATCH_CHARS) this.#cutEvents();
   }
 
   config(values: Readonly<Record<string, unknown>>): void {
-    this.#configuration = { ...this.#configuration, ...values };
+    for (const [name, value] of Object.entries(values)) this.#configuration.set(name, value);
   }
 
   environment(values: Readonly<Record<string, unknown>>): void {
-    this.#environment = { ...this.#environment, ...values };
+    for (const [name, value] of Object.entries(values)) this.#environment.set(name, value);
   }
 
   tags(tags: readonly string[]): void {
@@ -189,6 +213,16 @@ export class RunWriter implements RunSink {
       this.#pending.splice(0, sending.length);
     }
     this.#pendingRows = 0;
+    this.#pendingBytes = 0;
+  }
+
+  /**
+   * Leaves the run for another import to go on with: writes the batches that are full, which that import makes again as they are, and
+   * says how many samples of the run are in the store.
+   */
+  async leave(): Promise<number> {
+    await this.flush();
+    return this.#rowCount - this.#buffer.rowCount;
   }
 
   /** Writes what is left and says what was written. */
@@ -202,14 +236,15 @@ export class RunWriter implements RunSink {
       );
     await this.flush();
     const { maxConfigChars, maxDepth } = this.#config.limits;
-    const bounded = (values: Record<string, unknown>): JsonObject =>
-      toBoundedJson(values, maxDepth - 2, maxConfigChars / 2);
+    const bounded = (values: ReadonlyMap<string, unknown>): JsonObject =>
+      toBoundedJson(Object.fromEntries(values), maxDepth - 2, maxConfigChars / 2);
     return {
       config: bounded(this.#configuration),
       environment: bounded(this.#environment),
       tags: [...this.#tags],
       status: this.#status,
       names: Object.fromEntries(this.#names),
+      listedNames: bounded(this.#names),
       rowCount: this.#rowCount,
       firstTimeMs: Number.isFinite(this.#firstTimeMs) ? this.#firstTimeMs : null,
       lastTimeMs: Number.isFinite(this.#lastTimeMs) ? this.#lastTimeMs : null,
@@ -274,6 +309,7 @@ export class RunWriter implements RunSink {
     this.#pendingRows += this.#events.length;
     this.#add(eventTable, batchOfRows(eventTable, this.#events));
     this.#events = [];
+    this.#eventChars = 0;
   }
 
   #add(table: TableDefinition, batch: RowBatch): void {
@@ -281,7 +317,9 @@ export class RunWriter implements RunSink {
     this.#nextBatch.set(table.table, batchNumber + 1);
     const { runId } = this.#config;
     const identity = { runId, table: table.table, writerId: WRITER_ID, batchNumber };
-    this.#pending.push(createSegment(table, identity, batch));
+    const segment = createSegment(table, identity, batch);
+    this.#pending.push(segment);
+    this.#pendingBytes += segment.bytes.byteLength;
   }
 
   #instant(timeMs: number | undefined): string {

@@ -2,7 +2,8 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { createMemoryStore, openRun, type Store } from 'quark-sdk';
 import { importRuns } from '../../../src/import/import-runs.ts';
 import type { Importer } from '../../../src/import/importer.ts';
-import { blobInput, bytesInput } from '../../../src/import/input.ts';
+import { blobInput, bytesInput, type InputFile } from '../../../src/import/input.ts';
+import { readLines } from '../../../src/import/lines.ts';
 
 const open: Store[] = [];
 
@@ -38,6 +39,24 @@ const triples: Importer = {
   },
 };
 const options = { importers: [triples] };
+
+/** The same, read as a stream, with the time of the file. */
+const lines: Importer = {
+  format: 'lines',
+  title: 'Test',
+  detect: ({ text }) => (text.startsWith('lines\n') ? 1 : 0),
+  async read(files, context) {
+    for (const file of files) {
+      const sink = await context.run({ identity: file.path, name: file.path });
+      for await (const { text, number } of readLines(file.stream(), context.limits)) {
+        const [name = '', step, value] = text.split('|');
+        if (number > 1 && value !== undefined)
+          sink.push(sink.metric(name), Number(value), Number(step), Number.NaN, Number.NaN);
+        if (sink.pendingRows > 65_536) await sink.flush();
+      }
+    }
+  },
+};
 
 describe('an import', () => {
   test('makes a run of a file, with the names of metrics mapped and kept', async () => {
@@ -139,6 +158,63 @@ describe('an import', () => {
     );
     expect(report.problems).toEqual([{ file: 'log', place: null, reason: 'the file ends here' }]);
     expect(report.runs.map(({ rowCount }) => rowCount)).toEqual([1, 1]);
+  });
+
+  test('of a file that cannot be read to its end can be gone on with when it can', async () => {
+    const store = memory();
+    const rows = Array.from({ length: 100_000 }, (_, i) => `loss|${i}|${i / 2}`);
+    const file = bytesInput('log', `lines\n${rows.join('\n')}`);
+    const broken: InputFile = {
+      ...file,
+      async *stream() {
+        yield await file.slice(0, file.sizeBytes - 1000);
+        throw new Error('the disk has a hole');
+      },
+    };
+    const first = await importRuns([broken], store, { importers: [lines] });
+    expect(first.problems).toEqual([{ file: 'log', place: null, reason: 'the disk has a hole' }]);
+    expect(first.runs[0]).toMatchObject({ rowCount: 65_536, isNew: true, isComplete: false });
+    const [run] = await store.listRuns();
+    expect(run?.status).toBe('interrupted');
+    const second = await importRuns([file], store, { importers: [lines] });
+    expect(second.runs[0]).toMatchObject({ runId: run?.id, rowCount: 100_000, isComplete: true });
+    const columns = await (await openRun(store, run?.id ?? '')).readMetricColumns();
+    expect(columns.steps).toEqual(Float64Array.from(rows, (_, i) => i));
+  });
+
+  test('and another one of the same files at once make one run', async () => {
+    const store = memory();
+    const rows = Array.from({ length: 1000 }, (_, i) => `loss|${i}|${i / 2}`);
+    const read = (): ReturnType<typeof importRuns> =>
+      importRuns([bytesInput('log', `triples\n${rows.join('\n')}`)], store, options);
+    const [first, second] = await Promise.all([read(), read()]);
+    expect(second.runs[0]?.runId).toBe(first.runs[0]?.runId);
+    expect(second.problems).toEqual([]);
+    const reader = await openRun(store, first.runs[0]?.runId ?? '');
+    expect(reader.run.status).toBe('completed');
+    expect(await reader.readMetrics()).toHaveLength(1000);
+  });
+
+  test('keeps the time that rows without one were given first', async () => {
+    const store = memory();
+    const text = `lines\n${Array.from({ length: 70_000 }, (_, i) => `loss|${i}|1`).join('\n')}`;
+    const at = (modifiedAtMs: number, isBroken: boolean): InputFile => {
+      const file = bytesInput('log', text);
+      if (!isBroken) return { ...file, modifiedAtMs };
+      return {
+        ...file,
+        modifiedAtMs,
+        async *stream() {
+          yield await file.slice(0, file.sizeBytes - 10);
+          throw new Error('gone');
+        },
+      };
+    };
+    await importRuns([at(1000, true)], store, { importers: [lines] });
+    const report = await importRuns([at(5000, false)], store, { importers: [lines] });
+    const reader = await openRun(store, report.runs[0]?.runId ?? '');
+    const { timestampsMs } = await reader.readMetricColumns();
+    expect(new Set(timestampsMs)).toEqual(new Set([1000]));
   });
 
   test('can be aborted, and tells how far it is', async () => {
