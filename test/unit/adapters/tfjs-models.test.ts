@@ -325,7 +325,7 @@ describe('models', () => {
         losses.push(Number(loss?.dataSync()[0]));
       }
       if (hooks !== undefined) {
-        // Two calls in each direction, and one record of each though the first call has two gradients.
+        // Two calls, each with the gradient of its output.
         expect(names(await hooks.read({ step: 0, moduleName: 'a' })).toSorted()).toStrictEqual([
           'a backward#0',
           'a backward#1',

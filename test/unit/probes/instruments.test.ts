@@ -89,6 +89,19 @@ describe('HookEngine', () => {
     expect(await hooks.read()).toHaveLength(4);
   });
 
+  it('keeps the last of several gradients of one output, as a gradient of a gradient has them', async () => {
+    const session = await open();
+    const source = new ArraySource([layer('a')]);
+    const hooks = new HookEngine(session, source);
+    hooks.step(0, {}, () => {
+      source.show(0, 'forward', source.ref(f32(1)));
+      source.show(0, 'backward', source.ref(f32(7)));
+      source.show(0, 'backward', source.ref(f32(3, 4)));
+    });
+    expect((await hooks.read()).map(({ norm }) => norm)).toStrictEqual([1, 5]);
+    await session.endRun();
+  });
+
   it('counts units that stay dead', async () => {
     const session = await open();
     const source = new ArraySource([layer('a')]);
