@@ -78,6 +78,17 @@ const kindOf = (value: AttributeValue): object => {
   return 'float' in value ? { kind: 'float', value: value.float } : { kind: 'ints', value };
 };
 
+/** The code of the error that reading ends with; undefined where it succeeds. */
+function codeOf(bytes: Uint8Array): string | undefined {
+  try {
+    readOnnxModel(bytes);
+  } catch (error) {
+    if (isQuarkError(error)) return error.code;
+    throw error;
+  }
+  return undefined;
+}
+
 describe('ONNX files', () => {
   it('come back as they were written', () => {
     fc.assert(
@@ -126,16 +137,15 @@ describe('ONNX files', () => {
     );
   });
 
-  it('cut off at any byte are refused with a typed error or read as a shorter file', () => {
+  it('cut off at any byte are refused with a typed error', () => {
     fc.assert(
       fc.property(graph, (given) => {
         const bytes = bytesOf(given);
         // The operator set stands last: every file that is cut off lacks it.
-        for (let length = 0; length < bytes.length; length += 1)
-          expect(
-            () => readOnnxModel(bytes.subarray(0, length)),
-            `${length} of ${bytes.length}`,
-          ).toThrow(expect.objectContaining({ code: 'invalid_input' }));
+        const codes = Array.from({ length: bytes.length }, (_, length) =>
+          codeOf(bytes.subarray(0, length)),
+        );
+        expect(new Set(codes)).toStrictEqual(new Set(['invalid_input']));
       }),
       runs(40),
     );
