@@ -296,7 +296,8 @@ async function sort(
     checkNotAborted(options.signal);
     try {
       const bytes = await file.slice(0, HEAD_BYTES);
-      const head: InputHead = { file, bytes, text: new TextDecoder().decode(bytes), hasFile };
+      const text = new TextDecoder().decode(bytes);
+      const head: InputHead = { file, bytes, text, hasFile, options };
       const importer = asked ?? best(importers, head);
       if (importer === undefined) {
         unknownFiles.push(file.path);

@@ -14,6 +14,8 @@ export type InputHead = {
   readonly text: string;
   /** Whether the import has a file of this path: some files are only known by their neighbours. */
   readonly hasFile: (path: string) => boolean;
+  /** Options of this import for this format, as the user gave them. */
+  readonly options: ImportFormatOptions;
 };
 
 /** What cannot be read, and why. The rest is imported. */
@@ -118,13 +120,16 @@ export type ImportFormatOptions = {
 };
 
 /**
- * How lines of a text log are understood. Named groups of the expression are metrics by their names, but for `step`, `epoch` and `time`.
- * Groups `key` and `value` (with the flag `g`) take any pair.
+ * How lines of a text log are understood. Named groups of the expression are metrics by their names, but for `step`, `epoch`, `time` (an
+ * instant) and `phase` (the namespace: `train`, `val`). Groups `key` and `value` (with the flag `g`) take any pair. Where a line says
+ * neither step nor epoch, those of the line before count.
  */
 export type TextLogPattern = {
   /** Name of the pattern, for reports. */
   readonly name: string;
   readonly pattern: RegExp;
+  /** Applied to what follows the match of `pattern`, again and again: its groups `key` and `value` are one metric each time. */
+  readonly pairs?: RegExp | undefined;
   /** Put before the names of metrics, with a "/". */
   readonly namespace?: string | undefined;
 };

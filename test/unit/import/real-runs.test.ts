@@ -27,8 +27,17 @@ type Reference = {
 };
 
 /** Names of the manifest that are not those of the file. */
-const NAMES: Readonly<Record<string, Readonly<Record<string, string>>>> = {};
-const FORMATS = new Set(['lightning_csv', 'yolo_results']);
+const NAMES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  text_log: {
+    train_loss: ['trl', 'train/loss'],
+    val_loss: ['tel', 'val/loss'],
+    grad_norm: ['norm'],
+    train_acc: ['train/acc'],
+    val_acc: ['val/acc'],
+  },
+  megatron_log: { 'valid lm loss': ['val/lm loss value'] },
+};
+const FORMATS = new Set(['lightning_csv', 'yolo_results', 'text_log', 'megatron_log']);
 /** Binary files beside the text are another importer's. */
 const LEFT_OUT = /\.tfevents\./;
 
@@ -71,8 +80,9 @@ function checkReference(
 }
 
 function samples(run: ImportedForTest, name: string, format: string) {
-  const key = run.keys[NAMES[format]?.[name] ?? name] ?? '';
-  return run.metrics[key] ?? [];
+  const names = NAMES[format]?.[name] ?? [name];
+  const found = names.find((original) => run.keys[original] !== undefined);
+  return run.metrics[run.keys[found ?? ''] ?? ''] ?? [];
 }
 
 function filesIn(folder: string): Record<string, Uint8Array<ArrayBuffer>> {
