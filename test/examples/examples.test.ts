@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { readBatchDiagnostics } from '../../src/read/batch-diagnostics.ts';
 import { readLayerSummaries } from '../../src/read/layer-summaries.ts';
 import {
   readParameterDistributions,
@@ -21,6 +22,11 @@ afterEach(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+/** Runs a program once more for each `time`. */
+async function start(name: string, time = ''): Promise<void> {
+  await import(/* @vite-ignore */ new URL(`../../examples/${name}?${time}`, import.meta.url).href);
+}
+
 async function runExample(
   name: string,
   look: (reader: RunReader, printed: string) => Promise<void>,
@@ -30,7 +36,7 @@ async function runExample(
   const log = vi.spyOn(console, 'log').mockImplementation(() => undefined);
   // TensorFlow.js recommends another package there.
   vi.spyOn(console, 'warn').mockImplementation(() => undefined);
-  await import(/* @vite-ignore */ new URL(`../../examples/${name}`, import.meta.url).href);
+  await start(name);
   const store = await openStorage(storageDir, { create: false });
   try {
     const [summary] = await listRuns(store);
@@ -44,6 +50,12 @@ async function runExample(
 
 describe('examples', () => {
   const looks: Readonly<Record<string, (reader: RunReader, printed: string) => Promise<void>>> = {
+    'data-diagnostics.mjs': async (reader, printed) => {
+      const { records } = await readBatchDiagnostics(reader.store, reader.run.id);
+      expect(records).toHaveLength(200);
+      expect(printed).toMatch(/^Class 0 is \d\.\d times as frequent\.$/m);
+      expect(printed).toMatch(/^Step 137: loss .*loss_z_score.*, from point-272 on$/m);
+    },
     'node-minimal.mjs': async (reader, printed) => {
       expect(reader.run.projectName).toBe('line');
       const losses = await reader.readMetricColumns({ metricKey: 'train/loss' });
@@ -106,11 +118,30 @@ describe('examples', () => {
     60_000,
   );
 
+  it('resume.mjs, which is stopped and started again', async () => {
+    const storageDir = join(folder, 'resume.mjs');
+    vi.stubEnv('QUARK_STORAGE_DIR', storageDir);
+    const log = vi.spyOn(console, 'log').mockImplementation(() => undefined);
+    await start('resume.mjs', 'first');
+    const store = await openStorage(storageDir, { create: false });
+    const [stopped] = await listRuns(store);
+    expect(stopped?.effectiveStatus).toBe('failed');
+    await start('resume.mjs', 'second');
+    const runs = await listRuns(store);
+    expect(runs).toHaveLength(1);
+    expect(runs[0]?.run).toMatchObject({ status: 'completed', resumeCount: 1 });
+    const reader = await openRun(store, runs[0]?.run.id ?? '');
+    const { steps } = await reader.readMetricColumns({ metricKey: 'train/loss' });
+    expect(steps).toEqual(Float64Array.from({ length: 100 }, (_, i) => i));
+    expect(log.mock.calls.flat().join('\n')).toContain('goes on at step 60');
+    await store.close();
+  });
+
   it('has a test for each', () => {
     expect(
       readdirSync(new URL('../../examples', import.meta.url))
         .filter((name) => name.endsWith('.mjs'))
         .sort(),
-    ).toStrictEqual(Object.keys(looks).sort());
+    ).toStrictEqual([...Object.keys(looks), 'resume.mjs'].sort());
   });
 });
