@@ -3,7 +3,14 @@ import { csv } from './formats/csv.ts';
 import { huggingFaceTrainer } from './formats/hugging-face-trainer.ts';
 import { jsonLines } from './formats/json-lines.ts';
 import { textLog } from './formats/text-log.ts';
+import { tensorBoard } from './formats/tensorboard.ts';
 import type { Importer } from './importer.ts';
 
 /** In the order in which they are asked; of two that are equally sure the first reads the file. */
-export const IMPORTERS: readonly Importer[] = [huggingFaceTrainer, csv, jsonLines, textLog];
+export const IMPORTERS: readonly Importer[] = [
+  huggingFaceTrainer,
+  csv,
+  jsonLines,
+  textLog,
+  tensorBoard,
+];

@@ -16,6 +16,15 @@ export type KeyRule = {
  * as keys allow.
  */
 export const CONVENTIONAL_KEYS: readonly KeyRule[] = Object.freeze([
+  // Keras in TensorBoard; what lies in a folder of held-out data comes with the name of the folder in front.
+  {
+    name: /^(?:val|valid|validation|dev|eval|evaluation)\/(?:epoch|evaluation)_(.+?)(?:_vs_iterations)?$/,
+    key: 'val/$1',
+    formats: ['tensorboard'],
+  },
+  { name: /^evaluation\/(.+)$/, key: 'val/$1', formats: ['tensorboard'] },
+  { name: /^epoch_(?:lr|learning_rate)$/, key: 'optimizer/lr', formats: ['tensorboard'] },
+  { name: /^epoch_(.+)$/, key: 'train/$1', formats: ['tensorboard'] },
   {
     name: /^(?:train[/_. -]?|training[/_. -]?|tr[_-]?)?loss(?:[/_. -]train(?:ing)?)?$/,
     key: 'train/loss',

@@ -20,6 +20,10 @@ export type ImportLimits = {
   readonly maxDepth: number;
   /** Columns of a table; default 10,000. */
   readonly maxColumns: number;
+  /** Bins of one histogram, and numbers of one tensor; default 16,384. */
+  readonly maxTensorValues: number;
+  /** Histograms, texts and other artifacts of one run; default 100,000. */
+  readonly maxArtifacts: number;
   /** Metric keys of one run; default 100,000. */
   readonly maxKeys: number;
   /** Runs in one import; default 10,000. */
@@ -42,6 +46,8 @@ export const DEFAULT_IMPORT_LIMITS: ImportLimits = Object.freeze({
   maxExpandedBytes: 256 * 1024 * 1024,
   maxDepth: 64,
   maxColumns: 10_000,
+  maxTensorValues: 16_384,
+  maxArtifacts: 100_000,
   maxKeys: 100_000,
   maxRuns: 10_000,
   maxConfigChars: 1_000_000,

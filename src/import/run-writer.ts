@@ -26,6 +26,8 @@ import type { ImportLimits } from './limits.ts';
 const BATCH_ROWS = 65_536;
 /** Characters of text after which a batch ends before it has its rows: a store takes segments of a bounded size. */
 const BATCH_CHARS = 1 << 22;
+/** Artifacts of a batch: their records are held as objects until it is cut. */
+const BATCH_ARTIFACTS = 4096;
 /** Segments in one append. */
 const MAX_APPEND_SEGMENTS = 16;
 /** Bytes that count as a row that waits, for importers that write when so many rows do. */
@@ -74,7 +76,8 @@ export class RunWriter implements RunSink {
   readonly #nextStep: number[] = [];
   readonly #isNoted: boolean[] = [];
   readonly #nextBatch = new Map<string, number>();
-  readonly #artifacts: object[] = [];
+  #artifacts: object[] = [];
+  #artifactCount = 0;
   #events: object[] = [];
   #eventChars = 0;
   #pending: NewSegment[] = [];
@@ -182,13 +185,21 @@ export class RunWriter implements RunSink {
     payload: Uint8Array<ArrayBuffer> | string | JsonObject,
     position: Partial<RowPosition> = {},
   ): Promise<void> {
+    const { maxArtifacts } = this.#config.limits;
+    if (this.#artifactCount >= maxArtifacts) {
+      if (this.#artifactCount++ === maxArtifacts)
+        this.#config.problem(
+          `Artifacts from "${short(name)}" on are left out: a run may have ${maxArtifacts} (limits.maxArtifacts).`,
+        );
+      return;
+    }
     const key = conventionalKey(name, this.#config.format, []);
     if (key === undefined) throw invalidInput('name', name, 'a name with a letter or digit in it');
     const parts = parseKey('name', key);
     const [format, bytes] = bytesOf(payload);
     const kept = await putPayload(this.#config.store, [bytes], PART_BYTES);
     const { step, epoch, timeMs } = position;
-    const id = `art_${this.#artifacts.length}_${kept.sha256.slice(0, 16)}`;
+    const id = `art_${this.#artifactCount++}_${kept.sha256.slice(0, 16)}`;
     this.#artifacts.push({
       timestamp: this.#instant(timeMs),
       id,
@@ -204,6 +215,7 @@ export class RunWriter implements RunSink {
       ...kept,
       metadata: null,
     });
+    if (this.#artifacts.length >= BATCH_ARTIFACTS) this.#cutArtifacts();
   }
 
   async flush(): Promise<void> {
@@ -229,11 +241,7 @@ export class RunWriter implements RunSink {
   async finish(): Promise<WrittenRun> {
     if (this.#buffer.rowCount > 0) this.#cut();
     if (this.#events.length > 0) this.#cutEvents();
-    for (let from = 0; from < this.#artifacts.length; from += BATCH_ROWS)
-      this.#add(
-        artifactTable,
-        batchOfRows(artifactTable, this.#artifacts.slice(from, from + BATCH_ROWS)),
-      );
+    if (this.#artifacts.length > 0) this.#cutArtifacts();
     await this.flush();
     const { maxConfigChars, maxDepth } = this.#config.limits;
     const bounded = (values: ReadonlyMap<string, unknown>): JsonObject =>
@@ -310,6 +318,12 @@ export class RunWriter implements RunSink {
     this.#add(eventTable, batchOfRows(eventTable, this.#events));
     this.#events = [];
     this.#eventChars = 0;
+  }
+
+  #cutArtifacts(): void {
+    this.#pendingRows += this.#artifacts.length;
+    this.#add(artifactTable, batchOfRows(artifactTable, this.#artifacts));
+    this.#artifacts = [];
   }
 
   #add(table: TableDefinition, batch: RowBatch): void {
