@@ -1,0 +1,40 @@
+/** Damage as disks, networks and people do it, for property-based tests of readers. */
+import fc from 'fast-check';
+
+/** One change of a file. */
+export type Damage = {
+  readonly kind: 'flip' | 'cut' | 'insert' | 'twice';
+  readonly at: number;
+  readonly length: number;
+  readonly byte: number;
+};
+
+/** A few changes. */
+export const damages: fc.Arbitrary<Damage[]> = fc.array(
+  fc.record({
+    kind: fc.constantFrom('flip', 'cut', 'insert', 'twice'),
+    at: fc.nat(1_000_000),
+    length: fc.integer({ min: 1, max: 30 }),
+    byte: fc.nat(255),
+  }),
+  { minLength: 1, maxLength: 4 },
+);
+
+/** The bytes with the changes made one after the other. */
+export function damaged(
+  bytes: Uint8Array<ArrayBuffer>,
+  changes: readonly Damage[],
+): Uint8Array<ArrayBuffer> {
+  let result = bytes;
+  for (const { kind, at, length, byte } of changes) {
+    const place = at % Math.max(1, result.length);
+    const before = [...result.subarray(0, place)];
+    const rest = [...result.subarray(place)];
+    if (kind === 'flip') result = Uint8Array.from([...before, byte, ...rest.slice(1)]);
+    else if (kind === 'cut') result = Uint8Array.from([...before, ...rest.slice(length)]);
+    else if (kind === 'insert')
+      result = Uint8Array.from([...before, ...Array.from({ length }, () => byte), ...rest]);
+    else result = Uint8Array.from([...before, ...rest.slice(0, length), ...rest]);
+  }
+  return result;
+}
