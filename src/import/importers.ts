@@ -2,8 +2,9 @@
 import { csv } from './formats/csv.ts';
 import { huggingFaceTrainer } from './formats/hugging-face-trainer.ts';
 import { jsonLines } from './formats/json-lines.ts';
-import { textLog } from './formats/text-log.ts';
+import { mlflow } from './formats/mlflow.ts';
 import { tensorBoard } from './formats/tensorboard.ts';
+import { textLog } from './formats/text-log.ts';
 import type { Importer } from './importer.ts';
 
 /** In the order in which they are asked; of two that are equally sure the first reads the file. */
@@ -13,4 +14,5 @@ export const IMPORTERS: readonly Importer[] = [
   jsonLines,
   textLog,
   tensorBoard,
+  mlflow,
 ];
