@@ -31,7 +31,7 @@ export const ARTIFACT_STORAGE_LAYOUT = Object.freeze({
   metadata: 'artifacts/{artifact_key}/{id}/metadata.json',
 });
 
-/** Called with each artifact once it is kept. May be async; it is awaited. */
+/** Called with each artifact once it is kept. May be async; it is awaited, so it must wait neither for `close` nor for the run's end. */
 export type RetentionHook = (store: ArtifactStore, record: ArtifactRecord) => unknown;
 
 /** Options of {@link ArtifactStore}. */
@@ -93,6 +93,9 @@ export class ArtifactStore implements AsyncDisposable {
   readonly #hooks: readonly RetentionHook[];
   readonly #raisesRetentionErrors: boolean;
   readonly #detach: () => void;
+  /** Calls that are not in the store yet. */
+  readonly #keeping = new Set<Promise<unknown>>();
+  /** The same, and those whose hooks are running. */
   readonly #running = new Set<Promise<unknown>>();
 
   /**
@@ -113,7 +116,8 @@ export class ArtifactStore implements AsyncDisposable {
     this.#writer = new RecordWriter(this.#handle, artifactTable, {});
     this.#detach = this.#handle.attach({
       drain: async () => {
-        await this.#settle();
+        // Not for the hooks: one may wait for this.
+        await Promise.allSettled(this.#keeping);
         await this.#writer.drain();
       },
       drainNow: () => this.#writer.drainNow(),
@@ -136,11 +140,12 @@ export class ArtifactStore implements AsyncDisposable {
     payload: ArtifactPayload,
     options: StoreArtifactOptions = {},
   ): Promise<ArtifactRecord> {
-    const work = this.#store(artifactType, name, payload, options);
-    this.#running.add(work);
-    const forget = (): void => void this.#running.delete(work);
-    work.then(forget, forget);
-    return work;
+    const kept = track(this.#keeping, this.#keep(artifactType, name, payload, options));
+    const work = kept.then(async (record) => {
+      await this.#runHooks(record);
+      return record;
+    });
+    return track(this.#running, work);
   }
 
   /** Keeps a histogram as `{ bins, counts }`. @throws {QuarkError} as {@link store} */
@@ -202,9 +207,12 @@ export class ArtifactStore implements AsyncDisposable {
     yield* getPayload(this.#handle.store, await this.#find(artifact));
   }
 
-  /** Waits for what is being kept and stops taking more; `read` and `load` still work. */
+  /**
+   * Waits for what is being kept, and for the hooks; stops taking more. `read` and `load` still work. A hook must not wait for this,
+   * nor for the end of the run, which closes the store; it may wait for `session.flush()`.
+   */
   async close(): Promise<void> {
-    await this.#settle();
+    await Promise.allSettled(this.#running);
     await this.#writer.close();
     this.#detach();
   }
@@ -214,7 +222,7 @@ export class ArtifactStore implements AsyncDisposable {
     return this.close();
   }
 
-  async #store(
+  async #keep(
     artifactType: string,
     name: string,
     payload: ArtifactPayload,
@@ -248,11 +256,10 @@ export class ArtifactStore implements AsyncDisposable {
     const kept = await putPayload(this.#handle.store, source.pieces, PART_BYTES);
     this.#writer.add({ ...row, ...kept });
     const written = await this.#writer.flush();
-    const record =
+    return (
       written.find((found) => found.id === id) ??
-      artifactTable.wrap({ ...row, ...kept, runId: this.#handle.runId, sequence: null });
-    await this.#runHooks(record);
-    return record;
+      artifactTable.wrap({ ...row, ...kept, runId: this.#handle.runId, sequence: null })
+    );
   }
 
   async #runHooks(record: ArtifactRecord): Promise<void> {
@@ -289,10 +296,14 @@ export class ArtifactStore implements AsyncDisposable {
     }
     return record;
   }
+}
 
-  async #settle(): Promise<void> {
-    await Promise.allSettled(this.#running);
-  }
+/** Keeps `work` in `set` until it settles. */
+function track<T>(set: Set<Promise<unknown>>, work: Promise<T>): Promise<T> {
+  set.add(work);
+  const forget = (): void => void set.delete(work);
+  work.then(forget, forget);
+  return work;
 }
 
 function checkArtifactType(value: unknown): string {

@@ -31,27 +31,28 @@ export async function putPayload(
   let part = new Uint8Array(0);
   let used = 0;
   let sizeBytes = 0;
-  const keep = async (): Promise<void> => {
+  const keep = async (isLast: boolean): Promise<void> => {
     // A copy: a store may hold on to what it is given, and the next part goes to the same memory.
     const bytes = part.slice(0, used);
     const hash = await hashOf(bytes);
+    // The hash of the only part is that of the whole, made by the platform; this one runs on the calling thread.
+    if (!isLast || hashes.length > 0) whole.update(bytes);
     await store.putBlob(hash, bytes);
     hashes.push(hash);
     used = 0;
   };
   for await (const piece of pieces) {
     for (let at = 0; at < piece.byteLength;) {
-      if (used === partBytes) await keep();
+      if (used === partBytes) await keep(false);
       const count = Math.min(piece.byteLength - at, partBytes - used);
       part = withRoom(part, used, count, partBytes);
       part.set(piece.subarray(at, at + count), used);
       used += count;
       at += count;
     }
-    whole.update(piece);
     sizeBytes += piece.byteLength;
   }
-  if (used > 0 || hashes.length === 0) await keep();
+  if (used > 0 || hashes.length === 0) await keep(true);
   const [only] = hashes;
   if (hashes.length === 1 && only !== undefined)
     return { sizeBytes, sha256: only, partSha256: null };

@@ -2,18 +2,25 @@
 import { checkCount, checkOptionNames } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
 import { encodeJsonObject, freezeJson, type JsonObject, type JsonValue } from '../base/json.ts';
-import { countLabels, sampleCountOf, type ClassCounts, type Labels } from './labels.ts';
+import {
+  countLabels,
+  listValues,
+  sampleCountOf,
+  type ClassCounts,
+  type Labels,
+  type LabelTensor,
+} from './labels.ts';
 
 /** What is recorded of a batch. Raw samples never are. */
 export type BatchMetadata = {
   /** Number of samples. */
   readonly batchSize?: number | null | undefined;
-  /** Identifiers of the samples. */
-  readonly sampleIds?: ArrayLike<string | number> | null | undefined;
+  /** Identifiers of the samples; a tensor of shape `[batch]` or `[batch, 1]` is read. */
+  readonly sampleIds?: ArrayLike<string | number> | LabelTensor | null | undefined;
   /** Number of samples a class, or the labels to count. */
   readonly classCounts?: Labels | null | undefined;
-  /** Length of each sequence. */
-  readonly sequenceLengths?: ArrayLike<number> | null | undefined;
+  /** Length of each sequence; a tensor of shape `[batch]` or `[batch, 1]` is read. */
+  readonly sequenceLengths?: ArrayLike<number> | LabelTensor | null | undefined;
   /** Context of the batch; a JSON object. */
   readonly metadata?: JsonObject | null | undefined;
 };
@@ -39,8 +46,8 @@ export type MappingBatchMetadataAdapterOptions = {
 };
 
 /**
- * For batches that are objects or Maps, those of `tf.data` (`{ xs, ys }` with `labelKey: 'ys'`) among them. Labels may be arrays or
- * tensors; tensors are read with `dataSync()`, which costs nothing for labels that the host has just made, and waits for the device
+ * For batches that are objects or Maps, those of `tf.data` (`{ xs, ys }` with `labelKey: 'ys'`) among them. Labels, ids and lengths may
+ * be arrays or tensors; tensors are read with `dataSync()`, which costs nothing for labels that the host has just made, and waits for the device
  * for labels computed there: hand in the host's then. A key that a batch lacks is left out.
  */
 export class MappingBatchMetadataAdapter implements BatchMetadataAdapter {
@@ -116,7 +123,7 @@ export function checkBatch(batch: BatchMetadata): CheckedBatch {
     ? countLabels('classCounts', batch.classCounts)
     : null;
   const sequenceLengths = isGiven(batch.sequenceLengths)
-    ? listOf('sequenceLengths', batch.sequenceLengths).map((length, i) =>
+    ? listValues('sequenceLengths', batch.sequenceLengths).map((length, i) =>
         checkCount(`sequenceLengths[${i}]`, length),
       )
     : null;
@@ -135,19 +142,13 @@ export function checkBatch(batch: BatchMetadata): CheckedBatch {
   };
 }
 
-function checkIds(ids: ArrayLike<string | number>): string[] {
-  return listOf('sampleIds', ids).map((id, i) => {
+function checkIds(ids: unknown): string[] {
+  return listValues('sampleIds', ids).map((id, i) => {
     if (typeof id === 'string' && id !== '') return id;
     if (typeof id === 'bigint' || (typeof id === 'number' && Number.isFinite(id)))
       return String(id);
     throw invalidInput(`sampleIds[${i}]`, id, 'non-empty text or a finite number');
   });
-}
-
-function listOf(field: string, values: unknown): unknown[] {
-  if (typeof values !== 'object' || values === null || !('length' in values))
-    throw invalidInput(field, values, 'an array');
-  return Array.from(values as ArrayLike<unknown>);
 }
 
 function isGiven<T>(value: T | null | undefined): value is T {

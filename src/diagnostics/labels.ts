@@ -37,7 +37,10 @@ export function countLabels(field: string, labels: unknown): ClassCounts {
   if (typeof labels === 'object' && labels !== null) {
     if ('shape' in labels && Array.isArray(labels.shape))
       return countTensor(field, labels as LabelTensor);
-    return checkCounts(field, new Map(Object.entries(labels)));
+    const prototype: unknown = Object.getPrototypeOf(labels);
+    // A Set, or a promise nobody waited for, would count as nothing at all.
+    if (prototype === null || Object.getPrototypeOf(prototype) === null)
+      return checkCounts(field, new Map(Object.entries(labels)));
   }
   throw invalidInput(field, labels, 'labels, one-hot rows, a tensor of either, or counts by class');
 }
@@ -60,9 +63,7 @@ function countList(field: string, labels: ArrayLike<unknown>): ClassCounts {
 
 function countTensor(field: string, tensor: LabelTensor): ClassCounts {
   const { shape } = tensor;
-  const elements = tensor.dataSync?.() ?? tensor.data;
-  if (!isArrayLike(elements))
-    throw invalidInput(`${field}.data`, elements, 'the elements of the tensor, on the host');
+  const elements = elementsOf(field, tensor);
   const [rows = 1, ...rest] = shape;
   const columns = rest.reduce((product, size) => product * size, 1);
   if (rest.length > 1 && columns !== rest.at(-1))
@@ -87,6 +88,31 @@ function countTensor(field: string, tensor: LabelTensor): ClassCounts {
     add(field, counts, label);
   }
   return toObject(counts);
+}
+
+/** The elements of a tensor, row-major. @throws {QuarkError} `invalid_input` when they are not on the host */
+function elementsOf(field: string, tensor: LabelTensor): ArrayLike<unknown> {
+  const elements: unknown = tensor.dataSync?.() ?? tensor.data;
+  if (!isArrayLike(elements))
+    throw invalidInput(`${field}.data`, elements, 'the elements of the tensor, on the host');
+  return elements;
+}
+
+/**
+ * One value a sample, as an array or a tensor of shape `[batch]` or `[batch, 1]`.
+ *
+ * @throws {QuarkError} `invalid_input`
+ */
+export function listValues(field: string, values: unknown): unknown[] {
+  if (typeof values === 'object' && values !== null && 'length' in values)
+    return Array.from(values as ArrayLike<unknown>);
+  if (typeof values !== 'object' || values === null || !('shape' in values))
+    throw invalidInput(field, values, 'an array, or a tensor with one value a sample');
+  const tensor = values as LabelTensor;
+  const elements = elementsOf(field, tensor);
+  if (!Array.isArray(tensor.shape) || elements.length !== (tensor.shape[0] ?? 1))
+    throw invalidInput(`${field}.shape`, `[${String(tensor.shape)}]`, '[batch] or [batch, 1]');
+  return Array.from(elements);
 }
 
 function largest(field: string, values: ArrayLike<unknown>, from: number, to: number): number {
@@ -129,7 +155,8 @@ function checkCounts(field: string, counts: ReadonlyMap<unknown, unknown>): Clas
   for (const [label, count] of counts) {
     if (typeof count !== 'number' || !Number.isSafeInteger(count) || count < 0)
       throw invalidInput(`${field}.${String(label)}`, count, 'a non-negative integer');
-    checked.set(classOf(field, label), count);
+    const name = classOf(field, label);
+    checked.set(name, (checked.get(name) ?? 0) + count); // 1 and "1" are one class
   }
   if (checked.size > MAX_CLASSES)
     throw invalidInput(

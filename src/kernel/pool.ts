@@ -219,7 +219,7 @@ export class WorkerPool<C, R> {
       else task.reject(rebuildError(outcome.error));
       task.finish(reply.buffer ?? task.buffer);
     } catch (error) {
-      if (!client.isAlive && !this.#abandoned.has(client)) this.#diedCount += 1;
+      if (!client.isAlive && !this.#isClosed && !this.#abandoned.has(client)) this.#diedCount += 1;
       task.reject(this.#isClosed ? closedError() : error);
       const isLost = task.buffer instanceof ArrayBuffer && task.buffer.byteLength === 0;
       task.finish(isLost ? undefined : task.buffer);

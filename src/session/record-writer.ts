@@ -99,8 +99,8 @@ function detached(handle: RunHandle): RunHandle {
   };
 }
 
-/** Characters counted for the metadata of a row: an estimate, which bounds memory well enough. */
-const METADATA_CHARS = 64;
+/** Characters, of two bytes each, that stand for the eight bytes of a number or a reference. */
+const ITEM_CHARS = 4;
 
 class ObjectBuffer implements RowBuffer {
   textChars = 0;
@@ -117,7 +117,10 @@ class ObjectBuffer implements RowBuffer {
 
   push(row: object): void {
     this.#rows.push(row);
-    if ('metadata' in row && row.metadata !== null) this.textChars += METADATA_CHARS;
+    for (const value of Object.values(row)) {
+      if (typeof value === 'object' && value !== null) this.textChars += charsOf(value);
+      else if (typeof value === 'string') this.textChars += value.length;
+    }
   }
 
   take(maxRows: number): RowBatch[] {
@@ -128,4 +131,15 @@ class ObjectBuffer implements RowBuffer {
     this.textChars = 0;
     return batches;
   }
+}
+
+/** About how much memory a list, a typed array or a JSON value takes, in characters. */
+function charsOf(value: unknown): number {
+  if (typeof value === 'string') return ITEM_CHARS + value.length;
+  if (typeof value !== 'object' || value === null) return ITEM_CHARS;
+  if (ArrayBuffer.isView(value)) return value.byteLength / 2;
+  let chars = ITEM_CHARS;
+  if (Array.isArray(value)) for (const item of value) chars += charsOf(item);
+  else for (const [key, item] of Object.entries(value)) chars += key.length + charsOf(item);
+  return chars;
 }

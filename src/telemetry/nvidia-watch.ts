@@ -44,10 +44,16 @@ export function watchNvidia(process: NodeProcess, gpuIndex: number | null): Mach
     String(INTERVAL_MS),
     ...(gpuIndex === null ? [] : ['-i', String(gpuIndex)]),
   ];
-  const child = programs.spawn('nvidia-smi', queryArguments, {
-    stdio: ['ignore', 'pipe', 'ignore'],
-    windowsHide: true,
-  });
+  let child: Child;
+  try {
+    child = programs.spawn('nvidia-smi', queryArguments, {
+      stdio: ['ignore', 'pipe', 'ignore'],
+      windowsHide: true,
+    });
+  } catch {
+    // Node may start no programs here (its permission model), or the system has no room for one.
+    return { read: () => ({}), close: () => undefined };
+  }
   // The training must end when it is done, whether or not somebody closed this.
   child.unref();
   child.stdout.unref?.();

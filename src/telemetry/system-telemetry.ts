@@ -72,24 +72,25 @@ export class SystemTelemetry implements AsyncDisposable {
 
   /**
    * @param session a session, or a context made by one
-   * @throws {QuarkError} `invalid_input` naming the option
+   * @throws {QuarkError} `invalid_input` naming the option; `invalid_run_state` when the run has ended
    */
   constructor(session: TrainingSession | RunContext, config: SystemTelemetryConfig = {}) {
     this.#handle = handleOf(session);
     this.#settings = checkTelemetryConfig(config);
     const { emitScalarMetrics, writer } = this.#settings;
     this.#writer = new RecordWriter(this.#handle, systemTelemetryTable, writer);
+    // First: a run that has ended refuses, and nothing may be left watching then.
+    this.#detach = this.#handle.attach({
+      drain: () => this.#writer.drain(),
+      drainNow: () => this.#writer.drainNow(),
+      close: () => this.close(),
+    });
     this.#metrics = emitScalarMetrics
       ? new MetricsLogger(session, { nonFinite: 'store' })
       : undefined;
     this.#watch = isNode()
       ? watchNode((globalThis as unknown as { process: NodeProcess }).process, this.#settings)
       : watchBrowser(this.#settings);
-    this.#detach = this.#handle.attach({
-      drain: () => this.#writer.drain(),
-      drainNow: () => this.#writer.drainNow(),
-      close: () => this.close(),
-    });
   }
 
   /** How many records wait, how many were given up, and why writing failed last. */
@@ -123,11 +124,19 @@ export class SystemTelemetry implements AsyncDisposable {
     work: (scope: StepTelemetryScope) => T | Promise<T>,
   ): Promise<T> {
     const scope = this.startStep(step, options);
+    let result: T;
     try {
-      return await work(scope);
-    } finally {
-      scope.finish();
+      result = await work(scope);
+    } catch (error) {
+      try {
+        scope.finish();
+      } catch {
+        // The run may be over, as it is after an interruption: why the step failed says more.
+      }
+      throw error;
     }
+    scope.finish();
+    return result;
   }
 
   /**

@@ -11,6 +11,7 @@ import {
 } from 'quark-sdk';
 import { ARTIFACT_STORAGE_LAYOUT, ArtifactStore } from '../../../src/artifacts/artifact-store.ts';
 import { getPayload, putPayload } from '../../../src/artifacts/parts.ts';
+import { readArtifacts } from '../../../src/read/artifacts.ts';
 import { artifactTable } from '../../../src/records/artifact.ts';
 import { runs } from '../../support/property.ts';
 
@@ -297,6 +298,46 @@ describe('retention hooks', () => {
     await artifacts.store('note', 'a', 'first');
     expect(seen).toEqual(['first', 'a']);
     await session.close();
+  });
+
+  test('may wait until everything is written', { timeout: 2000 }, async () => {
+    const { session } = await start();
+    const artifacts = new ArtifactStore(session, {
+      retentionHooks: [async () => session.flush()],
+    });
+    await artifacts.store('note', 'a', 'first');
+    expect(await artifacts.read()).toHaveLength(1);
+    await session.close();
+  });
+
+  test('are done when the run ends, as is what was handed over before', async () => {
+    const { session, storage } = await start();
+    const seen: unknown[] = [];
+    const artifacts = new ArtifactStore(session, {
+      retentionHooks: [
+        async (store, record) => {
+          await Promise.resolve();
+          seen.push(await store.load(record));
+        },
+      ],
+    });
+    async function* slowly(): AsyncGenerator<Uint8Array> {
+      for (const text of ['ab', 'cd']) {
+        await new Promise((resolve) => {
+          setTimeout(resolve, 5);
+        });
+        yield new TextEncoder().encode(text);
+      }
+    }
+    const storing = artifacts.store('note', 'slow', slowly(), { payloadFormat: 'text' });
+    await session.endRun();
+    expect(seen).toEqual(['abcd']);
+    await storing;
+    const reader = await openRun(storage, session.runId);
+    expect(reader.run.status).toBe('completed');
+    expect(await readArtifacts(storage, session.runId)).toMatchObject({
+      records: [{ artifactKey: 'slow', sizeBytes: 4 }],
+    });
   });
 
   test('that fail raise in strict mode, warn otherwise, and lose nothing', async () => {

@@ -1,6 +1,12 @@
 import fc from 'fast-check';
-import { afterEach, describe, expect, test } from 'vitest';
-import { createMemoryStore, startRun, type Store, type TrainingSession } from 'quark-sdk';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import {
+  createMemoryStore,
+  SessionStoreError,
+  startRun,
+  type Store,
+  type TrainingSession,
+} from 'quark-sdk';
 import { MappingBatchMetadataAdapter } from '../../../src/diagnostics/batch-metadata.ts';
 import type { DataDiagnosticsConfig } from '../../../src/diagnostics/config.ts';
 import { DataDiagnostics } from '../../../src/diagnostics/data-diagnostics.ts';
@@ -50,6 +56,11 @@ describe('labels', () => {
     expect(countLabels('labels', ['cat', 'dog', 'cat'])).toEqual({ cat: 2, dog: 1 });
     expect(countLabels('labels', [true, false, true])).toEqual({ false: 1, true: 2 });
     expect(countLabels('labels', [])).toEqual({});
+    const mixed = new Map<string | number, number>([
+      [1, 3],
+      ['1', 2],
+    ]);
+    expect(countLabels('labels', mixed)).toEqual({ 1: 5 });
   });
 
   test('one-hot rows say the same as the labels they were made of', () => {
@@ -67,6 +78,8 @@ describe('labels', () => {
   });
 
   test('that are none are refused by name', () => {
+    for (const labels of [new Set([1, 2]), Promise.resolve([1]), new Date()])
+      expect(() => countLabels('labels', labels)).toThrow(/labels/);
     const count = (labels: unknown) => () => countLabels('labels', labels);
     expect(count('cat')).toThrow(/labels/);
     expect(count([1, Number.NaN])).toThrow(/labels\[1\]/);
@@ -123,6 +136,41 @@ describe('recording', () => {
     await session.close();
     expect(() => diagnostics.logBatch(1)).toThrow(/closed|ended/);
     expect(await diagnostics.read()).toHaveLength(3);
+  });
+
+  test('ids and lengths may be tensors, as tf.data makes them', async () => {
+    const { session, diagnostics } = await start({
+      adapter: new MappingBatchMetadataAdapter({ sampleIdKey: 'ids', sequenceLengthKey: 'n' }),
+    });
+    const batch = {
+      ids: { shape: [2], dataSync: () => Int32Array.of(7, 9) },
+      n: { shape: [2, 1], dataSync: () => Float32Array.of(3, 5) },
+    };
+    expect(diagnostics.logBatch(1, { batch })).toMatchObject({
+      batchSize: 2,
+      sampleIds: ['7', '9'],
+      sequenceLengths: [3, 5],
+    });
+    const wide = { shape: [1, 2], dataSync: () => Float32Array.of(3, 5) };
+    expect(() => diagnostics.logBatch(1, { sequenceLengths: wide })).toThrow(/shape.*\[1,2\]/);
+    await session.close();
+  });
+
+  test('large ones are counted by what they hold while the store fails', async () => {
+    const storage = createMemoryStore();
+    open.push(storage);
+    const session = await startRun({ project: 'data', storage });
+    const diagnostics = new DataDiagnostics(session, { batchSize: 1000 });
+    const refuse = (): never => {
+      throw new SessionStoreError('full', 'The disk is full.');
+    };
+    vi.spyOn(storage, 'appendSegments').mockImplementation(refuse);
+    vi.spyOn(storage, 'appendSegmentsNow').mockImplementation(refuse);
+    const sampleIds = ['x'.repeat(4 << 20)];
+    for (let step = 0; step < 80; step++) diagnostics.logBatch(1, { step, sampleIds });
+    expect(diagnostics.status.droppedRows).toBeGreaterThan(0);
+    vi.restoreAllMocks();
+    await session.close();
   });
 
   test("an adapter of one's own", async () => {

@@ -215,6 +215,7 @@ describe.each(paths)('kernels over %s', (_name, sharedMemory) => {
     await vi.waitFor(() =>
       expect(kernels.diagnostics()).toMatchObject({ keptBytes: 0, workerCount: 0 }),
     );
+    expect(kernels.diagnostics().diedWorkerCount).toBe(0); // ended, not died
   });
 
   test('end idle workers and let their memory go', async () => {

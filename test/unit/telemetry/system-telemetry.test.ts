@@ -11,7 +11,7 @@ import {
   type TrainingSession,
 } from 'quark-sdk';
 import type { SystemTelemetryConfig } from '../../../src/telemetry/config.ts';
-import { parseNvidiaLine } from '../../../src/telemetry/nvidia-watch.ts';
+import { parseNvidiaLine, watchNvidia } from '../../../src/telemetry/nvidia-watch.ts';
 import { TELEMETRY_METRIC_KEYS } from '../../../src/telemetry/scalars.ts';
 import { SystemTelemetry } from '../../../src/telemetry/system-telemetry.ts';
 import { runs } from '../../support/property.ts';
@@ -75,6 +75,16 @@ describe('steps', () => {
     const [record] = await telemetry.read();
     expect(record).toMatchObject({ step: 0, dataTimeMs: null, computeTimeMs: null });
     await session.close();
+  });
+
+  test('a step that fails because the run was ended fails with its own error', async () => {
+    const { session, telemetry } = await startTelemetry();
+    await expect(
+      telemetry.step(0, {}, async () => {
+        await session.endRun('interrupted');
+        throw new Error('the training was told to stop');
+      }),
+    ).rejects.toThrow('the training was told to stop');
   });
 
   test('finishing twice records once', async () => {
@@ -215,6 +225,21 @@ describe('an NVIDIA GPU', () => {
     await session.close();
   });
 
+  test('where Node may start no programs there is none', () => {
+    const process = {
+      platform: 'linux',
+      memoryUsage: () => ({ rss: 1, heapUsed: 1 }),
+      getBuiltinModule: () => ({
+        spawn: () => {
+          throw new Error('Access to this API has been restricted');
+        },
+      }),
+    };
+    const watch = watchNvidia(process, null);
+    expect(watch.read()).toEqual({});
+    watch.close();
+  });
+
   test('what a card does not tell is null, and no line breaks the parser', () => {
     expect(parseNvidiaLine('1, Tesla K80, [N/A], 10, [Not Supported], 33, [N/A]')).toEqual({
       gpuIndex: 1,
@@ -259,6 +284,15 @@ describe('bad input', () => {
     await telemetry.close();
     expect(() => telemetry.sample()).toThrow(/closed/);
     await session.close();
+  });
+
+  test('a run that has ended refuses, and nothing is left watching', async () => {
+    const session = await start();
+    await session.endRun();
+    const getBuiltinModule = vi.spyOn(process, 'getBuiltinModule');
+    expect(() => new SystemTelemetry(session, { emitScalarMetrics: false })).toThrow(/ended/);
+    expect(getBuiltinModule).not.toHaveBeenCalled();
+    getBuiltinModule.mockRestore();
   });
 
   test('a session that ends closes its telemetry', async () => {
