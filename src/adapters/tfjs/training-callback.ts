@@ -7,6 +7,8 @@ import { invalidInput, messageOf } from '../../base/errors.ts';
 import { EventLogger } from '../../session/event-logger.ts';
 import { MetricsLogger } from '../../session/metrics-logger.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
+import type { SystemTelemetryConfig, TensorMemory } from '../../telemetry/config.ts';
+import { SystemTelemetry } from '../../telemetry/system-telemetry.ts';
 import type { TfjsLayersModel, TfjsRuntime } from './tfjs-types.ts';
 import {
   checkTrainingProbes,
@@ -15,7 +17,7 @@ import {
 } from './training-probes.ts';
 
 /** The TensorFlow.js namespace, as {@link quarkCallback} uses it. */
-export type TfjsNamespace = TfjsRuntime;
+export type TfjsNamespace = TfjsRuntime & TensorMemory;
 
 /** The part of a `tf.LayersModel` that {@link quarkCallback} uses. */
 export interface TfjsModel extends TfjsLayersModel {
@@ -36,6 +38,11 @@ export type QuarkCallbackOptions = TrainingProbesOptions & {
   readonly everySteps?: number;
   /** Writes the metrics; one of its own unless given. */
   readonly metrics?: MetricsLogger;
+  /**
+   * What the machine does meanwhile: settings of a `SystemTelemetry`, or false for none. Unless given, every 10th step is recorded, with
+   * the time it took and the tensors that are alive.
+   */
+  readonly telemetry?: SystemTelemetryConfig | false;
   /** Milliseconds that only go up, for step times; `performance.now` unless given. */
   readonly now?: () => number;
 };
@@ -67,10 +74,14 @@ const OPTION_NAMES = [
   'everySteps',
   'metrics',
   'now',
+  'telemetry',
   'hooks',
   'parameters',
   'source',
 ] as const;
+
+/** What {@link QuarkCallbackOptions.telemetry} adds to. */
+const TELEMETRY_DEFAULTS: SystemTelemetryConfig = Object.freeze({ sampleEveryNSteps: 10 });
 
 /** Entries of the logs that are no metrics. */
 const NOT_METRICS: ReadonlySet<string> = new Set(['batch', 'size']);
@@ -80,7 +91,8 @@ const NOT_METRICS: ReadonlySet<string> = new Set(['batch', 'size']);
  * called `accuracy`), `optimizer/lr` and `perf/step_time_ms`; for every epoch `val/loss`, `val/<metric>`,
  * `train/epoch_loss`, `train/epoch_<metric>` and an `epoch_ended` event. Buffered records are written out after every
  * epoch. Activations, gradients and parameters are summarised as often as the options `hooks` and `parameters` say; the
- * model is as it was after every `fit`, after one that threw from the next one, `close()` or the end of the run on. When `session.signal` is aborted, training stops after the batch under way.
+ * model is as it was after every `fit`, after one that threw from the next one, `close()` or the end of the run on. The
+ * machine is sampled as `telemetry` says. When `session.signal` is aborted, training stops after the batch under way.
  *
  * The time of a step includes reading its loss back. Where `fit` validates, the last step of an epoch has no
  * `perf/step_time_ms`: `fit` runs the validation inside that step.
@@ -112,6 +124,7 @@ class TrainingCallback implements QuarkCallback {
   readonly #metrics: MetricsLogger;
   readonly #ownsMetrics: boolean;
   readonly #events: EventLogger;
+  readonly #telemetry: SystemTelemetry | undefined;
   readonly #everySteps: number;
   readonly #probeOptions: TrainingProbesOptions;
   #probes: TrainingProbes | undefined;
@@ -149,6 +162,11 @@ class TrainingCallback implements QuarkCallback {
     this.#ownsMetrics = options.metrics === undefined;
     this.#metrics = options.metrics ?? new MetricsLogger(session);
     this.#events = new EventLogger(session);
+    const { telemetry = {} } = options;
+    this.#telemetry =
+      telemetry === false
+        ? undefined
+        : new SystemTelemetry(session, { ...TELEMETRY_DEFAULTS, tf, ...telemetry });
   }
 
   get nextStep(): number {
@@ -258,6 +276,7 @@ class TrainingCallback implements QuarkCallback {
     if (this.#ownsMetrics) await this.#metrics.close();
     else await this.#metrics.flush();
     await this.#events.close();
+    await this.#telemetry?.close();
   }
 
   #openProbes(): void {
@@ -288,15 +307,18 @@ class TrainingCallback implements QuarkCallback {
     const held = this.#heldTime;
     this.#heldTime = undefined;
     if (held === undefined) return;
-    this.#record(() =>
-      this.#metrics.log('perf/step_time_ms', held.timeMs, { step: held.step, epoch: this.#epoch }),
-    );
+    this.#record(() => {
+      const { step, timeMs } = held;
+      this.#metrics.log('perf/step_time_ms', timeMs, { step, epoch: this.#epoch });
+      this.#telemetry?.recordStep(step, { epoch: this.#epoch, stepTimeMs: timeMs });
+    });
   }
 
   async #flush(): Promise<void> {
     try {
       await this.#metrics.flush();
       await this.#events.flush();
+      await this.#telemetry?.flush();
     } catch (error) {
       this.#failed(error);
     }

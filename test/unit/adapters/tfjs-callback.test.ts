@@ -3,6 +3,7 @@ import * as tf from '@tensorflow/tfjs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { MetricColumns } from '../../../src/read/metric-columns.ts';
 import { readLayerSummaries } from '../../../src/read/layer-summaries.ts';
+import { readTelemetry } from '../../../src/read/telemetry.ts';
 import {
   readParameterDistributions,
   readParameterSummaries,
@@ -57,6 +58,27 @@ const events = (reader: RunReader, eventType: string): Promise<readonly EventRec
   reader.readEvents({ eventType });
 
 describe('quarkCallback', () => {
+  it('samples the machine every 10th step, or as it is told, or not at all', async () => {
+    const { xs, ys } = data();
+    const steps = async (telemetry: QuarkCallbackOptions['telemetry']): Promise<number[]> => {
+      const { reader } = await recorded(
+        (callback, _session, network) => network.fit(xs, ys, { ...FIT, callbacks: callback }),
+        telemetry === undefined ? {} : { callback: { telemetry } },
+      );
+      const { records } = await readTelemetry(reader.store, reader.run.id);
+      for (const { stepTimeMs, tensorCount, boundary } of records) {
+        expect(boundary).toBe('step');
+        expect(stepTimeMs).toBeGreaterThan(0);
+        expect(tensorCount).toBeGreaterThan(0);
+      }
+      return records.map(({ step }) => step ?? -1);
+    };
+    const all = await steps({ sampleEveryNSteps: 1, captureGpu: false });
+    expect(all).toStrictEqual(all.map((_, step) => step));
+    expect(await steps(undefined)).toStrictEqual(all.filter((step) => step % 10 === 0));
+    expect(await steps(false)).toStrictEqual([]);
+  });
+
   it('records batches and epochs under the conventional keys, with the numbers that fit reports', async () => {
     const { xs, ys } = data();
     const network = model();
@@ -76,7 +98,8 @@ describe('quarkCallback', () => {
       },
       { network },
     );
-    expect(await reader.metricKeys()).toStrictEqual([
+    const keys = await reader.metricKeys();
+    expect(keys.filter((key) => !key.startsWith('system/'))).toStrictEqual([
       'optimizer/lr',
       'perf/step_time_ms',
       'train/accuracy',
