@@ -1,10 +1,15 @@
 /** The known formats. An importer is one file, and one line here. */
 import { csv } from './formats/csv.ts';
+import { dvclive } from './formats/dvclive.ts';
 import { huggingFaceTrainer } from './formats/hugging-face-trainer.ts';
 import { jsonLines } from './formats/json-lines.ts';
 import { mlflow } from './formats/mlflow.ts';
+import { quarkProfiler } from './formats/quark-profiler.ts';
+import { sacred } from './formats/sacred.ts';
 import { tensorBoard } from './formats/tensorboard.ts';
 import { textLog } from './formats/text-log.ts';
+import { track } from './formats/track.ts';
+import { wandbLegacy } from './formats/wandb-legacy.ts';
 import type { Importer } from './importer.ts';
 
 /** In the order in which they are asked; of two that are equally sure the first reads the file. */
@@ -15,4 +20,9 @@ export const IMPORTERS: readonly Importer[] = [
   textLog,
   tensorBoard,
   mlflow,
+  dvclive,
+  sacred,
+  track,
+  quarkProfiler,
+  wandbLegacy,
 ];

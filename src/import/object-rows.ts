@@ -18,6 +18,8 @@ export type RowNames = {
   readonly step: readonly string[];
   readonly epoch: readonly string[];
   readonly time: readonly string[];
+  /** Fields that are left out. */
+  readonly ignored?: readonly string[] | undefined;
 };
 
 /** What programs call counters. */
@@ -54,7 +56,7 @@ export function readRow(row: RowObject, maxDepth: number, names: RowNames = ROW_
   const epoch = findNumber(row, names.epoch);
   const timeName = names.time.find((name) => !Number.isNaN(instantMs(row[name])));
   const timeMs = timeName === undefined ? Number.NaN : instantMs(row[timeName]);
-  const taken = new Set([step.name, epoch.name, timeName]);
+  const taken = new Set([step.name, epoch.name, timeName, ...(names.ignored ?? [])]);
   const values: (readonly [string, number])[] = [];
   const key = KEY_NAMES.map((name) => row[name]).find((name) => typeof name === 'string');
   const single = typeof key === 'string' ? metricNumber(row['value']) : undefined;
