@@ -13,6 +13,7 @@ import type { RunContext } from '../session/run-context.ts';
 import { handleOf, type RunHandle } from '../session/run-handle.ts';
 import type { TrainingSession } from '../session/training-session.ts';
 import { checkHistogram } from './histogram.ts';
+import { interruptible } from './interruptible.ts';
 import { getPayload, PART_BYTES, putPayload } from './parts.ts';
 import {
   openPayload,
@@ -131,7 +132,7 @@ export class ArtifactStore implements AsyncDisposable {
    * @param artifactType `tensor_summary`, `checkpoint_metadata`, ...
    * @param name a full key (`layers/encoder/weights`) or a name that `namespace` is put before
    * @throws {QuarkError} `invalid_input` naming field, value and rule, before anything is kept; `writer_closed`; `invalid_run_state`;
-   *   `retention_failed`
+   *   `retention_failed`; `aborted` when the process is to stop and a stream brings nothing for five seconds
    * @throws {SessionStoreError} when the store failed; a record that could not be written is tried again with the next flush
    */
   store(
@@ -253,7 +254,10 @@ export class ArtifactStore implements AsyncDisposable {
           : freezeJson(JSON.parse(encodeJsonObject('metadata', metadata)) as JsonObject),
     };
     this.#writer.check();
-    const kept = await putPayload(this.#handle.store, source.pieces, PART_BYTES);
+    const { clock, signal, store } = this.#handle;
+    const { pieces } = source;
+    const comes = Symbol.asyncIterator in pieces ? interruptible(pieces, signal, clock) : pieces;
+    const kept = await putPayload(store, comes, PART_BYTES);
     this.#writer.add({ ...row, ...kept });
     const written = await this.#writer.flush();
     return (

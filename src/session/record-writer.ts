@@ -92,6 +92,7 @@ function detached(handle: RunHandle): RunHandle {
     store: handle.store,
     clock: handle.clock,
     strictMode: handle.strictMode,
+    signal: handle.signal,
     checkOpen: () => handle.checkOpen(),
     attach: () => () => undefined,
     notify: (notice) => handle.notify(notice),

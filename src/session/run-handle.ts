@@ -29,6 +29,8 @@ export interface RunHandle {
   readonly store: Store;
   readonly clock: Clock;
   readonly strictMode: boolean;
+  /** Aborted when the process is asked to stop, or the page is closed. */
+  readonly signal: AbortSignal;
   /** @throws {InvalidRunStateError} when the run has ended */
   checkOpen(): void;
   /** Adds a writer to those that are flushed and closed with the session; returns the undo. */
