@@ -10,6 +10,7 @@ import { tensorBoard } from './formats/tensorboard.ts';
 import { textLog } from './formats/text-log.ts';
 import { track } from './formats/track.ts';
 import { wandbLegacy } from './formats/wandb-legacy.ts';
+import { wandb } from './formats/wandb.ts';
 import type { Importer } from './importer.ts';
 
 /** In the order in which they are asked; of two that are equally sure the first reads the file. */
@@ -25,4 +26,5 @@ export const IMPORTERS: readonly Importer[] = [
   track,
   quarkProfiler,
   wandbLegacy,
+  wandb,
 ];

@@ -24,6 +24,8 @@ export type ImportLimits = {
   readonly maxTensorValues: number;
   /** Histograms, texts and other artifacts of one run; default 100,000. */
   readonly maxArtifacts: number;
+  /** Characters of console output that are kept of a run; default 16 M. */
+  readonly maxConsoleChars: number;
   /** Metric keys of one run; default 100,000. */
   readonly maxKeys: number;
   /** Runs in one import; default 10,000. */
@@ -48,6 +50,7 @@ export const DEFAULT_IMPORT_LIMITS: ImportLimits = Object.freeze({
   maxColumns: 10_000,
   maxTensorValues: 16_384,
   maxArtifacts: 100_000,
+  maxConsoleChars: 16_000_000,
   maxKeys: 100_000,
   maxRuns: 10_000,
   maxConfigChars: 1_000_000,

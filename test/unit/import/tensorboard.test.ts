@@ -1,10 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { afterEach, describe, expect, test } from 'vitest';
-import { createMemoryStore, openRun, type Store } from 'quark-sdk';
+import { describe, expect, test } from 'vitest';
+import { openRun } from 'quark-sdk';
 import fc from 'fast-check';
-import { readArtifacts } from '../../../src/read/artifacts.ts';
 import { crc32, maskedCrc32c } from '../../../src/base/crc32.ts';
-import { importRuns, type ImportOptions } from '../../../src/import/import-runs.ts';
 import { bytesInput, type InputFile } from '../../../src/import/input.ts';
 import { runs } from '../../support/property.ts';
 import {
@@ -25,37 +23,8 @@ import {
   version,
   type Piece,
 } from '../../support/event-file.ts';
+import { imported } from '../../support/import-result.ts';
 import { damaged, damages } from '../../support/damage.ts';
-
-const open: Store[] = [];
-
-afterEach(async () => {
-  for (const store of open.splice(0)) await store.close();
-});
-
-async function imported(files: readonly InputFile[], options: ImportOptions = {}) {
-  const store = createMemoryStore();
-  open.push(store);
-  const report = await importRuns(files, store, options);
-  const runId = report.runs[0]?.runId ?? '';
-  const reader = report.runs.length > 0 ? await openRun(store, runId) : undefined;
-  const values = async (metricKey: string) =>
-    ((await reader?.readMetrics({ metricKey })) ?? []).map(({ step, value }) => [step, value]);
-  const artifacts = async (artifactType: string) => {
-    const { records } = await readArtifacts(store, runId, { artifactType });
-    return Promise.all(
-      records.map(async (found) => {
-        const text = new TextDecoder().decode(await store.getBlob(found.sha256));
-        return {
-          key: found.artifactKey,
-          step: found.step,
-          payload: artifactType === 'text' ? text : JSON.parse(text),
-        };
-      }),
-    );
-  };
-  return { store, report, reader, values, artifacts };
-}
 
 const NAME = 'logs/run/events.out.tfevents.1700000000.host';
 const file = (...records: readonly Piece[]): InputFile => bytesInput(NAME, bytesOf(...records));
@@ -519,12 +488,10 @@ describe('TensorBoard event files', () => {
         // Half of the damage has right checksums around it.
         const changed = damaged(isFramed ? payload : valid, changes);
         const bytes = isFramed ? bytesOf(version(), record(changed)) : changed;
-        const { report, store } = await imported([bytesInput(NAME, bytes)], {
+        const { report } = await imported([bytesInput(NAME, bytes)], {
           format: 'tensorboard',
         });
         expect(report.runs).toHaveLength(1);
-        await store.close();
-        open.splice(0);
       }),
       runs(2000),
     );
