@@ -18,6 +18,7 @@ import type {
 import { watchInput, type InputFile, type InputWatch } from './input.ts';
 import { CONVENTIONAL_KEYS, type KeyRule } from './key-table.ts';
 import { DEFAULT_IMPORT_LIMITS, type ImportLimits } from './limits.ts';
+import { fingerprint, toHex } from './fingerprint.ts';
 import { finishRun, openRunFor } from './imported-run.ts';
 import { ImportProgressMeter, type ImportProgress } from './progress.ts';
 import { KnownRun, RunWriter } from './run-writer.ts';
@@ -72,7 +73,6 @@ export type ImportReport = {
 };
 
 const HEAD_BYTES = 65_536;
-const TAIL_BYTES = 4096;
 const MIN_CONFIDENCE = 0.05;
 const OPTION_NAMES = [
   'project',
@@ -88,7 +88,8 @@ const OPTION_NAMES = [
 ];
 
 /**
- * Imports runs. The format of each file is found by its content. Importing the same files again changes nothing.
+ * Imports runs. The format of each file is found by its content. Importing the same files again changes nothing, with other options
+ * neither: a run that is in the store stays as it is.
  *
  * @throws {QuarkError} `invalid_input` naming the option; `aborted`
  * @throws {SessionStoreError} when the store failed; importing again goes on where it stopped
@@ -327,23 +328,8 @@ function best(importers: readonly Importer[], head: InputHead): Importer | undef
   return found;
 }
 
-/** What tells these files from others: names, sizes, beginnings and ends. Times would make a copy another run. */
-async function fingerprint(files: readonly InputFile[]): Promise<string> {
-  const hash = sha256.create();
-  const encoder = new TextEncoder();
-  for (const file of files) {
-    hash.update(
-      encoder.encode(`${file.path.slice(file.path.lastIndexOf('/') + 1)}\n${file.sizeBytes}\n`),
-    );
-    hash.update(await file.slice(0, HEAD_BYTES));
-    hash.update(await file.slice(Math.max(0, file.sizeBytes - TAIL_BYTES), file.sizeBytes));
-  }
-  return Array.from(hash.digest(), (byte) => byte.toString(16).padStart(2, '0')).join('');
-}
-
 function idOf(text: string): string {
-  const digest = sha256(new TextEncoder().encode(text));
-  return `run_imp${Array.from(digest.subarray(0, 12), (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+  return `run_imp${toHex(sha256(new TextEncoder().encode(text)).subarray(0, 12))}`;
 }
 
 function projectName(name: string | null | undefined): string | undefined {

@@ -123,6 +123,22 @@ describe('an import', () => {
     expect(await reader.readMetrics()).toHaveLength(1);
   });
 
+  test('tells files apart that differ in their middle', async () => {
+    for (const rowCount of [10_000, 400_000]) {
+      const text = (middle: string): string => {
+        const half = 'loss|0|1\n'.repeat(rowCount / 2);
+        return `triples\n${half}${middle}${half}`;
+      };
+      const store = memory();
+      const size = rowCount < 100_000 ? 1 : 8000; // in large files what is a few pages long may be missed
+      for (const value of [1, 2, 1]) {
+        const file = bytesInput('log', text(`loss|0|${value}\n`.repeat(size)));
+        await importRuns([file], store, options);
+      }
+      expect(await store.listRuns()).toHaveLength(2);
+    }
+  });
+
   test('that was cut off goes on, with nothing lost and nothing twice', async () => {
     const rows = Array.from({ length: 150_000 }, (_, i) => `loss|${i}|${i / 2}`);
     const file = bytesInput('log', `triples\n${rows.join('\n')}`);
