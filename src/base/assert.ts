@@ -56,6 +56,24 @@ export function checkNotAborted(signal: AbortSignal | undefined): void {
     throw new QuarkError('aborted', 'The operation was aborted.', { cause: signal.reason });
 }
 
+/**
+ * Refuses a typed array whose buffer was transferred or shrunk away from under it: it looks as if it were empty.
+ *
+ * @throws {QuarkError} `invalid_input`
+ */
+export function checkAttached(
+  field: string,
+  view: { readonly length: number; indexOf(value: number): number },
+): void {
+  if (view.length > 0) return;
+  try {
+    // Every method of a typed array looks whether its buffer still is there, the length alone does not.
+    view.indexOf(0);
+  } catch {
+    throw invalidInput(field, 'an array without its buffer', 'not detached or out of bounds');
+  }
+}
+
 /** Refuses what is no object, and option names that do not exist, so that a typing error does not pass for a default. */
 export function checkOptionNames(what: string, given: unknown, known: readonly string[]): void {
   if (typeof given !== 'object' || given === null) throw invalidInput(what, given, 'an object');

@@ -1,5 +1,5 @@
 /** Checks of what callers hand to a kernel. */
-import { checkLiteral, checkOptionNames } from '../base/assert.ts';
+import { checkAttached, checkLiteral, checkOptionNames } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
 import {
   HISTOGRAM_SCALES,
@@ -24,6 +24,7 @@ export const MAX_UNITS = 2 ** 24;
 
 const UNIFORM_OPTION_NAMES = ['bins', 'range'] as const;
 const LOG_OPTION_NAMES = ['magnitudes', 'binsPerOctave'] as const;
+const RANGE_NAMES = ['min', 'max'] as const;
 const MIN_MAGNITUDE = 2 ** -126;
 const MAX_MAGNITUDE = 2 ** 127;
 const MAX_BINS_PER_OCTAVE = 64;
@@ -69,8 +70,13 @@ export type UnitSettings = TensorTypeOptions & {
  * @param options may state the type, and has to for a `Uint16Array`; not checked otherwise
  * @throws {QuarkError} `invalid_input`
  */
-export function checkTensor(data: unknown, options: TensorTypeOptions | undefined): TensorType {
-  const stated: unknown = options?.type;
+export function checkTensor(data: TensorData, options: TensorTypeOptions | undefined): TensorType {
+  const type = statedOrOwnType(data, options?.type);
+  checkAttached('data', data);
+  return type;
+}
+
+function statedOrOwnType(data: unknown, stated: unknown): TensorType {
   if (stated !== undefined && tagOf(data) === 'Uint16Array') {
     if (stated === 'float16' || stated === 'bfloat16') return stated;
     throw invalidInput('type', stated, '"float16" or "bfloat16" for a Uint16Array');
@@ -106,13 +112,14 @@ function typeOf(data: unknown): TensorType {
  *
  * @throws {QuarkError} `invalid_input`
  */
-export function checkPair(first: unknown, second: unknown): PairType {
+export function checkPair(first: PairData, second: PairData): PairType {
   const type = pairTypeOf('first', first);
   if (pairTypeOf('second', second) !== type)
     throw invalidInput('second', tagOf(second), `of the type of the first tensor (${type})`);
-  const lengths = [first, second].map((data) => (isPairData(data) ? data.length : 0));
-  if (lengths[0] !== lengths[1])
-    throw invalidInput('second', lengths[1], `as long as the first tensor (${lengths[0]})`);
+  checkAttached('first', first);
+  checkAttached('second', second);
+  if (first.length !== second.length)
+    throw invalidInput('second', second.length, `as long as the first tensor (${first.length})`);
   return type;
 }
 
@@ -125,11 +132,6 @@ function pairTypeOf(field: string, data: unknown): PairType {
     tag ?? (Array.isArray(data) ? 'an array' : data),
     'a Float32Array or Float64Array',
   );
-}
-
-function isPairData(data: unknown): data is PairData {
-  const tag = tagOf(data);
-  return tag === 'Float32Array' || tag === 'Float64Array';
 }
 
 /** The name of a typed array's class, whichever realm it is from. */
@@ -192,7 +194,8 @@ function checkUniform({
     throw invalidInput('bins', bins, `an integer from 1 to ${MAX_HISTOGRAM_BINS}`);
   }
   if (range === undefined) return { bins };
-  const { min, max } = checkObject(range, 'range');
+  checkOptionNames('range', range, RANGE_NAMES);
+  const { min, max } = range;
   if (typeof min !== 'number' || !Number.isFinite(min))
     throw invalidInput('range.min', min, 'a finite number');
   if (typeof max !== 'number' || !Number.isFinite(max))
@@ -211,7 +214,8 @@ function checkMagnitudes({
   magnitudes = DEFAULT_MAGNITUDES,
   binsPerOctave = 1,
 }: HistogramOptions): Pick<LogSettings, 'magnitudes' | 'binsPerOctave'> {
-  const { min, max } = checkObject(magnitudes, 'magnitudes');
+  checkOptionNames('magnitudes', magnitudes, RANGE_NAMES);
+  const { min, max } = magnitudes;
   if (!isPowerOfTwo(min) || min < MIN_MAGNITUDE || min >= MAX_MAGNITUDE)
     throw invalidInput('magnitudes.min', min, 'a power of two from 2^-126 to 2^126');
   if (!isPowerOfTwo(max) || max > MAX_MAGNITUDE || max <= min)
@@ -275,7 +279,8 @@ export function rangeAround(min: number, max: number): ValueRange {
   return { min: low - reach, max: low + reach };
 }
 
-function checkObject<T extends object>(value: T, field = 'options'): T {
-  if (typeof value !== 'object' || value === null) throw invalidInput(field, value, 'an object');
+function checkObject<T extends object>(value: T): T {
+  if (typeof value !== 'object' || value === null)
+    throw invalidInput('options', value, 'an object');
   return value;
 }

@@ -41,10 +41,12 @@ export type TensorStatsOptions = TensorTypeOptions & {
  * value is finite, mean, variance, std, rms, min, max and the ratios are NaN and the norms are 0.
  *
  * Error bounds. Counts, `min` and `max` are exact (a zero is +0). float32, float16 and bfloat16 tensors, for the worst data there is:
- * `variance` 6.5e-5 of itself, `std` half of that, `mean` 5e-6 of `std`, `l1Norm` 2e-6 of itself, `l2Norm` and `rms` 3.5e-5; in
- * practice all of them stay below 1e-6. Other types: 1e-12, and `variance` another 2^-50 |mean| / std where chunks were merged.
+ * `variance` 6.5e-5 of itself, `std` half of that, `mean` 5e-6 of `std` and 1e-12 of `rms`, `l1Norm` 2e-6 of itself, `l2Norm` and
+ * `rms` 3.5e-5; in practice all of them stay below 1e-6. Other types: 1e-12 of itself, `mean` 1e-12 of `rms`. Where values lie
+ * close together far from 0, float64 cannot tell more: for all types `variance` and `std` may be off by another 2^-50 |mean| / std
+ * of themselves.
  * Squares of float64 values leave float64 beyond 1e150 and below 1e-150: `variance`, `std`, `l2Norm` and `rms` are Infinity or 0
- * then; beyond 1e300 the mean is lost too.
+ * then; beyond 1e300 they and the mean are lost, and may be NaN.
  */
 export type TensorStats = {
   /** All elements. */
@@ -170,8 +172,8 @@ export type HistogramOptions = TensorTypeOptions & {
  * Counts of values in bins. Bin `i` holds `edge(i) <= x < edge(i + 1)`; the last bin holds `max` too. Counts are of the values that
  * were looked at, `sampledCount` of them, and add up to it: bins, underflow, overflow, NaN and infinities.
  *
- * `uniform`: `edge(i) = min + i * (max - min) / bins`. Every count is exact; a value within 4 units in the last place (float64, of
- * the larger end) of an inner edge may lie on either side of it.
+ * `uniform`: `edge(i) = min + i * (max - min) / bins`. Every count is exact; a value within 2^-50 of the size of the larger
+ * end of an inner edge may lie on either side of it.
  *
  * `log_magnitude`: with b bins an octave and m = `magnitudes.min`, the edges above 0 are `2^e * (1 + j / b)` for j from 0 to b - 1
  * and every power of two from m up, then `magnitudes.max`; those below 0 are the same with a minus sign. So there are `2 n + 1`

@@ -35,7 +35,11 @@ export type ChangePointOptions = {
    * values (Yao 1988: a change has one location and as many levels and slopes as it adds).
    */
   readonly penalty?: number | 'bic';
-  /** Standard deviation of the noise around the segments. Default: found from the differences of neighbours, robustly. */
+  /**
+   * Standard deviation of the noise around the segments. Default: found from the differences of neighbours, robustly; what is found
+   * is no less than 2^-46 of the largest size among the values (of 2^-1000 where they are smaller), so that their rounding does not
+   * pass for changes.
+   */
   readonly noise?: number;
   /**
    * `adjust` (the default) multiplies the penalty by (1 + r) / (1 - r), where r is the correlation of neighbours in noise of first

@@ -221,7 +221,8 @@ export interface CurveKernel {
    * of a bracket that random pairs narrow (Matousek, 1991; Dillencourt, Mount and Netanyahu, 1992), in expected time O(n log n); the
    * randomness is fixed, so the answer is the same each time.
    *
-   * The slope is at most three units in its last place from the exact median, and equal to the median of the slopes as float64 division
+   * The slope is at most three units in its last place from the exact median (of the larger of the two in the middle, where there are
+   * two), and equal to the median of the slopes as float64 division
    * gives them wherever differences of values and of positions are exact, as for integers. Holds where magnitudes other than 0 differ
    * by less than a factor of 2^400, in values and in positions.
    *

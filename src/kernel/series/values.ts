@@ -1,4 +1,5 @@
 /** What the kernels over series read. */
+import { checkAttached } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
 
 /** A series of numbers, in the order of its steps. It is never changed, kept or transferred. */
@@ -18,6 +19,7 @@ export function checkSeries(name: string, values: SeriesValues): Float64Array {
     throw invalidInput(name, values, 'a Float64Array, a Float32Array or an array of numbers');
   if (list.length > MAX_SERIES_VALUES)
     throw invalidInput(name, `${list.length} values`, `at most ${MAX_SERIES_VALUES} values`);
+  if (ArrayBuffer.isView(list)) checkAttached(name, list);
   if (list instanceof Float64Array) return list;
   const at = firstForeign(list);
   if (at >= 0) throw invalidInput(`${name}[${at}]`, list[at], 'a number');

@@ -105,6 +105,21 @@ export function describeOrder(way: string, open: () => Promise<OrderKernel>): vo
       expect(values).toEqual(before);
     });
 
+    test('a series whose memory is gone is refused, instead of taken for an empty one', async () => {
+      const kernel = await open();
+      for (const Type of [Float64Array, Float32Array]) {
+        const values = new Type(4);
+        structuredClone(values.buffer, { transfer: [values.buffer] });
+        expect(() => kernel.median(values)).toThrow(
+          expect.objectContaining({
+            code: 'invalid_input',
+            details: expect.objectContaining({ field: 'values' }),
+          }),
+        );
+        expect(kernel.median(new Type(0))).toBeNaN();
+      }
+    });
+
     test('bad arguments are refused by name', async () => {
       const kernel = await open();
       const loose = kernel as unknown as { quantiles(...given: unknown[]): unknown };
