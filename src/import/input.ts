@@ -53,10 +53,20 @@ export async function* inPieces(
   start: number,
   end: number,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  for (let at = start; at < end;) {
-    const piece = await slice(at, Math.min(end, at + PIECE_BYTES));
+  const read = (at: number): Promise<Uint8Array<ArrayBuffer>> | undefined => {
+    if (at >= end) return undefined;
+    const piece = slice(at, Math.min(end, at + PIECE_BYTES));
+    // Whoever stops reading never asks how it went.
+    piece.catch(() => undefined);
+    return piece;
+  };
+  let at = start;
+  for (let next = read(at); next !== undefined;) {
+    const piece = await next;
     if (piece.byteLength === 0) return; // it has become shorter meanwhile
     at += piece.byteLength;
+    // The next one is read while this one is worked on.
+    next = read(at);
     yield piece;
   }
 }

@@ -37,7 +37,13 @@ const NAMES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   },
   megatron_log: { 'valid lm loss': ['val/lm loss value'] },
 };
-const FORMATS = new Set(['lightning_csv', 'yolo_results', 'text_log', 'megatron_log']);
+const FORMATS = new Set([
+  'lightning_csv',
+  'yolo_results',
+  'text_log',
+  'megatron_log',
+  'hf_trainer_state',
+]);
 /** Binary files beside the text are another importer's. */
 const LEFT_OUT = /\.tfevents\./;
 
@@ -80,7 +86,7 @@ function checkReference(
 }
 
 function samples(run: ImportedForTest, name: string, format: string) {
-  const names = NAMES[format]?.[name] ?? [name];
+  const names = NAMES[format]?.[name] ?? [name, name.replace(/^eval_/, 'eval/')];
   const found = names.find((original) => run.keys[original] !== undefined);
   return run.metrics[run.keys[found ?? ''] ?? ''] ?? [];
 }
