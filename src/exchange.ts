@@ -5,6 +5,7 @@ export {
   exportMetricsCsv,
   exportMetricsJsonLines,
 } from './exchange/metrics-export.ts';
+export { exportTensorBoard, tensorBoardFileName } from './exchange/tensorboard-export.ts';
 export {
   importRuns,
   type ImportedRunReport,

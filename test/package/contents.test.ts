@@ -307,7 +307,9 @@ describe('exported names', () => {
         "exportMetricsArrow",
         "exportMetricsCsv",
         "exportMetricsJsonLines",
+        "exportTensorBoard",
         "importRuns",
+        "tensorBoardFileName",
       ]
     `);
   });
