@@ -142,6 +142,26 @@ export function checkBatch(batch: BatchMetadata): CheckedBatch {
   };
 }
 
+/** What an adapter finds in a batch of which nothing is known. */
+export const NOTHING_FOUND: CheckedBatch = Object.freeze({
+  batchSize: null,
+  sampleIds: null,
+  classCounts: null,
+  sequenceLengths: null,
+  metadata: null,
+});
+
+/** Two descriptions of a batch as one; the first goes before the second. */
+export function joined(first: CheckedBatch, second: CheckedBatch): CheckedBatch {
+  return {
+    batchSize: first.batchSize ?? second.batchSize,
+    sampleIds: first.sampleIds ?? second.sampleIds,
+    classCounts: first.classCounts ?? second.classCounts,
+    sequenceLengths: first.sequenceLengths ?? second.sequenceLengths,
+    metadata: first.metadata ?? second.metadata,
+  };
+}
+
 function checkIds(ids: unknown): string[] {
   return listValues('sampleIds', ids).map((id, i) => {
     if (typeof id === 'string' && id !== '') return id;

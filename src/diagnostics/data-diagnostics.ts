@@ -1,7 +1,7 @@
 /** What the model is trained on, batch by batch. */
 import { checkInstant, checkOptionalCount, checkOptionNames } from '../base/assert.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
-import { invalidInput } from '../base/errors.ts';
+import { invalidInput, messageOf } from '../base/errors.ts';
 import { readBatchDiagnostics, type BatchDiagnosticFilter } from '../read/batch-diagnostics.ts';
 import type { PositionFilter } from '../read/filters.ts';
 import { batchDiagnosticTable, type BatchDiagnosticRecord } from '../records/batch-diagnostic.ts';
@@ -10,7 +10,13 @@ import { RecordWriter } from '../session/record-writer.ts';
 import type { RunContext } from '../session/run-context.ts';
 import { handleOf, type RunHandle } from '../session/run-handle.ts';
 import type { TrainingSession } from '../session/training-session.ts';
-import { checkBatch, type BatchMetadata } from './batch-metadata.ts';
+import {
+  checkBatch,
+  joined,
+  NOTHING_FOUND,
+  type BatchMetadata,
+  type CheckedBatch,
+} from './batch-metadata.ts';
 import {
   checkDiagnosticsConfig,
   type DataDiagnosticsConfig,
@@ -60,6 +66,7 @@ export class DataDiagnostics implements AsyncDisposable {
   readonly #settings: DataDiagnosticsSettings;
   readonly #writer: RecordWriter<typeof batchDiagnosticTable.columns>;
   readonly #detach: () => void;
+  #hasWarned = false;
 
   /**
    * @param session a session, or a context made by one
@@ -82,7 +89,8 @@ export class DataDiagnostics implements AsyncDisposable {
   }
 
   /**
-   * Records one batch.
+   * Records one batch. An adapter that fails is reported in one `data_diagnostics_warning` event, and the batch is recorded without what it
+   * would have found; in strict mode its error is thrown.
    *
    * @param loss loss of the batch; NaN and infinities are recorded as they are
    * @throws {QuarkError} `invalid_input` naming field, value and rule; `writer_closed`; `invalid_run_state`
@@ -94,7 +102,7 @@ export class DataDiagnostics implements AsyncDisposable {
     const { adapter } = this.#settings;
     if (batch !== undefined && adapter === null)
       throw invalidInput('batch', '[batch]', 'left out, or an adapter in the config');
-    const found = batch === undefined ? {} : checkFound(adapter?.extractBatchMetadata(batch));
+    const found = batch === undefined ? NOTHING_FOUND : this.#ask(batch, step, epoch);
     const row = {
       timestamp: new Date(
         timestamp === undefined ? this.#handle.clock.now() : checkInstant('timestamp', timestamp),
@@ -102,13 +110,7 @@ export class DataDiagnostics implements AsyncDisposable {
       step: checkOptionalCount('step', step),
       epoch: checkOptionalCount('epoch', epoch),
       loss,
-      ...checkBatch({
-        batchSize: given.batchSize ?? found.batchSize,
-        sampleIds: given.sampleIds ?? found.sampleIds,
-        classCounts: labels ?? found.classCounts,
-        sequenceLengths: given.sequenceLengths ?? found.sequenceLengths,
-        metadata: given.metadata ?? found.metadata,
-      }),
+      ...joined(checkBatch({ ...given, classCounts: labels }), found),
     };
     this.#writer.add(row);
     return batchDiagnosticTable.wrap({ ...row, runId: this.#handle.runId, sequence: null });
@@ -181,6 +183,28 @@ export class DataDiagnostics implements AsyncDisposable {
   /** Same as {@link close}. */
   [ASYNC_DISPOSE](): Promise<void> {
     return this.close();
+  }
+
+  /** What the adapter finds in a batch. Somebody else's code: unless the run is strict, its failures do not reach the training. */
+  #ask(batch: unknown, step: unknown, epoch: unknown): CheckedBatch {
+    try {
+      return checkBatch(checkFound(this.#settings.adapter?.extractBatchMetadata(batch)));
+    } catch (error) {
+      if (this.#handle.strictMode) throw error;
+      if (this.#hasWarned) return NOTHING_FOUND;
+      this.#hasWarned = true;
+      this.#handle.notify({
+        eventType: 'data_diagnostics_warning',
+        severity: 'warning',
+        step: typeof step === 'number' ? step : null,
+        epoch: typeof epoch === 'number' ? epoch : null,
+        payload: {
+          message: `The adapter could not read a batch; its loss is recorded without its samples: ${messageOf(error)}`,
+          reason: 'adapter_failed',
+        },
+      });
+      return NOTHING_FOUND;
+    }
   }
 }
 

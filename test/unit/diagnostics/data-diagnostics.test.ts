@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import {
   createMemoryStore,
+  openRun,
   SessionStoreError,
   startRun,
   type Store,
@@ -195,6 +196,41 @@ describe('recording', () => {
       sampleIds: ['7', '8'],
     });
     await session.close();
+  });
+
+  test('an adapter that fails is reported once, and the losses are recorded', async () => {
+    const storage = createMemoryStore();
+    open.push(storage);
+    for (const strictMode of [false, true]) {
+      const session = await startRun({ project: 'data', storage, strictMode });
+      let call = 0;
+      const diagnostics = new DataDiagnostics(session, {
+        adapter: {
+          extractBatchMetadata() {
+            if (call++ === 0) throw new Error('no such column');
+            return { sampleIds: 7 as unknown as string[] };
+          },
+        },
+      });
+      const log = (step: number) => () => diagnostics.logBatch(0.5, { step, batch: {} });
+      if (strictMode) {
+        expect(log(0)).toThrow('no such column');
+        expect(log(1)).toThrow(/sampleIds/);
+      } else {
+        log(0)();
+        log(1)();
+        const records = await diagnostics.read();
+        expect(records.map(({ step, loss, sampleIds }) => [step, loss, sampleIds])).toEqual([
+          [0, 0.5, null],
+          [1, 0.5, null],
+        ]);
+      }
+      await session.close();
+      const events = await (
+        await openRun(storage, session.runId)
+      ).readEvents({ eventType: 'data_diagnostics_warning' });
+      expect(events).toHaveLength(strictMode ? 0 : 1);
+    }
   });
 
   test('bad input is refused by name, with nothing recorded', async () => {
