@@ -13,6 +13,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { finished } from 'node:stream/promises';
+import { tensorBoardPart } from './exchange/tensorboard.mjs';
 import { median, report } from './harness.mjs';
 
 const BYTES = Number(process.env.QUARK_BENCH_MB ?? 200) * 1_000_000;
@@ -28,7 +29,13 @@ const PARTS = {
     each: eachLine,
     plain: splitLines,
     unit: 'lines',
+    labels: {
+      count: 'reading it and counting its lines byte by byte',
+      each: 'reading it by lines and counting them (readline)',
+      plain: 'a loop over lines that makes numbers (readline, split, Number)',
+    },
   },
+  tensorboard: tensorBoardPart,
 };
 
 const folder = fileURLToPath(new URL('../build/', import.meta.url));
@@ -44,7 +51,7 @@ async function main() {
   await mkdir(folder, { recursive: true });
   const root = await mkdtemp(join(folder, 'bench-exchange-'));
   try {
-    for (const [name, { file, make, unit }] of Object.entries(PARTS)) {
+    for (const [name, { file, make, unit, labels }] of Object.entries(PARTS)) {
       if (only !== undefined && !only.includes(name)) continue;
       const target = join(root, file);
       const count = await make(target, BYTES);
@@ -59,24 +66,16 @@ async function main() {
         median(results[way].map((result, i) => result.ms / results[base][i].ms));
       await report(`exchange-${name}`, [
         { what: `file, ${count} ${unit}`, value: megabytes, unit: 'MB' },
-        {
-          what: `reading it and counting its ${unit} byte by byte`,
-          value: ms('count'),
-          unit: 'ms',
-        },
-        {
-          what: `reading it by ${unit} and counting them (readline)`,
-          value: ms('each'),
-          unit: 'ms',
-        },
-        {
-          what: `a loop over ${unit} that makes numbers (readline, split, Number)`,
-          value: ms('plain'),
-          unit: 'ms',
-        },
+        { what: labels.count, value: ms('count'), unit: 'ms' },
+        { what: labels.each, value: ms('each'), unit: 'ms' },
+        { what: labels.plain, value: ms('plain'), unit: 'ms' },
         { what: 'importRuns, segments let go', value: ms('import-parse'), unit: 'ms' },
         { what: '  ratio to counting', value: ratio('import-parse', 'count'), unit: 'x' },
-        { what: '  ratio to reading by lines', value: ratio('import-parse', 'each'), unit: 'x' },
+        {
+          what: '  ratio to reading by lines, or with checksums',
+          value: ratio('import-parse', 'each'),
+          unit: 'x',
+        },
         { what: '  ratio to the loop', value: ratio('import-parse', 'plain'), unit: 'x' },
         { what: 'importRuns into SQLite', value: ms('import-sqlite'), unit: 'ms' },
         {
@@ -86,7 +85,7 @@ async function main() {
           target: 'at most 2',
         },
         {
-          what: '  ratio to reading by lines',
+          what: '  ratio to reading by lines, or with checksums',
           value: ratio('import-sqlite', 'each'),
           unit: 'x',
         },
