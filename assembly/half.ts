@@ -5,6 +5,21 @@ import { statsF32 } from './stats-float32';
 
 const BLOCK: i32 = 2048;
 const scratch: usize = memory.data(8192, 16);
+// Vectors of one number, in memory, because engines build a constant anew in every turn of a loop.
+const SIZE: usize = 0;
+const SIGN: usize = 16;
+const BIAS: usize = 32;
+const LARGEST: usize = 48;
+const SMALLEST: usize = 64;
+const NORMAL: usize = 80;
+const constants: usize = memory.data<i32>(
+  [
+    0x7fff, 0x7fff, 0x7fff, 0x7fff, 0x8000, 0x8000, 0x8000, 0x8000, 0x38000000, 0x38000000,
+    0x38000000, 0x38000000, 0x0f7fffff, 0x0f7fffff, 0x0f7fffff, 0x0f7fffff, 0x38800000, 0x38800000,
+    0x38800000, 0x38800000, 0x00800000, 0x00800000, 0x00800000, 0x00800000,
+  ],
+  16,
+);
 
 export function statsF16(p: usize, count: i32, epsilon: f64, threshold: f64, state: usize): void {
   for (; count > 0; count -= BLOCK, p += BLOCK << 1) {
@@ -23,13 +38,27 @@ export function statsBF16(p: usize, count: i32, epsilon: f64, threshold: f64, st
 }
 
 export function widenF16(p: usize, length: i32, at: usize): void {
+  const size = v128.load(constants + SIZE);
+  const sign = v128.load(constants + SIGN);
+  const bias = v128.load(constants + BIAS);
+  const largest = v128.load(constants + LARGEST);
+  const smallest = v128.load(constants + SMALLEST);
+  const normal = v128.load(constants + NORMAL);
   for (const end = p + ((<usize>(length & ~7)) << 1); p < end; p += 16, at += 32) {
     const bits = v128.load(p);
-    v128.store(at, wideF16(i32x4.extend_low_i16x8_u(bits)));
-    v128.store(at, wideF16(i32x4.extend_high_i16x8_u(bits)), 16);
+    const low = i32x4.extend_low_i16x8_u(bits);
+    const high = i32x4.extend_high_i16x8_u(bits);
+    v128.store(at, wideF16(low, size, sign, bias, largest, smallest, normal));
+    v128.store(at, wideF16(high, size, sign, bias, largest, smallest, normal), 16);
   }
   for (let rest = length & 7; rest > 0; rest--, p += 2, at += 4)
-    store<i32>(at, i32x4.extract_lane(wideF16(i32x4.splat(<i32>load<u16>(p))), 0));
+    store<i32>(
+      at,
+      i32x4.extract_lane(
+        wideF16(i32x4.splat(<i32>load<u16>(p)), size, sign, bias, largest, smallest, normal),
+        0,
+      ),
+    );
 }
 
 export function widenBF16(p: usize, length: i32, at: usize): void {
@@ -52,15 +81,21 @@ export function widenI32(p: usize, length: i32, at: usize): void {
 }
 
 // Four float16 patterns, one a lane, as float32. 112 is the difference of the exponent biases.
-function wideF16(bits: v128): v128 {
-  const size = i32x4.shl(v128.and(bits, i32x4.splat(0x7fff)), 13);
-  const bias = i32x4.splat(112 << 23);
-  const smallest = i32x4.splat(113 << 23);
+function wideF16(
+  bits: v128,
+  sizeMask: v128,
+  signMask: v128,
+  bias: v128,
+  largest: v128,
+  smallest: v128,
+  normal: v128,
+): v128 {
+  const size = i32x4.shl(v128.and(bits, sizeMask), 13);
   let wide = i32x4.add(size, bias);
   // NaN and infinities: the largest exponent of float16 becomes that of float32.
-  wide = i32x4.add(wide, v128.and(bias, i32x4.gt_s(size, i32x4.splat(0x0f7fffff))));
+  wide = i32x4.add(wide, v128.and(bias, i32x4.gt_s(size, largest)));
   // Subnormals and zeros: fraction times 2^-24, from the fraction of a number in [2^-14, 2^-13).
   const fraction = f32x4.sub(i32x4.add(size, smallest), smallest);
-  wide = v128.bitselect(fraction, wide, i32x4.gt_s(i32x4.splat(0x00800000), size));
-  return v128.or(wide, i32x4.shl(v128.and(bits, i32x4.splat(0x8000)), 16));
+  wide = v128.bitselect(fraction, wide, i32x4.gt_s(normal, size));
+  return v128.or(wide, i32x4.shl(v128.and(bits, signMask), 16));
 }

@@ -18,11 +18,19 @@ import {
   laneBase,
 } from './histogram';
 import { HISTOGRAM_ZERO } from '../src/kernel/layout';
-import { sumI32x4 } from './lanes';
+import { maxI32x4, sumI32x4 } from './lanes';
 
 const STEP: i32 = 8;
 const BIAS32: i32 = 127;
 const BIAS64: i32 = 1023;
+
+// So many blocks go the careful way after one that has values beyond the largest magnitude, as the next ones will have.
+const PAUSE: i32 = 8;
+// What stays the same for a tensor, in memory: see `constants` in histogram.ts.
+const BASE: usize = 0;
+const BELOW: usize = 16;
+const MAGNITUDE: usize = 32;
+const constants: usize = memory.data(48, 16);
 
 // What the bits are compared with; set by `prepare` for float32, or for the upper words of float64.
 let shift: i32 = 0;
@@ -39,17 +47,23 @@ export function histogramLogF32(
   beside: usize,
 ): void {
   prepare(first, octaves, steps, 23, BIAS32);
-  const largest = i32x4.splat((first + octaves + BIAS32) << 23);
+  const top = (first + octaves + BIAS32) << 23;
+  keepConstants(table, i32x4.splat(0x7fffffff));
+  let pause = 0;
   while (count >= STEP) {
     const length = min(BLOCK, count & ~(STEP - 1));
-    locateF32(p, length, largest, table, beside);
+    const isDone = pause == 0 && locateWithinF32(p, length, top, beside);
+    if (!isDone) {
+      pause = pause == 0 ? PAUSE : pause - 1;
+      locateF32(p, length, i32x4.splat(top), table, beside);
+    }
     bumpAll(length);
     p += (<usize>length) << 2;
     count -= length;
   }
   prepare(first, octaves, steps, 20, BIAS64);
-  const top = (<i64>(first + octaves + BIAS64)) << 52;
-  for (; count > 0; count--, p += 4) single(<f64>load<f32>(p), top, table, beside);
+  const wideTop = (<i64>(first + octaves + BIAS64)) << 52;
+  for (; count > 0; count--, p += 4) single(<f64>load<f32>(p), wideTop, table, beside);
 }
 
 export function histogramLogF64(
@@ -63,10 +77,15 @@ export function histogramLogF64(
 ): void {
   prepare(first, octaves, steps, 20, BIAS64);
   const top = (<i64>(first + octaves + BIAS64)) << 52;
-  const largest = i64x2.splat(top);
+  keepConstants(table, i64x2.splat(0x7fffffffffffffff));
+  let pause = 0;
   while (count >= STEP) {
     const length = min(BLOCK, count & ~(STEP - 1));
-    locateF64(p, length, largest, table, beside);
+    const isDone = pause == 0 && locateWithinF64(p, length, <i32>(top >> 32), beside);
+    if (!isDone) {
+      pause = pause == 0 ? PAUSE : pause - 1;
+      locateF64(p, length, i64x2.splat(top), table, beside);
+    }
     bumpAll(length);
     p += (<usize>length) << 3;
     count -= length;
@@ -80,7 +99,74 @@ function prepare(first: i32, octaves: i32, steps: i32, fractionBits: i32, bias: 
   side = octaves << steps;
 }
 
-// Fills `addresses` for one block.
+function keepConstants(table: usize, magnitude: v128): void {
+  // The address of the middle cell, `side + 1` after that of underflow.
+  v128.store(constants + BASE, i32x4.add(laneBase(table), i32x4.splat(side << 4)));
+  v128.store(constants + BELOW, i32x4.splat(below));
+  v128.store(constants + MAGNITUDE, magnitude);
+}
+
+// Fills `addresses` for one block whose values are all below the largest magnitude. False, with nothing counted, for another one.
+function locateWithinF32(p: usize, length: i32, top: i32, beside: usize): bool {
+  const magnitude = v128.load(constants + MAGNITUDE);
+  const below4 = v128.load(constants + BELOW);
+  const middle = v128.load(constants + BASE);
+  const zero = i32x4.splat(0);
+  const bits = shift;
+  let zeroCount = zero;
+  let most = zero;
+  let at = addresses;
+  for (const end = addresses + ((<usize>length) << 2); at < end; at += 16, p += 16) {
+    const x = v128.load(p);
+    const a = v128.and(x, magnitude);
+    const sign = i32x4.shr_s(x, 31);
+    most = i32x4.max_s(most, a);
+    zeroCount = i32x4.sub(zeroCount, i32x4.eq(a, zero));
+    const distance = i32x4.sub(i32x4.shr_s(i32x4.add(a, sign), bits), below4);
+    v128.store(at, addressOf(distance, sign, middle));
+  }
+  if (maxI32x4(most) >= top) return false;
+  add(beside, HISTOGRAM_ZERO, <f64>sumI32x4(zeroCount));
+  return true;
+}
+
+// The same; `top` is the upper word of the largest magnitude.
+function locateWithinF64(p: usize, length: i32, top: i32, beside: usize): bool {
+  const magnitude = v128.load(constants + MAGNITUDE);
+  const below4 = v128.load(constants + BELOW);
+  const middle = v128.load(constants + BASE);
+  const zero = i32x4.splat(0);
+  const bits = shift;
+  let zeroCount = zero;
+  let most = zero;
+  let at = addresses;
+  for (const end = addresses + ((<usize>length) << 2); at < end; at += 16, p += 32) {
+    const x = v128.load(p);
+    const y = v128.load(p, 16);
+    const a = v128.and(x, magnitude);
+    const b = v128.and(y, magnitude);
+    const s = i64x2.lt_s(x, zero);
+    const t = i64x2.lt_s(y, zero);
+    zeroCount = i32x4.sub(zeroCount, i64x2.eq(a, zero));
+    zeroCount = i32x4.sub(zeroCount, i64x2.eq(b, zero));
+    const sign = i32x4.shuffle(s, t, 0, 2, 4, 6);
+    const size = i32x4.shuffle(i64x2.add(a, s), i64x2.add(b, t), 1, 3, 5, 7);
+    most = i32x4.max_s(most, size);
+    v128.store(at, addressOf(i32x4.sub(i32x4.shr_s(size, bits), below4), sign, middle));
+  }
+  if (maxI32x4(most) >= top) return false;
+  // Both halves of a 64-bit mask were counted.
+  add(beside, HISTOGRAM_ZERO, <f64>(sumI32x4(zeroCount) >> 1));
+  return true;
+}
+
+// Up from the middle, or down for negative numbers.
+function addressOf(distance: v128, sign: v128, middle: v128): v128 {
+  const within = i32x4.max_s(distance, i32x4.splat(0));
+  return i32x4.add(i32x4.shl(i32x4.sub(v128.xor(within, sign), sign), 4), middle);
+}
+
+// Fills `addresses` for one block of any values.
 function locateF32(p: usize, length: i32, largest: v128, table: usize, beside: usize): void {
   const start = p;
   const magnitude = i32x4.splat(0x7fffffff);

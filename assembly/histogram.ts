@@ -28,16 +28,24 @@ const MAGIC_F32: f32 = 12582912;
 const MAGIC_BITS: i32 = 0x4b400000;
 // Larger errors would send too many blocks the float64 way after all.
 const MAX_NEAR_ERROR: f64 = 0.0005;
-// So many blocks go the float64 way after one that float32 could not decide: a value that lies on an edge comes again.
+// So many blocks go the careful way after one that could not be decided: what lies on an edge, or outside, comes again.
 const NEAR_PAUSE: i32 = 8;
-// Vectors that stay the same for a tensor, by way of memory: V8 makes a vector anew in every turn of a loop that uses it, with all the
-// arithmetic that leads to it, but not one that was loaded.
+// What stays the same for a tensor, by way of memory: V8 makes a vector anew in every turn of a loop, with what leads to it, but loads once.
 const NEAR_SCALE: usize = 0;
 const NEAR_LESS: usize = 16;
 const NEAR_MORE: usize = 32;
 const NEAR_MAGIC: usize = 48;
 const NEAR_BASE: usize = 64;
-const constants: usize = memory.data(80, 16);
+const LOW: usize = 80;
+const HIGH: usize = 96;
+const SCALE: usize = 112;
+const TOP: usize = 128;
+const BASE: usize = 144;
+const BESIDE: usize = 160;
+const MAGIC2: usize = 176;
+const MAGNITUDE: usize = 192;
+const INFINITY: usize = 208;
+const constants: usize = memory.data(224, 16);
 // The cell address of each element of a block: found first, four at a time, and counted after.
 export const addresses: usize = memory.data(1024, 16);
 
@@ -95,20 +103,20 @@ function all<T>(
   const scale = <f64>bins / (high - low);
   const isFloat32 = sizeof<T>() == 4 && isFloat<T>();
   const error = isFloat32 ? nearError(low, high, scale, bins) : 1;
-  if (isFloat32) keepConstants(low, scale, error, table);
-  let pause = error <= MAX_NEAR_ERROR ? 0 : i32.MAX_VALUE;
+  if (isFloat32) keepNearConstants(low, scale, error, table);
+  keepConstants(low, high, scale, bins, table);
+  let pause = !isFloat32 || error <= MAX_NEAR_ERROR ? 0 : i32.MAX_VALUE;
   while (count >= STEP) {
     const length = min(BLOCK, count & ~(STEP - 1));
     let isDone = false;
-    if (isFloat32 && pause == 0) {
-      isDone = locateNear(p, length, bins, beside);
+    if (pause == 0) {
+      isDone = isFloat32 ? locateNear(p, length, bins, beside) : locateWithin(p, length, beside);
       if (!isDone) pause = NEAR_PAUSE;
     }
     if (!isDone) {
-      if (isFloat32) pause--;
-      if (isFloat32 && isBlockInside(p, length, low, high, beside))
-        locateInside(p, length, low, scale, bins, table);
-      else locate<T>(p, length, low, high, scale, bins, table, beside);
+      pause--;
+      if (isFloat32 && isBlockInside(p, length, low, high, beside)) locateInside(p, length);
+      else locate<T>(p, length, beside);
     }
     bumpAll(length);
     p += <usize>length * sizeof<T>();
@@ -131,7 +139,19 @@ export function bumpAll(length: i32): void {
   }
 }
 
-function keepConstants(low: f64, scale: f64, error: f64, table: usize): void {
+function keepConstants(low: f64, high: f64, scale: f64, bins: i32, table: usize): void {
+  v128.store(constants + LOW, f64x2.splat(low));
+  v128.store(constants + HIGH, f64x2.splat(high));
+  v128.store(constants + SCALE, f64x2.splat(scale));
+  v128.store(constants + TOP, f64x2.splat(<f64>(bins - 1)));
+  v128.store(constants + BASE, laneBase(table));
+  v128.store(constants + BESIDE, i32x4.splat(bins + 1));
+  v128.store(constants + MAGIC2, f64x2.splat(MAGIC));
+  v128.store(constants + MAGNITUDE, i64x2.splat(0x7fffffffffffffff));
+  v128.store(constants + INFINITY, f64x2.splat(Infinity));
+}
+
+function keepNearConstants(low: f64, scale: f64, error: f64, table: usize): void {
   const offset = -low * scale - 0.5;
   v128.store(constants + NEAR_SCALE, f32x4.splat(<f32>scale));
   v128.store(constants + NEAR_LESS, f32x4.splat(<f32>(offset - error)));
@@ -208,42 +228,63 @@ function isBlockInside(p: usize, length: i32, low: f64, high: f64, beside: usize
 }
 
 // Fills `addresses` for one float32 block all of which lies in the range.
-function locateInside(p: usize, length: i32, low: f64, scale: f64, bins: i32, table: usize): void {
-  const low2 = f64x2.splat(low);
-  const scale2 = f64x2.splat(scale);
-  const top2 = f64x2.splat(<f64>(bins - 1));
-  const base = laneBase(table);
+function locateInside(p: usize, length: i32): void {
+  const low2 = v128.load(constants + LOW);
+  const scale2 = v128.load(constants + SCALE);
+  const top2 = v128.load(constants + TOP);
+  const base = v128.load(constants + BASE);
+  const magic2 = v128.load(constants + MAGIC2);
   let at = addresses;
   for (const end = addresses + ((<usize>length) << 2); at < end; at += 16, p += 16) {
     let u = f64x2.mul(f64x2.sub(firstPair<f32>(p), low2), scale2);
     let v = f64x2.mul(f64x2.sub(secondPair<f32>(p), low2), scale2);
     u = f64x2.pmin(top2, u);
     v = f64x2.pmin(top2, v);
-    v128.store(at, i32x4.add(i32x4.shl(wholes(u, v), CELL_SHIFT), base));
+    v128.store(at, i32x4.add(i32x4.shl(wholes(u, v, magic2), CELL_SHIFT), base));
   }
 }
 
-// Fills `addresses` for one block of any values.
-function locate<T>(
-  p: usize,
-  length: i32,
-  low: f64,
-  high: f64,
-  scale: f64,
-  bins: i32,
-  table: usize,
-  beside: usize,
-): void {
-  const start = p;
-  const magnitude = i64x2.splat(0x7fffffffffffffff);
-  const infinity = f64x2.splat(Infinity);
-  const low2 = f64x2.splat(low);
-  const high2 = f64x2.splat(high);
-  const scale2 = f64x2.splat(scale);
+// Fills `addresses` for one float64 block; false, with nothing counted, where not all of it lies in the range.
+function locateWithin(p: usize, length: i32, beside: usize): bool {
+  const low2 = v128.load(constants + LOW);
+  const high2 = v128.load(constants + HIGH);
+  const scale2 = v128.load(constants + SCALE);
+  const top2 = v128.load(constants + TOP);
+  const base = v128.load(constants + BASE);
+  const magic2 = v128.load(constants + MAGIC2);
   const zero2 = f64x2.splat(0);
-  const top2 = f64x2.splat(<f64>(bins - 1));
-  const besideAll = i32x4.splat(bins + 1);
-  const base = laneBase(table);
+  let within = i64x2.splat(-1);
+  let zeroCount = zero2;
+  let at = addresses;
+  for (const end = addresses + ((<usize>length) << 2); at < end; at += 16, p += 32) {
+    const x = v128.load(p);
+    const y = v128.load(p, 16);
+    // False for NaN too.
+    within = v128.and(within, v128.and(f64x2.ge(x, low2), f64x2.le(x, high2)));
+    within = v128.and(within, v128.and(f64x2.ge(y, low2), f64x2.le(y, high2)));
+    zeroCount = i64x2.sub(zeroCount, i64x2.add(f64x2.eq(x, zero2), f64x2.eq(y, zero2)));
+    const u = f64x2.pmin(top2, f64x2.mul(f64x2.sub(x, low2), scale2));
+    const v = f64x2.pmin(top2, f64x2.mul(f64x2.sub(y, low2), scale2));
+    v128.store(at, i32x4.add(i32x4.shl(wholes(u, v, magic2), CELL_SHIFT), base));
+  }
+  if (!i32x4.all_true(within)) return false;
+  add(beside, HISTOGRAM_ZERO, sumI64x2(zeroCount));
+  return true;
+}
+
+// Fills `addresses` for one block of any values.
+function locate<T>(p: usize, length: i32, beside: usize): void {
+  const start = p;
+  const magnitude = v128.load(constants + MAGNITUDE);
+  const infinity = v128.load(constants + INFINITY);
+  const low2 = v128.load(constants + LOW);
+  const high2 = v128.load(constants + HIGH);
+  const scale2 = v128.load(constants + SCALE);
+  const top2 = v128.load(constants + TOP);
+  const besideAll = v128.load(constants + BESIDE);
+  const base = v128.load(constants + BASE);
+  const magic2 = v128.load(constants + MAGIC2);
+  const zero2 = f64x2.splat(0);
   let finite = i64x2.splat(-1);
   let zeroCount = i64x2.splat(0);
   const step = 4 * sizeof<T>();
@@ -256,7 +297,7 @@ function locate<T>(
     let v = f64x2.mul(f64x2.sub(y, low2), scale2);
     u = f64x2.pmax(zero2, f64x2.pmin(top2, u));
     v = f64x2.pmax(zero2, f64x2.pmin(top2, v));
-    let cell = wholes(u, v);
+    let cell = wholes(u, v, magic2);
     // A mask lane is -1: over moves one cell up from the last bin, under one cell down from the first.
     cell = i32x4.sub(cell, i32x4.shuffle(f64x2.gt(x, high2), f64x2.gt(y, high2), 0, 2, 4, 6));
     cell = i32x4.add(cell, i32x4.shuffle(f64x2.lt(x, low2), f64x2.lt(y, low2), 0, 2, 4, 6));
@@ -293,12 +334,11 @@ export function countNonFinite<T>(p: usize, length: i32, beside: usize): void {
 
 // Four float64 from 0 to 2^31, cut off to i32. Relaxed SIMD has one instruction for it, which differs between machines for NaN and
 // beyond that range alone.
-function wholes(u: v128, v: v128): v128 {
+function wholes(u: v128, v: v128, magic2: v128): v128 {
   if (ASC_FEATURE_RELAXED_SIMD) {
     const low = i32x4.relaxed_trunc_f64x2_s_zero(u);
     return i64x2.shuffle(low, i32x4.relaxed_trunc_f64x2_s_zero(v), 0, 2);
   }
-  const magic2 = f64x2.splat(MAGIC);
   const low = f64x2.add(f64x2.floor(u), magic2);
   return i32x4.shuffle(low, f64x2.add(f64x2.floor(v), magic2), 0, 2, 4, 6);
 }

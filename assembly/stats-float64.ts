@@ -10,7 +10,9 @@ const STEP: i32 = 4;
 const ATTEMPTS: i32 = 3;
 const FAR_SHIFT: f64 = 4;
 const NEAR_SHIFT: f64 = 2;
+// In memory, because engines build a vector anew in every turn of a loop, with what leads to it, but not one that was loaded.
 const magnitudes: usize = memory.data<u64>([0x7fffffffffffffff, 0x7fffffffffffffff], 16);
+const constants: usize = memory.data(16, 16);
 // Sums of squares outside this range may have lost terms to overflow or underflow.
 const SQUARES_MIN: f64 = 1e-280;
 const SQUARES_MAX: f64 = 1e300;
@@ -71,7 +73,8 @@ function swift(p: usize, length: i32, epsilon: f64, threshold: f64): bool {
 
 function sums(p: usize, end: usize, around: f64): void {
   const magnitude = v128.load(magnitudes);
-  const around2 = f64x2.splat(around);
+  v128.store(constants, f64x2.splat(around));
+  const around2 = v128.load(constants);
   let low = v128.load(p);
   let high = low;
   let nearest = v128.and(low, magnitude);
@@ -109,7 +112,8 @@ function sums(p: usize, end: usize, around: f64): void {
 
 function countLow(p: usize, end: usize, epsilon: f64): void {
   const magnitude = v128.load(magnitudes);
-  const epsilon2 = f64x2.splat(epsilon);
+  v128.store(constants, f64x2.splat(epsilon));
+  const epsilon2 = v128.load(constants);
   const zero2 = f64x2.splat(0);
   let zeroCount = i64x2.splat(0);
   let nearCount = zeroCount;
@@ -124,7 +128,8 @@ function countLow(p: usize, end: usize, epsilon: f64): void {
 
 function countHigh(p: usize, end: usize, threshold: f64): void {
   const magnitude = v128.load(magnitudes);
-  const threshold2 = f64x2.splat(threshold);
+  v128.store(constants, f64x2.splat(threshold));
+  const threshold2 = v128.load(constants);
   let count = i64x2.splat(0);
   for (; p < end; p += 32) {
     const a = f64x2.ge(v128.and(v128.load(p), magnitude), threshold2);

@@ -13,12 +13,30 @@ import { highF64, laneSum, lowF64, maxI32x4, sumF64x2, sumI32x4 } from './lanes'
 
 const ROWS: i32 = 8;
 const lane4: usize = memory.data<i32>([0, 1, 2, 3], 16);
+// In memory, because engines build a vector anew in every turn of a loop, with what leads to it, but not one that was loaded.
+const MAGNITUDE: usize = 0;
+const FINITE: usize = 16;
+const ABOVE: usize = 32;
+const constants: usize = memory.data(48, 16);
+
+function keepF32(epsilon: f64): void {
+  v128.store(constants + MAGNITUDE, i32x4.splat(0x7fffffff));
+  v128.store(constants + FINITE, i32x4.splat(0x7f7fffff));
+  v128.store(constants + ABOVE, i32x4.splat(reinterpret<i32>(max(<f32>epsilon, 0)) + 1));
+}
+
+function keepF64(epsilon: f64): void {
+  v128.store(constants + MAGNITUDE, i64x2.splat(0x7fffffffffffffff));
+  v128.store(constants + FINITE, f64x2.splat(Infinity));
+  v128.store(constants + ABOVE, f64x2.splat(epsilon));
+}
 
 /** `rows` rows of `units` values each, added to the first `units` of the state. `epsilon` is a float32. */
 export function unitRowsF32(p: usize, rows: i32, units: i32, epsilon: f64, state: usize): void {
-  const magnitude = i32x4.splat(0x7fffffff);
-  const finite = i32x4.splat(0x7f7fffff);
-  const above = i32x4.splat(reinterpret<i32>(max(<f32>epsilon, 0)) + 1);
+  keepF32(epsilon);
+  const magnitude = v128.load(constants + MAGNITUDE);
+  const finite = v128.load(constants + FINITE);
+  const above = v128.load(constants + ABOVE);
   const stride = (<usize>units) << 2;
   for (; rows > 0; rows -= ROWS, p += stride * ROWS) {
     const depth = stride * min(ROWS, rows);
@@ -52,9 +70,10 @@ export function unitRowsF32(p: usize, rows: i32, units: i32, epsilon: f64, state
 }
 
 export function unitRowsF64(p: usize, rows: i32, units: i32, epsilon: f64, state: usize): void {
-  const magnitude = i64x2.splat(0x7fffffffffffffff);
-  const infinity = f64x2.splat(Infinity);
-  const epsilon2 = f64x2.splat(epsilon);
+  keepF64(epsilon);
+  const magnitude = v128.load(constants + MAGNITUDE);
+  const infinity = v128.load(constants + FINITE);
+  const epsilon2 = v128.load(constants + ABOVE);
   const stride = (<usize>units) << 3;
   for (; rows > 0; rows -= ROWS, p += stride * ROWS) {
     const depth = stride * min(ROWS, rows);
@@ -94,9 +113,10 @@ export function unitRunsF32(
   epsilon: f64,
   state: usize,
 ): void {
-  const magnitude = i32x4.splat(0x7fffffff);
-  const finite = i32x4.splat(0x7f7fffff);
-  const above = i32x4.splat(reinterpret<i32>(max(<f32>epsilon, 0)) + 1);
+  keepF32(epsilon);
+  const magnitude = v128.load(constants + MAGNITUDE);
+  const finite = v128.load(constants + FINITE);
+  const above = v128.load(constants + ABOVE);
   const lanes = v128.load(lane4);
   for (; units > 0; units--, unit++) {
     let a = f64x2.splat(0);
@@ -162,9 +182,10 @@ export function unitRunsF64(
   epsilon: f64,
   state: usize,
 ): void {
-  const magnitude = i64x2.splat(0x7fffffffffffffff);
-  const infinity = f64x2.splat(Infinity);
-  const epsilon2 = f64x2.splat(epsilon);
+  keepF64(epsilon);
+  const magnitude = v128.load(constants + MAGNITUDE);
+  const infinity = v128.load(constants + FINITE);
+  const epsilon2 = v128.load(constants + ABOVE);
   for (; units > 0; units--, unit++) {
     let a = f64x2.splat(0);
     let b = a;

@@ -3,11 +3,15 @@
 // ends it or takes at least 3 bits (10 for 2,048 values or more) off the range of its keys, which has 64.
 //
 // A long series is first cut into buckets of equal width between two values of a sample; where the sample says that this would put
-// too much into one bucket (heavy tails, ties), into buckets of keys, whose width grows with the value.
+// too much into one bucket (heavy tails), into buckets of keys, whose width grows with the value. A bucket crowded by one value is not
+// gathered: the value is counted instead (order-ties.ts).
+import { countTie, isTied } from './order-ties';
+import { inSample, SAMPLES, sampleAt, setSample, sortSample } from './order-sample';
+import { EXPONENT, isAllFinite, keyOf, shiftFor, sortFew } from './order-values';
+
 const BUCKETS: i32 = 2048;
 const SHORT: i32 = 4096;
 const TINY: i32 = 24;
-const SAMPLES: i32 = 1024;
 const SAMPLES_OF_SHORTER: i32 = 256;
 const LONG: i32 = 1 << 18;
 // Of the sample, the most that one wanted bucket of equal width may hold.
@@ -17,7 +21,6 @@ const CROWD: i32 = 16;
 const TAIL: i32 = 128;
 // Adding 2^52 rounds a float64 below 2^31 to an integer in its low 32 bits.
 const ROUND: f64 = 4503599627370496;
-const EXPONENT: u64 = 0x7ff0000000000000;
 
 const TASK_BYTES: usize = 24;
 
@@ -27,9 +30,12 @@ const BY_KEY: i32 = 2;
 
 const counts: usize = memory.data(BUCKETS * 4, 16);
 const wanted: usize = memory.data(BUCKETS, 16);
-const sample: usize = memory.data(SAMPLES * 8, 16);
+// Low end, scale, last bucket and ROUND as vectors, by way of memory: V8 makes a vector anew in every turn of a loop that uses it, with
+// what leads to it, but not one that was loaded.
+const constants: usize = memory.data(64, 16);
 
 let mode: i32 = 0;
+let tie: f64 = 0;
 let low: f64 = 0;
 let scale: f64 = 0;
 let lowKey: i64 = 0;
@@ -38,11 +44,9 @@ let ranks: usize = 0;
 let results: usize = 0;
 let tasks: usize = 0;
 let taskCount: i32 = 0;
-
-/** Signed integers in the order of the float64 they stand for; its own inverse. */
-function keyOf(bits: i64): i64 {
-  return bits ^ ((bits >> 63) & 0x7fffffffffffffff);
-}
+// The whole series, while its buckets are looked through.
+let values: usize = 0;
+let valueCount: i32 = 0;
 
 function rankAt(i: i32): i32 {
   return load<i32>(ranks + ((<usize>i) << 2));
@@ -61,17 +65,6 @@ function pushTask(side: i32, start: i32, count: i32, base: i32, from: i32, to: i
   store<i32>(task, from, 16);
   store<i32>(task, to, 20);
   taskCount += 1;
-}
-
-/** Copies the finite values of p to q, which may be p, and returns how many they are. */
-export function finiteValues(p: usize, count: i32, q: usize): i32 {
-  const start = q;
-  for (const end = p + ((<usize>count) << 3); p < end; p += 8) {
-    const bits = load<u64>(p);
-    store<u64>(q, bits);
-    q += (<usize>((bits & EXPONENT) != EXPONENT)) << 3;
-  }
-  return <i32>((q - start) >> 3);
 }
 
 /**
@@ -101,7 +94,11 @@ export function orderPlan(
   memory.fill(counts, 0, BUCKETS * 4);
   memory.fill(wanted, 0, BUCKETS);
   if (!(mode == BY_WIDTH ? countByWidth(p, count) : countByKey(p, count))) return -1;
-  return locate(BUCKETS, 0, 0, 0, 0, rankCount, 1);
+  values = p;
+  valueCount = count;
+  const found = locate(BUCKETS, 0, 0, 0, 0, rankCount, 1);
+  values = 0;
+  return found;
 }
 
 /** Does what orderPlan has planned, with the same arguments; a and b have room for as many values as it returned. */
@@ -128,13 +125,6 @@ export function orderSelect(p: usize, count: i32, a: usize, b: usize): void {
   }
 }
 
-function isAllFinite(p: usize, count: i32): bool {
-  for (const end = p + ((<usize>count) << 3); p < end; p += 8) {
-    if ((load<u64>(p) & EXPONENT) == EXPONENT) return false;
-  }
-  return true;
-}
-
 /** Sets mode and buckets from a sample; false when a sampled value is not finite. */
 function chooseBuckets(p: usize, count: i32, rankCount: i32): bool {
   const size = count < LONG ? SAMPLES_OF_SHORTER : SAMPLES;
@@ -146,7 +136,7 @@ function chooseBuckets(p: usize, count: i32, rankCount: i32): bool {
     const at = i * stride + <i32>((<u64>state * <u64>stride) >>> 32);
     const bits = load<u64>(p + ((<usize>at) << 3));
     if ((bits & EXPONENT) == EXPONENT) return false;
-    store<u64>(sample + ((<usize>i) << 3), bits);
+    setSample(i, bits);
   }
   sortSample(size);
   const tail = size / TAIL;
@@ -154,33 +144,13 @@ function chooseBuckets(p: usize, count: i32, rankCount: i32): bool {
   const high = sampleAt(size - 1 - tail, size);
   scale = <f64>(BUCKETS - 2) / (high - low);
   mode = scale > 0 && scale < Infinity && !isCrowded(count, size, rankCount) ? BY_WIDTH : BY_KEY;
+  v128.store(constants, f64x2.splat(low));
+  v128.store(constants, f64x2.splat(scale), 16);
+  v128.store(constants, f64x2.splat(<f64>(BUCKETS - 1)), 32);
+  v128.store(constants, f64x2.splat(ROUND), 48);
   lowKey = keyOf(reinterpret<i64>(low));
   shift = shiftFor(<u64>(keyOf(reinterpret<i64>(high)) - lowKey), 10);
   return true;
-}
-
-function sampleAt(i: i32, size: i32): f64 {
-  return load<f64>(sample + ((<usize>min(size - 1, max(0, i))) << 3));
-}
-
-/** Where a rank lies in the sample. */
-function inSample(rank: i32, count: i32, size: i32): i32 {
-  return <i32>((<f64>rank / <f64>count) * <f64>size);
-}
-
-/** Shell sort: the sample is small. */
-function sortSample(size: i32): void {
-  for (let gap = size >> 1; gap > 0; gap = gap == 2 ? 1 : <i32>(<f64>gap / 2.2)) {
-    for (let i = gap; i < size; i++) {
-      const value = sampleAt(i, size);
-      let j = i;
-      while (j >= gap && sampleAt(j - gap, size) > value) {
-        store<f64>(sample + ((<usize>j) << 3), sampleAt(j - gap, size));
-        j -= gap;
-      }
-      store<f64>(sample + ((<usize>j) << 3), value);
-    }
-  }
 }
 
 function isCrowded(count: i32, size: i32, rankCount: i32): bool {
@@ -193,14 +163,11 @@ function isCrowded(count: i32, size: i32, rankCount: i32): bool {
     while (first > 0 && bucketByWidth(sampleAt(first - 1, size)) == bucket) first -= 1;
     end = at + 1;
     while (end < size && bucketByWidth(sampleAt(end, size)) == bucket) end += 1;
-    if ((end - first) * CROWD > size) return true;
+    // Values that are all the same cost nothing: see hasTie.
+    const isSame = sampleAt(first, size) == sampleAt(end - 1, size);
+    if (!isSame && (end - first) * CROWD > size) return true;
   }
   return false;
-}
-
-/** How far keys have to be shifted for a range of them to make at most 2^bits buckets. */
-function shiftFor(range: u64, bits: i32): i32 {
-  return max(0, 64 - <i32>clz(range) - bits);
 }
 
 // NaN and everything below go to bucket 0 (the order of the operands matters), everything above to the last.
@@ -211,10 +178,9 @@ function bucketByWidth(value: f64): i32 {
   return <i32>reinterpret<i64>(capped + ROUND);
 }
 
-function bucketsByWidth(v: v128): v128 {
-  const scaled = f64x2.mul(f64x2.sub(v, f64x2.splat(low)), f64x2.splat(scale));
-  const floor = f64x2.pmax(f64x2.splat(0), scaled);
-  return f64x2.add(f64x2.pmin(f64x2.splat(<f64>(BUCKETS - 1)), floor), f64x2.splat(ROUND));
+function bucketsByWidth(v: v128, low2: v128, scale2: v128, last2: v128, round2: v128): v128 {
+  const floor = f64x2.pmax(f64x2.splat(0), f64x2.mul(f64x2.sub(v, low2), scale2));
+  return f64x2.add(f64x2.pmin(last2, floor), round2);
 }
 
 function bucketByKey(key: i64): i32 {
@@ -230,14 +196,18 @@ function addOne(bucket: i32): void {
 function countByWidth(p: usize, count: i32): bool {
   const end = p + ((<usize>count) << 3);
   const end4 = p + ((<usize>(count & ~3)) << 3);
+  const low2 = v128.load(constants);
+  const scale2 = v128.load(constants, 16);
+  const last2 = v128.load(constants, 32);
+  const round2 = v128.load(constants, 48);
   // x - x is 0, or NaN for what is not finite.
   let check = f64x2.splat(0);
   for (; p < end4; p += 32) {
     const v = v128.load(p);
     const w = v128.load(p, 16);
     check = f64x2.add(check, f64x2.add(f64x2.sub(v, v), f64x2.sub(w, w)));
-    const a = bucketsByWidth(v);
-    const b = bucketsByWidth(w);
+    const a = bucketsByWidth(v, low2, scale2, last2, round2);
+    const b = bucketsByWidth(w, low2, scale2, last2, round2);
     addOne(i32x4.extract_lane(a, 0));
     addOne(i32x4.extract_lane(a, 2));
     addOne(i32x4.extract_lane(b, 0));
@@ -287,10 +257,18 @@ function locate(
       if (mode == BY_KEY && shift == 0 && bucket >= offset && bucket < buckets - offset) {
         setResults(from, end, reinterpret<f64>(keyOf(lowKey + <i64>(bucket - offset))));
       } else {
-        store<u8>(wanted + <usize>bucket, 1);
-        store<i32>(slot, at);
-        pushTask(side, at, count, rank, from, end);
-        at += count;
+        let first = from;
+        let last = end;
+        if (values != 0 && hasTie(bucket, count)) {
+          for (; first < end && isTied(rankAt(first)); first++) setResults(first, first + 1, tie);
+          for (; last > first && isTied(rankAt(last - 1)); last--) setResults(last - 1, last, tie);
+        }
+        if (first < last) {
+          store<u8>(wanted + <usize>bucket, 1);
+          store<i32>(slot, at);
+          pushTask(side, at, count, rank, first, last);
+          at += count;
+        }
       }
       from = end;
     }
@@ -299,12 +277,39 @@ function locate(
   return at - start;
 }
 
+/**
+ * Whether one value, then in `tie`, is most of what a crowded bucket holds: the sample guesses it, and it is counted in the series,
+ * which is much faster than to gather so many.
+ */
+function hasTie(bucket: i32, count: i32): bool {
+  if (count < valueCount / CROWD) return false;
+  const size = valueCount < LONG ? SAMPLES_OF_SHORTER : SAMPLES;
+  let guess: i64 = 0;
+  let seen = 0;
+  for (let i = 0; i < size; i++) {
+    const value = sampleAt(i, size);
+    const bits = reinterpret<i64>(value);
+    if ((mode == BY_WIDTH ? bucketByWidth(value) : bucketByKey(keyOf(bits))) != bucket) continue;
+    if (seen > 0 && bits != guess) return false;
+    guess = bits;
+    seen += 1;
+  }
+  if (seen == 0) return false;
+  tie = reinterpret<f64>(guess);
+  countTie(values, valueCount, tie);
+  return true;
+}
+
 function gatherByWidth(p: usize, count: i32, q: usize): void {
+  const low2 = v128.load(constants);
+  const scale2 = v128.load(constants, 16);
+  const last2 = v128.load(constants, 32);
+  const round2 = v128.load(constants, 48);
   const end = p + ((<usize>count) << 3);
   const end4 = p + ((<usize>(count & ~3)) << 3);
   for (; p < end4; p += 32) {
-    const a = bucketsByWidth(v128.load(p));
-    const b = bucketsByWidth(v128.load(p, 16));
+    const a = bucketsByWidth(v128.load(p), low2, scale2, last2, round2);
+    const b = bucketsByWidth(v128.load(p, 16), low2, scale2, last2, round2);
     const i = i32x4.extract_lane(a, 0);
     const j = i32x4.extract_lane(a, 2);
     const k = i32x4.extract_lane(b, 0);
@@ -387,22 +392,4 @@ function split(
 
 function bucketInGroup(q: usize): i32 {
   return <i32>(<u64>(keyOf(load<i64>(q)) - lowKey) >>> shift);
-}
-
-function sortFew(p: usize, end: usize): void {
-  for (let q = p + 8; q < end; q += 8) {
-    const value = load<f64>(q);
-    let at = q;
-    while (at > p && load<f64>(at - 8) > value) {
-      store<f64>(at, load<f64>(at - 8));
-      at -= 8;
-    }
-    store<f64>(at, value);
-  }
-}
-
-/** Stores |x * factor - center| of every value, in place. */
-export function orderDeviations(p: usize, count: i32, center: f64, factor: f64): void {
-  for (const end = p + ((<usize>count) << 3); p < end; p += 8)
-    store<f64>(p, Math.abs(load<f64>(p) * factor - center));
 }

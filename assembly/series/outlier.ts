@@ -1,10 +1,14 @@
 // The positions of finite values outside two fences.
 const EXPONENT: u64 = 0x7ff0000000000000;
+// The fences as vectors, in memory: engines build a vector anew in every turn of a loop, but not one that was loaded.
+const fences: usize = memory.data(32, 16);
 
 /** Writes the positions of what is below `low` or above `high` and finite to `out`, which has room for all, and returns their number. */
 export function valuesBeyond(p: usize, count: i32, low: f64, high: f64, out: usize): i32 {
-  const lows = f64x2.splat(low);
-  const highs = f64x2.splat(high);
+  v128.store(fences, f64x2.splat(low));
+  v128.store(fences, f64x2.splat(high), 16);
+  const lows = v128.load(fences);
+  const highs = v128.load(fences, 16);
   const start = out;
   let at = 0;
   for (const end = count & ~3; at < end; at += 4) {

@@ -35,6 +35,39 @@ describe('tensor statistics', () => {
     );
   });
 
+  // Each block is done as the one before made likely: every kind has to follow every other.
+  test('of blocks of changing kinds are within the stated bounds', () => {
+    const kinds: readonly ((x: number, i: number) => number)[] = [
+      (x) => x,
+      (x) => Math.max(0, x),
+      (x) => -Math.abs(x),
+      (x) => x + 20,
+      (x) => x - 20,
+      (x) => Math.abs(x) + 1,
+      (x, i) => (i % 3 === 0 ? 0 : x),
+      (x, i) => (i % 5 === 0 ? -0 : x),
+      (x, i) => (i === 700 ? -1e-9 : Math.abs(x)),
+      (x, i) => (i % 600 === 599 ? Number.NaN : x),
+      (x, i) => (i === 3 ? -Infinity : Math.abs(x)),
+      () => 0,
+      () => -0.5,
+    ];
+    const noise = normal(2048);
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom(...kinds), { minLength: 2, maxLength: 8 }),
+        fc.constantFrom(0, 1e-8, 0.3),
+        fc.constantFrom(0.5, 2.5, 20, 1e30),
+        (blocks, epsilon, threshold) => {
+          const data = Float32Array.from(blocks.flatMap((kind) => Array.from(noise, kind)));
+          const found = kernel.tensorStats(data, { epsilon, threshold });
+          expectWithinBounds(found, data, epsilon, threshold);
+        },
+      ),
+      runs(100),
+    );
+  });
+
   test('do not depend on where the tensor lies in memory, bit for bit', () => {
     fc.assert(
       fc.property(anyTensor, fc.integer({ min: 1, max: 9 }), (data, by) => {

@@ -11,6 +11,7 @@ import {
   hardSeries,
 } from '../../support/hard-series.ts';
 import { runs } from '../../support/property.ts';
+import { random } from '../../support/tensors.ts';
 
 let wasm: OrderKernel;
 
@@ -67,6 +68,27 @@ describe.each([
           .forEach((found, i) => expectLinear(found, sorted, wanted[i] ?? 0));
       }),
       runs(400),
+    );
+  });
+
+  // Results are never -0.
+  test('values that occur thousands of times, zeros of both signs among them', () => {
+    const tied = fc.array(fc.constantFrom(-0, 0, 1, 2, 7, -3.5, 0.1, 1e300), {
+      minLength: 1,
+      maxLength: 8,
+    });
+    fc.assert(
+      fc.property(tied, fc.integer({ min: 0, max: 100 }), probabilities, (few, percent, wanted) => {
+        const next = random(few.length + percent);
+        const values = Float64Array.from({ length: 9001 }, () =>
+          next() * 100 < percent ? next() : (few[Math.floor(next() * few.length)] ?? 0),
+        );
+        const sorted = values.slice().sort();
+        const found = kernel().quantiles(values, wanted, { method: 'lower' });
+        const ranks = wanted.map((share) => sorted[Math.floor(share * (values.length - 1))]);
+        expect(found).toEqual(Float64Array.from(ranks, (x) => (x ?? 0) + 0));
+      }),
+      runs(100),
     );
   });
 
