@@ -17,7 +17,7 @@ import { layOut } from './kernels/support.mjs';
 const here = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 const folder = here('build/bench/');
 const known = readdirSync(here('bench/kernels'))
-  .filter((file) => file.endsWith('.mjs') && file !== 'support.mjs')
+  .filter((file) => file.endsWith('.mjs') && !['support.mjs', 'inside.mjs'].includes(file))
   .map((file) => file.slice(0, -'.mjs'.length));
 
 const options = new Map(

@@ -2,12 +2,7 @@
 import { jsChange } from '../../src/kernel/series/change-js.ts';
 import { wasmChange } from '../../src/kernel/series/change-wasm.ts';
 import { compileSeries, copyIn, SeriesModule } from '../../src/kernel/series/module.ts';
-import { measure, normal } from './support.mjs';
-
-/** Levels of the 21 segments, in units of the noise. */
-const LEVELS = [
-  0, 1, 0.4, 1.5, 0.2, 2, 1, 0.5, 1.2, 0, 0.8, 0.3, 2.5, 2, 1, 1.6, 0.6, 0, 0.7, 1.4, 0.5,
-];
+import { measure, normal, steps } from './support.mjs';
 
 /** Made curves of `length` values: what the search is timed on besides steps. */
 const CURVES = {
@@ -20,11 +15,6 @@ const CURVES = {
   'exponential decay without noise': (_noise, share) => Math.exp(-10 * share),
   'heavy tails': (noise, _share, i) => noise / (Math.abs(Math.sin(i * 12.9898)) + 1e-3),
 };
-
-function steps(length) {
-  const noise = normal(length, { seed: 7 });
-  return noise.map((value, i) => value + LEVELS[Math.floor((i * LEVELS.length) / length)]);
-}
 
 function curve(make, length) {
   const noise = normal(length, { seed: 8 });

@@ -8,12 +8,16 @@ import sstdev from '@stdlib/stats-base-sstdev';
 import svariance from '@stdlib/stats-base-svariance';
 import * as tf from '@tensorflow/tfjs';
 import { setWasmPaths } from '@tensorflow/tfjs-backend-wasm';
-import { bin, count, deviation, max, mean, min, sum, variance } from 'd3-array';
+import { bin, count, deviation, max, mean, min, quantile, sum, variance } from 'd3-array';
+import { LTTB } from 'downsample';
 import * as simple from 'simple-statistics';
 import { compileKernels, instantiateKernels } from '../../src/kernel/abi.ts';
+import { compileSeries, SeriesModule } from '../../src/kernel/series/module.ts';
+import { createWasmSeriesKernel } from '../../src/kernel/series/series-kernel.ts';
 import { loadWasmKernel } from '../../src/kernel/wasm-kernel.ts';
 import { startNative, startPython } from '../compare/ask.mjs';
-import { measure, normal } from './support.mjs';
+import { lttbInside, selectionInside } from './inside.mjs';
+import { measure, normal, random, SHARES, steps } from './support.mjs';
 
 const INSIDE = 'Quark, data in WASM';
 const OURS = 'Quark, copy included';
@@ -39,6 +43,11 @@ export async function run(bench) {
   await readRate(bench, room, native);
   await statistics(bench, room, python);
   await histograms(bench, room, native, python);
+  const module = await compileSeries();
+  const series = createWasmSeriesKernel(new SeriesModule(module));
+  await quantiles(bench, module, series, python);
+  await reductions(bench, module, series);
+  await changes(bench, series, python);
   native?.end();
   python?.end();
 }
@@ -216,6 +225,101 @@ async function histograms(bench, room, native, python) {
       },
       { what: 'times as fast as torch.histc', fast: INSIDE, slow: 'torch.histc', atLeast: 10 },
       { what: 'times as long as C++', fast: 'C++, four sub-histograms', slow: INSIDE, atMost: 1.6 },
+    ],
+  });
+}
+
+async function quantiles(bench, module, series, python) {
+  const length = 1_000_000;
+  const values = normal(length);
+  const sort = 'typed-array sort of a copy';
+  const numpy = 'numpy.percentile';
+  const next = random(3);
+  const tied = Float64Array.from({ length }, () => Math.floor(next() * 10));
+  const libraries = {
+    'd3.quantile, each of the seven': () => SHARES.map((share) => quantile(values, share)),
+    'simple-statistics, all at once': () => simple.quantile(values, SHARES),
+    ...asked(python, { [numpy]: ['numpy-percentile', 1] }),
+  };
+  for (const { label, data, others } of [
+    { label: 'normal', data: values, others: libraries },
+    { label: 'ten integers', data: tied, others: {} },
+  ]) {
+    const targets = [INSIDE, OURS].flatMap((fast) => [
+      { what: `${fast}: times as fast as the sort`, fast, slow: sort, atLeast: 20 },
+      { what: `${fast}: times as fast as numpy`, fast, slow: numpy, atLeast: 8 },
+    ]);
+    await bench.report({
+      title: `seven quantiles of 1 M float64, ${label}, against libraries`,
+      amount: length,
+      unit: 'values',
+      times: await measure(
+        {
+          [INSIDE]: selectionInside(module, data),
+          [OURS]: () => series.quantiles(data, SHARES),
+          [sort]: () => data.slice().sort(),
+          ...others,
+        },
+        { rounds: 7 },
+      ),
+      reference: OURS,
+      targets,
+    });
+  }
+}
+
+async function reductions(bench, module, series) {
+  const length = 1_000_000;
+  const values = normal(length);
+  const points = Array.from(values, (y, x) => [x, y]);
+  const theirs = 'downsample, LTTB of arrays of pairs';
+  await bench.report({
+    title: 'LTTB, 1 M points to 1,000, against the package downsample',
+    amount: length,
+    unit: 'points',
+    times: await measure(
+      {
+        [INSIDE]: lttbInside(module, values, 1000),
+        [OURS]: () => series.lttb(values, { points: 1000 }),
+        [theirs]: () => LTTB(points, 1000),
+      },
+      { rounds: 7 },
+    ),
+    reference: OURS,
+    targets: [INSIDE, OURS].map((fast) => ({
+      what: `${fast}: times as fast as downsample`,
+      fast,
+      slow: theirs,
+      atLeast: 100,
+    })),
+  });
+}
+
+/** Against ruptures where Python has it; R, and ruptures elsewhere, by the figures published with the first prototypes. */
+async function changes(bench, series, python) {
+  const values = steps(100_000);
+  const theirs = 'ruptures, binary segmentation';
+  const isHere = python?.has('ruptures-binseg') === true;
+  if (!isHere)
+    console.log(
+      '\nNo ruptures and no R changepoint here: change points are held against 34 s and 1.9 s, measured earlier.',
+    );
+  const times = await measure({ [OURS]: () => series.changePoints(values) }, bench);
+  // Half a minute a call: once is enough.
+  if (isHere) {
+    const { ms } = await python.case('ruptures-binseg', 1)();
+    times[theirs] = { ms, bestMs: ms };
+  }
+  await bench.report({
+    title: 'change points of the mean, 100,000 values with 20 changes',
+    amount: values.length,
+    unit: 'values',
+    times,
+    reference: OURS,
+    targets: [
+      { what: '100 times R changepoint (1.9 s)', fast: OURS, atMostMs: 19 },
+      { what: '100 times ruptures (34 s)', fast: OURS, atMostMs: 340 },
+      { what: 'times as fast as ruptures', fast: OURS, slow: theirs, atLeast: 100 },
     ],
   });
 }

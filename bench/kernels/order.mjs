@@ -2,9 +2,9 @@
 import { compileSeries, SeriesModule } from '../../src/kernel/series/module.ts';
 import { QuantileSketch } from '../../src/kernel/series/quantile-sketch.ts';
 import { createWasmSeriesKernel, jsSeriesKernel } from '../../src/kernel/series/series-kernel.ts';
-import { measure, normal, random } from './support.mjs';
+import { selectionInside } from './inside.mjs';
+import { measure, normal, random, SHARES } from './support.mjs';
 
-const SHARES = [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99];
 const INSIDE = 'Quark, data in WASM';
 const OURS = 'Quark, copy included';
 const SORT = 'sort of a copied Float64Array';
@@ -30,35 +30,6 @@ async function startPython(bench) {
   if (bench.where !== 'node') return undefined;
   const { startPython: start } = await import('../compare/ask.mjs');
   return start(bench.root);
-}
-
-/** The seven quantiles of values that lie in the memory of an instance of their own. */
-function selectionInside(module, values) {
-  const { exports } = new WebAssembly.Instance(module, {});
-  const { memory } = exports;
-  const { length } = values;
-  const round = (address) => (address + 63) & ~63;
-  const ranks = [
-    ...new Set(
-      SHARES.flatMap((share) => {
-        const at = Math.floor(share * (length - 1));
-        return [at, Math.min(length - 1, at + 1)];
-      }),
-    ),
-  ].sort((a, b) => a - b);
-  const data = round(exports.heapBase());
-  const list = round(data + length * 8);
-  const out = round(list + ranks.length * 4);
-  const tasks = round(out + ranks.length * 8);
-  const room = round(tasks + ranks.length * 24);
-  memory.grow(Math.ceil((room + 16 * length - memory.buffer.byteLength) / 65_536) + 1);
-  new Float64Array(memory.buffer, data, length).set(values);
-  new Int32Array(memory.buffer, list, ranks.length).set(ranks);
-  return () => {
-    const found = exports.orderPlan(data, length, list, ranks.length, out, tasks);
-    exports.orderSelect(data, length, room, round(room + found * 8));
-    return new Float64Array(memory.buffer, out, ranks.length);
-  };
 }
 
 async function sevenQuantiles(bench, module, kernel, label, values, python) {

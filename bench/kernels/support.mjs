@@ -76,6 +76,20 @@ export function normal(length, { seed = 1, mean = 0, std = 1 } = {}) {
   return values;
 }
 
+/** The seven quantiles that are asked for. */
+export const SHARES = [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99];
+
+/** Levels of the 21 segments, in units of the noise. */
+const LEVELS = [
+  0, 1, 0.4, 1.5, 0.2, 2, 1, 0.5, 1.2, 0, 0.8, 0.3, 2.5, 2, 1, 1.6, 0.6, 0, 0.7, 1.4, 0.5,
+];
+
+/** `length` noisy values with 20 changes of their mean. */
+export function steps(length) {
+  const noise = normal(length, { seed: 7 });
+  return noise.map((value, i) => value + LEVELS[Math.floor((i * LEVELS.length) / length)]);
+}
+
 /**
  * One table, as lines of text and as rows for the file of results.
  *
