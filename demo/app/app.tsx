@@ -126,6 +126,7 @@ function View(): JSX.Element {
               key={`${store.uri} ${place.runId}`}
               store={store}
               runId={place.runId}
+              view={place.view}
               resumeHref={resumeHref}
               otherSource={<OtherSource runId={place.runId} />}
             />

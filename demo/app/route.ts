@@ -1,9 +1,20 @@
 /** Where the page is, in the part of the address after `#`: works under any base path and from any file server. */
 
+/** Parts of a run's page beside its metrics. */
+export const RUN_VIEWS = ['layers', 'machine', 'batches'] as const;
+
+/** One of {@link RUN_VIEWS}. */
+export type RunView = (typeof RUN_VIEWS)[number];
+
 /** A place on the page. */
 export type Route =
   | { readonly kind: 'runs' }
-  | { readonly kind: 'run'; readonly runId: string }
+  | {
+      readonly kind: 'run';
+      readonly runId: string;
+      /** Undefined: the metrics. */
+      readonly view?: RunView | undefined;
+    }
   | { readonly kind: 'train'; readonly resumeRunId: string | undefined }
   | { readonly kind: 'unknown'; readonly path: string };
 
@@ -16,7 +27,8 @@ export function parseRoute(hash: string): Route {
   if (first === undefined || (first === 'runs' && second === undefined)) return { kind: 'runs' };
   if (first === 'runs' && second !== undefined && parts.length === 2) {
     const runId = decoded(second);
-    if (runId !== undefined) return { kind: 'run', runId };
+    const view = RUN_VIEWS.find((one) => one === new URLSearchParams(query).get('view'));
+    if (runId !== undefined) return { kind: 'run', runId, view };
   }
   if (first === 'train' && second === undefined) {
     return { kind: 'train', resumeRunId: new URLSearchParams(query).get('resume') ?? undefined };
@@ -30,7 +42,7 @@ export function hrefOf(route: Route): string {
     case 'runs':
       return '#/';
     case 'run':
-      return `#/runs/${encodeURIComponent(route.runId)}`;
+      return `#/runs/${encodeURIComponent(route.runId)}${route.view === undefined ? '' : `?view=${route.view}`}`;
     case 'train':
       return route.resumeRunId === undefined
         ? '#/train'

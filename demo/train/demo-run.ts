@@ -1,5 +1,6 @@
 /** How a run of the training page is told from other runs, and what it needs to go on. */
 import { DEFAULT_DIGITS_TRAINING, type DigitsTrainingConfig } from './digits.ts';
+import { instrumentsOf } from './instruments.ts';
 
 /** Project of the runs that the training page records. */
 export const DEMO_PROJECT = 'digits-in-browser';
@@ -25,5 +26,6 @@ export function trainingConfigOf(config: Readonly<Record<string, unknown>>): Dig
     learningRate: number('learning_rate', learningRate),
     validationRatio: number('validation_ratio', validationRatio),
     seed: number('seed', seed),
+    instruments: instrumentsOf(config['instruments']),
   };
 }

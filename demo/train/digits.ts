@@ -3,6 +3,8 @@
  * nor `node:` is used here: the caller decompresses the file and hands over its own TensorFlow.js.
  */
 
+import { DEFAULT_INSTRUMENTS, type DigitBatch, type InstrumentChoice } from './instruments.ts';
+
 /** The TensorFlow.js namespace, as far as it is needed here. */
 export type Tf = typeof import('@tensorflow/tfjs');
 
@@ -23,6 +25,8 @@ export type Digits = {
   readonly images: Float32Array<ArrayBuffer>;
   /** `[count]`, each from 0 to 9. */
   readonly labels: Uint8Array<ArrayBuffer>;
+  /** `[count]`, line of each image in the file, from 0: stays with it through shuffling. */
+  readonly ids: Int32Array<ArrayBuffer>;
 };
 
 /** The two parts of the data: one to learn from, one to check with. */
@@ -43,8 +47,10 @@ export type DigitsTrainingConfig = {
   readonly learningRate: number;
   /** Share of the images kept for validation, 0 to 1. */
   readonly validationRatio: number;
-  /** Seeds the split and the order of the weights' initial values. */
+  /** Seeds the split, the weights' initial values and the order of the images in each epoch. */
   readonly seed: number;
+  /** What is recorded beside the metrics. */
+  readonly instruments: InstrumentChoice;
 };
 
 /** What the demo trains with unless told otherwise. */
@@ -54,6 +60,7 @@ export const DEFAULT_DIGITS_TRAINING: DigitsTrainingConfig = Object.freeze({
   learningRate: 0.001,
   validationRatio: 0.2,
   seed: 7,
+  instruments: DEFAULT_INSTRUMENTS,
 });
 
 /**
@@ -89,7 +96,8 @@ export function parseDigits(csv: string): Digits {
     }
     labels[row] = label;
   }
-  return { count: lines.length, images, labels };
+  const ids = Int32Array.from(lines.keys());
+  return { count: lines.length, images, labels, ids };
 }
 
 /** Numbers from 0 to 1 that a seed determines (mulberry32). */
@@ -134,7 +142,8 @@ function pick(digits: Digits, rows: Int32Array): Digits {
     );
     labels[at] = digits.labels[row] ?? 0;
   }
-  return { count: rows.length, images, labels };
+  const ids = Int32Array.from(rows, (row) => digits.ids[row] ?? 0);
+  return { count: rows.length, images, labels, ids };
 }
 
 /** The images and one-hot labels as tensors of the active backend. The caller disposes both. */
@@ -145,6 +154,36 @@ export function digitTensors(tf: Tf, digits: Digits): DigitTensors {
     xs: tf.tensor4d(digits.images, [digits.count, DIGIT_SIDE, DIGIT_SIDE, 1]),
     ys: tf.tensor2d(oneHot, [digits.count, DIGIT_CLASSES]),
   };
+}
+
+/**
+ * Endless batches for `fitDataset` with `batchesPerEpoch`, from `firstEpoch` on; each epoch has an order of its own, which
+ * follows from the seed. `onBatch` is told of each batch before it is trained on.
+ */
+export function digitBatches(
+  tf: Tf,
+  digits: Digits,
+  options: { readonly batchSize: number; readonly seed: number; readonly firstEpoch: number },
+  onBatch: (batch: DigitBatch) => void,
+): import('@tensorflow/tfjs').data.Dataset<DigitTensors> {
+  const { batchSize, seed, firstEpoch } = options;
+  const generate = function* (): Generator<DigitTensors> {
+    for (let epoch = firstEpoch; ; epoch += 1) {
+      const { images, labels, ids } = splitDigits(digits, 0, seed + epoch + 1).train;
+      for (let start = 0; start < digits.count; start += batchSize) {
+        const end = Math.min(start + batchSize, digits.count);
+        const batch = {
+          count: end - start,
+          images: images.slice(start * DIGIT_PIXELS, end * DIGIT_PIXELS),
+          labels: labels.slice(start, end),
+          ids: ids.slice(start, end),
+        };
+        onBatch(batch);
+        yield digitTensors(tf, batch);
+      }
+    }
+  };
+  return tf.data.generator(generate);
 }
 
 /**

@@ -4,6 +4,8 @@ import type { JSX } from 'preact';
 import { Icon } from '../dashboard/views/icons.tsx';
 import { DEFAULT_DIGITS_TRAINING, type DigitsTrainingConfig } from './digits.ts';
 import { fieldError, FIELDS, type Field } from './field.ts';
+import { InstrumentSwitches } from './instrument-switches.tsx';
+import { DEFAULT_INSTRUMENTS, type InstrumentChoice } from './instruments.ts';
 
 /** The form beside the curves. */
 export function TrainForm(props: {
@@ -17,6 +19,7 @@ export function TrainForm(props: {
     learningRate: String(learningRate),
     batchSize: String(batchSize),
   });
+  const instruments = useSignal<InstrumentChoice>(DEFAULT_INSTRUMENTS);
   const errors = FIELDS.map((field) => fieldError(field, texts.value[field.name]));
   const set = (name: Field['name'], text: string): void => {
     texts.value = { ...texts.value, [name]: text };
@@ -32,6 +35,7 @@ export function TrainForm(props: {
           epochs: Number(texts.value.epochs),
           learningRate: Number(texts.value.learningRate),
           batchSize: Number(texts.value.batchSize),
+          instruments: instruments.value,
         });
       }}
     >
@@ -68,6 +72,13 @@ export function TrainForm(props: {
           </span>
         </div>
       ))}
+      <InstrumentSwitches
+        value={instruments.value}
+        isDisabled={props.isBusy}
+        onChange={(next) => {
+          instruments.value = next;
+        }}
+      />
       {props.isBusy ? (
         <button type="button" class="button train-button" onClick={props.onStop}>
           <Icon name="stop" /> Stop

@@ -14,7 +14,9 @@ import { keepPolling } from '../dashboard/views/polling.ts';
 import { useRunWatch } from '../dashboard/views/run-page.tsx';
 import { DEMO_PROJECT, isDemoRun } from './demo-run.ts';
 import type { DigitsTrainingConfig } from './digits.ts';
+import { isMachineMetric } from '../dashboard/model/group.ts';
 import { GuessGrid } from './guess-grid.tsx';
+import { RecordingCost } from './recording-cost.tsx';
 import { TrainForm } from './train-form.tsx';
 import { stopTraining, train } from './trainer.ts';
 import { isTraining, runIdOf, training, type TrainingProgress } from './training-state.ts';
@@ -186,14 +188,24 @@ function LiveRun({ store, runId }: { readonly store: Store; readonly runId: stri
         <p>
           Recording as <span class="mono">{shortId(runId)}</span>
         </p>
-        <a
-          class="link"
-          href={hrefOf({ kind: 'run', runId })}
-          onClick={() => chooseSource('browser')}
-        >
-          Open the run
-        </a>
+        <span class="train-links">
+          <a
+            class="link"
+            href={hrefOf({ kind: 'run', runId })}
+            onClick={() => chooseSource('browser')}
+          >
+            Open the run
+          </a>
+          <a
+            class="link"
+            href={hrefOf({ kind: 'run', runId, view: 'layers' })}
+            onClick={() => chooseSource('browser')}
+          >
+            Its layers
+          </a>
+        </span>
       </header>
+      {feed !== undefined && <RecordingCost feed={feed} />}
       {feed === undefined || feed.series.keys.length === 0 ? (
         <Placeholder />
       ) : (
@@ -202,10 +214,15 @@ function LiveRun({ store, runId }: { readonly store: Store; readonly runId: stri
           revision={watch.revision}
           startMs={Date.parse(feed.run.startedAt)}
           view={view}
+          isWanted={isOfTraining}
         />
       )}
     </section>
   );
+}
+
+function isOfTraining(key: string): boolean {
+  return !isMachineMetric(key);
 }
 
 /** Runs of this page that were cut off, each with a way to go on. */

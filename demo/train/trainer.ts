@@ -1,6 +1,7 @@
 /** Trains the digits network in this tab and records it, from a fresh start or from where a run was left. */
 import type { LayersModel } from '@tensorflow/tfjs';
 import { isQuarkError, MetricsLogger, TrainingSession, type Store } from 'quark-sdk';
+import { DataDiagnostics, SystemTelemetry } from 'quark-sdk/probes';
 import { quarkCallback } from 'quark-sdk/tfjs';
 import { fetchDigits, loadTensorFlow } from './browser-data.ts';
 import { loadCheckpoint, removeCheckpoint, saveCheckpoint, type Checkpoint } from './checkpoint.ts';
@@ -8,13 +9,20 @@ import { DEMO_PROJECT, DEMO_TRAINER, trainingConfigOf } from './demo-run.ts';
 import {
   buildDigitsModel,
   DIGIT_PIXELS,
+  digitBatches,
   digitTensors,
   splitDigits,
   type Digits,
   type DigitsTrainingConfig,
-  type DigitTensors,
   type Tf,
 } from './digits.ts';
+import {
+  INSTRUMENT_EVERY_STEPS,
+  instrumentCallback,
+  type DigitBatch,
+  probeOptions,
+  storedInstruments,
+} from './instruments.ts';
 import { etaOf, guesses, isTraining, training, type TrainingProgress } from './training-state.ts';
 
 /** What to train. */
@@ -129,6 +137,7 @@ async function openRun(tf: Tf, request: TrainingRequest, imageCount: number): Pr
       learning_rate: start.learningRate,
       validation_ratio: start.validationRatio,
       seed: start.seed,
+      instruments: storedInstruments(start.instruments),
       images: imageCount,
       tfjs: tf.version.tfjs,
       backend: tf.getBackend(),
@@ -164,13 +173,32 @@ async function fit(
 ): Promise<'completed' | 'interrupted'> {
   const { model } = checkpoint;
   const split = splitDigits(digits, config.validationRatio, config.seed);
-  const trainTensors = digitTensors(tf, split.train);
+  let batchUnderWay: DigitBatch | undefined;
+  const dataset = digitBatches(
+    tf,
+    split.train,
+    { batchSize: config.batchSize, seed: config.seed, firstEpoch: checkpoint.epoch },
+    (batch) => {
+      batchUnderWay = batch;
+    },
+  );
   const valTensors = digitTensors(tf, split.val);
   const metrics = new MetricsLogger(session, { flushIntervalMs: FLUSH_INTERVAL_MS });
   const recorder = quarkCallback(session, tf, model, {
     initialStep: checkpoint.step,
     initialEpoch: checkpoint.epoch,
     metrics,
+    ...probeOptions(config.instruments),
+  });
+  const telemetry = config.instruments.telemetry
+    ? new SystemTelemetry(session, { tf, sampleEveryNSteps: INSTRUMENT_EVERY_STEPS })
+    : undefined;
+  const diagnostics = config.instruments.batches ? new DataDiagnostics(session) : undefined;
+  const instruments = instrumentCallback({
+    telemetry,
+    diagnostics,
+    step: () => recorder.nextStep,
+    batch: () => batchUnderWay,
   });
   const batchesPerEpoch = Math.ceil(split.train.count / config.batchSize);
   const batchesTotal = batchesPerEpoch * config.epochs;
@@ -201,15 +229,15 @@ async function fit(
   show();
   await guessSome(tf, model, split.val, epoch === 0);
   try {
-    await model.fit(trainTensors.xs, trainTensors.ys, {
+    await model.fitDataset(dataset, {
       epochs: config.epochs,
       initialEpoch: checkpoint.epoch,
-      batchSize: config.batchSize,
+      batchesPerEpoch,
       validationData: [valTensors.xs, valTensors.ys],
-      shuffle: true,
       // fit's own yielding waits for a frame, and a hidden tab has none: the run would stand still there.
       yieldEvery: 'never',
       callbacks: [
+        instruments,
         recorder,
         {
           onBatchEnd: async () => {
@@ -236,8 +264,10 @@ async function fit(
     show();
     return epoch >= config.epochs ? 'completed' : 'interrupted';
   } finally {
+    await telemetry?.close();
+    await diagnostics?.close();
     await metrics.close();
-    disposeAll(trainTensors, valTensors);
+    tf.dispose([valTensors.xs, valTensors.ys]);
     model.dispose();
   }
 }
@@ -251,13 +281,6 @@ async function keepCheckpoint(session: TrainingSession, checkpoint: Checkpoint):
       `The checkpoint after epoch ${checkpoint.epoch} could not be kept: ${String(error)}`,
       { identifier: 'Warning', step: checkpoint.step },
     );
-  }
-}
-
-function disposeAll(...all: readonly DigitTensors[]): void {
-  for (const { xs, ys } of all) {
-    xs.dispose();
-    ys.dispose();
   }
 }
 

@@ -6,16 +6,25 @@ import {
   buildDigitsModel,
   compileDigitsModel,
   DEFAULT_DIGITS_TRAINING,
+  digitBatches,
   digitTensors,
   DIGIT_CLASSES,
   DIGIT_SIDE,
   parseDigits,
   splitDigits,
-  type Digits,
   type DigitsSplit,
   type Tf,
 } from '../../demo/train/digits.ts';
+import {
+  DEFAULT_INSTRUMENTS,
+  INSTRUMENT_EVERY_STEPS,
+  instrumentCallback,
+  probeOptions,
+  storedInstruments,
+  type DigitBatch,
+} from '../../demo/train/instruments.ts';
 import { QuarkError, type TrainingSession } from '../index.ts';
+import { DataDiagnostics, SystemTelemetry } from '../probes.ts';
 import { quarkCallback } from '../tfjs.ts';
 import type { TrainingPosition } from './progress.ts';
 
@@ -37,6 +46,7 @@ export type DemoConfig = {
   readonly batch_size: number;
   readonly learning_rate: number;
   readonly seed: number;
+  readonly instruments: readonly string[];
   readonly train_images: number;
   readonly val_images: number;
 };
@@ -82,6 +92,7 @@ export async function prepareDemo(options: {
     batch_size: batchSize,
     learning_rate: learningRate,
     seed,
+    instruments: storedInstruments(DEFAULT_INSTRUMENTS),
     train_images: split.train.count,
     val_images: split.val.count,
   };
@@ -106,7 +117,8 @@ async function train(
   onStep: (at: TrainingPosition) => Promise<void>,
 ): Promise<TrainingPosition> {
   const startedMs = performance.now();
-  const steps = Math.ceil(images.count / config.batch_size) * config.epochs;
+  const batchesPerEpoch = Math.ceil(images.count / config.batch_size);
+  const steps = batchesPerEpoch * config.epochs;
   let at: TrainingPosition = {
     step: 0,
     steps,
@@ -117,8 +129,30 @@ async function train(
     elapsedMs: 0,
     isEpochEnd: false,
   };
-  const recorder = quarkCallback(session, tf, model);
+  const recorder = quarkCallback(session, tf, model, probeOptions(DEFAULT_INSTRUMENTS));
+  const telemetry = new SystemTelemetry(session, { tf, sampleEveryNSteps: INSTRUMENT_EVERY_STEPS });
+  const diagnostics = new DataDiagnostics(session);
+  let batchUnderWay: DigitBatch | undefined;
+  const instruments = instrumentCallback({
+    telemetry,
+    diagnostics,
+    step: () => recorder.nextStep,
+    batch: () => batchUnderWay,
+  });
+  // fit's own shuffling cannot be seeded.
+  const batches = digitBatches(
+    tf,
+    images,
+    { batchSize: config.batch_size, seed: config.seed, firstEpoch: 0 },
+    (batch) => {
+      batchUnderWay = batch;
+    },
+  );
   const reporter = {
+    onEpochBegin: (epoch: number): Promise<void> => {
+      at = { ...at, epoch: epoch + 1 };
+      return Promise.resolve();
+    },
     onBatchEnd: async (_batch: number, logs?: Logs): Promise<void> => {
       const loss = logs?.['loss'] ?? Number.NaN;
       at = {
@@ -143,35 +177,22 @@ async function train(
   };
   const validation = digitTensors(tf, val);
   try {
-    for (let epoch = 0; epoch < config.epochs && !signal.aborted; epoch += 1) {
-      at = { ...at, epoch: epoch + 1 };
-      // fit's own shuffling cannot be seeded.
-      const batch = digitTensors(tf, shuffled(images, config.seed + epoch + 1));
-      try {
-        await model.fit(batch.xs, batch.ys, {
-          initialEpoch: epoch,
-          epochs: epoch + 1,
-          batchSize: config.batch_size,
-          shuffle: false,
-          validationData: [validation.xs, validation.ys],
-          callbacks: [recorder, reporter],
-        });
-      } finally {
-        tf.dispose([batch.xs, batch.ys]);
-      }
-    }
+    await model.fitDataset(batches, {
+      epochs: config.epochs,
+      batchesPerEpoch,
+      validationData: [validation.xs, validation.ys],
+      callbacks: [instruments, recorder, reporter],
+    });
   } finally {
     tf.dispose([validation.xs, validation.ys]);
+    await telemetry.close();
+    await diagnostics.close();
     await recorder.close();
   }
   return at;
 }
 
 type Logs = Readonly<Record<string, number>>;
-
-function shuffled(digits: Digits, seed: number): Digits {
-  return splitDigits(digits, 0, seed).train;
-}
 
 /** Three dense layers: what the wasm backend can train. */
 function buildDenseModel(tf: Tf, learningRate: number, seed: number): Model {

@@ -1,7 +1,6 @@
 /** Everything that batches tell, from their records alone: no session is needed. */
 import { checkPositive } from '../base/assert.ts';
 import { jsKernel } from '../kernel/js-kernel.ts';
-import { loadSeriesKernel } from '../kernel/series/series-kernels.ts';
 import type { BatchDiagnosticRecord } from '../records/batch-diagnostic.ts';
 import { checkDiagnosticsConfig, type OutlierSettings } from './config.ts';
 import type { DataDiagnosticsSummary } from './findings.ts';
@@ -48,9 +47,15 @@ export async function summarizeBatches(
 
 let numerics: Promise<Numerics> | undefined;
 
-/** Kernels for a value a batch: too few for the tensor kernels to be worth their loading. */
+/**
+ * Kernels for a value a batch: too few for the tensor kernels to be worth their loading. Those over series are fetched
+ * when they are first needed, so that a page that only records does without them.
+ */
 export function loadNumerics(): Promise<Numerics> {
-  numerics ??= loadSeriesKernel().then((series) => ({ tensor: jsKernel, series }));
+  numerics ??= import('../kernel/series/series-kernels.ts').then(async ({ loadSeriesKernel }) => ({
+    tensor: jsKernel,
+    series: await loadSeriesKernel(),
+  }));
   return numerics;
 }
 

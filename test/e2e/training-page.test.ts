@@ -97,11 +97,50 @@ describe('the training page', () => {
       expect(await countColor(page, 'loss', VAL_COLOR)).toBeGreaterThan(30);
       expect(await page.locator('.run-title .status').innerText()).toBe('Completed');
       expect(await page.getByRole('link', { name: 'Resume' }).count()).toBe(0);
+      await page.getByRole('link', { name: 'Layers' }).click();
+      await page.locator('.heat-label').first().waitFor();
+      expect(await page.locator('.heat-label').allInnerTexts()).toEqual([
+        'conv1',
+        'conv2',
+        'pool',
+        'flatten',
+        'hidden',
+        'digit',
+      ]);
+      await page.getByRole('button', { name: 'hidden', exact: true }).click();
+      await page.locator('[data-histogram="hidden/kernel value"]').waitFor();
+      await page.getByRole('link', { name: 'Batches' }).click();
+      await page.getByRole('region', { name: 'Class exposure' }).waitFor();
       await page.goto(address('#/'));
       await page.locator(`.run-row[data-run="${runId}"]`).waitFor();
       expect(errors).toEqual([]);
     },
   );
+
+  it('records only what is switched on', { timeout: LIMIT_MS }, async () => {
+    await page.goto(address('#/train'));
+    await page.getByLabel('Epochs', { exact: true }).fill('1');
+    await page.getByLabel('Batch size', { exact: true }).fill(String(BATCH_SIZE));
+    for (const name of ['Activations and gradients', 'Histograms', 'Machine', 'Batches'])
+      await page.getByRole('switch', { name }).click();
+    expect(await page.getByRole('switch', { name: 'Parameters' }).isChecked()).toBe(true);
+    expect(await page.getByRole('switch', { name: 'Machine' }).isChecked()).toBe(false);
+    await page.getByRole('button', { name: 'Start training' }).click();
+    await page.locator('.progress[data-outcome="completed"]').waitFor({ timeout: TRAINING_MS });
+    await page.getByRole('link', { name: 'Its layers' }).click();
+    await page.locator('.heat-label').first().waitFor();
+    expect(await page.locator('.quantities .chip').allInnerTexts()).toEqual([
+      'Weight gradient',
+      'Update ratio',
+    ]);
+    await page.getByRole('button', { name: 'hidden', exact: true }).click();
+    await page.getByRole('heading', { name: 'No histograms of this layer' }).waitFor();
+    await page.getByRole('link', { name: 'Machine' }).click();
+    await page.getByRole('heading', { name: 'The machine was not watched' }).waitFor();
+    await page.getByRole('link', { name: 'Batches' }).click();
+    await page.getByRole('heading', { name: 'No batches were recorded' }).waitFor();
+    expect(errors).toEqual([]);
+  });
 
   it(
     'keeps what was flushed when the tab is killed, and goes on',

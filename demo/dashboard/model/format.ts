@@ -29,6 +29,18 @@ export function formatTick(value: number): string {
   return minus(trimZeros(value.toPrecision(4)));
 }
 
+/** A value of a metric: bytes, as their names say, in the unit that suits them. */
+export function formatMetric(key: string, value: number): string {
+  return key.endsWith('bytes') && Number.isFinite(value) ? formatBytes(value) : formatValue(value);
+}
+
+/** `340 B`, `12.3 kB`, `1.53 GB`: decimal units, three digits. */
+export function formatBytes(bytes: number): string {
+  const power = Math.min(4, Math.max(0, Math.floor(Math.log10(Math.abs(bytes) || 1) / 3)));
+  const unit = ['B', 'kB', 'MB', 'GB', 'TB'][power] ?? 'B';
+  return minus(`${Number((bytes / 1000 ** power).toPrecision(3))} ${unit}`);
+}
+
 /** An integer with thousands separators. */
 export function formatCount(count: number): string {
   return groupThousands(String(Math.round(count)));

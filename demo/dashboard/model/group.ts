@@ -19,6 +19,11 @@ export type MetricGroup = {
   readonly keys: readonly string[];
 };
 
+/** Whether a metric is about the machine, not the model. */
+export function isMachineMetric(key: string): boolean {
+  return key.startsWith('system/');
+}
+
 /** Namespace (null without one) and name of a metric key: `train/loss` is `train` and `loss`. */
 export function splitKey(key: string): { namespace: string | null; name: string } {
   const at = key.lastIndexOf('/');
@@ -27,7 +32,22 @@ export function splitKey(key: string): { namespace: string | null; name: string 
     : { namespace: key.slice(0, at), name: key.slice(at + 1) };
 }
 
+/** Charts of the machine: which metrics are one picture. */
+const MACHINE_GROUPS: readonly { readonly title: string; readonly pattern: RegExp }[] = [
+  { title: 'load (percent)', pattern: /_percent$/ },
+  { title: 'step time (ms)', pattern: /^system\/runtime\/.*_ms$/ },
+  { title: 'blocked page (ms)', pattern: /^system\/page\/.*_ms$/ },
+  { title: 'memory of the program', pattern: /^system\/(process|page)\/.*bytes$/ },
+  { title: 'memory of the machine', pattern: /^system\/(ram|gpu)\/.*bytes$/ },
+  { title: 'disk', pattern: /^system\/disk\// },
+  { title: 'overflows and skipped steps', pattern: /^system\/runtime\/.*_count$/ },
+];
+
 function groupOf(key: string): { id: string; title: string } {
+  const machine = isMachineMetric(key)
+    ? MACHINE_GROUPS.find(({ pattern }) => pattern.test(key))
+    : undefined;
+  if (machine !== undefined) return { id: `machine:${machine.title}`, title: machine.title };
   const { namespace, name } = splitKey(key);
   if (namespace === null || SPLITS.includes(namespace)) {
     // The mean of an epoch belongs beside the values of its steps.
@@ -67,7 +87,7 @@ export function groupMetrics(keys: readonly string[]): readonly MetricGroup[] {
       const sorted = group.keys.toSorted(
         (a, b) => splitRank(a) - splitRank(b) || compareText(a, b),
       );
-      const only = sorted.length === 1 ? sorted[0] : undefined;
+      const only = sorted.length === 1 && !id.startsWith('machine:') ? sorted[0] : undefined;
       return { id, title: only ?? group.title, keys: sorted };
     })
     .toSorted((a, b) => groupRank(a.id) - groupRank(b.id) || compareText(a.id, b.id));
@@ -82,8 +102,16 @@ export function legendName(key: string, title: string): string {
   const { namespace, name } = splitKey(key);
   if (key === title) return 'last';
   if (namespace === null) return name;
+  if (isMachineMetric(key)) return machineName(namespace, name);
   if (name === title) return namespace;
   return name === `epoch_${title}` ? `${namespace} mean` : key;
+}
+
+/** `system/ram/used_bytes` is `ram used`; the unit is on the axis. */
+function machineName(namespace: string, name: string): string {
+  const plain = name.replace(/_(bytes|percent|ms|count)$/, '').replaceAll('_', ' ');
+  const part = namespace.slice('system/'.length);
+  return part === 'runtime' || part === 'process' || part === 'page' ? plain : `${part} ${plain}`;
 }
 
 /** Which palette entry a metric is drawn in: the same split has the same colour in every chart. */

@@ -30,6 +30,10 @@ export class RunFeed {
     return feed;
   }
 
+  /** The run, for readers of its other tables. */
+  get reader(): RunReader {
+    return this.#reader;
+  }
   get run(): RunReader['run'] {
     return this.#reader.run;
   }
@@ -39,12 +43,12 @@ export class RunFeed {
   get isLive(): boolean {
     return this.#reader.isLive;
   }
-  /** Segments that could not be read. */
   /** Why the run record could not be read, or null. */
   get problem(): RunReader['problem'] {
     return this.#reader.problem;
   }
 
+  /** Segments that could not be read. */
   get damage(): RunReader['damage'] {
     return this.#reader.damage;
   }

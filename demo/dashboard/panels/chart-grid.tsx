@@ -24,10 +24,13 @@ type ChartGridProps = {
   readonly revision: ReadonlySignal<number>;
   readonly startMs: number;
   readonly view: ChartView;
+  /** Which metrics; all of them unless given. */
+  readonly isWanted?: (key: string) => boolean;
 };
 
 /** One panel for each group of metrics, under one toolbar. */
-export function ChartGrid({ series, revision, startMs, view }: ChartGridProps): JSX.Element {
+export function ChartGrid(props: ChartGridProps): JSX.Element {
+  const { series, revision, startMs, view, isWanted = () => true } = props;
   const context = useComputed((): PanelContext => {
     const axis = view.axis.value;
     const all = series.all();
@@ -37,7 +40,7 @@ export function ChartGrid({ series, revision, startMs, view }: ChartGridProps): 
   });
   const groups = useComputed(() => {
     void revision.value;
-    return groupMetrics(series.keys);
+    return groupMetrics(series.keys.filter((key) => isWanted(key)));
   });
   useSignalEffect(() => rememberChartView(view));
   return (

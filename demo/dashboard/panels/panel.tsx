@@ -6,7 +6,7 @@ import { PALETTE_SIZE, seriesColor } from '../../app/palette.ts';
 import { nearestIndex, type EpochScale } from '../model/axis.ts';
 import { pannedRange, zoomedRange } from '../model/chart-range.ts';
 import type { ChartView } from '../model/chart-view.ts';
-import { formatCount, formatValue } from '../model/format.ts';
+import { formatCount, formatMetric, formatValue } from '../model/format.ts';
 import { colorIndex, legendName, type MetricGroup } from '../model/group.ts';
 import { countNonFinite, type XRange } from '../model/reduce.ts';
 import type { SeriesSet } from '../model/series.ts';
@@ -221,11 +221,11 @@ function Legend(props: {
             <span
               class={`legend-value${value !== undefined && !Number.isFinite(value) ? ' is-bad' : ''}`}
             >
-              {value === undefined ? '–' : formatValue(value)}
+              {value === undefined ? '–' : formatMetric(key, value)}
             </span>
             {smoothed !== undefined && isWorthShowing(smoothed, value) && (
               <span class="legend-smoothed" title="Smoothed">
-                ~{formatValue(smoothed)}
+                ~{formatMetric(key, smoothed)}
               </span>
             )}
           </button>

@@ -3,18 +3,17 @@ import { useSignal, type ReadonlySignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 import { isQuarkError, type Store } from 'quark-sdk';
-import { hrefOf } from '../../app/route.ts';
+import { hrefOf, type RunView as RunViewName } from '../../app/route.ts';
 import { createChartView } from '../model/chart-view.ts';
 import { formatCount, formatDuration, formatValue, shortId } from '../model/format.ts';
 import { groupMetrics } from '../model/group.ts';
 import { RunFeed } from '../model/run-feed.ts';
 import { runSpanMs, shownStatus } from '../model/run-filter.ts';
-import { ChartGrid } from '../panels/chart-grid.tsx';
-import { EventList } from './event-list.tsx';
 import { Icon } from './icons.tsx';
 import { CopyButton, ErrorNotice, StatusChip } from './parts.tsx';
 import { keepPolling } from './polling.ts';
 import { RunFacts } from './run-facts.tsx';
+import { RunTabs, RunView } from './run-tabs.tsx';
 
 const LIVE_POLL_MS = 1000;
 const ENDED_POLL_MS = 5000;
@@ -84,6 +83,7 @@ export function useRunWatch(
 export function RunPage(props: {
   readonly store: Store;
   readonly runId: string;
+  readonly view: RunViewName | undefined;
   /** Where to go on with an interrupted run of the training page, if this is one. */
   readonly resumeHref: (feed: RunFeed) => string | undefined;
   readonly otherSource: ComponentChildren;
@@ -151,25 +151,10 @@ export function RunPage(props: {
       )}
       {feed.damage.length > 0 && <Damage feed={feed} />}
       <Tiles feed={feed} nowMs={watch.nowMs.value} />
+      <RunTabs runId={runId} view={props.view} />
       <div class="run-columns">
         <div class="run-main">
-          {feed.series.keys.length === 0 ? (
-            <div class="nothing">
-              <p>
-                {feed.isLive
-                  ? 'No metrics yet. Curves appear with the first flush.'
-                  : 'This run recorded no metrics.'}
-              </p>
-            </div>
-          ) : (
-            <ChartGrid
-              series={feed.series}
-              revision={watch.revision}
-              startMs={Date.parse(run.startedAt)}
-              view={view}
-            />
-          )}
-          <EventList events={feed.events} count={feed.events.length} />
+          <RunView feed={feed} watch={watch} view={props.view} charts={view} />
         </div>
         <RunFacts feed={feed} />
       </div>

@@ -1,0 +1,122 @@
+/** The numbers of one layer over steps. */
+import type { QuantityId } from './layer-quantities.ts';
+
+/** One point a step, ascending. Arrays of one length. */
+export type LayerPoints = {
+  readonly steps: Float64Array;
+  /** NaN where every element was NaN or infinite. */
+  readonly values: Float64Array;
+  /** 1 where elements of the tensor were NaN or infinite. */
+  readonly isBad: Uint8Array;
+};
+
+/** One number as it was recorded. */
+export type TrackEntry = {
+  readonly step: number;
+  readonly epoch: number;
+  readonly slot: string;
+  readonly value: number;
+  readonly isBad: boolean;
+};
+
+/** One quantity of one layer, with a slot for each call or parameter. */
+export class LayerTrack {
+  readonly #isParameters: boolean;
+  readonly #steps: number[] = [];
+  readonly #epochs: number[] = [];
+  readonly #slots: string[] = [];
+  readonly #tops: number[] = [];
+  readonly #bottoms: number[] = [];
+  readonly #bad: boolean[] = [];
+  #points: LayerPoints | undefined;
+
+  constructor(quantity: QuantityId) {
+    this.#isParameters = quantity === 'weight_gradient_norm' || quantity === 'update_ratio';
+  }
+
+  get length(): number {
+    return this.#steps.length;
+  }
+
+  /** The value is `top / bottom`: kept apart, because those of several parameters are joined before they are divided. */
+  push(
+    step: number,
+    epoch: number,
+    slot: string,
+    top: number,
+    bottom: number,
+    isBad: boolean,
+  ): void {
+    this.#steps.push(step);
+    this.#epochs.push(epoch);
+    this.#slots.push(slot);
+    this.#tops.push(top);
+    this.#bottoms.push(bottom);
+    this.#bad.push(isBad || Math.abs(top) === Number.POSITIVE_INFINITY);
+    this.#points = undefined;
+  }
+
+  /** The number at a place, of its own slot. */
+  entry(at: number): TrackEntry {
+    return {
+      step: this.#steps[at] ?? Number.NaN,
+      epoch: this.#epochs[at] ?? Number.NaN,
+      slot: this.#slots[at] ?? '',
+      value: this.#ratio(at),
+      isBad: this.#bad[at] ?? false,
+    };
+  }
+
+  /**
+   * One point a step. Of a slot written twice at a step, as after a resume, the last counts. Several calls give the value
+   * furthest from zero, several parameters that of all their elements together.
+   */
+  points(): LayerPoints {
+    this.#points ??= this.#join();
+    return this.#points;
+  }
+
+  #ratio(at: number): number {
+    const bottom = this.#bottoms[at] ?? Number.NaN;
+    return bottom === 0 ? Number.NaN : (this.#tops[at] ?? Number.NaN) / bottom;
+  }
+
+  #join(): LayerPoints {
+    const byStep = new Map<number, Map<string, number>>();
+    for (const [at, step] of this.#steps.entries()) {
+      let slots = byStep.get(step);
+      if (slots === undefined) {
+        slots = new Map();
+        byStep.set(step, slots);
+      }
+      slots.set(this.#slots[at] ?? '', at);
+    }
+    const steps = Float64Array.from(byStep.keys()).toSorted();
+    const values = new Float64Array(steps.length);
+    const isBad = new Uint8Array(steps.length);
+    for (const [column, step] of steps.entries()) {
+      const entries = [...(byStep.get(step)?.values() ?? [])];
+      values[column] = this.#isParameters ? this.#together(entries) : this.#furthest(entries);
+      isBad[column] = entries.some((at) => this.#bad[at]) ? 1 : 0;
+    }
+    return { steps, values, isBad };
+  }
+
+  #furthest(entries: readonly number[]): number {
+    let found = Number.NaN;
+    for (const at of entries) {
+      const value = this.#ratio(at);
+      if (Number.isNaN(found) || Math.abs(value) > Math.abs(found)) found = value;
+    }
+    return found;
+  }
+
+  /** Norms of parts make the norm of the whole: the root of the sum of their squares. */
+  #together(entries: readonly number[]): number {
+    const tops = Math.hypot(...entries.map((at) => this.#tops[at] ?? Number.NaN));
+    const isRatio = entries.some((at) => this.#bottoms[at] !== 1);
+    if (!isRatio) return tops;
+    const bottom = Math.hypot(...entries.map((at) => this.#bottoms[at] ?? Number.NaN));
+    return bottom === 0 ? Number.NaN : tops / bottom;
+  }
+}

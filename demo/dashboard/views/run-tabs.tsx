@@ -1,0 +1,118 @@
+/** The parts of a run's page, each with an address of its own. */
+import type { JSX } from 'preact';
+import { hrefOf, type RunView as RunViewName } from '../../app/route.ts';
+import type { ChartView } from '../model/chart-view.ts';
+import { isMachineMetric } from '../model/group.ts';
+import type { RunFeed } from '../model/run-feed.ts';
+import { ChartGrid } from '../panels/chart-grid.tsx';
+import { EventList } from './event-list.tsx';
+import { HowTo } from './how-to.tsx';
+import { LazyView } from './lazy-view.tsx';
+import type { RunWatch } from './run-page.tsx';
+
+const TABS: readonly { readonly view: RunViewName | undefined; readonly label: string }[] = [
+  { view: undefined, label: 'Metrics' },
+  { view: 'layers', label: 'Layers' },
+  { view: 'machine', label: 'Machine' },
+  { view: 'batches', label: 'Batches' },
+];
+
+/** Links to the parts. */
+export function RunTabs(props: {
+  readonly runId: string;
+  readonly view: RunViewName | undefined;
+}): JSX.Element {
+  return (
+    <nav class="run-tabs" aria-label="Parts of this run">
+      {TABS.map(({ view, label }) => (
+        <a
+          key={label}
+          href={hrefOf({ kind: 'run', runId: props.runId, view })}
+          aria-current={view === props.view ? 'page' : undefined}
+        >
+          {label}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+/** The part that the address names. */
+export function RunView(props: {
+  readonly feed: RunFeed;
+  readonly watch: RunWatch;
+  readonly view: RunViewName | undefined;
+  readonly charts: ChartView;
+}): JSX.Element {
+  const { feed, watch } = props;
+  switch (props.view) {
+    case undefined:
+      return (
+        <>
+          <Curves {...props} isWanted={isOfTraining}>
+            <div class="nothing">
+              <p>
+                {feed.isLive
+                  ? 'No metrics yet. Curves appear with the first flush.'
+                  : 'This run recorded no metrics.'}
+              </p>
+            </div>
+          </Curves>
+          <EventList events={feed.events} count={feed.events.length} />
+        </>
+      );
+    case 'layers':
+      return (
+        <LazyView
+          key="layers"
+          load={loadLayers}
+          of={{ run: feed.reader, isLive: feed.isLive, metrics: feed.series }}
+        />
+      );
+    case 'batches':
+      return (
+        <LazyView key="batches" load={loadBatches} of={{ run: feed.reader, isLive: feed.isLive }} />
+      );
+    case 'machine':
+      void watch.revision.value;
+      return (
+        <Curves {...props} isWanted={isMachineMetric}>
+          <HowTo
+            title={feed.isLive ? 'No telemetry yet' : 'The machine was not watched'}
+            text="Processor, memory, GPU, heap and step times, as far as the platform tells them."
+            code={`const telemetry = new SystemTelemetry(session, { tf, sampleEveryNSteps: 10 });
+await telemetry.step(step, {}, () => trainOnBatch(batch));`}
+          />
+        </Curves>
+      );
+  }
+}
+
+const loadLayers = async () => (await import('./layers-view.tsx')).LayersView;
+const loadBatches = async () => (await import('./batches-view.tsx')).BatchesView;
+
+function isOfTraining(key: string): boolean {
+  return !isMachineMetric(key);
+}
+
+/** The charts of some metrics; what is inside where there are none. */
+function Curves(props: {
+  readonly feed: RunFeed;
+  readonly watch: RunWatch;
+  readonly charts: ChartView;
+  readonly isWanted: (key: string) => boolean;
+  readonly children: JSX.Element;
+}): JSX.Element {
+  const { feed, isWanted } = props;
+  if (!feed.series.keys.some((key) => isWanted(key))) return props.children;
+  return (
+    <ChartGrid
+      key={isWanted.name}
+      series={feed.series}
+      revision={props.watch.revision}
+      startMs={Date.parse(feed.run.startedAt)}
+      view={props.charts}
+      isWanted={isWanted}
+    />
+  );
+}

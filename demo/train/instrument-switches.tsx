@@ -1,0 +1,49 @@
+/** A switch for each instrument of the training. */
+import type { JSX } from 'preact';
+import { INSTRUMENT_IDS, type InstrumentChoice, type InstrumentId } from './instruments.ts';
+
+const WORDS: Readonly<Record<InstrumentId, { readonly label: string; readonly hint: string }>> = {
+  layers: {
+    label: 'Activations and gradients',
+    hint: 'Mean, spread, norm and dead outputs of every layer, forward and backward',
+  },
+  parameters: { label: 'Parameters', hint: 'Norms of weights, gradients and updates' },
+  histograms: { label: 'Histograms', hint: 'How weights, gradients and updates are spread' },
+  telemetry: {
+    label: 'Machine',
+    hint: 'Step times, memory, long tasks and tensors, every 10 steps',
+  },
+  batches: { label: 'Batches', hint: 'Loss, classes and samples of every batch' },
+};
+
+/** The switches, one below the other. */
+export function InstrumentSwitches(props: {
+  readonly value: InstrumentChoice;
+  readonly isDisabled: boolean;
+  readonly onChange: (value: InstrumentChoice) => void;
+}): JSX.Element {
+  return (
+    <fieldset class="instruments" disabled={props.isDisabled}>
+      <legend>Record</legend>
+      {INSTRUMENT_IDS.map((id) => (
+        <label key={id} class="instrument" title={WORDS[id].hint}>
+          <span id={`instrument-${id}`}>{WORDS[id].label}</span>
+          <span class="sr-only" id={`instrument-hint-${id}`}>
+            {WORDS[id].hint}
+          </span>
+          <input
+            type="checkbox"
+            role="switch"
+            aria-labelledby={`instrument-${id}`}
+            aria-describedby={`instrument-hint-${id}`}
+            name={id}
+            checked={props.value[id]}
+            onChange={(event) =>
+              props.onChange({ ...props.value, [id]: event.currentTarget.checked })
+            }
+          />
+        </label>
+      ))}
+    </fieldset>
+  );
+}

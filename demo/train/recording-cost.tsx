@@ -1,0 +1,21 @@
+/** What recording costs the run under way, measured in the run itself. */
+import type { JSX } from 'preact';
+import { useMemo } from 'preact/hooks';
+import { costText, probeCost } from '../dashboard/model/probe-cost.ts';
+import { LayerFeed } from '../dashboard/model/probe-feed.ts';
+import type { RunFeed } from '../dashboard/model/run-feed.ts';
+import { useFeed } from '../dashboard/views/use-feed.ts';
+
+/** Milliseconds a step with and without probes, once there are enough steps of both. */
+export function RecordingCost({ feed }: { readonly feed: RunFeed }): JSX.Element | null {
+  const layers = useMemo(() => new LayerFeed(feed.reader), [feed]);
+  const { revision } = useFeed(layers, feed.isLive);
+  void revision.value;
+  const cost = probeCost(feed.series.get('perf/step_time_ms'), layers.table.probedSteps());
+  if (cost === undefined) return null;
+  return (
+    <p class="train-cost quiet" data-testid="recording-cost">
+      {costText(cost)}
+    </p>
+  );
+}

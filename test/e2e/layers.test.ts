@@ -1,0 +1,257 @@
+/** What probes and diagnostics recorded, on the page of a run that the server of the package serves. */
+import type { Browser, Locator, Page } from 'playwright';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createMemoryStore, TrainingSession, type Store } from 'quark-sdk';
+import { serveStore, type ServedStore } from 'quark-sdk/node';
+import { DataDiagnostics, SystemTelemetry } from 'quark-sdk/probes';
+import { distributionRow, layerRow, parameterRow, writeProbeRows } from '../support/probe-rows.ts';
+import {
+  checkBuilt,
+  collectErrors,
+  DEMO_DIR,
+  launchBrowser,
+  panel,
+  PATIENCE_MS,
+} from './demo-browser.ts';
+
+const LIMIT_MS = 120_000;
+const LAYERS = ['conv', 'hidden', 'out'];
+const BACKWARD = { summaryType: 'gradient', hookDirection: 'backward' } as const;
+
+async function started(store: Store): Promise<TrainingSession> {
+  return TrainingSession.startRun({
+    project: 'layers',
+    storage: store,
+    config: {},
+    handleSignals: false,
+  });
+}
+
+/** Two layers and one whose gradient is not finite from step 40 on; `conv` is missing at step 20. */
+function probed(steps: readonly number[]): Parameters<typeof writeProbeRows>[1] {
+  return {
+    layers: steps.flatMap((step) => [
+      ...LAYERS.filter((name) => name !== 'conv' || step !== 20).map((moduleName, at) =>
+        layerRow({ moduleName, step, mean: at - 1 + step / 100, deadUnitRatio: at / 4 }),
+      ),
+      ...LAYERS.toReversed().map((moduleName) =>
+        layerRow({
+          moduleName,
+          step,
+          ...BACKWARD,
+          norm: 0.125,
+          nonFiniteCount: moduleName === 'hidden' && step >= 40 ? 3 : 0,
+        }),
+      ),
+    ]),
+    parameters: steps.map((step) =>
+      parameterRow({ moduleName: 'hidden', parameterName: 'hidden/kernel', step }),
+    ),
+    distributions: steps.flatMap((step) =>
+      (['value', 'gradient'] as const).map((distributionType) =>
+        distributionRow({
+          moduleName: 'hidden',
+          parameterName: 'hidden/kernel',
+          step,
+          distributionType,
+        }),
+      ),
+    ),
+  };
+}
+
+/** The colours of one row of cells: one pixel from the middle of each. */
+async function cellColors(map: Locator, row: number, rowCount: number): Promise<string[]> {
+  return map.locator('canvas').evaluate(
+    (canvas, at) => {
+      if (!(canvas instanceof HTMLCanvasElement)) return [];
+      const context = canvas.getContext('2d');
+      const count = Number(canvas.dataset['columns']);
+      return Array.from({ length: count }, (_, column) => {
+        const pixel = context?.getImageData(
+          Math.floor(((column + 0.5) * canvas.width) / count),
+          Math.floor(((at.row + 0.5) * canvas.height) / at.rowCount),
+          1,
+          1,
+        ).data;
+        return [...(pixel ?? [])].join();
+      });
+    },
+    { row, rowCount },
+  );
+}
+
+describe('the layers of a run', () => {
+  let browser: Browser;
+  let page: Page;
+  let errors: string[];
+  let store: Store;
+  let server: ServedStore;
+
+  beforeAll(async () => {
+    checkBuilt();
+    browser = await launchBrowser();
+  }, LIMIT_MS);
+  afterAll(() => browser?.close());
+  beforeEach(async () => {
+    store = createMemoryStore();
+    server = await serveStore({ store, dashboardDir: DEMO_DIR });
+    page = await browser.newPage({
+      viewport: { width: 1280, height: 900 },
+      colorScheme: 'light',
+      locale: 'en-US',
+    });
+    page.setDefaultTimeout(PATIENCE_MS);
+    errors = collectErrors(page);
+  });
+  afterEach(async () => {
+    await page.close();
+    await server.close();
+    await store.close();
+  });
+
+  const openView = async (runId: string, view: string): Promise<void> => {
+    await page.goto(`${server.url}#/runs/${runId}?view=${view}`);
+    await page.getByRole('heading', { name: 'layers', level: 1 }).waitFor();
+  };
+  const labels = (): Promise<string[]> => page.locator('.heat-label').allInnerTexts();
+
+  it('are a heat map that grows while the run is live', { timeout: LIMIT_MS }, async () => {
+    const session = await started(store);
+    await writeProbeRows(session, probed([0, 10, 20]));
+    await session.flush();
+    await openView(session.runId, 'layers');
+    const map = page.locator('.heat-panel').first();
+    await expect.poll(labels, { timeout: PATIENCE_MS }).toEqual(LAYERS);
+    await expect.poll(() => map.locator('canvas').getAttribute('data-columns')).toBe('3');
+    const [first, second, missing] = await cellColors(map, 0, 3);
+    expect(first).not.toBe(second);
+    // Nothing was recorded there: the surface shows through.
+    expect(missing).toBe('0,0,0,0');
+
+    await writeProbeRows(session, probed([30, 40]));
+    await session.flush();
+    await expect
+      .poll(() => map.locator('canvas').getAttribute('data-columns'), { timeout: PATIENCE_MS })
+      .toBe('5');
+    await page.getByRole('button', { name: 'Gradient norm' }).click();
+    await expect.poll(labels).toEqual(LAYERS);
+    await page.getByText('NaN or infinite').waitFor();
+    await expect
+      .poll(async () => {
+        const colors = await cellColors(map, 1, 3);
+        return colors[4] !== colors[3] && colors[0] === colors[3];
+      })
+      .toBe(true);
+    await session.endRun('completed');
+    expect(errors).toEqual([]);
+  });
+
+  it(
+    'can be gone through with the keyboard, and say exact values',
+    { timeout: LIMIT_MS },
+    async () => {
+      const session = await started(store);
+      await writeProbeRows(session, probed([0, 10, 20, 30, 40]));
+      await session.endRun('completed');
+      await openView(session.runId, 'layers');
+      await page.getByRole('button', { name: 'Activation mean' }).waitFor();
+      const cells = page.getByRole('group', { name: /^Activation mean of 3 layers/ });
+      await cells.focus();
+      await page.keyboard.press('ArrowDown');
+      const said = page.locator('.heat-body [role="status"]').first();
+      await expect.poll(() => said.innerText()).toBe('conv · Dense: step 40, value −0.6');
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('ArrowLeft');
+      await expect.poll(() => said.innerText()).toBe('hidden · Dense: step 30, value 0.3');
+      await page.keyboard.press('Enter');
+      const detail = page.locator('.layer-detail');
+      await detail.getByRole('heading', { name: 'hidden', level: 2 }).waitFor();
+      expect(
+        await page
+          .getByRole('button', { name: 'hidden', exact: true })
+          .getAttribute('aria-pressed'),
+      ).toBe('true');
+      const chart = panel(page, 'layer:activation mean').locator('.chart');
+      expect(await chart.getAttribute('aria-label')).toContain('5 points, last 0.4');
+
+      const histogram = detail.locator('[data-histogram="hidden/kernel value"]');
+      await expect.poll(() => histogram.locator('canvas').getAttribute('data-columns')).toBe('5');
+      const top = await cellColors(histogram, 5, 40);
+      const foot = await cellColors(histogram, 35, 40);
+      expect(new Set(top).size).toBe(1);
+      expect(top[0]).not.toBe(foot[0]);
+      await detail.getByRole('radio', { name: 'Gradients' }).click();
+      await detail.locator('[data-histogram="hidden/kernel gradient"]').waitFor();
+      await page.getByRole('button', { name: 'Close layer hidden' }).click();
+      await expect.poll(() => detail.count()).toBe(0);
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it('say how to record them where there are none', { timeout: LIMIT_MS }, async () => {
+    const session = await started(store);
+    await session.endRun('completed');
+    await openView(session.runId, 'layers');
+    await page.getByRole('heading', { name: 'No layers were recorded' }).waitFor();
+    expect(await page.locator('.snippet').innerText()).toContain(
+      'quarkCallback(session, tf, model)',
+    );
+    await page.getByRole('link', { name: 'Machine' }).click();
+    await page.getByRole('heading', { name: 'The machine was not watched' }).waitFor();
+    await page.getByRole('link', { name: 'Batches' }).click();
+    await page.getByRole('heading', { name: 'No batches were recorded' }).waitFor();
+    await page.getByRole('link', { name: 'Metrics' }).click();
+    await page.getByText('This run recorded no metrics.').waitFor();
+    expect(errors).toEqual([]);
+  });
+
+  it('come with the machine and the batches', { timeout: LIMIT_MS }, async () => {
+    const session = await started(store);
+    const telemetry = new SystemTelemetry(session);
+    const diagnostics = new DataDiagnostics(session);
+    for (let step = 0; step < 40; step += 1) {
+      telemetry.recordStep(step, { stepTimeMs: 10 + step });
+      diagnostics.logBatch(step === 33 ? 80 : 1 + (step % 7) / 10, {
+        step,
+        epoch: step < 20 ? 0 : 1,
+        labels: [step % 2, 1],
+        sampleIds: [`image-${step}`, 'other'],
+      });
+    }
+    await telemetry.close();
+    await diagnostics.close();
+    await session.endRun('completed');
+    await openView(session.runId, 'machine');
+    await panel(page, 'machine:step time (ms)').locator('canvas').waitFor();
+    await panel(page, 'machine:memory of the program').locator('canvas').waitFor();
+    await page.getByRole('link', { name: 'Batches' }).click();
+    const hard = page.getByRole('region', { name: 'Hard batches' });
+    await hard.waitFor();
+    const row = hard.locator('tbody tr').first();
+    expect(await row.innerText()).toMatch(/33\s+1\s+80\s/);
+    expect(await row.innerText()).toContain('image-33, other');
+    const classes = page.getByRole('region', { name: 'Class exposure' }).locator('tbody tr');
+    expect(await classes.allInnerTexts()).toEqual([
+      expect.stringMatching(/^0\s+20\s+25\.0 %$/),
+      expect.stringMatching(/^1\s+60\s+75\.0 %$/),
+    ]);
+    expect(errors).toEqual([]);
+  });
+
+  it('fit a phone', { timeout: LIMIT_MS }, async () => {
+    await page.setViewportSize({ width: 390, height: 800 });
+    const session = await started(store);
+    const steps = Array.from({ length: 400 }, (_, at) => at * 10);
+    await writeProbeRows(session, probed(steps));
+    await session.endRun('completed');
+    await openView(session.runId, 'layers');
+    await expect.poll(labels, { timeout: PATIENCE_MS }).toEqual(LAYERS);
+    await page.getByText(/probed steps a column/).waitFor();
+    const overflow = await page.evaluate(
+      () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    );
+    expect(overflow).toBeLessThanOrEqual(0);
+    expect(errors).toEqual([]);
+  });
+});
