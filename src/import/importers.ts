@@ -5,6 +5,7 @@ import { huggingFaceTrainer } from './formats/hugging-face-trainer.ts';
 import { jsonLines } from './formats/json-lines.ts';
 import { mlflow } from './formats/mlflow.ts';
 import { quarkProfiler } from './formats/quark-profiler.ts';
+import { quarkArrow } from './formats/quark-arrow.ts';
 import { sacred } from './formats/sacred.ts';
 import { tensorBoard } from './formats/tensorboard.ts';
 import { textLog } from './formats/text-log.ts';
@@ -20,6 +21,7 @@ export const IMPORTERS: readonly Importer[] = [
   jsonLines,
   textLog,
   tensorBoard,
+  quarkArrow,
   mlflow,
   dvclive,
   sacred,
