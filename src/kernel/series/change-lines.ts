@@ -61,7 +61,7 @@ export function searchLines(
   const { starts: items, levels } = engine.lines(runs, goal);
   const starts = items.map((item) => runs[item] ?? 0);
   if (!isExact) moveChanges(engine, runs, starts, least);
-  return { starts, levels, isExact };
+  return { starts, levels, isExact, work: 0 };
 }
 
 /** Moves each change to the best place within a block of it, as long as that helps. */

@@ -58,6 +58,16 @@ export type Segments = {
   readonly starts: Uint32Array;
   readonly levels: Float64Array;
   readonly isExact: boolean;
+  /** Steps over pieces that it took; 0 where they are not counted. */
+  readonly work: number;
+};
+
+/** All points in one segment. */
+const WHOLE: Segments = {
+  starts: new Uint32Array(1),
+  levels: new Float64Array(1),
+  isExact: true,
+  work: 0,
 };
 
 /** Deviations beyond this many times the noise cost no more than one at it. */
@@ -68,9 +78,11 @@ const MOST_BLOCK = 4096;
 /** Differences below this share of the largest magnitude may be rounding, and are no noise. */
 const ROUNDING = 2 ** -46;
 const ROUNDS = 10;
-const BISECTIONS = 12;
+const BISECTIONS = 16;
 /** Steps over pieces until candidates are given up: a few nanoseconds each. All that a series of 10,000 points can need. */
 const EXACT_WORK = 2 ** 26;
+/** The same for each of many searches, at least. */
+const LEAST_WORK = 2 ** 20;
 /** The same for all rounds of a search that begins with runs. */
 const RUNS_WORK = 2 ** 24;
 
@@ -89,16 +101,15 @@ export function searchChanges(ready: ReadyPoints, settings: ChangeSettings): Cha
         : Math.max(found.noise, ROUNDING)
       : settings.noise * scale;
   const factor = penaltyFactor(settings, count) * ((1 + r) / (1 - r));
-  const whole = { starts: new Uint32Array(1), levels: new Float64Array(1), isExact: true };
   const least = Math.min(settings.minSegmentLength, count);
-  const search = (penalty: number): Segments =>
+  const search = (penalty: number, work: number): Segments =>
     settings.model === 'mean'
-      ? searchMean(engine, penalty * noise * noise, least, settings, noise)
+      ? searchMean(engine, penalty * noise * noise, least, settings, noise, work)
       : searchLines(engine, penalty * noise * noise, least, settings);
   const isOne = isFlat || !(noise * noise * factor < Infinity) || 2 * least > count;
   const best = isOne
-    ? { penalty: factor, segments: whole }
-    : withMostChanges(search, factor, settings.maxChanges);
+    ? { penalty: factor, segments: WHOLE }
+    : withMostChanges(search, factor, () => costOfOne(engine.points(), noise), settings.maxChanges);
   return describe(ready, settings, best.segments, {
     noise,
     penalty: best.penalty,
@@ -110,24 +121,26 @@ function penaltyFactor({ penalty, model }: ChangeSettings, count: number): numbe
   return penalty === 'bic' ? (model === 'mean' ? 2 : 3) * Math.log(Math.max(count, 2)) : penalty;
 }
 
-/** Raises the penalty until at most `most` changes are left, and then lowers it as far as they allow. */
+/**
+ * The lowest penalty that leaves at most `most` changes, by halving the ratio of two penalties: one that leaves more, and `enough`, which
+ * leaves none. All searches together take a few times the work of one.
+ */
 function withMostChanges(
-  search: (penalty: number) => Segments,
+  search: (penalty: number, work: number) => Segments,
   penalty: number,
+  enough: () => number,
   most: number,
 ): { penalty: number; segments: Segments } {
-  let segments = search(penalty);
-  if (segments.starts.length - 1 <= most) return { penalty, segments };
+  const first = search(penalty, EXACT_WORK);
+  if (first.starts.length - 1 <= most) return { penalty, segments: first };
+  let left = EXACT_WORK - first.work;
   let low = penalty;
-  let high = penalty;
-  do {
-    low = high;
-    high *= 4;
-    segments = search(high);
-  } while (segments.starts.length - 1 > most);
+  let high = Math.max(penalty, enough());
+  let segments = WHOLE;
   for (let i = 0; i < BISECTIONS && segments.starts.length - 1 < most; i++) {
-    const middle = Math.sqrt(low * high);
-    const found = search(middle);
+    const middle = Math.sqrt(low) * Math.sqrt(high);
+    const found = search(middle, Math.max(LEAST_WORK, left / 4));
+    left -= found.work;
     if (found.starts.length - 1 > most) low = middle;
     else {
       high = middle;
@@ -137,30 +150,41 @@ function withMostChanges(
   return { penalty: high, segments };
 }
 
+/** What one segment costs, in units of the noise: with a penalty as high no change can pay. */
+function costOfOne(points: Float64Array, noise: number): number {
+  let mean = 0;
+  for (let i = 0; i < points.length; i++) mean += ((points[i] ?? 0) - mean) / (i + 1);
+  let sum = 0;
+  for (let i = 0; i < points.length; i++) sum += ((points[i] ?? 0) - mean) ** 2;
+  return sum / noise / noise;
+}
+
 function searchMean(
   engine: ChangeEngine,
   penalty: number,
   least: number,
   settings: ChangeSettings,
   noise: number,
+  work: number,
 ): Segments {
   const { count } = engine;
   const bound = settings.loss === 'squared' ? Infinity : (BIWEIGHT_REACH * noise) ** 2;
-  const goal = { penalty, bound, least, work: EXACT_WORK };
+  const goal = { penalty, bound, least, work };
   if (count <= settings.exactLimit) {
     return engine.mean(everyPoint(count), goal);
   }
   const most = Math.max(RUNS * 4, Math.floor(count / 16));
   let runs = firstRuns(engine, penalty / 2, most);
-  let work = RUNS_WORK;
+  let left = Math.min(work, RUNS_WORK);
   for (let round = 1; ; round++) {
-    const found = engine.mean(runs, { ...goal, work });
-    work = Math.max(0, work - found.work);
+    const found = engine.mean(runs, { ...goal, work: left });
+    left = Math.max(0, left - found.work);
     // Four penalties are exceeded by noise once in a million changes. Further rounds look further: on a ramp, changes push each other.
     const saving = penalty * 2 ** Math.max(2, round - 2);
     const closer: Uint32Array | undefined =
       round === ROUNDS ? undefined : takeApart(runs, count, found, saving, most);
-    if (closer === undefined) return pointSegments(found, runs);
+    if (closer === undefined)
+      return { ...pointSegments(found, runs), work: Math.min(work, RUNS_WORK) - left };
     runs = closer;
   }
 }
@@ -175,7 +199,10 @@ function firstRuns(engine: ChangeEngine, limit: number, most: number): Uint32Arr
   }
 }
 
-function pointSegments({ starts, levels }: ItemSegments, runs: Uint32Array): Segments {
+function pointSegments(
+  { starts, levels }: ItemSegments,
+  runs: Uint32Array,
+): Omit<Segments, 'work'> {
   return { starts: starts.map((item) => runs[item] ?? 0), levels, isExact: false };
 }
 

@@ -362,6 +362,8 @@ describe('change points of the same series told otherwise', () => {
           const plain = kernel.changePoints(values, whole);
           const found = kernel.changePoints(values.toReversed(), whole);
           isClose(found.cost, plain.cost, name);
+          // A value beyond the bound costs the same in either of two segments: where they meet is open then.
+          if ('loss' in options && options.loss === 'biweight') return;
           expect([...found.indices].map((index) => length - index).toReversed()).toEqual([
             ...plain.indices,
           ]);
