@@ -4,7 +4,7 @@ export type ImportLimits = {
   readonly maxFiles: number;
   /** Bytes of a file that has to be in memory whole (JSON, YAML); default 256 MiB. Streamed formats have no such limit. */
   readonly maxDocumentBytes: number;
-  /** Bytes of a file of YAML; default 16 MiB. */
+  /** Bytes of a file of YAML; default 4 MiB. */
   readonly maxYamlBytes: number;
   /** Bytes of one line of text; default 16 MiB. */
   readonly maxLineBytes: number;
@@ -40,7 +40,7 @@ export type ImportLimits = {
 export const DEFAULT_IMPORT_LIMITS: ImportLimits = Object.freeze({
   maxFiles: 100_000,
   maxDocumentBytes: 256 * 1024 * 1024,
-  maxYamlBytes: 16 * 1024 * 1024,
+  maxYamlBytes: 4 * 1024 * 1024,
   maxLineBytes: 16 * 1024 * 1024,
   maxLogLineBytes: 1024 * 1024,
   maxRestarts: 1_000,

@@ -51,7 +51,8 @@ export class RunSplitter {
         });
       }
     }
-    if (this.#counters.isAtStart) for (const name of names) this.#first.add(name);
+    if (this.#counters.isAtStart && this.#first.size < this.#context.limits.maxKeys)
+      for (const name of names) this.#first.add(name);
     return this.#sink;
   }
 

@@ -126,7 +126,7 @@ class YamlReader {
       const key = /^["']/.test(written) ? unquote(written) : written;
       const rest = line.text.slice(colon + 1).trim();
       this.#at++;
-      if (entries.has(key))
+      if (entries.has(key) && this.#problems.length < MAX_PROBLEMS)
         this.#problem(
           line.number,
           `There is a second ${JSON.stringify(key.slice(0, 100))}: the last counts.`,

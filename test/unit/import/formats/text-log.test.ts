@@ -20,6 +20,7 @@ ${megatron(10, '')}${megatron(20, ' lm loss: 1.203115E+01 | grad norm: nan |')} 
 `;
 
 const KERAS = `Epoch 1/2
+  5/938 [..............................] - ETA: 10:00 - loss: 8.0
 \r  1/938 [..............................] - ETA: 10:00 - loss: 2.5\b\b\b\r938/938 [==============================] - 3s 3ms/step - loss: 0.5 - val_loss: 0.25
 Epoch 00001: val_loss improved from inf to 0.25000, saving model to x.h5
 Epoch 2/2
