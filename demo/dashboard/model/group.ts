@@ -69,6 +69,9 @@ function splitRank(key: string): number {
 }
 
 function groupRank(id: string): number {
+  const machine = MACHINE_GROUPS.findIndex(({ title }) => id === `machine:${title}`);
+  if (machine >= 0) return FIRST.length + 1 + machine;
+  if (isMachineMetric(id)) return FIRST.length + 1 + MACHINE_GROUPS.length;
   const rank = FIRST.findIndex((first) => id === first || id.startsWith(`${first}/`));
   return rank < 0 ? FIRST.length : rank;
 }

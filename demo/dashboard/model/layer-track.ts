@@ -82,24 +82,42 @@ export class LayerTrack {
   }
 
   #join(): LayerPoints {
-    const byStep = new Map<number, Map<string, number>>();
-    for (const [at, step] of this.#steps.entries()) {
-      let slots = byStep.get(step);
-      if (slots === undefined) {
-        slots = new Map();
-        byStep.set(step, slots);
+    const order = this.#order();
+    const steps = new Float64Array(order.length);
+    const values = new Float64Array(order.length);
+    const isBad = new Uint8Array(order.length);
+    let count = 0;
+    let start = 0;
+    while (start < order.length) {
+      const step = this.#steps[order[start] ?? 0] ?? Number.NaN;
+      const entries: number[] = [];
+      let end = start;
+      for (; end < order.length && this.#steps[order[end] ?? 0] === step; end += 1) {
+        const at = order[end] ?? 0;
+        const known = entries.findIndex((entry) => this.#slots[entry] === this.#slots[at]);
+        entries[known < 0 ? entries.length : known] = at;
       }
-      slots.set(this.#slots[at] ?? '', at);
+      steps[count] = step;
+      values[count] = this.#isParameters ? this.#together(entries) : this.#furthest(entries);
+      isBad[count] = entries.some((at) => this.#bad[at]) ? 1 : 0;
+      count += 1;
+      start = end;
     }
-    const steps = Float64Array.from(byStep.keys()).toSorted();
-    const values = new Float64Array(steps.length);
-    const isBad = new Uint8Array(steps.length);
-    for (const [column, step] of steps.entries()) {
-      const entries = [...(byStep.get(step)?.values() ?? [])];
-      values[column] = this.#isParameters ? this.#together(entries) : this.#furthest(entries);
-      isBad[column] = entries.some((at) => this.#bad[at]) ? 1 : 0;
-    }
-    return { steps, values, isBad };
+    return {
+      steps: steps.subarray(0, count),
+      values: values.subarray(0, count),
+      isBad: isBad.subarray(0, count),
+    };
+  }
+
+  /** Places in order of steps; those of one step in the order they were written. */
+  #order(): Int32Array | readonly number[] {
+    const places = Int32Array.from(this.#steps.keys());
+    const isAscending = this.#steps.every(
+      (step, at) => at === 0 || step >= (this.#steps[at - 1] ?? 0),
+    );
+    if (isAscending) return places;
+    return [...places].toSorted((a, b) => (this.#steps[a] ?? 0) - (this.#steps[b] ?? 0));
   }
 
   #furthest(entries: readonly number[]): number {

@@ -13,6 +13,8 @@ export const MIN_COLUMN_PX = 4;
 /** Widest column: a run that has just begun has few. */
 const MAX_COLUMN_PX = 34;
 const LABEL_SPACE_PX = 64;
+/** Half a label. */
+const LABEL_ROOM_PX = 20;
 
 /** The cells to show. */
 export type HeatCells = {
@@ -154,11 +156,13 @@ export function HeatMap(props: {
           )}
         </div>
         <div class="heat-axis" aria-hidden="true">
-          {labelledColumns(columns.length, columnPx, LABEL_SPACE_PX).map((column) => (
-            <span key={column} style={{ left: `${(column + 0.5) * columnPx}px` }}>
-              {formatTick(columns[column]?.firstStep ?? 0)}
-            </span>
-          ))}
+          {labelledColumns(columns.length, columnPx, LABEL_SPACE_PX)
+            .filter((column) => column === 0 || column * columnPx < width.value - LABEL_ROOM_PX)
+            .map((column) => (
+              <span key={column} style={{ left: `${(column + 0.5) * columnPx}px` }}>
+                {formatTick(columns[column]?.firstStep ?? 0)}
+              </span>
+            ))}
         </div>
         {at !== undefined && words !== undefined && (
           <Tip

@@ -130,7 +130,7 @@ function LayerHeat(props: {
               title={`${name}${types.get(name) === undefined ? '' : ` · ${types.get(name)}`}`}
               onClick={() => pick(row)}
             >
-              {name}
+              <bdi>{name}</bdi>
             </button>
           ))}
         </HeatMap>

@@ -125,8 +125,8 @@ describe('batches in words', () => {
     ]);
     expect(groups.map(({ title, keys }) => [title, keys.length])).toEqual([
       ['load (percent)', 2],
-      ['memory of the program', 1],
       ['step time (ms)', 1],
+      ['memory of the program', 1],
       ['system/tensors/count', 1],
     ]);
     expect(legendName('system/cpu/usage_percent', 'load (percent)')).toBe('cpu usage');
