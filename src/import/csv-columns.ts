@@ -94,6 +94,8 @@ export function sniffTable(text: string, isWhole: boolean, path: string): Sniffe
     return typeof number === 'number';
   };
   const hasHeader = !header.some((cell) => isNumber(cell));
+  // Without names every cell has to be a number: what begins with both is a list of something else.
+  if (!hasHeader && header.some((cell) => cell.trim() !== '' && !isNumber(cell))) return undefined;
   // `loss=0.5, acc=0.9` and `Epoch 1: loss 0.5` are lines of a log.
   if (hasHeader && header.some((cell) => /[=:]\s*[-+.\d]/.test(cell))) return undefined;
   const rows = hasHeader ? rest : lines;
@@ -105,7 +107,7 @@ export function sniffTable(text: string, isWhole: boolean, path: string): Sniffe
     // A header may be longer than what is looked at.
     rows.length === 0 ? hasHeader && isNamed : fitting.length >= rows.length / 2;
   // Quoted fields may hold line ends, which the look at single lines does not see.
-  if (!isTable && !(isNamed && fitting.length > 0)) return undefined;
+  if (!isTable && !(isNamed && hasHeader && fitting.length > 0)) return undefined;
   if (!hasHeader)
     return { delimiter: delimiter.candidate, hasHeader, confidence: isNamed ? 0.2 : 0 };
   const lower = header.map((cell) => nameOf(cell).toLowerCase());

@@ -264,6 +264,20 @@ describe('a table', () => {
     expect(metrics['train/loss']).toHaveLength(2);
   });
 
+  test('without names has numbered columns', async () => {
+    const { metrics } = await one('1,0.5\n2,0.25\n');
+    expect(metrics).toEqual({
+      column_1: [
+        [0, null, 1],
+        [1, null, 2],
+      ],
+      column_2: [
+        [0, null, 0.5],
+        [1, null, 0.25],
+      ],
+    });
+  });
+
   test('with columns that the user names', async () => {
     const text = 'n,when,lap,loss,junk\n5,1700000000,2,1,9\n6,1700000001,3,2,9\n';
     const columns = { step: 'N', time: 'when', epoch: 'lap', ignore: ['junk'] };
@@ -299,6 +313,9 @@ describe('a table', () => {
       const { report } = await importText({ [`x${i}.txt`]: text });
       expect(report.runs.map(({ format }) => format)).not.toContain('csv');
     }
+    // The data to train on, with its size and classes in the first line, is no log of a training.
+    const data = '150,4,setosa,virginica\n5.1,3.5,1.4,0\n4.9,3.0,1.4,0\n';
+    expect((await importText({ 'iris.csv': data })).report.unknownFiles).toEqual(['iris.csv']);
     // Nor is a file a table because it is called so.
     expect((await importText({ 'x.csv': '\u0000\u0001binary' })).report.unknownFiles).toEqual([
       'x.csv',
