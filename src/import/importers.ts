@@ -11,6 +11,7 @@ import { tensorBoard } from './formats/tensorboard.ts';
 import { textLog } from './formats/text-log.ts';
 import { track } from './formats/track.ts';
 import { wandbLegacy } from './formats/wandb-legacy.ts';
+import { trackio } from './formats/trackio.ts';
 import { wandb } from './formats/wandb.ts';
 import type { Importer } from './importer.ts';
 
@@ -22,6 +23,7 @@ export const IMPORTERS: readonly Importer[] = [
   textLog,
   tensorBoard,
   quarkArrow,
+  trackio,
   mlflow,
   dvclive,
   sacred,

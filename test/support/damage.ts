@@ -28,13 +28,22 @@ export function damaged(
   let result = bytes;
   for (const { kind, at, length, byte } of changes) {
     const place = at % Math.max(1, result.length);
-    const before = [...result.subarray(0, place)];
-    const rest = [...result.subarray(place)];
-    if (kind === 'flip') result = Uint8Array.from([...before, byte, ...rest.slice(1)]);
-    else if (kind === 'cut') result = Uint8Array.from([...before, ...rest.slice(length)]);
-    else if (kind === 'insert')
-      result = Uint8Array.from([...before, ...Array.from({ length }, () => byte), ...rest]);
-    else result = Uint8Array.from([...before, ...rest.slice(0, length), ...rest]);
+    const before = result.subarray(0, place);
+    const rest = result.subarray(place);
+    if (kind === 'flip') result = joined(before, Uint8Array.of(byte), rest.subarray(1));
+    else if (kind === 'cut') result = joined(before, rest.subarray(length));
+    else if (kind === 'insert') result = joined(before, new Uint8Array(length).fill(byte), rest);
+    else result = joined(before, rest.subarray(0, length), rest);
   }
   return result;
+}
+
+function joined(...parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
 }
