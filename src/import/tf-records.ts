@@ -11,6 +11,9 @@ const KEPT_BYTES = 4 << 20;
 /** Damaged records are looked into for others; how much of that work there may be beside the size of the file. */
 const MAX_WASTED_BYTES = 16 << 20;
 
+/** Of a length of zero: files that were cut off often end in zeros. */
+const ZERO_CHECKSUM = 0x7980329;
+
 /** Takes the bytes of one record; they are only valid during the call. `place` is its first byte in the file. */
 export type OnRecord = (
   bytes: Uint8Array<ArrayBuffer>,
@@ -90,7 +93,8 @@ export class TfRecordScanner {
       const isHeader =
         (this.#lostFrom < 0 || length <= this.#maxRecordBytes) &&
         length < 2 ** 48 &&
-        maskedCrc32c(bytes, at, at + 8) === view.getUint32(at + 8, true);
+        (length === 0 ? ZERO_CHECKSUM : maskedCrc32c(bytes, at, at + 8)) ===
+          view.getUint32(at + 8, true);
       if (!isHeader) {
         this.#lose(at, 'the length of a record does not agree with its checksum');
         at++;

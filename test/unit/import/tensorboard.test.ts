@@ -315,6 +315,14 @@ describe('TensorBoard event files', () => {
     expect(cut.report.problems).toEqual([
       { file: NAME, place: `byte ${at}`, reason: expect.stringMatching(/cut off/) },
     ]);
+    // Writers that reserve space leave zeros; a record of no bytes is one all the same.
+    const padded = await imported([
+      file(version(), record(new Uint8Array(0)), good, new Uint8Array(5000)),
+    ]);
+    expect(await padded.values('train/loss')).toEqual([[1, 1]]);
+    expect(padded.report.problems).toMatchObject([
+      { reason: expect.stringMatching(/^5000 bytes/) },
+    ]);
     const flipped = good.slice();
     flipped[good.length - 6] = (flipped[good.length - 6] ?? 0) ^ 1;
     const broken = await imported([file(version(), good, flipped, good, [1, 2, 3], good)]);
