@@ -78,7 +78,6 @@ export function plainSums<Sign, Low, High>(p: usize, length: i32): void {
   while (p < end) {
     let sum4 = zero4;
     let squares4 = zero4;
-    let others4 = zero4;
     let absolutes4 = zero4;
     for (const to = min(p + FOLD_BYTES, end); p < to; p += 32) {
       const x = v128.load(p);
@@ -101,15 +100,9 @@ export function plainSums<Sign, Low, High>(p: usize, length: i32): void {
       if (isFloat<High>())
         fars = i32x4.add(fars, i32x4.add(i32x4.gt_s(a, below), i32x4.gt_s(b, below)));
       sum4 = f32x4.add(sum4, f32x4.add(x, y));
-      if (ASC_FEATURE_RELAXED_SIMD) {
-        squares4 = f32x4.relaxed_madd(x, x, squares4);
-        others4 = f32x4.relaxed_madd(y, y, others4);
-      } else {
-        squares4 = f32x4.add(squares4, f32x4.add(f32x4.mul(x, x), f32x4.mul(y, y)));
-      }
+      squares4 = f32x4.add(squares4, f32x4.add(f32x4.mul(x, x), f32x4.mul(y, y)));
     }
     addTo(constants + SUMS, sum4);
-    if (ASC_FEATURE_RELAXED_SIMD) squares4 = f32x4.add(squares4, others4);
     addTo(constants + SQUARES, squares4);
     if (isSigned<Sign>()) addTo(constants + ABSOLUTES, absolutes4);
   }
@@ -160,7 +153,6 @@ export function shiftedSums<Sign>(p: usize, length: i32, around: f32): void {
   for (const end = p + ((<usize>length) << 2); p < end;) {
     let sum4 = zero4;
     let squares4 = zero4;
-    let others4 = zero4;
     let absolutes4 = zero4;
     for (const to = min(p + FOLD_BYTES, end); p < to; p += 32) {
       const x = v128.load(p);
@@ -178,15 +170,9 @@ export function shiftedSums<Sign>(p: usize, length: i32, around: f32): void {
       const u = f32x4.sub(x, around4);
       const v = f32x4.sub(y, around4);
       sum4 = f32x4.add(sum4, f32x4.add(u, v));
-      if (ASC_FEATURE_RELAXED_SIMD) {
-        squares4 = f32x4.relaxed_madd(u, u, squares4);
-        others4 = f32x4.relaxed_madd(v, v, others4);
-      } else {
-        squares4 = f32x4.add(squares4, f32x4.add(f32x4.mul(u, u), f32x4.mul(v, v)));
-      }
+      squares4 = f32x4.add(squares4, f32x4.add(f32x4.mul(u, u), f32x4.mul(v, v)));
     }
     sums = f32x4.add(sums, sum4);
-    if (ASC_FEATURE_RELAXED_SIMD) squares4 = f32x4.add(squares4, others4);
     squares = f32x4.add(squares, squares4);
     if (isSigned<Sign>()) absolutes = f32x4.add(absolutes, absolutes4);
   }
