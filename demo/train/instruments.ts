@@ -2,7 +2,7 @@
  * What a demo training records beside its metrics, shared by the training page and the command line, which hand in their own
  * instruments.
  */
-import type { DataDiagnostics, SystemTelemetry } from 'quark-sdk/probes';
+import type { DataDiagnostics } from 'quark-sdk/probes';
 import type { QuarkCallbackOptions } from 'quark-sdk/tfjs';
 
 /** Names of the instruments. */
@@ -64,39 +64,30 @@ export type DigitBatch = {
 
 /** What {@link instrumentCallback} records with; undefined: not at all. */
 export type StepInstruments = {
-  readonly telemetry: SystemTelemetry | undefined;
   readonly diagnostics: DataDiagnostics | undefined;
   /** Step of the batch under way. */
   readonly step: () => number;
   /** The batch under way. */
   readonly batch: () => DigitBatch | undefined;
-  readonly now?: () => number;
 };
 
 /** A callback for `fit`, to stand before the one that counts the steps. */
 export type InstrumentCallback = {
   readonly onEpochBegin: (epoch: number) => Promise<void>;
-  readonly onBatchBegin: () => Promise<void>;
   readonly onBatchEnd: (batch: number, logs?: Readonly<Record<string, unknown>>) => Promise<void>;
 };
 
-/** Records the machine and the batches of a `fit`. */
+/** Records the batches of a `fit`. */
 export function instrumentCallback(instruments: StepInstruments): InstrumentCallback {
-  const { telemetry, diagnostics, now = () => performance.now() } = instruments;
+  const { diagnostics } = instruments;
   let epoch = 0;
-  let begunMs = 0;
   return {
     onEpochBegin: (begun) => {
       epoch = begun;
       return Promise.resolve();
     },
-    onBatchBegin: () => {
-      begunMs = now();
-      return Promise.resolve();
-    },
     onBatchEnd: (_batch, logs) => {
       const step = instruments.step();
-      telemetry?.recordStep(step, { epoch, stepTimeMs: now() - begunMs });
       const loss = logs?.['loss'];
       const batch = instruments.batch();
       if (typeof loss === 'number' && batch !== undefined)

@@ -1,7 +1,7 @@
 /** Trains the digits network in this tab and records it, from a fresh start or from where a run was left. */
 import type { LayersModel } from '@tensorflow/tfjs';
 import { isQuarkError, MetricsLogger, TrainingSession, type Store } from 'quark-sdk';
-import { DataDiagnostics, SystemTelemetry } from 'quark-sdk/probes';
+import { DataDiagnostics } from 'quark-sdk/probes';
 import { quarkCallback } from 'quark-sdk/tfjs';
 import { fetchDigits, loadTensorFlow } from './browser-data.ts';
 import { loadCheckpoint, removeCheckpoint, saveCheckpoint, type Checkpoint } from './checkpoint.ts';
@@ -188,14 +188,11 @@ async function fit(
     initialStep: checkpoint.step,
     initialEpoch: checkpoint.epoch,
     metrics,
+    telemetry: config.instruments.telemetry && { sampleEveryNSteps: INSTRUMENT_EVERY_STEPS },
     ...probeOptions(config.instruments),
   });
-  const telemetry = config.instruments.telemetry
-    ? new SystemTelemetry(session, { tf, sampleEveryNSteps: INSTRUMENT_EVERY_STEPS })
-    : undefined;
   const diagnostics = config.instruments.batches ? new DataDiagnostics(session) : undefined;
   const instruments = instrumentCallback({
-    telemetry,
     diagnostics,
     step: () => recorder.nextStep,
     batch: () => batchUnderWay,
@@ -264,7 +261,6 @@ async function fit(
     show();
     return epoch >= config.epochs ? 'completed' : 'interrupted';
   } finally {
-    await telemetry?.close();
     await diagnostics?.close();
     await metrics.close();
     tf.dispose([valTensors.xs, valTensors.ys]);

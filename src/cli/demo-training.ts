@@ -24,7 +24,7 @@ import {
   type DigitBatch,
 } from '../../demo/train/instruments.ts';
 import { QuarkError, type TrainingSession } from '../index.ts';
-import { DataDiagnostics, SystemTelemetry } from '../probes.ts';
+import { DataDiagnostics } from '../probes.ts';
 import { quarkCallback } from '../tfjs.ts';
 import type { TrainingPosition } from './progress.ts';
 
@@ -129,12 +129,13 @@ async function train(
     elapsedMs: 0,
     isEpochEnd: false,
   };
-  const recorder = quarkCallback(session, tf, model, probeOptions(DEFAULT_INSTRUMENTS));
-  const telemetry = new SystemTelemetry(session, { tf, sampleEveryNSteps: INSTRUMENT_EVERY_STEPS });
+  const recorder = quarkCallback(session, tf, model, {
+    telemetry: { sampleEveryNSteps: INSTRUMENT_EVERY_STEPS },
+    ...probeOptions(DEFAULT_INSTRUMENTS),
+  });
   const diagnostics = new DataDiagnostics(session);
   let batchUnderWay: DigitBatch | undefined;
   const instruments = instrumentCallback({
-    telemetry,
     diagnostics,
     step: () => recorder.nextStep,
     batch: () => batchUnderWay,
@@ -185,7 +186,6 @@ async function train(
     });
   } finally {
     tf.dispose([validation.xs, validation.ys]);
-    await telemetry.close();
     await diagnostics.close();
     await recorder.close();
   }

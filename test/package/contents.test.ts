@@ -218,6 +218,7 @@ describe('exported names', () => {
       [
         "nodePlatform",
         "openFileStorage",
+        "openInputFiles",
         "serveStore",
       ]
     `);
