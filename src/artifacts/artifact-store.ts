@@ -1,9 +1,9 @@
 /** Keeps what is no number: histograms, snapshots, checkpoints, files. */
-import { checkInstant, checkOptionalCount, checkOptionNames } from '../base/assert.ts';
+import { checkOptionalCount, checkOptionNames, checkTimestamp, checkFlag } from '../base/assert.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput, messageOf, QuarkError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
-import { encodeJsonObject, freezeJson, type JsonObject } from '../base/json.ts';
+import { type JsonObject, copyJsonObject } from '../base/json.ts';
 import { checkLabel, parseKey } from '../base/names.ts';
 import { readArtifacts, type ArtifactFilter } from '../read/artifacts.ts';
 import { artifactTable, type ArtifactRecord } from '../records/artifact.ts';
@@ -110,8 +110,7 @@ export class ArtifactStore implements AsyncDisposable {
     if (!Array.isArray(retentionHooks) || retentionHooks.some((hook) => typeof hook !== 'function'))
       throw invalidInput('retentionHooks', retentionHooks, 'a list of functions');
     const raises = raiseOnRetentionError ?? this.#handle.strictMode;
-    if (typeof raises !== 'boolean')
-      throw invalidInput('raiseOnRetentionError', raises, 'true or false');
+    checkFlag('raiseOnRetentionError', raises);
     this.#hooks = [...retentionHooks];
     this.#raisesRetentionErrors = raises;
     this.#writer = new RecordWriter(this.#handle, artifactTable, {});
@@ -235,9 +234,7 @@ export class ArtifactStore implements AsyncDisposable {
     const id = createId('art', this.#handle.clock.now());
     const source = openPayload(payload, options.payloadFormat);
     const row = {
-      timestamp: new Date(
-        timestamp === undefined ? this.#handle.clock.now() : checkInstant('timestamp', timestamp),
-      ).toISOString(),
+      timestamp: checkTimestamp(timestamp, this.#handle.clock),
       id,
       artifactType: checkArtifactType(artifactType),
       namespace: key.namespace,
@@ -249,9 +246,7 @@ export class ArtifactStore implements AsyncDisposable {
       payloadRelativePath: `artifacts/${key.key}/${id}/${PAYLOAD_FILE_NAMES[source.format]}`,
       metadataRelativePath: `artifacts/${key.key}/${id}/metadata.json`,
       metadata:
-        metadata === null || metadata === undefined
-          ? null
-          : freezeJson(JSON.parse(encodeJsonObject('metadata', metadata)) as JsonObject),
+        metadata === null || metadata === undefined ? null : copyJsonObject('metadata', metadata),
     };
     this.#writer.check();
     const { clock, signal, store } = this.#handle;

@@ -4,6 +4,7 @@
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { SessionStoreError } from '../base/errors.ts';
+import { toHex } from '../base/hex.ts';
 import type { ArtifactRecord } from '../records/artifact.ts';
 import { sha256Hex } from '../store/blob-rules.ts';
 import type { Store } from '../store/store.ts';
@@ -56,7 +57,7 @@ export async function putPayload(
   const [only] = hashes;
   if (hashes.length === 1 && only !== undefined)
     return { sizeBytes, sha256: only, partSha256: null };
-  return { sizeBytes, sha256: hex(whole.digest()), partSha256: hashes };
+  return { sizeBytes, sha256: toHex(whole.digest()), partSha256: hashes };
 }
 
 /**
@@ -87,7 +88,7 @@ export async function* getPayload(
     if (i === parts.length - 1) {
       if (sizeBytes !== record.sizeBytes)
         throw damaged(record, `it has ${sizeBytes} bytes instead of ${record.sizeBytes}`);
-      if (whole !== undefined && hex(whole.digest()) !== record.sha256)
+      if (whole !== undefined && toHex(whole.digest()) !== record.sha256)
         throw damaged(record, 'the parts together have another hash');
     }
     yield bytes;
@@ -108,11 +109,7 @@ function withRoom(
 
 /** Pages over plain http have no digest of their own. */
 async function hashOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  return (await sha256Hex(bytes)) ?? hex(sha256(bytes));
-}
-
-function hex(digest: Uint8Array): string {
-  return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return (await sha256Hex(bytes)) ?? toHex(sha256(bytes));
 }
 
 function damaged(record: ArtifactRecord, reason: string): SessionStoreError {

@@ -1,4 +1,5 @@
 /** Checks of arguments that every writer and reader shares. */
+import type { Clock } from './clock.ts';
 import { invalidInput, QuarkError } from './errors.ts';
 
 /** @throws {QuarkError} `invalid_input` unless `value` is an integer from 0 to 2^53 - 1 */
@@ -32,6 +33,24 @@ export function checkLiteral<T extends string>(
   if (found === undefined)
     throw invalidInput(field, value, `one of ${known.map((item) => `"${item}"`).join(', ')}`);
   return found;
+}
+
+/** @throws {QuarkError} `invalid_input` unless `value` is true or false */
+export function checkFlag(field: string, value: unknown): boolean {
+  if (typeof value !== 'boolean') throw invalidInput(field, value, 'true or false');
+  return value;
+}
+
+/** Whether an option was given: null and undefined both mean that it was not. */
+export function isGiven<T>(value: T | null | undefined): value is T {
+  return value !== null && value !== undefined;
+}
+
+/** The time of a record as ISO text: as given, else now. @throws {QuarkError} `invalid_input` */
+export function checkTimestamp(value: unknown, clock: Clock): string {
+  return new Date(
+    value === undefined ? clock.now() : checkInstant('timestamp', value),
+  ).toISOString();
 }
 
 /** An instant from ISO 8601 text (UTC where it names no zone), a Date or epoch milliseconds. */

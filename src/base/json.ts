@@ -51,6 +51,11 @@ export function encodeJsonObject(field: string, value: unknown): string {
   return encodeJson(field, value);
 }
 
+/** A checked JSON object as a deep copy that nobody can change. @throws {QuarkError} `invalid_input` as {@link encodeJsonObject} */
+export function copyJsonObject(field: string, value: unknown): JsonObject {
+  return freezeJson(JSON.parse(encodeJsonObject(field, value)) as JsonObject);
+}
+
 /** A deep copy of a JSON value that nobody can change. */
 export function freezeJson<T extends JsonValue>(value: T): T {
   if (typeof value !== 'object' || value === null) return value;

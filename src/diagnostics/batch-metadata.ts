@@ -1,7 +1,7 @@
 /** From a batch to what is recorded of it. */
-import { checkCount, checkOptionNames } from '../base/assert.ts';
+import { checkCount, checkOptionNames, isGiven } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
-import { encodeJsonObject, freezeJson, type JsonObject, type JsonValue } from '../base/json.ts';
+import { type JsonObject, type JsonValue, copyJsonObject } from '../base/json.ts';
 import {
   countLabels,
   listValues,
@@ -136,9 +136,7 @@ export function checkBatch(batch: BatchMetadata): CheckedBatch {
     sampleIds,
     classCounts,
     sequenceLengths,
-    metadata: isGiven(metadata)
-      ? freezeJson(JSON.parse(encodeJsonObject('metadata', metadata)) as JsonObject)
-      : null,
+    metadata: isGiven(metadata) ? copyJsonObject('metadata', metadata) : null,
   };
 }
 
@@ -169,8 +167,4 @@ function checkIds(ids: unknown): string[] {
       return String(id);
     throw invalidInput(`sampleIds[${i}]`, id, 'non-empty text or a finite number');
   });
-}
-
-function isGiven<T>(value: T | null | undefined): value is T {
-  return value !== null && value !== undefined;
 }

@@ -1,5 +1,5 @@
 /** What the model is trained on, batch by batch. */
-import { checkInstant, checkOptionalCount, checkOptionNames } from '../base/assert.ts';
+import { checkOptionalCount, checkOptionNames, checkTimestamp } from '../base/assert.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput, messageOf } from '../base/errors.ts';
 import { readBatchDiagnostics, type BatchDiagnosticFilter } from '../read/batch-diagnostics.ts';
@@ -104,9 +104,7 @@ export class DataDiagnostics implements AsyncDisposable {
       throw invalidInput('batch', '[batch]', 'left out, or an adapter in the config');
     const found = batch === undefined ? NOTHING_FOUND : this.#ask(batch, step, epoch);
     const row = {
-      timestamp: new Date(
-        timestamp === undefined ? this.#handle.clock.now() : checkInstant('timestamp', timestamp),
-      ).toISOString(),
+      timestamp: checkTimestamp(timestamp, this.#handle.clock),
       step: checkOptionalCount('step', step),
       epoch: checkOptionalCount('epoch', epoch),
       loss,

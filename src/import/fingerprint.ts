@@ -1,4 +1,5 @@
 /** What tells files from others, so that importing the same ones again is noticed. */
+import { toHex } from '../base/hex.ts';
 import { sha256 } from '@noble/hashes/sha2.js';
 import type { InputFile } from './input.ts';
 
@@ -31,9 +32,4 @@ export async function fingerprint(files: readonly InputFile[]): Promise<string> 
     }
   }
   return toHex(hash.digest());
-}
-
-/** Bytes as lowercase hex digits. */
-export function toHex(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

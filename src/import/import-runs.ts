@@ -1,4 +1,5 @@
 /** From files to runs in a store. */
+import { toHex } from '../base/hex.ts';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { checkNotAborted, checkOptionNames } from '../base/assert.ts';
 import { invalidInput, isQuarkError, messageOf, QuarkError } from '../base/errors.ts';
@@ -18,7 +19,7 @@ import type {
 import { watchInput, type InputFile, type InputWatch } from './input.ts';
 import { CONVENTIONAL_KEYS, type KeyRule } from './key-table.ts';
 import { DEFAULT_IMPORT_LIMITS, type ImportLimits } from './limits.ts';
-import { fingerprint, toHex } from './fingerprint.ts';
+import { fingerprint } from './fingerprint.ts';
 import { finishRun, openRunFor } from './imported-run.ts';
 import { ImportProgressMeter, type ImportProgress } from './progress.ts';
 import { KnownRun, RunWriter } from './run-writer.ts';

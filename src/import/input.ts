@@ -118,6 +118,18 @@ export function watchInput(file: InputFile, { signal, read, failed }: InputWatch
   };
 }
 
+/** Files by the folder they lie in, in the order in which the folders first occur. */
+export function groupByFolder(files: readonly InputFile[]): InputFile[][] {
+  const groups = new Map<string, InputFile[]>();
+  for (const file of files) {
+    const folder = folderOf(file.path);
+    const group = groups.get(folder);
+    if (group === undefined) groups.set(folder, [file]);
+    else group.push(file);
+  }
+  return [...groups.values()];
+}
+
 /** The last part of a path. */
 export function fileName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);

@@ -1,5 +1,11 @@
 /** The settings of the kernels: names, defaults, checks. */
-import { checkCount, checkLiteral, checkOptionNames, checkPositive } from '../base/assert.ts';
+import {
+  checkCount,
+  checkLiteral,
+  checkOptionNames,
+  checkPositive,
+  checkFlag,
+} from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
 import { invalidInput } from '../base/errors.ts';
 import type { Kernel } from './kernel.ts';
@@ -101,8 +107,7 @@ export function checkKernelsConfig(config: KernelsConfig): KernelsSettings {
   checkPositive('idleMs', settings.idleMs);
   checkPositive('startTimeoutMs', settings.startTimeoutMs);
   checkPositive('callTimeoutMs', settings.callTimeoutMs);
-  if (typeof settings.sharedMemory !== 'boolean')
-    throw invalidInput('sharedMemory', settings.sharedMemory, 'true or false');
+  checkFlag('sharedMemory', settings.sharedMemory);
   if (settings.sharedMemory && !canShareMemory()) {
     throw invalidInput(
       'sharedMemory',
@@ -112,8 +117,7 @@ export function checkKernelsConfig(config: KernelsConfig): KernelsSettings {
   }
   checkLiteral('workerMode', settings.workerMode, WORKER_MODES);
   checkLiteral('kernel', settings.kernel, ['wasm', 'js']);
-  if (typeof settings.relaxedSimd !== 'boolean')
-    throw invalidInput('relaxedSimd', settings.relaxedSimd, 'true or false');
+  checkFlag('relaxedSimd', settings.relaxedSimd);
   if (settings.spawn !== undefined && typeof settings.spawn !== 'function') {
     throw invalidInput('spawn', settings.spawn, 'a function that returns a worker');
   }

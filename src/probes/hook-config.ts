@@ -1,5 +1,5 @@
 /** The settings of the hook engine: names, defaults, checks. */
-import { checkOptionNames, checkPositive } from '../base/assert.ts';
+import { checkOptionNames, checkPositive, checkFlag } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
 import type { Kernels } from '../kernel/kernels.ts';
 import {
@@ -165,12 +165,6 @@ export function checkHookConfig(config: HookEngineConfig): HookSettings {
       ),
     deadUnitProbes: checkPositive('deadUnitProbes', given.deadUnitProbes),
   };
-}
-
-/** @throws {QuarkError} `invalid_input` */
-export function checkFlag(field: string, value: unknown): boolean {
-  if (typeof value !== 'boolean') throw invalidInput(field, value, 'true or false');
-  return value;
 }
 
 /** Whether it is a finite number of 0 or more. */

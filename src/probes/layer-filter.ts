@@ -1,5 +1,5 @@
 /** Which layers and parameters are observed. */
-import { checkLiteral, checkOptionNames } from '../base/assert.ts';
+import { checkLiteral, checkOptionNames, checkFlag } from '../base/assert.ts';
 import { invalidInput, messageOf } from '../base/errors.ts';
 import { PARAMETER_ROLES, type ParameterRole } from '../records/literals.ts';
 import type { LayerInfo, ParameterInfo } from './model-source.ts';
@@ -57,8 +57,7 @@ export function layerFilter(config: LayerFilterConfig = {}): (layer: LayerInfo) 
   const included = patterns('filters.includeNamePatterns', config.includeNamePatterns);
   const excluded = patterns('filters.excludeNamePatterns', config.excludeNamePatterns);
   const { leafModulesOnly = true } = config;
-  if (typeof leafModulesOnly !== 'boolean')
-    throw invalidInput('filters.leafModulesOnly', leafModulesOnly, 'true or false');
+  checkFlag('filters.leafModulesOnly', leafModulesOnly);
   const hasType = (types: ReadonlySet<string>, layer: LayerInfo): boolean =>
     types.has(layer.type) || (layer.qualifiedType !== undefined && types.has(layer.qualifiedType));
   return (layer) =>

@@ -1,5 +1,5 @@
 /** The settings of the parameter diagnostics: names, defaults, checks. */
-import { checkLiteral, checkPositive } from '../base/assert.ts';
+import { checkLiteral, checkPositive, checkFlag } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
 import { MAX_HISTOGRAM_BINS } from '../kernel/checks.ts';
 import {
@@ -7,7 +7,6 @@ import {
   type ParameterDistributionType,
 } from '../records/literals.ts';
 import {
-  checkFlag,
   checkProbeConfig,
   isNonNegative,
   type ProbeConfig,

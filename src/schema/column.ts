@@ -6,10 +6,10 @@ import { checkInstant } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
 import {
   encodeJson,
-  encodeJsonObject,
   freezeJson,
   type JsonObject,
   type JsonValue,
+  copyJsonObject,
 } from '../base/json.ts';
 import { definitionOf, type Columns, type RecordDefinition, type RecordOf } from './record.ts';
 
@@ -91,9 +91,7 @@ export function text(doc: string): Column<string> {
 
 /** A JSON object. */
 export function jsonObject(doc: string): Column<JsonObject> {
-  return column('json', doc, (field, value) =>
-    freezeJson(JSON.parse(encodeJsonObject(field, value)) as JsonObject),
-  );
+  return column('json', doc, (field, value) => copyJsonObject(field, value));
 }
 
 /** Any JSON value. */

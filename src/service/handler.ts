@@ -2,6 +2,7 @@
  * Read access to a store over HTTP, without a socket: `(Request) => Promise<Response>`. Nothing a request says changes
  * the store. Who may reach the handler is decided by whoever puts it on a socket (see `node/serve.ts`).
  */
+import { toHex } from '../base/hex.ts';
 import { Hono, type Context } from 'hono';
 import { checkCount, checkPositive } from '../base/assert.ts';
 import { QuarkError, RunNotFoundError, SessionStoreError } from '../base/errors.ts';
@@ -117,7 +118,7 @@ export function failure(error: unknown): Response {
 
 async function json(context: Context, answer: object): Promise<Response> {
   const bytes = new TextEncoder().encode(JSON.stringify(toWire(answer)));
-  const etag = `"${hex(await crypto.subtle.digest('SHA-256', bytes)).slice(0, 32)}"`;
+  const etag = `"${toHex(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))).slice(0, 32)}"`;
   if (matches(context.req.header('if-none-match'), etag))
     return new Response(null, { status: 304, headers: { ...HEADERS, etag } });
   return new Response(bytes, { headers: { ...HEADERS, 'content-type': 'application/json', etag } });
@@ -264,8 +265,4 @@ function matches(given: string | undefined, etag: string): boolean {
   return (
     given !== undefined && given.split(',').some((item) => item.trim().replace(/^W\//, '') === etag)
   );
-}
-
-function hex(bytes: ArrayBuffer): string {
-  return Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

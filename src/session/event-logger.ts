@@ -1,12 +1,12 @@
 import {
-  checkInstant,
   checkLiteral,
   checkOptionalCount,
   checkOptionNames,
+  checkTimestamp,
 } from '../base/assert.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput } from '../base/errors.ts';
-import { encodeJsonObject, freezeJson, type JsonObject } from '../base/json.ts';
+import { encodeJsonObject, type JsonObject, copyJsonObject } from '../base/json.ts';
 import { checkEventType, checkLabel } from '../base/names.ts';
 import { eventTable, type EventRecord } from '../records/event.ts';
 import {
@@ -201,9 +201,7 @@ export function createEvent(
   const values = {
     runId: handle.runId,
     sequence: null,
-    timestamp: new Date(
-      timestamp === undefined ? handle.clock.now() : checkInstant('timestamp', timestamp),
-    ).toISOString(),
+    timestamp: checkTimestamp(timestamp, handle.clock),
     eventType,
     severity:
       severity === undefined || severity === null
@@ -212,7 +210,7 @@ export function createEvent(
     step: checkOptionalCount('step', options.step),
     epoch: checkOptionalCount('epoch', options.epoch),
     status: status === undefined || status === null ? null : checkLabel('status', status),
-    payload: freezeJson(JSON.parse(encodeJsonObject('payload', payload ?? {})) as JsonObject),
+    payload: copyJsonObject('payload', payload ?? {}),
   };
   return eventTable.wrap(values);
 }

@@ -1,4 +1,4 @@
-import { checkInstant, checkOptionNames } from '../base/assert.ts';
+import { checkInstant, checkOptionNames, isGiven } from '../base/assert.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput } from '../base/errors.ts';
 import { encodeJsonObject, freezeJson, type JsonObject } from '../base/json.ts';
@@ -305,10 +305,6 @@ function checkColumn(field: string, column: ArrayLike<number>, length: number): 
     throw invalidInput(`${field}.length`, column?.length, `${length}, the number of values`);
   }
   for (let i = 0; i < length; i++) checkIndex(`${field}[${i}]`, column[i] ?? -1);
-}
-
-function isGiven<T>(value: T | null | undefined): value is T {
-  return value !== undefined && value !== null;
 }
 
 function checkText(field: string, value: unknown): string {

@@ -1,5 +1,5 @@
 /** Options of sessions, checked once. */
-import { checkOptionNames, checkPositive } from '../base/assert.ts';
+import { checkOptionNames, checkPositive, checkFlag } from '../base/assert.ts';
 import { systemClock, type Clock } from '../base/clock.ts';
 import { invalidInput } from '../base/errors.ts';
 import { encodeJsonObject, type JsonObject } from '../base/json.ts';
@@ -58,8 +58,7 @@ export function checkStartOptions(options: StartRunOptions): CheckedStart {
   checkSessionOptions(options, START_NAMES);
   const { config, tags, parentRunId, strictMode = false } = options;
   const project = checkLabel('project', options.project);
-  if (typeof strictMode !== 'boolean')
-    throw invalidInput('strictMode', strictMode, 'true or false');
+  checkFlag('strictMode', strictMode);
   if (parentRunId !== undefined && parentRunId !== null && typeof parentRunId !== 'string')
     throw invalidInput('parentRunId', parentRunId, 'the id of a run');
   return {

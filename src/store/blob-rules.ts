@@ -1,5 +1,6 @@
 /** Blobs are named by their SHA-256: the check that a name fits its bytes. */
 import { invalidInput, SessionStoreError } from '../base/errors.ts';
+import { toHex } from '../base/hex.ts';
 import { MAX_BLOB_BYTES } from './store.ts';
 
 const SHA256 = /^[0-9a-f]{64}$/;
@@ -8,8 +9,7 @@ const SHA256 = /^[0-9a-f]{64}$/;
 export async function sha256Hex(bytes: Uint8Array<ArrayBuffer>): Promise<string | undefined> {
   const subtle: SubtleCrypto | undefined = globalThis.crypto?.subtle;
   if (subtle === undefined) return undefined;
-  const digest = new Uint8Array(await subtle.digest('SHA-256', bytes));
-  return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return toHex(new Uint8Array(await subtle.digest('SHA-256', bytes)));
 }
 
 /** @throws {QuarkError} `invalid_input` unless `value` can be a SHA-256 */

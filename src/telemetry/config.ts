@@ -1,5 +1,5 @@
 /** The settings of the telemetry: names, defaults, checks. */
-import { checkCount, checkOptionNames, checkPositive } from '../base/assert.ts';
+import { checkCount, checkOptionNames, checkPositive, checkFlag } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
 import { DEFAULT_WRITER_OPTIONS, type WriterOptions } from '../session/buffered-writer.ts';
 
@@ -56,9 +56,8 @@ export function checkTelemetryConfig(config: SystemTelemetryConfig): SystemTelem
     ...writer
   } = config;
   checkPositive('sampleEveryNSteps', sampleEveryNSteps);
-  for (const [name, value] of Object.entries({ emitScalarMetrics, captureCpu, captureGpu })) {
-    if (typeof value !== 'boolean') throw invalidInput(name, value, 'true or false');
-  }
+  for (const [name, value] of Object.entries({ emitScalarMetrics, captureCpu, captureGpu }))
+    checkFlag(name, value);
   if (gpuIndex !== null) checkCount('gpuIndex', gpuIndex);
   if (tf !== null && typeof tf?.memory !== 'function')
     throw invalidInput('tf', tf, 'TensorFlow.js, or null');

@@ -1,8 +1,15 @@
 /** What the machine did while it trained. */
-import { checkCount, checkInstant, checkOptionalCount, checkOptionNames } from '../base/assert.ts';
+import {
+  checkCount,
+  checkOptionalCount,
+  checkOptionNames,
+  checkFlag,
+  checkTimestamp,
+  isGiven,
+} from '../base/assert.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput } from '../base/errors.ts';
-import { encodeJsonObject, freezeJson, type JsonObject } from '../base/json.ts';
+import { encodeJsonObject, type JsonObject, copyJsonObject } from '../base/json.ts';
 import { isNode } from '../base/runtime.ts';
 import { readTelemetry, type TelemetryFilter } from '../read/telemetry.ts';
 import { systemTelemetryTable, type SystemTelemetryRecord } from '../records/system-telemetry.ts';
@@ -162,8 +169,9 @@ export class SystemTelemetry implements AsyncDisposable {
       dataTimeMs: checkDuration('dataTimeMs', options.dataTimeMs),
       computeTimeMs: checkDuration('computeTimeMs', options.computeTimeMs),
     };
-    const overflowOccurred = checkFlag('overflowOccurred', options.overflowOccurred);
-    const skippedStep = checkFlag('skippedStep', options.skippedStep);
+    const { overflowOccurred = false, skippedStep = false } = options;
+    checkFlag('overflowOccurred', overflowOccurred);
+    checkFlag('skippedStep', skippedStep);
     const moment = this.#checkMoment(step, options);
     if (overflowOccurred) this.#overflowCount++;
     if (skippedStep) this.#skippedStepCount++;
@@ -227,12 +235,8 @@ export class SystemTelemetry implements AsyncDisposable {
     return {
       step,
       epoch: checkOptionalCount('epoch', options.epoch),
-      timestamp: new Date(
-        timestamp === undefined ? this.#handle.clock.now() : checkInstant('timestamp', timestamp),
-      ).toISOString(),
-      metadata: isGiven(metadata)
-        ? freezeJson(JSON.parse(encodeJsonObject('metadata', metadata)) as JsonObject)
-        : null,
+      timestamp: checkTimestamp(timestamp, this.#handle.clock),
+      metadata: isGiven(metadata) ? copyJsonObject('metadata', metadata) : null,
     };
   }
 
@@ -289,19 +293,9 @@ type Measured = Pick<
   'boundary' | 'stepTimeMs' | 'dataTimeMs' | 'computeTimeMs' | 'overflowOccurred' | 'skippedStep'
 >;
 
-function isGiven<T>(value: T | null | undefined): value is T {
-  return value !== null && value !== undefined;
-}
-
 function checkDuration(field: string, value: unknown): number | null {
   if (value === null || value === undefined) return null;
   if (typeof value !== 'number' || !(value >= 0) || value === Infinity)
     throw invalidInput(field, value, 'milliseconds: a finite number, 0 or more');
-  return value;
-}
-
-function checkFlag(field: string, value: unknown): boolean {
-  if (value === undefined) return false;
-  if (typeof value !== 'boolean') throw invalidInput(field, value, 'true or false');
   return value;
 }

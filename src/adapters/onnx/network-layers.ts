@@ -1,5 +1,11 @@
 /** A network as a list of layers, one after the other. Images are `[batch, channels, height, width]`, as everywhere in ONNX. */
-import { checkCount, checkLiteral, checkOptionNames, checkPositive } from '../../base/assert.ts';
+import {
+  checkCount,
+  checkLiteral,
+  checkOptionNames,
+  checkPositive,
+  checkFlag,
+} from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
 import type { ParameterRole } from '../../records/literals.ts';
 import type { Shape } from './graph-builder.ts';
@@ -266,7 +272,7 @@ class FoundLayers {
 
   #bias(layer: Weighted, name: string, field: string, size: number): string[] {
     const hasBias = layer.bias ?? true;
-    if (typeof hasBias !== 'boolean') throw invalidInput(`${field}.bias`, hasBias, 'true or false');
+    checkFlag(`${field}.bias`, hasBias);
     return hasBias ? [this.#parameter(name, 'bias', 'bias', [size], layer.trainable, () => 0)] : [];
   }
 

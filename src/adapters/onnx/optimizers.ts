@@ -1,5 +1,5 @@
 /** Optimizers as nodes of the training graph. */
-import { checkLiteral, checkOptionNames } from '../../base/assert.ts';
+import { checkLiteral, checkOptionNames, checkFlag } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
 import type { GraphBuilder } from './graph-builder.ts';
 import type { NetworkParameter } from './network.ts';
@@ -66,8 +66,7 @@ export function checkOptimizer(optimizer: OnnxOptimizer): OptimizerSettings {
       throw invalidInput(`config.optimizer.${name}`, settings[name], 'from 0 to below 1');
   if (!(settings.epsilon > 0))
     throw invalidInput('config.optimizer.epsilon', settings.epsilon, 'above 0');
-  if (typeof settings.nesterov !== 'boolean')
-    throw invalidInput('config.optimizer.nesterov', settings.nesterov, 'true or false');
+  checkFlag('config.optimizer.nesterov', settings.nesterov);
   return settings;
 }
 

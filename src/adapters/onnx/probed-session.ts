@@ -3,7 +3,7 @@
  * looks, and one of the instrumented model for probed runs. The caller's outputs are those of the plain session, always:
  * a probed run's are handed out only once both have been seen to agree to the bit.
  */
-import { checkLiteral, checkOptionNames } from '../../base/assert.ts';
+import { checkLiteral, checkOptionNames, checkFlag } from '../../base/assert.ts';
 import { ASYNC_DISPOSE } from '../../base/dispose.ts';
 import { invalidInput, isQuarkError, messageOf, QuarkError } from '../../base/errors.ts';
 import type {
@@ -78,8 +78,7 @@ export async function openOnnxModel<O extends Ort>(
     VERIFY_MODES,
   );
   const { isTraining = true } = options;
-  if (typeof isTraining !== 'boolean')
-    throw invalidInput('options.isTraining', isTraining, 'true or false');
+  checkFlag('options.isTraining', isTraining);
   const plain = await createSession(ort, model, sessionOptions);
   const troubles: SourceTrouble[] = [];
   let instrumented: InstrumentedOnnx | undefined;

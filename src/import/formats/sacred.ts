@@ -1,5 +1,5 @@
 /** Runs of Sacred's FileStorageObserver: a folder with `run.json`, `config.json`, `metrics.json` and `cout.txt`. */
-import { fileName, folderOf, type InputFile } from '../input.ts';
+import { fileName, folderOf, type InputFile, groupByFolder } from '../input.ts';
 import type { ImportContext, Importer, RunSink } from '../importer.ts';
 import { readJsonFile } from '../lenient-json.ts';
 import { instantMs, metricNumber } from '../number-text.ts';
@@ -29,16 +29,7 @@ export const sacred: Importer = {
     const folder = folderOf(file.path);
     return BESIDE.has(name) && hasFile(folder === '' ? 'run.json' : `${folder}/run.json`) ? 0.8 : 0;
   },
-  group(files) {
-    const groups = new Map<string, InputFile[]>();
-    for (const file of files) {
-      const folder = folderOf(file.path);
-      const group = groups.get(folder);
-      if (group === undefined) groups.set(folder, [file]);
-      else group.push(file);
-    }
-    return [...groups.values()];
-  },
+  group: groupByFolder,
   async read(files, context) {
     const find = (name: string): InputFile | undefined =>
       files.find(({ path }) => fileName(path) === name);

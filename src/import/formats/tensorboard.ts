@@ -5,7 +5,7 @@
  */
 import { maskedCrc32c } from '../../base/crc32.ts';
 import { EventReader } from '../event-proto.ts';
-import { fileName, folderOf, type InputFile } from '../input.ts';
+import { fileName, folderOf, type InputFile, groupByFolder } from '../input.ts';
 import type { ImportContext, Importer, InputHead } from '../importer.ts';
 import { ProtoReader } from '../protobuf.ts';
 import { TfRecordScanner } from '../tf-records.ts';
@@ -28,14 +28,7 @@ export const tensorBoard: Importer = {
     return isNamed || first.timeMs > 0 ? 0.9 : 0;
   },
   group(files) {
-    const groups = new Map<string, InputFile[]>();
-    for (const file of files) {
-      const folder = folderOf(file.path);
-      const group = groups.get(folder);
-      if (group === undefined) groups.set(folder, [file]);
-      else group.push(file);
-    }
-    return [...groups.values()].map((group) =>
+    return groupByFolder(files).map((group) =>
       group.toSorted(
         (a, b) => secondsOf(a) - secondsOf(b) || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0),
       ),

@@ -1,5 +1,5 @@
 /** Runs of Weights & Biases before the `.wandb` file: `wandb-history.jsonl`, `wandb-summary.json`, `wandb-metadata.json`, `config.yaml`. */
-import { fileName, folderOf, type InputFile } from '../input.ts';
+import { fileName, folderOf, type InputFile, groupByFolder } from '../input.ts';
 import type { ImportContext, Importer } from '../importer.ts';
 import { readJsonFile } from '../lenient-json.ts';
 import { instantMs, metricNumber } from '../number-text.ts';
@@ -29,16 +29,7 @@ export const wandbLegacy: Importer = {
     const isBeside = hasFile(folder === '' ? HISTORY : `${folder}/${HISTORY}`);
     return isBeside && [EVENTS, SUMMARY, METADATA, CONFIG].includes(name) ? 0.9 : 0;
   },
-  group(files) {
-    const groups = new Map<string, InputFile[]>();
-    for (const file of files) {
-      const folder = folderOf(file.path);
-      const group = groups.get(folder);
-      if (group === undefined) groups.set(folder, [file]);
-      else group.push(file);
-    }
-    return [...groups.values()];
-  },
+  group: groupByFolder,
   async read(files, context) {
     await readWandb(files, context);
   },

@@ -1,5 +1,5 @@
 /** Checks of the options of the curve kernels, with every default filled in. */
-import { checkLiteral, checkOptionNames, checkPositive } from '../../base/assert.ts';
+import { checkLiteral, checkOptionNames, checkPositive, checkFlag } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
 import {
   ALIGN_FILLS,
@@ -46,9 +46,9 @@ export function checkExponential(
     throw invalidInput('options', given.join(' and '), `one of ${DECAYS.join(', ')} at most`);
   return {
     decay: checkDecay(options),
-    adjust: checkFlag('options.adjust', options.adjust, true),
+    adjust: checkOptionalFlag('options.adjust', options.adjust, true),
     positions: checkPositions(options.positions, length),
-    fillGaps: checkFlag('options.fillGaps', options.fillGaps, false),
+    fillGaps: checkOptionalFlag('options.fillGaps', options.fillGaps, false),
   };
 }
 
@@ -91,12 +91,12 @@ export type RobustSettings = {
 export function checkRobust(options: SmoothRobustOptions = {}): RobustSettings {
   checkOptionNames('options', options, ['window', 'center', 'fillGaps']);
   const window = checkWindow(options.window ?? DEFAULT_WINDOW, 1, MAX_MEDIAN_WINDOW);
-  const isCentered = checkFlag('options.center', options.center, true);
+  const isCentered = checkOptionalFlag('options.center', options.center, true);
   const before = isCentered ? window >>> 1 : window - 1;
   return {
     before,
     after: window - 1 - before,
-    fillGaps: checkFlag('options.fillGaps', options.fillGaps, false),
+    fillGaps: checkOptionalFlag('options.fillGaps', options.fillGaps, false),
   };
 }
 
@@ -218,10 +218,8 @@ function checkWindow(window: number, least: number, most: number): number {
   return window;
 }
 
-function checkFlag(field: string, value: unknown, absent: boolean): boolean {
-  if (value === undefined) return absent;
-  if (typeof value !== 'boolean') throw invalidInput(field, value, 'true or false');
-  return value;
+function checkOptionalFlag(field: string, value: unknown, absent: boolean): boolean {
+  return value === undefined ? absent : checkFlag(field, value);
 }
 
 function checkNumber(field: string, value: unknown): number {
