@@ -231,6 +231,13 @@ describe('the layers of a run', () => {
     const row = hard.locator('tbody tr').first();
     expect(await row.innerText()).toMatch(/33\s+1\s+80\s/);
     expect(await row.innerText()).toContain('image-33, other');
+    // A long line of reasons wraps; it does not push the table over what stands beside it.
+    const end = await hard.evaluate((section) => {
+      const tiles = section.parentElement?.getBoundingClientRect().right ?? Infinity;
+      return Math.max(tiles, section.getBoundingClientRect().right);
+    });
+    const beside = await page.getByLabel('About this run').boundingBox();
+    expect(end).toBeLessThanOrEqual(beside?.x ?? 0);
     const classes = page.getByRole('region', { name: 'Class exposure' }).locator('tbody tr');
     expect(await classes.allInnerTexts()).toEqual([
       expect.stringMatching(/^0\s+20\s+25\.0 %$/),
