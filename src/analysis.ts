@@ -71,3 +71,29 @@ export {
 } from './kernel/series/curve.ts';
 export type { SeriesValues } from './kernel/series/values.ts';
 export type { KernelCallOptions, KernelsDiagnostics } from './kernel/dispatch.ts';
+export {
+  axisOf,
+  LAYER_NUMBERS,
+  PARAMETER_NUMBERS,
+  TELEMETRY_NUMBERS,
+  type BatchColumns,
+  type EventColumns,
+  type LayerNumber,
+  type LayerSeries,
+  type MetricSeries,
+  type ParameterNumber,
+  type ParameterSeries,
+  type PlacedColumns,
+  type RunColumns,
+  type RunInfo,
+  type SeriesAxis,
+  type TelemetryColumns,
+  type TelemetryNumber,
+} from './analysis/columns/run-columns.ts';
+export { createRunColumns, type RunColumnsParts } from './analysis/columns/empty-columns.ts';
+export { createMetricSeries, type MetricSamples } from './analysis/columns/metric-series.ts';
+export {
+  loadRunColumns,
+  type AnalyzableRun,
+  type WantedColumns,
+} from './analysis/columns/load-run-columns.ts';

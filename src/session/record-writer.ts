@@ -95,6 +95,7 @@ function detached(handle: RunHandle): RunHandle {
     signal: handle.signal,
     checkOpen: () => handle.checkOpen(),
     attach: () => () => undefined,
+    flush: () => handle.flush(),
     notify: (notice) => handle.notify(notice),
     appended: (table, segmentCount) => handle.appended(table, segmentCount),
   };

@@ -35,6 +35,8 @@ export interface RunHandle {
   checkOpen(): void;
   /** Adds a writer to those that are flushed and closed with the session; returns the undo. */
   attach(writer: OpenWriter): () => void;
+  /** Makes durable what all writers have buffered. @throws {SessionStoreError} */
+  flush(): Promise<void>;
   /** Records an event about the recording itself. Never throws. */
   notify(notice: Notice): void;
   /** Tells that segments were appended: the lease is renewed and merging considered. */

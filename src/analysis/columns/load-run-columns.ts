@@ -1,0 +1,181 @@
+/** Reads a run into columns, as few segments and objects as it can. */
+import { checkOptionNames } from '../../base/assert.ts';
+import { invalidInput } from '../../base/errors.ts';
+import { batchDiagnosticTable } from '../../records/batch-diagnostic.ts';
+import { eventTable } from '../../records/event.ts';
+import { systemTelemetryTable } from '../../records/system-telemetry.ts';
+import { checkPosition } from '../../read/filters.ts';
+import { readLayerColumns } from '../../read/layer-summaries.ts';
+import { readMetricColumns } from '../../read/metric-columns.ts';
+import { readParameterColumns } from '../../read/parameter-records.ts';
+import { readRecordColumns } from '../../read/record-columns.ts';
+import { openRun, RunReader } from '../../read/run-reader.ts';
+import type { RunContext } from '../../session/run-context.ts';
+import { handleOf } from '../../session/run-handle.ts';
+import type { TrainingSession } from '../../session/training-session.ts';
+import type { Store } from '../../store/store.ts';
+import { emptyColumns, runInfo } from './empty-columns.ts';
+import { batchColumns, layerSeries, nameAt, parameterSeries } from './grouped-series.ts';
+import { seriesByKey } from './metric-series.ts';
+import {
+  TELEMETRY_NUMBERS,
+  type EventColumns,
+  type MetricSeries,
+  type RunColumns,
+  type TelemetryColumns,
+} from './run-columns.ts';
+
+/** A run to analyse: a session, a context, or what `openRun` gives. */
+export type AnalyzableRun = TrainingSession | RunContext | RunReader;
+
+/** What {@link loadRunColumns} reads; all of it unless told otherwise. */
+export type WantedColumns = {
+  /** True for all metrics, or the keys of some. */
+  readonly metrics?: boolean | readonly string[];
+  readonly layers?: boolean;
+  readonly parameters?: boolean;
+  readonly telemetry?: boolean;
+  readonly batches?: boolean;
+  readonly events?: boolean;
+};
+
+const WANTED_NAMES = ['metrics', 'layers', 'parameters', 'telemetry', 'batches', 'events'] as const;
+
+/**
+ * The run as columns. What an open session has buffered is made durable first.
+ *
+ * @throws {QuarkError} `invalid_input` naming the field
+ * @throws {SessionStoreError}
+ */
+export async function loadRunColumns(
+  source: AnalyzableRun,
+  wanted: WantedColumns = {},
+): Promise<RunColumns> {
+  checkWanted(wanted);
+  const { store, runId } = await settle(source);
+  const reader = await openRun(store, runId);
+  const isWanted = (name: Exclude<keyof WantedColumns, 'metrics'>): boolean => wanted[name] ?? true;
+  const empty = emptyColumns();
+  const metrics = await readMetrics(store, runId, wanted.metrics ?? true);
+  const layers = isWanted('layers') ? await readLayerColumns(store, runId) : undefined;
+  const parameters = isWanted('parameters') ? await readParameterColumns(store, runId) : undefined;
+  const telemetry = isWanted('telemetry') ? await readTelemetry(store, runId) : undefined;
+  const batches = isWanted('batches') ? await readBatches(store, runId) : undefined;
+  const events = isWanted('events') ? await readEvents(store, runId) : undefined;
+  const parts = [layers, parameters, telemetry, batches, events];
+  return {
+    run: runInfo(reader.run, reader.isLive),
+    metrics: metrics.series,
+    layers: layers === undefined ? [] : layerSeries(layers),
+    parameters: parameters === undefined ? [] : parameterSeries(parameters),
+    telemetry: telemetry?.columns ?? empty.telemetry,
+    batches: batches === undefined ? empty.batches : batchColumns(batches),
+    events: events?.columns ?? empty.events,
+    damagedSegments: parts.reduce(
+      (sum, part) => sum + (part?.damage.length ?? 0),
+      metrics.damagedSegments,
+    ),
+  };
+}
+
+/**
+ * Where a run is, after what its session has buffered was made durable.
+ *
+ * @throws {QuarkError} `invalid_input`
+ */
+export async function settle(
+  source: AnalyzableRun,
+): Promise<{ readonly store: Store; readonly runId: string }> {
+  if (source instanceof RunReader) return { store: source.store, runId: source.run.id };
+  const handle = handleOf(source);
+  await handle.flush();
+  return { store: handle.store, runId: handle.runId };
+}
+
+function checkWanted(wanted: WantedColumns): void {
+  checkOptionNames('wanted', wanted, WANTED_NAMES);
+  for (const name of WANTED_NAMES) {
+    const value: unknown = wanted[name];
+    const isList =
+      name === 'metrics' && Array.isArray(value) && value.every((key) => typeof key === 'string');
+    if (value !== undefined && typeof value !== 'boolean' && !isList)
+      throw invalidInput(
+        `wanted.${name}`,
+        value,
+        name === 'metrics' ? 'true, false or a list of metric keys' : 'true or false',
+      );
+  }
+}
+
+async function readMetrics(
+  store: Store,
+  runId: string,
+  wanted: boolean | readonly string[],
+): Promise<{ series: ReadonlyMap<string, MetricSeries>; damagedSegments: number }> {
+  if (wanted === false) return { series: new Map(), damagedSegments: 0 };
+  if (wanted === true) {
+    const columns = await readMetricColumns(store, runId);
+    return { series: seriesByKey(columns), damagedSegments: columns.damage.length };
+  }
+  const series = new Map<string, MetricSeries>();
+  let damagedSegments = 0;
+  for (const metricKey of [...new Set(wanted)].toSorted()) {
+    const columns = await readMetricColumns(store, runId, { metricKey });
+    for (const [key, one] of seriesByKey(columns)) series.set(key, one);
+    damagedSegments = Math.max(damagedSegments, columns.damage.length);
+  }
+  return { series, damagedSegments };
+}
+
+type Damaged<T> = { readonly columns: T; readonly damage: readonly unknown[] };
+
+async function readTelemetry(store: Store, runId: string): Promise<Damaged<TelemetryColumns>> {
+  const { damage, numbers, rowCount } = await readRecordColumns(
+    store,
+    systemTelemetryTable,
+    runId,
+    {},
+    checkPosition({}, []),
+    { texts: [], numbers: ['timestamp', 'step', 'epoch', ...TELEMETRY_NUMBERS], jsons: [] },
+  );
+  const { epoch, step, timestamp, ...others } = numbers;
+  return {
+    columns: { rowCount, steps: step, epochs: epoch, timesMs: timestamp, ...others },
+    damage,
+  };
+}
+
+function readBatches(store: Store, runId: string) {
+  return readRecordColumns(store, batchDiagnosticTable, runId, {}, checkPosition({}, []), {
+    texts: [],
+    numbers: ['timestamp', 'step', 'epoch', 'loss', 'batchSize'],
+    jsons: ['classCounts', 'metadata'],
+  });
+}
+
+async function readEvents(store: Store, runId: string): Promise<Damaged<EventColumns>> {
+  const { damage, jsons, numbers, rowCount, texts } = await readRecordColumns(
+    store,
+    eventTable,
+    runId,
+    {},
+    checkPosition({}, []),
+    {
+      texts: ['eventType', 'severity'],
+      numbers: ['timestamp', 'step'],
+      jsons: ['payload'],
+    },
+  );
+  const rows = Array.from({ length: rowCount }, (_, row) => row);
+  return {
+    columns: {
+      rowCount,
+      eventTypes: rows.map((row) => nameAt(texts.eventType, row)),
+      severities: rows.map((row) => nameAt(texts.severity, row)),
+      steps: numbers.step,
+      timesMs: numbers.timestamp,
+      payloads: jsons.payload.map((text) => text ?? '{}'),
+    },
+    damage,
+  };
+}

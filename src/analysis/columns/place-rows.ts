@@ -1,0 +1,76 @@
+/** Rows put in the order of their places: by step where they have one, a later row in the place of an earlier. */
+import type { PlacedColumns, SeriesAxis } from './run-columns.ts';
+
+/** Where rows go: the axis, and the rows in order; null when all rows stay as they are. */
+export type Placement = { readonly x: SeriesAxis; readonly order: Int32Array | null };
+
+/**
+ * Orders rows, given as they were recorded. The axis is the one that more rows have, the step where as many; rows that
+ * lack it are left out.
+ */
+export function placeRows(steps: Float64Array, epochs: Float64Array): Placement {
+  const x = countFinite(steps) >= countFinite(epochs) ? 'step' : 'epoch';
+  const places = x === 'step' ? steps : epochs;
+  return { x, order: orderOf(places) };
+}
+
+/** The rows ascending by place, the last recorded of each place; null when that is all of them in their order. */
+function orderOf(places: Float64Array): Int32Array | null {
+  const { length } = places;
+  let isAscending = length === 0 || isFinite(places[0] ?? Number.NaN);
+  for (let i = 1; i < length && isAscending; i++)
+    isAscending = (places[i] ?? Number.NaN) > (places[i - 1] ?? Number.NaN);
+  if (isAscending) return null;
+  const rows = new Int32Array(length);
+  let count = 0;
+  for (let i = 0; i < length; i++) if (isFinite(places[i] ?? Number.NaN)) rows[count++] = i;
+  const kept = rows.subarray(0, count);
+  // By row where places are equal: of these the last is kept.
+  kept.sort((a, b) => (places[a] ?? 0) - (places[b] ?? 0) || a - b);
+  let unique = 0;
+  for (let i = 0; i < count; i++) {
+    const row = kept[i] ?? 0;
+    if (i + 1 < count && places[kept[i + 1] ?? 0] === places[row]) continue;
+    kept[unique++] = row;
+  }
+  return kept.slice(0, unique);
+}
+
+/** The values of these rows; all of them, in a copy of their own, for null. */
+export function gather(values: Float64Array, order: Int32Array | null): Float64Array {
+  if (order === null) return values;
+  const out = new Float64Array(order.length);
+  for (let i = 0; i < order.length; i++) out[i] = values[order[i] ?? 0] ?? Number.NaN;
+  return out;
+}
+
+/** The columns that every series has, of rows as they were recorded. */
+export function placeColumns(
+  steps: Float64Array,
+  epochs: Float64Array,
+  timesMs: Float64Array,
+): { readonly placed: PlacedColumns; readonly order: Int32Array | null } {
+  const { x, order } = placeRows(steps, epochs);
+  return {
+    placed: {
+      x,
+      steps: gather(steps, order),
+      epochs: gather(epochs, order),
+      timesMs: gather(timesMs, order),
+    },
+    order,
+  };
+}
+
+function countFinite(values: Float64Array): number {
+  let count = 0;
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i] ?? Number.NaN;
+    if (value - value === 0) count++;
+  }
+  return count;
+}
+
+function isFinite(value: number): boolean {
+  return value - value === 0;
+}
