@@ -3,10 +3,10 @@ export {
   quarkCallback,
   type QuarkCallback,
   type QuarkCallbackOptions,
-  type TfjsLogs,
   type TfjsModel,
   type TfjsNamespace,
 } from './adapters/tfjs/training-callback.ts';
+export { type TfjsLogs } from './adapters/tfjs/fit-logs.ts';
 export { type TrainingProbesOptions } from './adapters/tfjs/training-probes.ts';
 export {
   tfjsModel,

@@ -129,6 +129,14 @@ export class ParameterDiagnostics implements AsyncDisposable {
   }
 
   /**
+   * Says that a training step begins, for the overhead budget: without it, a step lasts from one snapshot to the next, with
+   * all that happens in between.
+   */
+  beginStep(): void {
+    if (this.#instrument.isBudgeted) this.#stepBeganMs = this.#instrument.now();
+  }
+
+  /**
    * Looks at the parameters after an optimizer step, if the schedule has this one. Values are those of now, gradients and
    * updates those of the last optimizer step; where there was none, they are null. What was found is written as soon as it
    * is there; this does not wait for it.

@@ -100,6 +100,12 @@ export function tfjsVariables(tf: TfjsRuntime, options: TfjsVariablesOptions): T
   return new Source(tf, tapsOf(options), parameters, () => optimizer);
 }
 
+/** Whether two sources see one and the same model: the same layers, weights and kind of optimizer. */
+export function isSameModel(first: TfjsSource, second: TfjsSource): boolean {
+  if (first === second) return true;
+  return first instanceof Source && second instanceof Source && first.sees(second);
+}
+
 class Source implements TfjsSource {
   readonly framework = 'tfjs';
   readonly layers: readonly LayerInfo[];
@@ -134,6 +140,22 @@ class Source implements TfjsSource {
     this.#layerWatches = new LayerWatches(tf);
     this.#optimizerWatches = new OptimizerWatches(tf, parameters);
     this.#backend = tf.getBackend();
+  }
+
+  /** Whether the other one was made of the same objects. */
+  sees(other: Source): boolean {
+    return (
+      this.#found.length === other.#found.length &&
+      this.#found.every(({ layer, info }, i) => {
+        const found = other.#found[i];
+        return layer === found?.layer && isSameInfo(info, found?.info);
+      }) &&
+      this.#weights.length === other.#weights.length &&
+      this.#weights.every(({ variableName, info }, i) => {
+        const weight = other.#weights[i];
+        return variableName === weight?.variableName && isSameInfo(info, weight.info);
+      })
+    );
   }
 
   tap<T extends object>(name: string, tensor: T): T {
@@ -226,6 +248,11 @@ class Source implements TfjsSource {
           ),
     );
   }
+}
+
+/** Layers and parameters are described by text, numbers and lists of them, always in one order. */
+function isSameInfo(first: object, second: object | undefined): boolean {
+  return JSON.stringify(first) === JSON.stringify(second);
 }
 
 function tapsOf({ taps = {} }: TfjsModelOptions): readonly FoundLayer[] {

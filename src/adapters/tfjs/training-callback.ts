@@ -6,9 +6,12 @@ import { checkCount, checkOptionNames, checkPositive } from '../../base/assert.t
 import { invalidInput, messageOf } from '../../base/errors.ts';
 import { EventLogger } from '../../session/event-logger.ts';
 import { MetricsLogger } from '../../session/metrics-logger.ts';
+import { handleOf } from '../../session/run-handle.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
 import type { SystemTelemetryConfig, TensorMemory } from '../../telemetry/config.ts';
 import { SystemTelemetry } from '../../telemetry/system-telemetry.ts';
+import { learningRate, readLogs, type TfjsLogs } from './fit-logs.ts';
+import { trainingsOf, type SessionTraining } from './session-training.ts';
 import type { TfjsLayersModel, TfjsRuntime } from './tfjs-types.ts';
 import {
   checkTrainingProbes,
@@ -25,14 +28,17 @@ export interface TfjsModel extends TfjsLayersModel {
   countParams(): number;
 }
 
-/** What fit reports: numbers, or scalar tensors when every callback of the list is a `tf.Callback`. */
-export type TfjsLogs = { readonly [name: string]: number | { data(): Promise<ArrayLike<number>> } };
-
 /** Options of {@link quarkCallback}. */
 export type QuarkCallbackOptions = TrainingProbesOptions & {
-  /** Step of the first batch; 0 unless given. After a resume: the last recorded step plus 1. */
+  /**
+   * Step of the first batch. Unless given, the session's callbacks go on counting: 0 in a session that has recorded none. After
+   * a resume: the last recorded step plus 1.
+   */
   readonly initialStep?: number;
-  /** Number of the first epoch; what fit itself counts unless given. After a resume: the epochs done before. */
+  /**
+   * Number of the first epoch. Unless given, the one after the session's last epoch, or the one that fit itself counts where
+   * that is later. After a resume: the epochs done before.
+   */
   readonly initialEpoch?: number;
   /** Records the metrics of every n-th step; 1 unless given. Epoch values are always recorded. */
   readonly everySteps?: number;
@@ -49,7 +55,8 @@ export type QuarkCallbackOptions = TrainingProbesOptions & {
 
 /**
  * The callbacks of one model: pass it to `fit` or `fitDataset` as `callbacks`, alone or in a list, beside plain objects
- * or `tf.Callback`s. It may serve several fits in a row; steps and epochs go on counting.
+ * or `tf.Callback`s. It may serve several fits in a row, such as one an epoch: steps and epochs go on counting, and the
+ * probes go on with what they know of the model.
  */
 export interface QuarkCallback {
   readonly onTrainBegin: () => Promise<void>;
@@ -64,7 +71,10 @@ export interface QuarkCallback {
   readonly setModel: () => void;
   /** Step that the next batch will get. */
   readonly nextStep: number;
-  /** Takes the probes off the model, writes what is buffered and closes the writers. The session does the same when its run ends. */
+  /**
+   * Takes the probes off the model, gives up what they held, writes what is buffered and closes the writers. The session does
+   * the same when its run ends.
+   */
   close(): Promise<void>;
 }
 
@@ -83,9 +93,6 @@ const OPTION_NAMES = [
 /** What {@link QuarkCallbackOptions.telemetry} adds to. */
 const TELEMETRY_DEFAULTS: SystemTelemetryConfig = Object.freeze({ sampleEveryNSteps: 10 });
 
-/** Entries of the logs that are no metrics. */
-const NOT_METRICS: ReadonlySet<string> = new Set(['batch', 'size']);
-
 /**
  * Records a training by `model.fit`: for every batch `train/loss`, `train/<metric>` for each compiled metric (`acc` is
  * called `accuracy`), `optimizer/lr` and `perf/step_time_ms`; for every epoch `val/loss`, `val/<metric>`,
@@ -93,6 +100,11 @@ const NOT_METRICS: ReadonlySet<string> = new Set(['batch', 'size']);
  * epoch. Activations, gradients and parameters are summarised as often as the options `hooks` and `parameters` say; the
  * model is as it was after every `fit`, after one that threw from the next one, `close()` or the end of the run on. The
  * machine is sampled as `telemetry` says. When `session.signal` is aborted, training stops after the batch under way.
+ *
+ * It may be made once for several fits or again for each of them: with the same session, model and options it is the same
+ * callback, until it is closed, and goes on where the session has got to. From fit to fit the overhead budget is kept, dead units are counted on and gradients are compared
+ * (which keeps one gradient of each parameter until `close()` or the end of the run), unless the model has other layers,
+ * weights or another kind of optimizer since.
  *
  * The time of a step includes reading its loss back. Where `fit` validates, the last step of an epoch has no
  * `perf/step_time_ms`: `fit` runs the validation inside that step.
@@ -114,8 +126,22 @@ export function quarkCallback(
     throw invalidInput('model', model, 'a tf.LayersModel');
   checkOptionNames('options', options, OPTION_NAMES);
   checkTrainingProbes(options);
-  return new TrainingCallback(session, tf, model, options);
+  const { initialStep, initialEpoch, ...others } = options;
+  if (initialStep !== undefined) checkCount('options.initialStep', initialStep);
+  if (initialEpoch !== undefined) checkCount('options.initialEpoch', initialEpoch);
+  handleOf(session);
+  const trainings = trainingsIn(session);
+  const known = trainings.find(model, others);
+  if (known !== undefined) {
+    known.goTo(initialStep, initialEpoch);
+    return known;
+  }
+  const made = new TrainingCallback(session, tf, model, options, trainings);
+  trainings.add(model, others, made);
+  return made;
 }
+
+const trainingsIn = trainingsOf<TrainingCallback>();
 
 class TrainingCallback implements QuarkCallback {
   readonly #session: TrainingSession;
@@ -126,8 +152,8 @@ class TrainingCallback implements QuarkCallback {
   readonly #events: EventLogger;
   readonly #telemetry: SystemTelemetry | undefined;
   readonly #everySteps: number;
-  readonly #probeOptions: TrainingProbesOptions;
-  #probes: TrainingProbes | undefined;
+  readonly #trainings: SessionTraining<TrainingCallback>;
+  readonly #probes: TrainingProbes;
   readonly #now: () => number;
   #nextStep: number;
   #nextEpoch: number | undefined;
@@ -147,18 +173,16 @@ class TrainingCallback implements QuarkCallback {
     tf: TfjsNamespace,
     model: TfjsModel,
     options: QuarkCallbackOptions,
+    trainings: SessionTraining<TrainingCallback>,
   ) {
     this.#session = session;
     this.#tf = tf;
     this.#model = model;
-    this.#nextStep = checkCount('options.initialStep', options.initialStep ?? 0);
-    this.#nextEpoch =
-      options.initialEpoch === undefined
-        ? undefined
-        : checkCount('options.initialEpoch', options.initialEpoch);
+    this.#trainings = trainings;
+    this.#nextStep = options.initialStep ?? trainings.nextStep;
+    this.#nextEpoch = options.initialEpoch ?? trainings.nextEpoch;
     this.#everySteps = checkPositive('options.everySteps', options.everySteps ?? 1);
     this.#now = options.now ?? (() => performance.now());
-    this.#probeOptions = options;
     this.#ownsMetrics = options.metrics === undefined;
     this.#metrics = options.metrics ?? new MetricsLogger(session);
     this.#events = new EventLogger(session);
@@ -167,19 +191,24 @@ class TrainingCallback implements QuarkCallback {
       telemetry === false
         ? undefined
         : new SystemTelemetry(session, { ...TELEMETRY_DEFAULTS, tf, ...telemetry });
+    this.#probes = new TrainingProbes(session, tf, model, options);
   }
 
   get nextStep(): number {
     return this.#nextStep;
   }
 
+  /** Goes on from there, or from where the session has got to. */
+  goTo(step: number | undefined, epoch: number | undefined): void {
+    this.#nextStep = step ?? this.#trainings.nextStep;
+    this.#nextEpoch = epoch ?? this.#trainings.nextEpoch;
+  }
+
   // fit may take the functions off the object (it makes a CustomCallback of them): they are bound to this one.
   readonly onTrainBegin = async (): Promise<void> => {
     this.#epochShift = undefined;
     this.#heldTime = undefined;
-    // Those of a fit that threw: it told nobody.
-    await this.#closeProbes();
-    this.#record(() => this.#openProbes());
+    await this.#try(() => this.#probes.begin());
     if (this.#hasStarted) return;
     this.#hasStarted = true;
     this.#record(() => {
@@ -206,18 +235,19 @@ class TrainingCallback implements QuarkCallback {
 
   readonly onBatchBegin = async (): Promise<void> => {
     this.#writeHeldTime();
-    this.#record(() => this.#probes?.begin(this.#nextStep, this.#epoch));
+    this.#record(() => this.#probes.beginStep(this.#nextStep, this.#epoch));
     this.#batchBeganMs = this.#now();
   };
 
   readonly onBatchEnd = async (_batch: number, logs: TfjsLogs = {}): Promise<void> => {
     if (this.#isInterrupted()) return;
     const step = this.#nextStep;
-    this.#record(() => this.#probes?.end(step, this.#epoch));
+    this.#record(() => this.#probes.endStep(step, this.#epoch));
     const isRecorded = step % this.#everySteps === 0;
     const values = isRecorded ? await readLogs(logs) : [];
     const timeMs = this.#now() - this.#batchBeganMs;
     this.#nextStep += 1;
+    this.#trainings.reached(this.#nextStep, this.#nextEpoch);
     this.#epochBatches += 1;
     if (isRecorded) {
       this.#record(() => {
@@ -240,6 +270,7 @@ class TrainingCallback implements QuarkCallback {
     this.#writeHeldTime();
     const at = { step: Math.max(0, this.#nextStep - 1), epoch: this.#epoch };
     this.#nextEpoch = this.#epoch + 1;
+    this.#trainings.reached(this.#nextStep, this.#nextEpoch);
     this.#record(() => {
       for (const [name, value] of values) {
         const key = name.startsWith('val_')
@@ -262,7 +293,7 @@ class TrainingCallback implements QuarkCallback {
   };
 
   readonly onTrainEnd = async (): Promise<void> => {
-    await this.#closeProbes();
+    await this.#try(() => this.#probes.end());
     if (this.#isInterrupted()) return;
     this.#writeHeldTime();
     await this.#flush();
@@ -272,24 +303,17 @@ class TrainingCallback implements QuarkCallback {
   readonly setModel = (): void => {};
 
   async close(): Promise<void> {
-    await this.#closeProbes();
+    this.#trainings.remove(this);
+    await this.#try(() => this.#probes.close());
     if (this.#ownsMetrics) await this.#metrics.close();
     else await this.#metrics.flush();
     await this.#events.close();
     await this.#telemetry?.close();
   }
 
-  #openProbes(): void {
-    const { hooks, parameters } = this.#probeOptions;
-    if (hooks === false && parameters === false) return;
-    this.#probes = new TrainingProbes(this.#session, this.#tf, this.#model, this.#probeOptions);
-  }
-
-  async #closeProbes(): Promise<void> {
-    const probes = this.#probes;
-    this.#probes = undefined;
+  async #try(work: () => Promise<void>): Promise<void> {
     try {
-      await probes?.close();
+      await work();
     } catch (error) {
       this.#failed(error);
     }
@@ -314,14 +338,12 @@ class TrainingCallback implements QuarkCallback {
     });
   }
 
-  async #flush(): Promise<void> {
-    try {
+  #flush(): Promise<void> {
+    return this.#try(async () => {
       await this.#metrics.flush();
       await this.#events.flush();
       await this.#telemetry?.flush();
-    } catch (error) {
-      this.#failed(error);
-    }
+    });
   }
 
   #record(work: () => void): void {
@@ -344,27 +366,4 @@ class TrainingCallback implements QuarkCallback {
       // A run that has ended takes no log; there is nowhere left to say so.
       .catch(() => undefined);
   }
-}
-
-/** The metrics of the logs with the names they are recorded under. */
-async function readLogs(logs: TfjsLogs): Promise<readonly (readonly [string, number])[]> {
-  const values: [string, number][] = [];
-  for (const [name, value] of Object.entries(logs)) {
-    if (NOT_METRICS.has(name)) continue;
-    const number = typeof value === 'number' ? value : (await value.data())[0];
-    if (number !== undefined) values.push([metricName(name), number]);
-  }
-  return values;
-}
-
-/** `acc` is what fit calls accuracy; what a key may not hold becomes "_". */
-function metricName(name: string): string {
-  const plain = name.replace(/(^|_)acc$/, '$1accuracy').replace(/[^A-Za-z0-9._-]/g, '_');
-  return /^[A-Za-z0-9]/.test(plain) ? plain : `m${plain}`;
-}
-
-function learningRate(optimizer: unknown): number | undefined {
-  if (typeof optimizer !== 'object' || optimizer === null || !('learningRate' in optimizer))
-    return undefined;
-  return typeof optimizer.learningRate === 'number' ? optimizer.learningRate : undefined;
 }

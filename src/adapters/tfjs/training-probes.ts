@@ -5,7 +5,8 @@ import type { HookEngineConfig } from '../../probes/hook-config.ts';
 import type { ParameterDiagnosticsConfig } from '../../probes/parameter-config.ts';
 import { ParameterDiagnostics } from '../../probes/parameter-diagnostics.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
-import { tfjsModel, type TfjsSource } from './tfjs-model.ts';
+import { PausableSource } from './pausable-source.ts';
+import { isSameModel, tfjsModel, type TfjsSource } from './tfjs-model.ts';
 import type { TfjsLayersModel, TfjsRuntime } from './tfjs-types.ts';
 
 /** Which probes go along with a training. */
@@ -24,42 +25,103 @@ export type TrainingProbesOptions = {
 /** The settings that `true` stands for. Both together keep to 3 %. */
 const DEFAULTS = Object.freeze({ schedule: { everyNSteps: 10 }, overheadBudget: 0.015 });
 
+/** The probes of one model, which last over several fits and are on the model during them only. */
 export class TrainingProbes {
-  readonly #source: TfjsSource;
-  readonly #hooks: HookEngine | undefined;
-  readonly #parameters: ParameterDiagnostics | undefined;
+  readonly #session: TrainingSession;
+  readonly #tf: TfjsRuntime;
+  readonly #model: TfjsLayersModel;
+  readonly #options: TrainingProbesOptions;
+  #seen: TfjsSource | undefined;
+  #source: PausableSource | undefined;
+  #hooks: HookEngine | undefined;
+  #parameters: ParameterDiagnostics | undefined;
 
-  /** @throws {QuarkError} `invalid_input`; where errors are raised, `probe_failed` */
   constructor(
     session: TrainingSession,
     tf: TfjsRuntime,
     model: TfjsLayersModel,
     options: TrainingProbesOptions,
   ) {
-    const { hooks = true, parameters = true } = options;
-    this.#source = options.source ?? tfjsModel(tf, model);
-    if (hooks !== false)
-      this.#hooks = new HookEngine(session, this.#source, hooks === true ? DEFAULTS : hooks);
-    if (parameters !== false)
-      this.#parameters = new ParameterDiagnostics(
-        session,
-        this.#source,
-        parameters === true ? DEFAULTS : parameters,
-      );
+    this.#session = session;
+    this.#tf = tf;
+    this.#model = model;
+    this.#options = options;
   }
 
-  begin(step: number, epoch: number): void {
+  /**
+   * Goes on the model. What the fits before have taught is kept, unless the model has other layers, weights or another kind
+   * of optimizer since.
+   *
+   * @throws {QuarkError} `invalid_input`; where errors are raised, `probe_failed`
+   */
+  async begin(): Promise<void> {
+    const { hooks = true, parameters = true } = this.#options;
+    if (hooks === false && parameters === false) return;
+    // Those of a fit that threw are still on: it told nobody.
+    this.#takeOff();
+    const seen = this.#options.source ?? tfjsModel(this.#tf, this.#model);
+    if (this.#source !== undefined && this.#seen !== undefined && isSameModel(this.#seen, seen)) {
+      this.#source.resume();
+      return;
+    }
+    await this.close();
+    try {
+      this.#open(seen, hooks, parameters);
+    } catch (error) {
+      // One may have been made before the other could not be.
+      await this.close();
+      throw error;
+    }
+  }
+
+  beginStep(step: number, epoch: number): void {
+    this.#parameters?.beginStep();
     this.#hooks?.beginStep(step, { epoch });
   }
 
-  end(step: number, epoch: number): void {
+  endStep(step: number, epoch: number): void {
     this.#hooks?.endStep();
     this.#parameters?.snapshot(step, { epoch });
   }
 
+  /** Goes off the model and writes what was found. */
+  async end(): Promise<void> {
+    this.#takeOff();
+    await this.#hooks?.flush();
+    await this.#parameters?.flush();
+  }
+
   async close(): Promise<void> {
-    await this.#hooks?.close();
-    await this.#parameters?.close();
+    const hooks = this.#hooks;
+    const parameters = this.#parameters;
+    this.#source?.pause();
+    this.#source = undefined;
+    this.#seen = undefined;
+    this.#hooks = undefined;
+    this.#parameters = undefined;
+    await hooks?.close();
+    await parameters?.close();
+  }
+
+  #open(
+    seen: TfjsSource,
+    hooks: boolean | HookEngineConfig,
+    parameters: boolean | ParameterDiagnosticsConfig,
+  ): void {
+    const source = new PausableSource(seen);
+    this.#seen = seen;
+    this.#source = source;
+    if (hooks !== false)
+      this.#hooks = new HookEngine(this.#session, source, hooks === true ? DEFAULTS : hooks);
+    if (parameters !== false) {
+      const settings = parameters === true ? DEFAULTS : parameters;
+      this.#parameters = new ParameterDiagnostics(this.#session, source, settings);
+    }
+  }
+
+  #takeOff(): void {
+    this.#hooks?.abandonStep();
+    this.#source?.pause();
   }
 }
 

@@ -1,0 +1,31 @@
+/** What `fit` tells its callbacks, under the names it is recorded with. */
+
+/** What fit reports: numbers, or scalar tensors when every callback of the list is a `tf.Callback`. */
+export type TfjsLogs = { readonly [name: string]: number | { data(): Promise<ArrayLike<number>> } };
+
+/** Entries of the logs that are no metrics. */
+const NOT_METRICS: ReadonlySet<string> = new Set(['batch', 'size']);
+
+/** The metrics of the logs with the names they are recorded under. */
+export async function readLogs(logs: TfjsLogs): Promise<readonly (readonly [string, number])[]> {
+  const values: [string, number][] = [];
+  for (const [name, value] of Object.entries(logs)) {
+    if (NOT_METRICS.has(name)) continue;
+    const number = typeof value === 'number' ? value : (await value.data())[0];
+    if (number !== undefined) values.push([metricName(name), number]);
+  }
+  return values;
+}
+
+/** `acc` is what fit calls accuracy; what a key may not hold becomes "_". */
+function metricName(name: string): string {
+  const plain = name.replace(/(^|_)acc$/, '$1accuracy').replace(/[^A-Za-z0-9._-]/g, '_');
+  return /^[A-Za-z0-9]/.test(plain) ? plain : `m${plain}`;
+}
+
+/** The learning rate of an optimizer that has one. */
+export function learningRate(optimizer: unknown): number | undefined {
+  if (typeof optimizer !== 'object' || optimizer === null || !('learningRate' in optimizer))
+    return undefined;
+  return typeof optimizer.learningRate === 'number' ? optimizer.learningRate : undefined;
+}

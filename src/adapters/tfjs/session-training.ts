@@ -1,0 +1,70 @@
+/** What the trainings of one session have in common: where they have got to, and which callbacks stand ready. */
+import type { TrainingSession } from '../../session/training-session.ts';
+
+/** The trainings of a session so far. */
+export class SessionTraining<C> {
+  #nextStep = 0;
+  #nextEpoch: number | undefined;
+  readonly #ready: { readonly owner: object; readonly options: object; readonly callback: C }[] =
+    [];
+
+  /** The step after the last one that was recorded. */
+  get nextStep(): number {
+    return this.#nextStep;
+  }
+
+  /** The epoch after the last one that ended; undefined before the first. */
+  get nextEpoch(): number | undefined {
+    return this.#nextEpoch;
+  }
+
+  /** One of the trainings has got there; those that are further stay ahead. */
+  reached(nextStep: number, nextEpoch: number | undefined): void {
+    this.#nextStep = Math.max(this.#nextStep, nextStep);
+    if (nextEpoch !== undefined) this.#nextEpoch = Math.max(this.#nextEpoch ?? 0, nextEpoch);
+  }
+
+  /** The callback that was made for this owner with the same options, unless it has been closed. */
+  find(owner: object, options: object): C | undefined {
+    return this.#ready.find((one) => one.owner === owner && isSame(one.options, options))?.callback;
+  }
+
+  add(owner: object, options: object, callback: C): void {
+    this.#ready.push({ owner, options, callback });
+  }
+
+  remove(callback: C): void {
+    const at = this.#ready.findIndex((one) => one.callback === callback);
+    if (at >= 0) this.#ready.splice(at, 1);
+  }
+}
+
+/** One {@link SessionTraining} a session, which goes with it. */
+export function trainingsOf<C>(): (session: TrainingSession) => SessionTraining<C> {
+  const trainings = new WeakMap<TrainingSession, SessionTraining<C>>();
+  return (session) => {
+    const known = trainings.get(session);
+    if (known !== undefined) return known;
+    const made = new SessionTraining<C>();
+    trainings.set(session, made);
+    return made;
+  };
+}
+
+/** Whether two settings, written out twice, say the same. Functions and instances of classes are compared by identity. */
+function isSame(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (a instanceof RegExp && b instanceof RegExp) return String(a) === String(b);
+  if (a instanceof Set && b instanceof Set) return isSame([...a], [...b]);
+  if (Array.isArray(a) && Array.isArray(b))
+    return a.length === b.length && a.every((item, i) => isSame(item, b[i]));
+  if (!isPlain(a) || !isPlain(b)) return false;
+  const names = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...names].every((name) => isSame(a[name], b[name]));
+}
+
+function isPlain(value: object): value is Record<string, unknown> {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
