@@ -33,7 +33,7 @@ export type ParameterInfo = {
   readonly shape: readonly number[];
   /** Element type: `float32`, ... */
   readonly dtype: string;
-  /** Group of the optimizer that changes it; null when none does. */
+  /** Group of the optimizer that changes it; null when none does. Read for every record: it may change. */
   readonly optimizerGroup: string | null;
 };
 
@@ -116,6 +116,8 @@ export interface ParameterWatch {
   readonly isActive: boolean;
   /** Hands over what one optimizer step did to one parameter, after the step. */
   changed(parameter: number, change: ParameterChange): void;
+  /** Gives up what was handed over so far: it cannot be compared with what is to come, as after a switch of backends. */
+  forget(): void;
   /** Says that something could not be captured. */
   warn(trouble: SourceTrouble): void;
 }

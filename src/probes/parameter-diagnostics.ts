@@ -100,6 +100,7 @@ export class ParameterDiagnostics implements AsyncDisposable {
           troubles.failed('Holding an optimizer step', error);
         }
       },
+      forget: () => this.#held.clear(),
       warn: (trouble) => troubles.report(trouble),
     };
     this.#instrument.open({
@@ -148,10 +149,7 @@ export class ParameterDiagnostics implements AsyncDisposable {
     if (this.#isClosed) throw writerClosed('parameter summaries');
     const { troubles } = this.#instrument;
     const place = this.#instrument.placeOf(step, options);
-    for (const trouble of this.#source.inspect?.() ?? []) {
-      if (trouble.reason === 'backend_changed') this.#held.clear();
-      troubles.report(trouble);
-    }
+    for (const trouble of this.#source.inspect?.() ?? []) troubles.report(trouble);
     const isDue = this.#watch.parameters.size > 0 && this.#instrument.isDue(step);
     const work = isDue ? this.#instrument.begin() : undefined;
     if (work === undefined) {

@@ -85,6 +85,10 @@ export class KeptParameters implements ParameterWatch {
     }
   }
 
+  forget(): void {
+    this.seen.clear();
+  }
+
   warn(trouble: SourceTrouble): void {
     this.troubles.push(trouble);
   }

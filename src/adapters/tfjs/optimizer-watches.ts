@@ -42,6 +42,11 @@ export class OptimizerWatches {
     this.#watches.delete(watch);
   }
 
+  /** Says that what was seen so far is of another place than what is to come. */
+  forget(): void {
+    for (const watch of this.#watches) watch.forget();
+  }
+
   /** Observes this optimizer, and no longer the one before. */
   tap(optimizer: object | undefined): void {
     if (optimizer === this.#tapped) return;

@@ -45,10 +45,10 @@ export function findLayers(model: object): readonly FoundLayer[] {
   return found;
 }
 
-/** The weights of the layers, each once. `group` is the optimizer's, for those that train. */
+/** The weights of the layers, each once. `group` is the optimizer's now, for those that train. */
 export function findParameters(
   layers: readonly FoundLayer[],
-  group: string | null,
+  group: () => string | null,
 ): readonly FoundParameter[] {
   const found = new Map<object, FoundParameter>();
   const names = new Set<string>();
@@ -65,7 +65,10 @@ export function findParameters(
           role: roleOf(short, weight.shape.length),
           shape: weight.shape.map((size) => size ?? 0),
           dtype: weight.dtype,
-          optimizerGroup: weight.trainable && layer?.trainable === true ? group : null,
+          // A model may be compiled and layers may be frozen later on.
+          get optimizerGroup() {
+            return weight.trainable && layer?.trainable === true ? group() : null;
+          },
         },
         read: () => weight.read(),
         variableName: variable.name,
@@ -82,7 +85,7 @@ export function findParameters(
 /** Variables of a model without layers, under the names they are given. @throws {QuarkError} `invalid_input` */
 export function namedParameters(
   variables: Readonly<Record<string, unknown>>,
-  group: string | null,
+  group: () => string | null,
 ): readonly FoundParameter[] {
   return Object.entries(variables).map(([name, variable]) => {
     if (!isVariable(variable))
@@ -94,7 +97,9 @@ export function namedParameters(
         role: roleOf(name.split('/').at(-1) ?? name, variable.shape.length),
         shape: [...variable.shape],
         dtype: variable.dtype,
-        optimizerGroup: variable.trainable ? group : null,
+        get optimizerGroup() {
+          return variable.trainable ? group() : null;
+        },
       },
       read: () => {
         if (variable.isDisposed) throw new Error(`Variable ${name} has been disposed.`);

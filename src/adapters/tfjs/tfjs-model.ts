@@ -78,7 +78,7 @@ export function tfjsModel(
   checkBuilt(model);
   const current = (): object | undefined => optimizer ?? optimizerOf(model);
   const layers = findLayers(model);
-  const parameters = findParameters(layers, groupOf(current()));
+  const parameters = findParameters(layers, () => groupOf(current()));
   return new Source(tf, [...layers, ...tapsOf(options)], parameters, current);
 }
 
@@ -96,7 +96,7 @@ export function tfjsVariables(tf: TfjsRuntime, options: TfjsVariablesOptions): T
   if (typeof variables !== 'object' || variables === null)
     throw invalidInput('options.variables', variables, 'variables by name');
   if (optimizer !== undefined) checkOptimizer('options.optimizer', optimizer);
-  const parameters = namedParameters(variables, groupOf(optimizer));
+  const parameters = namedParameters(variables, () => groupOf(optimizer));
   return new Source(tf, tapsOf(options), parameters, () => optimizer);
 }
 
@@ -216,6 +216,8 @@ class Source implements TfjsSource {
         message: `The backend was switched from ${this.#backend} to ${backend}; probes go on there. Gradients of the two are not compared.`,
       });
       this.#backend = backend;
+      // Who asks is one of several that observe the model.
+      this.#optimizerWatches.forget();
     }
     if (!this.#optimizerWatches.isEmpty) {
       const optimizer = this.#optimizer();
