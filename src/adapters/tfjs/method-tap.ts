@@ -39,7 +39,7 @@ function tapOf(object: object, name: string): Tap {
   const own = Object.getOwnPropertyDescriptor(object, name);
   let composed = original;
   const tap: Tap = {
-    method(...args) {
+    method: function (this: unknown, ...args) {
       return composed.apply(this, args);
     },
     makes: [],

@@ -56,17 +56,15 @@ describe('tapMethod', () => {
   it('stays out of the way of a wrapper that others have put on since', () => {
     const greeter = new Greeter('you');
     const undoFirst = add(greeter, 'a');
-    const inner = greeter.greet;
-    const foreign = function (this: Greeter, ...words: unknown[]): string {
-      return `foreign(${inner.apply(this, words)})`;
-    };
+    const inner: Greeter['greet'] = greeter.greet.bind(greeter);
+    const foreign = (...words: unknown[]): string => `foreign(${inner(...words)})`;
     greeter.greet = foreign;
     const undoSecond = add(greeter, 'b');
     expect(greeter.greet('to')).toBe('b(foreign(a(to you)))');
     undoFirst();
     expect(greeter.greet('to')).toBe('b(foreign(to you))');
     undoSecond();
-    expect(greeter.greet).toBe(foreign);
+    expect(Reflect.get(greeter, 'greet')).toBe(foreign);
     expect(greeter.greet('to')).toBe('foreign(to you)');
   });
 });
