@@ -1,0 +1,185 @@
+// Lets the analyzer and the baselines judge the recorded traces.
+import { analyzeColumns, loadRunColumns } from '../../dist/analysis.js';
+import { listRuns, openRun, openStorage } from '../../dist/index.js';
+import { BASELINES } from './baselines.mjs';
+import { FAULTS } from './faults.mjs';
+import { hurts } from './harm.mjs';
+import { PROGRAMS } from './programs.mjs';
+import { groupBy, score, scoreByRule } from './score.mjs';
+
+/** How much of a trace is shown, for the ablation. */
+const VIEWS = {
+  'all, every step': {},
+  'metrics only': { layers: false, parameters: false, batches: false, telemetry: false },
+  '+ layers': { parameters: false, batches: false, telemetry: false },
+  '+ parameters': { layers: false, batches: false, telemetry: false },
+  '+ batches': { layers: false, parameters: false, telemetry: false },
+  'all, every 10th step': { every: 10 },
+  'all, every 100th step': { every: 100 },
+};
+
+/**
+ * @param outcomes lines of record.mjs
+ * @param root folder of the stores
+ */
+export async function judge(outcomes, root) {
+  const { counted, left } = sift(outcomes);
+  const judged = [];
+  for (const [program, runs] of groupBy(counted, (run) => run.program)) {
+    const store = await openStorage(`file:${root}${program}`);
+    const ids = await runIds(store);
+    for (const run of runs) {
+      const id = ids.get(`${run.variant}/${run.seed}`);
+      const columns = await loadRunColumns(await openRun(store, id));
+      judged.push(judgeRun(run, columns));
+    }
+    await store.close();
+  }
+  const sets = {
+    'Programs held out': judged.filter(({ heldOut }) => heldOut),
+    'Programs that thresholds were tried on': judged.filter(({ heldOut }) => !heldOut),
+  };
+  const scoresOf = (runs, judges) =>
+    Object.fromEntries(
+      judges.map((name) => [name, score(runs.map((run) => ({ ...run, said: run.saidBy[name] })))]),
+    );
+  const heldOut = sets['Programs held out'];
+  return {
+    left,
+    sets: Object.fromEntries(
+      Object.entries(sets).map(([name, runs]) => [
+        name,
+        scoresOf(runs, ['Quark', 'Quark, reference rules', ...Object.keys(BASELINES)]),
+      ]),
+    ),
+    rules: scoreByRule(judged.map((run) => ({ ...run, said: run.saidBy.Quark }))),
+    ablation: scoresOf(heldOut, Object.keys(VIEWS)),
+    missed: listMissed(judged),
+  };
+}
+
+/** Drops faults that did no harm and variants that are not healthy. */
+function sift(outcomes) {
+  const groups = groupBy(outcomes, ({ program, variant }) => `${program}/${variant}`);
+  const left = { harmless: [], unhealthy: [] };
+  const counted = [...groups].flatMap(([name, runs]) => {
+    const { program, variant, kind } = runs[0];
+    if (variant === 'healthy') return runs;
+    const healthy = groups.get(`${program}/healthy`).map(({ outcome }) => outcome);
+    const fault = FAULTS.find(({ id }) => id === variant);
+    const doesHurt = hurts(
+      healthy,
+      runs.map(({ outcome }) => outcome),
+      fault?.harm ?? 'metric',
+    );
+    if (kind === 'fault' && !doesHurt) left.harmless.push(name);
+    if (kind === 'healthy' && doesHurt) left.unhealthy.push(name);
+    return doesHurt === (kind === 'fault') ? runs : [];
+  });
+  return { counted, left };
+}
+
+async function runIds(store) {
+  const ids = new Map();
+  for (const { run } of await listRuns({ storage: store, limit: 100_000 }))
+    ids.set(`${run.config.variant}/${run.config.seed}`, run.id);
+  return ids;
+}
+
+function judgeRun({ program: programName, variant, seed }, columns) {
+  const program = PROGRAMS.find(({ name }) => name === programName);
+  const fault = FAULTS.find(({ id }) => id === variant);
+  const changed = fault?.change(program) ?? program;
+  const { steps } = columns.metrics.get('train/loss');
+  const saidBy = {
+    Quark: alertsOf(analyzeColumns(columns)),
+    'Quark, reference rules': alertsOf(
+      analyzeColumns(columns, { compatibility: 'reference' }),
+    ).filter(({ ruleId }) => REFERENCE_RULES.has(ruleId)),
+  };
+  for (const [name, baseline] of Object.entries(BASELINES)) saidBy[name] = baseline(columns);
+  for (const [name, view] of Object.entries(VIEWS))
+    saidBy[name] = alertsOf(analyzeColumns(shown(columns, view)));
+  return {
+    program: programName,
+    variant,
+    seed,
+    saidBy,
+    heldOut: program.heldOut,
+    isFault: fault !== undefined,
+    accepted: fault?.accepted ?? [],
+    causes: fault?.causes ?? [],
+    layer: fault?.layer(changed) ?? null,
+    from: fault?.from ?? 0,
+    steps: steps.length,
+  };
+}
+
+const REFERENCE_RULES = new Set([
+  'exploding_gradients',
+  'vanishing_gradients',
+  'stagnant_layers',
+  'activation_collapse',
+  'overfitting_onset',
+  'runtime_bottleneck_risk',
+]);
+
+/** Alerts that ask for something to be done, in the order of the result; what merely informs does not count, for nor against. */
+function alertsOf({ alerts }) {
+  return alerts
+    .filter(({ severity }) => severity !== 'info')
+    .map(({ ruleId, stepStart, evidence }) => ({
+      ruleId,
+      step: stepStart,
+      layer:
+        evidence.find(({ kind }) => kind === 'layer_summary' || kind === 'parameter_summary')
+          ?.metadata?.module_name ?? null,
+    }));
+}
+
+function shown(
+  columns,
+  { every = 1, layers = true, parameters = true, batches = true, telemetry = true },
+) {
+  const thin = (series) => {
+    const rows = [...series.steps.keys()].filter((row) => series.steps[row] % every === 0);
+    return Object.fromEntries(
+      Object.entries(series).map(([name, column]) => [
+        name,
+        column instanceof Float64Array ? Float64Array.from(rows, (row) => column[row]) : column,
+      ]),
+    );
+  };
+  return {
+    ...columns,
+    layers: layers ? columns.layers.map(thin) : [],
+    parameters: parameters ? columns.parameters.map(thin) : [],
+    batches: batches ? columns.batches : { ...columns.batches, rowCount: 0 },
+    telemetry: telemetry ? columns.telemetry : { ...columns.telemetry, rowCount: 0 },
+  };
+}
+
+/** Faults and how often each was found, and what was said of healthy programs: where to look next. */
+function listMissed(judged) {
+  return [...groupBy(judged, ({ program, variant }) => `${program}/${variant}`)].map(
+    ([name, runs]) => ({
+      name,
+      isFault: runs[0].isFault,
+      heldOut: runs[0].heldOut,
+      runs: runs.length,
+      found: runs.filter(({ saidBy, accepted }) =>
+        saidBy.Quark.some(({ ruleId }) => accepted.includes(ruleId)),
+      ).length,
+      said: count(
+        runs.flatMap(({ saidBy }) => [...new Set(saidBy.Quark.map(({ ruleId }) => ruleId))]),
+      ),
+      first: count(runs.map(({ saidBy }) => saidBy.Quark[0]?.ruleId ?? 'nothing')),
+    }),
+  );
+}
+
+function count(names) {
+  return Object.fromEntries(
+    [...groupBy(names, (name) => name)].map(([name, list]) => [name, list.length]),
+  );
+}
