@@ -36,12 +36,12 @@ export {
 } from './adapters/onnx/training-step.ts';
 export {
   openOnnxTrainer,
-  type OnnxBatch,
   type OnnxStepOptions,
   type OnnxTrainer,
   type OnnxTrainerOptions,
   type WeightLocation,
 } from './adapters/onnx/trainer.ts';
+export type { OnnxBatch } from './adapters/onnx/batch-feeds.ts';
 export type {
   OnnxActivation,
   OnnxInitializer,

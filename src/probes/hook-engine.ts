@@ -232,6 +232,10 @@ export class HookEngine implements AsyncDisposable {
 
   #reportNothing(): void {
     const { layers } = this.#source;
+    // A source without layers may know why.
+    const known = layers.length === 0 ? (this.#source.inspect?.() ?? []) : [];
+    for (const trouble of known) this.#instrument.troubles.report(trouble);
+    if (known.length > 0) return;
     const first = layers.slice(0, 5).map(({ name, type }) => `${name} (${type})`);
     this.#instrument.troubles.report(
       layers.length === 0

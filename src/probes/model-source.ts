@@ -211,6 +211,9 @@ export interface ModelSource {
   readParameter(parameter: number): TensorRef;
   /** Opens reductions on the device, for tensors without `data`. Sources whose tensors all have it leave it out. */
   openBatch?(): DeviceBatch;
-  /** Called when a probed step begins: what has changed since the last one that gets in the way of observing. */
+  /**
+   * Called when a probed step begins: what has changed since the last one that gets in the way of observing. Where there are
+   * no layers, called once by each hook engine: why.
+   */
   inspect?(): readonly SourceTrouble[];
 }

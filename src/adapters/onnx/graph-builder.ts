@@ -65,17 +65,20 @@ export class GraphBuilder {
   /** Where each symbol can be read from at run time. */
   readonly #symbols = new Map<string, { readonly value: string; readonly axis: number }>();
   readonly #produced = new Set<string>();
+  readonly #reserved: ReadonlySet<string>;
   #count = 0;
 
-  constructor(name: string) {
+  /** @param reserved names that values will have later on, so that {@link fresh} leaves them alone */
+  constructor(name: string, reserved: Iterable<string> = []) {
     this.#graph.text(2, name);
+    this.#reserved = new Set(reserved);
   }
 
   /** A name that no value has. */
   fresh(hint: string): string {
     let name: string;
     do name = `quark/${hint}_${this.#count++}`;
-    while (this.#values.has(name));
+    while (this.#values.has(name) || this.#reserved.has(name));
     return name;
   }
 

@@ -7,6 +7,7 @@ import { checkOptionNames, checkPositive } from '../../base/assert.ts';
 import { invalidInput, QuarkError } from '../../base/errors.ts';
 import { layerFilter, type LayerFilterConfig } from '../../probes/layer-filter.ts';
 import {
+  elementTypeOf,
   FLOAT_TYPES,
   MAX_MODEL_BYTES,
   type ElementType,
@@ -50,7 +51,10 @@ export type InstrumentedOnnx = {
   readonly captures: readonly OnnxCapture[];
   /** Layers the filter selects that give nothing: subgraphs, sequences, more than `maxOutputs`. */
   readonly notObserved: readonly OnnxUnobserved[];
-  /** Whether two runs on the same inputs may differ, because an operator draws random numbers. */
+  /**
+   * Whether two runs on the same inputs may differ, because an operator draws random numbers, or is a batch normalisation
+   * in training mode, whose running means move with each run.
+   */
   readonly isRandom: boolean;
 };
 
@@ -86,6 +90,12 @@ const RANDOM_OPS: ReadonlySet<string> = new Set(
     ' ',
   ),
 );
+
+function variesByRun({ opType, attributes }: OnnxNode): boolean {
+  if (opType !== 'BatchNormalization') return RANDOM_OPS.has(opType);
+  const mode = attributes.get('training_mode');
+  return mode?.kind === 'int' && mode.value !== 0;
+}
 
 const INCLUDES = ['includeNames', 'includeTypes', 'includeNamePatterns'] as const;
 
@@ -140,7 +150,7 @@ export function instrumentOnnx(
     bytes: appendToGraph(model, found.added),
     captures: found.captures,
     notObserved: found.notObserved,
-    isRandom: read.nodes.some((node) => RANDOM_OPS.has(node.opType)),
+    isRandom: read.nodes.some(variesByRun),
   };
 }
 
@@ -178,7 +188,9 @@ class FoundCaptures {
     const stated = this.#model.valueInfos.get(outputName) ?? this.#own.get(outputName);
     if (stated?.isTensor === false)
       return this.skip(layerName, layerType, 'its output is not a tensor');
-    const elementType = stated?.elementType ?? null;
+    const elementType = stated?.elementType ?? castTo(node);
+    if (elementType === 'bfloat16')
+      return this.skip(layerName, layerType, 'onnxruntime-web gives no tensors of bfloat16');
     if (elementType !== null && !FLOAT_TYPES.has(elementType)) return;
     const isOwnOutput = this.#own.has(outputName);
     if (!isOwnOutput) {
@@ -199,13 +211,33 @@ class FoundCaptures {
   }
 }
 
-/** A name for each node: its own where that is unique, the name of its first output (which is unique) elsewhere. */
+/** The type a Cast makes, which files need not state elsewhere. */
+function castTo({ opType, attributes }: OnnxNode): ElementType | null {
+  const to = opType === 'Cast' ? attributes.get('to') : undefined;
+  return to?.kind === 'int' ? (elementTypeOf(to.value) ?? null) : null;
+}
+
+/**
+ * A name for each node, which no other has: its own where that is unique, else the name of its first output, and that
+ * with a number where a node is called like another one's output.
+ */
 export function layerNames(nodes: readonly OnnxNode[]): string[] {
   const counts = new Map<string, number>();
   for (const { name } of nodes) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return nodes.map(({ name, outputs }, index) =>
-    name !== '' && counts.get(name) === 1 ? name : (outputs[0] ?? '') || `node_${index}`,
-  );
+  const isOwn = (name: string): boolean => name !== '' && counts.get(name) === 1;
+  const taken = new Set([...counts.keys()].filter(isOwn));
+  // Kept for each name: a file that repeats one a million times is to take no longer than others.
+  const numbers = new Map<string, number>();
+  return nodes.map(({ name, outputs }, index) => {
+    if (isOwn(name)) return name;
+    const wanted = (outputs[0] ?? '') || `node_${index}`;
+    let free = wanted;
+    let number = numbers.get(wanted) ?? 2;
+    for (; taken.has(free); number += 1) free = `${wanted}_${number}`;
+    numbers.set(wanted, number);
+    taken.add(free);
+    return free;
+  });
 }
 
 const qualified = (node: OnnxNode): string =>

@@ -48,6 +48,25 @@ const ROLES: Readonly<Record<string, ParameterRole>> = {
   'MatMul:1': 'weight',
 };
 
+/** Where a single number is a weight or a bias: that of a unit, a channel or a feature there is one of. */
+const SINGLE_PARAMETERS: ReadonlySet<string> = new Set([
+  'BatchNormalization:1',
+  'BatchNormalization:2',
+  'Conv:1',
+  'Conv:2',
+  'Gather:0',
+  'Gemm:0',
+  'Gemm:1',
+  'Gemm:2',
+  'LayerNormalization:1',
+  'LayerNormalization:2',
+  'MatMul:0',
+  'MatMul:1',
+]);
+
+/** Operators that an addition of one number behind them is the bias of. */
+const BIASED_OPS: ReadonlySet<string> = new Set(['Conv', 'Gemm', 'MatMul']);
+
 /**
  * Reads a network from a file.
  *
@@ -98,6 +117,8 @@ class ImportedNetwork {
   readonly #opset: number;
   readonly #isTrainable: (name: string) => boolean;
   readonly #nodes: ForwardNode[] = [];
+  /** Outputs of layers that may have a bias behind them. */
+  readonly #products = new Set<string>();
   readonly #layers: NetworkLayer[] = [];
   readonly #inputs = new Map<string, NetworkInput>();
   readonly #parameters = new Map<string, NetworkParameter>();
@@ -112,16 +133,13 @@ class ImportedNetwork {
 
   add(node: OnnxNode, layerName: string): void {
     const output = node.outputs[0] ?? '';
-    if (node.opType === 'Constant') {
-      const value = node.attributes.get('value');
-      if (value?.kind === 'tensor') this.#addConstant(output, value.value);
-      return;
-    }
+    if (node.opType === 'Constant') return this.#addConstantNode(node, output);
     const isKnown =
       node.domain === '' || (node.domain === 'com.microsoft' && node.opType === 'Gelu');
     const op = isKnown ? node.opType : `${node.domain}.${node.opType}`;
     for (const [position, name] of node.inputs.entries())
-      this.#addInput(name, op, position, layerName);
+      this.#addInput(name, op, position, layerName, this.#isBias(node, position));
+    if (BIASED_OPS.has(op)) this.#products.add(output);
     this.#nodes.push({ op, inputs: node.inputs, output, attributes: this.#attributes(node) });
     this.#layers.push({ name: layerName, type: node.opType, output });
   }
@@ -138,7 +156,13 @@ class ImportedNetwork {
     };
   }
 
-  #addInput(name: string, op: string, position: number, layerName: string): void {
+  /** Whether an input is added to such an output. */
+  #isBias({ opType, inputs }: OnnxNode, position: number): boolean {
+    const other = inputs[1 - position] ?? '';
+    return opType === 'Add' && this.#products.has(other);
+  }
+
+  #addInput(name: string, op: string, position: number, layerName: string, isBias: boolean): void {
     const tensor = this.#model.initializers.get(name);
     if (tensor === undefined) {
       const input = this.#model.inputs.find((info) => info.name === name);
@@ -147,9 +171,11 @@ class ImportedNetwork {
       return;
     }
     const size = tensor.shape.reduce((product, length) => product * length, 1);
+    const isSingle = isBias || SINGLE_PARAMETERS.has(`${op}:${position}`);
     if (op === 'BatchNormalization' && position >= 3)
       this.#state.set(name, { name, layerName, shape: tensor.shape, initial: floats(tensor) });
-    else if (tensor.elementType !== 'float32' || size <= 1) this.#addConstant(name, tensor);
+    else if (tensor.elementType !== 'float32' || (size <= 1 && !isSingle))
+      this.#addConstant(name, tensor);
     else if (!this.#parameters.has(name)) {
       this.#parameters.set(name, {
         name,
@@ -159,6 +185,19 @@ class ImportedNetwork {
         initial: floats(tensor),
         isTrainable: this.#isTrainable(name),
       });
+    }
+  }
+
+  /** Its value is a tensor, or from operator set 12 on a number or a list of numbers. */
+  #addConstantNode({ attributes }: OnnxNode, name: string): void {
+    const value = attributes.get('value');
+    if (value?.kind === 'tensor') return this.#addConstant(name, value.value);
+    for (const [attribute, type] of CONSTANT_ATTRIBUTES) {
+      const given = attributes.get(attribute);
+      if (given?.kind === 'float' || given?.kind === 'int')
+        this.#constants.set(name, { name, type, shape: [], data: [given.value] });
+      else if (given?.kind === 'floats' || given?.kind === 'ints')
+        this.#constants.set(name, { name, type, shape: [given.value.length], data: given.value });
     }
   }
 
@@ -189,6 +228,14 @@ class ImportedNetwork {
   }
 }
 
+/** Attributes of Constant other than `value`, and what they make. */
+const CONSTANT_ATTRIBUTES = [
+  ['value_float', 'float32'],
+  ['value_floats', 'float32'],
+  ['value_int', 'int64'],
+  ['value_ints', 'int64'],
+] as const;
+
 const floats = (tensor: OnnxTensor): Float32Array => Float32Array.from(tensorNumbers(tensor));
 
 function attributeValue(attribute: OnnxAttribute): AttributeValue | undefined {
@@ -199,6 +246,7 @@ function attributeValue(attribute: OnnxAttribute): AttributeValue | undefined {
     case 'string':
     case 'ints':
       return attribute.value;
+    case 'floats':
     case 'tensor':
     case 'graph':
     case 'other':

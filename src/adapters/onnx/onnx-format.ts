@@ -41,6 +41,7 @@ export const ATTRIBUTE_FLOAT = 1;
 export const ATTRIBUTE_INT = 2;
 export const ATTRIBUTE_STRING = 3;
 export const ATTRIBUTE_TENSOR = 4;
+export const ATTRIBUTE_FLOATS = 6;
 export const ATTRIBUTE_INTS = 7;
 
 /** Protocol buffers end at 2 GiB, and so do ONNX files; larger models keep their weights in other files. */
@@ -88,6 +89,7 @@ export type OnnxAttribute =
   | { readonly kind: 'int'; readonly value: number }
   | { readonly kind: 'string'; readonly value: string }
   | { readonly kind: 'ints'; readonly value: readonly number[] }
+  | { readonly kind: 'floats'; readonly value: readonly number[] }
   | { readonly kind: 'tensor'; readonly value: OnnxTensor }
   | { readonly kind: 'graph' }
   | { readonly kind: 'other' };

@@ -5,6 +5,7 @@
 import { invalidInput, QuarkError } from '../../base/errors.ts';
 import {
   ATTRIBUTE_FLOAT,
+  ATTRIBUTE_FLOATS,
   ATTRIBUTE_INT,
   ATTRIBUTE_INTS,
   ATTRIBUTE_STRING,
@@ -24,7 +25,7 @@ import {
   type OnnxTensor,
   type OnnxValueInfo,
 } from './onnx-format.ts';
-import { BYTES, damagedModel, FIXED32, VARINT, WireReader } from './wire.ts';
+import { damagedModel, WireReader } from './wire.ts';
 
 /**
  * Reads a model. The result holds views of `bytes`.
@@ -188,6 +189,7 @@ function readAttribute(reader: WireReader): [name: string, value: OnnxAttribute]
   let tensor: OnnxTensor | undefined;
   let hasGraph = false;
   const ints: number[] = [];
+  const floats: number[] = [];
   while (reader.next()) {
     const { field } = reader;
     if (field === 1) name = reader.text(MAX_NAME_BYTES);
@@ -196,6 +198,7 @@ function readAttribute(reader: WireReader): [name: string, value: OnnxAttribute]
     else if (field === 4) text = shortText(reader);
     else if (field === 5) tensor = readTensor(reader.bytes());
     else if (field === 6 || field === 11) hasGraph = true;
+    else if (field === 7) reader.floats(floats, MAX_LIST_LENGTH);
     else if (field === 8) reader.integers(ints, MAX_LIST_LENGTH);
     else if (field === 20) type = reader.integer();
   }
@@ -203,6 +206,7 @@ function readAttribute(reader: WireReader): [name: string, value: OnnxAttribute]
   if (type === ATTRIBUTE_FLOAT) return [name, { kind: 'float', value: float }];
   if (type === ATTRIBUTE_INT) return [name, { kind: 'int', value: int }];
   if (type === ATTRIBUTE_STRING) return [name, { kind: 'string', value: text }];
+  if (type === ATTRIBUTE_FLOATS) return [name, { kind: 'floats', value: floats }];
   if (type === ATTRIBUTE_INTS) return [name, { kind: 'ints', value: ints }];
   if (type === ATTRIBUTE_TENSOR && tensor !== undefined)
     return [name, { kind: 'tensor', value: tensor }];
@@ -331,11 +335,8 @@ function listed(message: Uint8Array, field: number, size: number): number[] {
   const reader = new WireReader(message);
   while (reader.next()) {
     if (reader.field !== field) continue;
-    if (reader.wireType === FIXED32) numbers.push(reader.float());
-    else if (reader.wireType === BYTES && field === 4)
-      for (const value of raw(reader.bytes(), 'float32')) numbers.push(value);
-    else if (reader.wireType === VARINT || reader.wireType === BYTES)
-      reader.integers(numbers, size);
+    if (field === 4) reader.floats(numbers, size);
+    else reader.integers(numbers, size);
   }
   return numbers;
 }

@@ -136,7 +136,10 @@ function reduction(opType: 'ReduceSum' | 'ReduceMean'): OpRule {
     const reader = new NodeReader(node);
     const x = reader.input(0);
     const shape = g.shape(x);
-    const axes = reader.axes(context, shape.length) ?? shape.map((_, axis) => axis);
+    const given = reader.axes(context, shape.length) ?? [];
+    if (given.length === 0 && reader.number('noop_with_empty_axes', 0) !== 0)
+      throw reader.unsupported('noop_with_empty_axes is set, and it has no axes');
+    const axes = given.length === 0 ? shape.map((_, axis) => axis) : given;
     g.reduce(opType, x, axes, reader.number('keepdims', 1) === 1, node.output);
     return (dy) => {
       const kept = g.reshape(

@@ -68,7 +68,8 @@ const batchNormalization: OpRule = (context, node) => {
       'BatchNormalization',
       [x, scale, bias, runningMean, runningVariance],
       g.shape(x),
-      { epsilon: { float: epsilon } },
+      // Of no use there, but to whoever trains the model further.
+      { epsilon: { float: epsilon }, momentum: { float: momentum } },
       node.output,
     );
     return () => {

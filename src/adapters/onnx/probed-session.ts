@@ -99,7 +99,7 @@ export async function openOnnxModel<O extends Ort>(
 
     troubles.push({
       reason: reasonOf(error),
-      message: `The layers of the ONNX model are not observed: ${messageOf(error)} The model itself runs as before.`,
+      message: `The layers of the ONNX model are not observed: ${messageOf(error).replace(/[.\s]*$/, '.')} The model itself runs as before.`,
     });
   }
   if (instrumented !== undefined) troubles.push(...unobserved(instrumented));
@@ -119,7 +119,7 @@ function reasonOf(error: unknown): string {
 const randomOnDevice = (): QuarkError =>
   new QuarkError(
     'unsupported',
-    'The model draws random numbers, so two runs cannot be compared to find out whether the device computes correctly.',
+    'Two runs of the model differ, because it draws random numbers or trains its batch normalisation; so they cannot be compared to find out whether the device computes correctly.',
     { details: { field: 'model', reason: 'random_operators' } },
   );
 
@@ -173,7 +173,7 @@ export class OnnxModel<S extends object = OrtSession> implements AsyncDisposable
   readonly #own: ReadonlySet<string>;
   #probed: OrtSession | undefined;
   #troubles: readonly SourceTrouble[];
-  #isTrusted: boolean;
+  #isTrusted = false;
   #isClosed = false;
 
   /** @internal */
@@ -188,7 +188,6 @@ export class OnnxModel<S extends object = OrtSession> implements AsyncDisposable
     this.#captures = captures;
     this.#settings = settings;
     this.#troubles = settings.troubles;
-    this.#isTrusted = settings.verify === 'never';
     this.#own = new Set(plain.outputNames);
     this.source = this.#createSource();
     // The proxy is the session it stands for, but for what it does when run and released.
@@ -223,7 +222,8 @@ export class OnnxModel<S extends object = OrtSession> implements AsyncDisposable
       },
       inspect: () => {
         const found = this.#troubles;
-        this.#troubles = [];
+        // Why there are no layers is to be told to all who ask.
+        if (this.#captures.length > 0) this.#troubles = [];
         return found;
       },
     };
@@ -247,6 +247,8 @@ export class OnnxModel<S extends object = OrtSession> implements AsyncDisposable
     const probed = this.#probed;
     if (probed === undefined || wanted.size === 0) return this.#plain.run(...args);
     const asked = askedOutputs(args, this.#plain.outputNames);
+    // What onnxruntime refuses it is to refuse here too.
+    if (asked === undefined) return this.#plain.run(...args);
     const outputs = await this.#runProbed(probed, args, asked, wanted).catch(toFailure);
     if (outputs instanceof FailedRun) {
       // Where the plain run fails as well, it is the caller's mistake, and the caller's error.
@@ -254,7 +256,8 @@ export class OnnxModel<S extends object = OrtSession> implements AsyncDisposable
       this.#giveUp(watches, 'probe_failed', `its instrumented model fails (${outputs.message})`);
       return plain;
     }
-    // Preallocated outputs are the caller's memory, which only a plain run uses.
+    // Preallocated outputs are the caller's memory, which only a plain run uses. Random numbers and running means go on
+    // from run to run, in each session by itself: the caller's are those of the plain one.
     const isTrusted = this.#isTrusted && asked.isPlain;
     const plain = isTrusted ? undefined : await this.#plain.run(...args);
     if (plain !== undefined && asked.isPlain && this.#settings.verify !== 'never') {
@@ -349,17 +352,28 @@ type AskedOutputs = {
   readonly options: unknown;
 };
 
-/** Reads the arguments of `run` as onnxruntime does: an object with a name of an output is a list of outputs. */
-function askedOutputs([, second, third]: RunArguments, all: readonly string[]): AskedOutputs {
-  if (Array.isArray(second))
-    return { names: second.filter((name) => all.includes(name)), isPlain: true, options: third };
-  if (typeof second !== 'object' || second === null)
-    return { names: all, isPlain: true, options: third };
+/**
+ * Reads the arguments of `run` as onnxruntime does: an object with a name of an output is a list of outputs. Undefined for
+ * arguments that it throws at.
+ */
+function askedOutputs(
+  [, second, third]: RunArguments,
+  all: readonly string[],
+): AskedOutputs | undefined {
+  if (Array.isArray(second)) {
+    const isValid = second.length > 0 && second.every((name) => all.includes(name));
+    return isValid ? { names: second, isPlain: true, options: third } : undefined;
+  }
+  if (second === undefined) return { names: all, isPlain: true, options: third };
+  if (typeof second !== 'object' || second === null || isTensor(second)) return undefined;
   const names = all.filter((name) => Object.hasOwn(second, name));
   if (names.length === 0) return { names: all, isPlain: true, options: second };
   const isPlain = names.every((name) => Reflect.get(second, name) === null);
   return { names, isPlain, options: third };
 }
+
+const isTensor = (value: object): boolean =>
+  'getData' in value && typeof value.getData === 'function';
 
 async function compare(plain: OrtValues, probed: OrtValues): Promise<Agreement> {
   let worst: Agreement = 'identical';

@@ -14,11 +14,11 @@ import {
   type OrtSessionOptions,
   type OrtTensor,
 } from './ort.ts';
+import { batchFeeds, type OnnxBatch } from './batch-feeds.ts';
 import { Breather } from './breather.ts';
 import { DeviceReductions } from './device-reductions.ts';
 import { DeviceTensors } from './device-tensors.ts';
 import { TrainerSource } from './trainer-source.ts';
-import type { NetworkInput } from './network.ts';
 import type { OnnxTraining } from './training-step.ts';
 
 /** Where the weights are kept between steps. */
@@ -37,11 +37,6 @@ export type OnnxTrainerOptions = {
    */
   readonly weightLocation?: WeightLocation;
 };
-
-/** A batch: tensors of the module, or numbers, whose shape follows from the batch size. */
-export type OnnxBatch = Readonly<
-  Record<string, OrtTensor | Float32Array | Int32Array | BigInt64Array>
->;
 
 /** Options of {@link OnnxTrainer.step}. */
 export type OnnxStepOptions = {
@@ -183,8 +178,7 @@ export class OnnxTrainer implements AsyncDisposable {
       this.#checkOpen();
       const { predictBytes, inputs, prediction } = this.#training;
       this.#predictor ??= await createSession(this.#ort, predictBytes, this.#sessionOptions);
-      const feeds: Record<string, OrtTensor> = {};
-      this.#addBatch(feeds, batch, inputs);
+      const feeds = batchFeeds(this.#ort, batch, inputs);
       for (const name of this.#predictor.inputNames) feeds[name] ??= this.#value(name);
       const output = (await this.#predictor.run(feeds, [prediction]))[prediction];
       if (output === undefined) throw failed(`gave no output "${prediction}"`);
@@ -261,9 +255,11 @@ export class OnnxTrainer implements AsyncDisposable {
   }
 
   async #runStep(batch: OnnxBatch): Promise<number> {
-    const { inputs, target, loss, parameters, state } = this.#training;
-    const feeds: Record<string, OrtTensor> = Object.fromEntries(this.#values);
-    this.#addBatch(feeds, batch, [...inputs, target]);
+    const { inputs, target, classCount, loss, parameters, state } = this.#training;
+    const feeds: Record<string, OrtTensor> = {
+      ...Object.fromEntries(this.#values),
+      ...batchFeeds(this.#ort, batch, [...inputs, target], { name: target.name, classCount }),
+    };
     for (const [name, value] of optimizerScalars(
       this.#training.optimizer,
       this.#learningRate,
@@ -298,54 +294,6 @@ export class OnnxTrainer implements AsyncDisposable {
     const data = outputs[loss]?.data;
     if (!(data instanceof Float32Array)) throw failed('gave no loss');
     return data[0] ?? Number.NaN;
-  }
-
-  #addBatch(
-    feeds: Record<string, OrtTensor>,
-    batch: OnnxBatch,
-    inputs: readonly NetworkInput[],
-  ): void {
-    for (const name of Object.keys(batch))
-      if (!inputs.some((input) => input.name === name))
-        throw invalidInput(
-          `batch.${name}`,
-          name,
-          `one of the inputs: ${inputs.map((input) => input.name).join(', ')}`,
-        );
-    for (const input of inputs) {
-      const given = batch[input.name];
-      if (given === undefined) throw invalidInput(`batch.${input.name}`, given, 'given');
-      feeds[input.name] = ArrayBuffer.isView(given) ? this.#tensorOf(given, input) : given;
-    }
-  }
-
-  /** Numbers as a tensor: the one size that is unknown follows from how many there are. */
-  #tensorOf(
-    data: Float32Array | Int32Array | BigInt64Array,
-    { name, type, shape }: NetworkInput,
-  ): OrtTensor {
-    const unknown = shape.filter((size) => typeof size === 'string');
-    if (unknown.length > 1)
-      throw invalidInput(
-        `batch.${name}`,
-        shape,
-        'a tensor, because more than one of its sizes is free',
-      );
-    const known = shape.reduce<number>(
-      (product, size) => (typeof size === 'number' ? product * size : product),
-      1,
-    );
-    const rest = data.length / known;
-    if (!Number.isInteger(rest) || (unknown.length === 0 && rest !== 1))
-      throw invalidInput(
-        `batch.${name}`,
-        data.length,
-        `as many numbers as [${shape.join(', ')}] has`,
-      );
-    const dims = shape.map((size) => (typeof size === 'number' ? size : rest));
-    if (type === 'int64' && data instanceof Int32Array)
-      return createTensor(this.#ort, type, BigInt64Array.from(data, BigInt), dims);
-    return createTensor(this.#ort, type, data, dims);
   }
 
   #value(name: string): OrtTensor {

@@ -47,7 +47,7 @@ export type OnnxTrainingConfig = {
   readonly targetName?: string;
   /** Of an existing model: the value the loss is computed from. Its first output unless given. */
   readonly output?: string;
-  /** Of an existing model: which parameters are trained, by name. All unless given. */
+  /** Of an existing model: which of its initializers are trained, by name. All that are parameters unless given. */
   readonly isTrainable?: (parameterName: string) => boolean;
 };
 
@@ -89,6 +89,8 @@ export type OnnxTraining = {
   readonly predictBytes: Uint8Array<ArrayBuffer>;
   readonly inputs: readonly NetworkInput[];
   readonly target: NetworkInput;
+  /** How many classes there are; null unless the targets are class numbers. */
+  readonly classCount: number | null;
   /** Output of `predictBytes`. */
   readonly prediction: string;
   /** Output of `bytes`, a scalar. */
@@ -113,9 +115,10 @@ const CONFIG_NAMES = ['loss', 'optimizer', 'capture', 'targetName', 'output', 'i
 
 /**
  * Builds the training step of a network: a list of layers, or the bytes of an `.onnx` file made of operators that can
- * be trained through (`ONNX_TRAINABLE_OPS`). Of a file, every float32 constant of more than one number is a
- * parameter, and running means stay what they are. The batch size is free; other sizes have to be known where a
- * gradient needs them.
+ * be trained through (`ONNX_TRAINABLE_OPS`). Of a file, every float32 initializer of more than one number is a
+ * parameter, and one of a single number where it is a weight or a bias; `isTrainable` keeps those as they are that are
+ * neither. Running means of batch normalisation move as in training. The batch size is free; other sizes have to be known
+ * where a gradient needs them.
  *
  * @throws {QuarkError} `invalid_input` naming the field or layer, `unsupported` naming an operator that cannot be
  * trained through, weights in other files or an `.ort` file
@@ -171,13 +174,14 @@ function checkLossInput(network: Network, loss: OnnxLoss): void {
 }
 
 class StepGraph {
-  readonly #g = new GraphBuilder('training_step');
+  readonly #g: GraphBuilder;
   readonly #network: Network;
   readonly #config: OnnxTrainingConfig;
   readonly #settings: OptimizerSettings;
   readonly #forward: EmittedNetwork;
 
   constructor(network: Network, config: OnnxTrainingConfig, settings: OptimizerSettings) {
+    this.#g = new GraphBuilder('training_step', laterNames(network));
     this.#network = network;
     this.#config = config;
     this.#settings = settings;
@@ -187,7 +191,12 @@ class StepGraph {
 
   finish(): OnnxTraining {
     const g = this.#g;
-    const { target, loss } = emitLoss(g, this.#forward, this.#network.output, this.#config);
+    const { target, classCount, loss } = emitLoss(
+      g,
+      this.#forward,
+      this.#network.output,
+      this.#config,
+    );
     const gradients = this.#forward.gradients(loss);
     const scalars = declareOptimizer(g, this.#settings);
     const state: OnnxTrainedState[] = [];
@@ -224,6 +233,7 @@ class StepGraph {
       predictBytes: predictGraph(this.#network),
       inputs: this.#network.inputs,
       target,
+      classCount,
       prediction: this.#network.output,
       loss,
       layers,
@@ -257,12 +267,18 @@ class StepGraph {
   }
 }
 
+/** Names that values of the graph get only as the network is emitted. */
+const laterNames = ({ nodes, constants }: Network): string[] => [
+  ...nodes.map(({ output }) => output),
+  ...constants.map(({ name }) => name),
+];
+
 /** The forward pass; `weights`, if given, become part of it and are inputs else. */
 function predictGraph(
   network: Network,
   weights?: Readonly<Record<string, Float32Array>>,
 ): Uint8Array<ArrayBuffer> {
-  const g = new GraphBuilder('prediction');
+  const g = new GraphBuilder('prediction', laterNames(network));
   if (weights === undefined) declareNetwork(g, network);
   else declareFinished(g, network, weights);
   emitNetwork(g, network, 'inference');
@@ -276,7 +292,7 @@ function emitLoss(
   network: EmittedNetwork,
   output: string,
   { loss, targetName = g.has('y') ? 'targets' : 'y' }: OnnxTrainingConfig,
-): { target: NetworkInput; loss: string } {
+): { target: NetworkInput; classCount: number | null; loss: string } {
   const shape = g.shape(output);
   const emit = (op: string, inputs: readonly string[], attributes = {}): string => {
     const name = g.fresh(op);
@@ -288,7 +304,8 @@ function emitLoss(
     const target = declareTarget(g, targetName, 'float32', shape);
     const difference = emit('Sub', [output, targetName]);
     const squared = emit('Mul', [difference, difference]);
-    return { target, loss: emit('ReduceMean', [squared], { keepdims: 0 }) };
+    const mean = emit('ReduceMean', [squared], { keepdims: 0 });
+    return { target, classCount: null, loss: mean };
   }
   checkOptionNames('config.loss', loss, ['kind', 'targets']);
   const kind = checkLiteral('config.loss.targets', loss.targets ?? 'classes', [
@@ -304,7 +321,8 @@ function emitLoss(
   const wanted = isClasses ? oneHot(g, targetName, classes) : targetName;
   const chosen = emit('Mul', [emit('LogSoftmax', [output], { axis: -1 }), wanted]);
   const perRow = emit('ReduceSum', [chosen], { axes: [-1], keepdims: 0 });
-  return { target, loss: emit('Neg', [emit('ReduceMean', [perRow], { keepdims: 0 })]) };
+  const mean = emit('ReduceMean', [perRow], { keepdims: 0 });
+  return { target, classCount: isClasses ? classes : null, loss: emit('Neg', [mean]) };
 }
 
 function declareTarget(

@@ -113,6 +113,18 @@ export class WireReader {
       throw damagedModel(`there is a list of more than ${maxLength} integers`, this.#start);
   }
 
+  /** Adds the field's float32s, packed or single, to `into`, which may grow to `maxLength`. */
+  floats(into: number[], maxLength: number): void {
+    if (this.wireType === FIXED32) into.push(this.float());
+    else {
+      this.#expect(BYTES);
+      for (let at = this.#start; at + 4 <= this.#stop && into.length <= maxLength; at += 4)
+        into.push(this.#view.getFloat32(at, true));
+    }
+    if (into.length > maxLength)
+      throw damagedModel(`there is a list of more than ${maxLength} floats`, this.#start);
+  }
+
   /** The float32 of the field. */
   float(): number {
     this.#expect(FIXED32);

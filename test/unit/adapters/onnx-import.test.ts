@@ -178,6 +178,161 @@ describe('an existing ONNX model', () => {
     await trainer.close();
   });
 
+  /** One node after the other, from x [batch, 4] to p; constants are float32. */
+  const chain = (
+    nodes: readonly Parameters<typeof nodeMessage>[],
+    constants: readonly (readonly [name: string, shape: number[], values: number[]])[],
+    input: readonly (number | null)[] = [null, 4],
+    extra: readonly WireWriter[] = [],
+  ): Uint8Array<ArrayBuffer> => {
+    const graph = new WireWriter();
+    for (const node of extra) graph.message(1, node);
+    for (const node of nodes) graph.message(1, nodeMessage(...node));
+    graph.text(2, 'g');
+    for (const [name, shape, values] of constants)
+      graph.message(5, tensorMessage(name, Float32Array.from(values), shape));
+    graph.message(11, valueInfoMessage('x', 'float32', input));
+    return modelBytes(graph.message(12, valueInfoMessage('p')), 17, 8);
+  };
+  const SGD = { ...MSE, optimizer: { kind: 'sgd', learningRate: 0.1 } } as const;
+
+  it('trains weights and biases of a single number too, and leaves factors alone', async () => {
+    const file = chain(
+      [
+        ['MatMul', ['x', 'w'], ['product']],
+        ['Add', ['shift', 'product'], ['shifted']],
+        ['Mul', ['shifted', 'half'], ['scaled']],
+        ['Gemm', ['scaled', 'factor', 'c'], ['unit']],
+        ['Add', ['unit', 'small'], ['p']],
+      ],
+      [
+        ['w', [4, 1], [0.1, -0.2, 0.3, 0.4]],
+        ['shift', [1], [0.5]],
+        ['half', [], [0.5]],
+        ['factor', [1, 1], [2]],
+        ['c', [1], [-0.25]],
+        ['small', [1], [0.125]],
+      ],
+    );
+    const training = buildOnnxTraining(file, SGD);
+    const names = training.parameters.map(({ name }) => name);
+    expect(names).toStrictEqual(['w', 'shift', 'factor', 'c', 'small']);
+    const trainer = await openOnnxTrainer(ort, training);
+    const before = await trainer.readWeights();
+    const targets = Float32Array.of(1, 2, 3, 1, 2, 3);
+    await trainer.step({ x, y: targets });
+    const after = await trainer.readWeights();
+    // p = factor (0.5 (x w + shift)) + c + small; the loss is the mean of (p - y)^2.
+    const [shift = 0, factor = 0, c = 0] = ['shift', 'factor', 'c'].map(
+      (name) => before[name]?.[0],
+    );
+    let [dShift, dFactor, dC] = [0, 0, 0];
+    for (const [row, y_] of targets.entries()) {
+      const product = [0.1, -0.2, 0.3, 0.4].reduce(
+        (sum, w, i) => sum + w * (x[row * 4 + i] ?? 0),
+        0,
+      );
+      const h = 0.5 * (product + shift);
+      const slope = (2 * (factor * h + c + 0.125 - y_)) / 6;
+      dC += slope;
+      dFactor += slope * h;
+      dShift += slope * factor * 0.5;
+    }
+    expect(after['shift']?.[0]).toBeCloseTo(shift - 0.1 * dShift, 5);
+    expect(after['factor']?.[0]).toBeCloseTo(factor - 0.1 * dFactor, 5);
+    expect(after['c']?.[0]).toBeCloseTo(c - 0.1 * dC, 5);
+    await trainer.close();
+
+    const channel = chain(
+      [['BatchNormalization', ['x', 'g', 'b', 'm', 'v'], ['p']]],
+      [
+        ['g', [1], [1.5]],
+        ['b', [1], [0]],
+        ['m', [1], [0]],
+        ['v', [1], [1]],
+      ],
+      [null, 1, 4],
+    );
+    const { parameters, state } = buildOnnxTraining(channel, SGD);
+    expect(parameters.map(({ name, updated }) => [name, updated !== null])).toStrictEqual([
+      ['g', true],
+      ['b', true],
+    ]);
+    expect(state.map(({ name }) => name)).toStrictEqual(['m', 'v']);
+  });
+
+  it('may give its constants as numbers and lists', async () => {
+    const KINDS = { float: 1, floats: 6, ints: 7 } as const;
+    const constant = (name: string, kind: keyof typeof KINDS, value: WireWriter): WireWriter =>
+      new WireWriter()
+        .text(2, name)
+        .text(4, 'Constant')
+        .message(5, value.text(1, `value_${kind}`).int(20, KINDS[kind]));
+    // Packed and single, as both occur.
+    const two = new WireWriter()
+      .bytes(7, new Uint8Array(Float32Array.of(2, 4).buffer))
+      .float(7, 8)
+      .float(7, 16);
+    const file = chain(
+      [
+        ['Mul', ['x', 'w'], ['a']],
+        ['Mul', ['a', 'factor'], ['b']],
+        ['Mul', ['b', 'factors'], ['c']],
+        ['Reshape', ['c', 'sizes'], ['d']],
+        ['Unsqueeze', ['d', 'axis'], ['p']],
+      ],
+      [['w', [4], [1, 2, 3, 4]]],
+      [null, 4],
+      [
+        constant('factor', 'float', new WireWriter().float(2, 0.5)),
+        constant('factors', 'floats', two),
+        constant('sizes', 'ints', new WireWriter().int(8, 0).int(8, 2).int(8, 2)),
+        constant('axis', 'ints', new WireWriter().int(8, 1)),
+      ],
+    );
+    const trainer = await openOnnxTrainer(ort, buildOnnxTraining(file, SGD));
+    const output = await trainer.predict({ x: Float32Array.of(1, 1, 1, 1) });
+    expect(output.dims).toStrictEqual([1, 1, 2, 2]);
+    expect(Array.from(output.data as Float32Array)).toStrictEqual([1, 4, 12, 32]);
+    await trainer.close();
+  });
+
+  it('may have names like those that are made up here', async () => {
+    // Gelu is put together from operators whose outputs and constants need names.
+    const file = chain(
+      [
+        ['Mul', ['x', 'w'], ['a']],
+        ['Gelu', ['a'], ['b']],
+        ['Mul', ['b', 'quark/constant_0'], ['quark/Mul_1']],
+        ['Sigmoid', ['quark/Mul_1'], ['p']],
+      ],
+      [
+        ['w', [4], [1, 2, 3, 4]],
+        ['quark/constant_0', [], [0]],
+      ],
+    );
+    const trainer = await openOnnxTrainer(ort, buildOnnxTraining(file, SGD));
+    const output = await trainer.predict({ x: Float32Array.of(1, 2, 3, 4) });
+    expect(Array.from(output.data as Float32Array)).toStrictEqual([0.5, 0.5, 0.5, 0.5]);
+    expect(await trainer.step({ x, y: x })).toBeGreaterThan(0);
+    await trainer.close();
+  });
+
+  it('keeps the momentum of its running means when it is trained, saved and trained further', async () => {
+    const first = buildOnnxTraining(
+      { inputShape: [3], layers: [{ kind: 'batchNorm', name: 'norm', momentum: 0.5 }] },
+      SGD,
+    );
+    const again = buildOnnxTraining(first.exportModel({}), SGD);
+    for (const training of [first, again]) {
+      const trainer = await openOnnxTrainer(ort, training);
+      await trainer.step({ x: Float32Array.of(2, 4, 6), y: Float32Array.of(0, 0, 0) });
+      const { 'norm/running_mean': mean } = await trainer.readWeights();
+      expect(Array.from(mean ?? [])).toStrictEqual([1, 2, 3]);
+      await trainer.close();
+    }
+  });
+
   it('is refused with the reason when it cannot be trained', () => {
     expect(() => build({ output: 'p' })).toThrow(
       /leave out the Softmax at the end, or name its input "logits"/,
@@ -188,6 +343,12 @@ describe('an existing ONNX model', () => {
     expect(() => buildOnnxTraining(existing().subarray(0, 200), CLASSIFY)).toThrow(
       /complete ONNX file/,
     );
+    expect(() =>
+      buildOnnxTraining(
+        chain([['ReduceMean', ['x'], ['p'], { noop_with_empty_axes: 1 }]], []),
+        SGD,
+      ),
+    ).toThrow(/ReduceMean "p" cannot be trained: noop_with_empty_axes/);
     const unknown = new WireWriter()
       .message(1, nodeMessage('LSTM', ['x', 'w'], ['p']))
       .message(5, tensorMessage('w', new Float32Array(4), [2, 2]))

@@ -14,6 +14,9 @@ import {
   type OpenOnnxModelOptions,
 } from '../../../src/adapters/onnx/probed-session.ts';
 import { WireWriter } from '../../../src/adapters/onnx/wire.ts';
+import { HookEngine } from '../../../src/probes/hook-engine.ts';
+import { EventLogger } from '../../../src/session/event-logger.ts';
+import { TrainingSession } from '../../../src/session/training-session.ts';
 import { KeptLayers } from '../../support/layer-watch.ts';
 
 beforeAll(() => {
@@ -131,6 +134,43 @@ describe('instrumentOnnx', () => {
       /filters must select layers.*they select none/,
     );
     expect(() => names({ includeName: ['x'] } as never)).toThrow(/known options/);
+  });
+
+  it('gives no two layers one name', () => {
+    const named = model(
+      [
+        ['Relu', ['x'], ['a'], {}, 'n'],
+        ['Sigmoid', ['a'], ['n']],
+        ['Tanh', ['n'], ['b'], {}, 'twice'],
+        ['Tanh', ['b'], ['c'], {}, 'twice'],
+        ['Relu', ['c'], ['y'], {}, 'n_2'],
+      ],
+      ['y'],
+    );
+    expect(instrumentOnnx(named).captures.map(({ layerName }) => layerName)).toStrictEqual([
+      'n',
+      'n_3',
+      'b',
+      'c',
+      'n_2',
+    ]);
+  });
+
+  it('leaves out what onnxruntime-web cannot give', () => {
+    const narrow = model(
+      [
+        ['Cast', ['x'], ['narrow'], { to: 16 }],
+        ['Cast', ['narrow'], ['wide'], { to: 1 }],
+        ['Cast', ['x'], ['whole'], { to: 7 }],
+        ['Relu', ['wide'], ['y']],
+      ],
+      ['y'],
+    );
+    const { captures, notObserved } = instrumentOnnx(narrow, { includeTypes: ['Cast', 'Relu'] });
+    expect(captures.map(({ outputName }) => outputName)).toStrictEqual(['wide', 'y']);
+    expect(notObserved).toStrictEqual([
+      expect.objectContaining({ layerName: 'narrow', reason: expect.stringMatching(/bfloat16/) }),
+    ]);
   });
 
   it('tells what it leaves out', () => {
@@ -285,6 +325,70 @@ describe('openOnnxModel', () => {
     await made.close();
   });
 
+  it('refuses the arguments that onnxruntime refuses, with the same words', async () => {
+    const plain = await ort.InferenceSession.create(small(), QUIET);
+    const made = await open(small());
+    const watch = new KeptLayers(made.source);
+    await made.session.run(feeds());
+    const { x } = feeds();
+    const refused: readonly unknown[][] = [
+      [feeds(), ['nothing']],
+      [feeds(), ['y', 'h']],
+      [feeds(), []],
+      [feeds(), [3]],
+      [feeds(), null],
+      [feeds(), 'y'],
+      [feeds(), x],
+      [feeds(), ['y'], 5],
+      [null],
+      [{}],
+    ];
+    for (const args of refused) {
+      const failure = (session: ort.InferenceSession): Promise<unknown> =>
+        session.run(...(args as [never])).then(
+          () => 'no error',
+          (error: Error) => [error.constructor, error.message],
+        );
+      expect(await failure(made.session)).toStrictEqual(await failure(plain));
+      expect(await failure(plain)).not.toBe('no error');
+    }
+    expect(watch.troubles).toStrictEqual([]);
+    await made.close();
+  });
+
+  it("gives the plain session's outputs where they depend on the runs before", async () => {
+    // onnxruntime moves the running variance at each run, and draws from a seed.
+    const normed = model(
+      [
+        ['MatMul', ['x', 'w'], ['h']],
+        ['BatchNormalization', ['h', 'b', 'b', 'b', 'v'], ['y', 'm2', 'v2'], { training_mode: 1 }],
+      ],
+      ['y'],
+      (graph) => graph.message(5, tensorMessage('v', Float32Array.of(1, 2, 3), [3])),
+    );
+    const noisy = model(
+      [
+        ['RandomNormalLike', ['x'], ['noise'], { seed: { float: 7 } }],
+        ['Add', ['x', 'noise'], ['y'], {}, 'add'],
+      ],
+      ['y'],
+    );
+    for (const bytes of [normed, noisy]) {
+      expect(instrumentOnnx(bytes).isRandom).toBe(true);
+      const plain = await ort.InferenceSession.create(bytes, QUIET);
+      const made = await open(bytes, { sessionOptions: QUIET });
+      const watch = new KeptLayers(made.source);
+      for (const isActive of [true, false, true, true]) {
+        watch.isActive = isActive;
+        const wanted = numbers((await plain.run(feeds()))['y']);
+        expect(numbers((await made.session.run(feeds()))['y'])).toStrictEqual(wanted);
+      }
+      expect(watch.seen.size).toBeGreaterThan(0);
+      expect(watch.troubles).toStrictEqual([]);
+      await made.close();
+    }
+  });
+
   it('copies an output the caller may write into', async () => {
     const made = await open(small());
     const kept: boolean[] = [];
@@ -408,6 +512,21 @@ describe('openOnnxModel', () => {
       },
     ]);
     expect(Object.keys(await made.session.run(feeds()))).toStrictEqual(['y']);
+    // Every hook engine says why there is nothing to see.
+    const session = await TrainingSession.startRun({ project: 'p', storageDir: 'memory:' });
+    for (let engines = 1; engines <= 2; engines += 1) {
+      const hooks = new HookEngine(session, made.source);
+      const outputs = await hooks.step(0, {}, () => made.session.run(feeds()));
+      expect(Object.keys(outputs)).toStrictEqual(['y']);
+      await session.flush();
+      const warnings = await new EventLogger(session).read({ eventType: 'probe_warning' });
+      expect(warnings.map(({ payload }) => payload?.['message'])).toStrictEqual(
+        Array.from({ length: engines }, () => expect.stringMatching(/not observed.*select none/s)),
+      );
+    }
+    const config = { raiseOnError: true };
+    expect(() => new HookEngine(session, made.source, config)).toThrow(/select none/);
+    await session.endRun();
     await made.close();
     await expect(open(small(), { verify: 'never' } as never)).rejects.toThrow(/options.verify/);
     await expect(openOnnxModel({} as never, small())).rejects.toThrow(/the module/);
@@ -450,7 +569,8 @@ describe('openOnnxModel', () => {
     const made = await open(bytes, { strict: true });
     const watch = new KeptLayers(made.source);
     const outputs = await made.session.run(feeds());
-    expect(watch.seen.get('add forward')?.data).toStrictEqual(numbers(outputs['y']));
+    expect(watch.seen.get('add forward')?.data).toHaveLength(8);
+    expect(numbers(outputs['y'])).toHaveLength(8);
     await made.close();
   });
 

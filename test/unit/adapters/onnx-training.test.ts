@@ -571,8 +571,22 @@ describe('bad input', () => {
     await expect(trainer.step({ x, y, z: y })).rejects.toThrow(/batch.z/);
     await expect(trainer.step({ x: x.subarray(1), y })).rejects.toThrow(/batch.x/);
     await expect(trainer.step({ x, y: y.subarray(2) })).rejects.toThrow(
-      /4 by 5|dimension|broadcast/i,
+      /batch.y must be of shape \[batch, 2\], where batch is \d as in the inputs before/,
     );
+    // A single row would be broadcast over all of them.
+    await expect(trainer.step({ x, y: y.subarray(0, 2) })).rejects.toThrow(/where batch is/);
+    const none = new Float32Array(0);
+    await expect(trainer.step({ x: none, y: none })).rejects.toThrow(/at least one sample/);
+    const others = [null, [1, 2], Float64Array.from(x), new Int32Array(x.length)];
+    for (const other of others)
+      await expect(trainer.step({ x: other as never, y })).rejects.toThrow(
+        /batch.x must be a tensor of float32, or Float32Array/,
+      );
+    const ids = new ort.Tensor('int32', new Int32Array(x.length), [x.length / 3, 3]);
+    await expect(trainer.step({ x: ids, y })).rejects.toThrow(/batch.x.type must be float32/);
+    const flat = new ort.Tensor('float32', x, [x.length]);
+    await expect(trainer.step({ x: flat, y })).rejects.toThrow(/batch.x must be of shape/);
+    await expect(trainer.step(undefined as never)).rejects.toThrow(/batch must be an object/);
     expect(() => trainer.step({ x, y }, { learningRate: -1 })).toThrow(/learningRate/);
     await expect(trainer.loadWeights({ nothing: x })).rejects.toThrow(/weights.nothing/);
     await expect(trainer.loadWeights({ 'hidden/bias': new Float32Array(3) })).rejects.toThrow(
@@ -591,6 +605,28 @@ describe('bad input', () => {
     await expect(
       openOnnxTrainer(undefined as never, buildOnnxTraining(DENSE, { ...MSE, optimizer: sgd })),
     ).rejects.toThrow(/the module/);
+  });
+
+  it('classes that do not exist are refused', async () => {
+    const layers = [{ kind: 'dense', units: 3 }] as const;
+    const training = buildOnnxTraining(
+      { inputShape: [2], layers },
+      { loss: { kind: 'softmaxCrossEntropy' }, optimizer: { kind: 'sgd' } },
+    );
+    expect(training.classCount).toBe(3);
+    const trainer = await openOnnxTrainer(ort, training);
+    const x = Float32Array.of(1, 2, 3, 4);
+    const before = await trainer.readWeights();
+    for (const wrong of [3, -1]) {
+      const message = new RegExp(`batch.y\\[1\\] must be a class: 0 to 2; got ${wrong}`);
+      const y = Int32Array.of(0, wrong);
+      await expect(trainer.step({ x, y })).rejects.toThrow(message);
+      const tensor = new ort.Tensor('int32', y, [2]);
+      await expect(trainer.step({ x, y: tensor })).rejects.toThrow(message);
+    }
+    expect(await trainer.readWeights()).toStrictEqual(before);
+    await trainer.step({ x, y: Int32Array.of(0, 2) });
+    await trainer.close();
   });
 
   it('lets timers have their turn', async () => {
