@@ -97,3 +97,30 @@ export {
   type AnalyzableRun,
   type WantedColumns,
 } from './analysis/columns/load-run-columns.ts';
+export {
+  AnalyzerEngine,
+  type AlertFilter,
+  type AnalyzeRunOptions,
+  type HealthScoreFilter,
+} from './analysis/rules/analyzer-engine.ts';
+export {
+  analyzeColumns,
+  evidenceOf,
+  type AnalyzeOptions,
+  type AnalyzerResult,
+} from './analysis/rules/analyze-columns.ts';
+export {
+  COMPATIBILITIES,
+  DEFAULT_ANALYZER_ENGINE_CONFIG,
+  type AnalyzerEngineConfig,
+  type Compatibility,
+} from './analysis/rules/analyzer-config.ts';
+export { DEFAULT_METRIC_KEYS, type MetricKeys } from './analysis/rules/metric-keys.ts';
+export {
+  DEFAULT_ANALYZER_THRESHOLDS,
+  RULE_IDS,
+  type AnalyzerThresholds,
+  type RuleId,
+  type ThresholdName,
+} from './analysis/rules/rules.ts';
+export { SEVERITY_FACTORS, STATUS_LIMITS } from './analysis/health/health-scores.ts';

@@ -49,11 +49,12 @@ const NUMBERS = [
   'nonFiniteCount',
   'deadUnitCount',
   'persistentDeadUnitCount',
+  'tensorShape',
 ] as const;
 
 /**
  * Layer summaries as columns, named as the fields of {@link LayerSummaryRecord}; `timestamp` is in UTC epoch
- * milliseconds.
+ * milliseconds, `tensorShape` the length of the last axis.
  */
 export type LayerColumns = RecordColumns<(typeof TEXTS)[number], (typeof NUMBERS)[number]> & {
   /** 1 for summaries of passes that trained nothing: validation and prediction. */

@@ -57,7 +57,7 @@ export async function readParameterSummaries(
   return { ...found, records };
 }
 
-const TEXTS = ['moduleName', 'parameterName', 'parameterRole'] as const;
+const TEXTS = ['moduleName', 'parameterName', 'parameterRole', 'optimizerGroup'] as const;
 const NUMBERS = [
   'timestamp',
   'step',

@@ -20,7 +20,7 @@ export type NameColumn = {
 export type RecordColumns<T extends string, N extends string> = {
   readonly rowCount: number;
   readonly texts: Readonly<Record<T, NameColumn>>;
-  /** NaN where a row has no number. */
+  /** NaN where a row has no number; of a list of numbers the last. */
   readonly numbers: Readonly<Record<N, Float64Array>>;
   /** Sequence number of each row, ascending. */
   readonly sequences: Float64Array;
@@ -124,6 +124,9 @@ function joinNumbers(parts: readonly Part[], column: string, order: Int32Array):
     if (vector?.kind === 'f64')
       for (let row = 0; row < batch.rowCount; row++)
         if (vector.isNull?.[row] !== 1) all[start + row] = vector.values[row] ?? Number.NaN;
+    if (vector?.kind === 'f64_list')
+      for (let row = 0; row < batch.rowCount; row++)
+        all[start + row] = vector.values[row]?.at(-1) ?? Number.NaN;
     start += batch.rowCount;
   }
   return Float64Array.from(order, (row) => all[row] ?? Number.NaN);

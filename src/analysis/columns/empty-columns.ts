@@ -37,6 +37,7 @@ export function emptyColumns(): RunColumns {
       config: {},
       startedAtMs: 0,
       endedAtMs: null,
+      isContinued: false,
     },
     metrics: new Map(),
     layers: [],
@@ -95,5 +96,6 @@ export function runInfo(run: RunRecord, isLive: boolean): RunInfo {
     config: run.config,
     startedAtMs: Date.parse(run.startedAt),
     endedAtMs: run.endedAt === null ? null : Date.parse(run.endedAt),
+    isContinued: run.parentRunId !== null || run.resumeCount > 0,
   };
 }

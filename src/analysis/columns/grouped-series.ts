@@ -33,7 +33,11 @@ export function layerSeries(columns: LayerColumns): readonly LayerSeries[] {
       summaryType: nameAt(texts.summaryType, first) === 'gradient' ? 'gradient' : 'activation',
       callIndex: numbers.callIndex[first] ?? 0,
       isEvaluation: isEvaluation[first] === 1,
-      ...placeGroup<LayerNumber>(numbers, LAYER_NUMBERS, rows),
+      ...placeGroup<LayerNumber>(
+        { ...numbers, unitCount: numbers.tensorShape },
+        LAYER_NUMBERS,
+        rows,
+      ),
     };
   });
   return byForwardOrder(series);
@@ -56,10 +60,12 @@ export function parameterSeries(columns: ParameterColumns): readonly ParameterSe
   const groups = groupRows(rowCount, (row) => String(texts.parameterName.index[row]));
   return groups.map((rows): ParameterSeries => {
     const first = rows[0] ?? 0;
+    const last = rows.at(-1) ?? 0;
     return {
       moduleName: nameAt(texts.moduleName, first),
       parameterName: nameAt(texts.parameterName, first),
       parameterRole: nameAt(texts.parameterRole, first),
+      isFrozen: texts.optimizerGroup.values.length > 0 && nameAt(texts.optimizerGroup, last) === '',
       ...placeGroup<ParameterNumber>(numbers, PARAMETER_NUMBERS, rows),
     };
   });

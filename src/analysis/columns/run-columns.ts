@@ -36,7 +36,10 @@ export type LayerSeries = PlacedColumns & {
   readonly isEvaluation: boolean;
 } & { readonly [K in LayerNumber]: Float64Array };
 
-/** Numbers of a {@link LayerSeries}, named as the fields of the layer summary record. */
+/**
+ * Numbers of a {@link LayerSeries}, named as the fields of the layer summary record; `unitCount` is the number of units
+ * that `deadUnitCount` counts among, from the shape of the tensor.
+ */
 export const LAYER_NUMBERS = [
   'elementCount',
   'mean',
@@ -47,6 +50,7 @@ export const LAYER_NUMBERS = [
   'nonFiniteCount',
   'deadUnitCount',
   'persistentDeadUnitCount',
+  'unitCount',
 ] as const;
 
 /** One of {@link LAYER_NUMBERS}. */
@@ -57,6 +61,8 @@ export type ParameterSeries = PlacedColumns & {
   readonly moduleName: string;
   readonly parameterName: string;
   readonly parameterRole: string;
+  /** Whether the optimizer does not have it. */
+  readonly isFrozen: boolean;
 } & { readonly [K in ParameterNumber]: Float64Array };
 
 /** Numbers of a {@link ParameterSeries}, named as the fields of the parameter summary record. */
@@ -156,6 +162,8 @@ export type RunInfo = {
   readonly startedAtMs: number;
   /** UTC epoch milliseconds; null while the run goes on. */
   readonly endedAtMs: number | null;
+  /** Whether the run began with what another had learned: it has a parent, or was resumed. */
+  readonly isContinued: boolean;
 };
 
 /** A run as columns. What was not asked for, or is not there, is empty. */

@@ -1,0 +1,203 @@
+/** The analyzer over a stored run. */
+import { checkFlag, checkLiteral, checkOptionNames, checkCount } from '../../base/assert.ts';
+import { systemClock } from '../../base/clock.ts';
+import { invalidInput } from '../../base/errors.ts';
+import { createId } from '../../base/ids.ts';
+import { checkPosition } from '../../read/filters.ts';
+import { readKeyedRecords } from '../../read/keyed-records.ts';
+import { recordsOfBatch } from '../../read/records.ts';
+import { RunReader } from '../../read/run-reader.ts';
+import { alertTable, type AlertRecord } from '../../records/alert.ts';
+import { healthScoreTable, type HealthScoreRecord } from '../../records/health-score.ts';
+import {
+  ALERT_CATEGORIES,
+  ALERT_SEVERITIES,
+  HEALTH_SCORE_KEYS,
+  type AlertCategory,
+  type AlertSeverity,
+  type HealthScoreKey,
+} from '../../records/literals.ts';
+import type { RecordOf } from '../../schema/record.ts';
+import type { TableColumns, TableDefinition } from '../../schema/table.ts';
+import { batchOfRows } from '../../segment/batch-ops.ts';
+import { createSegment } from '../../segment/manifest.ts';
+import { handleOf } from '../../session/run-handle.ts';
+import type { Store } from '../../store/store.ts';
+import { loadRunColumns, type AnalyzableRun } from '../columns/load-run-columns.ts';
+import {
+  checkAnalyzerConfig,
+  type AnalyzerEngineConfig,
+  type AnalyzerSettings,
+} from './analyzer-config.ts';
+import { analyzeWith, resultOf, type AnalyzerResult } from './analyze-columns.ts';
+
+/** Options of {@link AnalyzerEngine.analyze}. */
+export type AnalyzeRunOptions = {
+  /** Whether earlier alerts and scores of the run are replaced. Default: the setting `replaceExistingOutputs`. */
+  readonly replaceExisting?: boolean;
+  /** Whether the result is stored. Default true. */
+  readonly persist?: boolean;
+};
+
+/** Which alerts to read. All conditions are joined by "and". */
+export type AlertFilter = {
+  readonly ruleId?: string | undefined;
+  readonly category?: AlertCategory | undefined;
+  readonly severity?: AlertSeverity | undefined;
+  /** Alerts whose range of steps holds this step. */
+  readonly step?: number | undefined;
+  /** Alerts that end at or after this step. */
+  readonly stepMin?: number | undefined;
+  /** Alerts that begin at or before this step. */
+  readonly stepMax?: number | undefined;
+  /** The most recent only, still in order. */
+  readonly limit?: number | undefined;
+};
+
+/** Which health scores to read. All conditions are joined by "and". */
+export type HealthScoreFilter = {
+  readonly scoreKey?: HealthScoreKey | undefined;
+  readonly category?: HealthScoreKey | undefined;
+  /** The most recent only, still in order. */
+  readonly limit?: number | undefined;
+};
+
+/** Turns what was recorded of a run into alerts and health scores, and keeps them with the run. */
+export class AnalyzerEngine {
+  readonly #source: AnalyzableRun;
+  readonly #store: Store;
+  readonly #runId: string;
+  readonly #settings: AnalyzerSettings;
+
+  /**
+   * @param session a session, a context made by one, or a run opened with `openRun`
+   * @throws {QuarkError} `invalid_input` naming the setting
+   */
+  constructor(session: AnalyzableRun, config: AnalyzerEngineConfig = {}) {
+    const place =
+      session instanceof RunReader
+        ? { store: session.store, runId: session.run.id }
+        : handleOf(session);
+    this.#source = session;
+    this.#store = place.store;
+    this.#runId = place.runId;
+    this.#settings = checkAnalyzerConfig(config);
+  }
+
+  /**
+   * Analyses what the run has so far; what the session has buffered is made durable first. A run that has ended can be
+   * analysed too, as long as its store is open.
+   *
+   * @throws {QuarkError} `invalid_input` naming the option
+   * @throws {SessionStoreError} `read_only` among others; pass `persist: false` for a store that cannot be written
+   */
+  async analyze(options: AnalyzeRunOptions = {}): Promise<AnalyzerResult> {
+    checkOptionNames('options', options, ['replaceExisting', 'persist']);
+    const replaces = checkFlag(
+      'options.replaceExisting',
+      options.replaceExisting ?? this.#settings.replaceExistingOutputs,
+    );
+    const persists = checkFlag('options.persist', options.persist ?? true);
+    const columns = await loadRunColumns(this.#source);
+    const nowMs =
+      this.#source instanceof RunReader ? systemClock.now() : handleOf(this.#source).clock.now();
+    const result = analyzeWith(columns, this.#settings, {
+      nowMs,
+      createId: (prefix) => createId(prefix, nowMs),
+    });
+    if (!persists) return result;
+    const keep = { store: this.#store, runId: this.#runId, replaces, nowMs };
+    const alerts = await keepRecords(alertTable, result.alerts, keep);
+    const scores = await keepRecords(healthScoreTable, result.healthScores, keep);
+    return resultOf(result.runId, result.generatedAt, alerts, scores);
+  }
+
+  /**
+   * Alerts of the run in the order they were persisted, as the last analyses left them.
+   *
+   * @throws {QuarkError} `invalid_input` naming the filter
+   */
+  async readAlerts(filter: AlertFilter = {}): Promise<readonly AlertRecord[]> {
+    const { category, ruleId, severity, step, stepMax, stepMin } = filter;
+    checkOptionNames('filter', filter, [
+      'ruleId',
+      'category',
+      'severity',
+      'step',
+      'stepMin',
+      'stepMax',
+      'limit',
+    ]);
+    if (ruleId !== undefined && typeof ruleId !== 'string')
+      throw invalidInput('ruleId', ruleId, 'text');
+    if (category !== undefined) checkLiteral('category', category, ALERT_CATEGORIES);
+    if (severity !== undefined) checkLiteral('severity', severity, ALERT_SEVERITIES);
+    for (const [name, value] of Object.entries({ step, stepMin, stepMax }))
+      if (value !== undefined) checkCount(name, value);
+    const { limit } = checkPosition(filter.limit === undefined ? {} : { limit: filter.limit }, []);
+    const records = await this.#read(alertTable, { ruleId, category, severity });
+    const hasRange = step !== undefined || stepMin !== undefined || stepMax !== undefined;
+    const first = Math.max(step ?? 0, stepMin ?? 0);
+    const last = Math.min(step ?? Number.POSITIVE_INFINITY, stepMax ?? Number.POSITIVE_INFINITY);
+    const wanted = records.filter(({ stepEnd, stepStart }) => {
+      if (!hasRange) return true;
+      const start = stepStart ?? stepEnd;
+      const end = stepEnd ?? stepStart;
+      return start !== null && end !== null && start <= last && end >= first;
+    });
+    return wanted.slice(Math.max(0, wanted.length - limit));
+  }
+
+  /**
+   * Health scores of the run in the order they were persisted.
+   *
+   * @throws {QuarkError} `invalid_input` naming the filter
+   */
+  async readHealthScores(filter: HealthScoreFilter = {}): Promise<readonly HealthScoreRecord[]> {
+    checkOptionNames('filter', filter, ['scoreKey', 'category', 'limit']);
+    const { category, scoreKey } = filter;
+    if (scoreKey !== undefined) checkLiteral('scoreKey', scoreKey, HEALTH_SCORE_KEYS);
+    if (category !== undefined) checkLiteral('category', category, HEALTH_SCORE_KEYS);
+    const { limit } = checkPosition(filter.limit === undefined ? {} : { limit: filter.limit }, []);
+    const records = await this.#read(healthScoreTable, { scoreKey, category });
+    return records.slice(Math.max(0, records.length - limit));
+  }
+
+  async #read<C extends TableColumns>(
+    table: TableDefinition<C>,
+    conditions: { readonly [column: string]: string | undefined },
+  ): Promise<readonly RecordOf<C>[]> {
+    const read = await readKeyedRecords(
+      this.#store,
+      table,
+      this.#runId,
+      conditions,
+      checkPosition({}, []),
+    );
+    return read.records;
+  }
+}
+
+type Keep = {
+  readonly store: Store;
+  readonly runId: string;
+  readonly replaces: boolean;
+  readonly nowMs: number;
+};
+
+/** Writes records of a table, in the place of those that are there or behind them; returns them with their sequence. */
+export async function keepRecords<C extends TableColumns>(
+  table: TableDefinition<C>,
+  records: readonly RecordOf<C>[],
+  { nowMs, replaces, runId, store }: Keep,
+): Promise<readonly RecordOf<C>[]> {
+  const batch = batchOfRows(table, records);
+  const identity = { runId, table: table.table, writerId: createId('wrt', nowMs), batchNumber: 0 };
+  const segments = records.length === 0 ? [] : [createSegment(table, identity, batch)];
+  if (!replaces && segments.length === 0) return [];
+  const [manifest] = replaces
+    ? await store.replaceTable(runId, table.table, segments)
+    : await store.appendSegments(segments);
+  if (manifest === undefined) return [];
+  return recordsOfBatch(table, runId, batch, (row) => manifest.firstSequence + row);
+}

@@ -1,0 +1,52 @@
+/** Where the size of gradients can be seen: layers, else parameters; and the norm of all of them together. */
+import type { PlacedColumns } from '../columns/run-columns.ts';
+import type { Signals } from './signals.ts';
+
+/** One series of gradient norms. */
+export type GradientSource = {
+  readonly kind: 'layer_summary' | 'parameter_summary' | 'metric';
+  /** A layer, a parameter or a metric key. */
+  readonly source: string;
+  readonly series: PlacedColumns;
+  /** L2 norm of each row; NaN where it is not known. */
+  readonly norms: Float64Array;
+  /** Norm over the square root of the number of elements: does not grow with the size of a layer. NaN for a metric. */
+  readonly sizes: Float64Array;
+};
+
+/** Gradients of layers in the order of the forward pass, or of weights where no layer was probed. */
+export function gradientSources(signals: Signals): readonly GradientSource[] {
+  const layers = signals.layers('gradient').map((layer): GradientSource => ({
+    kind: 'layer_summary',
+    source: layer.moduleName,
+    series: layer,
+    norms: layer.norm,
+    sizes: perElement(layer.norm, layer.elementCount),
+  }));
+  return layers.length > 0 ? layers : weightSources(signals);
+}
+
+/** Gradients of weights in the order of the model. */
+export function weightSources(signals: Signals): readonly GradientSource[] {
+  return signals.weights
+    .filter(({ gradientNorm }) => gradientNorm.some((norm) => !Number.isNaN(norm)))
+    .map((weight) => ({
+      kind: 'parameter_summary',
+      source: weight.parameterName,
+      series: weight,
+      norms: weight.gradientNorm,
+      sizes: perElement(weight.gradientNorm, weight.elementCount),
+    }));
+}
+
+/** The norm of all gradients together, as a list of none or one. */
+export function wholeGradient(signals: Signals): readonly GradientSource[] {
+  const series = signals.gradientNorm;
+  if (series === undefined) return [];
+  const sizes = new Float64Array(series.values.length).fill(Number.NaN);
+  return [{ kind: 'metric', source: series.key, series, norms: series.values, sizes }];
+}
+
+function perElement(norms: Float64Array, counts: Float64Array): Float64Array {
+  return norms.map((norm, row) => norm / Math.sqrt(counts[row] ?? Number.NaN));
+}

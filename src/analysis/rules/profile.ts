@@ -1,0 +1,143 @@
+/**
+ * One series at the two scales that rules look at. A series of up to {@link MAX_BLOCKS} finite values is looked at point
+ * by point. A longer one is cut into that many blocks of equal count, whose medians a lone spike does not move; rules
+ * then compare levels of blocks with the noise of blocks. Everything is linear in the number of values.
+ */
+import { axisOf, type MetricSeries } from '../columns/run-columns.ts';
+import { placeAt, type Place } from './places.ts';
+import { medianInPlace } from './selection.ts';
+
+/** Most blocks of a {@link Profile}. */
+export const MAX_BLOCKS = 200;
+/** 1 / the 0.75 quantile of the normal distribution: from a median distance to a standard deviation. */
+const MEDIAN_SCALE = 1.482_602_218_505_602;
+/** Variance of x[i-1] - 2 x[i] + x[i+1] for independent values of variance 1. */
+const SECOND_DIFFERENCE_VARIANCE = 6;
+/** Second differences that the noise of single values comes from: the error of their median is then about 2 %. */
+const NOISE_SAMPLE = 4096;
+
+/** A series as rules see it. */
+export type Profile = {
+  readonly series: MetricSeries;
+  /** Row in the series of each finite value. */
+  readonly rows: Int32Array;
+  /** The finite values. */
+  readonly values: Float64Array;
+  /** Finite values of a block; the last may have fewer. */
+  readonly blockSize: number;
+  /** Median of each block. */
+  readonly levels: Float64Array;
+  /** Standard deviation of a level around a smooth course of the levels; 0 of fewer than five blocks. */
+  readonly levelNoise: number;
+  /** Standard deviation of a single value around its neighbours; 0 of fewer than five values. */
+  readonly pointNoise: number;
+};
+
+/** Looks at a series. */
+export function profileOf(series: MetricSeries): Profile {
+  const { rows, values } = finitePart(series.values);
+  const blockSize = Math.max(1, Math.ceil(values.length / MAX_BLOCKS));
+  const levels = blockMedians(values, blockSize);
+  return {
+    series,
+    rows,
+    values,
+    blockSize,
+    levels,
+    levelNoise: noiseOf(levels),
+    pointNoise: noiseOf(values),
+  };
+}
+
+/** Whether there are so few values that each of them is looked at. */
+export function isPointwise(profile: Profile): boolean {
+  return profile.blockSize === 1;
+}
+
+/** Where a block begins. */
+export function blockStart({ blockSize, rows, series }: Profile, block: number): Place {
+  return placeAt(series, rows[block * blockSize] ?? 0);
+}
+
+/** Where the last value of a block lies. */
+export function blockEnd({ blockSize, rows, series }: Profile, block: number): Place {
+  return placeAt(series, rows[Math.min(rows.length, (block + 1) * blockSize) - 1] ?? 0);
+}
+
+/** The block that a position on the axis lies in, the first or last one for positions outside. */
+export function blockOf({ blockSize, levels, rows, series }: Profile, position: number): number {
+  const places = axisOf(series);
+  let low = 0;
+  let high = rows.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((places[rows[middle] ?? 0] ?? 0) <= position) low = middle + 1;
+    else high = middle;
+  }
+  return Math.min(levels.length - 1, Math.max(0, Math.floor((low - 1) / blockSize)));
+}
+
+/** The median level of a part of the run, given as shares of its blocks; at least one block. */
+export function levelOf({ levels }: Profile, fromShare: number, toShare: number): number {
+  const last = levels.length - 1;
+  const from = Math.min(last, Math.floor(fromShare * levels.length));
+  const to = Math.max(from + 1, Math.ceil(toShare * levels.length));
+  return medianInPlace(levels.slice(from, to));
+}
+
+/** The smallest level and the block it is first reached in. */
+export function lowestLevel({ levels }: Profile): {
+  readonly level: number;
+  readonly block: number;
+} {
+  let block = 0;
+  for (let i = 1; i < levels.length; i++) if ((levels[i] ?? 0) < (levels[block] ?? 0)) block = i;
+  return { level: levels[block] ?? Number.NaN, block };
+}
+
+/**
+ * A robust standard deviation of the values around a smooth course: the median size of second differences, which a
+ * straight trend does not enter, scaled for normal noise. Noise that repeats itself from one value to the next comes out
+ * too small.
+ */
+export function noiseOf(values: Float64Array): number {
+  const count = values.length - 2;
+  if (count < 3) return 0;
+  const wanted = Math.min(count, NOISE_SAMPLE);
+  const sizes = new Float64Array(wanted);
+  for (let i = 0; i < wanted; i++) {
+    const at = 1 + Math.floor((i * count) / wanted);
+    const before = values[at - 1] ?? 0;
+    const here = values[at] ?? 0;
+    const after = values[at + 1] ?? 0;
+    // Halves first: the sum may leave the range of float64 where the result does not.
+    sizes[i] = Math.abs(before / 2 - here + after / 2);
+  }
+  const scale = (2 * MEDIAN_SCALE) / Math.sqrt(SECOND_DIFFERENCE_VARIANCE);
+  return medianInPlace(sizes) * scale;
+}
+
+function finitePart(values: Float64Array): { rows: Int32Array; values: Float64Array } {
+  const rows = new Int32Array(values.length);
+  let count = 0;
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i] ?? Number.NaN;
+    if (value - value === 0) rows[count++] = i;
+  }
+  if (count === values.length) return { rows, values };
+  const kept = new Float64Array(count);
+  for (let i = 0; i < count; i++) kept[i] = values[rows[i] ?? 0] ?? Number.NaN;
+  return { rows: rows.slice(0, count), values: kept };
+}
+
+function blockMedians(values: Float64Array, blockSize: number): Float64Array {
+  if (blockSize === 1) return values;
+  const levels = new Float64Array(Math.ceil(values.length / blockSize));
+  const scratch = new Float64Array(blockSize);
+  for (let block = 0; block < levels.length; block++) {
+    const part = values.subarray(block * blockSize, (block + 1) * blockSize);
+    scratch.set(part);
+    levels[block] = medianInPlace(scratch, 0, part.length);
+  }
+  return levels;
+}

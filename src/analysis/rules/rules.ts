@@ -1,0 +1,49 @@
+/** The rules, in the order in which their alerts are given when they are equally severe: causes before consequences. */
+import { activationCollapse } from './activation-collapse.ts';
+import { explodingGradients } from './exploding-gradients.ts';
+import { overfittingOnset } from './overfitting-onset.ts';
+import type { Rule } from './rule.ts';
+import { runtimeBottleneckRisk } from './runtime-bottleneck-risk.ts';
+import { stagnantLayers } from './stagnant-layers.ts';
+import { vanishingGradients } from './vanishing-gradients.ts';
+
+const rules = [
+  explodingGradients,
+  vanishingGradients,
+  stagnantLayers,
+  activationCollapse,
+  overfittingOnset,
+  runtimeBottleneckRisk,
+] as const;
+
+/** A rule of this list. */
+type Known = (typeof rules)[number];
+
+/** Identifier of a rule. */
+export type RuleId = Known['id'];
+
+type KeysOf<R> = R extends Rule<string, infer T> ? T : never;
+
+/** Name of a threshold. */
+export type ThresholdName = KeysOf<Known>;
+
+/**
+ * Numbers of the rules: those of the reference and those of the further rules. What each means, its default and its
+ * source are in the table of rules.
+ */
+export type AnalyzerThresholds = { readonly [K in ThresholdName]: number };
+
+/** Every rule, in the order of the table. */
+export const RULES: readonly Rule[] = rules as readonly unknown[] as readonly Rule[]; // a rule reads its own thresholds only
+
+/** Every {@link RuleId}. */
+export const RULE_IDS: readonly RuleId[] = rules.map(({ id }) => id);
+
+/** Default of every threshold. */
+export const DEFAULT_ANALYZER_THRESHOLDS: AnalyzerThresholds = Object.freeze(
+  Object.fromEntries(
+    RULES.flatMap((rule) =>
+      Object.entries(rule.thresholds).map(([name, { value }]) => [name, value]),
+    ),
+  ),
+) as AnalyzerThresholds; // Object.fromEntries forgets which names it was given

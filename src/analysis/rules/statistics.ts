@@ -1,0 +1,50 @@
+/** Small statistics that rules share. */
+import { medianInPlace } from './selection.ts';
+
+/** The median of the finite values; NaN without one. The values stay as they are. */
+export function median(values: ArrayLike<number>): number {
+  const kept = Float64Array.from(values).filter((value) => value - value === 0);
+  return medianInPlace(kept);
+}
+
+/** A robust standard deviation of the finite values: 1.4826 times the median distance from the median. */
+export function robustDeviation(values: ArrayLike<number>): number {
+  const center = median(values);
+  return 1.482_602_218_505_602 * median(Array.from(values, (value) => Math.abs(value - center)));
+}
+
+/**
+ * The Mann-Kendall statistic of a series in its order (Mann, 1945): positive where later values are larger, in standard
+ * deviations of what chance makes. Quadratic: for at most a few hundred values.
+ */
+export function trendScore(values: ArrayLike<number>): number {
+  const { length } = values;
+  if (length < 4) return 0;
+  let s = 0;
+  for (let i = 1; i < length; i++)
+    for (let j = 0; j < i; j++) s += Math.sign((values[i] ?? 0) - (values[j] ?? 0));
+  const deviation = Math.sqrt((length * (length - 1) * (2 * length + 5)) / 18);
+  return (s - Math.sign(s)) / deviation;
+}
+
+/** The longest run of rows for which `isTrue` holds; `length` 0 when there is none. Of equals the first. */
+export function longestRun(
+  length: number,
+  isTrue: (row: number) => boolean,
+): { readonly start: number; readonly length: number } {
+  let best = { start: 0, length: 0 };
+  let start = 0;
+  for (let row = 0; row <= length; row++) {
+    if (row < length && isTrue(row)) continue;
+    if (row - start > best.length) best = { start, length: row - start };
+    start = row + 1;
+  }
+  return best;
+}
+
+/** How many rows at the end `isTrue` holds for, without a gap. */
+export function trailingRun(length: number, isTrue: (row: number) => boolean): number {
+  let count = 0;
+  while (count < length && isTrue(length - 1 - count)) count++;
+  return count;
+}
