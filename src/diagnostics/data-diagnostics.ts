@@ -2,8 +2,8 @@
 import { checkOptionalCount, checkOptionNames, checkTimestamp } from '../base/assert.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput, messageOf } from '../base/errors.ts';
+import { readBatchesAt, type BatchRange } from '../read/batch-columns.ts';
 import { readBatchDiagnostics, type BatchDiagnosticFilter } from '../read/batch-diagnostics.ts';
-import type { PositionFilter } from '../read/filters.ts';
 import { batchDiagnosticTable, type BatchDiagnosticRecord } from '../records/batch-diagnostic.ts';
 import type { WriterStatus } from '../session/buffered-writer.ts';
 import { RecordWriter } from '../session/record-writer.ts';
@@ -24,8 +24,9 @@ import {
 } from './config.ts';
 import type { DataDiagnosticsSummary, ExposureSummary, HardBatchFinding } from './findings.ts';
 import type { Labels } from './labels.ts';
-import { findHard, summarizeExposureOf } from './summarize.ts';
-import { checkLimit, loadNumerics, summarizeBatches } from './summarize-batches.ts';
+import { readBoth, readExposure, readLosses } from './scan-range.ts';
+import { findHardRows, toFinding, type LossColumns, type HardRow } from './summarize.ts';
+import { checkLimit, loadNumerics, summaryOf } from './summarize-batches.ts';
 
 /** Options of {@link DataDiagnostics.logBatch}. What is given here goes before what the adapter finds in `batch`. */
 export type LogBatchOptions = Omit<BatchMetadata, 'classCounts'> & {
@@ -40,10 +41,7 @@ export type LogBatchOptions = Omit<BatchMetadata, 'classCounts'> & {
 };
 
 /** A range of batches. */
-export type BatchRangeFilter = Pick<
-  PositionFilter,
-  'step' | 'stepMin' | 'stepMax' | 'epoch' | 'epochMin' | 'epochMax'
->;
+export type BatchRangeFilter = BatchRange;
 
 const OPTION_NAMES = [
   'step',
@@ -129,13 +127,14 @@ export class DataDiagnostics implements AsyncDisposable {
    * @throws {QuarkError} `invalid_input` naming the filter
    */
   async read(filter: BatchDiagnosticFilter = {}): Promise<readonly BatchDiagnosticRecord[]> {
-    if (!this.#writer.isClosed) await this.#writer.drain();
+    await this.#ready();
     return (await readBatchDiagnostics(this.#handle.store, this.#handle.runId, filter)).records;
   }
 
   /** Which classes, samples and sequences the model has been shown. @throws {QuarkError} `invalid_input` naming the filter */
   async summarizeExposure(range: BatchRangeFilter = {}): Promise<ExposureSummary> {
-    return summarizeExposureOf(await this.read(range));
+    await this.#ready();
+    return (await readExposure(this.#handle, range)).summary();
   }
 
   /**
@@ -148,7 +147,10 @@ export class DataDiagnostics implements AsyncDisposable {
   ): Promise<readonly HardBatchFinding[]> {
     const { limit, ...filter } = range;
     const most = checkLimit('limit', limit);
-    return findHard(await this.read(filter), await loadNumerics(), this.#settings).slice(0, most);
+    await this.#ready();
+    const losses = await readLosses(this.#handle, filter);
+    const hard = findHardRows(losses, await loadNumerics(), this.#settings);
+    return this.#findings(losses, hard.slice(0, most));
   }
 
   /**
@@ -160,16 +162,12 @@ export class DataDiagnostics implements AsyncDisposable {
     range: BatchRangeFilter & { readonly hardBatchLimit?: number | null | undefined } = {},
   ): Promise<DataDiagnosticsSummary> {
     const { hardBatchLimit, ...filter } = range;
-    checkLimit('hardBatchLimit', hardBatchLimit);
-    const { outlierZScoreThreshold, outlierIqrMultiplier } = this.#settings;
-    const { hardBatchPercentile, minBatchesForOutlierDetection } = this.#settings;
-    return summarizeBatches(await this.read(filter), {
-      hardBatchLimit,
-      outlierZScoreThreshold,
-      outlierIqrMultiplier,
-      hardBatchPercentile,
-      minBatchesForOutlierDetection,
-    });
+    const most = checkLimit('hardBatchLimit', hardBatchLimit);
+    await this.#ready();
+    const { losses, exposure } = await readBoth(this.#handle, filter);
+    return summaryOf(losses, exposure, await loadNumerics(), this.#settings, (hard) =>
+      this.#findings(losses, hard.slice(0, most)),
+    );
   }
 
   /** Flushes and closes; `logBatch` throws `writer_closed` afterwards, reading and summaries still work. */
@@ -181,6 +179,24 @@ export class DataDiagnostics implements AsyncDisposable {
   /** Same as {@link close}. */
   [ASYNC_DISPOSE](): Promise<void> {
     return this.close();
+  }
+
+  async #ready(): Promise<void> {
+    if (!this.#writer.isClosed) await this.#writer.drain();
+  }
+
+  /** Hard rows with what was recorded of their batches, which is read for them alone. */
+  async #findings(
+    { sequences }: LossColumns,
+    hard: readonly HardRow[],
+  ): Promise<readonly HardBatchFinding[]> {
+    const sequenceOf = ({ row }: HardRow): number => sequences[row] ?? -1;
+    const { store, runId } = this.#handle;
+    const batches = await readBatchesAt(store, runId, hard.map(sequenceOf));
+    return hard.flatMap((found) => {
+      const batch = batches.get(sequenceOf(found));
+      return batch === undefined ? [] : [toFinding(batch, found)];
+    });
   }
 
   /** What the adapter finds in a batch. Somebody else's code: unless the run is strict, its failures do not reach the training. */

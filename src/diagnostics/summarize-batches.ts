@@ -3,8 +3,17 @@ import { checkPositive } from '../base/assert.ts';
 import { jsKernel } from '../kernel/js-kernel.ts';
 import type { BatchDiagnosticRecord } from '../records/batch-diagnostic.ts';
 import { checkDiagnosticsConfig, type OutlierSettings } from './config.ts';
-import type { DataDiagnosticsSummary } from './findings.ts';
-import { findHard, summarizeExposureOf, summarizeLosses, type Numerics } from './summarize.ts';
+import { Exposure } from './exposure.ts';
+import type { DataDiagnosticsSummary, HardBatchFinding } from './findings.ts';
+import {
+  findHardRows,
+  longestOf,
+  summarizeLosses,
+  toFinding,
+  type LossColumns,
+  type HardRow,
+  type Numerics,
+} from './summarize.ts';
 
 const DEFAULT_HARD_BATCHES = 10;
 
@@ -28,16 +37,44 @@ export async function summarizeBatches(
   const settings = checkDiagnosticsConfig(outliers);
   const most = checkLimit('hardBatchLimit', hardBatchLimit);
   const numerics = await loadNumerics();
-  const lossSummary = summarizeLosses(batches, numerics, settings);
-  const exposure = summarizeExposureOf(batches);
-  const hardBatches = findHard(batches, numerics, settings).slice(0, most);
+  const exposure = new Exposure();
+  for (const batch of batches) exposure.add(batch);
+  return summaryOf(
+    {
+      losses: Float64Array.from(batches, ({ loss }) => loss),
+      lengths: Float64Array.from(batches, ({ sequenceLengths }) => longestOf(sequenceLengths)),
+      sequences: Float64Array.from(batches, ({ sequence }) => sequence ?? 0),
+    },
+    exposure,
+    numerics,
+    settings,
+    async (hard) =>
+      hard.slice(0, most).flatMap((found) => {
+        const batch = batches[found.row];
+        return batch === undefined ? [] : [toFinding(batch, found)];
+      }),
+  );
+}
+
+/** Losses, exposure and hard batches, which `findingsOf` looks up. */
+export async function summaryOf(
+  columns: LossColumns,
+  exposed: Exposure,
+  numerics: Numerics,
+  settings: OutlierSettings,
+  findingsOf: (hard: readonly HardRow[]) => Promise<readonly HardBatchFinding[]>,
+): Promise<DataDiagnosticsSummary> {
+  const batchCount = columns.losses.length;
+  const lossSummary = summarizeLosses(columns.losses, numerics, settings);
+  const exposure = exposed.summary();
+  const hardBatches = await findingsOf(findHardRows(columns, numerics, settings));
   return {
-    batchCount: batches.length,
+    batchCount,
     lossSummary,
     exposure,
     hardBatches,
     toDict: () => ({
-      batch_count: batches.length,
+      batch_count: batchCount,
       loss_summary: lossSummary?.toDict() ?? null,
       exposure: exposure.toDict(),
       hard_batches: hardBatches.map((finding) => finding.toDict()),

@@ -1,19 +1,16 @@
-/** From batches to what they tell. Pure functions of records. */
-import type { JsonObject } from '../base/json.ts';
+/** From losses and sequence lengths to what they tell. Pure functions of columns; a row of one is a batch. */
 import type { Kernel } from '../kernel/kernel.ts';
 import type { SeriesKernel } from '../kernel/series/series-kernel.ts';
 import type { BatchDiagnosticRecord } from '../records/batch-diagnostic.ts';
 import type { OutlierSettings } from './config.ts';
 import {
-  exposureSummaryRecord,
+  HARD_BATCH_REASONS,
   hardBatchFindingRecord,
   lossSummaryRecord,
-  type ExposureSummary,
   type HardBatchFinding,
   type HardBatchReason,
   type LossSummary,
 } from './findings.ts';
-import { compareClasses } from './labels.ts';
 
 /** The numeric routines that are used. */
 export type Numerics = {
@@ -21,25 +18,37 @@ export type Numerics = {
   readonly series: Pick<SeriesKernel, 'quantiles' | 'outliers'>;
 };
 
-type Batches = readonly BatchDiagnosticRecord[];
+/** Batches in the order they were persisted. */
+export type LossColumns = {
+  readonly losses: Float64Array;
+  /** Longest sequence of each batch; NaN where none is known. */
+  readonly lengths: Float64Array;
+  /** Sequence number of each batch in its table. */
+  readonly sequences: Float64Array;
+};
+
+/** A batch that stands out, by its row. */
+export type HardRow = {
+  readonly row: number;
+  readonly reasons: readonly HardBatchReason[];
+  readonly zScore: number | null;
+};
 
 const QUARTILES = [0.25, 0.5, 0.75] as const;
-const MOST_SEEN = 10;
 
 /** How the losses are spread; null without batches. */
 export function summarizeLosses(
-  batches: Batches,
+  losses: Float64Array,
   { tensor, series }: Numerics,
   settings: OutlierSettings,
 ): LossSummary | null {
-  if (batches.length === 0) return null;
-  const losses = Float64Array.from(batches, ({ loss }) => loss);
+  if (losses.length === 0) return null;
   const stats = tensor.tensorStats(losses);
   const quantiles = series.quantiles(losses, [...QUARTILES, settings.hardBatchPercentile]);
   const [firstQuartile, median, thirdQuartile, hardBatchThreshold] = [...quantiles].map(orNull);
   return lossSummaryRecord.wrap({
-    batchCount: batches.length,
-    nonFiniteCount: batches.length - stats.finiteCount,
+    batchCount: losses.length,
+    nonFiniteCount: losses.length - stats.finiteCount,
     mean: orNull(stats.mean),
     std: orNull(stats.std),
     min: orNull(stats.min),
@@ -55,25 +64,28 @@ export function summarizeLosses(
  * Batches that stand out: those with a loss that is not finite first, then by loss, highest first; of equal ones the earliest.
  * The length of a batch's sequences is that of its longest, which the others are padded to.
  */
-export function findHard(
-  batches: Batches,
+export function findHardRows(
+  { losses, lengths, sequences }: LossColumns,
   { tensor, series }: Numerics,
   settings: OutlierSettings,
-): HardBatchFinding[] {
-  const reasons = batches.map(({ loss }): HardBatchReason[] =>
-    Number.isFinite(loss) ? [] : ['non_finite_loss'],
+): HardRow[] {
+  // One bit a reason: most batches have none, and there may be millions.
+  const reasons = Uint8Array.from(losses, (loss) =>
+    Number.isFinite(loss) ? 0 : bitOf('non_finite_loss'),
   );
-  const losses = Float64Array.from(batches, ({ loss }) => loss);
-  const stats = tensor.tensorStats(losses);
+  const note = (row: number, reason: HardBatchReason): void => {
+    reasons[row] = (reasons[row] ?? 0) | bitOf(reason);
+  };
   const mark = (values: Float64Array, z: HardBatchReason, iqr: HardBatchReason): void => {
     for (const [method, threshold, reason] of [
       ['z_score', settings.outlierZScoreThreshold, z],
       ['iqr_fence', settings.outlierIqrMultiplier, iqr],
     ] as const) {
       const options = { method, threshold, side: 'upper', minCount: 2 } as const;
-      for (const at of series.outliers(values, options).indices) reasons[at]?.push(reason);
+      for (const at of series.outliers(values, options).indices) note(at, reason);
     }
   };
+  const stats = tensor.tensorStats(losses);
   if (stats.finiteCount >= settings.minBatchesForOutlierDetection) {
     const [median = Number.NaN, threshold = Number.NaN] = series.quantiles(losses, [
       0.5,
@@ -81,85 +93,33 @@ export function findHard(
     ]);
     losses.forEach((loss, at) => {
       // Of losses that are all the same none is hard.
-      if (Number.isFinite(loss) && loss >= threshold && loss > median)
-        reasons[at]?.push('loss_percentile');
+      if (Number.isFinite(loss) && loss >= threshold && loss > median) note(at, 'loss_percentile');
     });
     mark(losses, 'loss_z_score', 'loss_iqr');
   }
-  const lengths = Float64Array.from(batches, ({ sequenceLengths }) => longest(sequenceLengths));
   const known = lengths.reduce((count, length) => count + (Number.isNaN(length) ? 0 : 1), 0);
   if (known >= settings.minBatchesForOutlierDetection)
     mark(lengths, 'sequence_length_z_score', 'sequence_length_iqr');
-  return batches
-    .flatMap((batch, at) => {
-      const found = reasons[at] ?? [];
-      if (found.length === 0) return [];
-      const zScore = stats.std > 0 ? (batch.loss - stats.mean) / stats.std : Number.NaN;
-      return [toFinding(batch, found, Number.isFinite(zScore) ? zScore : null)];
-    })
-    .toSorted((a, b) => hardness(b) - hardness(a) || (a.sequence ?? 0) - (b.sequence ?? 0));
-}
-
-/** Which classes, samples and sequences the batches showed. */
-export function summarizeExposureOf(batches: Batches): ExposureSummary {
-  const classes = new Map<string, number>();
-  const seen = new Map<string, number>();
-  let sampleCount = 0;
-  let stepStart: number | null = null;
-  let stepEnd: number | null = null;
-  let sequenceCount = 0;
-  let lengthSum = 0;
-  let shortest = Infinity;
-  let longestLength = 0;
-  for (const batch of batches) {
-    sampleCount += batch.batchSize ?? 0;
-    if (batch.step !== null) {
-      stepStart = Math.min(stepStart ?? batch.step, batch.step);
-      stepEnd = Math.max(stepEnd ?? batch.step, batch.step);
-    }
-    for (const [label, count] of Object.entries(batch.classCounts ?? {}))
-      if (typeof count === 'number') classes.set(label, (classes.get(label) ?? 0) + count);
-    for (const id of batch.sampleIds ?? []) seen.set(id, (seen.get(id) ?? 0) + 1);
-    for (const length of batch.sequenceLengths ?? []) {
-      sequenceCount++;
-      lengthSum += length;
-      shortest = Math.min(shortest, length);
-      longestLength = Math.max(longestLength, length);
-    }
-  }
-  const bySize = [...classes].toSorted(([a, m], [b, n]) => n - m || compareClasses(a, b));
-  const [majority] = bySize;
-  const minority = bySize.at(-1);
-  const labelled = bySize.reduce((sum, [, count]) => sum + count, 0);
-  const mostSeen = [...seen].toSorted(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
-  return exposureSummaryRecord.wrap({
-    batchCount: batches.length,
-    sampleCount,
-    stepStart,
-    stepEnd,
-    classCounts: inClassOrder(bySize, (count) => count),
-    classShares: inClassOrder(bySize, (count) => (labelled === 0 ? 0 : count / labelled)),
-    majorityClass: majority?.[0] ?? null,
-    minorityClass: minority?.[0] ?? null,
-    imbalanceRatio:
-      majority === undefined || minority === undefined || minority[1] === 0
-        ? null
-        : majority[1] / minority[1],
-    uniqueSampleCount: seen.size,
-    repeatedSampleCount: mostSeen.filter(([, count]) => count > 1).length,
-    maxSampleExposure: mostSeen[0]?.[1] ?? 0,
-    mostSeenSampleIds: mostSeen.slice(0, MOST_SEEN).map(([id]) => id),
-    sequenceCount,
-    sequenceLengthMin: sequenceCount === 0 ? null : shortest,
-    sequenceLengthMean: sequenceCount === 0 ? null : lengthSum / sequenceCount,
-    sequenceLengthMax: sequenceCount === 0 ? null : longestLength,
+  const lossOf = (row: number): number => losses[row] ?? Number.NaN;
+  const rows = Array.from(losses.keys()).filter((row) => reasons[row] !== 0);
+  rows.sort(
+    (a, b) =>
+      hardness(lossOf(b)) - hardness(lossOf(a)) || (sequences[a] ?? 0) - (sequences[b] ?? 0),
+  );
+  return rows.map((row) => {
+    const zScore = stats.std > 0 ? (lossOf(row) - stats.mean) / stats.std : Number.NaN;
+    return {
+      row,
+      reasons: HARD_BATCH_REASONS.filter((reason) => ((reasons[row] ?? 0) & bitOf(reason)) !== 0),
+      zScore: orNull(zScore),
+    };
   });
 }
 
-function toFinding(
+/** A batch that stands out, as the diagnostics tell of it. */
+export function toFinding(
   batch: BatchDiagnosticRecord,
-  reasons: readonly HardBatchReason[],
-  zScore: number | null,
+  { reasons, zScore }: HardRow,
 ): HardBatchFinding {
   const { sequence, step, epoch, loss, batchSize, sampleIds } = batch;
   const { classCounts, sequenceLengths, metadata } = batch;
@@ -178,24 +138,20 @@ function toFinding(
   });
 }
 
-function hardness({ loss }: HardBatchFinding): number {
+/** The length of a batch; NaN where it is not known. */
+export function longestOf(lengths: ArrayLike<number> | null | undefined): number {
+  if (lengths === null || lengths === undefined || lengths.length === 0) return Number.NaN;
+  let most = 0;
+  for (let i = 0; i < lengths.length; i++) most = Math.max(most, lengths[i] ?? 0);
+  return most;
+}
+
+function bitOf(reason: HardBatchReason): number {
+  return 1 << HARD_BATCH_REASONS.indexOf(reason);
+}
+
+function hardness(loss: number): number {
   return Number.isFinite(loss) ? loss : Number.MAX_VALUE;
-}
-
-function longest(lengths: readonly number[] | null): number {
-  if (lengths === null || lengths.length === 0) return Number.NaN;
-  return lengths.reduce((most, length) => Math.max(most, length), 0);
-}
-
-function inClassOrder(
-  counts: readonly (readonly [string, number])[],
-  value: (count: number) => number,
-): JsonObject {
-  return Object.fromEntries(
-    counts
-      .toSorted(([a], [b]) => compareClasses(a, b))
-      .map(([label, count]) => [label, value(count)]),
-  );
 }
 
 function orNull(value: number): number | null {

@@ -21,15 +21,20 @@ const MAX_ATTEMPTS = 8;
 /** What a scan found. */
 export type Scan<T> = { readonly parts: readonly T[]; readonly damage: readonly DamageReport[] };
 
-/** Opens every segment that may hold matching rows and keeps what `pick` makes of it. */
+/**
+ * Opens every segment that may hold matching rows and keeps what `pick` makes of it. `mayMatch` leaves out those whose manifest says
+ * more than a filter can ask for.
+ */
 export async function scanTable<T>(
   store: Store,
   table: TableDefinition,
   filter: SegmentFilter,
   pick: (segment: OpenedSegment) => T | undefined,
+  mayMatch: (manifest: SegmentManifest) => boolean = () => true,
 ): Promise<Scan<T>> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const scan = await scanOnce(store, table, await store.listSegments(filter), pick);
+    const manifests = (await store.listSegments(filter)).filter(mayMatch);
+    const scan = await scanOnce(store, table, manifests, pick);
     if (scan !== undefined) return scan;
   }
   throw new SessionStoreError(
