@@ -5,6 +5,8 @@ export {
   exportMetricsCsv,
   exportMetricsJsonLines,
 } from './exchange/metrics-export.ts';
+export { exportTableParquet } from './exchange/parquet-export.ts';
+export { TABLE_NAMES, type ExportTableOptions, type TableName } from './exchange/table-names.ts';
 export { exportTensorBoard, tensorBoardFileName } from './exchange/tensorboard-export.ts';
 export {
   importRuns,

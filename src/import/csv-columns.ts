@@ -63,7 +63,7 @@ const TIME_NAMES = [
 ];
 const PHASE_NAMES = ['phase', 'split', 'mode', 'stage'];
 const KEY_NAMES = ['metric_key', 'metric', 'metric_name', 'key', 'tag'];
-const BOOKKEEPING = new Set(['sequence']);
+const BOOKKEEPING = new Set(['sequence', '__index_level_0__']);
 const DELIMITERS = [',', '\t', ';', '|'];
 const SNIFFED_LINES = 40;
 

@@ -4,11 +4,7 @@
  */
 import { DecimalScanner } from './decimal.ts';
 import { numberFromText } from './number-text.ts';
-
-/** What stands in a cell. */
-export const CELL_ABSENT = 0;
-export const CELL_NUMBER = 1;
-export const CELL_TEXT = 2;
+import { CELL_ABSENT, CELL_NUMBER, CELL_TEXT, type TableRow } from './table-rows.ts';
 
 const QUOTE = 0x22;
 const NEWLINE = 0x0a;
@@ -25,7 +21,7 @@ export type CsvReaderConfig = {
   readonly maxRowBytes: number;
 };
 
-export class CsvReader {
+export class CsvReader implements TableRow {
   /** Cells of the row, those beyond `maxColumns` included. */
   cellCount = 0;
   /** Cells of the row that are numbers. */

@@ -201,15 +201,16 @@ class GroupImport {
         ...(options.columns === undefined ? {} : { columns: options.columns }),
         ...(options.patterns === undefined ? {} : { patterns: options.patterns }),
       },
-      run: (run) => this.#open(run),
+      run: async (run) => (await this.#open(run)).sink,
+      tables: async (run) => (await this.#open(run)).writer,
       problem: this.#problem,
       files,
     };
   }
 
-  async #open(described: ImportedRun): Promise<RunSink> {
+  async #open(described: ImportedRun): Promise<OpenRun> {
     const open = this.#runs.get(described.identity);
-    if (open !== undefined) return open.sink;
+    if (open !== undefined) return open;
     const { limits, options, keyRules } = this.#settings;
     if (this.#runsBefore + this.#runs.size >= limits.maxRuns)
       throw new QuarkError(
@@ -245,7 +246,7 @@ class GroupImport {
         });
     const opened: OpenRun = { described, runId, project, writer, sink: writer ?? new KnownRun() };
     this.#runs.set(described.identity, opened);
-    return opened.sink;
+    return opened;
   }
 
   /**

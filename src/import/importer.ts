@@ -2,6 +2,8 @@
 import type { JsonObject } from '../base/json.ts';
 import type { EventSeverity } from '../records/literals.ts';
 import type { RunStatus } from '../records/literals.ts';
+import type { TableDefinition } from '../schema/table.ts';
+import type { RowBatch } from '../segment/vectors.ts';
 import type { InputFile } from './input.ts';
 import type { ImportLimits } from './limits.ts';
 
@@ -91,6 +93,16 @@ export interface RunSink {
   flush(): Promise<void>;
 }
 
+/**
+ * Takes rows of any table as columns, for formats that hold records of ours.
+ *
+ * @internal
+ */
+export interface TableSink extends RunSink {
+  /** Adds rows. Values are checked already; `run_id` and `sequence` are left out. */
+  rows(table: TableDefinition, batch: RowBatch): void;
+}
+
 /** What an importer works with. */
 export interface ImportContext {
   readonly limits: ImportLimits;
@@ -99,6 +111,12 @@ export interface ImportContext {
   readonly options: ImportFormatOptions;
   /** Begins a run, or goes on with one of the same identity that was begun in this import. */
   run(run: ImportedRun): Promise<RunSink>;
+  /**
+   * The same for formats that hold records of ours; undefined when the run is in the store already.
+   *
+   * @internal
+   */
+  tables(run: ImportedRun): Promise<TableSink | undefined>;
   /** Reports what cannot be read. */
   problem(problem: ImportProblem): void;
   /** All files of the import, for formats that are several. */

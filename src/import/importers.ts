@@ -6,6 +6,7 @@ import { jsonLines } from './formats/json-lines.ts';
 import { mlflow } from './formats/mlflow.ts';
 import { quarkProfiler } from './formats/quark-profiler.ts';
 import { quarkArrow } from './formats/quark-arrow.ts';
+import { parquet } from './formats/parquet.ts';
 import { sacred } from './formats/sacred.ts';
 import { tensorBoard } from './formats/tensorboard.ts';
 import { textLog } from './formats/text-log.ts';
@@ -23,6 +24,7 @@ export const IMPORTERS: readonly Importer[] = [
   textLog,
   tensorBoard,
   quarkArrow,
+  parquet,
   trackio,
   mlflow,
   dvclive,

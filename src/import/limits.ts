@@ -16,6 +16,12 @@ export type ImportLimits = {
   readonly maxRecordBytes: number;
   /** Bytes that one compressed block may become; default 256 MiB. */
   readonly maxExpandedBytes: number;
+  /** Bytes of the footer of a Parquet file or the index of a `.quark` file; default 32 MiB. */
+  readonly maxFooterBytes: number;
+  /** Column chunks of a Parquet file (row groups times columns), and parts of a `.quark` file; default 500,000. */
+  readonly maxTableChunks: number;
+  /** Cells of a Parquet file for each of its bytes, beyond the first million; default 256. Runs of one value take no room in a file. */
+  readonly maxCellsPerByte: number;
   /** Levels of nesting; default 64. */
   readonly maxDepth: number;
   /** Columns of a table; default 10,000. */
@@ -46,6 +52,9 @@ export const DEFAULT_IMPORT_LIMITS: ImportLimits = Object.freeze({
   maxRestarts: 1_000,
   maxRecordBytes: 64 * 1024 * 1024,
   maxExpandedBytes: 256 * 1024 * 1024,
+  maxFooterBytes: 32 * 1024 * 1024,
+  maxTableChunks: 500_000,
+  maxCellsPerByte: 256,
   maxDepth: 64,
   maxColumns: 10_000,
   maxTensorValues: 16_384,

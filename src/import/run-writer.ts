@@ -13,12 +13,13 @@ import type { ArtifactPayloadFormat, RunStatus } from '../records/literals.ts';
 import { metricTable } from '../records/metric.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import { batchOfRows } from '../segment/batch-ops.ts';
+import { SEQUENCE_COLUMN } from '../segment/encode.ts';
 import { createSegment } from '../segment/manifest.ts';
 import type { RowBatch } from '../segment/vectors.ts';
 import { MetricBuffer } from '../session/metric-buffer.ts';
 import type { NewSegment, Store } from '../store/store.ts';
 import { toBoundedJson } from './import-json.ts';
-import type { ImportedEvent, RowPosition, RunSink } from './importer.ts';
+import type { ImportedEvent, RowPosition, RunSink, TableSink } from './importer.ts';
 import { conventionalKey, type KeyRule } from './key-table.ts';
 import type { ImportLimits } from './limits.ts';
 
@@ -62,7 +63,7 @@ export type WrittenRun = {
   readonly lastTimeMs: number | null;
 };
 
-export class RunWriter implements RunSink {
+export class RunWriter implements TableSink {
   readonly #config: RunWriterConfig;
   readonly #buffer = new MetricBuffer();
   readonly #ids = new Map<string, number>();
@@ -216,6 +217,25 @@ export class RunWriter implements RunSink {
       metadata: null,
     });
     if (this.#artifacts.length >= BATCH_ARTIFACTS) this.#cutArtifacts();
+  }
+
+  rows(table: TableDefinition, batch: RowBatch): void {
+    const columns = new Map(batch.columns);
+    columns.delete('run_id');
+    columns.delete(SEQUENCE_COLUMN);
+    const keys = columns.get('metric_key');
+    if (table === metricTable && keys?.kind === 'key') {
+      this.#rowCount += batch.rowCount;
+      for (const key of keys.dictionary) this.#names.set(key, key);
+    }
+    const times = columns.get('timestamp');
+    if (times?.kind === 'number')
+      for (const timeMs of times.values) {
+        if (timeMs < this.#firstTimeMs) this.#firstTimeMs = timeMs;
+        if (timeMs > this.#lastTimeMs) this.#lastTimeMs = timeMs;
+      }
+    this.#pendingRows += batch.rowCount;
+    this.#add(table, { rowCount: batch.rowCount, columns });
   }
 
   async flush(): Promise<void> {

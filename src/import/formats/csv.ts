@@ -3,16 +3,16 @@
  * are told apart by nothing but their columns, so they are one format.
  */
 import { fileName, folderOf, type InputFile } from '../input.ts';
-import type { ImportContext, Importer, RunSink } from '../importer.ts';
-import { columnsOf, isHeader, sniffTable, timeOf, type CsvColumns } from '../csv-columns.ts';
-import { CELL_NUMBER, CELL_TEXT, CsvReader } from '../csv-reader.ts';
-import { Counters } from '../counters.ts';
+import type { ImportContext, Importer } from '../importer.ts';
+import { columnsOf, isHeader, sniffTable, type CsvColumns } from '../csv-columns.ts';
+import { CsvReader } from '../csv-reader.ts';
 import { runNameOf } from '../run-names.ts';
+import { TableImport } from '../table-import.ts';
+import { CELL_NUMBER, CELL_TEXT } from '../table-rows.ts';
 import { configFromYaml, isYamlName } from '../yaml-config.ts';
 
 const HEAD_BYTES = 65_536;
 const FLUSH_ROWS = 65_536;
-const MAX_RESUME_EVENTS = 100;
 /** Settings that programs write beside their table. */
 const SETTINGS_NAMES = new Set(['hparams.yaml', 'args.yaml']);
 
@@ -42,35 +42,23 @@ export const csv: Importer = {
     for (const file of tables) {
       const config: Record<string, unknown> = {};
       for (const one of settings) Object.assign(config, await configFromYaml(one, context));
-      await new TableImport(file, context, config).read();
+      await new CsvImport(file, context, config).read();
     }
   },
 };
 
-class TableImport {
+class CsvImport {
   readonly #file: InputFile;
   readonly #context: ImportContext;
-  readonly #config: Readonly<Record<string, unknown>>;
-  readonly #counters = new Counters();
+  readonly #table: TableImport;
   #columns: CsvColumns | undefined;
-  #sink: RunSink | undefined;
-  #runCount = 0;
-  #rowIndex = 0;
-  /** Metric number of each column in the sink; -2 while it has none. */
-  #ids = new Int32Array(0);
-  #epochId = -2;
-  /** Columns that had a value while the counters stood at their first. */
-  #isFirst = new Uint8Array(0);
-  #textCounts = new Uint32Array(0);
-  #hasFractions = false;
-  #lastTime = Number.NaN;
-  #resumeEvents = 0;
   #misfit: { from: number; to: number; cells: number; count: number } | undefined;
 
   constructor(file: InputFile, context: ImportContext, config: Readonly<Record<string, unknown>>) {
     this.#file = file;
     this.#context = context;
-    this.#config = config;
+    const run = { identity: file.path, name: runNameOf(file.path) };
+    this.#table = new TableImport({ file, context, run, config, unit: 'line' });
   }
 
   async read(): Promise<void> {
@@ -113,9 +101,8 @@ class TableImport {
         this.#addMisfit(reader);
         continue;
       }
-      const sink = this.#place(reader, columns) ?? (await this.#begin());
-      if (this.#isLong) this.#longRow(reader, columns, sink);
-      else this.#row(reader, columns, sink);
+      const sink = this.#table.place(reader) ?? (await this.#table.begin());
+      this.#table.add(reader, sink);
       if (sink.pendingRows > FLUSH_ROWS) await sink.flush();
     }
   }
@@ -142,11 +129,8 @@ class TableImport {
   }
 
   #use(columns: CsvColumns): void {
-    const before = new Set(this.#columns?.names.filter((_, i) => this.#isFirst[i] === 1));
     this.#columns = columns;
-    this.#ids = new Int32Array(columns.names.length).fill(-2);
-    this.#isFirst = Uint8Array.from(columns.names, (name) => (before.has(name) ? 1 : 0));
-    this.#textCounts = new Uint32Array(columns.names.length);
+    this.#table.use(columns);
   }
 
   /** Programs that go on with a file write the header again, with the same columns or others. */
@@ -159,130 +143,9 @@ class TableImport {
     ) {
       if (!isHeader(texts, columns)) return false;
       this.#endMisfit();
-      this.#reportTexts();
       this.#use(columnsOf(texts, this.#context.options.columns));
     }
     return true;
-  }
-
-  get #isLong(): boolean {
-    return (this.#columns?.key ?? -1) >= 0;
-  }
-
-  /** Reads the counters of the row; undefined when it begins a run. */
-  #place(reader: CsvReader, columns: CsvColumns): RunSink | undefined {
-    if (this.#isLong) return this.#sink;
-    const step = numberIn(reader, columns.step);
-    const epoch = numberIn(reader, columns.epoch);
-    if (this.#counters.isBack(step, epoch) && this.#repeats(reader, columns)) {
-      if (this.#runCount < this.#context.limits.maxRestarts) {
-        this.#counters.begin(step, epoch);
-        this.#sink = undefined;
-      } else if (this.#runCount === this.#context.limits.maxRestarts) {
-        this.#runCount++;
-        this.#problem(
-          reader.line,
-          `The counters begin again more than ${this.#context.limits.maxRestarts} times (limits.maxRestarts): the rest is added to the last run.`,
-        );
-      }
-    }
-    return this.#sink;
-  }
-
-  #repeats(reader: CsvReader, { metrics }: CsvColumns): boolean {
-    return metrics.some((i) => this.#isFirst[i] === 1 && reader.kinds[i] === CELL_NUMBER);
-  }
-
-  async #begin(): Promise<RunSink> {
-    this.#runCount++;
-    const { path } = this.#file;
-    const suffix = this.#runCount === 1 ? '' : `#${this.#runCount}`;
-    const sink = await this.#context.run({
-      identity: `${path}${suffix}`,
-      name: `${runNameOf(path)}${suffix}`,
-    });
-    sink.config(this.#config);
-    this.#sink = sink;
-    this.#ids.fill(-2);
-    this.#isFirst.fill(0);
-    this.#epochId = -2;
-    this.#rowIndex = 0;
-    this.#lastTime = Number.NaN;
-    return sink;
-  }
-
-  #row(reader: CsvReader, columns: CsvColumns, sink: RunSink): void {
-    const { kinds, numbers } = reader;
-    const { names, metrics } = columns;
-    const lap = numberIn(reader, columns.epoch);
-    let step = numberIn(reader, columns.step) + this.#counters.offset;
-    // Rows without any counter are counted, so that metrics that are not in every row stay beside each other.
-    if (columns.step < 0 && columns.epoch < 0) step = this.#rowIndex++;
-    const epoch = Math.floor(lap);
-    const timeMs = this.#time(reader, columns, sink, step, epoch);
-    if (lap !== epoch && lap === lap) this.#hasFractions = true;
-    if (this.#hasFractions && lap === lap) {
-      if (this.#epochId === -2) this.#epochId = sink.metric('train/epoch');
-      sink.push(this.#epochId, lap, step, epoch, timeMs);
-    }
-    const isAtStart = this.#counters.isAtStart;
-    const phase = columns.phase >= 0 && kinds[columns.phase] === CELL_TEXT ? columns.phase : -1;
-    for (const i of metrics) {
-      const kind = kinds[i];
-      if (kind === CELL_NUMBER) {
-        let id: number;
-        if (phase >= 0) id = sink.metric(`${reader.text(phase)}/${names[i] ?? ''}`);
-        else {
-          id = this.#ids[i] ?? -1;
-          if (id === -2)
-            this.#ids[i] = id = sink.metric(names[i] === '' ? `column_${i + 1}` : (names[i] ?? ''));
-        }
-        if (isAtStart) this.#isFirst[i] = 1;
-        sink.push(id, numbers[i] ?? Number.NaN, step, epoch, timeMs);
-      } else if (kind === CELL_TEXT) this.#countText(i);
-    }
-  }
-
-  #longRow(reader: CsvReader, columns: CsvColumns, sink: RunSink): void {
-    const name = reader.text(columns.key);
-    if (reader.kinds[columns.value] !== CELL_NUMBER || name === '') {
-      if (reader.kinds[columns.value] === CELL_TEXT) this.#countText(columns.value);
-      return;
-    }
-    const step = numberIn(reader, columns.step);
-    const epoch = Math.floor(numberIn(reader, columns.epoch));
-    const timeMs = this.#time(reader, columns, sink, step, epoch);
-    sink.push(sink.metric(name), reader.numbers[columns.value] ?? Number.NaN, step, epoch, timeMs);
-  }
-
-  /** The instant of the row. A column that counts from a start is a metric; where it falls, the run was gone on with. */
-  #time(
-    reader: CsvReader,
-    columns: CsvColumns,
-    sink: RunSink,
-    step: number,
-    epoch: number,
-  ): number {
-    const { time } = columns;
-    if (time < 0) return Number.NaN;
-    const isText = reader.kinds[time] === CELL_TEXT;
-    if (!isText && reader.kinds[time] !== CELL_NUMBER) return Number.NaN;
-    const number = reader.numbers[time] ?? Number.NaN;
-    const timeMs = timeOf(number, isText ? reader.text(time) : undefined);
-    if (isText && timeMs !== timeMs) this.#countText(time);
-    if (timeMs === timeMs || isText) return timeMs;
-    const hasFallen = number < this.#lastTime && Number.isFinite(number - this.#lastTime);
-    if (hasFallen && this.#resumeEvents < MAX_RESUME_EVENTS && !this.#isLong) {
-      this.#resumeEvents++;
-      const payload = { column: columns.names[time] ?? '', from: this.#lastTime, to: number };
-      sink.event({ eventType: 'run_resumed', step, epoch, payload });
-    }
-    this.#lastTime = number;
-    if (this.#isLong) return Number.NaN;
-    let id = this.#ids[time] ?? -1;
-    if (id === -2) this.#ids[time] = id = sink.metric(columns.names[time] ?? '');
-    sink.push(id, number, step, epoch, Number.NaN);
-    return Number.NaN;
   }
 
   /** Rows whose cells do not match the header: nobody can say what their numbers are. */
@@ -306,26 +169,10 @@ class TableImport {
     });
   }
 
-  #countText(column: number): void {
-    this.#textCounts[column] = (this.#textCounts[column] ?? 0) + 1;
-  }
-
-  #reportTexts(): void {
-    for (const [i, count] of this.#textCounts.entries()) {
-      if (count === 0) continue;
-      const name = this.#columns?.names[i] ?? '';
-      this.#context.problem({
-        file: this.#file.path,
-        place: `column "${name.slice(0, 100)}"`,
-        reason: `${count} cells are text, which is no metric: left out.`,
-      });
-    }
-  }
-
   #finish(): void {
     this.#endMisfit();
-    this.#reportTexts();
-    if (this.#runCount === 0)
+    this.#table.finish();
+    if (this.#table.runCount === 0)
       this.#context.problem({
         file: this.#file.path,
         place: null,
@@ -346,10 +193,4 @@ function fits(reader: CsvReader, expected: number): boolean {
   for (let i = expected; i < cellCount; i++)
     if (kinds[i] === CELL_NUMBER || kinds[i] === CELL_TEXT) return false;
   return true;
-}
-
-function numberIn({ kinds, numbers }: CsvReader, column: number): number {
-  return column >= 0 && kinds[column] === CELL_NUMBER
-    ? (numbers[column] ?? Number.NaN)
-    : Number.NaN;
 }
