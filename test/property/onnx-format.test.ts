@@ -16,6 +16,7 @@ import {
 } from '../../src/adapters/onnx/onnx-writer.ts';
 import { WireReader, WireWriter } from '../../src/adapters/onnx/wire.ts';
 import { instrumentOnnx } from '../../src/adapters/onnx/instrument.ts';
+import { buildOnnxTraining } from '../../src/adapters/onnx/training-step.ts';
 import { isQuarkError } from '../../src/base/errors.ts';
 import { runs } from '../support/property.ts';
 
@@ -112,10 +113,8 @@ describe('ONNX files', () => {
           })),
         );
         for (const [i, { attributes }] of given.nodes.entries())
-          expect(Object.fromEntries(read.nodes[i]!.attributes)).toStrictEqual(
-            Object.fromEntries(
-              Object.entries(attributes).map(([key, value]) => [key, kindOf(value)]),
-            ),
+          expect([...read.nodes[i]!.attributes]).toStrictEqual(
+            Object.entries(attributes).map(([key, value]) => [key, kindOf(value)]),
           );
         const infos = (all: Graph['inputs']): object[] =>
           all.map(({ name: own, type, shape }) => ({
@@ -176,6 +175,61 @@ describe('ONNX files', () => {
       runs(400),
     );
     fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), read), runs(300));
+  });
+
+  it('with flipped bits are trained or refused', () => {
+    const ints = (key: string, values: number[], shape = [values.length]): WireWriter =>
+      tensorMessage(key, BigInt64Array.from(values, BigInt), shape);
+    const floats = (key: string, shape: number[]): WireWriter => {
+      const size = shape.reduce((product, length) => product * length, 1);
+      return tensorMessage(key, Float32Array.from({ length: size }, Math.sin), shape);
+    };
+    const message = new WireWriter();
+    const nodes: Parameters<typeof nodeMessage>[] = [
+      ['Conv', ['x', 'w', 'b'], ['c'], { pads: [1, 1, 1, 1], strides: [2, 2] }],
+      ['BatchNormalization', ['c', 'b', 'b2', 'mean', 'v'], ['n'], { epsilon: { float: 1e-3 } }],
+      ['MaxPool', ['n'], ['m'], { kernel_shape: [2, 2], pads: [0, 0, 1, 1], dilations: [1, 1] }],
+      ['AveragePool', ['m'], ['a'], { kernel_shape: [2, 2], auto_pad: 'SAME_UPPER' }],
+      ['Shape', ['a'], ['size']],
+      ['Gather', ['size', 'zero'], ['count']],
+      ['Unsqueeze', ['count', 'axis'], ['counts']],
+      ['Concat', ['counts', 'rest'], ['flat'], { axis: 0 }],
+      ['Reshape', ['a', 'flat'], ['f']],
+      ['Gemm', ['f', 'g'], ['z'], { transB: 1, alpha: { float: 0.5 } }],
+      ['Softmax', ['z'], ['s'], { axis: -1 }],
+      ['ReduceMean', ['s', 'last'], ['y'], { keepdims: 1 }],
+    ];
+    for (const one of nodes) message.message(1, nodeMessage(...one));
+    const constants = [
+      floats('w', [2, 1, 3, 3]),
+      ...['b', 'b2', 'mean', 'v'].map((key) => floats(key, [2])),
+      floats('g', [3, 32]),
+      ints('zero', [0], []),
+      ints('axis', [0]),
+      ints('rest', [-1]),
+      ints('last', [-1]),
+    ];
+    for (const one of constants) message.message(5, one);
+    message.message(11, valueInfoMessage('x', 'float32', [null, 1, 8, 8]));
+    const whole = modelBytes(message.message(12, valueInfoMessage('y')), 18, 8);
+    const config = { loss: { kind: 'meanSquaredError' }, optimizer: { kind: 'adam' } } as const;
+    expect(buildOnnxTraining(whole, config).parameters).toHaveLength(4);
+    const flips = fc.array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), {
+      minLength: 1,
+      maxLength: 4,
+    });
+    fc.assert(
+      fc.property(flips, (changes) => {
+        const bytes = whole.slice();
+        for (const [at, byte] of changes) bytes[at] = byte;
+        try {
+          buildOnnxTraining(bytes, config);
+        } catch (error) {
+          if (!isQuarkError(error)) throw error;
+        }
+      }),
+      runs(500),
+    );
   });
 
   it('are unchanged but for what instrumenting puts behind them', () => {

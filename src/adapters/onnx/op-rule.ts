@@ -84,6 +84,12 @@ export class NodeReader {
     return axes?.map((axis) => axisOf(axis, rank));
   }
 
+  /** The error for an attribute that no operator can have. */
+  invalid(name: string, value: unknown, rule: string): QuarkError {
+    const { op, output } = this.#node;
+    return invalidInput(`${op} "${output}".${name}`, value, rule);
+  }
+
   /** The error for something this operator can do in ONNX and not here. */
   unsupported(what: string): QuarkError {
     const { op, output } = this.#node;

@@ -214,8 +214,10 @@ const unsqueeze = reshaping((context, shape, node) => {
 const transpose: OpRule = ({ g }, node) => {
   const reader = new NodeReader(node);
   const x = reader.input(0);
-  const order =
-    reader.integers('perm') ?? g.shape(x).map((_, axis) => g.shape(x).length - 1 - axis);
+  const axes = g.shape(x).map((_, axis) => axis);
+  const order = reader.integers('perm') ?? [...axes].reverse();
+  if (order.length !== axes.length || !axes.every((axis) => order.includes(axis)))
+    throw reader.invalid('perm', order, `the axes 0 to ${axes.length - 1} in any order`);
   g.transpose(x, order, node.output);
   return (dy) => [
     g.transpose(

@@ -19,6 +19,12 @@ type Window = {
   readonly output: readonly number[];
 };
 
+/** Numbers of a constant that the gradient of a pool is given: 64 MiB. Windows of 64 by 64, or images of 1,300 by 1,300. */
+const MAX_PLACES = 2 ** 24;
+
+const product = (sizes: readonly number[]): number =>
+  sizes.reduce((size, length) => size * length, 1);
+
 const padsOf = (window: Window): number[] => [...window.padsBegin, ...window.padsEnd];
 
 /** Reads the window of a node. Spatial sizes have to be known: the gradient needs them to undo the padding. */
@@ -33,9 +39,13 @@ function windowOf(reader: NodeReader, shape: Shape, kernel: readonly number[]): 
   const ones = kernel.map(() => 1);
   const strides = reader.integers('strides') ?? ones;
   const dilations = reader.integers('dilations') ?? ones;
+  for (const [name, sizes] of Object.entries({ kernel_shape: kernel, strides, dilations }))
+    if (sizes.length !== rank || sizes.some((size) => !(size >= 1)))
+      throw reader.invalid(name, sizes, `${rank} sizes of 1 or more`);
   const reach = kernel.map((size, i) => (size - 1) * (dilations[i] ?? 1) + 1);
   const autoPad = reader.text('auto_pad', 'NOTSET');
   const pads = reader.integers('pads') ?? kernel.flatMap(() => [0, 0]);
+  if (pads.length !== 2 * rank) throw reader.invalid('pads', pads, `${2 * rank} sizes`);
   const padsBegin = pads.slice(0, rank);
   const padsEnd = pads.slice(rank);
   if (autoPad.startsWith('SAME')) {
@@ -188,7 +198,10 @@ function poolWindow(reader: NodeReader, node: ForwardNode, shape: Shape): Window
   const kernel = reader.integers('kernel_shape');
   if (kernel === undefined) throw invalidInput(`${node.op}.kernel_shape`, kernel, 'given');
   if (reader.number('ceil_mode', 0) !== 0) throw reader.unsupported('ceil_mode is set');
-  return windowOf(reader, shape, kernel);
+  const window = windowOf(reader, shape, kernel);
+  if (Math.max(product(kernel) ** 2, product([...kernel, ...window.output])) > MAX_PLACES)
+    throw reader.unsupported('its windows are too large or too many');
+  return window;
 }
 
 /**
@@ -205,7 +218,7 @@ const maxPool: OpRule = ({ g }, node) => {
   g.op('MaxPool', [x], [batch, channels, ...output], placing, node.output);
   return (dy) => {
     const joined = rowCount([batch, channels]);
-    const count = kernel.reduce((product, length) => product * length, 1);
+    const count = product(kernel);
     const places = g.floats(unitMatrix(count), [count, 1, ...kernel]);
     const flat = g.reshape(x, [joined, 1, ...input]);
     const beside = g.op('Conv', [flat, places], [joined, count, ...output], placing);
@@ -279,7 +292,7 @@ const averagePool: OpRule = ({ g }, node) => {
     // All channels are treated alike: they join the batch.
     const joined = rowCount([batch, channels]);
     const flat = g.reshape(g.mul(dy, shares), [joined, 1, ...window.output]);
-    const size = window.kernel.reduce((product, length) => product * length, 1);
+    const size = product(window.kernel);
     const ones = g.floats(new Float32Array(size).fill(1), [1, 1, ...window.kernel]);
     return [g.reshape(spread(g, flat, ones, window, 1, [joined, 1, ...window.input]), g.shape(x))];
   };
@@ -287,7 +300,7 @@ const averagePool: OpRule = ({ g }, node) => {
 
 /** One over the number of elements each window averages, `[...output]`. */
 function windowShares(window: Window, countsPadding: boolean): Float32Array {
-  const full = window.kernel.reduce((product, length) => product * length, 1);
+  const full = product(window.kernel);
   let shares = [1];
   for (const [i, positions] of window.output.entries()) {
     const along = Array.from({ length: positions }, (_, o) => {

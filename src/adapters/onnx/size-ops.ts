@@ -4,6 +4,7 @@
  * training graph.
  */
 import type { Shape } from './graph-builder.ts';
+import { MAX_RANK } from './onnx-format.ts';
 import { NodeReader, type ForwardNode } from './op-rule.ts';
 
 /** Whole numbers, and names of sizes. */
@@ -17,8 +18,16 @@ export type KnownSizes = {
   readonly sizesOf: (name: string) => Sizes | undefined;
 };
 
-/** The sizes an operation gives; undefined when it is none of those that compute sizes. */
+/** Longer names of sizes are no longer products that exporters write; a small file could double one again and again. */
+const MAX_SYMBOL_LENGTH = 1000;
+
+/** The sizes an operation gives; undefined when it is none of those that compute sizes, or they are too many. */
 export function sizesOfNode(node: ForwardNode, known: KnownSizes): Sizes | undefined {
+  const sizes = computedSizes(node, known);
+  return sizes === undefined || sizes.length > MAX_RANK ? undefined : sizes;
+}
+
+function computedSizes(node: ForwardNode, known: KnownSizes): Sizes | undefined {
   const reader = new NodeReader(node);
   const [first = '', second = ''] = node.inputs;
   if (node.op === 'Shape') {
@@ -34,8 +43,10 @@ export function sizesOfNode(node: ForwardNode, known: KnownSizes): Sizes | undef
     case 'Squeeze':
     case 'Unsqueeze':
       return a;
-    case 'Gather':
-      return b?.map((index) => a.at(Number(index)) ?? Number.NaN);
+    case 'Gather': {
+      const picked = b?.map((index) => a.at(Number(index)));
+      return picked?.every((size) => size !== undefined) === true ? picked : undefined;
+    }
     case 'Slice':
       return sliced(node, a, known);
     case 'Concat': {
@@ -69,10 +80,12 @@ function elementwise(
   return all.every((size) => size !== undefined) ? all : undefined;
 }
 
-function product(x: number | string, y: number | string): number | string {
+function product(x: number | string, y: number | string): number | string | undefined {
   if (typeof x === 'number' && typeof y === 'number') return x * y;
   if (x === 1) return y;
-  return y === 1 ? x : `${x}*${y}`;
+  if (y === 1) return x;
+  const name = `${x}*${y}`;
+  return name.length > MAX_SYMBOL_LENGTH ? undefined : name;
 }
 
 function quotient(x: number | string, y: number | string): number | string | undefined {

@@ -286,6 +286,9 @@ function predictGraph(
   return g.finish();
 }
 
+/** The largest vocabularies have a quarter of a million words; a list of all classes becomes part of the graph. */
+const MAX_CLASSES = 2 ** 22;
+
 /** Emits the loss from operators that have gradients, and the input that takes the targets. */
 function emitLoss(
   g: GraphBuilder,
@@ -315,6 +318,8 @@ function emitLoss(
   const classes = shape.at(-1);
   if (shape.length < 2 || typeof classes !== 'number')
     throw invalidInput('config.loss', shape, 'for logits of shape [batch, ..., classes]');
+  if (classes > MAX_CLASSES)
+    throw invalidInput('config.loss', classes, `for logits of at most ${MAX_CLASSES} classes`);
   const isClasses = kind === 'classes';
   const targetShape = isClasses ? shape.slice(0, -1) : shape;
   const target = declareTarget(g, targetName, isClasses ? 'int32' : 'float32', targetShape);

@@ -349,6 +349,38 @@ describe('an existing ONNX model', () => {
         SGD,
       ),
     ).toThrow(/ReduceMean "p" cannot be trained: noop_with_empty_axes/);
+    const w = ['w', [2, 1, 2, 2], [1, 2, 3, 4, 5, 6, 7, 8]] as const;
+    const window = (op: string, attributes: Parameters<typeof nodeMessage>[3]): (() => unknown) => {
+      const inputs = op === 'Conv' ? ['x', 'w'] : ['x'];
+      const file = chain([[op, inputs, ['p'], attributes]], [[...w]] as never, [null, 1, 4, 4]);
+      return () => buildOnnxTraining(file, SGD);
+    };
+    const pads = [1e9, 1e9, 1e9, 1e9];
+    expect(window('Conv', { strides: [0, 0] })).toThrow(/Conv "p".strides must be 2 sizes/);
+    expect(window('Conv', { dilations: [-1, 1] })).toThrow(/dilations must be 2 sizes/);
+    expect(window('Conv', { pads: [1] })).toThrow(/pads must be 4 sizes/);
+    expect(window('MaxPool', { kernel_shape: [0, 2] })).toThrow(/kernel_shape must be 2 sizes/);
+    for (const pool of ['MaxPool', 'AveragePool']) {
+      expect(window(pool, { kernel_shape: [2, 2], pads })).toThrow(/too large or too many/);
+      const large = { kernel_shape: [300, 300], pads: [299, 299, 299, 299] };
+      expect(window(pool, large)).toThrow(/too large or too many/);
+    }
+    expect(window('Transpose', { perm: [0, 0, 1, 2] })).toThrow(/perm must be the axes 0 to 3/);
+    // A few hundred bytes that would double a list, or a name, until memory ends.
+    const again = (op: string, first: string, attributes = {}): Parameters<typeof nodeMessage>[] =>
+      Array.from({ length: 40 }, (_, i) => {
+        const input = i === 0 ? first : `${op}_${i - 1}`;
+        return [op, [input, input], [`${op}_${i}`], attributes];
+      });
+    const sized = (nodes: Parameters<typeof nodeMessage>[], last: string): (() => unknown) => {
+      const all = [['Shape', ['x'], ['size']] as const, ...nodes, ['Reshape', ['x', last], ['p']]];
+      return () => buildOnnxTraining(chain(all as never, []), SGD);
+    };
+    expect(sized(again('Concat', 'size', { axis: 0 }), 'Concat_39')).toThrow(/Concat "Concat_\d"/);
+    expect(sized(again('Mul', 'size'), 'Mul_39')).toThrow(/"Mul_\d+"/);
+    expect(sized([['Gather', ['size', 'size'], ['none']]], 'none')).toThrow(/"size"/);
+    const classes = chain([['Add', ['x', 'b'], ['p']]], [['b', [2, 1], [1, 2]]], [2, 2 ** 40]);
+    expect(() => buildOnnxTraining(classes, CLASSIFY)).toThrow(/at most 4194304 classes/);
     const unknown = new WireWriter()
       .message(1, nodeMessage('LSTM', ['x', 'w'], ['p']))
       .message(5, tensorMessage('w', new Float32Array(4), [2, 2]))
