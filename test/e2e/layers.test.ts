@@ -124,6 +124,7 @@ describe('the layers of a run', () => {
     const map = page.locator('.heat-panel').first();
     await expect.poll(labels, { timeout: PATIENCE_MS }).toEqual(LAYERS);
     await expect.poll(() => map.locator('canvas').getAttribute('data-columns')).toBe('3');
+    expect(await map.locator('.heat-axis span').first().innerText()).toBe('step 0');
     const [first, second, missing] = await cellColors(map, 0, 3);
     expect(first).not.toBe(second);
     // Nothing was recorded there: the surface shows through.
@@ -177,6 +178,9 @@ describe('the layers of a run', () => {
 
       const histogram = detail.locator('[data-histogram="hidden/kernel value"]');
       await expect.poll(() => histogram.locator('canvas').getAttribute('data-columns')).toBe('5');
+      expect(await histogram.getByRole('heading').innerText()).toMatch(
+        /value of an element by step/,
+      );
       const top = await cellColors(histogram, 5, 40);
       const foot = await cellColors(histogram, 35, 40);
       expect(new Set(top).size).toBe(1);

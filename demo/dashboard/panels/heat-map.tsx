@@ -11,7 +11,7 @@ import { paintHeat } from './heat-canvas.ts';
 /** Narrowest column, in CSS pixels. */
 export const MIN_COLUMN_PX = 4;
 /** Widest column: a run that has just begun has few. */
-const MAX_COLUMN_PX = 34;
+const MAX_COLUMN_PX = 56;
 const LABEL_SPACE_PX = 64;
 /** Half a label. */
 const LABEL_ROOM_PX = 20;
@@ -160,6 +160,7 @@ export function HeatMap(props: {
             .filter((column) => column === 0 || column * columnPx < width.value - LABEL_ROOM_PX)
             .map((column) => (
               <span key={column} style={{ left: `${(column + 0.5) * columnPx}px` }}>
+                {column === 0 && 'step '}
                 {formatTick(columns[column]?.firstStep ?? 0)}
               </span>
             ))}

@@ -148,8 +148,7 @@ export class MetricChart {
           ...(model.axis === 'time'
             ? { incrs: ELAPSED_INCREMENTS }
             : { incrs: model.axis === 'step' ? STEP_INCREMENTS : EPOCH_INCREMENTS }),
-          values: (_plot, ticks) =>
-            ticks.map((tick) => (model.axis === 'time' ? formatElapsed(tick) : formatTick(tick))),
+          values: (_plot, ticks) => ticks.map((tick, at) => xTick(model.axis, tick, at === 0)),
         },
         {
           stroke: ink,
@@ -295,6 +294,12 @@ function drawMark(
   ctx.lineTo(left + 4 * ratio, base);
   ctx.closePath();
   ctx.fill();
+}
+
+/** A number of the x axis; the first one says what is counted. */
+function xTick(axis: XAxis, tick: number, isFirst: boolean): string {
+  if (axis === 'time') return formatElapsed(tick);
+  return isFirst ? `${axis} ${formatTick(tick)}` : formatTick(tick);
 }
 
 /** The nearest row in which this series has a value: rows of the other curves in between do not count. */

@@ -24,6 +24,12 @@ const TYPE_LABELS: Readonly<Record<DistributionType, string>> = {
   gradient: 'Gradients',
   update: 'Updates',
 };
+/** What goes upwards, and what to the right. */
+const AXIS_WORDS: Readonly<Record<DistributionType, string>> = {
+  value: 'value of an element by step',
+  gradient: 'gradient of an element by step',
+  update: 'update of an element by step',
+};
 const TYPES = ['value', 'gradient', 'update'] as const;
 
 /** The histograms of a layer, one panel a parameter. */
@@ -115,7 +121,10 @@ function HistogramPanel(props: {
       data-histogram={`${parameter} ${type}`}
     >
       <header class="panel-head">
-        <h3>{props.title}</h3>
+        <h3>
+          {props.title}
+          <span class="quiet layer-type">{AXIS_WORDS[type]}</span>
+        </h3>
       </header>
       {columns.length === 0 && <p class="nothing">None of them has a finite element.</p>}
       <HeatMap
