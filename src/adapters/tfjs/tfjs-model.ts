@@ -100,7 +100,7 @@ export function tfjsVariables(tf: TfjsRuntime, options: TfjsVariablesOptions): T
   return new Source(tf, tapsOf(options), parameters, () => optimizer);
 }
 
-/** Whether two sources see one and the same model: the same layers, weights and kind of optimizer. */
+/** Whether two sources see one and the same model: the same layers and weights. */
 export function isSameModel(first: TfjsSource, second: TfjsSource): boolean {
   if (first === second) return true;
   return first instanceof Source && second instanceof Source && first.sees(second);

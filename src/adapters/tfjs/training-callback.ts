@@ -102,9 +102,9 @@ const TELEMETRY_DEFAULTS: SystemTelemetryConfig = Object.freeze({ sampleEveryNSt
  * machine is sampled as `telemetry` says. When `session.signal` is aborted, training stops after the batch under way.
  *
  * It may be made once for several fits or again for each of them: with the same session, model and options it is the same
- * callback, until it is closed, and goes on where the session has got to. From fit to fit the overhead budget is kept, dead units are counted on and gradients are compared
- * (which keeps one gradient of each parameter until `close()` or the end of the run), unless the model has other layers,
- * weights or another kind of optimizer since.
+ * callback, until it is closed, and goes on where the session has got to. From fit to fit the overhead budget is kept, dead
+ * units are counted on and gradients are compared (which keeps one gradient of each parameter until `close()` or the end of
+ * the run), unless the model has other layers or weights since.
  *
  * The time of a step includes reading its loss back. Where `fit` validates, the last step of an epoch has no
  * `perf/step_time_ms`: `fit` runs the validation inside that step.

@@ -49,8 +49,7 @@ export class TrainingProbes {
   }
 
   /**
-   * Goes on the model. What the fits before have taught is kept, unless the model has other layers, weights or another kind
-   * of optimizer since.
+   * Goes on the model. What the fits before have taught is kept, unless the model has other layers or weights since.
    *
    * @throws {QuarkError} `invalid_input`; where errors are raised, `probe_failed`
    */

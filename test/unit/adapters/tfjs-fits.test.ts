@@ -1,7 +1,8 @@
 /** Several calls of fit, such as one an epoch: what is recorded is what one fit would have given. */
 import * as tf from '@tensorflow/tfjs';
 import { version_wasm as wasmVersion } from '@tensorflow/tfjs-backend-wasm';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createKernels, type Kernels } from '../../../src/kernel/kernels.ts';
 import { readLayerSummaries } from '../../../src/read/layer-summaries.ts';
 import { readParameterSummaries } from '../../../src/read/parameter-records.ts';
 import { openRun } from '../../../src/read/run-reader.ts';
@@ -17,11 +18,15 @@ const FIT = { batchSize: 8, shuffle: false } as const;
 let store: Store;
 let session: TrainingSession;
 let examples: Data;
+let kernels: Kernels;
 
 beforeAll(async () => {
+  // While they are being loaded, plain JavaScript does what they do, but for the last place of a sum.
+  kernels = await createKernels();
   tf.enableProdMode();
   await tf.setBackend('cpu');
 });
+afterAll(() => kernels.close());
 beforeEach(async () => {
   store = createMemoryStore();
   session = await start();
@@ -47,7 +52,7 @@ function options(): QuarkCallbackOptions {
     let ms = 0;
     return () => (ms += 1);
   };
-  const budget = { schedule: { everyNSteps: 1 }, overheadBudget: 0.5 };
+  const budget = { schedule: { everyNSteps: 1 }, overheadBudget: 0.5, kernels };
   return {
     telemetry: false,
     hooks: { ...budget, deadUnitEpsilon: 0.35, deadUnitProbes: 3, now: clock() },
