@@ -7,6 +7,7 @@ export {
 } from './exchange/metrics-export.ts';
 export { exportTableParquet } from './exchange/parquet-export.ts';
 export { TABLE_NAMES, type ExportTableOptions, type TableName } from './exchange/table-names.ts';
+export { exportQuark, type ExportQuarkOptions } from './exchange/quark-export.ts';
 export { exportTensorBoard, tensorBoardFileName } from './exchange/tensorboard-export.ts';
 export {
   importRuns,

@@ -14,6 +14,7 @@ import type {
   ImportFormatOptions,
   ImportProblem,
   InputHead,
+  RestoredRun,
   RunSink,
 } from './importer.ts';
 import { watchInput, type InputFile, type InputWatch } from './input.ts';
@@ -172,6 +173,7 @@ class GroupImport {
   readonly #progress: ImportProgressMeter;
   readonly #runs = new Map<string, OpenRun>();
   readonly #runsBefore: number;
+  readonly #restored: RestoredRun[] = [];
   #fingerprint: string | undefined;
 
   constructor(
@@ -202,6 +204,12 @@ class GroupImport {
         ...(options.patterns === undefined ? {} : { patterns: options.patterns }),
       },
       run: async (run) => (await this.#open(run)).sink,
+      place: { store: this.#store, project: options.project, tags: options.tags ?? [] },
+      restored: (run) => {
+        if (this.#runsBefore + this.#restored.length >= limits.maxRuns)
+          throw tooManyRuns(limits.maxRuns);
+        this.#restored.push(run);
+      },
       tables: async (run) => (await this.#open(run)).writer,
       problem: this.#problem,
       files,
@@ -212,11 +220,7 @@ class GroupImport {
     const open = this.#runs.get(described.identity);
     if (open !== undefined) return open;
     const { limits, options, keyRules } = this.#settings;
-    if (this.#runsBefore + this.#runs.size >= limits.maxRuns)
-      throw new QuarkError(
-        'invalid_input',
-        `An import may have ${limits.maxRuns} runs. Import the rest by itself.`,
-      );
+    if (this.#runsBefore + this.#runs.size >= limits.maxRuns) throw tooManyRuns(limits.maxRuns);
     this.#fingerprint ??= await fingerprint(this.#group);
     const { format } = this.#importer;
     const runId = idOf(`${format}\n${described.identity}\n${this.#fingerprint}`);
@@ -255,7 +259,14 @@ class GroupImport {
    * @param isRead false when a file could not be read to its end. That may be different next time: the runs stay open for it.
    */
   async finish(isRead: boolean): Promise<ImportedRunReport[]> {
-    const reports: ImportedRunReport[] = [];
+    const reports: ImportedRunReport[] = this.#restored.map(({ metricKeys, ...run }) => ({
+      ...run,
+      format: this.#importer.format,
+      files: this.#group.map(({ path }) => path),
+      metrics: Object.fromEntries(metricKeys.map((key) => [key, key])),
+      isComplete: run.isComplete && isRead,
+    }));
+    for (const { rowCount } of this.#restored) this.#progress.rows(rowCount);
     for (const { described, runId, project, writer } of this.#runs.values()) {
       const written = isRead ? await writer?.finish() : undefined;
       if (written !== undefined)
@@ -328,6 +339,13 @@ function best(importers: readonly Importer[], head: InputHead): Importer | undef
     }
   }
   return found;
+}
+
+function tooManyRuns(maxRuns: number): QuarkError {
+  return new QuarkError(
+    'invalid_input',
+    `An import may have ${maxRuns} runs. Import the rest by itself.`,
+  );
 }
 
 function idOf(text: string): string {

@@ -4,6 +4,7 @@ import type { EventSeverity } from '../records/literals.ts';
 import type { RunStatus } from '../records/literals.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import type { RowBatch } from '../segment/vectors.ts';
+import type { Store } from '../store/store.ts';
 import type { InputFile } from './input.ts';
 import type { ImportLimits } from './limits.ts';
 
@@ -103,6 +104,23 @@ export interface TableSink extends RunSink {
   rows(table: TableDefinition, batch: RowBatch): void;
 }
 
+/**
+ * A run that was put into the store as it was in another.
+ *
+ * @internal
+ */
+export type RestoredRun = {
+  readonly runId: string;
+  readonly name: string;
+  readonly project: string;
+  /** Metric samples that are new. */
+  readonly rowCount: number;
+  readonly metricKeys: readonly string[];
+  /** Whether anything was written. */
+  readonly isNew: boolean;
+  readonly isComplete: boolean;
+};
+
 /** What an importer works with. */
 export interface ImportContext {
   readonly limits: ImportLimits;
@@ -117,6 +135,22 @@ export interface ImportContext {
    * @internal
    */
   tables(run: ImportedRun): Promise<TableSink | undefined>;
+  /**
+   * Where the runs go, for formats that hold them as a store does.
+   *
+   * @internal
+   */
+  readonly place: {
+    readonly store: Store;
+    readonly project: string | undefined;
+    readonly tags: readonly string[];
+  };
+  /**
+   * Tells of a run that was put there.
+   *
+   * @internal
+   */
+  restored(run: RestoredRun): void;
   /** Reports what cannot be read. */
   problem(problem: ImportProblem): void;
   /** All files of the import, for formats that are several. */

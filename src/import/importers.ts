@@ -7,6 +7,7 @@ import { mlflow } from './formats/mlflow.ts';
 import { quarkProfiler } from './formats/quark-profiler.ts';
 import { quarkArrow } from './formats/quark-arrow.ts';
 import { parquet } from './formats/parquet.ts';
+import { quarkFile } from './formats/quark-file.ts';
 import { sacred } from './formats/sacred.ts';
 import { tensorBoard } from './formats/tensorboard.ts';
 import { textLog } from './formats/text-log.ts';
@@ -25,6 +26,7 @@ export const IMPORTERS: readonly Importer[] = [
   tensorBoard,
   quarkArrow,
   parquet,
+  quarkFile,
   trackio,
   mlflow,
   dvclive,

@@ -72,7 +72,7 @@ describe.each(tables)('%s in Parquet', (name, table) => {
           );
         },
       ),
-      runs(25),
+      runs(12),
     );
   });
 
@@ -99,7 +99,7 @@ describe.each(tables)('%s in Parquet', (name, table) => {
           expect(found, stored).toEqual(plain);
         }
       }),
-      runs(15),
+      runs(8),
     );
   });
 });

@@ -36,14 +36,14 @@ const WIDE =
   "case when i % 10 = 0 then i * 0.5 end as val_loss, 'note ' || i as note, " +
   'make_timestamp(1700000000000000 + i * 1000000) as logged from range(1000) t(i)';
 
-function expectWide(runs: Awaited<ReturnType<typeof importText>>['runs']): void {
-  expect(runs).toHaveLength(1);
-  const metrics = runs[0]?.metrics ?? {};
+function expectWide(found: Awaited<ReturnType<typeof importText>>['runs']): void {
+  expect(found).toHaveLength(1);
+  const metrics = found[0]?.metrics ?? {};
   expect(metrics['train/loss']).toHaveLength(1000);
   expect(metrics['train/loss']?.[999]).toEqual([999, 99, 0.001]);
   expect(metrics['val/loss']).toHaveLength(100);
   expect(metrics['val/loss']?.[99]).toEqual([990, 99, 495]);
-  expect(runs[0]?.times['train/loss']?.[3]).toBe(1_700_000_003_000);
+  expect(found[0]?.times['train/loss']?.[3]).toBe(1_700_000_003_000);
 }
 
 describe('tables that DuckDB wrote', () => {

@@ -1,0 +1,350 @@
+/** The portable file: a run goes out of one store and into another as it was. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import 'fake-indexeddb/auto';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { exportQuark } from '../../../src/exchange.ts';
+import { importRuns } from '../../../src/import/import-runs.ts';
+import { bytesInput, type InputFile } from '../../../src/import/input.ts';
+import { putPayload } from '../../../src/artifacts/parts.ts';
+import { readArtifacts } from '../../../src/read/artifacts.ts';
+import { openRun, type RunReader } from '../../../src/read/run-reader.ts';
+import { TABLES } from '../../../src/records/tables.ts';
+import { batchOfRows } from '../../../src/segment/batch-ops.ts';
+import { createSegment } from '../../../src/segment/manifest.ts';
+import { compactTable } from '../../../src/segment/compact.ts';
+import type { RowBatch } from '../../../src/segment/vectors.ts';
+import { openIdbStorage } from '../../../src/store/idb-store.ts';
+import { createMemoryStore } from '../../../src/store/memory-store.ts';
+import { openStorage } from '../../../src/store/open-storage.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { damaged } from '../../support/mutations.ts';
+import { runs } from '../../support/property.ts';
+import { bytesOf, recordRun, runWith, validBatch } from '../../support/recorded-run.ts';
+
+const tableOf = (name: string) => {
+  const table = TABLES.get(name);
+  if (table === undefined) throw new Error(name);
+  return table;
+};
+
+/** Rows of every table but artifacts, which need their bytes. */
+function samples(seed: number, count = 2, names?: readonly string[]): [string, RowBatch[]][] {
+  return [...TABLES]
+    .filter(([name]) => (names === undefined ? name !== 'artifacts' : names.includes(name)))
+    .map(([name, table]) => [name, fc.sample(validBatch(table, 12), { numRuns: count, seed })]);
+}
+
+async function withArtifact(
+  reader: RunReader,
+  payload: Uint8Array,
+  partBytes: number,
+): Promise<void> {
+  const kept = await putPayload(reader.store, [payload], partBytes);
+  const table = tableOf('artifacts');
+  const batch = batchOfRows(table, [
+    {
+      timestamp: 1_700_000_000_000,
+      id: 'art_1',
+      artifactType: 'checkpoint',
+      namespace: null,
+      artifactName: 'weights',
+      artifactKey: 'weights',
+      step: 1,
+      epoch: null,
+      payloadFormat: 'bytes',
+      payloadRelativePath: 'artifacts/weights/art_1/payload.bin',
+      metadataRelativePath: 'artifacts/weights/art_1/metadata.json',
+      ...kept,
+      metadata: null,
+    },
+  ]);
+  const identity = { runId: reader.run.id, table: 'artifacts', writerId: 'writer', batchNumber: 0 };
+  await reader.store.appendSegments([createSegment(table, identity, batch)]);
+}
+
+async function recorded(seed: number, names?: readonly string[]): Promise<RunReader> {
+  const reader = await recordRun(samples(seed, 2, names));
+  await withArtifact(reader, new Uint8Array(1000).fill(7), 300);
+  return reader;
+}
+
+const fileOf = (bytes: Uint8Array<ArrayBuffer>): InputFile => bytesInput('run.quark', bytes);
+
+/** All segments of a run, with their bytes. */
+async function segmentsOf(store: Store, runId: string): Promise<unknown[]> {
+  const found: unknown[] = [];
+  for (const table of TABLES.keys()) {
+    const manifests = await store.listSegments({ runId, table });
+    found.push(manifests, await store.readSegments(manifests));
+  }
+  return found;
+}
+
+/** A store that counts what is written. */
+function counting(store: Store): { readonly store: Store; readonly writes: string[] } {
+  const writes: string[] = [];
+  const proxy = new Proxy(store, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
+      return (...args: unknown[]) => {
+        if (/^(?:append|replace|put|create|update|ensure)/.test(String(name)))
+          writes.push(String(name));
+        return Reflect.apply(value, target, args);
+      };
+    },
+  });
+  return { store: proxy, writes };
+}
+
+const stores: readonly (readonly [
+  string,
+  () => Promise<{ store: Store; end: () => Promise<void> }>,
+])[] = [
+  ['memory', async () => ({ store: createMemoryStore(), end: async () => undefined })],
+  [
+    'SQLite',
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'quark-file-'));
+      const store = await openStorage(folder);
+      return {
+        store,
+        end: async () => {
+          await store.close();
+          rmSync(folder, { recursive: true, force: true });
+        },
+      };
+    },
+  ],
+  [
+    'IndexedDB',
+    async () => {
+      const store = await openIdbStorage(`idb:quark-file-${Math.random()}`);
+      return { store, end: () => store.close() };
+    },
+  ],
+];
+
+describe.each(stores)('a run put into %s', (_name, make) => {
+  test('is the run that it was: exported again, it makes the same file', async () => {
+    const reader = await recorded(5);
+    await compactTable(reader.store, tableOf('metrics'), reader.run.id, 'merge');
+    const bytes = await bytesOf(exportQuark(reader));
+    const { store, end } = await make();
+    try {
+      const report = await importRuns([fileOf(bytes)], store);
+      expect(report.problems).toEqual([]);
+      expect(report.runs).toMatchObject([
+        { runId: 'run_one', format: 'quark', project: 'digits', isNew: true, isComplete: true },
+      ]);
+      expect(await segmentsOf(store, 'run_one')).toEqual(await segmentsOf(reader.store, 'run_one'));
+      const back = await openRun(store, 'run_one');
+      expect(await bytesOf(exportQuark(back))).toEqual(bytes);
+      expect({ ...back.run.toDict(), run_path: '' }).toEqual({
+        ...reader.run.toDict(),
+        run_path: '',
+      });
+      const { records } = await readArtifacts(store, 'run_one');
+      for (const hash of records[0]?.partSha256 ?? [])
+        expect(await store.getBlob(hash)).toBeDefined();
+    } finally {
+      await end();
+    }
+  });
+
+  test('is written once', async () => {
+    const bytes = await bytesOf(exportQuark(await recorded(6)));
+    const { store, end } = await make();
+    try {
+      await importRuns([fileOf(bytes)], store);
+      const { store: counted, writes } = counting(store);
+      const again = await importRuns([fileOf(bytes)], counted);
+      expect(again.runs).toMatchObject([{ isNew: false, rowCount: 0, isComplete: true }]);
+      expect(writes).toEqual([]);
+    } finally {
+      await end();
+    }
+  });
+});
+
+test('any run comes back as it was', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.nat(), fc.boolean(), async (seed, isMerged) => {
+      const reader = await recordRun(samples(seed, 3, ['metrics', 'events', 'telemetry']));
+      if (isMerged) await compactTable(reader.store, tableOf('metrics'), reader.run.id, 'm');
+      const bytes = await bytesOf(exportQuark(reader));
+      const store = createMemoryStore();
+      await importRuns([fileOf(bytes)], store);
+      expect(await bytesOf(exportQuark(await openRun(store, reader.run.id)))).toEqual(bytes);
+    }),
+    runs(6),
+  );
+});
+
+test('several runs of one file, whose projects have names of their own', async () => {
+  const store = createMemoryStore();
+  const one = await recordRun(samples(1), store);
+  const two = await recordRun(
+    samples(2),
+    store,
+    runWith({
+      id: 'run_two',
+      lineageRootRunId: 'run_two',
+      projectId: 'prj_two',
+      projectName: 'letters',
+      status: 'failed',
+    }),
+  );
+  const bytes = await bytesOf(exportQuark([one, two]));
+  const target = createMemoryStore();
+  // The id of the first project belongs to another one here.
+  await target.ensureProject({ id: 'prj_one', name: 'somebody', createdAtMs: 1 });
+  const report = await importRuns([fileOf(bytes)], target, { tags: ['brought'] });
+  expect(report.problems).toEqual([]);
+  expect(report.runs).toMatchObject([
+    { runId: 'run_one', project: 'digits' },
+    { runId: 'run_two', project: 'letters' },
+  ]);
+  expect((await openRun(target, 'run_two')).run).toMatchObject({
+    status: 'failed',
+    tags: ['a', 'b', 'brought'],
+  });
+  expect((await target.listProjects()).map(({ name }) => name)).toEqual([
+    'digits',
+    'letters',
+    'somebody',
+  ]);
+});
+
+test('a file of a later day adds what is new, merged or not', async () => {
+  const metrics = tableOf('metrics');
+  const [first, ...later] = fc.sample(validBatch(metrics, 12), { numRuns: 4, seed: 9 });
+  if (first === undefined) throw new Error('none');
+  for (const isMerged of [false, true]) {
+    const monday = await recordRun([['metrics', [first]]]);
+    const target = createMemoryStore();
+    await importRuns([fileOf(await bytesOf(exportQuark(monday)))], target);
+    const friday = await recordRun(
+      [['metrics', [first, ...later]]],
+      createMemoryStore(),
+      runWith({ status: 'failed', updatedAt: '2026-02-01T00:00:00.000Z' }),
+    );
+    if (isMerged) await compactTable(friday.store, metrics, 'run_one', 'merge');
+    const bytes = await bytesOf(exportQuark(friday));
+    const report = await importRuns([fileOf(bytes)], target);
+    expect(report.problems).toEqual([]);
+    expect(report.runs).toMatchObject([{ isNew: true }]);
+    const reader = await openRun(target, 'run_one');
+    expect(reader.run.status).toBe('failed');
+    const byKey = async (of: RunReader): Promise<unknown> => {
+      const columns = await of.readMetricColumns();
+      return columns.keys.toSorted().map((key) => {
+        const rows = [...columns.keyIndex.keys()].filter(
+          (row) => columns.keys[columns.keyIndex[row] ?? -1] === key,
+        );
+        return [key, rows.map((row) => [columns.steps[row], columns.values[row]])];
+      });
+    };
+    expect(await byKey(reader)).toEqual(await byKey(friday));
+    const { store: counted, writes } = counting(target);
+    await importRuns([fileOf(bytes)], counted);
+    expect(writes).toEqual([]);
+  }
+});
+
+test('findings that were computed anew take the place of those of before', async () => {
+  const alerts = tableOf('alerts');
+  const [old, recent] = fc.sample(validBatch(alerts, 12), { numRuns: 2, seed: 2 });
+  if (old === undefined || recent === undefined) throw new Error('none');
+  const target = createMemoryStore();
+  await importRuns(
+    [fileOf(await bytesOf(exportQuark(await recordRun([['alerts', [old]]]))))],
+    target,
+  );
+  const later = await recordRun(
+    [['alerts', [recent]]],
+    createMemoryStore(),
+    runWith({ updatedAt: '2026-02-01T00:00:00.000Z' }),
+  );
+  await importRuns([fileOf(await bytesOf(exportQuark(later)))], target);
+  expect(await segmentsOf(target, 'run_one')).toEqual(await segmentsOf(later.store, 'run_one'));
+});
+
+test('an import that was cut off anywhere is gone on with', async () => {
+  const reader = await recorded(8, ['metrics', 'alerts']);
+  await compactTable(reader.store, tableOf('metrics'), 'run_one', 'merge');
+  const bytes = await bytesOf(exportQuark(reader));
+  const whole = counting(createMemoryStore());
+  await importRuns([fileOf(bytes)], whole.store);
+  for (let cut = 1; cut < whole.writes.length; cut++) {
+    const target = createMemoryStore();
+    let left = cut;
+    const failing = new Proxy(target, {
+      get(store, name) {
+        const value: unknown = Reflect.get(store, name);
+        if (typeof value !== 'function') return value;
+        return (...args: unknown[]) => {
+          if (/^(?:append|replace|put|create|update|ensure)/.test(String(name)) && left-- <= 0)
+            return Promise.reject(new Error('the tab was closed'));
+          return Reflect.apply(value, store, args);
+        };
+      },
+    });
+    await importRuns([fileOf(bytes)], failing);
+    await importRuns([fileOf(bytes)], target);
+    expect(await bytesOf(exportQuark(await openRun(target, 'run_one'))), `after ${cut}`).toEqual(
+      bytes,
+    );
+  }
+});
+
+describe('damage', () => {
+  test('a file that is cut off gives what is whole, and the rest when it comes', async () => {
+    const reader = await recorded(4, ['metrics', 'events', 'phases']);
+    const bytes = await bytesOf(exportQuark(reader));
+    for (const share of [0.3, 0.6, 0.95, 0.9999]) {
+      const store = createMemoryStore();
+      const report = await importRuns(
+        [fileOf(bytes.slice(0, Math.floor(bytes.length * share)))],
+        store,
+      );
+      expect(report.runs).toMatchObject([{ isComplete: false }]);
+      expect(report.problems[0]?.reason).toMatch(/cut off/);
+      await importRuns([fileOf(bytes)], store);
+      expect(await bytesOf(exportQuark(await openRun(store, 'run_one')))).toEqual(bytes);
+    }
+  });
+
+  test('any single byte is found', async () => {
+    const reader = await recordRun([['events', fc.sample(validBatch(tableOf('events'), 3), 1)]]);
+    await withArtifact(reader, Uint8Array.of(1, 2, 3), 100);
+    const bytes = await bytesOf(exportQuark(reader));
+    for (let at = 0; at < bytes.length; at += 7) {
+      const copy = bytes.slice();
+      copy[at] = (copy[at] ?? 0) ^ 0x10;
+      const report = await importRuns([fileOf(copy)], createMemoryStore(), { format: 'quark' });
+      // Bytes 12 to 16 are for later versions.
+      expect(report.problems.length > 0 || (at >= 12 && at < 16), `byte ${at}`).toBe(true);
+    }
+  });
+
+  test('whatever is changed, the import ends and tells', async () => {
+    const bytes = await bytesOf(exportQuark(await recorded(3, ['metrics', 'events'])));
+    await fc.assert(
+      fc.asyncProperty(damaged([{ 'run.quark': bytes }]), async (files) => {
+        const store = createMemoryStore();
+        const report = await importRuns(
+          Object.entries(files).map(([path, content]) => bytesInput(path, content)),
+          store,
+          { format: 'quark' },
+        );
+        expect(report.runs.length + report.problems.length).toBeGreaterThan(0);
+        for (const { runId } of report.runs) await (await openRun(store, runId)).readMetrics();
+      }),
+      runs(2000),
+    );
+  }, 120_000);
+});
