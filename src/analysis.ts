@@ -124,3 +124,25 @@ export {
   type ThresholdName,
 } from './analysis/rules/rules.ts';
 export { SEVERITY_FACTORS, STATUS_LIMITS } from './analysis/health/health-scores.ts';
+export { findPhases } from './analysis/phases/find-phases.ts';
+export { PHASE_DISPLAY_NAMES, type FoundPhase } from './analysis/phases/describe.ts';
+export {
+  analyzePhases,
+  PhaseAnalyzer,
+  type AnalyzePhasesOptions,
+  type PhaseAnalysisResult,
+  type PhaseFilter,
+  type PhaseRecordOptions,
+} from './analysis/phases/phase-analyzer.ts';
+export {
+  DEFAULT_PHASE_ANALYZER_THRESHOLDS,
+  type PhaseAnalyzerConfig,
+  type PhaseAnalyzerThresholds,
+  type PhaseSettings,
+} from './analysis/phases/thresholds.ts';
+export {
+  CONVENTIONAL_ROLE_KEYS,
+  findRoleSeries,
+  type RoleKeys,
+  type RoleSeries,
+} from './analysis/series/loss-roles.ts';

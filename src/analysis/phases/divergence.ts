@@ -1,0 +1,138 @@
+/** Where a loss is far above its best: for good, for a while, or for a moment only. */
+import type { PhaseSettings } from './thresholds.ts';
+import { relativeTo, type Track } from './track.ts';
+
+/** A stretch of points above the best so far. */
+export type Episode = {
+  /** Index of the first point. */
+  readonly from: number;
+  /** Index after the last point. */
+  readonly to: number;
+  /** The best level before it. */
+  readonly best: number;
+  /** The highest level in it. */
+  readonly peak: number;
+};
+
+/** What was found: `divergence` are phases, `events` spikes that came back. */
+export type Excursions = {
+  readonly divergence: readonly Episode[];
+  readonly events: readonly Episode[];
+};
+
+/** Share of the fall so far that a rise is measured by at least: at the floor of a solved task nothing diverges. */
+const RISE_FLOOR = 0.25;
+/** A rise has to stand out of the noise of the curve by this many standard deviations. */
+const NOISE_LIMIT = 4;
+/** Share of the run that an excursion lasts before it is a phase, when the loss comes back. */
+const MIN_SHARE = 0.1;
+/** The same for one that begins with the run: training that settles. */
+const MIN_SHARE_AT_START = 0.2;
+/** Share of the run that an excursion at its end lasts at least; in a curve of points, one is enough. */
+const MIN_FINAL_SHARE = 0.01;
+/** What a start is: this share of the run. */
+const START_SHARE = 0.02;
+
+/**
+ * Excursions begin where the loss is at least `divergenceFromBestRatio` above its best and has risen by at least
+ * `divergenceMinRelativeRegression` since it began to rise, relative to the best (to a quarter of its fall so far, where that is more).
+ * They begin at the rise itself and end with the last point that is that high.
+ */
+export function findExcursions(track: Track, thresholds: PhaseSettings): Excursions {
+  const all = mergeNear(track, collect(track, thresholds));
+  const isPhase = all.map((episode) => lasts(track, episode, thresholds));
+  return {
+    divergence: all.filter((_, i) => isPhase[i]),
+    events: all.filter((_, i) => !isPhase[i]),
+  };
+}
+
+function collect(track: Track, thresholds: PhaseSettings): readonly Episode[] {
+  const { fitted, noise } = track.curve;
+  const least = Math.max(
+    thresholds.divergenceFromBestRatio,
+    thresholds.divergenceMinRelativeRegression,
+  );
+  const episodes: Episode[] = [];
+  let best = fitted[0] ?? 0;
+  let high = best;
+  let bestAt = 0;
+  const isAbove = (value: number): boolean => {
+    const rise = value - best;
+    if (!(rise > NOISE_LIMIT * noise)) return false;
+    const scale = track.isRate ? 1 : Math.max(Math.abs(best), RISE_FLOOR * (high - best));
+    return rise >= least * scale && rise > 0;
+  };
+  for (let i = 1; i < fitted.length; i++) {
+    const value = fitted[i] ?? 0;
+    if (value <= best) {
+      best = value;
+      bestAt = i;
+    }
+    if (!isAbove(value)) {
+      if (episodes.length === 0) high = Math.max(high, value);
+      continue;
+    }
+    let from = bestAt + 1;
+    const foot = best + 0.1 * (value - best);
+    for (let k = bestAt + 1; k < i; k++) if ((fitted[k] ?? 0) <= foot) from = k + 1;
+    let to = i;
+    let peak = value;
+    while (to < fitted.length && isAbove(fitted[to] ?? 0)) peak = Math.max(peak, fitted[to++] ?? 0);
+    episodes.push({ from, to, best, peak });
+    i = to - 1;
+  }
+  return episodes;
+}
+
+/** Excursions with hardly anything between them are one. */
+function mergeNear(track: Track, episodes: readonly Episode[]): readonly Episode[] {
+  const merged: Episode[] = [];
+  for (const episode of episodes) {
+    const last = merged.at(-1);
+    if (last !== undefined && shareOf(track, last.to, episode.from) < MIN_SHARE)
+      merged[merged.length - 1] = {
+        from: last.from,
+        to: episode.to,
+        best: Math.min(last.best, episode.best),
+        peak: Math.max(last.peak, episode.peak),
+      };
+    else merged.push(episode);
+  }
+  return merged;
+}
+
+function lasts(track: Track, { from, to }: Episode, thresholds: PhaseSettings): boolean {
+  const { fitted, regime } = track.curve;
+  const share = shareOf(track, from, to);
+  const isFinal = to === fitted.length;
+  if (isFinal) return regime === 'point' || (to - from >= 2 && share >= MIN_FINAL_SHARE);
+  const isAtStart =
+    regime === 'step'
+      ? shareOf(track, 0, from) <= START_SHARE
+      : from <= thresholds.initializationPoints;
+  return to - from >= 2 && share >= (isAtStart ? MIN_SHARE_AT_START : MIN_SHARE);
+}
+
+/** Share of the run from one point to before another, by their positions. */
+function shareOf({ curve: { positions }, span }: Track, from: number, to: number): number {
+  const end = positions[Math.min(to, positions.length - 1)] ?? 0;
+  return span > 0 ? (end - (positions[from] ?? 0)) / span : 0;
+}
+
+/** The curve with a straight line in the place of each event. */
+export function withoutEvents(track: Track, events: readonly Episode[]): Float64Array {
+  const values = track.curve.fitted.slice();
+  for (const { from, to } of events) {
+    const before = values[from - 1] ?? values[to] ?? 0;
+    const after = values[to] ?? before;
+    for (let i = from; i < to; i++)
+      values[i] = before + ((after - before) * (i - from + 1)) / (to - from + 1);
+  }
+  return values;
+}
+
+/** How far a peak is above the best, relative; see {@link findExcursions}. */
+export function riseOf(track: Track, { best, peak }: Episode): number {
+  return relativeTo(track, peak - best, best, RISE_FLOOR);
+}

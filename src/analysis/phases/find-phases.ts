@@ -1,0 +1,208 @@
+/** From the losses of a run to its phases. */
+import type { PhaseName } from '../../records/literals.ts';
+import { jsSeriesKernel, type SeriesKernel } from '../../kernel/series/series-kernel.ts';
+import { axisOf, type MetricSeries, type SeriesAxis } from '../columns/run-columns.ts';
+import { indexAtOrBefore } from '../series/finite-part.ts';
+import type { RoleSeries } from '../series/loss-roles.ts';
+import { onAxisOf } from './align-axis.ts';
+import { describePhase, type FoundPhase } from './describe.ts';
+import { findExcursions, withoutEvents, type Episode } from './divergence.ts';
+import { findOverfitting, type Overfitting } from './overfitting.ts';
+import { findStill, isConverged, stillView, type IsSolved, type StillView } from './still.ts';
+import { labelLeg } from './progress.ts';
+import { overlay, overlayOn, segmentsOf, withoutShort, type Segment } from './segments.ts';
+import {
+  checkPhaseThresholds,
+  type PhaseAnalyzerThresholds,
+  type PhaseSettings,
+} from './thresholds.ts';
+import { errorTrack, firstAt, lossTrack, type Track } from './track.ts';
+
+/** Error rate up to which a task counts as solved. */
+const SOLVED_ERROR = 0.05;
+
+/** What phases are found from, all on one axis. */
+export type PhaseView = {
+  readonly axis: SeriesAxis;
+  /** First and last position of any row of the series. */
+  readonly first: number;
+  readonly last: number;
+  /** What the run is judged by: the training loss where there is one. */
+  readonly primary: Track;
+  /** The curve of the primary without its spikes. */
+  readonly values: Float64Array;
+  readonly excursions: readonly Episode[];
+  readonly still: StillView;
+  readonly overfitting: readonly Overfitting[];
+  /** Whether the primary is a training series with a validation beside it. */
+  readonly val: Track | null;
+  /** Position from which on the primary is not finite; NaN where it is finite to its end. */
+  readonly failedFrom: number;
+  readonly thresholds: PhaseSettings;
+};
+
+/**
+ * The phases of a run, in order, without gap or overlap, from its first to its last row.
+ *
+ * The run is judged by its training loss; without one by the validation loss, and without either by the accuracies, as error rates. A series of
+ * up to 20 values is judged from point to point, one of up to 200 as its moving median, and a longer one by the lines between the change points
+ * of the medians of its blocks. Divergence goes before overfitting, and both before how the loss falls:
+ *
+ * - `divergence`: see {@link PhaseAnalyzerThresholds}, for good or for a tenth of the run; also from where no loss is finite any more.
+ *   What comes back sooner is an event, and no phase.
+ * - `overfitting_onset`: from the first validation that is worse than the best to the next that is better, if training went on falling.
+ * - `initialization_adaptation`: the first points of an epoch-level series; in a step-level one until the loss has made half its way, at most
+ *   2 % of the run once it falls.
+ * - `rapid_learning`: up to the knee of the curve, or as long as the loss falls fast enough; falls at the begin of epochs come later
+ *   and are no learning anew.
+ * - `stagnation`: the loss stands still, see {@link PhaseAnalyzerThresholds}, or has not begun to fall after a tenth of the run. Where it
+ *   stands still near its minimum, after a fall of nine tenths, or with an accuracy of 0.95, it has converged: that is stabilization.
+ * - `stabilization`: all else.
+ *
+ * While a run goes on, its last phase may still change its name and any boundary may move, as shares of the run are shares of what is there;
+ * what stays for sure is that the phases cover it.
+ *
+ * No result depends on the unit of a loss, on the numbering of steps, or on how the run is stored. Without any row there is no phase; one
+ * row, or two, are initialization; without a finite value all of it is divergence.
+ *
+ * @param kernel what medians and change points are computed with, such as `await loadSeriesKernel()`; plain JavaScript, with the same
+ *   results, unless given
+ * @throws {QuarkError} `invalid_input` naming the threshold
+ */
+export function findPhases(
+  series: RoleSeries,
+  thresholds: PhaseAnalyzerThresholds = {},
+  kernel: SeriesKernel = jsSeriesKernel,
+): readonly FoundPhase[] {
+  return findPhasesWith(series, checkPhaseThresholds(thresholds), kernel);
+}
+
+/** The same with thresholds that were checked. */
+export function findPhasesWith(
+  series: RoleSeries,
+  settings: PhaseSettings,
+  kernel: SeriesKernel,
+): readonly FoundPhase[] {
+  const given = alignedSeries(series);
+  const rows = [given.trainLoss, given.valLoss, given.trainAccuracy, given.valAccuracy].flatMap(
+    (one) => (one === null || one.values.length === 0 ? [] : [one]),
+  );
+  const [any] = rows;
+  if (any === undefined) return [];
+  const first = Math.min(...rows.map((one) => axisOf(one)[0] ?? 0));
+  const last = Math.max(...rows.map((one) => axisOf(one).at(-1) ?? 0));
+  const tracks = tracksOf(given, kernel);
+  if (tracks === undefined) {
+    return [describePhase(null, { name: 'divergence', start: first }, last, any.x, any.key)];
+  }
+  const view = viewOf(tracks, { axis: any.x, first, last }, settings);
+  const segments = segmentsOfView(view, tracks);
+  return segments.map((segment, i) =>
+    describePhase(view, segment, endOf(segments[i + 1], last), any.x, view.primary.part.key),
+  );
+}
+
+type Tracks = {
+  readonly primary: Track;
+  readonly val: Track | null;
+  readonly errors: readonly Track[];
+};
+
+function alignedSeries(series: RoleSeries): RoleSeries {
+  const { trainAccuracy, trainLoss, valAccuracy, valLoss } = series;
+  const primary = [trainLoss, valLoss, trainAccuracy, valAccuracy].find(
+    (one) => one !== null && one.values.length > 0,
+  );
+  const align = (one: MetricSeries | null): MetricSeries | null =>
+    one === null || primary === null || primary === undefined ? one : onAxisOf(one, primary);
+  return {
+    trainLoss: align(trainLoss),
+    valLoss: align(valLoss),
+    trainAccuracy: align(trainAccuracy),
+    valAccuracy: align(valAccuracy),
+  };
+}
+
+function tracksOf(series: RoleSeries, kernel: SeriesKernel): Tracks | undefined {
+  const trainLoss = lossTrack(series.trainLoss, kernel);
+  const valLoss = lossTrack(series.valLoss, kernel);
+  const trainError = errorTrack(series.trainAccuracy, kernel);
+  const valError = errorTrack(series.valAccuracy, kernel);
+  const errors = [valError, trainError].flatMap((track) => track ?? []).slice(0, 1);
+  if (trainLoss !== null) return { primary: trainLoss, val: valLoss, errors };
+  if (valLoss !== null) return { primary: valLoss, val: null, errors };
+  if (trainError !== null) return { primary: trainError, val: valError, errors };
+  return valError === null ? undefined : { primary: valError, val: null, errors };
+}
+
+function viewOf(
+  { primary, val }: Tracks,
+  range: Pick<PhaseView, 'axis' | 'first' | 'last'>,
+  thresholds: PhaseSettings,
+): PhaseView {
+  const { divergence, events } = findExcursions(primary, thresholds);
+  const values = withoutEvents(primary, events);
+  return {
+    ...range,
+    primary,
+    values,
+    val,
+    excursions: divergence,
+    still: stillView(primary, values, val),
+    overfitting: val === null ? [] : findOverfitting(primary, val, thresholds),
+    failedFrom: primary.part.failedFrom,
+    thresholds,
+  };
+}
+
+function segmentsOfView(view: PhaseView, { errors, primary }: Tracks): readonly Segment[] {
+  const { excursions, failedFrom, first, last, overfitting, thresholds, values } = view;
+  const { positions } = primary.curve;
+  const labels: PhaseName[] = Array.from({ length: positions.length }, () => 'divergence');
+  const isSolved: IsSolved = (position) =>
+    errors.some(({ curve }) => {
+      const at = indexAtOrBefore(curve.positions, position);
+      return at >= 0 && (curve.fitted[at] ?? 1) <= SOLVED_ERROR;
+    });
+  let from = 0;
+  for (const { from: end, to } of [
+    ...excursions,
+    { from: positions.length, to: positions.length },
+  ]) {
+    const firstPoints = from === 0 ? firstPointsOf(view) : 0;
+    if (end > from) labelLeg(primary, values, { from, to: end, firstPoints }, thresholds, labels);
+    from = to;
+  }
+  let segments = segmentsOf(labels, positions);
+  const { window } = view.still;
+  const slow = positions[Math.max(0, labels.indexOf('stabilization'))] ?? first;
+  for (const { end, start } of findStill(view.still, view.val, slow, thresholds)) {
+    const at = Math.min(positions.length - 1, firstAt(positions, start));
+    if (!isConverged(primary, values, at, isSolved))
+      segments = overlayOn(segments, 'stabilization', 'stagnation', { start, end, window, last });
+  }
+  for (const { end, isFinal, start } of overfitting)
+    segments = overlay(segments, 'overfitting_onset', start, isFinal ? Infinity : end + 1);
+  for (const { from: begin, to } of excursions)
+    segments = overlay(
+      segments,
+      'divergence',
+      positions[begin] ?? first,
+      positions[to] ?? Infinity,
+    );
+  if (!Number.isNaN(failedFrom)) segments = overlay(segments, 'divergence', failedFrom, Infinity);
+  const whole = segments.map((segment, i) => (i === 0 ? { ...segment, start: first } : segment));
+  return withoutShort(whole, primary, last);
+}
+
+/** Points of the primary that are initialization: validations before the first of them count as well, but for one. */
+function firstPointsOf({ primary, thresholds, val }: PhaseView): number {
+  const wanted = thresholds.initializationPoints;
+  const before = val === null ? 0 : firstAt(val.curve.positions, primary.curve.positions[0] ?? 0);
+  return Math.max(1, wanted - before);
+}
+
+function endOf(next: Segment | undefined, last: number): number {
+  if (next === undefined) return last;
+  return Number.isInteger(next.start) ? next.start - 1 : next.start;
+}

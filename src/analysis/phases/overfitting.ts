@@ -1,0 +1,114 @@
+/** Where validation gets worse while training goes on falling. */
+import { indexAtOrBefore } from '../series/finite-part.ts';
+import type { PhaseSettings } from './thresholds.ts';
+import { relativeTo, type Track } from './track.ts';
+
+/** A stretch of the run in which the model learns its training data by heart. */
+export type Overfitting = {
+  /** First position, and last; the last is that of a row of the validation. */
+  readonly start: number;
+  readonly end: number;
+  /** Whether it lasts to the end of the validation. */
+  readonly isFinal: boolean;
+  /** The best validation loss before it. */
+  readonly best: number;
+  readonly bestAt: number;
+  /** The typical regression, the typical gap and the fall of the training loss, as they are held against the thresholds. */
+  readonly regression: number;
+  readonly gap: number;
+  readonly trainFall: number;
+};
+
+/** Share of the run that it lasts at least. */
+const MIN_SHARE = 0.1;
+/** A regression has to stand out of the noise of the validation by this many standard deviations. */
+const NOISE_LIMIT = 2;
+
+/**
+ * Stretches that begin with the first validation which is `overfittingMinValidationRegression` above the best before it, and end with the next
+ * that is better than that best. Over the stretch the median regression must hold, the training loss must have fallen by
+ * `overfittingMinTrainRelativeChange` since the best, and the median gap must be `overfittingMinGap` of the validation loss.
+ */
+export function findOverfitting(
+  train: Track,
+  val: Track,
+  thresholds: PhaseSettings,
+): readonly Overfitting[] {
+  const { fitted, positions } = val.curve;
+  const found: Overfitting[] = [];
+  let bestAt = 0;
+  for (let i = 1; i < fitted.length; i++) {
+    const best = fitted[bestAt] ?? 0;
+    if ((fitted[i] ?? 0) <= best) {
+      bestAt = i;
+      continue;
+    }
+    const isWorse = (k: number): boolean =>
+      regressionAt(val, k, best) >= thresholds.overfittingMinValidationRegression;
+    if (!isWorse(i)) continue;
+    let to = i;
+    while (to < fitted.length && (fitted[to] ?? 0) > best) to++;
+    const one = judge(train, val, i, to, bestAt, thresholds);
+    if (one !== undefined) found.push(one);
+    i = to - 1;
+  }
+  return found.filter(
+    ({ start, end }) => end - start >= MIN_SHARE * (val.span || (positions.at(-1) ?? 0)),
+  );
+}
+
+function judge(
+  train: Track,
+  val: Track,
+  from: number,
+  to: number,
+  bestAt: number,
+  thresholds: PhaseSettings,
+): Overfitting | undefined {
+  const { fitted, noise, positions } = val.curve;
+  const best = fitted[bestAt] ?? 0;
+  const places = positions.subarray(from, to);
+  const rises = Array.from(fitted.subarray(from, to), (value) => value - best);
+  const rise = middle(rises);
+  const regression = relativeTo(val, rise, best);
+  const trainAt = (place: number): number => {
+    const { curve } = train;
+    return curve.fitted[Math.max(0, indexAtOrBefore(curve.positions, place))] ?? 0;
+  };
+  const before = trainAt(positions[bestAt] ?? 0);
+  const after = Array.from(places, trainAt).reduce(
+    (least, value) => Math.min(least, value),
+    before,
+  );
+  const trainFall = relativeTo(train, before - after, before);
+  const gaps = Array.from(places, (place, i) => {
+    const value = fitted[from + i] ?? 0;
+    return relativeTo(val, value - trainAt(place), value);
+  });
+  const gap = middle(gaps);
+  const holds =
+    regression >= thresholds.overfittingMinValidationRegression &&
+    rise > NOISE_LIMIT * noise &&
+    trainFall >= thresholds.overfittingMinTrainRelativeChange &&
+    gap >= thresholds.overfittingMinGap;
+  if (!holds) return undefined;
+  return {
+    start: positions[from] ?? 0,
+    end: positions[to - 1] ?? 0,
+    isFinal: to === fitted.length,
+    best,
+    bestAt: positions[bestAt] ?? 0,
+    regression,
+    gap,
+    trainFall,
+  };
+}
+
+function regressionAt(val: Track, i: number, best: number): number {
+  return relativeTo(val, (val.curve.fitted[i] ?? 0) - best, best);
+}
+
+function middle(values: number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+}

@@ -1,0 +1,221 @@
+/** The phase analyzer over a stored run. */
+import { checkCount, checkFlag, checkLiteral, checkOptionNames } from '../../base/assert.ts';
+import { systemClock } from '../../base/clock.ts';
+import { createId } from '../../base/ids.ts';
+import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
+import { loadSeriesKernel } from '../../kernel/series/series-kernels.ts';
+import { checkPosition } from '../../read/filters.ts';
+import { readKeyedRecords } from '../../read/keyed-records.ts';
+import { openRun, RunReader } from '../../read/run-reader.ts';
+import { PHASE_NAMES, type PhaseName } from '../../records/literals.ts';
+import { phaseTable, type PhaseRecord } from '../../records/phase.ts';
+import type { Dict } from '../../schema/record.ts';
+import { CURRENT_SCHEMA_VERSION } from '../../schema/version.ts';
+import { handleOf } from '../../session/run-handle.ts';
+import { loadRunColumns, settle, type AnalyzableRun } from '../columns/load-run-columns.ts';
+import type { RunColumns } from '../columns/run-columns.ts';
+import { keepRecords } from '../rules/analyzer-engine.ts';
+import { findRoleSeries, roleCandidates } from '../series/loss-roles.ts';
+import type { FoundPhase } from './describe.ts';
+import { findPhasesWith } from './find-phases.ts';
+import {
+  checkPhaseConfig,
+  type PhaseAnalyzerConfig,
+  type PhaseAnalyzerSettings,
+} from './thresholds.ts';
+
+/** What a phase analysis found. */
+export type PhaseAnalysisResult = {
+  readonly runId: string;
+  /** ISO 8601. */
+  readonly generatedAt: string;
+  /** In order, without gap or overlap. Empty for a run without losses and accuracies. */
+  readonly phases: readonly PhaseRecord[];
+  /** The result as a plain dictionary with snake_case names. */
+  readonly toDict: () => Dict;
+};
+
+/** Options of {@link PhaseAnalyzer.analyze}. */
+export type AnalyzePhasesOptions = {
+  /** Whether earlier phases of the run are replaced. Default: the setting `replaceExistingOutputs`. */
+  readonly replaceExisting?: boolean;
+  /** Whether the result is stored. Default true. */
+  readonly persist?: boolean;
+};
+
+/** Which phases to read. All conditions are joined by "and". */
+export type PhaseFilter = {
+  readonly phaseName?: PhaseName | undefined;
+  /** Phases that hold this step. */
+  readonly step?: number | undefined;
+  /** Phases that end at or after this step. */
+  readonly stepMin?: number | undefined;
+  /** Phases that begin at or before this step. */
+  readonly stepMax?: number | undefined;
+  /** The most recent only, still in order. */
+  readonly limit?: number | undefined;
+};
+
+/** Where the ids and the time of phase records come from. */
+export type PhaseRecordOptions = {
+  /** The instant of the analysis, in UTC epoch milliseconds. Default: now. */
+  readonly nowMs?: number;
+  /** Makes the id of a phase. Default: from run and position, the same each time. */
+  readonly createId?: (name: string) => string;
+};
+
+/**
+ * Divides a run into phases, and keeps them with the run. Steps of the records are epochs where the losses of the run have epochs only; the
+ * metadata of each evidence says which (`axis`), and how sure the phase is (`confidence`, 0 to 1, see {@link FoundPhase}).
+ *
+ * It may be called again while the run goes on: it reads the losses and accuracies only, and takes some 50 ns a point. See {@link findPhases}
+ * for how phases are found, and for what may still change.
+ */
+export class PhaseAnalyzer {
+  readonly #source: AnalyzableRun;
+  readonly #place: { readonly store: RunReader['store']; readonly runId: string };
+  readonly #settings: PhaseAnalyzerSettings;
+
+  /**
+   * @param session a session, a context made by one, or a run opened with `openRun`
+   * @throws {QuarkError} `invalid_input` naming the setting
+   */
+  constructor(session: AnalyzableRun, config: PhaseAnalyzerConfig = {}) {
+    if (session instanceof RunReader) this.#place = { store: session.store, runId: session.run.id };
+    else {
+      const { runId, store } = handleOf(session);
+      this.#place = { store, runId };
+    }
+    this.#source = session;
+    this.#settings = checkPhaseConfig(config);
+  }
+
+  /**
+   * Finds the phases of what the run has so far; what the session has buffered is made durable first.
+   *
+   * @throws {QuarkError} `invalid_input` naming the option
+   * @throws {SessionStoreError} `read_only` among others; pass `persist: false` for a store that cannot be written
+   */
+  async analyze(options: AnalyzePhasesOptions = {}): Promise<PhaseAnalysisResult> {
+    checkOptionNames('options', options, ['replaceExisting', 'persist']);
+    const replaces = checkFlag(
+      'options.replaceExisting',
+      options.replaceExisting ?? this.#settings.replaceExistingOutputs,
+    );
+    const persists = checkFlag('options.persist', options.persist ?? true);
+    const { runId, store } = await settle(this.#source);
+    const keys = roleCandidates(
+      await (await openRun(store, runId)).metricKeys(),
+      this.#settings.keys,
+    );
+    const columns = await loadRunColumns(this.#source, {
+      metrics: keys,
+      layers: false,
+      parameters: false,
+      telemetry: false,
+      batches: false,
+      events: false,
+    });
+    const nowMs =
+      this.#source instanceof RunReader ? systemClock.now() : handleOf(this.#source).clock.now();
+    const result = phasesOf(columns, this.#settings, await loadSeriesKernel(), {
+      nowMs,
+      createId: () => createId('phs', nowMs),
+    });
+    if (!persists) return result;
+    const phases = await keepRecords(phaseTable, result.phases, { runId, store, replaces, nowMs });
+    return resultOf(runId, result.generatedAt, phases);
+  }
+
+  /**
+   * Phases of the run in the order they were persisted, as the last analyses left them.
+   *
+   * @throws {QuarkError} `invalid_input` naming the filter
+   */
+  async readPhases(filter: PhaseFilter = {}): Promise<readonly PhaseRecord[]> {
+    checkOptionNames('filter', filter, ['phaseName', 'step', 'stepMin', 'stepMax', 'limit']);
+    const { phaseName, step, stepMax, stepMin } = filter;
+    if (phaseName !== undefined) checkLiteral('phaseName', phaseName, PHASE_NAMES);
+    for (const [name, value] of Object.entries({ step, stepMin, stepMax }))
+      if (value !== undefined) checkCount(name, value);
+    const { limit } = checkPosition(filter.limit === undefined ? {} : { limit: filter.limit }, []);
+    const { runId, store } = this.#place;
+    const { records } = await readKeyedRecords(
+      store,
+      phaseTable,
+      runId,
+      { phaseName },
+      checkPosition({}, []),
+    );
+    const first = Math.max(step ?? 0, stepMin ?? 0);
+    const last = Math.min(step ?? Infinity, stepMax ?? Infinity);
+    const wanted = records.filter(
+      ({ stepEnd, stepStart }) => stepStart <= last && stepEnd >= first,
+    );
+    return wanted.slice(Math.max(0, wanted.length - limit));
+  }
+}
+
+/**
+ * The phases of a run in memory: an import, a page, a file. The same columns give the same result, however the run was cut into segments.
+ *
+ * @throws {QuarkError} `invalid_input` naming the setting
+ */
+export async function analyzePhases(
+  columns: RunColumns,
+  config: PhaseAnalyzerConfig = {},
+  options: PhaseRecordOptions = {},
+): Promise<PhaseAnalysisResult> {
+  return phasesOf(columns, checkPhaseConfig(config), await loadSeriesKernel(), options);
+}
+
+function phasesOf(
+  columns: RunColumns,
+  { keys, thresholds }: PhaseAnalyzerSettings,
+  kernel: SeriesKernel,
+  options: PhaseRecordOptions,
+): PhaseAnalysisResult {
+  const { runId } = columns.run;
+  const { createId: create = (name) => `phs_${runId}_${name}` } = options;
+  const timestamp = new Date(options.nowMs ?? systemClock.now()).toISOString();
+  const found = findPhasesWith(findRoleSeries(columns.metrics, keys), thresholds, kernel);
+  const phases = found.map((phase, i) =>
+    recordOf(phase, { runId, timestamp, id: create(String(i)) }),
+  );
+  return resultOf(runId, timestamp, phases);
+}
+
+function recordOf(
+  phase: FoundPhase,
+  place: { readonly id: string; readonly runId: string; readonly timestamp: string },
+): PhaseRecord {
+  const { displayName, end, evidence, phaseName, start, summary } = phase;
+  return phaseTable.create({
+    ...place,
+    sequence: null,
+    phaseName,
+    displayName,
+    summary,
+    stepStart: Math.floor(start),
+    stepEnd: Math.floor(end),
+    evidence: evidence.map((one) => one.toDict()),
+  });
+}
+
+function resultOf(
+  runId: string,
+  generatedAt: string,
+  phases: readonly PhaseRecord[],
+): PhaseAnalysisResult {
+  return Object.freeze({
+    runId,
+    generatedAt,
+    phases,
+    toDict: () => ({
+      schema_version: CURRENT_SCHEMA_VERSION,
+      generated_at: generatedAt,
+      run_id: runId,
+      phases: phases.map((phase) => phase.toDict()),
+    }),
+  });
+}

@@ -1,0 +1,173 @@
+/** How a loss falls: where it starts to, where most of it is done, where it stands still. */
+import type { PhaseName } from '../../records/literals.ts';
+import type { PhaseSettings } from './thresholds.ts';
+import { firstAt, relativeTo, type Track } from './track.ts';
+
+/** A stretch of a run without divergence. */
+export type Leg = {
+  /** Index of the first point, and after the last. */
+  readonly from: number;
+  readonly to: number;
+  /** Points of an epoch-level series that are initialization; 0 where the run does not start here. */
+  readonly firstPoints: number;
+};
+
+/** Share of its fall by which a loss has left where it was. */
+const LEFT_SHARE = 0.05;
+/** Share of its fall at which the steep part of the start is over. */
+const STEEP_SHARE = 0.5;
+/** Share of the run that initialization takes at most once the loss falls, in a step-level series. */
+const INIT_SHARE = 0.02;
+/** Share of the run that a loss may stay where it was before it counts as stuck. */
+const STUCK_SHARE = 0.1;
+/** How far the curve is below its chord at the knee at least, as a share of the box around it. */
+const MIN_KNEE = 0.25;
+/** Points from which on a curve can have a knee. */
+const MIN_KNEE_POINTS = 10;
+/** Share of the run over which a fall is held against the threshold of rapid learning. */
+const RATE_SHARE = 0.05;
+
+/** Names the points of a leg: `stagnation` only where the loss has not begun to fall, see `still.ts` for the rest. */
+export function labelLeg(
+  track: Track,
+  values: Float64Array,
+  leg: Leg,
+  thresholds: PhaseSettings,
+  labels: PhaseName[],
+): void {
+  labels.fill('stabilization', leg.from, leg.to);
+  const { begin, left, origin } = beginOf(track, values, leg, thresholds);
+  const knee = kneeOf(track, values, origin, leg.to, thresholds);
+  const isStuck = spanOf(track, begin, left) > STUCK_SHARE * track.span;
+  labels.fill('initialization_adaptation', leg.from, begin);
+  if (track.curve.regime === 'point') {
+    labelPoints(track, values, begin, leg.to, thresholds, labels);
+    if (knee > left) labels.fill('rapid_learning', begin, knee);
+    return;
+  }
+  const end = Math.max(knee, endOfRate(track, values, left, leg.to, thresholds));
+  if (isStuck) labels.fill('stagnation', begin, left);
+  // What leads into the fall without standing still is part of it.
+  if (end > left) labels.fill('rapid_learning', isStuck ? left : begin, end);
+}
+
+/** Each fall from point to point against the threshold. */
+function labelPoints(
+  track: Track,
+  values: Float64Array,
+  from: number,
+  to: number,
+  thresholds: PhaseSettings,
+  labels: PhaseName[],
+): void {
+  for (let i = Math.max(1, from); i < to; i++) {
+    const before = values[i - 1] ?? 0;
+    const fall = relativeTo(track, before - (values[i] ?? 0), before);
+    if (fall >= thresholds.rapidLearningMinRelativeChange) labels[i] = 'rapid_learning';
+  }
+}
+
+type Begin = {
+  /** Index of the first point after initialization. */
+  readonly begin: number;
+  /** Index of the first point, after initialization, that has left the level of the start. */
+  readonly left: number;
+  /** Index of the last point on the level of the start. */
+  readonly origin: number;
+};
+
+function beginOf(
+  track: Track,
+  values: Float64Array,
+  { from, to, firstPoints }: Leg,
+  thresholds: PhaseSettings,
+): Begin {
+  const { positions, regime } = track.curve;
+  const start = positions[from] ?? 0;
+  const early = Math.max(from + 1, firstAt(positions, start + INIT_SHARE * track.span));
+  let top = from;
+  for (let i = from; i < Math.min(early, to); i++)
+    if ((values[i] ?? 0) > (values[top] ?? 0)) top = i;
+  let least = values[top] ?? 0;
+  for (let i = top; i < to; i++) least = Math.min(least, values[i] ?? 0);
+  const high = values[top] ?? 0;
+  const hasFall =
+    relativeTo(track, high - least, high) > thresholds.stagnationMaxRelativeChange &&
+    high - least > 2 * track.curve.noise;
+  const middle = high - STEEP_SHARE * (high - least);
+  let half = hasFall ? top : to;
+  while (half < to && (values[half] ?? 0) > middle) half++;
+  // Seen from the middle of the fall: before it, noise may dip.
+  let leaves = half;
+  while (leaves > top + 1 && (values[leaves - 1] ?? 0) <= high - LEFT_SHARE * (high - least))
+    leaves--;
+  if (!hasFall) leaves = to;
+  const origin = Math.max(from, leaves - 1);
+  if (firstPoints === 0) return { begin: from, left: leaves, origin };
+  if (regime !== 'step') {
+    const begin = Math.min(to, from + firstPoints);
+    return { begin, left: Math.max(begin, leaves), origin };
+  }
+  if (!hasFall || spanOf(track, from, leaves) > STUCK_SHARE * track.span)
+    return { begin: Math.min(early, to), left: Math.max(early, leaves), origin };
+  const latest = firstAt(positions, (positions[leaves] ?? start) + INIT_SHARE * track.span);
+  const begin = Math.max(from + 1, leaves, Math.min(half, latest));
+  return { begin: Math.min(begin, to), left: begin, origin };
+}
+
+/**
+ * Index after the last point of the steep part of a curve: the knee, where the curve is furthest below the straight line from its first to its
+ * last point, both axes as shares (Satopää, Albrecht, Irwin and Raghavan 2011). `from` where there is no clear knee, or the fall up to it is
+ * too small.
+ */
+function kneeOf(
+  track: Track,
+  values: Float64Array,
+  from: number,
+  to: number,
+  thresholds: PhaseSettings,
+): number {
+  if (to - from < MIN_KNEE_POINTS) return from;
+  let least = from;
+  for (let i = from; i < to; i++) if ((values[i] ?? 0) < (values[least] ?? 0)) least = i;
+  const first = values[from] ?? 0;
+  const fall = first - (values[least] ?? 0);
+  const length = spanOf(track, from, to - 1);
+  if (!(fall > 0 && length > 0)) return from;
+  const bend = (i: number): number =>
+    (first - (values[i] ?? 0)) / fall - spanOf(track, from, i) / length;
+  let sharpest = 0;
+  for (let i = from; i <= least; i++) sharpest = Math.max(sharpest, bend(i));
+  if (sharpest < MIN_KNEE) return from;
+  let knee = from;
+  while (bend(knee) < sharpest) knee++;
+  const fallToKnee = relativeTo(track, first - (values[knee] ?? 0), first);
+  return fallToKnee >= thresholds.rapidLearningMinRelativeChange ? knee + 1 : from;
+}
+
+/** Index after the last point of the start of a leg over which the loss falls fast enough, seen over a twentieth of the run. */
+function endOfRate(
+  track: Track,
+  values: Float64Array,
+  from: number,
+  to: number,
+  thresholds: PhaseSettings,
+): number {
+  const { positions } = track.curve;
+  let end = from;
+  for (let i = from + 1; i < to; i++) {
+    const back = firstAt(positions, (positions[i] ?? 0) - RATE_SHARE * track.span);
+    // At the start of the leg a window may be shorter, but never without a point before.
+    const j = Math.max(from, Math.min(back, i - 1));
+    const before = values[j] ?? 0;
+    const fall = relativeTo(track, before - (values[i] ?? 0), before);
+    if (fall >= thresholds.rapidLearningMinRelativeChange) end = i + 1;
+    else if (spanOf(track, end, i) > RATE_SHARE * track.span) break;
+  }
+  return end;
+}
+
+function spanOf({ curve: { positions } }: Track, from: number, to: number): number {
+  const last = positions.length - 1;
+  return (positions[Math.min(to, last)] ?? 0) - (positions[Math.min(from, last)] ?? 0);
+}

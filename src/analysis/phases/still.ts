@@ -1,0 +1,233 @@
+/** Where a loss stands still, and whether that is for want of progress or because nothing is left to learn. */
+import type { PhaseSettings } from './thresholds.ts';
+import { firstAt, relativeTo, type Track } from './track.ts';
+
+/** The loss that standing still is seen in. */
+export type StillView = {
+  readonly track: Track;
+  /** Its levels, without spikes. */
+  readonly levels: Float64Array;
+  /** Whether every point counts by itself. */
+  readonly isPointwise: boolean;
+  /** Shortest stretch, as a distance on the axis. */
+  readonly window: number;
+};
+
+/** A stretch over which a loss stands still: from `start` to before `end`, the end of the run being Infinity. */
+export type Still = { readonly start: number; readonly end: number };
+
+/** Whether the task is solved at a position: nothing is left to learn. */
+export type IsSolved = (position: number) => boolean;
+
+/** Share of the run over which a loss has to stand still: epoch-level, step-level. */
+const STILL_SHARE = { epoch: 0.1, step: 0.3 } as const;
+/** The same in points, where each point counts: as many as this share of them, two at least. */
+const STILL_POINTS = 0.15;
+/** Points of a validation from which on it says whether there is progress. */
+const MIN_VAL_POINTS = 5;
+/** Share of its first level at which a loss has no room left. */
+const FLOOR_SHARE = 0.1;
+/** Distance from its least level, as a share of its fall, up to which a loss is near it. */
+const NEAR_SHARE = 0.05;
+/** A stretch is no standstill, but slow progress, unless the loss moves at this share of its usual rate or less. */
+const SLOWER = 2 / 3;
+
+/**
+ * In series of more than 20 points, validation is what counts, if there is one of five points or more: a model that only learns its
+ * training data by heart makes no progress.
+ */
+export function stillView(primary: Track, values: Float64Array, val: Track | null): StillView {
+  const { regime } = primary.curve;
+  if (regime === 'point') return { track: primary, levels: values, isPointwise: true, window: 0 };
+  const window = STILL_SHARE[regime] * primary.span;
+  const isEnough =
+    val !== null && val.curve.fitted.length >= MIN_VAL_POINTS && val.span >= primary.span / 2;
+  return isEnough
+    ? { track: val, levels: val.curve.fitted, isPointwise: false, window }
+    : { track: primary, levels: values, isPointwise: false, window };
+}
+
+/**
+ * Stretches without progress from a position on, where fast learning is over. From point to point, every change is within
+ * `stagnationMaxRelativeChange`, of training and of validation where both have a value. In longer series no value of the stretch is further
+ * than half of that from its median, and the loss moves at two thirds of its usual rate at most.
+ */
+export function findStill(
+  view: StillView,
+  val: Track | null,
+  from: number,
+  thresholds: PhaseSettings,
+): readonly Still[] {
+  return view.isPointwise
+    ? stillPoints(view.track, view.levels, val, thresholds)
+    : stillStretches(view, firstAt(view.track.curve.positions, from), thresholds);
+}
+
+function stillPoints(
+  primary: Track,
+  values: Float64Array,
+  val: Track | null,
+  thresholds: PhaseSettings,
+): readonly Still[] {
+  const { positions } = primary.curve;
+  const limit = thresholds.stagnationMaxRelativeChange;
+  const least = Math.max(values.length < 8 ? 1 : 2, Math.round(STILL_POINTS * values.length));
+  const isStill = Array.from(values, (value, i) => {
+    const before = values[i - 1];
+    if (before === undefined) return false;
+    if (Math.abs(relativeTo(primary, value - before, before)) > limit) return false;
+    const change = changeAt(val, positions[i - 1] ?? 0, positions[i] ?? 0);
+    return change === undefined || Math.abs(change) <= limit;
+  });
+  const found: Still[] = [];
+  for (let i = 0; i < isStill.length; i++) {
+    if (isStill[i] !== true) continue;
+    let to = i;
+    while (isStill[to] === true) to++;
+    if (to - i >= least) found.push({ start: positions[i] ?? 0, end: positions[to] ?? Infinity });
+    i = to;
+  }
+  return found;
+}
+
+/** Relative change of the validation between two positions at which it has a value. */
+function changeAt(val: Track | null, from: number, to: number): number | undefined {
+  if (val === null) return undefined;
+  const { fitted, positions } = val.curve;
+  const i = firstAt(positions, from);
+  const j = firstAt(positions, to);
+  if (positions[i] !== from || positions[j] !== to) return undefined;
+  return relativeTo(val, (fitted[j] ?? 0) - (fitted[i] ?? 0), fitted[i] ?? 0);
+}
+
+/** The longest stretch first, then the longest of what is left and does not touch it: two in a row would be slow progress. */
+function stillStretches(
+  { levels, track, window }: StillView,
+  begin: number,
+  thresholds: PhaseSettings,
+): readonly Still[] {
+  const { positions } = track.curve;
+  const found: Still[] = [];
+  const search = (from: number, to: number): void => {
+    let best = { from, to: from, length: -1 };
+    for (let i = from; i < to; i++) {
+      const end = endOfStill(track, levels, i, to, thresholds);
+      const length = (positions[end] ?? 0) - (positions[i] ?? 0);
+      if (length > best.length) best = { from: i, to: end, length };
+    }
+    const start = positions[best.from] ?? 0;
+    if (best.length < window || best.to - best.from < 2) return;
+    const isStill = isSlower(track, levels, begin, best, thresholds);
+    const end = isStill ? resumes(track, levels, best, to, thresholds) : best.to + 1;
+    if (isStill) found.push({ start, end: positions[end] ?? Infinity });
+    search(from, firstAt(positions, start - window));
+    search(firstAt(positions, (positions[end - 1] ?? 0) + window), to);
+  };
+  search(begin, levels.length);
+  return found;
+}
+
+/** Index of the first point after a stretch that is better than it by more than the threshold: until then there was no progress. */
+function resumes(
+  track: Track,
+  levels: Float64Array,
+  stretch: { readonly from: number; readonly to: number },
+  end: number,
+  thresholds: PhaseSettings,
+): number {
+  const sorted = levels.slice(stretch.from, stretch.to + 1).sort();
+  const level = sorted[sorted.length >>> 1] ?? 0;
+  const room = roomFor(track);
+  let next = stretch.to + 1;
+  const isBetter = (value: number): boolean =>
+    relativeTo(track, Math.max(0, level - value - room), level) >
+    thresholds.stagnationMaxRelativeChange;
+  while (next < end && !isBetter(levels[next] ?? 0)) next++;
+  return next;
+}
+
+/** Whether the loss moves clearly slower than on the whole since `begin`, or hardly at all on the whole. */
+function isSlower(
+  track: Track,
+  levels: Float64Array,
+  begin: number,
+  { from, to }: { readonly from: number; readonly to: number },
+  thresholds: PhaseSettings,
+): boolean {
+  const { positions } = track.curve;
+  const first = levels[begin] ?? 0;
+  const all = first - levels.subarray(begin).reduce((low, value) => Math.min(low, value), Infinity);
+  if (relativeTo(track, all, first) <= 2 * thresholds.stagnationMaxRelativeChange) return true;
+  const inside = Math.abs((levels[to] ?? 0) - (levels[from] ?? 0));
+  const length = (positions.at(-1) ?? 0) - (positions[begin] ?? 0);
+  return inside * length <= SLOWER * all * ((positions[to] ?? 0) - (positions[from] ?? 0));
+}
+
+/** Index of the last point that stands still since `from`. */
+function endOfStill(
+  track: Track,
+  values: Float64Array,
+  from: number,
+  to: number,
+  thresholds: PhaseSettings,
+): number {
+  const half = thresholds.stagnationMaxRelativeChange / 2;
+  const room = roomFor(track);
+  const level = values[from] ?? 0;
+  let low = level;
+  let high = level;
+  const sorted: number[] = [];
+  let end = from;
+  for (let k = from; k < to; k++) {
+    const value = values[k] ?? level;
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+    // Whatever the median is, values further apart than this cannot all be near it.
+    if (relativeTo(track, Math.max(0, high - low - 2 * room), level) > 2 * half) break;
+    insert(sorted, value);
+    const median = sorted[sorted.length >>> 1] ?? value;
+    const furthest = Math.max(high - median, median - low) - room;
+    if (relativeTo(track, Math.max(0, furthest), median) <= half) end = k;
+  }
+  return end;
+}
+
+/**
+ * What noise does to a curve without progress: a moving median is off by about the noise, a line through a window of the shortest length by
+ * twice the noise over the square root of its points, at its ends.
+ */
+function roomFor({ curve }: Track): number {
+  const { fitted, noise, regime } = curve;
+  return regime === 'step' ? (2 * noise) / Math.sqrt(STILL_SHARE.step * fitted.length) : noise;
+}
+
+/** Puts a value where it belongs in ascending values. */
+function insert(sorted: number[], value: number): void {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((sorted[middle] ?? 0) <= value) low = middle + 1;
+    else high = middle;
+  }
+  sorted.splice(low, 0, value);
+}
+
+/**
+ * Whether a loss that stands still at a point does so because nothing is left: the accuracy says so, or the loss has fallen by nine
+ * tenths, to near its least. Of a loss that goes below zero nobody knows where its floor is.
+ */
+export function isConverged(
+  track: Track,
+  values: Float64Array,
+  i: number,
+  isSolved: IsSolved,
+): boolean {
+  if (isSolved(track.curve.positions[i] ?? 0)) return true;
+  if (!(track.drop > 0)) return false;
+  const value = values[i] ?? 0;
+  const least = values.reduce((low, other) => Math.min(low, other), Infinity);
+  if (least < 0 || value - least > NEAR_SHARE * track.drop) return false;
+  // Of an error rate, a twentieth is what an accuracy of 0.95 leaves.
+  return value <= (track.isRate ? 0.05 : FLOOR_SHARE * (least + track.drop));
+}

@@ -1,0 +1,123 @@
+/** What the phase analyzer is set by. */
+import { checkFlag, checkOptionNames, checkPositive } from '../../base/assert.ts';
+import { invalidInput } from '../../base/errors.ts';
+import { CONVENTIONAL_ROLE_KEYS, type RoleKeys } from '../series/loss-roles.ts';
+
+/**
+ * Where phases begin. Changes are relative to the level of the loss before them (to a tenth of what the loss has fallen in all, where that is
+ * more, so that a loss near zero has a scale too); of accuracies they are the plain difference, 0 to 1. So no result depends on the unit of
+ * the loss.
+ */
+export type PhaseAnalyzerThresholds = {
+  /** Points at the start of an epoch-level series that are called initialization. At least 1. Default 2. */
+  readonly initializationPoints?: number;
+  /** Relative fall of the loss, from point to point or over a whole segment, from which on it is rapid learning. Default 0.18. */
+  readonly rapidLearningMinRelativeChange?: number;
+  /** Relative change of the loss, from point to point or over a long window, up to which it stands still. Default 0.01. */
+  readonly stagnationMaxRelativeChange?: number;
+  /** How far the validation loss must be above the training loss, relative to the validation loss. Default 0.12. */
+  readonly overfittingMinGap?: number;
+  /** How much the training loss must have fallen since validation was best. Default 0.015. */
+  readonly overfittingMinTrainRelativeChange?: number;
+  /** How far the validation loss must stay above its best. Default 0.015. */
+  readonly overfittingMinValidationRegression?: number;
+  /** How much the loss must have risen since it began to rise. Default 0.15. */
+  readonly divergenceMinRelativeRegression?: number;
+  /** How far the loss must be above its best. Default 0.25. */
+  readonly divergenceFromBestRatio?: number;
+};
+
+/** Thresholds with nothing left out. */
+export type PhaseSettings = Readonly<Required<PhaseAnalyzerThresholds>>;
+
+/** The defaults of {@link PhaseAnalyzerThresholds}. */
+export const DEFAULT_PHASE_ANALYZER_THRESHOLDS: PhaseSettings = Object.freeze({
+  initializationPoints: 2,
+  rapidLearningMinRelativeChange: 0.18,
+  stagnationMaxRelativeChange: 0.01,
+  overfittingMinGap: 0.12,
+  overfittingMinTrainRelativeChange: 0.015,
+  overfittingMinValidationRegression: 0.015,
+  divergenceMinRelativeRegression: 0.15,
+  divergenceFromBestRatio: 0.25,
+});
+
+/** Settings of the phase analyzer. */
+export type PhaseAnalyzerConfig = {
+  readonly thresholds?: PhaseAnalyzerThresholds;
+  /** Whether `analyze()` replaces what an earlier one found. Default true. */
+  readonly replaceExistingOutputs?: boolean;
+  /** Keys of the training loss, the preferred first. Default `train/loss`, `training/loss`. */
+  readonly trainLossMetricKeys?: readonly string[];
+  /** Keys of the validation loss. Default `val/loss`, `validation/loss`. */
+  readonly valLossMetricKeys?: readonly string[];
+  /** Keys of the training accuracy, 0 to 1 or 0 to 100. Default `train/accuracy`, `training/accuracy`, `train/acc`. */
+  readonly trainAccuracyMetricKeys?: readonly string[];
+  /** Keys of the validation accuracy. Default `val/accuracy`, `validation/accuracy`, `val/acc`. */
+  readonly valAccuracyMetricKeys?: readonly string[];
+};
+
+/** A checked {@link PhaseAnalyzerConfig}. */
+export type PhaseAnalyzerSettings = {
+  readonly thresholds: PhaseSettings;
+  readonly replaceExistingOutputs: boolean;
+  readonly keys: RoleKeys;
+};
+
+const CONFIG_NAMES = [
+  'thresholds',
+  'replaceExistingOutputs',
+  'trainLossMetricKeys',
+  'valLossMetricKeys',
+  'trainAccuracyMetricKeys',
+  'valAccuracyMetricKeys',
+] as const;
+
+/** @throws {QuarkError} `invalid_input` naming the option */
+export function checkPhaseConfig(config: PhaseAnalyzerConfig): PhaseAnalyzerSettings {
+  checkOptionNames('config', config, CONFIG_NAMES);
+  return {
+    thresholds: checkPhaseThresholds(config.thresholds),
+    replaceExistingOutputs: checkFlag(
+      'config.replaceExistingOutputs',
+      config.replaceExistingOutputs ?? true,
+    ),
+    keys: {
+      trainLoss: checkKeys('trainLossMetricKeys', config, CONVENTIONAL_ROLE_KEYS.trainLoss),
+      valLoss: checkKeys('valLossMetricKeys', config, CONVENTIONAL_ROLE_KEYS.valLoss),
+      trainAccuracy: checkKeys(
+        'trainAccuracyMetricKeys',
+        config,
+        CONVENTIONAL_ROLE_KEYS.trainAccuracy,
+      ),
+      valAccuracy: checkKeys('valAccuracyMetricKeys', config, CONVENTIONAL_ROLE_KEYS.valAccuracy),
+    },
+  };
+}
+
+/** @throws {QuarkError} `invalid_input` naming the threshold */
+export function checkPhaseThresholds(given: PhaseAnalyzerThresholds = {}): PhaseSettings {
+  const names = Object.keys(DEFAULT_PHASE_ANALYZER_THRESHOLDS);
+  checkOptionNames('thresholds', given, names);
+  const settings = { ...DEFAULT_PHASE_ANALYZER_THRESHOLDS };
+  for (const [name, value] of Object.entries(given)) {
+    if (value === undefined) continue;
+    const field = `thresholds.${name}`;
+    if (name === 'initializationPoints') checkPositive(field, value);
+    else if (typeof value !== 'number' || !(value >= 0 && value < Infinity))
+      throw invalidInput(field, value, 'a finite number from 0 up');
+    Object.assign(settings, { [name]: value });
+  }
+  return Object.freeze(settings);
+}
+
+function checkKeys(
+  name: Exclude<keyof PhaseAnalyzerConfig, 'thresholds' | 'replaceExistingOutputs'>,
+  config: PhaseAnalyzerConfig,
+  fallback: readonly string[],
+): readonly string[] {
+  const value: unknown = config[name] ?? fallback;
+  if (!Array.isArray(value) || !value.every((key) => typeof key === 'string' && key !== ''))
+    throw invalidInput(`config.${name}`, value, 'a list of metric keys');
+  return value;
+}

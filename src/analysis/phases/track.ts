@@ -1,0 +1,77 @@
+/** One loss as the phases see it: a robust curve with the scale that its changes are measured on. */
+import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
+import type { MetricSeries } from '../columns/run-columns.ts';
+import { finitePart, type FinitePart } from '../series/finite-part.ts';
+import { robustCurve, type RobustCurve } from '../series/robust-curve.ts';
+
+/** Share of all that the loss has fallen by which changes are measured at least: near zero, a loss has no scale of its own. */
+const SCALE_FLOOR = 0.1;
+
+/** A loss, or the error rate that an accuracy leaves over. */
+export type Track = {
+  readonly part: FinitePart;
+  readonly curve: RobustCurve;
+  /** Whether it is an error rate, 0 to 1: its changes are not relative. */
+  readonly isRate: boolean;
+  /** Distance from the first position of the curve to the last. */
+  readonly span: number;
+  /** From the highest level at the start to the lowest of all; 0 or more. */
+  readonly drop: number;
+};
+
+/** A loss as a track; null where it has no finite value. */
+export function lossTrack(series: MetricSeries | null, kernel: SeriesKernel): Track | null {
+  return series === null ? null : trackOf(series, false, kernel);
+}
+
+/** An accuracy as an error rate; percentages are known by values above 1. */
+export function errorTrack(series: MetricSeries | null, kernel: SeriesKernel): Track | null {
+  if (series === null) return null;
+  let top = 1;
+  for (let i = 0; i < series.values.length; i++) {
+    const value = series.values[i] ?? 0;
+    if (value > 1.5 && value < Infinity) top = 100;
+  }
+  const values = series.values.map((value) => (top - value) / top);
+  return trackOf({ ...series, values }, true, kernel);
+}
+
+function trackOf(series: MetricSeries, isRate: boolean, kernel: SeriesKernel): Track | null {
+  const part = finitePart(series);
+  if (part.values.length === 0) return null;
+  const curve = robustCurve(part, kernel);
+  const { fitted, positions } = curve;
+  const early = Math.max(1, Math.ceil(fitted.length * 0.05));
+  const high = Math.max(...fitted.subarray(0, early));
+  const low = fitted.reduce((least, value) => Math.min(least, value), Infinity);
+  return {
+    part,
+    curve,
+    isRate,
+    span: (positions.at(-1) ?? 0) - (positions[0] ?? 0),
+    drop: high - low,
+  };
+}
+
+/** A change as a share of the level it starts from; its sign stays. `floor`: see {@link SCALE_FLOOR}. */
+export function relativeTo(
+  track: Track,
+  change: number,
+  level: number,
+  floor: number = SCALE_FLOOR,
+): number {
+  if (track.isRate || change === 0) return change;
+  return change / Math.max(Math.abs(level), floor * track.drop);
+}
+
+/** Index of the first point at or after a position; the number of points when there is none. */
+export function firstAt(positions: Float64Array, place: number): number {
+  let low = 0;
+  let high = positions.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((positions[middle] ?? Infinity) < place) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
