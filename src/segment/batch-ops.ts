@@ -1,6 +1,7 @@
 /** Joining, picking and making batches of rows. */
 import type { Column } from '../schema/column.ts';
 import type { TableDefinition } from '../schema/table.ts';
+import { RowColumns } from './row-columns.ts';
 import type { RowBatch, Vector } from './vectors.ts';
 
 /** The rows of all batches, one after the other. */
@@ -23,16 +24,9 @@ export function gatherRows(batch: RowBatch, rows: Int32Array): RowBatch {
 
 /** Rows given as objects with the names of code, turned into columns. */
 export function batchOfRows(table: TableDefinition, rows: readonly object[]): RowBatch {
-  const columns = new Map<string, Vector>();
-  for (const name of table.segmentColumns) {
-    const column = table.columns[name];
-    if (column === undefined) continue;
-    columns.set(
-      table.storedNames.get(name) ?? name,
-      vectorOfRows(column.kind, rows as Row[], name),
-    );
-  }
-  return { rowCount: rows.length, columns };
+  const columns = new RowColumns(table);
+  for (const row of rows) columns.push(row);
+  return columns.take(rows.length)[0] ?? { rowCount: 0, columns: new Map() };
 }
 
 /** The value of one row of a column, as records have it. */
@@ -63,97 +57,6 @@ export function valueAt(column: Column<unknown>, vector: Vector | undefined, row
     case 'text_list':
       return vector.values[row] ?? null;
   }
-}
-
-type Row = { readonly [name: string]: unknown };
-
-/** One column of rows. Plain loops: with iterators and callbacks this is half of what a recorded row costs. */
-function vectorOfRows(kind: Column<unknown>['kind'], rows: readonly Row[], name: string): Vector {
-  const { length } = rows;
-  switch (kind) {
-    case 'count': {
-      const values = new Float64Array(length);
-      for (let i = 0; i < length; i++) {
-        const value = rows[i]?.[name];
-        values[i] = typeof value === 'number' ? value : Number.NaN;
-      }
-      return { kind: 'number', values };
-    }
-    case 'instant': {
-      const values = new Float64Array(length);
-      for (let i = 0; i < length; i++) values[i] = instantOf(rows[i]?.[name]);
-      return { kind: 'number', values };
-    }
-    case 'f64': {
-      const values = new Float64Array(length);
-      let isNull: Uint8Array | null = null;
-      for (let i = 0; i < length; i++) {
-        const value = rows[i]?.[name];
-        if (typeof value === 'number') values[i] = value;
-        else if (value === null) {
-          isNull ??= new Uint8Array(length);
-          isNull[i] = 1;
-        }
-      }
-      return { kind: 'f64', values, isNull };
-    }
-    case 'key': {
-      const positions = new Map<string, number>();
-      const indices = new Int32Array(length);
-      for (let i = 0; i < length; i++) {
-        const value = rows[i]?.[name];
-        if (typeof value !== 'string') {
-          indices[i] = -1;
-          continue;
-        }
-        let position = positions.get(value);
-        if (position === undefined) {
-          position = positions.size;
-          positions.set(value, position);
-        }
-        indices[i] = position;
-      }
-      return { kind: 'key', dictionary: [...positions.keys()], indices };
-    }
-    case 'text':
-      return {
-        kind: 'text',
-        values: rows.map(({ [name]: value }) => (typeof value === 'string' ? value : null)),
-      };
-    case 'json':
-      return {
-        kind: 'text',
-        values: rows.map(({ [name]: value }) =>
-          value === null || value === undefined ? null : JSON.stringify(value),
-        ),
-      };
-    case 'bool': {
-      const values = new Uint8Array(length);
-      for (let i = 0; i < length; i++) {
-        const value = rows[i]?.[name];
-        values[i] = typeof value === 'boolean' ? Number(value) : 2;
-      }
-      return { kind: 'bool', values };
-    }
-    case 'f64_list':
-      return { kind: 'f64_list', values: rows.map(({ [name]: value }) => numbersOf(value)) };
-    case 'text_list':
-      return {
-        kind: 'text_list',
-        values: rows.map(({ [name]: value }) => (Array.isArray(value) ? value : null)),
-      };
-  }
-}
-
-/** Records have ISO text; writers that make many rows at one moment give the number. */
-function instantOf(value: unknown): number {
-  if (typeof value === 'number') return value;
-  return typeof value === 'string' ? Date.parse(value) : Number.NaN;
-}
-
-function numbersOf(value: unknown): Float64Array | null {
-  if (value instanceof Float64Array) return value;
-  return Array.isArray(value) ? Float64Array.from(value) : null;
 }
 
 function concatColumn(batches: readonly RowBatch[], name: string, rowCount: number): Vector {
@@ -213,7 +116,7 @@ function concatColumn(batches: readonly RowBatch[], name: string, rowCount: numb
       return { kind, values };
     }
     case 'f64_list': {
-      const values = new Array<Float64Array | null>(rowCount).fill(null);
+      const values = new Array<ArrayLike<number> | null>(rowCount).fill(null);
       each(kind, (vector, at, length) => place(values, vector.values, at, length));
       return { kind, values };
     }

@@ -2,15 +2,10 @@
 import type { TableColumns, TableDefinition } from '../schema/table.ts';
 import type { RecordOf, RowOf } from '../schema/record.ts';
 import { recordsOfBatch } from '../read/records.ts';
-import { batchOfRows, concatBatches } from '../segment/batch-ops.ts';
+import { concatBatches } from '../segment/batch-ops.ts';
 import { decodeBatches } from '../segment/decode.ts';
-import type { RowBatch } from '../segment/vectors.ts';
-import {
-  BufferedWriter,
-  type RowBuffer,
-  type WriterOptions,
-  type WriterStatus,
-} from './buffered-writer.ts';
+import { RowColumns } from '../segment/row-columns.ts';
+import { BufferedWriter, type WriterOptions, type WriterStatus } from './buffered-writer.ts';
 import type { RunHandle } from './run-handle.ts';
 
 /**
@@ -27,14 +22,14 @@ type OrTyped<T> = T extends readonly number[] ? T | Float64Array : T;
 export class RecordWriter<C extends TableColumns> {
   readonly #handle: RunHandle;
   readonly #table: TableDefinition<C>;
-  readonly #rows: ObjectBuffer;
+  readonly #rows: RowColumns;
   readonly #writer: BufferedWriter;
 
   /** @throws {QuarkError} `invalid_input` naming the option */
   constructor(handle: RunHandle, table: TableDefinition<C>, options: WriterOptions) {
     this.#handle = handle;
     this.#table = table;
-    this.#rows = new ObjectBuffer(table);
+    this.#rows = new RowColumns(table);
     this.#writer = new BufferedWriter(detached(handle), table, this.#rows, options);
   }
 
@@ -99,49 +94,4 @@ function detached(handle: RunHandle): RunHandle {
     notify: (notice) => handle.notify(notice),
     appended: (table, segmentCount) => handle.appended(table, segmentCount),
   };
-}
-
-/** Characters, of two bytes each, that stand for the eight bytes of a number or a reference. */
-const ITEM_CHARS = 4;
-
-class ObjectBuffer implements RowBuffer {
-  textChars = 0;
-  readonly #table: TableDefinition;
-  #rows: object[] = [];
-
-  constructor(table: TableDefinition) {
-    this.#table = table;
-  }
-
-  get rowCount(): number {
-    return this.#rows.length;
-  }
-
-  push(row: object): void {
-    this.#rows.push(row);
-    for (const value of Object.values(row)) {
-      if (typeof value === 'object' && value !== null) this.textChars += charsOf(value);
-      else if (typeof value === 'string') this.textChars += value.length;
-    }
-  }
-
-  take(maxRows: number): RowBatch[] {
-    const batches: RowBatch[] = [];
-    for (let from = 0; from < this.#rows.length; from += maxRows)
-      batches.push(batchOfRows(this.#table, this.#rows.slice(from, from + maxRows)));
-    this.#rows = [];
-    this.textChars = 0;
-    return batches;
-  }
-}
-
-/** About how much memory a list, a typed array or a JSON value takes, in characters. */
-function charsOf(value: unknown): number {
-  if (typeof value === 'string') return ITEM_CHARS + value.length;
-  if (typeof value !== 'object' || value === null) return ITEM_CHARS;
-  if (ArrayBuffer.isView(value)) return value.byteLength / 2;
-  let chars = ITEM_CHARS;
-  if (Array.isArray(value)) for (const item of value) chars += charsOf(item);
-  else for (const [key, item] of Object.entries(value)) chars += key.length + charsOf(item);
-  return chars;
 }
