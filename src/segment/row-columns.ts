@@ -61,32 +61,63 @@ export class RowColumns {
 function cellsOf(kind: Column<unknown>['kind']): Cells {
   switch (kind) {
     case 'count':
-      return new NumberCells((value) => (typeof value === 'number' ? value : Number.NaN));
     case 'instant':
-      return new NumberCells(instantOf);
-    case 'f64':
-      return new F64Cells();
-    case 'key':
-      return new KeyCells();
-    case 'text':
-      return new TextCells((value) => (typeof value === 'string' ? value : null));
-    case 'json':
-      return new TextCells((value) =>
-        value === null || value === undefined ? null : JSON.stringify(value),
-      );
+      return arrayCells(float64, numberOf, (values) => ({ kind: 'number', values }));
     case 'bool':
-      return new BoolCells();
+      return arrayCells(uint8, flagOf, (values) => ({ kind: 'bool', values }));
+    case 'f64':
+      return f64Cells();
+    case 'key':
+      return keyCells();
+    case 'text':
+      return listCells(textOf, (values) => ({ kind: 'text', values }));
+    case 'json':
+      return listCells(jsonOf, (values) => ({ kind: 'text', values }));
     case 'f64_list':
-      return new F64ListCells();
+      return listCells(numbersOf, (values) => ({ kind: 'f64_list', values }));
     case 'text_list':
-      return new TextListCells();
+      return listCells(textsOf, (values) => ({ kind: 'text_list', values }));
   }
 }
 
 /** Records have ISO text; writers that make many rows at one moment give the number. */
-function instantOf(value: unknown): number {
+function numberOf(value: unknown): number {
   if (typeof value === 'number') return value;
   return typeof value === 'string' ? Date.parse(value) : Number.NaN;
+}
+
+function flagOf(value: unknown): number {
+  return typeof value === 'boolean' ? Number(value) : 2;
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+function jsonOf(value: unknown): string | null {
+  return value === null || value === undefined ? null : JSON.stringify(value);
+}
+
+function numbersOf(value: unknown): ArrayLike<number> | null {
+  return value instanceof Float64Array || Array.isArray(value) ? value : null;
+}
+
+function textsOf(value: unknown): readonly string[] | null {
+  return Array.isArray(value) ? value : null;
+}
+
+/** Characters, of two bytes each, that stand for the eight bytes of a number or a reference. */
+const ITEM_CHARS = 4;
+
+/** About how much memory a text or a list takes, in characters. */
+function charsOf(value: string | ArrayLike<unknown>): number {
+  if (typeof value === 'string') return value.length;
+  let chars = ITEM_CHARS * value.length;
+  for (let i = 0; i < value.length; i++) {
+    const item = value[i];
+    if (typeof item === 'string') chars += item.length;
+  }
+  return chars;
 }
 
 const FIRST_CAPACITY = 64;
@@ -107,174 +138,94 @@ const float64 = (length: number): Float64Array => new Float64Array(length);
 const int32 = (length: number): Int32Array => new Int32Array(length);
 const uint8 = (length: number): Uint8Array => new Uint8Array(length);
 
-class NumberCells implements Cells {
-  readonly #numberOf: (value: unknown) => number;
-  #values = float64(0);
-
-  constructor(numberOf: (value: unknown) => number) {
-    this.#numberOf = numberOf;
-  }
-
-  put(row: number, value: unknown): number {
-    if (row >= this.#values.length) this.#values = grown(this.#values, float64);
-    this.#values[row] = this.#numberOf(value);
-    return 0;
-  }
-
-  view(from: number, to: number): Vector {
-    return { kind: 'number', values: this.#values.subarray(from, to) };
-  }
-
-  clear(): void {
-    if (this.#values.length > KEPT_CAPACITY) this.#values = float64(0);
-  }
+function arrayCells<T extends Float64Array | Uint8Array>(
+  make: (length: number) => T,
+  valueOf: (value: unknown) => number,
+  vectorOf: (values: T) => Vector,
+): Cells {
+  let values = make(0);
+  return {
+    put(row, value) {
+      if (row >= values.length) values = grown(values, make);
+      values[row] = valueOf(value);
+      return 0;
+    },
+    view: (from, to) => vectorOf(values.subarray(from, to) as T),
+    clear() {
+      if (values.length > KEPT_CAPACITY) values = make(0);
+    },
+  };
 }
 
-class F64Cells implements Cells {
-  #values = float64(0);
-  #isNull = uint8(0);
-  #hasNulls = false;
-
-  put(row: number, value: unknown): number {
-    if (row >= this.#values.length) {
-      this.#values = grown(this.#values, float64);
-      this.#isNull = grown(this.#isNull, uint8);
-    }
-    const isNumber = typeof value === 'number';
-    this.#values[row] = isNumber ? value : 0;
-    this.#isNull[row] = isNumber ? 0 : 1;
-    this.#hasNulls ||= !isNumber;
-    return 0;
-  }
-
-  view(from: number, to: number): Vector {
-    return {
+function f64Cells(): Cells {
+  let values = float64(0);
+  let isNull = uint8(0);
+  let hasNulls = false;
+  return {
+    put(row, value) {
+      if (row >= values.length) {
+        values = grown(values, float64);
+        isNull = grown(isNull, uint8);
+      }
+      const isNumber = typeof value === 'number';
+      values[row] = isNumber ? value : 0;
+      isNull[row] = isNumber ? 0 : 1;
+      hasNulls ||= !isNumber;
+      return 0;
+    },
+    view: (from, to) => ({
       kind: 'f64',
-      values: this.#values.subarray(from, to),
-      isNull: this.#hasNulls ? this.#isNull.subarray(from, to) : null,
-    };
-  }
-
-  clear(): void {
-    this.#hasNulls = false;
-    if (this.#values.length <= KEPT_CAPACITY) return;
-    this.#values = float64(0);
-    this.#isNull = uint8(0);
-  }
+      values: values.subarray(from, to),
+      isNull: hasNulls ? isNull.subarray(from, to) : null,
+    }),
+    clear() {
+      hasNulls = false;
+      if (values.length <= KEPT_CAPACITY) return;
+      values = float64(0);
+      isNull = uint8(0);
+    },
+  };
 }
 
-class KeyCells implements Cells {
-  readonly #positions = new Map<string, number>();
-  #indices = int32(0);
-
-  put(row: number, value: unknown): number {
-    if (row >= this.#indices.length) this.#indices = grown(this.#indices, int32);
-    if (typeof value !== 'string') {
-      this.#indices[row] = -1;
-      return 0;
-    }
-    const known = this.#positions.get(value);
-    const position = known ?? this.#positions.size;
-    this.#indices[row] = position;
-    if (known !== undefined) return 0;
-    this.#positions.set(value, position);
-    return value.length;
-  }
-
-  view(from: number, to: number): Vector {
-    return {
+function keyCells(): Cells {
+  const positions = new Map<string, number>();
+  let indices = int32(0);
+  return {
+    put(row, value) {
+      if (row >= indices.length) indices = grown(indices, int32);
+      const known = typeof value === 'string' ? positions.get(value) : -1;
+      indices[row] = known ?? positions.size;
+      if (known !== undefined || typeof value !== 'string') return 0;
+      positions.set(value, positions.size);
+      return value.length;
+    },
+    view: (from, to) => ({
       kind: 'key',
-      dictionary: [...this.#positions.keys()],
-      indices: this.#indices.subarray(from, to),
-    };
-  }
-
-  clear(): void {
-    this.#positions.clear();
-    if (this.#indices.length > KEPT_CAPACITY) this.#indices = int32(0);
-  }
+      dictionary: [...positions.keys()],
+      indices: indices.subarray(from, to),
+    }),
+    clear() {
+      positions.clear();
+      if (indices.length > KEPT_CAPACITY) indices = int32(0);
+    },
+  };
 }
 
-class BoolCells implements Cells {
-  #values = uint8(0);
-
-  put(row: number, value: unknown): number {
-    if (row >= this.#values.length) this.#values = grown(this.#values, uint8);
-    this.#values[row] = typeof value === 'boolean' ? Number(value) : 2;
-    return 0;
-  }
-
-  view(from: number, to: number): Vector {
-    return { kind: 'bool', values: this.#values.subarray(from, to) };
-  }
-
-  clear(): void {
-    if (this.#values.length > KEPT_CAPACITY) this.#values = uint8(0);
-  }
-}
-
-class TextCells implements Cells {
-  readonly #textOf: (value: unknown) => string | null;
-  #values: (string | null)[] = [];
-
-  constructor(textOf: (value: unknown) => string | null) {
-    this.#textOf = textOf;
-  }
-
-  put(row: number, value: unknown): number {
-    const text = this.#textOf(value);
-    this.#values[row] = text;
-    return text?.length ?? 0;
-  }
-
-  view(from: number, to: number): Vector {
-    return { kind: 'text', values: this.#values.slice(from, to) };
-  }
-
-  clear(): void {
-    this.#values = [];
-  }
-}
-
-/** Characters, of two bytes each, that stand for the eight bytes of a number or a reference. */
-const ITEM_CHARS = 4;
-
-class F64ListCells implements Cells {
-  #values: (ArrayLike<number> | null)[] = [];
-
-  put(row: number, value: unknown): number {
-    const isList = value instanceof Float64Array || Array.isArray(value);
-    this.#values[row] = isList ? (value as ArrayLike<number>) : null;
-    return isList ? ITEM_CHARS * value.length : 0;
-  }
-
-  view(from: number, to: number): Vector {
-    return { kind: 'f64_list', values: this.#values.slice(from, to) };
-  }
-
-  clear(): void {
-    this.#values = [];
-  }
-}
-
-class TextListCells implements Cells {
-  #values: (readonly string[] | null)[] = [];
-
-  put(row: number, value: unknown): number {
-    if (!Array.isArray(value)) {
-      this.#values[row] = null;
-      return 0;
-    }
-    const list = value as readonly string[];
-    this.#values[row] = list;
-    return list.reduce((chars, item) => chars + ITEM_CHARS + item.length, 0);
-  }
-
-  view(from: number, to: number): Vector {
-    return { kind: 'text_list', values: this.#values.slice(from, to) };
-  }
-
-  clear(): void {
-    this.#values = [];
-  }
+/** Values that are objects, or texts. */
+function listCells<T extends string | ArrayLike<unknown>>(
+  valueOf: (value: unknown) => T | null,
+  vectorOf: (values: (T | null)[]) => Vector,
+): Cells {
+  let values: (T | null)[] = [];
+  return {
+    put(row, value) {
+      const own = valueOf(value);
+      values[row] = own;
+      return own === null ? 0 : charsOf(own);
+    },
+    view: (from, to) => vectorOf(values.slice(from, to)),
+    clear() {
+      values = [];
+    },
+  };
 }
