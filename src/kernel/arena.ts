@@ -3,6 +3,7 @@
  * for anew on each use and never kept across an allocation.
  */
 import { QuarkError } from '../base/errors.ts';
+import type { TensorData } from './kernel.ts';
 
 /** Bytes of a WebAssembly page. */
 export const PAGE_BYTES = 65_536;
@@ -14,6 +15,9 @@ export class Arena {
   readonly #limitBytes: number;
   #top: number;
   #bytes: Uint8Array<ArrayBuffer>;
+  #floats: Float32Array<ArrayBuffer>;
+  /** The slots asked for last: nearly always those that are asked for next. */
+  #slots: Float64Array<ArrayBuffer>;
 
   /**
    * @param base first free byte
@@ -24,6 +28,8 @@ export class Arena {
     this.#limitBytes = limitBytes;
     this.#top = align(base);
     this.#bytes = new Uint8Array(memory.buffer);
+    this.#floats = new Float32Array(memory.buffer);
+    this.#slots = new Float64Array(memory.buffer, 0, 0);
   }
 
   /** Bytes the memory holds now. WebAssembly memory grows and never shrinks. */
@@ -56,14 +62,31 @@ export class Arena {
 
   /** All of the memory, as bytes. Valid until the next allocation. */
   bytes(): Uint8Array<ArrayBuffer> {
-    if (this.#bytes.buffer !== this.#memory.buffer)
-      this.#bytes = new Uint8Array(this.#memory.buffer);
+    const { buffer } = this.#memory;
+    if (this.#bytes.buffer !== buffer) {
+      this.#bytes = new Uint8Array(buffer);
+      this.#floats = new Float32Array(buffer);
+    }
     return this.#bytes;
+  }
+
+  /** Copies a piece of `data`, `sizeBytes` long from its byte `at` on, to `address`. */
+  put(address: number, data: TensorData, at: number, sizeBytes: number): void {
+    const bytes = this.bytes();
+    // A view of its bytes costs as much as copying a few thousand of them.
+    if (data instanceof Float32Array && sizeBytes === data.byteLength)
+      this.#floats.set(data, address >> 2);
+    else bytes.set(new Uint8Array(data.buffer, data.byteOffset + at, sizeBytes), address);
   }
 
   /** `length` float64 slots at `address`. Valid until the next allocation. */
   slots(address: number, length: number): Float64Array {
-    return new Float64Array(this.#memory.buffer, address, length);
+    const { buffer } = this.#memory;
+    const last = this.#slots;
+    if (last.buffer === buffer && last.byteOffset === address && last.length === length)
+      return last;
+    this.#slots = new Float64Array(buffer, address, length);
+    return this.#slots;
   }
 
   #grow(neededBytes: number): void {

@@ -9,6 +9,7 @@ import {
   checkStatsOptions,
   checkTensor,
   checkUnitStatsOptions,
+  type StatsSettings,
 } from './checks.ts';
 import { countValues } from './js-histogram.ts';
 import { addUpUnits } from './js-units.ts';
@@ -58,8 +59,12 @@ export const jsKernel: Kernel = {
   kind: 'js',
 
   tensorStats(tensor: TensorData, options?: TensorStatsOptions): TensorStats {
-    const data = widen(tensor, checkTensor(tensor, options));
-    const settings = checkStatsOptions(options);
+    const type = checkTensor(tensor, options);
+    return jsKernel.uncheckedStats(tensor, type, checkStatsOptions(options));
+  },
+
+  uncheckedStats(tensor: TensorData, type: TensorType, settings: StatsSettings): TensorStats {
+    const data = widen(tensor, type);
     const slots = new Float64Array(STATS_SLOTS);
     slots[STATS_MIN] = Infinity;
     slots[STATS_MAX] = -Infinity;

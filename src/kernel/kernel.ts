@@ -266,6 +266,17 @@ export interface Kernel {
   tensorStats(data: TensorData, options?: TensorStatsOptions): TensorStats;
 
   /**
+   * {@link Kernel.tensorStats} for callers who know what they hand over: checking it takes as long as a thousand elements.
+   *
+   * @internal
+   */
+  uncheckedStats(
+    data: TensorData,
+    type: TensorType,
+    settings: Required<Pick<TensorStatsOptions, 'epsilon' | 'threshold'>>,
+  ): TensorStats;
+
+  /**
    * Histogram of all elements, or of a sample of them.
    *
    * @throws {QuarkError} `invalid_input`

@@ -110,8 +110,10 @@ export class WasmKernel implements Kernel {
   }
 
   tensorStats(data: TensorData, options?: TensorStatsOptions): TensorStats {
-    const type = checkTensor(data, options);
-    const settings = checkStatsOptions(options);
+    return this.uncheckedStats(data, checkTensor(data, options), checkStatsOptions(options));
+  }
+
+  uncheckedStats(data: TensorData, type: TensorType, settings: StatsSettings): TensorStats {
     return statsFromSlots(data.length, this.#stats(data, type, settings), settings);
   }
 
@@ -235,7 +237,7 @@ export class WasmKernel implements Kernel {
     const elementBytes = data.BYTES_PER_ELEMENT;
     for (let at = 0; at < data.byteLength; at += this.#pieceBytes) {
       const sizeBytes = Math.min(this.#pieceBytes, data.byteLength - at);
-      arena.bytes().set(new Uint8Array(data.buffer, data.byteOffset + at, sizeBytes), piece);
+      arena.put(piece, data, at, sizeBytes);
       work(sizeBytes / elementBytes);
     }
   }

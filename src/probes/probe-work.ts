@@ -24,6 +24,7 @@ import {
   histogramOf,
   isFloat,
   sizeOf,
+  statsNow,
   summaryOf,
   typeOption,
 } from './reductions.ts';
@@ -242,12 +243,8 @@ export class ProbeWork {
 
   #summarizeNow(tensor: TensorRef, data: TensorData, request: ReductionRequest): TensorSummary {
     const { inline } = this.#kernels;
-    const { epsilon, threshold, histogram } = request;
-    const stats = inline.tensorStats(data, {
-      epsilon,
-      threshold,
-      ...typeOption(data, tensor.dtype),
-    });
+    const { histogram } = request;
+    const stats = statsNow(inline, data, tensor.dtype, request);
     return summaryOf(
       stats,
       unitsOf(tensor, data, request),

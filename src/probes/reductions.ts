@@ -1,11 +1,32 @@
 /** From the elements of a tensor in host memory to what is kept of them. */
+import { checkTensor } from '../kernel/checks.ts';
 import type { Kernel, TensorData, TensorStats, TensorType } from '../kernel/kernel.ts';
-import type { TensorHistogram, TensorRef, TensorSummary } from './model-source.ts';
+import type {
+  ReductionRequest,
+  TensorHistogram,
+  TensorRef,
+  TensorSummary,
+} from './model-source.ts';
 
 /** Type of the bits of an array, where the array does not say it. */
 export function typeOption(data: TensorData, dtype: string): { readonly type?: TensorType } {
   if (!(data instanceof Uint16Array)) return {};
   return { type: dtype === 'bfloat16' ? 'bfloat16' : 'float16' };
+}
+
+/** Statistics of a tensor of a source, at once. */
+export function statsNow(
+  kernel: Kernel,
+  data: TensorData,
+  dtype: string,
+  request: Pick<ReductionRequest, 'epsilon' | 'threshold'>,
+): TensorStats {
+  // The common type by its class, which costs less than its name; what is empty may have lost its memory.
+  const type =
+    data instanceof Float32Array && data.length > 0
+      ? 'float32'
+      : checkTensor(data, typeOption(data, dtype));
+  return kernel.uncheckedStats(data, type, request);
 }
 
 /** Statistics as a summary. */
