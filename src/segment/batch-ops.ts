@@ -116,7 +116,7 @@ function concatColumn(batches: readonly RowBatch[], name: string, rowCount: numb
       return { kind, values };
     }
     case 'f64_list': {
-      const values = new Array<ArrayLike<number> | null>(rowCount).fill(null);
+      const values = new Array<Float64Array | null>(rowCount).fill(null);
       each(kind, (vector, at, length) => place(values, vector.values, at, length));
       return { kind, values };
     }

@@ -34,7 +34,7 @@ export class RowColumns {
     });
   }
 
-  /** Adds a row given as an object with the names of code. Lists are kept by reference. */
+  /** Adds a row given as an object with the names of code. Typed arrays are kept by reference. */
   push(row: object): void {
     const at = this.rowCount;
     for (const { name, cells } of this.#columns)
@@ -98,8 +98,9 @@ function jsonOf(value: unknown): string | null {
   return value === null || value === undefined ? null : JSON.stringify(value);
 }
 
-function numbersOf(value: unknown): ArrayLike<number> | null {
-  return value instanceof Float64Array || Array.isArray(value) ? value : null;
+function numbersOf(value: unknown): Float64Array | null {
+  if (value instanceof Float64Array) return value;
+  return Array.isArray(value) ? new Float64Array(value as number[]) : null;
 }
 
 function textsOf(value: unknown): readonly string[] | null {

@@ -26,7 +26,7 @@ export type BoolVector = { readonly kind: 'bool'; readonly values: Uint8Array };
 /** An `f64_list` column. */
 export type F64ListVector = {
   readonly kind: 'f64_list';
-  readonly values: readonly (ArrayLike<number> | null)[];
+  readonly values: readonly (Float64Array | null)[];
 };
 
 /** A `text_list` column. */

@@ -236,7 +236,7 @@ class Source implements TfjsSource {
 
   #tapLayers(): void {
     const watches = this.#layerWatches;
-    this.#untapLayers = this.#found.flatMap(({ layer }, position) =>
+    this.#untapLayers = this.#found.flatMap(({ layer, info }, position) =>
       layer === undefined
         ? []
         : tapMethod(
@@ -245,7 +245,8 @@ class Source implements TfjsSource {
             (original) =>
               function (this: unknown, ...args) {
                 const output = original.apply(this, args);
-                return watches.wants(position) ? watches.observe(position, output) : output;
+                if (!watches.wants(position)) return output;
+                return watches.observe(position, output, info.isLeaf ? args[0] : undefined);
               },
           ),
     );

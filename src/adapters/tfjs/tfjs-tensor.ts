@@ -15,6 +15,8 @@ export function isOnHost(tf: TfjsRuntime): boolean {
 export class TfTensorRef implements TensorRef {
   readonly tensor: TfTensor;
   readonly #tf: TfjsRuntime;
+  /** What `data` gave last, of the WebAssembly backend: to find it takes as long as to reduce it. */
+  #view: TensorData | undefined;
 
   constructor(tf: TfjsRuntime, tensor: TfTensor) {
     this.#tf = tf;
@@ -30,15 +32,26 @@ export class TfTensorRef implements TensorRef {
   }
 
   get data(): TensorData | undefined {
-    return isOnHost(this.#tf) ? hostData(this.#tf, this.tensor) : undefined;
+    const tf = this.#tf;
+    const backend = tf.getBackend();
+    if (backend !== 'wasm') return HOST_BACKENDS.has(backend) ? elementsOf(this.tensor) : undefined;
+    const wasm = wasmBackend(tf.backend());
+    if (wasm === undefined || this.tensor.isDisposed) return elementsOf(this.tensor);
+    if (this.#view?.buffer !== wasm.wasm.HEAPU8.buffer) this.#view = viewOf(wasm, this.tensor);
+    return this.#view ?? elementsOf(this.tensor);
   }
 
   retain(): RetainedTensor {
+    const { tensor } = this;
+    const backend = this.#tf.getBackend();
     // The cpu backend makes an array for each tensor and never writes to it again: the array is all there is to hold.
-    if (this.#tf.getBackend() === 'cpu')
-      return new RetainedArray(this.tensor, hostData(this.#tf, this.tensor));
-    // A clone counts a reference. A copy of the elements, even of a few thousand, costs twice as much.
-    return new RetainedTfTensor(this.#tf, this.#tf.keep(this.tensor.clone()));
+    if (backend === 'cpu') return new RetainedArray(tensor, elementsOf(tensor));
+    if (backend === 'wasm' && tensor.size <= MAX_COPY_LENGTH) {
+      const { data } = this;
+      if (data instanceof Float32Array) return new RetainedCopy(tensor, data);
+    }
+    // A clone counts a reference, which costs less than a copy of many elements.
+    return new RetainedTfTensor(this.#tf, this.#tf.keep(tensor.clone()));
   }
 }
 
@@ -60,6 +73,50 @@ class RetainedArray implements RetainedTensor {
   release(): void {}
 }
 
+/** Elements that are copied: a clone is an operation of the engine, which costs as much as these. */
+const MAX_COPY_LENGTH = 1 << 13;
+/** Arrays to copy into, by length: the same few tensors are retained again and again. */
+const spares = new Map<number, Float32Array[]>();
+const MAX_SPARES_A_LENGTH = 16;
+const MAX_SPARE_LENGTHS = 64;
+
+/** A copy for all who retain it. */
+class RetainedCopy implements RetainedTensor {
+  readonly shape: readonly number[];
+  readonly dtype: string;
+  #data: Float32Array | undefined;
+  #users = 1;
+
+  constructor({ shape, dtype }: TfTensor, data: Float32Array) {
+    this.shape = shape;
+    this.dtype = dtype;
+    this.#data = spares.get(data.length)?.pop() ?? new Float32Array(data.length);
+    this.#data.set(data);
+  }
+
+  get data(): TensorData | undefined {
+    return this.#data;
+  }
+
+  retain(): RetainedTensor {
+    this.#users += 1;
+    return this;
+  }
+
+  release(): void {
+    this.#users -= 1;
+    if (this.#users > 0 || this.#data === undefined) return;
+    const { length } = this.#data;
+    let spare = spares.get(length);
+    if (spare === undefined && spares.size < MAX_SPARE_LENGTHS) {
+      spare = [];
+      spares.set(length, spare);
+    }
+    if (spare !== undefined && spare.length < MAX_SPARES_A_LENGTH) spare.push(this.#data);
+    this.#data = undefined;
+  }
+}
+
 /** One reference for all who retain it: a clone costs an operation of the engine. */
 class RetainedTfTensor extends TfTensorRef implements RetainedTensor {
   #users = 1;
@@ -75,10 +132,8 @@ class RetainedTfTensor extends TfTensorRef implements RetainedTensor {
   }
 }
 
-/** The memory of a tensor. Views of the WebAssembly backend's memory are good until its next operation. */
-function hostData(tf: TfjsRuntime, tensor: TfTensor): TensorData {
-  const view = tf.getBackend() === 'wasm' ? wasmView(tf.backend(), tensor) : undefined;
-  if (view !== undefined) return view;
+/** The elements of a tensor in host memory, as the backend has them or gives them. */
+function elementsOf(tensor: TfTensor): TensorData {
   const data: unknown = tensor.dataSync();
   if (
     data instanceof Float32Array ||
@@ -92,16 +147,35 @@ function hostData(tf: TfjsRuntime, tensor: TfTensor): TensorData {
   throw new TypeError(`tensors of type ${tensor.dtype} have no statistics`);
 }
 
-/** Spares the copy that `dataSync` makes; undefined where the backend is built differently from 4.x. */
-function wasmView(backend: object, { dataId, dtype, size }: TfTensor): TensorData | undefined {
+/** The part of the WebAssembly backend that knows where tensors lie. */
+type WasmBackend = {
+  readonly wasm: { readonly HEAPU8: Uint8Array };
+  readonly dataIdMap: { has(dataId: object): boolean; get(dataId: object): unknown };
+};
+
+/** Backends that were looked at once and are as they are expected. */
+const checked = new WeakSet<object>();
+
+/** Undefined where the backend is built differently from 4.x. */
+function wasmBackend(backend: object): WasmBackend | undefined {
+  if (checked.has(backend)) return backend as WasmBackend;
   if (!('wasm' in backend) || !('dataIdMap' in backend)) return undefined;
   const { wasm, dataIdMap } = backend;
   if (typeof wasm !== 'object' || wasm === null || !('HEAPU8' in wasm)) return undefined;
-  if (typeof dataIdMap !== 'object' || dataIdMap === null || !('get' in dataIdMap))
-    return undefined;
-  if (!(wasm.HEAPU8 instanceof Uint8Array) || typeof dataIdMap.get !== 'function') return undefined;
-  if ('has' in dataIdMap && typeof dataIdMap.has === 'function' && dataIdMap.has(dataId) !== true)
-    return undefined;
+  if (!(wasm.HEAPU8 instanceof Uint8Array)) return undefined;
+  if (typeof dataIdMap !== 'object' || dataIdMap === null) return undefined;
+  if (!('get' in dataIdMap) || typeof dataIdMap.get !== 'function') return undefined;
+  if (!('has' in dataIdMap) || typeof dataIdMap.has !== 'function') return undefined;
+  checked.add(backend);
+  return backend as WasmBackend;
+}
+
+/** A view of a tensor in the backend's memory, which spares the copy that `dataSync` makes. Good until the next operation. */
+function viewOf(
+  { wasm, dataIdMap }: WasmBackend,
+  { dataId, dtype, size }: TfTensor,
+): TensorData | undefined {
+  if (!dataIdMap.has(dataId)) return undefined;
   const entry: unknown = dataIdMap.get(dataId);
   if (typeof entry !== 'object' || entry === null || !('memoryOffset' in entry)) return undefined;
   const { memoryOffset } = entry;
