@@ -100,6 +100,7 @@ export function findAll(
     thresholds: settings.thresholds,
     isReference: settings.compatibility === 'reference',
     signals,
+    model: settings.model,
     nowMs,
   };
   return RULES.filter(({ id }) => !settings.disabledRules.has(id))

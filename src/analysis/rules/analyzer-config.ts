@@ -28,6 +28,12 @@ export type AnalyzerEngineConfig = Partial<MetricKeys> & {
   readonly compatibility?: Compatibility;
   /** Rules that are not asked. Default none. */
   readonly disabledRules?: readonly RuleId[];
+  /**
+   * The model, for `static_model_lint`: what `model.toJSON(null, false)` or `model.getConfig()` of a tfjs model gives, or
+   * a list of layers with `type`, `name`, `units`, `activation`, ... Default: `model` in the configuration of the run, or
+   * that configuration itself where it has `layers`.
+   */
+  readonly model?: unknown;
 };
 
 /** Settings with every default filled in. */
@@ -36,6 +42,7 @@ export type AnalyzerSettings = MetricKeys & {
   readonly replaceExistingOutputs: boolean;
   readonly compatibility: Compatibility;
   readonly disabledRules: ReadonlySet<string>;
+  readonly model: unknown;
 };
 
 /** Defaults of {@link AnalyzerEngineConfig}. */
@@ -45,6 +52,7 @@ export const DEFAULT_ANALYZER_ENGINE_CONFIG: Required<AnalyzerEngineConfig> = Ob
   replaceExistingOutputs: true,
   compatibility: 'scale_free',
   disabledRules: Object.freeze([]),
+  model: undefined,
 });
 
 /** @throws {QuarkError} `invalid_input` naming the setting */
@@ -69,6 +77,7 @@ export function checkAnalyzerConfig(config: AnalyzerEngineConfig = {}): Analyzer
       COMPATIBILITIES,
     ),
     disabledRules: checkRules(disabledRules ?? []),
+    model: config.model,
   };
 }
 

@@ -48,6 +48,8 @@ export type RuleContext<T extends string> = {
   /** Whether the absolute limits of the reference count by themselves. */
   readonly isReference: boolean;
   readonly signals: Signals;
+  /** The configuration of the model that was handed in; undefined for none. */
+  readonly model: unknown;
   /** The instant of the analysis, in UTC epoch milliseconds. */
   readonly nowMs: number;
 };

@@ -1,19 +1,63 @@
 /** The rules, in the order in which their alerts are given when they are equally severe: causes before consequences. */
+import { nonFinite } from './non-finite.ts';
+import { lossDivergence } from './loss-divergence.ts';
+import { lossNotDecreasing } from './loss-not-decreasing.ts';
+import { plateau } from './plateau.ts';
+import { lossSpike } from './loss-spike.ts';
+import { gradSpike } from './grad-spike.ts';
+import { oscillatingLoss } from './oscillating-loss.ts';
+import { dyingRelu } from './dying-relu.ts';
+import { updateRatioHigh } from './update-ratio-high.ts';
+import { updateRatioLow } from './update-ratio-low.ts';
+import { unchangedParameters } from './unchanged-parameters.ts';
+import { gradientDepthRatio } from './gradient-depth-ratio.ts';
+import { poorInitialization } from './poor-initialization.ts';
 import { activationCollapse } from './activation-collapse.ts';
 import { explodingGradients } from './exploding-gradients.ts';
 import { overfittingOnset } from './overfitting-onset.ts';
+import { classImbalance } from './class-imbalance.ts';
+import { inputNotNormalised } from './input-not-normalised.ts';
+import { suspiciousValidation } from './suspicious-validation.ts';
+import { trainEvalMismatch } from './train-eval-mismatch.ts';
+import { dataLoadingBottleneck } from './data-loading-bottleneck.ts';
+import { stepTimeOutlier } from './step-time-outlier.ts';
+import { memoryGrowth } from './memory-growth.ts';
+import { stalledRun } from './stalled-run.ts';
+import { staticModelLint } from './static-model-lint.ts';
 import type { Rule } from './rule.ts';
 import { runtimeBottleneckRisk } from './runtime-bottleneck-risk.ts';
 import { stagnantLayers } from './stagnant-layers.ts';
 import { vanishingGradients } from './vanishing-gradients.ts';
 
 const rules = [
+  nonFinite,
+  staticModelLint,
+  inputNotNormalised,
+  poorInitialization,
+  unchangedParameters,
+  updateRatioHigh,
+  updateRatioLow,
   explodingGradients,
   vanishingGradients,
-  stagnantLayers,
+  gradientDepthRatio,
+  dyingRelu,
   activationCollapse,
+  stagnantLayers,
+  lossDivergence,
+  oscillatingLoss,
+  lossNotDecreasing,
+  suspiciousValidation,
+  trainEvalMismatch,
   overfittingOnset,
+  classImbalance,
+  lossSpike,
+  gradSpike,
+  plateau,
+  stalledRun,
+  memoryGrowth,
+  dataLoadingBottleneck,
   runtimeBottleneckRisk,
+  stepTimeOutlier,
 ] as const;
 
 /** A rule of this list. */

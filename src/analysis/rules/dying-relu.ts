@@ -1,0 +1,72 @@
+import { deadUnitShare, isLastLayer } from './layer-facts.ts';
+import { placeAt, sayPlace, sayRange } from './places.ts';
+import { defineRule, say, sayShare, severityAbove, type Finding } from './rule.ts';
+import { trailingRun } from './statistics.ts';
+
+/** Fewer units than this say nothing by their share. */
+const MIN_UNITS = 4;
+
+export const dyingRelu = defineRule({
+  id: 'dying_relu',
+  category: 'representation',
+  detects:
+    'Units that give zero for every sample, in probe after probe, and so can never learn again.',
+  source: 'SageMaker Debugger (DeadRelu: more than half of a layer), AUTOTRAINER (0.7)',
+  cause: 'a too large update or a very negative bias pushed the units below zero for all inputs',
+  advice: 'lower the learning rate, use He initialisation with zero biases, or a leaky ReLU',
+  thresholds: {
+    dyingReluWarningShare: { value: 0.5, doc: 'Share of dead units of a layer for a warning.' },
+    dyingReluErrorShare: { value: 0.8, doc: 'Share of dead units for an error.' },
+    dyingReluCriticalShare: { value: 0.98, doc: 'Share of dead units that is critical.' },
+    dyingReluMinProbes: { value: 3, doc: 'Probes in a row, up to the last.' },
+  },
+  evaluate({ signals, thresholds: t }) {
+    const layers = signals.layers('activation');
+    const found = layers
+      .filter((layer) => !isLastLayer(layer, layers))
+      .map((layer) => {
+        const share = deadUnitShare(layer);
+        const probes = trailingRun(
+          share.length,
+          (row) => (share[row] ?? 0) >= t.dyingReluWarningShare,
+        );
+        const units = layer.unitCount.at(-1) ?? 0;
+        return { layer, share, probes, units, last: share.at(-1) ?? 0 };
+      })
+      .filter(({ probes, units }) => probes >= t.dyingReluMinProbes && units >= MIN_UNITS)
+      .toSorted((a, b) => b.last - a.last);
+    const [worst] = found;
+    if (worst === undefined) return [];
+    const { last, layer, probes, share } = worst;
+    const start = share.length - probes;
+    const from = placeAt(layer, start);
+    const to = placeAt(layer, share.length - 1);
+    const before = start > 0 ? (share[start - 1] ?? 0) : undefined;
+    const severity =
+      severityAbove(
+        last,
+        t.dyingReluWarningShare,
+        t.dyingReluErrorShare,
+        t.dyingReluCriticalShare,
+      ) ?? 'warning';
+    const finding: Finding = {
+      // A wide network may do without half of its units: then it is worth knowing, and no more.
+      severity: signals.isSolved && severity !== 'critical' ? 'info' : severity,
+      title: `Units of ${layer.moduleName} are dead`,
+      fact: `${sayShare(last)} of the ${say(worst.units)} units of ${layer.moduleName} have given zero for every sample since ${sayPlace(from)}${before === undefined ? '' : ` (${sayShare(before)} before)`}${found.length > 1 ? `, and ${found.length - 1} other layers are affected` : ''}.`,
+      confidence: 0.9,
+      from,
+      to,
+      observations: found.slice(0, 5).map((one) => ({
+        kind: 'layer_summary',
+        source: one.layer.moduleName,
+        summary: `${sayShare(one.last)} of the units dead in ${one.probes} probes ${sayRange(placeAt(one.layer, one.share.length - one.probes), placeAt(one.layer, one.share.length - 1))}.`,
+        observed: one.last,
+        threshold: t.dyingReluWarningShare,
+        from: placeAt(one.layer, one.share.length - one.probes),
+        to: placeAt(one.layer, one.share.length - 1),
+      })),
+    };
+    return [finding];
+  },
+});

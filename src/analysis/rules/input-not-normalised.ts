@@ -1,0 +1,145 @@
+import type { RunColumns } from '../columns/run-columns.ts';
+import { placeAt, placeOfStep, type Place } from './places.ts';
+import { defineRule, say, type Finding } from './rule.ts';
+import { median } from './statistics.ts';
+
+/** Batches or probes whose statistics say what the input is like. */
+const SAMPLES = 50;
+
+/** What is known of the numbers that the model gets. */
+type Input = {
+  readonly kind: string;
+  readonly source: string;
+  readonly mean: number;
+  readonly std: number;
+  readonly from: Place;
+  readonly to: Place;
+};
+
+export const inputNotNormalised = defineRule({
+  id: 'input_not_normalised',
+  category: 'representation',
+  detects:
+    'Inputs that are far from zero mean and unit size: raw pixels, or values that were normalised twice.',
+  source:
+    'UMLAUT (outside -1 to 1), SageMaker Debugger (CheckInputImages), TheDeepChecker; wider limits, as standard scores reach 3',
+  cause: 'the inputs are fed as they are stored',
+  advice:
+    'subtract the mean and divide by the standard deviation of the training data (for pixels: divide by 255)',
+  thresholds: {
+    inputMaxSize: { value: 5, doc: 'Root mean square of the inputs, above.' },
+    inputMaxMean: {
+      value: 2,
+      doc: 'Size of the mean over the deviation, above, for inputs of unit size or more.',
+    },
+    inputMinSize: { value: 0.02, doc: 'Root mean square of the inputs, below.' },
+  },
+  evaluate({ columns, thresholds: t }) {
+    const found = inputsOf(columns).flatMap((input): { finding: Finding; off: number }[] => {
+      const size = Math.hypot(input.mean, input.std);
+      const shift = Math.abs(input.mean) / input.std;
+      const isLarge = size > t.inputMaxSize;
+      const isShifted = shift > t.inputMaxMean && size > 1;
+      const isSmall = size < t.inputMinSize && size > 0;
+      if (!isLarge && !isShifted && !isSmall) return [];
+      const finding: Finding = {
+        severity: 'warning',
+        title: isSmall ? 'Inputs are very small' : 'Inputs are not normalised',
+        fact: `The inputs (${input.source}) have mean ${say(input.mean)} and standard deviation ${say(input.std)}.`,
+        confidence: isLarge ? 0.85 : 0.7,
+        ...(isSmall
+          ? {
+              cause:
+                'the inputs were normalised twice, or have another unit than the model expects',
+            }
+          : {}),
+        from: input.from,
+        to: input.to,
+        observations: [
+          {
+            kind: input.kind,
+            source: input.source,
+            summary: `Root mean square ${say(size)}.`,
+            observed: size,
+            threshold: isSmall ? t.inputMinSize : t.inputMaxSize,
+            from: input.from,
+            to: input.to,
+            metadata: { mean: input.mean, std: input.std },
+          },
+        ],
+      };
+      return [{ finding, off: Math.abs(Math.log(size)) }];
+    });
+    const [worst] = found.toSorted((a, b) => b.off - a.off);
+    return worst === undefined ? [] : [worst.finding];
+  },
+});
+
+/** From an input layer that was probed, from metrics, from the metadata of batches. */
+function inputsOf(columns: RunColumns): Input[] {
+  const inputs: Input[] = [];
+  for (const layer of columns.layers) {
+    if (layer.summaryType !== 'activation' || !/^(?:input|inputlayer)$/i.test(layer.moduleType))
+      continue;
+    const rows = Math.min(SAMPLES, layer.steps.length);
+    const mean = median(layer.mean.subarray(0, rows));
+    const std = median(layer.std.subarray(0, rows));
+    // Numbers of tokens are names, not sizes.
+    if (isEmbedded(columns, layer.moduleName)) continue;
+    const [from, to] = [placeAt(layer, 0), placeAt(layer, rows - 1)];
+    inputs.push({ kind: 'layer_summary', source: layer.moduleName, mean, std, from, to });
+  }
+  for (const namespace of ['input', 'data/input', 'inputs']) {
+    const means = columns.metrics.get(`${namespace}/mean`);
+    const deviations = columns.metrics.get(`${namespace}/std`);
+    if (means === undefined || deviations === undefined || means.values.length === 0) continue;
+    const rows = Math.min(SAMPLES, means.values.length);
+    const mean = median(means.values.subarray(0, rows));
+    const std = median(deviations.values.subarray(0, SAMPLES));
+    inputs.push({
+      kind: 'metric',
+      source: means.key,
+      mean,
+      std,
+      from: placeAt(means, 0),
+      to: placeAt(means, rows - 1),
+    });
+  }
+  const { batches } = columns;
+  const known: { mean: number; std: number; step: number }[] = [];
+  for (let row = 0; row < batches.rowCount && known.length < SAMPLES; row++) {
+    const text = batches.metadata[row];
+    if (text === null || text === undefined || !text.includes('input')) continue;
+    const value: unknown = JSON.parse(text);
+    const mean = numberOf(value, 'inputMean', 'input_mean');
+    const std = numberOf(value, 'inputStd', 'input_std');
+    if (mean !== undefined && std !== undefined)
+      known.push({ mean, std, step: batches.steps[row] ?? Number.NaN });
+  }
+  const [first] = known;
+  if (first !== undefined)
+    inputs.push({
+      kind: 'batch_diagnostic',
+      source: 'batches',
+      mean: median(known.map(({ mean }) => mean)),
+      std: median(known.map(({ std }) => std)),
+      from: placeOfStep(first.step),
+      to: placeOfStep(known.at(-1)?.step ?? Number.NaN),
+    });
+  return inputs.filter(({ mean, std }) => Number.isFinite(mean) && Number.isFinite(std));
+}
+
+function isEmbedded(columns: RunColumns, name: string): boolean {
+  const at = columns.layers.findIndex(({ moduleName }) => moduleName === name);
+  const next = columns.layers.slice(at).find(({ moduleName }) => moduleName !== name);
+  return next !== undefined && /embedding/i.test(next.moduleType);
+}
+
+function numberOf(value: unknown, ...names: readonly string[]): number | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const name of names) {
+    const found: unknown = Reflect.get(value, name);
+    if (typeof found === 'number') return found;
+  }
+  return undefined;
+}

@@ -1,0 +1,148 @@
+import { blockEnd, blockStart, levelOf, type Profile } from './profile.ts';
+import { sayRange } from './places.ts';
+import { defineRule, say, sayShare, type Finding } from './rule.ts';
+import type { Signals } from './signals.ts';
+import { median, trendScore } from './statistics.ts';
+import { medianInPlace } from './selection.ts';
+
+/** Levels that the best stretch of a run is the median of: noise does not reach it. */
+const STRETCH = 5;
+/** Standard error of a median over that of a mean, of normal values. */
+const MEDIAN_ERROR = 1.2533;
+/** Fall between the first and the last third of a run that has to be visible, as a share of its level. */
+const VISIBLE = 0.15;
+/** Mann-Kendall score below which levels fall beyond doubt. */
+const CLEAR_FALL = -3;
+
+export const lossNotDecreasing = defineRule({
+  id: 'loss_not_decreasing',
+  category: 'optimization',
+  detects: 'A training loss that has not fallen since the start of the run.',
+  source:
+    'SageMaker Debugger (LossNotDecreasing), AUTOTRAINER (not converging); significance by Mann and Kendall',
+  cause:
+    'the learning rate is far off, the gradient does not reach the weights, or labels and samples do not belong together',
+  advice:
+    'try to learn one small batch by heart with learning rates a factor of 10 apart: if that fails, look for the fault in the model, the loss and the labels',
+  thresholds: {
+    lossNotDecreasingMinChange: {
+      value: 0.01,
+      doc: 'Least fall of the level, as a share of its start, that counts as learning.',
+    },
+    lossNotDecreasingMinPoints: { value: 10, doc: 'Fewest finite values of the loss.' },
+    lossNotDecreasingKnownAccuracy: {
+      value: 0.9,
+      doc: 'Accuracy from which a flat loss is that of a task that is learned.',
+    },
+    lossNotDecreasingMinAccuracyGain: {
+      value: 0.02,
+      doc: 'Gain of accuracy that counts as learning; three times its noise, where that is more.',
+    },
+  },
+  evaluate({ columns, signals, thresholds: t }) {
+    // What goes on from another run may have nothing left to learn.
+    if (columns.run.isContinued || signals.finalAccuracy >= t.lossNotDecreasingKnownAccuracy)
+      return [];
+    const accuracy = accuracyGain(signals);
+    const hasLearned =
+      accuracy !== undefined &&
+      accuracy.gain > Math.max(t.lossNotDecreasingMinAccuracyGain, 3 * accuracy.noise);
+    if (hasLearned) return [];
+    return signals.trainLosses.flatMap((series): Finding[] => {
+      const profile = signals.profile(series);
+      if (profile.values.length < t.lossNotDecreasingMinPoints) return [];
+      const start = levelOf(profile, 0, 0.1);
+      const fall = start - bestStretch(profile);
+      const scale = median(profile.levels.map(Math.abs));
+      const isTiny = fall < t.lossNotDecreasingMinChange * (scale || 1);
+      // With so few or so noisy values a fall that matters could not be seen: then nothing is known.
+      const error =
+        (MEDIAN_ERROR * profile.levelNoise * Math.sqrt(6)) / Math.sqrt(profile.levels.length);
+      if (3 * error > VISIBLE * scale) return [];
+      // The lowest of many stretches lies below the start by chance, too.
+      const thirds = levelOf(profile, 0, 1 / 3) - levelOf(profile, 2 / 3, 1);
+      const isNoise =
+        fall < 1.5 * profile.levelNoise &&
+        thirds < 2 * error &&
+        trendScore(profile.levels) > CLEAR_FALL;
+      // A loss that is flat at the level of chance after a first settling: the accuracy says it.
+      const isChance = accuracy !== undefined && fall < 0.2 * scale && flatTail(profile, fall);
+      if (!isTiny && !isNoise && !isChance) return [];
+      const from = blockStart(profile, 0);
+      const to = blockEnd(profile, profile.levels.length - 1);
+      const isSure = accuracy !== undefined;
+      return [
+        {
+          severity: isSure ? 'error' : 'warning',
+          title: `${series.key} does not fall`,
+          fact: `${series.key} stayed at about ${say(levelOf(profile, 0.5, 1))} ${sayRange(from, to)}${isSure ? `, and the accuracy at about ${sayShare(accuracy.level)}` : ''}.`,
+          confidence: isSure
+            ? 0.92
+            : profile.values.length >= 5 * t.lossNotDecreasingMinPoints
+              ? 0.8
+              : 0.65,
+          from,
+          to,
+          observations: [
+            {
+              kind: 'metric',
+              source: series.key,
+              summary: `Fell by ${sayShare(fall / (scale || 1))} of its level at best.`,
+              observed: fall / (scale || 1),
+              threshold: t.lossNotDecreasingMinChange,
+              from,
+              to,
+              metadata: { noise_share: profile.levelNoise / (scale || 1) },
+            },
+            ...(isSure
+              ? [
+                  {
+                    kind: 'metric',
+                    source: accuracy.key,
+                    summary: `Rose by ${say(accuracy.gain)}.`,
+                    observed: accuracy.gain,
+                    threshold: Math.max(t.lossNotDecreasingMinAccuracyGain, 3 * accuracy.noise),
+                    from,
+                    to,
+                  },
+                ]
+              : []),
+          ],
+        },
+      ];
+    });
+  },
+});
+
+type Gain = {
+  readonly key: string;
+  readonly gain: number;
+  readonly level: number;
+  readonly noise: number;
+};
+
+/** How much the accuracy rose over the run, at most; undefined where it is not known. */
+function accuracyGain(signals: Signals): Gain | undefined {
+  const series = signals.trainAccuracy ?? signals.valAccuracy;
+  if (series === undefined) return undefined;
+  const profile = signals.profile(series);
+  if (profile.levels.length < 3) return undefined;
+  const level = levelOf(profile, 0.8, 1);
+  const gain = Math.max(level, levelOf(profile, 0.4, 0.8)) - levelOf(profile, 0, 0.05);
+  return { key: series.key, gain, level, noise: profile.levelNoise };
+}
+
+/** Whether next to all of the fall happened in the first third of the run. */
+function flatTail(profile: Profile, fall: number): boolean {
+  const late = levelOf(profile, 0.3, 0.5) - levelOf(profile, 0.8, 1);
+  return late < Math.max(0.1 * fall, 2 * profile.levelNoise);
+}
+
+/** The lowest median of some levels in a row. */
+function bestStretch({ levels }: Profile): number {
+  const length = Math.min(STRETCH, levels.length);
+  let best = Number.POSITIVE_INFINITY;
+  for (let at = 0; at + length <= levels.length; at++)
+    best = Math.min(best, medianInPlace(levels.slice(at, at + length)));
+  return best;
+}

@@ -1,0 +1,96 @@
+import type { TelemetryNumber } from '../columns/run-columns.ts';
+import { placeOfStep, type Place } from './places.ts';
+import { defineRule, say, sayShare, type Finding } from './rule.ts';
+
+/** What may grow, what it is called, and how surely growth means a leak. */
+const WATCHED: readonly {
+  readonly name: TelemetryNumber;
+  readonly what: string;
+  readonly confidence: number;
+}[] = [
+  { name: 'tensorCount', what: 'number of live tensors', confidence: 0.95 },
+  { name: 'tensorBytes', what: 'memory of live tensors', confidence: 0.92 },
+  { name: 'gpuMemoryUsedBytes', what: 'GPU memory in use', confidence: 0.75 },
+  { name: 'heapUsedBytes', what: 'JavaScript heap in use', confidence: 0.75 },
+  { name: 'pageMemoryBytes', what: 'memory of the page', confidence: 0.75 },
+  { name: 'processRssBytes', what: 'memory of the process', confidence: 0.7 },
+];
+
+/** Parts of the run whose lowest values are compared: what is freed now and then is free in one of them. */
+const PARTS = 6;
+
+export const memoryGrowth = defineRule({
+  id: 'memory_growth',
+  category: 'runtime',
+  detects: 'Memory or tensors that grow from one part of the run to the next and are never freed.',
+  source: 'SageMaker Debugger (GPUMemoryIncrease: 5 to 10 %); the lower envelope is ours',
+  cause: 'something of every step is kept: tensors outside tf.tidy, a growing list, listeners',
+  advice:
+    'compare tf.memory().numTensors before and after a step, and dispose or tidy what is left over',
+  thresholds: {
+    memoryGrowthMinShare: { value: 0.1, doc: 'Least growth over the run after its first sixth.' },
+    memoryGrowthMinSamples: { value: 30, doc: 'Fewest samples.' },
+    memoryGrowthMinTensors: { value: 20, doc: 'Least growth in tensors.' },
+  },
+  evaluate({ columns, thresholds: t }) {
+    const { telemetry } = columns;
+    const found = WATCHED.flatMap(({ confidence, name, what }): Finding[] => {
+      const rows: number[] = [];
+      telemetry[name].forEach((value, row) => {
+        if (Number.isFinite(value)) rows.push(row);
+      });
+      if (rows.length < t.memoryGrowthMinSamples) return [];
+      const floors = Array.from({ length: PARTS }, (_, part) => {
+        const own = rows.slice(
+          Math.floor((part * rows.length) / PARTS),
+          Math.floor(((part + 1) * rows.length) / PARTS),
+        );
+        return Math.min(...own.map((row) => telemetry[name][row] ?? 0));
+      });
+      // The first part fills caches and pools.
+      const [, first = 0, ...rest] = floors;
+      const last = rest.at(-1) ?? first;
+      const growth = last - first;
+      const steps = rest.map((floor, i) => floor - (i === 0 ? first : (rest[i - 1] ?? 0)));
+      // A leak goes on: every part adds, and the last as much as the others.
+      const isSteady =
+        steps.every((step) => step > 0) && (steps.at(-1) ?? 0) > (0.4 * growth) / steps.length;
+      if (!(first > 0) || !isSteady || growth < t.memoryGrowthMinShare * first) return [];
+      if (name === 'tensorCount' && growth < t.memoryGrowthMinTensors) return [];
+      const from = placeOfRow(columns.telemetry.steps, rows[Math.floor(rows.length / PARTS)] ?? 0);
+      const to = placeOfRow(columns.telemetry.steps, rows.at(-1) ?? 0);
+      const show = (value: number): string =>
+        name === 'tensorCount' ? say(value) : `${say(value / 2 ** 20)} MiB`;
+      return [
+        {
+          severity: growth > first ? 'error' : 'warning',
+          title: `The ${what} grows`,
+          fact: `The ${what} grew from ${show(first)} to ${show(last)} and is never freed${to.step === null ? '' : `, up to step ${to.step}`}.`,
+          confidence,
+          from,
+          to,
+          observations: [
+            {
+              kind: 'telemetry',
+              source: name,
+              summary: `Growth of ${sayShare(growth / first)} in equal steps.`,
+              observed: growth / first,
+              threshold: t.memoryGrowthMinShare,
+              from,
+              to,
+            },
+          ],
+        },
+      ];
+    });
+    const [first, ...others] = found;
+    if (first === undefined) return [];
+    return [
+      { ...first, observations: [first, ...others].flatMap(({ observations }) => observations) },
+    ];
+  },
+});
+
+function placeOfRow(steps: Float64Array, row: number): Place {
+  return placeOfStep(steps[row] ?? Number.NaN);
+}

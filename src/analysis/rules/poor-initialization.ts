@@ -1,0 +1,231 @@
+import type { ParameterSeries } from '../columns/run-columns.ts';
+import { placeAt, sayPlace } from './places.ts';
+import { defineRule, say, type Finding, type Observation } from './rule.ts';
+import type { Signals } from './signals.ts';
+
+/** Weights with a side this short, or with fewer elements, say too little by their spread. */
+const MIN_SIDE = 4;
+const MIN_ELEMENTS = 64;
+
+type Fault = {
+  readonly observation: Observation;
+  readonly kind: 'constant' | 'large' | 'small' | 'signal' | 'bias';
+  readonly weight: string;
+  readonly factor: number;
+};
+
+export const poorInitialization = defineRule({
+  id: 'poor_initialization',
+  category: 'optimization',
+  detects:
+    'Initial weights that are all alike, or of a size that makes the signal grow or die from layer to layer.',
+  source:
+    'Glorot and Bengio (2010), He et al. (2015); SageMaker Debugger (PoorWeightInitialization, first 10 steps), TheDeepChecker',
+  cause: 'the initial weights have the wrong scale for the width of the layers',
+  advice:
+    'use He initialisation before ReLU-like and Glorot initialisation before other activations, with zero biases',
+  thresholds: {
+    poorInitializationMaxStep: { value: 10, doc: 'Last step at which weights count as initial.' },
+    poorInitializationHighRatio: {
+      value: 4,
+      doc: 'Deviation of the weights over that of He et al. or Glorot and Bengio, whichever is larger, above.',
+    },
+    poorInitializationLowRatio: {
+      value: 0.05,
+      doc: 'Deviation of the weights over the smaller of the two, below.',
+    },
+    poorInitializationSignalFactor: {
+      value: 4,
+      doc: 'Factor by which the output of each layer is larger, or smaller, than that of the one before, at least three times in a row.',
+    },
+    poorInitializationBias: {
+      value: 1,
+      doc: 'Mean of the biases of a layer below minus this, in deviations of what its weights make of inputs of unit size.',
+    },
+  },
+  evaluate({ columns, signals, thresholds: t }) {
+    if (columns.run.isContinued) return [];
+    const initial = columns.parameters.filter(
+      ({ steps }) => (steps[0] ?? Number.POSITIVE_INFINITY) <= t.poorInitializationMaxStep,
+    );
+    const faults = [
+      ...initial
+        .filter(({ isFrozen, parameterRole }) => parameterRole === 'weight' && !isFrozen)
+        .flatMap((weight) =>
+          weightFaults(
+            weight,
+            initial,
+            t.poorInitializationHighRatio,
+            t.poorInitializationLowRatio,
+          ),
+        ),
+      ...biasFaults(initial, t.poorInitializationBias),
+      ...signalFaults(signals, t.poorInitializationMaxStep, t.poorInitializationSignalFactor),
+    ];
+    const [first] = faults;
+    if (first === undefined) return [];
+    const isAlike = faults.some(({ kind }) => kind === 'constant');
+    // A network that learns all the same was not harmed.
+    if (!isAlike && (signals.isSolved || signals.learnedShare > 0.8) && !signals.isHarmed)
+      return [];
+    const at = first.observation.from;
+    const finding: Finding = {
+      severity: isAlike ? 'error' : 'warning',
+      title: 'Initial weights are off',
+      fact: `${first.observation.summary.slice(0, -1)}${at === undefined ? '' : ` at ${sayPlace(at)}`}${faults.length > 1 ? `, and ${faults.length - 1} more such findings` : ''}.`,
+      confidence: isAlike ? 0.97 : signals.isHarmed || signals.learnedShare < 0.3 ? 0.85 : 0.7,
+      ...(isAlike
+        ? {
+            cause:
+              'the weights were set to a constant, so that all units of the layer compute and learn the same',
+            advice: 'draw the initial weights at random',
+          }
+        : {}),
+      ...(at === undefined ? {} : { from: at, to: at }),
+      observations: faults.slice(0, 6).map(({ observation }) => observation),
+    };
+    return [finding];
+  },
+});
+
+function weightFaults(
+  weight: ParameterSeries,
+  all: readonly ParameterSeries[],
+  highRatio: number,
+  lowRatio: number,
+): Fault[] {
+  const std = weight.valueStd[0] ?? Number.NaN;
+  const count = weight.elementCount[0] ?? 0;
+  const at = placeAt(weight, 0);
+  const report = (
+    kind: Fault['kind'],
+    summary: string,
+    observed: number,
+    threshold: number,
+  ): Fault[] => [
+    {
+      kind,
+      weight: weight.parameterName,
+      factor: observed,
+      observation: {
+        kind: 'parameter_summary',
+        source: weight.parameterName,
+        summary,
+        observed,
+        threshold,
+        from: at,
+        to: at,
+      },
+    },
+  ];
+  // A scale of a normalisation layer begins with ones, and has as many elements as there are biases.
+  const bias = all.find(
+    (other) => other.moduleName === weight.moduleName && other.parameterRole === 'bias',
+  );
+  const fanOut = bias?.elementCount[0] ?? Number.NaN;
+  if (std === 0 && count >= MIN_ELEMENTS && count > fanOut)
+    return report(
+      'constant',
+      `All ${count} elements of ${weight.parameterName} are the same number.`,
+      0,
+      0,
+    );
+  const fanIn = count / fanOut;
+  if (!(fanIn >= MIN_SIDE) || !(fanOut >= MIN_SIDE) || count < MIN_ELEMENTS) return [];
+  // The norm sees a mean that is not zero, too.
+  const size = (weight.valueNorm[0] ?? Number.NaN) / Math.sqrt(count);
+  const he = Math.sqrt(2 / fanIn);
+  const glorot = Math.sqrt(2 / (fanIn + fanOut));
+  if (size > highRatio * Math.max(he, glorot)) {
+    const ratio = size / Math.max(he, glorot);
+    return report(
+      'large',
+      `The elements of ${weight.parameterName} are of size ${say(size)}, ${say(ratio)} times what suits its width.`,
+      ratio,
+      highRatio,
+    );
+  }
+  if (size < lowRatio * Math.min(he, glorot)) {
+    const ratio = size / Math.min(he, glorot);
+    return report(
+      'small',
+      `The elements of ${weight.parameterName} are of size ${say(size)}, ${say(ratio)} times what suits its width.`,
+      ratio,
+      lowRatio,
+    );
+  }
+  return [];
+}
+
+function biasFaults(initial: readonly ParameterSeries[], limit: number): Fault[] {
+  return initial
+    .filter(({ parameterRole }) => parameterRole === 'bias')
+    .flatMap((bias): Fault[] => {
+      const mean = bias.valueMean[0] ?? Number.NaN;
+      const weight = initial.find(
+        (other) => other.moduleName === bias.moduleName && other.parameterRole === 'weight',
+      );
+      const units = bias.elementCount[0] ?? Number.NaN;
+      // Deviation of a unit's sum over inputs of unit size: the norm of its weights.
+      const spread = (weight?.valueNorm[0] ?? Number.NaN) / Math.sqrt(units);
+      // Gates that are to stay open begin with positive biases; nothing sensible begins far below.
+      if (!(units >= MIN_SIDE) || !(mean < -Math.max(limit * spread, limit))) return [];
+      const at = placeAt(bias, 0);
+      const summary = `The biases ${bias.parameterName} begin at ${say(mean)} on average.`;
+      return [
+        {
+          kind: 'bias',
+          weight: bias.parameterName,
+          factor: mean,
+          observation: {
+            kind: 'parameter_summary',
+            source: bias.parameterName,
+            summary,
+            observed: mean,
+            threshold: -limit,
+            from: at,
+            to: at,
+          },
+        },
+      ];
+    });
+}
+
+/** Layers whose outputs grow or shrink by a factor each, at least three times in a row. */
+function signalFaults(signals: Signals, maxStep: number, factor: number): Fault[] {
+  const layers = signals
+    .layers('activation')
+    .filter(
+      ({ std, steps }) => (steps[0] ?? Number.POSITIVE_INFINITY) <= maxStep && (std[0] ?? 0) > 0,
+    );
+  for (const isGrowing of [true, false]) {
+    let length = 0;
+    for (let i = 1; i < layers.length - 1; i++) {
+      const ratio = (layers[i]?.std[0] ?? 0) / (layers[i - 1]?.std[0] ?? 0);
+      length = (isGrowing ? ratio >= factor : ratio <= 1 / factor) ? length + 1 : 0;
+      const layer = layers[i];
+      const start = layers[i - 3];
+      if (length < 3 || layer === undefined || start === undefined) continue;
+      const whole = (layer.std[0] ?? 0) / (start.std[0] ?? 1);
+      const at = placeAt(layer, 0);
+      const summary = `The output of ${layer.moduleName} has ${say(whole)} times the deviation of that of ${start.moduleName}, three layers before.`;
+      return [
+        {
+          kind: 'signal',
+          weight: layer.moduleName,
+          factor: whole,
+          observation: {
+            kind: 'layer_summary',
+            source: layer.moduleName,
+            summary,
+            observed: whole,
+            threshold: factor ** 3,
+            from: at,
+            to: at,
+          },
+        },
+      ];
+    }
+  }
+  return [];
+}

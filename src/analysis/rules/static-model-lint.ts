@@ -1,0 +1,357 @@
+import type { AlertSeverity } from '../../records/literals.ts';
+import { outlineOf, type ModelLayer, type ModelOutline } from './model-layers.ts';
+import { defineRule, say, type Finding } from './rule.ts';
+
+/** Something about a model that can be seen before it is trained. */
+type Lint = {
+  readonly severity: AlertSeverity;
+  readonly where: string;
+  readonly fact: string;
+  readonly cause: string;
+  readonly advice: string;
+  readonly observed?: number;
+  readonly threshold?: number;
+};
+
+const NORMALISING = /norm/i;
+const DROPPING = /dropout/i;
+const WITH_WEIGHTS = /^(?:dense|linear|gemm|(?:depthwise|separable)?conv\d?d?(?:transpose)?)$/i;
+const SHAPING = /^(?:flatten|reshape|permute|input(?:layer)?|zeropadding\dd|identity)$/i;
+const ACTIVATION_LAYER =
+  /^(?:re_?lu|leaky_?re_?lu|pre_?lu|elu|selu|gelu|silu|swish|tanh|sigmoid|softmax|activation|thresholdedrelu)$/i;
+const CLASS_LOSS = /^(?:sparse)?categoricalcrossentropy$/;
+const BINARY_LOSS = /^(?:binarycrossentropy|sigmoidcrossentropy)$/;
+const SQUARED_LOSS = /^(?:meansquarederror|mse)$/;
+const ADAPTIVE = /^(?:adam|adamax|nadam|rmsprop|adamw)(?:optimizer)?$/;
+
+export const staticModelLint = defineRule({
+  id: 'static_model_lint',
+  category: 'optimization',
+  detects:
+    'Faults of the model that its configuration shows before training: outputs that do not fit the loss, missing activations, weights that begin alike.',
+  source: 'NeuraLint (2021), UMLAUT (2021), TheDeepChecker',
+  cause: 'a layer or the loss is not what it was meant to be',
+  advice: 'correct the layer that is named',
+  thresholds: {
+    staticModelMaxDropout: { value: 0.5, doc: 'Largest share of units that dropout may drop.' },
+    staticModelMaxAdaptiveRate: { value: 0.05, doc: 'Largest learning rate of Adam and its like.' },
+    staticModelMaxSquashed: {
+      value: 4,
+      doc: 'Hidden layers with sigmoid or tanh in a row without normalisation.',
+    },
+  },
+  evaluate({ columns, model, thresholds: t }) {
+    const { config } = columns.run;
+    const outline = outlineOf(model ?? config['model'] ?? config, config);
+    if (outline === undefined) return [];
+    const order = ['critical', 'error', 'warning', 'info'];
+    const lints = [
+      ...outputLints(outline),
+      ...layerLints(outline, t.staticModelMaxDropout),
+      ...depthLints(outline, t.staticModelMaxSquashed),
+      ...rateLints(outline, t.staticModelMaxAdaptiveRate),
+    ].toSorted((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+    const [worst, ...others] = lints;
+    if (worst === undefined) return [];
+    const finding: Finding = {
+      severity: worst.severity,
+      title: `The model has a fault in ${worst.where}`,
+      fact: `${worst.fact}${others.length > 0 ? `; ${others.length} more remarks are in the evidence` : ''}.`,
+      confidence: worst.severity === 'error' ? 0.95 : worst.severity === 'warning' ? 0.8 : 0.7,
+      cause: worst.cause,
+      advice: worst.advice,
+      observations: lints.map((lint) => ({
+        kind: 'configuration',
+        source: lint.where,
+        summary: `${lint.fact}: ${lint.advice}.`,
+        ...(lint.observed === undefined ? {} : { observed: lint.observed }),
+        ...(lint.threshold === undefined ? {} : { threshold: lint.threshold }),
+        metadata: { severity: lint.severity },
+      })),
+    };
+    return [finding];
+  },
+});
+
+/** The activation that the values of a layer have gone through; layers that only shape or drop are looked through. */
+function activationOf(layer: ModelLayer): string {
+  if (ACTIVATION_LAYER.test(layer.type) && !/^activation$/i.test(layer.type))
+    return layer.type.toLowerCase().replace(/_/g, '');
+  return layer.activation;
+}
+
+function outputLints({ layers, loss, metrics }: ModelOutline): Lint[] {
+  const used = new Set(layers.flatMap(({ inputs }) => inputs));
+  const outputs = layers.filter((_, i) => !used.has(i));
+  const [output] = outputs;
+  // Which loss belongs to which of several outputs is not known.
+  if (output === undefined || outputs.length > 1) return [];
+  const activation = activationOf(output);
+  const weights = lastWeights(output, layers);
+  if (weights === undefined) return [];
+  const where = output.name;
+  const lints: Lint[] = [];
+  const add = (severity: AlertSeverity, fact: string, cause: string, advice: string): void => {
+    lints.push({ severity, where, fact, cause, advice });
+  };
+  const isClassLoss = loss !== undefined && CLASS_LOSS.test(loss);
+  if (activation === 'softmax' && weights.units === 1)
+    add(
+      'error',
+      `${where} takes the softmax of one unit, which is always 1`,
+      'one unit is meant to be a probability',
+      'use a sigmoid, or one unit a class',
+    );
+  else if (isClassLoss && weights.units === 1)
+    add(
+      'error',
+      `${where} has one unit, and the loss ${loss} expects one a class`,
+      'two classes are meant',
+      'use binary cross-entropy with a sigmoid, or two units with a softmax',
+    );
+  else if (isClassLoss && activation !== 'softmax')
+    add(
+      activation === 'linear' || activation === 'relu' || activation === 'tanh'
+        ? 'error'
+        : 'warning',
+      `The loss ${loss} gets the ${activation} outputs of ${where}, and expects probabilities`,
+      'the softmax is missing',
+      'give the last layer a softmax, or use a loss of logits',
+    );
+  if (
+    loss !== undefined &&
+    BINARY_LOSS.test(loss) &&
+    loss === 'binarycrossentropy' &&
+    activation !== 'sigmoid' &&
+    activation !== 'softmax'
+  )
+    add(
+      'error',
+      `The loss ${loss} gets the ${activation} outputs of ${where}, and expects probabilities`,
+      'the sigmoid is missing',
+      'give the last layer a sigmoid, or use a loss of logits',
+    );
+  if (
+    loss !== undefined &&
+    /softmaxcrossentropy|fromlogits|logits/.test(loss) &&
+    activation === 'softmax'
+  )
+    add(
+      'error',
+      `The loss ${loss} takes the softmax of outputs that went through one already in ${where}`,
+      'the softmax is there twice',
+      'leave it out of the last layer',
+    );
+  const isForClasses = metrics.some((name) =>
+    /^(?:acc|accuracy|categoricalaccuracy|binaryaccuracy)$/.test(name),
+  );
+  if (
+    loss !== undefined &&
+    SQUARED_LOSS.test(loss) &&
+    (activation === 'softmax' || (activation === 'sigmoid' && isForClasses))
+  )
+    add(
+      'warning',
+      `The loss ${loss} is used on the ${activation} outputs of ${where}`,
+      'the loss of a regression is used for classes',
+      'use cross-entropy, whose gradient does not vanish for wrong answers',
+    );
+  if (DROPPING.test(output.type))
+    add(
+      'warning',
+      `The output of the model goes through dropout in ${where}`,
+      'dropout stands behind the last layer',
+      'put it before the last layer, or leave it out',
+    );
+  return lints;
+}
+
+/** The layer with weights that an output comes from, through layers that have none. */
+function lastWeights(output: ModelLayer, layers: readonly ModelLayer[]): ModelLayer | undefined {
+  let layer: ModelLayer | undefined = output;
+  for (let i = 0; i < layers.length && layer !== undefined; i++) {
+    if (layer.units !== undefined) return layer;
+    layer = layers[layer.inputs[0] ?? -1];
+  }
+  return undefined;
+}
+
+function layerLints({ layers }: ModelOutline, maxDropout: number): Lint[] {
+  return layers.flatMap((layer, at): Lint[] => {
+    const lints: Lint[] = [];
+    const where = layer.name;
+    const add = (
+      severity: AlertSeverity,
+      fact: string,
+      cause: string,
+      advice: string,
+      observed?: number,
+      threshold?: number,
+    ): void => {
+      lints.push({
+        severity,
+        where,
+        fact,
+        cause,
+        advice,
+        ...(observed === undefined ? {} : { observed }),
+        ...(threshold === undefined ? {} : { threshold }),
+      });
+    };
+    const before = layers[layer.inputs[0] ?? -1];
+    const after = layers.filter(({ inputs }) => inputs.includes(at));
+    const initializer = layer.kernelInitializer;
+    if (
+      WITH_WEIGHTS.test(layer.type) &&
+      (initializer === 'zeros' || initializer === 'ones' || initializer === 'constant')
+    )
+      add(
+        'error',
+        `The weights of ${where} begin all alike (${initializer})`,
+        'all units of the layer compute and learn the same',
+        'draw the initial weights at random (He or Glorot)',
+      );
+    if (DROPPING.test(layer.type) && (layer.rate ?? 0) > maxDropout)
+      add(
+        'info',
+        `${where} drops ${say(layer.rate ?? 0)} of the values`,
+        'the model gets little to learn from',
+        `try ${say(maxDropout)} or less`,
+        layer.rate,
+        maxDropout,
+      );
+    if (activationOf(layer) === 'softmax') {
+      if (
+        before !== undefined &&
+        !WITH_WEIGHTS.test(layer.type) &&
+        activationOf(before) === 'softmax'
+      )
+        add(
+          'error',
+          `${where} takes the softmax of a softmax`,
+          'the softmax is there twice',
+          'leave one out',
+        );
+      else if (after.some(({ type }) => WITH_WEIGHTS.test(type)))
+        add(
+          'warning',
+          `${where} has a softmax in the middle of the model`,
+          'the activation of the output is used for a hidden layer',
+          'use a ReLU there',
+        );
+    }
+    const isLinear = WITH_WEIGHTS.test(layer.type) && activationOf(layer) === 'linear';
+    if (
+      isLinear &&
+      after.length === 1 &&
+      nextWeights(layers, after).some(({ type }) => type === layer.type) &&
+      !isActivated(layers, after)
+    )
+      add(
+        'warning',
+        `${where} has no activation, and another ${layer.type} follows`,
+        'two linear layers in a row are one linear layer',
+        'give it an activation',
+      );
+    if (
+      NORMALISING.test(layer.type) &&
+      before !== undefined &&
+      WITH_WEIGHTS.test(before.type) &&
+      before.usesBias &&
+      before.activation === 'linear'
+    )
+      add(
+        'info',
+        `${before.name} has biases that ${where} takes away again`,
+        'batch normalisation has its own',
+        'set useBias to false there',
+      );
+    if (NORMALISING.test(layer.type) && before !== undefined && DROPPING.test(before.type))
+      add(
+        'info',
+        `${where} normalises what dropout has changed`,
+        'the variance differs between training and evaluation',
+        'put dropout behind the normalisation',
+      );
+    return lints;
+  });
+}
+
+/** The next layers with weights, through all others. */
+function nextWeights(
+  layers: readonly ModelLayer[],
+  from: readonly ModelLayer[],
+): readonly ModelLayer[] {
+  let front = from;
+  for (let i = 0; i < layers.length; i++) {
+    const found = front.filter(({ type }) => WITH_WEIGHTS.test(type));
+    if (found.length > 0 || front.length === 0) return found;
+    const positions = new Set(front.map((layer) => layers.indexOf(layer)));
+    front = layers.filter(({ inputs }) => inputs.some((input) => positions.has(input)));
+  }
+  return [];
+}
+
+/** Whether something that is not linear stands before the next layer with weights. */
+function isActivated(layers: readonly ModelLayer[], from: readonly ModelLayer[]): boolean {
+  let front = from;
+  for (let i = 0; i < layers.length && front.length > 0; i++) {
+    if (front.some(({ type }) => WITH_WEIGHTS.test(type))) return false;
+    if (
+      front.some(
+        (layer) =>
+          activationOf(layer) !== 'linear' ||
+          !(SHAPING.test(layer.type) || NORMALISING.test(layer.type) || DROPPING.test(layer.type)),
+      )
+    )
+      return true;
+    const positions = new Set(front.map((layer) => layers.indexOf(layer)));
+    front = layers.filter(({ inputs }) => inputs.some((input) => positions.has(input)));
+  }
+  return true;
+}
+
+function depthLints({ layers }: ModelOutline, max: number): Lint[] {
+  let count = 0;
+  for (const layer of layers) {
+    if (NORMALISING.test(layer.type) || /^add$/i.test(layer.type)) count = 0;
+    if (!WITH_WEIGHTS.test(layer.type)) continue;
+    const activation = activationOf(layer);
+    count = activation === 'sigmoid' || activation === 'tanh' ? count + 1 : 0;
+    // The output may well be a sigmoid: it takes one more.
+    if (count > max)
+      return [
+        {
+          severity: 'info',
+          where: layer.name,
+          fact: `${layer.name} is the ${count}th layer in a row with ${activation}`,
+          cause: 'saturating activations shrink the gradient at every layer',
+          advice: 'use ReLU-like activations, or normalise between the layers',
+          observed: count,
+          threshold: max,
+        },
+      ];
+  }
+  return [];
+}
+
+function rateLints({ learningRate, optimizer }: ModelOutline, max: number): Lint[] {
+  if (
+    learningRate === undefined ||
+    optimizer === undefined ||
+    !ADAPTIVE.test(optimizer) ||
+    learningRate <= max
+  )
+    return [];
+  return [
+    {
+      severity: 'warning',
+      where: 'the optimizer',
+      fact: `The learning rate of ${optimizer} is ${say(learningRate)}`,
+      cause: 'optimizers of this kind change every weight by about the learning rate in each step',
+      advice: 'begin with 0.001',
+      observed: learningRate,
+      threshold: max,
+    },
+  ];
+}

@@ -1,0 +1,71 @@
+import { placeAt, sayPlace } from './places.ts';
+import { defineRule, say, sayShare, type Finding } from './rule.ts';
+import { stepDurations } from './step-durations.ts';
+import { median, robustDeviation } from './statistics.ts';
+
+export const stepTimeOutlier = defineRule({
+  id: 'step_time_outlier',
+  category: 'runtime',
+  detects:
+    'Single steps that take many times as long as the others, and together cost a good part of the time.',
+  source: 'SageMaker Debugger (StepOutlier: 3 deviations, 10 outliers), with a robust deviation',
+  cause:
+    'something stops the training now and then: validation or saving inside the step, garbage collection, other work on the machine',
+  advice: 'compare the steps named here with what else happens at these times',
+  thresholds: {
+    stepTimeOutlierScore: { value: 8, doc: 'Distance from the median in robust deviations.' },
+    stepTimeOutlierRatio: { value: 3, doc: 'Least multiple of the median.' },
+    stepTimeOutlierMinCount: { value: 10, doc: 'Fewest such steps.' },
+    stepTimeOutlierMinLost: {
+      value: 0.1,
+      doc: 'Least share of all time that they take beyond the typical step.',
+    },
+  },
+  evaluate({ columns, signals, thresholds: t }) {
+    const durations = stepDurations(columns, signals);
+    if (durations === undefined) return [];
+    const { series, values } = durations;
+    const typical = median(values);
+    const limit = Math.max(
+      t.stepTimeOutlierRatio * typical,
+      typical + t.stepTimeOutlierScore * robustDeviation(values),
+    );
+    let lost = 0;
+    let total = 0;
+    const rows: number[] = [];
+    values.forEach((value, row) => {
+      if (!Number.isFinite(value)) return;
+      total += value;
+      // The first steps compile and allocate.
+      if (value <= limit || row < 3) return;
+      lost += value - typical;
+      rows.push(row);
+    });
+    const share = total > 0 ? lost / total : 0;
+    if (rows.length < t.stepTimeOutlierMinCount || share < t.stepTimeOutlierMinLost) return [];
+    const longest = rows.reduce((a, b) => ((values[b] ?? 0) > (values[a] ?? 0) ? b : a));
+    const from = placeAt(series, rows[0] ?? 0);
+    const to = placeAt(series, rows.at(-1) ?? 0);
+    const finding: Finding = {
+      severity: share >= 0.3 ? 'warning' : 'info',
+      title: 'Some steps take very long',
+      fact: `${rows.length} of ${values.length} steps took more than ${say(limit)} ms where ${say(typical)} ms are typical, the longest ${say(values[longest] ?? 0)} ms at ${sayPlace(placeAt(series, longest))}; they cost ${sayShare(share)} of the time.`,
+      confidence: 0.85,
+      from,
+      to,
+      observations: [
+        {
+          kind: durations.kind,
+          source: durations.source,
+          summary: `${rows.length} outliers cost ${sayShare(share)} of the time.`,
+          observed: share,
+          threshold: t.stepTimeOutlierMinLost,
+          from,
+          to,
+          metadata: { steps: rows.slice(0, 20).map((row) => placeAt(series, row).step) },
+        },
+      ],
+    };
+    return [finding];
+  },
+});

@@ -1,0 +1,168 @@
+import { axisOf, type MetricSeries } from '../columns/run-columns.ts';
+import { placeAt, rowBefore, sayPlace, sayRange } from './places.ts';
+import { defineRule, say, sayShare, type Finding } from './rule.ts';
+import type { Signals } from './signals.ts';
+import { longestRun } from './statistics.ts';
+
+export const suspiciousValidation = defineRule({
+  id: 'suspicious_validation',
+  category: 'generalization',
+  detects:
+    'Validation that cannot be right: equal to training, never changing, or near perfect while training is not.',
+  source:
+    'UMLAUT (validation accuracy above 0.95 early, or above training); dropout explains small leads, so that only large ones count',
+  cause:
+    'validation samples are among the training samples, or the validation is not computed on the current model',
+  advice: 'check how the data are split, and that the evaluation uses the weights of the step',
+  thresholds: {
+    suspiciousValidationAccuracy: {
+      value: 0.95,
+      doc: 'Validation accuracy that is too good, early.',
+    },
+    suspiciousValidationEarlyShare: { value: 0.2, doc: 'Share of the run that counts as early.' },
+    suspiciousValidationLead: { value: 0.2, doc: 'Lead of validation over training accuracy.' },
+    suspiciousValidationPoints: { value: 5, doc: 'Points in a row that are equal.' },
+  },
+  evaluate({ signals, thresholds: t }) {
+    const found =
+      equalLosses(signals, t.suspiciousValidationPoints) ??
+      constantLoss(signals, t.suspiciousValidationPoints) ??
+      tooGood(signals, t);
+    return found === undefined ? [] : [found];
+  },
+});
+
+function report(
+  series: MetricSeries,
+  start: number,
+  end: number,
+  confidence: number,
+  fact: string,
+  observed: number,
+  threshold: number,
+  more: Partial<Finding> = {},
+): Finding {
+  const from = placeAt(series, start);
+  const to = placeAt(series, end);
+  return {
+    severity: 'warning',
+    title: `${series.key} is suspicious`,
+    fact,
+    confidence,
+    from,
+    to,
+    observations: [
+      { kind: 'metric', source: series.key, summary: fact, observed, threshold, from, to },
+    ],
+    ...more,
+  };
+}
+
+/** The training loss to the last bit, again and again: it is the same number. */
+function equalLosses({ lossPairs }: Signals, points: number): Finding | undefined {
+  for (const { train, validation } of lossPairs) {
+    const places = axisOf(train);
+    const run = longestRun(validation.values.length, (row) => {
+      const position = axisOf(validation)[row] ?? Number.NaN;
+      const at = rowBefore(train, position);
+      const value = validation.values[row] ?? Number.NaN;
+      return (
+        at >= 0 && places[at] === position && Number.isFinite(value) && train.values[at] === value
+      );
+    });
+    if (run.length < points) continue;
+    const range = sayRange(
+      placeAt(validation, run.start),
+      placeAt(validation, run.start + run.length - 1),
+    );
+    const isMoving =
+      new Set(validation.values.subarray(run.start, run.start + run.length)).size > 1;
+    if (!isMoving) continue;
+    return report(
+      validation,
+      run.start,
+      run.start + run.length - 1,
+      0.95,
+      `${validation.key} is equal to ${train.key} to the last digit ${range}.`,
+      run.length,
+      points,
+      {
+        cause: 'training loss is reported as validation loss',
+        advice: 'check which data the validation reads',
+      },
+    );
+  }
+  return undefined;
+}
+
+/** The same value while training goes on: the model that is validated is not the one that is trained. */
+function constantLoss(signals: Signals, points: number): Finding | undefined {
+  for (const { train, validation } of signals.lossPairs) {
+    const { values } = validation;
+    const run = longestRun(
+      values.length,
+      (row) =>
+        Number.isFinite(values[row] ?? Number.NaN) && values[row] === values[Math.max(0, row - 1)],
+    );
+    const course = signals.course(train);
+    if (course === undefined || run.length < points + 1 || run.start + run.length < values.length)
+      continue;
+    const from = axisOf(validation)[run.start] ?? 0;
+    const before = train.values[Math.max(0, rowBefore(train, from))] ?? Number.NaN;
+    const isTraining =
+      before - course.end > 4 * course.profile.pointNoise &&
+      before - course.end > 0.02 * Math.abs(before);
+    if (!isTraining) continue;
+    return report(
+      validation,
+      run.start,
+      values.length - 1,
+      0.85,
+      `${validation.key} has been exactly ${say(values.at(-1) ?? Number.NaN)} since ${sayPlace(placeAt(validation, run.start))}, while ${train.key} went on falling.`,
+      run.length,
+      points,
+      {
+        cause:
+          'the validation is computed on a copy of the model that is not trained, or is not computed anew',
+      },
+    );
+  }
+  return undefined;
+}
+
+/** Nearly perfect in the first part of the run, far ahead of training. */
+function tooGood(
+  signals: Signals,
+  t: {
+    readonly suspiciousValidationAccuracy: number;
+    readonly suspiciousValidationEarlyShare: number;
+    readonly suspiciousValidationLead: number;
+  },
+): Finding | undefined {
+  const { trainAccuracy, valAccuracy } = signals;
+  if (trainAccuracy === undefined || valAccuracy === undefined || trainAccuracy.x !== valAccuracy.x)
+    return undefined;
+  const end = axisOf(trainAccuracy).at(-1) ?? 0;
+  const row = valAccuracy.values.findIndex((value, i) => {
+    const position = axisOf(valAccuracy)[i] ?? 0;
+    const train = trainAccuracy.values[rowBefore(trainAccuracy, position)] ?? Number.NaN;
+    return (
+      position <= t.suspiciousValidationEarlyShare * end &&
+      value >= t.suspiciousValidationAccuracy &&
+      value - train >= t.suspiciousValidationLead
+    );
+  });
+  if (row < 0) return undefined;
+  const value = valAccuracy.values[row] ?? Number.NaN;
+  const train =
+    trainAccuracy.values[rowBefore(trainAccuracy, axisOf(valAccuracy)[row] ?? 0)] ?? Number.NaN;
+  return report(
+    valAccuracy,
+    row,
+    row,
+    0.75,
+    `${valAccuracy.key} is ${sayShare(value)} at ${sayPlace(placeAt(valAccuracy, row))} already, with ${sayShare(train)} in training.`,
+    value - train,
+    t.suspiciousValidationLead,
+  );
+}

@@ -1,0 +1,123 @@
+import { axisOf, type LayerSeries } from '../columns/run-columns.ts';
+import { placeAt, rowBefore, sayRange } from './places.ts';
+import { defineRule, say, sayShare, type Finding } from './rule.ts';
+import type { Signals } from './signals.ts';
+import { median } from './statistics.ts';
+import type { RunColumns } from '../columns/run-columns.ts';
+
+export const trainEvalMismatch = defineRule({
+  id: 'train_eval_mismatch',
+  category: 'generalization',
+  detects:
+    'A model that computes something else in evaluation than in training: batch normalisation or dropout in the wrong mode.',
+  source:
+    'TheDeepChecker (loss of the same batch in both modes differs by more than 0.5); the comparison of layers is ours',
+  cause:
+    'moving averages of batch normalisation do not fit the data, or a layer runs in the wrong mode',
+  advice:
+    'evaluate one training batch in both modes, and check the momentum of batch normalisation and the training flag',
+  thresholds: {
+    trainEvalMismatchLoss: {
+      value: 0.5,
+      doc: 'Difference of the losses of the same batches in both modes, as a share of the training loss.',
+    },
+    trainEvalMismatchScale: {
+      value: 3,
+      doc: "Factor between the sizes of a layer's outputs in training and in evaluation.",
+    },
+    trainEvalMismatchPoints: { value: 3, doc: 'Fewest points or probes of each mode.' },
+  },
+  evaluate({ columns, signals, thresholds: t }) {
+    const found =
+      ofLosses(signals, t.trainEvalMismatchLoss, t.trainEvalMismatchPoints) ??
+      ofLayers(columns, signals, t.trainEvalMismatchScale, t.trainEvalMismatchPoints);
+    return found === undefined ? [] : [found];
+  },
+});
+
+/** The same batches in both modes, where somebody recorded that. */
+function ofLosses(signals: Signals, limit: number, points: number): Finding | undefined {
+  const evaluated = signals.trainEvalLoss;
+  const [train] = signals.trainLosses;
+  if (evaluated === undefined || train === undefined || evaluated.x !== train.x) return undefined;
+  const differences = evaluated.values.map((value, row) => {
+    const at = rowBefore(train, axisOf(evaluated)[row] ?? 0);
+    const own = train.values[at] ?? Number.NaN;
+    return Math.abs(value - own) / Math.abs(own);
+  });
+  const typical = median(differences);
+  if (differences.length < points || !(typical > limit)) return undefined;
+  const from = placeAt(evaluated, 0);
+  const to = placeAt(evaluated, differences.length - 1);
+  return {
+    severity: 'error',
+    title: 'Training and evaluation disagree',
+    fact: `On the same batches the loss in evaluation differs by ${sayShare(typical)} from that in training ${sayRange(from, to)}.`,
+    confidence: 0.9,
+    from,
+    to,
+    observations: [
+      {
+        kind: 'metric',
+        source: evaluated.key,
+        summary: `Typical difference ${sayShare(typical)}.`,
+        observed: typical,
+        threshold: limit,
+        from,
+        to,
+      },
+    ],
+  };
+}
+
+/** Outputs of a layer in passes that train and in passes that evaluate. Validation must be bad as well: data may differ. */
+function ofLayers(
+  columns: RunColumns,
+  signals: Signals,
+  limit: number,
+  points: number,
+): Finding | undefined {
+  const isBad = signals.lossPairs.some(({ train, validation }) => {
+    const own = signals.course(train);
+    const held = signals.course(validation);
+    return own !== undefined && held !== undefined && own.end > 0 && held.end > 1.5 * own.end;
+  });
+  if (!isBad) return undefined;
+  const sizeOf = (layer: LayerSeries): number =>
+    median(layer.norm.map((norm, row) => norm / Math.sqrt(layer.elementCount[row] ?? Number.NaN)));
+  const found = signals.layers('activation').flatMap((layer) => {
+    const evaluated = columns.layers.find(
+      (other) =>
+        other.isEvaluation &&
+        other.moduleName === layer.moduleName &&
+        other.summaryType === 'activation' &&
+        other.callIndex === layer.callIndex,
+    );
+    if (evaluated === undefined || evaluated.norm.length < points || layer.norm.length < points)
+      return [];
+    const factor = sizeOf(evaluated) / sizeOf(layer);
+    return factor > limit || factor < 1 / limit ? [{ layer, factor }] : [];
+  });
+  const [first] = found;
+  if (first === undefined) return undefined;
+  const { factor, layer } = first;
+  const from = placeAt(layer, 0);
+  const to = placeAt(layer, layer.steps.length - 1);
+  return {
+    severity: 'warning',
+    title: 'Training and evaluation disagree',
+    fact: `The outputs of ${layer.moduleName} are ${say(factor)} times as large in evaluation as in training ${sayRange(from, to)}, and validation is far worse than training.`,
+    confidence: 0.8,
+    from,
+    to,
+    observations: found.slice(0, 5).map((one) => ({
+      kind: 'layer_summary',
+      source: one.layer.moduleName,
+      summary: `${say(one.factor)} times as large in evaluation.`,
+      observed: one.factor,
+      threshold: limit,
+      from,
+      to,
+    })),
+  };
+}
