@@ -2,6 +2,7 @@
 //
 //   npm run bench -- exchange            everything
 //   npm run bench -- exchange --only=csv
+//   npm run bench -- exchange --only=drop     files of 50 MB dropped on the page in Chromium
 //
 // Each way runs in a process of its own, in turn, so that one's memory does not count for another; `maxRSS` is of that process. Inside
 // the figures of an import: everything from the call of `importRuns` to the last acknowledgement of the store. The store of the first is
@@ -13,6 +14,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { finished } from 'node:stream/promises';
+import { benchDrops } from './exchange/drop.mjs';
 import { tensorBoardPart } from './exchange/tensorboard.mjs';
 import { median, report } from './harness.mjs';
 
@@ -109,6 +111,8 @@ async function main() {
         },
       ]);
     }
+    if (only === undefined || only.includes('drop'))
+      await benchDrops(PARTS, root, Math.min(ROUNDS, 5));
   } finally {
     await rm(root, { recursive: true, force: true });
   }

@@ -5,12 +5,15 @@ import { useEffect } from 'preact/hooks';
 import { openRun, type Store } from 'quark-sdk';
 import type { RunFeed } from '../dashboard/model/run-feed.ts';
 import { Icon, Logo } from '../dashboard/views/icons.tsx';
+import { ComparePage } from '../dashboard/views/compare-view.tsx';
 import { ErrorNotice, Segmented } from '../dashboard/views/parts.tsx';
 import { RunList } from '../dashboard/views/run-list.tsx';
 import { RunPage } from '../dashboard/views/run-page.tsx';
 import { route } from './location.ts';
 import { hrefOf, type Route } from './route.ts';
 import { BROWSER_URI, chooseSource, source, sources, storeAt } from './sources.ts';
+import { DropZone } from '../dropped/drop-zone.tsx';
+import { ImportDock } from '../dropped/import-dock.tsx';
 import { nextTheme, themeChoice, type ThemeChoice } from './theme.ts';
 import { isDemoRun } from '../train/demo-run.ts';
 import { isTraining, training } from '../train/training-state.ts';
@@ -36,6 +39,8 @@ export function App(): JSX.Element {
       <main id="main" tabIndex={-1}>
         <View />
       </main>
+      <ImportDock />
+      <DropZone />
     </>
   );
 }
@@ -46,6 +51,8 @@ function titleOf(place: Route): string {
       return 'Runs · Quark';
     case 'run':
       return `${place.runId} · Quark`;
+    case 'compare':
+      return 'Comparison · Quark';
     case 'train':
       return 'Train · Quark';
     case 'unknown':
@@ -67,7 +74,7 @@ function Header(): JSX.Element {
       <nav aria-label="Pages">
         <a
           href={hrefOf({ kind: 'runs' })}
-          aria-current={place === 'runs' || place === 'run' ? 'page' : undefined}
+          aria-current={place === 'train' || place === 'unknown' ? undefined : 'page'}
         >
           Runs
         </a>
@@ -133,6 +140,12 @@ function View(): JSX.Element {
           )}
         </WithStore>
       );
+    case 'compare':
+      return (
+        <WithStore uri={source.value?.uri}>
+          {(store) => <ComparePage key={store.uri} store={store} runIds={place.runIds} />}
+        </WithStore>
+      );
     case 'train':
       return (
         <WithStore uri={BROWSER_URI}>
@@ -161,30 +174,35 @@ function resumeHref(feed: RunFeed): string | undefined {
   return isDemoRun(feed.run) ? hrefOf({ kind: 'train', resumeRunId: feed.run.id }) : undefined;
 }
 
-/** A run that is not in this place may be in the other one: goes there if it is, else offers to look. */
-function OtherSource({ runId }: { readonly runId: string }): JSX.Element | null {
-  const other = sources.value.find((one) => one.id !== source.value?.id);
+/** A run that is not in this place may be in another one: goes there if it is, else offers to look. */
+function OtherSource({ runId }: { readonly runId: string }): JSX.Element {
+  const others = sources.value.filter((one) => one.id !== source.value?.id);
+  const uris = others.map(({ uri }) => uri).join(' ');
   useEffect(() => {
-    if (other === undefined) return undefined;
     let isCurrent = true;
-    storeAt(other.uri)
-      .then((store) => openRun(store, runId))
-      .then(
-        () => {
-          if (isCurrent) chooseSource(other.id);
-        },
-        // Not there either, or the place cannot be read: the person may still want to look.
-        () => undefined,
-      );
+    for (const other of others) {
+      storeAt(other.uri)
+        .then((store) => openRun(store, runId))
+        .then(
+          () => {
+            if (isCurrent) chooseSource(other.id);
+          },
+          // Not there either, or the place cannot be read: the person may still want to look.
+          () => undefined,
+        );
+    }
     return () => {
       isCurrent = false;
     };
-  }, [other?.uri, runId]);
-  if (other === undefined) return null;
+  }, [uris, runId]);
   return (
-    <button type="button" class="button" onClick={() => chooseSource(other.id)}>
-      Look in: {other.label}
-    </button>
+    <>
+      {others.map(({ id, label }) => (
+        <button key={id} type="button" class="button" onClick={() => chooseSource(id)}>
+          Look in: {label}
+        </button>
+      ))}
+    </>
   );
 }
 

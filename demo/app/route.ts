@@ -15,6 +15,7 @@ export type Route =
       /** Undefined: the metrics. */
       readonly view?: RunView | undefined;
     }
+  | { readonly kind: 'compare'; readonly runIds: readonly string[] }
   | { readonly kind: 'train'; readonly resumeRunId: string | undefined }
   | { readonly kind: 'unknown'; readonly path: string };
 
@@ -30,6 +31,10 @@ export function parseRoute(hash: string): Route {
     const view = RUN_VIEWS.find((one) => one === new URLSearchParams(query).get('view'));
     if (runId !== undefined) return { kind: 'run', runId, view };
   }
+  if (first === 'compare' && second === undefined) {
+    const runIds = (new URLSearchParams(query).get('runs') ?? '').split(',').filter(Boolean);
+    if (runIds.length > 0) return { kind: 'compare', runIds };
+  }
   if (first === 'train' && second === undefined) {
     return { kind: 'train', resumeRunId: new URLSearchParams(query).get('resume') ?? undefined };
   }
@@ -43,6 +48,8 @@ export function hrefOf(route: Route): string {
       return '#/';
     case 'run':
       return `#/runs/${encodeURIComponent(route.runId)}${route.view === undefined ? '' : `?view=${route.view}`}`;
+    case 'compare':
+      return `#/compare?runs=${route.runIds.map(encodeURIComponent).join()}`;
     case 'train':
       return route.resumeRunId === undefined
         ? '#/train'

@@ -1,9 +1,9 @@
-/** Where the page reads from: the server that served it, or this browser's own database. */
+/** Where the page reads from: the server that served it, this browser's own database, or files that were dropped on it. */
 import { computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { openStorage, type Store } from 'quark-sdk';
 
 /** The places a page can read from. */
-export type SourceId = 'server' | 'browser';
+export type SourceId = 'server' | 'browser' | 'files';
 
 /** A place to read from; it is opened when it is first needed. */
 export type Source = {
@@ -24,8 +24,14 @@ const BROWSER: Source = {
   uri: BROWSER_URI,
 };
 
-/** Everything the page found to read from. Empty until {@link findSources} is done. */
-export const sources: Signal<readonly Source[]> = signal([]);
+const found: Signal<readonly Source[]> = signal([]);
+const offered: Signal<readonly Source[]> = signal([]);
+
+/** Everything the page has to read from. Empty until {@link findSources} is done. */
+export const sources: ReadonlySignal<readonly Source[]> = computed(() => [
+  ...found.value,
+  ...offered.value,
+]);
 const chosen = signal<SourceId | undefined>(remembered());
 
 /** The place that is read now; undefined until the sources are known. */
@@ -36,6 +42,8 @@ export const source: ReadonlySignal<Source | undefined> = computed(
 /** Reads from this place from now on. */
 export function chooseSource(id: SourceId): void {
   chosen.value = id;
+  // Files are forgotten with the page.
+  if (id === 'files') return;
   try {
     localStorage.setItem(STORAGE_KEY, id);
   } catch {
@@ -46,7 +54,7 @@ export function chooseSource(id: SourceId): void {
 /** Asks the page's own origin whether a Quark server is behind it, which says so in `quark.json`. */
 export async function findSources(base: string = document.baseURI): Promise<void> {
   const server = await findServer(new URL('quark.json', base));
-  sources.value = server === undefined ? [BROWSER] : [server, BROWSER];
+  found.value = server === undefined ? [BROWSER] : [server, BROWSER];
 }
 
 async function findServer(descriptor: URL): Promise<Source | undefined> {
@@ -55,15 +63,30 @@ async function findServer(descriptor: URL): Promise<Source | undefined> {
     const answer = await fetch(descriptor, { cache: 'no-store' });
     if (!answer.ok || !(answer.headers.get('content-type') ?? '').includes('json'))
       return undefined;
-    const found: unknown = await answer.json();
-    if (typeof found !== 'object' || found === null || !('storage' in found)) return undefined;
-    if (typeof found.storage !== 'string') return undefined;
-    const uri = new URL(found.storage, descriptor).href.replace(/\/$/, '');
+    const told: unknown = await answer.json();
+    if (typeof told !== 'object' || told === null || !('storage' in told)) return undefined;
+    if (typeof told.storage !== 'string') return undefined;
+    const uri = new URL(told.storage, descriptor).href.replace(/\/$/, '');
     return { id: 'server', label: 'Server', hint: `Runs served at ${uri}`, uri };
   } catch {
     // A file server answers with something else or not at all: then there is no Quark server.
     return undefined;
   }
+}
+
+/** Adds a place whose store is open already. */
+export function offerSource(one: Source, store: Store): void {
+  opened.set(one.uri, Promise.resolve(store));
+  offered.value = [...offered.value.filter(({ uri }) => uri !== one.uri), one];
+}
+
+/** Takes a place away that was offered. */
+export function withdrawSource(uri: string): void {
+  opened.delete(uri);
+  const withdrawn = offered.value.find((one) => one.uri === uri);
+  if (withdrawn === undefined) return;
+  offered.value = offered.value.filter((one) => one !== withdrawn);
+  if (chosen.value === withdrawn.id) chosen.value = remembered();
 }
 
 const opened = new Map<string, Promise<Store>>();
@@ -80,8 +103,8 @@ export function storeAt(uri: string): Promise<Store> {
 
 function remembered(): SourceId | undefined {
   try {
-    const found = localStorage.getItem(STORAGE_KEY);
-    return found === 'server' || found === 'browser' ? found : undefined;
+    const kept = localStorage.getItem(STORAGE_KEY);
+    return kept === 'server' || kept === 'browser' ? kept : undefined;
   } catch {
     return undefined;
   }

@@ -96,6 +96,22 @@ export function groupMetrics(keys: readonly string[]): readonly MetricGroup[] {
     .toSorted((a, b) => groupRank(a.id) - groupRank(b.id) || compareText(a.id, b.id));
 }
 
+/** The charts, with those of many curves cut into several. */
+export function splitLarge(
+  groups: readonly MetricGroup[],
+  maxKeys: number,
+): readonly MetricGroup[] {
+  return groups.flatMap((group): readonly MetricGroup[] => {
+    const count = Math.ceil(group.keys.length / maxKeys);
+    if (count <= 1) return [group];
+    return Array.from({ length: count }, (_, at) => ({
+      id: `${group.id}#${at + 1}`,
+      title: `${group.title}, ${at + 1} of ${count}`,
+      keys: group.keys.slice(at * maxKeys, (at + 1) * maxKeys),
+    }));
+  });
+}
+
 function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -1,10 +1,14 @@
 /** The loss curve in a row of the run list: read when the row comes into view, a few runs at a time. */
 import { signal, type ReadonlySignal, type Signal } from '@preact/signals';
-import { openRun, type RunReader, type RunSummary, type Store } from 'quark-sdk';
+import type { RunSummary, Store } from 'quark-sdk';
 import { SeriesPyramid } from 'quark-sdk/analysis';
 import { onAxis } from './axis.ts';
+import { NO_EPOCHS } from './epoch-scale.ts';
 import { reduceSeries } from './reduce.ts';
-import { MetricSeries } from './series.ts';
+import { keysOf } from './run-keys.ts';
+import { seriesReader, type ReadSeries } from './series-reader.ts';
+import { SeriesSet, type MetricSeries } from './series.ts';
+import { Breather } from './turns.ts';
 
 /** What a row shows of a run's loss. */
 export type RunPreview = {
@@ -23,12 +27,11 @@ export const SPARK_HEIGHT = 28;
 
 const CONCURRENT_READS = 2;
 const SPARK_BUCKETS = 60;
-const NO_EPOCHS = { firstStep: new Map<number, number>(), stepsPerEpoch: 1 };
 
 type Entry = {
   readonly preview: Signal<RunPreview | undefined>;
-  reader: RunReader | undefined;
-  series: MetricSeries | undefined;
+  key: string | undefined;
+  readonly set: SeriesSet;
   nextSequence: number;
   /** What the run looked like when it was read last. */
   stamp: string;
@@ -38,6 +41,7 @@ type Entry = {
 /** Previews of the runs of one store. */
 export class PreviewCache {
   readonly #store: Store;
+  readonly #readSeries: ReadSeries;
   readonly #entries = new Map<string, Entry>();
   readonly #queue: RunSummary[] = [];
   #activeCount = 0;
@@ -46,6 +50,7 @@ export class PreviewCache {
 
   constructor(store: Store) {
     this.#store = store;
+    this.#readSeries = seriesReader(store);
   }
 
   /** The preview of a run: undefined until it was read. */
@@ -74,8 +79,8 @@ export class PreviewCache {
     if (entry === undefined) {
       entry = {
         preview: signal(undefined),
-        reader: undefined,
-        series: undefined,
+        key: undefined,
+        set: new SeriesSet(),
         nextSequence: 0,
         stamp: '',
         isQueued: false,
@@ -98,31 +103,24 @@ export class PreviewCache {
   }
 
   async #read(summary: RunSummary): Promise<void> {
-    const entry = this.#entry(summary.run.id);
+    const runId = summary.run.id;
+    const entry = this.#entry(runId);
     try {
-      entry.reader ??= await openRun(this.#store, summary.run.id);
-      const { reader } = entry;
-      if (entry.series === undefined) {
-        const key = lossKey(await reader.metricKeys());
-        if (key !== undefined) entry.series = new MetricSeries(key);
+      if (entry.key === undefined)
+        entry.key = lossKey(await keysOf(this.#store, runId, this.#readSeries));
+      const { key } = entry;
+      if (key !== undefined) {
+        const breather = new Breather();
+        let read;
+        do {
+          const query = { runId, metricKey: key, sequenceMin: entry.nextSequence };
+          read = await this.#readSeries(query);
+          for (const step of entry.set.taking(read)) await breather.pause(step);
+          entry.nextSequence = read.lastSequence + 1;
+          await breather.pause();
+        } while (read.hasMore);
       }
-      const { series } = entry;
-      if (series !== undefined) {
-        const columns = await reader.readMetricColumns({
-          metricKey: series.key,
-          sequenceMin: entry.nextSequence,
-        });
-        for (let row = 0; row < columns.rowCount; row += 1) {
-          series.push(
-            columns.values[row] ?? Number.NaN,
-            columns.steps[row] ?? Number.NaN,
-            columns.epochs[row] ?? Number.NaN,
-            columns.timestampsMs[row] ?? Number.NaN,
-          );
-        }
-        if (columns.lastSequence >= entry.nextSequence)
-          entry.nextSequence = columns.lastSequence + 1;
-      }
+      const series = key === undefined ? undefined : entry.set.get(key);
       entry.preview.value = previewOf(series);
     } catch {
       // A row without a curve is still a row; the run page says what is wrong.

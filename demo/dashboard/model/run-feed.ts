@@ -1,6 +1,15 @@
 /** One run as the page holds it: everything read so far, and how to read what has come since. */
-import { openRun, type EventRecord, type RunReader, type Store } from 'quark-sdk';
+import {
+  openRun,
+  type DamageReport,
+  type EventRecord,
+  type RunReader,
+  type Store,
+} from 'quark-sdk';
+import { SegmentWindow } from './segment-window.ts';
+import { seriesReader, type ReadSeries } from './series-reader.ts';
 import { SeriesSet } from './series.ts';
+import { Breather } from './turns.ts';
 
 /** What a poll brought. */
 export type FeedChange = {
@@ -9,25 +18,51 @@ export type FeedChange = {
   readonly run: boolean;
 };
 
-/** Reads a run incrementally: each poll asks for rows after the last sequence number it has. */
+/**
+ * Reads a run incrementally: each poll asks for rows after the last sequence number it has. A long run comes in several polls; between
+ * two of them `hasMore` is true.
+ */
 export class RunFeed {
   readonly series: SeriesSet = new SeriesSet();
   readonly events: EventRecord[] = [];
   readonly #reader: RunReader;
+  readonly #window: SegmentWindow;
+  readonly #windowReader: RunReader;
+  readonly #readSeries: ReadSeries;
+  readonly #damage = new Map<string, DamageReport>();
+  #hasMoreMetrics = false;
   #nextMetric = 0;
   #nextEvent = 0;
   /** What came in and no poll has told of yet: one that failed half-way tells nothing. */
   #untold = { metrics: false, events: false };
 
-  private constructor(reader: RunReader) {
+  private constructor(
+    reader: RunReader,
+    window: SegmentWindow,
+    windowReader: RunReader,
+    readSeries: ReadSeries,
+  ) {
     this.#reader = reader;
+    this.#window = window;
+    this.#windowReader = windowReader;
+    this.#readSeries = readSeries;
   }
 
-  /** Opens the run and reads all of it. @throws {RunNotFoundError} */
+  /** Opens the run and reads its beginning. @throws {RunNotFoundError} */
   static async open(store: Store, runId: string): Promise<RunFeed> {
-    const feed = new RunFeed(await openRun(store, runId));
+    const window = new SegmentWindow(store);
+    const [reader, windowReader] = await Promise.all([
+      openRun(store, runId),
+      openRun(window.store, runId),
+    ]);
+    const feed = new RunFeed(reader, window, windowReader, seriesReader(store));
     await feed.#read();
     return feed;
+  }
+
+  /** Whether there is more to read at once. */
+  get hasMore(): boolean {
+    return this.#hasMoreMetrics || this.#window.endOf(this.run.id, 'events') !== undefined;
   }
 
   /** The run, for readers of its other tables. */
@@ -50,17 +85,17 @@ export class RunFeed {
 
   /** Segments that could not be read. */
   get damage(): RunReader['damage'] {
-    return this.#reader.damage;
+    return [...this.#damage.values(), ...this.#windowReader.damage];
   }
 
-  /** Reads what has come since. */
+  /** Reads what has come since, or the next part of it. */
   async poll(): Promise<FeedChange> {
-    const before = fingerprint(this.#reader);
+    const before = fingerprint(this.#reader, this.damage.length);
     // All at once: a server that also trains answers one round of requests between two batches.
     const parts = await Promise.allSettled([this.#read(), this.#reader.reload()]);
     const failed = parts.find((part) => part.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
-    const isChanged = fingerprint(this.#reader) !== before;
+    const isChanged = fingerprint(this.#reader, this.damage.length) !== before;
     // The end of a run is its last flush: what the first read came too early for is there now.
     if (isChanged) await this.#read();
     const change = { ...this.#untold, run: isChanged };
@@ -69,19 +104,24 @@ export class RunFeed {
   }
 
   async #read(): Promise<void> {
-    const [columns, events] = await Promise.all([
-      this.#reader.readMetricColumns({ sequenceMin: this.#nextMetric }),
-      this.#reader.readEvents({ sequenceMin: this.#nextEvent }),
+    const [read, events] = await Promise.all([
+      this.#readSeries({ runId: this.run.id, sequenceMin: this.#nextMetric }),
+      this.#windowReader.readEvents({ sequenceMin: this.#nextEvent }),
     ]);
-    if (columns.rowCount > 0) this.series.append(columns);
-    if (columns.lastSequence >= this.#nextMetric) this.#nextMetric = columns.lastSequence + 1;
+    this.#hasMoreMetrics = read.hasMore;
+    this.#nextMetric = read.lastSequence + 1;
+    for (const report of read.damage) this.#damage.set(JSON.stringify(report.identity), report);
+    const breather = new Breather();
+    for (const step of this.series.taking(read)) await breather.pause(step);
     for (const event of events) {
       this.events.push(event);
       if (event.sequence !== null && event.sequence >= this.#nextEvent) {
         this.#nextEvent = event.sequence + 1;
       }
     }
-    if (columns.rowCount > 0) this.#untold.metrics = true;
+    const eventEnd = this.#window.endOf(this.run.id, 'events') ?? -1;
+    if (eventEnd >= this.#nextEvent) this.#nextEvent = eventEnd + 1;
+    if (read.rowCount > 0) this.#untold.metrics = true;
     if (events.length > 0) this.#untold.events = true;
   }
 
@@ -107,13 +147,13 @@ export class RunFeed {
   }
 }
 
-function fingerprint(reader: RunReader): string {
+function fingerprint(reader: RunReader, damageCount: number): string {
   const { run } = reader;
   return [
     reader.effectiveStatus,
     reader.isLive,
     run.updatedAt,
     run.tags.join(),
-    reader.damage.length,
+    damageCount,
   ].join();
 }

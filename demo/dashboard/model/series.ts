@@ -3,24 +3,21 @@
  * live page handles only what is new.
  */
 
+import { EpochScaler, type EpochScale } from './epoch-scale.ts';
+import {
+  Extremes,
+  splitByMetric,
+  type PointColumns,
+  type PointRange,
+  type SeriesPart,
+  type SeriesParts,
+} from './series-parts.ts';
+
 /** What a chart can put on its x axis. */
 export const X_AXES = ['step', 'time', 'epoch'] as const;
 
 /** One of {@link X_AXES}. */
 export type XAxis = (typeof X_AXES)[number];
-
-/** The columns of a read, as far as a series takes them over. Rows of several metrics are mixed. */
-export type PointColumns = {
-  readonly rowCount: number;
-  readonly keys: readonly string[];
-  readonly keyIndex: Int32Array;
-  readonly values: Float64Array;
-  /** NaN where a point has none. */
-  readonly steps: Float64Array;
-  /** NaN where a point has none. */
-  readonly epochs: Float64Array;
-  readonly timestampsMs: Float64Array;
-};
 
 const INITIAL_CAPACITY = 256;
 
@@ -33,6 +30,9 @@ export class MetricSeries {
   #epochs: Float64Array<ArrayBuffer> = new Float64Array(INITIAL_CAPACITY);
   #timesMs: Float64Array<ArrayBuffer> = new Float64Array(INITIAL_CAPACITY);
   #nonFiniteCount = 0;
+  readonly #step = new Extremes();
+  readonly #epoch = new Extremes();
+  readonly #timeMs = new Extremes();
 
   constructor(key: string) {
     this.key = key;
@@ -59,6 +59,17 @@ export class MetricSeries {
     return this.#timesMs.subarray(0, this.#length);
   }
 
+  /** Lowest and highest step, epoch and time of any point; of no point, `min` is above `max`. */
+  get stepRange(): PointRange {
+    return this.#step;
+  }
+  get epochRange(): PointRange {
+    return this.#epoch;
+  }
+  get timeRangeMs(): PointRange {
+    return this.#timeMs;
+  }
+
   /** The point written last, or undefined while there is none. */
   get last(): { value: number; step: number; epoch: number; timeMs: number } | undefined {
     const at = this.#length - 1;
@@ -71,24 +82,57 @@ export class MetricSeries {
     };
   }
 
-  /** Makes room for `count` points. */
-  reserve(count: number): void {
+  /** Makes room for `count` points, a column at a time: large ones take a moment each. */
+  *growing(count: number): Generator<void> {
     if (count <= this.#values.length) return;
     const capacity = Math.max(count, this.#values.length * 2);
-    this.#values = grown(this.#values, capacity);
     this.#steps = grown(this.#steps, capacity);
+    yield;
     this.#epochs = grown(this.#epochs, capacity);
+    yield;
     this.#timesMs = grown(this.#timesMs, capacity);
+    yield;
+    // The last one: its length is the capacity.
+    this.#values = grown(this.#values, capacity);
+  }
+
+  /** Adds points. There must be room. */
+  #take(part: SeriesPart): void {
+    this.#values.set(part.values, this.#length);
+    this.#steps.set(part.steps, this.#length);
+    this.#epochs.set(part.epochs, this.#length);
+    this.#timesMs.set(part.timesMs, this.#length);
+    this.#nonFiniteCount += part.nonFiniteCount;
+    for (const [extremes, { min, max }] of [
+      [this.#step, part.step],
+      [this.#epoch, part.epoch],
+      [this.#timeMs, part.timeMs],
+    ] as const) {
+      if (min > max) continue;
+      extremes.add(min);
+      extremes.add(max);
+    }
+    this.#length += part.values.length;
+  }
+
+  /** Adds points, in steps that take a moment each. */
+  *taking(part: SeriesPart): Generator<void> {
+    yield* this.growing(this.#length + part.values.length);
+    yield;
+    this.#take(part);
   }
 
   push(value: number, step: number, epoch: number, timeMs: number): void {
     const at = this.#length;
-    if (at === this.#values.length) this.reserve(at + 1);
+    if (at === this.#values.length) drain(this.growing(at + 1));
     this.#values[at] = value;
     this.#steps[at] = step;
     this.#epochs[at] = epoch;
     this.#timesMs[at] = timeMs;
     if (!Number.isFinite(value)) this.#nonFiniteCount += 1;
+    this.#step.add(step);
+    this.#epoch.add(epoch);
+    this.#timeMs.add(timeMs);
     this.#length = at + 1;
   }
 }
@@ -102,7 +146,13 @@ function grown(column: Float64Array<ArrayBuffer>, capacity: number): Float64Arra
 /** Every metric of a run. */
 export class SeriesSet {
   readonly #byKey = new Map<string, MetricSeries>();
+  readonly #scaler = new EpochScaler();
   #pointCount = 0;
+
+  /** Where epochs begin: the same object as long as no point moves on the axis of epochs. */
+  get epochScale(): EpochScale {
+    return this.#scaler.scale;
+  }
 
   /** Points of all metrics together; changes whenever points were added. */
   get pointCount(): number {
@@ -120,35 +170,51 @@ export class SeriesSet {
     return [...this.#byKey.values()];
   }
 
-  /** Takes over the rows of a read. Returns the keys that are new. */
-  append(columns: PointColumns): readonly string[] {
-    const counts = new Int32Array(columns.keys.length);
-    for (let row = 0; row < columns.rowCount; row += 1) {
-      const key = columns.keyIndex[row] ?? -1;
-      if (key >= 0 && key < counts.length) counts[key] = (counts[key] ?? 0) + 1;
-    }
-    const fresh: string[] = [];
-    const targets = columns.keys.map((key, index) => {
-      const count = counts[index] ?? 0;
-      if (count === 0) return undefined;
-      let series = this.#byKey.get(key);
-      if (series === undefined) {
-        series = new MetricSeries(key);
-        this.#byKey.set(key, series);
-        fresh.push(key);
-      }
-      series.reserve(series.length + count);
-      return series;
-    });
-    for (let row = 0; row < columns.rowCount; row += 1) {
-      targets[columns.keyIndex[row] ?? -1]?.push(
-        columns.values[row] ?? Number.NaN,
-        columns.steps[row] ?? Number.NaN,
-        columns.epochs[row] ?? Number.NaN,
-        columns.timestampsMs[row] ?? Number.NaN,
-      );
-    }
-    this.#pointCount += columns.rowCount;
-    return fresh;
+  /** Takes over the rows of a read. */
+  append(columns: PointColumns): void {
+    drain(this.taking(splitByMetric(columns)));
   }
+
+  /** Takes over what was read, in steps that take a moment each. Between two of them whole metrics may be ahead of others. */
+  *taking({ rowCount, parts, epochs }: SeriesParts): Generator<void> {
+    for (const span of epochs) this.#scaler.addSpan(span);
+    for (const part of parts) {
+      let series = this.#byKey.get(part.key);
+      if (series === undefined) {
+        series = new MetricSeries(part.key);
+        this.#byKey.set(part.key, series);
+      }
+      yield* series.taking(part);
+    }
+    this.#pointCount += rowCount;
+  }
+
+  /** From the first to the last place of any point on an axis; undefined where no point has one. */
+  extent(axis: XAxis, startMs: number): PointRange | undefined {
+    let min = Number.POSITIVE_INFINITY;
+    let max = Number.NEGATIVE_INFINITY;
+    for (const series of this.#byKey.values()) {
+      const range =
+        axis === 'step'
+          ? series.stepRange
+          : axis === 'epoch'
+            ? series.epochRange
+            : series.timeRangeMs;
+      min = Math.min(min, range.min);
+      max = Math.max(max, range.max);
+    }
+    if (min > max) return undefined;
+    switch (axis) {
+      case 'step':
+        return { min, max };
+      case 'time':
+        return { min: (min - startMs) / 1000, max: (max - startMs) / 1000 };
+      case 'epoch':
+        return { min, max: Math.max(max, this.#scaler.end ?? max) };
+    }
+  }
+}
+
+function drain(steps: Generator<void>): void {
+  while (steps.next().done !== true);
 }

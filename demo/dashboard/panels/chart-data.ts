@@ -1,6 +1,7 @@
 /** From series to what one chart draws: on the axis, smoothed, reduced to pixels, aligned. Pure. */
 import { SeriesPyramid } from 'quark-sdk/analysis';
-import { onAxis, type AxisSeries, type EpochScale } from '../model/axis.ts';
+import { AxisTrack, type AxisSeries } from '../model/axis.ts';
+import type { EpochScale } from '../model/epoch-scale.ts';
 import { alignSeries, reduceSeries, type NonFiniteMark, type XRange } from '../model/reduce.ts';
 import type { MetricSeries, XAxis } from '../model/series.ts';
 import { smooth } from '../model/smooth.ts';
@@ -31,16 +32,11 @@ export type ChartData = {
   readonly unplacedCount: number;
 };
 
-type Cached = {
-  length: number;
-  startMs: number;
-  scale: EpochScale | undefined;
-  points: AxisSeries;
-};
+type Cached = { readonly track: AxisTrack; length: number; points: AxisSeries };
 const axisCache = new WeakMap<MetricSeries, Map<XAxis, Cached>>();
 const shapes = new WeakMap<AxisSeries, SeriesPyramid>();
 
-/** The series on an axis. Computed once for each length. */
+/** The series on an axis. Computed once for each length, from what is new since. */
 export function cachedOnAxis(
   series: MetricSeries,
   axis: XAxis,
@@ -53,19 +49,24 @@ export function cachedOnAxis(
     axisCache.set(series, byAxis);
   }
   const known = byAxis.get(axis);
-  const sameScale = axis !== 'epoch' || known?.scale === scale;
-  if (known?.length === series.length && known.startMs === startMs && sameScale) {
-    return known.points;
+  const isSame =
+    known?.track.startMs === startMs && (axis !== 'epoch' || known.track.scale === scale);
+  if (known === undefined || !isSame) {
+    const track = new AxisTrack(series, axis, startMs, scale);
+    const points = track.update();
+    byAxis.set(axis, { track, length: series.length, points });
+    return points;
   }
-  const points = onAxis(series, axis, startMs, scale);
-  const shape = known === undefined ? undefined : shapes.get(known.points);
-  // A live page draws what it drew before and a little more: where nothing was put in order, the rest has stayed.
-  const isLonger = known?.points.isAsWritten === true && points.isAsWritten;
-  if (shape !== undefined && isLonger && known.startMs === startMs && sameScale) {
+  if (known.length === series.length) return known.points;
+  const points = known.track.update();
+  const shape = shapes.get(known.points);
+  // A live page draws what it drew before and a little more.
+  if (shape !== undefined && points.stableCount >= shape.length) {
     shape.extendTo(points.ys, points.xs);
     shapes.set(points, shape);
   }
-  byAxis.set(axis, { length: series.length, startMs, scale, points });
+  known.length = series.length;
+  known.points = points;
   return points;
 }
 

@@ -1,13 +1,12 @@
 /** All charts of a run, with the controls they share. */
-import { useComputed, useSignalEffect, type ReadonlySignal } from '@preact/signals';
+import { useComputed, useSignal, useSignalEffect, type ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { epochScaleOf } from '../model/axis.ts';
+import { useEffect, useRef } from 'preact/hooks';
 import { rememberChartView, SMOOTHING_MAX, type ChartView } from '../model/chart-view.ts';
 import { formatCount, formatElapsed } from '../model/format.ts';
-import { groupMetrics } from '../model/group.ts';
+import { groupMetrics, splitLarge } from '../model/group.ts';
 import type { SeriesSet, XAxis } from '../model/series.ts';
 import { Segmented } from '../views/parts.tsx';
-import { cachedOnAxis, extentOf } from './chart-data.ts';
 import { Panel, type PanelContext } from './panel.tsx';
 
 const AXES: readonly { value: XAxis; label: string; hint: string }[] = [
@@ -16,7 +15,11 @@ const AXES: readonly { value: XAxis; label: string; hint: string }[] = [
   { value: 'epoch', label: 'Epoch', hint: 'Epochs, with the step within the epoch as fraction' },
 ];
 
-const NO_EPOCHS = { firstStep: new Map<number, number>(), stepsPerEpoch: 1 };
+/** Charts that are there at first; a hundred at once would hold the page up. */
+const SHOWN_AT_FIRST = 18;
+const SHOWN_MORE = 12;
+/** Curves in one chart. */
+const MAX_CURVES = 32;
 
 type ChartGridProps = {
   readonly series: SeriesSet;
@@ -32,30 +35,69 @@ type ChartGridProps = {
 export function ChartGrid(props: ChartGridProps): JSX.Element {
   const { series, revision, startMs, view, isWanted = () => true } = props;
   const context = useComputed((): PanelContext => {
-    const axis = view.axis.value;
-    const all = series.all();
-    const scale = axis === 'epoch' ? epochScaleOf(all) : NO_EPOCHS;
-    const extent = extentOf(all.map((one) => cachedOnAxis(one, axis, startMs, scale)));
-    return { revision: revision.value, startMs, scale, extent: extent ?? { min: 0, max: 1 } };
+    const place = { startMs, scale: series.epochScale };
+    const extent = series.extent(view.axis.value, startMs) ?? { min: 0, max: 1 };
+    return { revision: revision.value, placeOf: () => place, extent };
+  });
+  const keyCount = useComputed(() => {
+    void revision.value;
+    return series.keys.length;
   });
   const groups = useComputed(() => {
-    void revision.value;
-    return groupMetrics(series.keys.filter((key) => isWanted(key)));
+    void keyCount.value;
+    return splitLarge(groupMetrics(series.keys.filter((key) => isWanted(key))), MAX_CURVES);
   });
+  const shownCount = useSignal(SHOWN_AT_FIRST);
   useSignalEffect(() => rememberChartView(view));
+  const hiddenCount = groups.value.length - shownCount.value;
   return (
     <>
       <ChartToolbar view={view} />
       <div class="chart-grid">
-        {groups.value.map((group) => (
+        {groups.value.slice(0, shownCount.value).map((group) => (
           <Panel key={group.id} group={group} series={series} view={view} context={context} />
         ))}
       </div>
+      {hiddenCount > 0 && (
+        <MoreCharts
+          key={shownCount.value}
+          count={hiddenCount}
+          onMore={() => {
+            shownCount.value += SHOWN_MORE;
+          }}
+        />
+      )}
     </>
   );
 }
 
-function ChartToolbar({ view }: { readonly view: ChartView }): JSX.Element {
+/** A button that presses itself when somebody comes near it. */
+function MoreCharts(props: {
+  readonly count: number;
+  readonly onMore: () => void;
+}): JSX.Element {
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    const element = button.current;
+    if (element === null) return undefined;
+    const observer = new IntersectionObserver(
+      (entries) => {
+        if (entries.at(-1)?.isIntersecting === true) props.onMore();
+      },
+      { rootMargin: '600px' },
+    );
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  return (
+    <button ref={button} type="button" class="button more" onClick={props.onMore}>
+      {formatCount(props.count)} more charts
+    </button>
+  );
+}
+
+/** The controls that the charts of a page share. */
+export function ChartToolbar({ view }: { readonly view: ChartView }): JSX.Element {
   return (
     <div class="toolbar" role="toolbar" aria-label="Charts">
       <Segmented

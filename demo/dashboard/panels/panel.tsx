@@ -1,61 +1,101 @@
 /** One chart with its title, legend and warnings. */
-import { useComputed, useSignal, useSignalEffect, type ReadonlySignal } from '@preact/signals';
+import {
+  untracked,
+  useComputed,
+  useSignal,
+  useSignalEffect,
+  type ReadonlySignal,
+} from '@preact/signals';
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { PALETTE_SIZE, seriesColor } from '../../app/palette.ts';
-import { nearestIndex, type EpochScale } from '../model/axis.ts';
+import { nearestIndex } from '../model/axis.ts';
 import { pannedRange, zoomedRange } from '../model/chart-range.ts';
 import type { ChartView } from '../model/chart-view.ts';
 import { formatCount, formatMetric, formatValue } from '../model/format.ts';
 import { colorIndex, legendName, type MetricGroup } from '../model/group.ts';
 import { countNonFinite, type XRange } from '../model/reduce.ts';
-import type { SeriesSet } from '../model/series.ts';
+import type { EpochScale } from '../model/epoch-scale.ts';
+import type { MetricSeries } from '../model/series.ts';
+import { drawing } from '../model/turns.ts';
 import { Icon } from '../views/icons.tsx';
 import { cachedOnAxis, curveOf, type Curve } from './chart-data.ts';
 import { MetricChart } from './metric-chart.ts';
+
+/** What places a curve on the axes of time and epochs. */
+export type CurvePlace = { readonly startMs: number; readonly scale: EpochScale };
 
 /** What all panels of a run have in common at one moment. */
 export type PanelContext = {
   /** Changes when points arrived. */
   readonly revision: number;
-  readonly startMs: number;
-  readonly scale: EpochScale;
+  /** Where the times and epochs of a curve begin. */
+  readonly placeOf: (key: string) => CurvePlace;
   /** From the first to the last x of all panels, so that they line up. */
   readonly extent: XRange;
 };
 
 type PanelProps = {
   readonly group: MetricGroup;
-  readonly series: SeriesSet;
+  readonly series: { readonly get: (key: string) => MetricSeries | undefined };
   readonly view: ChartView;
   readonly context: ReadonlySignal<PanelContext>;
+  /** What a curve is called in the legend; by its metric unless given. */
+  readonly nameOf?: (key: string) => string;
+  /** Place of a curve in the palette; by its metric unless given. */
+  readonly colorOf?: (key: string) => number;
+  /** Where a curve comes from, if that is a page. */
+  readonly hrefOf?: (key: string) => string;
 };
+
+type ShownCurve = Curve & { readonly isHidden: boolean };
 
 const ZOOM_STEP = 0.6;
 const PAN_STEP = 0.25;
 
 /** A chart of the metrics of one group. */
-export function Panel({ group, series, view, context }: PanelProps): JSX.Element {
+export function Panel(props: PanelProps): JSX.Element {
+  const { group, series, view, context } = props;
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<MetricChart | undefined>(undefined);
   const isWide = useSignal(false);
-  const isOnScreen = useSignal(true);
+  const isOnScreen = useSignal(false);
   const unplaced = useSignal(0);
+  const keys = useSignal(group.keys);
   const keyText = group.keys.join('|');
-  const keys = useMemo(() => group.keys, [keyText]);
+  useEffect(() => {
+    keys.value = group.keys;
+  }, [keyText]);
 
-  const curves = useComputed((): readonly (Curve & { readonly isHidden: boolean })[] => {
-    const { startMs, scale, extent } = context.value;
-    return keys.flatMap((key, position) => {
-      const one = series.get(key);
-      if (one === undefined) return [];
-      const isHidden = view.hidden.value.has(key);
-      const points = cachedOnAxis(one, view.axis.value, startMs, scale);
-      const color = seriesColor(colorIndex(key, position, PALETTE_SIZE));
-      const smoothing = isHidden ? 0 : view.smoothing.value;
-      return [{ ...curveOf(key, color, points, smoothing, extent), isHidden }];
+  const curves = useSignal<readonly ShownCurve[]>([]);
+  useSignalEffect(() => {
+    if (!isOnScreen.value) return;
+    const { placeOf, extent } = context.value;
+    const axis = view.axis.value;
+    const smoothing = view.smoothing.value;
+    const hidden = view.hidden.value;
+    const colored = keys.value.map((key, position) => {
+      const index = props.colorOf?.(key) ?? colorIndex(key, position, PALETTE_SIZE);
+      return { key, color: seriesColor(index) };
+    });
+    drawing.add(curves, () => {
+      curves.value = colored.flatMap(({ key, color }): ShownCurve[] => {
+        const one = series.get(key);
+        if (one === undefined) return [];
+        const isHidden = hidden.has(key);
+        const { startMs, scale } = placeOf(key);
+        const points = cachedOnAxis(one, axis, startMs, scale);
+        return [{ ...curveOf(key, color, points, isHidden ? 0 : smoothing, extent), isHidden }];
+      });
     });
   });
+  useEffect(
+    () => () => {
+      drawing.drop(curves);
+      drawing.drop(chart);
+    },
+    [],
+  );
   const range = useComputed(() => view.zoom.value ?? context.value.extent);
   const nonFinite = useComputed(() =>
     curves.value.reduce((sum, curve) => sum + countNonFinite(curve.shape, range.value), 0),
@@ -77,7 +117,7 @@ export function Panel({ group, series, view, context }: PanelProps): JSX.Element
       (entries) => {
         isOnScreen.value = entries.at(-1)?.isIntersecting ?? true;
       },
-      { rootMargin: '200px' },
+      { rootMargin: '300px' },
     );
     observer.observe(element);
     return () => {
@@ -94,12 +134,11 @@ export function Panel({ group, series, view, context }: PanelProps): JSX.Element
       axis: view.axis.value,
       isLog: view.isLog.value,
     };
-    if (!isOnScreen.value) return undefined;
-    const frame = requestAnimationFrame(() => {
-      chart.current?.draw(model);
+    if (!isOnScreen.value) return;
+    drawing.add(chart, () => {
+      untracked(() => chart.current?.draw(model));
       unplaced.value = chart.current?.unplacedCount ?? 0;
     });
-    return () => cancelAnimationFrame(frame);
   });
 
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -163,7 +202,12 @@ export function Panel({ group, series, view, context }: PanelProps): JSX.Element
           <Icon name={isWide.value ? 'shrink' : 'expand'} />
         </button>
       </header>
-      <Legend curves={curves} view={view} grouped={group.title} />
+      <Legend
+        curves={curves}
+        view={view}
+        nameOf={props.nameOf ?? ((key) => legendName(key, group.title))}
+        hrefOf={props.hrefOf}
+      />
       <div
         ref={host}
         class="chart"
@@ -190,9 +234,10 @@ function describe(title: string, curves: readonly Curve[]): string {
 
 /** Names, colours and values: at the pointer, else the last ones. Pressing a name hides its curve. */
 function Legend(props: {
-  readonly curves: ReadonlySignal<readonly (Curve & { readonly isHidden: boolean })[]>;
+  readonly curves: ReadonlySignal<readonly ShownCurve[]>;
   readonly view: ChartView;
-  readonly grouped: string;
+  readonly nameOf: (key: string) => string;
+  readonly hrefOf: ((key: string) => string) | undefined;
 }): JSX.Element {
   const { view } = props;
   const x = view.cursorX.value;
@@ -203,13 +248,16 @@ function Legend(props: {
         const at = x === undefined ? points.ys.length - 1 : nearestIndex(points.xs, x);
         const value = points.ys[at];
         const smoothed = curve.smoothed?.[at];
-        return (
+        const shown = props.nameOf(key);
+        // The whole name of a metric; a run is known by its name, not by its id.
+        const name = key.endsWith(shown) ? key : shown;
+        const item = (
           <button
             key={key}
             type="button"
             class="legend-item"
             aria-pressed={!isHidden}
-            title={isHidden ? `Show ${key}` : `Hide ${key}`}
+            title={isHidden ? `Show ${name}` : `Hide ${name}`}
             onClick={() => {
               const hidden = new Set(view.hidden.value);
               if (!hidden.delete(key)) hidden.add(key);
@@ -217,7 +265,7 @@ function Legend(props: {
             }}
           >
             <span class="swatch" style={{ background: color }} />
-            <span class="legend-name">{legendName(key, props.grouped)}</span>
+            <span class="legend-name">{shown}</span>
             <span
               class={`legend-value${value !== undefined && !Number.isFinite(value) ? ' is-bad' : ''}`}
             >
@@ -229,6 +277,16 @@ function Legend(props: {
               </span>
             )}
           </button>
+        );
+        const href = props.hrefOf?.(key);
+        if (href === undefined) return item;
+        return (
+          <span key={key} class="legend-run">
+            {item}
+            <a class="icon-button legend-link" href={href} aria-label={`Show ${name}`} title={`Show ${name}`}>
+              <Icon name="forward" />
+            </a>
+          </span>
         );
       })}
     </div>

@@ -1,6 +1,8 @@
 /** What a new place looks like: the few lines that bring the first run into it. */
 import type { JSX } from 'preact';
 import { hrefOf } from '../../app/route.ts';
+import type { SourceId } from '../../app/sources.ts';
+import { FilePickers } from '../../dropped/file-pickers.tsx';
 import { CopyButton } from './parts.tsx';
 
 const SNIPPET = `import { MetricsLogger, TrainingSession } from 'quark-sdk';
@@ -15,7 +17,7 @@ await TrainingSession.run({ project: 'my-model' }, async (session) => {
 });`;
 
 /** Shown instead of an empty table. */
-export function EmptyRuns(props: { readonly sourceId: 'server' | 'browser' }): JSX.Element {
+export function EmptyRuns(props: { readonly sourceId: SourceId }): JSX.Element {
   return (
     <div class="page empty">
       <div class="empty-words">
@@ -31,6 +33,14 @@ export function EmptyRuns(props: { readonly sourceId: 'server' | 'browser' }): J
           </a>
           <span class="quiet">Handwritten digits, about a minute, in this tab.</span>
         </p>
+        <section class="empty-drop" aria-label="Training logs you have">
+          <h2>Or drop training logs you have</h2>
+          <p>
+            TensorBoard, W&B, MLflow, Hugging Face, Lightning, Keras, any CSV, JSON lines or text
+            log: files or whole folders, anywhere on this page. They are read here and sent nowhere.
+          </p>
+          <FilePickers />
+        </section>
       </div>
       <figure class="snippet">
         <figcaption>

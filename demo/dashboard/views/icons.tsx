@@ -11,10 +11,12 @@ const PATHS = {
   moon: 'M13.5 9.6A6 6 0 0 1 6.4 2.5a6 6 0 1 0 7.1 7.1z',
   auto: 'M8 2a6 6 0 1 0 0 12zM8 2a6 6 0 0 1 0 12',
   close: 'M4 4l8 8M12 4l-8 8',
+  forward: 'M6.5 3l5 5-5 5',
   back: 'M9.5 3L4.5 8l5 5',
   play: 'M5 3.2v9.6l7.5-4.8z',
   stop: 'M4 4h8v8H4z',
   warning: 'M8 2.2L14.4 13.4H1.6zM8 6.4v3.4M8 11.4v.4',
+  open: 'M2.5 12.5v-9h4l1.5 2h5.5v7zM8 11V7.5M6.4 9L8 7.4 9.6 9',
   parent: 'M4 2.5v6.2a2.3 2.3 0 0 0 2.3 2.3H13M10 8l3 3-3 3',
 } as const;
 

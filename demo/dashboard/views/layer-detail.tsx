@@ -4,14 +4,14 @@ import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { ReadableRun } from 'quark-sdk/probes';
 import { createChartView } from '../model/chart-view.ts';
+import { NO_EPOCHS } from '../model/epoch-scale.ts';
 import { LayerSeries } from '../model/layer-series.ts';
 import type { LayerTable } from '../model/layer-table.ts';
-import { cachedOnAxis, extentOf } from '../panels/chart-data.ts';
 import { Panel, type PanelContext } from '../panels/panel.tsx';
 import { Histograms } from './histograms.tsx';
 import { Icon } from './icons.tsx';
 
-const NO_EPOCHS = { firstStep: new Map<number, number>(), stepsPerEpoch: 1 };
+const PLACE = { startMs: 0, scale: NO_EPOCHS };
 
 /** Everything recorded of a layer. */
 export function LayerDetail(props: {
@@ -36,9 +36,8 @@ export function LayerDetail(props: {
   const context = useComputed((): PanelContext => {
     const now = revision.value;
     curves.update();
-    const all = curves.series.all().map((one) => cachedOnAxis(one, 'step', 0, NO_EPOCHS));
-    const extent = extentOf(all) ?? { min: 0, max: 1 };
-    return { revision: now, startMs: 0, scale: NO_EPOCHS, extent };
+    const extent = curves.series.extent('step', 0) ?? { min: 0, max: 1 };
+    return { revision: now, placeOf: () => PLACE, extent };
   });
   useEffect(() => title.current?.scrollIntoView({ block: 'nearest' }), []);
   void context.value;

@@ -5,7 +5,8 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { ShownStatus } from '../model/run-filter.ts';
 import { Icon } from './icons.tsx';
 
-const STATUS_LABELS: Readonly<Record<ShownStatus, string>> = {
+const STATUS_LABELS: Readonly<Record<ShownStatus | 'importing', string>> = {
+  importing: 'Importing',
   live: 'Live',
   completed: 'Completed',
   failed: 'Failed',
@@ -18,7 +19,11 @@ export function statusLabel(status: ShownStatus): string {
 }
 
 /** How a run stands, as a word with a coloured dot. */
-export function StatusChip({ status }: { readonly status: ShownStatus }): JSX.Element {
+export function StatusChip({
+  status,
+}: {
+  readonly status: ShownStatus | 'importing';
+}): JSX.Element {
   return (
     <span class={`status status-${status}`} data-status={status}>
       <span class="status-dot" aria-hidden="true" />

@@ -14,6 +14,11 @@ import {
   type ShownStatus,
   type SortColumn,
 } from '../model/run-filter.ts';
+import { hrefOf } from '../../app/route.ts';
+import type { SourceId } from '../../app/sources.ts';
+import { isGrowing, isImporting } from '../../dropped/dropped-files.ts';
+import { FilePickers } from '../../dropped/file-pickers.tsx';
+import { Comparison } from './compare-view.tsx';
 import { EmptyRuns } from './empty-runs.tsx';
 import { Icon } from './icons.tsx';
 import { ErrorNotice, statusLabel } from './parts.tsx';
@@ -21,10 +26,16 @@ import { keepPolling } from './polling.ts';
 import { RunRow } from './run-row.tsx';
 
 const POLL_MS = 2000;
+/** While files are imported into the store. */
+const GROWING_POLL_MS = 300;
 const PAGE_SIZE = 100;
+/** Dropped runs that are in the chart above the list before anybody picks some. */
+const COMPARED_AT_FIRST = 12;
 
 /** Outlives the view: whoever comes back from a run finds the list as it was left. */
 const query = signal<RunQuery>({ text: '', statuses: new Set(), tags: new Set() });
+/** Runs that were picked to be compared. */
+const picked = signal<ReadonlySet<string>>(new Set());
 const sort = signal<RunSort>({ column: 'started', descending: true });
 
 const COLUMNS: readonly { column?: SortColumn; label: string; className: string }[] = [
@@ -39,7 +50,7 @@ const COLUMNS: readonly { column?: SortColumn; label: string; className: string 
 /** Runs of a store, with filters. */
 export function RunList(props: {
   readonly store: Store;
-  readonly sourceId: 'server' | 'browser';
+  readonly sourceId: SourceId;
 }): JSX.Element {
   const { store } = props;
   const runs = useSignal<readonly RunSummary[] | undefined>(undefined);
@@ -60,7 +71,7 @@ export function RunList(props: {
           now.value = Date.now();
           error.value = undefined;
         },
-        () => POLL_MS,
+        () => (isGrowing(store) ? GROWING_POLL_MS : POLL_MS),
         (failure) => {
           error.value = failure;
         },
@@ -85,11 +96,27 @@ export function RunList(props: {
       <ErrorNotice title="The runs cannot be read" error={error.value} onRetry={retry} />
     );
   }
-  if (runs.value.length === 0) return <EmptyRuns sourceId={props.sourceId} />;
+  if (runs.value.length === 0) {
+    return props.sourceId === 'files' && isImporting.value ? (
+      <ListSkeleton />
+    ) : (
+      <EmptyRuns sourceId={props.sourceId} />
+    );
+  }
+  // Who drops several runs wants to see them beside each other; elsewhere one asks for it.
+  const compared =
+    props.sourceId === 'files' && runs.value.length > 1
+      ? (picked.value.size > 1 ? pickedOf(runs.value) : shown.value)
+          .slice(0, COMPARED_AT_FIRST)
+          .map(({ run }) => run.id)
+      : [];
   return (
     <div class="page">
       <header class="page-head">
-        <h1>Runs</h1>
+        <div class="list-title">
+          <h1>{props.sourceId === 'files' ? 'Dropped files' : 'Runs'}</h1>
+          <FilePickers isSmall />
+        </div>
         <p class="page-sub">
           {shown.value.length === runs.value.length
             ? `${runs.value.length}${hasMore.value ? '+' : ''} recorded`
@@ -102,8 +129,10 @@ export function RunList(props: {
           again.
         </p>
       )}
+      {compared.length > 1 && <Comparison store={store} runIds={compared} />}
       <Filters runs={runs} />
       <RunTable shown={shown} previews={previews} now={now} />
+      <CompareBar runs={runs.value} />
       {hasMore.value && (
         <button
           type="button"
@@ -117,6 +146,38 @@ export function RunList(props: {
       )}
     </div>
   );
+}
+
+/** What to do with the runs that are picked. */
+function CompareBar(props: { readonly runs: readonly RunSummary[] }): JSX.Element | null {
+  const chosen = pickedOf(props.runs);
+  if (chosen.length === 0) return null;
+  return (
+    <div class="compare-bar" role="region" aria-label="Picked runs">
+      <span>
+        {chosen.length} {chosen.length === 1 ? 'run' : 'runs'} picked
+      </span>
+      <a
+        class="button button-small button-primary"
+        href={hrefOf({ kind: 'compare', runIds: chosen.map(({ run }) => run.id) })}
+      >
+        Compare
+      </a>
+      <button
+        type="button"
+        class="button button-small"
+        onClick={() => {
+          picked.value = new Set();
+        }}
+      >
+        Clear
+      </button>
+    </div>
+  );
+}
+
+function pickedOf(runs: readonly RunSummary[]): readonly RunSummary[] {
+  return runs.filter(({ run }) => picked.value.has(run.id));
 }
 
 function Filters(props: {
@@ -226,6 +287,9 @@ function RunTable(props: {
       <table ref={table} class="runs" onKeyDown={onKeyDown}>
         <thead>
           <tr>
+            <th scope="col" class="col-pick">
+              <span class="sr-only">Pick to compare</span>
+            </th>
             {COLUMNS.map(({ column, label, className }) => (
               <th key={label} scope="col" class={className} aria-sort={ariaSort(column)}>
                 {column === undefined ? (
@@ -250,6 +314,10 @@ function RunTable(props: {
               previews={props.previews}
               now={props.now}
               onTag={toggleTag}
+              isPicked={picked.value.has(summary.run.id)}
+              onPick={() => {
+                picked.value = toggled(picked.value, summary.run.id);
+              }}
             />
           ))}
         </tbody>

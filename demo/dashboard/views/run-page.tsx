@@ -7,16 +7,23 @@ import { hrefOf, type RunView as RunViewName } from '../../app/route.ts';
 import { createChartView } from '../model/chart-view.ts';
 import { formatCount, formatDuration, formatValue, shortId } from '../model/format.ts';
 import { groupMetrics } from '../model/group.ts';
+import { importOf } from '../model/run-name.ts';
 import { RunFeed } from '../model/run-feed.ts';
 import { runSpanMs, shownStatus } from '../model/run-filter.ts';
 import { Icon } from './icons.tsx';
 import { CopyButton, ErrorNotice, StatusChip } from './parts.tsx';
 import { keepPolling } from './polling.ts';
+import { nextTask } from '../model/turns.ts';
+import { isBeingImported, isGrowing } from '../../dropped/dropped-files.ts';
 import { RunFacts } from './run-facts.tsx';
 import { RunTabs, RunView } from './run-tabs.tsx';
 
 const LIVE_POLL_MS = 1000;
 const ENDED_POLL_MS = 5000;
+/** While files are imported into the store. */
+const GROWING_POLL_MS = 200;
+/** How often curves are drawn while a long run is read. */
+const SHOW_EVERY_MS = 200;
 
 /** A run that is being read. */
 export type RunWatch = {
@@ -46,19 +53,33 @@ export function useRunWatch(
     let isCurrent = true;
     const stop = keepPolling(
       async () => {
-        const known = feed.peek();
-        if (known === undefined) {
-          const opened = await RunFeed.open(store, runId);
-          if (isCurrent) feed.value = opened;
-        } else {
-          const change = await known.poll();
-          if (isCurrent && change.metrics) revision.value += 1;
-        }
+        let hasNews = feed.peek() === undefined;
+        const known = feed.peek() ?? (await RunFeed.open(store, runId));
         if (!isCurrent) return;
-        nowMs.value = Date.now();
-        error.value = undefined;
+        const show = (): void => {
+          if (hasNews) revision.value += 1;
+          hasNews = false;
+          feed.value = known;
+          nowMs.value = Date.now();
+          error.value = undefined;
+        };
+        if (hasNews) show();
+        else hasNews = (await known.poll()).metrics;
+        let shownAtMs = performance.now();
+        // A long run comes in parts, each in a turn of its own; what is there is shown now and then.
+        while (known.hasMore && isCurrent) {
+          await nextTask();
+          hasNews = (await known.poll()).metrics || hasNews;
+          if (performance.now() - shownAtMs < SHOW_EVERY_MS) continue;
+          if (isCurrent) show();
+          shownAtMs = performance.now();
+        }
+        if (isCurrent) show();
       },
-      () => (feed.peek()?.isLive === true ? livePollMs : ENDED_POLL_MS),
+      () => {
+        if (isGrowing(store)) return GROWING_POLL_MS;
+        return feed.peek()?.isLive === true ? livePollMs : ENDED_POLL_MS;
+      },
       (failure) => {
         error.value = failure;
       },
@@ -110,7 +131,9 @@ export function RunPage(props: {
   }
   void watch.nowMs.value;
   const { run } = feed;
-  const status = shownStatus({ effectiveStatus: feed.status });
+  const status = isBeingImported(run)
+    ? 'importing'
+    : shownStatus({ effectiveStatus: feed.status });
   const resumeHref = props.resumeHref(feed);
   return (
     <div class="page run-page">
@@ -119,7 +142,7 @@ export function RunPage(props: {
           <Icon name="back" /> Runs
         </a>
         <div class="run-title">
-          <h1>{run.projectName}</h1>
+          <h1>{importOf(run)?.name ?? run.projectName}</h1>
           <CopyButton text={run.id} label="Copy the run id">
             <span class="run-id">{shortId(run.id)}</span>
           </CopyButton>

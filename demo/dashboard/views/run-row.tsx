@@ -6,6 +6,8 @@ import type { RunSummary } from 'quark-sdk';
 import { hrefOf } from '../../app/route.ts';
 import { formatAgo, formatDuration, formatValue, shortId } from '../model/format.ts';
 import { SPARK_HEIGHT, SPARK_WIDTH, type PreviewCache } from '../model/preview.ts';
+import { isBeingImported } from '../../dropped/dropped-files.ts';
+import { importOf } from '../model/run-name.ts';
 import { runSpanMs, shownStatus } from '../model/run-filter.ts';
 import { StatusChip } from './parts.tsx';
 
@@ -17,6 +19,8 @@ export function RunRow(props: {
   readonly previews: PreviewCache;
   readonly now: ReadonlySignal<number>;
   readonly onTag: (tag: string) => void;
+  readonly isPicked: boolean;
+  readonly onPick: () => void;
 }): JSX.Element {
   const { summary, previews } = props;
   const { run } = summary;
@@ -40,14 +44,23 @@ export function RunRow(props: {
 
   const preview = previews.of(run.id).value;
   const now = props.now.value;
+  const name = importOf(run)?.name;
   return (
     <tr ref={row} class="run-row" data-run={run.id}>
+      <td class="col-pick">
+        <input
+          type="checkbox"
+          aria-label={`Compare ${name ?? run.projectName} ${shortId(run.id)}`}
+          checked={props.isPicked}
+          onChange={props.onPick}
+        />
+      </td>
       <td class="col-status">
-        <StatusChip status={shownStatus(summary)} />
+        <StatusChip status={isBeingImported(run) ? 'importing' : shownStatus(summary)} />
       </td>
       <td class="col-run">
         <a class="run-link" href={hrefOf({ kind: 'run', runId: run.id })}>
-          <span class="run-project">{run.projectName}</span>
+          <span class="run-project">{name ?? run.projectName}</span>
           <span class="run-id">{shortId(run.id)}</span>
         </a>
       </td>

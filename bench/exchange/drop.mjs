@@ -1,0 +1,146 @@
+// A large file dropped on the page in Chromium: how long until its first curve is drawn, and how long the page was ever held up.
+//
+// The drop is one of the browser's own (`Input.dispatchDragEvent`), with a file of the disk. Times are taken in the page: the drop from
+// its event, the curve from the first frame after a chart says that it has drawn points, and a freeze both ways in which it shows:
+// the longest gap between two frames, and the longest task as the browser counts it (it counts those above 50 ms).
+import { createServer } from 'node:http';
+import { readFile, stat } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { chromium } from 'playwright';
+import { CHROMIUM_ARGS, findChromium } from '../../scripts/chromium.mjs';
+import { median, report } from '../harness.mjs';
+
+const BYTES = Number(process.env.QUARK_BENCH_DROP_MB ?? 50) * 1_000_000;
+const DEMO = fileURLToPath(new URL('../../dist/demo/', import.meta.url));
+const TYPES = { '.js': 'text/javascript', '.html': 'text/html', '.css': 'text/css' };
+const LIMIT_MS = 120_000;
+
+/** Makes each file with its maker, drops it `rounds` times, each on a page of its own, and reports. */
+export async function benchDrops(makers, root, rounds) {
+  const server = createServer(async (request, response) => {
+    const path = new URL(request.url ?? '/', 'http://localhost').pathname;
+    try {
+      const body = await readFile(join(DEMO, path === '/' ? 'index.html' : path));
+      response.writeHead(200, {
+        'content-type': TYPES[extname(path)] ?? (path === '/' ? 'text/html' : 'application/json'),
+      });
+      response.end(body);
+    } catch {
+      response.writeHead(404).end();
+    }
+  });
+  await new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const browser = await chromium.launch({
+    executablePath: await findChromium(),
+    args: CHROMIUM_ARGS,
+  });
+  try {
+    for (const [name, { file, make }] of Object.entries(makers)) {
+      const path = join(root, file);
+      await make(path, BYTES);
+      const measured = [];
+      for (let round = 0; round < rounds; round++)
+        measured.push(await drop(browser, `http://127.0.0.1:${server.address().port}/`, path));
+      const middle = (key) => median(measured.map((one) => one[key]));
+      const worst = (key) => Math.max(...measured.map((one) => one[key]));
+      await report(`exchange-drop-${name}`, [
+        { what: 'file', value: (await stat(path)).size / 1e6, unit: 'MB' },
+        { what: 'points', value: measured[0].points / 1e6, unit: 'M' },
+        {
+          what: 'from the drop to the first curve',
+          value: middle('firstCurveMs'),
+          unit: 'ms',
+          target: 'at most 2000',
+        },
+        { what: '  the slowest of them', value: worst('firstCurveMs'), unit: 'ms' },
+        { what: 'from the drop to every point', value: middle('allMs'), unit: 'ms' },
+        {
+          what: 'longest gap between two frames',
+          value: middle('longestGapMs'),
+          unit: 'ms',
+          target: 'at most 50',
+        },
+        { what: '  the longest of them', value: worst('longestGapMs'), unit: 'ms' },
+        {
+          what: 'longest task of the page (0: none above 50 ms)',
+          value: middle('longestTaskMs'),
+          unit: 'ms',
+          target: 'at most 50',
+        },
+        { what: '  the longest of them', value: worst('longestTaskMs'), unit: 'ms' },
+      ]);
+    }
+  } finally {
+    await browser.close();
+    server.close();
+  }
+}
+
+async function drop(browser, url, path) {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  await page.goto(url);
+  await page.getByRole('heading', { name: 'No runs yet' }).waitFor();
+  await page.evaluate(measure);
+  const devtools = await page.context().newCDPSession(page);
+  const data = { items: [], files: [path], dragOperationsMask: 1 };
+  for (const type of ['dragEnter', 'dragOver', 'drop'])
+    await devtools.send('Input.dispatchDragEvent', { type, x: 600, y: 400, data });
+  await page.waitForFunction(() => globalThis.quarkDrop.allMs !== undefined, undefined, {
+    timeout: LIMIT_MS,
+    polling: 100,
+  });
+  const result = await page.evaluate(() => globalThis.quarkDrop);
+  await page.close();
+  return result;
+}
+
+/** Runs in the page. */
+function measure() {
+  const found = { points: 0, longestGapMs: 0, longestTaskMs: 0 };
+  globalThis.quarkDrop = found;
+  let droppedAtMs;
+  let lastFrameMs;
+  let changedAtMs = 0;
+  addEventListener('drop', () => {
+    droppedAtMs = performance.now();
+  });
+  new PerformanceObserver((list) => {
+    for (const { startTime, duration } of list.getEntries())
+      if (droppedAtMs !== undefined && startTime >= droppedAtMs && found.allMs === undefined)
+        found.longestTaskMs = Math.max(found.longestTaskMs, duration);
+  }).observe({ type: 'longtask' });
+  const pointsShown = () => {
+    let points = 0;
+    for (const chart of document.querySelectorAll('.panel .chart'))
+      for (const [, count] of (chart.getAttribute('aria-label') ?? '').matchAll(/([\d,]+) points/g))
+        points += Number(count.replaceAll(',', ''));
+    return points;
+  };
+  const onFrame = (nowMs) => {
+    if (droppedAtMs !== undefined) {
+      if (lastFrameMs !== undefined && lastFrameMs >= droppedAtMs)
+        found.longestGapMs = Math.max(found.longestGapMs, nowMs - lastFrameMs);
+      lastFrameMs = nowMs;
+      const isDrawn = [...document.querySelectorAll('.chart')].some(
+        (chart) => Number(chart.dataset.drawn) > 1,
+      );
+      if (isDrawn) found.firstCurveMs ??= nowMs - droppedAtMs;
+      const points = pointsShown();
+      if (points !== found.points) {
+        found.points = points;
+        changedAtMs = nowMs;
+      }
+      // The dock says "1 run from 1 file" once the import is over; the page may still be reading what it brought.
+      const isOver = document.querySelector('.dock .dock-actions .button-primary') !== null;
+      if (isOver && points > 0 && nowMs - changedAtMs > 1500) {
+        found.allMs = changedAtMs - droppedAtMs;
+        return;
+      }
+    }
+    requestAnimationFrame(onFrame);
+  };
+  requestAnimationFrame(onFrame);
+}

@@ -1,0 +1,167 @@
+/** One metric of several runs, read as the runs grow. */
+import { openRun, type RunReader, type Store } from 'quark-sdk';
+import { lossKey } from './preview.ts';
+import { groupMetrics } from './group.ts';
+import { keysOf } from './run-keys.ts';
+import { runNames } from './run-name.ts';
+import type { PointRange } from './series-parts.ts';
+import { seriesReader, type ReadSeries } from './series-reader.ts';
+import { SeriesSet, type MetricSeries, type XAxis } from './series.ts';
+import { Breather } from './turns.ts';
+
+/** Most runs in one chart: more cannot be told apart. */
+export const MAX_COMPARED = 24;
+
+type ComparedRun = {
+  readonly reader: RunReader;
+  keys: readonly string[];
+  series: SeriesSet;
+  next: number;
+};
+
+/** Runs beside each other. */
+export class CompareFeed {
+  readonly #store: Store;
+  readonly #readSeries: ReadSeries;
+  readonly #runIds: readonly string[];
+  readonly #runs = new Map<string, ComparedRun>();
+  readonly #failures = new Map<string, unknown>();
+  #metric: string | undefined;
+  #wanted: string | undefined;
+  #names: ReadonlyMap<string, string> = new Map();
+  /** Counts up whenever something came. */
+  revision = 0;
+
+  /** @param runIds only the first {@link MAX_COMPARED} are read */
+  constructor(store: Store, runIds: readonly string[]) {
+    this.#store = store;
+    this.#readSeries = seriesReader(store);
+    this.#runIds = runIds.slice(0, MAX_COMPARED);
+  }
+
+  /** The metric that is read: the one asked for, else the loss that most runs have. */
+  get metric(): string | undefined {
+    return this.#metric;
+  }
+  /** Ids of the runs that are there, in the order asked for. */
+  get runIds(): readonly string[] {
+    return this.#runIds.filter((runId) => this.#runs.has(runId));
+  }
+  /** Runs that could not be opened, and why. */
+  get failures(): ReadonlyMap<string, unknown> {
+    return this.#failures;
+  }
+  /** Metrics of any run, the telling ones first, with the number of runs that have them. */
+  get metrics(): readonly { readonly key: string; readonly runCount: number }[] {
+    const counts = new Map<string, number>();
+    for (const { keys } of this.#runs.values())
+      for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
+    return groupMetrics([...counts.keys()])
+      .flatMap(({ keys }) => keys)
+      .map((key) => ({ key, runCount: counts.get(key) ?? 0 }));
+  }
+  /** What a run is called beside the others. */
+  nameOf(runId: string): string {
+    return this.#names.get(runId) ?? runId;
+  }
+  /** The metric of a run; undefined where it has none. */
+  get(runId: string): MetricSeries | undefined {
+    return this.#metric === undefined
+      ? undefined
+      : this.#runs.get(runId)?.series.get(this.#metric);
+  }
+  /** Where the curve of a run begins on the axes of time and epochs. */
+  placeOf(runId: string): { startMs: number; scale: SeriesSet['epochScale'] } {
+    const run = this.#runs.get(runId);
+    return {
+      startMs: run === undefined ? 0 : Date.parse(run.reader.run.startedAt),
+      scale: (run?.series ?? new SeriesSet()).epochScale,
+    };
+  }
+  /** From the first to the last place of any run. */
+  extent(axis: XAxis): PointRange {
+    let min = Number.POSITIVE_INFINITY;
+    let max = Number.NEGATIVE_INFINITY;
+    for (const [runId, { series }] of this.#runs) {
+      const range = series.extent(axis, this.placeOf(runId).startMs);
+      min = Math.min(min, range?.min ?? min);
+      max = Math.max(max, range?.max ?? max);
+    }
+    return min <= max ? { min, max } : { min: 0, max: 1 };
+  }
+
+  /** Reads this metric from now on. */
+  choose(metric: string): void {
+    this.#wanted = metric;
+  }
+
+  /** Reads what has come since. `onPart` is called between parts. True when something has. */
+  async poll(onPart: () => void = () => undefined): Promise<boolean> {
+    const before = this.revision;
+    const breather = new Breather();
+    for (const runId of this.#runIds) {
+      await this.#open(runId);
+      await breather.pause();
+    }
+    this.#names = runNames([...this.#runs.values()].map(({ reader }) => reader.run));
+    const metric = this.#wanted ?? this.#bestMetric();
+    if (metric !== this.#metric) {
+      this.#metric = metric;
+      for (const run of this.#runs.values()) {
+        run.series = new SeriesSet();
+        run.next = 0;
+      }
+      this.revision += 1;
+    }
+    if (metric !== undefined) {
+      for (const run of this.#runs.values()) await this.#read(run, metric, onPart);
+    }
+    return this.revision !== before;
+  }
+
+  async #open(runId: string): Promise<void> {
+    try {
+      let run = this.#runs.get(runId);
+      if (run === undefined) {
+        const reader = await openRun(this.#store, runId);
+        run = { reader, keys: [], series: new SeriesSet(), next: 0 };
+        this.#runs.set(runId, run);
+        this.#failures.delete(runId);
+        this.revision += 1;
+      } else await run.reader.reload();
+      const keys = await keysOf(this.#store, runId, this.#readSeries);
+      if (keys.length !== run.keys.length) {
+        run.keys = keys;
+        this.revision += 1;
+      }
+    } catch (error) {
+      if (!this.#runs.has(runId)) this.#failures.set(runId, error);
+    }
+  }
+
+  async #read(run: ComparedRun, metricKey: string, onPart: () => void): Promise<void> {
+    const runId = run.reader.run.id;
+    const { series } = run;
+    const breather = new Breather();
+    let read;
+    do {
+      read = await this.#readSeries({ runId, metricKey, sequenceMin: run.next });
+      for (const step of series.taking(read)) await breather.pause(step);
+      // Another metric was asked for meanwhile.
+      if (run.series !== series) return;
+      run.next = read.lastSequence + 1;
+      if (read.rowCount > 0) {
+        this.revision += 1;
+        onPart();
+      }
+      await breather.pause();
+    } while (read.hasMore);
+  }
+
+  #bestMetric(): string | undefined {
+    const all = this.metrics;
+    const most = Math.max(0, ...all.map(({ runCount }) => runCount));
+    const shared = all.filter(({ runCount }) => runCount === most).map(({ key }) => key);
+    return lossKey(shared) ?? shared[0];
+  }
+}

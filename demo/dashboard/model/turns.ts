@@ -1,0 +1,72 @@
+/** Work of a page in turns of the event loop: whoever uses the page is answered in between. */
+
+/** How long one turn may go on before the next task waits for another, in milliseconds. A frame of a smooth page takes 16. */
+const TURN_MS = 10;
+
+/** Resolves in a later turn of the event loop. */
+export function nextTask(): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, 0);
+  });
+}
+
+/** For work in small steps: pauses now and then, so that none of it holds the page up. */
+export class Breather {
+  #endMs: number;
+
+  constructor() {
+    this.#endMs = performance.now() + TURN_MS;
+  }
+
+  /** Waits for another turn if this one has taken long. Takes what a step gave, which is nothing. */
+  async pause(_step?: void): Promise<void> {
+    if (performance.now() < this.#endMs) return;
+    await nextTask();
+    this.#endMs = performance.now() + TURN_MS;
+  }
+}
+
+/** Tasks that are run one after the other, a few in each turn. */
+export class TaskQueue {
+  readonly #tasks = new Map<object, () => void>();
+  readonly #turnMs: number;
+  #isWaiting = false;
+
+  constructor(turnMs: number = TURN_MS) {
+    this.#turnMs = turnMs;
+  }
+
+  /** Runs `task` soon. Another task of this owner that still waits is replaced, and its place in the queue kept. */
+  add(owner: object, task: () => void): void {
+    this.#tasks.set(owner, task);
+    this.#wait();
+  }
+
+  /** Forgets the task of this owner. */
+  drop(owner: object): void {
+    this.#tasks.delete(owner);
+  }
+
+  #wait(): void {
+    if (this.#isWaiting || this.#tasks.size === 0) return;
+    this.#isWaiting = true;
+    setTimeout(() => this.#turn(), 0);
+  }
+
+  #turn(): void {
+    this.#isWaiting = false;
+    const endMs = performance.now() + this.#turnMs;
+    try {
+      for (const [owner, task] of this.#tasks) {
+        this.#tasks.delete(owner);
+        task();
+        if (performance.now() >= endMs) break;
+      }
+    } finally {
+      this.#wait();
+    }
+  }
+}
+
+/** The queue that charts are made and drawn in. */
+export const drawing: TaskQueue = new TaskQueue();
