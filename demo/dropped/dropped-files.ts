@@ -78,7 +78,12 @@ export async function dropFiles(collect: () => Promise<DropContents>): Promise<v
     change({ problems: [...(dropState.peek()?.problems ?? []), ...problems] });
     if (files.length === 0) return;
     offerSource(
-      { id: 'files', label: 'Files', hint: 'Runs of the files that were dropped on this page', uri },
+      {
+        id: 'files',
+        label: 'Files',
+        hint: 'Runs of the files that were dropped on this page',
+        uri,
+      },
       client.store,
     );
     chooseSource('files');

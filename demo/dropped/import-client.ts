@@ -132,8 +132,7 @@ function droppedStore(uri: string, ask: <T>(call: StoreCall) => Promise<T>): Sto
     listLeases: (runIds) => ask<readonly Lease[]>({ name: 'listLeases', runIds }),
     listSegments: (filter) => ask<readonly SegmentManifest[]>({ name: 'listSegments', filter }),
     readSegments: (segments) => ask<readonly SegmentRead[]>({ name: 'readSegments', segments }),
-    getBlob: (sha256) =>
-      ask<Uint8Array<ArrayBuffer> | undefined>({ name: 'getBlob', sha256 }),
+    getBlob: (sha256) => ask<Uint8Array<ArrayBuffer> | undefined>({ name: 'getBlob', sha256 }),
     ensureProject: refuse,
     createRun: refuse,
     updateRun: refuse,

@@ -6,13 +6,7 @@ import { chooseSource } from '../app/sources.ts';
 import { formatBytes, formatCount } from '../dashboard/model/format.ts';
 import { Icon } from '../dashboard/views/icons.tsx';
 import { textOf } from '../dashboard/views/parts.tsx';
-import {
-  cancelImport,
-  dropState,
-  keepDropped,
-  letGo,
-  type DropState,
-} from './dropped-files.ts';
+import { cancelImport, dropState, keepDropped, letGo, type DropState } from './dropped-files.ts';
 
 /** Problems that are listed at first. */
 const LISTED = 50;
@@ -119,7 +113,8 @@ function Problems({ state }: { readonly state: DropState }): JSX.Element | null 
   return (
     <details class="dock-problems">
       <summary>
-        <Icon name="warning" /> {[
+        <Icon name="warning" />{' '}
+        {[
           ...(count === 0 ? [] : [`${formatCount(count)} ${count === 1 ? 'problem' : 'problems'}`]),
           ...(unknownFiles.length === 0
             ? []

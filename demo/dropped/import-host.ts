@@ -55,21 +55,26 @@ class ImportHost {
   async #do(id: number, request: Request, transfer: Transferable[]): Promise<unknown> {
     switch (request.kind) {
       case 'store':
-        return read(this.#store, request.call, transfer);
+        return callStore(this.#store, request.call, transfer);
       case 'series': {
         const read = await this.#readSeries(request.query);
         for (const { values } of read.parts) transfer.push(values.buffer);
         return read;
       }
       case 'files':
-        for (const { file, path } of request.files) this.#waiting.push(blobInput(file, path));
+        for (const { file, path } of request.files)
+          this.#waiting.push(answering(blobInput(file, path)));
         return undefined;
       case 'import': {
         const files = this.#waiting;
         this.#waiting = [];
         return this.#inTurn(async () => {
           this.#files.push(...files);
-          return this.#import(id, files, telling(this.#store, (runId) => this.#told(id, runId)));
+          return this.#import(
+            id,
+            files,
+            telling(this.#store, (runId) => this.#told(id, runId)),
+          );
         });
       }
       case 'cancel':
@@ -127,7 +132,41 @@ class ImportHost {
   }
 }
 
-async function read(store: Store, call: StoreCall, transfer: Transferable[]): Promise<unknown> {
+/** The file, between whose pieces the page is answered: bytes that are in memory come without a pause. */
+function answering(file: InputFile): InputFile {
+  return {
+    ...file,
+    async slice(start, end) {
+      await nextMessage();
+      return file.slice(start, end);
+    },
+    async *stream(start) {
+      for await (const piece of file.stream(start)) {
+        await nextMessage();
+        yield piece;
+      }
+    },
+  };
+}
+
+/** Resolves after the messages that wait. A timer would wait for four milliseconds. */
+function nextMessage(): Promise<void> {
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.addEventListener('message', () => {
+      port1.close();
+      resolve();
+    });
+    port1.start();
+    port2.postMessage(undefined);
+  });
+}
+
+async function callStore(
+  store: Store,
+  call: StoreCall,
+  transfer: Transferable[],
+): Promise<unknown> {
   switch (call.name) {
     case 'listProjects':
       return store.listProjects();

@@ -52,6 +52,15 @@ export function collectErrors(page: Page): string[] {
   return errors;
 }
 
+/** Drags files or folders of this disk over the page and drops them, as a file manager does. */
+export async function dropOn(page: Page, paths: readonly string[]): Promise<void> {
+  const devtools = await page.context().newCDPSession(page);
+  const data = { items: [], files: [...paths], dragOperationsMask: 1 };
+  for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
+    await devtools.send('Input.dispatchDragEvent', { type, x: 500, y: 400, data });
+  await devtools.detach();
+}
+
 /** The panel of a metric group. */
 export function panel(page: Page, group: string): Locator {
   return page.locator(`.panel[data-group="${group}"]`);

@@ -6,6 +6,8 @@ import type { XRange } from './reduce.ts';
 /** The view that all charts of one page share. */
 export type ChartView = {
   readonly axis: Signal<XAxis>;
+  /** The axis that the person chose; another one is shown where nothing has a place on it. */
+  readonly chosenAxis: Signal<XAxis>;
   /** Weight of the smoothing, 0 (off) to 0.99. */
   readonly smoothing: Signal<number>;
   readonly isLog: Signal<boolean>;
@@ -31,6 +33,7 @@ export function createChartView(): ChartView {
   viewCount += 1;
   return {
     axis: signal(kept.axis),
+    chosenAxis: signal(kept.axis),
     smoothing: signal(kept.smoothing),
     isLog: signal(kept.isLog),
     zoom: signal(undefined),
@@ -40,9 +43,21 @@ export function createChartView(): ChartView {
   };
 }
 
+/** Goes over to an axis on which there is something to see, and back to the chosen one when it has. */
+export function settleAxis(view: ChartView, hasPlaces: (axis: XAxis) => boolean): void {
+  const wanted = [view.chosenAxis.value, ...X_AXES].find((axis) => hasPlaces(axis));
+  if (wanted === undefined || wanted === view.axis.peek()) return;
+  view.axis.value = wanted;
+  view.zoom.value = undefined;
+}
+
 /** Keeps axis, smoothing and scale for the next visit. */
 export function rememberChartView(view: ChartView): void {
-  const kept = { axis: view.axis.value, smoothing: view.smoothing.value, isLog: view.isLog.value };
+  const kept = {
+    axis: view.chosenAxis.value,
+    smoothing: view.smoothing.value,
+    isLog: view.isLog.value,
+  };
   try {
     localStorage.setItem(STORAGE_KEY, JSON.stringify(kept));
   } catch {

@@ -6,11 +6,14 @@ import { keysOf } from './run-keys.ts';
 import { runNames } from './run-name.ts';
 import type { PointRange } from './series-parts.ts';
 import { seriesReader, type ReadSeries } from './series-reader.ts';
-import { SeriesSet, type MetricSeries, type XAxis } from './series.ts';
-import { Breather } from './turns.ts';
+import { SeriesSet, X_AXES, type MetricSeries, type XAxis } from './series.ts';
+import { Breather, nextTask } from './turns.ts';
 
 /** Most runs in one chart: more cannot be told apart. */
 export const MAX_COMPARED = 24;
+
+/** Runs that are read at the same time. */
+const AT_ONCE = 4;
 
 type ComparedRun = {
   readonly reader: RunReader;
@@ -23,7 +26,7 @@ type ComparedRun = {
 export class CompareFeed {
   readonly #store: Store;
   readonly #readSeries: ReadSeries;
-  readonly #runIds: readonly string[];
+  #runIds: readonly string[] = [];
   readonly #runs = new Map<string, ComparedRun>();
   readonly #failures = new Map<string, unknown>();
   #metric: string | undefined;
@@ -32,11 +35,16 @@ export class CompareFeed {
   /** Counts up whenever something came. */
   revision = 0;
 
-  /** @param runIds only the first {@link MAX_COMPARED} are read */
-  constructor(store: Store, runIds: readonly string[]) {
+  constructor(store: Store) {
     this.#store = store;
     this.#readSeries = seriesReader(store);
+  }
+
+  /** Which runs are read from now on: the first {@link MAX_COMPARED} of these. What is known of them already is kept. */
+  show(runIds: readonly string[]): void {
     this.#runIds = runIds.slice(0, MAX_COMPARED);
+    for (const known of [this.#runs, this.#failures])
+      for (const runId of known.keys()) if (!this.#runIds.includes(runId)) known.delete(runId);
   }
 
   /** The metric that is read: the one asked for, else the loss that most runs have. */
@@ -66,9 +74,7 @@ export class CompareFeed {
   }
   /** The metric of a run; undefined where it has none. */
   get(runId: string): MetricSeries | undefined {
-    return this.#metric === undefined
-      ? undefined
-      : this.#runs.get(runId)?.series.get(this.#metric);
+    return this.#metric === undefined ? undefined : this.#runs.get(runId)?.series.get(this.#metric);
   }
   /** Where the curve of a run begins on the axes of time and epochs. */
   placeOf(runId: string): { startMs: number; scale: SeriesSet['epochScale'] } {
@@ -90,6 +96,12 @@ export class CompareFeed {
     return min <= max ? { min, max } : { min: 0, max: 1 };
   }
 
+  /** Whether this axis shows runs, and as many of them as any axis does. */
+  hasPlaces(axis: XAxis): boolean {
+    const counts = X_AXES.map((one) => this.#runsOn(one));
+    return this.#runsOn(axis) > 0 && this.#runsOn(axis) === Math.max(...counts);
+  }
+
   /** Reads this metric from now on. */
   choose(metric: string): void {
     this.#wanted = metric;
@@ -98,10 +110,10 @@ export class CompareFeed {
   /** Reads what has come since. `onPart` is called between parts. True when something has. */
   async poll(onPart: () => void = () => undefined): Promise<boolean> {
     const before = this.revision;
-    const breather = new Breather();
-    for (const runId of this.#runIds) {
-      await this.#open(runId);
-      await breather.pause();
+    const { length: count } = this.#runIds;
+    for (let at = 0; at < count; at += AT_ONCE) {
+      await Promise.all(this.#runIds.slice(at, at + AT_ONCE).map((runId) => this.#open(runId)));
+      await nextTask();
     }
     this.#names = runNames([...this.#runs.values()].map(({ reader }) => reader.run));
     const metric = this.#wanted ?? this.#bestMetric();
@@ -114,7 +126,11 @@ export class CompareFeed {
       this.revision += 1;
     }
     if (metric !== undefined) {
-      for (const run of this.#runs.values()) await this.#read(run, metric, onPart);
+      const runs = [...this.#runs.values()];
+      for (let at = 0; at < runs.length; at += AT_ONCE) {
+        const some = runs.slice(at, at + AT_ONCE);
+        await Promise.all(some.map((run) => this.#read(run, metric, onPart)));
+      }
     }
     return this.revision !== before;
   }
@@ -158,10 +174,19 @@ export class CompareFeed {
     } while (read.hasMore);
   }
 
+  #runsOn(axis: XAxis): number {
+    return [...this.#runs.values()].filter(({ series }) => series.extent(axis, 0) !== undefined)
+      .length;
+  }
+
+  /** A loss that half of the runs have at least, else what most have. */
   #bestMetric(): string | undefined {
     const all = this.metrics;
     const most = Math.max(0, ...all.map(({ runCount }) => runCount));
-    const shared = all.filter(({ runCount }) => runCount === most).map(({ key }) => key);
-    return lossKey(shared) ?? shared[0];
+    const keysOfMany = (count: number): readonly string[] =>
+      all.filter(({ runCount }) => runCount >= count).map(({ key }) => key);
+    return (
+      lossKey(keysOfMany(most)) ?? lossKey(keysOfMany(this.#runs.size / 2)) ?? keysOfMany(most)[0]
+    );
   }
 }

@@ -17,15 +17,57 @@ export function importOf(
   return { name, format, isComplete: isComplete === true };
 }
 
-/** The names of runs beside each other: each is told from all others. */
+/**
+ * The names of runs beside each other: each is told from all others. Imported runs of one name are told by where their files lie, as far
+ * as that differs.
+ */
 export function runNames(runs: readonly Named[]): ReadonlyMap<string, string> {
-  const plain = runs.map((run) => importOf(run)?.name ?? run.projectName);
+  const names = runs.map((run) => importOf(run)?.name ?? run.projectName);
+  const folders = runs.map(folderOf);
+  const byName = groupIndices(names);
+  for (const same of byName.values()) {
+    if (same.length === 1) continue;
+    const parts = same.map((at) => folders[at] ?? []);
+    const shared = sharedStart(parts);
+    for (const [i, at] of same.entries()) {
+      const own = (parts[i] ?? []).slice(shared);
+      const name = names[at] ?? '';
+      if (own.length > 0)
+        names[at] = own.at(-1) === name ? own.join('/') : [...own, name].join('/');
+    }
+  }
   const counts = new Map<string, number>();
-  for (const name of plain) counts.set(name, (counts.get(name) ?? 0) + 1);
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
   return new Map(
-    runs.map((run, at) => {
-      const name = plain[at] ?? run.projectName;
-      return [run.id, counts.get(name) === 1 ? name : `${name} ${shortId(run.id)}`];
+    runs.map(({ id }, at) => {
+      const name = names[at] ?? id;
+      return [id, counts.get(name) === 1 ? name : `${name} ${shortId(id)}`];
     }),
   );
+}
+
+/** The folders above the first file of an imported run. */
+function folderOf(run: Named): readonly string[] {
+  const about = run.environment['import'];
+  if (typeof about !== 'object' || about === null) return [];
+  const files: unknown = Reflect.get(about, 'files');
+  const first: unknown = Array.isArray(files) ? files[0] : undefined;
+  return typeof first === 'string' ? first.split('/').slice(0, -1) : [];
+}
+
+/** How many parts all of these begin with. */
+function sharedStart(all: readonly (readonly string[])[]): number {
+  const [first = []] = all;
+  const at = first.findIndex((part, index) => all.some((one) => one[index] !== part));
+  return at < 0 ? first.length : at;
+}
+
+function groupIndices(names: readonly string[]): ReadonlyMap<string, readonly number[]> {
+  const groups = new Map<string, number[]>();
+  for (const [at, name] of names.entries()) {
+    const group = groups.get(name);
+    if (group === undefined) groups.set(name, [at]);
+    else group.push(at);
+  }
+  return groups;
 }

@@ -105,17 +105,6 @@ export function curveOf(
   };
 }
 
-/** The smallest range that holds every point of these curves, or undefined when there is none. */
-export function extentOf(all: readonly AxisSeries[]): XRange | undefined {
-  let min = Number.POSITIVE_INFINITY;
-  let max = Number.NEGATIVE_INFINITY;
-  for (const { xs } of all) {
-    min = Math.min(min, xs[0] ?? min);
-    max = Math.max(max, xs.at(-1) ?? max);
-  }
-  return min <= max ? { min, max } : undefined;
-}
-
 /** What to draw of `curves` in `range` on `pixelCount` pixels. */
 export function chartData(
   curves: readonly Curve[],

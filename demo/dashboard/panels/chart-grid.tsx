@@ -2,7 +2,12 @@
 import { useComputed, useSignal, useSignalEffect, type ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { rememberChartView, SMOOTHING_MAX, type ChartView } from '../model/chart-view.ts';
+import {
+  rememberChartView,
+  settleAxis,
+  SMOOTHING_MAX,
+  type ChartView,
+} from '../model/chart-view.ts';
 import { formatCount, formatElapsed } from '../model/format.ts';
 import { groupMetrics, splitLarge } from '../model/group.ts';
 import type { SeriesSet, XAxis } from '../model/series.ts';
@@ -49,6 +54,10 @@ export function ChartGrid(props: ChartGridProps): JSX.Element {
   });
   const shownCount = useSignal(SHOWN_AT_FIRST);
   useSignalEffect(() => rememberChartView(view));
+  useSignalEffect(() => {
+    void revision.value;
+    settleAxis(view, (axis) => series.extent(axis, startMs) !== undefined);
+  });
   const hiddenCount = groups.value.length - shownCount.value;
   return (
     <>
@@ -72,10 +81,7 @@ export function ChartGrid(props: ChartGridProps): JSX.Element {
 }
 
 /** A button that presses itself when somebody comes near it. */
-function MoreCharts(props: {
-  readonly count: number;
-  readonly onMore: () => void;
-}): JSX.Element {
+function MoreCharts(props: { readonly count: number; readonly onMore: () => void }): JSX.Element {
   const button = useRef<HTMLButtonElement>(null);
   useEffect(() => {
     const element = button.current;
@@ -106,6 +112,7 @@ export function ChartToolbar({ view }: { readonly view: ChartView }): JSX.Elemen
         value={view.axis.value}
         onChange={(axis) => {
           view.axis.value = axis;
+          view.chosenAxis.value = axis;
           view.zoom.value = undefined;
         }}
       />

@@ -62,10 +62,8 @@ export function Panel(props: PanelProps): JSX.Element {
   const isOnScreen = useSignal(false);
   const unplaced = useSignal(0);
   const keys = useSignal(group.keys);
-  const keyText = group.keys.join('|');
-  useEffect(() => {
-    keys.value = group.keys;
-  }, [keyText]);
+  // At once, not in an effect: a busy page runs those late. Nothing that is rendered here reads it.
+  if (keys.peek().join('|') !== group.keys.join('|')) keys.value = group.keys;
 
   const curves = useSignal<readonly ShownCurve[]>([]);
   useSignalEffect(() => {
@@ -283,7 +281,12 @@ function Legend(props: {
         return (
           <span key={key} class="legend-run">
             {item}
-            <a class="icon-button legend-link" href={href} aria-label={`Show ${name}`} title={`Show ${name}`}>
+            <a
+              class="icon-button legend-link"
+              href={href}
+              aria-label={`Show ${name}`}
+              title={`Show ${name}`}
+            >
               <Icon name="forward" />
             </a>
           </span>

@@ -1,12 +1,12 @@
 /** Several runs in one chart. */
-import { useComputed, useSignal, type ReadonlySignal } from '@preact/signals';
+import { useComputed, useSignal, useSignalEffect, type ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 import type { Store } from 'quark-sdk';
 import { PALETTE_SIZE } from '../../app/palette.ts';
 import { hrefOf } from '../../app/route.ts';
 import { isGrowing } from '../../dropped/dropped-files.ts';
-import { createChartView, type ChartView } from '../model/chart-view.ts';
+import { createChartView, settleAxis, type ChartView } from '../model/chart-view.ts';
 import { CompareFeed, MAX_COMPARED } from '../model/compare-feed.ts';
 import type { MetricGroup } from '../model/group.ts';
 import { ChartToolbar } from '../panels/chart-grid.tsx';
@@ -50,13 +50,14 @@ export function Comparison(props: {
 }): JSX.Element {
   const { store, runIds } = props;
   const text = runIds.join();
-  const feed = useMemo(() => new CompareFeed(store, runIds), [store, text]);
+  const feed = useMemo(() => new CompareFeed(store), [store]);
   const revision = useSignal(0);
   const error = useSignal<unknown>(undefined);
   const isRead = useSignal(false);
   const attempt = useSignal(0);
   const view = useMemo(() => createChartView(), []);
   useEffect(() => {
+    feed.show(runIds);
     let shownAtMs = performance.now();
     return keepPolling(
       async () => {
@@ -74,7 +75,7 @@ export function Comparison(props: {
         error.value = failure;
       },
     );
-  }, [feed, attempt.value]);
+  }, [feed, text, attempt.value]);
   void revision.value;
   if (error.value !== undefined && !isRead.value)
     return <ErrorNotice title="The runs cannot be compared" error={error.value} />;
@@ -96,7 +97,7 @@ export function Comparison(props: {
         }}
       />
       <ChartToolbar view={view} />
-      <ComparedCurves key={text} feed={feed} metric={feed.metric} view={view} revision={revision} />
+      <ComparedCurves feed={feed} metric={feed.metric} view={view} revision={revision} />
       <Remarks feed={feed} asked={runIds.length} />
     </section>
   );
@@ -112,10 +113,7 @@ function MetricChoice(props: {
   return (
     <label class="metric-choice">
       <span>Metric</span>
-      <select
-        value={feed.metric}
-        onChange={(event) => props.onChoose(event.currentTarget.value)}
-      >
+      <select value={feed.metric} onChange={(event) => props.onChoose(event.currentTarget.value)}>
         {metrics.map(({ key, runCount }) => (
           <option key={key} value={key}>
             {runCount === total ? key : `${key} (${runCount} of ${total} runs)`}
@@ -133,13 +131,15 @@ function ComparedCurves(props: {
   readonly revision: ReadonlySignal<number>;
 }): JSX.Element {
   const { feed, metric, view } = props;
-  const context = useComputed(
-    (): PanelContext => ({
-      revision: props.revision.value,
-      placeOf: (runId) => feed.placeOf(runId),
-      extent: feed.extent(view.axis.value),
-    }),
-  );
+  const context = useComputed((): PanelContext => ({
+    revision: props.revision.value,
+    placeOf: (runId) => feed.placeOf(runId),
+    extent: feed.extent(view.axis.value),
+  }));
+  useSignalEffect(() => {
+    void props.revision.value;
+    settleAxis(view, (axis) => feed.hasPlaces(axis));
+  });
   const shown = feed.runIds.filter((runId) => feed.get(runId) !== undefined);
   const group: MetricGroup = { id: 'compare', title: metric, keys: shown };
   return (
@@ -167,7 +167,8 @@ function Remarks({
 }): JSX.Element | null {
   const without = feed.runIds.filter((runId) => feed.get(runId) === undefined);
   const lines: string[] = [];
-  if (asked > MAX_COMPARED) lines.push(`Only the first ${MAX_COMPARED} of ${asked} runs are shown.`);
+  if (asked > MAX_COMPARED)
+    lines.push(`Only the first ${MAX_COMPARED} of ${asked} runs are shown.`);
   if (without.length > 0)
     lines.push(`Without ${feed.metric}: ${without.map((runId) => feed.nameOf(runId)).join(', ')}.`);
   for (const [runId, error] of feed.failures) lines.push(`${runId}: ${textOf(error)}`);

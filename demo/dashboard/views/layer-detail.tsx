@@ -29,6 +29,7 @@ export function LayerDetail(props: {
   const view = useMemo(() => {
     const made = createChartView();
     made.axis.value = 'step';
+    made.chosenAxis.value = 'step';
     made.smoothing.value = 0;
     made.isLog.value = false;
     return made;

@@ -19,7 +19,7 @@ export function RunFacts({ feed }: { readonly feed: RunFeed }): JSX.Element {
             <span class="mono breakable">{run.id}</span>
           </Fact>
           <Fact name="started">{instant(run.startedAt)}</Fact>
-          {endedMs !== undefined && (
+          {endedMs !== undefined && endedMs > Date.parse(run.startedAt) && (
             <Fact name="ended">
               {instant(run.endedAt ?? '')}
               <span class="quiet">

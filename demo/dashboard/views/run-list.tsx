@@ -19,6 +19,7 @@ import type { SourceId } from '../../app/sources.ts';
 import { isGrowing, isImporting } from '../../dropped/dropped-files.ts';
 import { FilePickers } from '../../dropped/file-pickers.tsx';
 import { Comparison } from './compare-view.tsx';
+import { importOf, runNames } from '../model/run-name.ts';
 import { EmptyRuns } from './empty-runs.tsx';
 import { Icon } from './icons.tsx';
 import { ErrorNotice, statusLabel } from './parts.tsx';
@@ -119,7 +120,7 @@ export function RunList(props: {
         </div>
         <p class="page-sub">
           {shown.value.length === runs.value.length
-            ? `${runs.value.length}${hasMore.value ? '+' : ''} recorded`
+            ? `${runs.value.length}${hasMore.value ? '+' : ''} ${props.sourceId === 'files' ? 'read' : 'recorded'}`
             : `${shown.value.length} of ${hasMore.value ? 'the newest ' : ''}${runs.value.length} shown`}
         </p>
       </header>
@@ -266,6 +267,9 @@ function RunTable(props: {
   readonly now: ReadonlySignal<number>;
 }): JSX.Element {
   const table = useRef<HTMLTableElement>(null);
+  const imported = runNames(
+    props.shown.value.map(({ run }) => run).filter((run) => importOf(run) !== undefined),
+  );
   const onKeyDown = (event: KeyboardEvent): void => {
     const shift =
       event.key === 'ArrowDown' || event.key === 'j'
@@ -314,6 +318,7 @@ function RunTable(props: {
               previews={props.previews}
               now={props.now}
               onTag={toggleTag}
+              name={imported.get(summary.run.id) ?? summary.run.projectName}
               isPicked={picked.value.has(summary.run.id)}
               onPick={() => {
                 picked.value = toggled(picked.value, summary.run.id);

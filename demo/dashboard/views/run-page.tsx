@@ -67,8 +67,9 @@ export function useRunWatch(
         else hasNews = (await known.poll()).metrics;
         let shownAtMs = performance.now();
         // A long run comes in parts, each in a turn of its own; what is there is shown now and then.
-        while (known.hasMore && isCurrent) {
+        while (known.hasMore) {
           await nextTask();
+          if (!isCurrent) return;
           hasNews = (await known.poll()).metrics || hasNews;
           if (performance.now() - shownAtMs < SHOW_EVERY_MS) continue;
           if (isCurrent) show();
@@ -131,9 +132,7 @@ export function RunPage(props: {
   }
   void watch.nowMs.value;
   const { run } = feed;
-  const status = isBeingImported(run)
-    ? 'importing'
-    : shownStatus({ effectiveStatus: feed.status });
+  const status = isBeingImported(run) ? 'importing' : shownStatus({ effectiveStatus: feed.status });
   const resumeHref = props.resumeHref(feed);
   return (
     <div class="page run-page">
@@ -217,10 +216,15 @@ function Tiles({ feed, nowMs }: { readonly feed: RunFeed; readonly nowMs: number
       )}
       <div class="tile">
         <dt>{feed.isLive ? 'running for' : 'took'}</dt>
-        <dd>{formatDuration(runSpanMs(summary, nowMs, feed.lastActivityMs))}</dd>
+        <dd>{spanText(feed, runSpanMs(summary, nowMs, feed.lastActivityMs))}</dd>
       </div>
     </dl>
   );
+}
+
+/** Files without times say nothing of how long a run took. */
+function spanText(feed: RunFeed, spanMs: number): string {
+  return spanMs === 0 && importOf(feed.run) !== undefined ? '–' : formatDuration(spanMs);
 }
 
 function Damage({ feed }: { readonly feed: RunFeed }): JSX.Element {

@@ -19,6 +19,8 @@ export function RunRow(props: {
   readonly previews: PreviewCache;
   readonly now: ReadonlySignal<number>;
   readonly onTag: (tag: string) => void;
+  /** What the run is called in this list. */
+  readonly name: string;
   readonly isPicked: boolean;
   readonly onPick: () => void;
 }): JSX.Element {
@@ -44,13 +46,13 @@ export function RunRow(props: {
 
   const preview = previews.of(run.id).value;
   const now = props.now.value;
-  const name = importOf(run)?.name;
+  const spanMs = runSpanMs(summary, now, preview?.lastActivityMs);
   return (
     <tr ref={row} class="run-row" data-run={run.id}>
       <td class="col-pick">
         <input
           type="checkbox"
-          aria-label={`Compare ${name ?? run.projectName} ${shortId(run.id)}`}
+          aria-label={`Compare ${props.name} ${shortId(run.id)}`}
           checked={props.isPicked}
           onChange={props.onPick}
         />
@@ -60,7 +62,7 @@ export function RunRow(props: {
       </td>
       <td class="col-run">
         <a class="run-link" href={hrefOf({ kind: 'run', runId: run.id })}>
-          <span class="run-project">{name ?? run.projectName}</span>
+          <span class="run-project">{props.name}</span>
           <span class="run-id">{shortId(run.id)}</span>
         </a>
       </td>
@@ -112,7 +114,7 @@ export function RunRow(props: {
         {formatAgo(Date.parse(run.startedAt), now)}
       </td>
       <td class="col-duration">
-        {formatDuration(runSpanMs(summary, now, preview?.lastActivityMs))}
+        {spanMs === 0 && importOf(run) !== undefined ? '–' : formatDuration(spanMs)}
       </td>
     </tr>
   );

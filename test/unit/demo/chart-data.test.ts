@@ -3,12 +3,7 @@ import { onAxis, type AxisSeries } from '../../../demo/dashboard/model/axis.ts';
 import { sparkPath } from '../../../demo/dashboard/model/preview.ts';
 import { countNonFinite } from '../../../demo/dashboard/model/reduce.ts';
 import { MetricSeries } from '../../../demo/dashboard/model/series.ts';
-import {
-  cachedOnAxis,
-  chartData,
-  curveOf,
-  extentOf,
-} from '../../../demo/dashboard/panels/chart-data.ts';
+import { cachedOnAxis, chartData, curveOf } from '../../../demo/dashboard/panels/chart-data.ts';
 
 const NO_EPOCHS = { firstStep: new Map<number, number>(), stepsPerEpoch: 1 };
 
@@ -23,15 +18,6 @@ const curve = (ys: readonly number[], smoothing = 0): ReturnType<typeof curveOf>
   curveOf('x', '#000', points(ys), smoothing, { min: 0, max: ys.length - 1 });
 
 describe('what a chart draws', () => {
-  it('spans from the first to the last point of all series', () => {
-    expect(extentOf([points([1, 2], 10), points([], 0), points([1], 4)])).toEqual({
-      min: 4,
-      max: 11,
-    });
-    expect(extentOf([])).toBeUndefined();
-    expect(extentOf([points([])])).toBeUndefined();
-  });
-
   it('has a raw column for each curve, then the smoothed ones', () => {
     const data = chartData([curve([1, 3]), curve([5, 5], 0.5)], { min: 0, max: 1 }, 100, false);
     expect(data.xs).toEqual([0, 1]);

@@ -1,9 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  lowerBound,
-  nearestIndex,
-  onAxis,
-} from '../../../demo/dashboard/model/axis.ts';
+import { lowerBound, nearestIndex, onAxis } from '../../../demo/dashboard/model/axis.ts';
 import { epochScaleOf, NO_EPOCHS } from '../../../demo/dashboard/model/epoch-scale.ts';
 import { MetricSeries, SeriesSet } from '../../../demo/dashboard/model/series.ts';
 

@@ -9,6 +9,7 @@ describe('routes', () => {
     for (const route of [
       { kind: 'runs' },
       { kind: 'run', runId: 'run_1 /ü' },
+      { kind: 'compare', runIds: ['run_1', 'run.2-b'] },
       { kind: 'train', resumeRunId: undefined },
       { kind: 'train', resumeRunId: 'run_2' },
     ] as const) {
