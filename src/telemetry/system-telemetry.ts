@@ -8,7 +8,7 @@ import {
   isGiven,
 } from '../base/assert.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
-import { invalidInput } from '../base/errors.ts';
+import { invalidInput, messageOf } from '../base/errors.ts';
 import { encodeJsonObject, type JsonObject, copyJsonObject } from '../base/json.ts';
 import { isNode } from '../base/runtime.ts';
 import { readTelemetry, type TelemetryFilter } from '../read/telemetry.ts';
@@ -74,6 +74,7 @@ export class SystemTelemetry implements AsyncDisposable {
   readonly #detach: () => void;
   #reading: MachineReading | undefined;
   #readAtMs = Number.NEGATIVE_INFINITY;
+  #hasWarned = false;
   #overflowCount = 0;
   #skippedStepCount = 0;
 
@@ -276,14 +277,34 @@ export class SystemTelemetry implements AsyncDisposable {
       };
     }
     this.#readAtMs = nowMs;
-    const memory = this.#settings.tf?.memory();
+    const memory = this.#ask('TensorFlow.js', () => this.#settings.tf?.memory());
     this.#reading = {
       ...UNKNOWN_READING,
-      ...this.#watch.read(),
+      ...this.#ask('The machine', () => this.#watch.read()),
       tensorCount: countOf(memory?.numTensors),
       tensorBytes: countOf(memory?.numBytes),
     };
     return this.#reading;
+  }
+
+  /** What cannot be told now is null: TensorFlow.js throws before its backend is ready, Node when it runs out of files. */
+  #ask<T>(who: string, question: () => T): T | undefined {
+    try {
+      return question();
+    } catch (error) {
+      if (this.#hasWarned) return undefined;
+      this.#hasWarned = true;
+      this.#handle.notify({
+        eventType: 'telemetry_warning',
+        severity: 'warning',
+        step: null,
+        epoch: null,
+        payload: {
+          message: `${who} could not be asked, and its fields are null: ${messageOf(error)}`,
+        },
+      });
+      return undefined;
+    }
   }
 }
 

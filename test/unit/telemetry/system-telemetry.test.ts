@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import {
   createMemoryStore,
+  EventLogger,
   MetricsLogger,
   startRun,
   type Store,
@@ -161,6 +162,28 @@ describe('samples', () => {
     ]);
     expect(await telemetry.read({ boundary: 'step' })).toHaveLength(1);
     expect(await telemetry.read({ boundary: 'time' })).toHaveLength(0);
+    await session.close();
+  });
+
+  test('what cannot be told now is null, with one warning', async () => {
+    const tf = {
+      memory: (): never => {
+        throw new Error('Backend name webgl has not been initialized.');
+      },
+    };
+    const { session, telemetry } = await startTelemetry({ tf });
+    const usage = vi.spyOn(process, 'memoryUsage').mockImplementation(() => {
+      throw new Error('EMFILE: too many open files');
+    });
+    const record = telemetry.recordStep(1, { stepTimeMs: 5 });
+    usage.mockRestore();
+    expect(record).toMatchObject({ stepTimeMs: 5, tensorCount: null, processRssBytes: null });
+    const events = new EventLogger(session);
+    await session.flush();
+    const warnings = await events.read({ eventType: 'telemetry_warning' });
+    expect(warnings.map(({ payload }) => payload?.['message'])).toStrictEqual([
+      'TensorFlow.js could not be asked, and its fields are null: Backend name webgl has not been initialized.',
+    ]);
     await session.close();
   });
 
