@@ -179,15 +179,16 @@ export class ArtifactStore implements AsyncDisposable {
   }
 
   /**
-   * The payload of an artifact, whole: a JSON value, text or bytes. Its hash is checked.
+   * The payload of an artifact, whole: a JSON value, text or bytes. Its hash is checked. For payloads that are larger than
+   * the memory there is {@link ArtifactStore.stream}.
    *
    * @param artifact a record, or the id of one
-   * @throws {QuarkError} `artifact_not_found`
+   * @throws {QuarkError} `artifact_not_found`; `unsupported` for a payload that memory cannot hold
    * @throws {SessionStoreError} `missing` or `corrupt`
    */
   async load(artifact: string | ArtifactRecord): Promise<LoadedPayload> {
     const record = await this.#find(artifact);
-    const bytes = new Uint8Array(record.sizeBytes);
+    const bytes = roomFor(record);
     let at = 0;
     for await (const piece of getPayload(this.#handle.store, record)) {
       // A damaged part may be longer than the payload; the generator says so after the last one.
@@ -294,6 +295,18 @@ export class ArtifactStore implements AsyncDisposable {
       );
     }
     return record;
+  }
+}
+
+function roomFor({ id, sizeBytes }: ArtifactRecord): Uint8Array<ArrayBuffer> {
+  try {
+    return new Uint8Array(sizeBytes);
+  } catch (cause) {
+    throw new QuarkError(
+      'unsupported',
+      `The payload of artifact ${id} has ${sizeBytes} bytes, more than can be held at once. Read it with stream().`,
+      { details: { id, sizeBytes }, cause },
+    );
   }
 }
 

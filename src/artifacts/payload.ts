@@ -36,7 +36,9 @@ export function openPayload(payload: unknown, format: unknown): PayloadSource {
   const bytes = bytesOf(payload);
   if (bytes !== undefined) {
     if (asked === 'json') throw invalidInput('payload', 'bytes', 'JSON, or payloadFormat "bytes"');
-    return { format: asked ?? 'bytes', pieces: bytes };
+    return asked === 'text'
+      ? { format: asked, pieces: checkText(bytes) }
+      : { format: 'bytes', pieces: bytes };
   }
   if (asked === 'bytes')
     throw invalidInput(
@@ -47,6 +49,12 @@ export function openPayload(payload: unknown, format: unknown): PayloadSource {
   if (asked === 'text' && typeof payload !== 'string')
     throw invalidInput('payload', payload, 'text, or payloadFormat "json"');
   const isText = asked !== 'json' && typeof payload === 'string';
+  if (isText && /\p{Surrogate}/u.test(payload))
+    throw invalidInput(
+      'payload',
+      'text with half of a surrogate pair',
+      'text that UTF-8 can hold, or payloadFormat "json"',
+    );
   const text = isText ? payload : encodeLongJson('payload', payload);
   return { format: isText ? 'text' : 'json', pieces: [new TextEncoder().encode(text)] };
 }
@@ -104,6 +112,23 @@ async function* readStream(stream: ReadableStream<unknown>): AsyncGenerator<Uint
     if (!isDone) await reader.cancel();
     reader.releaseLock();
   }
+}
+
+/** Bytes that are to be read back as text have to be text. */
+async function* checkText(pieces: PayloadSource['pieces']): AsyncGenerator<Uint8Array> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const check = (piece?: Uint8Array): void => {
+    try {
+      decoder.decode(piece, { stream: piece !== undefined });
+    } catch {
+      throw invalidInput('payload', 'other bytes', 'UTF-8 text, or payloadFormat "bytes"');
+    }
+  };
+  for await (const piece of pieces) {
+    check(piece);
+    yield piece;
+  }
+  check();
 }
 
 async function* checkPieces(pieces: AsyncIterable<unknown>): AsyncGenerator<Uint8Array> {

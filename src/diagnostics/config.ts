@@ -47,9 +47,11 @@ export type DataDiagnosticsSettings = OutlierSettings & {
 
 /** @throws {QuarkError} `invalid_input` naming the option */
 export function checkDiagnosticsConfig(config: DataDiagnosticsConfig): DataDiagnosticsSettings {
-  checkOptionNames('config', config, [
-    ...Object.keys({ ...DEFAULT_DATA_DIAGNOSTICS_CONFIG, ...DEFAULT_WRITER_OPTIONS }),
-  ]);
+  checkOptionNames(
+    'config',
+    config,
+    Object.keys({ ...DEFAULT_DATA_DIAGNOSTICS_CONFIG, ...DEFAULT_WRITER_OPTIONS }),
+  );
   const defaults = DEFAULT_DATA_DIAGNOSTICS_CONFIG;
   const {
     adapter = defaults.adapter,

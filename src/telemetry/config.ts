@@ -42,9 +42,11 @@ export type SystemTelemetrySettings = Required<Omit<SystemTelemetryConfig, keyof
 
 /** @throws {QuarkError} `invalid_input` naming the option */
 export function checkTelemetryConfig(config: SystemTelemetryConfig): SystemTelemetrySettings {
-  checkOptionNames('config', config, [
-    ...Object.keys({ ...DEFAULT_SYSTEM_TELEMETRY_CONFIG, ...DEFAULT_WRITER_OPTIONS }),
-  ]);
+  checkOptionNames(
+    'config',
+    config,
+    Object.keys({ ...DEFAULT_SYSTEM_TELEMETRY_CONFIG, ...DEFAULT_WRITER_OPTIONS }),
+  );
   const {
     sampleEveryNSteps = DEFAULT_SYSTEM_TELEMETRY_CONFIG.sampleEveryNSteps,
     emitScalarMetrics = DEFAULT_SYSTEM_TELEMETRY_CONFIG.emitScalarMetrics,

@@ -108,6 +108,44 @@ describe('storing and loading', () => {
     await session.close();
   });
 
+  test('text is what can be read back as text', async () => {
+    const { session } = await start();
+    const artifacts = new ArtifactStore(session);
+    const asText = { payloadFormat: 'text' } as const;
+    const half = new TextEncoder().encode('世');
+    const inPieces = async function* (): AsyncGenerator<Uint8Array> {
+      for (const byte of half) yield Uint8Array.of(byte);
+    };
+    const kept = await artifacts.store('note', 'whole', inPieces(), asText);
+    expect(await artifacts.load(kept)).toBe('世');
+    for (const wrong of [Uint8Array.of(0xff), half.subarray(0, 2), new Blob([half.subarray(1)])])
+      await expect(artifacts.store('note', 'broken', wrong, asText)).rejects.toThrow(
+        /payload must be UTF-8 text/,
+      );
+    // UTF-8 has no half of a pair: it would come back as another character.
+    await expect(artifacts.store('note', 'broken', 'a\ud83d')).rejects.toThrow(
+      /payload must be text that UTF-8 can hold/,
+    );
+    const json = await artifacts.store('note', 'json', 'a\ud83d', { payloadFormat: 'json' });
+    expect(await artifacts.load(json)).toBe('a\ud83d');
+    expect(await artifacts.read({ artifactName: 'broken' })).toStrictEqual([]);
+    await session.close();
+  });
+
+  test('a payload that memory cannot hold is refused with the way to read it', async () => {
+    const { session } = await start();
+    const artifacts = new ArtifactStore(session);
+    const record = await artifacts.store('note', 'small', 'text');
+    const huge = artifactTable.wrap({ ...record, sizeBytes: 2 ** 50 });
+    await expect(artifacts.load(huge)).rejects.toThrow(
+      expect.objectContaining({
+        code: 'unsupported',
+        message: expect.stringMatching(/stream\(\)/),
+      }),
+    );
+    await session.close();
+  });
+
   test('what comes as a stream, a Blob or a generator is kept as bytes', async () => {
     const { session } = await start();
     const artifacts = new ArtifactStore(session);
