@@ -110,7 +110,7 @@ export function checkProbeConfig(
   config: ProbeConfig,
   otherNames: readonly string[],
 ): ProbeSettings {
-  checkOptionNames('config', config, [...PROBE_NAMES, ...otherNames]);
+  checkOptionNames('config', config, [...new Set([...otherNames, ...PROBE_NAMES])]);
   const { batchSize = 100, raiseOnError = null, overheadBudget = null } = config;
   const { probeTimeoutMs = DEFAULT_HOOK_ENGINE_CONFIG.probeTimeoutMs, kernels, now } = config;
   if (raiseOnError !== null && typeof raiseOnError !== 'boolean')
@@ -137,7 +137,7 @@ export function checkProbeConfig(
 /** @throws {QuarkError} `invalid_input` naming the field */
 export function checkHookConfig(config: HookEngineConfig): HookSettings {
   const probe = checkProbeConfig(config, Object.keys(DEFAULT_HOOK_ENGINE_CONFIG));
-  const given = { ...DEFAULT_HOOK_ENGINE_CONFIG, ...config };
+  const given = { ...DEFAULT_HOOK_ENGINE_CONFIG, ...givenOf(config) };
   const { deadUnitEpsilon, saturationThreshold } = given;
   if (!isNonNegative(deadUnitEpsilon))
     throw invalidInput('deadUnitEpsilon', deadUnitEpsilon, 'a number of 0 or more');
@@ -165,6 +165,11 @@ export function checkHookConfig(config: HookEngineConfig): HookSettings {
       ),
     deadUnitProbes: checkPositive('deadUnitProbes', given.deadUnitProbes),
   };
+}
+
+/** The settings that were given: one that is undefined was not. */
+export function givenOf<T extends object>(config: T): T {
+  return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined)) as T;
 }
 
 /** Whether it is a finite number of 0 or more. */

@@ -120,6 +120,7 @@ export class HookEngine implements AsyncDisposable {
     const { troubles } = this.#instrument;
     const place = this.#instrument.placeOf(step, options);
     if (this.#open !== undefined) this.#endUnended(this.#open);
+    this.#instrument.pending.advance();
     const isDue = this.#watch.layers.size > 0 && this.#instrument.isDue(step);
     if (isDue) for (const trouble of this.#source.inspect?.() ?? []) troubles.report(trouble);
     troubles.raise();
@@ -307,12 +308,11 @@ export class HookEngine implements AsyncDisposable {
       });
     }
     const timestamp = this.#instrument.timestamp();
-    this.#instrument.pending.finish(open.work, () => {
+    this.#instrument.finish(open.place, open.beganMs, open.work, () => {
       for (const finding of open.findings) {
         const row = layerRow(open.place, timestamp, finding, this.#deadUnits);
         if (row !== undefined) this.#writer.add(row);
       }
     });
-    this.#instrument.countProbed(open.place, open.beganMs, open.work);
   }
 }

@@ -5,7 +5,7 @@ import type { WriterStatus } from '../session/buffered-writer.ts';
 import type { OpenWriter, RunHandle } from '../session/run-handle.ts';
 import type { ProbeSettings } from './hook-config.ts';
 import type { ModelSource } from './model-source.ts';
-import { OverheadBudget } from './overhead-budget.ts';
+import { OverheadBudget, type CadenceChoice } from './overhead-budget.ts';
 import { PendingProbe } from './pending-probe.ts';
 import { ProbeWork } from './probe-work.ts';
 import type { Schedule } from './schedule.ts';
@@ -140,14 +140,33 @@ export class Instrument {
     if (beganMs !== undefined) this.#budget?.plainStep(this.now() - beganMs);
   }
 
-  /** A step with a probe began then; chooses another cadence where the budget asks for it. */
-  countProbed({ step, epoch }: ProbePlace, beganMs: number | undefined, work: ProbeWork): void {
-    const { overheadBudget, schedule } = this.#settings;
-    if (this.#budget === undefined || schedule.everyNSteps === null || beganMs === undefined)
+  /**
+   * Ends a probe: `write` is called when its numbers are there, at once or later. The step it belongs to began at `beganMs`;
+   * what the probe costs after the step counts too, and another cadence is chosen where the budget asks for it.
+   */
+  finish(place: ProbePlace, beganMs: number | undefined, work: ProbeWork, write: () => void): void {
+    const budget = this.#budget;
+    if (budget === undefined || beganMs === undefined) {
+      this.pending.finish(work, write);
       return;
+    }
     const stepMs = this.now() - beganMs;
-    const choice = this.#budget.probedStep(stepMs, work.spentMs);
-    if (choice === undefined) return;
+    const spentMs = work.spentMs;
+    this.pending.finish(work, () => {
+      const writingBeganMs = this.now();
+      write();
+      const writingMs = this.now() - writingBeganMs;
+      const choice = budget.probedStep(
+        stepMs + (work.spentMs - spentMs) + writingMs,
+        work.spentMs + writingMs,
+      );
+      if (choice !== undefined) this.#recordChoice(place, choice);
+    });
+  }
+
+  #recordChoice({ step, epoch }: ProbePlace, { stretch, probeMs, stepMs }: CadenceChoice): void {
+    const { overheadBudget, schedule } = this.#settings;
+    if (schedule.everyNSteps === null) return;
     this.handle.notify({
       eventType: 'probe_cadence_chosen',
       severity: 'info',
@@ -155,9 +174,9 @@ export class Instrument {
       epoch,
       payload: {
         instrument: this.#name,
-        every_n_steps: schedule.everyNSteps * choice.stretch,
-        probe_ms: choice.probeMs,
-        step_ms: choice.stepMs,
+        every_n_steps: schedule.everyNSteps * stretch,
+        probe_ms: probeMs,
+        step_ms: stepMs,
         overhead_budget: overheadBudget,
       },
     });

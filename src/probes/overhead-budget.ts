@@ -15,16 +15,20 @@ const MEMORY = 15;
 const WARM_UP_PROBES = 2;
 const PROBES_BETWEEN_CHOICES = 4;
 const MAX_STRETCH = 1_000;
-/** Changes smaller than this would only make the record restless. */
-const MIN_CHANGE = 1.25;
+/** The cadence changes when the one that is wanted is so many times the one there is, or below that share of it. */
+const RISE = 1.25;
+const FALL = 0.5;
 
 /** Measures steps with and without a probe. All times are handed in, in milliseconds. */
 export class OverheadBudget {
   readonly #budget: number;
   readonly #plainMs: number[] = [];
-  readonly #probedMs: number[] = [];
-  readonly #ownMs: number[] = [];
+  #probedMs: number[] = [];
+  #ownMs: number[] = [];
   #probes = 0;
+  #hasChosen = false;
+  /** Where the last look pointed: steps differ by more than a probe takes, so one look alone moves nothing. */
+  #trend: 'rise' | 'fall' | undefined;
   readonly #everyNSteps: number;
   #stretch: number;
 
@@ -50,8 +54,8 @@ export class OverheadBudget {
   }
 
   /**
-   * A step with a probe took so long, of which the probe knows to have spent `ownMs`. Returns a choice when there is a new
-   * one.
+   * A step with a probe took so long, of which the probe knows to have spent `ownMs`, then or later. Returns a choice when
+   * there is a new one: the first in any case, and another one when two looks in a row point there.
    */
   probedStep(stepMs: number, ownMs: number): CadenceChoice | undefined {
     this.#probes += 1;
@@ -64,12 +68,23 @@ export class OverheadBudget {
     // What a probe makes the framework do is not in its own time, so steps are compared too, where there are some of both.
     const plain = this.#plainMs.length >= 3 ? median(this.#plainMs) : Math.max(0, probed - own);
     const probeMs = Math.max(own, probed - plain);
-    const wanted = probeMs / (this.#budget * Math.max(plain, 1e-6)) / this.#everyNSteps;
-    const stretch = Math.max(1, Math.min(MAX_STRETCH, Math.ceil(wanted)));
-    const change = stretch / this.#stretch;
-    if (change < MIN_CHANGE && change > 1 / MIN_CHANGE) return undefined;
-    this.#stretch = stretch;
-    return { stretch, probeMs, stepMs: plain };
+    return this.#choose(probeMs, plain);
+  }
+
+  #choose(probeMs: number, stepMs: number): CadenceChoice | undefined {
+    const steps = probeMs / (this.#budget * Math.max(stepMs, 1e-6));
+    const wanted = Math.min(MAX_STRETCH, Math.max(1, steps / this.#everyNSteps));
+    const change = wanted / this.#stretch;
+    const before = this.#trend;
+    this.#trend = change > RISE ? 'rise' : change <= FALL ? 'fall' : undefined;
+    if (this.#hasChosen && (this.#trend === undefined || this.#trend !== before)) return undefined;
+    this.#hasChosen = true;
+    this.#trend = undefined;
+    this.#stretch = Math.ceil(wanted);
+    // What led here has been heard: the next choice is made of what comes.
+    this.#probedMs = [];
+    this.#ownMs = [];
+    return { stretch: this.#stretch, probeMs, stepMs };
   }
 }
 

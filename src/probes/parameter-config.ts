@@ -8,6 +8,7 @@ import {
 } from '../records/literals.ts';
 import {
   checkProbeConfig,
+  givenOf,
   isNonNegative,
   type ProbeConfig,
   type ProbeSettings,
@@ -73,7 +74,7 @@ export type ParameterSettings = ProbeSettings & {
 /** @throws {QuarkError} `invalid_input` naming the field */
 export function checkParameterConfig(config: ParameterDiagnosticsConfig): ParameterSettings {
   const probe = checkProbeConfig(config, Object.keys(DEFAULT_PARAMETER_DIAGNOSTICS_CONFIG));
-  const given = { ...DEFAULT_PARAMETER_DIAGNOSTICS_CONFIG, ...config };
+  const given = { ...DEFAULT_PARAMETER_DIAGNOSTICS_CONFIG, ...givenOf(config) };
   const { nearZeroEpsilon, histogramBins, maxHistogramValues } = given;
   if (!isNonNegative(nearZeroEpsilon))
     throw invalidInput('nearZeroEpsilon', nearZeroEpsilon, 'a number of 0 or more');

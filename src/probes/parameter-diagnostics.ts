@@ -243,6 +243,7 @@ export class ParameterDiagnostics implements AsyncDisposable {
       (this.#isAlwaysArmed ||
         this.shouldSnapshot(step + 1) ||
         (pace > 1 && this.shouldSnapshot(step + pace)));
+    this.#instrument.pending.advance();
     if (this.#instrument.isBudgeted) this.#stepBeganMs = this.#instrument.now();
   }
 
@@ -254,8 +255,9 @@ export class ParameterDiagnostics implements AsyncDisposable {
     });
     this.#held.passOn(this.#settings.captureGradientCosine);
     const timestamp = this.#instrument.timestamp();
-    this.#instrument.pending.finish(work, () => this.#write(place, timestamp, found));
-    this.#instrument.countProbed(place, this.#stepBeganMs, work);
+    this.#instrument.finish(place, this.#stepBeganMs, work, () =>
+      this.#write(place, timestamp, found),
+    );
   }
 
   #look(work: ProbeWork, parameter: number): ParameterFindings | undefined {

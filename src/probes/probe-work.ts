@@ -7,31 +7,33 @@ import { QuarkError } from '../base/errors.ts';
 import { nextTask } from '../base/next-task.ts';
 import type { TensorData } from '../kernel/kernel.ts';
 import type { Kernels } from '../kernel/kernels.ts';
-import { mergeTensorPairStats, mergeTensorStats } from '../kernel/results.ts';
+import {
+  changeLater,
+  cosineLater,
+  finiteOrNull,
+  release,
+  retain,
+  summaryLater,
+  type ChangeSummary,
+  type LaterWork,
+} from './later-work.ts';
 import type {
   DeviceBatch,
   DeviceResult,
   ModelSource,
   ReductionRequest,
-  RetainedTensor,
   TensorRef,
   TensorSummary,
 } from './model-source.ts';
 import {
-  copyOf,
   deadUnitsOf,
   differenceOf,
   histogramOf,
   isFloat,
-  sizeOf,
   statsNow,
   summaryOf,
-  typeOption,
 } from './reductions.ts';
 import type { KernelAccess } from './shared-kernels.ts';
-
-/** What was found of a change. */
-export type ChangeSummary = { readonly update: TensorSummary; readonly beforeNorm: number };
 
 /**
  * Longest time a probe may take of a step, in nanoseconds, by the figures below: by those of a clock, what is recorded would
@@ -40,8 +42,7 @@ export type ChangeSummary = { readonly update: TensorSummary; readonly beforeNor
 const INLINE_NS = 1.2e6;
 /** Tensors with more elements never are reduced on the training thread. */
 const MAX_INLINE_LENGTH = 1 << 18;
-/** Elements taken at a time, later. */
-const SLICE_LENGTH = 1 << 17;
+/** Longest time taken at a time, later. */
 const SLICE_MS = 1;
 /** Nanoseconds an element takes, as measured on one core of 2023, and those of any call. */
 const STATS_NS = 0.4;
@@ -49,18 +50,17 @@ const HISTOGRAM_NS = 2;
 const CHANGE_NS = 2.5;
 const CALL_NS = 5_000;
 
-type Later = {
-  readonly tensors: readonly TensorRef[];
-  readonly run: (kernels: Kernels, pause: () => Promise<void>) => Promise<void>;
-};
-
 export class ProbeWork {
   readonly #kernels: KernelAccess;
   readonly #source: ModelSource;
   readonly #now: () => number;
   #spentMs = 0;
   #inlineNs = 0;
-  #later: Later[] = [];
+  #later: LaterWork[] = [];
+  /** What this thread is at, of work that was meant for others. */
+  #advanced:
+    | { readonly work: LaterWork; readonly slices: ReturnType<LaterWork['slices']> }
+    | undefined;
   #batch: DeviceBatch | undefined;
   #deviceDone: ((result: DeviceResult) => void)[] = [];
   #isDiscarded = false;
@@ -90,10 +90,7 @@ export class ProbeWork {
       done(this.#summarizeNow(tensor, data, request));
     } else {
       const kept = retain(tensor, data);
-      this.#later.push({
-        tensors: [kept],
-        run: async (kernels, pause) => done(await summarizeLater(kernels, kept, request, pause)),
-      });
+      this.#later.push(summaryLater(kept, request, done));
     }
     this.#spentMs += this.#now() - began;
   }
@@ -126,12 +123,7 @@ export class ProbeWork {
         const summary = this.#summarizeNow(ref, update, request);
         done({ update: summary, beforeNorm: Math.sqrt(beforeSquares) });
       } else {
-        const tensors = [retain(after, now), retain(before, was)] as const;
-        this.#later.push({
-          tensors,
-          run: async (kernels, pause) =>
-            done(await changeLater(kernels, tensors[0], tensors[1], request, pause)),
-        });
+        this.#later.push(changeLater(retain(after, now), retain(before, was), request, done));
       }
     }
     this.#spentMs += this.#now() - began;
@@ -149,12 +141,7 @@ export class ProbeWork {
       if (this.#fits(a.length, STATS_NS)) {
         done(finiteOrNull(this.#kernels.inline.tensorPairStats(a, b).cosine));
       } else {
-        const tensors = [retain(first, a), retain(second, b)] as const;
-        this.#later.push({
-          tensors,
-          run: async (kernels, pause) =>
-            done(await cosineLater(kernels, tensors[0], tensors[1], pause)),
-        });
+        this.#later.push(cosineLater(retain(first, a), retain(second, b), done));
       }
     }
     this.#spentMs += this.#now() - began;
@@ -175,6 +162,31 @@ export class ProbeWork {
     this.#later = [];
   }
 
+  /** Whether everything has been told. */
+  get isComplete(): boolean {
+    return this.#batch === undefined && this.#later.length === 0;
+  }
+
+  /**
+   * Reduces on this thread what waits for other threads, for about a millisecond: for training loops that give the event
+   * loop no turn, so that no answer can come.
+   */
+  advance(): void {
+    const began = this.#now();
+    const { inline } = this.#kernels;
+    for (let work = this.#later[0]; work !== undefined; work = this.#later[0]) {
+      if (this.#advanced?.work !== work)
+        this.#advanced = { work, slices: work.slices(inline, inline) };
+      const step = this.#advanced.slices.next();
+      if (step.done === true) {
+        step.value.now();
+        this.#isDone(work);
+      }
+      if (this.#now() - began >= SLICE_MS) break;
+    }
+    this.#spentMs += this.#now() - began;
+  }
+
   async #finishLater(): Promise<void> {
     const batch = this.#batch;
     const reading = batch === undefined ? undefined : this.#readBack(batch);
@@ -183,17 +195,34 @@ export class ProbeWork {
     try {
       if (this.#later.length > 0) {
         const kernels = await this.#kernels.loaded;
-        for (let work = this.#later[0]; work !== undefined; work = this.#later[0]) {
-          await work.run(kernels, this.#slices());
-          if (this.#isDiscarded) return;
-          this.#later.shift();
-          work.tensors.forEach(release);
-        }
+        for (let work = this.#later[0]; work !== undefined; work = this.#later[0])
+          await this.#runLater(work, kernels);
       }
       await reading;
     } finally {
       if (!this.#isDiscarded) this.discard();
     }
+  }
+
+  async #runLater(work: LaterWork, kernels: Kernels): Promise<void> {
+    const slices = work.slices(kernels, kernels.inline);
+    const pause = this.#slices();
+    for (;;) {
+      await pause();
+      // The training thread may have been faster.
+      if (this.#later[0] !== work) return;
+      const step = slices.next();
+      if (step.done !== true) continue;
+      await step.value.later();
+      this.#isDone(work);
+      return;
+    }
+  }
+
+  #isDone(work: LaterWork): void {
+    if (this.#later[0] !== work) return;
+    this.#later.shift();
+    work.tensors.forEach(release);
   }
 
   async #readBack(batch: DeviceBatch): Promise<void> {
@@ -206,13 +235,16 @@ export class ProbeWork {
   /** Lets other tasks run as soon as a slice has lasted its time; counts the time. */
   #slices(): () => Promise<void> {
     let began = this.#now();
+    let counted = began;
     return async () => {
-      const spent = this.#now() - began;
-      if (spent < SLICE_MS) return;
-      this.#spentMs += spent;
+      const now = this.#now();
+      this.#spentMs += now - counted;
+      counted = now;
+      if (now - began < SLICE_MS) return;
       await nextTask();
       if (this.#isDiscarded) throw new QuarkError('aborted', 'The probe was given up.');
       began = this.#now();
+      counted = began;
     };
   }
 
@@ -255,99 +287,6 @@ export class ProbeWork {
   }
 }
 
-async function summarizeLater(
-  kernels: Kernels,
-  tensor: TensorRef,
-  request: ReductionRequest,
-  pause: () => Promise<void>,
-): Promise<TensorSummary> {
-  const { epsilon, threshold, histogram } = request;
-  const parts = await eachSlice(sizeOf(tensor.shape), pause, (from, to) => {
-    // Asked for anew each time: the memory of a WebAssembly backend may have moved.
-    const data = dataOf(tensor);
-    const options = { epsilon, threshold, ...typeOption(data, tensor.dtype) };
-    return kernels.tensorStats(data.subarray(from, to), options);
-  });
-  const data = dataOf(tensor);
-  const units = unitsOf(tensor, data, request);
-  const bins =
-    histogram === null
-      ? null
-      : histogramOf(kernels.inline, data, tensor.dtype, histogram.bins, histogram.maxValues);
-  return summaryOf(mergeTensorStats(parts), units, bins);
-}
-
-async function changeLater(
-  kernels: Kernels,
-  after: TensorRef,
-  before: TensorRef,
-  request: ReductionRequest,
-  pause: () => Promise<void>,
-): Promise<ChangeSummary> {
-  const { epsilon, threshold, histogram } = request;
-  let squares = 0;
-  const length = sizeOf(after.shape);
-  const sample: number[] = [];
-  // Whole slices give the sample its even spread.
-  const pace = histogram === null ? 0 : Math.max(1, length / histogram.maxValues);
-  let nextSample = 0;
-  const parts = await eachSlice(length, pause, (from, to) => {
-    const { update, beforeSquares } = differenceOf(dataOf(after), dataOf(before), from, to);
-    squares += beforeSquares;
-    if (histogram !== null) {
-      for (; nextSample < to; nextSample += pace)
-        sample.push(update[Math.floor(nextSample) - from] ?? 0);
-    }
-    return kernels.tensorStats(update, { epsilon, threshold });
-  });
-  const bins =
-    histogram === null
-      ? null
-      : histogramOf(
-          kernels.inline,
-          Float64Array.from(sample),
-          after.dtype,
-          histogram.bins,
-          histogram.maxValues,
-        );
-  return {
-    update: summaryOf(mergeTensorStats(parts), null, bins),
-    beforeNorm: Math.sqrt(squares),
-  };
-}
-
-async function cosineLater(
-  kernels: Kernels,
-  first: TensorRef,
-  second: TensorRef,
-  pause: () => Promise<void>,
-): Promise<number | null> {
-  const parts = await eachSlice(sizeOf(first.shape), pause, (from, to) => {
-    const a = dataOf(first);
-    const b = dataOf(second);
-    if (!isFloat(a) || !isFloat(b))
-      throw new QuarkError('probe_failed', 'A tensor changed its type before it was reduced.');
-    return kernels.tensorPairStats(a.subarray(from, to), b.subarray(from, to));
-  });
-  return finiteOrNull(mergeTensorPairStats(parts).cosine);
-}
-
-async function eachSlice<T>(
-  length: number,
-  pause: () => Promise<void>,
-  work: (from: number, to: number) => Promise<T>,
-): Promise<T[]> {
-  const parts: Promise<T>[] = [];
-  for (let from = 0; from === 0 || from < length; from += SLICE_LENGTH) {
-    await pause();
-    const part = work(from, Math.min(length, from + SLICE_LENGTH));
-    // All are waited for below; one that fails before is not an unhandled one.
-    part.catch(() => undefined);
-    parts.push(part);
-  }
-  return Promise.all(parts);
-}
-
 function unitsOf(
   tensor: TensorRef,
   data: TensorData,
@@ -360,24 +299,4 @@ function unitsOf(
 
 function histogramNs(length: number, { histogram }: ReductionRequest): number {
   return histogram === null ? 0 : HISTOGRAM_NS * Math.min(1, histogram.maxValues / length);
-}
-
-function finiteOrNull(value: number): number | null {
-  return Number.isFinite(value) ? value : null;
-}
-
-function dataOf(tensor: TensorRef): TensorData {
-  const { data } = tensor;
-  if (data === undefined)
-    throw new QuarkError('probe_failed', 'A tensor left host memory before it was reduced.');
-  return data;
-}
-
-/** A reference that lasts: the source's own, or a copy. */
-function retain(tensor: TensorRef, data: TensorData): TensorRef | RetainedTensor {
-  return tensor.retain?.() ?? copyOf(tensor, data);
-}
-
-function release(tensor: TensorRef | RetainedTensor): void {
-  if ('release' in tensor) tensor.release();
 }

@@ -59,36 +59,75 @@ export function unitAxisOf(shape: readonly number[], axis: number): number | nul
 }
 
 /**
- * 1 for each unit whose every element has |x| <= epsilon; NaN is not near zero. Live units drop out at their first such
+ * Finds units whose every element has |x| <= epsilon; NaN is not near zero. Live units drop out at their first such
  * element, so that a layer without dead units costs two or three looks a unit.
  */
+export class DeadUnitSearch {
+  readonly #epsilon: number;
+  readonly #units: number;
+  readonly #inner: number;
+  /** Units that have been near zero so far: the first `#candidates` of the list. */
+  readonly #left: Int32Array;
+  #candidates: number;
+  #hasElements = false;
+
+  constructor(shape: readonly number[], axis: number, epsilon: number) {
+    this.#epsilon = epsilon;
+    this.#units = shape[axis] ?? 0;
+    this.#inner = shape.slice(axis + 1).reduce((product, size) => product * size, 1);
+    this.#candidates = this.#units;
+    this.#left = Int32Array.from({ length: this.#units }, (_, unit) => unit);
+  }
+
+  /** Elements from one row of all units to the next. */
+  get stride(): number {
+    return this.#units * this.#inner;
+  }
+
+  /** Whether looking further can change anything. */
+  get isOpen(): boolean {
+    return this.#candidates > 0;
+  }
+
+  /** Looks at the elements from one multiple of the stride to another. */
+  look(data: TensorData, from: number, to: number): void {
+    const inner = this.#inner;
+    const epsilon = this.#epsilon;
+    const left = this.#left;
+    const { stride } = this;
+    this.#hasElements ||= to > from;
+    for (let row = from; row < to && this.#candidates > 0; row += stride) {
+      let kept = 0;
+      for (let i = 0; i < this.#candidates; i++) {
+        const unit = left[i] ?? 0;
+        const start = row + unit * inner;
+        let at = start;
+        while (at < start + inner && Math.abs(data[at] ?? Number.NaN) <= epsilon) at++;
+        if (at === start + inner) left[kept++] = unit;
+      }
+      this.#candidates = kept;
+    }
+  }
+
+  /** 1 for each dead unit, `[units]`. */
+  get found(): Uint8Array {
+    const dead = new Uint8Array(this.#units);
+    if (!this.#hasElements) return dead;
+    for (let i = 0; i < this.#candidates; i++) dead[this.#left[i] ?? 0] = 1;
+    return dead;
+  }
+}
+
+/** 1 for each unit whose every element has |x| <= epsilon, `[units]`. */
 export function deadUnitsOf(
   data: TensorData,
   shape: readonly number[],
   axis: number,
   epsilon: number,
 ): Uint8Array {
-  const units = shape[axis] ?? 0;
-  const inner = shape.slice(axis + 1).reduce((product, size) => product * size, 1);
-  const dead = new Uint8Array(units);
-  if (data.length === 0) return dead;
-  let candidates = units;
-  const left = new Int32Array(units);
-  for (let unit = 0; unit < units; unit++) left[unit] = unit;
-  const stride = units * inner;
-  for (let from = 0; from < data.length && candidates > 0; from += stride) {
-    let kept = 0;
-    for (let i = 0; i < candidates; i++) {
-      const unit = left[i] ?? 0;
-      const start = from + unit * inner;
-      let at = start;
-      while (at < start + inner && Math.abs(data[at] ?? Number.NaN) <= epsilon) at++;
-      if (at === start + inner) left[kept++] = unit;
-    }
-    candidates = kept;
-  }
-  for (let i = 0; i < candidates; i++) dead[left[i] ?? 0] = 1;
-  return dead;
+  const search = new DeadUnitSearch(shape, axis, epsilon);
+  search.look(data, 0, data.length);
+  return search.found;
 }
 
 /** Histogram over the range of the values that are looked at. */

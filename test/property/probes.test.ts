@@ -3,8 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DeadUnits } from '../../src/probes/dead-units.ts';
 import { OverheadBudget } from '../../src/probes/overhead-budget.ts';
-import { deadUnitsOf, differenceOf } from '../../src/probes/reductions.ts';
+import { DeadUnitSearch, deadUnitsOf, differenceOf } from '../../src/probes/reductions.ts';
 import { runs } from '../support/property.ts';
+import { normal } from '../support/tensors.ts';
 
 const sizes = fc.integer({ min: 1, max: 5 });
 const value = fc.oneof(
@@ -31,6 +32,10 @@ describe('dead units', () => {
             if (!(Math.abs(x) <= 0.25)) plain[at] = 0;
           });
           expect([...dead]).toStrictEqual(plain);
+          const search = new DeadUnitSearch(shape, axis, 0.25);
+          for (let from = 0; from < data.length; from += search.stride)
+            search.look(data, from, from + search.stride);
+          expect([...search.found]).toStrictEqual(plain);
         },
       ),
       runs(300),
@@ -121,6 +126,34 @@ describe('the overhead budget', () => {
       ),
       runs(60),
     );
+  });
+
+  it('is chosen once where steps differ by more than a probe takes', () => {
+    fc.assert(
+      fc.property(fc.integer(), (seed) => {
+        const budget = new OverheadBudget(0.03, 1);
+        const noise = normal(4_000, 0, 0.15, seed);
+        let choices = 0;
+        for (let step = 0; step < 4_000; step++) {
+          // Wanted is a probe every 14th step; the times of steps spread by three times its cost.
+          const stepMs = 0.5 * Math.exp(noise[step] ?? 0);
+          if (step % budget.stretch !== 0) budget.plainStep(stepMs);
+          else if (budget.probedStep(stepMs + 0.2, 0.15) !== undefined) choices += 1;
+        }
+        expect(choices).toBeLessThan(12);
+        expect(budget.stretch).toBeGreaterThan(6);
+        expect(budget.stretch).toBeLessThan(28);
+      }),
+      runs(30),
+    );
+  });
+
+  it('is told at the first choice, also where that is what there was', () => {
+    const budget = new OverheadBudget(0.1, 10);
+    const choices = Array.from({ length: 40 }, () => budget.probedStep(1, 0.01)).filter(Boolean);
+    expect(choices).toStrictEqual([
+      { stretch: 1, probeMs: expect.closeTo(0.01, 9), stepMs: expect.closeTo(0.99, 9) },
+    ]);
   });
 
   it('probes more often again when probes have become cheap', () => {

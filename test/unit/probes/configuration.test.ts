@@ -179,6 +179,25 @@ describe('settings', () => {
     expect(fieldOf(() => checkParameterConfig(config))).toBe(field);
   });
 
+  it('take undefined for what was not given', () => {
+    const nothing = (defaults: object): object =>
+      Object.fromEntries(Object.keys(defaults).map((name) => [name, undefined]));
+    const hooks = checkHookConfig(nothing(DEFAULT_HOOK_ENGINE_CONFIG));
+    expect(hooks).toMatchObject({
+      captureForward: true,
+      saturationThreshold: 0.95,
+      batchSize: 100,
+    });
+    const parameters = checkParameterConfig(nothing(DEFAULT_PARAMETER_DIAGNOSTICS_CONFIG));
+    expect(parameters).toMatchObject({ captureSummaries: true, nearZeroEpsilon: 1e-8 });
+  });
+
+  it('name each of the known options once', () => {
+    expect(() => checkHookConfig({ everyNSteps: 3 } as never)).toThrow(
+      /known options: (?:(\w+), (?!.*\b\1\b))*now;/,
+    );
+  });
+
   it('know saturating layers by class and by activation, in any spelling', () => {
     const { saturates } = checkHookConfig({});
     expect(saturates(layer('a', { type: 'Tanh' }))).toBe(true);

@@ -1,5 +1,5 @@
 /** Hook engine and parameter diagnostics over plain arrays: what they write, leave out, hold and give back. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createKernels } from '../../../src/kernel/kernels.ts';
 import { HookEngine, ParameterDiagnostics } from '../../../src/probes.ts';
 import type { DeviceResult, TensorSummary } from '../../../src/probes/model-source.ts';
@@ -152,6 +152,56 @@ describe('HookEngine', () => {
     await kernels.close();
   });
 
+  it('goes on by itself, bit by bit, in a loop that gives the event loop no turn', async () => {
+    const session = await open();
+    const source = new ArraySource([layer('a')]);
+    const hooks = new HookEngine(session, source);
+    const values = Float32Array.from(normal(900_001, 0.5, 2));
+    const probed: number[] = [];
+    for (let step = 0; step < 60; step++) {
+      if (hooks.beginStep(step)) probed.push(step);
+      source.show(0, 'forward', source.ref(values, [1, values.length]));
+      hooks.endStep();
+      clock.advance(20);
+    }
+    expect(probed.length).toBeGreaterThan(2);
+    // Not all at once: some of the steps that were due found the one before under way.
+    expect(hooks.status.skippedProbes).toBe(60 - probed.length);
+    expect(hooks.status.skippedProbes).toBeGreaterThan(probed.length);
+    expect(source.retained).toBe(1);
+    const records = await hooks.read();
+    expect(records.map(({ step }) => step)).toStrictEqual(probed);
+    expect(source.retained).toBe(0);
+    const norm = Math.sqrt(values.reduce((sum, value) => sum + value * value, 0));
+    for (const record of records) expect((record.norm ?? 0) / norm).toBeCloseTo(1, 6);
+    expect(hooks.status.troubles).toStrictEqual(new Map());
+    await session.endRun();
+  });
+
+  it('leaves a probe to the workers while the event loop turns', async () => {
+    const session = await open();
+    const source = new ArraySource([layer('a')]);
+    const kernels = await createKernels({ workers: 0 });
+    vi.spyOn(kernels, 'tensorStats').mockReturnValue(new Promise(() => undefined));
+    const inline = vi.spyOn(kernels.inline, 'tensorStats');
+    const hooks = new HookEngine(session, source, { kernels });
+    for (let step = 0; step < 20; step++) {
+      hooks.beginStep(step);
+      source.show(0, 'forward', source.ref(new Float32Array(300_000)));
+      hooks.endStep();
+      clock.advance(20);
+      await new Promise(setImmediate);
+    }
+    expect(hooks.status).toMatchObject({ probedSteps: 1, skippedProbes: 19 });
+    expect(inline).not.toHaveBeenCalled();
+    clock.advance(30_000);
+    await hooks.close();
+    expect([...hooks.status.troubles.keys()]).toStrictEqual(['timed_out']);
+    expect(source.retained).toBe(0);
+    await session.endRun();
+    await kernels.close();
+  });
+
   it('gives up a probe whose numbers never come, and goes on', async () => {
     const session = await open();
     const source = new ArraySource([layer('a')]);
@@ -250,6 +300,48 @@ describe('HookEngine', () => {
       },
     ]);
     await session.endRun();
+  });
+});
+
+describe('the overhead budget', () => {
+  it('counts what a probe costs after its step', async () => {
+    const session = await open();
+    const source = new ArraySource([layer('big')]);
+    let now = 0;
+    const kernels = await createKernels({ workers: 0 });
+    const hooks = new HookEngine(session, source, {
+      overheadBudget: 0.1,
+      kernels,
+      now: () => now,
+    });
+    const big = source.ref(new Float32Array(300_000), [1, 300_000]);
+    const slow = {
+      ...big,
+      retain: () => ({
+        ...big,
+        // Each look at it, slice by slice, takes 2 ms.
+        get data() {
+          now += 2;
+          return big.data;
+        },
+        release: () => undefined,
+      }),
+    };
+    for (let step = 0; step < 40; step++) {
+      if (hooks.beginStep(step)) source.show(0, 'forward', slow);
+      now += 10;
+      hooks.endStep();
+      await hooks.flush();
+    }
+    const [choice] = await events(session, 'probe_cadence_chosen');
+    const probeMs = Number(choice?.payload['probe_ms']);
+    expect(probeMs).toBeGreaterThanOrEqual(6);
+    expect(choice?.payload).toMatchObject({
+      step_ms: 10,
+      every_n_steps: Math.ceil(probeMs / (0.1 * 10)),
+    });
+    await session.endRun();
+    await kernels.close();
   });
 });
 
