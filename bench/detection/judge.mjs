@@ -81,7 +81,7 @@ function sift(outcomes) {
 
 async function runIds(store) {
   const ids = new Map();
-  for (const { run } of await listRuns({ storage: store, limit: 100_000 }))
+  for (const { run } of await listRuns(store))
     ids.set(`${run.config.variant}/${run.config.seed}`, run.id);
   return ids;
 }
