@@ -146,3 +146,37 @@ export {
   type RoleKeys,
   type RoleSeries,
 } from './analysis/series/loss-roles.ts';
+export {
+  compareColumnGroups,
+  compareColumns,
+  ComparisonEngine,
+  type CompareOptions,
+  type RunComparisonResult,
+} from './analysis/compare/comparison-engine.ts';
+export {
+  TARGET_DIRECTIONS,
+  type ComparisonEngineConfig,
+  type MetricTargetSpec,
+  type TargetDirection,
+} from './analysis/compare/compare-config.ts';
+export type { Comparability } from './analysis/compare/comparability.ts';
+export type { ComparisonTarget } from './analysis/compare/run-data.ts';
+export {
+  METRIC_DIRECTIONS,
+  PRESENCES,
+  type AlertDiff,
+  type ComparedRun,
+  type ConfigDiff,
+  type LayerSummaryDiff,
+  type MetricDiff,
+  type MetricDirection,
+  type PhaseDiff,
+  type Presence,
+} from './analysis/compare/diff-records.ts';
+export type {
+  GroupComparison,
+  GroupDifference,
+  MetricGroups,
+  RunGroup,
+} from './analysis/compare/seed-groups.ts';
+export type { MeanInterval } from './analysis/compare/student-t.ts';

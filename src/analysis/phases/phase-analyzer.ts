@@ -3,7 +3,6 @@ import { checkCount, checkFlag, checkLiteral, checkOptionNames } from '../../bas
 import { systemClock } from '../../base/clock.ts';
 import { createId } from '../../base/ids.ts';
 import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
-import { loadSeriesKernel } from '../../kernel/series/series-kernels.ts';
 import { checkPosition } from '../../read/filters.ts';
 import { readKeyedRecords } from '../../read/keyed-records.ts';
 import { openRun, RunReader } from '../../read/run-reader.ts';
@@ -15,6 +14,7 @@ import { handleOf } from '../../session/run-handle.ts';
 import { loadRunColumns, settle, type AnalyzableRun } from '../columns/load-run-columns.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
 import { keepRecords } from '../rules/analyzer-engine.ts';
+import { analysisKernel } from '../series/analysis-kernel.ts';
 import { findRoleSeries, roleCandidates } from '../series/loss-roles.ts';
 import type { FoundPhase } from './describe.ts';
 import { findPhasesWith } from './find-phases.ts';
@@ -118,7 +118,7 @@ export class PhaseAnalyzer {
     });
     const nowMs =
       this.#source instanceof RunReader ? systemClock.now() : handleOf(this.#source).clock.now();
-    const result = phasesOf(columns, this.#settings, await loadSeriesKernel(), {
+    const result = phasesOf(columns, this.#settings, await analysisKernel(), {
       nowMs,
       createId: () => createId('phs', nowMs),
     });
@@ -166,7 +166,7 @@ export async function analyzePhases(
   config: PhaseAnalyzerConfig = {},
   options: PhaseRecordOptions = {},
 ): Promise<PhaseAnalysisResult> {
-  return phasesOf(columns, checkPhaseConfig(config), await loadSeriesKernel(), options);
+  return phasesOf(columns, checkPhaseConfig(config), await analysisKernel(), options);
 }
 
 function phasesOf(

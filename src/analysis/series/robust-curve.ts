@@ -74,8 +74,18 @@ export function blockMedians(
   return { starts, medians };
 }
 
+/** How {@link robustCurve} reads a series. */
+export type RobustCurveOptions = {
+  /** Whether up and down are alike, as in a difference: spikes are cut either way or not at all, and no logarithm is taken. Default false. */
+  readonly isSigned?: boolean;
+};
+
 /** The curve of a series. Multiplying values by a constant multiplies `values`, `fitted` and `noise` and changes nothing else. */
-export function robustCurve(part: FinitePart, kernel: SeriesKernel): RobustCurve {
+export function robustCurve(
+  part: FinitePart,
+  kernel: SeriesKernel,
+  { isSigned = false }: RobustCurveOptions = {},
+): RobustCurve {
   const { key, values, positions } = part;
   const regime =
     values.length <= POINTWISE_POINTS
@@ -87,7 +97,7 @@ export function robustCurve(part: FinitePart, kernel: SeriesKernel): RobustCurve
   const counts = Uint32Array.from(medians, (_, b) => (starts[b + 1] ?? 0) - (starts[b] ?? 0));
   const at = Float64Array.from(medians, (_, b) => positions[starts[b] ?? 0] ?? Number.NaN);
   if (regime === 'point') {
-    const calm = withoutLoneSpikes(medians);
+    const calm = isSigned ? medians : withoutLoneSpikes(medians);
     return {
       key,
       regime,
@@ -103,7 +113,7 @@ export function robustCurve(part: FinitePart, kernel: SeriesKernel): RobustCurve
   const { fitted, changes } =
     regime === 'epoch'
       ? { fitted: movingMedian(calm, kernel), changes: [] }
-      : fitLines(calm, kernel);
+      : fitLines(calm, kernel, isSigned);
   const residuals = calm.map((value, i) => value - (fitted[i] ?? 0));
   const { mad } = kernel.medianAbsoluteDeviation(residuals, { scale: NORMAL_MAD_SCALE });
   return { key, regime, positions: at, counts, values: calm, fitted, changes, noise: mad };
@@ -125,8 +135,9 @@ function movingMedian(values: Float64Array, kernel: SeriesKernel): Float64Array 
 function fitLines(
   values: Float64Array,
   kernel: SeriesKernel,
+  isSigned: boolean,
 ): Pick<RobustCurve, 'fitted' | 'changes'> {
-  const isPositive = values.every((value) => value > 0);
+  const isPositive = !isSigned && values.every((value) => value > 0);
   // Of the quotients, so that the unit of the loss does not even show in roundings.
   const unit = isPositive ? kernel.median(values) : 1;
   const fit = kernel.changePoints(

@@ -1,0 +1,77 @@
+/** What a comparison is set by. */
+import { checkLiteral, checkOptionNames } from '../../base/assert.ts';
+import { invalidInput } from '../../base/errors.ts';
+import type { AnalyzerEngineConfig } from '../rules/analyzer-config.ts';
+import { checkAnalyzerConfig } from '../rules/analyzer-config.ts';
+import { checkPhaseConfig, type PhaseAnalyzerConfig } from '../phases/thresholds.ts';
+
+/** Whether a target is reached from below (`at_least`) or from above (`at_most`). */
+export const TARGET_DIRECTIONS = ['at_least', 'at_most'] as const;
+
+/** One of {@link TARGET_DIRECTIONS}. */
+export type TargetDirection = (typeof TARGET_DIRECTIONS)[number];
+
+/** A value that a metric is to reach: turns on the `timeToTargetStep` of its diff. */
+export type MetricTargetSpec = {
+  readonly metricKey: string;
+  readonly targetValue: number;
+  readonly direction: TargetDirection;
+};
+
+/** Settings of {@link ComparisonEngine}. */
+export type ComparisonEngineConfig = {
+  /** Values that metrics are to reach, one a metric. Default none. */
+  readonly metricTargets?: readonly MetricTargetSpec[];
+  /** Level of confidence intervals, above 0 and below 1. Default 0.95. */
+  readonly confidenceLevel?: number;
+  /** How alerts are found in runs that nobody has analysed. */
+  readonly analyzer?: AnalyzerEngineConfig;
+  /** How phases are found in runs that nobody has analysed. */
+  readonly phases?: PhaseAnalyzerConfig;
+};
+
+/** A checked {@link ComparisonEngineConfig}. */
+export type ComparisonSettings = {
+  readonly targets: ReadonlyMap<string, MetricTargetSpec>;
+  readonly confidenceLevel: number;
+  readonly analyzer: AnalyzerEngineConfig;
+  readonly phases: PhaseAnalyzerConfig;
+};
+
+/** @throws {QuarkError} `invalid_input` naming the setting */
+export function checkComparisonConfig(config: ComparisonEngineConfig): ComparisonSettings {
+  checkOptionNames('config', config, ['metricTargets', 'confidenceLevel', 'analyzer', 'phases']);
+  const { analyzer = {}, confidenceLevel = 0.95, metricTargets = [], phases = {} } = config;
+  if (typeof confidenceLevel !== 'number' || !(confidenceLevel > 0 && confidenceLevel < 1))
+    throw invalidInput('config.confidenceLevel', confidenceLevel, 'a number above 0 and below 1');
+  if (!Array.isArray(metricTargets))
+    throw invalidInput('config.metricTargets', metricTargets, 'a list of targets');
+  const targets = new Map<string, MetricTargetSpec>();
+  metricTargets.forEach((target, i) => {
+    const checked = checkTarget(`config.metricTargets[${i}]`, target);
+    if (targets.has(checked.metricKey))
+      throw invalidInput(
+        `config.metricTargets[${i}].metricKey`,
+        checked.metricKey,
+        'a metric that has no other target',
+      );
+    targets.set(checked.metricKey, checked);
+  });
+  checkAnalyzerConfig(analyzer);
+  checkPhaseConfig(phases);
+  return { targets, confidenceLevel, analyzer, phases };
+}
+
+function checkTarget(field: string, target: MetricTargetSpec): MetricTargetSpec {
+  checkOptionNames(field, target, ['metricKey', 'targetValue', 'direction']);
+  const { direction, metricKey, targetValue } = target;
+  if (typeof metricKey !== 'string' || metricKey === '')
+    throw invalidInput(`${field}.metricKey`, metricKey, 'the key of a metric');
+  if (typeof targetValue !== 'number' || !Number.isFinite(targetValue))
+    throw invalidInput(`${field}.targetValue`, targetValue, 'a finite number');
+  return {
+    metricKey,
+    targetValue,
+    direction: checkLiteral(`${field}.direction`, direction, TARGET_DIRECTIONS),
+  };
+}

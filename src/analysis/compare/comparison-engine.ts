@@ -1,0 +1,236 @@
+/** Two runs side by side, and many. */
+import { checkFlag, checkOptionNames } from '../../base/assert.ts';
+import { systemClock } from '../../base/clock.ts';
+import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
+import type { Dict } from '../../schema/record.ts';
+import { CURRENT_SCHEMA_VERSION } from '../../schema/version.ts';
+import type { AnalyzableRun } from '../columns/load-run-columns.ts';
+import type { RunColumns } from '../columns/run-columns.ts';
+import { analysisKernel } from '../series/analysis-kernel.ts';
+import { comparabilityOf, type Comparability } from './comparability.ts';
+import {
+  checkComparisonConfig,
+  type ComparisonEngineConfig,
+  type ComparisonSettings,
+} from './compare-config.ts';
+import { diffConfigs } from './config-diff.ts';
+import type {
+  AlertDiff,
+  ComparedRun,
+  ConfigDiff,
+  LayerSummaryDiff,
+  MetricDiff,
+  PhaseDiff,
+} from './diff-records.ts';
+import { diffAlerts, diffLayers, diffPhases } from './findings-diff.ts';
+import { diffMetric } from './metric-diff.ts';
+import { groupsOf, type GroupComparison } from './seed-groups.ts';
+import {
+  loadMetrics,
+  loadRunData,
+  openTarget,
+  runDataOf,
+  type ComparisonTarget,
+  type RunData,
+} from './run-data.ts';
+
+/** Two runs side by side. */
+export type RunComparisonResult = {
+  /** Version of the stored form of records. */
+  readonly schemaVersion: number;
+  /** ISO 8601. */
+  readonly generatedAt: string;
+  /** `baseline` where the reference is what the primary is measured by, else `pairwise`; no figure depends on it. */
+  readonly mode: 'pairwise' | 'baseline';
+  readonly primary: ComparedRun;
+  readonly reference: ComparedRun;
+  readonly comparability: Comparability;
+  /** One for each metric of either run, in alphabetical order. */
+  readonly metricDiffs: readonly MetricDiff[];
+  readonly alertDiff: AlertDiff;
+  /** One for each phase that either run has. */
+  readonly phaseDiffs: readonly PhaseDiff[];
+  /** One for each layer and kind of summary of either run. */
+  readonly layerSummaryDiffs: readonly LayerSummaryDiff[];
+  /** The settings that differ. */
+  readonly configDiffs: readonly ConfigDiff[];
+  /** Earliest `partingStep` of a training or validation loss, else of any metric; null where none parts. */
+  readonly firstPartingStep: number | null;
+  /** The result as a plain dictionary with snake_case names. */
+  readonly toDict: () => Dict;
+};
+
+/** Options of {@link ComparisonEngine.compare}. */
+export type CompareOptions = {
+  /** Whether the other run is the baseline. Default false. */
+  readonly baseline?: boolean;
+};
+
+/** Compares a run with others. Nothing is stored. */
+export class ComparisonEngine {
+  readonly #primary: AnalyzableRun;
+  readonly #settings: ComparisonSettings;
+
+  /**
+   * @param session the primary: a session, a context made by one, or a run opened with `openRun`
+   * @throws {QuarkError} `invalid_input` naming the setting
+   */
+  constructor(session: AnalyzableRun, config: ComparisonEngineConfig = {}) {
+    this.#primary = session;
+    this.#settings = checkComparisonConfig(config);
+  }
+
+  /**
+   * Compares the primary with another run.
+   *
+   * @param other a session, a context, an opened run, or the id of a run in the primary's store
+   * @throws {QuarkError} `invalid_input`
+   * @throws {RunNotFoundError}
+   */
+  async compare(
+    other: ComparisonTarget,
+    options: CompareOptions = {},
+  ): Promise<RunComparisonResult> {
+    checkOptionNames('options', options, ['baseline']);
+    const isBaseline = checkFlag('options.baseline', options.baseline ?? false);
+    const primary = await openTarget('session', this.#primary, undefined);
+    const reference = await openTarget('other', other, primary.store);
+    return comparisonOf(
+      await loadRunData(primary, this.#settings),
+      await loadRunData(reference, this.#settings),
+      this.#settings,
+      await analysisKernel(),
+      isBaseline,
+    );
+  }
+
+  /** {@link ComparisonEngine.compare} with the other run as the baseline. */
+  compareToBaseline(baselineRun: ComparisonTarget): Promise<RunComparisonResult> {
+    return this.compare(baselineRun, { baseline: true });
+  }
+
+  /**
+   * The primary and many other runs at once, in groups of the same configuration but for seeds.
+   *
+   * @throws {QuarkError} `invalid_input`
+   * @throws {RunNotFoundError}
+   */
+  async compareGroups(others: readonly ComparisonTarget[]): Promise<GroupComparison> {
+    const primary = await openTarget('session', this.#primary, undefined);
+    const runs = [await loadMetrics(primary)];
+    for (const [i, other] of others.entries())
+      runs.push(await loadMetrics(await openTarget(`others[${i}]`, other, primary.store)));
+    return groupsOf(runs, this.#settings, await analysisKernel());
+  }
+
+  /**
+   * Compares two runs in one call.
+   *
+   * @throws {QuarkError} `invalid_input`
+   * @throws {RunNotFoundError}
+   */
+  static compareRuns(
+    primary: AnalyzableRun,
+    reference: ComparisonTarget,
+    options: CompareOptions & { readonly config?: ComparisonEngineConfig } = {},
+  ): Promise<RunComparisonResult> {
+    checkOptionNames('options', options, ['baseline', 'config']);
+    const { config = {}, ...rest } = options;
+    return new ComparisonEngine(primary, config).compare(reference, rest);
+  }
+}
+
+/**
+ * Compares two runs in memory: imports, a page, files.
+ *
+ * @throws {QuarkError} `invalid_input` naming the setting
+ */
+export async function compareColumns(
+  primary: RunColumns,
+  reference: RunColumns,
+  options: CompareOptions & { readonly config?: ComparisonEngineConfig } = {},
+): Promise<RunComparisonResult> {
+  checkOptionNames('options', options, ['baseline', 'config']);
+  const settings = checkComparisonConfig(options.config ?? {});
+  const first = await runDataOf(primary, settings);
+  const second = await runDataOf(reference, settings);
+  return comparisonOf(first, second, settings, await analysisKernel(), options.baseline ?? false);
+}
+
+/**
+ * Many runs in memory, in groups of the same configuration but for seeds.
+ *
+ * @throws {QuarkError} `invalid_input` naming the setting
+ */
+export async function compareColumnGroups(
+  runs: readonly RunColumns[],
+  config: ComparisonEngineConfig = {},
+): Promise<GroupComparison> {
+  const settings = checkComparisonConfig(config);
+  return groupsOf(runs, settings, await analysisKernel());
+}
+
+const LOSS_KEY = /^(?:train|training|val|validation)\/(?:.*_)?loss$/iu;
+
+function comparisonOf(
+  primary: RunData,
+  reference: RunData,
+  settings: ComparisonSettings,
+  kernel: SeriesKernel,
+  isBaseline: boolean,
+): RunComparisonResult {
+  const keys = new Set([...primary.columns.metrics.keys(), ...reference.columns.metrics.keys()]);
+  const metricDiffs = [...keys].toSorted().map((key) => {
+    const one = primary.columns.metrics.get(key) ?? null;
+    const two = reference.columns.metrics.get(key) ?? null;
+    return diffMetric(key, one, two, settings, kernel);
+  });
+  const alertDiff = diffAlerts(primary.alerts, reference.alerts);
+  const phaseDiffs = diffPhases(primary.phases, reference.phases);
+  const layerSummaryDiffs = diffLayers(primary.columns.layers, reference.columns.layers);
+  const configDiffs = diffConfigs(primary.columns.run.config, reference.columns.run.config);
+  const comparability = comparabilityOf(primary, reference, metricDiffs, configDiffs);
+  const mode = isBaseline ? 'baseline' : 'pairwise';
+  const generatedAt = new Date(systemClock.now()).toISOString();
+  const firstPartingStep = partingStepOf(metricDiffs);
+  return Object.freeze({
+    schemaVersion: CURRENT_SCHEMA_VERSION,
+    generatedAt,
+    mode,
+    primary: primary.metadata,
+    reference: reference.metadata,
+    comparability,
+    metricDiffs,
+    alertDiff,
+    phaseDiffs,
+    layerSummaryDiffs,
+    configDiffs,
+    firstPartingStep,
+    toDict: () => ({
+      schema_version: CURRENT_SCHEMA_VERSION,
+      generated_at: generatedAt,
+      mode,
+      primary: primary.metadata.toDict(),
+      reference: reference.metadata.toDict(),
+      comparability: {
+        is_comparable: comparability.isComparable,
+        reasons: comparability.reasons,
+        notes: comparability.notes,
+      },
+      metric_diffs: metricDiffs.map((diff) => diff.toDict()),
+      alert_diff: alertDiff.toDict(),
+      phase_diffs: phaseDiffs.map((diff) => diff.toDict()),
+      layer_summary_diffs: layerSummaryDiffs.map((diff) => diff.toDict()),
+      config_diffs: configDiffs.map((diff) => diff.toDict()),
+      first_parting_step: firstPartingStep,
+    }),
+  });
+}
+
+function partingStepOf(diffs: readonly MetricDiff[]): number | null {
+  const losses = diffs.filter(({ metricKey }) => LOSS_KEY.test(metricKey));
+  const steps = (losses.length > 0 ? losses : diffs).flatMap(
+    ({ partingStep }) => partingStep ?? [],
+  );
+  return steps.length === 0 ? null : Math.min(...steps);
+}

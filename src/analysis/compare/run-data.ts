@@ -1,0 +1,119 @@
+/** One run as a comparison sees it: its columns, its alerts, its phases. */
+import { invalidInput } from '../../base/errors.ts';
+import { checkPosition } from '../../read/filters.ts';
+import { readKeyedRecords } from '../../read/keyed-records.ts';
+import { openRun, type RunReader } from '../../read/run-reader.ts';
+import { alertTable, type AlertRecord } from '../../records/alert.ts';
+import { healthScoreTable } from '../../records/health-score.ts';
+import { phaseTable, type PhaseRecord } from '../../records/phase.ts';
+import type { RunRecord } from '../../records/run.ts';
+import type { TableColumns, TableDefinition } from '../../schema/table.ts';
+import type { RecordOf } from '../../schema/record.ts';
+import type { Store } from '../../store/store.ts';
+import { loadRunColumns, settle, type AnalyzableRun } from '../columns/load-run-columns.ts';
+import type { RunColumns } from '../columns/run-columns.ts';
+import { analyzePhases } from '../phases/phase-analyzer.ts';
+import { analyzeColumns } from '../rules/analyze-columns.ts';
+import type { ComparisonSettings } from './compare-config.ts';
+import { comparedRunRecord, type ComparedRun } from './diff-records.ts';
+import { lastStep } from './metric-diff.ts';
+
+/** A run to compare: a session, a context, what `openRun` gives, or the id of a run in the store of the primary. */
+export type ComparisonTarget = AnalyzableRun | string;
+
+/** A run as a comparison sees it. */
+export type RunData = {
+  readonly columns: RunColumns;
+  readonly alerts: readonly AlertRecord[];
+  readonly phases: readonly PhaseRecord[];
+  readonly metadata: ComparedRun;
+};
+
+/** The run of a target. @throws {QuarkError} `invalid_input` @throws {RunNotFoundError} */
+export async function openTarget(
+  field: string,
+  target: ComparisonTarget,
+  store: Store | undefined,
+): Promise<RunReader> {
+  if (typeof target === 'string') {
+    if (store === undefined)
+      throw invalidInput(
+        field,
+        target,
+        'a session, a context or an opened run; its store is where ids are looked up',
+      );
+    return openRun(store, target);
+  }
+  const place = await settle(target);
+  return openRun(place.store, place.runId);
+}
+
+/** Reads a run. What nobody has analysed yet is analysed now, and not stored. */
+export async function loadRunData(
+  reader: RunReader,
+  settings: ComparisonSettings,
+): Promise<RunData> {
+  const columns = await loadRunColumns(reader);
+  const { id } = reader.run;
+  const scores = await readAll(reader.store, healthScoreTable, id);
+  const alerts = await readAll(reader.store, alertTable, id);
+  const phases = await readAll(reader.store, phaseTable, id);
+  const stored = { alerts: scores.length + alerts.length > 0 ? alerts : null, phases };
+  return runDataOf(columns, settings, { run: reader.run, ...stored });
+}
+
+/** The metrics of a run, and nothing else. */
+export function loadMetrics(reader: RunReader): Promise<RunColumns> {
+  return loadRunColumns(reader, {
+    layers: false,
+    parameters: false,
+    telemetry: false,
+    batches: false,
+    events: false,
+  });
+}
+
+/** A run in memory as a comparison sees it, with alerts and phases found anew unless they are given. */
+export async function runDataOf(
+  columns: RunColumns,
+  settings: ComparisonSettings,
+  known: {
+    readonly run?: RunRecord;
+    readonly alerts?: readonly AlertRecord[] | null;
+    readonly phases?: readonly PhaseRecord[];
+  } = {},
+): Promise<RunData> {
+  const { run } = known;
+  const phasesAreStored = (known.phases?.length ?? 0) > 0;
+  const steps = [...columns.metrics.values()].flatMap((series) => lastStep(series) ?? []);
+  const startedAt = columns.run.startedAtMs;
+  return {
+    columns,
+    alerts: known.alerts ?? analyzeColumns(columns, settings.analyzer).alerts,
+    phases:
+      known.phases !== undefined && phasesAreStored
+        ? known.phases
+        : (await analyzePhases(columns, settings.phases)).phases,
+    metadata: comparedRunRecord.create({
+      runId: columns.run.runId,
+      status: columns.run.status,
+      projectName: run?.projectName ?? null,
+      tags: run?.tags ?? [],
+      gitCommit: run?.gitCommit ?? null,
+      startedAt: run?.startedAt ?? (startedAt > 0 ? new Date(startedAt).toISOString() : null),
+      endedAt: run?.endedAt ?? null,
+      metricCount: columns.metrics.size,
+      stepEnd: steps.length === 0 ? null : steps.reduce((a, b) => Math.max(a, b)),
+      alertsAreStored: known.alerts !== undefined && known.alerts !== null,
+      phasesAreStored,
+    }),
+  };
+}
+
+async function readAll<C extends TableColumns>(
+  store: Store,
+  table: TableDefinition<C>,
+  runId: string,
+): Promise<readonly RecordOf<C>[]> {
+  return (await readKeyedRecords(store, table, runId, {}, checkPosition({}, []))).records;
+}

@@ -1,0 +1,228 @@
+/** Many runs at once: groups of the same configuration but for seeds, and how far they differ. */
+import type { JsonValue } from '../../base/json.ts';
+import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
+import type { RunColumns } from '../columns/run-columns.ts';
+import type { Dict } from '../../schema/record.ts';
+import type { ComparisonSettings } from './compare-config.ts';
+import { configWithoutSeeds, flatSettings, isSeedPath } from './config-diff.ts';
+import type { MetricDirection } from './diff-records.ts';
+import { arrival, directionOf } from './metric-diff.ts';
+import { holm, meanInterval, welchTest, type MeanInterval } from './student-t.ts';
+
+/** Runs of one configuration. */
+export type RunGroup = {
+  /** Settings by which the groups differ, such as `lr=0.1`; `all runs` where there is one group. */
+  readonly name: string;
+  /** Those settings. */
+  readonly settings: Readonly<Record<string, JsonValue>>;
+  readonly runIds: readonly string[];
+};
+
+/** One metric over all groups. */
+export type MetricGroups = {
+  readonly metricKey: string;
+  readonly direction: MetricDirection | null;
+  /**
+   * Of each group, in order of {@link GroupComparison.groups}: where its runs arrive (the median of the last tenth of a run), as mean with the
+   * interval of Student. NaN ends where there is one run only: what seeds do is then unknown.
+   */
+  readonly groups: readonly MeanInterval[];
+  /** Position in `groups` of the best mean; null without a direction. */
+  readonly best: number | null;
+  /** Every two groups. */
+  readonly differences: readonly GroupDifference[];
+};
+
+/** The difference of two groups by Welch's test. */
+export type GroupDifference = {
+  /** Positions in `groups`; the difference is first less second. */
+  readonly first: number;
+  readonly second: number;
+  readonly difference: number;
+  /** Confidence interval of the difference; NaN where a group has fewer than two runs. */
+  readonly low: number;
+  readonly high: number;
+  /** Two-sided; NaN where a group has fewer than two runs. */
+  readonly pValue: number;
+  /** The same for so many pairs of groups (Holm 1979). */
+  readonly adjustedPValue: number;
+  /** Whether `adjustedPValue` is below 1 less the confidence level; null where nobody can tell. */
+  readonly isSignificant: boolean | null;
+};
+
+/** Many runs side by side. */
+export type GroupComparison = {
+  readonly confidenceLevel: number;
+  /** In the order of the runs. */
+  readonly groups: readonly RunGroup[];
+  /** Metrics that at least one run of each group has, in alphabetical order. */
+  readonly metrics: readonly MetricGroups[];
+  /** What cannot be said, in sentences. */
+  readonly notes: readonly string[];
+  /** The result as a plain dictionary with snake_case names; what is NaN here is null there. */
+  readonly toDict: () => Dict;
+};
+
+/** Groups runs, and compares the groups. */
+export function groupsOf(
+  runs: readonly RunColumns[],
+  settings: ComparisonSettings,
+  kernel: SeriesKernel,
+): GroupComparison {
+  const members = [...byConfig(runs).values()];
+  const groups = namedGroups(members);
+  const keys = [...new Set(runs.flatMap(({ metrics }) => [...metrics.keys()]))].toSorted();
+  const metrics = keys.flatMap((key) => metricGroups(key, members, settings, kernel) ?? []);
+  const single = groups.filter(({ runIds }) => runIds.length < 2);
+  const notes =
+    single.length === 0
+      ? []
+      : [
+          `${single.length} of ${groups.length} groups have one run: what seeds do to it is unknown, and no difference from it can be called significant.`,
+        ];
+  const { confidenceLevel } = settings;
+  return Object.freeze({
+    confidenceLevel,
+    groups,
+    metrics,
+    notes,
+    toDict: () => dictOf({ confidenceLevel, groups, metrics, notes }),
+  });
+}
+
+function byConfig(runs: readonly RunColumns[]): Map<string, RunColumns[]> {
+  const groups = new Map<string, RunColumns[]>();
+  for (const run of runs) {
+    const key = configWithoutSeeds(run.run.config);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [run]);
+    else group.push(run);
+  }
+  return groups;
+}
+
+function namedGroups(members: readonly (readonly RunColumns[])[]): readonly RunGroup[] {
+  const configs = members.map(([first]) =>
+    first === undefined ? new Map<string, JsonValue>() : flatSettings(first.run.config),
+  );
+  const paths = [...new Set(configs.flatMap((config) => [...config.keys()]))].filter((path) => {
+    const texts = new Set(configs.map((config) => JSON.stringify(config.get(path))));
+    return !isSeedPath(path) && texts.size > 1;
+  });
+  return members.map((runs, i) => {
+    const own = paths.flatMap((path) => {
+      const value = configs[i]?.get(path);
+      return value === undefined ? [] : [[path, value] as const];
+    });
+    return {
+      name:
+        members.length === 1
+          ? 'all runs'
+          : own.map(([path, value]) => `${path}=${JSON.stringify(value)}`).join(' ') ||
+            `group ${i + 1}`,
+      settings: Object.fromEntries(own),
+      runIds: runs.map(({ run }) => run.runId),
+    };
+  });
+}
+
+function metricGroups(
+  metricKey: string,
+  members: readonly (readonly RunColumns[])[],
+  { confidenceLevel, targets }: ComparisonSettings,
+  kernel: SeriesKernel,
+): MetricGroups | undefined {
+  const samples = members.map((runs) =>
+    runs.flatMap(({ metrics }) => {
+      const series = metrics.get(metricKey);
+      return series === undefined ? [] : (arrival(series, kernel) ?? []);
+    }),
+  );
+  if (samples.some((sample) => sample.length === 0)) return undefined;
+  const groups = samples.map((sample) => meanInterval(sample, confidenceLevel));
+  const target = targets.get(metricKey);
+  const direction =
+    target === undefined
+      ? directionOf(metricKey)
+      : target.direction === 'at_least'
+        ? 'higher'
+        : 'lower';
+  const means = groups.map(({ mean }) => mean);
+  const extreme = direction === 'higher' ? Math.max(...means) : Math.min(...means);
+  return {
+    metricKey,
+    direction,
+    groups,
+    best: direction === null ? null : means.indexOf(extreme),
+    differences: differencesOf(samples, confidenceLevel),
+  };
+}
+
+function differencesOf(
+  samples: readonly (readonly number[])[],
+  confidenceLevel: number,
+): readonly GroupDifference[] {
+  const pairs = samples.flatMap((_, first) =>
+    samples.slice(first + 1).map((__, i) => [first, first + 1 + i] as const),
+  );
+  const tests = pairs.map(([first, second]) =>
+    welchTest(samples[first] ?? [], samples[second] ?? [], confidenceLevel),
+  );
+  const known = tests.flatMap((test) => test ?? []);
+  const adjusted = holm(known.map(({ pValue }) => pValue));
+  let at = 0;
+  return pairs.map(([first, second], i) => {
+    const test = tests[i];
+    const mean = (k: number): number => meanInterval(samples[k] ?? [], confidenceLevel).mean;
+    if (test === undefined)
+      return {
+        first,
+        second,
+        difference: mean(first) - mean(second),
+        low: Number.NaN,
+        high: Number.NaN,
+        pValue: Number.NaN,
+        adjustedPValue: Number.NaN,
+        isSignificant: null,
+      };
+    const adjustedPValue = adjusted[at++] ?? 1;
+    const { difference, high, low, pValue } = test;
+    const isSignificant = adjustedPValue < 1 - confidenceLevel;
+    return { first, second, difference, low, high, pValue, adjustedPValue, isSignificant };
+  });
+}
+
+function dictOf(result: Omit<GroupComparison, 'toDict'>): Dict {
+  const number = (value: number): number | null => (Number.isFinite(value) ? value : null);
+  return {
+    confidence_level: result.confidenceLevel,
+    groups: result.groups.map(({ name, runIds, settings }) => ({
+      name,
+      settings,
+      run_ids: runIds,
+    })),
+    metrics: result.metrics.map(({ best, differences, direction, groups, metricKey }) => ({
+      metric_key: metricKey,
+      direction,
+      best,
+      groups: groups.map(({ count, high, low, mean, std }) => ({
+        count,
+        mean: number(mean),
+        std: number(std),
+        low: number(low),
+        high: number(high),
+      })),
+      differences: differences.map((one) => ({
+        first: one.first,
+        second: one.second,
+        difference: number(one.difference),
+        low: number(one.low),
+        high: number(one.high),
+        p_value: number(one.pValue),
+        adjusted_p_value: number(one.adjustedPValue),
+        is_significant: one.isSignificant,
+      })),
+    })),
+    notes: result.notes,
+  };
+}
