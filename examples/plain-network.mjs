@@ -109,6 +109,7 @@ class Network {
       const before = watches.length > 0 ? values.slice() : null;
       for (const [at, gradient] of gradients[i].entries()) values[at] -= rate * gradient;
       for (const watch of watches) {
+        if (!watch.parameters.has(i)) continue;
         watch.changed(i, {
           gradient: { data: gradients[i], shape, dtype },
           before: { data: before, shape, dtype },

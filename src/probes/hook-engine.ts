@@ -268,10 +268,16 @@ export class HookEngine implements AsyncDisposable {
     return index;
   }
 
+  /** Sources show only what is wanted; one that shows more is no reason to record it. */
+  #wants({ layer, direction, isTraining }: CapturePoint): boolean {
+    const watch = this.#watch;
+    return watch.layers.has(layer) && watch[direction] && (isTraining || watch.evaluation);
+  }
+
   #capture(point: CapturePoint, tensor: TensorRef): void {
     const open = this.#open;
     const layer = this.#source.layers[point.layer];
-    if (open === undefined || layer === undefined) return;
+    if (open === undefined || layer === undefined || !this.#wants(point)) return;
     try {
       const isForward = point.direction === 'forward';
       const { deadUnitEpsilon, saturationThreshold } = this.#settings;

@@ -26,10 +26,13 @@ export function layerRow(
 ): LayerRow | undefined {
   if (summary === undefined) return undefined;
   const isForward = point.direction === 'forward';
+  // What a unit does in validation says nothing of how long it has been dead in training.
   const dead =
-    summary.deadUnits === null || !point.isTraining
+    summary.deadUnits === null
       ? undefined
-      : deadUnits.add(`${point.layer}/${point.callIndex}/${point.outputIndex}`, summary.deadUnits);
+      : point.isTraining
+        ? deadUnits.add(`${point.layer}/${point.callIndex}/${point.outputIndex}`, summary.deadUnits)
+        : { now: countOf(summary.deadUnits), persistent: null };
   return {
     timestamp,
     moduleName: layer.name,
@@ -52,6 +55,10 @@ export function layerRow(
     persistentDeadUnitCount: dead?.persistent ?? null,
     metadata: metadataOf(place.metadata, point),
   };
+}
+
+function countOf(flags: Uint8Array): number {
+  return flags.reduce((sum, flag) => sum + flag, 0);
 }
 
 function metadataOf(metadata: JsonObject | null, point: CapturePoint): JsonObject | null {

@@ -94,6 +94,7 @@ export class ParameterDiagnostics implements AsyncDisposable {
       parameters: wanted,
       isActive: wanted.size > 0,
       changed: (parameter, change) => {
+        if (!wanted.has(parameter)) return;
         try {
           this.#held.hold(parameter, change);
         } catch (error) {

@@ -54,11 +54,7 @@ export function summaryRow(
     updateMin: update?.min ?? null,
     updateMax: update?.max ?? null,
     nearZeroRatio: value?.nearZeroRatio ?? null,
-    // A parameter that was all zero has no ratio.
-    updateRatio:
-      update === null || beforeNorm === null || !(beforeNorm > 0)
-        ? null
-        : update.l2Norm / beforeNorm,
+    updateRatio: update === null || beforeNorm === null ? null : ratioOf(update.l2Norm, beforeNorm),
     valueNonFiniteCount: value?.nonFiniteCount ?? null,
     gradientNonFiniteCount: gradient?.nonFiniteCount ?? null,
     updateNonFiniteCount: update?.nonFiniteCount ?? null,
@@ -66,6 +62,12 @@ export function summaryRow(
     optimizerGroup: info.optimizerGroup,
     metadata: place.metadata,
   };
+}
+
+/** A parameter that was all zero has no ratio, nor have norms beyond float64. */
+function ratioOf(updateNorm: number, beforeNorm: number): number | null {
+  const ratio = updateNorm / beforeNorm;
+  return Number.isFinite(ratio) ? ratio : null;
 }
 
 /** The histograms that were asked for and are there. */

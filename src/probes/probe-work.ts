@@ -30,6 +30,7 @@ import {
   differenceOf,
   histogramOf,
   isFloat,
+  sizeOf,
   statsNow,
   summaryOf,
 } from './reductions.ts';
@@ -84,6 +85,7 @@ export class ProbeWork {
   ): void {
     const began = this.#now();
     const { data } = tensor;
+    if (data !== undefined) checkLength(tensor, data);
     if (data === undefined) {
       this.#onDevice((batch) => batch.summarize(tensor, request), 'summary', done);
     } else if (this.#fits(data.length, STATS_NS + histogramNs(data.length, request))) {
@@ -299,4 +301,13 @@ function unitsOf(
 
 function histogramNs(length: number, { histogram }: ReductionRequest): number {
   return histogram === null ? 0 : HISTOGRAM_NS * Math.min(1, histogram.maxValues / length);
+}
+
+/** What a tensor says of its shape decides which elements belong to which unit. */
+function checkLength({ shape }: TensorRef, { length }: TensorData): void {
+  if (sizeOf(shape) !== length)
+    throw new QuarkError(
+      'probe_failed',
+      `a tensor of shape [${shape.join(', ')}] came with ${length} elements`,
+    );
 }

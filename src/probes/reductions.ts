@@ -206,8 +206,9 @@ function squaresOr(squares: number, data: TensorData, from: number, to: number):
   if (squares - squares === 0) return squares;
   let finite = 0;
   for (let i = from; i < to; i++) {
-    const square = (data[i] ?? 0) ** 2;
-    if (square - square === 0) finite += square;
+    const value = data[i] ?? 0;
+    // Not the square: that of a finite float64 may be infinite, and then so is the norm.
+    if (value - value === 0) finite += value * value;
   }
   return finite;
 }

@@ -88,6 +88,16 @@ describe('differences', () => {
   });
 });
 
+describe('norms before an update', () => {
+  it('leave out what is not finite, and nothing else', () => {
+    const before = Float64Array.of(3, Number.NaN, 4, Number.POSITIVE_INFINITY);
+    expect(differenceOf(before, before, 0, 4).beforeSquares).toBe(25);
+    // Finite, with a square that is not: the sum is too large to be told, not that of the others.
+    const large = Float64Array.of(3, 1e200);
+    expect(differenceOf(large, large, 0, 2).beforeSquares).toBe(Number.POSITIVE_INFINITY);
+  });
+});
+
 describe('the overhead budget', () => {
   /** Trains so many steps with a probe where the cadence has one; returns the share of time it took. */
   function train(

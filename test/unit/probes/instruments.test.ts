@@ -152,6 +152,71 @@ describe('HookEngine', () => {
     await kernels.close();
   });
 
+  it('records only what is wanted, and nothing that contradicts itself, whatever a source shows', async () => {
+    const session = await open();
+    const source = new ArraySource(
+      [layer('a'), layer('b', { type: 'Conv2D' })],
+      [parameter('a/w'), parameter('a/b', { role: 'bias' })],
+      [f32(1, 2), f32(3, 4)],
+    );
+    const hooks = new HookEngine(session, source, {
+      captureBackward: false,
+      filters: { includeTypes: ['Dense'] },
+    });
+    const parameters = new ParameterDiagnostics(session, source, {
+      includeParameterRoles: ['weight'],
+    });
+    hooks.beginStep(0);
+    for (const watch of source.layerWatches) {
+      for (const [at, direction, isTraining, shape] of [
+        [0, 'forward', true, [1, 2]],
+        [1, 'forward', true, [1, 2]],
+        [0, 'backward', true, [1, 2]],
+        [0, 'forward', false, [1, 2]],
+        [0, 'forward', true, [3, 2]],
+        [9, 'forward', true, [1, 2]],
+      ] as const) {
+        const callIndex = watch.beginCall(at);
+        watch.capture(
+          { layer: at, direction, callIndex, outputIndex: 0, isTraining },
+          source.ref(f32(1, 2), shape),
+        );
+      }
+    }
+    hooks.endStep();
+    for (const watch of source.parameterWatches)
+      watch.changed(1, { gradient: source.ref(f32(1, 1)), before: source.ref(f32(1, 1)) });
+    expect(source.retained).toBe(0);
+    parameters.snapshot(0);
+    expect(await hooks.read()).toMatchObject([{ moduleName: 'a', hookDirection: 'forward' }]);
+    expect(await parameters.readSummaries()).toMatchObject([{ parameterName: 'a/w' }]);
+    const [warning] = await events(session, 'probe_warning');
+    expect(warning?.payload['message']).toContain('a tensor of shape [3, 2] came with 2 elements');
+    await session.endRun();
+  });
+
+  it('counts dead units of a validation by themselves', async () => {
+    const session = await open();
+    const source = new ArraySource([layer('a')]);
+    const hooks = new HookEngine(session, source, { captureEvaluation: true, deadUnitProbes: 2 });
+    const halfDead = source.ref(f32(0, 1, 0, 2), [2, 2]);
+    for (let step = 0; step < 2; step++) {
+      hooks.beginStep(step);
+      source.show(0, 'forward', halfDead);
+      source.show(0, 'forward', source.ref(f32(0, 0, 0, 0), [2, 2]), false);
+      hooks.endStep();
+    }
+    expect(
+      (await hooks.read()).map((r) => [r.step, r.deadUnitCount, r.persistentDeadUnitCount]),
+    ).toStrictEqual([
+      [0, 1, 0],
+      [0, 2, null],
+      [1, 1, 1],
+      [1, 2, null],
+    ]);
+    await session.endRun();
+  });
+
   it('goes on by itself, bit by bit, in a loop that gives the event loop no turn', async () => {
     const session = await open();
     const source = new ArraySource([layer('a')]);
