@@ -114,13 +114,14 @@ export type CheckedBatch = {
 /**
  * Checks what is to be recorded of a batch. A batch size that is not given is that of the sample ids, the lengths or the labels.
  *
- * @throws {QuarkError} `invalid_input` naming the field
+ * @param labelsField what the caller calls the labels
+ * @throws {QuarkError} `invalid_input` naming the field; `probe_failed` for a tensor that cannot be read
  */
-export function checkBatch(batch: BatchMetadata): CheckedBatch {
+export function checkBatch(batch: BatchMetadata, labelsField = 'classCounts'): CheckedBatch {
   const { metadata } = batch;
   const sampleIds = isGiven(batch.sampleIds) ? checkIds(batch.sampleIds) : null;
   const classCounts = isGiven(batch.classCounts)
-    ? countLabels('classCounts', batch.classCounts)
+    ? countLabels(labelsField, batch.classCounts)
     : null;
   const sequenceLengths = isGiven(batch.sequenceLengths)
     ? listValues('sequenceLengths', batch.sequenceLengths).map((length, i) =>

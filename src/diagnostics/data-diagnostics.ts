@@ -1,7 +1,7 @@
 /** What the model is trained on, batch by batch. */
 import { checkOptionalCount, checkOptionNames, checkTimestamp } from '../base/assert.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
-import { invalidInput, messageOf } from '../base/errors.ts';
+import { invalidInput, isQuarkError, messageOf } from '../base/errors.ts';
 import { readBatchesAt, type BatchRange } from '../read/batch-columns.ts';
 import { readBatchDiagnostics, type BatchDiagnosticFilter } from '../read/batch-diagnostics.ts';
 import { batchDiagnosticTable, type BatchDiagnosticRecord } from '../records/batch-diagnostic.ts';
@@ -64,7 +64,7 @@ export class DataDiagnostics implements AsyncDisposable {
   readonly #settings: DataDiagnosticsSettings;
   readonly #writer: RecordWriter<typeof batchDiagnosticTable.columns>;
   readonly #detach: () => void;
-  #hasWarned = false;
+  readonly #warned = new Set<string>();
 
   /**
    * @param session a session, or a context made by one
@@ -88,10 +88,11 @@ export class DataDiagnostics implements AsyncDisposable {
 
   /**
    * Records one batch. An adapter that fails is reported in one `data_diagnostics_warning` event, and the batch is recorded without what it
-   * would have found; in strict mode its error is thrown.
+   * would have found; so it is with a tensor that cannot be read any more. In strict mode the error is thrown.
    *
    * @param loss loss of the batch; NaN and infinities are recorded as they are
-   * @throws {QuarkError} `invalid_input` naming field, value and rule; `writer_closed`; `invalid_run_state`
+   * @throws {QuarkError} `invalid_input` naming field, value and rule; `writer_closed`; `invalid_run_state`; in strict mode
+   * `probe_failed` for a tensor that cannot be read, and what the adapter throws
    */
   logBatch(loss: number, options: LogBatchOptions = {}): BatchDiagnosticRecord {
     if (typeof loss !== 'number') throw invalidInput('loss', loss, 'a number');
@@ -100,13 +101,16 @@ export class DataDiagnostics implements AsyncDisposable {
     const { adapter } = this.#settings;
     if (batch !== undefined && adapter === null)
       throw invalidInput('batch', '[batch]', 'left out, or an adapter in the config');
-    const found = batch === undefined ? NOTHING_FOUND : this.#ask(batch, step, epoch);
-    const row = {
-      timestamp: checkTimestamp(timestamp, this.#handle.clock),
+    const place = {
       step: checkOptionalCount('step', step),
       epoch: checkOptionalCount('epoch', epoch),
+    };
+    const found = batch === undefined ? NOTHING_FOUND : this.#ask(batch, place);
+    const row = {
+      timestamp: checkTimestamp(timestamp, this.#handle.clock),
+      ...place,
       loss,
-      ...joined(checkBatch({ ...given, classCounts: labels }), found),
+      ...joined(this.#check({ ...given, classCounts: labels }, place), found),
     };
     this.#writer.add(row);
     return batchDiagnosticTable.wrap({ ...row, runId: this.#handle.runId, sequence: null });
@@ -199,31 +203,55 @@ export class DataDiagnostics implements AsyncDisposable {
     });
   }
 
+  /** What was handed in by name. A tensor that cannot be read any more does not reach the training, unless the run is strict. */
+  #check(given: BatchMetadata, place: BatchPlace): CheckedBatch {
+    try {
+      return checkBatch(given, 'labels');
+    } catch (error) {
+      if (!isQuarkError(error, 'probe_failed')) throw error;
+      this.#warn('unreadable_tensor', 'A batch is recorded without its samples', error, place);
+      const { batchSize, metadata } = given;
+      return checkBatch({ batchSize, metadata });
+    }
+  }
+
   /** What the adapter finds in a batch. Somebody else's code: unless the run is strict, its failures do not reach the training. */
-  #ask(batch: unknown, step: unknown, epoch: unknown): CheckedBatch {
+  #ask(batch: unknown, place: BatchPlace): CheckedBatch {
     try {
       return checkBatch(checkFound(this.#settings.adapter?.extractBatchMetadata(batch)));
     } catch (error) {
-      if (this.#handle.strictMode) throw error;
-      if (this.#hasWarned) return NOTHING_FOUND;
-      this.#hasWarned = true;
-      this.#handle.notify({
-        eventType: 'data_diagnostics_warning',
-        severity: 'warning',
-        step: typeof step === 'number' ? step : null,
-        epoch: typeof epoch === 'number' ? epoch : null,
-        payload: {
-          message: `The adapter could not read a batch; its loss is recorded without its samples: ${messageOf(error)}`,
-          reason: 'adapter_failed',
-        },
-      });
+      const message =
+        'The adapter could not read a batch; its loss is recorded without its samples';
+      this.#warn('adapter_failed', message, error, place);
       return NOTHING_FOUND;
     }
   }
+
+  /** Once a reason; in strict mode the error goes on. */
+  #warn(reason: string, message: string, error: unknown, place: BatchPlace): void {
+    if (this.#handle.strictMode) throw error;
+    if (this.#warned.has(reason)) return;
+    this.#warned.add(reason);
+    this.#handle.notify({
+      eventType: 'data_diagnostics_warning',
+      severity: 'warning',
+      ...place,
+      payload: { message: `${message}: ${messageOf(error)}`, reason },
+    });
+  }
 }
+
+type BatchPlace = { readonly step: number | null; readonly epoch: number | null };
 
 /** What an adapter returned: somebody else's code. */
 function checkFound(found: unknown): BatchMetadata {
+  // It has no names of its own, and would count as a batch of which nothing is known.
+  if (typeof found === 'object' && found !== null && 'then' in found)
+    throw invalidInput(
+      'adapter.extractBatchMetadata(batch)',
+      'a promise',
+      'the metadata itself; read what takes time before, and pass it to logBatch',
+    );
   checkOptionNames('adapter.extractBatchMetadata(batch)', found, [
     'batchSize',
     'sampleIds',

@@ -1,5 +1,5 @@
 /** From labels, however they come, to the number of samples a class. */
-import { invalidInput } from '../base/errors.ts';
+import { invalidInput, messageOf, QuarkError } from '../base/errors.ts';
 
 /** A tensor on the host: its elements, row-major, and the sizes of its axes. TensorFlow.js's tensors are ones too. */
 export type LabelTensor = {
@@ -54,9 +54,10 @@ function countList(field: string, labels: ArrayLike<unknown>): ClassCounts {
   const counts = new Map<string, number>();
   for (let i = 0; i < labels.length; i++) {
     const label = labels[i];
-    if (isArrayLike(label))
-      add(field, counts, String(largest(`${field}[${i}]`, label, 0, label.length)));
-    else add(field, counts, classOf(`${field}[${i}]`, label));
+    // A row of one is the label itself, as in a tensor of shape [batch, 1].
+    if (!isArrayLike(label)) add(field, counts, classOf(`${field}[${i}]`, label));
+    else if (label.length === 1) add(field, counts, classOf(`${field}[${i}][0]`, label[0]));
+    else add(field, counts, String(largest(`${field}[${i}]`, label, 0, label.length)));
   }
   return toObject(counts);
 }
@@ -90,9 +91,20 @@ function countTensor(field: string, tensor: LabelTensor): ClassCounts {
   return toObject(counts);
 }
 
-/** The elements of a tensor, row-major. @throws {QuarkError} `invalid_input` when they are not on the host */
+/**
+ * The elements of a tensor, row-major.
+ *
+ * @throws {QuarkError} `invalid_input` when they are not on the host, `probe_failed` when reading them fails, as it does
+ * when the tensor has been disposed of
+ */
 function elementsOf(field: string, tensor: LabelTensor): ArrayLike<unknown> {
-  const elements: unknown = tensor.dataSync?.() ?? tensor.data;
+  let elements: unknown;
+  try {
+    elements = tensor.dataSync?.() ?? tensor.data;
+  } catch (cause) {
+    const message = `The tensor ${field} could not be read: ${messageOf(cause)}`;
+    throw new QuarkError('probe_failed', message, { details: { field }, cause });
+  }
   if (!isArrayLike(elements))
     throw invalidInput(`${field}.data`, elements, 'the elements of the tensor, on the host');
   return elements;

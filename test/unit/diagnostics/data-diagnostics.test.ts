@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import {
   createMemoryStore,
+  EventLogger,
   openRun,
   SessionStoreError,
   startRun,
@@ -43,6 +44,7 @@ describe('labels', () => {
       Int32Array.of(1, 0, 2, 1),
       oneHot,
       oneHot.map((row) => Float32Array.from(row)),
+      [[1], [0], [2], [1]],
       { shape: [4], data: Int32Array.of(1, 0, 2, 1) },
       { shape: [4, 1], dataSync: () => Float32Array.of(1, 0, 2, 1) },
       { shape: [4, 3], dataSync: () => Float32Array.from(oneHot.flat()) },
@@ -231,6 +233,56 @@ describe('recording', () => {
       ).readEvents({ eventType: 'data_diagnostics_warning' });
       expect(events).toHaveLength(strictMode ? 0 : 1);
     }
+  });
+
+  test('a tensor that is gone is reported once, and the losses are recorded', async () => {
+    const gone = {
+      shape: [2],
+      dataSync: (): never => {
+        throw new Error('Tensor is disposed.');
+      },
+    };
+    const { session, diagnostics } = await start();
+    for (const options of [{ labels: gone }, { sampleIds: gone }, { sequenceLengths: gone }])
+      diagnostics.logBatch(0.5, { ...options, batchSize: 2, step: 3, metadata: { kept: true } });
+    const batches = await diagnostics.read();
+    expect(batches).toHaveLength(3);
+    for (const batch of batches)
+      expect(batch).toMatchObject({ loss: 0.5, batchSize: 2, classCounts: null, step: 3 });
+    expect(batches[0]?.metadata).toEqual({ kept: true });
+    await session.flush();
+    const events = new EventLogger(session);
+    const [event, ...more] = await events.read({ eventType: 'data_diagnostics_warning' });
+    expect(more).toStrictEqual([]);
+    expect(event).toMatchObject({
+      step: 3,
+      payload: {
+        reason: 'unreadable_tensor',
+        message: expect.stringMatching(/The tensor labels could not be read: Tensor is disposed/),
+      },
+    });
+    await session.close();
+
+    const strict = await startRun({
+      project: 'data',
+      storage: createMemoryStore(),
+      strictMode: true,
+    });
+    expect(() => new DataDiagnostics(strict).logBatch(1, { labels: gone })).toThrow(
+      expect.objectContaining({ code: 'probe_failed' }),
+    );
+    await strict.close();
+  });
+
+  test('an adapter that answers later is reported', async () => {
+    const extractBatchMetadata = async (): Promise<object> => ({ batchSize: 3 });
+    const adapter = { extractBatchMetadata } as never;
+    const { session, diagnostics } = await start({ adapter });
+    diagnostics.logBatch(1, { batch: {} });
+    await session.flush();
+    const [event] = await new EventLogger(session).read({ eventType: 'data_diagnostics_warning' });
+    expect(event?.payload?.['message']).toMatch(/must be the metadata itself/);
+    await session.close();
   });
 
   test('bad input is refused by name, with nothing recorded', async () => {
