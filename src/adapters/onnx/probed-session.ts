@@ -15,6 +15,7 @@ import type {
 import type { LayerFilterConfig } from '../../probes/layer-filter.ts';
 import { agreement, type Agreement } from './agreement.ts';
 import { instrumentOnnx, type InstrumentedOnnx, type OnnxCapture } from './instrument.ts';
+import { readOnnxModel } from './onnx-reader.ts';
 import {
   checkOrt,
   createSession,
@@ -60,8 +61,8 @@ const OPTION_NAMES = ['filters', 'sessionOptions', 'maxOutputs', 'verify', 'isTr
  *
  * @param ort the module: `import * as ort from 'onnxruntime-web'`
  * @param model bytes of the `.onnx` file; not kept
- * @throws {QuarkError} `invalid_input`, and `unsupported` if `strict`; what onnxruntime throws when it cannot load the
- * model itself
+ * @throws {QuarkError} `invalid_input`, also for a file that is damaged, and `unsupported` if `strict`; what onnxruntime
+ * throws when it cannot load the model for another reason
  */
 export async function openOnnxModel<O extends Ort>(
   ort: O,
@@ -79,7 +80,9 @@ export async function openOnnxModel<O extends Ort>(
   );
   const { isTraining = true } = options;
   checkFlag('options.isTraining', isTraining);
-  const plain = await createSession(ort, model, sessionOptions);
+  const plain = await createSession(ort, model, sessionOptions).catch((error: unknown) => {
+    throw loadFailure(model, error);
+  });
   const troubles: SourceTrouble[] = [];
   let instrumented: InstrumentedOnnx | undefined;
   let probed: OrtSession | undefined;
@@ -108,6 +111,17 @@ export async function openOnnxModel<O extends Ort>(
     isTraining,
     verify: instrumented?.isRandom === true ? 'never' : verify,
   });
+}
+
+/** What onnxruntime says of a model it cannot load, unless the file itself tells more: a truncated one says where it ends. */
+function loadFailure(model: Uint8Array, cause: unknown): unknown {
+  try {
+    readOnnxModel(model);
+  } catch (error) {
+    if (isQuarkError(error, 'invalid_input'))
+      return new QuarkError('invalid_input', error.message, { details: error.details, cause });
+  }
+  return cause;
 }
 
 function reasonOf(error: unknown): string {

@@ -606,3 +606,102 @@ describe('openOnnxModel', () => {
     },
   );
 });
+
+describe('what cannot be observed', () => {
+  const ended = async (strictMode: boolean, work: (session: TrainingSession) => Promise<void>) => {
+    const session = await TrainingSession.startRun({
+      project: 'p',
+      storageDir: 'memory:',
+      handleSignals: false,
+      strictMode,
+    });
+    await work(session);
+    await session.flush();
+    const found = await new EventLogger(session).read({ severity: 'warning' });
+    await session.endRun();
+    return found.map(({ payload }) => payload);
+  };
+
+  it.each([true, false])('of a model with subgraphs is told once (strict: %s)', async (strict) => {
+    const wanted = numbers((await plainRun(branching()))['y']);
+    const made = await open(branching());
+    const warnings = await ended(strict, async (session) => {
+      const hooks = new HookEngine(session, made.source);
+      if (strict) {
+        expect(() => hooks.beginStep(0)).toThrow(
+          expect.objectContaining({
+            code: 'probe_failed',
+            details: expect.objectContaining({ reason: 'layers_not_observed' }),
+          }),
+        );
+      }
+      for (let step = 0; step < 3; step += 1) {
+        const outputs = await hooks.step(step, {}, () => made.session.run(feeds()));
+        expect(numbers(outputs['y'])).toStrictEqual(wanted);
+      }
+      expect(await hooks.read()).toHaveLength(12);
+    });
+    expect(warnings).toStrictEqual(
+      strict
+        ? []
+        : [
+            expect.objectContaining({
+              reason: 'layers_not_observed',
+              message: expect.stringContaining('"branch" (If) is not observed'),
+            }),
+          ],
+    );
+    await made.close();
+  });
+
+  it.each([true, false])('of an .ort file is told once (strict: %s)', async (strict) => {
+    const outputs = { y: new ort.Tensor('float32', [1], [1]) };
+    const plain = {
+      inputNames: ['x'],
+      outputNames: ['y'],
+      run: async () => outputs,
+      release: async () => undefined,
+    };
+    const fake = { InferenceSession: { create: async () => plain }, Tensor: ort.Tensor };
+    const bytes = Uint8Array.of(16, 0, 0, 0, ...new TextEncoder().encode('ORTM'));
+    const made = await openOnnxModel(fake, bytes);
+    const warnings = await ended(strict, async (session) => {
+      if (strict) {
+        expect(() => new HookEngine(session, made.source)).toThrow(
+          expect.objectContaining({
+            code: 'probe_failed',
+            details: expect.objectContaining({ reason: 'ort_format' }),
+          }),
+        );
+      } else {
+        const hooks = new HookEngine(session, made.source);
+        for (let step = 0; step < 3; step += 1)
+          expect(await hooks.step(step, {}, () => made.session.run())).toBe(outputs);
+      }
+    });
+    expect(warnings).toStrictEqual(
+      strict
+        ? []
+        : [
+            expect.objectContaining({
+              reason: 'ort_format',
+              message: expect.stringMatching(/not observed.*Use the \.onnx file it was made from/s),
+            }),
+          ],
+    );
+    await made.close();
+  });
+
+  it.each([true, false])('a truncated file is a typed error (strict: %s)', async (strict) => {
+    const bytes = small();
+    for (const length of [1, 10, bytes.length >> 1, bytes.length - 1]) {
+      await expect(open(bytes.subarray(0, length), { strict }), String(length)).rejects.toThrow(
+        expect.objectContaining({ code: 'invalid_input', cause: expect.any(Error) }),
+      );
+    }
+    // What is wrong with a whole file is onnxruntime's to say.
+    await expect(open(model([['NoSuchOperator', ['x'], ['y']]], ['y']))).rejects.toThrow(
+      /NoSuchOperator/,
+    );
+  });
+});
