@@ -6,7 +6,7 @@ import type { LayerSummaryRecord } from '../../src/records/layer-summary.ts';
 import type { ParameterSummaryRecord } from '../../src/records/parameter-summary.ts';
 import { TrainingSession } from '../../src/session/training-session.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
-import { tfjsModel } from '../../src/tfjs.ts';
+import { tfjsModel, tfjsVariables } from '../../src/tfjs.ts';
 import {
   batch,
   combine,
@@ -393,6 +393,40 @@ export function tfjsProbesContract({ name, tf, tolerance, isExact }: TfjsBackend
     await session.endRun();
     tf.dispose([xs, eye]);
     model.dispose();
+  });
+
+  it('takes tensors without elements for what they are', async () => {
+    const session = await openSession();
+    const empty = tf.variable(tf.zeros([0, 3]));
+    const source = tfjsVariables(tf, {
+      variables: { 'a/w': empty },
+      taps: { none: 'Tap', one: 'Tap' },
+    });
+    const hooks = new HookEngine(session, source, { captureEvaluation: true });
+    const parameters = new ParameterDiagnostics(session, source, {
+      captureDistributions: true,
+      histogramBins: 2,
+    });
+    const tensors = [tf.zeros([0, 2]), tf.ones([1, 2])] as const;
+    hooks.beginStep(0);
+    source.tap('none', tensors[0]);
+    source.tap('one', tensors[1]);
+    hooks.endStep();
+    parameters.snapshot(0);
+    const nothing = { elementCount: 0, mean: null, std: null, norm: 0, nonFiniteCount: 0 };
+    expect(await hooks.read()).toMatchObject([
+      { moduleName: 'none', ...nothing, deadUnitRatio: null, deadUnitCount: 0 },
+      { moduleName: 'one', elementCount: 2, mean: 1, norm: expect.closeTo(Math.SQRT2, 5) },
+    ]);
+    expect(await parameters.readSummaries()).toMatchObject([
+      { elementCount: 0, valueMean: null, valueNorm: 0, valueMin: null, nearZeroRatio: null },
+    ]);
+    expect(await parameters.readDistributions()).toMatchObject([
+      { counts: [0, 0], binEdges: [0, 0.5, 1], sampleCount: 0 },
+    ]);
+    expect([...hooks.status.troubles, ...parameters.status.troubles]).toStrictEqual([]);
+    await session.endRun();
+    tf.dispose([empty, ...tensors]);
   });
 
   it('counts values in bins', async () => {

@@ -15,7 +15,7 @@ import { TfTensorRef } from './tfjs-tensor.ts';
 import { opsOf, type TfjsRuntime, type TfOps, type TfTensor } from './tfjs-types.ts';
 
 type Part = {
-  readonly tensor: TfTensor;
+  readonly tensor: TfTensor | undefined;
   readonly length: number;
   readonly parse: (numbers: Float32Array) => DeviceResult;
 };
@@ -37,6 +37,7 @@ export class TfDeviceBatch implements DeviceBatch {
   summarize(tensor: TensorRef, request: ReductionRequest): void {
     const { shape } = tensor;
     this.#add(
+      sizeOf(shape),
       () => this.#reduce(tensorOf(tensor), request),
       (numbers) => ({
         summary: summaryFrom(numbers, shape, request),
@@ -50,6 +51,7 @@ export class TfDeviceBatch implements DeviceBatch {
     const tf = this.#tf;
     const { shape } = after;
     this.#add(
+      sizeOf(shape),
       () => {
         const was = tensorOf(before);
         const x = flat(tf, was);
@@ -71,6 +73,7 @@ export class TfDeviceBatch implements DeviceBatch {
   compare(first: TensorRef, second: TensorRef): void {
     const tf = this.#tf;
     this.#add(
+      sizeOf(first.shape),
       () => {
         const a = flat(tf, tensorOf(first));
         const b = flat(tf, tensorOf(second));
@@ -92,8 +95,10 @@ export class TfDeviceBatch implements DeviceBatch {
     const parts = this.#parts;
     this.#parts = [];
     const tf = this.#tf;
-    const packed = tf.keep(tf.tidy(() => tf.concat(parts.map(({ tensor }) => tensor))));
-    for (const { tensor } of parts) tensor.dispose();
+    const tensors = tensorsOf(parts);
+    if (tensors.length === 0) return parts.map(({ parse }) => parse(new Float32Array(0)));
+    const packed = tf.keep(tf.tidy(() => tf.concat(tensors)));
+    for (const tensor of tensors) tensor.dispose();
     try {
       const numbers = Float32Array.from((await packed.data()) as Float32Array);
       let at = 0;
@@ -108,11 +113,16 @@ export class TfDeviceBatch implements DeviceBatch {
   }
 
   discard(): void {
-    for (const { tensor } of this.#parts) tensor.dispose();
+    for (const tensor of tensorsOf(this.#parts)) tensor.dispose();
     this.#parts = [];
   }
 
-  #add(reduce: () => TfTensor, parse: Part['parse']): void {
+  #add(size: number, reduce: () => TfTensor, parse: Part['parse']): void {
+    // Devices reduce nothing of nothing: there is one result for it, which needs no reading.
+    if (size === 0) {
+      this.#parts.push({ tensor: undefined, length: 0, parse });
+      return;
+    }
     const tensor = this.#tf.keep(this.#tf.tidy(reduce));
     this.#parts.push({ tensor, length: tensor.size, parse });
   }
@@ -195,6 +205,14 @@ export class TfDeviceBatch implements DeviceBatch {
   }
 }
 
+function tensorsOf(parts: readonly Part[]): readonly TfTensor[] {
+  return parts.flatMap(({ tensor }) => tensor ?? []);
+}
+
+function sizeOf(shape: readonly number[]): number {
+  return shape.reduce((product, size) => product * size, 1);
+}
+
 function tensorOf(ref: TensorRef): TfTensor {
   if (ref instanceof TfTensorRef) return ref.tensor;
   throw new TypeError('a tensor of another source');
@@ -220,7 +238,7 @@ function summaryFrom(
     near = 0,
     saturated = 0,
   ] = numbers;
-  const elementCount = shape.reduce((product, size) => product * size, 1);
+  const elementCount = sizeOf(shape);
   const units = unitAxis === null ? 0 : (shape[unitAxis] ?? 0);
   const orNull = (value: number): number | null => (finite > 0 ? value : null);
   return {
@@ -237,7 +255,7 @@ function summaryFrom(
     deadUnits:
       unitAxis === null
         ? null
-        : Uint8Array.from(numbers.subarray(STATS_LENGTH, STATS_LENGTH + units)),
+        : Uint8Array.from({ length: units }, (_, unit) => numbers[STATS_LENGTH + unit] ?? 0),
     histogram:
       histogram === null
         ? null
