@@ -58,6 +58,7 @@ const library: ViteUserConfig = {
         'libsql',
         /^@tensorflow\//,
         'onnxruntime-web',
+        '@duckdb/node-api',
         '@hono/node-server',
         /^hono(?:\/.+)?$/,
       ],

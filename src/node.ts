@@ -6,3 +6,9 @@ export { openFileStorage } from './node/file-storage.ts';
 export { nodePlatform } from './node/platform.ts';
 export { serveStore, type ServedStore, type ServeOptions } from './node/serve.ts';
 export { openInputFiles } from './node/input-files.ts';
+export {
+  queryRuns,
+  type QueryOptions,
+  type QueryResult,
+  type QueryValue,
+} from './query/query-runs.ts';

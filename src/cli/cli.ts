@@ -10,6 +10,7 @@ import { demoCommand } from './commands/demo.ts';
 import { eventsCommand } from './commands/events.ts';
 import { importCommand } from './commands/import.ts';
 import { metricsCommand } from './commands/metrics.ts';
+import { queryCommand } from './commands/query.ts';
 import { runsCommand } from './commands/runs.ts';
 import { showCommand } from './commands/show.ts';
 import { OutputClosed, type CliIo } from './io.ts';
@@ -21,6 +22,7 @@ const COMMANDS: readonly Command[] = [
   metricsCommand,
   eventsCommand,
   importCommand,
+  queryCommand,
   dashboardCommand,
   demoCommand,
 ];
