@@ -1,4 +1,5 @@
 /** From records in a store to rows in DuckDB: the declaration of a record is the declaration of its table. */
+import { splitKey } from '../base/names.ts';
 import { runRecord } from '../records/run.ts';
 import type { ColumnKind } from '../schema/column.ts';
 import type { RecordDefinition } from '../schema/record.ts';
@@ -167,8 +168,7 @@ function typeOf(duckdb: DuckDb, kind: ColumnKind): unknown {
 function fieldValue(duckdb: DuckDb, kind: ColumnKind, value: unknown): unknown {
   if (value === null || value === undefined) return null;
   if (kind === 'json') return JSON.stringify(value);
-  if (kind === 'instant' && typeof value === 'string')
-    return timestamp(duckdb, Date.parse(value));
+  if (kind === 'instant' && typeof value === 'string') return timestamp(duckdb, Date.parse(value));
   if (kind === 'count') return BigInt(Number(value));
   if (kind === 'text_list' || kind === 'f64_list')
     return duckdb.listValue(Array.isArray(value) ? value : []);
@@ -186,7 +186,7 @@ function valuesOf(
   batch: RowBatch,
   stored: string,
 ): (row: number) => unknown {
-  const vector: Vector | undefined = batch.columns.get(stored);
+  const vector: Vector | undefined = batch.columns.get(stored) ?? partOfKey(batch, stored);
   if (vector === undefined) return () => null;
   switch (vector.kind) {
     case 'number':
@@ -208,6 +208,20 @@ function valuesOf(
         return items === null || items === undefined ? null : duckdb.listValue([...items]);
       };
   }
+}
+
+/** The parts of a metric's key are not stored beside it. */
+function partOfKey(batch: RowBatch, stored: string): Vector | undefined {
+  if (stored !== 'namespace' && stored !== 'metric_name') return undefined;
+  const keys = batch.columns.get('metric_key');
+  if (keys?.kind !== 'key') return undefined;
+  const parts = keys.dictionary.map((key) => {
+    const { namespace, name } = splitKey(key);
+    return stored === 'namespace' ? namespace : name;
+  });
+  const dictionary = [...new Set(parts.filter((part) => part !== null))];
+  const at = parts.map((part) => (part === null ? -1 : dictionary.indexOf(part)));
+  return { kind: 'key', dictionary, indices: keys.indices.map((index) => at[index] ?? -1) };
 }
 
 /** A number where NaN stands for null. */

@@ -52,7 +52,7 @@ describe('queryRuns', () => {
       expect(rows.map(([column]) => column)).toEqual([...table.storedNames.values()]);
     }
     const { rows } = await queryRuns(store, 'describe metrics');
-    expect(rows.map(([name, type]) => `${String(name)} ${String(type)}`)).toEqual([
+    expect(rows.map((row) => row.slice(0, 2).join(' '))).toEqual([
       'run_id VARCHAR',
       'sequence BIGINT',
       'timestamp TIMESTAMP',
@@ -102,8 +102,15 @@ describe('queryRuns', () => {
         project,
         (metrics, events) => {
           for (let step = 0; step < 5000; step += 1)
-            metrics.log('train/loss', 2 - step / 10_000 + at, { step, epoch: Math.floor(step / 1000) });
-          events.log('user_log', { severity: 'warning', step: 7, payload: { message: 'Ünïcode 💡' } });
+            metrics.log('train/loss', 2 - step / 10_000 + at, {
+              step,
+              epoch: Math.floor(step / 1000),
+            });
+          events.log('user_log', {
+            severity: 'warning',
+            step: 7,
+            payload: { message: 'Ünïcode 💡' },
+          });
         },
         store,
       );
@@ -129,16 +136,23 @@ describe('queryRuns', () => {
       ['speech', 3 - 0.4999, 5000, 4, '0.01', ['a', 'b']],
     ]);
     expect(best.rows.map((row) => row[6])).toEqual(started);
-    expect((await queryRuns(store, "select payload->>'message' from events where event_type = 'user_log'")).rows).toEqual(
-      [['Ünïcode 💡'], ['Ünïcode 💡']],
-    );
+    expect(
+      (
+        await queryRuns(
+          store,
+          "select payload->>'message' from events where event_type = 'user_log'",
+        )
+      ).rows,
+    ).toEqual([['Ünïcode 💡'], ['Ünïcode 💡']]);
     const [run] = await listRuns(store);
     const one = await queryRuns(store, 'select distinct run_id from metrics', {
       runIds: [run?.run.id ?? ''],
     });
     expect(one.rows).toEqual([[run?.run.id]]);
     expect(
-      (await queryRuns(store, 'select id, effective_status, is_live from runs')).rows.map((row) => row.slice(1)),
+      (await queryRuns(store, 'select id, effective_status, is_live from runs')).rows.map((row) =>
+        row.slice(1),
+      ),
     ).toEqual([
       ['completed', false],
       ['completed', false],
@@ -146,7 +160,21 @@ describe('queryRuns', () => {
     const cut = await queryRuns(store, 'select step from metrics order by step', { maxRows: 3 });
     expect([cut.rows.length, cut.isCut]).toEqual([3, true]);
     // A table that is named by text alone is there as well.
-    expect((await queryRuns(store, "select count(*) from query_table('met' || 'rics')")).rows).toEqual([[10_000]]);
+    expect(
+      (await queryRuns(store, "select count(*) from query_table('met' || 'rics')")).rows,
+    ).toEqual([[10_000]]);
+  });
+
+  it('has the parts of keys', async () => {
+    const { store } = await recorded('p', (metrics) => {
+      for (const key of ['loss', 'train/loss', 'a/b/c']) metrics.log(key, 1, { step: 1 });
+    });
+    const { rows } = await queryRuns(store, 'select metric_key, namespace, metric_name from metrics');
+    expect(rows).toEqual([
+      ['loss', null, 'loss'],
+      ['train/loss', 'train', 'loss'],
+      ['a/b/c', 'a/b', 'c'],
+    ]);
   });
 
   it('has what probes recorded', async () => {
