@@ -1,12 +1,11 @@
 /** From records in a store to rows in DuckDB: the declaration of a record is the declaration of its table. */
-import { splitKey } from '../base/names.ts';
 import { runRecord } from '../records/run.ts';
 import type { ColumnKind } from '../schema/column.ts';
 import type { RecordDefinition } from '../schema/record.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import { listRuns } from '../read/runs.ts';
-import { scanTable } from '../read/scan.ts';
-import type { DamageReport, OpenedSegment } from '../segment/open-segment.ts';
+import { tableBatches } from '../read/table-batches.ts';
+import type { DamageReport } from '../segment/open-segment.ts';
 import type { RowBatch, Vector } from '../segment/vectors.ts';
 import type { Store } from '../store/store.ts';
 import type { DuckConnection, DuckDb } from './duckdb.ts';
@@ -50,44 +49,24 @@ export async function fillTable(
   table: TableDefinition,
   store: Store,
   runId: string,
+  signal: AbortSignal | undefined,
 ): Promise<readonly DamageReport[]> {
-  const { parts, damage } = await scanTable(
-    store,
-    table,
-    { runId, table: table.table },
-    (segment) => segment,
-  );
-  if (parts.length > 0) await append(duckdb, connection, table, runId, parts);
-  return damage;
-}
-
-async function append(
-  duckdb: DuckDb,
-  connection: DuckConnection,
-  table: TableDefinition,
-  runId: string,
-  segments: readonly OpenedSegment[],
-): Promise<void> {
   const fields = Object.entries(table.columns).map(([field, { kind }]) => ({
-    field,
     kind,
     stored: table.storedNames.get(field) ?? field,
   }));
   const types = fields.map(({ kind }) => typeOf(duckdb, kind));
+  const damage: DamageReport[] = [];
+  const onDamage = (report: DamageReport): void => void damage.push(report);
   const appender = await connection.createAppender(table.table);
   try {
-    for (const { batch, sequences } of segments) {
+    for await (const batch of tableBatches(store, table, runId, { signal, onDamage })) {
       for (let from = 0; from < batch.rowCount; from += CHUNK_ROWS) {
         const to = Math.min(batch.rowCount, from + CHUNK_ROWS);
         const chunk = duckdb.DuckDBDataChunk.create(types, to - from);
-        for (const [at, { field, kind, stored }] of fields.entries()) {
+        for (const [at, { kind, stored }] of fields.entries()) {
           const target = chunk.getColumnVector(at);
-          const value =
-            field === 'runId'
-              ? () => runId
-              : field === 'sequence'
-                ? (row: number) => BigInt(sequences[row] ?? 0)
-                : valuesOf(duckdb, kind, batch, stored);
+          const value = stored === 'run_id' ? () => runId : valuesOf(duckdb, kind, batch, stored);
           for (let row = from; row < to; row++) target.setItem(row - from, value(row));
           target.flush();
         }
@@ -97,6 +76,7 @@ async function append(
   } finally {
     appender.closeSync();
   }
+  return damage;
 }
 
 /** Fills `runs`. */
@@ -186,7 +166,7 @@ function valuesOf(
   batch: RowBatch,
   stored: string,
 ): (row: number) => unknown {
-  const vector: Vector | undefined = batch.columns.get(stored) ?? partOfKey(batch, stored);
+  const vector: Vector | undefined = batch.columns.get(stored);
   if (vector === undefined) return () => null;
   switch (vector.kind) {
     case 'number':
@@ -208,20 +188,6 @@ function valuesOf(
         return items === null || items === undefined ? null : duckdb.listValue([...items]);
       };
   }
-}
-
-/** The parts of a metric's key are not stored beside it. */
-function partOfKey(batch: RowBatch, stored: string): Vector | undefined {
-  if (stored !== 'namespace' && stored !== 'metric_name') return undefined;
-  const keys = batch.columns.get('metric_key');
-  if (keys?.kind !== 'key') return undefined;
-  const parts = keys.dictionary.map((key) => {
-    const { namespace, name } = splitKey(key);
-    return stored === 'namespace' ? namespace : name;
-  });
-  const dictionary = [...new Set(parts.filter((part) => part !== null))];
-  const at = parts.map((part) => (part === null ? -1 : dictionary.indexOf(part)));
-  return { kind: 'key', dictionary, indices: keys.indices.map((index) => at[index] ?? -1) };
 }
 
 /** A number where NaN stands for null. */

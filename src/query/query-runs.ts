@@ -156,7 +156,7 @@ async function fill(
     if (wanted?.has(runId) === false) continue;
     for (const [, table] of tables) {
       checkNotAborted(signal);
-      damage.push(...(await fillTable(duckdb, connection, table, store, runId)));
+      damage.push(...(await fillTable(duckdb, connection, table, store, runId, signal)));
     }
   }
   return damage;

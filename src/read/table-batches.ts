@@ -4,6 +4,7 @@
  */
 import { checkNotAborted } from '../base/assert.ts';
 import { SessionStoreError } from '../base/errors.ts';
+import { metricTable } from '../records/metric.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import { concatBatches } from '../segment/batch-ops.ts';
 import { cutBatch } from '../segment/cut-batch.ts';
@@ -11,6 +12,7 @@ import { SEQUENCE_COLUMN } from '../segment/encode.ts';
 import { openSegment, type DamageReport, type OpenedSegment } from '../segment/open-segment.ts';
 import type { RowBatch } from '../segment/vectors.ts';
 import type { SegmentManifest, Store } from '../store/store.ts';
+import { withKeyParts } from './key-parts.ts';
 import { orderBy } from './metric-columns.ts';
 
 /** Small segments that are read together. */
@@ -50,7 +52,9 @@ export async function* tableBatches(
         break;
       }
       const last = stretch.reduce((max, { lastSequence }) => Math.max(max, lastSequence), 0);
-      if (opened.length > 0) yield* rowsFrom(opened, sequenceMin);
+      if (opened.length > 0)
+        for (const batch of rowsFrom(opened, sequenceMin))
+          yield table.table === metricTable.table ? withKeyParts(batch) : batch;
       sequenceMin = last + 1;
       attempt = 0;
     }

@@ -169,7 +169,10 @@ describe('queryRuns', () => {
     const { store } = await recorded('p', (metrics) => {
       for (const key of ['loss', 'train/loss', 'a/b/c']) metrics.log(key, 1, { step: 1 });
     });
-    const { rows } = await queryRuns(store, 'select metric_key, namespace, metric_name from metrics');
+    const { rows } = await queryRuns(
+      store,
+      'select metric_key, namespace, metric_name from metrics',
+    );
     expect(rows).toEqual([
       ['loss', null, 'loss'],
       ['train/loss', 'train', 'loss'],
