@@ -180,3 +180,10 @@ export type {
   RunGroup,
 } from './analysis/compare/seed-groups.ts';
 export type { MeanInterval } from './analysis/compare/student-t.ts';
+export { AlertWatch, type WatchStatus } from './analysis/watch/alert-watch.ts';
+export {
+  WATCH_ACTIONS,
+  type ActionCondition,
+  type WatchAction,
+  type WatchOptions,
+} from './analysis/watch/watch-options.ts';

@@ -91,6 +91,8 @@ function detached(handle: RunHandle): RunHandle {
     checkOpen: () => handle.checkOpen(),
     attach: () => () => undefined,
     flush: () => handle.flush(),
+    onAppended: (listener) => handle.onAppended(listener),
+    requestStop: (reason) => handle.requestStop(reason),
     notify: (notice) => handle.notify(notice),
     appended: (table, segmentCount) => handle.appended(table, segmentCount),
   };

@@ -39,6 +39,10 @@ export interface RunHandle {
   flush(): Promise<void>;
   /** Records an event about the recording itself. Never throws. */
   notify(notice: Notice): void;
+  /** Calls back with the table whenever segments of the run were appended by this session; returns the undo. */
+  onAppended(listener: (table: string) => void): () => void;
+  /** Asks the training to stop: aborts {@link signal} and records why. The run goes on until somebody ends it. */
+  requestStop(reason: string): void;
   /** Tells that segments were appended: the lease is renewed and merging considered. */
   appended(table: string, segmentCount: number): void;
 }

@@ -45,6 +45,7 @@ export class SessionCore implements RunHandle {
   readonly #eventOrder = new Mutex();
   readonly #segmentCounts = new Map<string, number>();
   readonly #undo: (() => void)[] = [];
+  readonly #listeners = new Set<(table: string) => void>();
   #nextEventBatch = 0;
   #notices: NumberedEvent[] = [];
   #hasNoticeTimer = false;
@@ -140,7 +141,26 @@ export class SessionCore implements RunHandle {
     this.#flushNoticesLater(0);
   }
 
+  onAppended(listener: (table: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  requestStop(reason: string): void {
+    if (this.#abort.signal.aborted) return;
+    const message = `Asked to stop: ${reason}.`;
+    this.notify({
+      eventType: 'stop_requested',
+      severity: 'warning',
+      step: null,
+      epoch: null,
+      payload: { message, reason },
+    });
+    this.#abort.abort(new DOMException(message, 'AbortError'));
+  }
+
   appended(table: string, segmentCount: number): void {
+    for (const listener of this.#listeners) listener(table);
     if (this.clock.now() - this.#renewedAtMs > this.#leaseTtlMs / 3)
       this.#renew().catch(() => undefined);
     const count = (this.#segmentCounts.get(table) ?? 0) + segmentCount;

@@ -4,7 +4,7 @@ import { invalidInput } from '../../base/errors.ts';
 import { batchDiagnosticTable } from '../../records/batch-diagnostic.ts';
 import { eventTable } from '../../records/event.ts';
 import { systemTelemetryTable } from '../../records/system-telemetry.ts';
-import { checkPosition } from '../../read/filters.ts';
+import { checkPosition, type Position } from '../../read/filters.ts';
 import { readLayerColumns } from '../../read/layer-summaries.ts';
 import { readMetricColumns } from '../../read/metric-columns.ts';
 import { readParameterColumns } from '../../read/parameter-records.ts';
@@ -59,8 +59,12 @@ export async function loadRunColumns(
   const metrics = await readMetrics(store, runId, wanted.metrics ?? true);
   const layers = isWanted('layers') ? await readLayerColumns(store, runId) : undefined;
   const parameters = isWanted('parameters') ? await readParameterColumns(store, runId) : undefined;
-  const telemetry = isWanted('telemetry') ? await readTelemetry(store, runId) : undefined;
-  const batches = isWanted('batches') ? await readBatches(store, runId) : undefined;
+  const telemetry = isWanted('telemetry')
+    ? await readTelemetryTable(store, runId, checkPosition({}, []))
+    : undefined;
+  const batches = isWanted('batches')
+    ? await readBatchTable(store, runId, checkPosition({}, []))
+    : undefined;
   const events = isWanted('events') ? await readEvents(store, runId) : undefined;
   const parts = [layers, parameters, telemetry, batches, events];
   return {
@@ -129,24 +133,34 @@ async function readMetrics(
 
 type Damaged<T> = { readonly columns: T; readonly damage: readonly unknown[] };
 
-async function readTelemetry(store: Store, runId: string): Promise<Damaged<TelemetryColumns>> {
-  const { damage, numbers, rowCount } = await readRecordColumns(
+/** Telemetry as columns. */
+export async function readTelemetryTable(
+  store: Store,
+  runId: string,
+  position: Position,
+): Promise<
+  Damaged<TelemetryColumns> & { readonly rowCount: number; readonly lastSequence: number }
+> {
+  const { damage, lastSequence, numbers, rowCount } = await readRecordColumns(
     store,
     systemTelemetryTable,
     runId,
     {},
-    checkPosition({}, []),
+    position,
     { texts: [], numbers: ['timestamp', 'step', 'epoch', ...TELEMETRY_NUMBERS], jsons: [] },
   );
   const { epoch, step, timestamp, ...others } = numbers;
   return {
     columns: { rowCount, steps: step, epochs: epoch, timesMs: timestamp, ...others },
     damage,
+    rowCount,
+    lastSequence,
   };
 }
 
-function readBatches(store: Store, runId: string) {
-  return readRecordColumns(store, batchDiagnosticTable, runId, {}, checkPosition({}, []), {
+/** Batches as columns, class counts as JSON. */
+export function readBatchTable(store: Store, runId: string, position: Position) {
+  return readRecordColumns(store, batchDiagnosticTable, runId, {}, position, {
     texts: [],
     numbers: ['timestamp', 'step', 'epoch', 'loss', 'batchSize'],
     jsons: ['classCounts', 'metadata'],

@@ -13,7 +13,7 @@ import { CURRENT_SCHEMA_VERSION } from '../../schema/version.ts';
 import { handleOf } from '../../session/run-handle.ts';
 import { loadRunColumns, settle, type AnalyzableRun } from '../columns/load-run-columns.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
-import { keepRecords } from '../rules/analyzer-engine.ts';
+import { keepRecords } from '../rules/keep-records.ts';
 import { analysisKernel } from '../series/analysis-kernel.ts';
 import { findRoleSeries, roleCandidates } from '../series/loss-roles.ts';
 import type { FoundPhase } from './describe.ts';

@@ -5,7 +5,6 @@ import { invalidInput } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
 import { checkPosition } from '../../read/filters.ts';
 import { readKeyedRecords } from '../../read/keyed-records.ts';
-import { recordsOfBatch } from '../../read/records.ts';
 import { RunReader } from '../../read/run-reader.ts';
 import { alertTable, type AlertRecord } from '../../records/alert.ts';
 import { healthScoreTable, type HealthScoreRecord } from '../../records/health-score.ts';
@@ -19,8 +18,6 @@ import {
 } from '../../records/literals.ts';
 import type { RecordOf } from '../../schema/record.ts';
 import type { TableColumns, TableDefinition } from '../../schema/table.ts';
-import { batchOfRows } from '../../segment/batch-ops.ts';
-import { createSegment } from '../../segment/manifest.ts';
 import { handleOf } from '../../session/run-handle.ts';
 import type { Store } from '../../store/store.ts';
 import { loadRunColumns, type AnalyzableRun } from '../columns/load-run-columns.ts';
@@ -30,6 +27,9 @@ import {
   type AnalyzerSettings,
 } from './analyzer-config.ts';
 import { analyzeWith, resultOf, type AnalyzerResult } from './analyze-columns.ts';
+import { keepRecords } from './keep-records.ts';
+import { AlertWatch } from '../watch/alert-watch.ts';
+import { checkWatchOptions, type WatchOptions } from '../watch/watch-options.ts';
 
 /** Options of {@link AnalyzerEngine.analyze}. */
 export type AnalyzeRunOptions = {
@@ -113,6 +113,21 @@ export class AnalyzerEngine {
   }
 
   /**
+   * Asks the rules while the run goes on, after each flush, and tells of what they find as `alert` events of the run, by
+   * callbacks and by actions. A rule that judges a trend has to find the same in three looks, with at least a twentieth
+   * more values each; rules that can only judge a whole run wait for {@link analyze}. A run of another process (opened
+   * with `openRun`) is looked at every `pollMs`; then there are no events, and `stop` does nothing.
+   *
+   * @throws {QuarkError} `invalid_input` naming the option; `invalid_run_state` when the session's run has ended
+   */
+  watch(options: WatchOptions = {}): AlertWatch {
+    const settings = checkWatchOptions(options);
+    const handle = this.#source instanceof RunReader ? undefined : handleOf(this.#source);
+    const run = { store: this.#store, runId: this.#runId, handle };
+    return new AlertWatch(run, this.#settings, settings);
+  }
+
+  /**
    * Alerts of the run in the order they were persisted, as the last analyses left them.
    *
    * @throws {QuarkError} `invalid_input` naming the filter
@@ -176,28 +191,4 @@ export class AnalyzerEngine {
     );
     return read.records;
   }
-}
-
-type Keep = {
-  readonly store: Store;
-  readonly runId: string;
-  readonly replaces: boolean;
-  readonly nowMs: number;
-};
-
-/** Writes records of a table, in the place of those that are there or behind them; returns them with their sequence. */
-export async function keepRecords<C extends TableColumns>(
-  table: TableDefinition<C>,
-  records: readonly RecordOf<C>[],
-  { nowMs, replaces, runId, store }: Keep,
-): Promise<readonly RecordOf<C>[]> {
-  const batch = batchOfRows(table, records);
-  const identity = { runId, table: table.table, writerId: createId('wrt', nowMs), batchNumber: 0 };
-  const segments = records.length === 0 ? [] : [createSegment(table, identity, batch)];
-  if (!replaces && segments.length === 0) return [];
-  const [manifest] = replaces
-    ? await store.replaceTable(runId, table.table, segments)
-    : await store.appendSegments(segments);
-  if (manifest === undefined) return [];
-  return recordsOfBatch(table, runId, batch, (row) => manifest.firstSequence + row);
 }

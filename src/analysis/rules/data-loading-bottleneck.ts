@@ -27,6 +27,9 @@ export const dataLoadingBottleneck = defineRule({
     const shares = dataShares(columns, signals);
     if (shares === undefined) return [];
     const { series, values } = shares;
+    let waiting = 0;
+    for (const share of values) if (share >= t.dataLoadingWarningShare) waiting++;
+    if (waiting < t.dataLoadingMinSteps / 2) return [];
     // One fast step between slow ones does not end the stretch.
     const typical = values.map((_, row) =>
       median(values.subarray(Math.max(0, row - WINDOW + 1), row + 1)),

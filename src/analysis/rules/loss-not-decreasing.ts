@@ -9,8 +9,6 @@ import { medianInPlace } from './selection.ts';
 const STRETCH = 5;
 /** Standard error of a median over that of a mean, of normal values. */
 const MEDIAN_ERROR = 1.2533;
-/** Fall between the first and the last third of a run that has to be visible, as a share of its level. */
-const VISIBLE = 0.15;
 /** Mann-Kendall score below which levels fall beyond doubt. */
 const CLEAR_FALL = -3;
 
@@ -28,6 +26,10 @@ export const lossNotDecreasing = defineRule({
     lossNotDecreasingMinChange: {
       value: 0.01,
       doc: 'Least fall of the level, as a share of its start, that counts as learning.',
+    },
+    lossNotDecreasingVisibleFall: {
+      value: 0.1,
+      doc: 'Fall from the first to the last third of the run, as a share of its level, that has to be out of the question.',
     },
     lossNotDecreasingMinPoints: { value: 10, doc: 'Fewest finite values of the loss.' },
     lossNotDecreasingKnownAccuracy: {
@@ -54,20 +56,26 @@ export const lossNotDecreasing = defineRule({
       const start = levelOf(profile, 0, 0.1);
       const fall = start - bestStretch(profile);
       const scale = median(profile.levels.map(Math.abs));
-      const isTiny = fall < t.lossNotDecreasingMinChange * (scale || 1);
-      // With so few or so noisy values a fall that matters could not be seen: then nothing is known.
       const error =
         (MEDIAN_ERROR * profile.levelNoise * Math.sqrt(6)) / Math.sqrt(profile.levels.length);
-      if (3 * error > VISIBLE * scale) return [];
+      // Not seeing a fall is not enough: one that matters must be out of the question.
+      const isRuledOut = (seen: number): boolean =>
+        seen + 2 * error <= t.lossNotDecreasingVisibleFall * scale;
+      const thirds = [0, 1, 2].map((third) => levelOf(profile, third / 3, (third + 1) / 3));
+      const [early = 0, middle = 0, late = 0] = thirds;
+      const isTiny = fall < t.lossNotDecreasingMinChange * (scale || 1);
       // The lowest of many stretches lies below the start by chance, too.
-      const thirds = levelOf(profile, 0, 1 / 3) - levelOf(profile, 2 / 3, 1);
       const isNoise =
         fall < 1.5 * profile.levelNoise &&
-        thirds < 2 * error &&
+        early - late < 2 * error &&
         trendScore(profile.levels) > CLEAR_FALL;
       // A loss that is flat at the level of chance after a first settling: the accuracy says it.
-      const isChance = accuracy !== undefined && fall < 0.2 * scale && flatTail(profile, fall);
-      if (!isTiny && !isNoise && !isChance) return [];
+      const isChance =
+        accuracy !== undefined &&
+        fall < 0.2 * scale &&
+        middle - late < 0.1 * Math.max(fall, 2 * error) + 2 * error &&
+        isRuledOut(2 * (middle - late));
+      if (!((isTiny || isNoise) && isRuledOut(early - late)) && !isChance) return [];
       const from = blockStart(profile, 0);
       const to = blockEnd(profile, profile.levels.length - 1);
       const isSure = accuracy !== undefined;
@@ -130,12 +138,6 @@ function accuracyGain(signals: Signals): Gain | undefined {
   const level = levelOf(profile, 0.8, 1);
   const gain = Math.max(level, levelOf(profile, 0.4, 0.8)) - levelOf(profile, 0, 0.05);
   return { key: series.key, gain, level, noise: profile.levelNoise };
-}
-
-/** Whether next to all of the fall happened in the first third of the run. */
-function flatTail(profile: Profile, fall: number): boolean {
-  const late = levelOf(profile, 0.3, 0.5) - levelOf(profile, 0.8, 1);
-  return late < Math.max(0.1 * fall, 2 * profile.levelNoise);
 }
 
 /** The lowest median of some levels in a row. */

@@ -120,18 +120,19 @@ function lossSightings(signals: Signals, maxIsolated: number): Sighting[] {
     const row = firstNonFinite(values);
     if (row < 0) return [];
     const worst = longestRun(values.length, (i) => !Number.isFinite(values[i] ?? 0));
-    const isLasting = worst.length > maxIsolated || worst.start + worst.length === values.length;
+    const isLast = worst.start + worst.length === values.length;
+    const isLasting = worst.length > maxIsolated || isLast;
     const isTraining = signals.trainLosses.includes(series);
     // A validation column that never held a number is a placeholder, or a validation that never worked.
     const isEmpty = worst.length === values.length && !isTraining;
     const severity = isLasting && !isEmpty ? (isTraining ? 'critical' : 'error') : 'warning';
     const summary = isLasting
-      ? `${values[row]} first at ${sayPlace(placeAt(series, row))}, ${worst.length} non-finite values in a row.`
+      ? `${values[row]} first at ${sayPlace(placeAt(series, row))}, ${isLast ? 'and no finite value since' : 'several in a row'}.`
       : `${values[row]} at ${sayPlace(placeAt(series, row))}; finite values follow.`;
     return [{ stage: 'loss', kind: 'metric', source: key, series, row, order, severity, summary }];
   });
   const norm = signals.gradientNorm;
-  if (norm === undefined) return found;
+  if (norm === undefined || firstNonFinite(norm.values) < 0) return found;
   const { values } = norm;
   const worst = longestRun(values.length, (i) => !Number.isFinite(values[i] ?? 0));
   if (worst.length <= maxIsolated) return found;

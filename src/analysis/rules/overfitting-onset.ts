@@ -1,8 +1,9 @@
-import { axisOf, type MetricSeries } from '../columns/run-columns.ts';
+import { axisOf } from '../columns/run-columns.ts';
 import type { SeriesPair } from './metric-keys.ts';
-import { placeAt, sayPlace } from './places.ts';
+import { placeAt, rowBefore, sayPlace } from './places.ts';
 import { noiseOf } from './profile.ts';
 import { defineRule, say, sayShare, severityAbove, type Finding } from './rule.ts';
+import type { Signals } from './signals.ts';
 import { median, trailingRun } from './statistics.ts';
 
 /** Values of a validation series and, beside each, the training level since the one before. */
@@ -37,7 +38,7 @@ export const overfittingOnset = defineRule({
   },
   evaluate({ isReference, signals, thresholds: t }) {
     const found = signals.lossPairs.flatMap((pair): { finding: Finding; gap: number }[] => {
-      const compared = compare(pair);
+      const compared = compare(pair, signals);
       const { length } = compared.rows;
       if (length < Math.max(2, t.overfittingMinPoints)) return [];
       const gaps = compared.validation.map((value, i) => value - (compared.train[i] ?? Number.NaN));
@@ -166,37 +167,46 @@ function regression(
   return undefined;
 }
 
-/** Both series at the places of validation: of training the median since the validation before. */
-function compare({ train, validation }: SeriesPair): Compared {
-  const rows: number[] = [];
-  const levels: number[] = [];
+/**
+ * Both series at the places of validation: of training the median since the validation before. Of a long validation
+ * series its blocks are compared, at the place of the last value of each.
+ */
+function compare({ train, validation }: SeriesPair, signals: Signals): Compared {
+  const { blockSize, levels, rows } = signals.profile(validation);
+  if (train.x !== validation.x || levels.length === 0) return NOTHING;
   const places = axisOf(validation);
   const trainPlaces = axisOf(train);
-  if (train.x !== validation.x)
-    return { validation: new Float64Array(0), train: new Float64Array(0), rows: new Int32Array(0) };
+  const keptRows: number[] = [];
+  const kept: number[] = [];
+  const trainLevels: number[] = [];
   let at = 0;
   let last = Number.NaN;
-  for (let row = 0; row < places.length; row++) {
+  for (let block = 0; block < levels.length; block++) {
+    const row = rows[Math.min(rows.length, (block + 1) * blockSize) - 1] ?? 0;
     const start = at;
-    const place = places[row] ?? 0;
-    while (at < trainPlaces.length && (trainPlaces[at] ?? 0) <= place) at++;
-    const level = at > start ? median(tail(train, start, at)) : Number.NaN;
+    at = Math.max(at, rowBefore(train, places[row] ?? 0) + 1);
+    const level =
+      at > start
+        ? median(train.values.subarray(Math.max(start, at - MAX_LEVEL_VALUES), at))
+        : Number.NaN;
     if (!Number.isNaN(level)) last = level;
-    if (Number.isNaN(last) || !Number.isFinite(validation.values[row] ?? Number.NaN)) continue;
-    rows.push(row);
-    levels.push(last);
+    if (Number.isNaN(last) || trainPlaces.length === 0) continue;
+    keptRows.push(row);
+    kept.push(levels[block] ?? Number.NaN);
+    trainLevels.push(last);
   }
-  const kept = Int32Array.from(rows);
   return {
-    rows: kept,
-    train: Float64Array.from(levels),
-    validation: Float64Array.from(kept, (row) => validation.values[row] ?? Number.NaN),
+    rows: Int32Array.from(keptRows),
+    validation: Float64Array.from(kept),
+    train: Float64Array.from(trainLevels),
   };
 }
 
-/** The last values of a stretch: enough for a level, and no more than that, so that a million points stay cheap. */
-const MAX_LEVEL_VALUES = 2048;
+const NOTHING: Compared = {
+  rows: new Int32Array(0),
+  validation: new Float64Array(0),
+  train: new Float64Array(0),
+};
 
-function tail({ values }: MetricSeries, from: number, to: number): Float64Array {
-  return values.subarray(Math.max(from, to - MAX_LEVEL_VALUES), to);
-}
+/** Training values since the last validation that its level comes from, at most. */
+const MAX_LEVEL_VALUES = 2048;

@@ -9,7 +9,7 @@ import {
   type Observation,
 } from './rule.ts';
 import { dataShares, stepDurations, type StepDurations } from './step-durations.ts';
-import { median, robustDeviation } from './statistics.ts';
+import { median, robustDeviation, sampleRows } from './statistics.ts';
 
 /** Rows at the start that compiling and warming up may take. */
 const WARM_UP_SHARE = 0.1;
@@ -155,9 +155,15 @@ export const runtimeBottleneckRisk = defineRule({
   },
 });
 
-/** The finite times after the warm-up; none when there are too few. */
+/** Times that the typical one comes from, at most. */
+const MAX_TIMES = 16_384;
+
+/** The finite times after the warm-up, of a long run every n-th; none when there are too few. */
 function steady(values: Float64Array): Float64Array {
-  const known = values.filter((value) => Number.isFinite(value));
+  const rows = sampleRows(values.length, MAX_TIMES);
+  const known = Float64Array.from(rows, (row) => values[row] ?? Number.NaN).filter((value) =>
+    Number.isFinite(value),
+  );
   if (known.length < MIN_STEPS) return new Float64Array(0);
   return known.subarray(Math.min(10, Math.floor(known.length * WARM_UP_SHARE)));
 }

@@ -1,9 +1,13 @@
 /** Spikes of a series of any length, at a cost that is linear and small. */
 import { jsCurve } from '../../kernel/series/curve-js.ts';
 import type { Profile } from './profile.ts';
+import { medianInPlace } from './selection.ts';
 
 /** Longer series are looked at through the largest value of each of so many stretches: a spike stands out of these too. */
 const MAX_POINTS = 16_384;
+
+/** From a median distance to a standard deviation of normal values. */
+const MEDIAN_SCALE = 1.482_602_218_505_602;
 
 /** A spike of a profile. */
 export type ProfileSpike = {
@@ -46,13 +50,15 @@ export function spikesOf(
     const value = values[best] ?? Number.NaN;
     shown[i] = isPositive ? Math.log(value) : value;
   }
+  const least = isPositive ? Math.log(ratio) : 0;
+  if (!hasCandidate(shown, 0.6 * threshold, least)) return [];
   const found = jsCurve.spikes(shown, {
     direction: 'up',
     threshold,
     window,
     minPeriods: 16,
     minRelativeHeight: 0,
-    ...(isPositive ? { minHeight: Math.log(ratio) } : {}),
+    ...(isPositive ? { minHeight: least } : {}),
     maxLength: Math.max(3, Math.round(shown.length / 50)),
   });
   return found.map(({ end, heightInSpreads, isRecovered, level, peak }) => ({
@@ -63,4 +69,31 @@ export function spikesOf(
     heightInSpreads,
     isRecovered,
   }));
+}
+
+/** Values that a rough level comes from. */
+const CHUNK = 50;
+
+/**
+ * Whether any value stands far out of the fifty before its own fifty, or of its own: what a spike would do, with room to
+ * spare. Nearly all series have none, and the exact search costs a hundred times as much.
+ */
+function hasCandidate(values: Float64Array, threshold: number, least: number): boolean {
+  const scratch = new Float64Array(CHUNK);
+  let levelBefore = Number.NaN;
+  let spreadBefore = Number.NaN;
+  for (let start = 0; start < values.length; start += CHUNK) {
+    const chunk = values.subarray(start, start + CHUNK);
+    scratch.set(chunk);
+    const level = medianInPlace(scratch, 0, chunk.length);
+    for (let i = 0; i < chunk.length; i++) scratch[i] = Math.abs((chunk[i] ?? 0) - level);
+    const spread = medianInPlace(scratch, 0, chunk.length) * MEDIAN_SCALE;
+    const own = Math.min(level, Number.isNaN(levelBefore) ? level : levelBefore);
+    const size = Math.min(spread, Number.isNaN(spreadBefore) ? spread : spreadBefore);
+    const limit = own + Math.max(least * 0.6, threshold * size);
+    for (let i = 0; i < chunk.length; i++) if ((chunk[i] ?? 0) > limit) return true;
+    levelBefore = level;
+    spreadBefore = spread;
+  }
+  return false;
 }

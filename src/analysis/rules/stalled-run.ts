@@ -103,11 +103,8 @@ function stopped(
     const { length } = places;
     const last = places.at(-1) ?? Number.NaN;
     if (length < t.stalledSeriesMinPoints || others.length === 0) continue;
-    const distances = Array.from(
-      { length: length - 1 },
-      (_, i) => (places[i + 1] ?? 0) - (places[i] ?? 0),
-    );
-    const longest = Math.max(...sample(distances));
+    const distances = distancesOf(places);
+    const longest = distances.reduce((a, b) => Math.max(a, b), 0);
     const missing = end - last;
     const share = missing / (end - (places[0] ?? 0));
     if (!(missing > t.stalledSeriesIntervals * longest) || share < t.stalledSeriesMinShare)
@@ -117,7 +114,7 @@ function stopped(
       {
         severity: 'info',
         title: `${series.key} has stopped`,
-        fact: `${series.key} ends at ${sayPlace(at)}, ${sayShare(share)} of the run before the others, though it came every ${say(median(sample(distances)))} before.`,
+        fact: `${series.key} ends at ${sayPlace(at)}, ${sayShare(share)} of the run before the others, though it came every ${say(median(distances))} before.`,
         confidence: 0.8,
         cause: 'it is no longer computed or recorded',
         advice: 'check the part of the program that records it',
@@ -140,7 +137,12 @@ function stopped(
   return [];
 }
 
-/** The last values of a long list: arguments of a call are limited. */
-function sample(values: readonly number[]): readonly number[] {
-  return values.length > 10_000 ? values.slice(-10_000) : values;
+/** Distances that are looked at, at most: the last ones. */
+const MAX_DISTANCES = 10_000;
+
+function distancesOf(places: Float64Array): Float64Array {
+  const last = places.subarray(-MAX_DISTANCES - 1);
+  const distances = new Float64Array(Math.max(0, last.length - 1));
+  for (let i = 0; i < distances.length; i++) distances[i] = (last[i + 1] ?? 0) - (last[i] ?? 0);
+  return distances;
 }

@@ -3,14 +3,34 @@ import { medianInPlace } from './selection.ts';
 
 /** The median of the finite values; NaN without one. The values stay as they are. */
 export function median(values: ArrayLike<number>): number {
-  const kept = Float64Array.from(values).filter((value) => value - value === 0);
+  const kept = finiteCopy(values);
   return medianInPlace(kept);
 }
 
 /** A robust standard deviation of the finite values: 1.4826 times the median distance from the median. */
 export function robustDeviation(values: ArrayLike<number>): number {
-  const center = median(values);
-  return 1.482_602_218_505_602 * median(Array.from(values, (value) => Math.abs(value - center)));
+  const kept = finiteCopy(values);
+  const center = medianInPlace(kept);
+  for (let i = 0; i < kept.length; i++) kept[i] = Math.abs((kept[i] ?? 0) - center);
+  return 1.482_602_218_505_602 * medianInPlace(kept);
+}
+
+function finiteCopy(values: ArrayLike<number>): Float64Array {
+  const kept = new Float64Array(values.length);
+  let count = 0;
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i] ?? Number.NaN;
+    if (value - value === 0) kept[count++] = value;
+  }
+  return kept.subarray(0, count);
+}
+
+/** Of a long series every n-th row, so that at most `max` are left: enough for a median, whatever the length. */
+export function sampleRows(length: number, max: number): Int32Array {
+  const count = Math.min(length, max);
+  const rows = new Int32Array(count);
+  for (let i = 0; i < count; i++) rows[i] = Math.floor((i * length) / count);
+  return rows;
 }
 
 /**

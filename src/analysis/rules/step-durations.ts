@@ -1,7 +1,9 @@
 /** How long steps took, from metrics or from telemetry. */
 import type { PlacedColumns, RunColumns } from '../columns/run-columns.ts';
 import { placeRows, gather } from '../columns/place-rows.ts';
+import { rowBefore } from './places.ts';
 import type { Signals } from './signals.ts';
+import { sampleRows } from './statistics.ts';
 
 /** A time a step, in milliseconds; NaN where it is not known. */
 export type StepDurations = {
@@ -12,6 +14,9 @@ export type StepDurations = {
   readonly values: Float64Array;
 };
 
+/** Rows that shares of a step are worked out for, at most. */
+const MAX_ROWS = 8192;
+
 /** Times of steps; undefined when none are known. */
 export function stepDurations(columns: RunColumns, signals: Signals): StepDurations | undefined {
   const metric = signals.stepTime;
@@ -20,17 +25,28 @@ export function stepDurations(columns: RunColumns, signals: Signals): StepDurati
   return ofTelemetry(columns, 'stepTimeMs');
 }
 
-/** Share of each step that was spent waiting for data, 0 to 1; undefined when it is not known. */
+/**
+ * Share of each step that was spent waiting for data, 0 to 1, of a long run every n-th step; undefined when it is not
+ * known.
+ */
 export function dataShares(columns: RunColumns, signals: Signals): StepDurations | undefined {
   const { dataTime, stepTime } = signals;
   if (dataTime !== undefined && stepTime !== undefined) {
-    const times = new Map<number, number>();
-    stepTime.steps.forEach((step, row) => times.set(step, stepTime.values[row] ?? Number.NaN));
-    const values = dataTime.values.map((value, row) =>
-      share(value, times.get(dataTime.steps[row] ?? Number.NaN)),
-    );
+    const rows = sampleRows(dataTime.values.length, MAX_ROWS);
+    const values = Float64Array.from(rows, (row) => {
+      const step = dataTime.steps[row] ?? Number.NaN;
+      const at = rowBefore(stepTime, step);
+      if (stepTime.steps[at] !== step) return Number.NaN;
+      return share(dataTime.values[row] ?? Number.NaN, stepTime.values[at]);
+    });
+    const series = {
+      x: dataTime.x,
+      steps: gather(dataTime.steps, rows),
+      epochs: gather(dataTime.epochs, rows),
+      timesMs: gather(dataTime.timesMs, rows),
+    };
     if (values.some((value) => !Number.isNaN(value)))
-      return { source: dataTime.key, kind: 'metric', series: dataTime, values };
+      return { source: dataTime.key, kind: 'metric', series, values };
   }
   const { dataTimeMs, stepTimeMs } = columns.telemetry;
   const values = dataTimeMs.map((value, row) => share(value, stepTimeMs[row]));

@@ -1,7 +1,10 @@
 import { placeAt, sayPlace } from './places.ts';
 import { defineRule, say, sayShare, type Finding } from './rule.ts';
 import { stepDurations } from './step-durations.ts';
-import { median, robustDeviation } from './statistics.ts';
+import { median, robustDeviation, sampleRows } from './statistics.ts';
+
+/** Times that the typical one comes from, at most. */
+const MAX_TIMES = 16_384;
 
 export const stepTimeOutlier = defineRule({
   id: 'step_time_outlier',
@@ -25,22 +28,27 @@ export const stepTimeOutlier = defineRule({
     const durations = stepDurations(columns, signals);
     if (durations === undefined) return [];
     const { series, values } = durations;
-    const typical = median(values);
+    const known = Float64Array.from(
+      sampleRows(values.length, MAX_TIMES),
+      (row) => values[row] ?? Number.NaN,
+    );
+    const typical = median(known);
     const limit = Math.max(
       t.stepTimeOutlierRatio * typical,
-      typical + t.stepTimeOutlierScore * robustDeviation(values),
+      typical + t.stepTimeOutlierScore * robustDeviation(known),
     );
     let lost = 0;
     let total = 0;
     const rows: number[] = [];
-    values.forEach((value, row) => {
-      if (!Number.isFinite(value)) return;
+    for (let row = 0; row < values.length; row++) {
+      const value = values[row] ?? Number.NaN;
+      if (value - value !== 0) continue;
       total += value;
       // The first steps compile and allocate.
-      if (value <= limit || row < 3) return;
+      if (value <= limit || row < 3) continue;
       lost += value - typical;
       rows.push(row);
-    });
+    }
     const share = total > 0 ? lost / total : 0;
     if (rows.length < t.stepTimeOutlierMinCount || share < t.stepTimeOutlierMinLost) return [];
     const longest = rows.reduce((a, b) => ((values[b] ?? 0) > (values[a] ?? 0) ? b : a));

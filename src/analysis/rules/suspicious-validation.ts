@@ -32,6 +32,9 @@ export const suspiciousValidation = defineRule({
   },
 });
 
+/** Rows that are compared one by one, at most. */
+const MAX_ROWS = 5000;
+
 function report(
   series: MetricSeries,
   start: number,
@@ -62,7 +65,7 @@ function report(
 function equalLosses({ lossPairs }: Signals, points: number): Finding | undefined {
   for (const { train, validation } of lossPairs) {
     const places = axisOf(train);
-    const run = longestRun(validation.values.length, (row) => {
+    const run = longestRun(Math.min(MAX_ROWS, validation.values.length), (row) => {
       const position = axisOf(validation)[row] ?? Number.NaN;
       const at = rowBefore(train, position);
       const value = validation.values[row] ?? Number.NaN;
@@ -143,7 +146,7 @@ function tooGood(
   if (trainAccuracy === undefined || valAccuracy === undefined || trainAccuracy.x !== valAccuracy.x)
     return undefined;
   const end = axisOf(trainAccuracy).at(-1) ?? 0;
-  const row = valAccuracy.values.findIndex((value, i) => {
+  const row = valAccuracy.values.subarray(0, MAX_ROWS).findIndex((value, i) => {
     const position = axisOf(valAccuracy)[i] ?? 0;
     const train = trainAccuracy.values[rowBefore(trainAccuracy, position)] ?? Number.NaN;
     return (

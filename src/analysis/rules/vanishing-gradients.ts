@@ -37,8 +37,9 @@ export const vanishingGradients = defineRule({
     let count = 0;
     let vanished = 0;
     for (const { norms } of sources) {
-      for (const norm of norms) {
-        if (!Number.isFinite(norm)) continue;
+      for (let row = 0; row < norms.length; row++) {
+        const norm = norms[row] ?? Number.NaN;
+        if (norm - norm !== 0) continue;
         count++;
         if (norm < limit) vanished++;
       }
