@@ -18,6 +18,7 @@ import {
 } from './onnx-format.ts';
 import { readOnnxModel } from './onnx-reader.ts';
 import { valueInfoMessage } from './onnx-writer.ts';
+import { channelsFirst, unitAxisOf } from './unit-axes.ts';
 import { WireWriter } from './wire.ts';
 
 /** One tensor that an instrumented model gives. */
@@ -34,6 +35,8 @@ export type OnnxCapture = {
   readonly elementType: ElementType | null;
   /** Null when the file does not say. */
   readonly shape: readonly OnnxDimension[] | null;
+  /** Axis of its units: 1 where channels come first, as they do behind convolutions; -1, the last, elsewhere. */
+  readonly unitAxis: 1 | -1;
 };
 
 /** Something in a model that cannot be looked at, and why. */
@@ -168,12 +171,14 @@ class FoundCaptures {
   readonly #own: ReadonlyMap<string, OnnxValueInfo>;
   readonly #maxOutputs: number;
   readonly #seen = new Set<string>();
+  readonly #channelsFirst: ReadonlySet<string>;
   #addedCount = 0;
 
   constructor(model: OnnxModel, maxOutputs: number) {
     this.#model = model;
     this.#maxOutputs = maxOutputs;
     this.#own = new Map(model.outputs.map((output) => [output.name, output]));
+    this.#channelsFirst = channelsFirst(model.nodes);
   }
 
   skip(layerName: string, layerType: string, reason: string): void {
@@ -200,13 +205,15 @@ class FoundCaptures {
       // Without a type, which onnxruntime infers: a type that a file states wrongly would keep the session from loading.
       this.added.message(12, valueInfoMessage(outputName));
     }
+    const shape = stated?.shape ?? null;
     this.captures.push({
       layerName,
       layerType,
       outputName,
       isOwnOutput,
       elementType,
-      shape: stated?.shape ?? null,
+      shape,
+      unitAxis: unitAxisOf(outputName, shape, this.#channelsFirst),
     });
   }
 }

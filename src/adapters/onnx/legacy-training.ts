@@ -7,21 +7,16 @@
 import { checkOptionNames } from '../../base/assert.ts';
 import { ASYNC_DISPOSE } from '../../base/dispose.ts';
 import { invalidInput, messageOf, QuarkError } from '../../base/errors.ts';
-import { layerFilter, type LayerFilterConfig } from '../../probes/layer-filter.ts';
+import type { LayerFilterConfig } from '../../probes/layer-filter.ts';
 import type {
-  LayerInfo,
   LayerWatch,
   ModelSource,
-  ParameterInfo,
   ParameterWatch,
   TensorRef,
 } from '../../probes/model-source.ts';
-import { appendToGraph, layerNames, makesNumbers } from './instrument.ts';
-import type { OnnxModel as OnnxFile, OnnxNode } from './onnx-format.ts';
-import { readOnnxModel } from './onnx-reader.ts';
-import { nodeMessage, valueInfoMessage } from './onnx-writer.ts';
+import { captureModel, type CapturedModel } from './legacy-model.ts';
 import { hostData, hostRef, type OrtTensor, type OrtValues } from './ort.ts';
-import { WireWriter } from './wire.ts';
+import { askedOutputs } from './run-arguments.ts';
 
 /** An `ort.TrainingSession` of onnxruntime-web 1.17 to 1.19. */
 export interface LegacyTrainingSession {
@@ -56,31 +51,6 @@ export type LegacyTrainingOptions = {
 
 /** The type of the sessions a module makes: `ort.TrainingSession`. */
 type LegacySessionOf<O extends LegacyOrt> = Awaited<ReturnType<O['TrainingSession']['create']>>;
-
-type CapturedLayer = {
-  readonly info: LayerInfo;
-  readonly activation: string;
-  /** Null before the first trained parameter. */
-  readonly gradient: string | null;
-};
-
-type CapturedParameter = {
-  readonly info: ParameterInfo;
-  readonly gradient: string;
-  /** Where it begins among all trained parameters. */
-  readonly offset: number;
-  readonly length: number;
-};
-
-/** A training model that gives its intermediate tensors. */
-type CapturedModel = {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly layers: readonly CapturedLayer[];
-  readonly parameters: readonly CapturedParameter[];
-  readonly outputs: readonly string[];
-};
-
-const SUFFIX = '_grad';
 
 /**
  * Opens a session of the training API of onnxruntime-web 1.17 to 1.19 so that it can be observed. The API was taken out
@@ -117,95 +87,8 @@ export async function openLegacyOnnxTraining<O extends LegacyOrt>(
   return new LegacyOnnxTraining(session, model);
 }
 
-function captureModel(bytes: Uint8Array, filters: LayerFilterConfig = {}): CapturedModel {
-  const file = readOnnxModel(bytes);
-  const produced = new Set(file.nodes.flatMap(({ outputs }) => outputs));
-  const added = new WireWriter();
-  const outputs: string[] = [];
-  const expose = (name: string): string => {
-    const output = `quark_captured_${outputs.length}`;
-    added.message(1, nodeMessage('Identity', [name], [output]));
-    added.message(12, valueInfoMessage(output));
-    outputs.push(output);
-    return output;
-  };
-  const layers = capturedLayers(file, produced, filters, expose);
-  const parameters = capturedParameters(file, produced, expose);
-  if (parameters.length === 0)
-    throw invalidInput(
-      'artifacts.trainModel',
-      'a model without gradients',
-      'a training model, as onnxruntime makes them',
-    );
-  return { bytes: appendToGraph(bytes, added), layers, parameters, outputs };
-}
-
-/** Layers are the nodes of the forward pass: neither gradients nor what accumulates them. */
-function capturedLayers(
-  file: OnnxFile,
-  produced: ReadonlySet<string>,
-  filters: LayerFilterConfig,
-  expose: (name: string) => string,
-): CapturedLayer[] {
-  const isWanted = layerFilter(filters);
-  const names = layerNames(file.nodes);
-  return file.nodes.flatMap((node, index) => {
-    const output = node.outputs[0] ?? '';
-    const name = names[index] ?? '';
-    const info = { name, type: node.opType, isLeaf: true, unitAxis: 1 };
-    if (output === '' || isBackward(node) || !makesNumbers(node.opType) || !isWanted(info))
-      return [];
-    const gradient = `${output}${SUFFIX}`;
-    return [
-      {
-        info,
-        activation: expose(output),
-        gradient: produced.has(gradient) ? expose(gradient) : null,
-      },
-    ];
-  });
-}
-
-function isBackward({ name, opType, outputs }: OnnxNode): boolean {
-  return (
-    name.includes('_Grad/') ||
-    opType.endsWith('Grad') ||
-    opType.startsWith('InPlaceAccumulator') ||
-    outputs.some((output) => output.endsWith(SUFFIX))
-  );
-}
-
-/** Trained parameters are the inputs that have gradients; their values come in the order of the inputs. */
-function capturedParameters(
-  file: OnnxFile,
-  produced: ReadonlySet<string>,
-  expose: (name: string) => string,
-): CapturedParameter[] {
-  const users = new Map(
-    file.nodes.flatMap((node) =>
-      isBackward(node) ? [] : node.inputs.map((name, i) => [name, { node, i }] as const),
-    ),
-  );
-  const names = new Map(layerNames(file.nodes).map((name, i) => [file.nodes[i], name]));
-  let offset = 0;
-  return file.inputs.flatMap(({ name, shape, elementType }) => {
-    if (!produced.has(`${name}${SUFFIX}`) || shape === null) return [];
-    const sizes = shape.filter((size) => typeof size === 'number');
-    const length = sizes.reduce((product, size) => product * size, 1);
-    const user = users.get(name);
-    const info: ParameterInfo = {
-      name,
-      moduleName: names.get(user?.node) ?? '',
-      role: user === undefined ? 'other' : sizes.length > 1 ? 'weight' : 'bias',
-      shape: sizes,
-      dtype: elementType ?? 'float32',
-      optimizerGroup: 'default',
-    };
-    const found = { info, gradient: expose(`${name}${SUFFIX}`), offset, length };
-    offset += length;
-    return [found];
-  });
-}
+const ownValue = (fetches: unknown, name: string): unknown =>
+  typeof fetches === 'object' && fetches !== null ? (Reflect.get(fetches, name) ?? null) : null;
 
 /** A session of the frozen training API that can be observed. Make one with {@link openLegacyOnnxTraining}. */
 export class LegacyOnnxTraining<
@@ -291,28 +174,24 @@ export class LegacyOnnxTraining<
     });
   }
 
-  async #runTrainStep(feeds: OrtValues, [second, third]: readonly unknown[]): Promise<OrtValues> {
-    const asksObject = typeof second === 'object' && second !== null && !Array.isArray(second);
-    const listed = asksObject ? this.#own.filter((name) => Object.hasOwn(second, name)) : [];
-    const asked: readonly string[] = Array.isArray(second)
-      ? second
-      : listed.length > 0
-        ? listed
-        : this.#own;
-    const options = asksObject && listed.length === 0 ? second : third;
+  async #runTrainStep(feeds: OrtValues, rest: readonly unknown[]): Promise<OrtValues> {
+    const asked = askedOutputs([feeds, ...rest], this.#own);
+    // What onnxruntime refuses it is to refuse here too.
+    if (asked === undefined) return this.#session.runTrainStep(feeds, ...rest);
     const layerWatches = [...this.#layerWatches].filter(({ isActive }) => isActive);
     const wanted = this.#wanted(layerWatches);
-    const rest = options === undefined ? [] : [options];
-    const outputs = await this.#session.runTrainStep(
-      feeds,
-      [...new Set([...asked, ...wanted])],
-      ...rest,
-    );
+    const options = asked.options === undefined ? [] : [asked.options];
+    const names = [...new Set([...asked.names, ...wanted])];
+    // Preallocated outputs are the caller's memory.
+    const fetches = asked.isPlain
+      ? names
+      : Object.fromEntries(names.map((name) => [name, ownValue(rest[0], name)]));
+    const outputs = await this.#session.runTrainStep(feeds, fetches, ...options);
     this.#stepsSinceReset += 1;
     this.#gradients = outputs;
     for (const watch of layerWatches) this.#show(watch, outputs);
     return Object.fromEntries(
-      asked.flatMap((name) => {
+      asked.names.flatMap((name) => {
         const value = outputs[name];
         return value === undefined ? [] : [[name, value]];
       }),

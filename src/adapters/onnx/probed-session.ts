@@ -13,6 +13,7 @@ import type {
   SourceTrouble,
 } from '../../probes/model-source.ts';
 import type { LayerFilterConfig } from '../../probes/layer-filter.ts';
+import { askedOutputs, type AskedOutputs, type RunArguments } from './run-arguments.ts';
 import { agreement, type Agreement } from './agreement.ts';
 import { instrumentOnnx, type InstrumentedOnnx, type OnnxCapture } from './instrument.ts';
 import { readOnnxModel } from './onnx-reader.ts';
@@ -356,39 +357,6 @@ class FailedRun {
 
 const toFailure = (error: unknown): FailedRun => new FailedRun(error);
 
-/** `run(feeds, fetches?, options?)` or `run(feeds, options?)`. */
-type RunArguments = [feeds: OrtValues, ...rest: unknown[]];
-
-type AskedOutputs = {
-  readonly names: readonly string[];
-  /** Whether nothing but names was given. */
-  readonly isPlain: boolean;
-  readonly options: unknown;
-};
-
-/**
- * Reads the arguments of `run` as onnxruntime does: an object with a name of an output is a list of outputs. Undefined for
- * arguments that it throws at.
- */
-function askedOutputs(
-  [, second, third]: RunArguments,
-  all: readonly string[],
-): AskedOutputs | undefined {
-  if (Array.isArray(second)) {
-    const isValid = second.length > 0 && second.every((name) => all.includes(name));
-    return isValid ? { names: second, isPlain: true, options: third } : undefined;
-  }
-  if (second === undefined) return { names: all, isPlain: true, options: third };
-  if (typeof second !== 'object' || second === null || isTensor(second)) return undefined;
-  const names = all.filter((name) => Object.hasOwn(second, name));
-  if (names.length === 0) return { names: all, isPlain: true, options: second };
-  const isPlain = names.every((name) => Reflect.get(second, name) === null);
-  return { names, isPlain, options: third };
-}
-
-const isTensor = (value: object): boolean =>
-  'getData' in value && typeof value.getData === 'function';
-
 async function compare(plain: OrtValues, probed: OrtValues): Promise<Agreement> {
   let worst: Agreement = 'identical';
   for (const [name, tensor] of Object.entries(plain)) {
@@ -404,17 +372,12 @@ function disposeOnDevice(tensor: OrtTensor | undefined): void {
   if (tensor !== undefined && !isOnHost(tensor)) tensor.dispose();
 }
 
-const CHANNELS_FIRST =
-  /^(?:Conv|ConvTranspose|BatchNormalization|InstanceNormalization|GroupNormalization|.*Pool)$/;
-
-function layerInfo({ layerName, layerType, shape }: OnnxCapture): LayerInfo {
-  const type = layerType.slice(layerType.lastIndexOf('.') + 1);
-  const isImage = CHANNELS_FIRST.test(type) || (shape !== null && shape.length > 3);
+function layerInfo({ layerName, layerType, unitAxis }: OnnxCapture): LayerInfo {
   return {
     name: layerName,
-    type,
+    type: layerType.slice(layerType.lastIndexOf('.') + 1),
     qualifiedType: layerType,
     isLeaf: true,
-    unitAxis: isImage ? 1 : -1,
+    unitAxis,
   };
 }

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import * as current from 'onnxruntime-web';
 import { describe, expect, it } from 'vitest';
+import { appendToGraph } from '../../../src/adapters/onnx/instrument.ts';
 import { readOnnxModel } from '../../../src/adapters/onnx/onnx-reader.ts';
 import {
   modelBytes,
@@ -82,8 +83,9 @@ class HandSession implements LegacyTrainingSession {
     return this.#released;
   }
 
-  async runTrainStep(feeds: OrtValues, fetches?: readonly string[]): Promise<OrtValues> {
-    this.fetched.push(fetches);
+  async runTrainStep(feeds: OrtValues, asked?: readonly string[] | object): Promise<OrtValues> {
+    this.fetched.push(asked);
+    const fetches = Array.isArray(asked) || asked === undefined ? asked : Object.keys(asked);
     const x = Array.from(feeds['x']?.data as Float32Array);
     const y = x.map((v, i) => v * this.#w[i]!);
     const values: Record<string, number[]> = {
@@ -197,6 +199,26 @@ describe('openLegacyOnnxTraining', () => {
     expect(() => training.source.readParameter(0)).toThrow(/after an optimizer step/);
   });
 
+  it('passes on what the caller asks for as it is', async () => {
+    const { training, hand } = await open({ includeTypes: ['Mul'] });
+    const layers = new KeptLayers(training.source);
+    const own = tensor([0]);
+    const captured = [null, null].map((_, i) => `quark_captured_${i}`);
+    await training.session.runTrainStep(feeds, { loss: own });
+    await training.session.runTrainStep(feeds, { loss: null }, { tag: 'mine' });
+    await training.session.runTrainStep(feeds, { tag: 'mine' });
+    expect(hand.fetched.splice(0)).toStrictEqual([
+      { loss: own, ...Object.fromEntries(captured.map((name) => [name, null])) },
+      ['loss', ...captured],
+      ['loss', ...captured],
+    ]);
+    // What onnxruntime throws at reaches it unchanged.
+    for (const wrong of [null, [], ['nothing'], 'loss', own])
+      await training.session.runTrainStep(feeds, wrong).catch(() => undefined);
+    expect(hand.fetched).toStrictEqual([null, [], ['nothing'], 'loss', own]);
+    expect(layers.troubles).toStrictEqual([]);
+  });
+
   it('does not pass one of several accumulated gradients off as their sum', async () => {
     const { training } = await open({ includeTypes: ['Mul'] });
     expect(training.source.layers).toHaveLength(1);
@@ -233,6 +255,12 @@ describe('openLegacyOnnxTraining', () => {
     await expect(
       openLegacyOnnxTraining(ort, { ...artifacts, trainModel: trainModel().subarray(0, 90) }),
     ).rejects.toThrow(/complete ONNX file/);
+    // Where a parameter begins follows from the sizes of those before it.
+    const shapeless = new WireWriter().message(11, valueInfoMessage('w', 'float32', ['n']));
+    const unknown = appendToGraph(trainModel(), shapeless);
+    await expect(
+      openLegacyOnnxTraining(ort, { ...artifacts, trainModel: unknown }),
+    ).rejects.toThrow(/states the shapes of its parameters; got "w"/);
   });
 });
 

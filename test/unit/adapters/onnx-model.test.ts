@@ -136,6 +136,43 @@ describe('instrumentOnnx', () => {
     expect(() => names({ includeName: ['x'] } as never)).toThrow(/known options/);
   });
 
+  it('finds the units of images along their channels, also where no shape is stated', async () => {
+    // The second of three channels is dead behind the Relu; the image is 1 x 4.
+    const bytes = model(
+      [
+        ['Reshape', ['x', 'image'], ['pixels']],
+        ['Conv', ['pixels', 'kernels', 'shifts'], ['c']],
+        ['Relu', ['c'], ['r']],
+        ['Flatten', ['r'], ['flat']],
+        ['Sigmoid', ['flat'], ['y']],
+      ],
+      ['y'],
+      (graph) => {
+        const kernels = tensorMessage('kernels', Float32Array.of(1, 0, 2), [3, 1, 1]);
+        graph.message(5, kernels);
+        graph.message(5, tensorMessage('shifts', Float32Array.of(1, -1, 1), [3]));
+        graph.message(5, tensorMessage('image', BigInt64Array.of(-1n, 1n, 4n), [3]));
+      },
+    );
+    const axes = instrumentOnnx(bytes).captures.map(({ layerName, unitAxis }) => [
+      layerName,
+      unitAxis,
+    ]);
+    expect(axes).toStrictEqual([
+      ['c', 1],
+      ['r', 1],
+      ['y', -1],
+    ]);
+    const made = await open(bytes);
+    const session = await TrainingSession.startRun({ project: 'p', storageDir: 'memory:' });
+    const hooks = new HookEngine(session, made.source, { filters: { includeNames: ['r'] } });
+    await hooks.step(0, {}, () => made.session.run(feeds()));
+    const [row] = await hooks.read();
+    expect(row?.deadUnitCount).toBe(1);
+    await session.endRun();
+    await made.close();
+  });
+
   it('gives no two layers one name', () => {
     const named = model(
       [
