@@ -5,8 +5,14 @@ export {
   exportMetricsCsv,
   exportMetricsJsonLines,
 } from './exchange/metrics-export.ts';
+export {
+  exportMlflow,
+  type ExportedFile,
+  type ExportMlflowOptions,
+} from './exchange/mlflow-export.ts';
 export { exportTableParquet } from './exchange/parquet-export.ts';
 export { TABLE_NAMES, type ExportTableOptions, type TableName } from './exchange/table-names.ts';
+export { exportTableArrow, exportTableCsv, exportTableJsonLines } from './exchange/table-export.ts';
 export { exportQuark, type ExportQuarkOptions } from './exchange/quark-export.ts';
 export { exportTensorBoard, tensorBoardFileName } from './exchange/tensorboard-export.ts';
 export {

@@ -16,8 +16,6 @@ export type KeyRule = {
  * as keys allow.
  */
 export const CONVENTIONAL_KEYS: readonly KeyRule[] = Object.freeze([
-  // Our own export has keys already.
-  { name: /^(.+)$/, key: '$1', formats: ['quark_arrow'] },
   // Keras in TensorBoard; what lies in a folder of held-out data comes with the name of the folder in front.
   {
     name: /^(?:val|valid|validation|dev|eval|evaluation)\/(?:epoch|evaluation)_(.+?)(?:_vs_iterations)?$/,

@@ -52,7 +52,7 @@ export class Texts {
 
   at(i: number): string {
     const { bytes, starts, ends } = this.#values;
-    return (this.#known[i] ??= new TextDecoder().decode(bytes.subarray(starts[i], ends[i])));
+    return (this.#known[i] ??= DECODER.decode(bytes.subarray(starts[i], ends[i])));
   }
 
   byteLength(i: number): number {
@@ -60,6 +60,8 @@ export class Texts {
   }
 }
 
+/** What looks like a byte order mark belongs to the text. */
+const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 const READ_BYTES = 1 << 18;
 const MAX_HEADER_BYTES = 1 << 16;
 const DATA_PAGE = 0;

@@ -31,8 +31,12 @@ type Plan = {
   readonly dictionary?: readonly string[];
 };
 
-/** The Arrow IPC stream of `batch`. */
-export function encodeBatch(table: TableDefinition, batch: RowBatch): Uint8Array<ArrayBuffer> {
+/** The Arrow IPC stream of `batch`; `facts` go into the metadata of its schema. */
+export function encodeBatch(
+  table: TableDefinition,
+  batch: RowBatch,
+  facts: readonly (readonly [string, string])[] = [],
+): Uint8Array<ArrayBuffer> {
   const plans: Plan[] = [];
   let nextDictionary = 0;
   const add = (
@@ -58,7 +62,7 @@ export function encodeBatch(table: TableDefinition, batch: RowBatch): Uint8Array
   }
   add(SEQUENCE_COLUMN, batch.columns.get(SEQUENCE_COLUMN), [['quark:kind', 'count']]);
 
-  const parts: Uint8Array[] = [schemaOf(table, plans)];
+  const parts: Uint8Array[] = [schemaOf(table, plans, facts)];
   for (const plan of plans) {
     if (plan.dictionary === undefined) continue;
     const { nodes, buffers } = planText(plan.dictionary);
@@ -82,17 +86,25 @@ export function encodeBatch(table: TableDefinition, batch: RowBatch): Uint8Array
 const END_OF_STREAM = new Uint8Array(8);
 new DataView(END_OF_STREAM.buffer).setUint32(0, CONTINUATION, true);
 
-function schemaOf(table: TableDefinition, plans: readonly Plan[]): Uint8Array<ArrayBuffer> {
-  const signature = `${table.table};${plans.map(({ field }) => `${field.name}:${JSON.stringify(field.type)}${field.dictionary?.indexBits ?? ''}`).join(';')}`;
-  let bytes = schemaCache.get(signature);
-  if (bytes === undefined) {
-    bytes = schemaMessage(
+function schemaOf(
+  table: TableDefinition,
+  plans: readonly Plan[],
+  facts: readonly (readonly [string, string])[],
+): Uint8Array<ArrayBuffer> {
+  const build = (): Uint8Array<ArrayBuffer> =>
+    schemaMessage(
       plans.map((plan) => plan.field),
       [
         ['quark:table', table.table],
         ['quark:schema_version', String(CURRENT_SCHEMA_VERSION)],
+        ...facts,
       ],
     );
+  if (facts.length > 0) return build();
+  const signature = `${table.table};${plans.map(({ field }) => `${field.name}:${JSON.stringify(field.type)}${field.dictionary?.indexBits ?? ''}`).join(';')}`;
+  let bytes = schemaCache.get(signature);
+  if (bytes === undefined) {
+    bytes = build();
     if (schemaCache.size >= MAX_CACHED_SCHEMAS) schemaCache.clear();
     schemaCache.set(signature, bytes);
   }

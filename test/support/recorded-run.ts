@@ -2,24 +2,27 @@
 import fc from 'fast-check';
 import { openRun, type RunReader } from '../../src/read/run-reader.ts';
 import { runRecord, type RunRecord } from '../../src/records/run.ts';
+import { tableBatches } from '../../src/read/table-batches.ts';
 import { TABLES } from '../../src/records/tables.ts';
 import type { Column } from '../../src/schema/column.ts';
 import type { TableDefinition } from '../../src/schema/table.ts';
+import { concatBatches } from '../../src/segment/batch-ops.ts';
 import { createSegment } from '../../src/segment/manifest.ts';
 import type { RowBatch, Vector } from '../../src/segment/vectors.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
 import type { Store } from '../../src/store/store.ts';
+import { valuesOf } from './batches.ts';
 
 const NAN_BITS = [0x7ff8000000000000n, 0x7ff0000000000001n, 0xfff8dead0000beefn];
 
 /** Numbers with the bits that get lost most easily. */
-export const hardNumbers: fc.Arbitrary<number> = fc.oneof(
+const hardNumbers: fc.Arbitrary<number> = fc.oneof(
   fc.double(),
   fc.constantFrom(Number.NaN, Infinity, -Infinity, -0, 0, 5e-324, 0.5),
 );
 
 /** Sets some NaNs to payloads of their own; arithmetic would lose them, so they are put in as bits. */
-export function withPayloads(values: Float64Array): Float64Array {
+function withPayloads(values: Float64Array): Float64Array {
   const bits = new BigUint64Array(values.buffer, values.byteOffset, values.length);
   for (let i = 0; i < values.length; i++)
     if (Number.isNaN(values[i])) bits[i] = NAN_BITS[i % NAN_BITS.length] ?? 0n;
@@ -27,7 +30,7 @@ export function withPayloads(values: Float64Array): Float64Array {
 }
 
 /** The bits of numbers, for comparison. */
-export function bitsOf(values: Float64Array): bigint[] {
+function bitsOf(values: Float64Array): bigint[] {
   return [...new BigUint64Array(values.slice().buffer)];
 }
 
@@ -180,6 +183,30 @@ export async function recordRun(
       ]);
   }
   return openRun(store, run.id);
+}
+
+/** Every row of a table. */
+export async function allRows(reader: RunReader, table: TableDefinition): Promise<RowBatch> {
+  const batches: RowBatch[] = [];
+  for await (const batch of tableBatches(reader.store, table, reader.run.id)) batches.push(batch);
+  return concatBatches(batches);
+}
+
+/** Every value of every column; numbers as bits. */
+export function contentOf(
+  table: TableDefinition,
+  { rowCount, columns }: RowBatch,
+): Record<string, unknown> {
+  const names = table.segmentColumns.map((name) => table.storedNames.get(name) ?? name);
+  return Object.fromEntries(
+    [...names, 'sequence'].map((name) => {
+      const vector = columns.get(name);
+      const values = valuesOf(vector, rowCount);
+      if (vector?.kind !== 'f64') return [name, values];
+      const bits = bitsOf(vector.values);
+      return [name, values.map((value, i) => (value === null ? null : bits[i]))];
+    }),
+  );
 }
 
 /** All bytes of an export. */

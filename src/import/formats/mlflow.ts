@@ -41,6 +41,8 @@ export const mlflow: Importer = {
       return /^(?:run_id|run_uuid|experiment_id|artifact_location)\s*:/m.test(text) ? 1 : 0;
     const place = placesOf(file.path).find(({ run }) => hasFile(joined(run, 'meta.yaml')));
     if (place !== undefined) return 0.95;
+    // A table or log among the artifacts of a run is no run of its own.
+    if (artifactRuns(file.path).some((run) => hasFile(joined(run, 'meta.yaml')))) return 0.95;
     // Without its meta.yaml only metrics can be told by what is in them.
     const first = placesOf(file.path)[0];
     return first?.part === 'metrics' && SAMPLE.test(text) && !/[,;]/.test(text) ? 0.7 : 0;
@@ -112,6 +114,13 @@ async function readRun(
   sink.environment({ mlflow: { ...meta, tags } });
   const status = STATUSES[String(meta['status'])];
   if (status !== undefined) sink.status(status);
+  const artifacts = files.filter(({ path }) => artifactRuns(path).includes(folder));
+  if (artifacts.length > 0)
+    context.problem({
+      file: joined(folder, 'artifacts'),
+      place: null,
+      reason: `Artifacts are left out: ${artifacts.length} of them.`,
+    });
   for (const { part, name, file } of parts)
     if (part === 'metrics') await readMetric(file, name, sink, context);
 }
@@ -188,8 +197,18 @@ function placesOf(path: string): Place[] {
   });
 }
 
+/** Folders of runs that the path may lie in as an artifact. */
+function artifactRuns(path: string): string[] {
+  const segments = path.split('/');
+  return segments
+    .slice(0, -1)
+    .flatMap((segment, i) => (segment === 'artifacts' ? [segments.slice(0, i).join('/')] : []));
+}
+
 function runOf(path: string, known: ReadonlySet<string>): string {
   if (fileName(path) === 'meta.yaml') return folderOf(path);
+  const owner = artifactRuns(path).find((run) => known.has(joined(run, 'meta.yaml')));
+  if (owner !== undefined) return owner;
   const places = placesOf(path);
   const place = places.find(({ run }) => known.has(joined(run, 'meta.yaml'))) ?? places[0];
   return place?.run ?? folderOf(path);

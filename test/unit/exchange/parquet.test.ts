@@ -9,45 +9,14 @@ import { compressors } from 'hyparquet-compressors';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exportTableParquet, type TableName } from '../../../src/exchange.ts';
 import { bytesInput } from '../../../src/import/input.ts';
-import { tableBatches } from '../../../src/read/table-batches.ts';
 import { TABLES } from '../../../src/records/tables.ts';
-import type { TableDefinition } from '../../../src/schema/table.ts';
-import { concatBatches } from '../../../src/segment/batch-ops.ts';
 import { compactTable } from '../../../src/segment/compact.ts';
-import type { RowBatch } from '../../../src/segment/vectors.ts';
-import type { RunReader } from '../../../src/read/run-reader.ts';
 import { valuesOf } from '../../support/batches.ts';
 import { imported } from '../../support/import-result.ts';
 import { runs } from '../../support/property.ts';
-import { bitsOf, bytesOf, recordRun, validBatch } from '../../support/recorded-run.ts';
+import { allRows, bytesOf, contentOf, recordRun, validBatch } from '../../support/recorded-run.ts';
 
 const tables = [...TABLES].map(([name, table]) => [name as TableName, table] as const);
-
-async function allRows(reader: RunReader, table: TableDefinition): Promise<RowBatch> {
-  const batches: RowBatch[] = [];
-  for await (const batch of tableBatches(reader.store, table, reader.run.id)) batches.push(batch);
-  return concatBatches(batches);
-}
-
-/** Every value of every column; numbers as bits. */
-function contentOf(
-  table: TableDefinition,
-  { rowCount, columns }: RowBatch,
-): Record<string, unknown> {
-  const names = [
-    ...table.segmentColumns.map((name) => table.storedNames.get(name) ?? name),
-    'sequence',
-  ];
-  return Object.fromEntries(
-    names.map((name) => {
-      const vector = columns.get(name);
-      const values = valuesOf(vector, rowCount);
-      if (vector?.kind !== 'f64') return [name, values];
-      const bits = bitsOf(vector.values);
-      return [name, values.map((value, i) => (value === null ? null : bits[i]))];
-    }),
-  );
-}
 
 describe.each(tables)('%s in Parquet', (name, table) => {
   test('come back bit for bit', async () => {

@@ -52,7 +52,7 @@ describe("Quark's Arrow export", () => {
           const { bytes, columns } = await exported(samples);
           const { report, reader } = await imported([bytesInput('run/metrics.arrow', bytes)]);
           expect(report.problems).toEqual([]);
-          expect(report.runs).toMatchObject([{ format: 'quark_arrow', name: 'metrics' }]);
+          expect(report.runs).toMatchObject([{ format: 'quark_arrow', name: 'run' }]);
           expect(await reader?.readMetricColumns()).toEqual(columns);
         },
       ),

@@ -24,9 +24,14 @@ describe('an MLflow file store', () => {
     const { report, runs } = await importText({
       ...STORE,
       [`${RUN}/artifacts/model.bin`]: '\u0000',
+      [`${RUN}/artifacts/eval/metrics.csv`]: 'step,loss\n1,2\n2,3\n',
     });
-    expect(report.problems).toEqual([]);
-    expect(report.unknownFiles).toEqual([`${RUN}/artifacts/model.bin`]);
+    expect(report.problems).toEqual([
+      { file: `${RUN}/artifacts`, place: null, reason: 'Artifacts are left out: 2 of them.' },
+    ]);
+    expect(report.unknownFiles).toEqual([]);
+    // A table among the artifacts is no run.
+    expect(report.runs).toHaveLength(1);
     expect(report.runs).toMatchObject([
       { name: 'quick-fox-1', project: 'digits', format: 'mlflow' },
     ]);
