@@ -90,8 +90,8 @@ const OPTION_NAMES = [
 ];
 
 /**
- * Imports runs. The format of each file is found by its content. Importing the same files again changes nothing, with other options
- * neither: a run that is in the store stays as it is.
+ * Imports runs. The format of each file is found by its content. Importing the same files again changes nothing: a run that is
+ * in the store stays as it is. Other `columns`, `patterns` or `keyRules` read other rows, and make runs of their own.
  *
  * @throws {QuarkError} `invalid_input` naming the option; `aborted`
  * @throws {SessionStoreError} when the store failed; importing again goes on where it stopped
@@ -223,7 +223,9 @@ class GroupImport {
     if (this.#runsBefore + this.#runs.size >= limits.maxRuns) throw tooManyRuns(limits.maxRuns);
     this.#fingerprint ??= await fingerprint(this.#group);
     const { format } = this.#importer;
-    const runId = idOf(`${format}\n${described.identity}\n${this.#fingerprint}`);
+    // Another mapping of columns or names makes other rows, which are another run.
+    const reading = readingOf(options);
+    const runId = idOf(`${format}\n${described.identity}\n${this.#fingerprint}${reading}`);
     const project = options.project ?? projectName(described.project) ?? 'imported';
     const startedAtMs =
       timeOf(described.startedAtMs) ?? timeOf(this.#group[0]?.modifiedAtMs) ?? Date.now();
@@ -346,6 +348,14 @@ function tooManyRuns(maxRuns: number): QuarkError {
     'invalid_input',
     `An import may have ${maxRuns} runs. Import the rest by itself.`,
   );
+}
+
+/** The options that change what is read, as text; empty for none. */
+function readingOf({ columns, patterns, keyRules }: ImportOptions): string {
+  if (columns === undefined && patterns === undefined && keyRules === undefined) return '';
+  const plain = (_: string, value: unknown): unknown =>
+    value instanceof RegExp ? String(value) : value;
+  return `\n${JSON.stringify([columns ?? null, patterns ?? null, keyRules ?? null], plain)}`;
 }
 
 function idOf(text: string): string {

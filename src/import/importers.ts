@@ -2,6 +2,7 @@
 import { csv } from './formats/csv.ts';
 import { dvclive } from './formats/dvclive.ts';
 import { huggingFaceTrainer } from './formats/hugging-face-trainer.ts';
+import { jsonCurves } from './formats/json-curves.ts';
 import { jsonLines } from './formats/json-lines.ts';
 import { mlflow } from './formats/mlflow.ts';
 import { quarkProfiler } from './formats/quark-profiler.ts';
@@ -35,4 +36,5 @@ export const IMPORTERS: readonly Importer[] = [
   quarkProfiler,
   wandbLegacy,
   wandb,
+  jsonCurves,
 ];

@@ -2,8 +2,14 @@
 export type ImportLimits = {
   /** Files in one import; default 100,000. */
   readonly maxFiles: number;
-  /** Bytes of a file that has to be in memory whole (JSON, YAML); default 256 MiB. Streamed formats have no such limit. */
+  /** Bytes of a file that has to be in memory whole (Arrow); default 128 MiB. Streamed formats have no such limit. */
   readonly maxDocumentBytes: number;
+  /** Bytes of a file of JSON that has to be in memory whole; default 64 MiB. */
+  readonly maxJsonBytes: number;
+  /** Bytes of memory that such a file may become, as estimated from its brackets and commas; default 256 MiB. */
+  readonly maxJsonMemoryBytes: number;
+  /** Bytes of one entry or list item of JSON that is read in parts; default 4 MiB. */
+  readonly maxJsonItemBytes: number;
   /** Bytes of a file of YAML; default 4 MiB. */
   readonly maxYamlBytes: number;
   /** Bytes of one line of text; default 16 MiB. */
@@ -45,7 +51,10 @@ export type ImportLimits = {
 /** The defaults of {@link ImportLimits}. */
 export const DEFAULT_IMPORT_LIMITS: ImportLimits = Object.freeze({
   maxFiles: 100_000,
-  maxDocumentBytes: 256 * 1024 * 1024,
+  maxDocumentBytes: 128 * 1024 * 1024,
+  maxJsonBytes: 64 * 1024 * 1024,
+  maxJsonMemoryBytes: 256 * 1024 * 1024,
+  maxJsonItemBytes: 4 * 1024 * 1024,
   maxYamlBytes: 4 * 1024 * 1024,
   maxLineBytes: 16 * 1024 * 1024,
   maxLogLineBytes: 1024 * 1024,

@@ -1,7 +1,7 @@
 /** `trainer_state.json` of Hugging Face's Trainer: everything it logged, in `log_history`. */
 import { fileName, folderOf, type InputFile } from '../input.ts';
-import type { ImportContext, Importer } from '../importer.ts';
-import { readJsonFile } from '../lenient-json.ts';
+import type { ImportContext, Importer, RunSink } from '../importer.ts';
+import { readJsonItems } from '../json-items.ts';
 
 /** Facts about the whole run rather than a step: in the summary row at the end, and in every evaluation. */
 const SUMMARY_NAMES = new Set([
@@ -28,45 +28,50 @@ export const huggingFaceTrainer: Importer = {
 };
 
 async function readState(file: InputFile, context: ImportContext): Promise<void> {
-  const state = await readJsonFile(file, context.limits);
-  if (!isObject(state) || !Array.isArray(state['log_history'])) {
+  const folder = folderOf(file.path);
+  const facts = new Map<string, unknown>();
+  let sink: RunSink | undefined;
+  const problem = (place: string, reason: string): void =>
+    context.problem({ file: file.path, place, reason });
+  for await (const part of readJsonItems(file, context.limits, problem)) {
+    if (part.kind === 'value') facts.set(part.key, part.value);
+    else if (part.key === 'log_history') {
+      sink ??= await context.run({
+        identity: file.path,
+        name: fileName(folder) || 'trainer',
+        tags: ['hugging_face'],
+      });
+      for (const [i, row] of part.items.entries()) {
+        if (isObject(row)) pushRow(row, sink);
+        else problem(`log_history[${part.index + i}]`, 'It is no object.');
+      }
+      if (sink.pendingRows > 65_536) await sink.flush();
+    } else if (part.key !== null && part.index === 0) facts.set(part.key, part.items);
+  }
+  if (sink === undefined)
     context.problem({
       file: file.path,
       place: null,
       reason: 'There is no list called log_history in it.',
     });
-    return;
-  }
-  const { log_history: history, ...facts } = state;
-  const folder = folderOf(file.path);
-  const sink = await context.run({
-    identity: file.path,
-    name: fileName(folder) || 'trainer',
-    tags: ['hugging_face'],
-  });
-  sink.config(facts);
-  const rows: readonly unknown[] = history;
-  for (const [i, row] of rows.entries()) {
-    if (!isObject(row)) {
-      context.problem({ file: file.path, place: `log_history[${i}]`, reason: 'It is no object.' });
-      continue;
-    }
-    const step = numberOf(row['step']);
-    const epoch = numberOf(row['epoch']);
-    // The Trainer counts epochs in fractions: the record has the whole ones, and the fractions are a metric.
-    const lap = Number.isFinite(epoch) ? Math.floor(epoch) : Number.NaN;
-    const isSummary = 'train_runtime' in row && !('eval_runtime' in row);
-    if (!isSummary && Number.isFinite(epoch))
-      sink.push(sink.metric('train/epoch'), epoch, step, lap, Number.NaN);
-    for (const [name, value] of Object.entries(row)) {
-      if (PLACE_NAMES.has(name)) continue;
-      const number = numberOf(value);
-      if (typeof value !== 'number' && !isNumberText(value)) continue;
-      const metric =
-        isSummary && SUMMARY_NAMES.has(name) ? `summary/${name}` : trainerName(name, isSummary);
-      sink.push(sink.metric(metric), number, step, lap, Number.NaN);
-    }
-    if (sink.pendingRows > 65_536) await sink.flush();
+  else sink.config(Object.fromEntries(facts));
+}
+
+function pushRow(row: Readonly<Record<string, unknown>>, sink: RunSink): void {
+  const step = numberOf(row['step']);
+  const epoch = numberOf(row['epoch']);
+  // The Trainer counts epochs in fractions: the record has the whole ones, and the fractions are a metric.
+  const lap = Number.isFinite(epoch) ? Math.floor(epoch) : Number.NaN;
+  const isSummary = 'train_runtime' in row && !('eval_runtime' in row);
+  if (!isSummary && Number.isFinite(epoch))
+    sink.push(sink.metric('train/epoch'), epoch, step, lap, Number.NaN);
+  for (const [name, value] of Object.entries(row)) {
+    if (PLACE_NAMES.has(name)) continue;
+    const number = numberOf(value);
+    if (typeof value !== 'number' && !isNumberText(value)) continue;
+    const metric =
+      isSummary && SUMMARY_NAMES.has(name) ? `summary/${name}` : trainerName(name, isSummary);
+    sink.push(sink.metric(metric), number, step, lap, Number.NaN);
   }
 }
 

@@ -123,7 +123,9 @@ test('comes back through our importer', async () => {
           for (const { key, value, step } of samples) metrics.log(key, value, { step });
         });
         const { report, runs: found } = await importText(await files(reader));
-        expect(report.problems).toMatchObject([{ reason: expect.stringMatching(/^Artifacts are left out/) }]);
+        expect(report.problems).toMatchObject([
+          { reason: expect.stringMatching(/^Artifacts are left out/) },
+        ]);
         expect(report.runs).toMatchObject([
           { format: 'mlflow', name: reader.run.id, project: 'digits' },
         ]);

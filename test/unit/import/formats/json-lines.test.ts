@@ -84,12 +84,7 @@ describe('JSON lines', () => {
   });
 
   test('are told from other JSON', async () => {
-    for (const text of [
-      '{"a": 1}',
-      '{\n"step": 1\n}',
-      '[{"step": 1, "loss": 2}]',
-      '{"name": "x", "version": "1"}',
-    ]) {
+    for (const text of ['{"a": 1}', '{\n"step": 1\n}', '{"name": "x", "version": "1"}']) {
       const { report } = await importText({ 'config.json': text });
       expect(report.unknownFiles).toEqual(['config.json']);
     }
