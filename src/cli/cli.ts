@@ -8,6 +8,7 @@ import { EXIT, jsonText, type Command } from './command.ts';
 import { dashboardCommand } from './commands/dashboard.ts';
 import { demoCommand } from './commands/demo.ts';
 import { eventsCommand } from './commands/events.ts';
+import { exportCommand } from './commands/export.ts';
 import { importCommand } from './commands/import.ts';
 import { metricsCommand } from './commands/metrics.ts';
 import { queryCommand } from './commands/query.ts';
@@ -22,6 +23,7 @@ const COMMANDS: readonly Command[] = [
   metricsCommand,
   eventsCommand,
   importCommand,
+  exportCommand,
   queryCommand,
   dashboardCommand,
   demoCommand,

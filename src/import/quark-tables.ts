@@ -1,11 +1,13 @@
 /** Tables that we exported ourselves, one a file: the files of a run belong together. */
 import type { JsonObject } from '../base/json.ts';
 import { isQuarkError, messageOf } from '../base/errors.ts';
+import { metricTable } from '../records/metric.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
 import { TABLES } from '../records/tables.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import { CURRENT_SCHEMA_VERSION } from '../schema/version.ts';
 import { cutBatch } from '../segment/cut-batch.ts';
+import { withKeyParts } from '../read/key-parts.ts';
 import type { RowBatch } from '../segment/vectors.ts';
 import { checkBatch } from './check-batch.ts';
 import { fileName, folderOf, type InputFile } from './input.ts';
@@ -50,7 +52,7 @@ export async function importQuarkTable(
   let row = 0;
   for await (const whole of batches)
     for (const batch of cutBatch(whole)) {
-      const checked = checkBatch(table, batch);
+      const checked = checkBatch(table, table === metricTable ? withKeyParts(batch) : batch);
       if (checked.leftOut > 0)
         context.problem({
           file: file.path,

@@ -62,7 +62,7 @@ test('what cannot be read is said, with an exit code', async () => {
   const broken = await run('import', 'broken.json');
   expect(broken.code).toBe(1);
   expect(broken.stderr).toMatch(
-    /^broken\.json: The file is no JSON: .*\nNothing was imported\.\n$/s,
+    /^broken\.json, log_history\[0\]: The file ends in the middle of it\.\n.*Nothing was imported\.\n$/s,
   );
   const missing = await run('import', 'absent');
   expect(missing.code).toBe(1);

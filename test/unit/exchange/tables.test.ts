@@ -115,7 +115,7 @@ describe.each(tables)('%s', (name, table) => {
         const found = rows.map((row) => {
           const text: unknown = row[at];
           if (text === null) return null;
-          if (kind === 'f64_list' || kind === 'text_list') return plain(JSON.parse(String(text)));
+          if (kind === 'f64_list' || kind === 'text_list') return plain(JSON.parse(text as string));
           if (kind === 'f64' || kind === 'count') return plain(Number(text));
           return kind === 'bool' ? text === 'true' : text;
         });
@@ -141,7 +141,7 @@ test('the files of a run in one folder become one run again', async () => {
   const reader = await recordRun(batches);
   const files = await Promise.all(
     batches.map(async ([name]) =>
-      bytesInput(`out/${name}.arrow`, await bytesOf(exportTableArrow(reader, name as TableName))),
+      bytesInput(`out/${name}.arrow`, await bytesOf(exportTableArrow(reader, name))),
     ),
   );
   const back = await imported(files);
