@@ -1,5 +1,6 @@
 /** Runs in a store, with made-up rows of every table that keep the rules of their declarations. */
 import fc from 'fast-check';
+import { withKeyParts } from '../../src/read/key-parts.ts';
 import { openRun, type RunReader } from '../../src/read/run-reader.ts';
 import { runRecord, type RunRecord } from '../../src/records/run.ts';
 import { tableBatches } from '../../src/read/table-batches.ts';
@@ -48,11 +49,16 @@ export function validBatch(table: TableDefinition, maxRows = 40): fc.Arbitrary<R
   return fc.integer({ min: 1, max: maxRows }).chain((rowCount) => {
     const entries = table.segmentColumns.flatMap((name) => {
       const column = table.columns[name];
-      if (column === undefined) return [];
+      // Of metrics, the parts of the key follow from it.
+      const isPart = table.table === 'metrics' && (name === 'namespace' || name === 'metricName');
+      if (column === undefined || isPart) return [];
       const stored = table.storedNames.get(name) ?? name;
       return [validVector(name, column, rowCount).map((vector) => [stored, vector] as const)];
     });
-    return fc.tuple(...entries).map((pairs) => ({ rowCount, columns: new Map(pairs) }));
+    return fc.tuple(...entries).map((pairs) => {
+      const batch: RowBatch = { rowCount, columns: new Map(pairs) };
+      return table.table === 'metrics' ? withKeyParts(batch) : batch;
+    });
   });
 }
 
