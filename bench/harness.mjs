@@ -34,6 +34,11 @@ export async function report(name, rows) {
       `  ${what.padEnd(62)} ${format(value).padStart(10)} ${unit}${target === undefined ? '' : `   (${target})`}`,
     );
   }
+  await save(name, rows);
+}
+
+/** Keeps rows under bench/results/. */
+export async function save(name, rows) {
   const folder = fileURLToPath(new URL('results/', import.meta.url));
   await mkdir(folder, { recursive: true });
   const machine = { node: process.version, cpu: cpus()[0]?.model, cores: cpus().length };

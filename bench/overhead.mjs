@@ -1,201 +1,191 @@
-// What probes cost a training: the same network with and without them, step by step in turn. TensorFlow.js in Node (cpu,
-// wasm); QUARK_BENCH_ROUNDS sets the rounds, QUARK_BENCH_CASES picks cases by a part of their name.
-import * as tf from '@tensorflow/tfjs';
-// oxlint-disable-next-line import/no-unassigned-import -- the backend registers itself
-import '@tensorflow/tfjs-backend-wasm';
-import { createMemoryStore, TrainingSession } from '../dist/index.js';
-import { HookEngine, ParameterDiagnostics } from '../dist/probes.js';
-import { tfjsModel } from '../dist/tfjs.js';
-import { median, report } from './harness.mjs';
+// What probes cost a training: the same network with and without them, in turn. Needs a build (`npm run build:lib`).
+//
+//   npm run bench -- overhead                         all of it, some six minutes
+//   npm run bench -- overhead --only=small,wasm       rows whose name has all of these words
+//   npm run bench -- overhead --seconds=60            longer, for a noisy machine (20 for each network on a backend)
+import { createServer } from 'node:http';
+import { readFile } from 'node:fs/promises';
+import { extname, join, normalize } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { save } from './harness.mjs';
+import { measureOnnx } from './overhead/onnx.mjs';
+import { measureTfjs } from './overhead/tfjs.mjs';
+import { VARIANTS } from './overhead/variants.mjs';
 
-tf.enableProdMode();
-const rounds = Number(process.env.QUARK_BENCH_ROUNDS ?? 15);
-const wanted = process.env.QUARK_BENCH_CASES ?? '';
+const options = new Map(
+  process.argv.slice(2).map((argument) => argument.replace(/^--/, '').split('=')),
+);
+const words = options.get('only')?.split(',') ?? [];
+const seconds = Number(options.get('seconds') ?? 20);
 
-const dense = (units, inputs) => () =>
-  tf.sequential({
-    layers: units.map((count, i) =>
-      tf.layers.dense({
-        units: count,
-        ...(i === 0 ? { inputShape: [inputs] } : {}),
-        ...(i < units.length - 1 ? { activation: 'relu' } : {}),
-      }),
-    ),
-  });
-const conv = () =>
-  tf.sequential({
-    layers: [
-      tf.layers.conv2d({ filters: 8, kernelSize: 3, activation: 'relu', inputShape: [16, 16, 1] }),
-      tf.layers.maxPooling2d({ poolSize: 2 }),
-      tf.layers.conv2d({ filters: 16, kernelSize: 3, activation: 'relu' }),
-      tf.layers.flatten(),
-      tf.layers.dense({ units: 10 }),
-    ],
-  });
-
+/** Steps between two measurements: enough for a time of some tens of milliseconds, and for a probe. */
 const CASES = [
-  {
-    name: 'small dense, wasm',
-    backend: 'wasm',
-    make: dense([64, 32, 10], 64),
-    shape: [32, 64],
-    steps: 100,
-  },
-  {
-    name: 'small dense, cpu',
-    backend: 'cpu',
-    make: dense([64, 32, 10], 64),
-    shape: [32, 64],
-    steps: 50,
-  },
-  { name: 'convolutional, cpu', backend: 'cpu', make: conv, shape: [16, 16, 16, 1], steps: 20 },
-  {
-    name: 'larger dense, wasm',
-    backend: 'wasm',
-    make: dense([512, 512, 10], 256),
-    shape: [64, 256],
-    steps: 20,
-  },
-  {
-    name: 'larger dense, cpu',
-    backend: 'cpu',
-    make: dense([512, 512, 10], 256),
-    shape: [64, 256],
-    steps: 10,
-  },
+  { network: 'small dense', where: 'Node', backend: 'wasm', steps: 100 },
+  { network: 'small dense', where: 'Node', backend: 'cpu', steps: 50 },
+  { network: 'convolutional', where: 'Node', backend: 'cpu', steps: 10 },
+  { network: 'larger dense', where: 'Node', backend: 'wasm', steps: 20 },
+  { network: 'larger dense', where: 'Node', backend: 'cpu', steps: 5, batch: 8 },
+  { network: 'small dense', where: 'Chromium', backend: 'wasm', steps: 100 },
+  { network: 'larger dense', where: 'Chromium', backend: 'wasm', steps: 20 },
+  { network: 'small dense', where: 'Chromium', backend: 'webgl', steps: 20 },
+  { network: 'convolutional', where: 'Chromium', backend: 'webgl', steps: 20 },
+  { network: 'larger dense', where: 'Chromium', backend: 'webgl', steps: 10 },
+  { network: 'telemetry, small dense', where: 'Node', backend: 'wasm', steps: 100 },
+  { network: 'ONNX trainer', where: 'Node', backend: 'wasm', steps: 100 },
+  { network: 'ONNX model', where: 'Node', backend: 'wasm', steps: 100 },
 ];
 
-const VARIANTS = [
-  { name: 'cadence 100', every: 100, target: undefined },
-  { name: 'cadence 10', every: 10, target: 'at most 5 %' },
-  { name: 'cadence 10, histograms', every: 10, histograms: true, target: 'at most 8 %' },
-  { name: 'cadence 1', every: 1, target: 'at most 30 %' },
-];
-
-async function openTraining({ make, shape }, variant) {
-  const session = await TrainingSession.startRun({
-    project: 'overhead',
-    storage: createMemoryStore(),
-    handleSignals: false,
-  });
-  const model = make();
-  const optimizer = tf.train.adam(0.001);
-  const xs = tf.randomNormal(shape, 0, 1, 'float32', 1);
-  const ys = tf.randomNormal([shape[0], 10], 0, 1, 'float32', 2);
-  const loss = () => tf.losses.meanSquaredError(ys, model.apply(xs, { training: true }));
-  const probed = [];
-  const plain = [];
-  let hooks;
-  let parameters;
-  if (variant !== undefined) {
-    const schedule = { everyNSteps: variant.every };
-    const source = tfjsModel(tf, model, optimizer);
-    hooks = new HookEngine(session, source, { schedule });
-    parameters = new ParameterDiagnostics(session, source, {
-      schedule,
-      ...(variant.histograms
-        ? { captureDistributions: true, distributionTypes: ['value', 'gradient', 'update'] }
-        : {}),
-    });
-  }
-  let step = 0;
-  return {
-    session,
-    hooks,
-    parameters,
-    probed,
-    plain,
-    async train(steps) {
-      const began = performance.now();
-      const cpuBegan = process.cpuUsage();
-      for (let i = 0; i < steps; i += 1, step += 1) {
-        const stepBegan = performance.now();
-        const isProbed = hooks?.beginStep(step) === true;
-        const cost = optimizer.minimize(loss, true);
-        hooks?.endStep();
-        parameters?.snapshot(step);
-        (isProbed ? probed : plain).push(performance.now() - stepBegan);
-        await cost.data();
-        cost.dispose();
-        // What a page or a data loader would do between steps.
-        await new Promise((resolve) => {
-          setImmediate(resolve);
-        });
-      }
-      const { user, system } = process.cpuUsage(cpuBegan);
-      return { wall: (performance.now() - began) / steps, cpu: (user + system) / 1000 / steps };
-    },
-    async close() {
-      await session.endRun();
-      tf.dispose([xs, ys]);
-      model.dispose();
-      optimizer.dispose();
-    },
-  };
+const named = CASES.map((one) => ({
+  ...one,
+  name: `${one.network}, ${one.backend} in ${one.where}`,
+}));
+const wanted = named.filter(({ name }) =>
+  words.every((word) => name.toLowerCase().includes(word.toLowerCase())),
+);
+if (wanted.length === 0) {
+  console.error(`Nothing has all of ${words.join(', ')} in its name. There are:`);
+  for (const { name } of named) console.error(`  ${name}`);
+  process.exit(2);
 }
 
 const rows = [];
-for (const network of CASES.filter(({ name }) => name.includes(wanted))) {
-  await tf.setBackend(network.backend);
-  await tf.ready();
-  const plain = await openTraining(network, undefined);
-  const trainings = [];
-  for (const variant of VARIANTS.filter(({ every }) => every <= network.steps))
-    trainings.push({
-      variant,
-      training: await openTraining(network, variant),
-      ratios: [],
-      cpuRatios: [],
-    });
-  const times = [];
-  for (let round = -1; round < rounds; round += 1) {
-    // Before and after the others: what slows the machine down in between, slows both down.
-    for (const { variant, training, ratios, cpuRatios } of trainings) {
-      const steps = Math.ceil(network.steps / variant.every) * variant.every;
-      const before = await plain.train(network.steps);
-      const withProbes = await training.train(steps);
-      const after = await plain.train(network.steps);
-      if (round >= 0) {
-        times.push((before.wall + after.wall) / 2);
-        ratios.push((2 * withProbes.wall) / (before.wall + after.wall));
-        cpuRatios.push((2 * withProbes.cpu) / (before.cpu + after.cpu));
-      }
-    }
+const signed = (value, digits = 1) => `${value < 0 ? '-' : '+'}${Math.abs(value).toFixed(digits)}`;
+
+function print(name, found) {
+  console.log(
+    `\n${name}: ${found[0].stepMs.toFixed(2)} ms a step without, ${found[0].rounds} rounds`,
+  );
+  for (const row of found) {
+    rows.push({ what: `${name}: ${row.variant}`, value: row.percent, unit: '% more time', ...row });
+    const {
+      percentQuartiles: [low, high],
+      processorPercent,
+      blockMs,
+      blockP95Ms,
+      firstBlockMs,
+    } = row;
+    const parts = [
+      `  ${row.variant.padEnd(24)}${signed(row.percent).padStart(7)} % (${signed(low)} to ${signed(high)})`,
+      `best rounds ${signed(row.leastPercent)} %`,
+      processorPercent === null ? '' : `processor ${signed(processorPercent)} %`,
+      blockMs === null
+        ? ''
+        : `block ${blockMs.toFixed(2)} ms (95 %: ${blockP95Ms.toFixed(2)}, first: ${firstBlockMs.toFixed(1)})`,
+      row.skipped > 0 ? `${row.skipped} left out` : '',
+      row.target === undefined ? '' : `at most ${row.target} %`,
+    ];
+    console.log(parts.filter((part) => part !== '').join('  '));
   }
-  rows.push({ what: `${network.name}: a step without probes`, value: median(times), unit: 'ms' });
-  for (const { variant, training, ratios, cpuRatios } of trainings) {
-    const over = (median(ratios) - 1) * 100;
-    const cpuOver = (median(cpuRatios) - 1) * 100;
-    rows.push({
-      what: `${network.name}: ${variant.name}`,
-      value: over,
-      unit: '% more time',
-      target: variant.target,
-    });
-    // Says more on a machine that has other things to do.
-    rows.push({
-      what: `${network.name}: ${variant.name}, processor`,
-      value: cpuOver,
-      unit: '% more time',
-    });
-    if (variant.every === 1) {
-      const cost = training.probed.slice(-200).map((ms) => ms - median(plain.plain));
-      rows.push({
-        what: `${network.name}: a probed step takes longer by (median)`,
-        value: median(cost),
-        unit: 'ms',
-        target: 'at most 2 ms',
-      });
-    }
-    const skipped = training.hooks.status.skippedProbes + training.parameters.status.skippedProbes;
-    if (skipped > 0)
-      rows.push({
-        what: `${network.name}: ${variant.name}, probes left out`,
-        value: skipped,
-        unit: '',
-      });
-    await training.close();
-  }
-  await plain.close();
 }
-await report('overhead', rows);
+
+const variantsOf = ({ network, steps }) =>
+  network.startsWith('telemetry')
+    ? [{ name: 'SystemTelemetry, cadence 1', telemetry: true }]
+    : VARIANTS.filter(({ every }) => every <= 10 || steps >= 20);
+
+async function inNode(cases) {
+  if (cases.length === 0) return;
+  const lib = {
+    ...(await import('../dist/index.js')),
+    ...(await import('../dist/probes.js')),
+    ...(await import('../dist/tfjs.js')),
+    ...(await import('../dist/onnx.js')),
+  };
+  const tf = await import('@tensorflow/tfjs');
+  await import('@tensorflow/tfjs-backend-wasm');
+  tf.enableProdMode();
+  for (const one of cases) {
+    const { name, network, backend, steps, batch } = one;
+    if (network.startsWith('ONNX')) {
+      const ort = await import('onnxruntime-web');
+      ort.env.wasm.numThreads = 1;
+      print(name, await measureOnnx(lib, ort, network, { seconds, steps }));
+      continue;
+    }
+    await tf.setBackend(backend);
+    await tf.ready();
+    const known = network.replace('telemetry, ', '');
+    print(
+      name,
+      await measureTfjs(lib, tf, known, { seconds, steps, batch, variants: variantsOf(one) }),
+    );
+  }
+}
+
+async function inChromium(cases) {
+  if (cases.length === 0) return;
+  const { chromium } = await import('playwright');
+  const { CHROMIUM_ARGS, WEBGL_ARGS, findChromium } = await import('../scripts/chromium.mjs');
+  const root = fileURLToPath(new URL('../', import.meta.url));
+  const types = {
+    '.js': 'text/javascript',
+    '.mjs': 'text/javascript',
+    '.html': 'text/html',
+    '.wasm': 'application/wasm',
+  };
+  // Isolated, because only then the clock of a page is finer than 0.1 ms.
+  const headers = {
+    'Cross-Origin-Embedder-Policy': 'require-corp',
+    'Cross-Origin-Opener-Policy': 'same-origin',
+  };
+  const server = createServer(async (request, response) => {
+    const path = normalize(new URL(request.url ?? '/', 'http://localhost').pathname);
+    try {
+      const body =
+        path === '/' ? '<!doctype html><title>bench</title>' : await readFile(join(root, path));
+      const type = types[extname(path)] ?? 'text/html';
+      response.writeHead(200, { ...headers, 'content-type': type }).end(body);
+    } catch {
+      response.writeHead(404).end();
+    }
+  });
+  await new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const browser = await chromium.launch({
+    executablePath: await findChromium(),
+    args: [...CHROMIUM_ARGS, ...WEBGL_ARGS],
+  });
+  try {
+    for (const one of cases) {
+      const page = await browser.newPage();
+      await page.goto(`http://127.0.0.1:${server.address().port}/`);
+      const scripts = '/node_modules/@tensorflow';
+      await page.addScriptTag({ url: `${scripts}/tfjs/dist/tf.min.js` });
+      await page.addScriptTag({ url: `${scripts}/tfjs-backend-wasm/dist/tf-backend-wasm.min.js` });
+      const found = await page.evaluate(
+        async ({ network, backend, settings, folder }) => {
+          const { tf } = globalThis;
+          tf.enableProdMode();
+          tf.wasm.setWasmPaths(folder);
+          tf.wasm.setThreadsCount?.(1);
+          await tf.setBackend(backend);
+          await tf.ready();
+          const lib = {
+            ...(await import('/dist/index.js')),
+            ...(await import('/dist/probes.js')),
+            ...(await import('/dist/tfjs.js')),
+          };
+          const own = await import('/bench/overhead/tfjs.mjs');
+          return own.measureTfjs(lib, tf, network, settings);
+        },
+        {
+          network: one.network,
+          backend: one.backend,
+          settings: { seconds, steps: one.steps, variants: variantsOf(one) },
+          folder: `${scripts}/tfjs-backend-wasm/dist/`,
+        },
+      );
+      print(one.name, found);
+      await page.close();
+    }
+  } finally {
+    await browser.close();
+    server.close();
+  }
+}
+
+console.log(`overhead: ${wanted.length} networks on a backend, ${seconds} s or more each`);
+await inNode(wanted.filter(({ where }) => where === 'Node'));
+await inChromium(wanted.filter(({ where }) => where === 'Chromium'));
+await save('overhead', rows);

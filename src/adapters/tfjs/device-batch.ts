@@ -2,21 +2,21 @@
  * Reductions on a WebGL or WebGPU device. Each tensor becomes a handful of numbers there, in the step in which it is
  * captured; at the end of the step all numbers become one tensor, which is read once and asynchronously.
  */
-import { rangeAround } from '../../kernel/checks.ts';
 import type {
   DeviceBatch,
   DeviceResult,
   ReductionRequest,
-  TensorHistogram,
   TensorRef,
   TensorSummary,
 } from '../../probes/model-source.ts';
+import { sizeOf } from '../../probes/reductions.ts';
+import { cosineFrom, histogramFrom, summaryOfChunks } from './device-numbers.ts';
 import { TfTensorRef } from './tfjs-tensor.ts';
 import { opsOf, type TfjsRuntime, type TfOps, type TfTensor } from './tfjs-types.ts';
+import { WebglReductions } from './webgl-reductions.ts';
 
 type Part = {
-  readonly tensor: TfTensor | undefined;
-  readonly length: number;
+  readonly tensors: readonly TfTensor[];
   readonly parse: (numbers: Float32Array) => DeviceResult;
 };
 
@@ -28,14 +28,22 @@ const MAX_INDEX_TENSOR_LENGTH = 1 << 22;
 
 export class TfDeviceBatch implements DeviceBatch {
   readonly #tf: TfOps;
+  readonly #programs: WebglReductions | undefined;
   #parts: Part[] = [];
 
   constructor(tf: TfjsRuntime) {
     this.#tf = opsOf(tf);
+    this.#programs = WebglReductions.on(tf);
   }
 
   summarize(tensor: TensorRef, request: ReductionRequest): void {
     const { shape } = tensor;
+    const programs = this.#programs;
+    const x = tensorOf(tensor);
+    if (programs !== undefined && x.size > 0) {
+      this.#addChunks(x, (y) => programs.stats(y, request), x, request, false);
+      return;
+    }
     this.#add(
       sizeOf(shape),
       () => this.#reduce(tensorOf(tensor), request),
@@ -50,6 +58,19 @@ export class TfDeviceBatch implements DeviceBatch {
   summarizeChange(after: TensorRef, before: TensorRef, request: ReductionRequest): void {
     const tf = this.#tf;
     const { shape } = after;
+    const programs = this.#programs;
+    const [now, then] = [tensorOf(after), tensorOf(before)];
+    if (programs !== undefined && now.size > 0) {
+      const stats = (x: TfTensor): TfTensor => programs.change(x, flat(tf, then), request);
+      if (request.histogram === null) {
+        this.#addChunks(now, stats, now, request, true);
+      } else {
+        const update = tf.keep(tf.tidy(() => tf.sub(now, then)));
+        this.#addChunks(now, stats, update, request, true);
+        update.dispose();
+      }
+      return;
+    }
     this.#add(
       sizeOf(shape),
       () => {
@@ -72,6 +93,16 @@ export class TfDeviceBatch implements DeviceBatch {
 
   compare(first: TensorRef, second: TensorRef): void {
     const tf = this.#tf;
+    const programs = this.#programs;
+    const one = tensorOf(first);
+    if (programs !== undefined && one.size > 0) {
+      const work = (): TfTensor => programs.compare(flat(tf, one), flat(tf, tensorOf(second)));
+      this.#parts.push({
+        tensors: [tf.keep(tf.tidy(work))],
+        parse: (numbers) => ({ summary: null, beforeNorm: null, cosine: cosineFrom(numbers) }),
+      });
+      return;
+    }
     this.#add(
       sizeOf(first.shape),
       () => {
@@ -95,17 +126,17 @@ export class TfDeviceBatch implements DeviceBatch {
     const parts = this.#parts;
     this.#parts = [];
     const tf = this.#tf;
-    const tensors = tensorsOf(parts);
+    const tensors = parts.flatMap((part) => part.tensors);
     if (tensors.length === 0) return parts.map(({ parse }) => parse(new Float32Array(0)));
     const packed = tf.keep(tf.tidy(() => tf.concat(tensors)));
-    for (const tensor of tensors) tensor.dispose();
+    disposeAll(parts);
     try {
       const numbers = Float32Array.from((await packed.data()) as Float32Array);
       let at = 0;
-      return parts.map(({ length, parse }) => {
-        const own = numbers.subarray(at, at + length);
+      return parts.map(({ tensors: own, parse }) => {
+        const length = own.reduce((sum, { size }) => sum + size, 0);
         at += length;
-        return parse(own);
+        return parse(numbers.subarray(at - length, at));
       });
     } finally {
       packed.dispose();
@@ -113,18 +144,59 @@ export class TfDeviceBatch implements DeviceBatch {
   }
 
   discard(): void {
-    for (const tensor of tensorsOf(this.#parts)) tensor.dispose();
+    disposeAll(this.#parts);
     this.#parts = [];
   }
 
   #add(size: number, reduce: () => TfTensor, parse: Part['parse']): void {
     // Devices reduce nothing of nothing: there is one result for it, which needs no reading.
-    if (size === 0) {
-      this.#parts.push({ tensor: undefined, length: 0, parse });
-      return;
+    this.#parts.push({
+      tensors: size === 0 ? [] : [this.#tf.keep(this.#tf.tidy(reduce))],
+      parse,
+    });
+  }
+
+  /** The numbers of a tensor by chunks, then what else is asked for; `values` are those that are counted in bins. */
+  #addChunks(
+    tensor: TfTensor,
+    stats: (x: TfTensor) => TfTensor,
+    values: TfTensor,
+    request: ReductionRequest,
+    isChange: boolean,
+  ): void {
+    const programs = this.#programs;
+    if (programs === undefined) return;
+    const tf = this.#tf;
+    const { shape } = tensor;
+    const run = (work: () => TfTensor): TfTensor => tf.keep(tf.tidy(work));
+    const chunks = run(() => stats(flat(tf, tensor)));
+    const tensors = [chunks];
+    const { unitAxis, epsilon, histogram } = request;
+    if (unitAxis !== null) {
+      const [, units, inner] = aroundAxis(shape, unitAxis);
+      tensors.push(
+        run(
+          () =>
+            programs.deadUnits(flat(tf, tensor), units, inner, epsilon) ??
+            this.#deadUnits(tensor, unitAxis, epsilon),
+        ),
+      );
     }
-    const tensor = this.#tf.keep(this.#tf.tidy(reduce));
-    this.#parts.push({ tensor, length: tensor.size, parse });
+    if (histogram !== null) {
+      const { bins } = histogram;
+      const stride = Math.ceil(values.size / mostValues(histogram));
+      const sample =
+        stride === 1 ? chunks : run(() => programs.stats(flat(tf, values), request, stride));
+      if (stride > 1) tensors.push(sample);
+      if (bins > 1) tensors.push(run(() => programs.below(flat(tf, values), sample, stride, bins)));
+    }
+    this.#parts.push({
+      tensors,
+      parse(numbers) {
+        const found = summaryOfChunks(numbers, shape, request);
+        return { ...found, beforeNorm: isChange ? found.beforeNorm : null, cosine: null };
+      },
+    });
   }
 
   /** `[8]` statistics, then `[units]` flags, then the counts of the histogram below each inner edge. */
@@ -169,10 +241,7 @@ export class TfDeviceBatch implements DeviceBatch {
 
   #deadUnits(tensor: TfTensor, axis: number, epsilon: number): TfTensor {
     const tf = this.#tf;
-    const { shape } = tensor;
-    const units = shape[axis] ?? 1;
-    const before = shape.slice(0, axis).reduce((product, size) => product * size, 1);
-    const after = shape.slice(axis + 1).reduce((product, size) => product * size, 1);
+    const [before, units, after] = aroundAxis(tensor.shape, axis);
     const x = tf.cast(tf.reshape(tensor, [before, units, after]), 'float32');
     // NaN is not near zero: what is not, counts as one.
     const alive = tf.sub(
@@ -182,15 +251,11 @@ export class TfDeviceBatch implements DeviceBatch {
     return tf.cast(tf.lessEqual(tf.max(alive, [0, 2]), tf.scalar(0)), 'float32');
   }
 
-  #histogram(
-    tensor: TfTensor,
-    { bins, maxValues }: NonNullable<ReductionRequest['histogram']>,
-  ): TfTensor {
+  #histogram(tensor: TfTensor, histogram: NonNullable<ReductionRequest['histogram']>): TfTensor {
     const tf = this.#tf;
-    // Every bin compares every value: fewer values where there are many bins.
-    const most = Math.min(maxValues, Math.floor(MAX_INDEX_TENSOR_LENGTH / bins));
+    const { bins } = histogram;
     const all = flat(tf, tensor);
-    const stride = Math.ceil(all.size / most);
+    const stride = Math.ceil(all.size / mostValues(histogram));
     const x = stride > 1 ? tf.stridedSlice(all, [0], [all.size], [stride]) : all;
     const isFinite = tf.isFinite(x);
     const count = tf.reshape(tf.sum(tf.cast(isFinite, 'float32')), [1]);
@@ -205,12 +270,18 @@ export class TfDeviceBatch implements DeviceBatch {
   }
 }
 
-function tensorsOf(parts: readonly Part[]): readonly TfTensor[] {
-  return parts.flatMap(({ tensor }) => tensor ?? []);
+function disposeAll(parts: readonly Part[]): void {
+  for (const { tensors } of parts) for (const tensor of tensors) tensor.dispose();
 }
 
-function sizeOf(shape: readonly number[]): number {
-  return shape.reduce((product, size) => product * size, 1);
+/** Every bin compares every value: fewer values where there are many bins. */
+function mostValues({ bins, maxValues }: NonNullable<ReductionRequest['histogram']>): number {
+  return Math.min(maxValues, Math.floor(MAX_INDEX_TENSOR_LENGTH / bins));
+}
+
+/** Sizes of what comes before an axis, of the axis, and of what comes after it. */
+function aroundAxis(shape: readonly number[], axis: number): [number, number, number] {
+  return [sizeOf(shape.slice(0, axis)), shape[axis] ?? 1, sizeOf(shape.slice(axis + 1))];
 }
 
 function tensorOf(ref: TensorRef): TfTensor {
@@ -261,22 +332,4 @@ function summaryFrom(
         ? null
         : histogramFrom(numbers.subarray(STATS_LENGTH + units), histogram.bins),
   };
-}
-
-function histogramFrom(
-  [count = 0, least = 0, greatest = 0, ...below]: Float32Array,
-  bins: number,
-): TensorHistogram {
-  const counts = new Float64Array(bins);
-  const { min, max } = count === 0 ? { min: 0, max: 1 } : rangeAround(least, greatest);
-  // One value has the bin in the middle, as in the kernels.
-  if (count > 0 && !(least < greatest)) counts[bins >> 1] = count;
-  else if (count > 0) {
-    for (let bin = 0; bin < bins; bin++)
-      counts[bin] = (below[bin] ?? count) - (bin === 0 ? 0 : (below[bin - 1] ?? 0));
-  }
-  const edges = Float64Array.from({ length: bins + 1 }, (_, i) =>
-    i === bins ? max : min + (i * (max - min)) / bins,
-  );
-  return { edges, counts, sampleCount: count };
 }

@@ -1,0 +1,113 @@
+// Trainings of TensorFlow.js, in Node and in a page. `lib` is what is measured, `tf` the framework it is handed.
+import { compare, longestGap, measureBlocks, nextTask, stopwatch, untimed } from './rounds.mjs';
+import { openProbes, VARIANTS } from './variants.mjs';
+
+const dense = (units, inputs) => (tf) =>
+  tf.sequential({
+    layers: units.map((count, i) =>
+      tf.layers.dense({
+        units: count,
+        ...(i === 0 ? { inputShape: [inputs] } : {}),
+        ...(i < units.length - 1 ? { activation: 'relu' } : {}),
+      }),
+    ),
+  });
+const convolutional = (tf) =>
+  tf.sequential({
+    layers: [
+      tf.layers.conv2d({ filters: 8, kernelSize: 3, activation: 'relu', inputShape: [16, 16, 1] }),
+      tf.layers.maxPooling2d({ poolSize: 2 }),
+      tf.layers.conv2d({ filters: 16, kernelSize: 3, activation: 'relu' }),
+      tf.layers.flatten(),
+      tf.layers.dense({ units: 10 }),
+    ],
+  });
+
+export const NETWORKS = {
+  'small dense': { make: dense([64, 32, 10], 64), shape: [32, 64] },
+  convolutional: { make: convolutional, shape: [16, 16, 16, 1] },
+  'larger dense': { make: dense([512, 512, 10], 256), shape: [64, 256] },
+};
+
+async function openTraining(lib, tf, { make, shape }, variant, isTimed = false) {
+  const session = await lib.TrainingSession.startRun({
+    project: 'overhead',
+    storage: lib.createMemoryStore(),
+    handleSignals: false,
+  });
+  const model = make(tf);
+  const optimizer = tf.train.adam(0.001);
+  const xs = tf.randomNormal(shape, 0, 1, 'float32', 1);
+  const ys = tf.randomNormal([shape[0], 10], 0, 1, 'float32', 2);
+  const loss = () => tf.losses.meanSquaredError(ys, model.apply(xs, { training: true }));
+  const watch = (isTimed ? stopwatch : untimed)(lib.tfjsModel(tf, model, optimizer));
+  const probes =
+    variant?.every === undefined ? undefined : openProbes(lib, session, watch, variant);
+  const telemetry = variant?.telemetry ? new lib.SystemTelemetry(session, { tf }) : undefined;
+  const isOnDevice = !['cpu', 'wasm'].includes(tf.getBackend());
+  const blocks = [];
+  let step = 0;
+  return {
+    blocks,
+    skipped: () => probes?.skipped() ?? 0,
+    async train(steps) {
+      for (let i = 0; i < steps; i += 1, step += 1) {
+        const isProbed = probes?.begin(step) === true;
+        const scope =
+          telemetry === undefined ? undefined : watch.run(() => telemetry.startStep(step));
+        const cost = optimizer.minimize(loss, true);
+        probes?.end(step);
+        if (scope !== undefined) watch.run(() => scope.finish());
+        const inStepMs = watch.take();
+        let isRead = false;
+        const reading = cost.data().then(() => {
+          isRead = true;
+        });
+        // On a device the numbers of a probe come with the loss or soon after it.
+        const gapMs = isTimed && isProbed && isOnDevice ? await longestGap(() => isRead) : 0;
+        await reading;
+        cost.dispose();
+        if (isTimed && (isProbed || telemetry !== undefined))
+          blocks.push(Math.max(inStepMs, gapMs));
+        await nextTask();
+      }
+      // What is still under way belongs to these steps, not to those of the training that is next.
+      if (isOnDevice) await probes?.flush();
+    },
+    async close() {
+      await session.endRun();
+      tf.dispose([xs, ys]);
+      model.dispose();
+      optimizer.dispose();
+    },
+  };
+}
+
+/** The rows of one network on the backend in use. */
+export async function measureTfjs(
+  lib,
+  tf,
+  network,
+  { seconds, steps, batch, variants = VARIANTS },
+) {
+  const { make, shape } = NETWORKS[network];
+  const model = { make, shape: batch === undefined ? shape : [batch, ...shape.slice(1)] };
+  const plain = await openTraining(lib, tf, model, undefined);
+  const opened = [];
+  for (const variant of variants)
+    opened.push({ ...variant, training: await openTraining(lib, tf, model, variant) });
+  const rows = await compare({
+    plain,
+    variants: opened.map((variant) => ({ every: 1, ...variant })),
+    steps,
+    seconds,
+  });
+  for (const { training } of opened) await training.close();
+  await plain.close();
+  for (const [i, variant] of variants.entries()) {
+    const timed = await openTraining(lib, tf, model, variant, true);
+    Object.assign(rows[i], await measureBlocks(timed, Math.min(10, variant.every ?? 1)));
+    await timed.close();
+  }
+  return rows;
+}
