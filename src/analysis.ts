@@ -118,8 +118,10 @@ export {
 export { DEFAULT_METRIC_KEYS, type MetricKeys } from './analysis/rules/metric-keys.ts';
 export {
   DEFAULT_ANALYZER_THRESHOLDS,
+  describeRules,
   RULE_IDS,
   type AnalyzerThresholds,
+  type RuleDescription,
   type RuleId,
   type ThresholdName,
 } from './analysis/rules/rules.ts';

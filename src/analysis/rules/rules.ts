@@ -12,6 +12,7 @@ import { updateRatioLow } from './update-ratio-low.ts';
 import { unchangedParameters } from './unchanged-parameters.ts';
 import { gradientDepthRatio } from './gradient-depth-ratio.ts';
 import { poorInitialization } from './poor-initialization.ts';
+import type { AlertCategory } from '../../records/literals.ts';
 import { activationCollapse } from './activation-collapse.ts';
 import { explodingGradients } from './exploding-gradients.ts';
 import { overfittingOnset } from './overfitting-onset.ts';
@@ -91,3 +92,36 @@ export const DEFAULT_ANALYZER_THRESHOLDS: AnalyzerThresholds = Object.freeze(
     ),
   ),
 ) as AnalyzerThresholds; // Object.fromEntries forgets which names it was given
+
+/** A rule as people read about it. */
+export type RuleDescription = {
+  readonly id: RuleId;
+  readonly category: AlertCategory;
+  /** What it tells of. */
+  readonly detects: string;
+  /** Where the idea and the numbers come from. */
+  readonly source: string;
+  /** The usual cause. */
+  readonly cause: string;
+  /** What to try first. */
+  readonly advice: string;
+  /** Its numbers in {@link AnalyzerThresholds}, with their defaults. */
+  readonly thresholds: readonly {
+    readonly name: string;
+    readonly value: number;
+    readonly doc: string;
+  }[];
+};
+
+/** What the rules are, from their own declarations. */
+export function describeRules(): readonly RuleDescription[] {
+  return rules.map(({ advice, category, cause, detects, id, source, thresholds }) => ({
+    id,
+    category,
+    detects,
+    source,
+    cause,
+    advice,
+    thresholds: Object.entries(thresholds).map(([name, { doc, value }]) => ({ name, value, doc })),
+  }));
+}
