@@ -189,3 +189,4 @@ export {
   type WatchAction,
   type WatchOptions,
 } from './analysis/watch/watch-options.ts';
+export { report, type ReportOptions, type RunReport } from './analysis/report/report.ts';

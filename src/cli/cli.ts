@@ -5,6 +5,8 @@
 import { isQuarkError, VERSION } from '../index.ts';
 import { columns, helpText, parseCommand, UsageError, usageLine } from './args.ts';
 import { EXIT, jsonText, type Command } from './command.ts';
+import { analyzeCommand } from './commands/analyze.ts';
+import { compareCommand } from './commands/compare.ts';
 import { dashboardCommand } from './commands/dashboard.ts';
 import { demoCommand } from './commands/demo.ts';
 import { eventsCommand } from './commands/events.ts';
@@ -12,6 +14,8 @@ import { exportCommand } from './commands/export.ts';
 import { importCommand } from './commands/import.ts';
 import { metricsCommand } from './commands/metrics.ts';
 import { queryCommand } from './commands/query.ts';
+import { phasesCommand } from './commands/phases.ts';
+import { reportCommand } from './commands/report.ts';
 import { runsCommand } from './commands/runs.ts';
 import { showCommand } from './commands/show.ts';
 import { OutputClosed, type CliIo } from './io.ts';
@@ -22,6 +26,10 @@ const COMMANDS: readonly Command[] = [
   showCommand,
   metricsCommand,
   eventsCommand,
+  analyzeCommand,
+  phasesCommand,
+  compareCommand,
+  reportCommand,
   importCommand,
   exportCommand,
   queryCommand,

@@ -58,7 +58,10 @@ export async function loadRunData(
   const scores = await readAll(reader.store, healthScoreTable, id);
   const alerts = await readAll(reader.store, alertTable, id);
   const phases = await readAll(reader.store, phaseTable, id);
-  const stored = { alerts: scores.length + alerts.length > 0 ? alerts : null, phases };
+  const stored = {
+    alerts: scores.length + alerts.length > 0 ? alerts : null,
+    phases: lastAnalysis(phases),
+  };
   return runDataOf(columns, settings, { run: reader.run, ...stored });
 }
 
@@ -108,6 +111,14 @@ export async function runDataOf(
       phasesAreStored,
     }),
   };
+}
+
+/** The phases of the last analysis, where several were appended: with each they begin anew. */
+function lastAnalysis(phases: readonly PhaseRecord[]): readonly PhaseRecord[] {
+  const restart = phases.findLastIndex(
+    ({ stepStart }, i) => i > 0 && stepStart <= (phases[i - 1]?.stepStart ?? 0),
+  );
+  return restart < 0 ? phases : phases.slice(restart);
 }
 
 async function readAll<C extends TableColumns>(

@@ -17,7 +17,7 @@ export const CONVENTIONAL_ROLE_KEYS: RoleKeys = Object.freeze({
   valAccuracy: Object.freeze(['val/accuracy', 'validation/accuracy', 'val/acc']),
 });
 
-/** The four series that training is judged by; null where a run has none. Sums have the keys of their parts joined by " + ". */
+/** The four series that training is judged by; null where a run has none. A sum has the keys of its parts joined by " + " for a key, a mean has "mean of" before them. */
 export type RoleSeries = {
   readonly trainLoss: MetricSeries | null;
   readonly valLoss: MetricSeries | null;
@@ -150,7 +150,10 @@ function combine(
   const pick = (column: Float64Array): Float64Array =>
     Float64Array.from(rows, (row) => column[row] ?? Number.NaN);
   return {
-    key: all.map(({ key }) => key).join(' + '),
+    key:
+      how === 'sum'
+        ? all.map(({ key }) => key).join(' + ')
+        : `mean of ${all.map(({ key }) => key).join(', ')}`,
     x: first.x,
     steps: pick(first.steps),
     epochs: pick(first.epochs),

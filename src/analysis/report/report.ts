@@ -1,0 +1,148 @@
+/** A run as a report for people. */
+import { checkOptionNames } from '../../base/assert.ts';
+import { systemClock } from '../../base/clock.ts';
+import { invalidInput } from '../../base/errors.ts';
+import { checkPosition } from '../../read/filters.ts';
+import { readKeyedRecords } from '../../read/keyed-records.ts';
+import { openRun, RunReader } from '../../read/run-reader.ts';
+import { healthScoreTable } from '../../records/health-score.ts';
+import { settle, type AnalyzableRun } from '../columns/load-run-columns.ts';
+import type { RunColumns } from '../columns/run-columns.ts';
+import { checkComparisonConfig } from '../compare/compare-config.ts';
+import { loadRunData } from '../compare/run-data.ts';
+import { analyzePhases } from '../phases/phase-analyzer.ts';
+import type { PhaseAnalyzerConfig } from '../phases/thresholds.ts';
+import { analyzeColumns } from '../rules/analyze-columns.ts';
+import type { AnalyzerEngineConfig } from '../rules/analyzer-config.ts';
+import { analysisKernel } from '../series/analysis-kernel.ts';
+import { durationText, shortText } from './number-text.ts';
+import { reportHtml } from './report-html.ts';
+import { reportMarkdown } from './report-markdown.ts';
+import { modelOf, type ReportModel } from './report-model.ts';
+
+/** Options of {@link report}. */
+export type ReportOptions = {
+  /** Heading. Default: project and id of the run. */
+  readonly title?: string;
+  /** How alerts and scores are found in a run that nobody has analysed. */
+  readonly analyzer?: AnalyzerEngineConfig;
+  /** How phases are found in a run that nobody has analysed. */
+  readonly phases?: PhaseAnalyzerConfig;
+  /** The instant of the report, in UTC epoch milliseconds. Default: now. */
+  readonly nowMs?: number;
+};
+
+/** A report. */
+export type RunReport = {
+  readonly runId: string;
+  /** GitHub-flavoured Markdown, without pictures and without HTML. */
+  readonly markdown: string;
+  /** One HTML file that fetches nothing and runs no script: curves are inline SVG, colours follow the reader's choice of light or dark. */
+  readonly html: string;
+};
+
+/**
+ * What a run means, on one page: health, phases, alerts, curves, metrics, configuration. Alerts, scores and phases that an analysis has stored
+ * are shown as they are; where there are none they are found now, and not stored.
+ *
+ * @param source a session, a context, what `openRun` gives, or a run in memory
+ * @throws {QuarkError} `invalid_input` naming the option
+ */
+export async function report(
+  source: AnalyzableRun | RunColumns,
+  options: ReportOptions = {},
+): Promise<RunReport> {
+  checkOptionNames('options', options, ['title', 'analyzer', 'phases', 'nowMs']);
+  const { analyzer = {}, nowMs = systemClock.now(), phases = {}, title } = options;
+  if (title !== undefined && typeof title !== 'string')
+    throw invalidInput('options.title', title, 'text');
+  const found =
+    'metrics' in source
+      ? await analysed(source, analyzer, phases)
+      : await stored(source, analyzer, phases);
+  const { columns, project } = found;
+  const { run } = columns;
+  const about = {
+    title: title ?? (project === null ? run.runId : `${project}: ${run.runId}`),
+    generatedAt: new Date(nowMs).toISOString(),
+    facts: factsOf(columns, found.facts, nowMs),
+  };
+  const model = modelOf(columns, found, about);
+  return Object.freeze({
+    runId: run.runId,
+    markdown: reportMarkdown(model),
+    html: reportHtml(model, await analysisKernel()),
+  });
+}
+
+type Found = Pick<ReportModel, 'alerts' | 'healthScores' | 'phases'> & {
+  readonly columns: RunColumns;
+  readonly project: string | null;
+  readonly facts: ReportModel['facts'];
+};
+
+async function analysed(
+  columns: RunColumns,
+  analyzer: AnalyzerEngineConfig,
+  phases: PhaseAnalyzerConfig,
+): Promise<Found> {
+  const { alerts, healthScores } = analyzeColumns(columns, analyzer);
+  return {
+    columns,
+    alerts,
+    healthScores,
+    phases: (await analyzePhases(columns, phases)).phases,
+    project: null,
+    facts: [],
+  };
+}
+
+async function stored(
+  source: AnalyzableRun,
+  analyzer: AnalyzerEngineConfig,
+  phases: PhaseAnalyzerConfig,
+): Promise<Found> {
+  const { runId, store } = await settle(source);
+  const reader = source instanceof RunReader ? source : await openRun(store, runId);
+  const data = await loadRunData(reader, checkComparisonConfig({ analyzer, phases }));
+  const scores = await readKeyedRecords(store, healthScoreTable, runId, {}, checkPosition({}, []));
+  // An earlier analysis may have been told to append: its last scores are the ones that count.
+  const last = new Map(scores.records.map((score) => [score.scoreKey, score]));
+  const { alerts, columns } = data;
+  return {
+    columns,
+    alerts,
+    phases: data.phases,
+    healthScores:
+      last.size > 0 ? [...last.values()] : analyzeColumns(columns, analyzer).healthScores,
+    project: reader.run.projectName,
+    facts: [
+      ['tags', reader.run.tags.join(', ')],
+      ['git commit', reader.run.gitCommit ?? ''],
+      ...(data.metadata.phasesAreStored
+        ? [['phases', 'as stored by an earlier analysis'] as const]
+        : []),
+    ],
+  };
+}
+
+function factsOf(
+  columns: RunColumns,
+  more: ReportModel['facts'],
+  nowMs: number,
+): ReportModel['facts'] {
+  const { run } = columns;
+  const startedAt = run.startedAtMs > 0 ? new Date(run.startedAtMs).toISOString() : '';
+  const end = run.endedAtMs ?? (run.isLive ? nowMs : null);
+  const points = [...columns.metrics.values()].reduce((sum, { values }) => sum + values.length, 0);
+  const facts: readonly (readonly [string, string])[] = [
+    ['run', run.runId],
+    ['status', run.isLive ? `${run.status}, live` : run.status],
+    ['started', startedAt],
+    ['took', startedAt === '' || end === null ? '' : durationText(end - run.startedAtMs)],
+    ['metrics', `${columns.metrics.size} with ${shortText(points)} values`],
+    ...more,
+    ['damaged segments', columns.damagedSegments > 0 ? String(columns.damagedSegments) : ''],
+  ];
+  return facts.filter(([, value]) => value !== '');
+}

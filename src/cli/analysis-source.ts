@@ -1,0 +1,98 @@
+/** What the commands of analysis work on: a stored run, or the runs in files of other tools, imported into memory. */
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { importRuns } from '../exchange.ts';
+import { createMemoryStore, openRun, QuarkError, type RunReader } from '../index.ts';
+import { openInputFiles } from '../node.ts';
+import { UsageError } from './args.ts';
+import { findRun, warnOfDamage, withStore, type CommandContext } from './command.ts';
+import { plain } from './text.ts';
+
+/** A run with the name it was asked for by. */
+export type NamedRun = {
+  readonly name: string;
+  readonly reader: RunReader;
+  /** Whether it lies in a store, where results can be kept. */
+  readonly isStored: boolean;
+};
+
+/** What every command of analysis says of its arguments. */
+export const SOURCE_NOTE =
+  'RUN is the id of a stored run, the beginning of one, or "latest". PATH is a file or folder of another tool, or an export: it is\n' +
+  'imported into memory, and nothing is stored. What is a file or folder here is taken for one.';
+
+/**
+ * Gives the runs that the arguments name to `work`, in their order; a file may hold several.
+ *
+ * @throws {RunNotFoundError}
+ * @throws {QuarkError} `invalid_input` when a file holds no run
+ */
+export async function withRuns<T>(
+  context: Pick<CommandContext, 'io' | 'args'>,
+  names: readonly string[],
+  work: (runs: readonly NamedRun[]) => Promise<T>,
+): Promise<T> {
+  const isFile = (name: string): boolean => existsSync(resolve(context.io.cwd, name));
+  const fromFiles = new Map<string, readonly NamedRun[]>();
+  for (const name of names)
+    if (isFile(name)) fromFiles.set(name, await importedRuns(context, name));
+  const run = async (store: Parameters<typeof findRun>[0] | undefined): Promise<T> => {
+    const runs: NamedRun[] = [];
+    for (const name of names) {
+      const imported = fromFiles.get(name);
+      if (imported !== undefined) runs.push(...imported);
+      else if (store !== undefined)
+        runs.push({ name, reader: await findRun(store, name), isStored: true });
+    }
+    const result = await work(runs);
+    for (const { reader } of runs) await warnOfDamage(context.io, reader);
+    return result;
+  };
+  return names.every((name) => fromFiles.has(name))
+    ? run(undefined)
+    : withStore(context, (store) => run(store));
+}
+
+/** Whether results are to be kept. @throws {UsageError} when there is no place to keep them */
+export function checkSaves(
+  args: CommandContext['args'],
+  runs: readonly NamedRun[],
+  command: string,
+): boolean {
+  const file = runs.find(({ isStored }) => !isStored);
+  if (args.flag('save') && file !== undefined)
+    throw new UsageError(
+      `--save is for stored runs; ${file.name} is a file: import it first`,
+      command,
+    );
+  return args.flag('save');
+}
+
+async function importedRuns(
+  { io }: Pick<CommandContext, 'io'>,
+  name: string,
+): Promise<readonly NamedRun[]> {
+  const store = createMemoryStore();
+  const files = await openInputFiles([resolve(io.cwd, name)]);
+  const { problems, runs, unlistedProblemCount } = await importRuns(files, store);
+  const [problem] = problems;
+  if (runs.length === 0)
+    throw new QuarkError(
+      'invalid_input',
+      problem === undefined
+        ? `No run was recognised in ${name}.`
+        : `No run could be read from ${name}: ${problem.reason}`,
+      { details: { field: 'PATH', value: name, rule: 'a file or folder with a run' } },
+    );
+  const count = problems.length + unlistedProblemCount;
+  if (problem !== undefined)
+    await io.stderr.write(
+      `warning: ${plain(problem.file)}: ${plain(problem.reason)}${count > 1 ? ` (and ${count - 1} more problems)` : ''}\n`,
+    );
+  const named: NamedRun[] = [];
+  for (const { name: own, runId } of runs) {
+    const reader = await openRun(store, runId);
+    named.push({ name: runs.length === 1 ? name : `${name}: ${own}`, reader, isStored: false });
+  }
+  return named;
+}

@@ -1,0 +1,83 @@
+/** `quark analyze RUN|PATH`: alerts and health scores. */
+import { AnalyzerEngine, type AnalyzerResult } from '../../analysis.ts';
+import { checkSaves, SOURCE_NOTE, withRuns } from '../analysis-source.ts';
+import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../command.ts';
+import { plain, table, type Style } from '../text.ts';
+
+const SEVERITIES = ['info', 'warning', 'error', 'critical'] as const;
+
+export const analyzeCommand: Command = {
+  spec: {
+    name: 'analyze',
+    summary: 'Say what is wrong with a run: alerts and health scores.',
+    positionals: ['RUN|PATH...'],
+    options: {
+      ...STORAGE_OPTIONS,
+      save: { kind: 'flag', help: 'Keep the result with the stored run.' },
+      'fail-on': {
+        kind: 'text',
+        value: 'SEVERITY',
+        choices: SEVERITIES,
+        help: 'Exit with 1 at an alert this severe or more: info, warning, error, critical.',
+      },
+      json: JSON_OPTION,
+    },
+    notes: [SOURCE_NOTE],
+  },
+  run: ({ io, args, style }) => {
+    const failOn = args.text('fail-on');
+    const least = SEVERITIES.findIndex((severity) => severity === failOn);
+    return withRuns({ io, args }, args.positionals, async (runs) => {
+      const results: AnalyzerResult[] = [];
+      const persist = checkSaves(args, runs, 'analyze');
+      for (const { name, reader } of runs) {
+        const result = await new AnalyzerEngine(reader).analyze({ persist });
+        results.push(result);
+        if (!args.flag('json')) {
+          if (runs.length > 1) await io.stdout.write(`${style.bold(plain(name))}\n`);
+          await io.stdout.write(describe(result, io.stdout.columns, style));
+        }
+      }
+      if (args.flag('json')) {
+        const [first] = results;
+        await io.stdout.write(
+          jsonText(results.length === 1 ? first?.toDict() : results.map((one) => one.toDict())),
+        );
+      }
+      const isBad = results.some(({ alerts }) =>
+        alerts.some(({ severity }) => SEVERITIES.indexOf(severity) >= least),
+      );
+      return failOn !== undefined && isBad ? EXIT.failure : EXIT.ok;
+    });
+  },
+};
+
+function describe(result: AnalyzerResult, width: number | undefined, style: Style): string {
+  const scores = table(
+    [
+      { title: 'SCORE', cell: ({ scoreKey }) => scoreKey },
+      { title: 'OF 100', cell: ({ score }) => String(Math.round(score)), align: 'right' },
+      { title: 'STATUS', cell: ({ status }) => statusColor(style, status)(status) },
+    ],
+    result.healthScores,
+    width,
+    style,
+  );
+  if (result.alerts.length === 0) return `${scores}\nNo alerts.\n`;
+  const alerts = result.alerts.map(({ fact, inference, ruleId, severity, title }) => {
+    const head = `${severityColor(style, severity)(severity)} ${style.bold(plain(title))} (${ruleId})`;
+    return `${head}\n  ${plain(fact)}\n  ${plain(inference)}\n`;
+  });
+  return `${scores}\n${alerts.join('\n')}`;
+}
+
+/** The colour of a severity. */
+export function severityColor(style: Style, severity: string): (text: string) => string {
+  if (severity === 'critical' || severity === 'error') return style.red;
+  return severity === 'warning' ? style.yellow : style.blue;
+}
+
+function statusColor(style: Style, status: string): (text: string) => string {
+  if (status === 'healthy') return style.green;
+  return status === 'critical' ? style.red : style.yellow;
+}

@@ -1,0 +1,191 @@
+/** `quark compare RUN|PATH RUN|PATH...`: two runs side by side, or groups of many. */
+import {
+  ComparisonEngine,
+  type ComparisonEngineConfig,
+  type GroupComparison,
+  type MetricDiff,
+  type MetricTargetSpec,
+  type RunComparisonResult,
+} from '../../analysis.ts';
+import { SOURCE_NOTE, withRuns } from '../analysis-source.ts';
+import { columns, UsageError } from '../args.ts';
+import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../command.ts';
+import { plain, shortNumber, table, type Style } from '../text.ts';
+
+export const compareCommand: Command = {
+  spec: {
+    name: 'compare',
+    summary: 'Compare two runs, or many in groups of the same configuration.',
+    positionals: ['RUN|PATH', 'RUN|PATH...'],
+    options: {
+      ...STORAGE_OPTIONS,
+      target: {
+        kind: 'list',
+        value: 'KEY>=VALUE',
+        help: 'A value to be reached, such as val/accuracy>=0.8 or val/loss<=0.5.',
+      },
+      baseline: { kind: 'flag', help: 'Take the second run for the baseline.' },
+      json: JSON_OPTION,
+    },
+    notes: [
+      'Differences are those of the first run less the second. Of three runs and more, those whose configuration differs in seeds only\n' +
+        'make a group; each metric is the mean of a group with its 95 % interval.',
+      SOURCE_NOTE,
+    ],
+  },
+  run: ({ io, args, style }) => {
+    const config: ComparisonEngineConfig = {
+      metricTargets: (args.list('target') ?? []).map(parseTarget),
+    };
+    return withRuns({ io, args }, args.positionals, async (runs) => {
+      const [first, second, ...others] = runs;
+      if (first === undefined || second === undefined)
+        throw new UsageError('A comparison needs two runs', 'compare');
+      const engine = new ComparisonEngine(first.reader, config);
+      const width = io.stdout.columns;
+      if (others.length > 0) {
+        const groups = await engine.compareGroups([second, ...others].map(({ reader }) => reader));
+        await io.stdout.write(
+          args.flag('json') ? jsonText(groups.toDict()) : describeGroups(groups, width, style),
+        );
+        return EXIT.ok;
+      }
+      const result = await engine.compare(second.reader, { baseline: args.flag('baseline') });
+      await io.stdout.write(
+        args.flag('json') ? jsonText(result.toDict()) : describe(result, width, style),
+      );
+      return EXIT.ok;
+    });
+  },
+};
+
+function parseTarget(text: string): MetricTargetSpec {
+  const match = /^(.+?)(>=|<=)(.+)$/u.exec(text);
+  const value = Number(match?.[3]?.trim() || Number.NaN);
+  if (match === null || !Number.isFinite(value))
+    throw new UsageError(`--target takes KEY>=VALUE or KEY<=VALUE; got "${text}"`, 'compare');
+  return {
+    metricKey: (match[1] ?? '').trim(),
+    targetValue: value,
+    direction: match[2] === '>=' ? 'at_least' : 'at_most',
+  };
+}
+
+function describe(result: RunComparisonResult, width: number | undefined, style: Style): string {
+  const { alertDiff, comparability, configDiffs, firstPartingStep, metricDiffs, phaseDiffs } =
+    result;
+  const parts: string[] = [];
+  const say = (text: string): void => void parts.push(`${plain(text)}\n`);
+  for (const reason of comparability.reasons) say(`Not comparable: ${reason}`);
+  for (const note of comparability.notes) say(`Note: ${note}`);
+  if (firstPartingStep !== null) say(`The runs part at step ${firstPartingStep}.`);
+  if (metricDiffs.length > 0) parts.push(`\n${metricTable(metricDiffs, width, style)}`);
+  const targets = metricDiffs.filter(({ targetValue }) => targetValue !== null);
+  for (const one of targets) {
+    const met = (step: number | null): string => (step === null ? 'never' : `at ${step}`);
+    say(
+      `${one.metricKey} ${one.targetDirection === 'at_least' ? '>=' : '<='} ${one.targetValue}: ${met(one.primaryTimeToTargetStep)} and ${met(one.referenceTimeToTargetStep)}`,
+    );
+  }
+  const alerts: readonly (readonly [string, readonly string[]])[] = [
+    ['new', alertDiff.newRuleIds],
+    ['resolved', alertDiff.resolvedRuleIds],
+    ['worse', alertDiff.worsenedRuleIds],
+    ['better', alertDiff.improvedRuleIds],
+  ];
+  const changed = alerts.filter(([, ids]) => ids.length > 0);
+  if (changed.length > 0)
+    parts.push(
+      `\n${style.bold('Alerts')}\n${columns(changed.map(([name, ids]) => [name, ids.join(', ')]))}`,
+    );
+  if (phaseDiffs.length > 0)
+    parts.push(
+      `\n${table(
+        [
+          { title: 'PHASE', cell: ({ phaseName }) => phaseName },
+          { title: 'FIRST', cell: (one) => share(one.primaryShare), align: 'right' },
+          { title: 'SECOND', cell: (one) => share(one.referenceShare), align: 'right' },
+        ],
+        phaseDiffs,
+        width,
+        style,
+      )}`,
+    );
+  if (configDiffs.length > 0)
+    parts.push(
+      `\n${style.bold('Configuration')}\n${columns(
+        configDiffs.map(({ path, primaryValue, referenceValue }) => [
+          plain(path),
+          plain(`${JSON.stringify(primaryValue)} | ${JSON.stringify(referenceValue)}`),
+        ]),
+      )}`,
+    );
+  return parts.join('').replace(/^\n/u, '');
+}
+
+function metricTable(
+  diffs: readonly MetricDiff[],
+  width: number | undefined,
+  style: Style,
+): string {
+  const number = (value: number | null): string => (value === null ? '-' : shortNumber(value));
+  return table(
+    [
+      { title: 'METRIC', cell: ({ metricKey }) => plain(metricKey), isElastic: true },
+      { title: 'LAST', cell: ({ primaryLast }) => number(primaryLast), align: 'right' },
+      { title: 'AND', cell: ({ referenceLast }) => number(referenceLast), align: 'right' },
+      { title: 'LESS', cell: ({ lastDelta }) => number(lastDelta), align: 'right' },
+      { title: 'BEST', cell: ({ primaryBest }) => number(primaryBest), align: 'right' },
+      { title: 'AND', cell: ({ referenceBest }) => number(referenceBest), align: 'right' },
+      {
+        title: 'PART AT',
+        cell: ({ partingStep }) => (partingStep === null ? '-' : String(partingStep)),
+        align: 'right',
+      },
+    ],
+    diffs,
+    width,
+    style,
+  );
+}
+
+function share(value: number | null): string {
+  return value === null ? '-' : `${Math.round(value * 100)} %`;
+}
+
+function describeGroups(
+  { confidenceLevel, groups, metrics, notes }: GroupComparison,
+  width: number | undefined,
+  style: Style,
+): string {
+  const rows = metrics.flatMap(({ best, groups: means, metricKey }) =>
+    means.map((mean, i) => ({ metricKey, group: groups[i]?.name ?? '', mean, isBest: best === i })),
+  );
+  const text = table(
+    [
+      { title: 'METRIC', cell: ({ metricKey }) => plain(metricKey) },
+      { title: 'GROUP', cell: ({ group }) => plain(group), isElastic: true },
+      { title: 'RUNS', cell: ({ mean }) => String(mean.count), align: 'right' },
+      { title: 'MEAN', cell: ({ mean }) => shortNumber(mean.mean), align: 'right' },
+      {
+        title: `${Math.round(confidenceLevel * 100)} %`,
+        cell: ({ mean: { high, low } }) =>
+          Number.isNaN(low) ? '-' : `${shortNumber(low)} to ${shortNumber(high)}`,
+      },
+      { title: '', cell: ({ isBest }) => (isBest ? 'best' : '') },
+    ],
+    rows,
+    width,
+    style,
+  );
+  const differences = metrics.flatMap(({ differences: list, metricKey }) =>
+    list
+      .filter(({ isSignificant }) => isSignificant === true)
+      .map(
+        ({ adjustedPValue, difference, first, second }) =>
+          `${metricKey}: ${groups[first]?.name ?? ''} less ${groups[second]?.name ?? ''} is ${shortNumber(difference)} (p = ${adjustedPValue.toPrecision(2)})\n`,
+      ),
+  );
+  const said = differences.length === 0 ? ['No difference is significant.\n'] : differences;
+  return `${text}\n${said.map((line) => plain(line.trimEnd())).join('\n')}\n${notes.map((note) => `Note: ${note}\n`).join('')}`;
+}

@@ -1,0 +1,49 @@
+/** `quark report RUN|PATH`: what a run means, as Markdown or as one HTML file. */
+import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { report } from '../../analysis.ts';
+import { SOURCE_NOTE, withRuns } from '../analysis-source.ts';
+import { UsageError } from '../args.ts';
+import { EXIT, STORAGE_OPTIONS, type Command } from '../command.ts';
+import { plain } from '../text.ts';
+
+export const reportCommand: Command = {
+  spec: {
+    name: 'report',
+    summary: 'Write a report of a run: Markdown, or one HTML file with plots.',
+    positionals: ['RUN|PATH'],
+    options: {
+      ...STORAGE_OPTIONS,
+      html: { kind: 'flag', help: 'Write HTML rather than Markdown.' },
+      out: {
+        kind: 'text',
+        value: 'FILE',
+        help: 'Write to a file; one that ends in .html gets HTML. Default: standard output.',
+      },
+      title: { kind: 'text', value: 'TEXT', help: 'Heading. Default: project and id of the run.' },
+    },
+    notes: [SOURCE_NOTE],
+  },
+  run: ({ io, args }) =>
+    withRuns({ io, args }, args.positionals, async (runs) => {
+      const [run] = runs;
+      if (run === undefined || runs.length > 1) {
+        const names = runs.map(({ name }) => plain(name)).join(', ');
+        throw new UsageError(
+          `A report is of one run; there are ${runs.length}: ${names}`,
+          'report',
+        );
+      }
+      const out = args.text('out');
+      const title = args.text('title') ?? (run.isStored ? undefined : run.name);
+      const made = await report(run.reader, title === undefined ? {} : { title });
+      const isHtml = args.flag('html') || /\.html?$/iu.test(out ?? '');
+      const text = isHtml ? made.html : made.markdown;
+      if (out === undefined) await io.stdout.write(text);
+      else {
+        await writeFile(resolve(io.cwd, out), text);
+        await io.stderr.write(`Wrote ${plain(out)}.\n`);
+      }
+      return EXIT.ok;
+    }),
+};

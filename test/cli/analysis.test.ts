@@ -1,0 +1,123 @@
+/** `quark analyze`, `phases`, `compare` and `report`, on stored runs and on files. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { quark, type Ran } from './fake-io.ts';
+
+const GOOD = [2.3, 1.8, 1.2, 0.8, 0.6, 0.55, 0.52, 0.5, 0.499, 0.498];
+const BAD = [2.3, 1.8, 1.2, 0.8, 2, 5, 9, 20, 40, 80];
+const VAL = [2.4, 1.9, 1.4, 1.1, 1, 1.2, 1.5, 1.9, 2.3, 2.6];
+
+const state = (losses: readonly number[], val?: readonly number[]): string =>
+  JSON.stringify({
+    global_step: losses.length * 10,
+    log_history: losses.flatMap((loss, i) => [
+      { step: i * 10, epoch: i, loss },
+      ...(val === undefined ? [] : [{ step: i * 10, epoch: i, eval_loss: val[i] }]),
+    ]),
+  });
+
+let folder = '';
+const ids: string[] = [];
+const run = (...args: string[]): Promise<Ran> => quark(args, { cwd: folder });
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'quark-analysis-'));
+  const files = { good: state(GOOD), bad: state(BAD), overfit: state(GOOD, VAL) };
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(join(folder, name));
+    writeFileSync(join(folder, name, 'trainer_state.json'), text);
+  }
+  writeFileSync(join(folder, 'notes.txt'), 'nothing to see here');
+  const imported = await run('import', 'good', 'bad', '--json');
+  ids.push(...JSON.parse(imported.stdout).runs.map(({ runId }: { runId: string }) => runId));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test('phases of a file, and of a stored run that keeps them', async () => {
+  const file = await run('phases', 'good');
+  expect(file.code).toBe(0);
+  expect(file.stdout).toMatch(/^PHASE +FROM +TO +WHY\n/);
+  expect(file.stdout).toMatch(
+    /\nrapid_learning +20 +49 +Fast progress: train\/loss fell by 66\.7 %/,
+  );
+  const [id = ''] = ids;
+  const saved = await run('phases', id, '--save', '--json');
+  expect(saved.stderr).toBe('');
+  const { phases } = JSON.parse(saved.stdout);
+  expect(phases.map((one: { phase_name: string }) => one.phase_name)).toEqual([
+    'initialization_adaptation',
+    'rapid_learning',
+    'stabilization',
+    'stagnation',
+  ]);
+  const report = await run('report', id);
+  expect(report.stdout).toContain('as stored by an earlier analysis');
+  const refused = await run('phases', 'good', '--save');
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('import it first')]);
+});
+
+test('alerts, and an exit code for those who wait for them', async () => {
+  const found = await run('analyze', 'overfit');
+  expect(found.code).toBe(0);
+  expect(found.stdout).toMatch(/^SCORE +OF 100 +STATUS\n/);
+  expect(found.stdout).toContain('(overfitting_onset)');
+  expect((await run('analyze', 'overfit', '--fail-on', 'warning')).code).toBe(1);
+  const calm = await run('analyze', 'good', '--fail-on', 'warning');
+  expect(calm.code).toBe(0);
+  const json = await run('analyze', 'overfit', 'good', '--json');
+  expect(JSON.parse(json.stdout)).toHaveLength(2);
+  expect((await run('analyze', 'good', '--fail-on', 'bad')).stderr).toContain(
+    'must be one of info',
+  );
+});
+
+test('two runs: a stored one and a file, with a target', async () => {
+  const both = await run(
+    'compare',
+    ids[0] ?? '',
+    'bad',
+    '--target',
+    'train/loss<=0.6',
+    '--baseline',
+  );
+  expect(both.stderr).toBe('');
+  expect(both.stdout).toMatch(/The runs part at step 40\./);
+  expect(both.stdout).toMatch(/\ntrain\/loss +0\.498 +80 /);
+  expect(both.stdout).toContain('train/loss <= 0.6: at 40 and never');
+  expect(both.stdout).toMatch(/\ndivergence +- +\d+ %/);
+  const json = JSON.parse((await run('compare', 'good', 'bad', '--json')).stdout);
+  expect(json).toMatchObject({ mode: 'pairwise', first_parting_step: 40 });
+  expect((await run('compare', 'good')).stderr).toContain('needs RUN|PATH...');
+  expect((await run('compare', 'good', 'bad', '--target', 'loss=3')).stderr).toContain(
+    'KEY>=VALUE',
+  );
+});
+
+test('three runs and more are groups', async () => {
+  const { stdout } = await run('compare', 'good', 'bad', 'overfit');
+  expect(stdout).toMatch(/\ntrain\/loss +all runs +3 +/);
+  expect(stdout).toContain('No difference is significant.');
+});
+
+test('a report as Markdown, as HTML and into a file', async () => {
+  const markdown = await run('report', 'overfit', '--title', 'A | B');
+  expect(markdown.stdout.startsWith('# A \\| B\n')).toBe(true);
+  expect(markdown.stdout).toContain('| Onset of overfitting | 50 | 90 |');
+  const html = await run('report', 'overfit', '--html');
+  expect(html.stdout).toMatch(/^<!doctype html>/);
+  const written = await run('report', ids[0] ?? '', '--out', 'page.html');
+  expect([written.stdout, written.stderr]).toEqual(['', 'Wrote page.html.\n']);
+  expect(readFileSync(join(folder, 'page.html'), 'utf8')).toContain('<svg viewBox');
+});
+
+test('what is no run is said', async () => {
+  const text = await run('phases', 'notes.txt');
+  expect([text.code, text.stderr]).toEqual([
+    1,
+    expect.stringMatching(/No run (was recognised in|could be read from) notes\.txt/),
+  ]);
+  const unknown = await run('analyze', 'run_unknown');
+  expect(unknown.code).toBe(3);
+});
