@@ -3,7 +3,7 @@
  * anyway: no tensor is made, none is read twice. TensorFlow.js is handed in by the caller and described structurally.
  */
 import { checkCount, checkOptionNames, checkPositive } from '../../base/assert.ts';
-import { invalidInput, messageOf } from '../../base/errors.ts';
+import { invalidInput, isQuarkError, messageOf } from '../../base/errors.ts';
 import { EventLogger } from '../../session/event-logger.ts';
 import { MetricsLogger } from '../../session/metrics-logger.ts';
 import { handleOf } from '../../session/run-handle.ts';
@@ -109,7 +109,8 @@ const TELEMETRY_DEFAULTS: SystemTelemetryConfig = Object.freeze({ sampleEveryNSt
  * The time of a step includes reading its loss back. Where `fit` validates, the last step of an epoch has no
  * `perf/step_time_ms`: `fit` runs the validation inside that step.
  *
- * Recording problems do not reach the training unless the run is strict: they are counted, and the first is logged.
+ * Recording problems do not reach the training unless the run is strict, or `raiseOnError` of a probe says so: they are
+ * counted, and the first is logged.
  *
  * @param tf - The TensorFlow.js namespace the model was made with.
  * @throws {QuarkError} `invalid_input` when an argument is wrong
@@ -356,7 +357,8 @@ class TrainingCallback implements QuarkCallback {
 
   #failed(error: unknown): void {
     this.#failures += 1;
-    if (this.#session.strictMode) throw error;
+    // Probes throw where it was asked for, which may be their own `raiseOnError`.
+    if (this.#session.strictMode || isQuarkError(error, 'probe_failed')) throw error;
     if (this.#failures > 1) return;
     this.#session
       .addLog(`The training callback could not record: ${messageOf(error)}`, {

@@ -1,8 +1,11 @@
 /** The probes that go along with a `fit`. */
 import { invalidInput } from '../../base/errors.ts';
 import { HookEngine } from '../../probes/hook-engine.ts';
-import type { HookEngineConfig } from '../../probes/hook-config.ts';
-import type { ParameterDiagnosticsConfig } from '../../probes/parameter-config.ts';
+import { checkHookConfig, type HookEngineConfig } from '../../probes/hook-config.ts';
+import {
+  checkParameterConfig,
+  type ParameterDiagnosticsConfig,
+} from '../../probes/parameter-config.ts';
 import { ParameterDiagnostics } from '../../probes/parameter-diagnostics.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
 import { PausableSource } from './pausable-source.ts';
@@ -132,6 +135,9 @@ export function checkTrainingProbes(options: TrainingProbesOptions): void {
     if (typeof given !== 'object' || given === null)
       throw invalidInput(`options.${name}`, given, 'true, false or its settings');
   }
+  // Now, and not when the first fit begins: a typing error is to be seen.
+  if (typeof options.hooks === 'object') checkHookConfig(options.hooks);
+  if (typeof options.parameters === 'object') checkParameterConfig(options.parameters);
   const { source } = options;
   if (source !== undefined && typeof source?.watchLayers !== 'function')
     throw invalidInput('options.source', source, 'what tfjsModel() gave');

@@ -502,6 +502,20 @@ describe('quarkCallback', () => {
     tf.dispose([xs, ys]);
   });
 
+  it('throws what its probes are told to raise, also where the run is not strict', async () => {
+    const { xs, ys } = data();
+    await recorded(async (_callback, session, network) => {
+      const nothing = { filters: { includeNames: ['nothing'] } };
+      const fit = (callback: QuarkCallback): Promise<unknown> =>
+        network.fit(xs, ys, { ...FIT, epochs: 1, callbacks: callback });
+      await fit(quarkCallback(session, tf, network, { hooks: nothing }));
+      await expect(
+        fit(quarkCallback(session, tf, network, { hooks: { ...nothing, raiseOnError: true } })),
+      ).rejects.toThrow('match none of the');
+    });
+    tf.dispose([xs, ys]);
+  });
+
   it('refuses wrong arguments before training starts', async () => {
     await recorded(async (_callback, session, network) => {
       expect(() => quarkCallback(session, {} as never, network)).toThrow('tf must be');
@@ -512,6 +526,9 @@ describe('quarkCallback', () => {
         { initialEpoch: 0.5 },
         { everySteps: 0 },
         { every: 3 },
+        { hooks: { every: 3 } },
+        { hooks: { schedule: { everyNSteps: 0 } } },
+        { parameters: { histogramBins: 0 } },
       ]) {
         expect(() => quarkCallback(session, tf, network, options as never)).toThrow('must be');
       }
