@@ -1,8 +1,11 @@
 /** What the trainings of one session have in common: where they have got to, and which callbacks stand ready. */
 import type { TrainingSession } from '../../session/training-session.ts';
 
+/** Models whose probes wait for another fit: a session that trains one after the other holds on to a few of them only. */
+const MAX_READY = 8;
+
 /** The trainings of a session so far. */
-export class SessionTraining<C> {
+export class SessionTraining<C extends { readonly isTraining: boolean }> {
   #nextStep = 0;
   #nextEpoch: number | undefined;
   readonly #ready: { readonly owner: object; readonly options: object; readonly callback: C }[] =
@@ -29,8 +32,12 @@ export class SessionTraining<C> {
     return this.#ready.find((one) => one.owner === owner && isSame(one.options, options))?.callback;
   }
 
-  add(owner: object, options: object, callback: C): void {
+  /** Adds a callback; returns the one that has to make room for it, if there are too many. */
+  add(owner: object, options: object, callback: C): C | undefined {
     this.#ready.push({ owner, options, callback });
+    if (this.#ready.length <= MAX_READY) return undefined;
+    const idle = this.#ready.findIndex((one) => !one.callback.isTraining);
+    return this.#ready.splice(idle, idle < 0 ? 0 : 1)[0]?.callback;
   }
 
   remove(callback: C): void {
@@ -40,7 +47,9 @@ export class SessionTraining<C> {
 }
 
 /** One {@link SessionTraining} a session, which goes with it. */
-export function trainingsOf<C>(): (session: TrainingSession) => SessionTraining<C> {
+export function trainingsOf<C extends { readonly isTraining: boolean }>(): (
+  session: TrainingSession,
+) => SessionTraining<C> {
   const trainings = new WeakMap<TrainingSession, SessionTraining<C>>();
   return (session) => {
     const known = trainings.get(session);

@@ -102,9 +102,10 @@ const TELEMETRY_DEFAULTS: SystemTelemetryConfig = Object.freeze({ sampleEveryNSt
  * machine is sampled as `telemetry` says. When `session.signal` is aborted, training stops after the batch under way.
  *
  * It may be made once for several fits or again for each of them: with the same session, model and options it is the same
- * callback, until it is closed, and goes on where the session has got to. From fit to fit the overhead budget is kept, dead
- * units are counted on and gradients are compared (which keeps one gradient of each parameter until `close()` or the end of
- * the run), unless the model has other layers or weights since.
+ * callback, until it is closed, and goes on where the session has got to, or from another `initialStep`. From fit to fit the
+ * overhead budget is kept, dead units are counted on and gradients are compared (which keeps one gradient of each parameter
+ * until `close()` or the end of the run), unless the model has other layers or weights since. A session does so for its last
+ * eight models.
  *
  * The time of a step includes reading its loss back. Where `fit` validates, the last step of an epoch has no
  * `perf/step_time_ms`: `fit` runs the validation inside that step.
@@ -134,11 +135,11 @@ export function quarkCallback(
   const trainings = trainingsIn(session);
   const known = trainings.find(model, others);
   if (known !== undefined) {
-    known.goTo(initialStep, initialEpoch);
+    known.goOn(options);
     return known;
   }
   const made = new TrainingCallback(session, tf, model, options, trainings);
-  trainings.add(model, others, made);
+  trainings.add(model, others, made)?.rest();
   return made;
 }
 
@@ -156,6 +157,8 @@ class TrainingCallback implements QuarkCallback {
   readonly #trainings: SessionTraining<TrainingCallback>;
   readonly #probes: TrainingProbes;
   readonly #now: () => number;
+  /** Where it was told to begin. */
+  #begun: { readonly initialStep: number | undefined; readonly initialEpoch: number | undefined };
   #nextStep: number;
   #nextEpoch: number | undefined;
   /** What is added to the epochs of the fit under way; known once it has begun its first one. */
@@ -167,6 +170,7 @@ class TrainingCallback implements QuarkCallback {
   /** Time of the batch before, held back until it is known that no validation was in it. */
   #heldTime: { readonly step: number; readonly timeMs: number } | undefined;
   #hasStarted = false;
+  #isTraining = false;
   #failures = 0;
 
   constructor(
@@ -180,6 +184,7 @@ class TrainingCallback implements QuarkCallback {
     this.#tf = tf;
     this.#model = model;
     this.#trainings = trainings;
+    this.#begun = { initialStep: options.initialStep, initialEpoch: options.initialEpoch };
     this.#nextStep = options.initialStep ?? trainings.nextStep;
     this.#nextEpoch = options.initialEpoch ?? trainings.nextEpoch;
     this.#everySteps = checkPositive('options.everySteps', options.everySteps ?? 1);
@@ -199,14 +204,27 @@ class TrainingCallback implements QuarkCallback {
     return this.#nextStep;
   }
 
-  /** Goes on from there, or from where the session has got to. */
-  goTo(step: number | undefined, epoch: number | undefined): void {
-    this.#nextStep = step ?? this.#trainings.nextStep;
-    this.#nextEpoch = epoch ?? this.#trainings.nextEpoch;
+  /** Asked for again: goes on from a new place, else from where the session has got to. */
+  goOn({ initialStep, initialEpoch }: QuarkCallbackOptions): void {
+    const isNew =
+      initialStep !== this.#begun.initialStep || initialEpoch !== this.#begun.initialEpoch;
+    this.#begun = { initialStep, initialEpoch };
+    this.#nextStep = (isNew ? initialStep : undefined) ?? this.#trainings.nextStep;
+    this.#nextEpoch = (isNew ? initialEpoch : undefined) ?? this.#trainings.nextEpoch;
+  }
+
+  get isTraining(): boolean {
+    return this.#isTraining;
+  }
+
+  /** Gives up what the probes hold; the next fit begins with new ones. */
+  rest(): void {
+    void this.#try(() => this.#probes.close());
   }
 
   // fit may take the functions off the object (it makes a CustomCallback of them): they are bound to this one.
   readonly onTrainBegin = async (): Promise<void> => {
+    this.#isTraining = true;
     this.#epochShift = undefined;
     this.#heldTime = undefined;
     await this.#try(() => this.#probes.begin());
@@ -294,6 +312,7 @@ class TrainingCallback implements QuarkCallback {
   };
 
   readonly onTrainEnd = async (): Promise<void> => {
+    this.#isTraining = false;
     await this.#try(() => this.#probes.end());
     if (this.#isInterrupted()) return;
     this.#writeHeldTime();

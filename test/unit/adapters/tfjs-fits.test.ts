@@ -141,11 +141,13 @@ describe('one fit an epoch', () => {
     await fit({}, model()); // another model
     await fit({}, network, { initialEpoch: 7, epochs: 8 });
     await fit({ initialStep: 100, initialEpoch: 20 });
+    await fit({ initialStep: 100, initialEpoch: 20 });
     await fit({});
+    await fit({ initialStep: 300 });
     const reader = await openRun(store, session.runId);
     const columns = await reader.readMetricColumns({ metricKey: 'train/epoch_loss' });
-    expect([...columns.steps]).toStrictEqual([2, 5, 8, 11, 102, 105]);
-    expect([...columns.epochs]).toStrictEqual([0, 1, 2, 7, 20, 21]);
+    expect([...columns.steps]).toStrictEqual([2, 5, 8, 11, 102, 105, 108, 302]);
+    expect([...columns.epochs]).toStrictEqual([0, 1, 2, 7, 20, 21, 22, 23]);
   });
 
   it('is another callback once it has been closed, which has forgotten the gradients', async () => {
@@ -234,6 +236,28 @@ describe('one fit an epoch', () => {
     } finally {
       await tf.setBackend('cpu');
     }
+  });
+
+  it('holds on to a few models only, of which the others begin anew', async () => {
+    const { xs, ys } = examples;
+    const settings: QuarkCallbackOptions = {
+      telemetry: false,
+      hooks: false,
+      parameters: { schedule: { everyNSteps: 3 } },
+    };
+    const models = Array.from({ length: 9 }, () => model());
+    const callbacks = models.map((network) => quarkCallback(session, tf, network, settings));
+    const [first, second] = models;
+    if (first === undefined || second === undefined) throw new RangeError('no models');
+    // The ninth took the place of the first, which can be used all the same.
+    expect(quarkCallback(session, tf, second, settings)).toBe(callbacks[1]);
+    expect(quarkCallback(session, tf, first, settings)).not.toBe(callbacks[0]);
+    await first.fit(xs, ys, { ...FIT, epochs: 1, callbacks: callbacks[0] as never });
+    const { records } = await readParameterSummaries(store, session.runId, { step: 0 });
+    expect(records).toHaveLength(4);
+    await session.endRun();
+    const reader = await openRun(store, session.runId);
+    expect(await reader.readEvents({ severity: 'warning' })).toStrictEqual([]);
   });
 
   it('takes up where a fit that threw left off, with taps given by the user', async () => {
