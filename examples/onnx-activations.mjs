@@ -11,7 +11,7 @@ const storageDir = process.env.QUARK_STORAGE_DIR ?? 'quark-runs';
 const file = process.env.QUARK_ONNX_MODEL ?? process.argv.find((arg) => arg.endsWith('.onnx'));
 ort.env.wasm.numThreads = 1;
 
-// Any .onnx file will do. Without one, this takes the forward pass of a small network, whose weights are inputs.
+// Any .onnx file of numbers will do. Without one, this takes the forward pass of a small network, whose weights are inputs.
 const network = buildOnnxTraining(
   {
     inputShape: [16],
@@ -32,14 +32,20 @@ const weights = Object.fromEntries(
 
 const model = await openOnnxModel(ort, bytes, { filters: { excludeTypes: ['Identity'] } });
 
-/** Noise for every input of the model whose values are not known. */
+const ZEROS = { int64: BigInt64Array, int32: Int32Array, bool: Uint8Array };
+
+/** Noise, and zeros of whole numbers, for every input of the model whose values are not known. */
 function feeds() {
   const all = {};
   for (const input of model.session.inputMetadata) {
     const shape = input.shape.map((size) => (typeof size === 'number' ? size : 4));
     const size = shape.reduce((product, length) => product * length, 1);
-    const noise = Float32Array.from({ length: size }, () => Math.random());
-    all[input.name] = weights[input.name] ?? new ort.Tensor('float32', noise, shape);
+    const Zeros = ZEROS[input.type];
+    const data =
+      Zeros === undefined
+        ? Float32Array.from({ length: size }, () => Math.random())
+        : new Zeros(size);
+    all[input.name] = weights[input.name] ?? new ort.Tensor(input.type, data, shape);
   }
   return all;
 }

@@ -1,8 +1,15 @@
 /** Every program in examples/ runs, and records what it says. */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import {
+  modelBytes,
+  nodeMessage,
+  tensorMessage,
+  valueInfoMessage,
+} from '../../src/adapters/onnx/onnx-writer.ts';
+import { WireWriter } from '../../src/adapters/onnx/wire.ts';
 import { readBatchDiagnostics } from '../../src/read/batch-diagnostics.ts';
 import { readLayerSummaries } from '../../src/read/layer-summaries.ts';
 import {
@@ -135,6 +142,23 @@ describe('examples', () => {
     expect(steps).toEqual(Float64Array.from({ length: 100 }, (_, i) => i));
     expect(log.mock.calls.flat().join('\n')).toContain('goes on at step 60');
     await store.close();
+  });
+
+  it("onnx-activations.mjs with a model of the user's own, which takes whole numbers", async () => {
+    const graph = new WireWriter()
+      .message(1, nodeMessage('Gather', ['table', 'ids'], ['rows']))
+      .message(1, nodeMessage('Sigmoid', ['rows'], ['y'], {}, 'sigmoid'))
+      .text(2, 'words')
+      .message(5, tensorMessage('table', new Float32Array(30), [10, 3]))
+      .message(11, valueInfoMessage('ids', 'int64', ['batch', 'words']))
+      .message(12, valueInfoMessage('y'));
+    const model = join(folder, 'words.onnx');
+    writeFileSync(model, modelBytes(graph, 17, 8));
+    vi.stubEnv('QUARK_ONNX_MODEL', model);
+    vi.stubEnv('QUARK_STORAGE_DIR', join(folder, 'words'));
+    const log = vi.spyOn(console, 'log').mockImplementation(() => undefined);
+    await start('onnx-activations.mjs', 'words');
+    expect(log.mock.calls.flat().join('\n')).toMatch(/^sigmoid \(Sigmoid\): mean 0\.5,/m);
   });
 
   it('has a test for each', () => {
