@@ -9,6 +9,7 @@ import './styles/run.css';
 import './styles/facts.css';
 import './styles/layers.css';
 import './styles/files.css';
+import './styles/analysis.css';
 import './styles/train.css';
 import { App } from './app/app.tsx';
 import { followLocation } from './app/location.ts';

@@ -1,7 +1,7 @@
 /** Where the page is, in the part of the address after `#`: works under any base path and from any file server. */
 
 /** Parts of a run's page beside its metrics. */
-export const RUN_VIEWS = ['layers', 'machine', 'batches'] as const;
+export const RUN_VIEWS = ['analysis', 'layers', 'machine', 'batches'] as const;
 
 /** One of {@link RUN_VIEWS}. */
 export type RunView = (typeof RUN_VIEWS)[number];

@@ -61,6 +61,11 @@ export function isGrowing(store: Store): boolean {
   return isImporting.peek() && store.uri === session?.uri;
 }
 
+/** The worker that holds the runs of a store, if they were dropped. */
+export function droppedClient(store: Store): ImportClient | undefined {
+  return session?.uri === store.uri ? session.client : undefined;
+}
+
 /** Whether rows of this run are still to come from an import. */
 export function isBeingImported(run: Parameters<typeof importOf>[0]): boolean {
   return isImporting.value && importOf(run)?.isComplete === false;

@@ -11,6 +11,7 @@ import {
   type Lease,
 } from 'quark-sdk';
 import type { ImportProgress } from 'quark-sdk/exchange';
+import type { RunAnalysis } from '../dashboard/model/run-analysis.ts';
 import { offerSeries } from '../dashboard/model/series-reader.ts';
 import type {
   DroppedFile,
@@ -69,6 +70,11 @@ export class ImportClient {
   /** Imports all that was handed over once more, into the store at `uri`. */
   keep(uri: string, listener: ImportListener): Promise<DroppedReport> {
     return this.#ask({ kind: 'keep', uri }, listener);
+  }
+
+  /** Analyses a run of the worker's store, or of the one at `uri`. */
+  analyze(uri: string | undefined, runId: string): Promise<RunAnalysis> {
+    return this.#ask({ kind: 'analyze', uri, runId });
   }
 
   /** Ends the import under way, which rejects with code `aborted`. */

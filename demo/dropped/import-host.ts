@@ -1,6 +1,7 @@
 /** The worker's side: runs the imports, keeps what they bring in memory, and reads it for the page. */
 import { createMemoryStore, isQuarkError, openStorage, type Store } from 'quark-sdk';
 import { blobInput, importRuns, type InputFile } from 'quark-sdk/exchange';
+import type { RunAnalysis } from '../dashboard/model/run-analysis.ts';
 import { windowReader, type ReadSeries } from '../dashboard/model/series-reader.ts';
 import type {
   DroppedReport,
@@ -30,6 +31,7 @@ class ImportHost {
   readonly #line: Line;
   readonly #store: Store = createMemoryStore();
   readonly #readSeries: ReadSeries = windowReader(this.#store, ROWS_PER_READ);
+  readonly #others = new Map<string, Promise<Store>>();
   /** All files of imports so far. */
   readonly #files: InputFile[] = [];
   /** Files of the import that is put together. */
@@ -61,6 +63,8 @@ class ImportHost {
         for (const { values } of read.parts) transfer.push(values.buffer);
         return read;
       }
+      case 'analyze':
+        return this.#analyze(request.uri, request.runId);
       case 'files':
         for (const { file, path } of request.files)
           this.#waiting.push(answering(blobInput(file, path)));
@@ -91,6 +95,24 @@ class ImportHost {
           }
         });
     }
+  }
+
+  /** The analyzers are as large as all importers: they come when they are asked for. */
+  async #analyze(uri: string | undefined, runId: string): Promise<RunAnalysis> {
+    const { analyzeRun } = await import('../dashboard/model/run-analysis.ts');
+    return analyzeRun(await this.#storeAt(uri), runId);
+  }
+
+  /** The store in this worker, or another one, which is opened once. */
+  #storeAt(uri: string | undefined): Promise<Store> {
+    if (uri === undefined) return Promise.resolve(this.#store);
+    let opening = this.#others.get(uri);
+    if (opening === undefined) {
+      opening = openStorage(uri);
+      this.#others.set(uri, opening);
+      opening.catch(() => this.#others.delete(uri));
+    }
+    return opening;
   }
 
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {

@@ -27,6 +27,8 @@ export type Request =
   | { readonly kind: 'store'; readonly call: StoreCall }
   /** Metrics of a run, taken apart for the charts. Answered with a `SeriesRead`. */
   | { readonly kind: 'series'; readonly query: SeriesQuery }
+  /** Analyses a run: of the store in the worker, or of the one at `uri`. Answered with a `RunAnalysis`. */
+  | { readonly kind: 'analyze'; readonly uri: string | undefined; readonly runId: string }
   /** More files of the import that is put together; a folder is too large for one message. */
   | { readonly kind: 'files'; readonly files: readonly DroppedFile[] }
   /** Imports the files that were sent since the import before. Answered with a {@link DroppedReport}. */

@@ -25,6 +25,8 @@ import type { ImportLimits } from './limits.ts';
 
 /** Rows of a batch. Batches end where rows say, not where time does: an import that is repeated makes the same ones. */
 const BATCH_ROWS = 65_536;
+/** Events of a batch: readers make an object of each, and a page reads a batch at a time. */
+const BATCH_EVENTS = 4096;
 /** Characters of text after which a batch ends before it has its rows: a store takes segments of a bounded size. */
 const BATCH_CHARS = 1 << 22;
 /** Artifacts of a batch: their records are held as objects until it is cut. */
@@ -158,7 +160,7 @@ export class RunWriter implements TableSink {
       status: null,
       payload: freezeJson(JSON.parse(text) as JsonObject),
     });
-    if (this.#events.length >= BATCH_ROWS || this.#eventChars >= BATCH_CHARS) this.#cutEvents();
+    if (this.#events.length >= BATCH_EVENTS || this.#eventChars >= BATCH_CHARS) this.#cutEvents();
   }
 
   config(values: Readonly<Record<string, unknown>>): void {

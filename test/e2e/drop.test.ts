@@ -4,6 +4,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+import { exportQuark } from 'quark-sdk/exchange';
+import { layerRow, writeProbeRows } from '../support/probe-rows.ts';
 import {
   collectErrors,
   countColor,
@@ -174,6 +177,69 @@ describe('files dropped on the page', () => {
     const count = await pointCount(page, 'loss', 'train/loss');
     expect(count).toBeGreaterThan(0);
     expect(count).toBeLessThan(900_000);
+    expect(errors).toEqual([]);
+  });
+
+  it(
+    'are analysed in a worker: phases, alerts that lead to their place, health',
+    { timeout: LIMIT_MS },
+    async () => {
+      // Learns for 300 steps, then blows up.
+      const lines = ['step,train_loss'];
+      for (let step = 0; step < 500; step += 1)
+        lines.push(
+          `${step},${step < 300 ? 2 * Math.exp(-step / 60) + 0.3 : 0.3 * 1.06 ** (step - 300)}`,
+        );
+      await dropOn(page, [await write('diverges.csv', lines.join('\n'))]);
+      await imported('1 run from 1 file');
+      await page.getByRole('link', { name: 'Analysis' }).click();
+      const phases = page.getByRole('region', { name: 'Phases' });
+      await phases.getByRole('button', { name: /^Rapid learning/ }).waitFor();
+      await phases.getByRole('button', { name: /^Divergence/ }).waitFor();
+      await panel(page, 'loss').locator('canvas').waitFor();
+      const alert = page.locator('.alert[data-rule="loss_divergence"]');
+      await alert.getByText('critical').waitFor();
+      expect(await page.locator('.health-score').count()).toBe(5);
+      expect(await page.locator('.health-score.is-healthy').count()).toBeLessThan(5);
+      expect(await phases.getByRole('button', { name: 'Show all' }).count()).toBe(0);
+      await alert.getByRole('button', { name: /^since step 3\d\d/ }).click();
+      await phases.getByRole('button', { name: 'Show all' }).click();
+      expect(await phases.getByRole('button', { name: 'Show all' }).count()).toBe(0);
+      // The same of a run that is recorded in this browser.
+      await dock().getByRole('button', { name: 'Keep in this browser' }).click();
+      await imported('1 run kept in this browser');
+      await page.reload();
+      await page.locator('.alert[data-rule="loss_divergence"]').waitFor();
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it('may be .quark files, with everything of their runs', { timeout: LIMIT_MS }, async () => {
+    const store = createMemoryStore();
+    const session = await TrainingSession.startRun({
+      project: 'recorded elsewhere',
+      config: { optimizer: 'adam' },
+      storage: store,
+      handleSignals: false,
+    });
+    const metrics = new MetricsLogger(session);
+    for (let step = 0; step < 50; step += 1) metrics.log('train/loss', 1 / (step + 1), { step });
+    await writeProbeRows(session, {
+      layers: [layerRow({ moduleName: 'conv', step: 3 })],
+      parameters: [],
+      distributions: [],
+    });
+    await session.endRun('completed');
+    const parts: Uint8Array[] = [];
+    for await (const part of exportQuark(await openRun(store, session.runId))) parts.push(part);
+    await dropOn(page, [await write('one.quark', Buffer.concat(parts))]);
+    await imported('1 run from 1 file');
+    await page.getByRole('heading', { name: 'recorded elsewhere', level: 1 }).waitFor();
+    expect(page.url()).toContain(session.runId);
+    await expect.poll(() => pointCount(page, 'loss', 'train/loss')).toBe(50);
+    expect(await page.locator('.facts').innerText()).toContain('adam');
+    await page.getByRole('link', { name: 'Layers' }).click();
+    await expect.poll(() => page.locator('.heat-label').allInnerTexts()).toEqual(['conv']);
     expect(errors).toEqual([]);
   });
 

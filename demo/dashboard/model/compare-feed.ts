@@ -31,6 +31,7 @@ export class CompareFeed {
   readonly #failures = new Map<string, unknown>();
   #metric: string | undefined;
   #wanted: string | undefined;
+  #last: Promise<unknown> = Promise.resolve();
   #names: ReadonlyMap<string, string> = new Map();
   /** Counts up whenever something came. */
   revision = 0;
@@ -107,8 +108,14 @@ export class CompareFeed {
     this.#wanted = metric;
   }
 
-  /** Reads what has come since. `onPart` is called between parts. True when something has. */
-  async poll(onPart: () => void = () => undefined): Promise<boolean> {
+  /** Reads what has come since. `onPart` is called between parts. True when something has. One reading waits for the one before. */
+  poll(onPart: () => void = () => undefined): Promise<boolean> {
+    const mine = this.#last.then(() => this.#poll(onPart));
+    this.#last = mine.catch(() => undefined);
+    return mine;
+  }
+
+  async #poll(onPart: () => void): Promise<boolean> {
     const before = this.revision;
     const { length: count } = this.#runIds;
     for (let at = 0; at < count; at += AT_ONCE) {

@@ -13,6 +13,19 @@ export type ChartModel = {
   readonly range: XRange;
   readonly axis: XAxis;
   readonly isLog: boolean;
+  /** Stretches of the x axis that are coloured behind the curves. */
+  readonly bands?: readonly ChartBand[] | undefined;
+};
+
+/** A stretch of the x axis, both ends included. */
+export type ChartBand = {
+  readonly start: number;
+  readonly end: number;
+  readonly color: string;
+  /** Shown where there is room for it. */
+  readonly label: string;
+  /** Drawn stronger than the others. */
+  readonly isMarked?: boolean;
 };
 
 /** What the person does on the chart. */
@@ -30,6 +43,8 @@ const MARK_SPACING_PX = 7;
 /** Only the first of a stretch of marks gets a line through the chart. */
 const LINE_SPACING_PX = 24;
 const FAINT_ALPHA = 0.28;
+const BAND_ALPHA = 0.11;
+const BAND_MARKED_ALPHA = 0.26;
 
 /** A chart in `host`, as large as `host` is. */
 export class MetricChart {
@@ -191,6 +206,7 @@ export class MetricChart {
       hooks: {
         setSelect: [(plot) => this.#selected(plot)],
         setCursor: [(plot) => this.#moved(plot)],
+        drawClear: [(plot) => this.#drawBands(plot)],
         draw: [(plot) => this.#drawExtras(plot)],
       },
     };
@@ -211,6 +227,30 @@ export class MetricChart {
   #moved(plot: uPlot): void {
     const left = plot.cursor.left ?? -1;
     this.#events.onCursor(left < 0 ? undefined : plot.posToVal(left, 'x'));
+  }
+
+  #drawBands(plot: uPlot): void {
+    const bands = this.#model?.bands ?? [];
+    if (bands.length === 0) return;
+    const { ctx, bbox } = plot;
+    const ratio = devicePixelRatio;
+    const right = bbox.left + bbox.width;
+    ctx.save();
+    ctx.font = `${11 * ratio}px ${getComputedStyle(this.#host).fontFamily}`;
+    ctx.textBaseline = 'top';
+    for (const { start, end, color, label, isMarked } of bands) {
+      const from = Math.max(bbox.left, plot.valToPos(start, 'x', true));
+      const to = Math.min(right, Math.max(plot.valToPos(end, 'x', true), from + 2 * ratio));
+      if (to <= bbox.left || from >= right) continue;
+      ctx.fillStyle = color;
+      ctx.globalAlpha = isMarked === true ? BAND_MARKED_ALPHA : BAND_ALPHA;
+      ctx.fillRect(from, bbox.top, to - from, bbox.height);
+      ctx.globalAlpha = 1;
+      ctx.fillRect(from, bbox.top, to - from, 2 * ratio);
+      if (ctx.measureText(label).width + 10 * ratio <= to - from)
+        ctx.fillText(label, from + 5 * ratio, bbox.top + 6 * ratio);
+    }
+    ctx.restore();
   }
 
   #drawExtras(plot: uPlot): void {

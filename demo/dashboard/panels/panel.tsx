@@ -20,7 +20,7 @@ import type { MetricSeries } from '../model/series.ts';
 import { drawing } from '../model/turns.ts';
 import { Icon } from '../views/icons.tsx';
 import { cachedOnAxis, curveOf, type Curve } from './chart-data.ts';
-import { MetricChart } from './metric-chart.ts';
+import { MetricChart, type ChartBand } from './metric-chart.ts';
 
 /** What places a curve on the axes of time and epochs. */
 export type CurvePlace = { readonly startMs: number; readonly scale: EpochScale };
@@ -44,6 +44,8 @@ type PanelProps = {
   readonly nameOf?: (key: string) => string;
   /** Place of a curve in the palette; by its metric unless given. */
   readonly colorOf?: (key: string) => number;
+  /** Stretches of the x axis that are coloured. */
+  readonly bands?: ReadonlySignal<readonly ChartBand[]>;
   /** Where a curve comes from, if that is a page. */
   readonly hrefOf?: (key: string) => string;
 };
@@ -131,6 +133,7 @@ export function Panel(props: PanelProps): JSX.Element {
       range: range.value,
       axis: view.axis.value,
       isLog: view.isLog.value,
+      bands: props.bands?.value,
     };
     if (!isOnScreen.value) return;
     drawing.add(chart, () => {

@@ -1,7 +1,8 @@
 /** What a run was made of: identity, lineage, configuration, environment. */
+import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { hrefOf } from '../../app/route.ts';
-import { formatDuration, shortId } from '../model/format.ts';
+import { formatCount, formatDuration, shortId } from '../model/format.ts';
 import type { RunFeed } from '../model/run-feed.ts';
 import { Icon } from './icons.tsx';
 import { CopyButton } from './parts.tsx';
@@ -105,15 +106,55 @@ function JsonSection(props: {
   );
 }
 
+/** Fields that are there at first: other tools record thousands. */
+const SHOWN_FIELDS = 40;
+const SHOWN_MORE = 400;
+
 function JsonFields({ value }: { readonly value: object }): JSX.Element {
+  const shownCount = useSignal(SHOWN_FIELDS);
+  const all: readonly [string, unknown][] = Object.entries(value);
+  const hiddenCount = all.length - shownCount.value;
+  return (
+    <>
+      <FieldList fields={all.slice(0, shownCount.value)} />
+      {hiddenCount > 0 && (
+        <button
+          type="button"
+          class="button button-small fact-more"
+          onClick={() => {
+            shownCount.value += SHOWN_MORE;
+          }}
+        >
+          Show {formatCount(Math.min(hiddenCount, SHOWN_MORE))} more
+        </button>
+      )}
+    </>
+  );
+}
+
+/** Fields within a field; those of large ones are made when somebody looks. */
+function NestedField(props: { readonly name: string; readonly value: object }): JSX.Element {
+  const isOpen = useSignal(Object.keys(props.value).length <= SHOWN_FIELDS / 2);
+  return (
+    <details
+      class="fact-nested"
+      open={isOpen.value}
+      onToggle={(event) => {
+        isOpen.value = event.currentTarget.open;
+      }}
+    >
+      <summary>{breakable(props.name)}</summary>
+      {isOpen.value && <JsonFields value={props.value} />}
+    </details>
+  );
+}
+
+function FieldList(props: { readonly fields: readonly [string, unknown][] }): JSX.Element {
   return (
     <dl class="fact-list">
-      {Object.entries(value).map(([name, field]: [string, unknown]) =>
+      {props.fields.map(([name, field]) =>
         isNested(field) ? (
-          <details key={name} class="fact-nested" open>
-            <summary>{breakable(name)}</summary>
-            <JsonFields value={field} />
-          </details>
+          <NestedField key={name} name={name} value={field} />
         ) : (
           <div key={name} class="fact">
             <dt>{breakable(name)}</dt>

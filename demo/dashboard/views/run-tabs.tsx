@@ -12,6 +12,7 @@ import type { RunWatch } from './run-page.tsx';
 
 const TABS: readonly { readonly view: RunViewName | undefined; readonly label: string }[] = [
   { view: undefined, label: 'Metrics' },
+  { view: 'analysis', label: 'Analysis' },
   { view: 'layers', label: 'Layers' },
   { view: 'machine', label: 'Machine' },
   { view: 'batches', label: 'Batches' },
@@ -61,6 +62,14 @@ export function RunView(props: {
           <EventList events={feed.events} count={feed.events.length} />
         </>
       );
+    case 'analysis':
+      return (
+        <LazyView
+          key="analysis"
+          load={loadAnalysis}
+          of={{ feed, revision: watch.revision, nowMs: watch.nowMs.value }}
+        />
+      );
     case 'layers':
       return (
         <LazyView
@@ -88,6 +97,7 @@ await telemetry.step(step, {}, () => trainOnBatch(batch));`}
   }
 }
 
+const loadAnalysis = async () => (await import('./analysis-view.tsx')).AnalysisView;
 const loadLayers = async () => (await import('./layers-view.tsx')).LayersView;
 const loadBatches = async () => (await import('./batches-view.tsx')).BatchesView;
 

@@ -1,0 +1,48 @@
+/** What the analyzers find in a run: computed in a worker, wherever the run is. */
+import {
+  openRun,
+  type AlertRecord,
+  type HealthScoreRecord,
+  type PhaseRecord,
+  type Store,
+} from 'quark-sdk';
+import { AnalyzerEngine, PhaseAnalyzer } from 'quark-sdk/analysis';
+
+type Fields<T> = Omit<T, 'toDict'>;
+
+/** Phases, alerts and scores of a run. */
+export type RunAnalysis = {
+  readonly alerts: readonly Fields<AlertRecord>[];
+  readonly healthScores: readonly Fields<HealthScoreRecord>[];
+  readonly phases: readonly Fields<PhaseRecord>[];
+  /** What the steps of phases are. */
+  readonly phaseAxis: 'step' | 'epoch';
+};
+
+/** Analyses a run; nothing is written. */
+export async function analyzeRun(store: Store, runId: string): Promise<RunAnalysis> {
+  const reader = await openRun(store, runId);
+  const { phases } = await new PhaseAnalyzer(reader).analyze({ persist: false });
+  const { alerts, healthScores } = await new AnalyzerEngine(reader).analyze({ persist: false });
+  return {
+    alerts: alerts.map(fieldsOf),
+    healthScores: healthScores.map(fieldsOf),
+    phases: phases.map(fieldsOf),
+    phaseAxis: axisOf(phases[0]?.evidence) === 'epoch' ? 'epoch' : 'step',
+  };
+}
+
+/** A record without its function, which no message can carry. */
+function fieldsOf<T extends object>(record: T): Fields<T> {
+  return { ...record };
+}
+
+/** The first item of the evidence of a phase says which axis it is on. */
+function axisOf(evidence: unknown): unknown {
+  const first: unknown = Array.isArray(evidence) ? evidence[0] : undefined;
+  const metadata: unknown =
+    typeof first === 'object' && first !== null ? Reflect.get(first, 'metadata') : undefined;
+  return typeof metadata === 'object' && metadata !== null
+    ? Reflect.get(metadata, 'axis')
+    : undefined;
+}
