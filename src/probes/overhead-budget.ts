@@ -23,7 +23,8 @@ const FALL = 0.5;
 export class OverheadBudget {
   readonly #budget: number;
   readonly #plainMs: number[] = [];
-  #probedMs: number[] = [];
+  /** What probed steps took beyond the plain ones around them: how busy a machine is changes within a training. */
+  #extraMs: number[] = [];
   #ownMs: number[] = [];
   #probes = 0;
   #hasChosen = false;
@@ -60,15 +61,12 @@ export class OverheadBudget {
   probedStep(stepMs: number, ownMs: number): CadenceChoice | undefined {
     this.#probes += 1;
     if (this.#probes <= WARM_UP_PROBES) return undefined;
-    remember(this.#probedMs, stepMs);
+    // What a probe makes the framework do is not in its own time, so steps are compared too, where there are some of both.
+    const plain = this.#plainMs.length >= 3 ? median(this.#plainMs) : Math.max(0, stepMs - ownMs);
+    remember(this.#extraMs, stepMs - plain);
     remember(this.#ownMs, ownMs);
     if ((this.#probes - WARM_UP_PROBES) % PROBES_BETWEEN_CHOICES !== 0) return undefined;
-    const own = median(this.#ownMs);
-    const probed = median(this.#probedMs);
-    // What a probe makes the framework do is not in its own time, so steps are compared too, where there are some of both.
-    const plain = this.#plainMs.length >= 3 ? median(this.#plainMs) : Math.max(0, probed - own);
-    const probeMs = Math.max(own, probed - plain);
-    return this.#choose(probeMs, plain);
+    return this.#choose(Math.max(median(this.#ownMs), median(this.#extraMs)), plain);
   }
 
   #choose(probeMs: number, stepMs: number): CadenceChoice | undefined {
@@ -82,7 +80,7 @@ export class OverheadBudget {
     this.#trend = undefined;
     this.#stretch = Math.ceil(wanted);
     // What led here has been heard: the next choice is made of what comes.
-    this.#probedMs = [];
+    this.#extraMs = [];
     this.#ownMs = [];
     return { stretch: this.#stretch, probeMs, stepMs };
   }

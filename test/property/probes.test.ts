@@ -158,6 +158,19 @@ describe('the overhead budget', () => {
     );
   });
 
+  it('is not led astray by a machine that is busy now and then', () => {
+    const budget = new OverheadBudget(0.03, 1);
+    const most: number[] = [];
+    for (let step = 0; step < 6_000; step++) {
+      // Wanted is a probe every 14th step, however slow the machine is.
+      const slow = Math.floor(step / 101) % 3 === 0 ? 6 : 1;
+      if (step % budget.stretch !== 0) budget.plainStep(0.5 * slow);
+      else budget.probedStep(0.7 * slow, 0.15 * slow);
+      most.push(budget.stretch);
+    }
+    expect(Math.max(...most)).toBeLessThan(150);
+  });
+
   it('is told at the first choice, also where that is what there was', () => {
     const budget = new OverheadBudget(0.1, 10);
     const choices = Array.from({ length: 40 }, () => budget.probedStep(1, 0.01)).filter(Boolean);
