@@ -71,7 +71,9 @@ export const activationCollapse = defineRule({
     const found: Collapse[] = [];
     for (const layer of layers) {
       const rows = layer.std.length;
-      if (rows === 0 || (!isReference && (rows < 2 || isLastLayer(layer, layers)))) continue;
+      if (rows === 0 || (!isReference && rows < 2)) continue;
+      // An output may well be saturated, and mostly zero; one that is the same for all samples says nothing.
+      const isOutput = !isReference && isLastLayer(layer, layers);
       const last = (values: Float64Array): number => median(values.subarray(-LAST_PROBES));
       const from = placeAt(layer, Math.max(0, rows - LAST_PROBES));
       const to = placeAt(layer, rows - 1);
@@ -94,7 +96,7 @@ export const activationCollapse = defineRule({
         found.push({ layer, severity, what, observation });
       };
       const dead = last(layer.deadUnitRatio);
-      if (isReference || isDeadForGood(layer))
+      if (isReference || (!isOutput && isDeadForGood(layer)))
         add(
           severityAbove(
             dead,
@@ -107,7 +109,7 @@ export const activationCollapse = defineRule({
           t.activationCollapseWarningDeadUnitRatio,
         );
       const saturated = last(layer.saturationRatio);
-      if (isReference || !signals.isSolved)
+      if (isReference || (!isOutput && !signals.isSolved))
         add(
           severityAbove(
             saturated,
@@ -120,7 +122,7 @@ export const activationCollapse = defineRule({
           t.activationCollapseWarningSaturationRatio,
         );
       const std = last(layer.std);
-      if (isReference || isConstant(layer, std))
+      if (isReference || (isConstant(layer, std) && !(isOutput && signals.isSolved)))
         add(
           severityAbove(
             -std,

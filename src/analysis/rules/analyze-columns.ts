@@ -3,7 +3,6 @@ import { systemClock } from '../../base/clock.ts';
 import { alertTable, type AlertRecord } from '../../records/alert.ts';
 import { evidenceRecord, type EvidenceRecord } from '../../records/evidence.ts';
 import type { HealthScoreRecord } from '../../records/health-score.ts';
-import { ALERT_SEVERITIES } from '../../records/literals.ts';
 import type { Dict } from '../../schema/record.ts';
 import { CURRENT_SCHEMA_VERSION } from '../../schema/version.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
@@ -23,7 +22,7 @@ export type AnalyzerResult = {
   readonly runId: string;
   /** ISO 8601. */
   readonly generatedAt: string;
-  /** The most severe first; of equally severe ones causes before consequences. */
+  /** Causes before consequences, so that the first is where to begin; remarks (`info`) last. */
   readonly alerts: readonly AlertRecord[];
   /** Overall, optimization, representation, generalization, runtime. */
   readonly healthScores: readonly HealthScoreRecord[];
@@ -88,7 +87,7 @@ export function analyzeWith(
 /** A finding and the rule it is of. */
 export type Found = { readonly rule: Rule; readonly finding: Finding };
 
-/** The findings of all rules that are on, the most severe first. */
+/** The findings of all rules that are on: causes before consequences, remarks last. */
 export function findAll(
   columns: RunColumns,
   settings: AnalyzerSettings,
@@ -104,11 +103,31 @@ export function findAll(
     nowMs,
   };
   return RULES.filter(({ id }) => !settings.disabledRules.has(id))
-    .flatMap((rule) => rule.evaluate(context).map((finding) => ({ rule, finding })))
-    .toSorted(
-      (a, b) =>
-        ALERT_SEVERITIES.indexOf(b.finding.severity) - ALERT_SEVERITIES.indexOf(a.finding.severity),
-    );
+    .flatMap((rule) =>
+      rule.evaluate(context).map((finding) => ({ rule, finding: withModules(finding, columns) })),
+    )
+    .toSorted((a, b) => rankOf(a) - rankOf(b));
+}
+
+/** Remarks come after what is wrong; within each, the order is that of the rules. */
+function rankOf({ finding }: Found): number {
+  return finding.severity === 'info' ? 1 : 0;
+}
+
+/** Names the layer in evidence about a layer or a parameter, as `module_name`. */
+function withModules(finding: Finding, { parameters }: RunColumns): Finding {
+  const moduleOf = ({ kind, source }: Observation): string | undefined => {
+    if (kind === 'layer_summary') return source;
+    if (kind !== 'parameter_summary') return undefined;
+    return parameters.find(({ parameterName }) => parameterName === source)?.moduleName;
+  };
+  const observations = finding.observations.map((observation) => {
+    const name = moduleOf(observation);
+    return name === undefined
+      ? observation
+      : { ...observation, metadata: { module_name: name, ...observation.metadata } };
+  });
+  return { ...finding, observations };
 }
 
 /** A finding as a record. */

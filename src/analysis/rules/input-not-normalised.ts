@@ -126,6 +126,7 @@ function inputsOf(columns: RunColumns): Input[] {
       from: placeOfStep(first.step),
       to: placeOfStep(known.at(-1)?.step ?? Number.NaN),
     });
+  if (inputs.length === 0) inputs.push(...estimates(columns));
   return inputs.filter(({ mean, std }) => Number.isFinite(mean) && Number.isFinite(std));
 }
 
@@ -142,4 +143,52 @@ function numberOf(value: unknown, ...names: readonly string[]): number | undefin
     if (typeof found === 'number') return found;
   }
   return undefined;
+}
+
+/** Steps up to which weights count as independent of the inputs. */
+const INITIAL_STEP = 10;
+const LINEAR = /^(?:dense|linear|gemm|(?:depthwise|separable)?conv\d?d?)$/i;
+
+/**
+ * What the size of the first layer's outputs says of its inputs, before training has made them fit each other: a unit's
+ * output is the sum of inputs times weights, so that its mean square is that of the inputs times the sum of the squared
+ * weights of the unit (He et al., 2015). Activations that squash give a lower bound, and say nothing of large inputs.
+ */
+function estimates(columns: RunColumns): Input[] {
+  const layer = columns.layers.find(
+    ({ isEvaluation, summaryType }) => summaryType === 'activation' && !isEvaluation,
+  );
+  if (layer === undefined || !((layer.steps[0] ?? Number.POSITIVE_INFINITY) <= INITIAL_STEP))
+    return [];
+  const [from, to] = [placeAt(layer, 0), placeAt(layer, Math.min(SAMPLES, layer.steps.length) - 1)];
+  const source = `what ${layer.moduleName} makes of them`;
+  // Layers that only shape give the inputs themselves.
+  if (/^(?:flatten|reshape|zeropadding\dd)$/i.test(layer.moduleType))
+    return [
+      {
+        kind: 'layer_summary',
+        source: layer.moduleName,
+        mean: layer.mean[0] ?? Number.NaN,
+        std: layer.std[0] ?? Number.NaN,
+        from,
+        to,
+      },
+    ];
+  const own = columns.parameters.filter(
+    ({ moduleName, steps }) =>
+      moduleName === layer.moduleName && (steps[0] ?? Number.POSITIVE_INFINITY) <= INITIAL_STEP,
+  );
+  const weight = own.find(({ parameterRole }) => parameterRole === 'weight');
+  const bias = own.find(({ parameterRole }) => parameterRole === 'bias');
+  const units = bias?.elementCount[0] ?? Number.NaN;
+  if (
+    weight === undefined ||
+    !LINEAR.test(layer.moduleType) ||
+    !((bias?.valueNorm[0] ?? Number.NaN) < 0.1 * Math.sqrt(units))
+  )
+    return [];
+  const output = (layer.norm[0] ?? Number.NaN) / Math.sqrt(layer.elementCount[0] ?? Number.NaN);
+  const size = output / ((weight.valueNorm[0] ?? Number.NaN) / Math.sqrt(units));
+  // Half of the outputs of a ReLU are zero, which makes the inputs look smaller by the root of 2: well within the limits.
+  return [{ kind: 'layer_summary', source, mean: 0, std: size, from, to }];
 }

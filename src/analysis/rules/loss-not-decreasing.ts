@@ -1,3 +1,4 @@
+import type { MetricSeries } from '../columns/run-columns.ts';
 import { blockEnd, blockStart, levelOf, type Profile } from './profile.ts';
 import { sayRange } from './places.ts';
 import { defineRule, say, sayShare, type Finding } from './rule.ts';
@@ -50,17 +51,16 @@ export const lossNotDecreasing = defineRule({
       accuracy !== undefined &&
       accuracy.gain > Math.max(t.lossNotDecreasingMinAccuracyGain, 3 * accuracy.noise);
     if (hasLearned) return [];
-    return signals.trainLosses.flatMap((series): Finding[] => {
+    const judge = (series: MetricSeries, minPoints: number, visible: number): Finding[] => {
       const profile = signals.profile(series);
-      if (profile.values.length < t.lossNotDecreasingMinPoints) return [];
+      if (profile.values.length < minPoints) return [];
       const start = levelOf(profile, 0, 0.1);
       const fall = start - bestStretch(profile);
       const scale = median(profile.levels.map(Math.abs));
       const error =
         (MEDIAN_ERROR * profile.levelNoise * Math.sqrt(6)) / Math.sqrt(profile.levels.length);
       // Not seeing a fall is not enough: one that matters must be out of the question.
-      const isRuledOut = (seen: number): boolean =>
-        seen + 2 * error <= t.lossNotDecreasingVisibleFall * scale;
+      const isRuledOut = (seen: number): boolean => seen + 2 * error <= visible * scale;
       const thirds = [0, 1, 2].map((third) => levelOf(profile, third / 3, (third + 1) / 3));
       const [early = 0, middle = 0, late = 0] = thirds;
       const isTiny = fall < t.lossNotDecreasingMinChange * (scale || 1);
@@ -118,9 +118,27 @@ export const lossNotDecreasing = defineRule({
           ],
         },
       ];
+    };
+    const found = signals.trainLosses.flatMap((series) =>
+      judge(series, t.lossNotDecreasingMinPoints, t.lossNotDecreasingVisibleFall),
+    );
+    if (found.length > 0 || signals.isSolved) return found;
+    // Validation sees more samples at a time: it may show what the noise of single batches hides.
+    return signals.lossPairs.slice(0, 1).flatMap(({ train, validation }): Finding[] => {
+      const course = signals.course(train);
+      const held = signals.course(validation);
+      const isHigh =
+        course !== undefined && held !== undefined && held.end >= UNLEARNED * course.start;
+      return isHigh && course.start > 0
+        ? judge(validation, MIN_VALIDATIONS, 1.5 * t.lossNotDecreasingVisibleFall)
+        : [];
     });
   },
 });
+
+/** Validation this high, beside the training loss at the start, has learned next to nothing. */
+const UNLEARNED = 0.75;
+const MIN_VALIDATIONS = 8;
 
 type Gain = {
   readonly key: string;

@@ -52,9 +52,11 @@ export const memoryGrowth = defineRule({
       const last = rest.at(-1) ?? first;
       const growth = last - first;
       const steps = rest.map((floor, i) => floor - (i === 0 ? first : (rest[i - 1] ?? 0)));
-      // A leak goes on: every part adds, and the last as much as the others.
+      // A leak goes on: no part frees, most of them add, and the last half as much as the others.
       const isSteady =
-        steps.every((step) => step > 0) && (steps.at(-1) ?? 0) > (0.4 * growth) / steps.length;
+        steps.every((step) => step >= 0) &&
+        steps.filter((step) => step > 0).length >= 2 &&
+        last - (rest[1] ?? last) > 0.25 * growth;
       if (!(first > 0) || !isSteady || growth < t.memoryGrowthMinShare * first) return [];
       if (name === 'tensorCount' && growth < t.memoryGrowthMinTensors) return [];
       const from = placeOfRow(columns.telemetry.steps, rows[Math.floor(rows.length / PARTS)] ?? 0);

@@ -1,7 +1,7 @@
 import { axisOf } from '../columns/run-columns.ts';
 import type { SeriesPair } from './metric-keys.ts';
 import { placeAt, rowBefore, sayPlace } from './places.ts';
-import { noiseOf } from './profile.ts';
+import { levelOf, noiseOf } from './profile.ts';
 import { defineRule, say, sayShare, severityAbove, type Finding } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { median, trailingRun } from './statistics.ts';
@@ -49,9 +49,16 @@ export const overfittingOnset = defineRule({
             from: length - t.overfittingMinPoints,
             best: 0,
             rise: Number.NaN,
+            lost: 1,
             isNever: false,
           }
-        : regression(compared, gaps, t.overfittingMinPoints, t.overfittingMinRegression);
+        : regression(
+            compared,
+            gaps,
+            t.overfittingMinPoints,
+            t.overfittingMinRegression,
+            signals.course(pair.train)?.start ?? Number.NaN,
+          );
       if (judged === undefined) return [];
       const severity = severityAbove(
         judged.gap,
@@ -69,10 +76,11 @@ export const overfittingOnset = defineRule({
       const fact = isReference
         ? `${key} is ${say(lastGap)} above ${pair.train.key} since ${sayPlace(from)}.`
         : judged.isNever
-          ? `${key} never got better than ${say(lowest)} while ${pair.train.key} fell to ${say(compared.train.at(-1) ?? Number.NaN)}.`
+          ? `${key} did not get better than ${say(lowest)} while ${pair.train.key} fell to ${say(compared.train.at(-1) ?? Number.NaN)}.`
           : `${key} has risen from its best ${say(lowest)} at ${sayPlace(best)} to ${say(last)} while ${pair.train.key} went on falling.`;
       const finding: Finding = {
-        severity: severity ?? 'info',
+        severity:
+          severity === undefined || isMild(judged, signals, isReference) ? 'info' : severity,
         title: `Overfitting since ${sayPlace(best)}`,
         fact,
         confidence: isReference ? 0.6 : severity === undefined ? 0.7 : 0.92,
@@ -116,12 +124,35 @@ export const overfittingOnset = defineRule({
   },
 });
 
+/** Validation this high, beside the training loss at the start, has learned little. */
+const UNLEARNED = 0.4;
+/** Training loss this far below validation has learned its samples by heart. */
+const MEMORISED = 0.1;
+
+/** Little of the gain is lost, or the accuracy has not suffered: worth knowing, and no more. */
+const MILD_LOSS = 0.05;
+const MILD_RISE = 0.25;
+const MILD_ACCURACY = 0.02;
+
+function isMild({ isNever, lost, rise }: Judged, signals: Signals, isReference: boolean): boolean {
+  if (isReference || isNever) return false;
+  if (lost < MILD_LOSS) return true;
+  const series = signals.valAccuracy;
+  if (series === undefined || rise >= MILD_RISE) return false;
+  const profile = signals.profile(series);
+  if (profile.levels.length < 3) return false;
+  const best = profile.levels.reduce((a, b) => Math.max(a, b));
+  return levelOf(profile, 0.8, 1) >= best - Math.max(MILD_ACCURACY, 2 * profile.levelNoise);
+}
+
 type Judged = {
   readonly gap: number;
   /** Where it began, where the best value is: positions among the compared values. */
   readonly from: number;
   readonly best: number;
   readonly rise: number;
+  /** The rise as a share of all that validation had gained. */
+  readonly lost: number;
   readonly isNever: boolean;
 };
 
@@ -135,6 +166,7 @@ function regression(
   gaps: Float64Array,
   minPoints: number,
   minRegression: number,
+  trainStart: number,
 ): Judged | undefined {
   const { length } = validation;
   let best = 0;
@@ -157,13 +189,25 @@ function regression(
   const widening = (gaps.at(-1) ?? 0) - (gaps[best] ?? 0);
   const trainFell = trainFall > Math.max(2 * trainNoise, minRegression * Math.abs(trainAtBest));
   if (above >= minPoints && trainFell && widening > 0)
-    return { gap, from: length - above, best, rise: (last - lowest) / unit, isNever: false };
-  // The first comparison may come late in training, so that only clear cases count.
-  const trainFirst = train[0] ?? Number.NaN;
-  const isLearned = isPositive && lastTrain < 0.5 * trainFirst;
+    return {
+      gap,
+      from: length - above,
+      best,
+      rise: (last - lowest) / unit,
+      lost: (last - lowest) / improvement,
+      isNever: false,
+    };
+  // The first comparison may come late in training, after what there is to learn was learned: only a validation that is
+  // still high beside the start of training counts.
+  const isHigh = last >= UNLEARNED * trainStart;
+  const isLearned = isPositive && lastTrain < 0.5 * trainStart;
   const isStuck = improvement <= Math.max(2 * noise, 0.05 * (validation[0] ?? 0));
-  if (length >= 2 * minPoints && isLearned && isStuck && gap > 0.2 && widening >= 0)
-    return { gap, from: 0, best, rise: (last - lowest) / unit, isNever: true };
+  // Or training went to next to nothing, and validation stopped where it was.
+  const half = median(validation.subarray(length >> 1, (length >> 1) + minPoints));
+  const isMemorised =
+    lastTrain < MEMORISED * last && half - last <= Math.max(2 * noise, 0.02 * last);
+  if (length >= 2 * minPoints && isHigh && isLearned && (isStuck || isMemorised) && gap > 0.2)
+    return { gap, from: 0, best, rise: (last - lowest) / unit, lost: 1, isNever: true };
   return undefined;
 }
 

@@ -9,7 +9,7 @@ const MIN_ELEMENTS = 64;
 
 type Fault = {
   readonly observation: Observation;
-  readonly kind: 'constant' | 'large' | 'small' | 'signal' | 'bias';
+  readonly kind: 'constant' | 'large' | 'small' | 'signal';
   readonly weight: string;
   readonly factor: number;
 };
@@ -38,10 +38,6 @@ export const poorInitialization = defineRule({
       value: 4,
       doc: 'Factor by which the output of each layer is larger, or smaller, than that of the one before, at least three times in a row.',
     },
-    poorInitializationBias: {
-      value: 1,
-      doc: 'Mean of the biases of a layer below minus this, in deviations of what its weights make of inputs of unit size.',
-    },
   },
   evaluate({ columns, signals, thresholds: t }) {
     if (columns.run.isContinued) return [];
@@ -59,14 +55,19 @@ export const poorInitialization = defineRule({
             t.poorInitializationLowRatio,
           ),
         ),
-      ...biasFaults(initial, t.poorInitializationBias),
       ...signalFaults(signals, t.poorInitializationMaxStep, t.poorInitializationSignalFactor),
     ];
     const [first] = faults;
     if (first === undefined) return [];
     const isAlike = faults.some(({ kind }) => kind === 'constant');
-    // A network that learns all the same was not harmed.
-    if (!isAlike && (signals.isSolved || signals.learnedShare > 0.8) && !signals.isHarmed)
+    const isLarge = faults.some(({ kind }) => kind === 'large');
+    // A network that learns all the same was not harmed. How much it learned cannot be told where large weights made the start.
+    if (
+      !isAlike &&
+      !isLarge &&
+      (signals.isSolved || signals.learnedShare > 0.8) &&
+      !signals.isHarmed
+    )
       return [];
     const at = first.observation.from;
     const finding: Finding = {
@@ -155,40 +156,6 @@ function weightFaults(
     );
   }
   return [];
-}
-
-function biasFaults(initial: readonly ParameterSeries[], limit: number): Fault[] {
-  return initial
-    .filter(({ parameterRole }) => parameterRole === 'bias')
-    .flatMap((bias): Fault[] => {
-      const mean = bias.valueMean[0] ?? Number.NaN;
-      const weight = initial.find(
-        (other) => other.moduleName === bias.moduleName && other.parameterRole === 'weight',
-      );
-      const units = bias.elementCount[0] ?? Number.NaN;
-      // Deviation of a unit's sum over inputs of unit size: the norm of its weights.
-      const spread = (weight?.valueNorm[0] ?? Number.NaN) / Math.sqrt(units);
-      // Gates that are to stay open begin with positive biases; nothing sensible begins far below.
-      if (!(units >= MIN_SIDE) || !(mean < -Math.max(limit * spread, limit))) return [];
-      const at = placeAt(bias, 0);
-      const summary = `The biases ${bias.parameterName} begin at ${say(mean)} on average.`;
-      return [
-        {
-          kind: 'bias',
-          weight: bias.parameterName,
-          factor: mean,
-          observation: {
-            kind: 'parameter_summary',
-            source: bias.parameterName,
-            summary,
-            observed: mean,
-            threshold: -limit,
-            from: at,
-            to: at,
-          },
-        },
-      ];
-    });
 }
 
 /** Layers whose outputs grow or shrink by a factor each, at least three times in a row. */

@@ -1,4 +1,4 @@
-/** The rules, in the order in which their alerts are given when they are equally severe: causes before consequences. */
+/** The rules, in the order in which their alerts are given: causes before consequences, the machine last. */
 import { nonFinite } from './non-finite.ts';
 import { lossDivergence } from './loss-divergence.ts';
 import { lossNotDecreasing } from './loss-not-decreasing.ts';
@@ -32,27 +32,27 @@ import { vanishingGradients } from './vanishing-gradients.ts';
 
 const rules = [
   nonFinite,
-  staticModelLint,
   inputNotNormalised,
   poorInitialization,
+  staticModelLint,
   unchangedParameters,
   updateRatioHigh,
-  updateRatioLow,
+  lossDivergence,
   explodingGradients,
-  vanishingGradients,
+  oscillatingLoss,
+  updateRatioLow,
   gradientDepthRatio,
+  vanishingGradients,
   dyingRelu,
   activationCollapse,
   stagnantLayers,
-  lossDivergence,
-  oscillatingLoss,
+  lossSpike,
+  gradSpike,
   lossNotDecreasing,
   suspiciousValidation,
   trainEvalMismatch,
-  overfittingOnset,
   classImbalance,
-  lossSpike,
-  gradSpike,
+  overfittingOnset,
   plateau,
   stalledRun,
   memoryGrowth,

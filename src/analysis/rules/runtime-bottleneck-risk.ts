@@ -20,6 +20,8 @@ const PATIENCE_MS = 60_000;
 /** Share of all time that steps take beyond the typical one, where unevenness costs something. */
 const LOST_SHARE = 0.2;
 const SLOW_DOWN = 1.5;
+/** Unevenness below this is that of the system, which gives other work a turn. */
+const SCHEDULING_MS = 25;
 
 export const runtimeBottleneckRisk = defineRule({
   id: 'runtime_bottleneck_risk',
@@ -102,7 +104,9 @@ export const runtimeBottleneckRisk = defineRule({
         median(times.subarray(-Math.ceil(times.length / 5))) >
         SLOW_DOWN * median(times.subarray(0, Math.ceil(times.length / 5)));
       const isUneven =
-        jitter >= t.runtimeWarningJitterRatio && lostShare(times, typical) >= LOST_SHARE;
+        jitter >= t.runtimeWarningJitterRatio &&
+        jitter * typical >= SCHEDULING_MS &&
+        lostShare(times, typical) >= LOST_SHARE;
       const agrees =
         fraction >= t.runtimeWarningDataFraction ||
         isUneven ||

@@ -19,8 +19,8 @@ const WITH_WEIGHTS = /^(?:dense|linear|gemm|(?:depthwise|separable)?conv\d?d?(?:
 const SHAPING = /^(?:flatten|reshape|permute|input(?:layer)?|zeropadding\dd|identity)$/i;
 const ACTIVATION_LAYER =
   /^(?:re_?lu|leaky_?re_?lu|pre_?lu|elu|selu|gelu|silu|swish|tanh|sigmoid|softmax|activation|thresholdedrelu)$/i;
-const CLASS_LOSS = /^(?:sparse)?categoricalcrossentropy$/;
-const BINARY_LOSS = /^(?:binarycrossentropy|sigmoidcrossentropy)$/;
+const CLASS_LOSS = /^(?:(?:sparse)?categoricalcrossentropy|crossentropy)$/;
+const BINARY_LOSS = /^binary(?:crossentropy)?$/;
 const SQUARED_LOSS = /^(?:meansquarederror|mse)$/;
 const ADAPTIVE = /^(?:adam|adamax|nadam|rmsprop|adamw)(?:optimizer)?$/;
 
@@ -121,7 +121,6 @@ function outputLints({ layers, loss, metrics }: ModelOutline): Lint[] {
   if (
     loss !== undefined &&
     BINARY_LOSS.test(loss) &&
-    loss === 'binarycrossentropy' &&
     activation !== 'sigmoid' &&
     activation !== 'softmax'
   )

@@ -18,6 +18,10 @@ export const stepTimeOutlier = defineRule({
   thresholds: {
     stepTimeOutlierScore: { value: 8, doc: 'Distance from the median in robust deviations.' },
     stepTimeOutlierRatio: { value: 3, doc: 'Least multiple of the median.' },
+    stepTimeOutlierMinMs: {
+      value: 50,
+      doc: 'Least time beyond the median, in milliseconds: a long task; shorter stops are the scheduling of the system.',
+    },
     stepTimeOutlierMinCount: { value: 10, doc: 'Fewest such steps.' },
     stepTimeOutlierMinLost: {
       value: 0.1,
@@ -36,6 +40,7 @@ export const stepTimeOutlier = defineRule({
     const limit = Math.max(
       t.stepTimeOutlierRatio * typical,
       typical + t.stepTimeOutlierScore * robustDeviation(known),
+      typical + t.stepTimeOutlierMinMs,
     );
     let lost = 0;
     let total = 0;

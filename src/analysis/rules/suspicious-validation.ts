@@ -2,7 +2,7 @@ import { axisOf, type MetricSeries } from '../columns/run-columns.ts';
 import { placeAt, rowBefore, sayPlace, sayRange } from './places.ts';
 import { defineRule, say, sayShare, type Finding } from './rule.ts';
 import type { Signals } from './signals.ts';
-import { longestRun } from './statistics.ts';
+import { longestRun, median } from './statistics.ts';
 
 export const suspiciousValidation = defineRule({
   id: 'suspicious_validation',
@@ -31,6 +31,10 @@ export const suspiciousValidation = defineRule({
     return found === undefined ? [] : [found];
   },
 });
+
+/** Training batches that an accuracy beside a validation is the median of, and validations in a row that have to lead. */
+const BATCHES = 20;
+const MIN_LEADS = 2;
 
 /** Rows that are compared one by one, at most. */
 const MAX_ROWS = 5000;
@@ -146,19 +150,23 @@ function tooGood(
   if (trainAccuracy === undefined || valAccuracy === undefined || trainAccuracy.x !== valAccuracy.x)
     return undefined;
   const end = axisOf(trainAccuracy).at(-1) ?? 0;
-  const row = valAccuracy.values.subarray(0, MAX_ROWS).findIndex((value, i) => {
-    const position = axisOf(valAccuracy)[i] ?? 0;
-    const train = trainAccuracy.values[rowBefore(trainAccuracy, position)] ?? Number.NaN;
+  const trainAt = (i: number): number => {
+    const at = rowBefore(trainAccuracy, axisOf(valAccuracy)[i] ?? 0) + 1;
+    // The accuracy of one batch says little.
+    return median(trainAccuracy.values.subarray(Math.max(0, at - BATCHES), at));
+  };
+  const early = longestRun(Math.min(MAX_ROWS, valAccuracy.values.length), (i) => {
+    const value = valAccuracy.values[i] ?? Number.NaN;
     return (
-      position <= t.suspiciousValidationEarlyShare * end &&
+      (axisOf(valAccuracy)[i] ?? 0) <= t.suspiciousValidationEarlyShare * end &&
       value >= t.suspiciousValidationAccuracy &&
-      value - train >= t.suspiciousValidationLead
+      value - trainAt(i) >= t.suspiciousValidationLead
     );
   });
-  if (row < 0) return undefined;
+  if (early.length < MIN_LEADS) return undefined;
+  const row = early.start;
   const value = valAccuracy.values[row] ?? Number.NaN;
-  const train =
-    trainAccuracy.values[rowBefore(trainAccuracy, axisOf(valAccuracy)[row] ?? 0)] ?? Number.NaN;
+  const train = trainAt(row);
   return report(
     valAccuracy,
     row,

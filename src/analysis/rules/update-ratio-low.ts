@@ -1,5 +1,7 @@
 import { placeAt, sayRange } from './places.ts';
 import { defineRule, say, type Finding } from './rule.ts';
+import { levelOf } from './profile.ts';
+import type { Signals } from './signals.ts';
 import { observeRatio, updateRatios } from './update-ratios.ts';
 import { median } from './statistics.ts';
 
@@ -8,11 +10,20 @@ export const updateRatioLow = defineRule({
   category: 'optimization',
   detects:
     'Updates that are next to nothing beside the weights they change, while there is something left to learn.',
-  source: 'TheDeepChecker (log10 of the ratio within -4 and -1), SageMaker Debugger (1e-8)',
+  source:
+    'TheDeepChecker (log10 of the ratio within -4 and -1), SageMaker Debugger (1e-8); gradients that keep their direction: ours',
   cause: 'the learning rate is too low, or the gradients are',
   advice: 'multiply the learning rate by 10',
   thresholds: {
     updateRatioLow: { value: 1e-4, doc: 'Typical norm of the update over that of the weights.' },
+    updateRatioLowAligned: {
+      value: 1e-3,
+      doc: 'The same, where gradients keep their direction and the loss still falls at the end; about 1e-3 is usual.',
+    },
+    updateRatioLowMinCosine: {
+      value: 0.4,
+      doc: 'Typical cosine of the gradients of successive snapshots from which they keep their direction.',
+    },
     updateRatioLowMinProbes: { value: 3, doc: 'Fewest snapshots after the first tenth.' },
     updateRatioLowLearned: {
       value: 0.1,
@@ -22,13 +33,24 @@ export const updateRatioLow = defineRule({
   evaluate({ columns, signals, thresholds: t }) {
     const all = updateRatios(signals, t.updateRatioLowMinProbes);
     const typical = median(all.map(({ ratio }) => ratio));
-    if (all.length === 0 || !(typical < t.updateRatioLow)) return [];
+    if (all.length === 0 || signals.isHarmed) return [];
+    const cosine = median(
+      all.map(({ start, weight }) => median(weight.gradientCosine.subarray(start))),
+    );
+    // Gradients that keep their direction would bear larger steps, and the loss has not come to where it levels off.
+    const isCrawling =
+      typical < t.updateRatioLowAligned &&
+      cosine >= t.updateRatioLowMinCosine &&
+      stillFalls(signals) &&
+      !signals.isSolved &&
+      !columns.run.isContinued;
+    if (!(typical < t.updateRatioLow) && !isCrawling) return [];
     // Fine-tuning and late training live well on small updates: only a loss that has not moved speaks against them.
     const isFine =
       columns.run.isContinued ||
       signals.isSolved ||
       !(signals.learnedShare < t.updateRatioLowLearned);
-    if (isFine) return [];
+    if (isFine && !isCrawling) return [];
     const [lowest] = all.toSorted((a, b) => a.ratio - b.ratio);
     if (lowest === undefined) return [];
     const from = placeAt(lowest.weight, lowest.start);
@@ -36,7 +58,7 @@ export const updateRatioLow = defineRule({
     const finding: Finding = {
       severity: typical < t.updateRatioLow / 100 ? 'error' : 'warning',
       title: 'Updates are too small',
-      fact: `The typical update is ${say(typical)} of the weights it changes ${sayRange(from, to)}, and the loss has hardly moved.`,
+      fact: `The typical update is ${say(typical)} of the weights it changes ${sayRange(from, to)}, ${isCrawling ? `while gradients keep their direction (cosine ${say(cosine)}) and the loss goes on falling to the end` : 'and the loss has hardly moved'}.`,
       confidence: 0.85,
       from,
       to,
@@ -48,3 +70,18 @@ export const updateRatioLow = defineRule({
     return [finding];
   },
 });
+
+/** Share of all that was gained that the last two fifths of the run brought, from which it is far from done. */
+const LATE_SHARE = 0.15;
+
+/** Whether the loss falls to the end as if the run had only begun: of validation where there is one, as it is less noisy. */
+function stillFalls(signals: Signals): boolean {
+  const [pair] = signals.lossPairs;
+  const series = pair?.validation ?? signals.trainLosses[0];
+  if (series === undefined) return false;
+  const profile = signals.profile(series);
+  if (profile.levels.length < 6) return false;
+  const gained = levelOf(profile, 0, 0.05) - levelOf(profile, 0.9, 1);
+  const late = levelOf(profile, 0.5, 0.6) - levelOf(profile, 0.9, 1);
+  return gained > 0 && late > 3 * profile.levelNoise && late >= LATE_SHARE * gained;
+}
