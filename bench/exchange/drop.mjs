@@ -2,7 +2,9 @@
 //
 // The drop is one of the browser's own (`Input.dispatchDragEvent`), with a file of the disk. Times are taken in the page: the drop from
 // its event, the curve from the first frame after a chart says that it has drawn points, and a freeze both ways in which it shows:
-// the longest gap between two frames, and the longest task as the browser counts it (it counts those above 50 ms).
+// the longest gap between two frames, and the longest task as the browser counts it (it counts those above 50 ms). On a machine that is
+// busy with other things these are mostly waiting for a processor; what the page itself took is told by one more drop, traced, where the
+// longest task is counted in processor time.
 import { createServer } from 'node:http';
 import { readFile, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
@@ -44,6 +46,11 @@ export async function benchDrops(makers, root, rounds) {
       const measured = [];
       for (let round = 0; round < rounds; round++)
         measured.push(await drop(browser, `http://127.0.0.1:${server.address().port}/`, path));
+      const processorMs = await tracedDrop(
+        browser,
+        `http://127.0.0.1:${server.address().port}/`,
+        path,
+      );
       const middle = (key) => median(measured.map((one) => one[key]));
       const worst = (key) => Math.max(...measured.map((one) => one[key]));
       await report(`exchange-drop-${name}`, [
@@ -71,6 +78,12 @@ export async function benchDrops(makers, root, rounds) {
           target: 'at most 50',
         },
         { what: '  the longest of them', value: worst('longestTaskMs'), unit: 'ms' },
+        {
+          what: 'longest task in processor time, of one traced drop',
+          value: processorMs,
+          unit: 'ms',
+          target: 'at most 50',
+        },
       ]);
     }
   } finally {
@@ -79,8 +92,32 @@ export async function benchDrops(makers, root, rounds) {
   }
 }
 
-async function drop(browser, url, path) {
+/** Processor time of the longest task of the page from the drop on, in milliseconds. */
+async function tracedDrop(browser, url, path) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  await browser.startTracing(page, { categories: ['toplevel', 'devtools.timeline'] });
+  await drop(browser, url, path, page);
+  const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
+  await page.close();
+  const dropped = traceEvents.find(
+    ({ name, args }) => name === 'EventDispatch' && args?.data?.type === 'drop',
+  );
+  return Math.max(
+    ...traceEvents
+      .filter(
+        ({ name, ph, pid, tid, ts }) =>
+          ph === 'X' &&
+          name.endsWith('RunTask') &&
+          pid === dropped.pid &&
+          tid === dropped.tid &&
+          ts >= dropped.ts,
+      )
+      .map(({ tdur, dur }) => (tdur ?? dur) / 1000),
+  );
+}
+
+async function drop(browser, url, path, given) {
+  const page = given ?? (await browser.newPage({ viewport: { width: 1280, height: 900 } }));
   await page.goto(url);
   await page.getByRole('heading', { name: 'No runs yet' }).waitFor();
   await page.evaluate(measure);
@@ -93,7 +130,7 @@ async function drop(browser, url, path) {
     polling: 100,
   });
   const result = await page.evaluate(() => globalThis.quarkDrop);
-  await page.close();
+  if (given === undefined) await page.close();
   return result;
 }
 
