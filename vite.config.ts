@@ -159,6 +159,8 @@ async function tests(): Promise<ViteUserConfig> {
               'idb',
               'fast-check',
               '@uwdata/flechette',
+              'hyparquet',
+              'hyparquet-compressors',
               '@tensorflow/tfjs',
             ],
           },
