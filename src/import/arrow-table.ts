@@ -1,6 +1,6 @@
 /** A table of ours out of an Arrow stream. */
 import { isQuarkError, QuarkError } from '../base/errors.ts';
-import { readArrowFacts } from '../segment/arrow-reader.ts';
+import { readArrowFacts } from '../segment/arrow-facts.ts';
 import { decodeBatches } from '../segment/decode.ts';
 import type { RowBatch } from '../segment/vectors.ts';
 import { quarkTableFacts, type QuarkTableFacts } from './quark-tables.ts';

@@ -106,24 +106,6 @@ export function readArrow(bytes: Uint8Array, spans?: BufferSpan[]): ArrowBatch[]
   return batches;
 }
 
-/** The metadata of the schema, which is the first message of a stream. */
-export function readArrowFacts(bytes: Uint8Array): ReadonlyMap<string, string> {
-  const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (bytes.byteLength < 8 || words.getUint32(0, true) !== CONTINUATION)
-    throw damaged('a message does not start with its marker');
-  const end = 8 + words.getInt32(4, true);
-  if (end < 8 || end > bytes.byteLength) throw damaged('a message is longer than the segment');
-  const message = FlatTable.root(bytes.slice(8, end));
-  const schema = message.int8(1) === HEADER_SCHEMA ? message.table(2) : undefined;
-  if (schema === undefined) throw damaged('there is no schema');
-  return new Map(
-    schema
-      .tables(2)
-      .slice(0, MAX_FIELDS)
-      .map((pair) => [pair.string(0), pair.string(1)]),
-  );
-}
-
 /** Whether the value at `i` is null. */
 export function isNullAt(column: ArrowColumn, i: number): boolean {
   return column.validity !== null && ((column.validity[i >>> 3] ?? 0) & (1 << (i & 7))) === 0;
