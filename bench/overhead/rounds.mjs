@@ -88,7 +88,7 @@ export async function compare({ plain, variants, steps, seconds, minRounds = 3, 
  *
  * @param training `{ train(steps), blocks }`, `blocks` being the times so far
  */
-export async function measureBlocks(training, every, probes = 30, seconds = 4) {
+export async function measureBlocks(training, every, probes = 30, seconds = 2) {
   const until = performance.now() + seconds * 1000;
   for (let i = 0; i < probes && performance.now() < until; i += 1) await training.train(every);
   const [first, ...blocks] = training.blocks;
