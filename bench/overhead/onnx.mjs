@@ -123,8 +123,9 @@ export async function measureOnnx(lib, ort, what, { seconds, steps }) {
   for (const { training: own } of opened) await own.close();
   await plain.close();
   for (const [i, variant] of opened.entries()) {
-    const timed = await open(lib, ort, variant, true);
-    Object.assign(rows[i], await measureBlocks(timed, Math.min(10, variant.every)));
+    const every = Math.min(10, variant.every);
+    const timed = await open(lib, ort, { ...variant, every }, true);
+    Object.assign(rows[i], await measureBlocks(timed, every));
     await timed.close();
   }
   return rows;

@@ -29,7 +29,7 @@ export const NETWORKS = {
   'larger dense': { make: dense([512, 512, 10], 256), shape: [64, 256] },
 };
 
-async function openTraining(lib, tf, { make, shape }, variant, isTimed = false) {
+async function openTraining(lib, tf, { make, shape }, variant, isTimed = false, stepGapMs = 0) {
   const session = await lib.TrainingSession.startRun({
     project: 'overhead',
     storage: lib.createMemoryStore(),
@@ -64,7 +64,8 @@ async function openTraining(lib, tf, { make, shape }, variant, isTimed = false) 
           isRead = true;
         });
         // On a device the numbers of a probe come with the loss or soon after it.
-        const gapMs = isTimed && isProbed && isOnDevice ? await longestGap(() => isRead) : 0;
+        const isMeasured = isTimed && (isProbed || probes === undefined);
+        const gapMs = isMeasured && isOnDevice ? await longestGap(() => isRead) : 0;
         await reading;
         cost.dispose();
         if (isTimed && (isProbed || telemetry !== undefined))
@@ -104,9 +105,14 @@ export async function measureTfjs(
   });
   for (const { training } of opened) await training.close();
   await plain.close();
+  const unprobed = await openTraining(lib, tf, model, undefined, true);
+  const { blockMs: stepGapMs } = await measureBlocks(unprobed, 1);
+  await unprobed.close();
   for (const [i, variant] of variants.entries()) {
-    const timed = await openTraining(lib, tf, model, variant, true);
-    Object.assign(rows[i], await measureBlocks(timed, Math.min(10, variant.every ?? 1)));
+    const every = Math.min(10, variant.every ?? 1);
+    const own = variant.every === undefined ? variant : { ...variant, every };
+    const timed = await openTraining(lib, tf, model, own, true, stepGapMs);
+    Object.assign(rows[i], await measureBlocks(timed, every));
     await timed.close();
   }
   return rows;
