@@ -76,7 +76,9 @@ export class DeadUnitSearch {
     this.#units = shape[axis] ?? 0;
     this.#inner = shape.slice(axis + 1).reduce((product, size) => product * size, 1);
     this.#candidates = this.#units;
-    this.#left = Int32Array.from({ length: this.#units }, (_, unit) => unit);
+    this.#left = new Int32Array(this.#units);
+    // A loop: Int32Array.from takes longer than all of the search.
+    for (let unit = 0; unit < this.#units; unit++) this.#left[unit] = unit;
   }
 
   /** Elements from one row of all units to the next. */
@@ -97,6 +99,10 @@ export class DeadUnitSearch {
     const { stride } = this;
     this.#hasElements ||= to > from;
     for (let row = from; row < to && this.#candidates > 0; row += stride) {
+      if (inner === 1 && data instanceof Float32Array) {
+        this.#candidates = nearZero32(left, this.#candidates, data, row, epsilon);
+        continue;
+      }
       let kept = 0;
       for (let i = 0; i < this.#candidates; i++) {
         const unit = left[i] ?? 0;
@@ -128,6 +134,22 @@ export function deadUnitsOf(
   const search = new DeadUnitSearch(shape, axis, epsilon);
   search.look(data, 0, data.length);
   return search.found;
+}
+
+/** Keeps the units that are near zero in a row, and says how many. By itself, for one type: several times as fast as for any. */
+function nearZero32(
+  units: Int32Array,
+  count: number,
+  data: Float32Array,
+  row: number,
+  epsilon: number,
+): number {
+  let kept = 0;
+  for (let i = 0; i < count; i++) {
+    const unit = units[i] ?? 0;
+    if (Math.abs(data[row + unit] ?? Number.NaN) <= epsilon) units[kept++] = unit;
+  }
+  return kept;
 }
 
 /** Histogram over the range of the values that are looked at. */
