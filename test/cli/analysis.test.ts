@@ -112,6 +112,15 @@ test('a report as Markdown, as HTML and into a file', async () => {
   expect(readFileSync(join(folder, 'page.html'), 'utf8')).toContain('<svg viewBox');
 });
 
+test('an exported run reads like the stored one', async () => {
+  const [id = ''] = ids;
+  expect((await run('export', id, '--out', 'run.quark')).code).toBe(0);
+  const [file, stored] = [await run('phases', 'run.quark'), await run('phases', id)];
+  expect(file.stdout).toBe(stored.stdout);
+  expect((await run('report', 'run.quark')).stdout).toContain('| Stagnation | 80 | 90 |');
+  expect((await run('compare', id, 'run.quark')).stdout).not.toContain('part at');
+});
+
 test('what is no run is said', async () => {
   const text = await run('phases', 'notes.txt');
   expect([text.code, text.stderr]).toEqual([

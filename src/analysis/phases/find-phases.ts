@@ -181,8 +181,8 @@ function segmentsOfView(view: PhaseView, { errors, primary }: Tracks): readonly 
     if (!isConverged(primary, values, at, isSolved))
       segments = overlayOn(segments, 'stabilization', 'stagnation', { start, end, window, last });
   }
-  for (const { end, isFinal, start } of overfitting)
-    segments = overlay(segments, 'overfitting_onset', start, isFinal ? Infinity : end + 1);
+  for (const { start, until } of overfitting)
+    segments = overlay(segments, 'overfitting_onset', start, until);
   for (const { from: begin, to } of excursions)
     segments = overlay(
       segments,

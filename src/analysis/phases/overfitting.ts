@@ -5,11 +5,10 @@ import { relativeTo, type Track } from './track.ts';
 
 /** A stretch of the run in which the model learns its training data by heart. */
 export type Overfitting = {
-  /** First position, and last; the last is that of a row of the validation. */
+  /** First position. */
   readonly start: number;
-  readonly end: number;
-  /** Whether it lasts to the end of the validation. */
-  readonly isFinal: boolean;
+  /** Position of the next validation that is better than the best before; Infinity when none is. */
+  readonly until: number;
   /** The best validation loss before it. */
   readonly best: number;
   readonly bestAt: number;
@@ -52,9 +51,9 @@ export function findOverfitting(
     if (one !== undefined) found.push(one);
     i = to - 1;
   }
-  return found.filter(
-    ({ start, end }) => end - start >= MIN_SHARE * (val.span || (positions.at(-1) ?? 0)),
-  );
+  const last = positions.at(-1) ?? 0;
+  const least = MIN_SHARE * (val.span || last);
+  return found.filter(({ start, until }) => Math.min(until, last) - start >= least);
 }
 
 function judge(
@@ -94,8 +93,7 @@ function judge(
   if (!holds) return undefined;
   return {
     start: positions[from] ?? 0,
-    end: positions[to - 1] ?? 0,
-    isFinal: to === fitted.length,
+    until: positions[to] ?? Infinity,
     best,
     bestAt: positions[bestAt] ?? 0,
     regression,

@@ -253,6 +253,13 @@ describe('two runs in memory', () => {
     expect(apart?.lastPValue).toBeLessThan(1e-6);
   });
 
+  test('curves that cross part where they cross', async () => {
+    const one = run({ 'val/loss': [3, 2, 1, 1, 1] });
+    const two = run({ 'val/loss': [3, 3, 2, 0.5, 0.5] });
+    const [diff] = (await compareColumns(one, two)).metricDiffs;
+    expect(diff).toMatchObject({ firstDifferentStep: 1, partingStep: 3 });
+  });
+
   test('layers: means over the probes of passes that train', async () => {
     const layer = (
       moduleName: string,

@@ -77,16 +77,20 @@ describe('epoch by epoch', () => {
 
   test('no overfitting without a gap, or while training rises as well', () => {
     const val = [1.05, 0.9, 0.75, 0.7, 0.68, 0.7, 0.74, 0.78, 0.83, 0.9];
-    const above = val.map((value) => value + 0.05);
+    const above = [2, 1.9, 1.8, 1.7, 1.6, 1.5, 1.4, 1.3, 1.2, 1.1];
+    const below = above.map((value) => value - 1);
     expect(names(losses(above, val))).not.toContain('overfitting_onset');
-    expect(
-      names(
-        losses(
-          val.map((value) => value * 0.5),
-          val,
-        ),
-      ),
-    ).not.toContain('overfitting_onset');
+    expect(names(losses(below, val))).toContain('overfitting_onset');
+    const rising = val.map((value) => value * 0.5);
+    expect(names(losses(rising, val))).not.toContain('overfitting_onset');
+  });
+
+  test('divergence begins at a quarter above the best', () => {
+    const to = (level: number): RoleSeries => losses([1, 0.9, 0.8, 0.8, 0.9, level, level, level]);
+    expect(names(to(0.98))).not.toContain('divergence');
+    expect(named(to(1.01)).at(-1)).toBe('divergence 4-7');
+    const strict = findPhases(to(1.01), { divergenceFromBestRatio: 0.3 }, kernel);
+    expect(strict.map(({ phaseName }) => phaseName)).not.toContain('divergence');
   });
 
   test('a solved task converges, others stand still', () => {
