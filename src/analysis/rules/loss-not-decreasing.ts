@@ -60,7 +60,8 @@ export const lossNotDecreasing = defineRule({
       const error =
         (MEDIAN_ERROR * profile.levelNoise * Math.sqrt(6)) / Math.sqrt(profile.levels.length);
       // Not seeing a fall is not enough: one that matters must be out of the question.
-      const isRuledOut = (seen: number): boolean => seen + 2 * error <= visible * scale;
+      const isRuledOut = (seen: number): boolean =>
+        Math.max(0, seen) + 2 * error <= visible * scale;
       const thirds = [0, 1, 2].map((third) => levelOf(profile, third / 3, (third + 1) / 3));
       const [early = 0, middle = 0, late = 0] = thirds;
       const isTiny = fall < t.lossNotDecreasingMinChange * (scale || 1);

@@ -126,6 +126,8 @@ export const overfittingOnset = defineRule({
 
 /** Validation this high, beside the training loss at the start, has learned little. */
 const UNLEARNED = 0.4;
+/** Noise of validation, as a share of its level, up to which a comparison of levels says something. */
+const CLEAR_NOISE = 0.1;
 /** Training loss this far below validation has learned its samples by heart. */
 const MEMORISED = 0.1;
 
@@ -199,7 +201,7 @@ function regression(
     };
   // The first comparison may come late in training, after what there is to learn was learned: only a validation that is
   // still high beside the start of training counts.
-  const isHigh = last >= UNLEARNED * trainStart;
+  const isHigh = last >= UNLEARNED * trainStart && noise <= CLEAR_NOISE * last;
   const isLearned = isPositive && lastTrain < 0.5 * trainStart;
   const isStuck = improvement <= Math.max(2 * noise, 0.05 * (validation[0] ?? 0));
   // Or training went to next to nothing, and validation stopped where it was.

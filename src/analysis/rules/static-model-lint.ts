@@ -321,7 +321,7 @@ function depthLints({ layers }: ModelOutline, max: number): Lint[] {
     if (count > max)
       return [
         {
-          severity: 'info',
+          severity: layers.length > 2 * max && count >= 1.5 * max ? 'warning' : 'info',
           where: layer.name,
           fact: `${layer.name} is the ${count}th layer in a row with ${activation}`,
           cause: 'saturating activations shrink the gradient at every layer',

@@ -1,6 +1,7 @@
 import { placeAt, sayRange } from './places.ts';
 import { defineRule, say, type Finding } from './rule.ts';
-import { observeRatio, updateRatios } from './update-ratios.ts';
+import type { Signals } from './signals.ts';
+import { observeRatio, updateRatios, type UpdateRatio } from './update-ratios.ts';
 
 export const updateRatioHigh = defineRule({
   id: 'update_ratio_high',
@@ -12,6 +13,11 @@ export const updateRatioHigh = defineRule({
   advice: 'divide the learning rate by 10',
   thresholds: {
     updateRatioHigh: { value: 0.1, doc: 'Typical norm of the update over that of the weights.' },
+    updateRatioBlow: {
+      value: 1,
+      doc: 'Norm of single updates over that of the weights, at any time, that counts as a blow.',
+    },
+    updateRatioMinBlows: { value: 2, doc: 'Fewest such updates of one parameter.' },
     updateRatioMinProbes: { value: 3, doc: 'Fewest snapshots after the first tenth.' },
     updateRatioHighLearned: {
       value: 0.5,
@@ -20,9 +26,12 @@ export const updateRatioHigh = defineRule({
   },
   evaluate({ signals, thresholds: t }) {
     const all = updateRatios(signals, t.updateRatioMinProbes);
-    const found = all
+    const lasting = all
       .filter(({ ratio }) => ratio > t.updateRatioHigh)
       .toSorted((a, b) => b.ratio - a.ratio);
+    // Weights that were once pushed further than they were large: what follows may look calm.
+    const pushed = blows(signals, t.updateRatioBlow, t.updateRatioMinBlows);
+    const found = lasting.length > 0 ? lasting : pushed;
     const [worst] = found;
     if (worst === undefined) return [];
     // Large updates of small networks often do no harm: the loss must agree.
@@ -34,12 +43,35 @@ export const updateRatioHigh = defineRule({
     const finding: Finding = {
       severity: ratio > 1 || signals.isHarmed ? 'error' : 'warning',
       title: 'Updates are too large',
-      fact: `The typical update of ${weight.parameterName} is ${say(ratio)} of its weights ${sayRange(from, to)}${found.length > 1 ? `, and ${found.length - 1} other weights are above ${say(t.updateRatioHigh)}` : ''}.`,
+      fact: `${lasting.length > 0 ? 'The typical update' : 'The largest of some updates'} of ${weight.parameterName} is ${say(ratio)} of its weights ${sayRange(from, to)}${found.length > 1 ? `, and ${found.length - 1} other weights are above ${say(t.updateRatioHigh)}` : ''}.`,
       confidence: signals.isHarmed ? 0.92 : 0.8,
       from,
       to,
-      observations: found.slice(0, 5).map((one) => observeRatio(one, t.updateRatioHigh)),
+      observations: found.slice(0, 5).map((one) => {
+        const observation = observeRatio(
+          one,
+          lasting.length > 0 ? t.updateRatioHigh : t.updateRatioBlow,
+        );
+        if (lasting.length > 0) return observation;
+        return {
+          ...observation,
+          summary: `${one.count} updates of the size of the weights, up to ${say(one.ratio)} of them.`,
+        };
+      }),
     };
     return [finding];
   },
 });
+
+/** Weights that got updates as large as themselves, the worst first; those that begin as zeros are left out. */
+function blows(signals: Signals, limit: number, min: number): readonly UpdateRatio[] {
+  return signals.weights
+    .filter(({ isFrozen, valueNorm }) => !isFrozen && (valueNorm[0] ?? 0) > 0)
+    .flatMap((weight): UpdateRatio[] => {
+      const hard = weight.updateRatio.filter((ratio) => Number.isFinite(ratio) && ratio >= limit);
+      if (hard.length < min) return [];
+      const start = weight.updateRatio.findIndex((ratio) => ratio >= limit);
+      return [{ weight, ratio: hard.reduce((a, b) => Math.max(a, b)), start, count: hard.length }];
+    })
+    .toSorted((a, b) => b.ratio - a.ratio);
+}

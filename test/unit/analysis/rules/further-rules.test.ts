@@ -9,7 +9,14 @@ import {
   type RunColumnsParts,
   type TelemetryNumber,
 } from 'quark-sdk/analysis';
-import { fallingLoss, layer, metric, normal, random } from '../../../support/analysis-runs.ts';
+import {
+  fallingLoss,
+  layer,
+  metric,
+  normal,
+  parameter,
+  random,
+} from '../../../support/analysis-runs.ts';
 
 const NOW = Date.UTC(2026, 0, 2);
 
@@ -114,6 +121,39 @@ describe('input_not_normalised', () => {
     expect(alertsOf({ layers: [input(5000, 3000), embedding] })).toEqual([]);
   });
 
+  test('is estimated from what the first layer makes of the inputs', () => {
+    const from = (size: number, moduleType = 'Dense') => ({
+      layers: [
+        layer(
+          'h',
+          'activation',
+          probes,
+          { norm: () => size * 10, elementCount: () => 100, std: () => size },
+          { moduleType },
+        ),
+      ],
+      parameters: [
+        parameter('h/kernel', probes, {
+          valueNorm: () => 2,
+          valueStd: () => 0.5,
+          elementCount: () => 16,
+        }),
+        parameter(
+          'h/bias',
+          probes,
+          { valueNorm: () => 0, elementCount: () => 4 },
+          { parameterRole: 'bias' },
+        ),
+      ],
+    });
+    // The rows of the kernel have norm 1 for each of the four units: outputs are as large as inputs.
+    expect(find('input_not_normalised', from(80))?.fact).toContain('standard deviation 80');
+    expect(find('input_not_normalised', from(0.004))?.title).toBe('Inputs are very small');
+    expect(find('input_not_normalised', from(1))).toBeUndefined();
+    expect(find('input_not_normalised', from(80, 'LSTM'))).toBeUndefined();
+    expect(find('input_not_normalised', from(80, 'Flatten'))).toBeUndefined();
+  });
+
   test('reads metrics and the metadata of batches', () => {
     const metrics = [metric('input/mean', 5, () => 120), metric('input/std', 5, () => 60)];
     expect(find('input_not_normalised', { metrics })?.fact).toContain('mean 120');
@@ -191,6 +231,18 @@ describe('overfitting_onset', () => {
     );
   });
 
+  test('knows samples learned by heart, and lets early learners and steady accuracies be', () => {
+    const train = metric('train/loss', 240, (i) => 2 * Math.exp(-i / 12));
+    const stopped = metric('val/loss', 24, (i) => 1 + Math.exp(-i / 2), 10);
+    expect(find('overfitting_onset', { metrics: [train, stopped] })?.severity).toBe('critical');
+    const early = metric('val/loss', 24, (i) => 0.2 + 0.001 * (i % 2), 10);
+    expect(find('overfitting_onset', { metrics: [falling, early] })).toBeUndefined();
+    const rising = metric('val/loss', 24, (i) => (i < 6 ? 1 - i / 10 : 0.5 + (i - 6) * 0.006), 10);
+    const steady = metric('val/accuracy', 24, (i) => Math.min(0.9, 0.3 + i / 8), 10);
+    expect(find('overfitting_onset', { metrics: [train, rising] })?.severity).not.toBe('info');
+    expect(find('overfitting_onset', { metrics: [train, rising, steady] })?.severity).toBe('info');
+  });
+
   test('is not a gap that stays, a noisy validation, or a rise that passes', () => {
     const gap = metric('val/loss', 24, (i) => 0.6 + 2 * Math.exp(-i / 4), 10);
     const gauss = normal(3);
@@ -209,6 +261,12 @@ describe('overfitting_onset', () => {
 describe('the machine', () => {
   test('runtime_bottleneck_risk lets long and even steps be', () => {
     const next = random(1);
+    // Other work of the system, beside steps of few milliseconds.
+    expect(
+      alertsOf({
+        metrics: [metric('system/runtime/step_time_ms', 300, () => 2 + 20 * next() ** 4)],
+      }),
+    ).toEqual([]);
     const times = (valueAt: (i: number) => number) => ({
       metrics: [metric('system/runtime/step_time_ms', 100, valueAt)],
     });

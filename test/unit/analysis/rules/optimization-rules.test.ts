@@ -347,6 +347,37 @@ describe('gradients and updates', () => {
     ).toBeUndefined();
   });
 
+  test('updates as large as the weights are blows, also when what follows is calm', () => {
+    const blown = parameter('a/kernel', probes, {
+      updateRatio: (i) => (i < 2 ? 5 : 1e-3),
+      valueNorm: () => 1,
+    });
+    const alert = find('update_ratio_high', { metrics: [flat], parameters: [blown] });
+    expect(alert?.fact).toContain('The largest of some updates of a/kernel is 5 of its weights');
+    expect(find('update_ratio_high', { metrics: [falling], parameters: [blown] })).toBeUndefined();
+    const zeros = parameter('a/kernel', probes, {
+      updateRatio: (i) => (i < 2 ? 5 : 1e-3),
+      valueNorm: (i) => i,
+    });
+    expect(find('update_ratio_high', { metrics: [flat], parameters: [zeros] })).toBeUndefined();
+  });
+
+  test('update_ratio_low knows a run that crawls: gradients keep their direction, the loss falls to the end', () => {
+    const crawling = (cosine: number) => [
+      parameter('a/kernel', probes, { updateRatio: () => 4e-4, gradientCosine: () => cosine }),
+    ];
+    const linear = metric('train/loss', 240, (i) => 1.5 - i / 1000);
+    expect(
+      find('update_ratio_low', { metrics: [linear], parameters: crawling(0.8) })?.fact,
+    ).toContain('cosine 0.8');
+    expect(
+      find('update_ratio_low', { metrics: [linear], parameters: crawling(0.1) }),
+    ).toBeUndefined();
+    expect(
+      find('update_ratio_low', { metrics: [falling], parameters: crawling(0.8) }),
+    ).toBeUndefined();
+  });
+
   test('unchanged_parameters are not frozen ones', () => {
     const moving = parameter('a/kernel', probes, { updateRatio: () => 0.01 });
     const still = (isFrozen: boolean) =>
@@ -362,6 +393,19 @@ describe('gradients and updates', () => {
     expect(alertsOf({ parameters: [moving, still(true)] })).toEqual([]);
     expect(alertsOf({ parameters: [still(false)] })).toEqual([]);
   });
+});
+
+test('loss_not_decreasing looks at validation where single batches are too noisy', () => {
+  const gauss = normal(11);
+  const noisy = metric('train/loss', 240, () => 1.2 * (1 + 0.4 * gauss()));
+  const held = metric('val/loss', 12, () => 1.2 * (1 + 0.01 * gauss()), 20);
+  expect(find('loss_not_decreasing', { metrics: [noisy] })).toBeUndefined();
+  expect(find('loss_not_decreasing', { metrics: [noisy, held] })?.title).toBe(
+    'val/loss does not fall',
+  );
+  // Learned before the first validation.
+  const low = metric('val/loss', 12, () => 0.2 * (1 + 0.01 * gauss()), 20);
+  expect(find('loss_not_decreasing', { metrics: [noisy, low] })).toBeUndefined();
 });
 
 describe('activations and initial weights', () => {
