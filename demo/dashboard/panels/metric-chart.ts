@@ -44,7 +44,7 @@ const MARK_SPACING_PX = 7;
 const LINE_SPACING_PX = 24;
 const FAINT_ALPHA = 0.28;
 const BAND_ALPHA = 0.11;
-const BAND_MARKED_ALPHA = 0.26;
+const BAND_MARKED_ALPHA = 0.16;
 
 /** A chart in `host`, as large as `host` is. */
 export class MetricChart {
@@ -237,6 +237,7 @@ export class MetricChart {
     const right = bbox.left + bbox.width;
     ctx.save();
     ctx.font = `${11 * ratio}px ${getComputedStyle(this.#host).fontFamily}`;
+    ctx.textAlign = 'left';
     ctx.textBaseline = 'top';
     for (const { start, end, color, label, isMarked } of bands) {
       const from = Math.max(bbox.left, plot.valToPos(start, 'x', true));

@@ -167,7 +167,7 @@ function PhaseChart(props: {
           {
             start: marked.value.min,
             end: marked.value.max,
-            color: seriesColor(5),
+            color: seriesColor(0),
             label: '',
             isMarked: true,
           },
@@ -268,7 +268,7 @@ function Alerts(props: {
                     >
                       since {phaseAxis} {formatCount(stepStart)}
                       {stepEnd !== null && stepEnd !== stepStart
-                        ? ` to ${formatCount(stepEnd)}`
+                        ? ` (to ${formatCount(stepEnd)})`
                         : ''}
                     </button>
                   )}

@@ -120,7 +120,7 @@ export function RunList(props: {
         </div>
         <p class="page-sub">
           {shown.value.length === runs.value.length
-            ? `${runs.value.length}${hasMore.value ? '+' : ''} ${props.sourceId === 'files' ? 'read' : 'recorded'}`
+            ? `${runs.value.length}${hasMore.value ? '+' : ''} ${props.sourceId === 'files' ? 'runs' : 'recorded'}`
             : `${shown.value.length} of ${hasMore.value ? 'the newest ' : ''}${runs.value.length} shown`}
         </p>
       </header>
