@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { playwright } from '@vitest/browser-playwright';
 import { defineConfig, type ViteUserConfig, type ViteUserConfigFnPromise } from 'vitest/config';
 import { CHROMIUM_ARGS, WEBGL_ARGS, WEBGPU_ARGS, findChromium } from './scripts/chromium.mjs';
-import { inlineWorker, librarySeams, sourceSeams } from './scripts/vite-plugins.ts';
+import { inlineWorker, inOneChunk, librarySeams, sourceSeams } from './scripts/vite-plugins.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
@@ -64,6 +64,7 @@ const library: ViteUserConfig = {
       ],
       output: {
         chunkFileNames: ({ name }) => `chunk-${name.replace(/^_virtual_quark-/, '')}-[hash].js`,
+        codeSplitting: { groups: [inOneChunk('core', here('./src/index.ts'))] },
       },
     },
   },

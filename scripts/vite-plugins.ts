@@ -137,3 +137,35 @@ export function librarySeams(): Plugin {
     },
   };
 }
+
+/** Where rolldown asks which chunk a module goes to. */
+type ModuleGraph = {
+  getModuleInfo(id: string): { readonly importedIds: readonly string[] } | null;
+};
+
+/**
+ * Keeps everything that an entry imports statically in one chunk. Cut along what other entries share with it, the same modules weigh a
+ * tenth more: each file is compressed by itself.
+ */
+export function inOneChunk(name: string, entry: string) {
+  let members: ReadonlySet<string> | undefined;
+  return {
+    debugName: name,
+    name: (id: string, graph: ModuleGraph): string | null => {
+      members ??= importedBy(entry, graph);
+      return members.has(id) ? name : null;
+    },
+  };
+}
+
+function importedBy(entry: string, graph: ModuleGraph): ReadonlySet<string> {
+  const found = new Set<string>();
+  const waiting = [entry];
+  for (let id = waiting.pop(); id !== undefined; id = waiting.pop())
+    for (const imported of graph.getModuleInfo(id)?.importedIds ?? [])
+      if (!found.has(imported)) {
+        found.add(imported);
+        waiting.push(imported);
+      }
+  return found;
+}
