@@ -119,11 +119,8 @@ export async function finishRun(
     ...(written.firstTimeMs === null || written.firstTimeMs >= Date.parse(run.startedAt)
       ? {}
       : { startedAt: new Date(written.firstTimeMs).toISOString() }),
-    ...(written.lastTimeMs === null
-      ? {}
-      : {
-          endedAt: new Date(Math.max(written.lastTimeMs, Date.parse(run.startedAt))).toISOString(),
-        }),
+    // The start on record is when the file was written, where the format says none: later than everything in it.
+    ...(written.lastTimeMs === null ? {} : { endedAt: new Date(written.lastTimeMs).toISOString() }),
   }));
 }
 

@@ -39,6 +39,8 @@ export class TableImport {
   /** Columns that had a value while the counters stood at their first. */
   #isFirst = new Uint8Array(0);
   #textCounts = new Uint32Array(0);
+  /** Cells of the step's column that are no steps. */
+  #badSteps = 0;
   #hasFractions = false;
   #lastTime = Number.NaN;
   #resumeEvents = 0;
@@ -77,7 +79,7 @@ export class TableImport {
   place(reader: TableRow): RunSink | undefined {
     const columns = this.#columns;
     if (columns === undefined || this.#isLong) return this.#sink;
-    const step = numberIn(reader, columns.step);
+    const step = stepIn(reader, columns.step);
     const epoch = numberIn(reader, columns.epoch);
     if (this.#counters.isBack(step, epoch) && this.#repeats(reader, columns)) {
       if (this.#runCount < this.#context.limits.maxRestarts) {
@@ -130,7 +132,7 @@ export class TableImport {
     const { kinds, numbers } = reader;
     const { names, metrics } = columns;
     const lap = numberIn(reader, columns.epoch);
-    let step = numberIn(reader, columns.step) + this.#counters.offset;
+    let step = this.#step(reader, columns) + this.#counters.offset;
     // Rows without any counter are counted, so that metrics that are not in every row stay beside each other.
     if (columns.step < 0 && columns.epoch < 0) step = this.#rowIndex++;
     const epoch = Math.floor(lap);
@@ -163,7 +165,7 @@ export class TableImport {
       if (reader.kinds[columns.value] === CELL_TEXT) this.#countText(columns.value);
       return;
     }
-    const step = numberIn(reader, columns.step);
+    const step = this.#step(reader, columns);
     const epoch = Math.floor(numberIn(reader, columns.epoch));
     const timeMs = this.#time(reader, columns, sink, step, epoch);
     sink.push(
@@ -199,11 +201,29 @@ export class TableImport {
     return Number.NaN;
   }
 
+  /** The step of the row. One that cannot be a step is never replaced without a word. */
+  #step(reader: TableRow, { step: column }: CsvColumns): number {
+    const step = stepIn(reader, column);
+    if (step === step || column < 0) return step;
+    const number = numberIn(reader, column);
+    if (number === number || reader.kinds[column] === CELL_TEXT) this.#badSteps++;
+    return step;
+  }
+
   #countText(column: number): void {
     this.#textCounts[column] = (this.#textCounts[column] ?? 0) + 1;
   }
 
   #reportTexts(): void {
+    if (this.#badSteps > 0) {
+      const name = this.#columns?.names[this.#columns.step] ?? '';
+      this.#context.problem({
+        file: this.#config.file.path,
+        place: `column "${name.slice(0, 100)}"`,
+        reason: `${this.#badSteps} cells are no whole numbers from 0 to ${Number.MAX_SAFE_INTEGER}, as steps are: left out; a row with neither step nor epoch gets the step after the one before.`,
+      });
+      this.#badSteps = 0;
+    }
     for (const [i, count] of this.#textCounts.entries()) {
       if (count === 0) continue;
       const name = this.#columns?.names[i] ?? '';
@@ -238,4 +258,9 @@ function numberIn({ kinds, numbers }: TableRow, column: number): number {
   return column >= 0 && kinds[column] === CELL_NUMBER
     ? (numbers[column] ?? Number.NaN)
     : Number.NaN;
+}
+
+function stepIn(row: TableRow, column: number): number {
+  const step = numberIn(row, column);
+  return Number.isSafeInteger(step) && step >= 0 ? step : Number.NaN;
 }

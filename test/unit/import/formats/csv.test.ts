@@ -412,3 +412,36 @@ test('whatever is damaged in it, an import ends, and says what it left out', asy
     settings(2000),
   );
 }, 120_000);
+
+test('steps that cannot be steps are reported, and do not disturb those that are', async () => {
+  const { metrics, problems } = await one(
+    'step,loss\n10,5\n20,4\n9223372036854775807,3\nabc,2\n-1,1\nnan,0.5\n30,0.25\n',
+  );
+  expect(metrics).toEqual({
+    'train/loss': [
+      [10, null, 5],
+      [20, null, 4],
+      [21, null, 3],
+      [22, null, 2],
+      [23, null, 1],
+      [24, null, 0.5],
+      [30, null, 0.25],
+    ],
+  });
+  // A cell that says "nan" is how pandas writes one that is empty.
+  expect(problems).toEqual([
+    {
+      file: 'metrics.csv',
+      place: 'column "step"',
+      reason: expect.stringMatching(/^3 cells are no whole numbers from 0 to 9007199254740991/),
+    },
+  ]);
+});
+
+test('a run lasts from its first instant to its last, whenever the file was written', async () => {
+  const { reader } = await one(
+    'time,step,loss\n2024-03-02T16:00:00Z,0,2\n2024-03-02T16:00:30Z,1,1\n',
+  );
+  expect(reader.run.startedAt).toBe('2024-03-02T16:00:00.000Z');
+  expect(reader.run.endedAt).toBe('2024-03-02T16:00:30.000Z');
+});
