@@ -154,7 +154,7 @@ async function inChromium(cases) {
       await page.addScriptTag({ url: `${scripts}/tfjs/dist/tf.min.js` });
       await page.addScriptTag({ url: `${scripts}/tfjs-backend-wasm/dist/tf-backend-wasm.min.js` });
       const found = await page.evaluate(
-        async ({ network, backend, settings, folder }) => {
+        async ({ network, backend, settings, folder, part }) => {
           const { tf } = globalThis;
           tf.enableProdMode();
           tf.wasm.setWasmPaths(folder);
@@ -166,7 +166,7 @@ async function inChromium(cases) {
             ...(await import('/dist/probes.js')),
             ...(await import('/dist/tfjs.js')),
           };
-          const own = await import('/bench/overhead/tfjs.mjs');
+          const own = await import(part);
           return own.measureTfjs(lib, tf, network, settings);
         },
         {
@@ -174,6 +174,7 @@ async function inChromium(cases) {
           backend: one.backend,
           settings: { seconds, steps: one.steps, variants: variantsOf(one) },
           folder: `${scripts}/tfjs-backend-wasm/dist/`,
+          part: '/bench/overhead/tfjs.mjs',
         },
       );
       print(one.name, found);

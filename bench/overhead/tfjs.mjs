@@ -68,8 +68,8 @@ async function openTraining(lib, tf, { make, shape }, variant, isTimed = false, 
         const gapMs = isMeasured && isOnDevice ? await longestGap(() => isRead) : 0;
         await reading;
         cost.dispose();
-        if (isTimed && (isProbed || telemetry !== undefined))
-          blocks.push(Math.max(inStepMs, gapMs));
+        // The loss keeps the thread too; the rest of a gap is the probe's.
+        if (isMeasured) blocks.push(Math.max(inStepMs, gapMs - stepGapMs));
         await nextTask();
       }
       // What is still under way belongs to these steps, not to those of the training that is next.
