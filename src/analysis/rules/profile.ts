@@ -3,7 +3,7 @@
  * by point. A longer one is cut into that many blocks of equal count, whose medians a lone spike does not move; rules
  * then compare levels of blocks with the noise of blocks. Everything is linear in the number of values.
  */
-import { axisOf, type MetricSeries } from '../columns/run-columns.ts';
+import type { MetricSeries } from '../columns/run-columns.ts';
 import { placeAt, type Place } from './places.ts';
 import { medianInPlace } from './selection.ts';
 
@@ -49,11 +49,6 @@ export function profileOf(series: MetricSeries): Profile {
   };
 }
 
-/** Whether there are so few values that each of them is looked at. */
-export function isPointwise(profile: Profile): boolean {
-  return profile.blockSize === 1;
-}
-
 /** Where a block begins. */
 export function blockStart({ blockSize, rows, series }: Profile, block: number): Place {
   return placeAt(series, rows[block * blockSize] ?? 0);
@@ -62,19 +57,6 @@ export function blockStart({ blockSize, rows, series }: Profile, block: number):
 /** Where the last value of a block lies. */
 export function blockEnd({ blockSize, rows, series }: Profile, block: number): Place {
   return placeAt(series, rows[Math.min(rows.length, (block + 1) * blockSize) - 1] ?? 0);
-}
-
-/** The block that a position on the axis lies in, the first or last one for positions outside. */
-export function blockOf({ blockSize, levels, rows, series }: Profile, position: number): number {
-  const places = axisOf(series);
-  let low = 0;
-  let high = rows.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((places[rows[middle] ?? 0] ?? 0) <= position) low = middle + 1;
-    else high = middle;
-  }
-  return Math.min(levels.length - 1, Math.max(0, Math.floor((low - 1) / blockSize)));
 }
 
 /** The median level of a part of the run, given as shares of its blocks; at least one block. */

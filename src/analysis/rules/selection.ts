@@ -41,11 +41,6 @@ export function medianInPlace(values: Float64Array, from = 0, to = values.length
   return lower / 2 + upper / 2;
 }
 
-/** The median of finite values, which stay as they are. */
-export function medianOf(values: ArrayLike<number>): number {
-  return medianInPlace(Float64Array.from(values));
-}
-
 /** The quantile of finite values, linear between ranks; NaN of none. The values stay as they are. */
 export function quantileOf(values: ArrayLike<number>, probability: number): number {
   const sorted = Float64Array.from(values).sort();
@@ -54,11 +49,6 @@ export function quantileOf(values: ArrayLike<number>, probability: number): numb
   const low = sorted[Math.floor(at)] ?? Number.NaN;
   const high = sorted[Math.ceil(at)] ?? Number.NaN;
   return low + (at - Math.floor(at)) * (high - low);
-}
-
-/** The values that are finite. */
-export function finiteOf(values: Float64Array): Float64Array {
-  return values.filter((value) => value - value === 0);
 }
 
 function middleOfThree(values: Float64Array, low: number, high: number): number {

@@ -14,7 +14,6 @@ import {
   type SeriesPair,
 } from './metric-keys.ts';
 import { levelOf, lowestLevel, profileOf, type Profile } from './profile.ts';
-import { median } from './statistics.ts';
 
 /** How a loss went, in units of its own. */
 export type LossCourse = {
@@ -179,11 +178,6 @@ export class Signals {
         rise > 0.25 * Math.abs(best) && rise > 0.2 * improvement && rise > 6 * profile.levelNoise
       );
     });
-  }
-
-  /** Median over the layers of the median of a number of each. */
-  typical(series: readonly Float64Array[]): number {
-    return median(series.map((values) => median(values)).filter((value) => Number.isFinite(value)));
   }
 }
 
