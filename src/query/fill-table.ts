@@ -171,7 +171,7 @@ function valuesOf(
   switch (vector.kind) {
     case 'number':
       return kind === 'instant'
-        ? (row) => number(vector.values[row], (ms) => timestamp(duckdb, ms))
+        ? instantsOf(duckdb, vector.values)
         : (row) => number(vector.values[row], BigInt);
     case 'f64':
       return (row) => (vector.isNull?.[row] === 1 ? null : vector.values[row]);
@@ -188,6 +188,19 @@ function valuesOf(
         return items === null || items === undefined ? null : duckdb.listValue([...items]);
       };
   }
+}
+
+/** Many rows were written in the same millisecond: one value serves them all. */
+function instantsOf(duckdb: DuckDb, values: Float64Array): (row: number) => object | null {
+  let last = Number.NaN;
+  let made: object | null = null;
+  return (row) => {
+    const ms = values[row] ?? Number.NaN;
+    if (Number.isNaN(ms)) return null;
+    if (ms !== last || made === null) made = timestamp(duckdb, ms);
+    last = ms;
+    return made;
+  };
 }
 
 /** A number where NaN stands for null. */
