@@ -105,7 +105,9 @@ export async function importRuns(
   const settings = checkOptions(files, options);
   const problems: ImportProblem[] = [];
   let unlistedProblemCount = 0;
+  let problemCount = 0;
   const problem = (found: ImportProblem): void => {
+    problemCount++;
     if (problems.length < settings.limits.maxProblems) problems.push(found);
     else unlistedProblemCount++;
   };
@@ -114,7 +116,12 @@ export async function importRuns(
   const runs: ImportedRunReport[] = [];
   for (const [importer, found] of byImporter) {
     const groups = importer.group?.(found) ?? found.map((file) => [file]);
+    // Whatever comes in is answered for.
+    const nothing = (file: InputFile | undefined): void =>
+      problem({ file: file?.path ?? '', place: null, reason: 'There is nothing to import in it.' });
+    if (groups.length === 0) nothing(found[0]);
     for (const group of groups) {
+      const problemsBefore = problemCount;
       checkNotAborted(options.signal);
       progress.at(group[0]?.path ?? '');
       const session = new GroupImport(
@@ -141,7 +148,9 @@ export async function importRuns(
         if (isQuarkError(error, 'aborted') || isQuarkError(error, 'store_failed')) throw error;
         problem({ file: group[0]?.path ?? '', place: null, reason: messageOf(error) });
       }
-      runs.push(...(await session.finish(failure === undefined)));
+      const finished = await session.finish(failure === undefined);
+      if (finished.length === 0 && problemCount === problemsBefore) nothing(group[0]);
+      runs.push(...finished);
       progress.finished(group, runs);
     }
   }

@@ -1,6 +1,6 @@
 /**
  * Mutated files of every format: an import of anything ends, and says what it made of it. `QUARK_FUZZ=100000` is the long campaign; it
- * looks at the time and memory of each case as well. `QUARK_SEED` replays one.
+ * looks at the time and memory of each case as well. `QUARK_SEED` replays one, `QUARK_FUZZ_FROM` begins at a case of it.
  */
 import { beforeAll, expect, test } from 'vitest';
 import { importRuns } from '../../src/import/import-runs.ts';
@@ -13,6 +13,8 @@ import type { Files } from '../support/mutations.ts';
 
 const CASES = Number(process.env['QUARK_FUZZ'] ?? '600');
 const SEED = Number(process.env['QUARK_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+/** The first case, to go on with a campaign. */
+const FROM = Number(process.env['QUARK_FUZZ_FROM'] ?? '0');
 const isLong = CASES > 10_000;
 const MAX_CASE_MS = 2000;
 const MAX_MEMORY_MB = 512;
@@ -144,6 +146,21 @@ test('every format has an input that it claims', async () => {
   );
 });
 
+test('what is claimed and turns out to hold nothing is said as well', async () => {
+  for (const files of [
+    { 'm/meta.yaml': "experiment_id: '1'\nname: x\n" },
+    { 'p/profile.yaml': '# Quark Profiling Results\n' },
+  ]) {
+    const format = Object.keys(files)[0]?.startsWith('m') === true ? 'mlflow' : 'quark_profiler';
+    const report = await importRuns(
+      Object.entries(files).map(([path, text]) => bytesInput(path, text)),
+      createMemoryStore(),
+      { format },
+    );
+    expect(report.runs.length + report.problems.length).toBeGreaterThan(0);
+  }
+});
+
 test(
   `${CASES} mutated files end, each with something said`,
   async () => {
@@ -151,7 +168,7 @@ test(
     const peak = (): number => process.resourceUsage().maxRSS / 1024;
     const before = peak();
     let slowest = { ms: 0, number: -1 };
-    for (let number = 0; number < CASES; number++) {
+    for (let number = FROM; number < CASES; number++) {
       let ms: number;
       try {
         ms = await run(number);
