@@ -145,6 +145,7 @@ export function fileEnd(
   view.setUint32(end + 4, crc32(bytes, 0, end), true);
   view.setFloat64(end + 8, indexOffset, true);
   view.setUint32(end + 16, entries.length, true);
+  view.setUint32(end + 20, crc32(bytes, end, end + 20), true);
   bytes.set(FILE_MAGIC, end + 24);
   return bytes;
 }
@@ -157,6 +158,7 @@ export function readFileEnd(
   const view = viewOf(bytes);
   if (view.getUint32(0, true) !== END_MAGIC) return undefined;
   if (FILE_MAGIC.some((byte, i) => bytes[24 + i] !== byte)) return undefined;
+  if (view.getUint32(20, true) !== crc32(bytes, 0, 20)) return undefined;
   const offset = view.getFloat64(8, true);
   if (!Number.isSafeInteger(offset) || offset < FILE_HEADER_BYTES) return undefined;
   return { offset, count: view.getUint32(16, true), checksum: view.getUint32(4, true) };
