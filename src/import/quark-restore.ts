@@ -6,6 +6,7 @@
 import { isQuarkError, messageOf, QuarkError } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
+import { metricTable } from '../records/metric.ts';
 import { TABLES } from '../records/tables.ts';
 import { gatherRows } from '../segment/batch-ops.ts';
 import { SEQUENCE_COLUMN } from '../segment/encode.ts';
@@ -241,7 +242,6 @@ export class QuarkRestore {
       bytes = 0;
     };
     for (const { entry, manifest } of parts) {
-      if (table === 'metrics') for (const key of manifest.keys ?? []) this.#keys.add(key);
       const found = await this.#open(entry, manifest, after, keepsNumbers, covered);
       if (found === undefined) continue;
       if (bytes + found.bytes.length > APPEND_BYTES) await flush();
@@ -270,6 +270,10 @@ export class QuarkRestore {
       if (opened.kind !== 'opened')
         throw new Error(opened.kind === 'damaged' ? opened.report.reason : opened.kind);
       const { batch, sequences } = opened.segment;
+      const keys = batch.columns.get('metric_key');
+      // A manifest lists only so many keys.
+      if (table === metricTable && keys?.kind === 'key')
+        for (const key of manifest.keys ?? keys.dictionary) this.#keys.add(key);
       const isMerged = batch.columns.has(SEQUENCE_COLUMN);
       if (keepsNumbers || (after < 0 && !isMerged)) {
         checkNewSegments([{ manifest, bytes }]);

@@ -6,6 +6,7 @@ import { fileName, folderOf, type InputFile } from '../input.ts';
 import type { ImportContext, Importer } from '../importer.ts';
 import { columnsOf, isHeader, sniffTable, type CsvColumns } from '../csv-columns.ts';
 import { CsvReader } from '../csv-reader.ts';
+import { reasonNoRun } from '../own-tables.ts';
 import { runNameOf } from '../run-names.ts';
 import { TableImport } from '../table-import.ts';
 import { CELL_NUMBER, CELL_TEXT } from '../table-rows.ts';
@@ -52,6 +53,7 @@ class CsvImport {
   readonly #context: ImportContext;
   readonly #table: TableImport;
   #columns: CsvColumns | undefined;
+  #isNoRun = false;
   #misfit: { from: number; to: number; cells: number; count: number } | undefined;
 
   constructor(file: InputFile, context: ImportContext, config: Readonly<Record<string, unknown>>) {
@@ -75,9 +77,11 @@ class CsvImport {
     for await (const piece of this.#file.stream()) {
       reader.feed(piece);
       await this.#rows(reader, hasHeader);
+      if (this.#isNoRun) return;
     }
     reader.feed(new Uint8Array(0), true);
     await this.#rows(reader, hasHeader);
+    if (this.#isNoRun) return;
     this.#finish();
   }
 
@@ -91,6 +95,12 @@ class CsvImport {
       if (columns === undefined) {
         columns = this.#header(reader, hasHeader);
         if (columns === undefined) return;
+        const reason = reasonNoRun(columns.names);
+        if (reason !== undefined) {
+          this.#isNoRun = true;
+          this.#context.problem({ file: this.#file.path, place: null, reason });
+          return;
+        }
         if (hasHeader) continue;
       }
       const isComment = reader.kinds[0] === CELL_TEXT && reader.text(0).startsWith('#');

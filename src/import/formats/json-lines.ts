@@ -5,6 +5,7 @@ import type { ImportContext, Importer, RunSink } from '../importer.ts';
 import { parseLenientJson } from '../lenient-json.ts';
 import { readLines } from '../lines.ts';
 import { isRowObject, readRow, ROW_NAMES, type ObjectRow, type RowNames } from '../object-rows.ts';
+import { reasonNoRun } from '../own-tables.ts';
 import { runNameOf } from '../run-names.ts';
 import { RunSplitter } from '../run-splitter.ts';
 
@@ -39,8 +40,8 @@ export const jsonLines: Importer = {
         identity: file.path,
         name: runNameOf(file.path),
       });
-      await readJsonLines(file, context, splitter, ROW_NAMES);
-      if (splitter.runCount === 0)
+      const isRun = await readJsonLines(file, context, splitter, ROW_NAMES);
+      if (isRun && splitter.runCount === 0)
         context.problem({ file: file.path, place: null, reason: 'There are no rows in it.' });
     }
   },
@@ -54,14 +55,18 @@ function parsed(line: string): unknown {
   }
 }
 
-/** Reads the rows of a file into runs. Rows without a number before the first sample are settings. */
+/**
+ * Reads the rows of a file into runs. Rows without a number before the first sample are settings.
+ * @returns false when the file is no log of a run, which is reported
+ */
 export async function readJsonLines(
   file: InputFile,
   context: ImportContext,
   splitter: RunSplitter,
   names: RowNames,
-): Promise<void> {
+): Promise<boolean> {
   const { limits } = context;
+  let isFirst = true;
   for await (const { text, number, isCut } of readLines(file.stream(), limits)) {
     if (text.trim() === '') continue;
     const place = `line ${number}`;
@@ -81,6 +86,12 @@ export async function readJsonLines(
       problem('It is no object.');
       continue;
     }
+    const reason = isFirst ? reasonNoRun(Object.keys(row)) : undefined;
+    isFirst = false;
+    if (reason !== undefined) {
+      context.problem({ file: file.path, place: null, reason });
+      return false;
+    }
     const read = readRow(row, limits.maxDepth, names);
     const hasCounter = read.step === read.step || read.epoch === read.epoch;
     if (!hasCounter && splitter.sink === undefined && !('value' in row) && isSettings(row, read)) {
@@ -92,6 +103,7 @@ export async function readJsonLines(
     pushRow(sink, read, splitter.offset);
     if (sink.pendingRows > FLUSH_ROWS) await sink.flush();
   }
+  return true;
 }
 
 /** Adds a row to a run, with its fraction of an epoch as a metric where it has one. */

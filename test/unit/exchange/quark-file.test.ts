@@ -184,6 +184,27 @@ test('any run comes back as it was', async () => {
   );
 });
 
+test('all metrics are named, also of segments that have too many to list', async () => {
+  const metrics = tableOf('metrics');
+  const rows = Array.from({ length: 700 }, (_, i) => ({
+    timestamp: 1_700_000_000_000 + i,
+    metricKey: `m/k${i}`,
+    namespace: 'm',
+    metricName: `k${i}`,
+    value: i,
+    step: 0,
+    epoch: null,
+    description: null,
+    metadata: null,
+  }));
+  const reader = await recordRun([['metrics', [batchOfRows(metrics, rows)]]]);
+  const report = await importRuns(
+    [fileOf(await bytesOf(exportQuark(reader)))],
+    createMemoryStore(),
+  );
+  expect(Object.keys(report.runs[0]?.metrics ?? {})).toHaveLength(700);
+});
+
 test('several runs of one file, whose projects have names of their own', async () => {
   const store = createMemoryStore();
   const one = await recordRun(samples(1), store);

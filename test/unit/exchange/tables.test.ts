@@ -155,3 +155,32 @@ test('the files of a run in one folder become one run again', async () => {
     );
   }
 });
+
+test.each([
+  ['csv', exportTableCsv],
+  ['jsonl', exportTableJsonLines],
+] as const)(
+  'of a run in a folder of %s files only the metrics are a run; the others are told',
+  async (ending, write) => {
+    const reader = await recordRun(
+      tables.map(([name, table]) => [
+        name,
+        fc.sample(validBatch(table, 5), { numRuns: 1, seed: 4 }),
+      ]),
+    );
+    const files = await Promise.all(
+      TABLE_NAMES.map(async (name) =>
+        bytesInput(`run/${name}.${ending}`, await bytesOf(write(reader, name))),
+      ),
+    );
+    const { report } = await imported(files);
+    expect(report.runs.flatMap((run) => run.files)).toEqual([`run/metrics.${ending}`]);
+    const told = report.problems.filter(({ file }) => file !== `run/metrics.${ending}`);
+    expect(told.map(({ file }) => file).toSorted()).toEqual(
+      TABLE_NAMES.filter((name) => name !== 'metrics')
+        .map((name) => `run/${name}.${ending}`)
+        .toSorted(),
+    );
+    expect(told.every(({ reason }) => reason.includes('of a run that Quark exported'))).toBe(true);
+  },
+);
