@@ -90,6 +90,8 @@ export class RunWriter implements TableSink {
   #firstTimeMs = Infinity;
   #lastTimeMs = -Infinity;
   #refusedCount = 0;
+  /** Values whose step cannot be one. */
+  #badSteps = 0;
   #hasLongName = false;
   readonly #configuration = new Map<string, unknown>();
   readonly #environment = new Map<string, unknown>();
@@ -126,6 +128,7 @@ export class RunWriter implements TableSink {
     const name = metric < 0 ? undefined : this.#nextStep[metric];
     if (name === undefined) return;
     let place = isIndex(step) ? step : Number.NaN;
+    if (place !== place && step === step) this.#badSteps++;
     const lap = isIndex(epoch) ? epoch : Number.NaN;
     if (place !== place && lap !== lap) place = name;
     if (place === place) this.#nextStep[metric] = place + 1;
@@ -265,6 +268,11 @@ export class RunWriter implements TableSink {
     if (this.#events.length > 0) this.#cutEvents();
     if (this.#artifacts.length > 0) this.#cutArtifacts();
     await this.flush();
+    // A step is never replaced without a word.
+    if (this.#badSteps > 0)
+      this.#config.problem(
+        `${this.#badSteps} values have a step that is no whole number from 0 to ${Number.MAX_SAFE_INTEGER}: it is left out; with no epoch either, they get the step after the one before.`,
+      );
     const { maxConfigChars, maxDepth } = this.#config.limits;
     const bounded = (values: ReadonlyMap<string, unknown>): JsonObject =>
       toBoundedJson(Object.fromEntries(values), maxDepth - 2, maxConfigChars / 2);

@@ -115,6 +115,8 @@ test('refuses what makes no sense', async () => {
   expect(wrong.code).toBe(1);
   expect(JSON.parse(wrong.stderr)).toMatchObject({ error: { code: 'invalid_input' } });
   expect((await run('select 1', '--json', '--csv')).code).toBe(2);
+  const none = await run('select 1', '--max-rows', '0');
+  expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('--max-rows') });
   expect((await run('select 1', '--file', 'export.csv', '--storage-dir', '.')).code).toBe(2);
   const outside = await run(`select * from read_csv('${join(folder, 'export.csv')}')`);
   expect(outside.code).toBe(1);

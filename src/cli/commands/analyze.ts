@@ -18,7 +18,7 @@ export const analyzeCommand: Command = {
         kind: 'text',
         value: 'SEVERITY',
         choices: SEVERITIES,
-        help: 'Exit with 1 at an alert this severe or more: info, warning, error, critical.',
+        help: 'Exit with 1 at an alert this severe or more.',
       },
       json: JSON_OPTION,
     },

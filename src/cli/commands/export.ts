@@ -68,7 +68,7 @@ export const exportCommand: Command = {
         kind: 'text',
         value: 'FORMAT',
         choices: FORMATS,
-        help: `One of ${FORMATS.join(', ')}. Default: as the name of --out ends, else quark.`,
+        help: 'Format. Default: as the name of --out ends, else quark.',
       },
       out: {
         kind: 'text',

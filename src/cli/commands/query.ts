@@ -45,6 +45,8 @@ export const queryCommand: Command = {
   async run({ io, args, style }) {
     if (args.flag('csv') && args.flag('json'))
       throw new UsageError('Give either --csv or --json, not both', 'query');
+    if (args.count('max-rows') === 0)
+      throw new UsageError('--max-rows must be a whole number, 1 or more; got "0"', 'query');
     const sql = args.positionals[0] ?? '';
     const controller = new AbortController();
     const undo = io.onInterrupt(() => controller.abort());

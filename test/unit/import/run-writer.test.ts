@@ -91,3 +91,13 @@ test('settings that come one by one cost as much as all at once', async () => {
   const { config } = await writer.finish();
   expect(config['p0']).toBe(0);
 });
+
+test('steps that cannot be steps are told, once', async () => {
+  const { writer, problems } = await writerFor({});
+  const loss = writer.metric('loss');
+  for (const step of [-1, 1.5, 2 ** 63, Number.NaN, 7])
+    writer.push(loss, 1, step, Number.NaN, Number.NaN);
+  await writer.finish();
+  expect(problems).toHaveLength(1);
+  expect(problems[0]).toMatch(/^3 values have a step that is no whole number from 0 to/);
+});

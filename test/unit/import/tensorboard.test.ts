@@ -264,7 +264,9 @@ describe('TensorBoard event files', () => {
         record(event(-1, scalar('x', 2))),
       ),
     ]);
-    expect(report.problems).toEqual([]);
+    expect(report.problems).toMatchObject([
+      { reason: expect.stringMatching(/^2 values have a step that is no whole number/) },
+    ]);
     expect(
       (await reader?.readEvents())?.map(({ eventType, severity, step, payload }) => [
         eventType,

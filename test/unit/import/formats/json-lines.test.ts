@@ -80,7 +80,7 @@ describe('JSON lines', () => {
       ],
     ]);
     expect(runs[0]?.metrics['test/accuracy']).toEqual([[0, null, 0.5]]);
-    expect(report.problems.map(({ place }) => place)).toEqual(['line 3', 'line 7']);
+    expect(report.problems.map(({ place }) => place)).toEqual(['line 3', 'line 7', null]);
   });
 
   test('are told from other JSON', async () => {

@@ -78,7 +78,7 @@ describe('an MLflow file store', () => {
       ...STORE,
       [`${RUN}/metrics/loss`]: `${T} 1 1\nx\n${T} abc 2\n${T} 3 99999999999999999999\n${T} 4`,
     });
-    expect(report.problems.map(({ place }) => place)).toEqual(['line 2', 'line 3']);
+    expect(report.problems.map(({ place }) => place)).toEqual(['line 2', 'line 3', null]);
     expect(runs[0]?.metrics['train/loss']?.map(([, , value]) => value)).toEqual([1, 3, 4]);
   });
 
