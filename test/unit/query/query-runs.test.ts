@@ -52,7 +52,7 @@ describe('queryRuns', () => {
       expect(rows.map(([column]) => column)).toEqual([...table.storedNames.values()]);
     }
     const { rows } = await queryRuns(store, 'describe metrics');
-    expect(rows.map((row) => row.slice(0, 2).join(' '))).toEqual([
+    const described = [
       'run_id VARCHAR',
       'sequence BIGINT',
       'timestamp TIMESTAMP',
@@ -64,7 +64,8 @@ describe('queryRuns', () => {
       'epoch BIGINT',
       'description VARCHAR',
       'metadata JSON',
-    ]);
+    ].map((line) => line.split(' '));
+    expect(rows.map((row) => row.slice(0, 2))).toEqual(described);
   });
 
   it('keeps every number to the bit, and tells missing from NaN', async () => {
