@@ -170,12 +170,21 @@ async function ask(
   const reader = await connection.streamAndReadUntil(sql, maxRows + 1).catch(refuse);
   const names = reader.columnNames();
   const types = reader.columnTypes();
-  const rows = reader.getRowsJS();
+  const rows = rowsOf(reader);
   return {
     columns: names.map((name, at) => ({ name, type: String(types[at] ?? '') })),
     rows: rows.slice(0, maxRows).map((row) => row.map(valueOf)),
     isCut: rows.length > maxRows,
   };
+}
+
+/** Instants that are infinite, or out of the range of a Date, are valid in SQL and have no value here. */
+function rowsOf<Row>(reader: { getRowsJS(): Row[] }): Row[] {
+  try {
+    return reader.getRowsJS();
+  } catch (cause) {
+    return refuse(new Error(`${messageOf(cause)}. Cast it to VARCHAR to see it.`, { cause }));
+  }
 }
 
 function refuse(cause: unknown): never {

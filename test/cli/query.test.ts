@@ -115,6 +115,8 @@ test('refuses what makes no sense', async () => {
   expect(wrong.code).toBe(1);
   expect(JSON.parse(wrong.stderr)).toMatchObject({ error: { code: 'invalid_input' } });
   expect((await run('select 1', '--json', '--csv')).code).toBe(2);
+  const endless = await run("select 'infinity'::timestamp t");
+  expect(endless).toMatchObject({ code: 1, stderr: expect.stringMatching(/failed.*VARCHAR/) });
   const none = await run('select 1', '--max-rows', '0');
   expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('--max-rows') });
   expect((await run('select 1', '--file', 'export.csv', '--storage-dir', '.')).code).toBe(2);
