@@ -64,7 +64,10 @@ const library: ViteUserConfig = {
       ],
       output: {
         chunkFileNames: ({ name }) => `chunk-${name.replace(/^_virtual_quark-/, '')}-[hash].js`,
-        codeSplitting: { groups: [inOneChunk('core', here('./src/index.ts'))] },
+        // The kernels stay apart: analysis alone needs no tensor kernels.
+        codeSplitting: {
+          groups: [inOneChunk('core', here('./src/index.ts'), /\/src\/kernel\//)],
+        },
       },
     },
   },

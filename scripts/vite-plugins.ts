@@ -145,15 +145,15 @@ type ModuleGraph = {
 
 /**
  * Keeps everything that an entry imports statically in one chunk. Cut along what other entries share with it, the same modules weigh a
- * tenth more: each file is compressed by itself.
+ * tenth more: each file is compressed by itself. What matches `without` is cut as it would be.
  */
-export function inOneChunk(name: string, entry: string) {
+export function inOneChunk(name: string, entry: string, without: RegExp) {
   let members: ReadonlySet<string> | undefined;
   return {
     debugName: name,
     name: (id: string, graph: ModuleGraph): string | null => {
       members ??= importedBy(entry, graph);
-      return members.has(id) ? name : null;
+      return members.has(id) && !without.test(id) ? name : null;
     },
   };
 }
