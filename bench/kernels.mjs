@@ -7,7 +7,6 @@
 // Every figure is the median of interleaved rounds (QUARK_BENCH_ROUNDS, 15); read the ratios, not the milliseconds. Results as JSON
 // under bench/results/. Needs the kernels compiled (`npm run wasm`), nothing else of a build.
 import { execFileSync } from 'node:child_process';
-import { createServer } from 'node:http';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -106,35 +105,13 @@ async function runInNode(sumModule) {
 
 /** The same parts in a page that may share memory with its workers. */
 async function runInChromium(sumModule) {
-  const { chromium } = await import('playwright');
-  const { CHROMIUM_ARGS, findChromium } = await import('../scripts/chromium.mjs');
-  const server = createServer((request, response) => {
-    const path = new URL(request.url ?? '/', 'http://localhost').pathname;
-    const headers = {
-      'cross-origin-opener-policy': 'same-origin',
-      'cross-origin-embedder-policy': 'require-corp',
-    };
-    try {
-      const body =
-        path === '/' ? '<!doctype html><title>kernels</title>' : readFileSync(`${folder}${path}`);
-      const type = path === '/' ? 'text/html' : 'text/javascript';
-      response.writeHead(200, { ...headers, 'content-type': type }).end(body);
-    } catch {
-      response.writeHead(404).end();
-    }
-  });
-  await new Promise((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const browser = await chromium.launch({
-    executablePath: await findChromium(),
-    args: CHROMIUM_ARGS,
-  });
-  try {
+  const { inChromium } = await import('./page.mjs');
+  const index = '<!doctype html><title>kernels</title>';
+  await inChromium(folder, { index, isIsolated: true }, async (browser, url) => {
     const page = await browser.newPage();
     page.on('pageerror', (error) => console.error(error));
     await page.exposeFunction('quarkReport', report);
-    await page.goto(`http://127.0.0.1:${server.address().port}/`);
+    await page.goto(url);
     for (const part of parts) {
       await page.evaluate(
         async ({ name, roundCount, sumBytes }) => {
@@ -152,10 +129,7 @@ async function runInChromium(sumModule) {
         { name: part, roundCount: rounds, sumBytes: [...sumModule] },
       );
     }
-  } finally {
-    await browser.close();
-    server.close();
-  }
+  });
 }
 
 /** Other people's packages, which nothing but the comparison needs, lie in bench/node_modules. */

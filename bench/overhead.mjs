@@ -3,9 +3,6 @@
 //   npm run bench -- overhead                         all of it, some six minutes
 //   npm run bench -- overhead --only=small,wasm       rows whose name has all of these words
 //   npm run bench -- overhead --seconds=60            longer, for a noisy machine (20 for each network on a backend)
-import { createServer } from 'node:http';
-import { readFile } from 'node:fs/promises';
-import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { save } from './harness.mjs';
 import { measureOnnx } from './overhead/onnx.mjs';
@@ -112,44 +109,16 @@ async function inNode(cases) {
   }
 }
 
-async function inChromium(cases) {
+async function measureInChromium(cases) {
   if (cases.length === 0) return;
-  const { chromium } = await import('playwright');
-  const { CHROMIUM_ARGS, WEBGL_ARGS, findChromium } = await import('../scripts/chromium.mjs');
+  const { inChromium } = await import('./page.mjs');
+  const { WEBGL_ARGS } = await import('../scripts/chromium.mjs');
   const root = fileURLToPath(new URL('../', import.meta.url));
-  const types = {
-    '.js': 'text/javascript',
-    '.mjs': 'text/javascript',
-    '.html': 'text/html',
-    '.wasm': 'application/wasm',
-  };
-  // Isolated, because only then the clock of a page is finer than 0.1 ms.
-  const headers = {
-    'Cross-Origin-Embedder-Policy': 'require-corp',
-    'Cross-Origin-Opener-Policy': 'same-origin',
-  };
-  const server = createServer(async (request, response) => {
-    const path = normalize(new URL(request.url ?? '/', 'http://localhost').pathname);
-    try {
-      const body =
-        path === '/' ? '<!doctype html><title>bench</title>' : await readFile(join(root, path));
-      const type = types[extname(path)] ?? 'text/html';
-      response.writeHead(200, { ...headers, 'content-type': type }).end(body);
-    } catch {
-      response.writeHead(404).end();
-    }
-  });
-  await new Promise((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const browser = await chromium.launch({
-    executablePath: await findChromium(),
-    args: [...CHROMIUM_ARGS, ...WEBGL_ARGS],
-  });
-  try {
+  const index = '<!doctype html><title>bench</title>';
+  await inChromium(root, { index, isIsolated: true, args: WEBGL_ARGS }, async (browser, url) => {
     for (const one of cases) {
       const page = await browser.newPage();
-      await page.goto(`http://127.0.0.1:${server.address().port}/`);
+      await page.goto(url);
       const scripts = '/node_modules/@tensorflow';
       await page.addScriptTag({ url: `${scripts}/tfjs/dist/tf.min.js` });
       await page.addScriptTag({ url: `${scripts}/tfjs-backend-wasm/dist/tf-backend-wasm.min.js` });
@@ -180,13 +149,10 @@ async function inChromium(cases) {
       print(one.name, found);
       await page.close();
     }
-  } finally {
-    await browser.close();
-    server.close();
-  }
+  });
 }
 
 console.log(`overhead: ${wanted.length} networks on a backend, ${seconds} s or more each`);
 await inNode(wanted.filter(({ where }) => where === 'Node'));
-await inChromium(wanted.filter(({ where }) => where === 'Chromium'));
+await measureInChromium(wanted.filter(({ where }) => where === 'Chromium'));
 await save('overhead', rows);

@@ -5,52 +5,25 @@
 // the longest gap between two frames, and the longest task as the browser counts it (it counts those above 50 ms). On a machine that is
 // busy with other things these are mostly waiting for a processor; what the page itself took is told by one more drop, traced, where the
 // longest task is counted in processor time.
-import { createServer } from 'node:http';
-import { readFile, stat } from 'node:fs/promises';
-import { extname, join } from 'node:path';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { chromium } from 'playwright';
-import { CHROMIUM_ARGS, findChromium } from '../../scripts/chromium.mjs';
 import { median, report } from '../harness.mjs';
+import { inChromium } from '../page.mjs';
 
 const BYTES = Number(process.env.QUARK_BENCH_DROP_MB ?? 50) * 1_000_000;
 const DEMO = fileURLToPath(new URL('../../dist/demo/', import.meta.url));
-const TYPES = { '.js': 'text/javascript', '.html': 'text/html', '.css': 'text/css' };
 const LIMIT_MS = 120_000;
 
 /** Makes each file with its maker, drops it `rounds` times, each on a page of its own, and reports. */
 export async function benchDrops(makers, root, rounds) {
-  const server = createServer(async (request, response) => {
-    const path = new URL(request.url ?? '/', 'http://localhost').pathname;
-    try {
-      const body = await readFile(join(DEMO, path === '/' ? 'index.html' : path));
-      response.writeHead(200, {
-        'content-type': TYPES[extname(path)] ?? (path === '/' ? 'text/html' : 'application/json'),
-      });
-      response.end(body);
-    } catch {
-      response.writeHead(404).end();
-    }
-  });
-  await new Promise((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const browser = await chromium.launch({
-    executablePath: await findChromium(),
-    args: CHROMIUM_ARGS,
-  });
-  try {
+  await inChromium(DEMO, {}, async (browser, url) => {
     for (const [name, { file, make }] of Object.entries(makers)) {
       const path = join(root, file);
       await make(path, BYTES);
       const measured = [];
-      for (let round = 0; round < rounds; round++)
-        measured.push(await drop(browser, `http://127.0.0.1:${server.address().port}/`, path));
-      const processorMs = await tracedDrop(
-        browser,
-        `http://127.0.0.1:${server.address().port}/`,
-        path,
-      );
+      for (let round = 0; round < rounds; round++) measured.push(await drop(browser, url, path));
+      const processorMs = await tracedDrop(browser, url, path);
       const middle = (key) => median(measured.map((one) => one[key]));
       const worst = (key) => Math.max(...measured.map((one) => one[key]));
       await report(`exchange-drop-${name}`, [
@@ -86,10 +59,7 @@ export async function benchDrops(makers, root, rounds) {
         },
       ]);
     }
-  } finally {
-    await browser.close();
-    server.close();
-  }
+  });
 }
 
 /** Processor time of the longest task of the page from the drop on, in milliseconds. */
