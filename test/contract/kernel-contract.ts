@@ -80,7 +80,7 @@ export function describeKernel(way: string, open: () => Promise<KernelUnderTest>
               );
             },
           ),
-          runs(150),
+          runs(75),
         );
       });
 
@@ -295,7 +295,7 @@ export function describeKernel(way: string, open: () => Promise<KernelUnderTest>
               expect(found.underflowCount + found.overflowCount).toBe(0);
             },
           ),
-          runs(150),
+          runs(75),
         );
       });
 

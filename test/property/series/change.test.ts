@@ -19,7 +19,7 @@ import {
   type SegmentCost,
 } from '../../support/change-reference.ts';
 import { hardSeries } from '../../support/hard-series.ts';
-import { runs } from '../../support/property.ts';
+import { isLong, runs } from '../../support/property.ts';
 
 const twins: Record<string, ChangeKernel> = { js: jsChange };
 beforeAll(async () => {
@@ -171,7 +171,10 @@ describe('change points and every segmentation', () => {
       const noise = normals(8);
       hard[name] = Float64Array.from({ length }, (_, i) => make(noise, i));
     }
-    for (const [shape, values] of Object.entries(hard)) {
+    // Quadratic in the length: half of them unless the long tests are wanted.
+    const usual = ['walk', 'loss curve', 'mean 1e6, deviation 1e-3'];
+    const shapes = Object.entries(hard).filter(([name]) => isLong || usual.includes(name));
+    for (const [shape, values] of shapes) {
       const options: ChangePointOptions = shape.startsWith('mean')
         ? { autocorrelation: 'ignore' }
         : { ...fixed, penalty: 2 * Math.log(length) };

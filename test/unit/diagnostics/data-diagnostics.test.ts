@@ -406,7 +406,7 @@ describe('summaries', () => {
           expect(await find(factor)).toEqual(await find(1));
         },
       ),
-      runs(20),
+      runs(8),
     );
   });
 });

@@ -366,7 +366,7 @@ describe('damage', () => {
         expect(report.runs.length + report.problems.length).toBeGreaterThan(0);
         for (const { runId } of report.runs) await (await openRun(store, runId)).readMetrics();
       }),
-      runs(2000),
+      runs(1000),
     );
   }, 120_000);
 });

@@ -72,7 +72,7 @@ describe("Quark's Arrow export", () => {
         });
         expect(report.runs.length + report.problems.length).toBeGreaterThan(0);
       }),
-      runs(2000),
+      runs(1000),
     );
   }, 60_000);
 });

@@ -503,7 +503,7 @@ describe('TensorBoard event files', () => {
         });
         expect(report.runs).toHaveLength(1);
       }),
-      runs(2000),
+      runs(1000),
     );
   }, 60_000);
 });

@@ -158,7 +158,7 @@ describe('Trackio databases', () => {
         const { report } = await imported(changed, { format: 'trackio' });
         expect(report.runs.length).toBeLessThan(100);
       }),
-      runs(2000),
+      runs(1000),
     );
   }, 60_000);
 });

@@ -205,7 +205,7 @@ describe('.wandb files', () => {
         const { report } = await imported([input(bytes)], { format: 'wandb' });
         expect(report.runs).toHaveLength(1);
       }),
-      runs(2000),
+      runs(1000),
     );
   }, 60_000);
 });

@@ -269,7 +269,7 @@ describe('files that lie', () => {
         const { report } = await importText(files, { format: 'parquet' });
         expect(report.runs.length + report.problems.length).toBeGreaterThan(0);
       }),
-      runs(2000),
+      runs(1000),
     );
   }, 240_000);
 });
