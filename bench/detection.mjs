@@ -14,11 +14,12 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { availableParallelism, cpus } from 'node:os';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { judge } from './detection/judge.mjs';
 import { PROGRAMS } from './detection/programs.mjs';
 import { printScores } from './detection/print.mjs';
+import { save } from './harness.mjs';
 
 const option = (name) =>
   process.argv.find((argument) => argument.startsWith(`--${name}=`))?.slice(name.length + 3);
@@ -31,13 +32,7 @@ if (!process.argv.includes('--judge-only')) await record();
 const runs = programs.flatMap(({ name }) => readOutcomes(name));
 const scores = await judge(runs, root);
 printScores(scores);
-const folder = fileURLToPath(new URL('results/', import.meta.url));
-mkdirSync(folder, { recursive: true });
-const machine = { node: process.version, cpu: cpus()[0]?.model, cores: cpus().length };
-writeFileSync(
-  `${folder}detection.json`,
-  `${JSON.stringify({ name: 'detection', machine, seeds, ...scores }, null, 2)}\n`,
-);
+await save('detection', { seeds, ...scores });
 
 /** A process a program, as many at a time as there are cores. */
 async function record() {

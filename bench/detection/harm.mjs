@@ -1,4 +1,5 @@
 // Which faults hurt, and which odd variants do not: judged by the outcome on clean validation data, never by what any rule says.
+import { median } from '../harness.mjs';
 
 /** The least effect that counts: accuracy lost, factor of the validation loss, of the time a step, tensors left over. */
 const LEAST = { accuracy: 0.03, loss: 1.25, time: 1.3, tensors: 100 };
@@ -80,10 +81,4 @@ function upperTail(z) {
     ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t;
   const half = 0.5 * poly * Math.exp((-z * z) / 2);
   return z >= 0 ? half : 1 - half;
-}
-
-export function median(list) {
-  const sorted = list.toSorted((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }

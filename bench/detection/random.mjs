@@ -1,16 +1,6 @@
 // Numbers that are the same on every machine for the same seed.
 
-/** mulberry32: uniform in [0, 1). */
-export function uniform(seed) {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let z = state;
-    z = Math.imul(z ^ (z >>> 15), z | 1);
-    z ^= z + Math.imul(z ^ (z >>> 7), z | 61);
-    return ((z ^ (z >>> 14)) >>> 0) / 4294967296;
-  };
-}
+export { random as uniform } from '../kernels/support.mjs';
 
 /** Standard normal by Box and Muller. */
 export function normal(random) {

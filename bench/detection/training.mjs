@@ -153,17 +153,11 @@ function trainStep(
 
 function evaluate(tf, { program, data, model, evaluationMode }) {
   return tf.tidy(() => {
-    const part = { x: data.val.x, y: data.val.y, count: data.val.count };
+    const part = data.val;
     const xs = tf.tensor(part.x, [part.count, ...data.shape]);
     const output = model.apply(xs, { training: evaluationMode });
     return {
-      loss: lossOf(
-        tf,
-        { ...program, lossFactor: program.lossFactor },
-        model,
-        targets(tf, program, data, part),
-        output,
-      ).dataSync()[0],
+      loss: lossOf(tf, program, model, targets(tf, program, data, part), output).dataSync()[0],
       accuracy: accuracyOf(data, program, output, part),
     };
   });

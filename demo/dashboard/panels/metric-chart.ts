@@ -207,7 +207,7 @@ export class MetricChart {
         setSelect: [(plot) => this.#selected(plot)],
         setCursor: [(plot) => this.#moved(plot)],
         drawClear: [(plot) => this.#drawBands(plot)],
-        draw: [(plot) => this.#drawExtras(plot)],
+        draw: [(plot) => this.#drawBandLabels(plot), (plot) => this.#drawExtras(plot)],
       },
     };
   }
@@ -229,27 +229,45 @@ export class MetricChart {
     this.#events.onCursor(left < 0 ? undefined : plot.posToVal(left, 'x'));
   }
 
+  /** Bands that are in sight, with where they begin and end on the canvas. */
+  #bandsInSight(plot: uPlot): { band: ChartBand; from: number; to: number }[] {
+    const { left, width } = plot.bbox;
+    return (this.#model?.bands ?? []).flatMap((band) => {
+      const from = Math.max(left, plot.valToPos(band.start, 'x', true));
+      const to = Math.min(
+        left + width,
+        Math.max(plot.valToPos(band.end, 'x', true), from + 2 * devicePixelRatio),
+      );
+      return to <= left || from >= left + width ? [] : [{ band, from, to }];
+    });
+  }
+
+  /** Below grid and curves. */
   #drawBands(plot: uPlot): void {
-    const bands = this.#model?.bands ?? [];
-    if (bands.length === 0) return;
+    const { ctx, bbox } = plot;
+    ctx.save();
+    for (const { band, from, to } of this.#bandsInSight(plot)) {
+      ctx.fillStyle = band.color;
+      ctx.globalAlpha = band.isMarked === true ? BAND_MARKED_ALPHA : BAND_ALPHA;
+      ctx.fillRect(from, bbox.top, to - from, bbox.height);
+      ctx.globalAlpha = 1;
+      ctx.fillRect(from, bbox.top, to - from, 2 * devicePixelRatio);
+    }
+    ctx.restore();
+  }
+
+  /** Above the grid, which would cross them out. */
+  #drawBandLabels(plot: uPlot): void {
     const { ctx, bbox } = plot;
     const ratio = devicePixelRatio;
-    const right = bbox.left + bbox.width;
     ctx.save();
     ctx.font = `${11 * ratio}px ${getComputedStyle(this.#host).fontFamily}`;
     ctx.textAlign = 'left';
     ctx.textBaseline = 'top';
-    for (const { start, end, color, label, isMarked } of bands) {
-      const from = Math.max(bbox.left, plot.valToPos(start, 'x', true));
-      const to = Math.min(right, Math.max(plot.valToPos(end, 'x', true), from + 2 * ratio));
-      if (to <= bbox.left || from >= right) continue;
-      ctx.fillStyle = color;
-      ctx.globalAlpha = isMarked === true ? BAND_MARKED_ALPHA : BAND_ALPHA;
-      ctx.fillRect(from, bbox.top, to - from, bbox.height);
-      ctx.globalAlpha = 1;
-      ctx.fillRect(from, bbox.top, to - from, 2 * ratio);
-      if (ctx.measureText(label).width + 10 * ratio <= to - from)
-        ctx.fillText(label, from + 5 * ratio, bbox.top + 6 * ratio);
+    for (const { band, from, to } of this.#bandsInSight(plot)) {
+      ctx.fillStyle = band.color;
+      if (ctx.measureText(band.label).width + 10 * ratio <= to - from)
+        ctx.fillText(band.label, from + 5 * ratio, bbox.top + 6 * ratio);
     }
     ctx.restore();
   }

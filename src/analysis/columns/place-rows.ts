@@ -36,7 +36,7 @@ function orderOf(places: Float64Array): Int32Array | null {
   return kept.slice(0, unique);
 }
 
-/** The values of these rows; all of them, in a copy of their own, for null. */
+/** The values of these rows; for null the values themselves, not copied. */
 export function gather(values: Float64Array, order: Int32Array | null): Float64Array {
   if (order === null) return values;
   const out = new Float64Array(order.length);

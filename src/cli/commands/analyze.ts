@@ -1,10 +1,9 @@
 /** `quark analyze RUN|PATH`: alerts and health scores. */
 import { AnalyzerEngine, type AnalyzerResult } from '../../analysis.ts';
+import { ALERT_SEVERITIES } from '../../index.ts';
 import { checkSaves, SOURCE_NOTE, withRuns } from '../analysis-source.ts';
 import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../command.ts';
 import { plain, table, type Style } from '../text.ts';
-
-const SEVERITIES = ['info', 'warning', 'error', 'critical'] as const;
 
 export const analyzeCommand: Command = {
   spec: {
@@ -17,7 +16,7 @@ export const analyzeCommand: Command = {
       'fail-on': {
         kind: 'text',
         value: 'SEVERITY',
-        choices: SEVERITIES,
+        choices: ALERT_SEVERITIES,
         help: 'Exit with 1 at an alert this severe or more.',
       },
       json: JSON_OPTION,
@@ -26,7 +25,7 @@ export const analyzeCommand: Command = {
   },
   run: ({ io, args, style }) => {
     const failOn = args.text('fail-on');
-    const least = SEVERITIES.findIndex((severity) => severity === failOn);
+    const least = ALERT_SEVERITIES.findIndex((severity) => severity === failOn);
     return withRuns({ io, args }, args.positionals, async (runs) => {
       const results: AnalyzerResult[] = [];
       const persist = checkSaves(args, runs, 'analyze');
@@ -45,7 +44,7 @@ export const analyzeCommand: Command = {
         );
       }
       const isBad = results.some(({ alerts }) =>
-        alerts.some(({ severity }) => SEVERITIES.indexOf(severity) >= least),
+        alerts.some(({ severity }) => ALERT_SEVERITIES.indexOf(severity) >= least),
       );
       return failOn !== undefined && isBad ? EXIT.failure : EXIT.ok;
     });
