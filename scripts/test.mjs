@@ -23,16 +23,21 @@ const failures = [];
 
 const bin = (name) => join(root, 'node_modules/.bin', name);
 
-/** Runs one program to its end and gives its exit code; a hanging one is ended with all it started. */
-function run(command, args) {
+/**
+ * Runs one program to its end and gives its exit code; a hanging one is ended with all it started. What it says is shown
+ * at once, or kept in `log` where several run at a time.
+ */
+function run(command, args, log) {
   return new Promise((resolve) => {
     const isWindows = process.platform === 'win32';
     const child = spawn(command, args, {
       cwd: root,
-      stdio: ['ignore', 'inherit', 'inherit'],
+      stdio: ['ignore', log ? 'pipe' : 'inherit', log ? 'pipe' : 'inherit'],
       shell: isWindows,
       detached: !isWindows,
     });
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on('data', (chunk) => log.push(chunk));
     const end = () => {
       try {
         process.kill(isWindows ? Number(child.pid) : -Number(child.pid), 'SIGKILL');
@@ -62,11 +67,13 @@ function run(command, args) {
   });
 }
 
-/** A step that counts as one test. */
-async function check(name, work) {
-  console.log(`\n== ${name}`);
+/** A step that counts as one test. With `isAside` it runs beside another, and speaks when it is done. */
+async function check(name, work, isAside = false) {
+  const log = isAside ? [] : undefined;
+  if (!isAside) console.log(`\n== ${name}`);
   const startedAtMs = performance.now();
-  const code = await work();
+  const code = await work(log);
+  if (isAside) process.stdout.write(`\n== ${name}\n${Buffer.concat(log).toString()}`);
   const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1);
   console.log(`== ${name}: ${code === 0 ? 'passed' : `failed (${code})`} in ${seconds} s`);
   if (code === 0) passed += 1;
@@ -112,8 +119,20 @@ async function main() {
   rmSync(summaryFile, { force: true });
 
   const npm = process.env.npm_execpath;
-  const build = npm ? [process.execPath, [npm, 'run', 'build']] : ['npm', ['run', 'build']];
-  if (!process.argv.includes('--no-build')) await check('build', () => run(...build));
+  const script = (name) => (npm ? [process.execPath, [npm, 'run', name]] : ['npm', ['run', name]]);
+  const isBuilt = process.argv.includes('--no-build');
+  // The checks need the compiled kernels, and nothing else of the build.
+  const checks = async () => {
+    await check('types', (log) => run(bin('tsc'), ['--noEmit'], log), true);
+    await check('format', (log) => run(bin('oxfmt'), ['--check'], log), true);
+    await check('lint', (log) => run(bin('oxlint'), ['--type-aware'], log), true);
+    await check('unused code and dependencies', (log) => run(bin('knip'), [], log), true);
+  };
+  if (!isBuilt) await check('kernels', () => run(...script('wasm')));
+  await Promise.all([
+    checks(),
+    isBuilt ? undefined : check('build', () => run(...script('build:rest'))),
+  ]);
   await check('chromium', async () => {
     try {
       console.log(await findChromium());
@@ -123,10 +142,6 @@ async function main() {
       return 1;
     }
   });
-  await check('types', () => run(bin('tsc'), ['--noEmit']));
-  await check('format', () => run(bin('oxfmt'), ['--check']));
-  await check('lint', () => run(bin('oxlint'), ['--type-aware']));
-  await check('unused code and dependencies', () => run(bin('knip'), []));
 
   console.log('\n== tests');
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${resultsFile}`];

@@ -22,15 +22,21 @@ afterEach(async () => {
   open.clear();
 });
 
-describeKernel('WebAssembly in a page', () => loadWasmKernel());
-describeKernel('WebAssembly in a page, without relaxed SIMD', () =>
-  loadWasmKernel({ relaxedSimd: false }),
+describeKernel('WebAssembly in a page', () => loadWasmKernel(), 0.3);
+describeKernel(
+  'WebAssembly in a page, without relaxed SIMD',
+  () => loadWasmKernel({ relaxedSimd: false }),
+  0.3,
 );
-describeKernel('web workers, shared memory', () =>
-  createKernels({ inlineBytes: 0, chunkBytes: 8192, workers: 2 }),
+describeKernel(
+  'web workers, shared memory',
+  () => createKernels({ inlineBytes: 0, chunkBytes: 8192, workers: 2 }),
+  0.2,
 );
-describeKernel('web workers, transfer', () =>
-  createKernels({ inlineBytes: 0, chunkBytes: 8192, workers: 2, sharedMemory: false }),
+describeKernel(
+  'web workers, transfer',
+  () => createKernels({ inlineBytes: 0, chunkBytes: 8192, workers: 2, sharedMemory: false }),
+  0.2,
 );
 
 const data = Float32Array.from(normal(50_000, 3, 2));

@@ -8,6 +8,7 @@ import type { KernelUnderTest } from './kernel-contract.ts';
 
 export function describeHalfKernel(
   kernel: () => Pick<KernelUnderTest, 'tensorStats' | 'histogram'>,
+  share: number,
 ): void {
   describe('16-bit floats', () => {
     const patterns = fc
@@ -38,7 +39,7 @@ export function describeHalfKernel(
           const bounds = { type, epsilon: 1e-6, threshold: 1.5 };
           expectWithinBounds(await kernel().tensorStats(bits, bounds), values, 1e-6, 1.5);
         }),
-        runs(100),
+        runs(100 * share),
       );
     });
 
@@ -52,7 +53,7 @@ export function describeHalfKernel(
             expectHistogramOf(found, valuesOf(bits, type));
           },
         ),
-        runs(60),
+        runs(60 * share),
       );
     });
 

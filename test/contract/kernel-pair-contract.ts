@@ -38,7 +38,7 @@ function expectPair(actual: TensorPairStats, first: PairData, second: PairData):
   else expect(Math.abs(actual.cosine - cosine), 'cosine').toBeLessThanOrEqual(3e-12);
 }
 
-export function describePairKernel(kernel: () => PairKernelUnderTest): void {
+export function describePairKernel(kernel: () => PairKernelUnderTest, share: number): void {
   describe('two tensors', () => {
     const isPair = (data: unknown): data is PairData =>
       data instanceof Float32Array || data instanceof Float64Array;
@@ -58,7 +58,7 @@ export function describePairKernel(kernel: () => PairKernelUnderTest): void {
             expectPair(await kernel().tensorPairStats(first, second), first, second);
           },
         ),
-        runs(100),
+        runs(100 * share),
       );
     });
 

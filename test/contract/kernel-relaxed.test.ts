@@ -6,8 +6,14 @@ import { describeKernel } from './kernel-contract.ts';
 
 describe.skipIf(!enableRelaxedSimd())('relaxed SIMD', () => {
   describeKernel('WebAssembly', () => loadWasmKernel());
-  describeKernel('WebAssembly, pieces of one block and memory given back', () =>
-    loadWasmKernel({ pieceBytes: 4096, retainBytes: 65_536 }),
+  describeKernel(
+    'WebAssembly, pieces of one block and memory given back',
+    () => loadWasmKernel({ pieceBytes: 4096, retainBytes: 65_536 }),
+    0.3,
   );
-  describeKernel('workers', () => createKernels({ inlineBytes: 0, chunkBytes: 8192, workers: 2 }));
+  describeKernel(
+    'workers',
+    () => createKernels({ inlineBytes: 0, chunkBytes: 8192, workers: 2 }),
+    0.3,
+  );
 });

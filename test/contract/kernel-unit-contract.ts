@@ -29,7 +29,7 @@ function activations(length: number, seed: number): Float64Array {
   });
 }
 
-export function describeUnitKernel(kernel: () => UnitKernelUnderTest): void {
+export function describeUnitKernel(kernel: () => UnitKernelUnderTest, share: number): void {
   describe('units', () => {
     const anyUnits = fc.record({
       units: fc.oneof(
@@ -59,7 +59,7 @@ export function describeUnitKernel(kernel: () => UnitKernelUnderTest): void {
             expectUnitsWithinBounds(await kernel().tensorUnitStats(part, options), part, options);
           }
         }),
-        runs(60),
+        runs(60 * share),
       );
     });
 

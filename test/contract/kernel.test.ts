@@ -5,13 +5,23 @@ import { describeKernel } from './kernel-contract.ts';
 
 describeKernel('plain JavaScript', async () => jsKernel);
 describeKernel('WebAssembly', () => loadWasmKernel());
-describeKernel('WebAssembly, pieces of one block and memory given back', () =>
-  loadWasmKernel({ pieceBytes: 4096, retainBytes: 65_536 }),
+describeKernel(
+  'WebAssembly, pieces of one block and memory given back',
+  () => loadWasmKernel({ pieceBytes: 4096, retainBytes: 65_536 }),
+  0.5,
 );
-describeKernel('workers, shared memory', () =>
-  createKernels({ inlineBytes: 0, chunkBytes: 8192, workers: 2 }),
+describeKernel(
+  'workers, shared memory',
+  () => createKernels({ inlineBytes: 0, chunkBytes: 8192, workers: 2 }),
+  0.3,
 );
-describeKernel('workers, transfer', () =>
-  createKernels({ inlineBytes: 0, chunkBytes: 8192, workers: 2, sharedMemory: false }),
+describeKernel(
+  'workers, transfer',
+  () => createKernels({ inlineBytes: 0, chunkBytes: 8192, workers: 2, sharedMemory: false }),
+  0.3,
 );
-describeKernel('this thread, in chunks', () => createKernels({ workers: 0, chunkBytes: 8192 }));
+describeKernel(
+  'this thread, in chunks',
+  () => createKernels({ workers: 0, chunkBytes: 8192 }),
+  0.5,
+);

@@ -20,7 +20,7 @@ const TRAINING_MS = 150_000;
 const LEASE_TTL_MS = 4000;
 const BATCH_SIZE = 128;
 /** Of the training that is killed: enough that it is still going on then. */
-const EPOCHS = 8;
+const EPOCHS = 5;
 const BATCHES_PER_EPOCH = Math.ceil(1438 / BATCH_SIZE);
 
 describe('the training page', () => {
@@ -58,10 +58,14 @@ describe('the training page', () => {
   const address = (hash: string, backend: string = '&backend=cpu'): string =>
     `${server.url}?leaseTtlMs=${LEASE_TTL_MS}${backend}${hash}`;
 
-  async function start(epochs: number, backend?: string): Promise<string> {
+  async function start(
+    epochs: number,
+    backend?: string,
+    batchSize: number = BATCH_SIZE,
+  ): Promise<string> {
     await page.goto(address('#/train', backend));
     await page.getByLabel('Epochs', { exact: true }).fill(String(epochs));
-    await page.getByLabel('Batch size', { exact: true }).fill(String(BATCH_SIZE));
+    await page.getByLabel('Batch size', { exact: true }).fill(String(batchSize));
     await page.getByRole('button', { name: 'Start training' }).click();
     await page.locator('section[data-run]').waitFor();
     return (await page.locator('section[data-run]').getAttribute('data-run')) ?? '';
@@ -241,7 +245,7 @@ describe('the training page', () => {
     'trains on WebGL where there is one, else on what there is',
     { timeout: LIMIT_MS },
     async () => {
-      await start(1, '');
+      await start(1, '', 512);
       await page.locator('.progress[data-outcome="completed"]').waitFor({ timeout: TRAINING_MS });
       expect(await page.locator('.progress').innerText()).toContain('webgl');
 
@@ -257,7 +261,7 @@ describe('the training page', () => {
         }
       });
       ({ page, errors } = await openTab());
-      await start(1, '');
+      await start(1, '', 512);
       await page.locator('.progress[data-outcome="completed"]').waitFor({ timeout: TRAINING_MS });
       expect(await page.locator('.progress').innerText()).toContain('cpu');
     },
