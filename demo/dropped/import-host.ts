@@ -3,6 +3,7 @@ import { createMemoryStore, isQuarkError, openStorage, type Store } from 'quark-
 import { blobInput, importRuns, type InputFile } from 'quark-sdk/exchange';
 import type { RunAnalysis } from '../dashboard/model/run-analysis.ts';
 import { windowReader, type ReadSeries } from '../dashboard/model/series-reader.ts';
+import { nextMessage } from '../dashboard/model/turns.ts';
 import type {
   DroppedReport,
   Line,
@@ -169,19 +170,6 @@ function answering(file: InputFile): InputFile {
       }
     },
   };
-}
-
-/** Resolves after the messages that wait. A timer would wait for four milliseconds. */
-function nextMessage(): Promise<void> {
-  return new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    port1.addEventListener('message', () => {
-      port1.close();
-      resolve();
-    });
-    port1.start();
-    port2.postMessage(undefined);
-  });
 }
 
 async function callStore(

@@ -3,6 +3,7 @@ import type { LayersModel } from '@tensorflow/tfjs';
 import { isQuarkError, MetricsLogger, TrainingSession, type Store } from 'quark-sdk';
 import { DataDiagnostics } from 'quark-sdk/probes';
 import { quarkCallback } from 'quark-sdk/tfjs';
+import { nextMessage } from '../dashboard/model/turns.ts';
 import { fetchDigits, loadTensorFlow } from './browser-data.ts';
 import { loadCheckpoint, removeCheckpoint, saveCheckpoint, type Checkpoint } from './checkpoint.ts';
 import { DEMO_PROJECT, DEMO_TRAINER, trainingConfigOf } from './demo-run.ts';
@@ -243,7 +244,7 @@ async function fit(
             if (stopRequested) model.stopTraining = true;
             if (performance.now() - yieldedMs < YIELD_AFTER_MS) return;
             show();
-            await turn();
+            await nextMessage();
             yieldedMs = performance.now();
           },
           onEpochEnd: async (done: number) => {
@@ -278,19 +279,6 @@ async function keepCheckpoint(session: TrainingSession, checkpoint: Checkpoint):
       { identifier: 'Warning', step: checkpoint.step },
     );
   }
-}
-
-/** Gives the page a turn, in a hidden tab too. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    port1.addEventListener('message', () => {
-      port1.close();
-      resolve();
-    });
-    port1.start();
-    port2.postMessage(undefined);
-  });
 }
 
 /** Shows some validation images, with what the network takes them for unless it knows nothing yet. */

@@ -1,21 +1,14 @@
 /**
  * Rows of a read, taken apart by metric: what a worker can do for the page, so that the page only puts whole columns behind each other.
  */
-import type { DamageReport } from 'quark-sdk';
+import type { DamageReport, MetricColumns } from 'quark-sdk';
 import { EpochScaler, type EpochSpan } from './epoch-scale.ts';
 
 /** The columns of a read, as far as a series takes them over. Rows of several metrics are mixed. */
-export type PointColumns = {
-  readonly rowCount: number;
-  readonly keys: readonly string[];
-  readonly keyIndex: Int32Array;
-  readonly values: Float64Array;
-  /** NaN where a point has none. */
-  readonly steps: Float64Array;
-  /** NaN where a point has none. */
-  readonly epochs: Float64Array;
-  readonly timestampsMs: Float64Array;
-};
+export type PointColumns = Pick<
+  MetricColumns,
+  'rowCount' | 'keys' | 'keyIndex' | 'values' | 'steps' | 'epochs' | 'timestampsMs'
+>;
 
 /** Lowest and highest of some numbers; of none, `min` is above `max`. */
 export type PointRange = { readonly min: number; readonly max: number };

@@ -10,6 +10,19 @@ export function nextTask(): Promise<void> {
   });
 }
 
+/** Resolves after the messages that wait, in a hidden tab too. A timer would wait for four milliseconds, there for a second. */
+export function nextMessage(): Promise<void> {
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.addEventListener('message', () => {
+      port1.close();
+      resolve();
+    });
+    port1.start();
+    port2.postMessage(undefined);
+  });
+}
+
 /** For work in small steps: pauses now and then, so that none of it holds the page up. */
 export class Breather {
   #endMs: number;
