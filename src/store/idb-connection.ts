@@ -161,10 +161,12 @@ export class IdbConnection {
       );
     }
     let wasMissing = false;
+    let isForeign = false;
     const opening = openDB<IdbLayout>(this.#name, IDB_LAYOUT_VERSION, {
       upgrade(database, oldVersion, _newVersion, transaction) {
-        if (oldVersion === 0 && !mayCreate) {
-          wasMissing = true;
+        wasMissing = oldVersion === 0 && !mayCreate;
+        isForeign = !hasLayout(database, oldVersion);
+        if (wasMissing || isForeign) {
           transaction.done.catch(() => undefined);
           transaction.abort();
           return;
@@ -195,6 +197,7 @@ export class IdbConnection {
         () => undefined,
       );
       if (wasMissing) throw this.#missing();
+      if (isForeign) throw this.#foreign();
       throw isNamed(error, 'InvalidStateError') ? this.#withheld(error) : this.#failure(error);
     } finally {
       clearTimeout(timer);

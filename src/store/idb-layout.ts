@@ -10,7 +10,7 @@ import type {
 } from './store.ts';
 
 /** The version this code writes. */
-export const IDB_LAYOUT_VERSION = 1;
+export const IDB_LAYOUT_VERSION = 2;
 
 /** `[run, table]` */
 export type StreamKey = [runId: string, table: string];
@@ -35,6 +35,9 @@ export interface IdbLayout extends DBSchema {
   /** Batches of a writer that live on inside merged segments. */
   merged: { key: WriterKey; value: readonly BatchRange[] };
   blobs: { key: string; value: Uint8Array<ArrayBuffer> };
+  notes: { key: string; value: string };
+  /** How often each table of a run was emptied; absent for never. */
+  replacements: { key: StreamKey; value: number };
 }
 
 export type IdbDatabase = IDBPDatabase<IdbLayout>;
@@ -45,19 +48,18 @@ export type IdbTransaction<M extends IDBTransactionMode> = IDBPTransaction<
   M
 >;
 
-const STORE_NAMES: readonly IdbStoreName[] = [
-  'projects',
-  'runs',
-  'leases',
-  'counters',
-  'manifests',
-  'bytes',
-  'merged',
-  'blobs',
+/** What each version has added. */
+const ADDED: readonly (readonly IdbStoreName[])[] = [
+  ['projects', 'runs', 'leases', 'counters', 'manifests', 'bytes', 'merged', 'blobs'],
+  ['notes', 'replacements'],
 ];
 
-/** Brings a database from `oldVersion` to the current layout, inside the transaction of the upgrade. */
-export function upgradeIdb(database: IdbDatabase, oldVersion: number): void {
+/** Brings a database from `oldVersion` to a newer layout, inside the transaction of the upgrade. */
+export function upgradeIdb(
+  database: IdbDatabase,
+  oldVersion: number,
+  version = IDB_LAYOUT_VERSION,
+): void {
   if (oldVersion < 1) {
     database
       .createObjectStore('projects', { keyPath: 'id' })
@@ -74,11 +76,16 @@ export function upgradeIdb(database: IdbDatabase, oldVersion: number): void {
     database.createObjectStore('merged');
     database.createObjectStore('blobs');
   }
+  if (oldVersion < 2 && version >= 2) {
+    database.createObjectStore('notes');
+    database.createObjectStore('replacements');
+  }
 }
 
-/** Whether a database has this layout, and not that of another program under the same name. */
-export function hasLayout(database: IdbDatabase): boolean {
-  return STORE_NAMES.every((name) => database.objectStoreNames.contains(name));
+/** Whether a database has the layout of this version, and not that of another program under the same name. */
+export function hasLayout(database: IdbDatabase, version = IDB_LAYOUT_VERSION): boolean {
+  const names = ADDED.slice(0, version).flat();
+  return names.every((name) => database.objectStoreNames.contains(name));
 }
 
 /** The key of a segment. */

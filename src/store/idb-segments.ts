@@ -32,6 +32,9 @@ import {
 /** The object stores that {@link appendSegments} and the others that write need. */
 export const SEGMENT_STORES: IdbStoreName[] = ['runs', 'counters', 'manifests', 'bytes', 'merged'];
 
+/** The same for {@link replaceTable}. */
+export const REPLACE_STORES: IdbStoreName[] = [...SEGMENT_STORES, 'replacements'];
+
 type ReadWrite = IdbTransaction<'readwrite'>;
 type Merged = ReadonlyMap<string, readonly BatchRange[]>;
 
@@ -178,7 +181,11 @@ export async function replaceTable(
   where: string,
 ): Promise<readonly SegmentManifest[]> {
   const all = keysUnder([runId, table]);
+  const replacements = tx.objectStore('replacements');
   await Promise.all([
+    replacements
+      .get([runId, table])
+      .then((count) => replacements.put((count ?? 0) + 1, [runId, table])),
     requireRuns(tx, [{ runId }], where),
     tx.objectStore('manifests').delete(all),
     tx.objectStore('bytes').delete(all),

@@ -5,6 +5,7 @@ import { RunNotFoundError } from '../base/errors.ts';
 import { checkBlob, checkKeptBlob, checkSha256 } from './blob-rules.ts';
 import { IdbConnection } from './idb-connection.ts';
 import type { IdbTransaction } from './idb-layout.ts';
+import { idbNotes } from './idb-notes.ts';
 import * as segmentsIn from './idb-segments.ts';
 import type { OpenStorageOptions } from './registry.ts';
 import {
@@ -42,6 +43,7 @@ import type {
   StoredProject,
   StoredRun,
   StoreLocation,
+  StoreNotes,
   UpdateResult,
 } from './store.ts';
 
@@ -70,6 +72,7 @@ class IdbStore implements Store {
   readonly uri: string;
   readonly location: StoreLocation;
   readonly isWritable = true;
+  readonly notes: StoreNotes;
   readonly #connection: IdbConnection;
   readonly #clock: Pick<Clock, 'now'>;
 
@@ -78,6 +81,7 @@ class IdbStore implements Store {
     this.location = { storageDir: uri, storeRoot: uri, dbPath: uri };
     this.#connection = connection;
     this.#clock = clock;
+    this.notes = idbNotes(connection);
   }
 
   async ensureProject(project: StoredProject): Promise<StoredProject> {
@@ -215,7 +219,7 @@ class IdbStore implements Store {
   ): Promise<readonly SegmentManifest[]> {
     this.#connection.checkOpen();
     checkTableSegments(runId, table, add);
-    return this.#connection.writeToDisk(segmentsIn.SEGMENT_STORES, (tx) =>
+    return this.#connection.writeToDisk(segmentsIn.REPLACE_STORES, (tx) =>
       segmentsIn.replaceTable(tx, runId, table, add, this.uri),
     );
   }

@@ -5,6 +5,8 @@ import { checkMergeSources, coalesceRanges, rangesHold } from './batch-ranges.ts
 import { checkBlob, checkSha256 } from './blob-rules.ts';
 import {
   checkLeaseClaim,
+  checkNote,
+  checkNoteName,
   checkProject,
   checkRevisedRun,
   checkRun,
@@ -48,6 +50,7 @@ import {
   type StoredProject,
   type StoredRun,
   type StoreLocation,
+  type StoreNotes,
   type UpdateResult,
 } from './store.ts';
 
@@ -58,6 +61,7 @@ type Stream = {
   nextSequence: number;
   readonly live: Map<string, Kept>;
   merged: readonly BatchRange[];
+  replaceCount: number;
 };
 
 /** What the stores of one name share. */
@@ -67,6 +71,7 @@ type Place = {
   readonly leases: Map<string, Lease>;
   readonly streams: Map<string, Stream>;
   readonly blobs: Map<string, Uint8Array<ArrayBuffer>>;
+  readonly notes: Map<string, string>;
 };
 
 const shared = new Map<string, Place>();
@@ -99,6 +104,50 @@ function createPlace(): Place {
     leases: new Map(),
     streams: new Map(),
     blobs: new Map(),
+    notes: new Map(),
+  };
+}
+
+function memoryNotes(open: () => Place): StoreNotes {
+  return {
+    read: async (name) => open().notes.get(checkNoteName(name)),
+    write: async (name, text, expected) => {
+      const { notes } = open();
+      checkNote(name, text, expected);
+      if (expected !== undefined && (notes.get(name) ?? null) !== expected) return false;
+      if (text === null) notes.delete(name);
+      else notes.set(name, text);
+      return true;
+    },
+    list: async (prefix) =>
+      [...open().notes]
+        .filter(([name]) => name.startsWith(prefix))
+        .map(([name, text]) => ({ name, text }))
+        .sort((a, b) => compareText(a.name, b.name)),
+    survey: async (runId) => {
+      const { runs, streams } = open();
+      const all = [...streams].map(([key, { nextSequence, replaceCount }]) => {
+        const [id = '', table = ''] = key.split('/');
+        return { runId: id, table, nextSequence, replaceCount };
+      });
+      return {
+        runs: [...runs.values()]
+          .filter(({ id }) => runId === undefined || id === runId)
+          .map(({ id, revision, status }) => ({ id, status, revision })),
+        streams: all.filter(
+          (stream) =>
+            (stream.nextSequence > 0 || stream.replaceCount > 0) &&
+            (runId === undefined || stream.runId === runId),
+        ),
+      };
+    },
+    forgetRun: async (runId) => {
+      const { leases, runs, streams } = open();
+      checkRunId(runId);
+      runs.delete(runId);
+      for (const map of [leases, streams])
+        for (const key of map.keys()) if (key.startsWith(`${runId}/`)) map.delete(key);
+    },
   };
 }
 
@@ -106,6 +155,7 @@ class MemoryStore implements Store {
   readonly uri: string;
   readonly location: StoreLocation;
   readonly isWritable = true;
+  readonly notes: StoreNotes;
   readonly #place: Place;
   readonly #clock: Pick<Clock, 'now'>;
   #isClosed = false;
@@ -115,6 +165,7 @@ class MemoryStore implements Store {
     this.location = { storageDir: uri, storeRoot: uri, dbPath: uri };
     this.#place = place;
     this.#clock = clock;
+    this.notes = memoryNotes(() => this.#open());
   }
 
   async ensureProject(project: StoredProject): Promise<StoredProject> {
@@ -253,6 +304,7 @@ class MemoryStore implements Store {
     const stream = this.#stream(runId, table);
     stream.live.clear();
     stream.merged = [];
+    stream.replaceCount++;
     return add.map((segment) => this.#append(segment));
   }
 
@@ -305,7 +357,7 @@ class MemoryStore implements Store {
     const key = `${runId}/${table}`;
     let stream = this.#place.streams.get(key);
     if (stream === undefined) {
-      stream = { nextSequence: 0, live: new Map(), merged: [] };
+      stream = { nextSequence: 0, live: new Map(), merged: [], replaceCount: 0 };
       this.#place.streams.set(key, stream);
     }
     return stream;

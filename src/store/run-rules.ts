@@ -2,8 +2,15 @@
 import { checkCount, checkPositive } from '../base/assert.ts';
 import { invalidInput, SessionStoreError, show } from '../base/errors.ts';
 import { checkId } from './segment-rules.ts';
-import type { Lease, RunFilter, StoredProject, StoredRun } from './store.ts';
+import {
+  MAX_NOTE_CHARS,
+  type Lease,
+  type RunFilter,
+  type StoredProject,
+  type StoredRun,
+} from './store.ts';
 
+const NOTE_NAME = /^[A-Za-z0-9._:/%@+-]{1,512}$/;
 const RUN_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?$/;
 
 /** A run's id; also the name of its folder in a file store. */
@@ -58,6 +65,22 @@ export function checkLeaseClaim(runId: string, holder: string, ttlMs: number): v
   if (typeof ttlMs !== 'number' || !Number.isFinite(ttlMs) || ttlMs <= 0) {
     throw invalidInput('ttlMs', ttlMs, 'a positive number of milliseconds');
   }
+}
+
+/** Checks the name of a note. */
+export function checkNoteName(value: unknown): string {
+  if (typeof value !== 'string' || !NOTE_NAME.test(value))
+    throw invalidInput('name', value, '1 to 512 letters, digits, "._:/%@+-"');
+  return value;
+}
+
+/** Checks a note before it is written. */
+export function checkNote(name: string, text: unknown, expected: unknown): void {
+  checkNoteName(name);
+  if (text !== null && (typeof text !== 'string' || text.length > MAX_NOTE_CHARS))
+    throw invalidInput('text', text, `text of at most ${MAX_NOTE_CHARS} characters, or null`);
+  if (expected !== undefined && expected !== null && typeof expected !== 'string')
+    throw invalidInput('expected', expected, 'text, or null');
 }
 
 /** The fields of a run and nothing else, sharing nothing with the one given. */

@@ -161,6 +161,48 @@ export type UpdateResult =
   /** Somebody else changed the run first; `run` is what is there now. */
   | { readonly kind: 'conflict'; readonly run: StoredRun };
 
+/** How far a table of a run has come, in numbers that only grow. */
+export type StreamState = {
+  readonly runId: string;
+  readonly table: string;
+  /** Sequence number that the next row gets. */
+  readonly nextSequence: number;
+  /** How often the table was emptied by `replaceTable`. */
+  readonly replaceCount: number;
+};
+
+/** What has changed in a store, without opening anything: an outbox compares it with what it has sent. */
+export type StoreSurvey = {
+  readonly runs: readonly Pick<StoredRun, 'id' | 'status' | 'revision'>[];
+  readonly streams: readonly StreamState[];
+};
+
+/** A small text that a program keeps beside the data. */
+export type StoreNote = { readonly name: string; readonly text: string };
+
+/** Longest text of a note, in UTF-16 units. */
+export const MAX_NOTE_CHARS = 4 * 1024 * 1024;
+
+/**
+ * What a store at hand has and one behind a network need not: small notes beside the data, an overview of what has
+ * changed, and a way to let go of a copy. An outbox is built on it. Promises are those of the store.
+ */
+export interface StoreNotes {
+  /** The text of a note. Names have 1 to 512 letters, digits and `._:/%@+-`. */
+  read(name: string): Promise<string | undefined>;
+  /**
+   * Keeps a note; null removes it. With `expected`, only if that is the text it has now (null: only if there is no such
+   * note); otherwise nothing changes and the answer is false.
+   */
+  write(name: string, text: string | null, expected?: string | null): Promise<boolean>;
+  /** Notes whose names begin with `prefix`, ordered by name. */
+  list(prefix: string): Promise<readonly StoreNote[]>;
+  /** All runs and the tables they have; of one run, if one is named. The order is not defined. */
+  survey(runId?: string): Promise<StoreSurvey>;
+  /** Removes a run with its segments and leases; blobs and its project stay. A run that is not there is no error. */
+  forgetRun(runId: string): Promise<void>;
+}
+
 /** Keeps runs, segments and blobs. See the top of this file for what every store promises. */
 export interface Store {
   /** The URI that opens this store. */
@@ -168,6 +210,8 @@ export interface Store {
   readonly location: StoreLocation;
   /** False for a store that only reads; its writes throw `store_failed` with reason `read_only`. */
   readonly isWritable: boolean;
+  /** Only stores at hand have it. */
+  readonly notes?: StoreNotes;
 
   /**
    * The project of this name, made with `id` if there is none. Two callers at once get the same project.

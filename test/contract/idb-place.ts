@@ -6,16 +6,20 @@ import { segmentKey } from '../../src/store/idb-layout.ts';
 import { describeStore } from './store-contract.ts';
 
 export function describeIdb(title: string): void {
-  describeStore(title, async (clock) => {
-    const name = createId('contract', Date.now());
-    return {
-      open: () => openIdbStorage(`idb:${name}`, { clock }),
-      damage: async (segment) => {
-        const database = await openDB(name);
-        await database.put('bytes', new Uint8Array(5), segmentKey(segment));
-        database.close();
-      },
-      remove: () => deleteDB(name),
-    };
-  });
+  describeStore(
+    title,
+    async (clock) => {
+      const name = createId('contract', Date.now());
+      return {
+        open: () => openIdbStorage(`idb:${name}`, { clock }),
+        damage: async (segment) => {
+          const database = await openDB(name);
+          await database.put('bytes', new Uint8Array(5), segmentKey(segment));
+          database.close();
+        },
+        remove: () => deleteDB(name),
+      };
+    },
+    { hasNotes: true },
+  );
 }

@@ -2,7 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { openMemoryStorage } from '../../src/store/memory-store.ts';
 import { describeStore } from './store-contract.ts';
 
-describeStore('memory', async (clock) => {
-  const uri = `memory:${randomUUID()}`;
-  return { open: () => openMemoryStorage(uri, { clock }), remove: async () => undefined };
-});
+describeStore(
+  'memory',
+  async (clock) => {
+    const uri = `memory:${randomUUID()}`;
+    return { open: () => openMemoryStorage(uri, { clock }), remove: async () => undefined };
+  },
+  { hasNotes: true },
+);

@@ -7,6 +7,7 @@ import type { NewSegment, SegmentFilter, SegmentManifest, Store } from '../../sr
 import { RUN_ID, runOf } from '../support/segments.ts';
 import { describeAppends } from './store-appends.ts';
 import { describeMerges } from './store-merges.ts';
+import { describeNotes } from './store-notes.ts';
 import { describePlaces } from './store-places.ts';
 import { describeRuns } from './store-runs.ts';
 
@@ -80,8 +81,12 @@ export class TestPlace {
   }
 }
 
-/** The suite. */
-export function describeStore(name: string, makePlace: PlaceMaker): void {
+/** The suite. `hasNotes` for stores at hand. */
+export function describeStore(
+  name: string,
+  makePlace: PlaceMaker,
+  options: { readonly hasNotes?: boolean } = {},
+): void {
   describe(name, () => {
     const place = new TestPlace();
     beforeEach(() => place.set(makePlace));
@@ -91,5 +96,6 @@ export function describeStore(name: string, makePlace: PlaceMaker): void {
     describeAppends(place);
     describeMerges(place);
     describePlaces(place);
+    if (options.hasNotes === true) describeNotes(place);
   });
 }

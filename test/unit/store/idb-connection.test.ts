@@ -6,6 +6,7 @@ import { deleteDB, openDB, unwrap } from 'idb';
 import { afterEach, expect, test, vi } from 'vitest';
 import { RunNotFoundError } from '../../../src/base/errors.ts';
 import { IdbConnection } from '../../../src/store/idb-connection.ts';
+import { segmentKey, upgradeIdb, type IdbLayout } from '../../../src/store/idb-layout.ts';
 import { openIdbStorage } from '../../../src/store/idb-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { RUN_ID, runOf, segmentOf } from '../../support/segments.ts';
@@ -83,7 +84,7 @@ test('a tab with a newer layout is let through, and the store says what happened
   const name = randomUUID();
   const store = await open(name);
   await store.createRun(runOf());
-  const newer = await openDB(name, 2);
+  const newer = await openDB(name, 3);
   await expect(store.findRun(RUN_ID)).rejects.toMatchObject({
     code: 'store_failed',
     reason: 'version',
@@ -121,9 +122,37 @@ test('the database of another program is refused and left as it is', async () =>
   const other = await openDB(name, 1, {
     upgrade: (database) => void database.createObjectStore('notes'),
   });
-  await expect(open(name)).rejects.toMatchObject({ code: 'store_failed', reason: 'corrupt' });
-  expect([...unwrap(other).objectStoreNames]).toEqual(['notes']);
   other.close();
+  await expect(open(name)).rejects.toMatchObject({ code: 'store_failed', reason: 'corrupt' });
+  const again = await openDB(name);
+  expect(again.version).toBe(1);
+  expect([...unwrap(again).objectStoreNames]).toEqual(['notes']);
+  again.close();
+});
+
+test('a database of the first layout is brought up to date with what it holds', async () => {
+  const name = randomUUID();
+  const first = await openDB<IdbLayout>(name, 1, {
+    upgrade: (database) => upgradeIdb(database, 0, 1),
+  });
+  expect([...unwrap(first).objectStoreNames]).not.toContain('notes');
+  const { manifest, bytes } = segmentOf(0);
+  const placed = { ...manifest, firstSequence: 0, lastSequence: 9 };
+  await first.put('runs', { ...runOf(), revision: 3 });
+  await first.put('manifests', placed);
+  await first.put('bytes', bytes, segmentKey(placed));
+  await first.put('counters', 10, [RUN_ID, 'metrics']);
+  first.close();
+  const store = await open(name);
+  expect(await store.findRun(RUN_ID)).toEqual({ ...runOf(), revision: 3 });
+  expect(await store.listSegments({ runId: RUN_ID, table: 'metrics' })).toEqual([placed]);
+  expect(await store.readSegments([placed])).toEqual([{ kind: 'bytes', bytes }]);
+  expect(await store.appendSegments([segmentOf(0), segmentOf(1)])).toMatchObject([
+    { firstSequence: 0 },
+    { firstSequence: 10 },
+  ]);
+  await store.replaceTable(RUN_ID, 'alerts', []);
+  expect((await store.notes?.survey(RUN_ID))?.streams).toHaveLength(2);
 });
 
 test('a database from a newer version is refused', async () => {

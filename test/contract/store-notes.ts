@@ -1,0 +1,130 @@
+/** Notes, the overview and forgetting: part of the contract of stores that have them. */
+import { describe, expect, test } from 'vitest';
+import type { StoreNotes } from '../../src/store/store.ts';
+import { mergeOf, RUN_ID, runOf, segmentOf } from '../support/segments.ts';
+import type { TestPlace } from './store-contract.ts';
+
+export function describeNotes(place: TestPlace): void {
+  const notes = (): StoreNotes => {
+    if (place.store.notes === undefined) throw new Error('This store has no notes.');
+    return place.store.notes;
+  };
+
+  describe('notes', () => {
+    test('come back, are replaced and removed, and outlive the store object', async () => {
+      expect(await notes().read('a/b')).toBeUndefined();
+      expect(await notes().write('a/b', 'one')).toBe(true);
+      expect(await notes().write('a/b', 'zwei \u{1f600} \u0000')).toBe(true);
+      await place.reopen();
+      expect(await notes().read('a/b')).toBe('zwei \u{1f600} \u0000');
+      expect(await notes().write('a/b', null)).toBe(true);
+      expect(await notes().read('a/b')).toBeUndefined();
+    });
+
+    test('are listed by the beginning of their names, in order', async () => {
+      for (const name of ['sync/b', 'sync/a', 'sync', 'other', 'sync/a_b', 'sync/a%b'])
+        await notes().write(name, `text of ${name}`);
+      expect((await notes().list('sync/a')).map(({ name }) => name)).toEqual([
+        'sync/a',
+        'sync/a%b',
+        'sync/a_b',
+      ]);
+      expect(await notes().list('other')).toEqual([{ name: 'other', text: 'text of other' }]);
+      expect(await notes().list('')).toHaveLength(6);
+    });
+
+    test('are written only over the text that is expected', async () => {
+      expect(await notes().write('n', 'one', 'nothing')).toBe(false);
+      expect(await notes().write('n', 'one', null)).toBe(true);
+      expect(await notes().write('n', 'two', null)).toBe(false);
+      expect(await notes().write('n', 'two', 'one')).toBe(true);
+      expect(await notes().write('n', null, 'one')).toBe(false);
+      expect(await notes().read('n')).toBe('two');
+      expect(await notes().write('n', null, 'two')).toBe(true);
+    });
+
+    test('of writers at once with the same expectation, one succeeds', async () => {
+      const other = await place.openAnother();
+      await notes().write('n', 'start');
+      const done = await Promise.all(
+        Array.from({ length: 6 }, async (_, i) =>
+          ((i & 1) === 0 ? notes() : other.notes)?.write('n', `text ${i}`, 'start'),
+        ),
+      );
+      expect(done.filter(Boolean)).toHaveLength(1);
+      expect(await notes().read('n')).toBe(`text ${done.indexOf(true)}`);
+    });
+
+    test('of other names and other texts are refused', async () => {
+      const refused = { code: 'invalid_input' };
+      await expect(notes().read('')).rejects.toMatchObject(refused);
+      await expect(notes().write('a b', 'x')).rejects.toMatchObject(refused);
+      await expect(notes().write('x'.repeat(513), 'x')).rejects.toMatchObject(refused);
+      await expect(notes().write('x', 'y'.repeat(4 * 1024 * 1024 + 1))).rejects.toMatchObject(
+        refused,
+      );
+      await place.store.close();
+      await expect(notes().list('')).rejects.toMatchObject({ reason: 'closed' });
+    });
+  });
+
+  describe('the overview', () => {
+    test('tells revisions, sequence numbers and replacements', async () => {
+      await place.store.createRun(runOf({ id: 'run_2', status: 'completed' }));
+      const placed = await place.append(segmentOf(0), segmentOf(1), segmentOf(2));
+      await place.append(segmentOf(0, { table: 'events' }));
+      await place.store.replaceSegments(RUN_ID, 'metrics', placed, [mergeOf(placed)]);
+      await place.store.replaceTable('run_2', 'alerts', []);
+      await place.store.replaceTable('run_2', 'alerts', [
+        segmentOf(0, { runId: 'run_2', table: 'alerts' }),
+      ]);
+      const run = await place.store.findRun(RUN_ID);
+      if (run !== undefined) await place.store.updateRun({ ...run, tags: ['x'] });
+      const survey = await notes().survey();
+      const byName = (a: { runId: string; table: string }, b: typeof a): number =>
+        `${a.runId}/${a.table}` < `${b.runId}/${b.table}` ? -1 : 1;
+      expect([...survey.runs].sort((a, b) => (a.id < b.id ? -1 : 1))).toEqual([
+        { id: RUN_ID, status: 'running', revision: 2 },
+        { id: 'run_2', status: 'completed', revision: 1 },
+      ]);
+      expect([...survey.streams].sort(byName)).toEqual([
+        { runId: RUN_ID, table: 'events', nextSequence: 10, replaceCount: 0 },
+        { runId: RUN_ID, table: 'metrics', nextSequence: 30, replaceCount: 0 },
+        { runId: 'run_2', table: 'alerts', nextSequence: 10, replaceCount: 2 },
+      ]);
+      const one = await notes().survey('run_2');
+      expect(one.runs.map(({ id }) => id)).toEqual(['run_2']);
+      expect(one.streams.map(({ table }) => table)).toEqual(['alerts']);
+    });
+
+    test('a table that was only emptied is in it', async () => {
+      await place.store.replaceTable(RUN_ID, 'alerts', []);
+      expect((await notes().survey(RUN_ID)).streams).toEqual([
+        { runId: RUN_ID, table: 'alerts', nextSequence: 0, replaceCount: 1 },
+      ]);
+    });
+  });
+
+  describe('forgetting a run', () => {
+    test('removes all of it and nothing else, and its id may be used again', async () => {
+      await place.store.createRun(runOf({ id: 'run_12', tags: ['x'] }));
+      const placed = await place.append(segmentOf(0), segmentOf(1));
+      await place.append(segmentOf(0, { runId: 'run_12' }));
+      await place.store.replaceSegments(RUN_ID, 'metrics', placed, [mergeOf(placed)]);
+      await place.store.replaceTable(RUN_ID, 'alerts', [segmentOf(0, { table: 'alerts' })]);
+      await place.store.renewLease(RUN_ID, 'holder', 1000);
+      await notes().forgetRun(RUN_ID);
+      await notes().forgetRun('never_there');
+      await place.reopen();
+      expect(await place.store.findRun(RUN_ID)).toBeUndefined();
+      expect(await place.list()).toEqual([]);
+      expect(await place.list({ runId: 'run_12' })).toHaveLength(1);
+      expect((await place.store.listRuns({ tags: ['x'] })).map(({ id }) => id)).toEqual(['run_12']);
+      expect(await place.store.listLeases()).toEqual([]);
+      expect((await notes().survey(RUN_ID)).streams).toEqual([]);
+      await place.store.createRun(runOf());
+      expect(await place.append(segmentOf(1))).toMatchObject([{ firstSequence: 0 }]);
+      expect(await place.store.listRuns({ tags: ['x'] })).toHaveLength(1);
+    });
+  });
+}
