@@ -6,7 +6,8 @@ import { checkNotAborted } from '../base/assert.ts';
 import { systemClock } from '../base/clock.ts';
 import { invalidInput, SessionStoreError } from '../base/errors.ts';
 import { schemeOf, type OpenStorageOptions } from '../store/registry.ts';
-import { createSqlStore } from '../store/sql-store.ts';
+import { checkSpace } from '../store/run-rules.ts';
+import { createSqlStore, type SqlStoreParts, type StoreSpaces } from '../store/sql-store.ts';
 import type { Store, StoreLocation } from '../store/store.ts';
 import { createBlobFiles } from './blob-files.ts';
 import { makeFolder } from './folders.ts';
@@ -26,20 +27,58 @@ export async function openFileStorage(
   uri: string,
   options: OpenStorageOptions = {},
 ): Promise<Store> {
+  return createSqlStore(await openParts(uri, options));
+}
+
+/**
+ * Opens the database in a directory, as {@link openFileStorage} does, for many spaces. What that opens is space ''.
+ *
+ * @throws {QuarkError} `invalid_input` when the URI cannot be understood
+ * @throws {SessionStoreError} `unwritable`, `full`, `corrupt`, `version`, `busy`, `missing`, `failed`
+ */
+export async function openFileSpaces(
+  uri: string,
+  options: OpenStorageOptions = {},
+): Promise<StoreSpaces> {
+  const parts = await openParts(uri, options);
+  return {
+    uri: parts.uri,
+    database: parts.database,
+    store(space) {
+      const folder = runFolder(parts.location, checkSpace(space));
+      return createSqlStore({
+        ...parts,
+        space,
+        isShared: true,
+        prepareRun: (runId) => makeFolder(join(folder, runId)),
+      });
+    },
+    close: () => parts.database.close(),
+  };
+}
+
+async function openParts(uri: string, options: OpenStorageOptions): Promise<SqlStoreParts> {
   checkNotAborted(options.signal);
   const { directory, synchronous } = parseFileUri(uri);
   const location = locate(directory);
   if (options.create === false && !existsSync(location.dbPath)) throw storeMissing(location);
-  await makeFolder(join(location.storeRoot, 'runs'));
+  await makeFolder(runFolder(location, ''));
   checkNotAborted(options.signal);
-  return createSqlStore({
+  return {
     uri: pathToFileURL(directory).href + (synchronous === 'full' ? '?synchronous=full' : ''),
     location,
     database: await openSqlite(location.dbPath, { synchronous }),
     blobFiles: createBlobFiles(location.storeRoot),
     clock: options.clock ?? systemClock,
-    prepareRun: (runId) => makeFolder(join(location.storeRoot, 'runs', runId)),
-  });
+    prepareRun: (runId) => makeFolder(join(runFolder(location, ''), runId)),
+  };
+}
+
+/** Where the folders of a space's runs are. A space is one folder: no name has a "+". */
+function runFolder({ storeRoot }: StoreLocation, space: string): string {
+  return space === ''
+    ? join(storeRoot, 'runs')
+    : join(storeRoot, 'spaces', space.replaceAll('/', '+'), 'runs');
 }
 
 /** The directory a `file:` URI or plain path names, as an absolute path, and the options in the URI. */

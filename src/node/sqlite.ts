@@ -16,7 +16,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import type Libsql from 'libsql';
 import { messageOf, SessionStoreError } from '../base/errors.ts';
 import { Mutex } from '../base/mutex.ts';
-import { migrateLayout, SQL_LAYOUT_VERSION } from '../store/sql-layout.ts';
+import { migrateStep, SQL_LAYOUT_VERSION } from '../store/sql-layout.ts';
 import {
   numberCell,
   sql,
@@ -117,7 +117,9 @@ class SqliteDatabase implements SqlDatabase {
       this.#pragma('temp_store = MEMORY');
     });
     if ((await this.#layoutVersion()) !== SQL_LAYOUT_VERSION) {
-      await this.transaction(() => migrateLayout(`The database ${this.name}`));
+      let isBehind = true;
+      while (isBehind)
+        isBehind = await this.transaction(() => migrateStep(`The database ${this.name}`));
     }
   }
 

@@ -13,6 +13,21 @@ import {
 const NOTE_NAME = /^[A-Za-z0-9._:/%@+-]{1,512}$/;
 const RUN_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?$/;
 
+const SPACE = /^(?:[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)*)?$/;
+const MAX_SPACE_CHARS = 200;
+
+/** The name of a space: '', or names joined by "/", as in `user/experiments`. */
+export function checkSpace(value: unknown): string {
+  if (typeof value !== 'string' || value.length > MAX_SPACE_CHARS || !SPACE.test(value)) {
+    throw invalidInput(
+      'space',
+      value,
+      `empty, or names of letters, digits, ".", "_" and "-" that start with a letter or digit, joined by "/", at most ${MAX_SPACE_CHARS} characters`,
+    );
+  }
+  return value;
+}
+
 /** A run's id; also the name of its folder in a file store. */
 export function checkRunId(value: unknown): string {
   if (typeof value !== 'string' || !RUN_ID.test(value)) {

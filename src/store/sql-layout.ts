@@ -1,97 +1,182 @@
 /**
  * The layout of the SQL store, and its forward-only migrations. A layout number is never reused; a database with a
  * newer number than this code knows is refused and left as it is.
+ *
+ * Each step is a transaction of its own, with the number it leads to, so several processes may migrate at once: whoever
+ * comes second finds the step done. Statements are those that SQLite, PostgreSQL 14, CockroachDB and YugabyteDB share.
+ * YugabyteDB commits each change of the schema by itself, so every statement can be run again.
  */
 import { SessionStoreError } from '../base/errors.ts';
 import { numberCell, sql, type SqlWork } from './sql-database.ts';
 
-/** Every step from an empty database to the current layout; step `i` leads to layout `i + 1`. */
-const MIGRATIONS: readonly (readonly string[])[] = [
-  [
-    `CREATE TABLE projects (
-      id TEXT PRIMARY KEY,
-      name TEXT NOT NULL UNIQUE,
-      created_at_ms DOUBLE PRECISION NOT NULL)`,
-    `CREATE TABLE runs (
-      id TEXT COLLATE "C" PRIMARY KEY,
-      project_id TEXT NOT NULL,
-      project_name TEXT NOT NULL,
-      status TEXT NOT NULL,
-      started_at_ms DOUBLE PRECISION NOT NULL,
-      tags TEXT NOT NULL,
-      document TEXT NOT NULL,
-      revision BIGINT NOT NULL)`,
-    `CREATE INDEX runs_by_start ON runs (started_at_ms, id)`,
-    `CREATE TABLE run_tags (
-      run_id TEXT NOT NULL,
-      tag TEXT NOT NULL,
-      PRIMARY KEY (run_id, tag))`,
-    `CREATE TABLE leases (
-      run_id TEXT NOT NULL,
-      holder TEXT NOT NULL,
-      expires_at_ms DOUBLE PRECISION NOT NULL,
-      PRIMARY KEY (run_id, holder))`,
-    // One line for each table of a run: the counter of its sequence numbers, and a short key for the rows below.
-    `CREATE TABLE streams (
-      stream_key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-      run_id TEXT NOT NULL,
-      table_name TEXT NOT NULL,
-      next_sequence BIGINT NOT NULL,
-      UNIQUE (run_id, table_name))`,
-    // No index by sequence: background merging keeps the lines of a stream few, and each index costs an append 15 %.
-    `CREATE TABLE segments (
-      segment_key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-      stream_key BIGINT NOT NULL,
-      writer_id TEXT NOT NULL,
-      batch_number BIGINT NOT NULL,
-      row_count BIGINT NOT NULL,
-      first_sequence BIGINT NOT NULL,
-      last_sequence BIGINT NOT NULL,
-      step_min BIGINT,
-      step_max BIGINT,
-      epoch_min BIGINT,
-      epoch_max BIGINT,
-      time_min_ms DOUBLE PRECISION,
-      time_max_ms DOUBLE PRECISION,
-      keys TEXT,
-      schema_version BIGINT NOT NULL,
-      encoding BIGINT NOT NULL,
-      size_bytes BIGINT NOT NULL,
-      checksum BIGINT NOT NULL,
-      sources TEXT,
-      UNIQUE (stream_key, writer_id, batch_number))`,
-    // Apart from their manifests, so that listing never reads a page of bytes.
-    `CREATE TABLE segment_bytes (
-      segment_key BIGINT PRIMARY KEY,
-      bytes BYTEA NOT NULL)`,
-    // Batches that live on inside merged segments, as ranges that neither touch nor overlap.
-    `CREATE TABLE merged_batches (
-      stream_key BIGINT NOT NULL,
-      writer_id TEXT NOT NULL,
-      batch_start BIGINT NOT NULL,
-      batch_last BIGINT NOT NULL,
-      PRIMARY KEY (stream_key, writer_id, batch_start))`,
-    // A blob without bytes is a file.
-    `CREATE TABLE blobs (
-      sha256 TEXT PRIMARY KEY,
-      size_bytes BIGINT NOT NULL,
-      bytes BYTEA)`,
-  ],
+type Step = readonly string[];
+
+const LAYOUT_TABLE = 'CREATE TABLE IF NOT EXISTS quark_layout (version BIGINT NOT NULL)';
+
+// Tables that a space divides. Ids and names are unique within one; the space of a store of its own is ''.
+const PROJECTS = `(
+  space TEXT NOT NULL,
+  id TEXT NOT NULL,
+  name TEXT NOT NULL,
+  created_at_ms DOUBLE PRECISION NOT NULL,
+  PRIMARY KEY (space, id),
+  UNIQUE (space, name))`;
+const RUNS = `(
+  space TEXT NOT NULL,
+  id TEXT COLLATE "C" NOT NULL,
+  project_id TEXT NOT NULL,
+  project_name TEXT NOT NULL,
+  status TEXT NOT NULL,
+  started_at_ms DOUBLE PRECISION NOT NULL,
+  tags TEXT NOT NULL,
+  document TEXT NOT NULL,
+  revision BIGINT NOT NULL,
+  PRIMARY KEY (space, id))`;
+const RUN_TAGS = `(
+  space TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  tag TEXT NOT NULL,
+  PRIMARY KEY (space, run_id, tag))`;
+const LEASES = `(
+  space TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  holder TEXT NOT NULL,
+  expires_at_ms DOUBLE PRECISION NOT NULL,
+  PRIMARY KEY (space, run_id, holder))`;
+// One line for each table of a run: the counter of its sequence numbers, and a short key for the rows below.
+const STREAMS = `(
+  stream_key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  space TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  table_name TEXT NOT NULL,
+  next_sequence BIGINT NOT NULL,
+  UNIQUE (space, run_id, table_name))`;
+
+const INDEXES: Step = [
+  'CREATE INDEX IF NOT EXISTS runs_by_start ON runs (space, started_at_ms, id)',
+  'CREATE INDEX IF NOT EXISTS run_tags_by_tag ON run_tags (space, tag, run_id)',
+  'CREATE INDEX IF NOT EXISTS leases_by_expiry ON leases (space, expires_at_ms)',
 ];
 
-/** The layout this code writes. */
-export const SQL_LAYOUT_VERSION: number = MIGRATIONS.length;
+const BLOB_TABLES: Step = [
+  // Who may see a blob: bytes are kept once for all spaces.
+  `CREATE TABLE IF NOT EXISTS blob_spaces (
+    space TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    PRIMARY KEY (space, sha256))`,
+  // Large blobs in pieces, where they are kept in the database for want of files.
+  `CREATE TABLE IF NOT EXISTS blob_parts (
+    sha256 TEXT NOT NULL,
+    part BIGINT NOT NULL,
+    bytes BYTEA NOT NULL,
+    PRIMARY KEY (sha256, part))`,
+];
 
-/** Brings the database to the current layout. To be run in one transaction. */
-export function* migrateLayout(name: string): SqlWork<void> {
-  yield sql('CREATE TABLE IF NOT EXISTS quark_layout (version BIGINT NOT NULL)');
-  const [row] = yield sql('SELECT version FROM quark_layout');
-  const version = row === undefined ? 0 : numberCell(row, 0);
+/** From nothing to layout 2. */
+const FRESH: Step = [
+  `CREATE TABLE IF NOT EXISTS projects ${PROJECTS}`,
+  `CREATE TABLE IF NOT EXISTS runs ${RUNS}`,
+  `CREATE TABLE IF NOT EXISTS run_tags ${RUN_TAGS}`,
+  `CREATE TABLE IF NOT EXISTS leases ${LEASES}`,
+  `CREATE TABLE IF NOT EXISTS streams ${STREAMS}`,
+  // No index by sequence: background merging keeps the lines of a stream few, and each index costs an append 15 %.
+  `CREATE TABLE IF NOT EXISTS segments (
+    segment_key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    stream_key BIGINT NOT NULL,
+    writer_id TEXT NOT NULL,
+    batch_number BIGINT NOT NULL,
+    row_count BIGINT NOT NULL,
+    first_sequence BIGINT NOT NULL,
+    last_sequence BIGINT NOT NULL,
+    step_min BIGINT,
+    step_max BIGINT,
+    epoch_min BIGINT,
+    epoch_max BIGINT,
+    time_min_ms DOUBLE PRECISION,
+    time_max_ms DOUBLE PRECISION,
+    keys TEXT,
+    schema_version BIGINT NOT NULL,
+    encoding BIGINT NOT NULL,
+    size_bytes BIGINT NOT NULL,
+    checksum BIGINT NOT NULL,
+    sources TEXT,
+    UNIQUE (stream_key, writer_id, batch_number))`,
+  // Apart from their manifests, so that listing never reads a page of bytes.
+  `CREATE TABLE IF NOT EXISTS segment_bytes (
+    segment_key BIGINT PRIMARY KEY,
+    bytes BYTEA NOT NULL)`,
+  // Batches that live on inside merged segments, as ranges that neither touch nor overlap.
+  `CREATE TABLE IF NOT EXISTS merged_batches (
+    stream_key BIGINT NOT NULL,
+    writer_id TEXT NOT NULL,
+    batch_start BIGINT NOT NULL,
+    batch_last BIGINT NOT NULL,
+    PRIMARY KEY (stream_key, writer_id, batch_start))`,
+  // A blob without bytes is kept outside this table.
+  `CREATE TABLE IF NOT EXISTS blobs (
+    sha256 TEXT PRIMARY KEY,
+    size_bytes BIGINT NOT NULL,
+    bytes BYTEA)`,
+  ...BLOB_TABLES,
+  ...INDEXES,
+];
+const FRESH_VERSION = 2;
+
+/** From layout 1, which knew no spaces, to layout 2. There was layout 1 in SQLite only. */
+const ADD_SPACES: Step = [
+  ...divide('projects', PROJECTS, 'id, name, created_at_ms'),
+  ...divide(
+    'runs',
+    RUNS,
+    'id, project_id, project_name, status, started_at_ms, tags, document, revision',
+  ),
+  ...divide('run_tags', RUN_TAGS, 'run_id, tag'),
+  ...divide('leases', LEASES, 'run_id, holder, expires_at_ms'),
+  ...divide('streams', STREAMS, 'stream_key, run_id, table_name, next_sequence'),
+  ...BLOB_TABLES,
+  "INSERT INTO blob_spaces (space, sha256) SELECT '', sha256 FROM blobs",
+  ...INDEXES,
+];
+
+/** Every step after {@link FRESH_VERSION}; step `i` leads to layout `FRESH_VERSION + 1 + i`. Never change one. */
+const LATER: readonly Step[] = [];
+
+/** The layout this code writes. */
+export const SQL_LAYOUT_VERSION: number = FRESH_VERSION + LATER.length;
+
+/**
+ * Takes one step towards the current layout; false when there is none left. To be run in one transaction, again and
+ * again, by one process at a time where the database does not see to that itself.
+ *
+ * @throws {SessionStoreError} `version` when the database is newer than this code
+ */
+export function* migrateStep(name: string): SqlWork<boolean> {
+  yield sql(LAYOUT_TABLE);
+  const [row] = yield sql('SELECT max(version) FROM quark_layout');
+  const version = row === undefined || row[0] === null ? 0 : numberCell(row, 0);
   if (version > SQL_LAYOUT_VERSION) throw layoutTooNew(name, version);
-  if (version === SQL_LAYOUT_VERSION) return;
-  for (const step of MIGRATIONS.slice(version)) for (const statement of step) yield sql(statement);
+  if (version === SQL_LAYOUT_VERSION) return false;
+  const [step, next] = stepFrom(version);
+  for (const statement of step) yield sql(statement);
   yield sql('DELETE FROM quark_layout');
-  yield sql('INSERT INTO quark_layout (version) VALUES (?)', SQL_LAYOUT_VERSION);
+  yield sql('INSERT INTO quark_layout (version) VALUES (?)', next);
+  return true;
+}
+
+function stepFrom(version: number): readonly [step: Step, next: number] {
+  if (version === 0) return [FRESH, FRESH_VERSION];
+  if (version < FRESH_VERSION) return [ADD_SPACES, FRESH_VERSION];
+  return [LATER[version - FRESH_VERSION] ?? [], version + 1];
+}
+
+/** Makes a table again with a space in its keys: SQLite cannot change a key in place. */
+function divide(table: string, columns: string, kept: string): Step {
+  return [
+    `CREATE TABLE divided_${table} ${columns}`,
+    `INSERT INTO divided_${table} (space, ${kept}) SELECT '', ${kept} FROM ${table}`,
+    `DROP TABLE ${table}`,
+    `ALTER TABLE divided_${table} RENAME TO ${table}`,
+  ];
 }
 
 function layoutTooNew(name: string, version: number): SessionStoreError {

@@ -1,4 +1,4 @@
-/** Projects, runs and leases in SQL. */
+/** Projects, runs and leases of one space in SQL. */
 import { RunNotFoundError } from '../base/errors.ts';
 import { copyRun, projectIdTaken, runIdTaken } from './run-rules.ts';
 import {
@@ -20,27 +20,36 @@ const RUN_COLUMNS =
 
 /** `LIMIT` where no limit was given: SQLite has no OFFSET without one. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
+/** Leases of so many runs are asked for by name. */
+const MAX_RUN_IDS = 8;
 
-export function* ensureProject(project: StoredProject): SqlWork<StoredProject> {
+export function* ensureProject(space: string, project: StoredProject): SqlWork<StoredProject> {
   yield sql(
-    'INSERT INTO projects (id, name, created_at_ms) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+    'INSERT INTO projects (space, id, name, created_at_ms) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
+    space,
     project.id,
     project.name,
     project.createdAtMs,
   );
-  const [row] = yield sql(`SELECT ${PROJECT_COLUMNS} FROM projects WHERE name = ?`, project.name);
+  const [row] = yield sql(
+    `SELECT ${PROJECT_COLUMNS} FROM projects WHERE space = ? AND name = ?`,
+    space,
+    project.name,
+  );
   if (row === undefined) throw projectIdTaken(project.id);
   return projectOf(row);
 }
 
-export function* listProjects(): SqlWork<readonly StoredProject[]> {
-  return (yield sql(`SELECT ${PROJECT_COLUMNS} FROM projects`)).map(projectOf);
+export function* listProjects(space: string): SqlWork<readonly StoredProject[]> {
+  const rows = yield sql(`SELECT ${PROJECT_COLUMNS} FROM projects WHERE space = ?`, space);
+  return rows.map(projectOf);
 }
 
-export function* createRun(run: Omit<StoredRun, 'revision'>): SqlWork<StoredRun> {
+export function* createRun(space: string, run: Omit<StoredRun, 'revision'>): SqlWork<StoredRun> {
   const added = yield sql(
-    `INSERT INTO runs (id, project_id, project_name, status, started_at_ms, tags, document, revision)
-     VALUES (?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT DO NOTHING RETURNING revision`,
+    `INSERT INTO runs (space, id, project_id, project_name, status, started_at_ms, tags, document, revision)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT DO NOTHING RETURNING revision`,
+    space,
     run.id,
     run.projectId,
     run.projectName,
@@ -50,18 +59,22 @@ export function* createRun(run: Omit<StoredRun, 'revision'>): SqlWork<StoredRun>
     run.document,
   );
   if (added.length === 0) throw runIdTaken(run.id);
-  yield* writeTags(run);
+  yield* writeTags(space, run);
   return copyRun(run, 1);
 }
 
-export function* findRun(runId: string): SqlWork<StoredRun | undefined> {
-  const [row] = yield sql(`SELECT ${RUN_COLUMNS} FROM runs WHERE id = ?`, runId);
+export function* findRun(space: string, runId: string): SqlWork<StoredRun | undefined> {
+  const [row] = yield sql(
+    `SELECT ${RUN_COLUMNS} FROM runs WHERE space = ? AND id = ?`,
+    space,
+    runId,
+  );
   return row === undefined ? undefined : runOf(row);
 }
 
-export function* listRuns(filter: RunFilter): SqlWork<readonly StoredRun[]> {
-  const conditions: string[] = [];
-  const params: SqlValue[] = [];
+export function* listRuns(space: string, filter: RunFilter): SqlWork<readonly StoredRun[]> {
+  const conditions = ['space = ?'];
+  const params: SqlValue[] = [space];
   if (filter.projectName !== undefined) {
     conditions.push('project_name = ?');
     params.push(filter.projectName);
@@ -74,13 +87,13 @@ export function* listRuns(filter: RunFilter): SqlWork<readonly StoredRun[]> {
   }
   for (const tag of filter.tags ?? []) {
     conditions.push(
-      'EXISTS (SELECT 1 FROM run_tags WHERE run_tags.run_id = runs.id AND run_tags.tag = ?)',
+      'EXISTS (SELECT 1 FROM run_tags WHERE run_tags.space = ? AND run_tags.run_id = runs.id AND run_tags.tag = ?)',
     );
-    params.push(tag);
+    params.push(space, tag);
   }
-  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
   const rows = yield sql(
-    `SELECT ${RUN_COLUMNS} FROM runs ${where} ORDER BY started_at_ms DESC, id DESC LIMIT ? OFFSET ?`,
+    `SELECT ${RUN_COLUMNS} FROM runs WHERE ${conditions.join(' AND ')}
+     ORDER BY started_at_ms DESC, id DESC LIMIT ? OFFSET ?`,
     ...params,
     filter.limit ?? NO_LIMIT,
     filter.offset ?? 0,
@@ -88,49 +101,66 @@ export function* listRuns(filter: RunFilter): SqlWork<readonly StoredRun[]> {
   return rows.map(runOf);
 }
 
-export function* updateRun(run: StoredRun, where: string): SqlWork<UpdateResult> {
+export function* updateRun(space: string, run: StoredRun, where: string): SqlWork<UpdateResult> {
   const changed = yield sql(
     `UPDATE runs SET project_id = ?, project_name = ?, status = ?, started_at_ms = ?, tags = ?, document = ?,
        revision = revision + 1
-     WHERE id = ? AND revision = ? RETURNING revision`,
+     WHERE space = ? AND id = ? AND revision = ? RETURNING revision`,
     run.projectId,
     run.projectName,
     run.status,
     run.startedAtMs,
     JSON.stringify(run.tags),
     run.document,
+    space,
     run.id,
     run.revision,
   );
   if (changed.length === 0) {
-    const kept = yield* findRun(run.id);
+    const kept = yield* findRun(space, run.id);
     if (kept === undefined) throw new RunNotFoundError(run.id, where);
     return { kind: 'conflict', run: kept };
   }
-  yield sql('DELETE FROM run_tags WHERE run_id = ?', run.id);
-  yield* writeTags(run);
+  yield sql('DELETE FROM run_tags WHERE space = ? AND run_id = ?', space, run.id);
+  yield* writeTags(space, run);
   return { kind: 'updated', run: copyRun(run, run.revision + 1) };
 }
 
-export function* renewLease(lease: Lease, nowMs: number): SqlWork<void> {
-  yield sql('DELETE FROM leases WHERE expires_at_ms <= ?', nowMs);
+export function* renewLease(space: string, lease: Lease, nowMs: number): SqlWork<void> {
+  yield sql('DELETE FROM leases WHERE space = ? AND expires_at_ms <= ?', space, nowMs);
   yield sql(
-    `INSERT INTO leases (run_id, holder, expires_at_ms) VALUES (?, ?, ?)
-     ON CONFLICT (run_id, holder) DO UPDATE SET expires_at_ms = excluded.expires_at_ms`,
+    `INSERT INTO leases (space, run_id, holder, expires_at_ms) VALUES (?, ?, ?, ?)
+     ON CONFLICT (space, run_id, holder) DO UPDATE SET expires_at_ms = excluded.expires_at_ms`,
+    space,
     lease.runId,
     lease.holder,
     lease.expiresAtMs,
   );
 }
 
-export function* releaseLease(runId: string, holder: string): SqlWork<void> {
-  yield sql('DELETE FROM leases WHERE run_id = ? AND holder = ?', runId, holder);
+export function* releaseLease(space: string, runId: string, holder: string): SqlWork<void> {
+  yield sql(
+    'DELETE FROM leases WHERE space = ? AND run_id = ? AND holder = ?',
+    space,
+    runId,
+    holder,
+  );
 }
 
-export function* listLeases(nowMs: number): SqlWork<readonly Lease[]> {
+export function* listLeases(
+  space: string,
+  nowMs: number,
+  runIds: readonly string[] | undefined,
+): SqlWork<readonly Lease[]> {
+  // Of many runs it is quicker to read all.
+  const wanted = runIds !== undefined && runIds.length <= MAX_RUN_IDS ? runIds : undefined;
+  if (wanted?.length === 0) return [];
   const rows = yield sql(
-    'SELECT text(run_id), text(holder), expires_at_ms FROM leases WHERE expires_at_ms > ?',
+    `SELECT text(run_id), text(holder), expires_at_ms FROM leases WHERE space = ? AND expires_at_ms > ?
+     ${wanted === undefined ? '' : `AND run_id IN (${placeholders(wanted)})`}`,
+    space,
     nowMs,
+    ...(wanted ?? []),
   );
   return rows.map((row) => ({
     runId: textCell(row, 0),
@@ -139,10 +169,11 @@ export function* listLeases(nowMs: number): SqlWork<readonly Lease[]> {
   }));
 }
 
-function* writeTags(run: Pick<StoredRun, 'id' | 'tags'>): SqlWork<void> {
+function* writeTags(space: string, run: Pick<StoredRun, 'id' | 'tags'>): SqlWork<void> {
   for (const tag of run.tags) {
     yield sql(
-      'INSERT INTO run_tags (run_id, tag) VALUES (?, ?) ON CONFLICT DO NOTHING',
+      'INSERT INTO run_tags (space, run_id, tag) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+      space,
       run.id,
       tag,
     );

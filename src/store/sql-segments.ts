@@ -1,4 +1,4 @@
-/** Segments in SQL: manifests and bytes in tables of their own, tied by a short key. */
+/** Segments of one space in SQL: manifests and bytes in tables of their own, tied by a short key. */
 import { RunNotFoundError, SessionStoreError } from '../base/errors.ts';
 import { checkMergeSources, coalesceRanges } from './batch-ranges.ts';
 import { segmentTaken } from './run-rules.ts';
@@ -40,6 +40,7 @@ type KeptSegment = { readonly key: number; readonly manifest: SegmentManifest };
 
 /** Appends new segments, gives the rest as they are kept. */
 export function* appendSegments(
+  space: string,
   segments: readonly NewSegment[],
   where: string,
 ): SqlWork<readonly SegmentManifest[]> {
@@ -50,7 +51,7 @@ export function* appendSegments(
     const name = `${runId}/${table}`;
     let stream = streams.get(name);
     if (stream === undefined) {
-      stream = yield* lockStream(runId, table, where);
+      stream = yield* lockStream(space, runId, table, where);
       streams.set(name, stream);
     }
     placed.push(yield* appendSegment(stream, segment));
@@ -66,8 +67,11 @@ export function* appendSegments(
 }
 
 /** Live segments of a filter. */
-export function* listSegments(filter: SegmentFilter): SqlWork<readonly SegmentManifest[]> {
-  const stream = yield* findStream(filter.runId, filter.table);
+export function* listSegments(
+  space: string,
+  filter: SegmentFilter,
+): SqlWork<readonly SegmentManifest[]> {
+  const stream = yield* findStream(space, filter.runId, filter.table);
   if (stream === undefined) return [];
   const conditions = ['stream_key = ?'];
   const params: SqlValue[] = [stream.key];
@@ -92,12 +96,14 @@ export function* listSegments(filter: SegmentFilter): SqlWork<readonly SegmentMa
 }
 
 /** The bytes of one segment. */
-export function* readSegment(segment: SegmentReference): SqlWork<SegmentRead> {
+export function* readSegment(space: string, segment: SegmentReference): SqlWork<SegmentRead> {
   const [row] = yield sql(
     `SELECT segments.checksum, segments.size_bytes, segment_bytes.bytes FROM streams
      JOIN segments ON segments.stream_key = streams.stream_key
      LEFT JOIN segment_bytes ON segment_bytes.segment_key = segments.segment_key
-     WHERE streams.run_id = ? AND streams.table_name = ? AND segments.writer_id = ? AND segments.batch_number = ?`,
+     WHERE streams.space = ? AND streams.run_id = ? AND streams.table_name = ? AND segments.writer_id = ?
+       AND segments.batch_number = ?`,
+    space,
     segment.runId,
     segment.table,
     segment.writerId,
@@ -118,18 +124,19 @@ export function* readSegment(segment: SegmentReference): SqlWork<SegmentRead> {
 
 /** Puts merged segments in the place of others; false when one of those is not there any more. */
 export function* replaceSegments(
+  space: string,
   runId: string,
   table: string,
   remove: readonly SegmentReference[],
   add: readonly MergedSegment[],
   where: string,
 ): SqlWork<boolean> {
-  if ((yield* findStream(runId, table)) === undefined) {
+  if ((yield* findStream(space, runId, table)) === undefined) {
     if (remove.length > 0) return false;
     checkMergeSources([], add);
     return true;
   }
-  const stream = yield* lockStream(runId, table, where);
+  const stream = yield* lockStream(space, runId, table, where);
   const removed: KeptSegment[] = [];
   for (const segment of remove) {
     const kept = yield* findSegment(stream, segment);
@@ -159,19 +166,20 @@ export function* replaceSegments(
 
 /** Forgets all of a table and appends. */
 export function* replaceTable(
+  space: string,
   runId: string,
   table: string,
   add: readonly NewSegment[],
   where: string,
 ): SqlWork<readonly SegmentManifest[]> {
-  const stream = yield* lockStream(runId, table, where);
+  const stream = yield* lockStream(space, runId, table, where);
   yield sql(
     'DELETE FROM segment_bytes WHERE segment_key IN (SELECT segment_key FROM segments WHERE stream_key = ?)',
     stream.key,
   );
   yield sql('DELETE FROM segments WHERE stream_key = ?', stream.key);
   yield sql('DELETE FROM merged_batches WHERE stream_key = ?', stream.key);
-  return yield* appendSegments(add, where);
+  return yield* appendSegments(space, add, where);
 }
 
 function* appendSegment(
@@ -187,23 +195,35 @@ function* appendSegment(
   return placed;
 }
 
-function* lockStream(runId: string, table: string, where: string): SqlWork<StreamKey> {
+function* lockStream(
+  space: string,
+  runId: string,
+  table: string,
+  where: string,
+): SqlWork<StreamKey> {
   for (;;) {
-    const stream = yield* findStream(runId, table, ' FOR UPDATE');
+    const stream = yield* findStream(space, runId, table, ' FOR UPDATE');
     if (stream !== undefined) return stream;
-    const [run] = yield sqlOne('SELECT 1 FROM runs WHERE id = ?', runId);
+    const [run] = yield sqlOne('SELECT 1 FROM runs WHERE space = ? AND id = ?', space, runId);
     if (run === undefined) throw new RunNotFoundError(runId, where);
     yield sql(
-      'INSERT INTO streams (run_id, table_name, next_sequence) VALUES (?, ?, 0) ON CONFLICT DO NOTHING',
+      'INSERT INTO streams (space, run_id, table_name, next_sequence) VALUES (?, ?, ?, 0) ON CONFLICT DO NOTHING',
+      space,
       runId,
       table,
     );
   }
 }
 
-function* findStream(runId: string, table: string, lock = ''): SqlWork<StreamKey | undefined> {
+function* findStream(
+  space: string,
+  runId: string,
+  table: string,
+  lock = '',
+): SqlWork<StreamKey | undefined> {
   const [row] = yield sqlOne(
-    `SELECT stream_key, next_sequence FROM streams WHERE run_id = ? AND table_name = ?${lock}`,
+    `SELECT stream_key, next_sequence FROM streams WHERE space = ? AND run_id = ? AND table_name = ?${lock}`,
+    space,
     runId,
     table,
   );

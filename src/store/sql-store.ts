@@ -9,6 +9,7 @@ import {
   checkRun,
   checkRunFilter,
   checkRunId,
+  checkSpace,
   compareText,
   selectLeases,
   storeClosed,
@@ -21,7 +22,8 @@ import {
   checkSegmentFilter,
   checkTableSegments,
 } from './segment-rules.ts';
-import { bytesCell, numberCell, sql, type SqlDatabase, type SqlWork } from './sql-database.ts';
+import { findBlob, keepBlob, MAX_DATABASE_BLOB_BYTES } from './sql-blobs.ts';
+import type { SqlDatabase } from './sql-database.ts';
 import * as runs from './sql-runs.ts';
 import * as segmentsOf from './sql-segments.ts';
 import type {
@@ -40,9 +42,6 @@ import type {
   UpdateResult,
 } from './store.ts';
 
-/** Blobs up to this size are kept in the database, larger ones as files. */
-export const MAX_DATABASE_BLOB_BYTES: number = 256 * 1024;
-
 /** Where large blobs are kept. A blob that was put is whole and durable. */
 export interface BlobFiles {
   /** Names the place in messages. */
@@ -54,18 +53,44 @@ export interface BlobFiles {
   removeAbandoned(nowMs: number): Promise<void>;
 }
 
-/** What an SQL store is made of. The store closes the database. */
+/** What an SQL store is made of. The store closes the database, unless that is shared. */
 export type SqlStoreParts = {
   readonly uri: string;
   readonly location: StoreLocation;
   readonly database: SqlDatabase;
+  /** True: others use the database too, and whoever opened it closes it. Default false. */
+  readonly isShared?: boolean;
+  /**
+   * The part of the database this store sees: runs, projects, leases and blobs of one space are not there in another.
+   * Default '', the space of a store that has its database for itself. See `checkSpace`.
+   */
+  readonly space?: string;
   readonly blobFiles: BlobFiles;
   readonly clock: Pick<Clock, 'now'>;
   /** Makes room for a run outside the database, before the run is added. */
   readonly prepareRun?: (runId: string) => Promise<void>;
 };
 
-/** A store over these parts. */
+/** A database that many spaces share, and a store over each of them. */
+export interface StoreSpaces {
+  /** The URI that opens it, without anything secret. */
+  readonly uri: string;
+  readonly database: SqlDatabase;
+  /**
+   * The store of a space, which need not exist: it is there with the first thing kept in it. Closing such a store
+   * releases nothing; any number may be open on one space.
+   * @throws {QuarkError} `invalid_input` when this is no name of a space
+   */
+  store(space: string): Store;
+  /** Waits for running work, then closes the database under all stores. */
+  close(): Promise<void>;
+}
+
+/**
+ * A store over these parts.
+ *
+ * @throws {QuarkError} `invalid_input` when the space is no name of a space
+ */
 export function createSqlStore(parts: SqlStoreParts): Store {
   return new SqlStore(parts);
 }
@@ -76,19 +101,21 @@ class SqlStore implements Store {
   readonly isWritable = true;
   readonly appendSegmentsNow?: (segments: readonly NewSegment[]) => readonly SegmentManifest[];
   readonly #parts: SqlStoreParts;
+  readonly #space: string;
   #isClosed = false;
 
   constructor(parts: SqlStoreParts) {
     this.uri = parts.uri;
     this.location = parts.location;
     this.#parts = parts;
+    this.#space = checkSpace(parts.space ?? '');
     const { database } = parts;
     if (database.transactionNow !== undefined) {
       const runNow = database.transactionNow.bind(database);
       this.appendSegmentsNow = (segments) => {
         this.#open();
         checkNewSegments(segments);
-        return runNow(() => segmentsOf.appendSegments(segments, this.uri));
+        return runNow(() => segmentsOf.appendSegments(this.#space, segments, this.uri));
       };
     }
   }
@@ -96,11 +123,11 @@ class SqlStore implements Store {
   async ensureProject(project: StoredProject): Promise<StoredProject> {
     const database = this.#open();
     checkProject(project);
-    return database.transaction(() => runs.ensureProject(project));
+    return database.transaction(() => runs.ensureProject(this.#space, project));
   }
 
   async listProjects(): Promise<readonly StoredProject[]> {
-    const projects = await this.#open().read(() => runs.listProjects());
+    const projects = await this.#open().read(() => runs.listProjects(this.#space));
     return [...projects].sort((a, b) => compareText(a.name, b.name));
   }
 
@@ -108,25 +135,25 @@ class SqlStore implements Store {
     const database = this.#open();
     checkRun(run);
     await this.#parts.prepareRun?.(run.id);
-    return database.transaction(() => runs.createRun(run));
+    return database.transaction(() => runs.createRun(this.#space, run));
   }
 
   async findRun(runId: string): Promise<StoredRun | undefined> {
     const database = this.#open();
     checkRunId(runId);
-    return database.read(() => runs.findRun(runId));
+    return database.read(() => runs.findRun(this.#space, runId));
   }
 
   async listRuns(filter: RunFilter = {}): Promise<readonly StoredRun[]> {
     const database = this.#open();
     checkRunFilter(filter);
-    return database.read(() => runs.listRuns(filter));
+    return database.read(() => runs.listRuns(this.#space, filter));
   }
 
   async updateRun(run: StoredRun): Promise<UpdateResult> {
     const database = this.#open();
     checkRevisedRun(run);
-    return database.transaction(() => runs.updateRun(run, this.uri));
+    return database.transaction(() => runs.updateRun(this.#space, run, this.uri));
   }
 
   async renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease> {
@@ -134,7 +161,7 @@ class SqlStore implements Store {
     checkLeaseClaim(runId, holder, ttlMs);
     const nowMs = this.#parts.clock.now();
     const lease = { runId, holder, expiresAtMs: nowMs + ttlMs };
-    await database.transaction(() => runs.renewLease(lease, nowMs));
+    await database.transaction(() => runs.renewLease(this.#space, lease, nowMs));
     return lease;
   }
 
@@ -142,25 +169,28 @@ class SqlStore implements Store {
     const database = this.#open();
     checkRunId(runId);
     checkId('holder', holder);
-    await database.transaction(() => runs.releaseLease(runId, holder));
+    await database.transaction(() => runs.releaseLease(this.#space, runId, holder));
   }
 
   async listLeases(runIds?: readonly string[]): Promise<readonly Lease[]> {
+    const database = this.#open();
+    for (const runId of runIds ?? []) checkRunId(runId);
     const nowMs = this.#parts.clock.now();
-    const live = selectLeases(await this.#open().read(() => runs.listLeases(nowMs)), nowMs);
+    const found = await database.read(() => runs.listLeases(this.#space, nowMs, runIds));
+    const live = selectLeases(found, nowMs);
     return runIds === undefined ? live : live.filter((lease) => runIds.includes(lease.runId));
   }
 
   async appendSegments(segments: readonly NewSegment[]): Promise<readonly SegmentManifest[]> {
     const database = this.#open();
     checkNewSegments(segments);
-    return database.transaction(() => segmentsOf.appendSegments(segments, this.uri));
+    return database.transaction(() => segmentsOf.appendSegments(this.#space, segments, this.uri));
   }
 
   async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
     const database = this.#open();
     checkSegmentFilter(filter);
-    return database.read(() => segmentsOf.listSegments(filter));
+    return database.read(() => segmentsOf.listSegments(this.#space, filter));
   }
 
   async readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]> {
@@ -180,7 +210,7 @@ class SqlStore implements Store {
     const database = this.#open();
     checkReplacement(runId, table, remove, add);
     return database.transaction(() =>
-      segmentsOf.replaceSegments(runId, table, remove, add, this.uri),
+      segmentsOf.replaceSegments(this.#space, runId, table, remove, add, this.uri),
     );
   }
 
@@ -191,7 +221,9 @@ class SqlStore implements Store {
   ): Promise<readonly SegmentManifest[]> {
     const database = this.#open();
     checkTableSegments(runId, table, add);
-    return database.transaction(() => segmentsOf.replaceTable(runId, table, add, this.uri));
+    return database.transaction(() =>
+      segmentsOf.replaceTable(this.#space, runId, table, add, this.uri),
+    );
   }
 
   async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
@@ -201,13 +233,13 @@ class SqlStore implements Store {
     const { blobFiles } = this.#parts;
     if (isFile && !(await blobFiles.has(sha256, bytes.byteLength)))
       await blobFiles.put(sha256, bytes);
-    await database.transaction(() => keepBlob(sha256, bytes, isFile));
+    await database.transaction(() => keepBlob(this.#space, sha256, bytes, isFile));
   }
 
   async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const database = this.#open();
     checkSha256(sha256);
-    const found = await database.read(() => findBlob(sha256));
+    const found = await database.read(() => findBlob(this.#space, sha256));
     if (found === undefined) return undefined;
     const { blobFiles } = this.#parts;
     const bytes = found === 'file' ? await blobFiles.get(sha256) : found;
@@ -232,12 +264,12 @@ class SqlStore implements Store {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#parts.database.close();
+    if (this.#parts.isShared !== true) await this.#parts.database.close();
   }
 
   async #read(database: SqlDatabase, segment: SegmentReference): Promise<SegmentRead> {
     try {
-      return await database.read(() => segmentsOf.readSegment(segment));
+      return await database.read(() => segmentsOf.readSegment(this.#space, segment));
     } catch (error) {
       if (error instanceof SessionStoreError && error.reason === 'corrupt')
         return { kind: 'damaged', reason: error.message };
@@ -249,21 +281,4 @@ class SqlStore implements Store {
     if (this.#isClosed) throw storeClosed(this.uri);
     return this.#parts.database;
   }
-}
-
-function* keepBlob(sha256: string, bytes: Uint8Array, isFile: boolean): SqlWork<void> {
-  yield sql(
-    `INSERT INTO blobs (sha256, size_bytes, bytes) VALUES (?, ?, ?)
-     ON CONFLICT (sha256) DO UPDATE SET bytes = excluded.bytes, size_bytes = excluded.size_bytes`,
-    sha256,
-    bytes.byteLength,
-    isFile ? null : bytes,
-  );
-}
-
-function* findBlob(sha256: string): SqlWork<Uint8Array<ArrayBuffer> | 'file' | undefined> {
-  const [row] = yield sql('SELECT bytes, size_bytes FROM blobs WHERE sha256 = ?', sha256);
-  if (row === undefined) return undefined;
-  if (row[0] === null && numberCell(row, 1) > MAX_DATABASE_BLOB_BYTES) return 'file';
-  return bytesCell(row, 0);
 }
