@@ -12,7 +12,8 @@ import {
   QuarkError,
   SessionStoreError,
 } from '../base/errors.ts';
-import { createReadHandler, failure } from '../service/handler.ts';
+import { failure } from '../service/answers.ts';
+import { createStoreHandler } from '../service/handler.ts';
 import { API_PATH } from '../service/protocol.ts';
 import type { Store } from '../store/store.ts';
 
@@ -88,7 +89,8 @@ export async function serveStore(options: ServeOptions): Promise<ServedStore> {
   const port = checkCount('port', options.port ?? 0);
   if (port > 65_535) throw invalidInput('port', port, 'a port number from 0 to 65535');
   const host = options.host ?? '127.0.0.1';
-  const read = createReadHandler(options.store);
+  const { store } = options;
+  const handler = createStoreHandler();
   const root =
     options.dashboardDir === undefined ? undefined : await dashboardRoot(options.dashboardDir);
   const allowed = new Set(
@@ -105,7 +107,8 @@ export async function serveStore(options: ServeOptions): Promise<ServedStore> {
       try {
         if (!isAllowedHost(env.incoming as IncomingMessage, allowed)) return refusedHost();
         const path = new URL(request.url).pathname;
-        if (path === `/${API_PATH}` || path.startsWith(`/${API_PATH}/`)) return await read(request);
+        if (path === `/${API_PATH}` || path.startsWith(`/${API_PATH}/`))
+          return await handler.handle(request, { store });
         return await staticFile(root, path, request);
       } catch (error) {
         return failure(error);

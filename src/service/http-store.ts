@@ -1,11 +1,28 @@
-/** A store on the other side of HTTP, for reading: what a page or a process opens with `http://host:port`. */
-import { checkNotAborted, checkOptionNames, checkPositive } from '../base/assert.ts';
-import { invalidInput, isQuarkError, QuarkError, SessionStoreError } from '../base/errors.ts';
-import { checkSha256 } from '../store/blob-rules.ts';
-import { checkRunFilter, checkRunId } from '../store/run-rules.ts';
-import { checkReference, checkSegmentFilter, holdsKey } from '../store/segment-rules.ts';
+/** A store on the other side of HTTP: what a page or a process opens with `http://host:port`. */
+import { checkOptionNames } from '../base/assert.ts';
+import { isQuarkError, SessionStoreError } from '../base/errors.ts';
+import { checkBlob, checkSha256 } from '../store/blob-rules.ts';
+import {
+  checkLeaseClaim,
+  checkProject,
+  checkRevisedRun,
+  checkRun,
+  checkRunFilter,
+  checkRunId,
+} from '../store/run-rules.ts';
+import {
+  checkId,
+  checkNewSegments,
+  checkReference,
+  checkReplacement,
+  checkSegmentFilter,
+  checkTableSegments,
+  holdsKey,
+} from '../store/segment-rules.ts';
 import type {
   Lease,
+  MergedSegment,
+  NewSegment,
   RunFilter,
   SegmentFilter,
   SegmentManifest,
@@ -15,102 +32,96 @@ import type {
   StoredProject,
   StoredRun,
   StoreLocation,
+  UpdateResult,
 } from '../store/store.ts';
 import { decodeFrames } from './frames.ts';
+import { HttpClient, notQuark, type HttpStorageOptions } from './http-client.ts';
 import {
   API_PATH,
-  DEFAULT_TIMEOUT_MS,
-  MAX_ANSWER_BYTES,
   MAX_KEY_CHARS_IN_URL,
   MAX_RUNS_PER_LEASE_QUERY,
   MAX_RUNS_PER_PAGE,
   MAX_SEGMENTS_PER_READ,
-  PROTOCOL_HEADER,
-  PROTOCOL_VERSION,
+  UPLOAD_MEDIA_TYPE,
 } from './protocol.ts';
+import { encodeUpload } from './upload.ts';
 import {
-  decodeError,
   decodeLease,
   decodeManifest,
   decodeProject,
   decodeRun,
-  Fields,
+  decodeUpdate,
   toWire,
 } from './wire.ts';
 
-/** Options of {@link openHttpStorage}. */
-export type HttpStorageOptions = {
-  /** How long to wait for one answer, in milliseconds; 15,000 unless given. */
-  readonly timeoutMs?: number;
-  /** Ends every request of this store, now and later. */
-  readonly signal?: AbortSignal;
-  /** Sends the requests; the platform's `fetch` unless given. */
-  readonly fetch?: (request: Request) => Promise<Response>;
-};
+export type { HttpStorageOptions } from './http-client.ts';
 
-const OPTION_NAMES = ['timeoutMs', 'signal', 'fetch'] as const;
+const OPTION_NAMES = ['userKey', 'space', 'timeoutMs', 'signal', 'fetch'] as const;
+const JSON_TYPE = 'application/json';
 
 /**
- * Opens the store that a Quark server (`quark dashboard`, `quark demo`) offers at `uri`, for reading only.
+ * Opens the store that a Quark server offers at `uri`. Whether it can be written to is the server's to say: `quark
+ * serve` takes records of keys that may write, `quark dashboard` and `quark demo` let nobody write.
  *
- * @throws {QuarkError} `invalid_input` when `uri` is not an http or https URL
- * @throws {SessionStoreError} `unreachable` when nobody answers in time, `rejected` when something else than a Quark
- *   server does, `version` when it speaks another version of the protocol
+ * A write that ends as `unreachable` may have reached the server all the same. Appending the same segments again is
+ * always safe; before adding or changing a run again, look at what is there.
+ *
+ * @throws {QuarkError} `invalid_input` when `uri` is not an http or https URL, or an option is wrong
+ * @throws {SessionStoreError} `unreachable` when nobody answers in time, `unauthorised` when the server does not know
+ *   the key, `rejected` when something else than a Quark server answers, `version` when the two have no version of the
+ *   protocol in common
  */
 export async function openHttpStorage(
   uri: string,
   options: HttpStorageOptions = {},
 ): Promise<Store> {
   checkOptionNames('options', options, OPTION_NAMES);
-  const store = new HttpStore(baseOf(uri), options);
-  await store.checkServer();
-  return store;
+  const client = new HttpClient(uri, options);
+  const about = await client.json({ path: '' });
+  if (about.get('service') !== 'quark') throw notQuark(client.base.href);
+  return new HttpStore(client, !about.flag('read_only'), options.space);
 }
 
 class HttpStore implements Store {
   readonly uri: string;
   readonly location: StoreLocation;
-  readonly isWritable: boolean = false;
-  readonly #base: URL;
-  readonly #timeoutMs: number;
-  readonly #signal: AbortSignal | undefined;
-  readonly #fetch: (request: Request) => Promise<Response>;
-  readonly #closing: AbortController = new AbortController();
+  readonly isWritable: boolean;
+  readonly #client: HttpClient;
 
-  constructor(base: URL, options: HttpStorageOptions) {
-    this.#base = base;
-    this.#timeoutMs = checkPositive('timeoutMs', options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-    this.#signal = options.signal;
-    this.#fetch = options.fetch ?? ((request) => fetch(request));
-    this.uri = base.href;
+  constructor(client: HttpClient, isWritable: boolean, space: string | undefined) {
+    this.#client = client;
+    this.isWritable = isWritable;
+    const { href } = client.base;
+    this.uri = href;
     this.location = {
-      storageDir: base.href,
-      storeRoot: base.href,
-      dbPath: new URL(API_PATH, base).href,
+      storageDir: space ?? href,
+      storeRoot: href,
+      dbPath: new URL(API_PATH, href).href,
     };
   }
 
-  /** Asks who is there. */
-  async checkServer(): Promise<void> {
-    const about = await this.#json('', []);
-    if (about.get('service') !== 'quark') {
-      throw new SessionStoreError(
-        'rejected',
-        `What answers at ${this.uri} is not a Quark server.`,
-        { details: { uri: this.uri } },
-      );
-    }
+  async ensureProject(project: StoredProject): Promise<StoredProject> {
+    this.#checkWritable();
+    checkProject(project);
+    const { id, name, createdAtMs } = project;
+    const answer = await this.#send('POST', '/projects', { project: { id, name, createdAtMs } });
+    return decodeProject(answer.get('project'));
   }
 
   async listProjects(): Promise<readonly StoredProject[]> {
-    return (await this.#json('/projects', [])).list('projects').map(decodeProject);
+    return (await this.#client.json({ path: '/projects' })).list('projects').map(decodeProject);
+  }
+
+  async createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun> {
+    this.#checkWritable();
+    checkRun(run);
+    return decodeRun((await this.#send('POST', '/runs', { run })).get('run'));
   }
 
   async findRun(runId: string): Promise<StoredRun | undefined> {
-    this.#checkOpen();
-    checkRunId(runId);
+    this.#client.checkOpen();
     try {
-      return decodeRun((await this.#json(`/runs/${encodeURIComponent(runId)}`, [])).get('run'));
+      return decodeRun((await this.#client.json({ path: runPath(runId) })).get('run'));
     } catch (error) {
       if (isQuarkError(error, 'run_not_found')) return undefined;
       throw error;
@@ -119,7 +130,7 @@ class HttpStore implements Store {
 
   /** Page by page: the server bounds the runs of one answer. */
   async listRuns(filter: RunFilter = {}): Promise<readonly StoredRun[]> {
-    this.#checkOpen();
+    this.#client.checkOpen();
     checkRunFilter(filter);
     const found = new Map<string, StoredRun>();
     const limit = filter.limit ?? Number.POSITIVE_INFINITY;
@@ -132,7 +143,7 @@ class HttpStore implements Store {
       if (filter.statuses?.length === 0) return [];
       for (const status of filter.statuses ?? []) query.push(['status', status]);
       for (const tag of filter.tags ?? []) query.push(['tag', tag]);
-      const page = (await this.#json('/runs', query)).list('runs').map(decodeRun);
+      const page = (await this.#client.json({ path: '/runs', query })).list('runs').map(decodeRun);
       for (const run of page) found.set(run.id, run);
       if (page.length < pageSize) break;
       offset += page.length;
@@ -140,22 +151,45 @@ class HttpStore implements Store {
     return [...found.values()];
   }
 
+  async updateRun(run: StoredRun): Promise<UpdateResult> {
+    this.#checkWritable();
+    checkRevisedRun(run);
+    return decodeUpdate(await this.#send('PUT', runPath(run.id), { run }));
+  }
+
+  async renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease> {
+    this.#checkWritable();
+    checkLeaseClaim(runId, holder, ttlMs);
+    return decodeLease((await this.#send('PUT', leasePath(runId, holder), { ttlMs })).get('lease'));
+  }
+
+  async releaseLease(runId: string, holder: string): Promise<void> {
+    this.#checkWritable();
+    await this.#client.change({ method: 'DELETE', path: leasePath(runId, holder) });
+  }
+
   async listLeases(runIds?: readonly string[]): Promise<readonly Lease[]> {
+    this.#client.checkOpen();
     if (runIds === undefined)
-      return (await this.#json('/leases', [])).list('leases').map(decodeLease);
+      return (await this.#client.json({ path: '/leases' })).list('leases').map(decodeLease);
     const leases: Lease[] = [];
     for (const some of slices([...new Set(runIds)], MAX_RUNS_PER_LEASE_QUERY)) {
-      const answer = await this.#json(
-        '/leases',
-        some.map((runId): [string, string] => ['run', runId]),
-      );
+      const query = some.map((runId): [string, string] => ['run', runId]);
+      const answer = await this.#client.json({ path: '/leases', query });
       leases.push(...answer.list('leases').map(decodeLease));
     }
     return leases;
   }
 
+  async appendSegments(segments: readonly NewSegment[]): Promise<readonly SegmentManifest[]> {
+    this.#checkWritable();
+    checkNewSegments(segments);
+    if (segments.length === 0) return [];
+    return this.#upload('POST', '/segments', encodeUpload(segments), segments.length);
+  }
+
   async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
-    this.#checkOpen();
+    this.#client.checkOpen();
     checkSegmentFilter(filter);
     const query: [string, string][] = [];
     for (const [name, value] of [
@@ -173,175 +207,125 @@ class HttpStore implements Store {
       keys.length > 0 &&
       keys.join('').length + 5 * keys.length <= MAX_KEY_CHARS_IN_URL;
     if (keysFit) for (const key of keys) query.push(['key', key]);
-    const path = `/runs/${encodeURIComponent(filter.runId)}/tables/${encodeURIComponent(filter.table)}/segments`;
-    const manifests = (await this.#json(path, query)).list('segments').map(decodeManifest);
+    const path = `${tablePath(filter.runId, filter.table)}/segments`;
+    const answer = await this.#client.json({ path, query });
+    const manifests = answer.list('segments').map(decodeManifest);
     if (keys === undefined || keysFit) return manifests;
     return manifests.filter((manifest) => holdsKey(manifest.keys, keys));
   }
 
   async readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]> {
-    this.#checkOpen();
+    this.#client.checkOpen();
     segments.forEach(checkReference);
     const reads: SegmentRead[] = [];
     while (reads.length < segments.length) {
       const asked = segments
         .slice(reads.length, reads.length + MAX_SEGMENTS_PER_READ)
         .map(referenceOf);
-      const body = JSON.stringify(toWire({ segments: asked }));
-      const response = await this.#ask('/segments/read', [], body);
-      reads.push(...decodeFrames(response, asked.length));
+      const body = textBytes({ segments: asked });
+      const path = '/segments/read';
+      const answer = await this.#client.bytes({ method: 'POST', path, body, type: JSON_TYPE });
+      reads.push(...decodeFrames(answer, asked.length));
     }
     return reads;
   }
 
+  async replaceSegments(
+    runId: string,
+    table: string,
+    remove: readonly SegmentReference[],
+    add: readonly MergedSegment[],
+  ): Promise<boolean> {
+    this.#checkWritable();
+    checkReplacement(runId, table, remove, add);
+    const answer = await this.#client.change({
+      method: 'POST',
+      path: `${tablePath(runId, table)}/merge`,
+      body: encodeUpload(add, remove.map(referenceOf)),
+      type: UPLOAD_MEDIA_TYPE,
+    });
+    return answer.flag('replaced');
+  }
+
+  async replaceTable(
+    runId: string,
+    table: string,
+    add: readonly NewSegment[],
+  ): Promise<readonly SegmentManifest[]> {
+    this.#checkWritable();
+    checkTableSegments(runId, table, add);
+    return this.#upload('PUT', tablePath(runId, table), encodeUpload(add), add.length);
+  }
+
+  async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    this.#checkWritable();
+    await checkBlob(sha256, bytes);
+    const type = 'application/octet-stream';
+    await this.#client.change({ method: 'PUT', path: `/blobs/${sha256}`, body: bytes, type });
+  }
+
   async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    this.#checkOpen();
+    this.#client.checkOpen();
     checkSha256(sha256);
     try {
-      return await this.#ask(`/blobs/${sha256}`, []);
+      return await this.#client.bytes({ path: `/blobs/${sha256}` });
     } catch (error) {
       if (isQuarkError(error, 'unsupported')) return undefined;
       throw error;
     }
   }
 
-  async close(): Promise<void> {
-    this.#closing.abort();
-  }
-
+  /** A store that is only read has nothing to give back. */
   async reclaimSpace(): Promise<void> {
-    this.#checkOpen();
+    this.#client.checkOpen();
+    if (this.isWritable) await this.#send('POST', '/reclaim', {});
   }
 
-  ensureProject(): Promise<never> {
-    return this.#refuse();
-  }
-  createRun(): Promise<never> {
-    return this.#refuse();
-  }
-  updateRun(): Promise<never> {
-    return this.#refuse();
-  }
-  renewLease(): Promise<never> {
-    return this.#refuse();
-  }
-  releaseLease(): Promise<never> {
-    return this.#refuse();
-  }
-  appendSegments(): Promise<never> {
-    return this.#refuse();
-  }
-  replaceSegments(): Promise<never> {
-    return this.#refuse();
-  }
-  replaceTable(): Promise<never> {
-    return this.#refuse();
-  }
-  putBlob(): Promise<never> {
-    return this.#refuse();
+  async close(): Promise<void> {
+    await this.#client.close();
   }
 
-  async #refuse(): Promise<never> {
-    this.#checkOpen();
+  #checkWritable(): void {
+    this.#client.checkOpen();
+    if (this.isWritable) return;
     throw new SessionStoreError(
       'read_only',
-      `The store at ${this.uri} can only be read. Record into a local store.`,
-      {
-        details: { uri: this.uri },
-      },
+      `The store at ${this.uri} can only be read. Record into a local store, or with a key that may write.`,
+      { details: { uri: this.uri } },
     );
   }
 
-  async #json(path: string, query: readonly (readonly [string, string])[]): Promise<Fields> {
-    return new Fields('answer', parseJson(await this.#ask(path, query), this.uri));
+  #send(method: 'POST' | 'PUT', path: string, message: object): ReturnType<HttpClient['change']> {
+    return this.#client.change({ method, path, body: textBytes(message), type: JSON_TYPE });
   }
 
-  async #ask(
+  async #upload(
+    method: 'POST' | 'PUT',
     path: string,
-    query: readonly (readonly [string, string])[],
-    body?: string,
-  ): Promise<Uint8Array<ArrayBuffer>> {
-    this.#checkOpen();
-    checkNotAborted(this.#signal);
-    const url = new URL(API_PATH + path, this.#base);
-    for (const [name, value] of query) url.searchParams.append(name, value);
-    const timeout = AbortSignal.timeout(this.#timeoutMs);
-    const signals = [
-      timeout,
-      this.#closing.signal,
-      ...(this.#signal === undefined ? [] : [this.#signal]),
-    ];
-    const request = new Request(url, {
-      method: body === undefined ? 'GET' : 'POST',
-      headers: {
-        [PROTOCOL_HEADER]: String(PROTOCOL_VERSION),
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      },
-      ...(body === undefined ? {} : { body }),
-      signal: AbortSignal.any(signals),
-    });
-    try {
-      const response = await this.#fetch(request);
-      const bytes = await boundedBytes(response, this.uri);
-      if (!response.ok) throw decodeError(response.status, tryJson(bytes), this.uri);
-      this.#checkVersion(response);
-      return bytes;
-    } catch (error) {
-      if (isQuarkError(error)) throw error;
-      this.#checkOpen();
-      checkNotAborted(this.#signal);
-      throw new SessionStoreError('unreachable', this.#unreachableMessage(timeout.aborted), {
-        details: { uri: this.uri, timeoutMs: this.#timeoutMs },
-        cause: error,
-      });
-    }
-  }
-
-  #unreachableMessage(timedOut: boolean): string {
-    const what = timedOut ? `did not answer within ${this.#timeoutMs} ms` : 'cannot be reached';
-    return `The Quark server at ${this.uri} ${what}. Check the address, and that "quark dashboard" or "quark demo" is running.`;
-  }
-
-  #checkVersion(response: Response): void {
-    const version = response.headers.get(PROTOCOL_HEADER);
-    if (version === String(PROTOCOL_VERSION)) return;
-    if (version === null) {
-      throw new SessionStoreError(
-        'rejected',
-        `What answers at ${this.uri} is not a Quark server.`,
-        { details: { uri: this.uri } },
-      );
-    }
+    body: Uint8Array<ArrayBuffer>,
+    count: number,
+  ): Promise<readonly SegmentManifest[]> {
+    const answer = await this.#client.change({ method, path, body, type: UPLOAD_MEDIA_TYPE });
+    const kept = answer.list('segments').map(decodeManifest);
+    if (kept.length === count) return kept;
     throw new SessionStoreError(
-      'version',
-      `The server at ${this.uri} speaks version ${version.slice(0, 16)} of the protocol, this reader version ${PROTOCOL_VERSION}. Use the same version of quark-sdk on both sides.`,
-      { details: { uri: this.uri, protocol: PROTOCOL_VERSION } },
+      'rejected',
+      `${this.uri} acknowledged ${kept.length} of ${count} segments. Is there something between it and this program that changes answers?`,
+      { details: { uri: this.uri } },
     );
-  }
-
-  #checkOpen(): void {
-    if (this.#closing.signal.aborted)
-      throw new SessionStoreError('closed', 'The store is closed.', { details: { uri: this.uri } });
   }
 }
 
-function baseOf(uri: string): URL {
-  const rule = 'an http or https URL without a user name, query or fragment';
-  let base: URL;
-  try {
-    base = new URL(uri);
-  } catch {
-    throw invalidInput('uri', uri, rule);
-  }
-  if (!/^https?:$/.test(base.protocol) || base.search !== '' || base.hash !== '')
-    throw invalidInput('uri', uri, rule);
-  // The value is left out of this message: it holds a password.
-  if (base.username !== '' || base.password !== '')
-    throw new QuarkError('invalid_input', `uri must be ${rule}.`, {
-      details: { field: 'uri', rule },
-    });
-  if (!base.pathname.endsWith('/')) base.pathname += '/';
-  return base;
+function runPath(runId: string): string {
+  return `/runs/${encodeURIComponent(checkRunId(runId))}`;
+}
+
+function tablePath(runId: string, table: string): string {
+  return `/runs/${encodeURIComponent(runId)}/tables/${encodeURIComponent(table)}`;
+}
+
+function leasePath(runId: string, holder: string): string {
+  return `${runPath(runId)}/leases/${encodeURIComponent(checkId('holder', holder))}`;
 }
 
 /** Only the reference travels, whatever else the caller's object holds. */
@@ -351,35 +335,8 @@ function referenceOf(segment: SegmentReference): SegmentReference {
   return checksum === undefined ? identity : { ...identity, checksum };
 }
 
-async function boundedBytes(response: Response, uri: string): Promise<Uint8Array<ArrayBuffer>> {
-  if (Number(response.headers.get('content-length') ?? 0) > MAX_ANSWER_BYTES) {
-    throw new SessionStoreError(
-      'too_large',
-      `An answer of ${uri} is larger than ${MAX_ANSWER_BYTES} bytes.`,
-      { details: { uri } },
-    );
-  }
-  return new Uint8Array(await response.arrayBuffer());
-}
-
-function parseJson(bytes: Uint8Array, uri: string): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes));
-  } catch (cause) {
-    throw new SessionStoreError(
-      'rejected',
-      `What answers at ${uri} is not a Quark server: its answer is not JSON.`,
-      { details: { uri }, cause },
-    );
-  }
-}
-
-function tryJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes));
-  } catch {
-    return undefined;
-  }
+function textBytes(message: object): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(JSON.stringify(toWire(message)));
 }
 
 function* slices<T>(items: readonly T[], size: number): Generator<readonly T[]> {

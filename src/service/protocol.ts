@@ -1,15 +1,24 @@
 /**
- * The wire between a store and a reader elsewhere: routes, versions, limits. Both ends import this file and nothing
- * else of each other. Field names on the wire are snake_case; see `wire.ts` for the messages and `frames.ts` for the
- * binary answer that carries segments.
+ * The wire between a store and those who use it from elsewhere: routes, versions, limits. Both ends import this file
+ * and nothing else of each other. Field names on the wire are snake_case; see `wire.ts` for the messages, `frames.ts` for
+ * the binary answer that carries segments and `upload.ts` for the binary request that does.
  */
-import type { StoreFailureReason } from '../base/errors.ts';
+import { invalidInput, SessionStoreError, type StoreFailureReason } from '../base/errors.ts';
 
-/** Counts up when an older reader could misread an answer. */
+/** Counts up when an older side could misread a message. */
 export const PROTOCOL_VERSION = 1;
 
-/** Sent by both sides with every message. */
+/** Every version that this code speaks, newest first. */
+export const SPOKEN_VERSIONS: readonly number[] = [PROTOCOL_VERSION];
+
+/**
+ * Sent by both sides with every message. A client lists the versions it speaks (`2, 1`), the server answers in one of
+ * them and names it; see {@link chooseVersion}.
+ */
 export const PROTOCOL_HEADER = 'quark-protocol';
+
+/** Names the space of the caller that a request is about; without it, the space without a name. */
+export const SPACE_HEADER = 'quark-space';
 
 /** Every route lies below this path, relative to the address of the store. */
 export const API_PATH = 'api/v1';
@@ -17,21 +26,37 @@ export const API_PATH = 'api/v1';
 /** Media type of the answer that carries segments. */
 export const FRAMES_MEDIA_TYPE = 'application/vnd.quark.segments';
 
+/** Media type of the request that carries segments. */
+export const UPLOAD_MEDIA_TYPE = 'application/vnd.quark.upload';
+
 /** The routes below {@link API_PATH}, as the handler declares them. */
 export const ROUTES = {
-  /** Says what this is: `{"service": "quark", "protocol": 1, "read_only": true}`. */
+  /** GET: says what this is: `{"service": "quark", "protocol": 1, "read_only": true, ...}`. */
   about: '/',
+  /** GET: all. POST `{"project": {...}}`: the project of this name, made if there is none. */
   projects: '/projects',
-  /** `?project=&status=&tag=&limit=&offset=`; status and tag may be repeated. */
+  /** GET `?project=&status=&tag=&limit=&offset=`; status and tag may be repeated. POST `{"run": {...}}`: adds a run. */
   runs: '/runs',
+  /** GET: one. PUT `{"run": {...}}`: compare-and-set on its revision; answers `{"kind": "updated" | "conflict", "run"}`. */
   run: '/runs/:runId',
-  /** `?sequence_min=&step_min=&step_max=&epoch_min=&epoch_max=&key=`; key may be repeated. */
+  /** GET `?sequence_min=&step_min=&step_max=&epoch_min=&epoch_max=&key=`; key may be repeated. */
   segments: '/runs/:runId/tables/:table/segments',
+  /** PUT, an upload: empties the table and appends these. */
+  table: '/runs/:runId/tables/:table',
+  /** POST, an upload with what it takes the place of: `{"replaced": true | false}`. */
+  mergeSegments: '/runs/:runId/tables/:table/merge',
+  /** POST, an upload: appends; answers the manifests as kept. */
+  appendSegments: '/segments',
   /** POST `{"segments": [{"run_id", "table", "writer_id", "batch_number"}]}`; changes nothing. */
   readSegments: '/segments/read',
-  /** `?run=`, which may be repeated; without it the leases of all runs. */
+  /** GET `?run=`, which may be repeated; without it the leases of all runs. */
   leases: '/leases',
+  /** PUT `{"ttl_ms": ...}`: takes or extends. DELETE: gives back. */
+  lease: '/runs/:runId/leases/:holder',
+  /** GET: the bytes. PUT: keeps them. */
   blob: '/blobs/:sha256',
+  /** POST: gives space of removed segments back. */
+  reclaim: '/reclaim',
 } as const;
 
 /** Runs in one answer: a run document is a few kB, so that an answer stays around 1 MB. */
@@ -49,13 +74,25 @@ export const MAX_SEGMENTS_PER_READ = 256;
 /** Bytes of one question: 256 identities of the longest names fit. */
 export const MAX_QUESTION_BYTES = 512 * 1024;
 
+/** Bytes of a message with a run: its document holds configuration and environment. */
+export const MAX_RUN_MESSAGE_BYTES = 8 * 1024 * 1024;
+
+/** Segments in one upload. */
+export const MAX_SEGMENTS_PER_UPLOAD = 4_096;
+
+/** Bytes of one upload, unpacked: the largest segment and its manifest fit. */
+export const MAX_UPLOAD_BYTES = 66 * 1024 * 1024;
+
+/** Bytes of a blob over HTTP. Payloads of artifacts are kept in parts of 16 MiB. */
+export const MAX_BLOB_UPLOAD_BYTES = 64 * 1024 * 1024;
+
 /** An answer is closed once it holds this much; the reader asks again for the rest. */
 export const ANSWER_TARGET_BYTES = 16 * 1024 * 1024;
 
 /** Longest answer a reader takes: one segment may be larger than the target. */
 export const MAX_ANSWER_BYTES = 512 * 1024 * 1024;
 
-/** How long a reader waits for one answer unless told otherwise, in milliseconds. */
+/** How long a client waits for one answer unless told otherwise, in milliseconds. */
 export const DEFAULT_TIMEOUT_MS = 15_000;
 
 /** The HTTP status that goes with the reason of a store's failure. */
@@ -76,3 +113,48 @@ export const STATUS_OF_REASON: Readonly<Record<StoreFailureReason, number>> = {
   missing: 404,
   failed: 500,
 };
+
+const SPACE = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** The name of a space: a name, never a path. @throws {QuarkError} `invalid_input` */
+export function checkSpaceName(field: string, value: unknown): string {
+  if (typeof value !== 'string' || !SPACE.test(value) || /^\.+$/.test(value))
+    throw invalidInput(
+      field,
+      value,
+      'a name of 1 to 128 letters, digits, ".", "_" or "-", not only dots',
+    );
+  return value;
+}
+
+/**
+ * The newest version that both sides speak. A request that names none is taken to speak the oldest.
+ *
+ * @throws {SessionStoreError} `version`, saying which versions are spoken and which side to update
+ */
+export function chooseVersion(
+  offered: string | null | undefined,
+  spoken: readonly number[] = SPOKEN_VERSIONS,
+): number {
+  if (offered === null || offered === undefined) return Math.min(...spoken);
+  const versions = offered
+    .split(',')
+    .map((item) => (/^\s*\d{1,6}\s*$/.test(item) ? Number(item) : Number.NaN));
+  const common = spoken.filter((version) => versions.includes(version));
+  if (common.length > 0) return Math.max(...common);
+  const isNewer = versions.every((version) => version > Math.max(...spoken));
+  throw new SessionStoreError(
+    'version',
+    `This server speaks ${spokenText(spoken)} of the protocol, the client ${JSON.stringify(offered.slice(0, 32))}. ${
+      isNewer
+        ? 'Update quark-sdk on the server, or use an older one on the client.'
+        : 'Update quark-sdk on the client.'
+    }`,
+    { details: { protocol: Math.max(...spoken), spoken: spoken.join(', ') } },
+  );
+}
+
+/** Versions as they stand in a sentence: `version 1`, `versions 2, 1`. */
+export function spokenText(spoken: readonly number[]): string {
+  return `${spoken.length === 1 ? 'version' : 'versions'} ${spoken.join(', ')}`;
+}

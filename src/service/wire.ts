@@ -2,36 +2,40 @@
  * The JSON messages of `protocol.ts`. Encoding turns the names of a store's types into snake_case; decoding checks every
  * field, because the other side may be anything that answers on that address.
  */
-import {
-  ERROR_CODES,
-  isQuarkError,
-  QuarkError,
-  RunNotFoundError,
-  SessionStoreError,
-  show,
-  STORE_FAILURE_REASONS,
-  type ErrorDetails,
-} from '../base/errors.ts';
+import { SessionStoreError, show } from '../base/errors.ts';
 import type {
   BatchRange,
   Lease,
+  NewSegment,
   SegmentIdentity,
   SegmentManifest,
   SegmentReference,
   StoredProject,
   StoredRun,
+  UpdateResult,
 } from '../store/store.ts';
-import { STATUS_OF_REASON } from './protocol.ts';
+
+/** Names on the wire by names in code: a list of manifests has the same few thousands of times. */
+const wireNames = new Map<string, string>();
+/** Far more than the messages have; whoever hands in other data does not fill the memory. */
+const MAX_WIRE_NAMES = 1_000;
 
 /** Renames the keys of plain data, at every depth, from camelCase to snake_case. */
 export function toWire(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(toWire);
   if (typeof value !== 'object' || value === null) return value;
   const renamed: Record<string, unknown> = {};
-  for (const [key, item] of Object.entries(value)) {
-    renamed[key.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`)] = toWire(item);
-  }
+  for (const [key, item] of Object.entries(value)) renamed[wireName(key)] = toWire(item);
   return renamed;
+}
+
+function wireName(key: string): string {
+  let name = wireNames.get(key);
+  if (name === undefined) {
+    name = key.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
+    if (wireNames.size < MAX_WIRE_NAMES) wireNames.set(key, name);
+  }
+  return name;
 }
 
 /** A JSON object whose fields are taken one by one, each with its check. */
@@ -54,6 +58,12 @@ export class Fields {
   text(name: string): string {
     const value = this.get(name);
     if (typeof value !== 'string') throw misfit(`${this.#what}.${name}`, value, 'text');
+    return value;
+  }
+
+  flag(name: string): boolean {
+    const value = this.get(name);
+    if (typeof value !== 'boolean') throw misfit(`${this.#what}.${name}`, value, 'true or false');
     return value;
   }
 
@@ -99,6 +109,11 @@ export function decodeProject(value: unknown): StoredProject {
 
 /** @throws {SessionStoreError} `rejected` */
 export function decodeRun(value: unknown): StoredRun {
+  return { ...decodeNewRun(value), revision: new Fields('run', value).count('revision') };
+}
+
+/** A run that is to be added. @throws {SessionStoreError} `rejected` */
+export function decodeNewRun(value: unknown): Omit<StoredRun, 'revision'> {
   const fields = new Fields('run', value);
   return {
     id: fields.text('id'),
@@ -108,8 +123,15 @@ export function decodeRun(value: unknown): StoredRun {
     startedAtMs: fields.number('started_at_ms'),
     tags: fields.texts('tags'),
     document: fields.text('document'),
-    revision: fields.count('revision'),
   };
+}
+
+/** What a change of a run came to. @throws {SessionStoreError} `rejected` */
+export function decodeUpdate(fields: Fields): UpdateResult {
+  const kind = fields.text('kind');
+  if (kind !== 'updated' && kind !== 'conflict')
+    throw misfit('answer.kind', kind, '"updated" or "conflict"');
+  return { kind, run: decodeRun(fields.get('run')) };
 }
 
 /** @throws {SessionStoreError} `rejected` */
@@ -144,14 +166,22 @@ export function decodeReference(value: unknown): SegmentReference {
 /** @throws {SessionStoreError} `rejected` */
 export function decodeManifest(value: unknown): SegmentManifest {
   const fields = new Fields('manifest', value);
+  return {
+    ...decodeNewManifest(value),
+    firstSequence: fields.count('first_sequence'),
+    lastSequence: fields.count('last_sequence'),
+  };
+}
+
+/** A manifest before a store has given it sequence numbers. @throws {SessionStoreError} `rejected` */
+export function decodeNewManifest(value: unknown): NewSegment['manifest'] {
+  const fields = new Fields('manifest', value);
   const encoding = fields.text('encoding');
   if (encoding !== 'arrow' && encoding !== 'packed')
     throw misfit('manifest.encoding', encoding, '"arrow" or "packed"');
   return {
     ...decodeIdentity(value),
     rowCount: fields.count('row_count'),
-    firstSequence: fields.count('first_sequence'),
-    lastSequence: fields.count('last_sequence'),
     stepMin: fields.numberOrNull('step_min'),
     stepMax: fields.numberOrNull('step_max'),
     epochMin: fields.numberOrNull('epoch_min'),
@@ -174,94 +204,6 @@ function decodeRange(value: unknown): BatchRange {
     batchStart: fields.count('batch_start'),
     batchLast: fields.count('batch_last'),
   };
-}
-
-/** An error as it travels: its HTTP status and its body. */
-export function encodeError(error: unknown): { readonly status: number; readonly body: object } {
-  if (!isQuarkError(error)) {
-    // What an unknown error says may be about this machine; it is nobody's business at the other end.
-    return {
-      status: 500,
-      body: {
-        code: 'store_failed',
-        message: 'The server failed to answer.',
-        details: { reason: 'failed' },
-      },
-    };
-  }
-  return {
-    status: statusOf(error),
-    body: { code: error.code, message: error.message, details: plainDetails(error.details) },
-  };
-}
-
-/** The error that an answer other than 200 stands for. `where` names the store in its message. */
-export function decodeError(status: number, body: unknown, where: string): QuarkError {
-  const fallback = new SessionStoreError(
-    status === 401 || status === 403
-      ? 'unauthorised'
-      : status === 413
-        ? 'too_large'
-        : status >= 500
-          ? 'failed'
-          : 'rejected',
-    `${where} answered with HTTP status ${status}. Is a Quark server running at this address?`,
-    { details: { status, where } },
-  );
-  if (typeof body !== 'object' || body === null || !('code' in body) || !('message' in body))
-    return fallback;
-  const code = ERROR_CODES.find((known) => known === body.code);
-  if (code === undefined || typeof body.message !== 'string') return fallback;
-  const given =
-    'details' in body && typeof body.details === 'object' && body.details !== null
-      ? body.details
-      : {};
-  const details: ErrorDetails = { ...given, where, status };
-  if (code === 'run_not_found') {
-    const runId = details['runId'];
-    return new RunNotFoundError(typeof runId === 'string' ? runId : '', where);
-  }
-  if (code !== 'store_failed') return new QuarkError(code, body.message, { details });
-  const reason = STORE_FAILURE_REASONS.find((known) => known === details['reason']) ?? 'failed';
-  return new SessionStoreError(reason, body.message, { details });
-}
-
-function statusOf(error: QuarkError): number {
-  switch (error.code) {
-    case 'invalid_input':
-    case 'schema_validation':
-      return 400;
-    case 'run_not_found':
-    case 'artifact_not_found':
-      return 404;
-    case 'invalid_run_state':
-      return 409;
-    case 'writer_closed':
-    case 'aborted':
-      return 503;
-    case 'schema_migration':
-    case 'segment_damaged':
-    case 'kernel_failed':
-    case 'probe_failed':
-    case 'retention_failed':
-      return 500;
-    case 'unsupported':
-      return 404;
-    case 'store_failed': {
-      const reason =
-        STORE_FAILURE_REASONS.find((known) => known === error.details['reason']) ?? 'failed';
-      return STATUS_OF_REASON[reason];
-    }
-  }
-}
-
-/** The details that are plain values; objects inside them may be anything. */
-function plainDetails(details: ErrorDetails): ErrorDetails {
-  return Object.fromEntries(
-    Object.entries(details).filter(
-      ([, value]) => ['string', 'number', 'boolean'].includes(typeof value) || value === null,
-    ),
-  );
 }
 
 function misfit(field: string, value: unknown, rule: string): SessionStoreError {

@@ -1,4 +1,6 @@
 /** A store with some of everything, for the tests of the wire. */
+import { createStoreHandler } from '../../src/service/handler.ts';
+import type { StoreHandlerOptions } from '../../src/service/handler-options.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
 import type { NewSegment, Store } from '../../src/store/store.ts';
 
@@ -84,4 +86,13 @@ export async function filledStore(clock?: { now(): number }): Promise<Store> {
   const blob = bytesOf(5, 1_000);
   await store.putBlob(await sha256Of(blob), blob);
   return store;
+}
+
+/** The handler over one store, reading only unless told otherwise. */
+export function handlerOf(
+  store: Store,
+  options: StoreHandlerOptions = {},
+): (request: Request) => Promise<Response> {
+  const handler = createStoreHandler(options);
+  return (request) => handler.handle(request, { store });
 }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createReadHandler } from '../../src/service/handler.ts';
 import type { Store } from '../../src/store/store.ts';
-import { bytesOf, filledStore, sha256Of } from './filled-store.ts';
+import { bytesOf, filledStore, handlerOf, sha256Of } from './filled-store.ts';
 
 const at = (path: string): string => `http://127.0.0.1/api/v1${path}`;
 const READ = at('/segments/read');
@@ -33,7 +32,7 @@ async function watched(): Promise<{ store: Store; writes: string[] }> {
 describe('the read handler', () => {
   it('changes nothing, whatever the method and the path', async () => {
     const { store, writes } = await watched();
-    const handler = createReadHandler(store);
+    const handler = handlerOf(store);
     const paths = [
       '',
       '/',
@@ -63,7 +62,7 @@ describe('the read handler', () => {
   });
 
   it('answers errors as JSON with code, message and details', async () => {
-    const handler = createReadHandler(await filledStore());
+    const handler = handlerOf(await filledStore());
     const cases: [string, RequestInit, number, object][] = [
       ['/runs/r_9', {}, 404, { code: 'run_not_found', details: { runId: 'r_9' } }],
       ['/runs/%00', {}, 400, { code: 'invalid_input', details: { field: 'runId' } }],
@@ -143,14 +142,14 @@ describe('the read handler', () => {
     const store: Store = Object.assign(Object.create(await filledStore()) as Store, {
       listRuns: () => Promise.reject(new Error('password in /home/me')),
     });
-    const response = await createReadHandler(store)(new Request(at('/runs')));
+    const response = await handlerOf(store)(new Request(at('/runs')));
     expect(response.status).toBe(500);
     expect(await response.text()).not.toContain('password');
   });
 
   it('lets a reader ask again without getting the same answer twice', async () => {
     const store = await filledStore();
-    const handler = createReadHandler(store);
+    const handler = handlerOf(store);
     const first = await handler(new Request(at('/runs')));
     const etag = first.headers.get('etag') ?? '';
     expect(first.headers.get('cache-control')).toBe('no-cache');
@@ -163,7 +162,7 @@ describe('the read handler', () => {
   });
 
   it('serves a blob as something that never changes', async () => {
-    const handler = createReadHandler(await filledStore());
+    const handler = handlerOf(await filledStore());
     const blob = bytesOf(5, 1_000);
     const response = await handler(new Request(at(`/blobs/${await sha256Of(blob)}`)));
     expect(response.headers.get('cache-control')).toContain('immutable');
@@ -171,7 +170,7 @@ describe('the read handler', () => {
   });
 
   it('lets no other origin read: there are no cross-origin headers', async () => {
-    const handler = createReadHandler(await filledStore());
+    const handler = handlerOf(await filledStore());
     const response = await handler(
       new Request(READ, { method: 'OPTIONS', headers: { origin: 'https://evil.example' } }),
     );

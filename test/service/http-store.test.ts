@@ -2,12 +2,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isStoreError } from '../../src/base/errors.ts';
-import { createReadHandler } from '../../src/service/handler.ts';
 import { openHttpStorage } from '../../src/service/http-store.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
 import type { SegmentFilter, SegmentReference, Store } from '../../src/store/store.ts';
 import { runs } from '../support/property.ts';
-import { bytesOf, filledStore, newSegment, sha256Of } from './filled-store.ts';
+import { bytesOf, filledStore, handlerOf, newSegment, sha256Of } from './filled-store.ts';
 
 const URI = 'http://127.0.0.1:4173/';
 
@@ -16,7 +15,7 @@ async function pair(
 ): Promise<{ store: Store; remote: Store; asked: string[] }> {
   const store = await filledStore();
   const asked: string[] = [];
-  const handler = createReadHandler(store, options);
+  const handler = handlerOf(store, options);
   const remote = await openHttpStorage(URI, {
     fetch: (request) => {
       asked.push(
@@ -160,7 +159,7 @@ describe('a store read over HTTP', () => {
     const damaged: Store = Object.assign(Object.create(store) as Store, {
       readSegments: async () => [{ kind: 'damaged', reason: 'short blob — 3 of 9 bytes' }],
     });
-    const remote = await openHttpStorage(URI, { fetch: createReadHandler(damaged) });
+    const remote = await openHttpStorage(URI, { fetch: handlerOf(damaged) });
     const reference = { runId: 'r_1', table: 'metrics', writerId: 'w_one', batchNumber: 0 };
     expect(await remote.readSegments([reference])).toStrictEqual([
       { kind: 'damaged', reason: 'short blob — 3 of 9 bytes' },
@@ -273,7 +272,7 @@ describe('opening a store over HTTP', () => {
     await expect(
       openHttpStorage(URI, answering(about, { headers: { 'quark-protocol': '2' } })),
     ).rejects.toMatchObject({ reason: 'version' });
-    const handler = createReadHandler(createMemoryStore());
+    const handler = handlerOf(createMemoryStore());
     const newer = (request: Request) => {
       const headers = new Headers(request.headers);
       headers.set('quark-protocol', '99');
@@ -297,7 +296,11 @@ describe('opening a store over HTTP', () => {
       'rejected',
     ],
     ['JSON that is no object', answering('[]', { headers: { 'quark-protocol': '1' } }), 'rejected'],
-    ['a proxy without its server', answering('Bad gateway', { status: 502 }), 'failed'],
+    ['a proxy without its server', answering('Bad gateway', { status: 502 }), 'unreachable'],
+    ['a redirect', answering(null, { status: 307, headers: { location: '/x' } }), 'rejected'],
+    ['a busy proxy', answering('', { status: 503 }), 'busy'],
+    ['too many requests', answering('', { status: 429 }), 'busy'],
+    ['a full disk', answering('', { status: 507 }), 'full'],
     ['a login page', answering('Who are you?', { status: 401 }), 'unauthorised'],
     [
       'an error without sense',
@@ -313,7 +316,7 @@ describe('opening a store over HTTP', () => {
 
   it('refuses answers of a Quark server that are damaged', async () => {
     const store = await filledStore();
-    const handler = createReadHandler(store);
+    const handler = handlerOf(store);
     let spoil: ((bytes: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuffer>) | undefined;
     const remote = await openHttpStorage(URI, {
       fetch: async (request) => {

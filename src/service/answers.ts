@@ -1,0 +1,59 @@
+/** How answers of the handler are made, alike on every route. */
+import type { Context } from 'hono';
+import { toHex } from '../base/hex.ts';
+import type { StoreScope } from './handler-options.ts';
+import { PROTOCOL_HEADER, PROTOCOL_VERSION } from './protocol.ts';
+import { encodeError } from './wire-errors.ts';
+import { toWire } from './wire.ts';
+
+/** What routes find in their context. */
+export type WireEnvironment = { Bindings: { readonly scope: StoreScope } };
+
+/** A request as routes see it. */
+export type WireContext = Context<WireEnvironment>;
+
+/** Headers of every answer. */
+export const HEADERS = {
+  [PROTOCOL_HEADER]: String(PROTOCOL_VERSION),
+  'cache-control': 'no-cache',
+  'x-content-type-options': 'nosniff',
+  'cross-origin-resource-policy': 'same-origin',
+} as const;
+
+/** The response that stands for an error. */
+export function failure(error: unknown): Response {
+  const { status, body, retryAfterSeconds } = encodeError(error);
+  const headers = new Headers({
+    ...HEADERS,
+    'content-type': 'application/json',
+    'cache-control': 'no-store',
+  });
+  if (status === 405) headers.set('allow', 'GET, HEAD');
+  if (status === 401) headers.set('www-authenticate', 'Bearer realm="quark"');
+  if (retryAfterSeconds !== undefined) headers.set('retry-after', String(retryAfterSeconds));
+  return new Response(JSON.stringify(body), { status, headers });
+}
+
+/** The answer to a question, as JSON in the names of the wire. The same answer has the same ETag. */
+export async function json(context: WireContext, answer: object): Promise<Response> {
+  const bytes = new TextEncoder().encode(JSON.stringify(toWire(answer)));
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
+  const etag = `"${toHex(digest.subarray(0, 16))}"`;
+  if (matchesTag(context.req.header('if-none-match'), etag))
+    return new Response(null, { status: 304, headers: { ...HEADERS, etag } });
+  return new Response(bytes, { headers: { ...HEADERS, 'content-type': 'application/json', etag } });
+}
+
+/** The answer to a change. */
+export function done(answer: object): Response {
+  return new Response(JSON.stringify(toWire(answer)), {
+    headers: { ...HEADERS, 'content-type': 'application/json', 'cache-control': 'no-store' },
+  });
+}
+
+/** Whether `If-None-Match` names this entity. */
+export function matchesTag(given: string | undefined, etag: string): boolean {
+  return (
+    given !== undefined && given.split(',').some((item) => item.trim().replace(/^W\//, '') === etag)
+  );
+}

@@ -1,0 +1,156 @@
+/** Bodies of requests and answers: read within limits, unpacked within limits, packed where it pays. */
+import { SessionStoreError } from '../base/errors.ts';
+
+/** What a body may hold. */
+export type BodyLimits = {
+  /** Names the body in messages. */
+  readonly what: string;
+  /** Bytes as they travel. */
+  readonly packedBytes: number;
+  /** Bytes after unpacking. Counted while they are unpacked, so that no more than this is ever held. */
+  readonly bytes: number;
+};
+
+/** Smaller bodies are sent as they are: the header of gzip and the call cost more than they save. */
+const MIN_GZIP_BYTES = 1_024;
+/** Bytes that are packed to see whether the rest would get smaller. */
+const SAMPLE_BYTES = 32 * 1024;
+/** A body is packed when its sample shrinks to less than this share. */
+const WORTHWHILE_RATIO = 0.85;
+
+/**
+ * The whole body of a request, unpacked.
+ *
+ * @throws {SessionStoreError} `too_large`; `rejected` when it is packed in an unknown way or cannot be unpacked
+ */
+export async function readBody(
+  request: Request,
+  limits: BodyLimits,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const encoding = (request.headers.get('content-encoding') ?? 'identity').trim().toLowerCase();
+  if (encoding !== 'identity' && encoding !== 'gzip')
+    throw new SessionStoreError('rejected', 'content-encoding must be "gzip" or "identity".', {
+      details: {
+        field: 'content-encoding',
+        value: encoding.slice(0, 80),
+        rule: '"gzip" or "identity"',
+      },
+    });
+  const isPacked = encoding === 'gzip';
+  const travelLimit = isPacked ? limits.packedBytes : limits.bytes;
+  const announced = Number(request.headers.get('content-length') ?? 0);
+  if (announced > travelLimit) throw tooLarge(limits.what, travelLimit, announced);
+  if (request.body === null) return new Uint8Array(0);
+  if (!isPacked)
+    return collect(
+      request.body,
+      (bytes) => tooLarge(limits.what, limits.bytes, bytes),
+      limits.bytes,
+      announced,
+    );
+  const counted = request.body.pipeThrough(countUpTo(limits.packedBytes, limits.what));
+  const unpacked: ReadableStream<Uint8Array> = counted.pipeThrough(
+    new DecompressionStream('gzip') as ReadableWritablePair<Uint8Array, Uint8Array>,
+  );
+  try {
+    return await collect(
+      unpacked,
+      () => tooLarge(`${limits.what}, unpacked,`, limits.bytes),
+      limits.bytes,
+    );
+  } catch (cause) {
+    if (cause instanceof SessionStoreError) throw cause;
+    throw new SessionStoreError('rejected', `${limits.what} is not whole gzip data.`, {
+      details: { field: 'body', rule: 'whole gzip data' },
+      cause,
+    });
+  }
+}
+
+/** The whole body as JSON. @throws {SessionStoreError} `too_large`; `rejected` when it is not JSON */
+export async function readJson(request: Request, limits: BodyLimits): Promise<unknown> {
+  const bytes = await readBody(request, limits);
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
+  } catch (cause) {
+    throw new SessionStoreError('rejected', 'The body must be JSON in UTF-8.', {
+      details: { field: 'body', rule: 'JSON in UTF-8' },
+      cause,
+    });
+  }
+}
+
+/**
+ * Everything a stream gives, in one array. More than `limit` bytes end it with the error of `refuse`.
+ *
+ * @param expected bytes that were announced: memory is taken once where they are right
+ */
+export async function collect(
+  stream: ReadableStream<Uint8Array>,
+  refuse: (bytes: number) => Error,
+  limit: number,
+  expected = 0,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const reader = stream.getReader();
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    size += value.byteLength;
+    if (size > limit) {
+      const error = refuse(size);
+      // The sender may go on for ever, and need not learn of a failure to stop it.
+      reader.cancel(error).catch(() => undefined);
+      throw error;
+    }
+    parts.push(value);
+  }
+  const [only] = parts;
+  if (parts.length === 1 && only !== undefined && only.byteLength === expected) return only.slice();
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.byteLength;
+  }
+  return whole;
+}
+
+/** The bytes in gzip, or undefined where they would hardly get smaller. */
+export async function packedIfWorthwhile(
+  bytes: Uint8Array<ArrayBuffer>,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  if (bytes.byteLength < MIN_GZIP_BYTES) return undefined;
+  if (bytes.byteLength > 2 * SAMPLE_BYTES) {
+    // From the middle: the beginning of an upload is text, which always shrinks.
+    const start = (bytes.byteLength - SAMPLE_BYTES) >>> 1;
+    const sample = await gzip(bytes.subarray(start, start + SAMPLE_BYTES));
+    if (sample.byteLength > SAMPLE_BYTES * WORTHWHILE_RATIO) return undefined;
+  }
+  const packed = await gzip(bytes);
+  return packed.byteLength < bytes.byteLength * WORTHWHILE_RATIO ? packed : undefined;
+}
+
+async function gzip(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+  const stream = new Blob([bytes]).stream().pipeThrough(new CompressionStream('gzip'));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+function countUpTo(limit: number, what: string): TransformStream<Uint8Array, Uint8Array> {
+  let size = 0;
+  return new TransformStream({
+    transform(chunk, controller) {
+      size += chunk.byteLength;
+      if (size > limit) controller.error(tooLarge(what, limit, size));
+      else controller.enqueue(chunk);
+    },
+  });
+}
+
+function tooLarge(what: string, limit: number, bytes?: number): SessionStoreError {
+  const got = bytes === undefined ? '' : `; got ${bytes} or more`;
+  return new SessionStoreError('too_large', `${what} may have at most ${limit} bytes${got}.`, {
+    details: { field: 'body', rule: `at most ${limit} bytes`, limitBytes: limit },
+  });
+}

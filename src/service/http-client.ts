@@ -1,0 +1,237 @@
+/** The requests of an HTTP store: address, key, version, packing, time limits, and errors that say what to do. */
+import { checkNotAborted, checkPositive } from '../base/assert.ts';
+import { invalidInput, isQuarkError, QuarkError, SessionStoreError } from '../base/errors.ts';
+import { collect, packedIfWorthwhile } from './body.ts';
+import {
+  API_PATH,
+  checkSpaceName,
+  DEFAULT_TIMEOUT_MS,
+  MAX_ANSWER_BYTES,
+  PROTOCOL_HEADER,
+  SPACE_HEADER,
+  SPOKEN_VERSIONS,
+  spokenText,
+} from './protocol.ts';
+import { decodeError } from './wire-errors.ts';
+import { Fields } from './wire.ts';
+
+/** Options of {@link openHttpStorage}. */
+export type HttpStorageOptions = {
+  /** The key that the server knows its user by: `qk_...`. Never part of a message. */
+  readonly userKey?: string;
+  /** Which of the user's spaces to open: a name of up to 128 letters, digits, ".", "_" and "-". Default: the unnamed one. */
+  readonly space?: string;
+  /** How long to wait for one answer, in milliseconds; 15,000 unless given. */
+  readonly timeoutMs?: number;
+  /** Ends every request of this store, now and later. */
+  readonly signal?: AbortSignal;
+  /** Sends the requests; the platform's `fetch` unless given. */
+  readonly fetch?: (request: Request) => Promise<Response>;
+};
+
+/** A request of a store. */
+export type Ask = {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Below {@link API_PATH}. */
+  readonly path: string;
+  readonly query?: readonly (readonly [string, string])[];
+  readonly body?: Uint8Array<ArrayBuffer>;
+  readonly type?: string;
+};
+
+const KEY = /^qk_[A-Za-z0-9_-]{1,256}$/;
+
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** Sends requests to one server. */
+export class HttpClient {
+  /** Address of the store, with a slash at its end. */
+  readonly base: URL;
+  readonly #timeoutMs: number;
+  readonly #signal: AbortSignal | undefined;
+  readonly #fetch: (request: Request) => Promise<Response>;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #packs: boolean;
+  readonly #closing: AbortController = new AbortController();
+  readonly #writes = new Set<Promise<unknown>>();
+  #isClosed = false;
+
+  constructor(uri: string, options: HttpStorageOptions) {
+    this.base = baseOf(uri);
+    this.#timeoutMs = checkPositive('timeoutMs', options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+    this.#signal = options.signal;
+    this.#fetch = options.fetch ?? ((request) => fetch(request));
+    const { userKey, space } = options;
+    this.#headers = {
+      [PROTOCOL_HEADER]: SPOKEN_VERSIONS.join(', '),
+      ...(userKey === undefined ? {} : { authorization: `Bearer ${checkKey(userKey)}` }),
+      ...(space === undefined ? {} : { [SPACE_HEADER]: checkSpaceName('space', space) }),
+    };
+    // Between programs of one machine packing takes longer than sending.
+    this.#packs = !isLoopback(this.base);
+  }
+
+  /** The answer as JSON. */
+  async json(ask: Ask): Promise<Fields> {
+    return new Fields('answer', parseJson(await this.bytes(ask), this.base.href));
+  }
+
+  /** The answer to a change, which `close` waits for. */
+  async change(ask: Ask): Promise<Fields> {
+    const answer = this.json(ask);
+    this.#writes.add(answer);
+    try {
+      return await answer;
+    } finally {
+      this.#writes.delete(answer);
+    }
+  }
+
+  /** The bytes of the answer. */
+  async bytes(ask: Ask): Promise<Uint8Array<ArrayBuffer>> {
+    this.checkOpen();
+    checkNotAborted(this.#signal);
+    const timeout = AbortSignal.timeout(this.#timeoutMs);
+    const others = this.#signal === undefined ? [] : [this.#signal];
+    const signal = AbortSignal.any([timeout, this.#closing.signal, ...others]);
+    try {
+      const request = await this.#request(ask, signal);
+      signal.throwIfAborted();
+      const response = await this.#fetch(request);
+      if (response.type === 'opaqueredirect' || REDIRECTS.has(response.status))
+        throw notQuark(this.base.href, ': it redirects elsewhere. Use the address it points to');
+      const bytes = await boundedBytes(response, this.base.href);
+      const { status, headers } = response;
+      if (!response.ok)
+        throw decodeError(status, tryJson(bytes), this.base.href, headers.get('retry-after'));
+      this.#checkVersion(response);
+      return bytes;
+    } catch (error) {
+      if (isQuarkError(error)) throw error;
+      if (this.#closing.signal.aborted) throw this.#closedError();
+      checkNotAborted(this.#signal);
+      throw new SessionStoreError('unreachable', this.#unreachableMessage(timeout.aborted), {
+        details: { uri: this.base.href, timeoutMs: this.#timeoutMs },
+        cause: error,
+      });
+    }
+  }
+
+  /** @throws {SessionStoreError} `closed` */
+  checkOpen(): void {
+    if (this.#isClosed) throw this.#closedError();
+  }
+
+  /** Takes no more requests, ends those that read, and waits for those that write. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.allSettled(this.#writes);
+    this.#closing.abort();
+  }
+
+  async #request(
+    { method = 'GET', path, query, body, type }: Ask,
+    signal: AbortSignal,
+  ): Promise<Request> {
+    const url = new URL(API_PATH + path, this.base);
+    for (const [name, value] of query ?? []) url.searchParams.append(name, value);
+    const headers = new Headers(this.#headers);
+    if (type !== undefined) headers.set('content-type', type);
+    const packed = body !== undefined && this.#packs ? await packedIfWorthwhile(body) : undefined;
+    if (packed !== undefined) headers.set('content-encoding', 'gzip');
+    // A redirect would carry the key to wherever it points.
+    const init = { method, headers, signal, redirect: 'manual', cache: 'no-store' } as const;
+    return new Request(url, body === undefined ? init : { ...init, body: packed ?? body });
+  }
+
+  #unreachableMessage(timedOut: boolean): string {
+    const what = timedOut ? `did not answer within ${this.#timeoutMs} ms` : 'cannot be reached';
+    return `The Quark server at ${this.base.href} ${what}. Check the address, and that the server ("quark serve", "quark dashboard") is running.`;
+  }
+
+  #checkVersion(response: Response): void {
+    const version = response.headers.get(PROTOCOL_HEADER);
+    if (version !== null && SPOKEN_VERSIONS.includes(Number(version))) return;
+    if (version === null) throw notQuark(this.base.href);
+    throw new SessionStoreError(
+      'version',
+      `The server at ${this.base.href} answered in version ${version.slice(0, 16)} of the protocol; this quark-sdk speaks ${spokenText(SPOKEN_VERSIONS)}. Use the same version of quark-sdk on both sides.`,
+      { details: { uri: this.base.href, spoken: SPOKEN_VERSIONS.join(', ') } },
+    );
+  }
+
+  #closedError(): SessionStoreError {
+    return new SessionStoreError('closed', 'The store is closed.', {
+      details: { uri: this.base.href },
+    });
+  }
+}
+
+/** What answers is something else. */
+export function notQuark(uri: string, why = '', cause?: unknown): SessionStoreError {
+  return new SessionStoreError('rejected', `What answers at ${uri} is not a Quark server${why}.`, {
+    details: { uri },
+    cause,
+  });
+}
+
+function baseOf(uri: string): URL {
+  const rule = 'an http or https URL without a user name, query or fragment';
+  let base: URL;
+  try {
+    base = new URL(uri);
+  } catch {
+    throw invalidInput('uri', uri, rule);
+  }
+  if (!/^https?:$/.test(base.protocol) || base.search !== '' || base.hash !== '')
+    throw invalidInput('uri', uri, rule);
+  // The value is left out of this message: it holds a password.
+  if (base.username !== '' || base.password !== '')
+    throw new QuarkError('invalid_input', `uri must be ${rule}.`, {
+      details: { field: 'uri', rule },
+    });
+  if (!base.pathname.endsWith('/')) base.pathname += '/';
+  return base;
+}
+
+/** The value is left out of the message: whatever it is, it was meant as a key. */
+function checkKey(value: unknown): string {
+  if (typeof value === 'string' && KEY.test(value)) return value;
+  const rule = 'a key of a Quark service: "qk_" and up to 256 letters, digits, "_" and "-"';
+  throw new QuarkError('invalid_input', `userKey must be ${rule}.`, {
+    details: { field: 'userKey', rule },
+  });
+}
+
+function isLoopback({ hostname }: URL): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d+){3}$/.test(hostname);
+}
+
+async function boundedBytes(response: Response, uri: string): Promise<Uint8Array<ArrayBuffer>> {
+  const tooLarge = (): SessionStoreError =>
+    new SessionStoreError(
+      'too_large',
+      `An answer of ${uri} is larger than ${MAX_ANSWER_BYTES} bytes.`,
+      { details: { uri } },
+    );
+  const announced = Number(response.headers.get('content-length') ?? 0);
+  if (announced > MAX_ANSWER_BYTES) throw tooLarge();
+  if (response.body === null) return new Uint8Array(0);
+  return collect(response.body, tooLarge, MAX_ANSWER_BYTES, announced);
+}
+
+function parseJson(bytes: Uint8Array, uri: string): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch (cause) {
+    throw notQuark(uri, ': its answer is not JSON', cause);
+  }
+}
+
+function tryJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return undefined;
+  }
+}

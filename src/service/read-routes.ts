@@ -1,0 +1,159 @@
+/** The half of the protocol that changes nothing. */
+import type { Hono } from 'hono';
+import { checkCount } from '../base/assert.ts';
+import { QuarkError, RunNotFoundError, SessionStoreError } from '../base/errors.ts';
+import { checkSha256 } from '../store/blob-rules.ts';
+import type { RunFilter, SegmentFilter, SegmentRead, Store } from '../store/store.ts';
+import { HEADERS, json, matchesTag, type WireContext, type WireEnvironment } from './answers.ts';
+import { readJson } from './body.ts';
+import { encodeFrames, frameBytes } from './frames.ts';
+import type { HandlerSettings } from './handler-options.ts';
+import {
+  FRAMES_MEDIA_TYPE,
+  MAX_QUESTION_BYTES,
+  MAX_RUNS_PER_LEASE_QUERY,
+  MAX_RUNS_PER_PAGE,
+  MAX_SEGMENTS_PER_READ,
+  PROTOCOL_VERSION,
+  ROUTES,
+  SPOKEN_VERSIONS,
+} from './protocol.ts';
+import { decodeReference, Fields } from './wire.ts';
+
+/** Segments read from the store at once: bounds the memory that one answer takes beyond its target. */
+const SEGMENTS_PER_STORE_READ = 8;
+
+/** Adds the routes that read. */
+export function addReadRoutes(app: Hono<WireEnvironment>, settings: HandlerSettings): void {
+  app.get(ROUTES.about, (context) =>
+    json(context, {
+      service: 'quark',
+      protocol: PROTOCOL_VERSION,
+      spoken: SPOKEN_VERSIONS,
+      readOnly: !(settings.writable && context.env.scope.store.isWritable),
+      limits: { uploadBytes: settings.maxUploadBytes, blobBytes: settings.maxBlobBytes },
+    }),
+  );
+  app.get(ROUTES.projects, async (context) =>
+    json(context, { projects: await context.env.scope.store.listProjects() }),
+  );
+  app.get(ROUTES.runs, async (context) =>
+    json(context, { runs: await context.env.scope.store.listRuns(runFilter(context)) }),
+  );
+  app.get(ROUTES.run, async (context) => {
+    const runId = context.req.param('runId');
+    const run = await context.env.scope.store.findRun(runId);
+    if (run === undefined) throw new RunNotFoundError(runId, 'this store');
+    return json(context, { run });
+  });
+  app.get(ROUTES.leases, async (context) =>
+    json(context, { leases: await context.env.scope.store.listLeases(leaseRuns(context)) }),
+  );
+  app.get(ROUTES.segments, async (context) => {
+    const { runId, table } = context.req.param();
+    const filter = segmentFilter(context, runId, table);
+    return json(context, { segments: await context.env.scope.store.listSegments(filter) });
+  });
+  app.post(ROUTES.readSegments, async (context) => {
+    const { store } = context.env.scope;
+    const references = (await question(context.req.raw)).map(decodeReference);
+    const frames = encodeFrames(await readSegments(store, references, settings.answerTargetBytes));
+    return new Response(frames, {
+      headers: { ...HEADERS, 'content-type': FRAMES_MEDIA_TYPE, 'cache-control': 'no-store' },
+    });
+  });
+  app.get(ROUTES.blob, (context) => blob(context));
+}
+
+async function blob(context: WireContext): Promise<Response> {
+  const sha256 = checkSha256(context.req.param('sha256'));
+  // The name is the hash of the bytes: they never change.
+  const etag = `"${sha256}"`;
+  const headers = { ...HEADERS, 'cache-control': 'private, max-age=31536000, immutable', etag };
+  const bytes = await context.env.scope.store.getBlob(sha256);
+  if (bytes === undefined)
+    throw new QuarkError('unsupported', 'No such blob.', { details: { sha256 } });
+  if (matchesTag(context.req.header('if-none-match'), etag))
+    return new Response(null, { status: 304, headers });
+  return new Response(bytes, {
+    headers: { ...headers, 'content-type': 'application/octet-stream' },
+  });
+}
+
+/** Reads until the answer is full; the first segment is always in it. */
+async function readSegments(
+  store: Store,
+  references: readonly ReturnType<typeof decodeReference>[],
+  targetBytes: number,
+): Promise<readonly SegmentRead[]> {
+  const answer: SegmentRead[] = [];
+  let bytes = 0;
+  for (let at = 0; at < references.length && bytes < targetBytes; at += SEGMENTS_PER_STORE_READ) {
+    const some = references.slice(at, at + SEGMENTS_PER_STORE_READ);
+    for (const read of await store.readSegments(some)) {
+      bytes += frameBytes(read);
+      if (answer.length > 0 && bytes > targetBytes) return answer;
+      answer.push(read);
+    }
+  }
+  return answer;
+}
+
+async function question(request: Request): Promise<readonly unknown[]> {
+  const limits = { what: 'The body', packedBytes: MAX_QUESTION_BYTES, bytes: MAX_QUESTION_BYTES };
+  const segments = new Fields('body', await readJson(request, limits)).list('segments');
+  if (segments.length > MAX_SEGMENTS_PER_READ)
+    throw new SessionStoreError(
+      'too_large',
+      `At most ${MAX_SEGMENTS_PER_READ} segments can be asked for at once; got ${segments.length}.`,
+    );
+  return segments;
+}
+
+function runFilter(context: WireContext): RunFilter {
+  const project = context.req.query('project');
+  const statuses = context.req.queries('status');
+  const tags = context.req.queries('tag');
+  const limit = number(context, 'limit') ?? MAX_RUNS_PER_PAGE;
+  const offset = number(context, 'offset');
+  return {
+    ...(project === undefined ? {} : { projectName: project }),
+    ...(statuses === undefined ? {} : { statuses }),
+    ...(tags === undefined ? {} : { tags }),
+    limit: Math.min(limit, MAX_RUNS_PER_PAGE),
+    ...(offset === undefined ? {} : { offset }),
+  };
+}
+
+function segmentFilter(context: WireContext, runId: string, table: string): SegmentFilter {
+  const keys = context.req.queries('key');
+  const filter: Record<string, number> = {};
+  for (const [name, key] of [
+    ['sequenceMin', 'sequence_min'],
+    ['stepMin', 'step_min'],
+    ['stepMax', 'step_max'],
+    ['epochMin', 'epoch_min'],
+    ['epochMax', 'epoch_max'],
+  ] as const) {
+    const text = context.req.query(key);
+    // What is no number is the store's to refuse.
+    if (text !== undefined) filter[name] = text.trim() === '' ? Number.NaN : Number(text);
+  }
+  return { ...filter, runId, table, ...(keys === undefined ? {} : { keys }) };
+}
+
+function leaseRuns(context: WireContext): readonly string[] | undefined {
+  const runs = context.req.queries('run');
+  if (runs !== undefined && runs.length > MAX_RUNS_PER_LEASE_QUERY)
+    throw new SessionStoreError(
+      'too_large',
+      `At most ${MAX_RUNS_PER_LEASE_QUERY} runs can be asked for at once; got ${runs.length}.`,
+    );
+  return runs;
+}
+
+function number(context: WireContext, name: string): number | undefined {
+  const text = context.req.query(name);
+  if (text === undefined) return undefined;
+  return checkCount(name, /^\d{1,16}$/.test(text) ? Number(text) : text);
+}

@@ -1,0 +1,124 @@
+/** The half of the protocol that changes a store. Whole requests are checked before anything is written. */
+import type { Hono } from 'hono';
+import { invalidInput, SessionStoreError } from '../base/errors.ts';
+import { checkSha256 } from '../store/blob-rules.ts';
+import type { NewSegment, Store } from '../store/store.ts';
+import { done, type WireContext, type WireEnvironment } from './answers.ts';
+import { readBody, readJson } from './body.ts';
+import type { HandlerSettings } from './handler-options.ts';
+import {
+  MAX_QUESTION_BYTES,
+  MAX_RUN_MESSAGE_BYTES,
+  ROUTES,
+  UPLOAD_MEDIA_TYPE,
+} from './protocol.ts';
+import { decodeAppend, decodeMerge } from './upload.ts';
+import { decodeNewRun, decodeProject, decodeRun, Fields } from './wire.ts';
+
+const JSON_MEDIA_TYPE = 'application/json';
+
+/** Adds the routes that write. */
+export function addWriteRoutes(app: Hono<WireEnvironment>, settings: HandlerSettings): void {
+  app.post(ROUTES.projects, async (context) => {
+    const store = writable(context);
+    const project = decodeProject((await message(context)).get('project'));
+    return done({ project: await store.ensureProject(project) });
+  });
+  app.post(ROUTES.runs, async (context) => {
+    const store = writable(context);
+    const run = decodeNewRun((await message(context)).get('run'));
+    return done({ run: await store.createRun(run) });
+  });
+  app.put(ROUTES.run, async (context) => {
+    const store = writable(context);
+    const run = decodeRun((await message(context)).get('run'));
+    const runId = context.req.param('runId');
+    if (run.id !== runId) throw invalidInput('run.id', run.id, `the id in the address, "${runId}"`);
+    return done(await store.updateRun(run));
+  });
+  app.put(ROUTES.lease, async (context) => {
+    const store = writable(context);
+    const ttlMs = (await message(context)).number('ttl_ms');
+    const { runId, holder } = context.req.param();
+    return done({ lease: await store.renewLease(runId, holder, ttlMs) });
+  });
+  app.delete(ROUTES.lease, async (context) => {
+    const { runId, holder } = context.req.param();
+    await writable(context).releaseLease(runId, holder);
+    return done({});
+  });
+  app.post(ROUTES.appendSegments, async (context) => {
+    const store = writable(context);
+    const segments = decodeAppend(await upload(context, settings));
+    await checkAll(segments, settings);
+    return done({ segments: await store.appendSegments(segments) });
+  });
+  app.put(ROUTES.table, async (context) => {
+    const store = writable(context);
+    const segments = decodeAppend(await upload(context, settings));
+    await checkAll(segments, settings);
+    const { runId, table } = context.req.param();
+    return done({ segments: await store.replaceTable(runId, table, segments) });
+  });
+  app.post(ROUTES.mergeSegments, async (context) => {
+    const store = writable(context);
+    const { remove, add } = decodeMerge(await upload(context, settings));
+    await checkAll(add, settings);
+    const { runId, table } = context.req.param();
+    return done({ replaced: await store.replaceSegments(runId, table, remove, add) });
+  });
+  app.put(ROUTES.blob, async (context) => {
+    const store = writable(context);
+    const sha256 = checkSha256(context.req.param('sha256'));
+    const { maxBlobBytes: limit } = settings;
+    const limits = { what: 'A blob', packedBytes: limit, bytes: limit };
+    await store.putBlob(sha256, await readBody(context.req.raw, limits));
+    return done({});
+  });
+  app.post(ROUTES.reclaim, async (context) => {
+    checkType(context, JSON_MEDIA_TYPE);
+    await writable(context).reclaimSpace();
+    return done({});
+  });
+}
+
+/** Asked before the body is read. */
+function writable(context: WireContext): Store {
+  const { store } = context.env.scope;
+  if (store.isWritable) return store;
+  throw new SessionStoreError('read_only', 'This store can only be read.');
+}
+
+/**
+ * A page of another origin can send what a form can send without asking first. It cannot send these types, so that a
+ * service without keys on this machine is safe from pages that guess its address.
+ */
+function checkType(context: WireContext, wanted: string): void {
+  const type = context.req.header('content-type')?.split(';')[0]?.trim().toLowerCase();
+  if (type !== wanted) throw invalidInput('content-type', type ?? '', `"${wanted}"`);
+}
+
+async function message(context: WireContext): Promise<Fields> {
+  checkType(context, JSON_MEDIA_TYPE);
+  const limits = {
+    what: 'The body',
+    packedBytes: MAX_QUESTION_BYTES,
+    bytes: MAX_RUN_MESSAGE_BYTES,
+  };
+  return new Fields('body', await readJson(context.req.raw, limits));
+}
+
+async function upload(
+  context: WireContext,
+  { maxUploadBytes: limit }: HandlerSettings,
+): Promise<Uint8Array<ArrayBuffer>> {
+  checkType(context, UPLOAD_MEDIA_TYPE);
+  return readBody(context.req.raw, { what: 'An upload', packedBytes: limit, bytes: limit });
+}
+
+async function checkAll(
+  segments: readonly NewSegment[],
+  { checkSegment }: HandlerSettings,
+): Promise<void> {
+  for (const segment of segments) await checkSegment(segment);
+}
