@@ -7,9 +7,8 @@ import { hurts } from './harm.mjs';
 import { PROGRAMS } from './programs.mjs';
 import { groupBy, score, scoreByRule } from './score.mjs';
 
-/** How much of a trace is shown, for the ablation. */
+/** How much of a trace is shown, for the ablation; all of it at every step is what the analyzer itself is judged by. */
 const VIEWS = {
-  'all, every step': {},
   'metrics only': { layers: false, parameters: false, batches: false, telemetry: false },
   '+ layers': { parameters: false, batches: false, telemetry: false },
   '+ parameters': { layers: false, batches: false, telemetry: false },
@@ -53,7 +52,10 @@ export async function judge(outcomes, root) {
       ]),
     ),
     rules: scoreByRule(judged.map((run) => ({ ...run, said: run.saidBy.Quark }))),
-    ablation: scoresOf(heldOut, Object.keys(VIEWS)),
+    ablation: {
+      'all, every step': scoresOf(heldOut, ['Quark']).Quark,
+      ...scoresOf(heldOut, Object.keys(VIEWS)),
+    },
     missed: listMissed(judged),
   };
 }

@@ -1,16 +1,22 @@
-// Records the traces of some programs: node bench/detection/record.mjs PROGRAM SEEDS FOLDER [--only=id,...]
+// Records the traces of one program: node bench/detection/record.mjs PROGRAM SEEDS FOLDER [--only=id,...] [--from=SEED]
+// --from goes on where an earlier recording of fewer seeds ended.
 // One store a program; one JSON line a run on standard output: { runId, program, variant, kind, seed, outcome }.
+import './own-clock.mjs'; // First: nothing may have kept the clock of the machine.
 import * as tf from '@tensorflow/tfjs';
 import { FAULTS } from './faults.mjs';
 import { HEALTHY } from './healthy.mjs';
 import { PROGRAMS } from './programs.mjs';
 import { train } from './training.mjs';
 
+/** Fewest seeds of the unchanged program: with six, the harm of two runs with a fault can be significant. */
+const MIN_REFERENCE = 6;
+
 const [programName, seeds, folder, ...options] = process.argv.slice(2);
-const only = options
-  .find((option) => option.startsWith('--only='))
-  ?.slice('--only='.length)
-  .split(',');
+const option = (name) =>
+  options.find((one) => one.startsWith(`--${name}=`))?.slice(name.length + 3);
+const only = option('only')?.split(',');
+const first = Number(option('from') ?? 0);
+const last = Math.max(first, Number(seeds));
 const program = PROGRAMS.find(({ name }) => name === programName);
 const variants = [
   ...HEALTHY.map((variant) => ({ ...variant, kind: 'healthy' })),
@@ -19,8 +25,10 @@ const variants = [
 
 tf.enableProdMode();
 await tf.setBackend('cpu');
-for (let seed = 0; seed < Number(seeds); seed += 1)
+for (let seed = first; seed < Math.max(last, MIN_REFERENCE); seed += 1)
   for (const { id, kind, change } of variants) {
+    const isReference = id === 'healthy' && seed < MIN_REFERENCE;
+    if (isReference ? first > 0 : seed >= last) continue;
     const labels = { program: program.name, variant: id, kind };
     const began = performance.now();
     const outcome = await train(tf, change(program), { seed, storageDir: folder, labels });

@@ -7,6 +7,7 @@ import {
 } from '../../dist/probes.js';
 import { MetricsLogger, TrainingSession } from '../../dist/index.js';
 import { tfjsModel } from '../../dist/tfjs.js';
+import { block, ownClock, sleep } from './own-clock.mjs';
 import { normal, permutation, uniform } from './random.mjs';
 
 /**
@@ -28,7 +29,13 @@ export async function train(tf, program, { seed, storageDir, labels, every = 1 }
     batch_size: program.batchSize,
     model: model.toJSON(null, false),
   };
-  const run = { project: labels.program, config, storageDir, handleSignals: false };
+  const run = {
+    project: labels.program,
+    config,
+    storageDir,
+    clock: ownClock,
+    handleSignals: false,
+  };
   const outcome = await TrainingSession.run(run, async (session) => {
     const recorder = openRecorder(tf, session, model, optimizer, every);
     return await loop(tf, { program, data, model, optimizer, recorder, seed });
@@ -105,7 +112,9 @@ async function loop(tf, { program, data, model, optimizer, recorder, seed }) {
       epoch,
       batchSize: count,
       sampleIds: picked,
-      ...(data.classes > 1 ? { labels: Int32Array.from(batch.y) } : {}),
+      ...(data.classes > 1
+        ? { labels: Int32Array.from(batch.y) }
+        : { metadata: { target_min: Math.min(...batch.y), target_max: Math.max(...batch.y) } }),
     });
     if ((step + 1) % stepsPerEpoch !== 0) continue;
     const seen = evaluate(tf, { program, data, model, evaluationMode });
@@ -277,14 +286,4 @@ function makeOptimizer(tf, { kind, rate, momentum, epsilon }) {
 function setRate(optimizer, rate) {
   if (optimizer.setLearningRate) optimizer.setLearningRate(rate);
   else optimizer.learningRate = rate;
-}
-
-const sleep = (ms) =>
-  new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
-
-function block(ms) {
-  const until = performance.now() + ms;
-  while (performance.now() < until);
 }

@@ -46,7 +46,7 @@ describe('TensorFlow.js on webgl', () => {
     } finally {
       vi.restoreAllMocks();
     }
-    expect(await hooks.read()).toHaveLength(20);
+    expect(await hooks.read()).toHaveLength(25);
     expect(await parameters.readDistributions()).toHaveLength(20);
     await session.endRun();
     tf.dispose([xs, ys]);
@@ -70,7 +70,7 @@ describe('TensorFlow.js on webgl', () => {
       hooks.endStep();
     }
     expect(hooks.status).toMatchObject({ probedSteps: 1, skippedProbes: 4 });
-    expect(await hooks.read()).toHaveLength(4);
+    expect(await hooks.read()).toHaveLength(5);
     expect(tf.memory().numTensors).toBe(before);
     await session.endRun();
     tf.dispose([xs, ys]);

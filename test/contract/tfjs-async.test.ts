@@ -61,7 +61,7 @@ describe('TensorFlow.js on a backend with asynchronous reads only', () => {
     await session.flush();
     expect(reads.count - before).toBe(2);
     expect(hooks.status.troubles.size + parameters.status.troubles.size).toBe(0);
-    expect(await hooks.read()).toHaveLength(4);
+    expect(await hooks.read()).toHaveLength(5);
     expect(await parameters.readDistributions()).toHaveLength(4);
     await session.endRun();
     tf.dispose([xs, ys]);

@@ -224,6 +224,8 @@ export function tfjsProbesContract({ name, tf, tolerance, isExact }: TfjsBackend
           hookDirection: 'forward' | 'backward',
         ): Promise<LayerSummaryRecord | undefined> =>
           (await hooks.read({ moduleName, hookDirection, step: i }))[0];
+        checkLayer(await layer('hidden_input', 'forward'), x);
+        expect(await layer('hidden_input', 'backward')).toBeUndefined();
         checkLayer(await layer('hidden', 'forward'), wanted.hidden);
         checkLayer(await layer('output', 'forward'), wanted.output);
         checkLayer(await layer('hidden', 'backward'), wanted.hiddenGradient);
@@ -304,7 +306,7 @@ export function tfjsProbesContract({ name, tf, tolerance, isExact }: TfjsBackend
         await session.flush();
       }
       for (const weight of model.getWeights()) numbers.push(...(await weight.data()));
-      if (isObserved) expect(await hooks?.read()).toHaveLength(40);
+      if (isObserved) expect(await hooks?.read()).toHaveLength(50);
       await session.endRun();
       model.optimizer.dispose();
       model.dispose();
@@ -385,7 +387,9 @@ export function tfjsProbesContract({ name, tf, tolerance, isExact }: TfjsBackend
     hooks.beginStep(0);
     tf.dispose(model.predict(xs));
     hooks.endStep();
-    const [record] = await hooks.read();
+    const [input, record] = await hooks.read();
+    expect(input).toMatchObject({ moduleName: 'a_input', elementCount: 4, nonFiniteCount: 1 });
+    near(input?.norm, Math.sqrt(29));
     expect(record).toMatchObject({ metadata: { pass: 'evaluation' }, elementCount: 4 });
     // relu(NaN) is NaN or 0 by backend; the product with 0 makes one NaN of a row's other value.
     expect(record?.nonFiniteCount).toBeLessThanOrEqual(2);

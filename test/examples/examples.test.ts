@@ -102,7 +102,7 @@ describe('examples', () => {
     },
     'tfjs-loop.mjs': async (reader, printed) => {
       const layers = (await readLayerSummaries(reader.store, reader.run.id)).records;
-      expect(layers).toHaveLength(48);
+      expect(layers).toHaveLength(60);
       const { store, run } = reader;
       expect((await readParameterSummaries(store, run.id)).records).toHaveLength(48);
       expect((await readParameterDistributions(store, run.id)).records).toHaveLength(48);

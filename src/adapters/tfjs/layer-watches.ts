@@ -48,21 +48,63 @@ export class LayerWatches {
    */
   observe(layer: number, output: unknown, inputs?: unknown): unknown {
     const isTraining = isTapeOn(this.#tf);
-    const seen: Seen[] = [];
-    for (const watch of this.#list) {
-      if (watch.isActive && watch.layers.has(layer) && (isTraining || watch.evaluation))
-        seen.push({ watch, callIndex: watch.beginCall(layer) });
-    }
+    const seen = this.#begin(layer, isTraining);
     if (seen.length === 0) return output;
     try {
       return Array.isArray(output)
         ? output.map((item: unknown, i) => this.#show(seen, layer, i, item, isTraining))
         : this.#show(seen, layer, 0, output, isTraining, inputs);
     } catch (error) {
-      const message = `An output could not be captured: ${messageOf(error)}`;
-      for (const { watch } of seen) watch.warn({ reason: 'capture_failed', message });
+      warn(seen, 'An output', error);
       return output;
     }
+  }
+
+  /** Shows what the model was given; there is no gradient to tell of it, and nothing takes its place. */
+  observeInput(layer: number, input: unknown): void {
+    if (!isTensor(input)) return;
+    const isTraining = isTapeOn(this.#tf);
+    const seen = this.#begin(layer, isTraining);
+    if (seen.length === 0) return;
+    const tell = (tensor: TfTensor): void => this.#tell(seen, { layer, isTraining }, tensor);
+    try {
+      if (isOnHost(this.#tf) || !isTraining) tell(input);
+      else this.#offTape(input, tell).dispose();
+    } catch (error) {
+      warn(seen, 'An input', error);
+    }
+  }
+
+  /** Those who watch a layer, and which of its calls this is. */
+  #begin(layer: number, isTraining: boolean): readonly Seen[] {
+    const seen: Seen[] = [];
+    for (const watch of this.#list) {
+      if (watch.isActive && watch.layers.has(layer) && (isTraining || watch.evaluation))
+        seen.push({ watch, callIndex: watch.beginCall(layer) });
+    }
+    return seen;
+  }
+
+  #tell(
+    seen: readonly Seen[],
+    point: Pick<CapturePoint, 'layer' | 'isTraining'> &
+      Partial<Pick<CapturePoint, 'direction' | 'outputIndex'>>,
+    tensor: TfTensor,
+  ): void {
+    const ref = new TfTensorRef(this.#tf, tensor);
+    const whole = { direction: 'forward', outputIndex: 0, ...point } as const;
+    for (const { watch, callIndex } of seen) {
+      if (whole.direction === 'forward' ? watch.forward : watch.backward)
+        watch.capture({ ...whole, callIndex }, ref);
+    }
+  }
+
+  /** On a device, capturing runs operations, which must not become part of the backward pass. */
+  #offTape(tensor: TfTensor, tell: (x: TfTensor) => void): TfTensor {
+    return opsOf(this.#tf).customGrad((x) => {
+      tell(x);
+      return { value: x.clone(), gradFunc: (dy) => dy.clone() };
+    })(tensor);
   }
 
   #show(
@@ -75,13 +117,8 @@ export class LayerWatches {
   ): unknown {
     if (!isTensor(output)) return output;
     const tf = this.#tf;
-    const tell = (direction: CapturePoint['direction'], tensor: TfTensor): void => {
-      const ref = new TfTensorRef(tf, tensor);
-      for (const { watch, callIndex } of seen) {
-        if (direction === 'forward' ? watch.forward : watch.backward)
-          watch.capture({ layer, direction, callIndex, outputIndex, isTraining }, ref);
-      }
-    };
+    const tell = (direction: CapturePoint['direction'], tensor: TfTensor): void =>
+      this.#tell(seen, { layer, direction, outputIndex, isTraining }, tensor);
     const isBackwardWanted = isTraining && seen.some(({ watch }) => watch.backward);
     const isFloat = output.dtype === 'float32';
     if (isOnHost(tf)) {
@@ -103,12 +140,8 @@ export class LayerWatches {
       tell('forward', output);
       return output;
     }
-    // On a device, capturing runs operations, which must not become part of the backward pass.
     const offTape = (tensor: TfTensor, direction: CapturePoint['direction']): TfTensor =>
-      opsOf(tf).customGrad((x) => {
-        tell(direction, x);
-        return { value: x.clone(), gradFunc: (dy) => dy.clone() };
-      })(tensor);
+      this.#offTape(tensor, (x) => tell(direction, x));
     if (!isFloat) {
       offTape(output, 'forward').dispose();
       return output;
@@ -121,6 +154,11 @@ export class LayerWatches {
       };
     })(output);
   }
+}
+
+function warn(seen: readonly Seen[], what: string, error: unknown): void {
+  const message = `${what} could not be captured: ${messageOf(error)}`;
+  for (const { watch } of seen) watch.warn({ reason: 'capture_failed', message });
 }
 
 /** What was recorded of an operation: `dys` are the gradients with respect to its outputs. */

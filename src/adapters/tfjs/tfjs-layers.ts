@@ -5,7 +5,12 @@ import type { ParameterRole } from '../../records/literals.ts';
 import type { TfLayer, TfLayerVariable, TfTensor, TfVariable } from './tfjs-types.ts';
 
 /** A layer and the object it stands for; a tap has none. */
-export type FoundLayer = { readonly info: LayerInfo; readonly layer: TfLayer | undefined };
+export type FoundLayer = {
+  readonly info: LayerInfo;
+  readonly layer: TfLayer | undefined;
+  /** Of an input, which is never called itself: the layer that gets it, and at which position. */
+  readonly fedTo?: { readonly layer: TfLayer; readonly position: number };
+};
 
 /** A parameter and how to get at its variable. */
 export type FoundParameter = {
@@ -16,11 +21,11 @@ export type FoundParameter = {
   readonly variableName: string;
 };
 
-/** All layers of a model, containers before what they hold; layers that are used twice once. */
+/** The inputs and all layers of a model, containers before what they hold; layers that are used twice once. */
 export function findLayers(model: object): readonly FoundLayer[] {
-  const found: FoundLayer[] = [];
-  const seen = new Set<object>();
   const names = new Set<string>();
+  const found: FoundLayer[] = findInputs(model, names);
+  const seen = new Set<object>();
   const visit = (item: unknown, prefix: string, isInWrapper: boolean): void => {
     if (!isLayer(item) || seen.has(item) || item.getClassName() === 'InputLayer') return;
     seen.add(item);
@@ -43,6 +48,43 @@ export function findLayers(model: object): readonly FoundLayer[] {
   };
   for (const layer of layersOf(model) ?? []) visit(layer, '', false);
   return found;
+}
+
+/**
+ * The inputs of a model, each beside the first of its layers that gets it. Left out are inputs whose numbers are names (of tokens,
+ * of classes: they go to an embedding, or are no floating-point numbers), and those of layers that are used more than once, whose
+ * calls are not told apart.
+ */
+function findInputs(model: object, names: Set<string>): FoundLayer[] {
+  const own = new Set(layersOf(model));
+  return listOf(model, 'inputLayers').flatMap((input): FoundLayer[] => {
+    if (!isLayer(input) || ('dtype' in input && input.dtype !== 'float32')) return [];
+    const next = listOf(input, 'outboundNodes')
+      .map((node) => fieldOf(node, 'outboundLayer'))
+      .filter((layer) => isLayer(layer))
+      .filter((layer) => own.has(layer));
+    const [layer] = next;
+    if (layer === undefined || next.some((one) => one.getClassName() === 'Embedding')) return [];
+    const [node, another] = listOf(layer, 'inboundNodes');
+    const position = listOf(node, 'inboundLayers').indexOf(input);
+    if (another !== undefined || position < 0) return [];
+    const info = {
+      name: unique(input.name, names),
+      type: 'InputLayer',
+      qualifiedType: 'tfjs.layers.InputLayer',
+      isLeaf: true,
+    };
+    return [{ info, layer: input, fedTo: { layer, position } }];
+  });
+}
+
+function listOf(item: unknown, name: string): readonly unknown[] {
+  const list = fieldOf(item, name);
+  return Array.isArray(list) ? list : [];
+}
+
+function fieldOf(item: unknown, name: string): unknown {
+  return typeof item === 'object' && item !== null ? Reflect.get(item, name) : undefined;
 }
 
 /** The weights of the layers, each once. `group` is the optimizer's now, for those that train. */

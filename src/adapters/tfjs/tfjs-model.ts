@@ -56,6 +56,9 @@ export interface TfjsSource extends ModelSource {
  * `tf.variableGrads` with `applyGradients`. Nothing is changed before something watches, and everything is undone when
  * nothing does any more.
  *
+ * What the model is given is recorded as activations of its `InputLayer`s, without gradients; numbers of tokens, and inputs of layers
+ * that are used more than once, are left out.
+ *
  * Nested layers are named by their path (`encoder/dense_1`). Wrappers (Bidirectional, TimeDistributed) count as one leaf;
  * what they wrap is listed below them and observed where `leafModulesOnly` is false. A frozen prefix has no gradients.
  *
@@ -236,20 +239,35 @@ class Source implements TfjsSource {
 
   #tapLayers(): void {
     const watches = this.#layerWatches;
-    this.#untapLayers = this.#found.flatMap(({ layer, info }, position) =>
-      layer === undefined
-        ? []
-        : tapMethod(
-            layer,
-            'call',
-            (original) =>
-              function (this: unknown, ...args) {
-                const output = original.apply(this, args);
-                if (!watches.wants(position)) return output;
-                return watches.observe(position, output, info.isLeaf ? args[0] : undefined);
-              },
-          ),
-    );
+    this.#untapLayers = this.#found.flatMap(({ fedTo, layer, info }, position) => {
+      if (layer === undefined) return [];
+      if (fedTo !== undefined)
+        return tapMethod(
+          fedTo.layer,
+          'call',
+          (original) =>
+            function (this: unknown, ...args) {
+              if (watches.wants(position)) {
+                const [given] = args;
+                watches.observeInput(
+                  position,
+                  Array.isArray(given) ? given[fedTo.position] : given,
+                );
+              }
+              return original.apply(this, args);
+            },
+        );
+      return tapMethod(
+        layer,
+        'call',
+        (original) =>
+          function (this: unknown, ...args) {
+            const output = original.apply(this, args);
+            if (!watches.wants(position)) return output;
+            return watches.observe(position, output, info.isLeaf ? args[0] : undefined);
+          },
+      );
+    });
   }
 }
 

@@ -1,6 +1,7 @@
 import type { RunColumns } from '../columns/run-columns.ts';
 import { placeAt, placeOfStep, type Place } from './places.ts';
 import { defineRule, say, type Finding } from './rule.ts';
+import { isInput } from './layer-facts.ts';
 import { median } from './statistics.ts';
 
 /** Batches or probes whose statistics say what the input is like. */
@@ -79,8 +80,7 @@ export const inputNotNormalised = defineRule({
 function inputsOf(columns: RunColumns): Input[] {
   const inputs: Input[] = [];
   for (const layer of columns.layers) {
-    if (layer.summaryType !== 'activation' || !/^(?:input|inputlayer)$/i.test(layer.moduleType))
-      continue;
+    if (layer.summaryType !== 'activation' || layer.isEvaluation || !isInput(layer)) continue;
     const rows = Math.min(SAMPLES, layer.steps.length);
     const mean = median(layer.mean.subarray(0, rows));
     const std = median(layer.std.subarray(0, rows));
@@ -95,7 +95,7 @@ function inputsOf(columns: RunColumns): Input[] {
     if (means === undefined || deviations === undefined || means.values.length === 0) continue;
     const rows = Math.min(SAMPLES, means.values.length);
     const mean = median(means.values.subarray(0, rows));
-    const std = median(deviations.values.subarray(0, SAMPLES));
+    const std = median(deviations.values.subarray(0, rows));
     inputs.push({
       kind: 'metric',
       source: means.key,
@@ -156,7 +156,7 @@ const LINEAR = /^(?:dense|linear|gemm|(?:depthwise|separable)?conv\d?d?)$/i;
  */
 function estimates(columns: RunColumns): Input[] {
   const layer = columns.layers.find(
-    ({ isEvaluation, summaryType }) => summaryType === 'activation' && !isEvaluation,
+    (one) => one.summaryType === 'activation' && !one.isEvaluation && !isInput(one),
   );
   if (layer === undefined || !((layer.steps[0] ?? Number.POSITIVE_INFINITY) <= INITIAL_STEP))
     return [];

@@ -16,3 +16,8 @@ export function deadUnitShare(layer: LayerSeries): Float64Array {
     return units > 0 ? Math.min(1, count / units) : Number.NaN;
   });
 }
+
+/** Whether a layer stands for what the model is given. */
+export function isInput({ moduleType }: Pick<LayerSeries, 'moduleType'>): boolean {
+  return /^(?:input|inputlayer)$/i.test(moduleType);
+}

@@ -13,6 +13,7 @@ import {
   type MetricKeys,
   type SeriesPair,
 } from './metric-keys.ts';
+import { isInput } from './layer-facts.ts';
 import { levelOf, lowestLevel, profileOf, type Profile } from './profile.ts';
 
 /** How a loss went, in units of its own. */
@@ -83,10 +84,14 @@ export class Signals {
     return findMetric(this.#columns, this.#keys.computeTimeMetricKeys);
   }
 
-  /** Summaries of training passes of one kind, in the order of the forward pass. */
+  /** Summaries of training passes of one kind, in the order of the forward pass; what the model is given is no layer of it. */
   layers(summaryType: LayerSeries['summaryType']): readonly LayerSeries[] {
     return this.#columns.layers.filter(
-      (layer) => layer.summaryType === summaryType && !layer.isEvaluation && layer.callIndex === 0,
+      (layer) =>
+        layer.summaryType === summaryType &&
+        !layer.isEvaluation &&
+        layer.callIndex === 0 &&
+        !isInput(layer),
     );
   }
 

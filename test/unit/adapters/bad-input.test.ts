@@ -82,7 +82,7 @@ const CASES: Readonly<Record<string, Case>> = {
     hooks: { filters: { includeTypes: ['Linear'] } },
     parameters: { includeParameterPatterns: ['decoder/*'] },
     warnings: ['hook_engine no_match', 'parameter_diagnostics no_match'],
-    words: /match none of the 2 layers: no layer is observed.*a \(Dense\)/,
+    words: /match none of the 3 layers: no layer is observed.*a \(Dense\)/,
   },
   'an optimizer that was compiled again': {
     middle: (model) => model.compile({ optimizer: tf.train.sgd(0.05), loss: 'meanSquaredError' }),

@@ -333,15 +333,16 @@ describe('quarkCallback', () => {
       [0, 4, 8].flatMap((step) =>
         (
           [
-            [0, 'forward'],
-            [1, 'forward'],
-            [1, 'backward'],
-            [0, 'backward'],
+            [network.inputLayers[0], 'forward'],
+            [network.layers[0], 'forward'],
+            [network.layers[1], 'forward'],
+            [network.layers[1], 'backward'],
+            [network.layers[0], 'backward'],
           ] as const
         ).map(([layer, hookDirection]) => ({
           step,
           epoch: Math.floor(step / 3),
-          moduleName: network.layers[layer]?.name,
+          moduleName: layer?.name,
           hookDirection,
         })),
       ),

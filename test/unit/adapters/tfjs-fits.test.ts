@@ -189,7 +189,7 @@ describe('one fit an epoch', () => {
       parameters: { schedule: { everyNSteps: 1 } },
     });
     await network.fit(xs, ys, { ...FIT, epochs: 1, callbacks: callback });
-    const names = network.layers.map(({ name }) => name);
+    const names = [...network.inputLayers, ...network.layers].map(({ name }) => name);
     const [hidden] = network.layers;
     if (hidden !== undefined) hidden.trainable = false;
     network.add(tf.layers.dense({ name: 'added', units: 1, activation: 'sigmoid' }));

@@ -274,15 +274,78 @@ describe('models', () => {
       tf.dispose(model.evaluate(xs, ys));
       hooks.endStep();
     }
-    expect(names(await training.read({ step: 0 }))).toStrictEqual(['a forward#0', 'a backward#0']);
+    expect(names(await training.read({ step: 0 }))).toStrictEqual([
+      'a_input forward#0',
+      'a forward#0',
+      'a backward#0',
+    ]);
     const records = await both.read({ step: 1 });
     expect(records.map(({ metadata, callIndex }) => [metadata?.['pass'], callIndex])).toStrictEqual(
       [
         [undefined, 0],
         [undefined, 0],
+        [undefined, 0],
+        ['evaluation', 1],
         ['evaluation', 1],
       ],
     );
+    await session.endRun();
+  });
+
+  it('shows what a model is given, each input once, and neither names of tokens nor inputs it cannot tell apart', async () => {
+    const session = await open();
+    const input = (name: string, dtype: 'float32' | 'int32' = 'float32'): tf.SymbolicTensor =>
+      tf.input({ name, shape: [2], dtype });
+    const [left, right, twice] = [input('left'), input('right'), input('twice')];
+    const [words, ids] = [input('words'), input('ids', 'int32')];
+    const shared = tf.layers.dense({ name: 'shared', units: 2 });
+    const apply = (layer: tf.layers.Layer, ...inputs: tf.SymbolicTensor[]): tf.SymbolicTensor =>
+      layer.apply(inputs.length === 1 ? (inputs[0] ?? inputs) : inputs) as tf.SymbolicTensor;
+    const embedded = apply(tf.layers.embedding({ inputDim: 5, outputDim: 2 }), words);
+    const flat = apply(tf.layers.flatten(), embedded);
+    const masked = apply(tf.layers.activation({ activation: 'linear' }), ids);
+    const model = tf.model({
+      inputs: [left, right, twice, words, ids],
+      outputs: apply(
+        tf.layers.dense({ name: 'out', units: 1 }),
+        apply(
+          tf.layers.concatenate(),
+          // The second goes to two layers, of which the first tells of it.
+          apply(tf.layers.multiply({ name: 'both' }), left, right),
+          apply(tf.layers.dense({ name: 'own', units: 2 }), right),
+          apply(shared, twice),
+          apply(shared, left),
+          flat,
+          masked,
+        ),
+      ),
+    });
+    model.compile({ optimizer: 'sgd', loss: 'meanSquaredError' });
+    const hooks = new HookEngine(session, tfjsModel(tf, model), {
+      filters: { includeTypes: ['InputLayer'] },
+    });
+    expect(hooks.instrumentedModuleNames).toStrictEqual(['left', 'right']);
+    hooks.beginStep(0);
+    const constant = (value: number, dtype: 'float32' | 'int32' = 'float32'): tf.Tensor =>
+      tf.fill([4, 2], value, dtype);
+    const xs = [constant(3), constant(-5), constant(1), constant(2), constant(4, 'int32')];
+    await model.trainOnBatch(xs, tf.zeros([4, 1]));
+    hooks.endStep();
+    const records = await hooks.read();
+    expect(
+      records
+        .map(({ moduleName, moduleType, summaryType, mean, elementCount }) => [
+          moduleName,
+          moduleType,
+          summaryType,
+          mean,
+          elementCount,
+        ])
+        .toSorted(),
+    ).toStrictEqual([
+      ['left', 'InputLayer', 'activation', 3, 8],
+      ['right', 'InputLayer', 'activation', -5, 8],
+    ]);
     await session.endRun();
   });
 
@@ -376,7 +439,7 @@ describe('what cannot be observed', () => {
           expect(make).toThrow(expect.objectContaining({ code: 'probe_failed' }));
         }
         expect(filtered).toThrow(
-          'match none of the 2 layers: no layer is observed. The first ones are a (Dense)',
+          'match none of the 3 layers: no layer is observed. The first ones are a_input (InputLayer), a (Dense)',
         );
       } else {
         for (const hooks of [empty(), filtered()]) {
