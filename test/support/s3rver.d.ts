@@ -1,0 +1,16 @@
+/** The part of s3rver that the tests use. */
+declare module 's3rver' {
+  export default class S3rver {
+    constructor(options: {
+      readonly address: string;
+      readonly port: number;
+      readonly silent: boolean;
+      readonly directory: string;
+      readonly vhostBuckets: boolean;
+      readonly allowMismatchedSignatures: boolean;
+      readonly configureBuckets: readonly { readonly name: string }[];
+    });
+    run(): Promise<{ readonly port: number }>;
+    close(): Promise<void>;
+  }
+}
