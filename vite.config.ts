@@ -56,6 +56,7 @@ const library: ViteUserConfig = {
       external: [
         /^node:/,
         'libsql',
+        'aws4fetch',
         /^@tensorflow\//,
         'onnxruntime-web',
         '@duckdb/node-api',
