@@ -17,7 +17,7 @@ const headers = {
 const sourceAlias = [
   { find: /^quark-sdk$/, replacement: here('./src/index.ts') },
   {
-    find: /^quark-sdk\/(node|analysis|probes|tfjs|onnx|exchange)$/,
+    find: /^quark-sdk\/(node|service|analysis|probes|tfjs|onnx|exchange)$/,
     replacement: here('./src/$1.ts'),
   },
 ];
@@ -42,6 +42,7 @@ const library: ViteUserConfig = {
       entry: {
         index: here('./src/index.ts'),
         node: here('./src/node.ts'),
+        service: here('./src/service.ts'),
         analysis: here('./src/analysis.ts'),
         probes: here('./src/probes.ts'),
         tfjs: here('./src/tfjs.ts'),
@@ -61,6 +62,7 @@ const library: ViteUserConfig = {
         'onnxruntime-web',
         '@duckdb/node-api',
         '@hono/node-server',
+        'pino',
         /^hono(?:\/.+)?$/,
       ],
       output: {

@@ -19,7 +19,7 @@ export type CommandSpec = {
   readonly name: string;
   /** What it is for, in one line. */
   readonly summary: string;
-  /** Names of the positional arguments, all required; the last may end in "..." for one or more. */
+  /** Names of the positional arguments; those in brackets may be left out, the last may end in "..." for one or more. */
   readonly positionals: readonly string[];
   readonly options: Readonly<Record<string, OptionSpec>>;
   /** Paragraphs at the end of the help text. */
@@ -82,9 +82,10 @@ export function parseCommand(spec: CommandSpec, args: readonly string[]): Parsed
     throw new UsageError(text.split('. ')[0] ?? text, spec.name);
   }
   const { values, positionals } = parsed;
-  if (positionals.length < spec.positionals.length) {
+  const required = spec.positionals.filter((name) => !name.startsWith('['));
+  if (positionals.length < required.length) {
     throw new UsageError(
-      `"quark ${spec.name}" needs ${spec.positionals.slice(positionals.length).join(' and ')}`,
+      `"quark ${spec.name}" needs ${required.slice(positionals.length).join(' and ')}`,
       spec.name,
     );
   }

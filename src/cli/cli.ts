@@ -12,11 +12,14 @@ import { demoCommand } from './commands/demo.ts';
 import { eventsCommand } from './commands/events.ts';
 import { exportCommand } from './commands/export.ts';
 import { importCommand } from './commands/import.ts';
+import { keysCommand } from './commands/keys.ts';
 import { metricsCommand } from './commands/metrics.ts';
 import { queryCommand } from './commands/query.ts';
 import { phasesCommand } from './commands/phases.ts';
 import { reportCommand } from './commands/report.ts';
 import { runsCommand } from './commands/runs.ts';
+import { serveCommand } from './commands/serve.ts';
+import { shareCommand } from './commands/share.ts';
 import { showCommand } from './commands/show.ts';
 import { OutputClosed, type CliIo } from './io.ts';
 import { plain, styleFor } from './text.ts';
@@ -35,6 +38,9 @@ const COMMANDS: readonly Command[] = [
   queryCommand,
   dashboardCommand,
   demoCommand,
+  serveCommand,
+  keysCommand,
+  shareCommand,
 ];
 
 /** Runs one command line, without the name of the program, and returns its exit code. Throws nothing. */

@@ -70,7 +70,8 @@ export async function openGivenStore({
   return openStorage(dir === undefined ? defaultDir(io) : resolve(io.cwd, dir), { create: false });
 }
 
-function defaultDir(io: CliIo): string {
+/** The folder that commands look in when none is named. */
+export function defaultDir(io: CliIo): string {
   const given = io.env['QUARK_STORAGE_DIR'];
   if (given !== undefined && given !== '') return resolve(io.cwd, given);
   const demoDir = join(io.cwd, DEFAULT_STORAGE_DIR);

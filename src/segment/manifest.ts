@@ -55,8 +55,7 @@ export function describeSegment(
   };
 }
 
-/** The keys that occur, or null when there are too many to list. */
-export function keysOf(table: TableDefinition, batch: RowBatch): readonly string[] | null {
+function keysOf(table: TableDefinition, batch: RowBatch): readonly string[] | null {
   const column =
     table.keyColumn === undefined
       ? undefined
@@ -73,7 +72,7 @@ export function keysOf(table: TableDefinition, batch: RowBatch): readonly string
 }
 
 /** Smallest and largest number of a column, NaN left out; nulls when there is none. */
-export function rangeOf(column: Vector | undefined): [number, number] | [null, null] {
+function rangeOf(column: Vector | undefined): [number, number] | [null, null] {
   if (column?.kind !== 'number') return [null, null];
   let min = Number.POSITIVE_INFINITY;
   let max = Number.NEGATIVE_INFINITY;

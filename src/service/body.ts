@@ -9,6 +9,8 @@ export type BodyLimits = {
   readonly packedBytes: number;
   /** Bytes after unpacking. Counted while they are unpacked, so that no more than this is ever held. */
   readonly bytes: number;
+  /** Told of memory before it is held; throws when there is none left. */
+  readonly takeRoom?: ((bytes: number) => void) | undefined;
 };
 
 /** Smaller bodies are sent as they are: the header of gzip and the call cost more than they save. */
@@ -47,6 +49,7 @@ export async function readBody(
       (bytes) => tooLarge(limits.what, limits.bytes, bytes),
       limits.bytes,
       announced,
+      limits.takeRoom,
     );
   const counted = request.body.pipeThrough(countUpTo(limits.packedBytes, limits.what));
   const unpacked: ReadableStream<Uint8Array> = counted.pipeThrough(
@@ -57,6 +60,8 @@ export async function readBody(
       unpacked,
       () => tooLarge(`${limits.what}, unpacked,`, limits.bytes),
       limits.bytes,
+      0,
+      limits.takeRoom,
     );
   } catch (cause) {
     if (cause instanceof SessionStoreError) throw cause;
@@ -84,12 +89,14 @@ export async function readJson(request: Request, limits: BodyLimits): Promise<un
  * Everything a stream gives, in one array. More than `limit` bytes end it with the error of `refuse`.
  *
  * @param expected bytes that were announced: memory is taken once where they are right
+ * @param takeRoom told of memory before it is held; what it throws ends the stream
  */
 export async function collect(
   stream: ReadableStream<Uint8Array>,
   refuse: (bytes: number) => Error,
   limit: number,
   expected = 0,
+  takeRoom: (bytes: number) => void = () => undefined,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const reader = stream.getReader();
   const parts: Uint8Array[] = [];
@@ -98,8 +105,11 @@ export async function collect(
     const { done, value } = await reader.read();
     if (done) break;
     size += value.byteLength;
-    if (size > limit) {
-      const error = refuse(size);
+    try {
+      if (size > limit) throw refuse(size);
+      // Once in its part, and once in the whole.
+      takeRoom(2 * value.byteLength);
+    } catch (error) {
       // The sender may go on for ever, and need not learn of a failure to stop it.
       reader.cancel(error).catch(() => undefined);
       throw error;

@@ -86,9 +86,6 @@ export const MAX_UPLOAD_BYTES = 66 * 1024 * 1024;
 /** Bytes of a blob over HTTP. Payloads of artifacts are kept in parts of 16 MiB. */
 export const MAX_BLOB_UPLOAD_BYTES = 64 * 1024 * 1024;
 
-/** Longest claim of a lease: sessions renew theirs every few seconds. */
-export const MAX_LEASE_MS = 24 * 3_600_000;
-
 /** An answer is closed once it holds this much; the reader asks again for the rest. */
 export const ANSWER_TARGET_BYTES = 16 * 1024 * 1024;
 
@@ -117,15 +114,20 @@ export const STATUS_OF_REASON: Readonly<Record<StoreFailureReason, number>> = {
   failed: 500,
 };
 
-const SPACE = /^[A-Za-z0-9._-]{1,128}$/;
+const SPACE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
-/** The name of a space: a name, never a path. @throws {QuarkError} `invalid_input` */
+/**
+ * The name of a space: a name, never a path. `OWNER:NAME` is a space of another user who shares a project in it.
+ *
+ * @throws {QuarkError} `invalid_input`
+ */
 export function checkSpaceName(field: string, value: unknown): string {
-  if (typeof value !== 'string' || !SPACE.test(value) || /^\.+$/.test(value))
+  const names = typeof value === 'string' ? value.split(':') : [];
+  if (typeof value !== 'string' || names.length > 2 || !names.every((name) => SPACE.test(name)))
     throw invalidInput(
       field,
       value,
-      'a name of 1 to 128 letters, digits, ".", "_" or "-", not only dots',
+      'a name of 1 to 128 letters, digits, ".", "_" or "-", the first a letter or digit; "OWNER:NAME" for what another user shares',
     );
   return value;
 }

@@ -55,9 +55,11 @@ export function addReadRoutes(app: Hono<WireEnvironment>, settings: HandlerSetti
     return json(context, { segments: await context.env.scope.store.listSegments(filter) });
   });
   app.post(ROUTES.readSegments, async (context) => {
-    const { store } = context.env.scope;
+    const { store, takeRoom } = context.env.scope;
     const references = (await question(context.req.raw)).map(decodeReference);
-    const frames = encodeFrames(await readSegments(store, references, settings.answerTargetBytes));
+    const frames = encodeFrames(
+      await readSegments(store, references, settings.answerTargetBytes, takeRoom),
+    );
     return new Response(frames, {
       headers: { ...HEADERS, 'content-type': FRAMES_MEDIA_TYPE, 'cache-control': 'no-store' },
     });
@@ -85,6 +87,7 @@ async function readSegments(
   store: Store,
   references: readonly ReturnType<typeof decodeReference>[],
   targetBytes: number,
+  takeRoom: (bytes: number) => void = () => undefined,
 ): Promise<readonly SegmentRead[]> {
   const answer: SegmentRead[] = [];
   let bytes = 0;
@@ -93,6 +96,8 @@ async function readSegments(
     for (const read of await store.readSegments(some)) {
       bytes += frameBytes(read);
       if (answer.length > 0 && bytes > targetBytes) return answer;
+      // Once as it was read, and once in the answer.
+      takeRoom(2 * frameBytes(read));
       answer.push(read);
     }
   }

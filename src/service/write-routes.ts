@@ -2,13 +2,11 @@
 import type { Hono } from 'hono';
 import { invalidInput, SessionStoreError } from '../base/errors.ts';
 import { checkSha256 } from '../store/blob-rules.ts';
-import { checkNewSegments } from '../store/segment-rules.ts';
 import type { NewSegment, Store } from '../store/store.ts';
 import { done, type WireContext, type WireEnvironment } from './answers.ts';
 import { readBody, readJson } from './body.ts';
 import type { HandlerSettings } from './handler-options.ts';
 import {
-  MAX_LEASE_MS,
   MAX_QUESTION_BYTES,
   MAX_RUN_MESSAGE_BYTES,
   ROUTES,
@@ -24,13 +22,11 @@ export function addWriteRoutes(app: Hono<WireEnvironment>, settings: HandlerSett
   app.post(ROUTES.projects, async (context) => {
     const store = writable(context);
     const project = decodeProject((await message(context)).get('project'));
-    settings.checks.project?.(project);
     return done({ project: await store.ensureProject(project) });
   });
   app.post(ROUTES.runs, async (context) => {
     const store = writable(context);
     const run = decodeNewRun((await message(context)).get('run'));
-    settings.checks.run?.(run);
     return done({ run: await store.createRun(run) });
   });
   app.put(ROUTES.run, async (context) => {
@@ -38,13 +34,11 @@ export function addWriteRoutes(app: Hono<WireEnvironment>, settings: HandlerSett
     const run = decodeRun((await message(context)).get('run'));
     const runId = context.req.param('runId');
     if (run.id !== runId) throw invalidInput('run.id', run.id, `the id in the address, "${runId}"`);
-    settings.checks.run?.(run);
     return done(await store.updateRun(run));
   });
   app.put(ROUTES.lease, async (context) => {
     const store = writable(context);
     const ttlMs = (await message(context)).number('ttl_ms');
-    if (ttlMs > MAX_LEASE_MS) throw invalidInput('ttl_ms', ttlMs, `at most ${MAX_LEASE_MS}: a day`);
     const { runId, holder } = context.req.param();
     return done({ lease: await store.renewLease(runId, holder, ttlMs) });
   });
@@ -77,7 +71,8 @@ export function addWriteRoutes(app: Hono<WireEnvironment>, settings: HandlerSett
     const store = writable(context);
     const sha256 = checkSha256(context.req.param('sha256'));
     const { maxBlobBytes: limit } = settings;
-    const limits = { what: 'A blob', packedBytes: limit, bytes: limit };
+    const { takeRoom } = context.env.scope;
+    const limits = { what: 'A blob', packedBytes: limit, bytes: limit, takeRoom };
     await store.putBlob(sha256, await readBody(context.req.raw, limits));
     return done({});
   });
@@ -90,9 +85,9 @@ export function addWriteRoutes(app: Hono<WireEnvironment>, settings: HandlerSett
 
 /** Asked before the body is read. */
 function writable(context: WireContext): Store {
-  const { store } = context.env.scope;
+  const { store, writeRefusal } = context.env.scope;
   if (store.isWritable) return store;
-  throw new SessionStoreError('read_only', 'This store can only be read.');
+  throw writeRefusal ?? new SessionStoreError('read_only', 'This store can only be read.');
 }
 
 /**
@@ -110,6 +105,7 @@ async function message(context: WireContext): Promise<Fields> {
     what: 'The body',
     packedBytes: MAX_QUESTION_BYTES,
     bytes: MAX_RUN_MESSAGE_BYTES,
+    takeRoom: context.env.scope.takeRoom,
   };
   return new Fields('body', await readJson(context.req.raw, limits));
 }
@@ -119,14 +115,14 @@ async function upload(
   { maxUploadBytes: limit }: HandlerSettings,
 ): Promise<Uint8Array<ArrayBuffer>> {
   checkType(context, UPLOAD_MEDIA_TYPE);
-  return readBody(context.req.raw, { what: 'An upload', packedBytes: limit, bytes: limit });
+  const { takeRoom } = context.env.scope;
+  const limits = { what: 'An upload', packedBytes: limit, bytes: limit, takeRoom };
+  return readBody(context.req.raw, limits);
 }
 
 async function checkAll(
   segments: readonly NewSegment[],
-  { checks }: HandlerSettings,
+  { checkSegment }: HandlerSettings,
 ): Promise<void> {
-  // What every store checks comes first, and costs nothing.
-  checkNewSegments(segments);
-  for (const segment of segments) await checks.segment?.(segment);
+  for (const segment of segments) await checkSegment(segment);
 }

@@ -181,7 +181,8 @@ function matchesRunFilter(run: StoredRun, filter: RunFilter): boolean {
   );
 }
 
-function compareRuns(a: StoredRun, b: StoredRun): number {
+/** The order of `listRuns`. */
+export function compareRuns(a: StoredRun, b: StoredRun): number {
   return b.startedAtMs - a.startedAtMs || compareText(b.id, a.id);
 }
 

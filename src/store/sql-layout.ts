@@ -139,7 +139,32 @@ const ADD_SPACES: Step = [
 ];
 
 /** Every step after {@link FRESH_VERSION}; step `i` leads to layout `FRESH_VERSION + 1 + i`. Never change one. */
-const LATER: readonly Step[] = [];
+const LATER: readonly Step[] = [
+  // Who may use a service. A key is kept as its SHA-256 only.
+  [
+    `CREATE TABLE IF NOT EXISTS users (
+      id TEXT PRIMARY KEY,
+      name TEXT NOT NULL UNIQUE,
+      created_at_ms DOUBLE PRECISION NOT NULL)`,
+    `CREATE TABLE IF NOT EXISTS user_keys (
+      id TEXT PRIMARY KEY,
+      user_id TEXT NOT NULL,
+      hash TEXT NOT NULL,
+      scope TEXT NOT NULL,
+      label TEXT NOT NULL,
+      created_at_ms DOUBLE PRECISION NOT NULL,
+      expires_at_ms DOUBLE PRECISION,
+      revoked_at_ms DOUBLE PRECISION)`,
+    `CREATE TABLE IF NOT EXISTS project_shares (
+      user_id TEXT NOT NULL,
+      owner_id TEXT NOT NULL,
+      space_name TEXT NOT NULL,
+      project_name TEXT NOT NULL,
+      access TEXT NOT NULL,
+      created_at_ms DOUBLE PRECISION NOT NULL,
+      PRIMARY KEY (user_id, owner_id, space_name, project_name))`,
+  ],
+];
 
 /** The layout this code writes. */
 export const SQL_LAYOUT_VERSION: number = FRESH_VERSION + LATER.length;

@@ -1,0 +1,164 @@
+/** `quark serve`: the persistence service. */
+import { QuarkError } from '../../index.ts';
+import {
+  createServiceLog,
+  LOG_LEVELS,
+  serveService,
+  type LogLevel,
+  type ServedService,
+} from '../../service.ts';
+import { UsageError } from '../args.ts';
+import { EXIT, type Command, type CommandContext } from '../command.ts';
+import { SERVICE_STORAGE, serviceStorage } from '../service-storage.ts';
+import { dashboardDir } from '../site.ts';
+
+const DEFAULT_PORT = 4747;
+const MAX_PORT = 65_535;
+
+export const serveCommand: Command = {
+  spec: {
+    name: 'serve',
+    summary: 'Run the persistence service: take records of other machines, and show them.',
+    positionals: ['[DIR]'],
+    options: {
+      storage: SERVICE_STORAGE,
+      port: {
+        kind: 'count',
+        value: 'N',
+        max: MAX_PORT,
+        help: `Port to listen on; 0 takes a free one. Default: QUARK_PORT, or ${DEFAULT_PORT}.`,
+      },
+      host: {
+        kind: 'text',
+        value: 'ADDRESS',
+        help: 'Address to listen on; 0.0.0.0 for all. Default: QUARK_HOST, or 127.0.0.1.',
+      },
+      open: {
+        kind: 'flag',
+        help: 'Let everybody on this machine in without a key, also once there are keys. Default: QUARK_OPEN=1.',
+      },
+      'allow-origin': {
+        kind: 'list',
+        value: 'ORIGIN',
+        help: 'Let pages of this origin use the service. Default: QUARK_ALLOW_ORIGIN, with commas.',
+      },
+      'log-level': {
+        kind: 'text',
+        value: 'LEVEL',
+        choices: LOG_LEVELS,
+        help: 'What to log, as JSON on standard error. Default: QUARK_LOG_LEVEL, or warn in a terminal and info elsewhere.',
+      },
+      'no-dashboard': { kind: 'flag', help: 'Serve the API only.' },
+      json: { kind: 'flag', help: 'Write the address as JSON; errors, too.' },
+    },
+    notes: [
+      'Records are kept in DIR/.quark (SQLite); in this folder, else ./quark-runs, when none is named.',
+      'Until "quark keys create" has made the first key, people on this machine need none, and nobody else is let in.',
+      'The service speaks plain HTTP: put a proxy with TLS in front before other machines use it.',
+      'SIGTERM or Ctrl-C finishes the requests under way; a second one ends at once.',
+    ],
+  },
+  async run(context) {
+    const { io, args } = context;
+    const storage = serviceStorage(context, args.positionals[0]);
+    let isEnding = false;
+    let end = (): void => undefined;
+    const interrupted = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const undo = io.onInterrupt(() => {
+      if (isEnding) io.exit(EXIT.interrupted);
+      isEnding = true;
+      end();
+    });
+    try {
+      const service = await start(context, storage);
+      try {
+        await io.stdout.write(
+          args.flag('json')
+            ? `${JSON.stringify({
+                event: 'serving',
+                url: service.url,
+                port: service.port,
+                open: await service.isOpen(),
+              })}\n`
+            : await intro(service, storage, hostOf(context)),
+        );
+        await interrupted;
+      } finally {
+        await service.close();
+      }
+      if (!args.flag('json')) await io.stdout.write('Stopped.\n');
+    } finally {
+      undo();
+    }
+    return EXIT.ok;
+  },
+};
+
+function start(context: CommandContext, storage: string): Promise<ServedService> {
+  const { io, args } = context;
+  const logger = createServiceLog(logLevel(context), (line) => {
+    // A log that nobody reads any longer is no reason to stop.
+    io.stderr.write(line).catch(() => undefined);
+  });
+  const isOpen = args.flag('open') || (io.env['QUARK_OPEN'] ?? '') === '1';
+  return serveService({
+    storage,
+    host: hostOf(context),
+    port: portOf(context),
+    keyless: isOpen ? 'always' : 'until_first_key',
+    allowOrigins: args.list('allow-origin') ?? listOf(io.env['QUARK_ALLOW_ORIGIN']),
+    logger,
+    ...(args.flag('no-dashboard') ? {} : { dashboardDir: dashboardDir() }),
+  });
+}
+
+async function intro(service: ServedService, storage: string, host: string): Promise<string> {
+  const lines = [
+    `Quark service: ${service.url}`,
+    `Records: ${storage.replace(/:[^:@/]*@/, ':...@')}`,
+  ];
+  if (await service.isOpen())
+    lines.push(
+      'No key is asked for: everybody on this machine, and nobody else, can read and write.',
+      '"quark keys create NAME" makes a key; from the first one on, every request needs one.',
+    );
+  else lines.push('Every request needs a user key: "quark keys create NAME" makes one.');
+  if (!/^(127\.|localhost$|::1$)/.test(host))
+    lines.push('Other machines can reach it, in plain HTTP: put a proxy with TLS in front.');
+  return `${lines.join('\n')}\nPress Ctrl-C to stop.\n`;
+}
+
+function hostOf({ io, args }: CommandContext): string {
+  return args.text('host') ?? (io.env['QUARK_HOST'] || '127.0.0.1');
+}
+
+function portOf({ io, args }: CommandContext): number {
+  const given = args.count('port');
+  const text = io.env['QUARK_PORT'];
+  if (given !== undefined) return given;
+  if (text === undefined || text === '') return DEFAULT_PORT;
+  if (!/^\d{1,5}$/.test(text) || Number(text) > MAX_PORT)
+    throw new UsageError(`QUARK_PORT must be a port number from 0 to ${MAX_PORT}; got "${text}"`);
+  return Number(text);
+}
+
+function logLevel({ io, args }: CommandContext): LogLevel {
+  const given = args.text('log-level') ?? io.env['QUARK_LOG_LEVEL'];
+  if (given === undefined || given === '') return io.stderr.isTty ? 'warn' : 'info';
+  const known = LOG_LEVELS.find((level) => level === given);
+  if (known !== undefined) return known;
+  throw new QuarkError(
+    'invalid_input',
+    `QUARK_LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}; got "${given}".`,
+    { details: { field: 'QUARK_LOG_LEVEL' } },
+  );
+}
+
+function listOf(text: string | undefined): readonly string[] {
+  return (text ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}

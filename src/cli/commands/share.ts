@@ -1,0 +1,121 @@
+/** `quark share`: lets one user of a service see a project of another. */
+import { openAccess, type AccessBook, type ProjectShare } from '../../service.ts';
+import { UsageError } from '../args.ts';
+import {
+  EXIT,
+  JSON_OPTION,
+  jsonText,
+  STORAGE_OPTIONS,
+  type Command,
+  type CommandContext,
+} from '../command.ts';
+import { SERVICE_STORAGE, serviceStorage } from '../service-storage.ts';
+import { table } from '../text.ts';
+
+export const shareCommand: Command = {
+  spec: {
+    name: 'share',
+    summary: 'Share a project of a service with another user, or list what is shared.',
+    positionals: ['[PROJECT]'],
+    options: {
+      'storage-dir': {
+        ...STORAGE_OPTIONS['storage-dir'],
+        kind: 'text',
+        help: 'Folder of the service.',
+      },
+      storage: SERVICE_STORAGE,
+      from: { kind: 'text', value: 'USER', help: 'Whose project it is.' },
+      with: { kind: 'text', value: 'USER', help: 'Who is to see it.' },
+      space: {
+        kind: 'text',
+        value: 'NAME',
+        help: "Which of the owner's spaces. Default: default.",
+      },
+      write: { kind: 'flag', help: 'Let the other user write, too.' },
+      remove: { kind: 'flag', help: 'Take the share back.' },
+      json: JSON_OPTION,
+    },
+    notes: [
+      'Without PROJECT, all shares are listed. The other user opens the space as "OWNER:NAME" (storageDir or QUARK_STORAGE_DIR of a session, the list of spaces on the page).',
+      '"local" is the owner of what was recorded before there were keys.',
+    ],
+  },
+  async run(context) {
+    const { args } = context;
+    const [project] = args.positionals;
+    const owner = args.text('from');
+    const user = args.text('with');
+    if (project !== undefined && (owner === undefined || user === undefined))
+      throw new UsageError('"quark share PROJECT" needs --from and --with', 'share');
+    const opened = await openAccess(serviceStorage(context, args.text('storage-dir')), {
+      create: false,
+    });
+    try {
+      if (project === undefined) await list(context, opened.access);
+      else await change(context, opened.access, project, owner ?? '', user ?? '');
+    } finally {
+      await opened.close();
+    }
+    return EXIT.ok;
+  },
+};
+
+async function change(
+  { io, args }: CommandContext,
+  access: AccessBook,
+  project: string,
+  owner: string,
+  user: string,
+): Promise<void> {
+  const space = args.text('space') ?? 'default';
+  const share = { owner, space, project, user };
+  const rights = args.flag('write') ? 'write' : 'read';
+  let text = `${user} can ${rights} "${project}" of ${owner}, in the space "${owner}:${space}".\n`;
+  let isShared = true;
+  if (args.flag('remove')) {
+    const wasShared = await access.unshare(share);
+    isShared = false;
+    text = wasShared
+      ? `${user} no longer sees "${project}" of ${owner}.\n`
+      : `"${project}" of ${owner} was not shared with ${user}.\n`;
+  } else await access.share({ ...share, access: rights });
+  await io.stdout.write(
+    args.flag('json') ? jsonText({ ...share, access: isShared ? rights : null }) : text,
+  );
+}
+
+async function list({ io, args, style }: CommandContext, access: AccessBook): Promise<void> {
+  const shares = await access.listShares();
+  if (args.flag('json')) {
+    await io.stdout.write(
+      jsonText(
+        shares.map(({ ownerName, space, project, userName, access: rights }) => ({
+          owner: ownerName,
+          space,
+          project,
+          user: userName,
+          access: rights,
+        })),
+      ),
+    );
+    return;
+  }
+  if (shares.length === 0) {
+    await io.stderr.write('Nothing is shared.\n');
+    return;
+  }
+  await io.stdout.write(
+    table<ProjectShare>(
+      [
+        { title: 'OWNER', cell: ({ ownerName }) => ownerName, isElastic: true },
+        { title: 'SPACE', cell: ({ space }) => space, isElastic: true },
+        { title: 'PROJECT', cell: ({ project }) => project, isElastic: true },
+        { title: 'WITH', cell: ({ userName }) => userName, isElastic: true },
+        { title: 'MAY', cell: ({ access: rights }) => rights },
+      ],
+      shares,
+      io.stdout.columns,
+      style,
+    ),
+  );
+}

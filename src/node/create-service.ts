@@ -1,0 +1,128 @@
+/** The persistence service as a function from a request to an answer, over the storage that its options name. */
+import { timingSafeEqual } from 'node:crypto';
+import { checkLiteral, checkOptionNames } from '../base/assert.ts';
+import { systemClock, type Clock } from '../base/clock.ts';
+import { AccessBook } from '../service/access/access-book.ts';
+import type { KeylessUse } from '../service/gate.ts';
+import { checkLimits, type ServiceLimits } from '../service/limits.ts';
+import { errorFields, SILENT_LOGGER, type ServiceLogger } from '../service/logging.ts';
+import { AllowedOrigins, type ServiceConnection } from '../service/origin-rules.ts';
+import { ServiceHandler } from '../service/service-handler.ts';
+import type { StoreSpaces } from '../store/sql-store.ts';
+import { openSpaces } from './open-spaces.ts';
+import { openStaticFiles } from './static-files.ts';
+
+/** Options of {@link createService}. */
+export type ServiceOptions = {
+  /** Where records are kept: a directory or a `file:` URI (SQLite). The current directory unless given. */
+  readonly storage?: string;
+  /** Folder with the built dashboard; without it only the API is served. */
+  readonly dashboardDir?: string;
+  /**
+   * Who may do without a key. Requests count as made on this machine only when the handler is told the address of their
+   * connection, it is one of loopback, they are for `localhost` or a loopback address, no proxy has had them, and they
+   * come from no page of another origin. Default `until_first_key`.
+   */
+  readonly keyless?: KeylessUse;
+  /** Origins whose pages may use the service, such as `https://app.example.com`; `*` for all that send a key. Default none. */
+  readonly allowOrigins?: readonly string[];
+  /** What one key, and all of them together, may take. */
+  readonly limits?: Partial<ServiceLimits>;
+  /** Where to log; nowhere unless given. A `pino` logger fits. */
+  readonly logger?: ServiceLogger;
+  /** Decides when keys and leases end. Default: the clock of the machine. */
+  readonly clock?: Clock;
+};
+
+/** A running service: call it with a request. */
+export type Service = {
+  /** The answer to a request. Never rejects. */
+  (request: Request, connection?: ServiceConnection): Promise<Response>;
+  /** Users, keys and shares. */
+  readonly access: AccessBook;
+  /** Turns new requests away; resolves when those under way are answered, or after so many milliseconds. */
+  drain(timeoutMs: number): Promise<void>;
+  /** Drains for 10 seconds at most unless {@link Service.drain} was called, then closes the database. Closing twice is fine. */
+  close(): Promise<void>;
+};
+
+const OPTION_NAMES = [
+  'storage',
+  'dashboardDir',
+  'keyless',
+  'allowOrigins',
+  'limits',
+  'logger',
+  'clock',
+] as const;
+const KEYLESS_USES = ['never', 'until_first_key', 'always'] as const;
+
+/** How long requests under way may take when a service is closed. */
+export const DRAIN_TIMEOUT_MS = 10_000;
+/** How often space of removed segments is given back. */
+const RECLAIM_EVERY_MS = 600_000;
+
+/**
+ * Opens the storage and makes the service over it. Put it on a socket with `serveService`, or call it from a server of
+ * your own: `Deno.serve`, an edge function, Hono's `app.mount`.
+ *
+ * @throws {QuarkError} `invalid_input` naming the option
+ * @throws {SessionStoreError} what the storage reports: `unwritable`, `corrupt`, `version`, `unreachable`, ...
+ */
+export async function createService(options: ServiceOptions = {}): Promise<Service> {
+  checkOptionNames('options', options, OPTION_NAMES);
+  const { logger = SILENT_LOGGER, clock = systemClock } = options;
+  const keyless = checkLiteral('keyless', options.keyless ?? 'until_first_key', KEYLESS_USES);
+  const limits = checkLimits(options.limits);
+  const origins = new AllowedOrigins(options.allowOrigins ?? []);
+  const pages = await openStaticFiles(options.dashboardDir);
+  const spaces = await openSpaces(options.storage ?? '.', { clock });
+  const access = new AccessBook({ database: spaces.database, clock, timingSafeEqual });
+  const handler = new ServiceHandler({
+    spaces,
+    access,
+    limits,
+    keyless,
+    origins,
+    logger,
+    clock,
+    monotonicMs: () => performance.now(),
+    pages,
+    memory: () => {
+      const { rss, heapUsed } = process.memoryUsage();
+      return { residentBytes: rss, heapBytes: heapUsed };
+    },
+  });
+  const stopReclaiming = reclaimNowAndThen(spaces, clock, logger);
+  let closing: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    stopReclaiming();
+    if (!handler.isClosing) await handler.drain(DRAIN_TIMEOUT_MS);
+    await spaces.close();
+  };
+  return Object.assign(
+    (request: Request, connection?: ServiceConnection) => handler.handle(request, connection),
+    {
+      access,
+      drain: (timeoutMs: number) => handler.drain(timeoutMs),
+      close: () => (closing ??= close()),
+    },
+  );
+}
+
+function reclaimNowAndThen(spaces: StoreSpaces, clock: Clock, logger: ServiceLogger): () => void {
+  let undo = (): void => undefined;
+  const wait = (): void => {
+    undo = clock.after(RECLAIM_EVERY_MS, () => {
+      spaces
+        .store('')
+        .reclaimSpace()
+        .catch((error: unknown) => {
+          logger.warn({ error: errorFields(error) }, 'no space was given back');
+        });
+      wait();
+    });
+  };
+  wait();
+  return () => undo();
+}

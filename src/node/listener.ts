@@ -1,0 +1,68 @@
+/** Putting a handler of requests on a port, and taking it off again. */
+import type { AddressInfo } from 'node:net';
+import type { ServerType } from '@hono/node-server';
+import { checkCount } from '../base/assert.ts';
+import { invalidInput, messageOf, SessionStoreError } from '../base/errors.ts';
+
+/** @throws {QuarkError} `invalid_input` */
+export function checkPort(port: unknown): number {
+  const checked = checkCount('port', port);
+  if (checked > 65_535) throw invalidInput('port', port, 'a port number from 0 to 65535');
+  return checked;
+}
+
+/** The address of a server as a URL, with a slash at its end. */
+export function urlOf(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
+}
+
+/** @throws {SessionStoreError} `failed` when the port is taken or may not be used; `details.port` says which */
+export function listen(server: ServerType, port: number, host: string): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    // Once it listens, a failure (no file descriptor left for a connection) is that connection's; an error that nobody
+    // hears would end the process, and with it the training.
+    server.on('error', (cause: Error & { code?: string }) =>
+      reject(listenFailure(cause, port, host)),
+    );
+    server.listen(port, host, () => {
+      const address = server.address();
+      if (address !== null && typeof address === 'object') resolve(address);
+      else reject(new SessionStoreError('failed', 'The server has no address.'));
+    });
+  });
+}
+
+function listenFailure(
+  cause: Error & { code?: string },
+  port: number,
+  host: string,
+): SessionStoreError {
+  const message =
+    cause.code === 'EADDRINUSE'
+      ? `Port ${port} on ${host} is taken. Choose another with --port, or 0 for a free one.`
+      : cause.code === 'EACCES'
+        ? `This user may not listen on port ${port}. Choose one above 1023.`
+        : `Cannot listen on ${host}, port ${port}: ${messageOf(cause)}`;
+  return new SessionStoreError('failed', message, {
+    details: { port, host, systemCode: cause.code ?? null },
+    cause,
+  });
+}
+
+/** Answers what was asked already, for `timeoutMs` at most, then closes. Closing twice is fine. */
+export function closeServer(server: ServerType, timeoutMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    if (!server.listening) {
+      resolve();
+      return;
+    }
+    const cut = setTimeout(() => {
+      if ('closeAllConnections' in server) server.closeAllConnections();
+    }, timeoutMs);
+    server.close(() => {
+      clearTimeout(cut);
+      resolve();
+    });
+    if ('closeIdleConnections' in server) server.closeIdleConnections();
+  });
+}

@@ -1,0 +1,21 @@
+/** From the storage that a service is given to the database with its spaces. */
+import { schemeOf, unknownScheme, type OpenStorageOptions } from '../store/registry.ts';
+import type { StoreSpaces } from '../store/sql-store.ts';
+import { openFileSpaces } from './file-storage.ts';
+
+/** Schemes of storage that can hold many users. */
+const SCHEMES = ['file'];
+
+/**
+ * Opens the database that a URI or a plain path names, for many spaces.
+ *
+ * @throws {SessionStoreError} `unknown_scheme`, and what the database reports
+ */
+export async function openSpaces(
+  uri: string,
+  options: OpenStorageOptions = {},
+): Promise<StoreSpaces> {
+  const scheme = schemeOf(uri) ?? 'file';
+  if (scheme === 'file') return openFileSpaces(uri, options);
+  throw unknownScheme(uri, scheme, SCHEMES);
+}

@@ -1,0 +1,107 @@
+/** The persistence service on a port. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createAdaptorServer } from '@hono/node-server';
+import { checkCount } from '../base/assert.ts';
+import { invalidInput } from '../base/errors.ts';
+import type { AccessBook } from '../service/access/access-book.ts';
+import { failure } from '../service/answers.ts';
+import { isLoopbackHost } from '../service/origin-rules.ts';
+import { createService, DRAIN_TIMEOUT_MS, type ServiceOptions } from './create-service.ts';
+import { checkPort, closeServer, listen, urlOf } from './listener.ts';
+
+/** Options of {@link serveService}. */
+export type ServeServiceOptions = ServiceOptions & {
+  /** Port to listen on; 0, the default, takes a free one. */
+  readonly port?: number;
+  /** Address to listen on; `127.0.0.1` unless given. On any other than one of loopback, every request needs a key. */
+  readonly host?: string;
+  /** How long requests under way may take when the service is closed, in milliseconds; 10,000 unless given. */
+  readonly drainTimeoutMs?: number;
+};
+
+/** A service that listens. */
+export type ServedService = {
+  /** Address of the dashboard and of the API, with a slash at its end: `http://127.0.0.1:4747/`. */
+  readonly url: string;
+  readonly port: number;
+  /** Users, keys and shares. */
+  readonly access: AccessBook;
+  /** Whether people at this machine may do without a key now. */
+  isOpen(): Promise<boolean>;
+  /** Takes no more requests, finishes those under way, closes the database. Closing twice is fine. */
+  close(): Promise<void>;
+};
+
+/** Limits of connections, in milliseconds: slow senders are cut off, idle clients are kept longer than proxies keep them. */
+const CONNECTION_LIMITS = {
+  headersTimeout: 15_000,
+  requestTimeout: 120_000,
+  keepAliveTimeout: 75_000,
+  maxHeaderSize: 16 * 1024,
+} as const;
+/** How long answers may take to reach their clients once they are made. */
+const SEND_TIMEOUT_MS = 2_000;
+
+/**
+ * Makes the service and puts it on a port.
+ *
+ * @throws {QuarkError} `invalid_input` naming the option
+ * @throws {SessionStoreError} `failed` when the port is taken or may not be used; what the storage reports
+ */
+export async function serveService(options: ServeServiceOptions = {}): Promise<ServedService> {
+  const { port = 0, host = '127.0.0.1', drainTimeoutMs = DRAIN_TIMEOUT_MS, ...rest } = options;
+  checkPort(port);
+  checkCount('drainTimeoutMs', drainTimeoutMs);
+  const isLocal = isLoopbackHost(host);
+  const { keyless = 'until_first_key' } = rest;
+  if (keyless === 'always' && !isLocal)
+    throw invalidInput(
+      'keyless',
+      keyless,
+      `"never" or "until_first_key" where other machines reach the service (host ${host})`,
+    );
+  const service = await createService({ ...rest, keyless: isLocal ? keyless : 'never' });
+  const server = createAdaptorServer({
+    overrideGlobalObjects: false,
+    serverOptions: CONNECTION_LIMITS,
+    fetch: async (request, env) => {
+      const { socket } = env.incoming as IncomingMessage;
+      const outgoing = env.outgoing as ServerResponse;
+      const before = socket.bytesWritten;
+      try {
+        return await service(request, {
+          remoteAddress: socket.remoteAddress,
+          onClose: (callback) =>
+            outgoing.once('close', () => callback(socket.bytesWritten - before)),
+        });
+      } catch (error) {
+        return failure(error);
+      }
+    },
+  });
+  try {
+    const address = await listen(server, port, host);
+    let closing: Promise<void> | undefined;
+    const close = async (): Promise<void> => {
+      // Connections that ask for something more are told to go while the last answers are made.
+      const drained = service.drain(drainTimeoutMs);
+      const closed = closeServer(server, drainTimeoutMs + SEND_TIMEOUT_MS);
+      await drained;
+      await closed;
+      await service.close();
+    };
+    return {
+      url: urlOf(host, address.port),
+      port: address.port,
+      access: service.access,
+      isOpen: async () =>
+        isLocal &&
+        (keyless === 'always' ||
+          (keyless === 'until_first_key' && !(await service.access.hasKeys()))),
+      close: () => (closing ??= close()),
+    };
+  } catch (error) {
+    await service.close();
+    throw error;
+  }
+}

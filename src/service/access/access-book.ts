@@ -1,0 +1,303 @@
+/** Who may use a service: users, their keys, and the projects they share. Kept in the database of the store. */
+import { checkInstant, checkLiteral, checkOptionNames, isGiven } from '../../base/assert.ts';
+import type { Clock } from '../../base/clock.ts';
+import { invalidInput, SessionStoreError } from '../../base/errors.ts';
+import { createId } from '../../base/ids.ts';
+import { checkLabel } from '../../base/names.ts';
+import { compareText } from '../../store/run-rules.ts';
+import type { SqlDatabase } from '../../store/sql-database.ts';
+import * as rows from './access-sql.ts';
+import type { ProjectShare, User, UserKey } from './access-sql.ts';
+import {
+  checkAccessName,
+  DEFAULT_SPACE_NAME,
+  KEY_SCOPES,
+  LOCAL_USER,
+  storedSpace,
+  type KeyScope,
+  type Principal,
+  type RunAccess,
+  type SpaceAddress,
+} from './principal.ts';
+import { createUserKey, hashUserKey, isKeyId, keyIdOf } from './user-key.ts';
+
+/** Which key to make. */
+export type NewKeyOptions = {
+  /** Name of the user whose key it is; made if there is none of this name. */
+  readonly user: string;
+  /** `write` unless given. */
+  readonly scope?: KeyScope;
+  /** What the key is for, in a few words. */
+  readonly label?: string;
+  /** When the key ends: ISO 8601 text, a Date or epoch milliseconds. Never unless given. */
+  readonly expiresAt?: string | number | Date;
+};
+
+/** Which project to share, of whose, with whom. */
+export type ShareOptions = {
+  /** Name of the user whose project it is. */
+  readonly owner: string;
+  /** Name of the owner's space that holds the project; `default` unless given. */
+  readonly space?: string;
+  /** Name of the project. */
+  readonly project: string;
+  /** Name of the user who is to see it. */
+  readonly user: string;
+};
+
+/** A space that a user can open, and what they may do there. */
+export type ReachableSpace = {
+  /** What to open it with: `NAME`, or `OWNER:NAME` for somebody else's. */
+  readonly space: string;
+  readonly owner: string;
+  /** The projects in it that are shared, each with what may be done; null for a space of one's own: all of them. */
+  readonly projects: Readonly<Record<string, RunAccess>> | null;
+};
+
+/** A space as the store knows it, and what somebody may do in it. */
+export type GrantedSpace = {
+  /** What the database calls it. */
+  readonly storedName: string;
+  /** The projects that are open to the one who asked; undefined: all, because the space is theirs. */
+  readonly projects: ReadonlyMap<string, RunAccess> | undefined;
+};
+
+/** What an {@link AccessBook} is made of. The database stays the caller's to close. */
+export type AccessBookParts = {
+  readonly database: SqlDatabase;
+  readonly clock: Pick<Clock, 'now'>;
+  /** Compares two arrays of the same length in a time that depends on nothing but that length. */
+  readonly timingSafeEqual: (a: Uint8Array, b: Uint8Array) => boolean;
+};
+
+/** Stands for the hash of a key that is not there, so that looking for it takes as long. */
+const NO_HASH = '0'.repeat(64);
+
+/** The list of users, keys and shares. */
+export class AccessBook {
+  readonly #database: SqlDatabase;
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #timingSafeEqual: AccessBookParts['timingSafeEqual'];
+
+  constructor({ database, clock, timingSafeEqual }: AccessBookParts) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#timingSafeEqual = timingSafeEqual;
+  }
+
+  /**
+   * Makes a key and, if need be, its user. The answer is the only place where the key ever stands.
+   *
+   * @throws {QuarkError} `invalid_input`
+   */
+  async createKey(options: NewKeyOptions): Promise<UserKey & { readonly key: string }> {
+    checkOptionNames('options', options, ['user', 'scope', 'label', 'expiresAt']);
+    const nowMs = this.#clock.now();
+    const userName = checkAccessName('user', options.user);
+    const scope = checkLiteral('scope', options.scope ?? 'write', KEY_SCOPES);
+    const label = isGiven(options.label) ? checkLabel('label', options.label) : '';
+    const expiresAtMs = isGiven(options.expiresAt)
+      ? checkInstant('expiresAt', options.expiresAt)
+      : null;
+    if (expiresAtMs !== null && expiresAtMs <= nowMs)
+      throw invalidInput('expiresAt', options.expiresAt, 'an instant in the future');
+    const { key, keyId } = createUserKey();
+    const hash = await hashUserKey(key);
+    const about = { keyId, userName, scope, label, createdAtMs: nowMs, expiresAtMs };
+    await this.#database.transaction(function* () {
+      const user = yield* rows.ensureUser(newUser(userName, nowMs));
+      yield* rows.addKey({ ...about, revokedAtMs: null, userId: user.id, hash });
+    });
+    return { ...about, revokedAtMs: null, key };
+  }
+
+  /** All keys, those that ended or were revoked included, oldest first. */
+  async listKeys(): Promise<readonly UserKey[]> {
+    return (await this.#database.read(() => rows.listKeys())).map(withoutHash);
+  }
+
+  /** Whether a key was ever made, revoked ones included: a service that had keys never opens up again by itself. */
+  hasKeys(): Promise<boolean> {
+    return this.#database.read(() => rows.hasKeys());
+  }
+
+  /**
+   * Makes a key useless from now on. Doing it again changes nothing.
+   *
+   * @throws {QuarkError} `invalid_input` for what is no key id
+   * @throws {SessionStoreError} `missing` when there is no such key
+   */
+  async revokeKey(keyId: string): Promise<UserKey> {
+    // The whole key would do as well as its name, but then it would stand in a shell's history.
+    if (typeof keyId !== 'string' || !isKeyId(keyId))
+      throw invalidInput(
+        'key',
+        '(not shown)',
+        '"qk_" and 12 characters, as the list of keys shows it',
+      );
+    const nowMs = this.#clock.now();
+    const found = await this.#database.transaction(() => rows.revokeKey(keyId, nowMs));
+    if (found === undefined)
+      throw new SessionStoreError(
+        'missing',
+        `There is no key ${keyId}. "quark keys list" shows all.`,
+        {
+          details: { keyId },
+        },
+      );
+    return withoutHash(found);
+  }
+
+  /**
+   * Who holds this key.
+   *
+   * @throws {SessionStoreError} `unauthorised` when the key is mistyped, unknown, revoked or at its end
+   */
+  async identify(key: string): Promise<Principal> {
+    const keyId = keyIdOf(key);
+    if (keyId === undefined)
+      throw refused('The key is not complete, or has a typing error. Copy it again as a whole.');
+    const found = await this.#database.read(() => rows.findKey(keyId));
+    // The index finds the name of a key, which is no secret; the secret itself meets nothing but this comparison.
+    const isRight = this.#timingSafeEqual(
+      new TextEncoder().encode(await hashUserKey(key)),
+      new TextEncoder().encode(found?.hash ?? NO_HASH),
+    );
+    if (found === undefined || !isRight) throw refused('This key is not known here.');
+    if (found.revokedAtMs !== null) throw refused('This key has been revoked.', keyId);
+    if (found.expiresAtMs !== null && found.expiresAtMs <= this.#clock.now())
+      throw refused('This key has reached its end. Ask for a new one.', keyId);
+    return { userId: found.userId, userName: found.userName, keyId, scope: found.scope };
+  }
+
+  /** All users, by name. */
+  async listUsers(): Promise<readonly User[]> {
+    const users = await this.#database.read(() => rows.listUsers());
+    return [...users].sort((a, b) => compareText(a.name, b.name));
+  }
+
+  /**
+   * Lets a user read (or write, too) a project of another one. Sharing again changes what may be done.
+   *
+   * @throws {QuarkError} `invalid_input`
+   * @throws {SessionStoreError} `missing` when there is no such user or project
+   */
+  async share(options: ShareOptions & { readonly access?: RunAccess }): Promise<void> {
+    checkOptionNames('options', options, ['owner', 'space', 'project', 'user', 'access']);
+    const { owner, space, project, user } = checkShare(options);
+    const access = checkLiteral('access', options.access ?? 'read', ['read', 'write'] as const);
+    const nowMs = this.#clock.now();
+    await this.#database.transaction(function* () {
+      if (owner === LOCAL_USER) yield* rows.ensureUser(newUser(LOCAL_USER, nowMs));
+      const from = (yield* rows.findUser(owner)) ?? noUser(owner);
+      const to = (yield* rows.findUser(user)) ?? noUser(user);
+      if (!(yield* rows.hasProject(storedSpace(from.id, space), project)))
+        throw new SessionStoreError(
+          'missing',
+          `${owner} has no project "${project}" in the space "${space}".`,
+          { details: { owner, space, project } },
+        );
+      yield* rows.putShare({ ownerId: from.id, space, project, userId: to.id }, access, nowMs);
+    });
+  }
+
+  /**
+   * Takes a share back; returns whether there was one.
+   *
+   * @throws {QuarkError} `invalid_input`
+   */
+  async unshare(options: ShareOptions): Promise<boolean> {
+    checkOptionNames('options', options, ['owner', 'space', 'project', 'user']);
+    const { owner, space, project, user } = checkShare(options);
+    return this.#database.transaction(function* () {
+      const from = yield* rows.findUser(owner);
+      const to = yield* rows.findUser(user);
+      if (from === undefined || to === undefined) return false;
+      return yield* rows.removeShare({ ownerId: from.id, space, project, userId: to.id });
+    });
+  }
+
+  /** All shares, by owner, space, project and user. */
+  listShares(): Promise<readonly ProjectShare[]> {
+    return this.#database.read(() => rows.listShares());
+  }
+
+  /** The space that a request names, with what the one who asks may do in it. What is not shared does not exist. */
+  async openSpace(principal: Principal, address: SpaceAddress): Promise<GrantedSpace> {
+    if (address.owner === undefined || address.owner === principal.userName)
+      return { storedName: storedSpace(principal.userId, address.name), projects: undefined };
+    const shares = await this.#database.read(() => rows.sharesWith(principal.userId));
+    const here = shares.filter(
+      ({ ownerName, space }) => ownerName === address.owner && space === address.name,
+    );
+    const ownerId = here[0]?.ownerId;
+    if (ownerId === undefined)
+      throw new SessionStoreError(
+        'missing',
+        `No project of the space "${address.owner}:${address.name}" is shared with you.`,
+      );
+    return {
+      storedName: storedSpace(ownerId, address.name),
+      projects: new Map(here.map(({ project, access }) => [project, access])),
+    };
+  }
+
+  /** The spaces that somebody can open: their own that hold a project (and always `default`), then shared ones. */
+  async listSpaces(principal: Principal): Promise<readonly ReachableSpace[]> {
+    const { userId, userName } = principal;
+    const [own, shares] = await Promise.all([
+      this.#database.read(() => rows.spacesOf(userId)),
+      this.#database.read(() => rows.sharesWith(userId)),
+    ]);
+    const names = [DEFAULT_SPACE_NAME, ...own.filter((name) => name !== DEFAULT_SPACE_NAME).sort()];
+    const shared = new Map<string, ReachableSpace>();
+    for (const { ownerName, space, project, access } of shares) {
+      const address = `${ownerName}:${space}`;
+      const projects = { ...shared.get(address)?.projects, [project]: access };
+      shared.set(address, { space: address, owner: ownerName, projects });
+    }
+    return [
+      ...names.map((space) => ({ space, owner: userName, projects: null })),
+      ...shared.values(),
+    ];
+  }
+}
+
+function newUser(name: string, nowMs: number): User {
+  return {
+    id: name === LOCAL_USER ? LOCAL_USER : createId('user', nowMs),
+    name,
+    createdAtMs: nowMs,
+  };
+}
+
+function checkShare(options: ShareOptions): Required<ShareOptions> {
+  const owner = checkAccessName('owner', options.owner);
+  const user = checkAccessName('user', options.user);
+  if (owner === user) throw invalidInput('user', user, 'another user than the owner');
+  return {
+    owner,
+    user,
+    space: checkAccessName('space', options.space ?? DEFAULT_SPACE_NAME),
+    project: checkLabel('project', options.project),
+  };
+}
+
+function withoutHash(key: UserKey): UserKey {
+  const { keyId, userName, scope, label, createdAtMs, expiresAtMs, revokedAtMs } = key;
+  return { keyId, userName, scope, label, createdAtMs, expiresAtMs, revokedAtMs };
+}
+
+function noUser(name: string): never {
+  throw new SessionStoreError(
+    'missing',
+    `There is no user "${name}". A user is made with the first key: "quark keys create ${name}".`,
+    { details: { user: name } },
+  );
+}
+
+function refused(message: string, keyId?: string): SessionStoreError {
+  return new SessionStoreError('unauthorised', message, {
+    details: keyId === undefined ? {} : { keyId },
+  });
+}

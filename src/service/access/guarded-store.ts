@@ -1,0 +1,333 @@
+/**
+ * A store that lets through what one user may see and change in one space, and nothing else. In a space of the user's
+ * own that is everything their key allows; in a space of somebody else's it is the projects that are shared, and all
+ * else looks as if it were not there.
+ *
+ * What is shared is decided for each run by the project it belongs to at that moment. Between that look and the write
+ * that follows, an owner may move the run to another project: the write then counts as having come before. Changes of
+ * the run itself have no such gap, because they compare the revision that was looked at.
+ *
+ * Two things cannot be hidden from somebody who may write into a space: that an id they choose for a new run is taken
+ * there, and that a blob is there whose SHA-256 they know. The hash of a blob is as good as leave to read it: it stands
+ * in the records of its run, or follows from having the bytes.
+ */
+import { RunNotFoundError, SessionStoreError } from '../../base/errors.ts';
+import {
+  checkLeaseClaim,
+  checkProject,
+  checkRevisedRun,
+  checkRun,
+  checkRunFilter,
+  checkRunId,
+  compareRuns,
+  runIdTaken,
+  storeClosed,
+} from '../../store/run-rules.ts';
+import {
+  checkId,
+  checkNewSegments,
+  checkReference,
+  checkReplacement,
+  checkSegmentFilter,
+  checkTableSegments,
+} from '../../store/segment-rules.ts';
+import type {
+  Lease,
+  MergedSegment,
+  NewSegment,
+  RunFilter,
+  SegmentFilter,
+  SegmentManifest,
+  SegmentRead,
+  SegmentReference,
+  Store,
+  StoredProject,
+  StoredRun,
+  StoreLocation,
+  UpdateResult,
+} from '../../store/store.ts';
+import type { RunAccess } from './principal.ts';
+
+/** What a guarded store is made of. */
+export type GuardParts = {
+  /** The whole space. It is not closed with the guarded store. */
+  readonly store: Store;
+  /** What the user calls the space: stands in messages in the place of where the store really is. */
+  readonly name: string;
+  /** What the user's key allows. */
+  readonly access: RunAccess;
+  /** The projects that are open, by name; undefined: all of them, because the space is the user's own. */
+  readonly projects?: ReadonlyMap<string, RunAccess> | undefined;
+};
+
+/** The store as one user may use it. */
+export function guardStore(parts: GuardParts): Store {
+  return new GuardedStore(parts);
+}
+
+class GuardedStore implements Store {
+  readonly uri: string;
+  readonly location: StoreLocation;
+  readonly isWritable: boolean;
+  readonly #store: Store;
+  readonly #projects: ReadonlyMap<string, RunAccess> | undefined;
+  #isClosed = false;
+
+  constructor({ store, name, access, projects }: GuardParts) {
+    this.#store = store;
+    this.#projects = projects;
+    this.uri = name;
+    // Where the store lies on the server's disk is nobody's business.
+    this.location = { storageDir: name, storeRoot: name, dbPath: name };
+    this.isWritable =
+      access === 'write' && (projects === undefined || [...projects.values()].includes('write'));
+  }
+
+  async ensureProject(project: StoredProject): Promise<StoredProject> {
+    const store = this.#openToWrite();
+    checkProject(project);
+    if (this.#projects === undefined) return store.ensureProject(project);
+    // Here projects are found, never made: a new one would be the owner's, and closed to whoever made it.
+    const found = await this.#findProject(project.name);
+    this.#checkWrite(project.name);
+    if (found === undefined) throw notShared(project.name, this.uri);
+    return found;
+  }
+
+  async listProjects(): Promise<readonly StoredProject[]> {
+    return (await this.#open().listProjects()).filter(({ name }) => this.#maySee(name));
+  }
+
+  async createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun> {
+    const store = this.#openToWrite();
+    checkRun(run);
+    await this.#checkPlace(run);
+    try {
+      return await store.createRun(run);
+    } catch (error) {
+      // Said in our own words: nothing of the run that has the id.
+      if (error instanceof SessionStoreError && error.reason === 'rejected')
+        throw runIdTaken(run.id);
+      throw error;
+    }
+  }
+
+  async findRun(runId: string): Promise<StoredRun | undefined> {
+    const run = await this.#open().findRun(checkRunId(runId));
+    return run !== undefined && this.#maySee(run.projectName) ? run : undefined;
+  }
+
+  async listRuns(filter: RunFilter = {}): Promise<readonly StoredRun[]> {
+    const store = this.#open();
+    checkRunFilter(filter);
+    const projects = this.#projects;
+    if (projects === undefined) return store.listRuns(filter);
+    const { projectName, offset = 0, limit, ...rest } = filter;
+    if (projectName !== undefined) return this.#maySee(projectName) ? store.listRuns(filter) : [];
+    const end = limit === undefined ? undefined : offset + limit;
+    const found: StoredRun[] = [];
+    for (const name of projects.keys()) {
+      found.push(
+        ...(await store.listRuns({
+          ...rest,
+          projectName: name,
+          ...(end === undefined ? {} : { limit: end }),
+        })),
+      );
+    }
+    return found.sort(compareRuns).slice(offset, end);
+  }
+
+  async updateRun(run: StoredRun): Promise<UpdateResult> {
+    const store = this.#openToWrite();
+    checkRevisedRun(run);
+    if (this.#projects === undefined) return store.updateRun(run);
+    const kept = await this.#requireRun(run.id);
+    this.#checkWrite(kept.projectName);
+    if (kept.revision !== run.revision) return { kind: 'conflict', run: kept };
+    if (run.projectName !== kept.projectName || run.projectId !== kept.projectId)
+      throw new SessionStoreError(
+        'unauthorised',
+        'Only its owner may move a run to another project.',
+        { details: { runId: run.id, httpStatus: 403 } },
+      );
+    const result = await store.updateRun(run);
+    // Whoever changed it first may have moved it out of sight.
+    if (!this.#maySee(result.run.projectName)) throw this.#notFound(run.id);
+    return result;
+  }
+
+  async renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease> {
+    const store = this.#openToWrite();
+    checkLeaseClaim(runId, holder, ttlMs);
+    if (this.#projects !== undefined) await this.#requireWritable(runId);
+    return store.renewLease(runId, holder, ttlMs);
+  }
+
+  async releaseLease(runId: string, holder: string): Promise<void> {
+    const store = this.#openToWrite();
+    checkRunId(runId);
+    checkId('holder', holder);
+    // A claim on what is not there is given back by giving back nothing, here as in any store.
+    if (this.#projects !== undefined) {
+      const run = await this.findRun(runId);
+      if (run === undefined) return;
+      this.#checkWrite(run.projectName);
+    }
+    await store.releaseLease(runId, holder);
+  }
+
+  async listLeases(runIds?: readonly string[]): Promise<readonly Lease[]> {
+    const leases = await this.#open().listLeases(runIds);
+    if (this.#projects === undefined) return leases;
+    const visible = await this.#visibleRuns(leases.map(({ runId }) => runId));
+    return leases.filter(({ runId }) => visible.has(runId));
+  }
+
+  async appendSegments(segments: readonly NewSegment[]): Promise<readonly SegmentManifest[]> {
+    const store = this.#openToWrite();
+    checkNewSegments(segments);
+    if (this.#projects !== undefined)
+      for (const runId of new Set(segments.map(({ manifest }) => manifest.runId)))
+        await this.#requireWritable(runId);
+    return store.appendSegments(segments);
+  }
+
+  async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
+    const store = this.#open();
+    checkSegmentFilter(filter);
+    return (await this.#isVisible(filter.runId)) ? store.listSegments(filter) : [];
+  }
+
+  async readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]> {
+    const store = this.#open();
+    for (const segment of segments) checkReference(segment);
+    const visible = await this.#visibleRuns(segments.map(({ runId }) => runId));
+    const seen = segments.filter(({ runId }) => visible.has(runId));
+    const reads = seen.length === 0 ? [] : await store.readSegments(seen);
+    let next = 0;
+    return segments.map(({ runId }): SegmentRead => {
+      const read = visible.has(runId) ? reads[next++] : undefined;
+      return read ?? { kind: 'gone' };
+    });
+  }
+
+  async replaceSegments(
+    runId: string,
+    table: string,
+    remove: readonly SegmentReference[],
+    add: readonly MergedSegment[],
+  ): Promise<boolean> {
+    const store = this.#openToWrite();
+    // Every reference and every added segment is of this run and table, or refused by this check.
+    checkReplacement(runId, table, remove, add);
+    if (this.#projects !== undefined) await this.#requireWritable(runId);
+    return store.replaceSegments(runId, table, remove, add);
+  }
+
+  async replaceTable(
+    runId: string,
+    table: string,
+    add: readonly NewSegment[],
+  ): Promise<readonly SegmentManifest[]> {
+    const store = this.#openToWrite();
+    checkTableSegments(runId, table, add);
+    if (this.#projects !== undefined) await this.#requireWritable(runId);
+    return store.replaceTable(runId, table, add);
+  }
+
+  async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    await this.#openToWrite().putBlob(sha256, bytes);
+  }
+
+  async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    return this.#open().getBlob(sha256);
+  }
+
+  /** The database is everybody's: the service gives space back by itself, when it suits all. */
+  async reclaimSpace(): Promise<void> {
+    this.#openToWrite();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+  }
+
+  #open(): Store {
+    if (this.#isClosed) throw storeClosed(this.uri);
+    return this.#store;
+  }
+
+  #openToWrite(): Store {
+    const store = this.#open();
+    if (!this.isWritable)
+      throw new SessionStoreError('unauthorised', `You may read ${this.uri}, and not change it.`, {
+        details: { space: this.uri, needed: 'write', httpStatus: 403 },
+      });
+    return store;
+  }
+
+  #maySee(project: string): boolean {
+    return this.#projects === undefined || this.#projects.has(project);
+  }
+
+  /** For what is in sight already: says that it may be read only. */
+  #checkWrite(project: string): void {
+    if (this.#projects === undefined || this.#projects.get(project) === 'write') return;
+    if (!this.#projects.has(project)) throw notShared(project, this.uri);
+    throw new SessionStoreError(
+      'unauthorised',
+      `The project "${project}" of ${this.uri} is shared with you for reading.`,
+      { details: { space: this.uri, project, needed: 'write', httpStatus: 403 } },
+    );
+  }
+
+  /** A run may only be put into the project that it names, by name and by id. */
+  async #checkPlace(run: Omit<StoredRun, 'revision'>): Promise<void> {
+    if (this.#projects === undefined) return;
+    this.#checkWrite(run.projectName);
+    const project = await this.#findProject(run.projectName);
+    if (project?.id !== run.projectId) throw notShared(run.projectName, this.uri);
+  }
+
+  async #findProject(name: string): Promise<StoredProject | undefined> {
+    return (await this.#store.listProjects()).find(
+      (project) => project.name === name && this.#maySee(name),
+    );
+  }
+
+  async #isVisible(runId: string): Promise<boolean> {
+    if (this.#projects === undefined) return true;
+    const run = await this.#store.findRun(checkRunId(runId));
+    return run !== undefined && this.#maySee(run.projectName);
+  }
+
+  async #visibleRuns(runIds: readonly string[]): Promise<ReadonlySet<string>> {
+    const distinct = new Set(runIds);
+    if (this.#projects === undefined) return distinct;
+    for (const runId of distinct) if (!(await this.#isVisible(runId))) distinct.delete(runId);
+    return distinct;
+  }
+
+  async #requireRun(runId: string): Promise<StoredRun> {
+    const run = await this.#store.findRun(checkRunId(runId));
+    if (run === undefined || !this.#maySee(run.projectName)) throw this.#notFound(runId);
+    return run;
+  }
+
+  async #requireWritable(runId: string): Promise<void> {
+    this.#checkWrite((await this.#requireRun(runId)).projectName);
+  }
+
+  #notFound(runId: string): RunNotFoundError {
+    return new RunNotFoundError(runId, this.uri);
+  }
+}
+
+function notShared(project: string, space: string): SessionStoreError {
+  return new SessionStoreError(
+    'unauthorised',
+    `No project "${project}" of ${space} is shared with you for writing.`,
+    { details: { space, project, httpStatus: 403 } },
+  );
+}

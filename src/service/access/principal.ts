@@ -1,0 +1,81 @@
+/** Who asks, and what they may do. */
+import { invalidInput } from '../../base/errors.ts';
+
+/** What a key allows; each includes the ones before it. */
+export const KEY_SCOPES = ['read', 'write', 'admin'] as const;
+
+/** One of {@link KEY_SCOPES}. */
+export type KeyScope = (typeof KEY_SCOPES)[number];
+
+/** What a user may do with runs. */
+export type RunAccess = 'read' | 'write';
+
+/** Somebody whose key was checked, or the person at this machine. */
+export type Principal = {
+  readonly userId: string;
+  readonly userName: string;
+  /** Undefined for the person at this machine, who needs no key. */
+  readonly keyId: string | undefined;
+  readonly scope: KeyScope;
+};
+
+/** Whether a scope includes another one. */
+export function allows(scope: KeyScope, needed: KeyScope): boolean {
+  return KEY_SCOPES.indexOf(scope) >= KEY_SCOPES.indexOf(needed);
+}
+
+/** What a scope allows with runs. */
+export function accessOf(scope: KeyScope): RunAccess {
+  return allows(scope, 'write') ? 'write' : 'read';
+}
+
+/** The user who is the person at this machine: their default space is that of the store without a service. */
+export const LOCAL_USER = 'local';
+
+/** The person at this machine, where no key is needed. */
+export const LOCAL_PRINCIPAL: Principal = Object.freeze({
+  userId: LOCAL_USER,
+  userName: LOCAL_USER,
+  keyId: undefined,
+  scope: 'admin',
+});
+
+/** The space of requests that name none. */
+export const DEFAULT_SPACE_NAME = 'default';
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+const NAME_RULE =
+  '1 to 128 letters, digits, ".", "_" or "-", starting with a letter or digit; a name, never a path';
+
+/** The name of a user or a space. @throws {QuarkError} `invalid_input` */
+export function checkAccessName(field: string, value: unknown): string {
+  if (typeof value !== 'string' || !NAME.test(value) || value.includes('..'))
+    throw invalidInput(field, value, NAME_RULE);
+  return value;
+}
+
+/** A space as a request names it: `NAME` of the user's own, `OWNER:NAME` of somebody else's. */
+export type SpaceAddress = {
+  /** Name of the user whose space it is; undefined for the one who asks. */
+  readonly owner: string | undefined;
+  readonly name: string;
+};
+
+/** @throws {QuarkError} `invalid_input` */
+export function parseSpaceAddress(text: string | undefined): SpaceAddress {
+  if (text === undefined || text === '') return { owner: undefined, name: DEFAULT_SPACE_NAME };
+  const cut = text.indexOf(':');
+  if (cut < 0) return { owner: undefined, name: checkAccessName('space', text) };
+  return {
+    owner: checkAccessName('space', text.slice(0, cut)),
+    name: checkAccessName('space', text.slice(cut + 1)),
+  };
+}
+
+/**
+ * What a space is called in the database. User ids and space names hold no slash, so no user reaches another's space by
+ * choosing a name.
+ */
+export function storedSpace(userId: string, name: string): string {
+  return userId === LOCAL_USER && name === DEFAULT_SPACE_NAME ? '' : `${userId}/${name}`;
+}

@@ -1,0 +1,217 @@
+/** What a service lets one key, and all of them together, take. */
+import { checkOptionNames, checkPositive } from '../base/assert.ts';
+import type { Clock } from '../base/clock.ts';
+import { invalidInput, SessionStoreError } from '../base/errors.ts';
+import type { NewSegment } from '../store/store.ts';
+import { MAX_BLOB_UPLOAD_BYTES, MAX_SEGMENTS_PER_UPLOAD, MAX_UPLOAD_BYTES } from './protocol.ts';
+
+/** The limits of a service. */
+export type ServiceLimits = {
+  /** Bytes of an upload of segments, as sent and unpacked. Default: 66 MiB, the largest segment with its manifest. */
+  readonly maxUploadBytes: number;
+  /** Bytes of a blob. Payloads of artifacts travel in parts of 16 MiB. Default: 64 MiB. */
+  readonly maxBlobBytes: number;
+  /** Segments in one upload. Default and largest value: 4,096. */
+  readonly maxSegmentsPerRequest: number;
+  /** Rows in one upload. Default: 4,194,304. */
+  readonly maxRowsPerRequest: number;
+  /** Characters of a project name, a status, a tag or a key of rows. Default: 512, the longest that writers make. */
+  readonly maxNameChars: number;
+  /** Tags of one run. Default: 256. */
+  readonly maxTags: number;
+  /** Requests a second of one key, on average. Default: 200. */
+  readonly requestsPerSecond: number;
+  /** Requests of one key at once, before the average counts. Default: 1,000. */
+  readonly requestBurst: number;
+  /** Attempts a minute to get in without a good key, from one address, before the answer is 429. Default: 60. */
+  readonly refusalsPerMinute: number;
+  /** Streams of live updates that one key has open. Default: 64. */
+  readonly streamsPerKey: number;
+  /** Bytes that requests and answers under way may hold, all keys together. Default: 512 MiB. */
+  readonly maxBytesInFlight: number;
+};
+
+/** The defaults of {@link ServiceLimits}. */
+export const DEFAULT_SERVICE_LIMITS: ServiceLimits = Object.freeze({
+  maxUploadBytes: MAX_UPLOAD_BYTES,
+  maxBlobBytes: MAX_BLOB_UPLOAD_BYTES,
+  maxSegmentsPerRequest: MAX_SEGMENTS_PER_UPLOAD,
+  maxRowsPerRequest: 4 * 1024 * 1024,
+  maxNameChars: 512,
+  maxTags: 256,
+  requestsPerSecond: 200,
+  requestBurst: 1_000,
+  refusalsPerMinute: 60,
+  streamsPerKey: 64,
+  maxBytesInFlight: 512 * 1024 * 1024,
+});
+
+/** The limits with their defaults filled in. @throws {QuarkError} `invalid_input` */
+export function checkLimits(given: Partial<ServiceLimits> = {}): ServiceLimits {
+  checkOptionNames('limits', given, Object.keys(DEFAULT_SERVICE_LIMITS));
+  const limits = { ...DEFAULT_SERVICE_LIMITS, ...given };
+  for (const [name, value] of Object.entries(limits)) checkPositive(`limits.${name}`, value);
+  if (limits.maxBytesInFlight < limits.maxUploadBytes)
+    throw invalidInput(
+      'limits.maxBytesInFlight',
+      limits.maxBytesInFlight,
+      'at least maxUploadBytes, or no large upload could ever arrive',
+    );
+  return limits;
+}
+
+/**
+ * The right to go on at a steady rate, with a burst: a bucket for each name that fills up with time (token bucket, as in
+ * ATM networks). Full buckets are forgotten, so that memory follows the number of names in use.
+ */
+export class RateLimiter {
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #perMs: number;
+  readonly #burst: number;
+  readonly #buckets = new Map<string, { tokens: number; atMs: number }>();
+  #sweepAt = SWEEP_BUCKETS;
+
+  constructor(clock: Pick<Clock, 'now'>, perSecond: number, burst: number) {
+    this.#clock = clock;
+    this.#perMs = perSecond / 1_000;
+    this.#burst = burst;
+  }
+
+  /** Takes one; returns 0, or how many milliseconds to wait until there is one to take. */
+  take(name: string): number {
+    const nowMs = this.#clock.now();
+    const tokens = this.#tokensOf(name, nowMs);
+    if (tokens < 1) return Math.max(1, Math.ceil((1 - tokens) / this.#perMs));
+    this.#buckets.set(name, { tokens: tokens - 1, atMs: nowMs });
+    if (this.#buckets.size > this.#sweepAt) this.#sweep(nowMs);
+    return 0;
+  }
+
+  #tokensOf(name: string, nowMs: number): number {
+    const bucket = this.#buckets.get(name);
+    if (bucket === undefined) return this.#burst;
+    // A clock that was set back gives nothing and takes nothing.
+    const elapsedMs = Math.max(0, nowMs - bucket.atMs);
+    return Math.min(this.#burst, bucket.tokens + elapsedMs * this.#perMs);
+  }
+
+  #sweep(nowMs: number): void {
+    for (const name of this.#buckets.keys())
+      if (this.#tokensOf(name, nowMs) >= this.#burst) this.#buckets.delete(name);
+    // All in use: look again when there are twice as many.
+    this.#sweepAt = Math.max(SWEEP_BUCKETS, 2 * this.#buckets.size);
+  }
+}
+
+const SWEEP_BUCKETS = 1_024;
+
+/** What requests under way hold: one number for all of them, and a share for each. */
+export class MemoryBudget {
+  readonly #limit: number;
+  #used = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  /** The share of one request. */
+  open(): MemoryShare {
+    let held = 0;
+    return {
+      take: (bytes) => {
+        if (this.#used + bytes > this.#limit) return false;
+        this.#used += bytes;
+        held += bytes;
+        return true;
+      },
+      close: () => {
+        this.#used -= held;
+        held = 0;
+      },
+    };
+  }
+}
+
+/** What one request holds of a {@link MemoryBudget}. */
+export type MemoryShare = {
+  /** Whether there is room for so many bytes more; they count from now on. */
+  readonly take: (bytes: number) => boolean;
+  /** Gives all of it back. Closing twice is fine. */
+  readonly close: () => void;
+};
+
+/** Counts what is open, for each name and in all. */
+export class OpenCounter {
+  readonly #counts = new Map<string, number>();
+  #total = 0;
+
+  get total(): number {
+    return this.#total;
+  }
+
+  of(name: string): number {
+    return this.#counts.get(name) ?? 0;
+  }
+
+  /** Counts one more; returns the undo, which works once. */
+  open(name: string): () => void {
+    this.#counts.set(name, this.of(name) + 1);
+    this.#total += 1;
+    let isOpen = true;
+    return () => {
+      if (!isOpen) return;
+      isOpen = false;
+      this.#total -= 1;
+      const left = this.of(name) - 1;
+      if (left === 0) this.#counts.delete(name);
+      else this.#counts.set(name, left);
+    };
+  }
+}
+
+/** The error for somebody who is to come back later: status 429, with `Retry-After`. */
+export function tooOften(message: string, retryAfterMs: number): SessionStoreError {
+  return new SessionStoreError('busy', message, { details: { retryAfterMs, httpStatus: 429 } });
+}
+
+/** Checks the sum of an upload. @throws {SessionStoreError} `too_large` */
+export function checkUpload(segments: readonly NewSegment[], limits: ServiceLimits): void {
+  if (segments.length > limits.maxSegmentsPerRequest)
+    throw tooMany('segments', segments.length, limits.maxSegmentsPerRequest);
+  let rows = 0;
+  for (const { manifest } of segments) {
+    rows += manifest.rowCount;
+    if (rows > limits.maxRowsPerRequest) throw tooMany('rows', rows, limits.maxRowsPerRequest);
+    for (const key of manifest.keys ?? []) checkNameLength('keys', key, limits);
+  }
+}
+
+/** Checks the names in a run. @throws {QuarkError} `invalid_input` */
+export function checkRunNames(
+  run: { readonly projectName: string; readonly status: string; readonly tags: readonly string[] },
+  limits: ServiceLimits,
+): void {
+  checkNameLength('projectName', run.projectName, limits);
+  checkNameLength('status', run.status, limits);
+  if (run.tags.length > limits.maxTags)
+    throw invalidInput('tags.length', run.tags.length, `at most ${limits.maxTags}`);
+  for (const tag of run.tags) checkNameLength('tags', tag, limits);
+}
+
+/** @throws {QuarkError} `invalid_input` */
+export function checkNameLength(field: string, value: string, limits: ServiceLimits): void {
+  if (value.length > limits.maxNameChars)
+    throw invalidInput(field, value, `at most ${limits.maxNameChars} characters`);
+}
+
+function tooMany(what: string, count: number, limit: number): SessionStoreError {
+  return new SessionStoreError(
+    'too_large',
+    `One upload may hold at most ${limit} ${what}; got ${count}. Send less at once.`,
+    { details: { field: what, rule: `at most ${limit}` } },
+  );
+}

@@ -1,0 +1,219 @@
+/**
+ * Counters of a service in the text form that Prometheus reads (exposition format 0.0.4). Labels take few values by
+ * construction: routes as templates, statuses, reasons; never a path, a key or a user.
+ */
+
+/** Media type of {@link ServiceMetrics.render}. */
+export const METRICS_MEDIA_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
+/** Upper ends of the latency buckets in seconds: from an answer out of memory to the longest that a client waits. */
+const LATENCY_BUCKETS: readonly number[] = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15,
+];
+
+/** A request that has been answered. */
+export type AnsweredRequest = {
+  /** The template of its path, such as `/api/v1/runs/:runId`. */
+  readonly route: string;
+  readonly method: string;
+  readonly status: number;
+  readonly durationMs: number;
+  readonly requestBytes: number;
+  readonly responseBytes: number;
+};
+
+/** What is read when somebody asks, rather than counted. */
+export type Gauges = {
+  readonly openStreams: number;
+  readonly requestsInFlight: number;
+  readonly bytesInFlight: number;
+  /** Memory of the process in bytes, where that can be known. */
+  readonly memory?: { readonly residentBytes: number; readonly heapBytes: number };
+};
+
+type Histogram = { readonly counts: Float64Array; sum: number; count: number };
+
+/** All that a service counts. */
+export class ServiceMetrics {
+  readonly #requests = new Map<string, number>();
+  readonly #durations = new Map<string, Histogram>();
+  readonly #limited = new Map<string, number>();
+  readonly #storeErrors = new Map<string, number>();
+  #requestBytes = 0;
+  #responseBytes = 0;
+  #segments = 0;
+  #rows = 0;
+  #segmentBytes = 0;
+
+  answered({
+    route,
+    method,
+    status,
+    durationMs,
+    requestBytes,
+    responseBytes,
+  }: AnsweredRequest): void {
+    add(this.#requests, labels({ route, method, status: String(status) }), 1);
+    const seconds = durationMs / 1_000;
+    const key = labels({ route, method });
+    let histogram = this.#durations.get(key);
+    if (histogram === undefined) {
+      histogram = { counts: new Float64Array(LATENCY_BUCKETS.length), sum: 0, count: 0 };
+      this.#durations.set(key, histogram);
+    }
+    const bucket = LATENCY_BUCKETS.findIndex((end) => seconds <= end);
+    if (bucket >= 0) histogram.counts[bucket] = (histogram.counts[bucket] ?? 0) + 1;
+    histogram.sum += seconds;
+    histogram.count += 1;
+    this.#requestBytes += requestBytes;
+    this.#responseBytes += responseBytes;
+  }
+
+  /** Segments that a store has acknowledged. */
+  appended(segments: number, rows: number, bytes: number): void {
+    this.#segments += segments;
+    this.#rows += rows;
+    this.#segmentBytes += bytes;
+  }
+
+  /** A request that was turned away. */
+  limited(limit: string): void {
+    add(this.#limited, labels({ limit }), 1);
+  }
+
+  storeFailed(reason: string): void {
+    add(this.#storeErrors, labels({ reason }), 1);
+  }
+
+  /** Everything as text. */
+  render(gauges: Gauges): string {
+    const lines = [
+      ...family('quark_http_requests_total', 'counter', 'Requests answered.', this.#requests),
+      ...this.#renderDurations(),
+      ...single(
+        'quark_http_request_bytes_total',
+        'counter',
+        'Bytes of request bodies.',
+        this.#requestBytes,
+      ),
+      ...single(
+        'quark_http_response_bytes_total',
+        'counter',
+        'Bytes of answers.',
+        this.#responseBytes,
+      ),
+      ...single(
+        'quark_segments_received_total',
+        'counter',
+        'Segments acknowledged; one that was sent again counts again.',
+        this.#segments,
+      ),
+      ...single(
+        'quark_rows_received_total',
+        'counter',
+        'Rows of segments acknowledged.',
+        this.#rows,
+      ),
+      ...single(
+        'quark_segment_bytes_received_total',
+        'counter',
+        'Bytes of segments acknowledged.',
+        this.#segmentBytes,
+      ),
+      ...family(
+        'quark_limited_requests_total',
+        'counter',
+        'Requests turned away by a limit.',
+        this.#limited,
+      ),
+      ...family('quark_store_errors_total', 'counter', 'Failures of the store.', this.#storeErrors),
+      ...single(
+        'quark_open_streams',
+        'gauge',
+        'Streams of live updates that are open.',
+        gauges.openStreams,
+      ),
+      ...single(
+        'quark_http_requests_in_flight',
+        'gauge',
+        'Requests under way.',
+        gauges.requestsInFlight,
+      ),
+      ...single(
+        'quark_bytes_in_flight',
+        'gauge',
+        'Memory that requests under way hold.',
+        gauges.bytesInFlight,
+      ),
+    ];
+    if (gauges.memory !== undefined) {
+      lines.push(
+        ...single(
+          'process_resident_memory_bytes',
+          'gauge',
+          'Resident memory.',
+          gauges.memory.residentBytes,
+        ),
+        ...single(
+          'nodejs_heap_size_used_bytes',
+          'gauge',
+          'JavaScript heap in use.',
+          gauges.memory.heapBytes,
+        ),
+      );
+    }
+    return `${lines.join('\n')}\n`;
+  }
+
+  #renderDurations(): readonly string[] {
+    const name = 'quark_http_request_duration_seconds';
+    const lines = head(name, 'histogram', 'Time from the request to the end of its answer.');
+    for (const [key, { counts, sum, count }] of this.#durations) {
+      let below = 0;
+      for (const [bucket, end] of LATENCY_BUCKETS.entries()) {
+        below += counts[bucket] ?? 0;
+        lines.push(`${name}_bucket{${key},le="${end}"} ${below}`);
+      }
+      lines.push(
+        `${name}_bucket{${key},le="+Inf"} ${count}`,
+        `${name}_sum{${key}} ${sum}`,
+        `${name}_count{${key}} ${count}`,
+      );
+    }
+    return lines;
+  }
+}
+
+function add(map: Map<string, number>, key: string, by: number): void {
+  map.set(key, (map.get(key) ?? 0) + by);
+}
+
+function labels(values: Readonly<Record<string, string>>): string {
+  return Object.entries(values)
+    .map(([name, value]) => `${name}="${escape(value)}"`)
+    .join(',');
+}
+
+function escape(value: string): string {
+  return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
+}
+
+function head(name: string, kind: string, help: string): string[] {
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${kind}`];
+}
+
+function family(
+  name: string,
+  kind: string,
+  help: string,
+  values: ReadonlyMap<string, number>,
+): readonly string[] {
+  return [
+    ...head(name, kind, help),
+    ...[...values].map(([key, value]) => `${name}{${key}} ${value}`),
+  ];
+}
+
+function single(name: string, kind: string, help: string, value: number): readonly string[] {
+  return [...head(name, kind, help), `${name} ${value}`];
+}

@@ -1,0 +1,113 @@
+/** Where a request comes from: this machine or another, this service's own page or another one. */
+import { invalidInput } from '../base/errors.ts';
+
+/** What is known of the connection that a request came on. */
+export type ServiceConnection = {
+  /** IP address of the other end. Without it nothing is taken to come from this machine. */
+  readonly remoteAddress?: string | undefined;
+  /** Calls back once, when the answer has been sent or the connection is gone, with the bytes that went out. */
+  readonly onClose?: (callback: (sentBytes: number) => void) => void;
+};
+
+/** Headers that proxies add: with one of them, the address of the connection says nothing about who asks. */
+const PROXY_HEADERS = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'via'];
+
+/** Whether an IP address is one of this machine's own that no other can reach. */
+export function isLoopbackAddress(address: string | undefined): boolean {
+  if (address === undefined) return false;
+  const plain = address.replace(/^\[|\]$/g, '').replace(/^::ffff:/i, '');
+  return plain === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(plain);
+}
+
+/** Whether a host name or address means this machine and nothing else. */
+export function isLoopbackHost(host: string): boolean {
+  return host.toLowerCase() === 'localhost' || isLoopbackAddress(host);
+}
+
+/**
+ * Whether a request was made on this machine, to this machine, and not on behalf of another one. The host name matters
+ * because a page on the internet whose name is made to point here (DNS rebinding) would be same-origin with the service;
+ * it cannot make the browser send another name, though.
+ */
+export function isLocalRequest(request: Request, connection: ServiceConnection): boolean {
+  return (
+    isLoopbackAddress(connection.remoteAddress) &&
+    isLoopbackHost(new URL(request.url).hostname) &&
+    !PROXY_HEADERS.some((name) => request.headers.has(name))
+  );
+}
+
+/** Which pages elsewhere may use a service. */
+export class AllowedOrigins {
+  readonly #origins: ReadonlySet<string>;
+
+  /** @throws {QuarkError} `invalid_input` for what is neither an origin nor `*` */
+  constructor(origins: readonly string[]) {
+    for (const origin of origins) checkOrigin(origin);
+    this.#origins = new Set(origins.map((origin) => origin.toLowerCase()));
+  }
+
+  /** Whether a page of this origin may see answers. `*` stands for all, where a key says who asks. */
+  allows(origin: string): boolean {
+    return this.#origins.has('*') || this.names(origin);
+  }
+
+  /** Whether this very origin was named. */
+  names(origin: string): boolean {
+    return this.#origins.has(origin.toLowerCase());
+  }
+
+  /**
+   * Whether a request without a key may come from where it says: no page at all, the service's own, or one that was
+   * named. A browser says so by itself for all that a page could do harm with.
+   */
+  isOwn(request: Request): boolean {
+    const origin = request.headers.get('origin');
+    if (origin !== null) return origin === new URL(request.url).origin || this.names(origin);
+    return request.headers.get('sec-fetch-site') !== 'cross-site';
+  }
+
+  /** The answer to the question of a browser whether a page may ask. */
+  preflight(origin: string): Response {
+    if (!this.allows(origin))
+      return new Response(null, { status: 403, headers: { vary: 'origin' } });
+    const headers = new Headers({
+      'access-control-allow-methods': 'GET, HEAD, POST, PUT, DELETE',
+      'access-control-allow-headers': ALLOWED_HEADERS,
+      'access-control-max-age': '600',
+    });
+    const answer = new Response(null, { status: 204, headers });
+    this.mark(answer, origin);
+    return answer;
+  }
+
+  /** Lets the page of an allowed origin see an answer. */
+  mark(answer: Response, origin: string | null): void {
+    if (this.#origins.size === 0) return;
+    answer.headers.append('vary', 'origin');
+    if (origin === null || !this.allows(origin)) return;
+    answer.headers.set('access-control-allow-origin', origin);
+    answer.headers.set('access-control-expose-headers', EXPOSED_HEADERS);
+  }
+}
+
+const ALLOWED_HEADERS =
+  'authorization, content-type, content-encoding, if-none-match, last-event-id, quark-protocol, quark-space, range';
+const EXPOSED_HEADERS =
+  'accept-ranges, content-encoding, content-range, etag, quark-protocol, retry-after';
+
+function checkOrigin(origin: string): void {
+  if (origin === '*') return;
+  let parsed: string | undefined;
+  try {
+    parsed = new URL(origin).origin;
+  } catch {
+    parsed = undefined;
+  }
+  if (parsed === undefined || parsed === 'null' || parsed !== origin.toLowerCase())
+    throw invalidInput(
+      'allowOrigins',
+      origin,
+      'an origin such as "https://app.example.com", or "*"',
+    );
+}

@@ -1,0 +1,318 @@
+/**
+ * The service without a socket: `(Request) => Promise<Response>`. Finds out who asks and what is open to them, and lets
+ * the handler of stores (`handler.ts`) answer over a store that shows nothing else.
+ *
+ *     request ─ key ─ limits ─ space ─ guarded store ─ handler ─ answer ─ counters, log
+ */
+import type { Clock } from '../base/clock.ts';
+import { QuarkError, SessionStoreError } from '../base/errors.ts';
+import { numberCell, sqlOne } from '../store/sql-database.ts';
+import { SQL_LAYOUT_VERSION } from '../store/sql-layout.ts';
+import type { StoreSpaces } from '../store/sql-store.ts';
+import type { AccessBook } from './access/access-book.ts';
+import { guardStore } from './access/guarded-store.ts';
+import { accessOf, parseSpaceAddress, type Principal } from './access/principal.ts';
+import { failure, HEADERS } from './answers.ts';
+import { checkScope, Gate, type KeylessUse } from './gate.ts';
+import { createStoreHandler, type StoreHandler } from './handler.ts';
+import {
+  MemoryBudget,
+  OpenCounter,
+  tooOften,
+  type MemoryShare,
+  type ServiceLimits,
+} from './limits.ts';
+import { errorFields, type ServiceLogger } from './logging.ts';
+import { METRICS_MEDIA_TYPE, ServiceMetrics, type Gauges } from './metrics.ts';
+import { isLocalRequest, type AllowedOrigins, type ServiceConnection } from './origin-rules.ts';
+import { SPACE_HEADER } from './protocol.ts';
+import { DESCRIPTOR_PATH, isApiPath, routeOf, SERVICE_ROUTES } from './service-routes.ts';
+import { isEventStream, StreamKeeper } from './stream-keeper.ts';
+import { watchStore } from './watched-store.ts';
+import { toWire } from './wire.ts';
+
+/** What a service is made of. It closes the spaces. */
+export type ServiceParts = {
+  readonly spaces: StoreSpaces;
+  readonly access: AccessBook;
+  readonly limits: ServiceLimits;
+  readonly keyless: KeylessUse;
+  readonly origins: AllowedOrigins;
+  readonly logger: ServiceLogger;
+  readonly clock: Clock;
+  /** A time that is never set back, in milliseconds. */
+  readonly monotonicMs: () => number;
+  /** Answers what is neither the API's nor the service's own: the files of the dashboard. */
+  readonly pages?: (request: Request, path: string) => Promise<Response>;
+  /** Memory of the process. */
+  readonly memory?: () => NonNullable<Gauges['memory']>;
+};
+
+/** How long a readiness check waits for the database. */
+const READY_TIMEOUT_MS = 2_000;
+/** How long whoever finds no room is told to wait. */
+const NO_ROOM_RETRY_MS = 1_000;
+
+/** What is known of a request while it is under way. */
+type Exchange = {
+  readonly request: Request;
+  readonly connection: ServiceConnection;
+  readonly path: string;
+  readonly share: MemoryShare;
+  principal: Principal | undefined;
+};
+
+/** Answers requests until it is closed. */
+export class ServiceHandler {
+  readonly #parts: ServiceParts;
+  readonly #gate: Gate;
+  readonly #stores: StoreHandler;
+  readonly #metrics = new ServiceMetrics();
+  readonly #budget: MemoryBudget;
+  readonly #openStreams = new OpenCounter();
+  readonly #streams: StreamKeeper;
+  readonly #idle: (() => void)[] = [];
+  #inFlight = 0;
+  #isClosing = false;
+
+  constructor(parts: ServiceParts) {
+    this.#parts = parts;
+    this.#gate = new Gate(parts);
+    this.#budget = new MemoryBudget(parts.limits.maxBytesInFlight);
+    this.#streams = new StreamKeeper(parts.clock, this.#openStreams);
+    this.#stores = createStoreHandler({
+      writable: true,
+      maxUploadBytes: parts.limits.maxUploadBytes,
+      maxBlobBytes: parts.limits.maxBlobBytes,
+      onFailure: (error, request) => this.#logFailure(error, new URL(request.url).pathname),
+    });
+  }
+
+  /** The answer to a request. Never rejects. */
+  async handle(request: Request, connection: ServiceConnection = {}): Promise<Response> {
+    const startMs = this.#parts.monotonicMs();
+    const path = new URL(request.url).pathname;
+    const exchange: Exchange = {
+      request,
+      connection,
+      path,
+      share: this.#budget.open(),
+      principal: undefined,
+    };
+    this.#inFlight += 1;
+    let answer: Response;
+    try {
+      answer = await this.#answer(exchange);
+    } catch (error) {
+      answer = failure(error);
+      if (answer.status >= 500) this.#logFailure(error, path);
+      if (answer.status === 429) this.#metrics.limited('rate');
+    }
+    this.#parts.origins.mark(answer, request.headers.get('origin'));
+    if (this.#isClosing) answer.headers.set('connection', 'close');
+    const finish = (sentBytes: number): void => this.#finish(exchange, answer, startMs, sentBytes);
+    if (connection.onClose === undefined) finish(lengthOf(answer.headers));
+    else connection.onClose(finish);
+    return answer;
+  }
+
+  /** Whether requests are taken. */
+  get isClosing(): boolean {
+    return this.#isClosing;
+  }
+
+  /** Turns new requests away and ends streams; resolves when all others are answered, or after `timeoutMs`. */
+  async drain(timeoutMs: number): Promise<void> {
+    this.#isClosing = true;
+    this.#streams.endAll();
+    if (this.#inFlight === 0) return;
+    await new Promise<void>((resolve) => {
+      const undo = this.#parts.clock.after(timeoutMs, resolve);
+      this.#idle.push(() => {
+        undo();
+        resolve();
+      });
+    });
+  }
+
+  async #answer(exchange: Exchange): Promise<Response> {
+    const { request, path } = exchange;
+    const origin = request.headers.get('origin');
+    if (path === SERVICE_ROUTES.health) return plain(200, { status: 'ok' });
+    if (path === SERVICE_ROUTES.ready) return this.#ready();
+    if (this.#isClosing)
+      throw new SessionStoreError('closed', 'The service is shutting down.', {
+        details: { retryAfterMs: NO_ROOM_RETRY_MS },
+      });
+    if (request.method === 'OPTIONS' && origin !== null && isApiPath(path))
+      return this.#parts.origins.preflight(origin);
+    if (path === SERVICE_ROUTES.metrics) return this.#renderMetrics(exchange);
+    if (path === DESCRIPTOR_PATH) return this.#describe(exchange);
+    if (!isApiPath(path)) return this.#page(exchange);
+    const principal = await this.#gate.admit(request, exchange.connection);
+    exchange.principal = principal;
+    if (path === SERVICE_ROUTES.account) return this.#account(exchange, principal);
+    return this.#askStore(exchange, principal);
+  }
+
+  async #askStore(exchange: Exchange, principal: Principal): Promise<Response> {
+    const { request, share } = exchange;
+    const { spaces, access, limits } = this.#parts;
+    const address = parseSpaceAddress(request.headers.get(SPACE_HEADER) ?? undefined);
+    const { storedName, projects } = await access.openSpace(principal, address);
+    const whole = watchStore(spaces.store(storedName), this.#metrics, limits);
+    const name = address.owner === undefined ? address.name : `${address.owner}:${address.name}`;
+    const store = guardStore({ store: whole, name, access: accessOf(principal.scope), projects });
+    const answer = await this.#stores.handle(request, {
+      store,
+      writeRefusal: writeRefusal(principal, name),
+      takeRoom: (bytes) => this.#takeRoom(share, bytes),
+    });
+    if (!isEventStream(answer)) return answer;
+    const holder = principal.keyId ?? principal.userId;
+    if (this.#openStreams.of(holder) >= limits.streamsPerKey) {
+      await answer.body?.cancel();
+      throw tooOften(
+        `This key has ${limits.streamsPerKey} streams open, which is all it may have.`,
+        NO_ROOM_RETRY_MS,
+      );
+    }
+    return this.#streams.keep(answer, holder);
+  }
+
+  /** @throws {SessionStoreError} `busy` (503) */
+  #takeRoom(share: MemoryShare, bytes: number): void {
+    if (share.take(bytes)) return;
+    this.#metrics.limited('memory');
+    throw new SessionStoreError('busy', 'The service has no room for this request now.', {
+      details: { retryAfterMs: NO_ROOM_RETRY_MS },
+    });
+  }
+
+  async #account({ request }: Exchange, principal: Principal): Promise<Response> {
+    if (request.method !== 'GET' && request.method !== 'HEAD') throw onlyRead();
+    const { userName, keyId, scope } = principal;
+    const spaces = await this.#parts.access.listSpaces(principal);
+    return plain(200, { user: userName, keyId: keyId ?? null, scope, spaces });
+  }
+
+  async #renderMetrics({ request, connection }: Exchange): Promise<Response> {
+    if (request.headers.has('authorization') || !isLocalRequest(request, connection))
+      checkScope(await this.#gate.admit(request, connection), 'admin');
+    else if (!this.#parts.origins.isOwn(request))
+      throw new SessionStoreError('unauthorised', 'Pages of another origin are not answered.');
+    const memory = this.#parts.memory?.();
+    const text = this.#metrics.render({
+      openStreams: this.#openStreams.total,
+      requestsInFlight: this.#inFlight,
+      bytesInFlight: this.#budget.used,
+      ...(memory === undefined ? {} : { memory }),
+    });
+    const headers = { ...HEADERS, 'content-type': METRICS_MEDIA_TYPE, 'cache-control': 'no-store' };
+    return new Response(text, { headers });
+  }
+
+  /** Alive is not ready: a service whose database is away, or that is going, is not asked. */
+  async #ready(): Promise<Response> {
+    if (this.#isClosing) return plain(503, { status: 'closing' });
+    const { clock, spaces } = this.#parts;
+    let undo = (): void => undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      undo = clock.after(READY_TIMEOUT_MS, () =>
+        reject(new SessionStoreError('busy', 'The database did not answer in time.')),
+      );
+    });
+    try {
+      const found = spaces.database.read(function* () {
+        const [row] = yield sqlOne('SELECT max(version) FROM quark_layout');
+        return row === undefined ? 0 : numberCell(row, 0);
+      });
+      const layout = await Promise.race([found, late]);
+      if (layout === SQL_LAYOUT_VERSION) return plain(200, { status: 'ready', layout });
+      return plain(503, { status: 'other_layout', layout, known: SQL_LAYOUT_VERSION });
+    } catch (error) {
+      this.#logFailure(error, SERVICE_ROUTES.ready);
+      return plain(503, { status: 'no_database' });
+    } finally {
+      undo();
+    }
+  }
+
+  /** Tells the page where its store is, and whether to ask for a key. */
+  async #describe({ request, connection }: Exchange): Promise<Response> {
+    const key = (await this.#gate.isKeyless(request, connection)) ? 'none' : 'needed';
+    return plain(200, { storage: './', key });
+  }
+
+  async #page({ request, path }: Exchange): Promise<Response> {
+    const { pages } = this.#parts;
+    if (pages !== undefined) return pages(request, path);
+    throw new QuarkError('unsupported', 'There is nothing at this address.');
+  }
+
+  #finish(
+    { request, connection, path, principal, share }: Exchange,
+    answer: Response,
+    startMs: number,
+    responseBytes: number,
+  ): void {
+    share.close();
+    this.#inFlight -= 1;
+    const durationMs = this.#parts.monotonicMs() - startMs;
+    const facts = {
+      route: routeOf(path),
+      method: methodName(request.method),
+      status: answer.status,
+      durationMs: Math.round(durationMs * 100) / 100,
+      requestBytes: lengthOf(request.headers),
+      responseBytes,
+    };
+    this.#metrics.answered(facts);
+    this.#parts.logger.info(
+      {
+        ...facts,
+        keyId: principal?.keyId ?? null,
+        remoteAddress: connection.remoteAddress ?? null,
+      },
+      'request',
+    );
+    if (this.#inFlight === 0) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  #logFailure(error: unknown, path: string): void {
+    this.#parts.logger.error({ route: routeOf(path), error: errorFields(error) }, 'failed');
+  }
+}
+
+/** What somebody is told who may only read: that it is their key, or what is shared with them. */
+function writeRefusal({ scope }: Principal, space: string): SessionStoreError {
+  const message =
+    accessOf(scope) === 'read'
+      ? 'This key may read and not write. Make one of scope "write" with "quark keys create".'
+      : `Nothing in ${space} is shared with you for writing.`;
+  return new SessionStoreError('unauthorised', message, { details: { httpStatus: 403 } });
+}
+
+/** An answer of the service itself; it is never kept. */
+function plain(status: number, body: object): Response {
+  const headers = { ...HEADERS, 'content-type': 'application/json', 'cache-control': 'no-store' };
+  return new Response(`${JSON.stringify(toWire(body))}\n`, { status, headers });
+}
+
+function onlyRead(): QuarkError {
+  return new QuarkError('unsupported', 'This address can only be read.', {
+    details: { httpStatus: 405 },
+  });
+}
+
+/** Methods as labels: what a client makes up is not one. */
+function methodName(method: string): string {
+  return ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'].includes(method)
+    ? method
+    : 'other';
+}
+
+function lengthOf(headers: Headers): number {
+  const length = Number(headers.get('content-length') ?? 0);
+  return Number.isSafeInteger(length) && length >= 0 ? length : 0;
+}
