@@ -143,6 +143,10 @@ class HttpStore implements Store {
       if (filter.statuses?.length === 0) return [];
       for (const status of filter.statuses ?? []) query.push(['status', status]);
       for (const tag of filter.tags ?? []) query.push(['tag', tag]);
+      if (filter.startedMinMs !== undefined)
+        query.push(['started_min_ms', String(filter.startedMinMs)]);
+      if (filter.startedMaxMs !== undefined)
+        query.push(['started_max_ms', String(filter.startedMaxMs)]);
       const page = (await this.#client.json({ path: '/runs', query })).list('runs').map(decodeRun);
       for (const run of page) found.set(run.id, run);
       if (page.length < pageSize) break;

@@ -35,7 +35,10 @@ export const ROUTES = {
   about: '/',
   /** GET: all. POST `{"project": {...}}`: the project of this name, made if there is none. */
   projects: '/projects',
-  /** GET `?project=&status=&tag=&limit=&offset=`; status and tag may be repeated. POST `{"run": {...}}`: adds a run. */
+  /**
+   * GET `?project=&status=&tag=&started_min_ms=&started_max_ms=&text=&config=&limit=&offset=`; status, tag and config
+   * (`lr<0.1`) may be repeated; `{"runs", "next"}`. POST `{"run": {...}}`: adds a run.
+   */
   runs: '/runs',
   /** GET: one. PUT `{"run": {...}}`: compare-and-set on its revision; answers `{"kind": "updated" | "conflict", "run"}`. */
   run: '/runs/:runId',

@@ -1,6 +1,6 @@
 /** The half of the protocol that changes nothing. */
 import type { Hono } from 'hono';
-import { checkCount } from '../base/assert.ts';
+import { checkCount, checkInstant } from '../base/assert.ts';
 import { QuarkError, RunNotFoundError, SessionStoreError } from '../base/errors.ts';
 import { checkSha256 } from '../store/blob-rules.ts';
 import type { RunFilter, SegmentFilter, SegmentRead, Store } from '../store/store.ts';
@@ -18,6 +18,7 @@ import {
   ROUTES,
   SPOKEN_VERSIONS,
 } from './protocol.ts';
+import { checkSearch, searchRuns } from './run-search.ts';
 import { decodeReference, Fields } from './wire.ts';
 
 /** Segments read from the store at once: bounds the memory that one answer takes beyond its target. */
@@ -37,9 +38,10 @@ export function addReadRoutes(app: Hono<WireEnvironment>, settings: HandlerSetti
   app.get(ROUTES.projects, async (context) =>
     json(context, { projects: await context.env.scope.store.listProjects() }),
   );
-  app.get(ROUTES.runs, async (context) =>
-    json(context, { runs: await context.env.scope.store.listRuns(runFilter(context)) }),
-  );
+  app.get(ROUTES.runs, async (context) => {
+    const search = checkSearch(context.req.query('text'), context.req.queries('config') ?? []);
+    return json(context, await searchRuns(context.env.scope.store, runFilter(context), search));
+  });
   app.get(ROUTES.run, async (context) => {
     const runId = context.req.param('runId');
     const run = await context.env.scope.store.findRun(runId);
@@ -121,10 +123,14 @@ function runFilter(context: WireContext): RunFilter {
   const tags = context.req.queries('tag');
   const limit = number(context, 'limit') ?? MAX_RUNS_PER_PAGE;
   const offset = number(context, 'offset');
+  const startedMinMs = instant(context, 'started_min_ms');
+  const startedMaxMs = instant(context, 'started_max_ms');
   return {
     ...(project === undefined ? {} : { projectName: project }),
     ...(statuses === undefined ? {} : { statuses }),
     ...(tags === undefined ? {} : { tags }),
+    ...(startedMinMs === undefined ? {} : { startedMinMs }),
+    ...(startedMaxMs === undefined ? {} : { startedMaxMs }),
     limit: Math.min(limit, MAX_RUNS_PER_PAGE),
     ...(offset === undefined ? {} : { offset }),
   };
@@ -161,4 +167,11 @@ function number(context: WireContext, name: string): number | undefined {
   const text = context.req.query(name);
   if (text === undefined) return undefined;
   return checkCount(name, /^\d{1,16}$/.test(text) ? Number(text) : text);
+}
+
+/** Epoch milliseconds, or a date in ISO 8601. */
+function instant(context: WireContext, name: string): number | undefined {
+  const text = context.req.query(name);
+  if (text === undefined) return undefined;
+  return checkInstant(name, /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : text);
 }

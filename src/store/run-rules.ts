@@ -69,6 +69,8 @@ export function checkRunFilter(filter: RunFilter): void {
   if (filter.projectName !== undefined) checkText('projectName', filter.projectName);
   if (filter.statuses !== undefined) checkTexts('statuses', filter.statuses);
   if (filter.tags !== undefined) checkTexts('tags', filter.tags);
+  for (const field of ['startedMinMs', 'startedMaxMs'] as const)
+    if (filter[field] !== undefined) checkInstantMs(field, filter[field]);
   if (filter.limit !== undefined) checkCount('limit', filter.limit);
   if (filter.offset !== undefined) checkCount('offset', filter.offset);
 }
@@ -177,6 +179,8 @@ function matchesRunFilter(run: StoredRun, filter: RunFilter): boolean {
   return (
     (filter.projectName === undefined || run.projectName === filter.projectName) &&
     (filter.statuses === undefined || filter.statuses.includes(run.status)) &&
+    (filter.startedMinMs === undefined || run.startedAtMs >= filter.startedMinMs) &&
+    (filter.startedMaxMs === undefined || run.startedAtMs <= filter.startedMaxMs) &&
     (filter.tags === undefined || filter.tags.every((tag) => run.tags.includes(tag)))
   );
 }

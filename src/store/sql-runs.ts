@@ -85,6 +85,14 @@ export function* listRuns(space: string, filter: RunFilter): SqlWork<readonly St
     );
     params.push(...filter.statuses);
   }
+  if (filter.startedMinMs !== undefined) {
+    conditions.push('started_at_ms >= ?');
+    params.push(filter.startedMinMs);
+  }
+  if (filter.startedMaxMs !== undefined) {
+    conditions.push('started_at_ms <= ?');
+    params.push(filter.startedMaxMs);
+  }
   for (const tag of filter.tags ?? []) {
     conditions.push(
       'EXISTS (SELECT 1 FROM run_tags WHERE run_tags.space = ? AND run_tags.run_id = runs.id AND run_tags.tag = ?)',

@@ -134,6 +134,10 @@ export type RunFilter = {
   readonly statuses?: readonly string[];
   /** Runs that carry every one of these tags. */
   readonly tags?: readonly string[];
+  /** Runs that were started at this instant (UTC epoch milliseconds) or later. */
+  readonly startedMinMs?: number;
+  /** Runs that were started at this instant or before. */
+  readonly startedMaxMs?: number;
   readonly limit?: number;
   readonly offset?: number;
 };

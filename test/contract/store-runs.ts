@@ -120,6 +120,9 @@ export function describeRuns(place: TestPlace): void {
       expect(await ids({ tags: ['a'] })).toEqual(['run_3', 'run_2']);
       expect(await ids({ tags: ['a', 'b'] })).toEqual(['run_2']);
       expect(await ids({ tags: ['a'], statuses: ['running'] })).toEqual(['run_3']);
+      expect(await ids({ startedMinMs: 4.5 })).toEqual(['run_1', 'run_4', 'run_3', 'run_5']);
+      expect(await ids({ startedMinMs: 3, startedMaxMs: 4.5 })).toEqual(['run_5', 'run_2']);
+      expect(await ids({ startedMaxMs: 5, tags: ['b'], limit: 1 })).toEqual(['run_4']);
       expect(await ids({ limit: 2 })).toEqual(['run_1', 'run_4']);
       expect(await ids({ limit: 2, offset: 3 })).toEqual(['run_5', 'run_2']);
       expect(await ids({ offset: 4 })).toEqual(['run_2']);
@@ -135,6 +138,7 @@ export function describeRuns(place: TestPlace): void {
         place.store.updateRun({ ...runOf(), revision: 0 }),
         place.store.ensureProject({ id: '', name: 'x', createdAtMs: 1 }),
         place.store.listRuns({ limit: -1 }),
+        place.store.listRuns({ startedMinMs: Number.NaN }),
         place.store.renewLease(RUN_ID, 'holder', 0),
         place.store.renewLease(RUN_ID, '', 10),
       ];
