@@ -91,6 +91,7 @@ export {
   type TelemetryNumber,
 } from './analysis/columns/run-columns.ts';
 export { createRunColumns, type RunColumnsParts } from './analysis/columns/empty-columns.ts';
+export { createBatchColumns, type BatchRow } from './analysis/columns/batch-columns.ts';
 export { createMetricSeries, type MetricSamples } from './analysis/columns/metric-series.ts';
 export {
   loadRunColumns,
@@ -190,3 +191,13 @@ export {
   type WatchOptions,
 } from './analysis/watch/watch-options.ts';
 export { report, type ReportOptions, type RunReport } from './analysis/report/report.ts';
+export {
+  findHardBatches,
+  type HardBatch,
+  type HardBatches,
+  type HardBatchOptions,
+  type TracedSpike,
+} from './analysis/batches/hard-batches.ts';
+export { tabulateHardBatches, type HardBatchTable } from './analysis/batches/tabulate.ts';
+export type { HardClass } from './analysis/batches/hard-classes.ts';
+export type { HardSample } from './analysis/batches/hard-samples.ts';

@@ -34,10 +34,12 @@ export type RecordColumns<T extends string, N extends string> = {
 };
 
 /** Which columns to read, by the names of code. */
-type ColumnNames<T extends string, N extends string, J extends string> = {
+type ColumnNames<T extends string, N extends string, J extends string, L extends string> = {
   readonly texts: readonly T[];
   readonly numbers: readonly N[];
   readonly jsons: readonly J[];
+  /** Columns of lists of texts. */
+  readonly lists?: readonly L[];
 };
 
 type Part = { readonly batch: RowBatch; readonly sequences: Float64Array };
@@ -48,15 +50,19 @@ export async function readRecordColumns<
   T extends string,
   N extends string,
   J extends string,
+  L extends string = never,
 >(
   store: Store,
   table: TableDefinition<C>,
   runId: string,
   conditions: KeyConditions,
   position: Position,
-  names: ColumnNames<T, N, J>,
+  names: ColumnNames<T, N, J, L>,
 ): Promise<
-  RecordColumns<T, N> & { readonly jsons: Readonly<Record<J, readonly (string | null)[]>> }
+  RecordColumns<T, N> & {
+    readonly jsons: Readonly<Record<J, readonly (string | null)[]>>;
+    readonly lists: Readonly<Record<L, readonly (readonly string[] | null)[]>>;
+  }
 > {
   const key = table.keyColumn === undefined ? undefined : conditions[table.keyColumn];
   const keys = key === undefined ? undefined : [key];
@@ -76,6 +82,7 @@ export async function readRecordColumns<
     texts: byName(names.texts, (name) => joinNames(parts, stored(name), order)),
     numbers: byName(names.numbers, (name) => joinNumbers(parts, stored(name), order)),
     jsons: byName(names.jsons, (name) => joinJsons(parts, stored(name), order)),
+    lists: byName(names.lists ?? [], (name) => joinLists(parts, stored(name), order)),
     sequences: ordered,
     lastSequence: ordered.at(-1) ?? position.sequenceMin - 1,
     damage,
@@ -142,6 +149,20 @@ function joinJsons(
     const vector = batch.columns.get(column);
     for (let row = 0; row < batch.rowCount; row++)
       all.push(vector?.kind === 'text' ? (vector.values[row] ?? null) : null);
+  }
+  return Array.from(order, (row) => all[row] ?? null);
+}
+
+function joinLists(
+  parts: readonly Part[],
+  column: string,
+  order: Int32Array,
+): readonly (readonly string[] | null)[] {
+  const all: (readonly string[] | null)[] = [];
+  for (const { batch } of parts) {
+    const vector = batch.columns.get(column);
+    for (let row = 0; row < batch.rowCount; row++)
+      all.push(vector?.kind === 'text_list' ? (vector.values[row] ?? null) : null);
   }
   return Array.from(order, (row) => all[row] ?? null);
 }

@@ -245,7 +245,11 @@ function readDictionary(
   const values = textsOf(readColumn(new BatchCursor(batch, body, spans), { kind: 'utf8' }, null));
   const id = header.int64(0);
   const isDelta = header.int8(2) === 1;
-  dictionaries.set(id, isDelta ? [...(dictionaries.get(id) ?? []), ...values] : values);
+  const known = isDelta ? dictionaries.get(id) : undefined;
+  if (known === undefined) dictionaries.set(id, values);
+  // In place: a new array for each of many small deltas would take the square of their number. Batches before this one
+  // may have the array, and do not point at what is added.
+  else for (const value of values) known.push(value);
 }
 
 function readColumn(

@@ -55,7 +55,8 @@ export function describeSegment(
   };
 }
 
-function keysOf(table: TableDefinition, batch: RowBatch): readonly string[] | null {
+/** The keys that occur, or null when there are too many to list. */
+export function keysOf(table: TableDefinition, batch: RowBatch): readonly string[] | null {
   const column =
     table.keyColumn === undefined
       ? undefined
@@ -72,7 +73,7 @@ function keysOf(table: TableDefinition, batch: RowBatch): readonly string[] | nu
 }
 
 /** Smallest and largest number of a column, NaN left out; nulls when there is none. */
-function rangeOf(column: Vector | undefined): [number, number] | [null, null] {
+export function rangeOf(column: Vector | undefined): [number, number] | [null, null] {
   if (column?.kind !== 'number') return [null, null];
   let min = Number.POSITIVE_INFINITY;
   let max = Number.NEGATIVE_INFINITY;

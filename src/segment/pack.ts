@@ -88,10 +88,12 @@ export async function packSegment(
 /**
  * The Arrow bytes of a packed segment.
  *
+ * @param maxBytes a segment that says it is larger is not unpacked
  * @throws {QuarkError} `segment_damaged`
  */
 export async function unpackSegment(
   packed: Uint8Array<ArrayBuffer>,
+  maxBytes: number = MAX_SEGMENT_BYTES,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength);
   if (packed.byteLength < 8 || view.getUint32(0, true) !== MAGIC)
@@ -99,6 +101,8 @@ export async function unpackSegment(
   const headerLength = view.getUint32(4, true);
   if (8 + headerLength > packed.byteLength) throw damaged('the packed header is cut off');
   const header = readHeader(packed.subarray(8, 8 + headerLength));
+  if (header.length > maxBytes || header.deflated > maxBytes)
+    throw damaged(`it is larger than ${maxBytes} bytes unpacked`);
   let at = 8 + headerLength;
   let randomBytes = 0;
   for (const piece of header.pieces) {

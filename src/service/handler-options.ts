@@ -1,6 +1,6 @@
 /** What the handler is told: once by its options, and with each request by its scope. */
 import { checkFlag, checkOptionNames, checkPositive } from '../base/assert.ts';
-import type { NewSegment, Store } from '../store/store.ts';
+import type { MergedSegment, NewSegment, Store, StoredProject, StoredRun } from '../store/store.ts';
 import { ANSWER_TARGET_BYTES, MAX_BLOB_UPLOAD_BYTES, MAX_UPLOAD_BYTES } from './protocol.ts';
 
 /** What a request is about: found out by the caller of the handler, from the key and the space that the request names. */
@@ -16,15 +16,23 @@ export type StoreScope = {
   readonly takeRoom?: (bytes: number) => void;
 };
 
-/** What is checked of a segment beyond what every store checks. Throws for one that is not to be kept. */
-export type SegmentCheck = (segment: NewSegment) => void | Promise<void>;
+/**
+ * What is checked beyond what every store checks, before anything of a request is written. Each throws for what is not
+ * to be kept. A service that takes records of many has to look: readers believe manifests.
+ */
+export type ContentChecks = {
+  /** Segments on their way in, and merged ones, which have sequence numbers. */
+  readonly segment?: (segment: NewSegment | MergedSegment) => void | Promise<void>;
+  readonly run?: (run: Omit<StoredRun, 'revision'>) => void;
+  readonly project?: (project: StoredProject) => void;
+};
 
 /** Options of {@link createStoreHandler}. */
 export type StoreHandlerOptions = {
   /** Whether requests may change stores; they may not unless this is true. */
   readonly writable?: boolean;
-  /** Looks at each segment before anything of its request is written; stores do not look inside. */
-  readonly checkSegment?: SegmentCheck;
+  /** None unless given; a service takes `CONTENT_CHECKS`. */
+  readonly checks?: ContentChecks;
   /** Most bytes of one upload of segments, unpacked; 66 MiB unless given. */
   readonly maxUploadBytes?: number;
   /** Most bytes of a blob; 64 MiB unless given. */
@@ -38,7 +46,7 @@ export type StoreHandlerOptions = {
 /** {@link StoreHandlerOptions} with the defaults filled in. */
 export type HandlerSettings = {
   readonly writable: boolean;
-  readonly checkSegment: SegmentCheck;
+  readonly checks: ContentChecks;
   readonly maxUploadBytes: number;
   readonly maxBlobBytes: number;
   readonly answerTargetBytes: number;
@@ -46,7 +54,7 @@ export type HandlerSettings = {
 
 const OPTION_NAMES = [
   'writable',
-  'checkSegment',
+  'checks',
   'maxUploadBytes',
   'maxBlobBytes',
   'answerTargetBytes',
@@ -58,7 +66,7 @@ export function settingsOf(options: StoreHandlerOptions): HandlerSettings {
   checkOptionNames('options', options, OPTION_NAMES);
   return {
     writable: checkFlag('writable', options.writable ?? false),
-    checkSegment: options.checkSegment ?? (() => undefined),
+    checks: options.checks ?? {},
     maxUploadBytes: checkPositive('maxUploadBytes', options.maxUploadBytes ?? MAX_UPLOAD_BYTES),
     maxBlobBytes: checkPositive('maxBlobBytes', options.maxBlobBytes ?? MAX_BLOB_UPLOAD_BYTES),
     answerTargetBytes: checkPositive(

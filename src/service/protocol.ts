@@ -89,6 +89,9 @@ export const MAX_UPLOAD_BYTES = 66 * 1024 * 1024;
 /** Bytes of a blob over HTTP. Payloads of artifacts are kept in parts of 16 MiB. */
 export const MAX_BLOB_UPLOAD_BYTES = 64 * 1024 * 1024;
 
+/** Longest claim of a lease: sessions renew theirs every few seconds. */
+export const MAX_LEASE_MS = 24 * 3_600_000;
+
 /** An answer is closed once it holds this much; the reader asks again for the rest. */
 export const ANSWER_TARGET_BYTES = 16 * 1024 * 1024;
 

@@ -2,11 +2,13 @@
 import type { Hono } from 'hono';
 import { invalidInput, SessionStoreError } from '../base/errors.ts';
 import { checkSha256 } from '../store/blob-rules.ts';
+import { checkNewSegments } from '../store/segment-rules.ts';
 import type { NewSegment, Store } from '../store/store.ts';
 import { done, type WireContext, type WireEnvironment } from './answers.ts';
 import { readBody, readJson } from './body.ts';
 import type { HandlerSettings } from './handler-options.ts';
 import {
+  MAX_LEASE_MS,
   MAX_QUESTION_BYTES,
   MAX_RUN_MESSAGE_BYTES,
   ROUTES,
@@ -22,11 +24,13 @@ export function addWriteRoutes(app: Hono<WireEnvironment>, settings: HandlerSett
   app.post(ROUTES.projects, async (context) => {
     const store = writable(context);
     const project = decodeProject((await message(context)).get('project'));
+    settings.checks.project?.(project);
     return done({ project: await store.ensureProject(project) });
   });
   app.post(ROUTES.runs, async (context) => {
     const store = writable(context);
     const run = decodeNewRun((await message(context)).get('run'));
+    settings.checks.run?.(run);
     return done({ run: await store.createRun(run) });
   });
   app.put(ROUTES.run, async (context) => {
@@ -34,11 +38,13 @@ export function addWriteRoutes(app: Hono<WireEnvironment>, settings: HandlerSett
     const run = decodeRun((await message(context)).get('run'));
     const runId = context.req.param('runId');
     if (run.id !== runId) throw invalidInput('run.id', run.id, `the id in the address, "${runId}"`);
+    settings.checks.run?.(run);
     return done(await store.updateRun(run));
   });
   app.put(ROUTES.lease, async (context) => {
     const store = writable(context);
     const ttlMs = (await message(context)).number('ttl_ms');
+    if (ttlMs > MAX_LEASE_MS) throw invalidInput('ttl_ms', ttlMs, `at most ${MAX_LEASE_MS}: a day`);
     const { runId, holder } = context.req.param();
     return done({ lease: await store.renewLease(runId, holder, ttlMs) });
   });
@@ -122,7 +128,9 @@ async function upload(
 
 async function checkAll(
   segments: readonly NewSegment[],
-  { checkSegment }: HandlerSettings,
+  { checks }: HandlerSettings,
 ): Promise<void> {
-  for (const segment of segments) await checkSegment(segment);
+  // What every store checks comes first, and costs nothing.
+  checkNewSegments(segments);
+  for (const segment of segments) await checks.segment?.(segment);
 }

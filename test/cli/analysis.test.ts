@@ -3,6 +3,11 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createMemoryStore, openRun, TrainingSession } from 'quark-sdk';
+import { report as reportOn } from 'quark-sdk/analysis';
+import { exportQuark } from 'quark-sdk/exchange';
+import { DataDiagnostics } from 'quark-sdk/probes';
+import { random } from '../support/analysis-runs.ts';
 import { quark, type Ran } from './fake-io.ts';
 
 const GOOD = [2.3, 1.8, 1.2, 0.8, 0.6, 0.55, 0.52, 0.5, 0.499, 0.498];
@@ -119,6 +124,39 @@ test('an exported run reads like the stored one', async () => {
   expect(file.stdout).toBe(stored.stdout);
   expect((await run('report', 'run.quark')).stdout).toContain('| Stagnation | 80 | 90 |');
   expect((await run('compare', id, 'run.quark')).stdout).not.toContain('part at');
+});
+
+test('batches: the samples that high losses have in common', async () => {
+  const store = createMemoryStore();
+  const session = await TrainingSession.startRun({ project: 'batches', storage: store });
+  const diagnostics = new DataDiagnostics(session);
+  const next = random(1);
+  const order = Array.from({ length: 100 }, (_, i) => i);
+  for (let step = 0; step < 300; step++) {
+    if (step % 10 === 0)
+      for (let i = 99; i > 0; i--) {
+        const j = Math.floor(next() * (i + 1));
+        [order[i], order[j]] = [order[j] ?? 0, order[i] ?? 0];
+      }
+    const shown = order.slice((step % 10) * 10, (step % 10) * 10 + 10);
+    const loss = 1 / (1 + step / 20) + 0.02 * next() + (shown.includes(42) ? 0.5 : 0);
+    diagnostics.logBatch(loss, { step, sampleIds: shown.map((id) => `<b>|${id}`) });
+  }
+  await session.endRun();
+  const { html, markdown } = await reportOn(session);
+  expect(markdown).toContain('### Hard samples');
+  expect(markdown).toMatch(/\n\| &lt;b&gt;\\\|42 \| 30 \| \d+ \| [\d.]+ \|/);
+  expect(markdown).toContain('Its data hold 1 sample');
+  expect(html).toContain('<td>&lt;b&gt;|42</td><td class="number">30</td>');
+  const pieces: Uint8Array[] = [];
+  for await (const piece of exportQuark(await openRun(store, session.runId))) pieces.push(piece);
+  writeFileSync(join(folder, 'batches.quark'), Buffer.concat(pieces));
+  const text = await run('analyze', 'batches.quark');
+  expect(text.stdout).toMatch(/\nHard samples\n.*look at their labels\.\nSAMPLE +BATCHES/);
+  expect(text.stdout).toMatch(/\n<b>\|42 +30 +\d+ /);
+  const { data } = JSON.parse((await run('analyze', 'batches.quark', '--json')).stdout);
+  expect(data.samples).toMatchObject([{ sample_id: '<b>|42', batch_count: 30 }]);
+  expect(JSON.parse((await run('analyze', 'good', '--json')).stdout)).not.toHaveProperty('data');
 });
 
 test('what is no run is said', async () => {

@@ -73,3 +73,15 @@ function mutate(
   const rest = kind === 'insert' ? from : to;
   return Uint8Array.from([...bytes.subarray(0, from), ...middle, ...bytes.subarray(rest)]);
 }
+
+/** One of these byte strings after one to four changes, and which one it was. */
+export function damagedBytes(
+  inputs: readonly Uint8Array<ArrayBuffer>[],
+): fc.Arbitrary<{ readonly input: number; readonly bytes: Uint8Array<ArrayBuffer> }> {
+  return fc
+    .tuple(fc.nat(inputs.length - 1), fc.array(mutation, { minLength: 1, maxLength: 4 }))
+    .map(([input, mutations]) => ({
+      input,
+      bytes: mutations.reduce(mutate, inputs[input] ?? new Uint8Array(0)),
+    }));
+}

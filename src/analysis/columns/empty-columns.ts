@@ -1,6 +1,7 @@
 /** Runs in memory: columns that hold nothing, and columns put together by hand. */
 import { checkOptionNames } from '../../base/assert.ts';
 import type { RunRecord } from '../../records/run.ts';
+import { createBatchColumns } from './batch-columns.ts';
 import {
   TELEMETRY_NUMBERS,
   type MetricSeries,
@@ -43,19 +44,7 @@ export function emptyColumns(): RunColumns {
     layers: [],
     parameters: [],
     telemetry,
-    batches: {
-      rowCount: 0,
-      steps: NONE,
-      epochs: NONE,
-      timesMs: NONE,
-      losses: NONE,
-      batchSizes: NONE,
-      classNames: [],
-      classOffsets: new Int32Array(1),
-      classIndex: new Int32Array(0),
-      classCounts: NONE,
-      metadata: [],
-    },
+    batches: createBatchColumns([]),
     events: {
       rowCount: 0,
       eventTypes: [],

@@ -2,6 +2,7 @@
 import type { LayerColumns } from '../../read/layer-summaries.ts';
 import type { ParameterColumns } from '../../read/parameter-records.ts';
 import type { NameColumn, RecordColumns } from '../../read/record-columns.ts';
+import { packBatches } from './batch-columns.ts';
 import { gather, placeColumns } from './place-rows.ts';
 import {
   LAYER_NUMBERS,
@@ -75,39 +76,23 @@ export function parameterSeries(columns: ParameterColumns): readonly ParameterSe
 export function batchColumns(
   columns: RecordColumns<never, 'timestamp' | 'step' | 'epoch' | 'loss' | 'batchSize'> & {
     readonly jsons: Readonly<Record<'classCounts' | 'metadata', readonly (string | null)[]>>;
+    readonly lists: Readonly<Record<'sampleIds', readonly (readonly string[] | null)[]>>;
   },
 ): BatchColumns {
-  const { jsons, numbers, rowCount } = columns;
+  const { jsons, lists, numbers, rowCount } = columns;
   const order = Int32Array.from({ length: rowCount }, (_, row) => row).sort(
     (a, b) => placeOf(numbers.step[a]) - placeOf(numbers.step[b]) || a - b,
   );
-  const positions = new Map<string, number>();
-  const index: number[] = [];
-  const counts: number[] = [];
-  const classOffsets = new Int32Array(rowCount + 1);
-  order.forEach((row, i) => {
-    for (const [name, count] of Object.entries(parseObject(jsons.classCounts[row]))) {
-      if (typeof count !== 'number') continue;
-      const at = positions.get(name) ?? positions.size;
-      positions.set(name, at);
-      index.push(at);
-      counts.push(count);
-    }
-    classOffsets[i + 1] = index.length;
-  });
-  return {
-    rowCount,
+  return packBatches({
     steps: gather(numbers.step, order),
     epochs: gather(numbers.epoch, order),
     timesMs: gather(numbers.timestamp, order),
     losses: gather(numbers.loss, order),
     batchSizes: gather(numbers.batchSize, order),
-    classNames: [...positions.keys()],
-    classOffsets,
-    classIndex: Int32Array.from(index),
-    classCounts: Float64Array.from(counts),
+    classCounts: (i) => parseObject(jsons.classCounts[order[i] ?? -1]),
+    sampleIds: (i) => lists.sampleIds[order[i] ?? -1] ?? [],
     metadata: Array.from(order, (row) => jsons.metadata[row] ?? null),
-  };
+  });
 }
 
 /** Batches without a step come last. */

@@ -158,12 +158,13 @@ export async function readTelemetryTable(
   };
 }
 
-/** Batches as columns, class counts as JSON. */
+/** Batches as columns, class counts as JSON, sample ids as lists. */
 export function readBatchTable(store: Store, runId: string, position: Position) {
   return readRecordColumns(store, batchDiagnosticTable, runId, {}, position, {
     texts: [],
     numbers: ['timestamp', 'step', 'epoch', 'loss', 'batchSize'],
     jsons: ['classCounts', 'metadata'],
+    lists: ['sampleIds'],
   });
 }
 

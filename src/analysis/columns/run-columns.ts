@@ -135,6 +135,12 @@ export type BatchColumns = {
   readonly classIndex: Int32Array;
   /** Samples of the class in the batch. */
   readonly classCounts: Float64Array;
+  /** Identifiers of the samples that occur. */
+  readonly sampleNames: readonly string[];
+  /** Row `i` has the samples from `sampleOffsets[i]` to before `sampleOffsets[i + 1]`; one more entry than rows. */
+  readonly sampleOffsets: Int32Array;
+  /** Position in `sampleNames` of each sample. */
+  readonly sampleIndex: Int32Array;
   /** Metadata of each batch as JSON text; null where it has none. */
   readonly metadata: readonly (string | null)[];
 };

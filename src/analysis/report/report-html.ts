@@ -13,6 +13,7 @@ export function reportHtml(model: ReportModel, kernel: SeriesKernel): string {
     healthHtml(model),
     phasesHtml(model),
     alertsHtml(model),
+    dataHtml(model),
     plotsHtml(model, kernel),
     metricsHtml(model),
     settingsHtml(model),
@@ -72,6 +73,24 @@ function alertsHtml({ alerts }: ReportModel): string {
   const content =
     alerts.length === 0 ? '<p>None.</p>' : `<ul class="alerts">${items.join('')}</ul>`;
   return `<section><h2>Alerts ${counts.join(' ')}</h2>${content}</section>`;
+}
+
+function dataHtml({ dataTables }: ReportModel): string {
+  if (dataTables.length === 0) return '';
+  const parts = dataTables.map(({ columns, note, rows, title }) => {
+    const lines = rows.map((row) => {
+      const cells = row.map(
+        (cell, i) =>
+          `<td${columns[i]?.isNumber === true ? ' class="number"' : ''}>${escapeHtml(cell)}</td>`,
+      );
+      return `<tr>${cells.join('')}</tr>`;
+    });
+    return `<h3>${escapeHtml(title)}</h3><p class="hint">${escapeHtml(note)}</p>${table(
+      columns.map((column) => column.title),
+      lines,
+    )}`;
+  });
+  return `<section><h2>Data</h2>${parts.join('')}</section>`;
 }
 
 function plotsHtml({ plots, unplottedCount }: ReportModel, kernel: SeriesKernel): string {

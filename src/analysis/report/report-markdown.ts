@@ -5,7 +5,7 @@ import type { ReportModel } from './report-model.ts';
 
 /** The report as GitHub-flavoured Markdown. */
 export function reportMarkdown(model: ReportModel): string {
-  const { alerts, facts, healthScores, metrics, phaseAxis, phases, settings } = model;
+  const { alerts, dataTables, facts, healthScores, metrics, phaseAxis, phases, settings } = model;
   const parts = [
     `# ${escapeMarkdown(model.title)}`,
     escapeMarkdown(model.verdict),
@@ -51,6 +51,16 @@ export function reportMarkdown(model: ReportModel): string {
       `### ${escapeMarkdown(alert.title)}\n\n${alert.severity}, ${alert.category}, \`${alert.ruleId}\`${place}\n\n${escapeMarkdown(alert.fact)} ${escapeMarkdown(alert.inference)}`,
     );
   }
+  if (dataTables.length > 0) parts.push('## Data');
+  for (const { columns, note, rows, title } of dataTables)
+    parts.push(
+      `### ${title}`,
+      note,
+      table(
+        columns.map((column) => column.title),
+        rows.map((row) => row.map(escapeMarkdown)),
+      ),
+    );
   if (metrics.length > 0)
     parts.push(
       '## Metrics',

@@ -4,6 +4,8 @@ import type { AlertRecord } from '../../records/alert.ts';
 import type { HealthScoreRecord } from '../../records/health-score.ts';
 import { ALERT_SEVERITIES, type AlertSeverity } from '../../records/literals.ts';
 import type { PhaseRecord } from '../../records/phase.ts';
+import { findHardBatches, type HardBatches } from '../batches/hard-batches.ts';
+import { tabulateHardBatches, type HardBatchTable } from '../batches/tabulate.ts';
 import { axisOf, type MetricSeries, type RunColumns } from '../columns/run-columns.ts';
 import { flatSettings } from '../compare/config-diff.ts';
 import type { MetricDirection } from '../compare/diff-records.ts';
@@ -43,6 +45,8 @@ export type ReportModel = {
   readonly phaseAxis: 'step' | 'epoch';
   /** The most severe first. */
   readonly alerts: readonly AlertRecord[];
+  /** What the batches tell; empty where none stands out or none were recorded. */
+  readonly dataTables: readonly HardBatchTable[];
   readonly metrics: readonly MetricFacts[];
   readonly plots: readonly Plot[];
   /** Metrics that have no plot, as there are too many. */
@@ -62,6 +66,7 @@ export function modelOf(
     (a, b) => ALERT_SEVERITIES.indexOf(b.severity) - ALERT_SEVERITIES.indexOf(a.severity),
   );
   const metrics = [...columns.metrics.values()].map(factsOf);
+  const data = columns.batches.rowCount > 0 ? findHardBatches(columns) : undefined;
   const phaseAxis = axisOfPhases(found.phases);
   const { plots, unplottedCount } = plotsOf(columns, found.phases, alerts, phaseAxis);
   return {
@@ -69,7 +74,8 @@ export function modelOf(
     healthScores: found.healthScores,
     phases: found.phases,
     alerts,
-    verdict: verdictOf(found.phases, alerts, found.healthScores, metrics),
+    dataTables: data === undefined ? [] : tabulateHardBatches(data),
+    verdict: `${verdictOf(found.phases, alerts, found.healthScores, metrics)}${sayHardSamples(data)}`,
     settings: [...flatSettings(columns.run.config)],
     phaseAxis,
     metrics,
@@ -171,6 +177,12 @@ function marksOf(alerts: readonly AlertRecord[], list: readonly MetricSeries[]):
       ? [{ position: stepStart, label: `${severity}: ${title} (step ${stepStart})` }]
       : [],
   );
+}
+
+function sayHardSamples(data: HardBatches | undefined): string {
+  const count = data?.samples.length ?? 0;
+  if (count === 0) return '';
+  return ` Its data hold ${count} ${count === 1 ? 'sample that stands' : 'samples that stand'} out.`;
 }
 
 /** The run in two sentences: how it went, and what to look at first. */

@@ -1,7 +1,8 @@
-import { placeAt, sayPlace, type Place } from './places.ts';
-import { defineRule, say, sayShare, type Finding } from './rule.ts';
-import { spikesOf } from './spikes.ts';
-import type { RunColumns } from '../columns/run-columns.ts';
+import { batchEvidence } from './batch-evidence.ts';
+import { placeAt, sayPlace } from './places.ts';
+import { defineRule, say, type Finding } from './rule.ts';
+import type { LossCourse } from './signals.ts';
+import { spikesOf, type ProfileSpike } from './spikes.ts';
 
 export const lossSpike = defineRule({
   id: 'loss_spike',
@@ -31,17 +32,9 @@ export const lossSpike = defineRule({
     return signals.trainLosses.flatMap((series): Finding[] => {
       const course = signals.course(series);
       if (course === undefined) return [];
-      const { improvement, profile } = course;
-      const all = spikesOf(profile, { threshold: t.lossSpikeScore, ratio: t.lossSpikeMinRatio });
-      const spikes = all.filter(
-        ({ isRecovered, level, peak }) =>
-          isRecovered && peak - level >= t.lossSpikeMinShare * improvement,
-      );
-      if (
-        spikes.length === 0 ||
-        all.length > Math.max(3, t.lossSpikeMaxShare * profile.values.length)
-      )
-        return [];
+      const { improvement } = course;
+      const spikes = spikesOfLoss(course, t);
+      if (spikes.length === 0) return [];
       const highest = spikes.reduce((a, b) => (b.peak - b.level > a.peak - a.level ? b : a));
       const at = placeAt(series, highest.peakRow);
       const back = placeAt(series, highest.endRow);
@@ -49,7 +42,6 @@ export const lossSpike = defineRule({
       const last = placeAt(series, spikes.at(-1)?.endRow ?? 0);
       const share = improvement > 0 ? (highest.peak - highest.level) / improvement : 1;
       const isSevere = share >= t.lossSpikeSevereShare;
-      const batch = batchAt(columns, at);
       return [
         {
           severity: isSevere ? 'warning' : 'info',
@@ -77,18 +69,7 @@ export const lossSpike = defineRule({
                 ),
               },
             })),
-            ...(batch === undefined
-              ? []
-              : [
-                  {
-                    kind: 'batch_diagnostic',
-                    source: `batch of ${sayPlace(at)}`,
-                    summary: `The batch of that step had loss ${say(batch.loss)}${batch.classes === '' ? '' : ` and classes ${batch.classes}`}; its share of the gain is ${sayShare(share)}.`,
-                    observed: batch.loss,
-                    from: at,
-                    to: at,
-                  },
-                ]),
+            ...batchEvidence(columns, series, highest.peakRow),
           ],
         },
       ];
@@ -96,18 +77,15 @@ export const lossSpike = defineRule({
   },
 });
 
-/** What the data diagnostics know of the batch of a step. */
-function batchAt(
-  { batches }: RunColumns,
-  { step }: Place,
-): { readonly loss: number; readonly classes: string } | undefined {
-  const row = step === null ? -1 : batches.steps.indexOf(step);
-  if (row < 0) return undefined;
-  const from = batches.classOffsets[row] ?? 0;
-  const to = batches.classOffsets[row + 1] ?? from;
-  const classes = Array.from(
-    batches.classIndex.subarray(from, Math.min(to, from + 5)),
-    (at, i) => `${batches.classNames[at] ?? ''} (${batches.classCounts[from + i] ?? 0})`,
+/** The spikes that a training loss came back from; none where such heights are the noise of the run. */
+export function spikesOfLoss(
+  { improvement, profile }: LossCourse,
+  t: { readonly [K in keyof typeof lossSpike.thresholds]: number },
+): readonly ProfileSpike[] {
+  const all = spikesOf(profile, { threshold: t.lossSpikeScore, ratio: t.lossSpikeMinRatio });
+  if (all.length > Math.max(3, t.lossSpikeMaxShare * profile.values.length)) return [];
+  return all.filter(
+    ({ isRecovered, level, peak }) =>
+      isRecovered && peak - level >= t.lossSpikeMinShare * improvement,
   );
-  return { loss: batches.losses[row] ?? Number.NaN, classes: classes.join(', ') };
 }

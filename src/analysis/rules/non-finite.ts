@@ -1,4 +1,5 @@
 import type { PlacedColumns } from '../columns/run-columns.ts';
+import { batchEvidence } from './batch-evidence.ts';
 import { placeAt, sayPlace, type Place } from './places.ts';
 import { defineRule, type Finding, type Observation } from './rule.ts';
 import type { Signals } from './signals.ts';
@@ -79,7 +80,10 @@ export const nonFinite = defineRule({
       confidence: severity === 'warning' ? 0.75 : 0.98,
       from: at,
       to: lastPlace(sightings),
-      observations: [first, ...others].slice(0, 6).map(observe),
+      observations: [
+        ...[first, ...others].slice(0, 6).map(observe),
+        ...batchEvidence(columns, first.series, first.row),
+      ],
     };
     return [finding];
   },

@@ -1,5 +1,6 @@
 /** A run in bounded memory: what rules look at while it goes on. */
 import type { MetricColumns } from '../../read/metric-columns.ts';
+import { createBatchColumns, rowsOfBatches } from '../columns/batch-columns.ts';
 import { seriesByKey } from '../columns/metric-series.ts';
 import {
   axisOf,
@@ -152,57 +153,10 @@ function concat(a: Float64Array, b: Float64Array): Float64Array {
 }
 
 function joinBatches(before: BatchColumns, piece: BatchColumns): BatchColumns {
-  const classNames = [...new Set([...before.classNames, ...piece.classNames])];
-  const rows = [...rowsOf(before), ...rowsOf(piece)];
-  let kept = rows;
+  let kept = [...rowsOfBatches(before), ...rowsOfBatches(piece)];
   while (kept.length > MAX_BATCHES) {
     const half = kept.length >> 1;
     kept = kept.filter((_, i) => i >= half || i % 2 === 0);
   }
-  const column = (read: (row: BatchRow) => number): Float64Array => Float64Array.from(kept, read);
-  const classOffsets = new Int32Array(kept.length + 1);
-  kept.forEach(({ classes }, i) => (classOffsets[i + 1] = (classOffsets[i] ?? 0) + classes.length));
-  const classes = kept.flatMap((row) => row.classes);
-  return {
-    rowCount: kept.length,
-    steps: column(({ step }) => step),
-    epochs: column(({ epoch }) => epoch),
-    timesMs: column(({ timeMs }) => timeMs),
-    losses: column(({ loss }) => loss),
-    batchSizes: column(({ size }) => size),
-    classNames,
-    classOffsets,
-    classIndex: Int32Array.from(classes, ([name]) => classNames.indexOf(name)),
-    classCounts: Float64Array.from(classes, ([, count]) => count),
-    metadata: kept.map(({ metadata }) => metadata),
-  };
-}
-
-type BatchRow = {
-  readonly step: number;
-  readonly epoch: number;
-  readonly timeMs: number;
-  readonly loss: number;
-  readonly size: number;
-  readonly classes: readonly (readonly [name: string, count: number])[];
-  readonly metadata: string | null;
-};
-
-function rowsOf(batches: BatchColumns): BatchRow[] {
-  return Array.from({ length: batches.rowCount }, (_, row) => {
-    const from = batches.classOffsets[row] ?? 0;
-    const to = batches.classOffsets[row + 1] ?? from;
-    return {
-      step: batches.steps[row] ?? Number.NaN,
-      epoch: batches.epochs[row] ?? Number.NaN,
-      timeMs: batches.timesMs[row] ?? Number.NaN,
-      loss: batches.losses[row] ?? Number.NaN,
-      size: batches.batchSizes[row] ?? Number.NaN,
-      classes: Array.from({ length: to - from }, (_none, i) => [
-        batches.classNames[batches.classIndex[from + i] ?? 0] ?? '',
-        batches.classCounts[from + i] ?? 0,
-      ]),
-      metadata: batches.metadata[row] ?? null,
-    };
-  });
+  return createBatchColumns(kept);
 }

@@ -5,7 +5,8 @@ import type { AnalyzerSettings } from '../rules/analyzer-config.ts';
 import { RULES, type RuleId } from '../rules/rules.ts';
 import { say, type Finding } from '../rules/rule.ts';
 import { sayPlace, type Place } from '../rules/places.ts';
-import type { RunInfo } from '../columns/run-columns.ts';
+import type { PlacedColumns, RunColumns, RunInfo } from '../columns/run-columns.ts';
+import { batchEvidence } from '../rules/batch-evidence.ts';
 import type { LiveColumns } from './live-columns.ts';
 import type { LiveSeries, LiveSpike } from './live-series.ts';
 import { findMetric, trainLosses } from '../rules/metric-keys.ts';
@@ -105,7 +106,7 @@ export class LiveRules {
         (values.find((value) => Number.isFinite(value)) ?? 0) -
         values.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
       for (const spike of spikes) {
-        const finding = this.#judge(series, spike, isLoss, gained);
+        const finding = this.#judge(series, spike, isLoss, gained, columns);
         if (rule !== undefined && finding !== undefined) found.push({ rule, finding });
       }
     }
@@ -117,6 +118,7 @@ export class LiveRules {
     spike: LiveSpike,
     isLoss: boolean,
     gained: number,
+    columns: RunColumns,
   ): Finding | undefined {
     const { end, heightInSpreads, level, peak } = spike;
     const t = this.#settings.thresholds;
@@ -144,9 +146,20 @@ export class LiveRules {
           from,
           to,
         },
+        ...batchEvidence(columns, seriesOf(peak), 1),
       ],
     };
   }
+}
+
+/** The value before and the peak, as rows of a series. */
+function seriesOf({ after, epoch, step, timeMs }: LiveSpike['peak']): PlacedColumns {
+  return {
+    x: 'step',
+    steps: Float64Array.of(Number.isNaN(step) ? Number.NaN : after, step),
+    epochs: Float64Array.of(Number.NaN, epoch),
+    timesMs: Float64Array.of(Number.NaN, timeMs),
+  };
 }
 
 function place({ epoch, step }: { readonly epoch: number; readonly step: number }): Place {

@@ -21,6 +21,8 @@ const RECOVERY = 3;
 const MAX_SPIKE = 20;
 
 type Row = {
+  /** Place of the value before; -Infinity for the first. */
+  readonly after: number;
   readonly step: number;
   readonly epoch: number;
   readonly timeMs: number;
@@ -84,9 +86,11 @@ export class LiveSeries {
         this.passedOver++;
         continue;
       }
+      const after = this.#last;
       this.#last = place;
       this.count++;
       this.#push({
+        after,
         step: steps[i] ?? Number.NaN,
         epoch: epochs[i] ?? Number.NaN,
         timeMs: timesMs[i] ?? Number.NaN,

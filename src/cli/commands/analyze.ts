@@ -1,6 +1,13 @@
 /** `quark analyze RUN|PATH`: alerts and health scores. */
-import { AnalyzerEngine, type AnalyzerResult } from '../../analysis.ts';
-import { ALERT_SEVERITIES } from '../../index.ts';
+import {
+  AnalyzerEngine,
+  findHardBatches,
+  loadRunColumns,
+  tabulateHardBatches,
+  type AnalyzerResult,
+  type HardBatches,
+} from '../../analysis.ts';
+import { ALERT_SEVERITIES, type RunReader } from '../../index.ts';
 import { checkSaves, SOURCE_NOTE, withRuns } from '../analysis-source.ts';
 import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../command.ts';
 import { plain, table, type Style } from '../text.ts';
@@ -8,7 +15,7 @@ import { plain, table, type Style } from '../text.ts';
 export const analyzeCommand: Command = {
   spec: {
     name: 'analyze',
-    summary: 'Say what is wrong with a run: alerts and health scores.',
+    summary: 'Say what is wrong with a run: alerts, health scores, hard batches and samples.',
     positionals: ['RUN|PATH...'],
     options: {
       ...STORAGE_OPTIONS,
@@ -27,24 +34,27 @@ export const analyzeCommand: Command = {
     const failOn = args.text('fail-on');
     const least = ALERT_SEVERITIES.findIndex((severity) => severity === failOn);
     return withRuns({ io, args }, args.positionals, async (runs) => {
-      const results: AnalyzerResult[] = [];
+      const results: { result: AnalyzerResult; data: HardBatches | undefined }[] = [];
       const persist = checkSaves(args, runs, 'analyze');
       for (const { name, reader } of runs) {
         const result = await new AnalyzerEngine(reader).analyze({ persist });
-        results.push(result);
+        const data = await dataOf(reader);
+        results.push({ result, data });
         if (!args.flag('json')) {
           if (runs.length > 1) await io.stdout.write(`${style.bold(plain(name))}\n`);
           await io.stdout.write(describe(result, io.stdout.columns, style));
+          await io.stdout.write(describeData(data, io.stdout.columns, style));
         }
       }
       if (args.flag('json')) {
-        const [first] = results;
-        await io.stdout.write(
-          jsonText(results.length === 1 ? first?.toDict() : results.map((one) => one.toDict())),
-        );
+        const dicts = results.map(({ data, result }) => ({
+          ...result.toDict(),
+          ...(data === undefined ? {} : { data: data.toDict() }),
+        }));
+        await io.stdout.write(jsonText(dicts.length === 1 ? dicts[0] : dicts));
       }
-      const isBad = results.some(({ alerts }) =>
-        alerts.some(({ severity }) => ALERT_SEVERITIES.indexOf(severity) >= least),
+      const isBad = results.some(({ result }) =>
+        result.alerts.some(({ severity }) => ALERT_SEVERITIES.indexOf(severity) >= least),
       );
       return failOn !== undefined && isBad ? EXIT.failure : EXIT.ok;
     });
@@ -68,6 +78,35 @@ function describe(result: AnalyzerResult, width: number | undefined, style: Styl
     return `${head}\n  ${plain(fact)}\n  ${plain(inference)}\n`;
   });
   return `${scores}\n${alerts.join('\n')}`;
+}
+
+/** What the batches tell; undefined where none were recorded. */
+async function dataOf(reader: RunReader): Promise<HardBatches | undefined> {
+  const without = { layers: false, parameters: false, telemetry: false, events: false };
+  const { batches } = await loadRunColumns(reader, { ...without, metrics: false });
+  if (batches.rowCount === 0) return undefined;
+  return findHardBatches({
+    ...(await loadRunColumns(reader, { ...without, batches: false })),
+    batches,
+  });
+}
+
+function describeData(
+  data: HardBatches | undefined,
+  width: number | undefined,
+  style: Style,
+): string {
+  if (data === undefined) return '';
+  return tabulateHardBatches(data)
+    .map(({ columns, note, rows, title }) => {
+      const shown = columns.map((column, at) => ({
+        title: column.title.toUpperCase(),
+        cell: (row: readonly string[]) => row[at] ?? '',
+        ...(column.isNumber ? { align: 'right' as const } : { isElastic: true }),
+      }));
+      return `\n${style.bold(title)}\n${note}\n${table(shown, rows, width, style)}`;
+    })
+    .join('');
 }
 
 /** The colour of a severity. */

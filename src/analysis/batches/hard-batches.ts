@@ -1,0 +1,223 @@
+/** Data diagnostics joined with the rest: hard batches, the samples and classes they have in common, spikes and their batches. */
+import { checkOptionNames, checkPositive } from '../../base/assert.ts';
+import { invalidInput } from '../../base/errors.ts';
+import { classesOf, samplesOf } from '../columns/batch-columns.ts';
+import type { BatchColumns, RunColumns } from '../columns/run-columns.ts';
+import { storedName, type Dict } from '../../schema/record.ts';
+import { checkAnalyzerConfig, type AnalyzerEngineConfig } from '../rules/analyzer-config.ts';
+import { spikesOfLoss } from '../rules/loss-spike.ts';
+import { Signals } from '../rules/signals.ts';
+import { batchOfRow } from '../columns/batch-of-row.ts';
+import { findHardClasses, type HardClass } from './hard-classes.ts';
+import { findHardSamples, type HardSample } from './hard-samples.ts';
+import { localScores, type LocalScores } from './local-scores.ts';
+
+/** Options of {@link findHardBatches}. */
+export type HardBatchOptions = {
+  /** Probability with which a run without hard samples names one all the same, and the same for classes. Default 0.01. */
+  readonly significance?: number;
+  /** Least distance of a sample's loss from the others', in standard deviations of a sample. Default 5. */
+  readonly minDeviations?: number;
+  /** Least loss of a class as a multiple of that of the others. Default 2. */
+  readonly minClassRatio?: number;
+  /** Least distance of a batch's loss from those around it, in standard deviations. Default 8. */
+  readonly minBatchDeviations?: number;
+  /** Most batches, and most samples, that are listed. Default 100. */
+  readonly limit?: number;
+  /** What counts as the training loss, and as a spike of it. Default: as the analyzer has it. */
+  readonly analyzer?: AnalyzerEngineConfig;
+};
+
+/** A batch that stands out of those trained on around the same time. */
+export type HardBatch = {
+  /** Row in the columns. */
+  readonly row: number;
+  /** Step and epoch; null where it has none. */
+  readonly step: number | null;
+  readonly epoch: number | null;
+  readonly loss: number;
+  /** Median loss of the 51 batches around; null for a batch without a finite loss. */
+  readonly usualLoss: number | null;
+  /** Distance from it in standard deviations; null where they cannot be told. */
+  readonly deviations: number | null;
+  readonly sampleIds: readonly string[];
+  readonly classCounts: Readonly<Record<string, number>>;
+  /** Hard samples among its samples. */
+  readonly hardSampleIds: readonly string[];
+};
+
+/** A spike of a training loss, and the batch that was trained on. */
+export type TracedSpike = {
+  readonly metricKey: string;
+  /** Step of the peak; null where it has none. */
+  readonly step: number | null;
+  readonly peak: number;
+  readonly level: number;
+  /** Null where no batch of that step was recorded. */
+  readonly batch: HardBatch | null;
+};
+
+/** What was found; see {@link findHardBatches}. */
+export type HardBatches = {
+  readonly batchCount: number;
+  /** Samples that were in at least two batches, so that something can be said of them. */
+  readonly testedSampleCount: number;
+  /** Whether samples meet others from batch to batch; where they do not, no single one can be told. Null without repeated samples. */
+  readonly isShuffled: boolean | null;
+  /** Batches without a finite loss first, then those that stand out most. */
+  readonly batches: readonly HardBatch[];
+  readonly samples: readonly HardSample[];
+  readonly classes: readonly HardClass[];
+  readonly spikes: readonly TracedSpike[];
+  /** The result as a plain dictionary with snake_case names. */
+  readonly toDict: () => Dict;
+};
+
+/**
+ * Batches that stand out of those around them, samples and classes that batches of high loss have in common more than chance has it, and the
+ * batches behind spikes of the loss. Chance is what a loader does that draws or shuffles: each occurrence of a sample is in a batch of any rank.
+ *
+ * A sample is named when its batches rank too high for that, and its own loss, estimated from theirs, is an outlier among samples and
+ * at least what the loss was before training: mislabelled, damaged, or of a kind that the model cannot learn. It takes batches whose loss is the
+ * mean over their samples, and some repetition: of N batches a run, a bad sample in each of them hides the others. About 10 epochs name single
+ * samples among a thousand; one epoch cannot. Time is linear in batches and samples.
+ *
+ * @throws {QuarkError} `invalid_input` naming the option
+ */
+export function findHardBatches(columns: RunColumns, options: HardBatchOptions = {}): HardBatches {
+  checkOptionNames('options', options, [
+    'significance',
+    'minDeviations',
+    'minClassRatio',
+    'minBatchDeviations',
+    'limit',
+    'analyzer',
+  ]);
+  const significance = options.significance ?? 0.01;
+  if (typeof significance !== 'number' || !(significance > 0 && significance < 1))
+    throw invalidInput('options.significance', significance, 'between 0 and 1');
+  const limits = {
+    significance,
+    minDeviations: checkAbove0('minDeviations', options.minDeviations ?? 5),
+    minClassRatio: checkAbove0('minClassRatio', options.minClassRatio ?? 2),
+    minBatchDeviations: checkAbove0('minBatchDeviations', options.minBatchDeviations ?? 8),
+  };
+  const limit = checkPositive('options.limit', options.limit ?? 100);
+  const settings = checkAnalyzerConfig(options.analyzer ?? {});
+  const { batches } = columns;
+  const rows = Int32Array.from(batches.losses.keys()).filter((row) =>
+    Number.isFinite(batches.losses[row]),
+  );
+  const scores = localScores(Float64Array.from(rows, (row) => batches.losses[row] ?? 0));
+  const { isShuffled, samples, testedCount } = findHardSamples(batches, rows, scores, limits);
+  const hardIds = new Set(samples.map(({ sampleId }) => sampleId));
+  const describe = (row: number): HardBatch => batchAt(batches, rows, scores, row, hardIds);
+  const found: Omit<HardBatches, 'toDict'> = {
+    batchCount: batches.rowCount,
+    testedSampleCount: testedCount,
+    isShuffled,
+    batches: hardRows(batches, rows, scores, limits.minBatchDeviations)
+      .slice(0, limit)
+      .map(describe),
+    samples: samples.slice(0, limit),
+    classes: findHardClasses(batches, rows, scores, limits),
+    spikes: tracedSpikes(columns, settings, describe),
+  };
+  return Object.freeze({ ...found, toDict: () => dictOf(found) });
+}
+
+function dictOf(value: object): Dict {
+  const converted = (one: unknown): unknown => {
+    if (Array.isArray(one)) return one.map(converted);
+    return typeof one === 'object' && one !== null ? dictOf(one) : one;
+  };
+  return Object.fromEntries(
+    // The names of classes are the user's.
+    Object.entries(value).map(([name, one]) => [
+      storedName(name),
+      name === 'classCounts' ? one : converted(one),
+    ]),
+  );
+}
+
+function checkAbove0(name: string, value: unknown): number {
+  if (typeof value !== 'number' || !(value > 0 && value < Infinity))
+    throw invalidInput(`options.${name}`, value, 'a finite number above 0');
+  return value;
+}
+
+/** Rows without a finite loss in their order, then those that stand out, furthest first. */
+function hardRows(
+  { losses, rowCount }: BatchColumns,
+  rows: Int32Array,
+  { scores }: LocalScores,
+  least: number,
+): readonly number[] {
+  const broken = Array.from({ length: rowCount }, (_, row) => row).filter(
+    (row) => !Number.isFinite(losses[row]),
+  );
+  const high = Array.from(scores.keys())
+    .filter((i) => (scores[i] ?? 0) >= least)
+    .toSorted((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || a - b);
+  return [...broken, ...high.map((i) => rows[i] ?? 0)];
+}
+
+function batchAt(
+  batches: BatchColumns,
+  rows: Int32Array,
+  { levels, scores }: LocalScores,
+  row: number,
+  hardIds: ReadonlySet<string>,
+): HardBatch {
+  const i = positionOf(rows, row);
+  const sampleIds = samplesOf(batches, row);
+  return {
+    row,
+    step: orNull(batches.steps[row]),
+    epoch: orNull(batches.epochs[row]),
+    loss: batches.losses[row] ?? Number.NaN,
+    usualLoss: i < 0 ? null : orNull(levels[i]),
+    deviations: i < 0 ? null : orNull(scores[i]),
+    sampleIds,
+    classCounts: Object.fromEntries(classesOf(batches, row)),
+    hardSampleIds: sampleIds.filter((id) => hardIds.has(id)),
+  };
+}
+
+function tracedSpikes(
+  columns: RunColumns,
+  settings: ReturnType<typeof checkAnalyzerConfig>,
+  describe: (row: number) => HardBatch,
+): readonly TracedSpike[] {
+  const signals = new Signals(columns, settings);
+  return signals.trainLosses.flatMap((series): TracedSpike[] => {
+    const course = signals.course(series);
+    if (course === undefined) return [];
+    return spikesOfLoss(course, settings.thresholds).map(({ level, peak, peakRow }) => {
+      const row = batchOfRow(columns.batches, series, peakRow);
+      return {
+        metricKey: series.key,
+        step: orNull(series.steps[peakRow]),
+        peak,
+        level,
+        batch: row < 0 ? null : describe(row),
+      };
+    });
+  });
+}
+
+/** Where a row is in the ascending rows; -1 where it is not. */
+function positionOf(rows: Int32Array, row: number): number {
+  let low = 0;
+  let high = rows.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((rows[middle] ?? 0) < row) low = middle + 1;
+    else high = middle;
+  }
+  return rows[low] === row ? low : -1;
+}
+
+function orNull(value: number | undefined): number | null {
+  return value === undefined || !Number.isFinite(value) ? null : value;
+}

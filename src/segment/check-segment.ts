@@ -1,0 +1,224 @@
+/**
+ * What a service looks at before it keeps a segment that came from elsewhere: that its bytes are a table of this schema,
+ * and that its manifest says of them what is true. Readers skip segments by their manifests and believe them.
+ */
+import { isQuarkError, messageOf, SessionStoreError, show } from '../base/errors.ts';
+import { MAX_NAME_CHARS } from '../base/names.ts';
+import { TABLES } from '../records/tables.ts';
+import type { Column } from '../schema/column.ts';
+import type { TableDefinition } from '../schema/table.ts';
+import { CURRENT_SCHEMA_VERSION } from '../schema/version.ts';
+import { MAX_SEGMENT_BYTES, segmentName, type NewSegment } from '../store/store.ts';
+import { concatBatches } from './batch-ops.ts';
+import { segmentChecksum } from './checksum.ts';
+import { decodeBatches } from './decode.ts';
+import { SEQUENCE_COLUMN } from './encode.ts';
+import { keysOf, MAX_LISTED_KEYS, rangeOf } from './manifest.ts';
+import { unpackSegment } from './pack.ts';
+import type { RowBatch, Vector } from './vectors.ts';
+
+/** Rows of one segment: eight times what merging makes. */
+export const MAX_CHECKED_ROWS: number = 1 << 20;
+/** Ranges of batches that one merged segment may stand for. */
+const MAX_SOURCES = 16_384;
+const MAX_INSTANT_MS = 8.64e15;
+
+type Manifest = NewSegment['manifest'] & {
+  readonly firstSequence?: number;
+  readonly lastSequence?: number;
+};
+
+/**
+ * Checks a segment as a whole. Unpacks at most 64 MiB, and nothing of it stays.
+ *
+ * @throws {SessionStoreError} `rejected` with `field` and `rule`; `too_large`; `version` when it was written by a newer
+ *   Quark than this one can read
+ */
+export async function checkSegmentContent(segment: {
+  readonly manifest: Manifest;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}): Promise<void> {
+  const { manifest, bytes } = segment;
+  const table = checkManifest(manifest);
+  if (segmentChecksum(manifest, bytes) !== manifest.checksum)
+    throw misfit(manifest, 'checksum', manifest.checksum, 'the checksum of its bytes');
+  let batch: RowBatch;
+  try {
+    const arrow =
+      manifest.encoding === 'packed' ? await unpackSegment(bytes, MAX_SEGMENT_BYTES) : bytes;
+    const batches = decodeBatches(table, arrow, manifest.schemaVersion);
+    const rowCount = batches.reduce((sum, { rowCount: rows }) => sum + rows, 0);
+    if (rowCount !== manifest.rowCount)
+      throw misfit(manifest, 'rowCount', manifest.rowCount, `the rows in its bytes, ${rowCount}`);
+    batch = concatBatches(batches);
+    checkColumns(manifest, table, batch);
+  } catch (error) {
+    const isDamage =
+      isQuarkError(error, 'segment_damaged') ||
+      error instanceof RangeError ||
+      error instanceof SyntaxError;
+    if (!isDamage) throw error;
+    const reason = isQuarkError(error) ? String(error.details['reason']) : messageOf(error);
+    throw misfit(manifest, 'bytes', reason, `readable as ${table.table}`, error);
+  }
+  checkSequences(manifest, batch);
+  // What an older form says of itself was true of the older form.
+  if (manifest.schemaVersion === CURRENT_SCHEMA_VERSION) checkFacts(manifest, table, batch);
+}
+
+function checkManifest(manifest: Manifest): TableDefinition {
+  const table = TABLES.get(manifest.table);
+  if (table === undefined)
+    throw misfit(manifest, 'table', manifest.table, `one of ${[...TABLES.keys()].join(', ')}`);
+  if (manifest.schemaVersion > CURRENT_SCHEMA_VERSION)
+    throw new SessionStoreError(
+      'version',
+      `Segment ${segmentName(manifest)} has schema version ${manifest.schemaVersion}; this service knows versions up to ${CURRENT_SCHEMA_VERSION}. Update quark-sdk on the service; the client can keep it until then.`,
+      {
+        details: {
+          field: 'schemaVersion',
+          value: manifest.schemaVersion,
+          known: CURRENT_SCHEMA_VERSION,
+        },
+      },
+    );
+  if (manifest.rowCount > MAX_CHECKED_ROWS)
+    throw new SessionStoreError(
+      'too_large',
+      `Segment ${segmentName(manifest)} says it has ${manifest.rowCount} rows; a segment may have ${MAX_CHECKED_ROWS}.`,
+      {
+        details: {
+          field: 'rowCount',
+          value: manifest.rowCount,
+          rule: `at most ${MAX_CHECKED_ROWS}`,
+        },
+      },
+    );
+  if (manifest.keys !== null && manifest.keys.length > MAX_LISTED_KEYS)
+    throw misfit(
+      manifest,
+      'keys',
+      manifest.keys.length,
+      `null, or at most ${MAX_LISTED_KEYS} keys`,
+    );
+  if (manifest.sources.length > MAX_SOURCES)
+    throw misfit(manifest, 'sources', manifest.sources.length, `at most ${MAX_SOURCES} ranges`);
+  return table;
+}
+
+/** Every cell is what its column is declared to hold. */
+function checkColumns(manifest: Manifest, table: TableDefinition, batch: RowBatch): void {
+  for (const name of table.segmentColumns) {
+    const column = table.columns[name];
+    const stored = table.storedNames.get(name) ?? name;
+    const vector = batch.columns.get(stored);
+    if (column === undefined) continue;
+    const wrong =
+      vector === undefined ? missing(column) : wrongCell(column, vector, batch.rowCount);
+    if (wrong !== undefined) throw misfit(manifest, stored, ...wrong);
+    if (name === table.keyColumn && vector?.kind === 'key') {
+      const long = vector.dictionary.find((text) => text.length > MAX_NAME_CHARS);
+      if (long !== undefined)
+        throw misfit(manifest, stored, long, `at most ${MAX_NAME_CHARS} characters`);
+    }
+  }
+}
+
+type Wrong = readonly [value: unknown, rule: string];
+
+function missing({ isNullable }: Column<unknown>): Wrong | undefined {
+  return isNullable ? undefined : [null, 'there in every row'];
+}
+
+function wrongCell(
+  { kind, isNullable }: Column<unknown>,
+  vector: Vector,
+  rowCount: number,
+): Wrong | undefined {
+  const isEmpty = (row: number): boolean => {
+    switch (vector.kind) {
+      case 'number':
+        return Number.isNaN(vector.values[row]);
+      case 'f64':
+        return vector.isNull?.[row] === 1;
+      case 'key':
+        return (vector.indices[row] ?? -1) < 0;
+      case 'bool':
+        return vector.values[row] === 2;
+      case 'text':
+      case 'f64_list':
+      case 'text_list':
+        return (vector.values[row] ?? null) === null;
+    }
+  };
+  if (!isNullable)
+    for (let row = 0; row < rowCount; row++)
+      if (isEmpty(row)) return [null, `there in every row; it is not in row ${row}`];
+  if (vector.kind === 'number') {
+    const isInstant = kind === 'instant';
+    const { values } = vector;
+    for (let row = 0; row < rowCount; row++) {
+      const value = values[row] ?? Number.NaN;
+      const fits = isInstant
+        ? Math.abs(value) <= MAX_INSTANT_MS
+        : value >= 0 && Number.isSafeInteger(value);
+      if (!fits && !Number.isNaN(value))
+        return [value, isInstant ? 'an instant' : 'a non-negative integer'];
+    }
+  }
+  // Throws a SyntaxError for what is no JSON.
+  if (vector.kind === 'text' && kind === 'json')
+    for (const text of vector.values) if (text !== null) JSON.parse(text);
+  return undefined;
+}
+
+/** Sequence numbers in the rows are those that the manifest of a merged segment says. */
+function checkSequences(manifest: Manifest, batch: RowBatch): void {
+  const { firstSequence, lastSequence } = manifest;
+  const column = batch.columns.get(SEQUENCE_COLUMN);
+  if (column?.kind === 'number') {
+    const wrong = column.values.find((value) => !Number.isSafeInteger(value) || value < 0);
+    if (wrong !== undefined) throw misfit(manifest, 'sequence', wrong, 'a non-negative integer');
+  }
+  // The store numbers the rows of a segment as written.
+  if (firstSequence === undefined || lastSequence === undefined) return;
+  const [first, last] =
+    column?.kind === 'number'
+      ? rangeOf(column)
+      : [firstSequence, firstSequence + batch.rowCount - 1];
+  if (first !== firstSequence) throw misfit(manifest, 'firstSequence', firstSequence, `${first}`);
+  if (last !== lastSequence) throw misfit(manifest, 'lastSequence', lastSequence, `${last}`);
+}
+
+function checkFacts(manifest: Manifest, table: TableDefinition, batch: RowBatch): void {
+  for (const [column, min, max] of [
+    ['step', 'stepMin', 'stepMax'],
+    ['epoch', 'epochMin', 'epochMax'],
+    ['timestamp', 'timeMinMs', 'timeMaxMs'],
+  ] as const) {
+    const [from, to] = rangeOf(batch.columns.get(column));
+    if (manifest[min] !== from)
+      throw misfit(manifest, min, manifest[min], `${from}, as in its rows`);
+    if (manifest[max] !== to) throw misfit(manifest, max, manifest[max], `${to}, as in its rows`);
+  }
+  if (manifest.keys === null) return;
+  const found = new Set(keysOf(table, batch) ?? []);
+  const isSame =
+    manifest.keys.length === found.size && manifest.keys.every((key) => found.has(key));
+  if (!isSame) throw misfit(manifest, 'keys', manifest.keys, 'the keys of its rows, each once');
+}
+
+function misfit(
+  manifest: Manifest,
+  field: string,
+  value: unknown,
+  rule: string,
+  cause?: unknown,
+): SessionStoreError {
+  const segment = segmentName(manifest);
+  return new SessionStoreError(
+    'rejected',
+    `Segment ${segment}: ${field} must be ${rule}; got ${show(value)}.`,
+    { details: { segment, field, value: show(value), rule }, cause },
+  );
+}
