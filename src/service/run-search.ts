@@ -157,7 +157,8 @@ function valueAt(config: unknown, path: readonly string[]): unknown {
 function equals(found: unknown, value: unknown): boolean {
   if (found === value) return true;
   // `name=3` finds the text "3" too: who types it does not know how it was written.
-  if (typeof found === 'string' && typeof value !== 'object') return found === JSON.stringify(value);
+  if (typeof found === 'string' && typeof value !== 'object')
+    return found === JSON.stringify(value);
   return typeof found === 'object' && JSON.stringify(found) === JSON.stringify(value);
 }
 

@@ -13,6 +13,7 @@ import type { AccessBook } from './access/access-book.ts';
 import { guardStore } from './access/guarded-store.ts';
 import { accessOf, parseSpaceAddress, type Principal } from './access/principal.ts';
 import { failure, HEADERS } from './answers.ts';
+import { CONTENT_CHECKS } from './content-checks.ts';
 import { checkScope, Gate, type KeylessUse } from './gate.ts';
 import { createStoreHandler, type StoreHandler } from './handler.ts';
 import {
@@ -82,6 +83,7 @@ export class ServiceHandler {
     this.#streams = new StreamKeeper(parts.clock, this.#openStreams);
     this.#stores = createStoreHandler({
       writable: true,
+      checks: CONTENT_CHECKS,
       maxUploadBytes: parts.limits.maxUploadBytes,
       maxBlobBytes: parts.limits.maxBlobBytes,
       onFailure: (error, request) => this.#logFailure(error, new URL(request.url).pathname),

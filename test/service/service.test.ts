@@ -2,7 +2,8 @@
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ServedService } from '../../src/node/serve-service.ts';
-import { runOf, segmentOf } from '../support/segments.ts';
+import { metricSegmentOf } from '../support/real-segments.ts';
+import { runOf } from '../support/segments.ts';
 import { ask, bearer, RunningServices, storeOf } from './running-service.ts';
 
 const services = new RunningServices();
@@ -24,7 +25,7 @@ describe('without a key', () => {
     expect(await service.isOpen()).toBe(true);
     const store = await storeOf(service);
     await store.createRun(runOf());
-    expect(await store.appendSegments([segmentOf(0)])).toHaveLength(1);
+    expect(await store.appendSegments([metricSegmentOf(0)])).toHaveLength(1);
     expect((await ask(service.port, '/quark.json')).text).toContain('"key":"none"');
     const { keyId } = await service.access.createKey({ user: 'alice' });
     expect(await service.isOpen()).toBe(false);
@@ -118,7 +119,7 @@ describe('with keys', () => {
       await store.ensureProject(PROJECT);
       await store.createRun(runOf());
     }
-    await a.appendSegments([segmentOf(0)]);
+    await a.appendSegments([metricSegmentOf(0)]);
     const filter = { runId: 'run_1', table: 'metrics' };
     expect(await a.listSegments(filter)).toHaveLength(1);
     expect(await b.listSegments(filter)).toHaveLength(0);
@@ -154,8 +155,10 @@ describe('with keys', () => {
     );
     await service.access.share({ ...share, access: 'write' });
     const writing = await storeOf(service, bob, 'alice:default');
-    expect(await writing.appendSegments([segmentOf(0)])).toHaveLength(1);
-    await expect(writing.appendSegments([segmentOf(0, { runId: 'run_2' })])).rejects.toMatchObject({
+    expect(await writing.appendSegments([metricSegmentOf(0)])).toHaveLength(1);
+    await expect(
+      writing.appendSegments([metricSegmentOf(0, { runId: 'run_2' })]),
+    ).rejects.toMatchObject({
       code: 'run_not_found',
     });
     await service.access.unshare(share);
@@ -302,16 +305,16 @@ describe('limits', () => {
     });
     const store = await storeOf(service);
     await store.createRun(runOf({ tags: ['a'] }));
-    expect(await store.appendSegments([segmentOf(0), segmentOf(1)])).toHaveLength(2);
+    expect(await store.appendSegments([metricSegmentOf(0), metricSegmentOf(1)])).toHaveLength(2);
     const tooLarge = { code: 'store_failed', reason: 'too_large' };
     await expect(
-      store.appendSegments([segmentOf(2), segmentOf(3), segmentOf(4)]),
+      store.appendSegments([metricSegmentOf(2), metricSegmentOf(3), metricSegmentOf(4)]),
     ).rejects.toMatchObject(tooLarge);
-    await expect(store.appendSegments([segmentOf(2, { rowCount: 26 })])).rejects.toMatchObject(
-      tooLarge,
-    );
     await expect(
-      store.appendSegments([segmentOf(2, { keys: ['a_long_key_x'] })]),
+      store.appendSegments([metricSegmentOf(2, { rowCount: 26 })]),
+    ).rejects.toMatchObject(tooLarge);
+    await expect(
+      store.appendSegments([metricSegmentOf(2, { key: 'a_long_key_x' })]),
     ).rejects.toMatchObject({ code: 'invalid_input' });
     await expect(store.createRun(runOf({ id: 'r', tags: ['a', 'b'] }))).rejects.toThrow(/tags/);
     await expect(store.createRun(runOf({ id: 'r', projectName: 'a long name' }))).rejects.toThrow(
@@ -345,7 +348,7 @@ describe('what the service tells', () => {
     const service = await services.start();
     const store = await storeOf(service);
     await store.createRun(runOf());
-    await store.appendSegments([segmentOf(0), segmentOf(1)]);
+    await store.appendSegments([metricSegmentOf(0), metricSegmentOf(1)]);
     await ask(service.port, '/api/v1/runs/run_1');
     await ask(service.port, '/api/v1/runs/nothing');
     const { text, headers } = await ask(service.port, '/metrics');

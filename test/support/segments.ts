@@ -18,7 +18,7 @@ export function runOf(change: Partial<StoredRun> = {}): Omit<StoredRun, 'revisio
     status: 'running',
     startedAtMs: 1_700_000_000_000,
     tags: [],
-    document: '{"id":"run_1"}',
+    document: JSON.stringify({ id: change.id ?? RUN_ID }),
     ...change,
   };
 }
