@@ -58,6 +58,7 @@ const library: ViteUserConfig = {
         /^node:/,
         'libsql',
         'aws4fetch',
+        'pg',
         /^@tensorflow\//,
         'onnxruntime-web',
         '@duckdb/node-api',

@@ -3,6 +3,7 @@
  * bundler hides it from the core, and for serving the dashboard.
  */
 export { openFileStorage } from './node/file-storage.ts';
+export { openPostgresStorage } from './node/postgres-storage.ts';
 export { nodePlatform } from './node/platform.ts';
 export { serveStore, type ServedStore, type ServeOptions } from './node/serve.ts';
 export { openInputFiles } from './node/input-files.ts';

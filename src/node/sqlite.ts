@@ -19,7 +19,10 @@ import { Mutex } from '../base/mutex.ts';
 import { migrateStep, SQL_LAYOUT_VERSION } from '../store/sql-layout.ts';
 import {
   numberCell,
+  ONLY_ATTEMPT,
   sql,
+  type SqlAttempt,
+  type SqlBatch,
   type SqlCall,
   type SqlDatabase,
   type SqlRow,
@@ -127,11 +130,11 @@ class SqliteDatabase implements SqlDatabase {
     return this.#retry(() => this.#drive(work));
   }
 
-  transaction<T>(work: () => SqlWork<T>): Promise<T> {
+  transaction<T>(work: (attempt: SqlAttempt) => SqlWork<T>): Promise<T> {
     return this.#writes.run(() => this.#retry(() => this.#transact(work)));
   }
 
-  transactionNow<T>(work: () => SqlWork<T>): T {
+  transactionNow<T>(work: (attempt: SqlAttempt) => SqlWork<T>): T {
     try {
       this.#pragma(`busy_timeout = ${Math.min(LAST_MOMENT_MS, this.#busyTimeoutMs)}`);
       return this.#transact(work);
@@ -168,10 +171,10 @@ class SqliteDatabase implements SqlDatabase {
     });
   }
 
-  #transact<T>(work: () => SqlWork<T>): T {
+  #transact<T>(work: (attempt: SqlAttempt) => SqlWork<T>): T {
     this.#run('BEGIN IMMEDIATE');
     try {
-      const result = this.#drive(work);
+      const result = this.#drive(() => work(ONLY_ATTEMPT));
       this.#run('COMMIT');
       return result;
     } catch (error) {
@@ -184,8 +187,14 @@ class SqliteDatabase implements SqlDatabase {
   #drive<T>(work: () => SqlWork<T>): T {
     const steps = work();
     let step = steps.next();
-    while (step.done !== true) step = steps.next(this.#execute(step.value));
+    while (step.done !== true) step = steps.next(this.#answer(step.value));
     return step.value;
+  }
+
+  #answer(asked: SqlCall | SqlBatch): readonly SqlRow[] {
+    if (!('calls' in asked)) return this.#execute(asked);
+    for (const call of asked.calls) asked.answers.push(this.#execute(call));
+    return [];
   }
 
   #execute(call: SqlCall): readonly SqlRow[] {

@@ -12,7 +12,10 @@ import {
 import type { Store } from './store.ts';
 
 /** Filled by the build with an import of the Node entry that no bundler follows. */
-declare const __QUARK_IMPORT_NODE__: () => Promise<{ readonly openFileStorage: StorageFactory }>;
+declare const __QUARK_IMPORT_NODE__: () => Promise<{
+  readonly openFileStorage: StorageFactory;
+  readonly openPostgresStorage: StorageFactory;
+}>;
 
 const OPTION_NAMES = ['signal', 'create', 'clock'] as const;
 
@@ -20,6 +23,9 @@ const openHttp: StorageFactory = async (uri, { signal }) => {
   const { openHttpStorage } = await import('../service/http-store.ts');
   return openHttpStorage(uri, signal === undefined ? {} : { signal });
 };
+
+const openPostgres: StorageFactory = async (uri, options) =>
+  (await __QUARK_IMPORT_NODE__()).openPostgresStorage(uri, options);
 
 /** Stores that come with Quark; each is loaded when it is first asked for. */
 const BUILT_IN: Readonly<Record<string, StorageFactory>> = {
@@ -29,6 +35,9 @@ const BUILT_IN: Readonly<Record<string, StorageFactory>> = {
   file: async (uri, options) => (await __QUARK_IMPORT_NODE__()).openFileStorage(uri, options),
   http: openHttp,
   https: openHttp,
+  postgres: openPostgres,
+  postgresql: openPostgres,
+  cockroach: openPostgres,
 };
 
 /**
@@ -40,6 +49,8 @@ const BUILT_IN: Readonly<Record<string, StorageFactory>> = {
  * - `file:DIR` or a plain path, in Node: the directory `DIR`, kept in `DIR/.quark` (`file:` paths are percent-encoded;
  *   `file:DIR?synchronous=full` survives power loss too). In a browser a plain name is that of an IndexedDB database.
  * - `http://HOST:PORT` or `https://...` a Quark server, for reading
+ * - `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` (or `postgres:`), `cockroach://...`, in Node: a database of
+ *   PostgreSQL 14 or later, CockroachDB or YugabyteDB
  * - whatever {@link registerStorage} has added; a scheme registered there wins over a built-in one
  * - nothing: the current directory in Node, `idb:quark` in a browser
  * @throws {QuarkError} `invalid_input` for what is not text or an unknown option

@@ -1,9 +1,11 @@
 /**
  * What the SQL store needs of a database. Work on a database is written once, as a generator that yields statements
- * and is sent their rows; a synchronous driver runs it in one go, an asynchronous one awaits each statement.
+ * and is sent their rows; a synchronous driver runs it in one go, an asynchronous one awaits each statement. Statements
+ * that do not need each other's answers are yielded together: over a network they travel together.
  *
  * The statements are PostgreSQL's, with `?` for parameters, as far as SQLite understands them; the SQLite driver
- * rewrites the rest (column types, `FOR UPDATE`, and `text(column)`, by which text columns are read).
+ * rewrites the rest (column types, `FOR UPDATE`, and `text(column)`, by which text columns are read). Transactions are
+ * written for READ COMMITTED: what two of them may change at once is locked first, in an order that all keep to.
  */
 import { SessionStoreError } from '../base/errors.ts';
 
@@ -20,8 +22,31 @@ export type SqlCall = {
   readonly isSingle: boolean;
 };
 
-/** Statements in order, each answered with its rows; ends with a result. Run again from the start when it lost a race. */
-export type SqlWork<T> = Generator<SqlCall, T, readonly SqlRow[]>;
+/** Statements that run one after the other and are answered together. */
+export type SqlBatch = {
+  readonly calls: readonly SqlCall[];
+  /** Filled by the driver: the rows of each statement. */
+  readonly answers: (readonly SqlRow[])[];
+  /** Whether the transaction is done with them: its commit may travel with them. */
+  readonly isLast: boolean;
+};
+
+/**
+ * Statements in order, each answered with its rows (a batch with none, its answers are in it); ends with a result. Run
+ * again from the start when it lost a race.
+ */
+export type SqlWork<T> = Generator<SqlCall | SqlBatch, T, readonly SqlRow[]>;
+
+/** What a transaction may need to know about the attempts before it. */
+export type SqlAttempt = {
+  /** Identifies the transaction, the same at each attempt; null where no attempt ends without its end being known. */
+  readonly id: string | null;
+  /** True: the connection was lost while an attempt before was being committed, so that it may have been done. */
+  readonly mayBeDone: boolean;
+};
+
+/** The only attempt at a transaction whose end is always known. */
+export const ONLY_ATTEMPT: SqlAttempt = Object.freeze({ id: null, mayBeDone: false });
 
 /** A database that runs {@link SqlWork}. */
 export interface SqlDatabase {
@@ -30,12 +55,13 @@ export interface SqlDatabase {
   /** Runs work that only reads. Each statement may see a newer state than the one before. */
   read<T>(work: () => SqlWork<T>): Promise<T>;
   /**
-   * Runs work in one transaction that no other writer interleaves; commits when it returns, changes nothing when it
-   * throws. Transactions of one database object start in the order of the calls.
+   * Runs work in one transaction; commits when it returns, changes nothing when it throws. Transactions of one lane
+   * (those of one run, say) start in the order of the calls; without a lane, and in different ones, they may run at the
+   * same time. Work that is attempted again must do or find the same as the attempt before: see {@link SqlAttempt}.
    */
-  transaction<T>(work: () => SqlWork<T>): Promise<T>;
+  transaction<T>(work: (attempt: SqlAttempt) => SqlWork<T>, lane?: string): Promise<T>;
   /** The same, before returning; overtakes waiting transactions. */
-  transactionNow?<T>(work: () => SqlWork<T>): T;
+  transactionNow?<T>(work: (attempt: SqlAttempt) => SqlWork<T>): T;
   /** Gives free pages back to the system. */
   reclaimSpace(): Promise<void>;
   /** Waits for running work, then releases the database. */
@@ -50,6 +76,18 @@ export function sql(text: string, ...params: readonly SqlValue[]): SqlCall {
 /** A statement that answers with one row at most. */
 export function sqlOne(text: string, ...params: readonly SqlValue[]): SqlCall {
   return { text, params, isSingle: true };
+}
+
+/** Runs statements that do not need each other's answers; returns the rows of each. */
+export function* together(calls: readonly SqlCall[]): SqlWork<readonly (readonly SqlRow[])[]> {
+  const batch: SqlBatch = { calls, answers: [], isLast: false };
+  yield batch;
+  return batch.answers;
+}
+
+/** Runs the last statements of a transaction: nothing is yielded after them, and their rows are of no interest. */
+export function* lastly(calls: readonly SqlCall[]): SqlWork<void> {
+  yield { calls, answers: [], isLast: true };
 }
 
 /** `?, ?, ?`: as many placeholders as there are values. */

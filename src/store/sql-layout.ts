@@ -164,7 +164,14 @@ const LATER: readonly Step[] = [
       created_at_ms DOUBLE PRECISION NOT NULL,
       PRIMARY KEY (user_id, owner_id, space_name, project_name))`,
   ],
+  // Which transaction made the revision, for those whose end was not known.
+  ['ALTER TABLE runs ADD COLUMN change_id TEXT'],
 ];
+
+/** Every table of the layout. */
+export const SQL_TABLES: readonly string[] = [FRESH, ...LATER].flatMap((step) =>
+  step.flatMap((statement) => /^CREATE TABLE IF NOT EXISTS (\w+)/.exec(statement)?.[1] ?? []),
+);
 
 /** The layout this code writes. */
 export const SQL_LAYOUT_VERSION: number = FRESH_VERSION + LATER.length;

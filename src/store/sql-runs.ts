@@ -8,6 +8,8 @@ import {
   placeholders,
   sql,
   textCell,
+  together,
+  type SqlAttempt,
   type SqlRow,
   type SqlValue,
   type SqlWork,
@@ -45,10 +47,14 @@ export function* listProjects(space: string): SqlWork<readonly StoredProject[]> 
   return rows.map(projectOf);
 }
 
-export function* createRun(space: string, run: Omit<StoredRun, 'revision'>): SqlWork<StoredRun> {
+export function* createRun(
+  space: string,
+  run: Omit<StoredRun, 'revision'>,
+  attempt: SqlAttempt,
+): SqlWork<StoredRun> {
   const added = yield sql(
-    `INSERT INTO runs (space, id, project_id, project_name, status, started_at_ms, tags, document, revision)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT DO NOTHING RETURNING revision`,
+    `INSERT INTO runs (space, id, project_id, project_name, status, started_at_ms, tags, document, change_id, revision)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT DO NOTHING RETURNING revision`,
     space,
     run.id,
     run.projectId,
@@ -57,8 +63,12 @@ export function* createRun(space: string, run: Omit<StoredRun, 'revision'>): Sql
     run.startedAtMs,
     JSON.stringify(run.tags),
     run.document,
+    attempt.id,
   );
-  if (added.length === 0) throw runIdTaken(run.id);
+  if (added.length === 0) {
+    if (yield* wasChanged(space, run.id, 1, attempt)) return copyRun(run, 1);
+    throw runIdTaken(run.id);
+  }
   yield* writeTags(space, run);
   return copyRun(run, 1);
 }
@@ -109,10 +119,15 @@ export function* listRuns(space: string, filter: RunFilter): SqlWork<readonly St
   return rows.map(runOf);
 }
 
-export function* updateRun(space: string, run: StoredRun, where: string): SqlWork<UpdateResult> {
+export function* updateRun(
+  space: string,
+  run: StoredRun,
+  where: string,
+  attempt: SqlAttempt,
+): SqlWork<UpdateResult> {
   const changed = yield sql(
     `UPDATE runs SET project_id = ?, project_name = ?, status = ?, started_at_ms = ?, tags = ?, document = ?,
-       revision = revision + 1
+       change_id = ?, revision = revision + 1
      WHERE space = ? AND id = ? AND revision = ? RETURNING revision`,
     run.projectId,
     run.projectName,
@@ -120,11 +135,14 @@ export function* updateRun(space: string, run: StoredRun, where: string): SqlWor
     run.startedAtMs,
     JSON.stringify(run.tags),
     run.document,
+    attempt.id,
     space,
     run.id,
     run.revision,
   );
   if (changed.length === 0) {
+    if (yield* wasChanged(space, run.id, run.revision + 1, attempt))
+      return { kind: 'updated', run: copyRun(run, run.revision + 1) };
     const kept = yield* findRun(space, run.id);
     if (kept === undefined) throw new RunNotFoundError(run.id, where);
     return { kind: 'conflict', run: kept };
@@ -132,6 +150,24 @@ export function* updateRun(space: string, run: StoredRun, where: string): SqlWor
   yield sql('DELETE FROM run_tags WHERE space = ? AND run_id = ?', space, run.id);
   yield* writeTags(space, run);
   return { kind: 'updated', run: copyRun(run, run.revision + 1) };
+}
+
+/** Whether an attempt whose end is not known was the one that made this revision. */
+function* wasChanged(
+  space: string,
+  runId: string,
+  revision: number,
+  attempt: SqlAttempt,
+): SqlWork<boolean> {
+  if (!attempt.mayBeDone || attempt.id === null) return false;
+  const rows = yield sql(
+    'SELECT 1 FROM runs WHERE space = ? AND id = ? AND revision = ? AND change_id = ?',
+    space,
+    runId,
+    revision,
+    attempt.id,
+  );
+  return rows.length > 0;
 }
 
 export function* renewLease(space: string, lease: Lease, nowMs: number): SqlWork<void> {
@@ -178,14 +214,16 @@ export function* listLeases(
 }
 
 function* writeTags(space: string, run: Pick<StoredRun, 'id' | 'tags'>): SqlWork<void> {
-  for (const tag of run.tags) {
-    yield sql(
-      'INSERT INTO run_tags (space, run_id, tag) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
-      space,
-      run.id,
-      tag,
-    );
-  }
+  yield* together(
+    run.tags.map((tag) =>
+      sql(
+        'INSERT INTO run_tags (space, run_id, tag) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+        space,
+        run.id,
+        tag,
+      ),
+    ),
+  );
 }
 
 function projectOf(row: SqlRow): StoredProject {

@@ -22,6 +22,7 @@ import {
   checkSegmentFilter,
   checkTableSegments,
 } from './segment-rules.ts';
+import { appendSegments } from './sql-append.ts';
 import { findBlob, keepBlob, MAX_DATABASE_BLOB_BYTES } from './sql-blobs.ts';
 import type { SqlDatabase } from './sql-database.ts';
 import * as runs from './sql-runs.ts';
@@ -41,6 +42,9 @@ import type {
   StoreLocation,
   UpdateResult,
 } from './store.ts';
+
+/** Segments are read so many at a time: as much as may be in memory in two forms. */
+const READ_AT_ONCE = 8;
 
 /** Where large blobs are kept. A blob that was put is whole and durable. */
 export interface BlobFiles {
@@ -115,7 +119,7 @@ class SqlStore implements Store {
       this.appendSegmentsNow = (segments) => {
         this.#open();
         checkNewSegments(segments);
-        return runNow(() => segmentsOf.appendSegments(this.#space, segments, this.uri));
+        return runNow(() => appendSegments(this.#space, segments, this.uri));
       };
     }
   }
@@ -135,7 +139,10 @@ class SqlStore implements Store {
     const database = this.#open();
     checkRun(run);
     await this.#parts.prepareRun?.(run.id);
-    return database.transaction(() => runs.createRun(this.#space, run));
+    return database.transaction(
+      (attempt) => runs.createRun(this.#space, run, attempt),
+      this.#lane(run.id),
+    );
   }
 
   async findRun(runId: string): Promise<StoredRun | undefined> {
@@ -153,7 +160,10 @@ class SqlStore implements Store {
   async updateRun(run: StoredRun): Promise<UpdateResult> {
     const database = this.#open();
     checkRevisedRun(run);
-    return database.transaction(() => runs.updateRun(this.#space, run, this.uri));
+    return database.transaction(
+      (attempt) => runs.updateRun(this.#space, run, this.uri, attempt),
+      this.#lane(run.id),
+    );
   }
 
   async renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease> {
@@ -161,7 +171,10 @@ class SqlStore implements Store {
     checkLeaseClaim(runId, holder, ttlMs);
     const nowMs = this.#parts.clock.now();
     const lease = { runId, holder, expiresAtMs: nowMs + ttlMs };
-    await database.transaction(() => runs.renewLease(this.#space, lease, nowMs));
+    await database.transaction(
+      () => runs.renewLease(this.#space, lease, nowMs),
+      this.#lane(runId, holder),
+    );
     return lease;
   }
 
@@ -169,7 +182,10 @@ class SqlStore implements Store {
     const database = this.#open();
     checkRunId(runId);
     checkId('holder', holder);
-    await database.transaction(() => runs.releaseLease(this.#space, runId, holder));
+    await database.transaction(
+      () => runs.releaseLease(this.#space, runId, holder),
+      this.#lane(runId, holder),
+    );
   }
 
   async listLeases(runIds?: readonly string[]): Promise<readonly Lease[]> {
@@ -184,7 +200,10 @@ class SqlStore implements Store {
   async appendSegments(segments: readonly NewSegment[]): Promise<readonly SegmentManifest[]> {
     const database = this.#open();
     checkNewSegments(segments);
-    return database.transaction(() => segmentsOf.appendSegments(this.#space, segments, this.uri));
+    return database.transaction(
+      () => appendSegments(this.#space, segments, this.uri),
+      this.#lane(segments[0]?.manifest.runId ?? ''),
+    );
   }
 
   async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
@@ -197,7 +216,8 @@ class SqlStore implements Store {
     const database = this.#open();
     for (const segment of segments) checkReference(segment);
     const found: SegmentRead[] = [];
-    for (const segment of segments) found.push(await this.#read(database, segment));
+    for (let at = 0; at < segments.length; at += READ_AT_ONCE)
+      found.push(...(await this.#read(database, segments.slice(at, at + READ_AT_ONCE))));
     return found;
   }
 
@@ -209,8 +229,10 @@ class SqlStore implements Store {
   ): Promise<boolean> {
     const database = this.#open();
     checkReplacement(runId, table, remove, add);
-    return database.transaction(() =>
-      segmentsOf.replaceSegments(this.#space, runId, table, remove, add, this.uri),
+    return database.transaction(
+      (attempt) =>
+        segmentsOf.replaceSegments(this.#space, runId, table, remove, add, this.uri, attempt),
+      this.#lane(runId),
     );
   }
 
@@ -267,14 +289,25 @@ class SqlStore implements Store {
     if (this.#parts.isShared !== true) await this.#parts.database.close();
   }
 
-  async #read(database: SqlDatabase, segment: SegmentReference): Promise<SegmentRead> {
+  async #read(
+    database: SqlDatabase,
+    segments: readonly SegmentReference[],
+  ): Promise<readonly SegmentRead[]> {
     try {
-      return await database.read(() => segmentsOf.readSegment(this.#space, segment));
+      return await database.read(() => segmentsOf.readSegments(this.#space, segments));
     } catch (error) {
-      if (error instanceof SessionStoreError && error.reason === 'corrupt')
-        return { kind: 'damaged', reason: error.message };
-      throw error;
+      if (!(error instanceof SessionStoreError && error.reason === 'corrupt')) throw error;
+      if (segments.length === 1) return [{ kind: 'damaged', reason: error.message }];
     }
+    // One of them is damaged: each by itself.
+    const found: SegmentRead[] = [];
+    for (const segment of segments) found.push(...(await this.#read(database, [segment])));
+    return found;
+  }
+
+  /** Changes of a run begin in the order of the calls; its leases are a matter of their own. */
+  #lane(runId: string, holder = ''): string {
+    return `${this.#space} ${runId} ${holder}`;
   }
 
   #open(): SqlDatabase {

@@ -1,0 +1,328 @@
+/** The store in a PostgreSQL database: from an address to an open store, with its layout up to date. */
+import type { Pool } from 'pg';
+import { checkNotAborted, checkOptionNames } from '../base/assert.ts';
+import { systemClock } from '../base/clock.ts';
+import { invalidInput, messageOf, SessionStoreError } from '../base/errors.ts';
+import type { OpenStorageOptions } from '../store/registry.ts';
+import { createBlobParts } from '../store/sql-blob-parts.ts';
+import {
+  numberCell,
+  sql,
+  textCell,
+  type SqlDatabase,
+  type SqlWork,
+} from '../store/sql-database.ts';
+import { migrateStep, SQL_LAYOUT_VERSION, SQL_TABLES } from '../store/sql-layout.ts';
+import {
+  createSqlStore,
+  type BlobFiles,
+  type SqlStoreParts,
+  type StoreSpaces,
+} from '../store/sql-store.ts';
+import type { Store } from '../store/store.ts';
+import {
+  DEFAULT_POSTGRES_CONFIG,
+  PostgresDatabase,
+  type PostgresConfig,
+  type PostgresKind,
+} from './postgres.ts';
+import { isCreatedTwice } from './postgres-errors.ts';
+
+/** Options of {@link openPostgresSpaces}. */
+export type PostgresOptions = OpenStorageOptions &
+  Partial<PostgresConfig> & {
+    /** Where blobs above 256 KiB are kept. Default: in the database, in parts. */
+    readonly blobFiles?: BlobFiles;
+  };
+
+const OPTION_NAMES = [
+  'signal',
+  'create',
+  'clock',
+  'maxConnections',
+  'connectTimeoutMs',
+  'statementTimeoutMs',
+  'retryTimeoutMs',
+  'blobFiles',
+] as const;
+const SCHEMES: ReadonlySet<string> = new Set(['postgres:', 'postgresql:', 'cockroach:']);
+const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'cockroach:': '26257' };
+const OLDEST_POSTGRES = 14;
+/** The oldest with identity columns and `ALTER TABLE` as the layout uses them. */
+const OLDEST_COCKROACH = 22;
+/** A connection that holds locks and says nothing, because its machine is gone, is ended by the server after this. */
+const IDLE_IN_TRANSACTION_MS = 60_000;
+/** How much later than the server the client gives a statement up: then the network is gone. */
+const GRACE_MS = 5000;
+/** A step of the layout may rewrite large tables. */
+const MIGRATION_MS = 24 * 60 * 60 * 1000;
+const MAX_CONNECTIONS = 1000;
+
+/**
+ * Opens the store in a PostgreSQL database: PostgreSQL 14 or later, CockroachDB 22 or later, YugabyteDB.
+ * `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` (`postgres:` is the same, `cockroach:` differs in the default port) with
+ * what `pg` takes as options (`sslmode=verify-full`, `options=-c%20search_path%3DSCHEMA`, ...); `prepare=false` for
+ * poolers that cannot keep prepared statements. Without a password `PGPASSWORD` and `~/.pgpass` are asked. Tables are made
+ * in the first schema of the search path.
+ *
+ * Calls wait and try again for up to 15 s while the server restarts or transactions collide. If the connection is lost
+ * while a change is committed and the server does not come back in that time, the error (`unreachable`) has
+ * `outcome: 'unknown'` in its details: that change may have been made. Every other failed call has changed nothing.
+ *
+ * @throws {QuarkError} `invalid_input` when the URI cannot be understood; no error and no `uri` shows the password
+ * @throws {SessionStoreError} `unreachable`, `unauthorised`, `missing`, `version`, `corrupt`, `busy`, `full`, `failed`
+ */
+export async function openPostgresStorage(
+  uri: string,
+  options: OpenStorageOptions = {},
+): Promise<Store> {
+  return createSqlStore(await openParts(uri, options));
+}
+
+/**
+ * Opens a PostgreSQL database for many spaces, as {@link openPostgresStorage} does for one. What that opens is space ''.
+ *
+ * @throws {QuarkError} `invalid_input` for a URI that cannot be understood, an unknown option or one out of range
+ * @throws {SessionStoreError} as `openPostgresStorage`
+ */
+export async function openPostgresSpaces(
+  uri: string,
+  options: PostgresOptions = {},
+): Promise<StoreSpaces> {
+  checkOptionNames('options', options, OPTION_NAMES);
+  const parts = await openParts(uri, options);
+  return {
+    uri: parts.uri,
+    database: parts.database,
+    store: (space) => createSqlStore({ ...parts, space, isShared: true }),
+    close: () => parts.database.close(),
+  };
+}
+
+async function openParts(uri: string, options: PostgresOptions): Promise<SqlStoreParts> {
+  const address = parseAddress(uri);
+  const config = checkConfig(options);
+  checkNotAborted(options.signal);
+  const database = await connect(address, config);
+  try {
+    const kind = await database.read(() => readKind(address.name));
+    database.kind = kind;
+    checkNotAborted(options.signal);
+    await bringUpToDate(database, address, config, kind, options.create ?? true);
+    checkNotAborted(options.signal);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return {
+    uri: address.shown,
+    location: { storageDir: address.shown, storeRoot: address.shown, dbPath: address.shown },
+    database,
+    blobFiles: options.blobFiles ?? createBlobParts(database),
+    clock: options.clock ?? systemClock,
+  };
+}
+
+type Address = {
+  /** With the password, for the driver. */
+  readonly connectionString: string;
+  /** Without it, and without options. */
+  readonly shown: string;
+  /** Names the database in messages. */
+  readonly name: string;
+  readonly isPrepared: boolean;
+};
+
+function parseAddress(uri: string): Address {
+  const rule =
+    'an address as "postgresql://USER:PASSWORD@HOST:PORT/DATABASE", special characters percent-encoded';
+  let url: URL;
+  try {
+    url = new URL(uri);
+  } catch {
+    // Neither the address nor the error is shown: both may hold a password.
+    throw invalidInput('storage', 'an address that cannot be read', rule);
+  }
+  if (!SCHEMES.has(url.protocol)) throw invalidInput('storage', url.protocol, rule);
+  const isCockroach = url.protocol === 'cockroach:';
+  const driver = new URL(`postgresql:${url.href.slice(url.protocol.length)}`);
+  if (driver.port === '' && driver.hostname !== '') driver.port = DEFAULT_PORTS[url.protocol] ?? '';
+  const prepare = driver.searchParams.get('prepare');
+  if (prepare !== null && prepare !== 'true' && prepare !== 'false')
+    throw invalidInput('prepare', prepare, '"true" or "false"');
+  driver.searchParams.delete('prepare');
+  const shown = new URL(driver.href);
+  shown.password = '';
+  shown.search = '';
+  shown.hash = '';
+  const database = decodeURIComponent(shown.pathname.slice(1));
+  const host = shown.host === '' ? 'the local server' : shown.host;
+  return {
+    connectionString: driver.href,
+    shown: isCockroach ? `cockroach:${shown.href.slice('postgresql:'.length)}` : shown.href,
+    name: `Database ${JSON.stringify(database)} at ${host}`,
+    isPrepared: prepare !== 'false',
+  };
+}
+
+function checkConfig(options: PostgresOptions): PostgresConfig {
+  const config = { ...DEFAULT_POSTGRES_CONFIG };
+  const limits = {
+    maxConnections: [1, MAX_CONNECTIONS],
+    connectTimeoutMs: [1, MIGRATION_MS],
+    statementTimeoutMs: [1, MIGRATION_MS],
+    retryTimeoutMs: [0, MIGRATION_MS],
+  } as const;
+  for (const name of [
+    'maxConnections',
+    'connectTimeoutMs',
+    'statementTimeoutMs',
+    'retryTimeoutMs',
+  ] as const) {
+    const value: unknown = options[name];
+    if (value === undefined) continue;
+    const [min, max] = limits[name];
+    if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max)
+      throw invalidInput(name, value, `a whole number from ${min} to ${max}`);
+    config[name] = value;
+  }
+  return config;
+}
+
+async function connect(address: Address, config: PostgresConfig): Promise<PostgresDatabase> {
+  const pool = await makePool(address, config);
+  return new PostgresDatabase(address.name, pool, config, address.isPrepared);
+}
+
+async function makePool(address: Address, config: PostgresConfig): Promise<Pool> {
+  let pg: typeof import('pg');
+  try {
+    pg = await import('pg');
+  } catch (cause) {
+    throw new SessionStoreError(
+      'failed',
+      `The PostgreSQL driver "pg" could not be loaded: ${messageOf(cause)}. Install quark-sdk with its dependencies.`,
+      { cause },
+    );
+  }
+  try {
+    return new pg.default.Pool({
+      connectionString: address.connectionString,
+      application_name: 'quark',
+      max: config.maxConnections,
+      connectionTimeoutMillis: config.connectTimeoutMs,
+      idleTimeoutMillis: 30_000,
+      keepAlive: true,
+      statement_timeout: config.statementTimeoutMs,
+      query_timeout: config.statementTimeoutMs + GRACE_MS,
+      idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+      pipeline: true,
+    });
+  } catch {
+    throw invalidInput('storage', address.shown, 'an address whose options "pg" understands');
+  }
+}
+
+/** Which server answers, if it is one that will do. */
+function* readKind(name: string): SqlWork<PostgresKind> {
+  const [row] = yield sql('SELECT version()');
+  const version = row === undefined ? '' : textCell(row, 0);
+  const cockroach = /CockroachDB\D*(\d+)\./.exec(version);
+  if (cockroach !== null) {
+    if (Number(cockroach[1]) < OLDEST_COCKROACH)
+      throw serverTooOld(name, version, `CockroachDB ${OLDEST_COCKROACH}`);
+    return 'cockroachdb';
+  }
+  if (version.includes('-YB-')) return 'yugabytedb';
+  const found = Number(/PostgreSQL (\d+)/.exec(version)?.[1] ?? 0);
+  if (found < OLDEST_POSTGRES) throw serverTooOld(name, version, `PostgreSQL ${OLDEST_POSTGRES}`);
+  return 'postgresql';
+}
+
+async function bringUpToDate(
+  database: SqlDatabase,
+  address: Address,
+  config: PostgresConfig,
+  kind: PostgresKind,
+  mayCreate: boolean,
+): Promise<void> {
+  const state = await database.read(() => readLayout());
+  if (state.version === SQL_LAYOUT_VERSION) return;
+  if (state.version === 0 && !mayCreate) {
+    throw new SessionStoreError(
+      'missing',
+      `There is no Quark store in ${address.name}. Name the database that a run was recorded into, or open it for writing once.`,
+      { details: { database: address.name } },
+    );
+  }
+  if (state.foreign.length > 0) {
+    throw new SessionStoreError(
+      'corrupt',
+      `${address.name} has tables of another program under names that Quark uses: ${state.foreign.join(', ')}. Nothing was changed. Use a database or schema of its own.`,
+      { details: { database: address.name, tables: state.foreign } },
+    );
+  }
+  // A connection of its own, since a step may take longer than any other statement.
+  const migrating = await connect(address, {
+    ...config,
+    maxConnections: 1,
+    statementTimeoutMs: MIGRATION_MS,
+  });
+  migrating.kind = kind;
+  try {
+    await makeLock(migrating);
+    let isBehind = true;
+    while (isBehind) {
+      isBehind = await migrating.transaction(function* () {
+        // One process at a time, on every server: not all have advisory locks.
+        yield sql('SELECT id FROM quark_migration WHERE id = 1 FOR UPDATE');
+        return yield* migrateStep(address.name);
+      });
+    }
+  } finally {
+    await migrating.close();
+  }
+}
+
+/** Makes the line that whoever migrates has to lock. Several processes may do so at once. */
+async function makeLock(database: SqlDatabase): Promise<void> {
+  const statements = [
+    'CREATE TABLE IF NOT EXISTS quark_migration (id BIGINT PRIMARY KEY)',
+    'CREATE TABLE IF NOT EXISTS quark_layout (version BIGINT NOT NULL)',
+    'INSERT INTO quark_migration (id) VALUES (1) ON CONFLICT DO NOTHING',
+  ];
+  for (const statement of statements) {
+    const run = (): Promise<void> =>
+      database.read(function* () {
+        yield sql(statement);
+      });
+    // PostgreSQL: "IF NOT EXISTS" looks before another process has committed the same table.
+    await run().catch((error: unknown) => {
+      const cause = error instanceof Error ? error.cause : undefined;
+      if (!isCreatedTwice(cause)) throw error;
+      return run();
+    });
+  }
+}
+
+function* readLayout(): SqlWork<{ readonly version: number; readonly foreign: readonly string[] }> {
+  const names = ['quark_layout', ...SQL_TABLES];
+  const rows = yield sql(
+    `SELECT table_name FROM information_schema.tables
+     WHERE table_schema = current_schema() AND table_name IN (${placeholders(names)})`,
+    ...names,
+  );
+  const tables = rows.map((row) => textCell(row, 0));
+  if (!tables.includes('quark_layout'))
+    return { version: 0, foreign: tables };
+  const [row] = yield sql('SELECT coalesce(max(version), 0) FROM quark_layout');
+  return { version: row === undefined ? 0 : numberCell(row, 0), foreign: [] };
+}
+
+function serverTooOld(name: string, version: string, oldest: string): SessionStoreError {
+  return new SessionStoreError(
+    'version',
+    `${name} runs on ${version.split(' on ')[0]}; Quark needs ${oldest} or later. Nothing was changed.`,
+    { details: { database: name, found: version, needed: oldest } },
+  );
+}
