@@ -7,6 +7,7 @@ import type { OpenStorageOptions } from '../store/registry.ts';
 import { createBlobParts } from '../store/sql-blob-parts.ts';
 import {
   numberCell,
+  placeholders,
   sql,
   textCell,
   type SqlDatabase,
@@ -313,8 +314,7 @@ function* readLayout(): SqlWork<{ readonly version: number; readonly foreign: re
     ...names,
   );
   const tables = rows.map((row) => textCell(row, 0));
-  if (!tables.includes('quark_layout'))
-    return { version: 0, foreign: tables };
+  if (!tables.includes('quark_layout')) return { version: 0, foreign: tables };
   const [row] = yield sql('SELECT coalesce(max(version), 0) FROM quark_layout');
   return { version: row === undefined ? 0 : numberCell(row, 0), foreign: [] };
 }

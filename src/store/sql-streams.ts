@@ -99,14 +99,15 @@ function streamCall(space: string, { runId, table }: StreamName, lock: string): 
 }
 
 function takenCall(space: string, { runId, table }: StreamName, range: BatchRange): SqlCall {
+  const place = [space, runId, table, range.writerId, range.batchStart, range.batchLast];
   return sql(
     `SELECT batch_number, batch_number FROM segments
      WHERE stream_key = ${STREAM_KEY} AND writer_id = ? AND batch_number >= ? AND batch_number <= ?
      UNION ALL
      SELECT batch_start, batch_last FROM merged_batches
      WHERE stream_key = ${STREAM_KEY} AND writer_id = ? AND batch_last >= ? AND batch_start <= ?`,
-    ...[space, runId, table, range.writerId, range.batchStart, range.batchLast],
-    ...[space, runId, table, range.writerId, range.batchStart, range.batchLast],
+    ...place,
+    ...place,
   );
 }
 

@@ -110,11 +110,13 @@ async function main() {
     createPostgresUser: process.getuid?.() === 0,
     // A language whose order of text is not that of bytes, so that tests would notice.
     initdbFlags: ['--no-sync', '--encoding=UTF8', '--locale-provider=icu', '--icu-locale=en-US'],
-    postgresFlags: [
-      ...['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='],
-      ...['-c', 'max_connections=200', '-c', 'shared_buffers=64MB'],
-      ...(mode === 'durable' ? [] : ['-c', 'fsync=off', '-c', 'full_page_writes=off']),
-    ],
+    postgresFlags: Object.entries({
+      listen_addresses: '127.0.0.1',
+      unix_socket_directories: '',
+      max_connections: '200',
+      shared_buffers: '64MB',
+      ...(mode === 'durable' ? {} : { fsync: 'off', full_page_writes: 'off' }),
+    }).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
     onLog: remember,
     onError: remember,
   });
