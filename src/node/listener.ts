@@ -1,8 +1,10 @@
 /** Putting a handler of requests on a port, and taking it off again. */
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { ServerType } from '@hono/node-server';
 import { checkCount } from '../base/assert.ts';
 import { invalidInput, messageOf, SessionStoreError } from '../base/errors.ts';
+import { encodeError } from '../service/wire-errors.ts';
 
 /** @throws {QuarkError} `invalid_input` */
 export function checkPort(port: unknown): number {
@@ -24,12 +26,40 @@ export function listen(server: ServerType, port: number, host: string): Promise<
     server.on('error', (cause: Error & { code?: string }) =>
       reject(listenFailure(cause, port, host)),
     );
+    server.on('clientError', answerBroken);
     server.listen(port, host, () => {
       const address = server.address();
       if (address !== null && typeof address === 'object') resolve(address);
       else reject(new SessionStoreError('failed', 'The server has no address.'));
     });
   });
+}
+
+/** What is no HTTP gets an answer like everything else that is refused, where Node would send none but the status. */
+function answerBroken(error: Error & { readonly code?: string }, socket: Duplex): void {
+  const answer: unknown = Reflect.get(socket, '_httpMessage');
+  const isAnswered =
+    typeof answer === 'object' && answer !== null && Reflect.get(answer, 'headersSent') === true;
+  if (!socket.writable || error.code === 'ECONNRESET' || isAnswered) {
+    socket.destroy();
+    return;
+  }
+  const [status, rule] =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? ['431 Request Header Fields Too Large', 'headers of at most 16 KiB']
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? ['408 Request Timeout', 'sent without long pauses']
+        : ['400 Bad Request', 'HTTP/1.1'];
+  const { body } = encodeError(
+    new SessionStoreError('rejected', `The request must be ${rule}.`, {
+      details: { field: 'request', rule },
+    }),
+  );
+  const text = JSON.stringify(body);
+  socket.end(
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
+    () => socket.destroy(),
+  );
 }
 
 function listenFailure(

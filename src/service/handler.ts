@@ -40,6 +40,7 @@ export function createStoreHandler(options: StoreHandlerOptions = {}): StoreHand
   addReadRoutes(app, settings);
   if (settings.writable) addWriteRoutes(app, settings);
   app.all('*', (context) => refuse(context, settings));
+  app.notFound((context) => refuse(context, settings));
   app.onError((error, context) => {
     const answer = failure(error);
     if (answer.status >= 500) options.onFailure?.(error, context.req.raw);

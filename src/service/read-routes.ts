@@ -113,6 +113,7 @@ async function question(request: Request): Promise<readonly unknown[]> {
     throw new SessionStoreError(
       'too_large',
       `At most ${MAX_SEGMENTS_PER_READ} segments can be asked for at once; got ${segments.length}.`,
+      { details: { field: 'segments', rule: `at most ${MAX_SEGMENTS_PER_READ}` } },
     );
   return segments;
 }
@@ -159,6 +160,7 @@ function leaseRuns(context: WireContext): readonly string[] | undefined {
     throw new SessionStoreError(
       'too_large',
       `At most ${MAX_RUNS_PER_LEASE_QUERY} runs can be asked for at once; got ${runs.length}.`,
+      { details: { field: 'run', rule: `at most ${MAX_RUNS_PER_LEASE_QUERY}` } },
     );
   return runs;
 }

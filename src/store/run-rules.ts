@@ -190,8 +190,13 @@ export function compareRuns(a: StoredRun, b: StoredRun): number {
   return b.startedAtMs - a.startedAtMs || compareText(b.id, a.id);
 }
 
+/** What PostgreSQL would refuse or change: it takes no U+0000, and half a pair of surrogates has no UTF-8. */
+// oxlint-disable-next-line no-control-regex -- the rule is about a control character
+const NOT_KEPT = /\u0000|\p{Surrogate}/u;
+
 function checkText(field: string, value: unknown): void {
-  if (typeof value !== 'string' || value === '') throw invalidInput(field, value, 'non-empty text');
+  if (typeof value !== 'string' || value === '' || NOT_KEPT.test(value))
+    throw invalidInput(field, value, 'non-empty text without U+0000 and half pairs of surrogates');
 }
 
 function checkTexts(field: string, value: unknown): void {
