@@ -1,11 +1,7 @@
 /**
  * `quark-sdk/service`: the persistence service, for Node. `quark serve` is made of it.
  */
-export {
-  createService,
-  type Service,
-  type ServiceOptions,
-} from './node/create-service.ts';
+export { createService, type Service, type ServiceOptions } from './node/create-service.ts';
 export {
   serveService,
   type ServedService,

@@ -6,12 +6,12 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { SessionStoreError } from '../base/errors.ts';
 import { toHex } from '../base/hex.ts';
 import type { ArtifactRecord } from '../records/artifact.ts';
-import { sha256Hex } from '../store/blob-rules.ts';
+import { ARTIFACT_PART_BYTES, sha256Hex } from '../store/blob-rules.ts';
 import type { Store } from '../store/store.ts';
 import type { PayloadSource } from './payload.ts';
 
 /** Bytes of a part. */
-export const PART_BYTES: number = 16 * 1024 * 1024;
+export const PART_BYTES: number = ARTIFACT_PART_BYTES;
 
 /** A payload that is in the store. */
 export type KeptPayload = {

@@ -29,6 +29,7 @@ export function failure(error: unknown): Response {
     'cache-control': 'no-store',
   });
   if (status === 405) headers.set('allow', 'GET, HEAD');
+  if (status === 416) headers.set('content-range', `bytes */${String(body.details['sizeBytes'])}`);
   if (status === 401) headers.set('www-authenticate', 'Bearer realm="quark"');
   if (retryAfterSeconds !== undefined) headers.set('retry-after', String(retryAfterSeconds));
   return new Response(JSON.stringify(body), { status, headers });

@@ -5,6 +5,7 @@
 import { Hono, type Context } from 'hono';
 import { QuarkError, SessionStoreError } from '../base/errors.ts';
 import { failure, type WireEnvironment } from './answers.ts';
+import { addFileRoutes } from './file-routes.ts';
 import {
   settingsOf,
   type HandlerSettings,
@@ -38,6 +39,7 @@ export function createStoreHandler(options: StoreHandlerOptions = {}): StoreHand
     await next();
   });
   addReadRoutes(app, settings);
+  addFileRoutes(app);
   if (settings.writable) addWriteRoutes(app, settings);
   app.all('*', (context) => refuse(context, settings));
   app.notFound((context) => refuse(context, settings));

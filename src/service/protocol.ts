@@ -56,7 +56,9 @@ export const ROUTES = {
   leases: '/leases',
   /** PUT `{"ttl_ms": ...}`: takes or extends. DELETE: gives back. */
   lease: '/runs/:runId/leases/:holder',
-  /** GET: the bytes. PUT: keeps them. */
+  /** GET: the payload of an artifact, whole or one range of it. */
+  artifact: '/runs/:runId/artifacts/:artifactId',
+  /** GET: the bytes, whole or one range of them. PUT: keeps them. */
   blob: '/blobs/:sha256',
   /** POST: gives space of removed segments back. */
   reclaim: '/reclaim',

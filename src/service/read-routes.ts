@@ -1,10 +1,9 @@
 /** The half of the protocol that changes nothing. */
 import type { Hono } from 'hono';
 import { checkCount, checkInstant } from '../base/assert.ts';
-import { QuarkError, RunNotFoundError, SessionStoreError } from '../base/errors.ts';
-import { checkSha256 } from '../store/blob-rules.ts';
+import { RunNotFoundError, SessionStoreError } from '../base/errors.ts';
 import type { RunFilter, SegmentFilter, SegmentRead, Store } from '../store/store.ts';
-import { HEADERS, json, matchesTag, type WireContext, type WireEnvironment } from './answers.ts';
+import { HEADERS, json, type WireContext, type WireEnvironment } from './answers.ts';
 import { readJson } from './body.ts';
 import { encodeFrames, frameBytes } from './frames.ts';
 import type { HandlerSettings } from './handler-options.ts';
@@ -65,22 +64,6 @@ export function addReadRoutes(app: Hono<WireEnvironment>, settings: HandlerSetti
     return new Response(frames, {
       headers: { ...HEADERS, 'content-type': FRAMES_MEDIA_TYPE, 'cache-control': 'no-store' },
     });
-  });
-  app.get(ROUTES.blob, (context) => blob(context));
-}
-
-async function blob(context: WireContext): Promise<Response> {
-  const sha256 = checkSha256(context.req.param('sha256'));
-  // The name is the hash of the bytes: they never change.
-  const etag = `"${sha256}"`;
-  const headers = { ...HEADERS, 'cache-control': 'private, max-age=31536000, immutable', etag };
-  const bytes = await context.env.scope.store.getBlob(sha256);
-  if (bytes === undefined)
-    throw new QuarkError('unsupported', 'No such blob.', { details: { sha256 } });
-  if (matchesTag(context.req.header('if-none-match'), etag))
-    return new Response(null, { status: 304, headers });
-  return new Response(bytes, {
-    headers: { ...headers, 'content-type': 'application/octet-stream' },
   });
 }
 

@@ -3,6 +3,9 @@ import { invalidInput, SessionStoreError } from '../base/errors.ts';
 import { toHex } from '../base/hex.ts';
 import { MAX_BLOB_BYTES } from './store.ts';
 
+/** Payloads of artifacts that are larger are kept in parts of this size, the last one smaller. */
+export const ARTIFACT_PART_BYTES: number = 16 * 1024 * 1024;
+
 const SHA256 = /^[0-9a-f]{64}$/;
 
 /** The SHA-256 of bytes as 64 lowercase hex digits, or undefined where the platform withholds it (pages over plain http). */

@@ -1,0 +1,129 @@
+/** Blobs, and payloads of artifacts, which are one blob or several: whole or in part. */
+import type { Hono } from 'hono';
+import { QuarkError, RunNotFoundError, SessionStoreError } from '../base/errors.ts';
+import { readArtifacts } from '../read/artifacts.ts';
+import type { ArtifactRecord } from '../records/artifact.ts';
+import { ARTIFACT_PART_BYTES, checkSha256 } from '../store/blob-rules.ts';
+import type { Store } from '../store/store.ts';
+import { HEADERS, matchesTag, type WireContext, type WireEnvironment } from './answers.ts';
+import { ROUTES } from './protocol.ts';
+import { rangeHeaders, requestedRange, type ByteRange } from './ranges.ts';
+
+const CONTENT_TYPES: Readonly<Record<ArtifactRecord['payloadFormat'], string>> = {
+  json: 'application/json',
+  text: 'text/plain; charset=utf-8',
+  bytes: 'application/octet-stream',
+};
+
+/** Whatever a payload is, a browser that is led to its address does not run it. */
+const FILE_HEADERS = {
+  ...HEADERS,
+  'content-security-policy': "default-src 'none'; sandbox",
+  'cache-control': 'private, max-age=31536000, immutable',
+} as const;
+
+/** Adds the routes that give out files. */
+export function addFileRoutes(app: Hono<WireEnvironment>): void {
+  app.get(ROUTES.blob, (context) => blob(context));
+  app.get(ROUTES.artifact, (context) => artifact(context));
+}
+
+async function blob(context: WireContext): Promise<Response> {
+  const { store, takeRoom } = context.env.scope;
+  const sha256 = checkSha256(context.req.param('sha256'));
+  // The name is the hash of the bytes: they never change.
+  const etag = `"${sha256}"`;
+  const bytes = await store.getBlob(sha256);
+  if (bytes === undefined)
+    throw new QuarkError('unsupported', 'No such blob.', { details: { sha256 } });
+  takeRoom?.(bytes.byteLength);
+  if (matchesTag(context.req.header('if-none-match'), etag))
+    return new Response(null, { status: 304, headers: { ...FILE_HEADERS, etag } });
+  const range = requestedRange(context.req.raw.headers, bytes.byteLength, etag);
+  const { status, headers } = rangeHeaders(range, bytes.byteLength);
+  return new Response(range === undefined ? bytes : bytes.subarray(range.start, range.end), {
+    status,
+    headers: { ...FILE_HEADERS, ...headers, etag, 'content-type': 'application/octet-stream' },
+  });
+}
+
+async function artifact(context: WireContext): Promise<Response> {
+  const { store } = context.env.scope;
+  const { runId, artifactId } = context.req.param() as { runId: string; artifactId: string };
+  if ((await store.findRun(runId)) === undefined) throw new RunNotFoundError(runId, 'this store');
+  const { records } = await readArtifacts(store, runId, { artifactId });
+  const record = records.at(-1);
+  if (record === undefined)
+    throw new QuarkError('artifact_not_found', 'No such artifact in this run.', {
+      details: { runId, artifactId },
+    });
+  const { sizeBytes, sha256, payloadFormat } = record;
+  const etag = `"${sha256}"`;
+  if (matchesTag(context.req.header('if-none-match'), etag))
+    return new Response(null, { status: 304, headers: { ...FILE_HEADERS, etag } });
+  const range = requestedRange(context.req.raw.headers, sizeBytes, etag);
+  const { status, headers } = rangeHeaders(range, sizeBytes);
+  const answer = {
+    status,
+    headers: { ...FILE_HEADERS, ...headers, etag, 'content-type': CONTENT_TYPES[payloadFormat] },
+  };
+  if (context.req.method === 'HEAD') return new Response(null, answer);
+  const pieces = payloadPieces(store, record, range ?? { start: 0, end: sizeBytes });
+  // The first part is read before the answer begins, so that a payload that is gone is an error with a status.
+  const first = await pieces.next();
+  return new Response(streamOf(first, pieces), answer);
+}
+
+/** One part at a time in memory, and none that the range does not touch. */
+async function* payloadPieces(
+  store: Store,
+  record: ArtifactRecord,
+  { start, end }: ByteRange,
+): AsyncGenerator<Uint8Array<ArrayBuffer>, undefined> {
+  const parts = record.partSha256 ?? [record.sha256];
+  const partBytes = record.partSha256 === null ? record.sizeBytes : ARTIFACT_PART_BYTES;
+  for (const [i, hash] of parts.entries()) {
+    const partStart = i * partBytes;
+    const partEnd = i === parts.length - 1 ? record.sizeBytes : partStart + partBytes;
+    if (partEnd <= start || partStart >= end) continue;
+    const bytes = await store.getBlob(checkSha256(hash));
+    if (bytes === undefined)
+      throw new SessionStoreError(
+        'missing',
+        `Part ${i + 1} of ${parts.length} of the payload is not in the store.`,
+      );
+    if (bytes.byteLength !== partEnd - partStart)
+      throw new SessionStoreError(
+        'corrupt',
+        `Part ${i + 1} of the payload has another size than its record says.`,
+      );
+    yield bytes.subarray(
+      Math.max(0, start - partStart),
+      Math.min(bytes.byteLength, end - partStart),
+    );
+  }
+}
+
+type Pieces = AsyncGenerator<Uint8Array<ArrayBuffer>, undefined>;
+
+function streamOf(
+  first: Awaited<ReturnType<Pieces['next']>>,
+  rest: Pieces,
+): ReadableStream<Uint8Array> {
+  let next: typeof first | undefined = first;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const piece = next ?? (await rest.next());
+        next = undefined;
+        if (piece.done === true) controller.close();
+        else controller.enqueue(piece.value);
+      },
+      async cancel() {
+        await rest.return(undefined);
+      },
+    },
+    // Nothing is read ahead of the client.
+    { highWaterMark: 0 },
+  );
+}
