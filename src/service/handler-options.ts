@@ -1,7 +1,13 @@
 /** What the handler is told: once by its options, and with each request by its scope. */
+import type { Clock } from '../base/clock.ts';
 import { checkFlag, checkOptionNames, checkPositive } from '../base/assert.ts';
 import type { MergedSegment, NewSegment, Store, StoredProject, StoredRun } from '../store/store.ts';
-import { ANSWER_TARGET_BYTES, MAX_BLOB_UPLOAD_BYTES, MAX_UPLOAD_BYTES } from './protocol.ts';
+import {
+  ANSWER_TARGET_BYTES,
+  FEED_POLL_MS,
+  MAX_BLOB_UPLOAD_BYTES,
+  MAX_UPLOAD_BYTES,
+} from './protocol.ts';
 
 /** What a request is about: found out by the caller of the handler, from the key and the space that the request names. */
 export type StoreScope = {
@@ -10,6 +16,12 @@ export type StoreScope = {
    * false is read only, whatever the handler could do.
    */
   readonly store: Store;
+  /**
+   * Who shares a poll of the store for live updates: listeners of an equal `view` of an equal `space`. Writes into a
+   * space wake all its views. Unless given, the `store` object stands for both, and a listener's store is kept in use
+   * until its stream ends.
+   */
+  readonly feed?: { readonly space: string; readonly view: string };
   /** What to throw for a change where the store cannot be written to; an error with reason `read_only` unless given. */
   readonly writeRefusal?: Error | undefined;
   /** Told of memory that bodies and answers are about to hold; throws when the server has none left. */
@@ -39,8 +51,12 @@ export type StoreHandlerOptions = {
   readonly maxBlobBytes?: number;
   /** Closes an answer with segments once it holds this many bytes; 16 MiB unless given. */
   readonly answerTargetBytes?: number;
+  /** How often a store is looked at for live updates while somebody listens, in milliseconds; 1,000 unless given. */
+  readonly feedPollMs?: number;
+  /** Times the looks for live updates; the clock of the machine unless given. */
+  readonly clock?: Clock;
   /** Told of what the answer does not say: an error of the server's own. */
-  readonly onFailure?: (error: unknown, request: Request) => void;
+  readonly onFailure?: (error: unknown, request?: Request) => void;
 };
 
 /** {@link StoreHandlerOptions} with the defaults filled in. */
@@ -50,6 +66,7 @@ export type HandlerSettings = {
   readonly maxUploadBytes: number;
   readonly maxBlobBytes: number;
   readonly answerTargetBytes: number;
+  readonly feedPollMs: number;
 };
 
 const OPTION_NAMES = [
@@ -58,6 +75,8 @@ const OPTION_NAMES = [
   'maxUploadBytes',
   'maxBlobBytes',
   'answerTargetBytes',
+  'feedPollMs',
+  'clock',
   'onFailure',
 ] as const;
 
@@ -73,5 +92,6 @@ export function settingsOf(options: StoreHandlerOptions): HandlerSettings {
       'answerTargetBytes',
       options.answerTargetBytes ?? ANSWER_TARGET_BYTES,
     ),
+    feedPollMs: checkPositive('feedPollMs', options.feedPollMs ?? FEED_POLL_MS),
   };
 }

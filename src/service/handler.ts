@@ -5,6 +5,7 @@
 import { Hono, type Context } from 'hono';
 import { QuarkError, SessionStoreError } from '../base/errors.ts';
 import { failure, type WireEnvironment } from './answers.ts';
+import { Feeds } from './feeds.ts';
 import { addFileRoutes } from './file-routes.ts';
 import {
   settingsOf,
@@ -20,6 +21,8 @@ import { addWriteRoutes } from './write-routes.ts';
 export interface StoreHandler {
   /** The answer to `request`, whose path begins with `/api/v1`. Never rejects. */
   handle(request: Request, scope: StoreScope): Promise<Response>;
+  /** Ends the streams of live updates; all else goes on. */
+  close(): void;
 }
 
 /**
@@ -40,16 +43,24 @@ export function createStoreHandler(options: StoreHandlerOptions = {}): StoreHand
   });
   addReadRoutes(app, settings);
   addFileRoutes(app);
-  if (settings.writable) addWriteRoutes(app, settings);
+  const { onFailure, clock } = options;
+  const feeds = new Feeds({
+    pollMs: settings.feedPollMs,
+    onFailure: (error) => onFailure?.(error),
+    ...(clock === undefined ? {} : { clock }),
+  });
+  feeds.addRoutes(app);
+  if (settings.writable) addWriteRoutes(app, settings, feeds);
   app.all('*', (context) => refuse(context, settings));
   app.notFound((context) => refuse(context, settings));
   app.onError((error, context) => {
     const answer = failure(error);
-    if (answer.status >= 500) options.onFailure?.(error, context.req.raw);
+    if (answer.status >= 500) onFailure?.(error, context.req.raw);
     return answer;
   });
   return {
     handle: async (request, scope) => app.fetch(request, { scope }),
+    close: () => feeds.end(),
   };
 }
 

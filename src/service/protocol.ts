@@ -56,6 +56,11 @@ export const ROUTES = {
   leases: '/leases',
   /** PUT `{"ttl_ms": ...}`: takes or extends. DELETE: gives back. */
   lease: '/runs/:runId/leases/:holder',
+  /**
+   * GET `?run=&table=`, both may be repeated: server-sent events `run`, `segments` and `gone` about these runs, from
+   * `Last-Event-ID` on. Without a run: `list` (read the list) and `run` about the list of runs.
+   */
+  events: '/events',
   /** GET: the payload of an artifact, whole or one range of it. */
   artifact: '/runs/:runId/artifacts/:artifactId',
   /** GET: the bytes, whole or one range of them. PUT: keeps them. */
@@ -63,6 +68,18 @@ export const ROUTES = {
   /** POST: gives space of removed segments back. */
   reclaim: '/reclaim',
 } as const;
+
+/** Media type of live updates. */
+export const EVENTS_MEDIA_TYPE = 'text/event-stream';
+
+/** Runs in one stream of live updates: its cursor travels in a header. */
+export const MAX_RUNS_PER_FEED = 16;
+
+/** Tables in one stream of live updates. */
+export const MAX_TABLES_PER_FEED = 16;
+
+/** How often a store is looked at for live updates unless told otherwise, in milliseconds. */
+export const FEED_POLL_MS = 1_000;
 
 /** Runs in one answer: a run document is a few kB, so that an answer stays around 1 MB. */
 export const MAX_RUNS_PER_PAGE = 500;

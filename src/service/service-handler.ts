@@ -26,7 +26,7 @@ import {
 import { errorFields, type ServiceLogger } from './logging.ts';
 import { METRICS_MEDIA_TYPE, ServiceMetrics, type Gauges } from './metrics.ts';
 import { isLocalRequest, type AllowedOrigins, type ServiceConnection } from './origin-rules.ts';
-import { SPACE_HEADER } from './protocol.ts';
+import { API_PATH, ROUTES, SPACE_HEADER } from './protocol.ts';
 import { DESCRIPTOR_PATH, isApiPath, routeOf, SERVICE_ROUTES } from './service-routes.ts';
 import { isEventStream, StreamKeeper } from './stream-keeper.ts';
 import { watchStore } from './watched-store.ts';
@@ -49,6 +49,8 @@ export type ServiceParts = {
   readonly memory?: () => NonNullable<Gauges['memory']>;
 };
 
+/** Where looks at stores for live updates are booked. */
+const EVENTS_PATH = `/${API_PATH}${ROUTES.events}`;
 /** How long a readiness check waits for the database. */
 const READY_TIMEOUT_MS = 2_000;
 /** How long whoever finds no room is told to wait. */
@@ -86,7 +88,12 @@ export class ServiceHandler {
       checks: CONTENT_CHECKS,
       maxUploadBytes: parts.limits.maxUploadBytes,
       maxBlobBytes: parts.limits.maxBlobBytes,
-      onFailure: (error, request) => this.#logFailure(error, new URL(request.url).pathname),
+      clock: parts.clock,
+      onFailure: (error, request) =>
+        this.#logFailure(
+          error,
+          request === undefined ? EVENTS_PATH : new URL(request.url).pathname,
+        ),
     });
   }
 
@@ -127,6 +134,7 @@ export class ServiceHandler {
   async drain(timeoutMs: number): Promise<void> {
     this.#isClosing = true;
     this.#streams.endAll();
+    this.#stores.close();
     if (this.#inFlight === 0) return;
     await new Promise<void>((resolve) => {
       const undo = this.#parts.clock.after(timeoutMs, resolve);
@@ -167,6 +175,8 @@ export class ServiceHandler {
     const store = guardStore({ store: whole, name, access: accessOf(principal.scope), projects });
     const answer = await this.#stores.handle(request, {
       store,
+      // All keys of one user see the same of a space.
+      feed: { space: storedName, view: principal.userId },
       writeRefusal: writeRefusal(principal, name),
       takeRoom: (bytes) => this.#takeRoom(share, bytes),
     });

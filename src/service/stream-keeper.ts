@@ -1,15 +1,13 @@
 /** Keeps hold of answers that never end by themselves, so that somebody can end them. */
 import type { Clock } from '../base/clock.ts';
 import type { OpenCounter } from './limits.ts';
+import { EVENTS_MEDIA_TYPE } from './protocol.ts';
 
 /**
  * Longest life of a stream. A client goes on with its cursor in a new one, and its key is looked at again: a key that
  * was revoked reads on for this long at most.
  */
 export const MAX_STREAM_MS = 600_000;
-
-/** Media type of streams of live updates. */
-export const EVENTS_MEDIA_TYPE = 'text/event-stream';
 
 /** Whether an answer is a stream of live updates. */
 export function isEventStream(answer: Response): boolean {

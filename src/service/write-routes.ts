@@ -6,6 +6,7 @@ import { checkNewSegments } from '../store/segment-rules.ts';
 import type { NewSegment, Store } from '../store/store.ts';
 import { done, type WireContext, type WireEnvironment } from './answers.ts';
 import { readBody, readJson } from './body.ts';
+import type { Feeds } from './feeds.ts';
 import type { HandlerSettings } from './handler-options.ts';
 import {
   MAX_LEASE_MS,
@@ -20,7 +21,13 @@ import { decodeNewRun, decodeProject, decodeRun, Fields } from './wire.ts';
 const JSON_MEDIA_TYPE = 'application/json';
 
 /** Adds the routes that write. */
-export function addWriteRoutes(app: Hono<WireEnvironment>, settings: HandlerSettings): void {
+export function addWriteRoutes(
+  app: Hono<WireEnvironment>,
+  settings: HandlerSettings,
+  feeds: Feeds,
+): void {
+  const wrote = (context: WireContext, runId: string, table?: string): void =>
+    feeds.notify(context.env.scope, table === undefined ? { runId } : { runId, table });
   app.post(ROUTES.projects, async (context) => {
     const store = writable(context);
     const project = decodeProject((await message(context)).get('project'));
@@ -31,7 +38,9 @@ export function addWriteRoutes(app: Hono<WireEnvironment>, settings: HandlerSett
     const store = writable(context);
     const run = decodeNewRun((await message(context)).get('run'));
     settings.checks.run?.(run);
-    return done({ run: await store.createRun(run) });
+    const created = await store.createRun(run);
+    wrote(context, created.id);
+    return done({ run: created });
   });
   app.put(ROUTES.run, async (context) => {
     const store = writable(context);
@@ -39,7 +48,9 @@ export function addWriteRoutes(app: Hono<WireEnvironment>, settings: HandlerSett
     const runId = context.req.param('runId');
     if (run.id !== runId) throw invalidInput('run.id', run.id, `the id in the address, "${runId}"`);
     settings.checks.run?.(run);
-    return done(await store.updateRun(run));
+    const result = await store.updateRun(run);
+    wrote(context, runId);
+    return done(result);
   });
   app.put(ROUTES.lease, async (context) => {
     const store = writable(context);
@@ -57,14 +68,18 @@ export function addWriteRoutes(app: Hono<WireEnvironment>, settings: HandlerSett
     const store = writable(context);
     const segments = decodeAppend(await upload(context, settings));
     await checkAll(segments, settings);
-    return done({ segments: await store.appendSegments(segments) });
+    const kept = await store.appendSegments(segments);
+    for (const { runId, table } of kept) wrote(context, runId, table);
+    return done({ segments: kept });
   });
   app.put(ROUTES.table, async (context) => {
     const store = writable(context);
     const segments = decodeAppend(await upload(context, settings));
     await checkAll(segments, settings);
     const { runId, table } = context.req.param();
-    return done({ segments: await store.replaceTable(runId, table, segments) });
+    const kept = await store.replaceTable(runId, table, segments);
+    wrote(context, runId, table);
+    return done({ segments: kept });
   });
   app.post(ROUTES.mergeSegments, async (context) => {
     const store = writable(context);
