@@ -13,6 +13,8 @@ import { matchRows, scanTable } from './scan.ts';
 export type MetricFilter = PositionFilter & {
   /** The full key, such as `train/loss`. */
   readonly metricKey?: string | undefined;
+  /** Any of these full keys; for none, nothing. */
+  readonly metricKeys?: readonly string[] | undefined;
   /** All segments of the key but the last. */
   readonly namespace?: string | undefined;
   /** The last segment of the key. */
@@ -65,12 +67,13 @@ export async function scanMetrics(
   runId: string,
   filter: MetricFilter,
 ): Promise<{ parts: readonly MetricPart[]; damage: readonly DamageReport[]; position: Position }> {
-  const position = checkPosition(filter, FILTER_NAMES);
+  const position = checkPosition(filter, [...FILTER_NAMES, 'metricKeys']);
   for (const name of FILTER_NAMES) {
     if (filter[name] !== undefined && typeof filter[name] !== 'string')
       throw invalidInput(name, filter[name], 'text');
   }
-  const keys = filter.metricKey === undefined ? undefined : [filter.metricKey];
+  const keys = wantedKeys(filter);
+  if (keys?.length === 0) return { parts: [], damage: [], position };
   const isWantedKey = keyTest(filter);
   const scan = await scanTable(
     store,
@@ -81,15 +84,21 @@ export async function scanMetrics(
   return { ...scan, position };
 }
 
-function keyTest({
-  metricKey,
-  namespace,
-  metricName,
-}: MetricFilter): ((key: string) => boolean) | undefined {
-  if (metricKey === undefined && namespace === undefined && metricName === undefined)
-    return undefined;
+/** Keys that segments are asked for; undefined for all. */
+function wantedKeys({ metricKey, metricKeys }: MetricFilter): readonly string[] | undefined {
+  if (metricKeys === undefined) return metricKey === undefined ? undefined : [metricKey];
+  if (!Array.isArray(metricKeys) || !metricKeys.every((key) => typeof key === 'string'))
+    throw invalidInput('metricKeys', metricKeys, 'a list of metric keys');
+  return metricKey === undefined ? metricKeys : metricKeys.filter((key) => key === metricKey);
+}
+
+function keyTest(filter: MetricFilter): ((key: string) => boolean) | undefined {
+  const { namespace, metricName } = filter;
+  const list = wantedKeys(filter);
+  if (list === undefined && namespace === undefined && metricName === undefined) return undefined;
+  const wanted = list === undefined ? undefined : new Set(list);
   return (key) => {
-    if (metricKey !== undefined && key !== metricKey) return false;
+    if (wanted !== undefined && !wanted.has(key)) return false;
     const parts = splitKey(key);
     if (namespace !== undefined && parts.namespace !== namespace) return false;
     return metricName === undefined || parts.name === metricName;

@@ -36,6 +36,11 @@ type BatchParts = Pick<
 export function createBatchColumns(rows: readonly BatchRow[]): BatchColumns {
   if (!Array.isArray(rows)) throw invalidInput('rows', rows, 'a list of batches');
   rows.forEach(checkRow);
+  return columnsOfRows(rows);
+}
+
+/** The same of rows that were checked. */
+export function columnsOfRows(rows: readonly BatchRow[]): BatchColumns {
   const place = ({ step }: BatchRow): number => step ?? Number.MAX_VALUE;
   const sorted = rows.toSorted((a, b) => place(a) - place(b));
   const column = (read: (row: BatchRow) => number | undefined): Float64Array =>

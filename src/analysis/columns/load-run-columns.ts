@@ -117,18 +117,9 @@ async function readMetrics(
   wanted: boolean | readonly string[],
 ): Promise<{ series: ReadonlyMap<string, MetricSeries>; damagedSegments: number }> {
   if (wanted === false) return { series: new Map(), damagedSegments: 0 };
-  if (wanted === true) {
-    const columns = await readMetricColumns(store, runId);
-    return { series: seriesByKey(columns), damagedSegments: columns.damage.length };
-  }
-  const series = new Map<string, MetricSeries>();
-  let damagedSegments = 0;
-  for (const metricKey of [...new Set(wanted)].toSorted()) {
-    const columns = await readMetricColumns(store, runId, { metricKey });
-    for (const [key, one] of seriesByKey(columns)) series.set(key, one);
-    damagedSegments = Math.max(damagedSegments, columns.damage.length);
-  }
-  return { series, damagedSegments };
+  const filter = wanted === true ? {} : { metricKeys: wanted };
+  const columns = await readMetricColumns(store, runId, filter);
+  return { series: seriesByKey(columns), damagedSegments: columns.damage.length };
 }
 
 type Damaged<T> = { readonly columns: T; readonly damage: readonly unknown[] };

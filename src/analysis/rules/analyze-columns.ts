@@ -93,6 +93,19 @@ export function findAll(
   settings: AnalyzerSettings,
   nowMs: number,
 ): readonly Found[] {
+  const steps = findStepwise(columns, settings, nowMs);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
+/** The same rule by rule, for those who must not hold others up. */
+export function* findStepwise(
+  columns: RunColumns,
+  settings: AnalyzerSettings,
+  nowMs: number,
+): Generator<undefined, readonly Found[]> {
   const signals = new Signals(columns, settings);
   const context = {
     columns,
@@ -102,11 +115,14 @@ export function findAll(
     model: settings.model,
     nowMs,
   };
-  return RULES.filter(({ id }) => !settings.disabledRules.has(id))
-    .flatMap((rule) =>
-      rule.evaluate(context).map((finding) => ({ rule, finding: withModules(finding, columns) })),
-    )
-    .toSorted((a, b) => rankOf(a) - rankOf(b));
+  const found: Found[] = [];
+  for (const rule of RULES) {
+    if (settings.disabledRules.has(rule.id)) continue;
+    for (const finding of rule.evaluate(context))
+      found.push({ rule, finding: withModules(finding, columns) });
+    yield;
+  }
+  return found.toSorted((a, b) => rankOf(a) - rankOf(b));
 }
 
 /** Remarks come after what is wrong; within each, the order is that of the rules. */

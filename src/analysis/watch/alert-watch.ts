@@ -1,7 +1,6 @@
 /**
- * The rules while a run goes on. Each look reads what was appended since the one before, folds it into bounded state and
- * asks the rules over that: its cost does not depend on how long the run is. It stays on the calling thread: a look costs
- * less than a message to a worker and back would, see `bench/`.
+ * The rules while a run goes on. Each look reads what was appended since the one before and folds it into bounded state; now and
+ * then it asks the rules over that, a few at a time. Its cost does not depend on how long the run is: see `bench/analysis.mjs`.
  */
 import { systemClock, type Clock } from '../../base/clock.ts';
 import { ASYNC_DISPOSE } from '../../base/dispose.ts';
@@ -195,7 +194,7 @@ export class AlertWatch implements AsyncDisposable {
       const isSilent = this.#dirty.delete('silence');
       const probes = await this.#read();
       const nowMs = this.#clock.now();
-      const found = this.#rules.look(
+      const found = await this.#rules.look(
         this.#live,
         await this.#runInfo(),
         nowMs,

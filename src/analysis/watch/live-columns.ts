@@ -1,6 +1,6 @@
 /** A run in bounded memory: what rules look at while it goes on. */
 import type { MetricColumns } from '../../read/metric-columns.ts';
-import { createBatchColumns, rowsOfBatches } from '../columns/batch-columns.ts';
+import { columnsOfRows, rowsOfBatches, type BatchRow } from '../columns/batch-columns.ts';
 import { seriesByKey } from '../columns/metric-series.ts';
 import {
   axisOf,
@@ -34,7 +34,7 @@ export class LiveColumns {
   readonly #layers = new Map<string, LayerSeries>();
   readonly #parameters = new Map<string, ParameterSeries>();
   #telemetry: TelemetryColumns = emptyColumns().telemetry;
-  #batches: BatchColumns = emptyColumns().batches;
+  readonly #batches = new LiveBatches();
 
   constructor(limits: SpikeLimits) {
     this.#limits = limits;
@@ -81,7 +81,7 @@ export class LiveColumns {
   }
 
   addBatches(piece: BatchColumns): void {
-    this.#batches = joinBatches(this.#batches, piece);
+    this.#batches.add(piece);
   }
 
   /** What the run looks like so far. */
@@ -98,7 +98,7 @@ export class LiveColumns {
       layers: [...this.#layers.values()],
       parameters: [...this.#parameters.values()],
       telemetry: this.#telemetry,
-      batches: this.#batches,
+      batches: this.#batches.columns(),
     };
   }
 }
@@ -152,11 +152,22 @@ function concat(a: Float64Array, b: Float64Array): Float64Array {
   return out;
 }
 
-function joinBatches(before: BatchColumns, piece: BatchColumns): BatchColumns {
-  let kept = [...rowsOfBatches(before), ...rowsOfBatches(piece)];
-  while (kept.length > MAX_BATCHES) {
-    const half = kept.length >> 1;
-    kept = kept.filter((_, i) => i >= half || i % 2 === 0);
+/** Batches as rows: they come at every look, and are asked for now and then. */
+class LiveBatches {
+  #rows: BatchRow[] = [];
+  #columns: BatchColumns | undefined;
+
+  add(piece: BatchColumns): void {
+    this.#columns = undefined;
+    this.#rows.push(...rowsOfBatches(piece));
+    while (this.#rows.length > MAX_BATCHES) {
+      const half = this.#rows.length >> 1;
+      this.#rows = this.#rows.filter((_, i) => i >= half || i % 2 === 0);
+    }
   }
-  return createBatchColumns(kept);
+
+  columns(): BatchColumns {
+    this.#columns ??= columnsOfRows(this.#rows);
+    return this.#columns;
+  }
 }

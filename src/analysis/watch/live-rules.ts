@@ -1,6 +1,7 @@
 /** Which rules are asked while a run goes on, and when their answer counts. */
 import { ALERT_SEVERITIES, type AlertSeverity } from '../../records/literals.ts';
-import { findAll, type Found } from '../rules/analyze-columns.ts';
+import { nextTask } from '../../base/next-task.ts';
+import { findStepwise, type Found } from '../rules/analyze-columns.ts';
 import type { AnalyzerSettings } from '../rules/analyzer-config.ts';
 import { RULES, type RuleId } from '../rules/rules.ts';
 import { say, type Finding } from '../rules/rule.ts';
@@ -27,6 +28,8 @@ const AT_THE_END: ReadonlySet<string> = new Set<RuleId>([
   'grad_spike',
   'step_time_outlier',
 ]);
+/** Rules that are asked before everything else gets a turn: some tenths of a millisecond. */
+const RULES_A_TURN = 4;
 /** Looks in a row that have to agree, with at least a twentieth more values each. */
 const CONFIRMATIONS = 3;
 const GROWTH = 1.05;
@@ -59,9 +62,14 @@ export class LiveRules {
 
   /**
    * What is to be told now. The rules are asked when there is a twentieth more than last time, when numbers broke, or when
-   * `isUrgent` (probes have come).
+   * `isUrgent` (probes have come): a few at a time, so that nothing waits for all of them.
    */
-  look(live: LiveColumns, run: RunInfo, nowMs: number, isUrgent: boolean): readonly Found[] {
+  async look(
+    live: LiveColumns,
+    run: RunInfo,
+    nowMs: number,
+    isUrgent: boolean,
+  ): Promise<readonly Found[]> {
     const spikes = this.#spikes(live, run);
     // Probes are rare, and each of them says more than a value.
     let size = 4 * live.probes;
@@ -73,7 +81,7 @@ export class LiveRules {
     const isGrown = size >= MIN_VALUES && size >= GROWTH * this.#lookedAt;
     if (!isGrown && !isBroken && !isUrgent) return spikes;
     this.evaluations++;
-    const found = findAll(live.snapshot(run), this.#settings, nowMs);
+    const found = await this.#ask(live.snapshot(run), nowMs);
     const names = new Set<string>(found.map(({ rule }) => rule.id));
     for (const { id } of RULES) {
       if (!names.has(id)) this.#streaks.delete(id);
@@ -85,6 +93,15 @@ export class LiveRules {
       ({ rule }) => IMMEDIATE.has(rule.id) || (this.#streaks.get(rule.id) ?? 0) >= CONFIRMATIONS,
     );
     return [...told, ...spikes];
+  }
+
+  async #ask(columns: RunColumns, nowMs: number): Promise<readonly Found[]> {
+    const steps = findStepwise(columns, this.#settings, nowMs);
+    for (let asked = 0; ; asked++) {
+      if (asked % RULES_A_TURN === 0) await nextTask();
+      const { done, value } = steps.next();
+      if (done === true) return value;
+    }
   }
 
   #spikes(live: LiveColumns, run: RunInfo): readonly Found[] {

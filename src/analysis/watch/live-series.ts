@@ -2,7 +2,7 @@
  * A metric in bounded memory. Values are gathered into blocks of equal count, of which there are at most {@link MAX_BLOCKS};
  * when there are as many, neighbours are joined and blocks hold twice as many values. Short series are kept as they are.
  */
-import { createMetricSeries } from '../columns/metric-series.ts';
+import { gather, placeColumns } from '../columns/place-rows.ts';
 import type { MetricSeries } from '../columns/run-columns.ts';
 import { medianInPlace } from '../rules/selection.ts';
 
@@ -12,7 +12,7 @@ export const MAX_BLOCKS = 400;
 const MAX_NON_FINITE = 4;
 /** Values of the window that a spike stands out of, and how often its level is worked out anew. */
 const WINDOW = 101;
-const REFRESH = 16;
+const REFRESH = 32;
 const MIN_WINDOW = 24;
 /** From a median distance to a standard deviation. */
 const MEDIAN_SCALE = 1.482_602_218_505_602;
@@ -47,10 +47,14 @@ export class LiveSeries {
   readonly #ratio: number;
   #blockSize = 1;
   #blocks: Row[] = [];
-  #open: Row[] = [];
+  #open = new Float64Array(16);
+  #openCount = 0;
+  #endPiece: MetricSeries | undefined;
+  #endAt = 0;
   #firstNonFinite: Row[] = [];
   #lastNonFinite: Row[] = [];
   #last = Number.NEGATIVE_INFINITY;
+  #after = Number.NEGATIVE_INFINITY;
   readonly #window = new Float64Array(WINDOW);
   readonly #scratch = new Float64Array(WINDOW);
   #windowCount = 0;
@@ -78,7 +82,8 @@ export class LiveSeries {
   }
 
   /** Adds what came since the last time, in order. */
-  add({ epochs, steps, timesMs, values, x }: MetricSeries): void {
+  add(piece: MetricSeries): void {
+    const { epochs, steps, values, x } = piece;
     const places = x === 'step' ? steps : epochs;
     for (let i = 0; i < values.length; i++) {
       const place = places[i] ?? Number.NaN;
@@ -86,16 +91,10 @@ export class LiveSeries {
         this.passedOver++;
         continue;
       }
-      const after = this.#last;
+      this.#after = this.#last;
       this.#last = place;
       this.count++;
-      this.#push({
-        after,
-        step: steps[i] ?? Number.NaN,
-        epoch: epochs[i] ?? Number.NaN,
-        timeMs: timesMs[i] ?? Number.NaN,
-        value: values[i] ?? Number.NaN,
-      });
+      this.#push(piece, i);
     }
   }
 
@@ -112,33 +111,62 @@ export class LiveSeries {
       ...this.#firstNonFinite,
       ...this.#lastNonFinite,
     ];
-    return createMetricSeries(this.key, {
-      steps: rows.map(({ step }) => step),
-      epochs: rows.map(({ epoch }) => epoch),
-      timesMs: rows.map(({ timeMs }) => timeMs),
-      values: rows.map(({ value }) => value),
-    });
+    const column = (read: (row: Row) => number): Float64Array => Float64Array.from(rows, read);
+    const { placed, order } = placeColumns(
+      column(({ step }) => step),
+      column(({ epoch }) => epoch),
+      column(({ timeMs }) => timeMs),
+    );
+    return {
+      key: this.key,
+      ...placed,
+      values: gather(
+        column(({ value }) => value),
+        order,
+      ),
+    };
   }
 
-  #push(row: Row): void {
-    if (!Number.isFinite(row.value)) {
+  /** A row as an object: for the few that are kept. */
+  #rowOf({ epochs, steps, timesMs, values }: MetricSeries, i: number): Row {
+    return {
+      after: this.#after,
+      step: steps[i] ?? Number.NaN,
+      epoch: epochs[i] ?? Number.NaN,
+      timeMs: timesMs[i] ?? Number.NaN,
+      value: values[i] ?? Number.NaN,
+    };
+  }
+
+  #push(piece: MetricSeries, i: number): void {
+    const value = piece.values[i] ?? Number.NaN;
+    if (value - value !== 0) {
+      const row = this.#rowOf(piece, i);
       if (this.#firstNonFinite.length < MAX_NON_FINITE) this.#firstNonFinite.push(row);
       else this.#lastNonFinite = [...this.#lastNonFinite.slice(1 - MAX_NON_FINITE), row];
       return;
     }
-    this.#watchSpike(row);
-    this.#open.push(row);
-    if (this.#open.length < this.#blockSize) return;
+    this.#watchSpike(piece, i, value);
+    if (this.#openCount === this.#open.length) {
+      const grown = new Float64Array(2 * this.#open.length);
+      grown.set(this.#open);
+      this.#open = grown;
+    }
+    this.#open[this.#openCount++] = value;
+    // The end of a block is where its row lies; of an open one the newest value.
+    this.#endPiece = piece;
+    this.#endAt = i;
+    if (this.#openCount < this.#blockSize) return;
     this.#blocks.push(...this.#openBlock());
-    this.#open = [];
+    this.#openCount = 0;
     if (this.#blocks.length >= MAX_BLOCKS) this.#join();
   }
 
   #openBlock(): readonly Row[] {
-    const last = this.#open.at(-1);
-    if (last === undefined) return [];
-    if (this.#open.length === 1) return [last];
-    return [{ ...last, value: medianInPlace(Float64Array.from(this.#open, ({ value }) => value)) }];
+    if (this.#openCount === 0 || this.#endPiece === undefined) return [];
+    const end = this.#rowOf(this.#endPiece, this.#endAt);
+    if (this.#openCount === 1) return [end];
+    return [{ ...end, value: medianInPlace(this.#open.slice(0, this.#openCount)) }];
   }
 
   #join(): void {
@@ -152,20 +180,20 @@ export class LiveSeries {
     this.#blockSize *= 2;
   }
 
-  #watchSpike(row: Row): void {
-    if (this.#isPositive && row.value <= 0) this.#forgetWindow();
-    const shown = this.#isPositive ? Math.log(row.value) : row.value;
+  #watchSpike(piece: MetricSeries, i: number, value: number): void {
+    if (this.#isPositive && value <= 0) this.#forgetWindow();
+    const shown = this.#isPositive ? Math.log(value) : value;
     if (this.#spike !== undefined) {
       const { level, peak, spread } = this.#spike;
       this.#spike.length++;
-      if (row.value > peak.value) this.#spike.peak = row;
+      if (value > peak.value) this.#spike.peak = this.#rowOf(piece, i);
       if (shown - level <= RECOVERY * spread) {
         const top = this.#spike.peak;
         const height = (this.#isPositive ? Math.log(top.value) : top.value) - level;
         const shownLevel = this.#isPositive ? Math.exp(level) : level;
         this.#spikes.push({
           peak: top,
-          end: row,
+          end: this.#rowOf(piece, i),
           level: shownLevel,
           heightInSpreads: height / spread,
         });
@@ -185,7 +213,13 @@ export class LiveSeries {
         height >= this.#threshold * this.#spread &&
         this.#spread > 0
       ) {
-        this.#spike = { peak: row, height, length: 1, level: this.#level, spread: this.#spread };
+        this.#spike = {
+          peak: this.#rowOf(piece, i),
+          height,
+          length: 1,
+          level: this.#level,
+          spread: this.#spread,
+        };
         return;
       }
     }

@@ -241,3 +241,49 @@ test('parameters are one series each', async () => {
   ]);
   await session.close();
 });
+
+test('several metrics are read in one pass over the segments', async () => {
+  const memory = createMemoryStore();
+  const session = await startRun({ project: 'keys', storage: memory });
+  const metrics = new MetricsLogger(session);
+  for (let step = 0; step < 30; step++) {
+    for (const key of ['a', 'b', 'c/a']) metrics.log(key, step, { step });
+    if (step % 10 === 9) await session.flush();
+  }
+  await session.endRun();
+  const reads: number[] = [];
+  const counting = new Proxy(memory, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name, target);
+      if (typeof member !== 'function') return member;
+      return (...args: unknown[]) => {
+        if (name === 'readSegments' && Array.isArray(args[0])) reads.push(args[0].length);
+        return Reflect.apply(member, target, args);
+      };
+    },
+  });
+  const reader = await openRun(counting, session.runId);
+  const whole = await loadRunColumns(reader, { metrics: true });
+  reads.length = 0;
+  const some = await loadRunColumns(reader, {
+    metrics: ['c/a', 'a', 'none', 'a'],
+    layers: false,
+    parameters: false,
+    telemetry: false,
+    batches: false,
+    events: false,
+  });
+  expect([...some.metrics.keys()]).toEqual(['a', 'c/a']);
+  expect(some.metrics.get('a')).toEqual(whole.metrics.get('a'));
+  expect(reads).toHaveLength(1);
+  reads.length = 0;
+  expect((await loadRunColumns(reader, { metrics: [] })).metrics.size).toBe(0);
+  const both = { metricKeys: ['a', 'b'], metricKey: 'b', metricName: 'b' };
+  expect((await reader.readMetricColumns(both)).keys).toEqual(['b']);
+  expect(
+    (await reader.readMetricColumns({ metricKeys: ['a', 'c/a'], namespace: 'c' })).keys,
+  ).toEqual(['c/a']);
+  await expect(
+    reader.readMetricColumns({ metricKeys: 'a' as unknown as string[] }),
+  ).rejects.toThrow(/metricKeys/);
+});

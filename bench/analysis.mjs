@@ -1,0 +1,287 @@
+// What judging a run costs: rules and phases over long runs, from columns and from a stored run, and what a watch takes
+// from the training at each flush.
+//
+//   npm run bench -- analysis
+//
+// Everything runs on the calling thread; a look of a watch is timed in processor time of the process, because on a busy
+// machine the clock counts the work of others. Losses fall with noise in every bit, one spike in ten thousand steps.
+import { spawnSync } from 'node:child_process';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { createMemoryStore, MetricsLogger, openRun, openStorage, startRun } from '../dist/index.js';
+import {
+  AnalyzerEngine,
+  analyzeColumns,
+  analyzePhases,
+  createBatchColumns,
+  createMetricSeries,
+  createRunColumns,
+  findHardBatches,
+  loadRunColumns,
+  PhaseAnalyzer,
+} from '../dist/analysis.js';
+import { DataDiagnostics } from '../dist/probes.js';
+import { median, report } from './harness.mjs';
+
+const KEYS = [
+  'train/loss',
+  'val/loss',
+  'train/accuracy',
+  'val/accuracy',
+  'train/grad_norm',
+  'system/runtime/step_time_ms',
+  'train/lr',
+  'train/tokens',
+  'custom/a',
+  'custom/b',
+];
+const PARTS = { columns: fromColumns, stored: fromStore, watch: watching, batches: hardBatches };
+const part = process.argv.find((argument) => Object.hasOwn(PARTS, argument));
+// Each part in a process of its own: what one leaves in the heap and in the compiler would weigh on the next.
+if (part !== undefined) await PARTS[part]();
+else
+  for (const name of Object.keys(PARTS)) {
+    const file = fileURLToPath(import.meta.url);
+    const { status } = spawnSync(process.execPath, [file, name], { stdio: 'inherit' });
+    if (status !== 0) process.exitCode = status ?? 1;
+  }
+
+function random(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+/** The value of a metric at a step of a run of `count` steps. */
+function course(key, count, next) {
+  const noise = () => 0.1 * (next() + next() - 1);
+  const falling = (i) => 0.3 + 2 * Math.exp((-6 * i) / count);
+  if (key.endsWith('loss'))
+    return (i) => falling(i) * (1 + noise()) * (i % 10_000 === 9_999 && i > count / 2 ? 3 : 1);
+  if (key.endsWith('accuracy')) return (i) => 1 - 0.4 * falling(i) + 0.1 * noise();
+  if (key.endsWith('step_time_ms')) return () => 30 * (1 + noise());
+  if (key.endsWith('lr')) return (i) => 1e-3 * (1 - i / count);
+  return (i) => falling(i) + noise();
+}
+
+/** Milliseconds of processor time that `work` takes. */
+async function processorMs(work) {
+  const before = process.cpuUsage();
+  const startedAt = performance.now();
+  await work();
+  const wall = performance.now() - startedAt;
+  const { user, system } = process.cpuUsage(before);
+  return { cpu: (user + system) / 1000, wall };
+}
+
+/** Medians of wall and processor time of five calls after one to warm up. */
+async function timed(work) {
+  await work();
+  const times = [];
+  for (let i = 0; i < 5; i++) times.push(await processorMs(work));
+  return { wall: median(times.map((one) => one.wall)), cpu: median(times.map((one) => one.cpu)) };
+}
+
+async function fromColumns() {
+  const rows = [];
+  for (const count of [100_000, 1_000_000, 2_000_000]) {
+    const steps = Float64Array.from({ length: count }, (_, i) => i);
+    const metrics = KEYS.map((key, i) => {
+      const at = course(key, count, random(i + 1));
+      return createMetricSeries(key, {
+        steps,
+        values: Float64Array.from(steps, (_, step) => at(step)),
+      });
+    });
+    const columns = createRunColumns({ metrics });
+    const rules = await timed(() => analyzeColumns(columns));
+    const phases = await timed(() => analyzePhases(columns));
+    const what = `10 metrics of ${count.toLocaleString('en')} points, from columns`;
+    rows.push({ what: `${what}: rules`, value: rules.wall, unit: 'ms' });
+    rows.push({ what: `${what}: phases`, value: phases.wall, unit: 'ms' });
+    const target = count === 1_000_000 ? 'under 1,000' : undefined;
+    rows.push({ what: `${what}: both`, value: rules.wall + phases.wall, unit: 'ms', target });
+    rows.push({ what: `${what}: both, processor time`, value: rules.cpu + phases.cpu, unit: 'ms' });
+  }
+  await report('analysis-columns', rows);
+}
+
+async function fromStore() {
+  const build = fileURLToPath(new URL('../build/', import.meta.url));
+  await mkdir(build, { recursive: true });
+  const root = await mkdtemp(join(build, 'bench-analysis-'));
+  const rows = [];
+  try {
+    for (const count of [100_000, 1_000_000]) {
+      const store = await openStorage(join(root, String(count)));
+      const session = await startRun({ project: 'bench', storage: store });
+      const metrics = new MetricsLogger(session, { maxBufferedRows: 4_000_000 });
+      const at = KEYS.map((key, i) => course(key, count, random(i + 1)));
+      for (let step = 0; step < count; step++) {
+        KEYS.forEach((key, i) => metrics.log(key, at[i](step), { step }));
+        if (step % 5000 === 4999) await session.flush();
+      }
+      await session.endRun();
+      const reader = await openRun(store, session.runId);
+      const what = `10 metrics of ${count.toLocaleString('en')} points, stored in SQLite`;
+      const target = count === 1_000_000 ? 'under 1,000' : undefined;
+      const wanted = {
+        layers: false,
+        parameters: false,
+        telemetry: false,
+        batches: false,
+        events: false,
+      };
+      const read = await timed(() => loadRunColumns(reader, { metrics: true, ...wanted }));
+      rows.push({ what: `${what}: reading alone`, value: read.wall, unit: 'ms' });
+      const rules = await timed(() => new AnalyzerEngine(reader).analyze({ persist: false }));
+      rows.push({ what: `${what}: AnalyzerEngine`, value: rules.wall, unit: 'ms' });
+      const phases = await timed(() => new PhaseAnalyzer(reader).analyze({ persist: false }));
+      rows.push({ what: `${what}: PhaseAnalyzer`, value: phases.wall, unit: 'ms' });
+      rows.push({ what: `${what}: both`, value: rules.wall + phases.wall, unit: 'ms', target });
+      await store.close?.();
+    }
+  } finally {
+    await rm(root, { recursive: true, force: true });
+  }
+  await report('analysis-stored', rows);
+}
+
+/** A run of `count` steps whose writers flush every hundred; the looks of the last thousand flushes are timed. */
+async function watching() {
+  const rows = [];
+  for (const count of [1_000, 10_000, 100_000, 1_000_000]) {
+    const session = await startRun({ project: 'bench', storage: createMemoryStore() });
+    const metrics = new MetricsLogger(session, {
+      batchSize: 1e6,
+      flushIntervalMs: 3_600_000,
+      maxBufferedRows: 2e6,
+    });
+    const diagnostics = new DataDiagnostics(session);
+    const watch = new AnalyzerEngine(session).watch({ minIntervalMs: 3_600_000 });
+    const at = KEYS.map((key, i) => course(key, count, random(i + 1)));
+    const every = 100;
+    const cpu = [];
+    const wall = [];
+    const evaluated = [];
+    const longest = [];
+    for (let step = 0; step < count; step++) {
+      KEYS.forEach((key, i) => metrics.log(key, at[i](step), { step }));
+      if (step % 10 === 0)
+        diagnostics.logBatch(at[0](step), {
+          step,
+          labels: [0, 1, 1, 2],
+          sampleIds: [step, step + 1],
+        });
+      if (step % every !== every - 1) continue;
+      await metrics.flush();
+      await diagnostics.flush();
+      const { evaluations } = watch.status;
+      const blocked = blockedMs();
+      const spent = await processorMs(() => watch.check());
+      longest.push(blocked());
+      cpu.push(spent.cpu);
+      wall.push(spent.wall);
+      evaluated.push(watch.status.evaluations > evaluations);
+    }
+    const what = `a look after ${count.toLocaleString('en')} steps, 10 metrics and batches`;
+    const from = Math.max(0, cpu.length - 1000);
+    const last = cpu.slice(from);
+    for (const [name, share] of [
+      ['median', 0.5],
+      ['p95', 0.95],
+      ['p99', 0.99],
+      ['worst', 1],
+    ]) {
+      const target = name === 'worst' || name === 'p99' ? undefined : 'under 1';
+      rows.push({
+        what: `${what}: ${name}, processor time`,
+        value: quantile(last, share),
+        unit: 'ms',
+        target,
+      });
+    }
+    rows.push({
+      what: `${what}: median on the clock`,
+      value: quantile(wall.slice(from), 0.5),
+      unit: 'ms',
+    });
+    rows.push({
+      what: `${what}: longest that all else waits, median`,
+      value: quantile(longest.slice(from), 0.5),
+      unit: 'ms',
+    });
+    rows.push({
+      what: `${what}: the same, p95, on the clock`,
+      value: quantile(longest.slice(from), 0.95),
+      unit: 'ms',
+      target: 'under 1',
+    });
+    const asked = cpu.filter((_, i) => evaluated[i]);
+    rows.push({
+      what: `${what}: ${asked.length} looks that asked the rules, median`,
+      value: quantile(asked, 0.5),
+      unit: 'ms',
+    });
+    rows.push({ what: `${what}: the same, worst`, value: quantile(asked, 1), unit: 'ms' });
+    rows.push({
+      what: `${what}: all looks together, mean a flush`,
+      value: cpu.reduce((a, b) => a + b, 0) / cpu.length,
+      unit: 'ms',
+    });
+    await watch.close();
+    await session.endRun();
+  }
+  await report('analysis-watch', rows);
+}
+
+/** Begins to watch how long the event loop is held up at a time; the answer ends it. */
+function blockedMs() {
+  let isOn = true;
+  let last = performance.now();
+  let longest = 0;
+  const note = () => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+    if (isOn) setImmediate(note);
+  };
+  setImmediate(note);
+  return () => {
+    isOn = false;
+    return Math.max(longest, performance.now() - last);
+  };
+}
+
+function quantile(list, share) {
+  const sorted = list.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
+}
+
+async function hardBatches() {
+  const rows = [];
+  for (const count of [10_000, 100_000]) {
+    const next = random(1);
+    const batches = createBatchColumns(
+      Array.from({ length: count }, (_, step) => ({
+        step,
+        loss: 0.3 + 0.1 * next(),
+        sampleIds: Array.from({ length: 32 }, () => Math.floor(next() * 50_000)),
+        classCounts: { a: 16, b: 16 - (step % 3), c: step % 3 },
+      })),
+    );
+    const columns = createRunColumns({ batches });
+    const { cpu } = await timed(() => findHardBatches(columns));
+    rows.push({
+      what: `findHardBatches, ${count.toLocaleString('en')} batches of 32, processor time`,
+      value: cpu,
+      unit: 'ms',
+    });
+  }
+  await report('analysis-batches', rows);
+}
