@@ -31,9 +31,18 @@ export function checkRunContent(run: Omit<StoredRun, 'revision'>): void {
   } catch {
     throw invalidInput('run.document', run.document, 'JSON');
   }
-  const id =
-    typeof document === 'object' && document !== null && 'id' in document ? document.id : undefined;
+  const told = typeof document === 'object' && document !== null ? document : {};
+  const id: unknown = Reflect.get(told, 'id');
   if (id !== run.id) throw invalidInput('run.document.id', id, `the id of the run, "${run.id}"`);
+  // Lists show what the document says: a run must not pass for one of a project that it is not in.
+  for (const [field, value] of [
+    ['project_id', run.projectId],
+    ['project_name', run.projectName],
+  ] as const) {
+    const found: unknown = Reflect.get(told, field);
+    if (found !== undefined && found !== value)
+      throw invalidInput(`run.document.${field}`, found, `that of the run, "${value}"`);
+  }
 }
 
 function checkLength(field: string, text: string, max: number): void {

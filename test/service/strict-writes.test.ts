@@ -238,8 +238,8 @@ describe('a service that looks at what it keeps', () => {
     const { store, remote } = await strict();
     const run = {
       id: RUN,
-      projectId: 'p',
-      projectName: 'p',
+      projectId: 'prj_one',
+      projectName: 'digits',
       status: 'running',
       startedAtMs: 1,
       tags: [],
@@ -250,6 +250,8 @@ describe('a service that looks at what it keeps', () => {
       { document: 'no' },
       { document: '{"id":"other"}' },
       { document: '[]' },
+      { projectId: 'prj_two' },
+      { projectName: 'other' },
       { document: JSON.stringify({ id: RUN, config: 'x'.repeat(5_000_000) }) },
       { projectName: 'x'.repeat(600) },
       { status: 'x'.repeat(60) },
