@@ -14,7 +14,10 @@ import { openStaticFiles } from './static-files.ts';
 
 /** Options of {@link createService}. */
 export type ServiceOptions = {
-  /** Where records are kept: a directory or a `file:` URI (SQLite). The current directory unless given. */
+  /**
+   * Where records are kept: a directory or a `file:` URI (SQLite), or `postgres://`, `postgresql://` or `cockroach://`. The
+   * current directory unless given.
+   */
   readonly storage?: string;
   /** Folder with the built dashboard; without it only the API is served. */
   readonly dashboardDir?: string;
@@ -38,6 +41,8 @@ export type ServiceOptions = {
 export type Service = {
   /** The answer to a request. Never rejects. */
   (request: Request, connection?: ServiceConnection): Promise<Response>;
+  /** Where records are kept, without anything secret. */
+  readonly storageUri: string;
   /** Users, keys and shares. */
   readonly access: AccessBook;
   /** Turns new requests away; resolves when those under way are answered, or after so many milliseconds. */
@@ -103,6 +108,7 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
   return Object.assign(
     (request: Request, connection?: ServiceConnection) => handler.handle(request, connection),
     {
+      storageUri: spaces.uri,
       access,
       drain: (timeoutMs: number) => handler.drain(timeoutMs),
       close: () => (closing ??= close()),

@@ -4,7 +4,7 @@ import type { StoreSpaces } from '../store/sql-store.ts';
 import { openFileSpaces } from './file-storage.ts';
 
 /** Schemes of storage that can hold many users. */
-const SCHEMES = ['file'];
+const SCHEMES = ['file', 'postgres', 'postgresql', 'cockroach'];
 
 /**
  * Opens the database that a URI or a plain path names, for many spaces.
@@ -17,5 +17,10 @@ export async function openSpaces(
 ): Promise<StoreSpaces> {
   const scheme = schemeOf(uri) ?? 'file';
   if (scheme === 'file') return openFileSpaces(uri, options);
+  if (SCHEMES.includes(scheme)) {
+    // Who keeps records in a folder need not have this driver.
+    const { openPostgresSpaces } = await import('./postgres-storage.ts');
+    return openPostgresSpaces(uri, options);
+  }
   throw unknownScheme(uri, scheme, SCHEMES);
 }

@@ -24,6 +24,8 @@ export type ServedService = {
   /** Address of the dashboard and of the API, with a slash at its end: `http://127.0.0.1:4747/`. */
   readonly url: string;
   readonly port: number;
+  /** Where records are kept, without anything secret. */
+  readonly storageUri: string;
   /** Users, keys and shares. */
   readonly access: AccessBook;
   /** Whether people at this machine may do without a key now. */
@@ -93,6 +95,7 @@ export async function serveService(options: ServeServiceOptions = {}): Promise<S
     return {
       url: urlOf(host, address.port),
       port: address.port,
+      storageUri: service.storageUri,
       access: service.access,
       isOpen: async () =>
         isLocal &&

@@ -82,7 +82,7 @@ export const serveCommand: Command = {
                 port: service.port,
                 open: await service.isOpen(),
               })}\n`
-            : await intro(service, storage, hostOf(context)),
+            : await intro(service, hostOf(context)),
         );
         await interrupted;
       } finally {
@@ -114,11 +114,8 @@ function start(context: CommandContext, storage: string): Promise<ServedService>
   });
 }
 
-async function intro(service: ServedService, storage: string, host: string): Promise<string> {
-  const lines = [
-    `Quark service: ${service.url}`,
-    `Records: ${storage.replace(/:[^:@/]*@/, ':...@')}`,
-  ];
+async function intro(service: ServedService, host: string): Promise<string> {
+  const lines = [`Quark service: ${service.url}`, `Records: ${service.storageUri}`];
   if (await service.isOpen())
     lines.push(
       'No key is asked for: everybody on this machine, and nobody else, can read and write.',
