@@ -267,7 +267,13 @@ export const MODEL_FAULTS = [
     id: 'over-regularised',
     group: 'loss',
     change: (program) => ({ ...program, l2: 0.3 }),
-    causes: ['loss_not_decreasing', 'plateau', 'vanishing_gradients', 'activation_collapse'],
-    accepted: [...NOT_LEARNING, 'dying_relu', 'update_ratio_high'],
+    causes: [
+      'regularisation_overwhelms',
+      'loss_not_decreasing',
+      'plateau',
+      'vanishing_gradients',
+      'activation_collapse',
+    ],
+    accepted: [...NOT_LEARNING, 'regularisation_overwhelms', 'dying_relu', 'update_ratio_high'],
   },
 ];

@@ -1,6 +1,6 @@
 // A clock that does not run while this process waits for a core: processor time of the process, and what it slept on purpose. With
 // it a step takes as long as on a machine that does nothing else, whatever else runs; storage that makes the process wait counts
-// for nothing, either. Import it before anything that measures: it takes the place of `performance.now` in the whole process.
+// for nothing, either.
 //
 // Threads that collect garbage or compile count as well, although they may run beside the main one: a pause counts at its dearest.
 
@@ -13,13 +13,16 @@ function ownMs() {
   return (user + system) / 1000 + sleptMs;
 }
 
-performance.now = ownMs;
+/** Puts the clock in place of `performance.now` in the whole process: before anything measures. */
+export function useOwnClock() {
+  performance.now = ownMs;
+}
 
 /** For the time stamps of a session: began when the process did, and runs at the rate of {@link ownMs}. */
 export const ownClock = {
   now: () => Math.floor(beganAtMs + ownMs()),
   after(delayMs, callback) {
-    const timer = setTimeout(callback, Math.min(delayMs, 2 ** 31 - 1)).unref();
+    const timer = setTimeout(() => callback(), Math.min(delayMs, 2 ** 31 - 1)).unref();
     return () => clearTimeout(timer);
   },
 };

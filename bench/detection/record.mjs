@@ -1,7 +1,7 @@
 // Records the traces of one program: node bench/detection/record.mjs PROGRAM SEEDS FOLDER [--only=id,...] [--from=SEED]
 // --from goes on where an earlier recording of fewer seeds ended.
 // One store a program; one JSON line a run on standard output: { runId, program, variant, kind, seed, outcome }.
-import './own-clock.mjs'; // First: nothing may have kept the clock of the machine.
+import { useOwnClock } from './own-clock.mjs';
 import * as tf from '@tensorflow/tfjs';
 import { FAULTS } from './faults.mjs';
 import { HEALTHY } from './healthy.mjs';
@@ -23,6 +23,7 @@ const variants = [
   ...FAULTS.map((variant) => ({ ...variant, kind: 'fault' })),
 ].filter(({ id, appliesTo }) => appliesTo(program) && (only === undefined || only.includes(id)));
 
+useOwnClock();
 tf.enableProdMode();
 await tf.setBackend('cpu');
 for (let seed = first; seed < Math.max(last, MIN_REFERENCE); seed += 1)

@@ -38,7 +38,11 @@ export const classImbalance = defineRule({
     const frequent = counts.indexOf(Math.max(...counts));
     const ratio = (counts[frequent] ?? 0) / Math.max(1, counts[rare] ?? 0);
     if (ratio < t.classImbalanceRatio) return [];
-    const loss = lossOfClass(batches, rare);
+    // All classes that are as rare: single ones may be too few to tell.
+    const isRare = Uint8Array.from(counts, (count) =>
+      (counts[frequent] ?? 0) >= t.classImbalanceRatio * Math.max(1, count) ? 1 : 0,
+    );
+    const loss = lossOfClasses(batches, isRare);
     const isLost = loss !== undefined && loss.ratio >= t.classImbalanceLossRatio;
     const name = batches.classNames[rare] ?? '';
     const steps = batches.steps.filter((step) => !Number.isNaN(step));
@@ -47,7 +51,7 @@ export const classImbalance = defineRule({
     const finding: Finding = {
       severity: isLost ? 'warning' : 'info',
       title: `Class ${name} is rare`,
-      fact: `Of ${say(total)} labels ${say(counts[rare] ?? 0)} are of class ${name}, ${say(ratio)} times fewer than of ${batches.classNames[frequent] ?? ''}${isLost ? `, and its samples have ${say(loss.ratio)} times the loss of the others` : ''}.`,
+      fact: `Of ${say(total)} labels ${say(counts[rare] ?? 0)} are of class ${name}, ${say(ratio)} times fewer than of ${batches.classNames[frequent] ?? ''}${isLost ? `, and samples of rare classes have ${say(loss.ratio)} times the loss of the others` : ''}.`,
       confidence: isLost ? 0.85 : 0.6,
       ...(isLost
         ? {}
@@ -74,18 +78,18 @@ export const classImbalance = defineRule({
   },
 });
 
-/** Batches with and without the class that a difference takes. */
+/** Batches with and without the classes that a difference takes. */
 const MIN_BATCHES = 8;
 /** Standard errors by which the loss has to rise with the share of the class. */
 const MIN_SCORE = 3;
 
 /**
- * What a sample of the class costs beside the others, from the last half of the run: the least-squares line of batch loss
- * over the share of the class in the batch, read at a share of 1 and of 0. Undefined where the line is not clear.
+ * What a sample of the rare classes costs beside the others, from the last half of the run: the least-squares line of batch loss
+ * over the share of these classes in the batch, read at a share of 1 and of 0. Undefined where the line is not clear.
  */
-function lossOfClass(
+function lossOfClasses(
   batches: BatchColumns,
-  wanted: number,
+  isRare: Uint8Array,
 ): { readonly ratio: number; readonly score: number } | undefined {
   const shares: number[] = [];
   const losses: number[] = [];
@@ -95,7 +99,7 @@ function lossOfClass(
     for (let i = batches.classOffsets[row] ?? 0; i < (batches.classOffsets[row + 1] ?? 0); i++) {
       const count = batches.classCounts[i] ?? 0;
       all += count;
-      if (batches.classIndex[i] === wanted) own += count;
+      if (isRare[batches.classIndex[i] ?? -1] === 1) own += count;
     }
     const loss = batches.losses[row] ?? Number.NaN;
     if (all === 0 || !Number.isFinite(loss)) continue;

@@ -1,4 +1,5 @@
-import type { RunColumns } from '../columns/run-columns.ts';
+import type { LayerSeries, RunColumns } from '../columns/run-columns.ts';
+import { numberOf } from './metadata-number.ts';
 import { placeAt, placeOfStep, type Place } from './places.ts';
 import { defineRule, say, type Finding } from './rule.ts';
 import { isInput } from './layer-facts.ts';
@@ -15,13 +16,15 @@ type Input = {
   readonly std: number;
   readonly from: Place;
   readonly to: Place;
+  /** Whether it was the same number everywhere, batch after batch. */
+  readonly isConstant?: boolean;
 };
 
 export const inputNotNormalised = defineRule({
   id: 'input_not_normalised',
   category: 'representation',
   detects:
-    'Inputs that are far from zero mean and unit size: raw pixels, or values that were normalised twice.',
+    'Inputs that are far from zero mean and unit size: raw pixels, values that were normalised twice, or the same number everywhere.',
   source:
     'UMLAUT (outside -1 to 1), SageMaker Debugger (CheckInputImages), TheDeepChecker; wider limits, as standard scores reach 3',
   cause: 'the inputs are fed as they are stored',
@@ -36,7 +39,11 @@ export const inputNotNormalised = defineRule({
     inputMinSize: { value: 0.02, doc: 'Root mean square of the inputs, below.' },
   },
   evaluate({ columns, thresholds: t }) {
-    const found = inputsOf(columns).flatMap((input): { finding: Finding; off: number }[] => {
+    const inputs = inputsOf(columns);
+    // One of several inputs may be a mask.
+    const constant = inputs.length === 1 ? inputs.find((input) => input.isConstant) : undefined;
+    if (constant !== undefined) return [constantInput(constant)];
+    const found = inputs.flatMap((input): { finding: Finding; off: number }[] => {
       const size = Math.hypot(input.mean, input.std);
       const shift = Math.abs(input.mean) / input.std;
       const isLarge = size > t.inputMaxSize;
@@ -76,6 +83,46 @@ export const inputNotNormalised = defineRule({
   },
 });
 
+/** Probes that have to agree in that nothing tells one sample from another. */
+const MIN_CONSTANT = 3;
+/** Deviation over mean of float32 values that are all the same number, at most. */
+const CONSTANT = 1e-6;
+
+function isConstant({ mean, std }: LayerSeries, rows: number): boolean {
+  const first = mean[0] ?? Number.NaN;
+  const limit = CONSTANT * Math.abs(first);
+  if (rows < MIN_CONSTANT) return false;
+  for (let row = 0; row < rows; row++)
+    if (!(Math.abs((mean[row] ?? Number.NaN) - first) <= limit && (std[row] ?? 1) <= limit))
+      return false;
+  return true;
+}
+
+function constantInput({ from, kind, mean, source, std, to }: Input): Finding {
+  return {
+    severity: 'error',
+    title: 'Inputs are all the same',
+    fact: `All values of the inputs (${source}) are ${say(mean)}.`,
+    confidence: 0.9,
+    cause: 'the loader fills the batches with a constant, or the values were cut off at a limit',
+    advice: 'look at one batch as the model gets it',
+    from,
+    to,
+    observations: [
+      {
+        kind,
+        source,
+        summary: `Mean ${say(mean)}, standard deviation ${say(std)}.`,
+        observed: std,
+        threshold: CONSTANT * Math.abs(mean),
+        from,
+        to,
+        metadata: { mean, std },
+      },
+    ],
+  };
+}
+
 /** From an input layer that was probed, from metrics, from the metadata of batches. */
 function inputsOf(columns: RunColumns): Input[] {
   const inputs: Input[] = [];
@@ -87,7 +134,15 @@ function inputsOf(columns: RunColumns): Input[] {
     // Numbers of tokens are names, not sizes.
     if (isEmbedded(columns, layer.moduleName)) continue;
     const [from, to] = [placeAt(layer, 0), placeAt(layer, rows - 1)];
-    inputs.push({ kind: 'layer_summary', source: layer.moduleName, mean, std, from, to });
+    inputs.push({
+      kind: 'layer_summary',
+      source: layer.moduleName,
+      mean,
+      std,
+      from,
+      to,
+      isConstant: isConstant(layer, rows),
+    });
   }
   for (const namespace of ['input', 'data/input', 'inputs']) {
     const means = columns.metrics.get(`${namespace}/mean`);
@@ -134,15 +189,6 @@ function isEmbedded(columns: RunColumns, name: string): boolean {
   const at = columns.layers.findIndex(({ moduleName }) => moduleName === name);
   const next = columns.layers.slice(at).find(({ moduleName }) => moduleName !== name);
   return next !== undefined && /embedding/i.test(next.moduleType);
-}
-
-function numberOf(value: unknown, ...names: readonly string[]): number | undefined {
-  if (typeof value !== 'object' || value === null) return undefined;
-  for (const name of names) {
-    const found: unknown = Reflect.get(value, name);
-    if (typeof found === 'number') return found;
-  }
-  return undefined;
 }
 
 /** Steps up to which weights count as independent of the inputs. */

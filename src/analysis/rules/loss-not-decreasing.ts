@@ -1,4 +1,4 @@
-import type { MetricSeries } from '../columns/run-columns.ts';
+import type { BatchColumns, MetricSeries } from '../columns/run-columns.ts';
 import { blockEnd, blockStart, levelOf, type Profile } from './profile.ts';
 import { sayRange } from './places.ts';
 import { defineRule, say, sayShare, type Finding } from './rule.ts';
@@ -51,6 +51,9 @@ export const lossNotDecreasing = defineRule({
       accuracy !== undefined &&
       accuracy.gain > Math.max(t.lossNotDecreasingMinAccuracyGain, 3 * accuracy.noise);
     if (hasLearned) return [];
+    const trivial =
+      trivialAccuracy(columns.batches) +
+      Math.max(t.lossNotDecreasingMinAccuracyGain, 2 * (accuracy?.error ?? 0));
     const judge = (series: MetricSeries, minPoints: number, visible: number): Finding[] => {
       const profile = signals.profile(series);
       if (profile.values.length < minPoints) return [];
@@ -70,10 +73,11 @@ export const lossNotDecreasing = defineRule({
         fall < 1.5 * profile.levelNoise &&
         early - late < 2 * error &&
         trendScore(profile.levels) > CLEAR_FALL;
-      // A loss that is flat at the level of chance after a first settling: the accuracy says it.
+      // A loss that is flat at the level of chance after a first settling: the accuracy says it. However far it fell before (a penalty
+      // on the weights may make most of it), an accuracy that one gets by always naming the most frequent class is none.
       const isChance =
         accuracy !== undefined &&
-        fall < 0.2 * scale &&
+        (fall < 0.2 * scale || accuracy.level <= trivial) &&
         middle - late < 0.1 * Math.max(fall, 2 * error) + 2 * error &&
         isRuledOut(2 * (middle - late));
       if (!((isTiny || isNoise) && isRuledOut(early - late)) && !isChance) return [];
@@ -141,11 +145,29 @@ export const lossNotDecreasing = defineRule({
 const UNLEARNED = 0.75;
 const MIN_VALIDATIONS = 8;
 
+/** Share of the labels up to which the most frequent class leaves something to learn that the accuracy shows. */
+const MAX_MAJORITY = 0.8;
+const MIN_LABELS = 500;
+
+/** Accuracy of always naming the most frequent class; NaN where labels are not known, or nearly all of one class. */
+function trivialAccuracy({ classCounts, classIndex, classNames }: BatchColumns): number {
+  const counts = new Float64Array(classNames.length);
+  let total = 0;
+  classIndex.forEach((at, i) => {
+    counts[at] = (counts[at] ?? 0) + (classCounts[i] ?? 0);
+    total += classCounts[i] ?? 0;
+  });
+  const share = counts.reduce((a, b) => Math.max(a, b), 0) / total;
+  return total >= MIN_LABELS && share <= MAX_MAJORITY ? share : Number.NaN;
+}
+
 type Gain = {
   readonly key: string;
   readonly gain: number;
   readonly level: number;
   readonly noise: number;
+  /** Standard error of the level. */
+  readonly error: number;
 };
 
 /** How much the accuracy rose over the run, at most; undefined where it is not known. */
@@ -156,7 +178,9 @@ function accuracyGain(signals: Signals): Gain | undefined {
   if (profile.levels.length < 3) return undefined;
   const level = levelOf(profile, 0.8, 1);
   const gain = Math.max(level, levelOf(profile, 0.4, 0.8)) - levelOf(profile, 0, 0.05);
-  return { key: series.key, gain, level, noise: profile.levelNoise };
+  const error =
+    (MEDIAN_ERROR * profile.levelNoise) / Math.sqrt(Math.max(1, profile.levels.length / 5));
+  return { key: series.key, gain, level, noise: profile.levelNoise, error };
 }
 
 /** The lowest median of some levels in a row. */

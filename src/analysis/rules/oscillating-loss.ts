@@ -36,7 +36,11 @@ export const oscillatingLoss = defineRule({
       const share = swing / (gain || 1);
       const correlation = neighbourCorrelation(tail);
       const isAlternating =
-        correlation <= Math.min(t.oscillatingLossMaxCorrelation, -3 / Math.sqrt(tail.length));
+        correlation <=
+        Math.min(
+          t.oscillatingLossMaxCorrelation,
+          (-3 * CORRELATION_ERROR) / Math.sqrt(tail.length),
+        );
       if (!(share >= t.oscillatingLossMinShare) || !isAlternating || isShrinking(tail)) return [];
       const from = blockStart(profile, Math.floor(half / profile.blockSize));
       const to = blockEnd(profile, profile.levels.length - 1);
@@ -65,6 +69,9 @@ export const oscillatingLoss = defineRule({
     });
   },
 });
+
+/** Standard error of {@link neighbourCorrelation} for independent normal values, times the root of their number (simulated). */
+const CORRELATION_ERROR = 1.44;
 
 /** The median size of the step from one value to the next. */
 function typicalSwing(values: Float64Array): number {

@@ -3,6 +3,7 @@ import { nonFinite } from './non-finite.ts';
 import { lossDivergence } from './loss-divergence.ts';
 import { lossNotDecreasing } from './loss-not-decreasing.ts';
 import { plateau } from './plateau.ts';
+import { regularisationOverwhelms } from './regularisation-overwhelms.ts';
 import { lossSpike } from './loss-spike.ts';
 import { gradSpike } from './grad-spike.ts';
 import { oscillatingLoss } from './oscillating-loss.ts';
@@ -34,7 +35,9 @@ const rules = [
   staticModelLint,
   nonFinite,
   inputNotNormalised,
+  trainEvalMismatch,
   poorInitialization,
+  regularisationOverwhelms,
   updateRatioHigh,
   lossDivergence,
   explodingGradients,
@@ -50,7 +53,6 @@ const rules = [
   gradSpike,
   lossNotDecreasing,
   suspiciousValidation,
-  trainEvalMismatch,
   classImbalance,
   overfittingOnset,
   plateau,

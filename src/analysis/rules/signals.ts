@@ -171,6 +171,22 @@ export class Signals {
     return share;
   }
 
+  /**
+   * Share of its very first value that the training loss has lost by its end, of several losses the largest: where the first updates
+   * throw the loss up, the level of the first part of the run is no start. 1 where losses are not positive; NaN without a loss.
+   */
+  get learnedSinceFirst(): number {
+    let share = Number.NaN;
+    for (const series of this.trainLosses) {
+      const course = this.course(series);
+      const first = course?.profile.values[0];
+      if (course === undefined || first === undefined) continue;
+      const own = first > 0 && course.end >= 0 ? (first - course.end) / first : 1;
+      if (own > share || Number.isNaN(share)) share = own;
+    }
+    return share;
+  }
+
   /** Whether the training loss got worse, or became non-finite, and stayed so. */
   get isHarmed(): boolean {
     return this.trainLosses.some((series) => {

@@ -1,24 +1,13 @@
 import type { AlertSeverity } from '../../records/literals.ts';
 import { outlineOf, type ModelLayer, type ModelOutline } from './model-layers.ts';
+import { rangeLints, targetRange } from './output-range.ts';
+import { activationOf, type Lint } from './lint.ts';
 import { defineRule, say, type Finding } from './rule.ts';
-
-/** Something about a model that can be seen before it is trained. */
-type Lint = {
-  readonly severity: AlertSeverity;
-  readonly where: string;
-  readonly fact: string;
-  readonly cause: string;
-  readonly advice: string;
-  readonly observed?: number;
-  readonly threshold?: number;
-};
 
 const NORMALISING = /norm/i;
 const DROPPING = /dropout/i;
 const WITH_WEIGHTS = /^(?:dense|linear|gemm|(?:depthwise|separable)?conv\d?d?(?:transpose)?)$/i;
 const SHAPING = /^(?:flatten|reshape|permute|input(?:layer)?|zeropadding\dd|identity)$/i;
-const ACTIVATION_LAYER =
-  /^(?:re_?lu|leaky_?re_?lu|pre_?lu|elu|selu|gelu|silu|swish|tanh|sigmoid|softmax|activation|thresholdedrelu)$/i;
 const CLASS_LOSS = /^(?:(?:sparse)?categoricalcrossentropy|crossentropy)$/;
 const BINARY_LOSS = /^binary(?:crossentropy)?$/;
 const SQUARED_LOSS = /^(?:meansquarederror|mse)$/;
@@ -47,6 +36,7 @@ export const staticModelLint = defineRule({
     const order = ['critical', 'error', 'warning', 'info'];
     const lints = [
       ...outputLints(outline),
+      ...rangeLints(outline, targetRange(columns.batches)),
       ...layerLints(outline, t.staticModelMaxDropout),
       ...depthLints(outline, t.staticModelMaxSquashed),
       ...rateLints(outline, t.staticModelMaxAdaptiveRate),
@@ -72,13 +62,6 @@ export const staticModelLint = defineRule({
     return [finding];
   },
 });
-
-/** The activation that the values of a layer have gone through; layers that only shape or drop are looked through. */
-function activationOf(layer: ModelLayer): string {
-  if (ACTIVATION_LAYER.test(layer.type) && !/^activation$/i.test(layer.type))
-    return layer.type.toLowerCase().replace(/_/g, '');
-  return layer.activation;
-}
 
 function outputLints({ layers, loss, metrics }: ModelOutline): Lint[] {
   const used = new Set(layers.flatMap(({ inputs }) => inputs));

@@ -1,5 +1,6 @@
 import { axisOf, type LayerSeries } from '../columns/run-columns.ts';
 import { placeAt, rowBefore, sayRange } from './places.ts';
+import { outlineOf } from './model-layers.ts';
 import { defineRule, say, sayShare, type Finding } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { median } from './statistics.ts';
@@ -11,7 +12,7 @@ export const trainEvalMismatch = defineRule({
   detects:
     'A model that computes something else in evaluation than in training: batch normalisation or dropout in the wrong mode.',
   source:
-    'TheDeepChecker (loss of the same batch in both modes differs by more than 0.5); the comparison of layers is ours',
+    'TheDeepChecker (loss of the same batch in both modes differs by more than 0.5); the comparison of layers and dropout that drops nothing are ours',
   cause:
     'moving averages of batch normalisation do not fit the data, or a layer runs in the wrong mode',
   advice:
@@ -27,9 +28,10 @@ export const trainEvalMismatch = defineRule({
     },
     trainEvalMismatchPoints: { value: 3, doc: 'Fewest points or probes of each mode.' },
   },
-  evaluate({ columns, signals, thresholds: t }) {
+  evaluate({ columns, model, signals, thresholds: t }) {
     const found =
       ofLosses(signals, t.trainEvalMismatchLoss, t.trainEvalMismatchPoints) ??
+      idleDropout(columns, signals, model, t.trainEvalMismatchPoints) ??
       ofLayers(columns, signals, t.trainEvalMismatchScale, t.trainEvalMismatchPoints);
     return found === undefined ? [] : [found];
   },
@@ -68,6 +70,72 @@ function ofLosses(signals: Signals, limit: number, points: number): Finding | un
       },
     ],
   };
+}
+
+/**
+ * Dropout that gives what it gets in every pass that trains: the model is trained as it should be evaluated. All dropout of the
+ * model must be idle: a part that was trained before is often used as in evaluation, and has dropout in front of it that works.
+ */
+function idleDropout(
+  columns: RunColumns,
+  signals: Signals,
+  model: unknown,
+  points: number,
+): Finding | undefined {
+  const { config } = columns.run;
+  const rates = new Map(
+    outlineOf(model ?? config['model'] ?? config, config)?.layers.map(({ name, rate }) => [
+      name,
+      rate,
+    ]),
+  );
+  const layers = signals.layers('activation');
+  const dropping = layers.flatMap((layer, at) => {
+    const rate = rates.get(layer.moduleName.split('/').at(-1) ?? '');
+    const before = layers[at - 1];
+    // Without its rate nothing is known: one of 0 drops nothing, and is no fault.
+    if (!/^(?:spatial|gaussian|alpha)?dropout/i.test(layer.moduleType) || !(Number(rate) > 0))
+      return [];
+    return [{ layer, rate: Number(rate), isIdle: before !== undefined && isSame(layer, before) }];
+  });
+  const [first] = dropping;
+  if (first === undefined || !dropping.every(({ isIdle }) => isIdle)) return undefined;
+  const { layer, rate } = first;
+  if (layer.steps.length < points) return undefined;
+  const from = placeAt(layer, 0);
+  const to = placeAt(layer, layer.steps.length - 1);
+  return {
+    severity: 'error',
+    title: 'Dropout is off in training',
+    fact: `${layer.moduleName}, which should drop ${sayShare(rate)} of the values, gave exactly what it got in all ${layer.steps.length} probes of training ${sayRange(from, to)}.`,
+    confidence: 0.95,
+    cause:
+      'the model is run in evaluation mode while it is trained, and perhaps the other way round',
+    advice: 'check the training flag of both passes',
+    from,
+    to,
+    observations: dropping.slice(0, 5).map((one) => ({
+      kind: 'layer_summary',
+      source: one.layer.moduleName,
+      summary: `Drops nothing, at a rate of ${say(one.rate)}.`,
+      observed: 0,
+      threshold: one.rate,
+      from,
+      to,
+    })),
+  };
+}
+
+/** Whether two layers gave the same values in every probe, as far as their statistics tell, and not only zeros. */
+function isSame(layer: LayerSeries, before: LayerSeries): boolean {
+  return (
+    layer.steps.length > 0 &&
+    layer.steps.length === before.steps.length &&
+    layer.norm.some((norm) => norm > 0) &&
+    (['steps', 'norm', 'mean', 'std', 'elementCount'] as const).every((name) =>
+      layer[name].every((value, row) => Object.is(value, before[name][row])),
+    )
+  );
 }
 
 /** Outputs of a layer in passes that train and in passes that evaluate. Validation must be bad as well: data may differ. */

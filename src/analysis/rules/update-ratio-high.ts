@@ -1,7 +1,6 @@
 import { placeAt, sayRange } from './places.ts';
 import { defineRule, say, type Finding } from './rule.ts';
-import type { Signals } from './signals.ts';
-import { observeRatio, updateRatios, type UpdateRatio } from './update-ratios.ts';
+import { blows, observeRatio, updateRatios } from './update-ratios.ts';
 
 export const updateRatioHigh = defineRule({
   id: 'update_ratio_high',
@@ -17,7 +16,10 @@ export const updateRatioHigh = defineRule({
       value: 1,
       doc: 'Norm of single updates over that of the weights, at any time, that counts as a blow.',
     },
-    updateRatioMinBlows: { value: 2, doc: 'Fewest such updates of one parameter.' },
+    updateRatioMinBlows: {
+      value: 2,
+      doc: 'Fewest such updates of one weight, where not all weights got one.',
+    },
     updateRatioMinProbes: { value: 3, doc: 'Fewest snapshots after the first tenth.' },
     updateRatioHighLearned: {
       value: 0.5,
@@ -35,7 +37,10 @@ export const updateRatioHigh = defineRule({
     const [worst] = found;
     if (worst === undefined) return [];
     // Large updates of small networks often do no harm: the loss must agree.
-    const isFine = signals.learnedShare >= t.updateRatioHighLearned && !signals.isHarmed;
+    const isFine =
+      signals.learnedShare >= t.updateRatioHighLearned &&
+      signals.learnedSinceFirst >= t.updateRatioHighLearned &&
+      !signals.isHarmed;
     if (isFine) return [];
     const { ratio, start, weight } = worst;
     const from = placeAt(weight, start);
@@ -55,23 +60,10 @@ export const updateRatioHigh = defineRule({
         if (lasting.length > 0) return observation;
         return {
           ...observation,
-          summary: `${one.count} updates of the size of the weights, up to ${say(one.ratio)} of them.`,
+          summary: `${one.count === 1 ? 'One update' : `${one.count} updates`} of the size of the weights, up to ${say(one.ratio)} of them.`,
         };
       }),
     };
     return [finding];
   },
 });
-
-/** Weights that got updates as large as themselves, the worst first; those that begin as zeros are left out. */
-function blows(signals: Signals, limit: number, min: number): readonly UpdateRatio[] {
-  return signals.weights
-    .filter(({ isFrozen, valueNorm }) => !isFrozen && (valueNorm[0] ?? 0) > 0)
-    .flatMap((weight): UpdateRatio[] => {
-      const hard = weight.updateRatio.filter((ratio) => Number.isFinite(ratio) && ratio >= limit);
-      if (hard.length < min) return [];
-      const start = weight.updateRatio.findIndex((ratio) => ratio >= limit);
-      return [{ weight, ratio: hard.reduce((a, b) => Math.max(a, b)), start, count: hard.length }];
-    })
-    .toSorted((a, b) => b.ratio - a.ratio);
-}

@@ -44,3 +44,21 @@ export function observeRatio(
     to,
   };
 }
+
+/**
+ * Weights that got updates as large as themselves, the worst first; those that begin as zeros are left out. One such update is a
+ * blow only where all weights got one: a single weight may be small by chance.
+ */
+export function blows(signals: Signals, limit: number, min: number): readonly UpdateRatio[] {
+  const weights = signals.weights.filter(
+    ({ isFrozen, valueNorm }) => !isFrozen && (valueNorm[0] ?? 0) > 0,
+  );
+  const hit = weights.flatMap((weight): UpdateRatio[] => {
+    const hard = weight.updateRatio.filter((ratio) => Number.isFinite(ratio) && ratio >= limit);
+    if (hard.length === 0) return [];
+    const start = weight.updateRatio.findIndex((ratio) => ratio >= limit);
+    return [{ weight, ratio: hard.reduce((a, b) => Math.max(a, b)), start, count: hard.length }];
+  });
+  const isWhole = hit.length >= 2 && hit.length === weights.length;
+  return hit.filter(({ count }) => isWhole || count >= min).toSorted((a, b) => b.ratio - a.ratio);
+}

@@ -327,7 +327,7 @@ describe('models', () => {
     expect(hooks.instrumentedModuleNames).toStrictEqual(['left', 'right']);
     hooks.beginStep(0);
     const constant = (value: number, dtype: 'float32' | 'int32' = 'float32'): tf.Tensor =>
-      tf.fill([4, 2], value, dtype);
+      tf.ones([4, 2]).mul(value).cast(dtype);
     const xs = [constant(3), constant(-5), constant(1), constant(2), constant(4, 'int32')];
     await model.trainOnBatch(xs, tf.zeros([4, 1]));
     hooks.endStep();
@@ -341,7 +341,7 @@ describe('models', () => {
           mean,
           elementCount,
         ])
-        .toSorted(),
+        .toSorted((a, b) => String(a).localeCompare(String(b))),
     ).toStrictEqual([
       ['left', 'InputLayer', 'activation', 3, 8],
       ['right', 'InputLayer', 'activation', -5, 8],

@@ -1,0 +1,278 @@
+/** Rules that look at what a careful practitioner looks at: inputs, targets, modes, penalties, first updates. */
+import { describe, expect, test } from 'vitest';
+import {
+  analyzeColumns,
+  createRunColumns,
+  type AnalyzerEngineConfig,
+  type BatchColumns,
+  type RuleId,
+  type RunColumnsParts,
+} from 'quark-sdk/analysis';
+import { fallingLoss, layer, metric, normal, parameter } from '../../../support/analysis-runs.ts';
+
+function find(ruleId: RuleId, parts: RunColumnsParts, config: AnalyzerEngineConfig = {}) {
+  const { alerts } = analyzeColumns(createRunColumns(parts), config, { nowMs: 0 });
+  return alerts.find((alert) => alert.ruleId === ruleId);
+}
+
+const probes = Array.from({ length: 24 }, (_, i) => i * 10);
+const falling = metric('train/loss', 240, fallingLoss(240));
+
+/** Batches of 16 with what else is said of them. */
+function batches(count: number, more: Partial<BatchColumns>): BatchColumns {
+  return {
+    ...createRunColumns({}).batches,
+    rowCount: count,
+    steps: Float64Array.from({ length: count }, (_, i) => i),
+    losses: new Float64Array(count).fill(1),
+    batchSizes: new Float64Array(count).fill(16),
+    metadata: Array.from({ length: count }, () => null),
+    classOffsets: new Int32Array(count + 1),
+    ...more,
+  };
+}
+
+describe('input_not_normalised', () => {
+  const input = (mean: (i: number) => number, std: number) =>
+    layer('x', 'activation', probes, { mean, std: () => std }, { moduleType: 'InputLayer' });
+
+  test('knows inputs that are one number everywhere, and neither single numbers nor masks', () => {
+    const same = input(() => 0.7, 1e-9);
+    expect(find('input_not_normalised', { layers: [same] })).toMatchObject({
+      severity: 'error',
+      fact: 'All values of the inputs (x) are 0.7.',
+    });
+    expect(find('input_not_normalised', { layers: [input(() => 0, 0)] })?.severity).toBe('error');
+    // A batch of one number has no deviation; the next batch has another number.
+    const single = input((i) => Math.sin(i + 1), 0);
+    expect(find('input_not_normalised', { layers: [single] })).toBeUndefined();
+    const image = input(() => 0, 1);
+    expect(find('input_not_normalised', { layers: [image, same] })).toBeUndefined();
+  });
+
+  test('what the model is given is no layer of it', () => {
+    const dead = layer(
+      'x',
+      'activation',
+      probes,
+      {
+        mean: () => 0.001,
+        std: () => 0.03,
+        deadUnitRatio: () => 0.999,
+        persistentDeadUnitCount: () => 700,
+        unitCount: () => 784,
+      },
+      { moduleType: 'InputLayer' },
+    );
+    const hidden = layer('h', 'activation', probes, { std: () => 1, mean: () => 0 });
+    const output = layer('o', 'activation', probes, { std: () => 1, mean: () => 0 });
+    const parts = { metrics: [falling], layers: [dead, hidden, output] };
+    expect(find('dying_relu', parts)).toBeUndefined();
+    expect(find('activation_collapse', parts)).toBeUndefined();
+    const asLayer = { ...dead, moduleType: 'Dense' };
+    expect(find('dying_relu', { ...parts, layers: [asLayer, hidden, output] })).toBeDefined();
+  });
+});
+
+describe('train_eval_mismatch', () => {
+  const values = (moduleName: string, moduleType: string, scale = 1) =>
+    layer(
+      moduleName,
+      'activation',
+      probes,
+      {
+        norm: (i) => scale * (8 + Math.sin(i)),
+        mean: (i) => scale * Math.cos(i),
+        std: () => scale,
+        elementCount: () => 64,
+      },
+      { moduleType },
+    );
+  const model = (...rates: number[]) => [
+    { class_name: 'Dense', config: { name: 'hidden', units: 4, activation: 'relu' } },
+    ...rates.map((rate, i) => ({ class_name: 'Dropout', config: { name: `drop_${i}`, rate } })),
+    { class_name: 'Dense', config: { name: 'output', units: 1 } },
+  ];
+  const hidden = values('hidden', 'Dense');
+  const idle = values('drop_0', 'Dropout');
+
+  test('knows dropout that drops nothing in training', () => {
+    const parts = { metrics: [falling], layers: [hidden, idle] };
+    expect(find('train_eval_mismatch', parts, { model: model(0.5) })).toMatchObject({
+      severity: 'error',
+      title: 'Dropout is off in training',
+      stepEnd: 230,
+    });
+  });
+
+  test('lets dropout be that works, that is meant to be off, or whose rate is not known', () => {
+    const parts = { metrics: [falling], layers: [hidden, idle] };
+    expect(find('train_eval_mismatch', parts, { model: model(0) })).toBeUndefined();
+    expect(find('train_eval_mismatch', parts)).toBeUndefined();
+    const working = { ...parts, layers: [hidden, values('drop_0', 'Dropout', 1.4)] };
+    expect(find('train_eval_mismatch', working, { model: model(0.5) })).toBeUndefined();
+    // A part that was trained before is run in evaluation mode; the new part is not.
+    const fine = { ...parts, layers: [hidden, idle, values('drop_1', 'Dropout', 1.4)] };
+    expect(find('train_eval_mismatch', fine, { model: model(0.5, 0.5) })).toBeUndefined();
+    // Nothing but zeros says nothing.
+    const zeros = {
+      ...parts,
+      layers: [values('hidden', 'Dense', 0), values('drop_0', 'Dropout', 0)],
+    };
+    expect(find('train_eval_mismatch', zeros, { model: model(0.5) })).toBeUndefined();
+  });
+});
+
+describe('static_model_lint', () => {
+  const targets = (min: number, max: number) =>
+    batches(20, {
+      metadata: Array.from({ length: 20 }, () =>
+        JSON.stringify({ target_min: min, target_max: max }),
+      ),
+    });
+  const model = (activation: string) => ({
+    layers: [
+      { class_name: 'Dense', config: { name: 'hidden', units: 4, activation: 'relu' } },
+      { class_name: 'Dense', config: { name: 'output', units: 1, activation } },
+    ],
+    loss: 'meanSquaredError',
+  });
+
+  test('knows outputs that cannot reach the targets', () => {
+    const lint = (activation: string, min: number, max: number) =>
+      find('static_model_lint', { batches: targets(min, max) }, { model: model(activation) });
+    expect(lint('sigmoid', -2, 3)).toMatchObject({
+      severity: 'error',
+      fact: 'output has a sigmoid, which cannot reach targets from -2 to 3.',
+    });
+    expect(lint('tanh', 0, 40)?.fact).toContain('cannot reach');
+    expect(lint('relu', -1, 1)?.fact).toContain('cannot reach');
+    expect(lint('sigmoid', 0, 1)).toBeUndefined();
+    expect(lint('tanh', -1.02, 1.01)).toBeUndefined();
+    expect(lint('relu', 0, 1e6)).toBeUndefined();
+    expect(lint('linear', -5, 5)).toBeUndefined();
+    expect(
+      find('static_model_lint', { batches: batches(20, {}) }, { model: model('sigmoid') }),
+    ).toBeUndefined();
+  });
+});
+
+describe('class_imbalance', () => {
+  test('takes rare classes together, where each alone is too rare to tell', () => {
+    const gauss = normal(3);
+    // Three rare classes; each is in three of the batches of the second half.
+    const rareOf = (i: number) => (i % 11 === 0 ? 1 + ((i / 11) % 3) : 0);
+    const build = (rareLoss: number) =>
+      batches(200, {
+        losses: Float64Array.from(
+          { length: 200 },
+          (_, i) => (rareOf(i) > 0 ? (rareLoss + 15 * 0.1) / 16 : 0.1) + 0.005 * gauss(),
+        ),
+        classNames: ['a', 'b', 'c', 'd'],
+        classOffsets: Int32Array.from({ length: 201 }, (_, i) => 4 * i),
+        classIndex: Int32Array.from({ length: 800 }, (_, i) => i % 4),
+        classCounts: Float64Array.from({ length: 800 }, (_, i) => {
+          const rare = rareOf(i >> 2);
+          if (i % 4 === 0) return rare > 0 ? 15 : 16;
+          return i % 4 === rare ? 1 : 0;
+        }),
+      });
+    expect(find('class_imbalance', { batches: build(3) })?.severity).toBe('warning');
+    expect(find('class_imbalance', { batches: build(0.1) })?.severity).toBe('info');
+  });
+});
+
+describe('loss_not_decreasing', () => {
+  // The penalty on the weights falls, and then nothing more happens.
+  const gauss = normal(5);
+  const penalised = metric(
+    'train/loss',
+    240,
+    (i) => 1.386 + 8 * Math.exp(-i / 12) + 0.004 * gauss(),
+  );
+  const labels = batches(240, {
+    classNames: ['a', 'b', 'c', 'd'],
+    classOffsets: Int32Array.from({ length: 241 }, (_, i) => 4 * i),
+    classIndex: Int32Array.from({ length: 960 }, (_, i) => i % 4),
+    classCounts: new Float64Array(960).fill(4),
+  });
+  const accuracy = (level: number) =>
+    metric('train/accuracy', 240, () => Math.min(1, level + 0.05 * gauss()));
+
+  test('knows an accuracy that always naming one class gives, however far the loss fell', () => {
+    const parts = { metrics: [penalised, accuracy(0.25)], batches: labels };
+    expect(find('loss_not_decreasing', parts)?.severity).toBe('error');
+    // Better than that, or the labels are not known: a loss that fell this far has been learned.
+    const better = { metrics: [penalised, accuracy(0.6)], batches: labels };
+    expect(find('loss_not_decreasing', better)).toBeUndefined();
+    expect(find('loss_not_decreasing', { metrics: [penalised, accuracy(0.25)] })).toBeUndefined();
+    // It still falls.
+    const going = metric('train/loss', 240, (i) => 1.386 + 8 * Math.exp(-i / 90));
+    expect(
+      find('loss_not_decreasing', { metrics: [going, accuracy(0.25)], batches: labels }),
+    ).toBeUndefined();
+  });
+});
+
+describe('regularisation_overwhelms', () => {
+  const gauss = normal(7);
+  const flat = metric('train/loss', 240, (i) => 1.386 + 8 * Math.exp(-i / 12) + 0.004 * gauss());
+  const weights = (end: number) =>
+    ['one', 'two'].map((name) =>
+      parameter(`${name}/kernel`, probes, {
+        valueNorm: (i) => 5 * Math.max(end, Math.exp(-i / 3)),
+        valueStd: () => 0.1,
+        elementCount: () => 64,
+      }),
+    );
+
+  test('knows weights that shrink away while nothing is learned', () => {
+    const alert = find('regularisation_overwhelms', { metrics: [flat], parameters: weights(0.05) });
+    expect(alert).toMatchObject({ severity: 'error', stepEnd: 230 });
+    expect(alert?.fact).toContain('5 % of it');
+  });
+
+  test('lets weights be that stay, that a normalisation follows, or with which the model learns', () => {
+    const shrunk = { metrics: [flat], parameters: weights(0.05) };
+    expect(
+      find('regularisation_overwhelms', { ...shrunk, parameters: weights(0.6) }),
+    ).toBeUndefined();
+    const norm = layer('n', 'activation', probes, {}, { moduleType: 'BatchNormalization' });
+    expect(find('regularisation_overwhelms', { ...shrunk, layers: [norm] })).toBeUndefined();
+    const going = metric('train/loss', 240, (i) => 2 - i / 200);
+    expect(find('regularisation_overwhelms', { ...shrunk, metrics: [going] })).toBeUndefined();
+    const known = metric('train/accuracy', 240, () => 0.95);
+    expect(
+      find('regularisation_overwhelms', { ...shrunk, metrics: [flat, known] }),
+    ).toBeUndefined();
+    const [first] = weights(0.05);
+    const one = first === undefined ? [] : [first, ...weights(0.9).slice(1)];
+    expect(find('regularisation_overwhelms', { ...shrunk, parameters: one })).toBeUndefined();
+  });
+});
+
+describe('update ratios', () => {
+  const blown = (name: string, first = 3) =>
+    parameter(`${name}/kernel`, probes, {
+      valueNorm: () => 4,
+      updateRatio: (i) => (i === 0 ? first : 1e-6),
+    });
+  // The first update throws the loss up, and most of that comes back.
+  const gauss = normal(9);
+  const thrown = metric('train/loss', 240, (i) =>
+    i === 0 ? 1.4 : 1.35 + 12 * Math.exp(-i / 40) + 0.01 * gauss(),
+  );
+
+  test('a single blow counts where it hits all weights, and is not taken for a rate that is too low', () => {
+    const parts = { metrics: [thrown], parameters: [blown('a'), blown('b')] };
+    expect(find('update_ratio_high', parts)).toMatchObject({ stepStart: 0 });
+    const stuck = metric('train/loss', 240, (i) => 1.4 + 0.01 * Math.sin(i * i));
+    const calm = { metrics: [stuck], parameters: [blown('a', 1e-6), blown('b', 1e-6)] };
+    expect(find('update_ratio_low', calm)).toBeDefined();
+    expect(find('update_ratio_low', { ...parts, metrics: [stuck] })).toBeUndefined();
+    const one = { metrics: [thrown], parameters: [blown('a'), blown('b', 0.02)] };
+    expect(find('update_ratio_high', one)).toBeUndefined();
+    // A loss that ends far below where it began was not harmed.
+    expect(find('update_ratio_high', { ...parts, metrics: [falling] })).toBeUndefined();
+  });
+});
