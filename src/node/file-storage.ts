@@ -5,6 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { checkNotAborted } from '../base/assert.ts';
 import { systemClock } from '../base/clock.ts';
 import { invalidInput, SessionStoreError } from '../base/errors.ts';
+import { openObjects, type ObjectOptions } from '../objects/open-objects.ts';
 import { schemeOf, type OpenStorageOptions } from '../store/registry.ts';
 import { checkSpace } from '../store/run-rules.ts';
 import { createSqlStore, type SqlStoreParts, type StoreSpaces } from '../store/sql-store.ts';
@@ -38,12 +39,14 @@ export async function openFileStorage(
  */
 export async function openFileSpaces(
   uri: string,
-  options: OpenStorageOptions = {},
+  options: OpenStorageOptions & ObjectOptions = {},
 ): Promise<StoreSpaces> {
-  const parts = await openParts(uri, options);
+  const place = await openObjects(options);
+  const parts = place(await openParts(uri, options));
   return {
     uri: parts.uri,
     database: parts.database,
+    segmentFiles: parts.segmentFiles,
     store(space) {
       const folder = runFolder(parts.location, checkSpace(space));
       return createSqlStore({

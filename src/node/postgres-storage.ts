@@ -3,6 +3,8 @@ import type { Pool } from 'pg';
 import { checkNotAborted, checkOptionNames } from '../base/assert.ts';
 import { systemClock } from '../base/clock.ts';
 import { invalidInput, messageOf, SessionStoreError } from '../base/errors.ts';
+import { openObjects, type ObjectOptions } from '../objects/open-objects.ts';
+import { s3OptionsFromEnvironment } from '../objects/s3-config.ts';
 import type { OpenStorageOptions } from '../store/registry.ts';
 import { createBlobParts } from '../store/sql-blob-parts.ts';
 import {
@@ -14,12 +16,7 @@ import {
   type SqlWork,
 } from '../store/sql-database.ts';
 import { migrateStep, SQL_LAYOUT_VERSION, SQL_TABLES } from '../store/sql-layout.ts';
-import {
-  createSqlStore,
-  type BlobFiles,
-  type SqlStoreParts,
-  type StoreSpaces,
-} from '../store/sql-store.ts';
+import { createSqlStore, type SqlStoreParts, type StoreSpaces } from '../store/sql-store.ts';
 import type { Store } from '../store/store.ts';
 import {
   DEFAULT_POSTGRES_CONFIG,
@@ -30,11 +27,7 @@ import {
 import { isCreatedTwice } from './postgres-errors.ts';
 
 /** Options of {@link openPostgresSpaces}. */
-export type PostgresOptions = OpenStorageOptions &
-  Partial<PostgresConfig> & {
-    /** Where blobs above 256 KiB are kept. Default: in the database, in parts. */
-    readonly blobFiles?: BlobFiles;
-  };
+export type PostgresOptions = OpenStorageOptions & Partial<PostgresConfig> & ObjectOptions;
 
 const OPTION_NAMES = [
   'signal',
@@ -44,7 +37,8 @@ const OPTION_NAMES = [
   'connectTimeoutMs',
   'statementTimeoutMs',
   'retryTimeoutMs',
-  'blobFiles',
+  'objects',
+  'segmentFiles',
 ] as const;
 const SCHEMES: ReadonlySet<string> = new Set(['postgres:', 'postgresql:', 'cockroach:']);
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'cockroach:': '26257' };
@@ -64,7 +58,8 @@ const MAX_CONNECTIONS = 1000;
  * `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` (`postgres:` is the same, `cockroach:` differs in the default port) with
  * what `pg` takes as options (`sslmode=verify-full`, `options=-c%20search_path%3DSCHEMA`, ...); `prepare=false` for
  * poolers that cannot keep prepared statements. Without a password `PGPASSWORD` and `~/.pgpass` are asked. Tables are made
- * in the first schema of the search path.
+ * in the first schema of the search path. With `QUARK_S3_ENDPOINT` and its siblings in the environment, large blobs and
+ * large merged segments are kept in that object store.
  *
  * Calls wait and try again for up to 15 s while the server restarts or transactions collide. If the connection is lost
  * while a change is committed and the server does not come back in that time, the error (`unreachable`) has
@@ -77,7 +72,9 @@ export async function openPostgresStorage(
   uri: string,
   options: OpenStorageOptions = {},
 ): Promise<Store> {
-  return createSqlStore(await openParts(uri, options));
+  // A service may have put segments there that this store is asked for.
+  const objects = s3OptionsFromEnvironment(process.env);
+  return createSqlStore(await openParts(uri, { ...options, objects }));
 }
 
 /**
@@ -95,6 +92,7 @@ export async function openPostgresSpaces(
   return {
     uri: parts.uri,
     database: parts.database,
+    segmentFiles: parts.segmentFiles,
     store: (space) => createSqlStore({ ...parts, space, isShared: true }),
     close: () => parts.database.close(),
   };
@@ -104,6 +102,7 @@ async function openParts(uri: string, options: PostgresOptions): Promise<SqlStor
   const address = parseAddress(uri);
   const config = checkConfig(options);
   checkNotAborted(options.signal);
+  const place = await openObjects(options);
   const database = await connect(address, config);
   try {
     const kind = await database.read(() => readKind(address.name));
@@ -115,13 +114,13 @@ async function openParts(uri: string, options: PostgresOptions): Promise<SqlStor
     await database.close();
     throw error;
   }
-  return {
+  return place<SqlStoreParts>({
     uri: address.shown,
     location: { storageDir: address.shown, storeRoot: address.shown, dbPath: address.shown },
     database,
-    blobFiles: options.blobFiles ?? createBlobParts(database),
+    blobFiles: createBlobParts(database),
     clock: options.clock ?? systemClock,
-  };
+  });
 }
 
 type Address = {

@@ -30,41 +30,74 @@ const MAX_ROWS = 1 << 17;
 const MAX_ARROW_BYTES = 32 << 20;
 /** A merged segment is cut at the end of a key once it has this many rows. */
 const CUT_ROWS = 1 << 14;
-/** Segments with fewer rows are merged again. */
+/** Segments with fewer rows are merged again, unless their rows are long. */
 const SMALL_ROWS = 1 << 14;
+const SMALL_BYTES = 4 << 20;
 
 /** What a merge did. */
-export type CompactResult = { readonly removed: number; readonly added: number };
+export type CompactResult = {
+  readonly removed: number;
+  readonly added: number;
+  /** False when there is more to merge: a limit was reached, or somebody else merged meanwhile. */
+  readonly isDone: boolean;
+};
+
+/** Bounds of a merge that shares its thread and its store with others; whatever is left out is as large as it gets. */
+export type CompactLimits = {
+  /** Rows and segments that are merged at a time, which bounds memory and how long a thread is busy. */
+  readonly rows?: number;
+  readonly segments?: number;
+  /** Merges of that size in all. */
+  readonly merges?: number;
+  /** Between two merges: nothing more is begun once it is aborted. */
+  readonly signal?: AbortSignal;
+};
+
+type Merged = { readonly removed: number; readonly added: number; readonly seen: number };
 
 /**
  * Merges small and unpacked segments of one table of a run, from the oldest on.
  *
  * @param mergeId unique name for the merged segments; becomes their writer id
+ * @param limits how much is merged at a time and in all
  */
 export async function compactTable(
   store: Store,
   table: TableDefinition,
   runId: string,
   mergeId: string,
+  limits: CompactLimits = {},
 ): Promise<CompactResult> {
   const segments = await store.listSegments({ runId, table: table.table });
   const candidates = segments.filter(
-    (segment) => segment.encoding === 'arrow' || segment.rowCount < SMALL_ROWS,
+    ({ encoding, rowCount, sizeBytes }) =>
+      encoding === 'arrow' || (rowCount < SMALL_ROWS && sizeBytes < SMALL_BYTES),
   );
   let removed = 0;
   let added = 0;
   let count = 0;
-  for (const window of groupSegments(candidates, { rows: WINDOW_ROWS, bytes: WINDOW_BYTES })) {
+  let isDone = true;
+  const bounds = {
+    rows: limits.rows ?? WINDOW_ROWS,
+    bytes: WINDOW_BYTES,
+    segments: limits.segments ?? Number.POSITIVE_INFINITY,
+  };
+  for (const window of groupSegments(candidates, bounds)) {
     for (let rest = window; rest.length > 0;) {
+      if (limits.signal?.aborted === true || count >= (limits.merges ?? Number.POSITIVE_INFINITY))
+        return { removed, added, isDone: false };
       const mergeName = `${mergeId}-${count++}`;
       const merged = await mergeWindow(store, table, runId, mergeName, rest);
-      if (merged === undefined) break;
+      if (merged === undefined) {
+        isDone = false;
+        break;
+      }
       removed += merged.removed;
       added += merged.added;
       rest = rest.slice(merged.seen);
     }
   }
-  return { removed, added };
+  return { removed, added, isDone };
 }
 
 /** Merges the segments of a window from its start, as many as fit into memory once they are unpacked: `seen`. */
@@ -74,7 +107,7 @@ async function mergeWindow(
   runId: string,
   mergeId: string,
   window: readonly SegmentManifest[],
-): Promise<(CompactResult & { readonly seen: number }) | undefined> {
+): Promise<Merged | undefined> {
   const nothing = { removed: 0, added: 0 };
   if (window.length === 1 && window[0]?.encoding === 'packed') return { ...nothing, seen: 1 };
   const reads = await store.readSegments(window);

@@ -1,6 +1,7 @@
 /** Appending segments in SQL: all streams are locked and asked first, then everything new is written together. */
 import { SessionStoreError } from '../base/errors.ts';
 import { coalesceRanges, rangesHold } from './batch-ranges.ts';
+import { dueAfterAppend, queueStream } from './merge-queue.ts';
 import { findHolder, placeSegment } from './segment-rules.ts';
 import { lastly, numberCell, sql, type SqlCall, type SqlWork } from './sql-database.ts';
 import {
@@ -27,6 +28,7 @@ export function* appendSegments(
   space: string,
   segments: readonly NewSegment[],
   where: string,
+  nowMs: number,
 ): SqlWork<readonly SegmentManifest[]> {
   const requests = requestsOf(segments);
   const locked = yield* lockStreams(space, [...requests.values()], where);
@@ -38,6 +40,7 @@ export function* appendSegments(
   const placed = new Map<string, SegmentManifest>();
   const lines: (readonly [number, SegmentManifest])[] = [];
   const bytesOf: SqlCall[] = [];
+  const due = new Map<number, number>();
   const grown = new Set<{ readonly key: number; readonly nextSequence: number }>();
   const answer: SegmentManifest[] = [];
   for (const { manifest, bytes } of segments) {
@@ -53,6 +56,9 @@ export function* appendSegments(
       grown.add(stream);
       lines.push([stream.key, kept]);
       bytesOf.push(insertBytes(stream.key, kept, bytes));
+      const dueAtMs = dueAfterAppend(kept, nowMs);
+      if (dueAtMs !== undefined)
+        due.set(stream.key, Math.min(dueAtMs, due.get(stream.key) ?? dueAtMs));
     }
     placed.set(name, kept);
     answer.push(kept);
@@ -61,7 +67,10 @@ export function* appendSegments(
     const counters = [...grown].map(({ key, nextSequence }) =>
       sql('UPDATE streams SET next_sequence = ? WHERE stream_key = ?', nextSequence, key),
     );
-    yield* lastly([...insertManifests(lines), ...bytesOf, ...counters]);
+    const queue = [...due]
+      .sort(([a], [b]) => a - b)
+      .map(([key, dueAtMs]) => queueStream(key, dueAtMs));
+    yield* lastly([...insertManifests(lines), ...bytesOf, ...counters, ...queue]);
   }
   return answer;
 }

@@ -166,6 +166,36 @@ const LATER: readonly Step[] = [
   ],
   // Which transaction made the revision, for those whose end was not known.
   ['ALTER TABLE runs ADD COLUMN change_id TEXT'],
+  [
+    // Streams with small segments: see merge-queue.ts. Those of before are looked at once.
+    `CREATE TABLE IF NOT EXISTS merge_queue (
+      stream_key BIGINT PRIMARY KEY,
+      due_at_ms DOUBLE PRECISION NOT NULL,
+      claimed_by TEXT NOT NULL,
+      claimed_until_ms DOUBLE PRECISION NOT NULL)`,
+    'CREATE INDEX IF NOT EXISTS merge_queue_by_due ON merge_queue (due_at_ms)',
+    `INSERT INTO merge_queue (stream_key, due_at_ms, claimed_by, claimed_until_ms)
+     SELECT stream_key, 0, '', 0 FROM streams WHERE true ON CONFLICT (stream_key) DO NOTHING`,
+    // What one process at a time does.
+    `CREATE TABLE IF NOT EXISTS chores (
+      name TEXT PRIMARY KEY,
+      claimed_by TEXT NOT NULL,
+      claimed_until_ms DOUBLE PRECISION NOT NULL,
+      done_at_ms DOUBLE PRECISION NOT NULL)`,
+    // Segments whose bytes are in an object store, and objects that no segment names: see object-files.ts.
+    `CREATE TABLE IF NOT EXISTS segment_objects (
+      segment_key BIGINT PRIMARY KEY,
+      object_key TEXT NOT NULL UNIQUE)`,
+    `CREATE TABLE IF NOT EXISTS loose_objects (
+      object_key TEXT PRIMARY KEY,
+      loose_since_ms DOUBLE PRECISION NOT NULL,
+      is_condemned BIGINT NOT NULL)`,
+    'CREATE INDEX IF NOT EXISTS loose_objects_by_time ON loose_objects (loose_since_ms)',
+    // The name of this database among those that share a bucket.
+    `CREATE TABLE IF NOT EXISTS database_names (
+      slot BIGINT PRIMARY KEY,
+      name TEXT NOT NULL)`,
+  ],
 ];
 
 /** Every table of the layout. */

@@ -1,5 +1,6 @@
 /** Projects, runs and leases of one space in SQL. */
 import { RunNotFoundError } from '../base/errors.ts';
+import { queueRun } from './merge-queue.ts';
 import { copyRun, projectIdTaken, runIdTaken } from './run-rules.ts';
 import {
   isTextList,
@@ -123,6 +124,7 @@ export function* updateRun(
   space: string,
   run: StoredRun,
   where: string,
+  nowMs: number,
   attempt: SqlAttempt,
 ): SqlWork<UpdateResult> {
   const changed = yield sql(
@@ -149,6 +151,7 @@ export function* updateRun(
   }
   yield sql('DELETE FROM run_tags WHERE space = ? AND run_id = ?', space, run.id);
   yield* writeTags(space, run);
+  if (run.status !== 'running') yield queueRun(space, run.id, nowMs);
   return { kind: 'updated', run: copyRun(run, run.revision + 1) };
 }
 

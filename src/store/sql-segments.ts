@@ -1,6 +1,7 @@
 /** Segments of one space in SQL: listing, reading, replacing. Manifests and bytes are tables of their own, tied by a key. */
 import { checkMergeSources, coalesceRanges, rangesHold } from './batch-ranges.ts';
 import { segmentTaken } from './run-rules.ts';
+import { adoptObjects, releaseObjects, releaseStream } from './object-files.ts';
 import { compareManifests, holdsKey } from './segment-rules.ts';
 import { appendSegments, segmentCall, type KeptSegment } from './sql-append.ts';
 import {
@@ -8,6 +9,7 @@ import {
   lastly,
   numberCell,
   sql,
+  textCell,
   together,
   type SqlAttempt,
   type SqlCall,
@@ -65,20 +67,34 @@ export function* listSegments(
     .sort(compareManifests);
 }
 
+/** What the database says of the bytes of a segment: the answer, or where they are. */
+export type KeptBytes = SegmentRead | ObjectBytes;
+
+/** The bytes are in an object. */
+export type ObjectBytes = {
+  readonly kind: 'object';
+  readonly objectKey: string;
+  readonly sizeBytes: number;
+};
+
+/** A merged segment, and the object that its bytes are in where they are not kept in the database. */
+export type PlacedSegment = MergedSegment & { readonly objectKey?: string };
+
 /** The bytes of segments, in the order asked for. */
 export function* readSegments(
   space: string,
   segments: readonly SegmentReference[],
-): SqlWork<readonly SegmentRead[]> {
+): SqlWork<readonly KeptBytes[]> {
   const answers = yield* together(segments.map((segment) => bytesCall(space, segment)));
   return segments.map((segment, i) => readOf(segment, answers[i]?.[0]));
 }
 
 function bytesCall(space: string, segment: SegmentReference): SqlCall {
   return sql(
-    `SELECT segments.checksum, segments.size_bytes, segment_bytes.bytes FROM streams
+    `SELECT segments.checksum, segments.size_bytes, segment_bytes.bytes, text(segment_objects.object_key) FROM streams
      JOIN segments ON segments.stream_key = streams.stream_key
      LEFT JOIN segment_bytes ON segment_bytes.segment_key = segments.segment_key
+     LEFT JOIN segment_objects ON segment_objects.segment_key = segments.segment_key
      WHERE streams.space = ? AND streams.run_id = ? AND streams.table_name = ? AND segments.writer_id = ?
        AND segments.batch_number = ?`,
     space,
@@ -89,10 +105,12 @@ function bytesCall(space: string, segment: SegmentReference): SqlCall {
   );
 }
 
-function readOf(segment: SegmentReference, row: SqlRow | undefined): SegmentRead {
+function readOf(segment: SegmentReference, row: SqlRow | undefined): KeptBytes {
   if (row === undefined) return { kind: 'gone' };
   if (segment.checksum !== undefined && numberCell(row, 0) !== segment.checksum)
     return { kind: 'gone' };
+  if (row[3] !== null)
+    return { kind: 'object', objectKey: textCell(row, 3), sizeBytes: numberCell(row, 1) };
   if (row[2] === null)
     return { kind: 'damaged', reason: 'its bytes are missing from the database' };
   const bytes = bytesCell(row, 2);
@@ -109,8 +127,9 @@ export function* replaceSegments(
   runId: string,
   table: string,
   remove: readonly SegmentReference[],
-  add: readonly MergedSegment[],
+  add: readonly PlacedSegment[],
   where: string,
+  nowMs: number,
   attempt: SqlAttempt,
 ): SqlWork<boolean> {
   if ((yield* findStream(space, { runId, table })) === undefined) {
@@ -133,14 +152,26 @@ export function* replaceSegments(
     const isTaken = rangesHold(stream.taken, manifest);
     if (isTaken && !removedNames.has(name)) throw segmentTaken(name);
   }
+  yield* releaseObjects(
+    removed.map((kept) => kept.key),
+    nowMs,
+  );
   yield* together([
     ...removed.flatMap((kept) => [
       sql('DELETE FROM segment_bytes WHERE segment_key = ?', kept.key),
       sql('DELETE FROM segments WHERE segment_key = ?', kept.key),
     ]),
     ...insertManifests(add.map(({ manifest }) => [stream.key, manifest])),
-    ...add.map(({ manifest, bytes }) => insertBytes(stream.key, manifest, bytes)),
+    ...add.flatMap(({ manifest, bytes, objectKey }) =>
+      objectKey === undefined ? [insertBytes(stream.key, manifest, bytes)] : [],
+    ),
   ]);
+  yield* adoptObjects(
+    stream.key,
+    add.flatMap(({ manifest, objectKey }) =>
+      objectKey === undefined ? [] : [[manifest, objectKey] as const],
+    ),
+  );
   yield* rememberBatches(stream.key, known);
   return true;
 }
@@ -152,8 +183,10 @@ export function* replaceTable(
   table: string,
   add: readonly NewSegment[],
   where: string,
+  nowMs: number,
 ): SqlWork<readonly SegmentManifest[]> {
   const { key } = yield* lockStream(space, runId, table, [], where);
+  yield* releaseStream(key, nowMs);
   yield* together([
     sql(
       'DELETE FROM segment_bytes WHERE segment_key IN (SELECT segment_key FROM segments WHERE stream_key = ?)',
@@ -162,7 +195,7 @@ export function* replaceTable(
     sql('DELETE FROM segments WHERE stream_key = ?', key),
     sql('DELETE FROM merged_batches WHERE stream_key = ?', key),
   ]);
-  return yield* appendSegments(space, add, where);
+  return yield* appendSegments(space, add, where, nowMs);
 }
 
 function* lockStream(

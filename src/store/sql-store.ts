@@ -23,24 +23,26 @@ import {
   checkTableSegments,
 } from './segment-rules.ts';
 import { appendSegments } from './sql-append.ts';
+import type { SegmentFiles } from './object-files.ts';
 import { findBlob, keepBlob, MAX_DATABASE_BLOB_BYTES } from './sql-blobs.ts';
 import type { SqlDatabase } from './sql-database.ts';
 import * as runs from './sql-runs.ts';
 import * as segmentsOf from './sql-segments.ts';
-import type {
-  Lease,
-  MergedSegment,
-  NewSegment,
-  RunFilter,
-  SegmentFilter,
-  SegmentManifest,
-  SegmentRead,
-  SegmentReference,
-  Store,
-  StoredProject,
-  StoredRun,
-  StoreLocation,
-  UpdateResult,
+import {
+  segmentName,
+  type Lease,
+  type MergedSegment,
+  type NewSegment,
+  type RunFilter,
+  type SegmentFilter,
+  type SegmentManifest,
+  type SegmentRead,
+  type SegmentReference,
+  type Store,
+  type StoredProject,
+  type StoredRun,
+  type StoreLocation,
+  type UpdateResult,
 } from './store.ts';
 
 /** Segments are read so many at a time: as much as may be in memory in two forms. */
@@ -70,6 +72,8 @@ export type SqlStoreParts = {
    */
   readonly space?: string;
   readonly blobFiles: BlobFiles;
+  /** Where large merged segments are kept. Default: in the database. */
+  readonly segmentFiles?: SegmentFiles | undefined;
   readonly clock: Pick<Clock, 'now'>;
   /** Makes room for a run outside the database, before the run is added. */
   readonly prepareRun?: (runId: string) => Promise<void>;
@@ -80,6 +84,8 @@ export interface StoreSpaces {
   /** The URI that opens it, without anything secret. */
   readonly uri: string;
   readonly database: SqlDatabase;
+  /** Where large merged segments are kept outside the database, if they are. */
+  readonly segmentFiles?: SegmentFiles | undefined;
   /**
    * The store of a space, which need not exist: it is there with the first thing kept in it. Closing such a store
    * releases nothing; any number may be open on one space.
@@ -119,7 +125,9 @@ class SqlStore implements Store {
       this.appendSegmentsNow = (segments) => {
         this.#open();
         checkNewSegments(segments);
-        return runNow(() => appendSegments(this.#space, segments, this.uri));
+        return runNow(() =>
+          appendSegments(this.#space, segments, this.uri, this.#parts.clock.now()),
+        );
       };
     }
   }
@@ -161,7 +169,7 @@ class SqlStore implements Store {
     const database = this.#open();
     checkRevisedRun(run);
     return database.transaction(
-      (attempt) => runs.updateRun(this.#space, run, this.uri, attempt),
+      (attempt) => runs.updateRun(this.#space, run, this.uri, this.#parts.clock.now(), attempt),
       this.#lane(run.id),
     );
   }
@@ -201,7 +209,7 @@ class SqlStore implements Store {
     const database = this.#open();
     checkNewSegments(segments);
     return database.transaction(
-      () => appendSegments(this.#space, segments, this.uri),
+      () => appendSegments(this.#space, segments, this.uri, this.#parts.clock.now()),
       this.#lane(segments[0]?.manifest.runId ?? ''),
     );
   }
@@ -229,9 +237,21 @@ class SqlStore implements Store {
   ): Promise<boolean> {
     const database = this.#open();
     checkReplacement(runId, table, remove, add);
+    const nowMs = this.#parts.clock.now();
+    // Before the transaction, which holds the stream: an upload takes as long as it takes.
+    const placed = await this.#placeOutside(add);
     return database.transaction(
       (attempt) =>
-        segmentsOf.replaceSegments(this.#space, runId, table, remove, add, this.uri, attempt),
+        segmentsOf.replaceSegments(
+          this.#space,
+          runId,
+          table,
+          remove,
+          placed,
+          this.uri,
+          nowMs,
+          attempt,
+        ),
       this.#lane(runId),
     );
   }
@@ -244,7 +264,7 @@ class SqlStore implements Store {
     const database = this.#open();
     checkTableSegments(runId, table, add);
     return database.transaction(() =>
-      segmentsOf.replaceTable(this.#space, runId, table, add, this.uri),
+      segmentsOf.replaceTable(this.#space, runId, table, add, this.uri, this.#parts.clock.now()),
     );
   }
 
@@ -289,10 +309,40 @@ class SqlStore implements Store {
     if (this.#parts.isShared !== true) await this.#parts.database.close();
   }
 
+  /** Writes large merged segments to the object store, if there is one. */
+  async #placeOutside(add: readonly MergedSegment[]): Promise<readonly segmentsOf.PlacedSegment[]> {
+    const { segmentFiles } = this.#parts;
+    if (segmentFiles === undefined) return add;
+    const outside = add.filter((segment) => segment.bytes.byteLength >= segmentFiles.minBytes);
+    if (outside.length === 0) return add;
+    const keys = await segmentFiles.put(outside.map((segment) => segment.bytes));
+    const keyOf = new Map(outside.map((segment, i) => [segment, keys[i]]));
+    return add.map((segment) => {
+      const objectKey = keyOf.get(segment);
+      return objectKey === undefined ? segment : { ...segment, objectKey };
+    });
+  }
+
   async #read(
     database: SqlDatabase,
     segments: readonly SegmentReference[],
   ): Promise<readonly SegmentRead[]> {
+    const kept = await this.#readKept(database, segments);
+    return Promise.all(
+      kept.map(async (found, i): Promise<SegmentRead> => {
+        if (found.kind !== 'object') return found;
+        const segment = segments[i];
+        return segment === undefined
+          ? { kind: 'gone' }
+          : this.#readObject(database, segment, found);
+      }),
+    );
+  }
+
+  async #readKept(
+    database: SqlDatabase,
+    segments: readonly SegmentReference[],
+  ): Promise<readonly segmentsOf.KeptBytes[]> {
     try {
       return await database.read(() => segmentsOf.readSegments(this.#space, segments));
     } catch (error) {
@@ -300,9 +350,31 @@ class SqlStore implements Store {
       if (segments.length === 1) return [{ kind: 'damaged', reason: error.message }];
     }
     // One of them is damaged: each by itself.
-    const found: SegmentRead[] = [];
-    for (const segment of segments) found.push(...(await this.#read(database, [segment])));
+    const found: segmentsOf.KeptBytes[] = [];
+    for (const segment of segments) found.push(...(await this.#readKept(database, [segment])));
     return found;
+  }
+
+  /** An object that is not there any more was that of a segment that is gone, or else is lost. */
+  async #readObject(
+    database: SqlDatabase,
+    segment: SegmentReference,
+    kept: segmentsOf.ObjectBytes,
+  ): Promise<SegmentRead> {
+    const { segmentFiles } = this.#parts;
+    if (segmentFiles === undefined) throw noSegmentFiles(segment);
+    const bytes = await segmentFiles.get(kept.objectKey);
+    if (bytes !== undefined) {
+      if (bytes.byteLength === kept.sizeBytes) return { kind: 'bytes', bytes };
+      const reason = `its object has ${bytes.byteLength} bytes instead of ${kept.sizeBytes}`;
+      return { kind: 'damaged', reason };
+    }
+    const [now] = await this.#readKept(database, [segment]);
+    if (now === undefined) return { kind: 'gone' };
+    if (now.kind !== 'object') return now;
+    return now.objectKey === kept.objectKey
+      ? { kind: 'damaged', reason: `its object is missing from ${segmentFiles.name}` }
+      : this.#readObject(database, segment, now);
   }
 
   /** Changes of a run begin in the order of the calls; its leases are a matter of their own. */
@@ -314,4 +386,12 @@ class SqlStore implements Store {
     if (this.#isClosed) throw storeClosed(this.uri);
     return this.#parts.database;
   }
+}
+
+function noSegmentFiles(segment: SegmentReference): SessionStoreError {
+  return new SessionStoreError(
+    'missing',
+    `Segment ${segmentName(segment)} is kept in an object store, and none is configured here. Set the QUARK_S3_... variables, or the options that they stand for, to those of the service that wrote it.`,
+    { details: { segment: segmentName(segment) } },
+  );
 }
