@@ -41,10 +41,10 @@ test(
       await service.line('listening');
     }
     // The last life is long enough for everybody.
-  await expect.poll(() => load.requests).toBeGreaterThan(KILLS);
-  await load.stop();
+    await expect.poll(() => load.requests).toBeGreaterThan(KILLS);
+    await load.stop();
     await service.kill();
-      const store = await openFileStorage(directory);
+    const store = await openFileStorage(directory);
     expect(await compareRows(store, load.progress)).toEqual([]);
     await store.close();
   },

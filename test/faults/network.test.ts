@@ -1,0 +1,50 @@
+/** A network that fails in every way between clients and the service: what was acknowledged is there, once. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openHttpStorage } from '../../src/service/http-store.ts';
+import { Load } from './clients.ts';
+import { buildProgram, startService, type Child, type Program } from './processes.ts';
+import { FaultyProxy, NETWORK_FAULTS } from './proxy.ts';
+import { compareRows } from './rows.ts';
+
+const EACH_FAULT = Math.ceil(15 * Number(process.env['QUARK_RUNS'] ?? '1'));
+
+let program: Program;
+let directory: string;
+let service: Child;
+let proxy: FaultyProxy;
+
+beforeAll(async () => {
+  program = await buildProgram('fault-program.ts');
+  directory = await mkdtemp(join(tmpdir(), 'quark-faults-'));
+  service = startService(program, { storage: directory });
+  proxy = await FaultyProxy.start(Number(await service.line('listening')));
+}, 60_000);
+
+afterAll(async () => {
+  await proxy.close();
+  await service.stop();
+  await program.remove();
+  await rm(directory, { recursive: true, force: true });
+});
+
+test(`a network that drops, delays, truncates, duplicates and reorders, ${EACH_FAULT} times each: nothing is lost or doubled`, async () => {
+  const load = new Load({
+    uri: () => proxy.uri,
+    clients: 4,
+    rowsPerBatch: 40,
+    timeoutMs: 400,
+  });
+  const isEnough = (): boolean =>
+    NETWORK_FAULTS.every((fault) => (proxy.counts.get(fault) ?? 0) >= EACH_FAULT);
+  await Promise.race([expect.poll(isEnough, { timeout: 200_000 }).toBe(true), load.failed]);
+  await load.stop();
+  const port = Number(await service.line('listening'));
+  const store = await openHttpStorage(`http://127.0.0.1:${port}/`);
+  expect(await compareRows(store, load.progress)).toEqual([]);
+  expect(load.requests).toBeGreaterThan(EACH_FAULT);
+  await store.close();
+  expect(service.isRunning, service.problems).toBe(true);
+}, 240_000);
