@@ -271,7 +271,7 @@ class SqliteDatabase implements SqlDatabase {
 }
 
 /** What SQLite says in other words than PostgreSQL. */
-function toSqlite(text: string): string {
+export function toSqlite(text: string): string {
   return text
     .replaceAll(/\btext\(([^)]*)\)/g, 'CAST($1 AS BLOB)')
     .replaceAll(' FOR UPDATE', '')

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll } from 'vitest';
-import { openPostgresSpaces } from '../../src/node/postgres-storage.ts';
-import type { Store } from '../../src/store/store.ts';
-import { makeSchema, type TestSchema } from '../support/postgres.ts';
+import { makeSchema, openSpace, type TestSchema } from '../support/postgres.ts';
 import { describeStore } from './store-contract.ts';
 
 let schema: TestSchema;
@@ -16,16 +14,7 @@ describeStore('postgres', async (clock) => {
   // A space a test: what the others have left in theirs is not seen.
   const space = `test/${randomUUID()}`;
   return {
-    async open(): Promise<Store> {
-      const spaces = await openPostgresSpaces(schema.uri, { clock, maxConnections: 4 });
-      const store = spaces.store(space);
-      const close = store.close.bind(store);
-      store.close = async () => {
-        await close();
-        await spaces.close();
-      };
-      return store;
-    },
+    open: () => openSpace(schema.uri, space, { clock }),
     damage: async (segment) => {
       await schema.query(
         `UPDATE segment_bytes SET bytes = substr(bytes, 1, 5) WHERE segment_key IN

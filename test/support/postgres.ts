@@ -9,6 +9,8 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isMainThread } from 'node:worker_threads';
 import pg from 'pg';
+import { openPostgresSpaces, type PostgresOptions } from '../../src/node/postgres-storage.ts';
+import type { Store } from '../../src/store/store.ts';
 
 const PROGRAM = join(import.meta.dirname, 'postgres-process.mjs');
 const ROOT = join(import.meta.dirname, '../../build/postgres');
@@ -74,6 +76,22 @@ export async function makeSchema(server?: string): Promise<TestSchema> {
       await admin.end();
     },
   };
+}
+
+/** Opens a space with a pool of its own, which ends with the store. */
+export async function openSpace(
+  uri: string,
+  space: string,
+  options: PostgresOptions = {},
+): Promise<Store> {
+  const spaces = await openPostgresSpaces(uri, { maxConnections: 4, ...options });
+  const store = spaces.store(space);
+  const close = store.close.bind(store);
+  store.close = async () => {
+    await close();
+    await spaces.close();
+  };
+  return store;
 }
 
 /** A server that a test may kill. */

@@ -1,0 +1,151 @@
+/** Stores of every earlier layout, opened by several processes at the same moment. */
+import { spawn } from 'node:child_process';
+import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import Database from 'libsql';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { toSqlite } from '../../src/node/sqlite.ts';
+import type { SqlRow } from '../../src/store/sql-database.ts';
+import { migrateStep, SQL_LAYOUT_VERSION } from '../../src/store/sql-layout.ts';
+import { bundle } from '../support/bundle.mjs';
+import { makeSchema, type TestSchema } from '../support/postgres.ts';
+
+const PROCESSES = 4;
+const FIXTURE = join(import.meta.dirname, '../fixtures/layout-1/store');
+const FIXTURE_RUNS = 5;
+/** The first layout that other servers than SQLite have had. */
+const FIRST_SHARED = 2;
+
+let program: string;
+
+beforeAll(async () => {
+  const build = join(import.meta.dirname, '../../build');
+  await mkdir(build, { recursive: true });
+  program = await bundle('test/kill/kill-opener.ts', {
+    folder: await mkdtemp(join(build, 'kill-')),
+  });
+}, 60_000);
+
+afterAll(() => rm(dirname(program), { recursive: true, force: true }));
+
+/** Several processes open all places, beginning at the same moment; returns what each of them said of each place. */
+async function openAtOnce(places: readonly string[]): Promise<string[][]> {
+  const openers = Array.from({ length: PROCESSES }, () => startOpener(places));
+  await Promise.all(openers.map((opener) => opener.loaded));
+  return Promise.all(openers.map((opener) => opener.open()));
+}
+
+function startOpener(places: readonly string[]): {
+  loaded: Promise<void>;
+  open: () => Promise<string[]>;
+} {
+  const child = spawn(process.execPath, [program, ...places], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  let output = '';
+  const loaded = new Promise<void>((resolve, reject) => {
+    child.on('error', reject);
+    child.stdout.on('data', (data: Buffer) => {
+      output += data.toString();
+      resolve();
+    });
+  });
+  const ended = new Promise<string[]>((resolve) => {
+    child.on('close', () => resolve(output.trim().split('\n').slice(1)));
+  });
+  return {
+    loaded,
+    open() {
+      child.stdin.end('go');
+      return ended;
+    },
+  };
+}
+
+/** Takes steps of the layout up to a version. */
+async function migrateTo(
+  version: number,
+  run: (text: string, params: readonly unknown[]) => Promise<SqlRow[]> | SqlRow[],
+): Promise<void> {
+  for (;;) {
+    const steps = migrateStep('The database', version);
+    let step = steps.next();
+    while (step.done !== true) {
+      if ('calls' in step.value) throw new Error('Steps yield single statements.');
+      step = steps.next(await run(step.value.text, step.value.params));
+    }
+    if (!step.value) return;
+  }
+}
+
+describe('SQLite', () => {
+  const versions = Array.from({ length: SQL_LAYOUT_VERSION }, (_, i) => i);
+
+  test(`an empty directory, and databases of each layout before ${SQL_LAYOUT_VERSION}: all processes open them, nothing is lost`, async () => {
+    const root = await mkdtemp(join(tmpdir(), 'quark-migrations-'));
+    const places: string[] = [];
+    for (const version of versions) {
+      const place = join(root, String(version));
+      places.push(place);
+      if (version === 0) continue;
+      await cp(FIXTURE, join(place, '.quark'), { recursive: true });
+      const database = new Database(join(place, '.quark', 'quark.db'));
+      await migrateTo(version, (text, params) => {
+        const statement = database.prepare(toSqlite(text)) as Database.Statement;
+        if (statement.reader) return statement.raw(true).all(params) as SqlRow[];
+        statement.run(params);
+        return [];
+      });
+      database.close();
+    }
+    const answers = await openAtOnce(places);
+    const expected = versions.map((version) => `runs ${version === 0 ? 0 : FIXTURE_RUNS}`);
+    expect(answers).toEqual(new Array(PROCESSES).fill(expected));
+    for (const place of places) {
+      const database = new Database(join(place, '.quark', 'quark.db'));
+      expect(database.prepare('SELECT version FROM quark_layout').all([])).toEqual([
+        { version: SQL_LAYOUT_VERSION },
+      ]);
+      database.close();
+    }
+    await rm(root, { recursive: true });
+  });
+});
+
+describe('PostgreSQL', () => {
+  const versions = [
+    0,
+    ...Array.from({ length: SQL_LAYOUT_VERSION - FIRST_SHARED }, (_, i) => FIRST_SHARED + i),
+  ];
+
+  test(`an empty schema, and schemas of each layout before ${SQL_LAYOUT_VERSION}: all processes open them, nothing is lost`, async () => {
+    const schemas: TestSchema[] = [];
+    for (const version of versions) {
+      const schema = await makeSchema();
+      schemas.push(schema);
+      if (version === 0) continue;
+      await migrateTo(version, async (text, params) => {
+        let count = 0;
+        const rows = await schema.query(
+          text.replaceAll('?', () => `$${++count}`),
+          params,
+        );
+        return rows.map((row) => Object.values(row).map(Number));
+      });
+      await schema.query(
+        `INSERT INTO runs (space, id, project_id, project_name, status, started_at_ms, tags, document, revision)
+         VALUES ('', 'run_1', 'project_1', 'digits', 'running', 1.5, '[]', '{}', 1)`,
+      );
+    }
+    const answers = await openAtOnce(schemas.map((schema) => schema.uri));
+    const expected = versions.map((version) => `runs ${version === 0 ? 0 : 1}`);
+    expect(answers).toEqual(new Array(PROCESSES).fill(expected));
+    for (const schema of schemas) {
+      expect(await schema.query('SELECT version FROM quark_layout')).toEqual([
+        { version: String(SQL_LAYOUT_VERSION) },
+      ]);
+      await schema.remove();
+    }
+  });
+});
