@@ -4,7 +4,8 @@ import type { RunReader } from '../read/run-reader.ts';
 import { metricTable } from '../records/metric.ts';
 import { encodeBatch, SEQUENCE_COLUMN } from '../segment/encode.ts';
 import type { Vector } from '../segment/vectors.ts';
-import { csvNumber, jsonNumber } from './numbers.ts';
+import { csvNumber } from './numbers.ts';
+import { jsonNumber } from '../read/json-lines.ts';
 
 /** Rows in one piece of an export. */
 const ROWS_PER_PIECE = 2_000;

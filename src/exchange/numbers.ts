@@ -4,8 +4,3 @@
 export function csvNumber(value: number): string {
   return Object.is(value, -0) ? '-0' : String(value);
 }
-
-/** The number in JSON: what JSON has no number for is text. */
-export function jsonNumber(value: number): string {
-  return Number.isFinite(value) ? csvNumber(value) : `"${value}"`;
-}

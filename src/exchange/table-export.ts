@@ -1,24 +1,21 @@
 /** Tables as text, and as Arrow. */
 import { tableBatches } from '../read/table-batches.ts';
+import {
+  jsonLines,
+  jsonList,
+  textColumns,
+  textPieces,
+  type TextColumn,
+} from '../read/json-lines.ts';
 import type { RunReader } from '../read/run-reader.ts';
 import { concatBatches } from '../segment/batch-ops.ts';
 import { encodeBatch } from '../segment/encode.ts';
-import type { RowBatch, Vector } from '../segment/vectors.ts';
-import { csvNumber, jsonNumber } from './numbers.ts';
-import { columnOf } from './parquet-values.ts';
+import type { RowBatch } from '../segment/vectors.ts';
+import { csvNumber } from './numbers.ts';
 import { definitionOf, type ExportTableOptions, type TableName } from './table-names.ts';
 
-/** Rows in one piece of text. */
-const ROWS_PER_PIECE = 2_000;
 /** Bytes in one piece of an Arrow stream. */
 const BYTES_PER_PIECE = 1 << 20;
-
-/** A column of a batch. */
-type TextColumn = {
-  readonly name: string;
-  readonly vector: Vector | undefined;
-  readonly kind: string;
-};
 
 /**
  * A table of a run as CSV (RFC 4180: CRLF line ends, quotes where needed), with a header line of the names of the specification. Null is an
@@ -37,8 +34,11 @@ export async function* exportTableCsv(
   const names = [...definition.storedNames.values()];
   yield `${names.join(',')}\r\n`;
   for await (const batch of tableBatches(reader.store, definition, reader.run.id, options)) {
-    const columns = columnsOf(reader, table, batch);
-    yield* pieces(batch, (row) => `${columns.map((column) => csvCell(column, row)).join(',')}\r\n`);
+    const columns = textColumns(definition, batch, reader.run.id);
+    yield* textPieces(
+      batch,
+      (row) => `${columns.map((column) => csvCell(column, row)).join(',')}\r\n`,
+    );
     options.onRows?.(batch.rowCount);
   }
 }
@@ -57,10 +57,7 @@ export async function* exportTableJsonLines(
 ): AsyncGenerator<string, void, undefined> {
   const definition = definitionOf(table, options);
   for await (const batch of tableBatches(reader.store, definition, reader.run.id, options)) {
-    const columns = columnsOf(reader, table, batch);
-    const line = (row: number): string =>
-      `{${columns.map((column) => `"${column.name}":${jsonCell(column, row)}`).join(',')}}\n`;
-    yield* pieces(batch, line);
+    yield* jsonLines(definition, batch, reader.run.id);
     options.onRows?.(batch.rowCount);
   }
 }
@@ -90,23 +87,6 @@ export async function* exportTableArrow(
   options.onRows?.(batches.reduce((sum, { rowCount }) => sum + rowCount, 0));
 }
 
-function columnsOf(reader: RunReader, table: TableName, batch: RowBatch): TextColumn[] {
-  const definition = definitionOf(table, {});
-  return Object.entries(definition.columns).map(([field, { kind }]) => {
-    const name = definition.storedNames.get(field) ?? field;
-    return { name, kind, vector: columnOf(batch, name, reader.run.id) };
-  });
-}
-
-function* pieces(batch: RowBatch, line: (row: number) => string): Generator<string> {
-  for (let from = 0; from < batch.rowCount; from += ROWS_PER_PIECE) {
-    let piece = '';
-    for (let row = from; row < Math.min(batch.rowCount, from + ROWS_PER_PIECE); row++)
-      piece += line(row);
-    yield piece;
-  }
-}
-
 function csvCell({ vector, kind }: TextColumn, row: number): string {
   if (vector === undefined) return '';
   switch (vector.kind) {
@@ -133,42 +113,6 @@ function csvCell({ vector, kind }: TextColumn, row: number): string {
       return list === null ? '' : csvText(jsonList(list));
     }
   }
-}
-
-function jsonCell({ vector, kind }: TextColumn, row: number): string {
-  if (vector === undefined) return 'null';
-  switch (vector.kind) {
-    case 'number': {
-      const value = vector.values[row] ?? Number.NaN;
-      if (Number.isNaN(value)) return 'null';
-      return kind === 'instant' ? `"${new Date(value).toISOString()}"` : String(value);
-    }
-    case 'f64':
-      return vector.isNull?.[row] === 1 ? 'null' : jsonNumber(vector.values[row] ?? Number.NaN);
-    case 'key': {
-      const index = vector.indices[row] ?? -1;
-      return index < 0 ? 'null' : JSON.stringify(vector.dictionary[index] ?? '');
-    }
-    case 'text': {
-      const text = vector.values[row] ?? null;
-      // What is JSON in the column is JSON in the line.
-      return text === null ? 'null' : kind === 'json' ? text : JSON.stringify(text);
-    }
-    case 'bool':
-      return vector.values[row] === 2 ? 'null' : String(vector.values[row] === 1);
-    case 'f64_list':
-    case 'text_list': {
-      const list = vector.values[row] ?? null;
-      return list === null ? 'null' : jsonList(list);
-    }
-  }
-}
-
-function jsonList(list: Float64Array | readonly string[]): string {
-  const items: string[] = [];
-  for (const item of list)
-    items.push(typeof item === 'number' ? jsonNumber(item) : JSON.stringify(item));
-  return `[${items.join(',')}]`;
 }
 
 /** Quoted where RFC 4180 asks for it, and where it would be null otherwise. */

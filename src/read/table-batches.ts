@@ -6,12 +6,14 @@ import { checkNotAborted } from '../base/assert.ts';
 import { SessionStoreError } from '../base/errors.ts';
 import { metricTable } from '../records/metric.ts';
 import type { TableDefinition } from '../schema/table.ts';
-import { concatBatches } from '../segment/batch-ops.ts';
+import { concatBatches, gatherRows } from '../segment/batch-ops.ts';
 import { cutBatch } from '../segment/cut-batch.ts';
 import { SEQUENCE_COLUMN } from '../segment/encode.ts';
 import { openSegment, type DamageReport, type OpenedSegment } from '../segment/open-segment.ts';
 import type { RowBatch } from '../segment/vectors.ts';
 import type { SegmentManifest, Store } from '../store/store.ts';
+import { segmentFilter, type Position } from './filters.ts';
+import { matchConditions, type KeyConditions } from './keyed-records.ts';
 import { withKeyParts } from './key-parts.ts';
 import { orderBy } from './metric-columns.ts';
 
@@ -21,8 +23,19 @@ const GROUP_BYTES = 16 << 20;
 /** A merge under way may take segments away between listing and reading; it cannot do so for ever. */
 const MAX_ATTEMPTS = 8;
 
+/** Rows of the largest stretch: many times what merging makes. Segments that say they lie among each other are not all held at once. */
+const MAX_STRETCH_ROWS = 1 << 23;
+
+/** Which rows to go over: see {@link PositionFilter}, without its limit, and values of key columns. */
+export type RowSelection = {
+  readonly position: Position;
+  readonly conditions: KeyConditions;
+};
+
 /** How to go over a table. */
 export type TableBatchesOptions = {
+  /** Only these rows. */
+  readonly rows?: RowSelection | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Told of each segment that cannot be read and is missing. */
   readonly onDamage?: ((report: DamageReport) => void) | undefined;
@@ -38,15 +51,25 @@ export async function* tableBatches(
   store: Store,
   table: TableDefinition,
   runId: string,
-  { signal, onDamage }: TableBatchesOptions = {},
+  { signal, onDamage, rows }: TableBatchesOptions = {},
 ): AsyncGenerator<RowBatch, void, undefined> {
-  let sequenceMin = 0;
+  const key = table.keyColumn === undefined ? undefined : rows?.conditions[table.keyColumn];
+  let sequenceMin = rows?.position.sequenceMin ?? 0;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const manifests = await store.listSegments({ runId, table: table.table, sequenceMin });
+    const manifests = await store.listSegments(
+      rows === undefined
+        ? { runId, table: table.table, sequenceMin }
+        : segmentFilter(
+            runId,
+            table.table,
+            { ...rows.position, sequenceMin },
+            key === undefined ? undefined : [key],
+          ),
+    );
     let isGone = false;
     for (const stretch of stretchesOf(manifests)) {
       checkNotAborted(signal);
-      const opened = await open(store, table, stretch, onDamage);
+      const opened = await open(store, table, stretch, onDamage, rows);
       if (opened === undefined) {
         isGone = true;
         break;
@@ -79,7 +102,7 @@ function stretchesOf(manifests: readonly SegmentManifest[]): SegmentManifest[][]
     const isSmall =
       rows + manifest.rowCount <= GROUP_ROWS && bytes + manifest.sizeBytes <= GROUP_BYTES;
     last = Math.max(last, manifest.lastSequence);
-    if (stretch !== undefined && (isInside || isSmall)) {
+    if (stretch !== undefined && (isSmall || (isInside && rows < MAX_STRETCH_ROWS))) {
       stretch.push(manifest);
       rows += manifest.rowCount;
       bytes += manifest.sizeBytes;
@@ -97,6 +120,7 @@ async function open(
   table: TableDefinition,
   stretch: readonly SegmentManifest[],
   onDamage: TableBatchesOptions['onDamage'],
+  selection: RowSelection | undefined,
 ): Promise<OpenedSegment[] | undefined> {
   const reads = await store.readSegments(stretch);
   const opened: OpenedSegment[] = [];
@@ -104,11 +128,31 @@ async function open(
   for (const [i, manifest] of stretch.entries()) {
     const result = await openSegment(table, manifest, reads[i] ?? { kind: 'gone' });
     if (result.kind === 'gone') return undefined;
-    if (result.kind === 'opened') opened.push(result.segment);
-    else damage.push(result.report);
+    if (result.kind === 'opened') {
+      const picked =
+        selection === undefined ? result.segment : pick(table, result.segment, selection);
+      if (picked.batch.rowCount > 0) opened.push(picked);
+    } else damage.push(result.report);
   }
   for (const report of damage) onDamage?.(report);
   return opened;
+}
+
+function pick(
+  table: TableDefinition,
+  segment: OpenedSegment,
+  { conditions, position }: RowSelection,
+): OpenedSegment {
+  // Segments of metrics hold the key alone, and its parts may be asked for.
+  const batch = table.table === metricTable.table ? withKeyParts(segment.batch) : segment.batch;
+  const rows = matchConditions(table, { ...segment, batch }, conditions, position);
+  if (rows === null) return segment;
+  const { sequences } = segment;
+  return {
+    ...segment,
+    batch: gatherRows(batch, rows),
+    sequences: Float64Array.from(rows, (row) => sequences[row] ?? 0),
+  };
 }
 
 function* rowsFrom(opened: readonly OpenedSegment[], sequenceMin: number): Generator<RowBatch> {

@@ -4,6 +4,7 @@
  */
 import { isQuarkError, messageOf, SessionStoreError, show } from '../base/errors.ts';
 import { MAX_NAME_CHARS } from '../base/names.ts';
+import { metricTable } from '../records/metric.ts';
 import { TABLES } from '../records/tables.ts';
 import type { Column } from '../schema/column.ts';
 import type { TableDefinition } from '../schema/table.ts';
@@ -112,7 +113,8 @@ function checkColumns(manifest: Manifest, table: TableDefinition, batch: RowBatc
     const column = table.columns[name];
     const stored = table.storedNames.get(name) ?? name;
     const vector = batch.columns.get(stored);
-    if (column === undefined) continue;
+    // Readers make the parts of a metric key; segments hold the key alone.
+    if (column === undefined || (vector === undefined && isDerived(table, name))) continue;
     const wrong =
       vector === undefined ? missing(column) : wrongCell(column, vector, batch.rowCount);
     if (wrong !== undefined) throw misfit(manifest, stored, ...wrong);
@@ -122,6 +124,10 @@ function checkColumns(manifest: Manifest, table: TableDefinition, batch: RowBatc
         throw misfit(manifest, stored, long, `at most ${MAX_NAME_CHARS} characters`);
     }
   }
+}
+
+function isDerived(table: TableDefinition, name: string): boolean {
+  return table === metricTable && (name === 'namespace' || name === 'metricName');
 }
 
 type Wrong = readonly [value: unknown, rule: string];

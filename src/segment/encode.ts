@@ -24,7 +24,7 @@ const schemaCache = new Map<string, Uint8Array<ArrayBuffer>>();
 const MAX_CACHED_SCHEMAS = 256;
 
 /** A field with its buffers. */
-type Plan = {
+export type Plan = {
   readonly field: ArrowField;
   readonly nodes: [number, number][];
   readonly buffers: Uint8Array[];
@@ -63,6 +63,13 @@ export function encodeBatch(
   add(SEQUENCE_COLUMN, batch.columns.get(SEQUENCE_COLUMN), [['quark:kind', 'count']]);
 
   const parts: Uint8Array[] = [schemaOf(table, plans, facts)];
+  pushRows(parts, plans, batch.rowCount);
+  parts.push(END_OF_STREAM);
+  return concat(parts);
+}
+
+/** Adds the messages of a batch: its dictionaries and its columns. */
+export function pushRows(parts: Uint8Array[], plans: readonly Plan[], rowCount: number): void {
   for (const plan of plans) {
     if (plan.dictionary === undefined) continue;
     const { nodes, buffers } = planText(plan.dictionary);
@@ -78,12 +85,11 @@ export function encodeBatch(
   }
   const nodes = plans.flatMap((plan) => plan.nodes);
   const buffers = plans.flatMap((plan) => plan.buffers);
-  pushMessage(parts, buffers, (list, length) => batchMessage(batch.rowCount, nodes, list, length));
-  parts.push(END_OF_STREAM);
-  return concat(parts);
+  pushMessage(parts, buffers, (list, length) => batchMessage(rowCount, nodes, list, length));
 }
 
-const END_OF_STREAM = new Uint8Array(8);
+/** Ends a stream of messages. */
+export const END_OF_STREAM: Uint8Array<ArrayBuffer> = new Uint8Array(8);
 new DataView(END_OF_STREAM.buffer).setUint32(0, CONTINUATION, true);
 
 function schemaOf(
@@ -129,7 +135,7 @@ function pushMessage(
 }
 
 /** Joins parts, each padded with zeros to a multiple of 8 bytes. */
-function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   let length = 0;
   for (const part of parts) length += (part.byteLength + 7) & ~7;
   const all = new Uint8Array(length);
@@ -141,24 +147,33 @@ function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return all;
 }
 
-function planColumn(
+/**
+ * How a column is written; undefined for one that is null in every row, which is left out.
+ *
+ * @param isFixed the type follows from the kind of the column alone, and nothing is left out: for batches that share a schema
+ */
+export function planColumn(
   name: string,
   column: Vector,
   rowCount: number,
   dictionaryId: number,
   metadata: ArrowField['metadata'],
+  isFixed = false,
 ): Plan | undefined {
   const field = (type: ArrowType, nullCount: number): ArrowField => ({
     name,
-    isNullable: nullCount > 0,
+    isNullable: isFixed || nullCount > 0,
     type,
     ...(metadata === undefined ? {} : { metadata }),
   });
+  const isEmpty = (nullCount: number): boolean => !isFixed && nullCount === rowCount;
   switch (column.kind) {
     case 'number': {
       const { values } = column;
-      const { integers, nullCount } = narrow(values, rowCount);
-      if (nullCount === rowCount) return undefined;
+      const found = narrow(values, rowCount);
+      const { nullCount } = found;
+      const integers = isFixed ? null : found.integers;
+      if (isEmpty(nullCount)) return undefined;
       const validity = nullCount === 0 ? EMPTY : bitmap(rowCount, (i) => !Number.isNaN(values[i]));
       const data = integers ?? values.subarray(0, rowCount);
       const type: ArrowType =
@@ -172,7 +187,7 @@ function planColumn(
     case 'f64': {
       const { values, isNull } = column;
       const nullCount = countOnes(isNull, rowCount);
-      if (nullCount === rowCount) return undefined;
+      if (isEmpty(nullCount)) return undefined;
       const validity =
         nullCount === 0 || isNull === null ? EMPTY : bitmap(rowCount, (i) => isNull[i] !== 1);
       return {
@@ -185,9 +200,10 @@ function planColumn(
       const { indices, dictionary } = column;
       let nullCount = 0;
       for (let i = 0; i < rowCount; i++) if ((indices[i] ?? -1) < 0) nullCount++;
-      if (nullCount === rowCount) return undefined;
+      if (isEmpty(nullCount)) return undefined;
       const validity = nullCount === 0 ? EMPTY : bitmap(rowCount, (i) => (indices[i] ?? -1) >= 0);
-      const indexBits = dictionary.length <= 0x7f ? 8 : dictionary.length <= 0x7fff ? 16 : 32;
+      const indexBits =
+        isFixed || dictionary.length > 0x7fff ? 32 : dictionary.length > 0x7f ? 16 : 8;
       const source = indices.subarray(0, rowCount);
       const data =
         indexBits === 8
@@ -207,7 +223,7 @@ function planColumn(
     }
     case 'text': {
       const { nodes, buffers, nullCount } = planText(column.values);
-      return nullCount === rowCount
+      return isEmpty(nullCount)
         ? undefined
         : { field: field({ kind: 'utf8' }, nullCount), nodes, buffers };
     }
@@ -215,7 +231,7 @@ function planColumn(
       const { values } = column;
       let nullCount = 0;
       for (let i = 0; i < rowCount; i++) if (values[i] === 2) nullCount++;
-      if (nullCount === rowCount) return undefined;
+      if (isEmpty(nullCount)) return undefined;
       const validity = nullCount === 0 ? EMPTY : bitmap(rowCount, (i) => values[i] !== 2);
       return {
         field: field({ kind: 'bool' }, nullCount),
@@ -225,7 +241,7 @@ function planColumn(
     }
     case 'f64_list': {
       const { validity, offsets, nullCount } = planList(column.values);
-      if (nullCount === rowCount) return undefined;
+      if (isEmpty(nullCount)) return undefined;
       const items = new Float64Array(offsets[rowCount] ?? 0);
       column.values.forEach((list, i) => list !== null && items.set(list, offsets[i]));
       const type: ArrowType = { kind: 'list', item: { kind: 'float', bits: 64 } };
@@ -240,7 +256,7 @@ function planColumn(
     }
     case 'text_list': {
       const { validity, offsets, nullCount } = planList(column.values);
-      if (nullCount === rowCount) return undefined;
+      if (isEmpty(nullCount)) return undefined;
       const items = planText(column.values.flatMap((list) => list ?? []));
       const type: ArrowType = { kind: 'list', item: { kind: 'utf8' } };
       return {

@@ -1,6 +1,9 @@
 /** A service that looks at what it keeps: what Quark records passes, what says something untrue of itself does not. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { AnalyzerEngine } from 'quark-sdk/analysis';
+import { ArtifactStore, DataDiagnostics, SystemTelemetry } from 'quark-sdk/probes';
+import { EventLogger, MetricsLogger, startRun } from 'quark-sdk';
 import { exportTableJsonLines } from '../../src/exchange/table-export.ts';
 import { openRun } from '../../src/read/run-reader.ts';
 import { metricTable } from '../../src/records/metric.ts';
@@ -49,6 +52,29 @@ function segmentWith(
   };
 }
 
+/** A short training with what instruments record in it. */
+async function recordEverything(storage: Store): Promise<string> {
+  const session = await startRun({ project: 'digits', storage, tags: ['x'], config: { lr: 0.1 } });
+  const metrics = new MetricsLogger(session);
+  const events = new EventLogger(session);
+  const telemetry = new SystemTelemetry(session);
+  const artifacts = new ArtifactStore(session);
+  const batches = new DataDiagnostics(session);
+  for (let step = 0; step < 60; step++) {
+    metrics.log('train/loss', step === 40 ? Number.NaN : 1 / (1 + step), { step });
+    if (step % 10 === 0) metrics.log('acc', step / 60, { step, epoch: step / 10 });
+    events.log('checkpoint_saved', { step, payload: { path: 'naïve ☃' } });
+    batches.logBatch(1, { batchSize: 4, sampleIds: ['a', 'b'], step });
+    telemetry.recordStep(step, { stepTimeMs: 5 });
+  }
+  await artifacts.store('note', 'note', { text: 'kept' });
+  await Promise.all([metrics.flush(), events.flush(), telemetry.flush(), batches.flush()]);
+  await new AnalyzerEngine(session).analyze();
+  await session.endRun();
+  await session.close();
+  return session.runId;
+}
+
 describe('a service that looks at what it keeps', () => {
   it('takes rows of every table, and what merging makes of them', async () => {
     for (const table of TABLES.values()) {
@@ -74,6 +100,28 @@ describe('a service that looks at what it keeps', () => {
         runs(3),
       );
     }
+  });
+
+  it('takes what sessions, analysis and findings record', async () => {
+    const { store, remote } = await strict();
+    const runId = await recordEverything(remote);
+    const reader = await openRun(store, runId);
+    expect(reader.damage).toEqual([]);
+    const tables: string[] = [];
+    for (const table of TABLES.values())
+      if ((await store.listSegments({ runId, table: table.table })).length > 0)
+        tables.push(table.table);
+    expect(tables).toEqual(
+      expect.arrayContaining([
+        'metrics',
+        'events',
+        'telemetry',
+        'artifacts',
+        'batch_diagnostics',
+        'health_scores',
+      ]),
+    );
+    expect(reader.run.status).toBe('completed');
   });
 
   const lies: [string, Partial<SegmentManifest>][] = [

@@ -8,7 +8,8 @@ import {
   exportMetricsCsv,
   exportMetricsJsonLines,
 } from '../../../src/exchange.ts';
-import { csvNumber, jsonNumber } from '../../../src/exchange/numbers.ts';
+import { csvNumber } from '../../../src/exchange/numbers.ts';
+import { jsonNumber } from '../../../src/read/json-lines.ts';
 import { openRun, type RunReader } from '../../../src/read/run-reader.ts';
 import { EventLogger } from '../../../src/session/event-logger.ts';
 import { MetricsLogger } from '../../../src/session/metrics-logger.ts';
