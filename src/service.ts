@@ -21,3 +21,9 @@ export { type KeylessUse } from './service/gate.ts';
 export { DEFAULT_SERVICE_LIMITS, type ServiceLimits } from './service/limits.ts';
 export { type ServiceLogger } from './service/logging.ts';
 export { type ServiceConnection } from './service/origin-rules.ts';
+export { type MaintenanceOptions } from './maintenance/maintenance.ts';
+export {
+  s3OptionsFromEnvironment,
+  type S3Addressing,
+  type S3Options,
+} from './objects/s3-config.ts';

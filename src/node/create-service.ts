@@ -2,13 +2,18 @@
 import { timingSafeEqual } from 'node:crypto';
 import { checkLiteral, checkOptionNames } from '../base/assert.ts';
 import { systemClock, type Clock } from '../base/clock.ts';
+import {
+  startMaintenance,
+  type MaintenanceOptions,
+  type MaintenanceReport,
+} from '../maintenance/maintenance.ts';
+import type { S3Options } from '../objects/s3-config.ts';
 import { AccessBook } from '../service/access/access-book.ts';
 import type { KeylessUse } from '../service/gate.ts';
 import { checkLimits, type ServiceLimits } from '../service/limits.ts';
 import { errorFields, SILENT_LOGGER, type ServiceLogger } from '../service/logging.ts';
 import { AllowedOrigins, type ServiceConnection } from '../service/origin-rules.ts';
 import { ServiceHandler } from '../service/service-handler.ts';
-import type { StoreSpaces } from '../store/sql-store.ts';
 import { openSpaces } from './open-spaces.ts';
 import { openStaticFiles } from './static-files.ts';
 
@@ -19,6 +24,16 @@ export type ServiceOptions = {
    * current directory unless given.
    */
   readonly storage?: string;
+  /**
+   * Object store for artifacts and merged segments above some 64 KiB. Unless given they are kept in the database, or in files
+   * beside it.
+   */
+  readonly objects?: S3Options | undefined;
+  /**
+   * Merges small segments, and deletes what was merged away, in this process. Any number of services over one database
+   * share the work; false leaves it to the others.
+   */
+  readonly maintenance?: Omit<MaintenanceOptions, 'clock' | 'onReport'> | false;
   /** Folder with the built dashboard; without it only the API is served. */
   readonly dashboardDir?: string;
   /**
@@ -53,6 +68,8 @@ export type Service = {
 
 const OPTION_NAMES = [
   'storage',
+  'objects',
+  'maintenance',
   'dashboardDir',
   'keyless',
   'allowOrigins',
@@ -64,8 +81,6 @@ const KEYLESS_USES = ['never', 'until_first_key', 'always'] as const;
 
 /** How long requests under way may take when a service is closed. */
 export const DRAIN_TIMEOUT_MS = 10_000;
-/** How often space of removed segments is given back. */
-const RECLAIM_EVERY_MS = 600_000;
 
 /**
  * Opens the storage and makes the service over it. Put it on a socket with `serveService`, or call it from a server of
@@ -81,7 +96,15 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
   const limits = checkLimits(options.limits);
   const origins = new AllowedOrigins(options.allowOrigins ?? []);
   const pages = await openStaticFiles(options.dashboardDir);
-  const spaces = await openSpaces(options.storage ?? '.', { clock });
+  const spaces = await openSpaces(options.storage ?? '.', { clock, objects: options.objects });
+  const maintenance =
+    options.maintenance === false
+      ? undefined
+      : startMaintenance(spaces, {
+          ...options.maintenance,
+          clock,
+          onReport: (report) => logMaintenance(logger, report),
+        });
   const access = new AccessBook({ database: spaces.database, clock, timingSafeEqual });
   const handler = new ServiceHandler({
     spaces,
@@ -97,12 +120,20 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
       const { rss, heapUsed } = process.memoryUsage();
       return { residentBytes: rss, heapBytes: heapUsed };
     },
+    ...(maintenance === undefined
+      ? {}
+      : {
+          maintenance: async () => ({
+            ...maintenance.status,
+            backlog: await maintenance.countBacklog(),
+          }),
+        }),
   });
-  const stopReclaiming = reclaimNowAndThen(spaces, clock, logger);
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
-    stopReclaiming();
+    const stopped = maintenance?.stop();
     if (!handler.isClosing) await handler.drain(DRAIN_TIMEOUT_MS);
+    await stopped;
     await spaces.close();
   };
   return Object.assign(
@@ -116,19 +147,9 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
   );
 }
 
-function reclaimNowAndThen(spaces: StoreSpaces, clock: Clock, logger: ServiceLogger): () => void {
-  let undo = (): void => undefined;
-  const wait = (): void => {
-    undo = clock.after(RECLAIM_EVERY_MS, () => {
-      spaces
-        .store('')
-        .reclaimSpace()
-        .catch((error: unknown) => {
-          logger.warn({ error: errorFields(error) }, 'no space was given back');
-        });
-      wait();
-    });
-  };
-  wait();
-  return () => undo();
+function logMaintenance(logger: ServiceLogger, report: MaintenanceReport): void {
+  const { kind, ...facts } = report;
+  if (report.kind === 'failed')
+    logger.warn({ what: report.what, error: errorFields(report.error) }, 'maintenance failed');
+  else logger.debug(facts, `maintenance ${kind}`);
 }

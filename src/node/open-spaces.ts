@@ -1,4 +1,5 @@
 /** From the storage that a service is given to the database with its spaces. */
+import type { ObjectOptions } from '../objects/open-objects.ts';
 import { schemeOf, unknownScheme, type OpenStorageOptions } from '../store/registry.ts';
 import type { StoreSpaces } from '../store/sql-store.ts';
 import { openFileSpaces } from './file-storage.ts';
@@ -9,11 +10,11 @@ const SCHEMES = ['file', 'postgres', 'postgresql', 'cockroach'];
 /**
  * Opens the database that a URI or a plain path names, for many spaces.
  *
- * @throws {SessionStoreError} `unknown_scheme`, and what the database reports
+ * @throws {SessionStoreError} `unknown_scheme`, and what the database and the object store report
  */
 export async function openSpaces(
   uri: string,
-  options: OpenStorageOptions = {},
+  options: OpenStorageOptions & ObjectOptions = {},
 ): Promise<StoreSpaces> {
   const scheme = schemeOf(uri) ?? 'file';
   if (scheme === 'file') return openFileSpaces(uri, options);

@@ -5,7 +5,6 @@ import type { SqlDatabase } from '../store/sql-database.ts';
 import type { BlobFiles } from '../store/sql-store.ts';
 import { createBlobObjects } from './blob-objects.ts';
 import { checkS3Options, type S3Options } from './s3-config.ts';
-import { S3Objects } from './s3-objects.ts';
 
 /** Options of databases that may keep large things in an object store. */
 export type ObjectOptions = {
@@ -35,7 +34,10 @@ export async function openObjects({
   segmentFiles,
 }: ObjectOptions): Promise<<T extends Parts>(parts: T) => T> {
   if (options === undefined) return (parts) => parts;
-  const objects = new S3Objects(checkS3Options(options));
+  const config = checkS3Options(options);
+  // Who keeps everything in a database need not have what this loads.
+  const { S3Objects } = await import('./s3-objects.ts');
+  const objects = new S3Objects(config);
   await objects.check();
   return (parts) => ({
     ...parts,

@@ -29,6 +29,14 @@ export type Gauges = {
   readonly bytesInFlight: number;
   /** Memory of the process in bytes, where that can be known. */
   readonly memory?: { readonly residentBytes: number; readonly heapBytes: number };
+  /** What this process has done on the side, and how many streams wait for any process. */
+  readonly maintenance?: {
+    readonly mergedSegments: number;
+    readonly writtenSegments: number;
+    readonly sweptObjects: number;
+    readonly failures: number;
+    readonly backlog: number;
+  };
 };
 
 type Histogram = { readonly counts: Float64Array; sum: number; count: number };
@@ -162,6 +170,7 @@ export class ServiceMetrics {
         ),
       );
     }
+    if (gauges.maintenance !== undefined) lines.push(...renderMaintenance(gauges.maintenance));
     return `${lines.join('\n')}\n`;
   }
 
@@ -216,4 +225,22 @@ function family(
 
 function single(name: string, kind: string, help: string, value: number): readonly string[] {
   return [...head(name, kind, help), `${name} ${value}`];
+}
+
+function renderMaintenance(done: NonNullable<Gauges['maintenance']>): readonly string[] {
+  const counts: readonly (readonly [string, string, number])[] = [
+    ['quark_merged_segments_total', 'Small segments merged by this process.', done.mergedSegments],
+    ['quark_merge_results_total', 'Segments that merges have made.', done.writtenSegments],
+    ['quark_swept_objects_total', 'Objects deleted that nothing named.', done.sweptObjects],
+    ['quark_maintenance_failures_total', 'Merges and sweeps that failed.', done.failures],
+  ];
+  return [
+    ...counts.flatMap(([name, help, value]) => single(name, 'counter', help, value)),
+    ...single(
+      'quark_merge_backlog',
+      'gauge',
+      'Streams that are due to be merged, of all processes; counted up to 10,000.',
+      done.backlog,
+    ),
+  ];
 }

@@ -47,6 +47,7 @@ export type ServiceParts = {
   readonly pages?: (request: Request, path: string) => Promise<Response>;
   /** Memory of the process. */
   readonly memory?: () => NonNullable<Gauges['memory']>;
+  readonly maintenance?: () => Promise<NonNullable<Gauges['maintenance']>>;
 };
 
 /** Where looks at stores for live updates are booked. */
@@ -214,11 +215,13 @@ export class ServiceHandler {
     else if (!this.#parts.origins.isOwn(request))
       throw new SessionStoreError('unauthorised', 'Pages of another origin are not answered.');
     const memory = this.#parts.memory?.();
+    const maintenance = await this.#parts.maintenance?.();
     const text = this.#metrics.render({
       openStreams: this.#openStreams.total,
       requestsInFlight: this.#inFlight,
       bytesInFlight: this.#budget.used,
       ...(memory === undefined ? {} : { memory }),
+      ...(maintenance === undefined ? {} : { maintenance }),
     });
     const headers = { ...HEADERS, 'content-type': METRICS_MEDIA_TYPE, 'cache-control': 'no-store' };
     return new Response(text, { headers });

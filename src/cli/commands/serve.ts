@@ -3,6 +3,7 @@ import { QuarkError } from '../../index.ts';
 import {
   createServiceLog,
   LOG_LEVELS,
+  s3OptionsFromEnvironment,
   serveService,
   type LogLevel,
   type ServedService,
@@ -48,12 +49,17 @@ export const serveCommand: Command = {
         choices: LOG_LEVELS,
         help: 'What to log, as JSON on standard error. Default: QUARK_LOG_LEVEL, or warn in a terminal and info elsewhere.',
       },
+      'no-maintenance': {
+        kind: 'flag',
+        help: 'Leave merging of small segments to other services on the database. Default: QUARK_MAINTENANCE=off.',
+      },
       'no-dashboard': { kind: 'flag', help: 'Serve the API only.' },
       json: { kind: 'flag', help: 'Write the address as JSON; errors, too.' },
     },
     notes: [
       'Records are kept in DIR/.quark (SQLite); in this folder, else ./quark-runs, when none is named.',
       'Until "quark keys create" has made the first key, people on this machine need none, and nobody else is let in.',
+      'With QUARK_S3_ENDPOINT, _BUCKET, _ACCESS_KEY_ID and _SECRET_ACCESS_KEY (and _REGION, _PREFIX), artifacts and merged segments go to that object store.',
       'The service speaks plain HTTP: put a proxy with TLS in front before other machines use it.',
       'SIGTERM or Ctrl-C finishes the requests under way; a second one ends at once.',
     ],
@@ -103,8 +109,11 @@ function start(context: CommandContext, storage: string): Promise<ServedService>
     io.stderr.write(line).catch(() => undefined);
   });
   const isOpen = args.flag('open') || (io.env['QUARK_OPEN'] ?? '') === '1';
+  const isIdle = args.flag('no-maintenance') || !hasMaintenance(io.env['QUARK_MAINTENANCE'] ?? '');
   return serveService({
     storage,
+    objects: s3OptionsFromEnvironment(io.env),
+    ...(isIdle ? { maintenance: false } : {}),
     host: hostOf(context),
     port: portOf(context),
     keyless: isOpen ? 'always' : 'until_first_key',
@@ -151,6 +160,11 @@ function logLevel({ io, args }: CommandContext): LogLevel {
     `QUARK_LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}; got "${given}".`,
     { details: { field: 'QUARK_LOG_LEVEL' } },
   );
+}
+
+function hasMaintenance(text: string): boolean {
+  if (text === '' || text === 'on' || text === 'off') return text !== 'off';
+  throw new UsageError(`QUARK_MAINTENANCE must be on or off; got "${text}"`);
 }
 
 function listOf(text: string | undefined): readonly string[] {
