@@ -127,6 +127,41 @@ export async function collect(
   return whole;
 }
 
+type Pieces = AsyncGenerator<Uint8Array<ArrayBuffer>, undefined>;
+
+/**
+ * The body of an answer whose first piece has been made already. Nothing is read ahead of the client, and what it does
+ * not read is not made.
+ *
+ * @param onFailure told why a body broke off: its status has been sent by then
+ */
+export function streamOf(
+  first: Awaited<ReturnType<Pieces['next']>>,
+  rest: Pieces,
+  onFailure: (error: unknown) => void,
+): ReadableStream<Uint8Array> {
+  let next: typeof first | undefined = first;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const piece = next ?? (await rest.next());
+          next = undefined;
+          if (piece.done === true) controller.close();
+          else controller.enqueue(piece.value);
+        } catch (error) {
+          onFailure(error);
+          throw error;
+        }
+      },
+      async cancel() {
+        await rest.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
 /** The bytes in gzip, or undefined where they would hardly get smaller. */
 export async function packedIfWorthwhile(
   bytes: Uint8Array<ArrayBuffer>,

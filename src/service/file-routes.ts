@@ -6,6 +6,7 @@ import type { ArtifactRecord } from '../records/artifact.ts';
 import { ARTIFACT_PART_BYTES, checkSha256 } from '../store/blob-rules.ts';
 import type { Store } from '../store/store.ts';
 import { HEADERS, matchesTag, type WireContext, type WireEnvironment } from './answers.ts';
+import { streamOf } from './body.ts';
 import { ROUTES } from './protocol.ts';
 import { rangeHeaders, requestedRange, type ByteRange } from './ranges.ts';
 
@@ -23,9 +24,12 @@ const FILE_HEADERS = {
 } as const;
 
 /** Adds the routes that give out files. */
-export function addFileRoutes(app: Hono<WireEnvironment>): void {
+export function addFileRoutes(
+  app: Hono<WireEnvironment>,
+  onFailure: (error: unknown) => void,
+): void {
   app.get(ROUTES.blob, (context) => blob(context));
-  app.get(ROUTES.artifact, (context) => artifact(context));
+  app.get(ROUTES.artifact, (context) => artifact(context, onFailure));
 }
 
 async function blob(context: WireContext): Promise<Response> {
@@ -47,7 +51,10 @@ async function blob(context: WireContext): Promise<Response> {
   });
 }
 
-async function artifact(context: WireContext): Promise<Response> {
+async function artifact(
+  context: WireContext,
+  onFailure: (error: unknown) => void,
+): Promise<Response> {
   const { store } = context.env.scope;
   const { runId, artifactId } = context.req.param() as { runId: string; artifactId: string };
   if ((await store.findRun(runId)) === undefined) throw new RunNotFoundError(runId, 'this store');
@@ -71,7 +78,7 @@ async function artifact(context: WireContext): Promise<Response> {
   const pieces = payloadPieces(store, record, range ?? { start: 0, end: sizeBytes });
   // The first part is read before the answer begins, so that a payload that is gone is an error with a status.
   const first = await pieces.next();
-  return new Response(streamOf(first, pieces), answer);
+  return new Response(streamOf(first, pieces, onFailure), answer);
 }
 
 /** One part at a time in memory, and none that the range does not touch. */
@@ -102,28 +109,4 @@ async function* payloadPieces(
       Math.min(bytes.byteLength, end - partStart),
     );
   }
-}
-
-type Pieces = AsyncGenerator<Uint8Array<ArrayBuffer>, undefined>;
-
-function streamOf(
-  first: Awaited<ReturnType<Pieces['next']>>,
-  rest: Pieces,
-): ReadableStream<Uint8Array> {
-  let next: typeof first | undefined = first;
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const piece = next ?? (await rest.next());
-        next = undefined;
-        if (piece.done === true) controller.close();
-        else controller.enqueue(piece.value);
-      },
-      async cancel() {
-        await rest.return(undefined);
-      },
-    },
-    // Nothing is read ahead of the client.
-    { highWaterMark: 0 },
-  );
 }

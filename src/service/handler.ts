@@ -15,6 +15,7 @@ import {
 } from './handler-options.ts';
 import { API_PATH, chooseVersion, PROTOCOL_HEADER } from './protocol.ts';
 import { addReadRoutes } from './read-routes.ts';
+import { addRowsRoute } from './rows-route.ts';
 import { addWriteRoutes } from './write-routes.ts';
 
 /** Answers requests about stores; see `protocol.ts` for the routes. */
@@ -42,11 +43,13 @@ export function createStoreHandler(options: StoreHandlerOptions = {}): StoreHand
     await next();
   });
   addReadRoutes(app, settings);
-  addFileRoutes(app);
   const { onFailure, clock } = options;
+  const failed = (error: unknown): void => onFailure?.(error);
+  addFileRoutes(app, failed);
+  addRowsRoute(app, failed);
   const feeds = new Feeds({
     pollMs: settings.feedPollMs,
-    onFailure: (error) => onFailure?.(error),
+    onFailure: failed,
     ...(clock === undefined ? {} : { clock }),
   });
   feeds.addRoutes(app);

@@ -44,6 +44,11 @@ export const ROUTES = {
   run: '/runs/:runId',
   /** GET `?sequence_min=&step_min=&step_max=&epoch_min=&epoch_max=&key=`; key may be repeated. */
   segments: '/runs/:runId/tables/:table/segments',
+  /**
+   * GET `?format=arrow|jsonl&step_min=&...&limit=&metric_key=`: the rows that match, by position and by columns of names,
+   * as one Arrow IPC stream or as JSON lines. `limit` keeps the most recent ones.
+   */
+  rows: '/runs/:runId/tables/:table/rows',
   /** PUT, an upload: empties the table and appends these. */
   table: '/runs/:runId/tables/:table',
   /** POST, an upload with what it takes the place of: `{"replaced": true | false}`. */
@@ -71,6 +76,15 @@ export const ROUTES = {
 
 /** Media type of live updates. */
 export const EVENTS_MEDIA_TYPE = 'text/event-stream';
+
+/** Media type of rows as one Arrow IPC stream. */
+export const ARROW_MEDIA_TYPE = 'application/vnd.apache.arrow.stream';
+
+/** Media type of rows as JSON, one a line. */
+export const JSON_LINES_MEDIA_TYPE = 'application/x-ndjson';
+
+/** Most recent rows that can be asked for: they are held until all have been looked at. */
+export const MAX_ROW_LIMIT = 1_000_000;
 
 /** Runs in one stream of live updates: its cursor travels in a header. */
 export const MAX_RUNS_PER_FEED = 16;
