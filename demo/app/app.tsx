@@ -2,7 +2,7 @@
 import { useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import type { ComponentType, JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { openRun, type Store } from 'quark-sdk';
+import { isQuarkError, openRun, type Store } from 'quark-sdk';
 import type { RunFeed } from '../dashboard/model/run-feed.ts';
 import { Icon, Logo } from '../dashboard/views/icons.tsx';
 import { ComparePage } from '../dashboard/views/compare-view.tsx';
@@ -11,7 +11,10 @@ import { RunList } from '../dashboard/views/run-list.tsx';
 import { RunPage } from '../dashboard/views/run-page.tsx';
 import { route } from './location.ts';
 import { hrefOf, type Route } from './route.ts';
-import { BROWSER_URI, chooseSource, source, sources, storeAt } from './sources.ts';
+import { AccountMenu } from './account-menu.tsx';
+import { KeyForm } from './key-form.tsx';
+import { signOut, waitsForKey } from './server-access.ts';
+import { BROWSER_URI, chooseSource, source, sources, storeAt, storeMark } from './sources.ts';
 import { DropZone } from '../dropped/drop-zone.tsx';
 import { ImportDock } from '../dropped/import-dock.tsx';
 import { nextTheme, themeChoice, type ThemeChoice } from './theme.ts';
@@ -99,6 +102,7 @@ function Header(): JSX.Element {
           onChange={chooseSource}
         />
       )}
+      {source.value?.id === 'server' && place !== 'train' && <AccountMenu />}
       <button
         type="button"
         class="icon-button theme-button"
@@ -121,7 +125,11 @@ function View(): JSX.Element {
       return (
         <WithStore uri={source.value?.uri}>
           {(store) => (
-            <RunList key={store.uri} store={store} sourceId={source.value?.id ?? 'browser'} />
+            <RunList
+              key={storeMark(source.value?.uri)}
+              store={store}
+              sourceId={source.value?.id ?? 'browser'}
+            />
           )}
         </WithStore>
       );
@@ -130,7 +138,7 @@ function View(): JSX.Element {
         <WithStore uri={source.value?.uri}>
           {(store) => (
             <RunPage
-              key={`${store.uri} ${place.runId}`}
+              key={`${storeMark(source.value?.uri)} ${place.runId}`}
               store={store}
               runId={place.runId}
               view={place.view}
@@ -143,7 +151,9 @@ function View(): JSX.Element {
     case 'compare':
       return (
         <WithStore uri={source.value?.uri}>
-          {(store) => <ComparePage key={store.uri} store={store} runIds={place.runIds} />}
+          {(store) => (
+            <ComparePage key={storeMark(source.value?.uri)} store={store} runIds={place.runIds} />
+          )}
         </WithStore>
       );
     case 'train':
@@ -211,26 +221,32 @@ function WithStore(props: {
   readonly uri: string | undefined;
   readonly children: (store: Store) => JSX.Element;
 }): JSX.Element {
-  const opened: Signal<{ uri: string; store: Store } | undefined> = useSignal(undefined);
+  const opened: Signal<{ mark: string; store: Store } | undefined> = useSignal(undefined);
   const error = useSignal<unknown>(undefined);
   const attempt = useSignal(0);
   const { uri } = props;
+  const mark = storeMark(uri);
+  const isWaiting = waitsForKey(uri);
   useEffect(() => {
-    if (uri === undefined) return undefined;
+    if (uri === undefined || isWaiting) return undefined;
     let isCurrent = true;
     error.value = undefined;
     storeAt(uri).then(
       (store) => {
-        if (isCurrent) opened.value = { uri, store };
+        if (isCurrent) opened.value = { mark, store };
       },
       (failure: unknown) => {
-        if (isCurrent) error.value = failure;
+        if (!isCurrent) return;
+        // A key that was good once: revoked, or at its end.
+        if (isQuarkError(failure) && failure.details['status'] === 401) signOut(failure.message);
+        else error.value = failure;
       },
     );
     return () => {
       isCurrent = false;
     };
-  }, [uri, attempt.value]);
+  }, [mark, isWaiting, attempt.value]);
+  if (isWaiting) return <KeyForm />;
   if (error.value !== undefined) {
     return (
       <ErrorNotice
@@ -242,7 +258,7 @@ function WithStore(props: {
       />
     );
   }
-  if (opened.value === undefined || opened.value.uri !== uri) {
+  if (opened.value === undefined || opened.value.mark !== mark) {
     return <div class="page" aria-busy="true" aria-label="Opening the storage" />;
   }
   return props.children(opened.value.store);

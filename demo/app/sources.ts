@@ -1,6 +1,7 @@
 /** Where the page reads from: the server that served it, this browser's own database, or files that were dropped on it. */
 import { computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { openStorage, type Store } from 'quark-sdk';
+import { accessMark, accessTo, meetServer } from './server-access.ts';
 
 /** The places a page can read from. */
 export type SourceId = 'server' | 'browser' | 'files';
@@ -67,6 +68,7 @@ async function findServer(descriptor: URL): Promise<Source | undefined> {
     if (typeof told !== 'object' || told === null || !('storage' in told)) return undefined;
     if (typeof told.storage !== 'string') return undefined;
     const uri = new URL(told.storage, descriptor).href.replace(/\/$/, '');
+    meetServer(uri, 'key' in told && told.key === 'needed');
     return { id: 'server', label: 'Server', hint: `Runs served at ${uri}`, uri };
   } catch {
     // A file server answers with something else or not at all: then there is no Quark server.
@@ -89,15 +91,22 @@ export function withdrawSource(uri: string): void {
   if (chosen.value === withdrawn.id) chosen.value = remembered();
 }
 
+/** By address, and by who the page is to a server there. */
 const opened = new Map<string, Promise<Store>>();
+
+/** What tells stores apart. */
+export function storeMark(uri: string | undefined): string {
+  return [uri, accessMark(uri)].filter(Boolean).join(' ');
+}
 
 /** The store behind a source. Opened once; a failure is not kept, so that trying again can work. */
 export function storeAt(uri: string): Promise<Store> {
-  const known = opened.get(uri);
+  const mark = storeMark(uri);
+  const known = opened.get(mark);
   if (known !== undefined) return known;
-  const opening = openStorage(uri);
-  opened.set(uri, opening);
-  opening.catch(() => opened.delete(uri));
+  const opening = openStorage(uri, accessTo(uri));
+  opened.set(mark, opening);
+  opening.catch(() => opened.delete(mark));
   return opening;
 }
 

@@ -1,6 +1,7 @@
 /** Asks a worker to analyse a run: the one that holds it, or one of its own that opens the store once more. */
 import type { Store } from 'quark-sdk';
 import type { RunAnalysis } from '../dashboard/model/run-analysis.ts';
+import { accessTo } from '../app/server-access.ts';
 import { droppedClient } from './dropped-files.ts';
 import { ImportClient } from './import-client.ts';
 
@@ -11,7 +12,7 @@ export function analyzeInWorker(store: Store, runId: string): Promise<RunAnalysi
   const holder = droppedClient(store);
   if (holder !== undefined) return holder.analyze(undefined, runId);
   own ??= started();
-  return own.analyze(store.uri, runId);
+  return own.analyze(store.uri, runId, accessTo(store.uri.replace(/\/$/, '')));
 }
 
 function started(): ImportClient {

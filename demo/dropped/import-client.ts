@@ -13,6 +13,7 @@ import {
 import type { ImportProgress } from 'quark-sdk/exchange';
 import type { RunAnalysis } from '../dashboard/model/run-analysis.ts';
 import { offerSeries } from '../dashboard/model/series-reader.ts';
+import type { ServerAccess } from '../app/server-access.ts';
 import type {
   DroppedFile,
   DroppedReport,
@@ -73,8 +74,8 @@ export class ImportClient {
   }
 
   /** Analyses a run of the worker's store, or of the one at `uri`. */
-  analyze(uri: string | undefined, runId: string): Promise<RunAnalysis> {
-    return this.#ask({ kind: 'analyze', uri, runId });
+  analyze(uri: string | undefined, runId: string, access: ServerAccess = {}): Promise<RunAnalysis> {
+    return this.#ask({ kind: 'analyze', uri, access, runId });
   }
 
   /** Ends the import under way, which rejects with code `aborted`. */

@@ -1,6 +1,7 @@
 /** The worker's side: runs the imports, keeps what they bring in memory, and reads it for the page. */
 import { createMemoryStore, isQuarkError, openStorage, type Store } from 'quark-sdk';
 import { blobInput, importRuns, type InputFile } from 'quark-sdk/exchange';
+import type { ServerAccess } from '../app/server-access.ts';
 import type { RunAnalysis } from '../dashboard/model/run-analysis.ts';
 import { windowReader, type ReadSeries } from '../dashboard/model/series-reader.ts';
 import { nextMessage } from '../dashboard/model/turns.ts';
@@ -65,7 +66,7 @@ class ImportHost {
         return read;
       }
       case 'analyze':
-        return this.#analyze(request.uri, request.runId);
+        return this.#analyze(request.uri, request.access, request.runId);
       case 'files':
         for (const { file, path } of request.files)
           this.#waiting.push(answering(blobInput(file, path)));
@@ -99,19 +100,24 @@ class ImportHost {
   }
 
   /** The analyzers are as large as all importers: they come when they are asked for. */
-  async #analyze(uri: string | undefined, runId: string): Promise<RunAnalysis> {
+  async #analyze(
+    uri: string | undefined,
+    access: ServerAccess,
+    runId: string,
+  ): Promise<RunAnalysis> {
     const { analyzeRun } = await import('../dashboard/model/run-analysis.ts');
-    return analyzeRun(await this.#storeAt(uri), runId);
+    return analyzeRun(await this.#storeAt(uri, access), runId);
   }
 
   /** The store in this worker, or another one, which is opened once. */
-  #storeAt(uri: string | undefined): Promise<Store> {
+  #storeAt(uri: string | undefined, access: ServerAccess): Promise<Store> {
     if (uri === undefined) return Promise.resolve(this.#store);
-    let opening = this.#others.get(uri);
+    const mark = JSON.stringify([uri, access]);
+    let opening = this.#others.get(mark);
     if (opening === undefined) {
-      opening = openStorage(uri);
-      this.#others.set(uri, opening);
-      opening.catch(() => this.#others.delete(uri));
+      opening = openStorage(uri, access);
+      this.#others.set(mark, opening);
+      opening.catch(() => this.#others.delete(mark));
     }
     return opening;
   }

@@ -1,5 +1,6 @@
 /** What the page and the worker that imports say to each other. */
 import type { Store } from 'quark-sdk';
+import type { ServerAccess } from '../app/server-access.ts';
 import type { SeriesQuery } from '../dashboard/model/series-reader.ts';
 import type { ImportedRunReport, ImportProblem, ImportProgress } from 'quark-sdk/exchange';
 
@@ -28,7 +29,13 @@ export type Request =
   /** Metrics of a run, taken apart for the charts. Answered with a `SeriesRead`. */
   | { readonly kind: 'series'; readonly query: SeriesQuery }
   /** Analyses a run: of the store in the worker, or of the one at `uri`. Answered with a `RunAnalysis`. */
-  | { readonly kind: 'analyze'; readonly uri: string | undefined; readonly runId: string }
+  | {
+      readonly kind: 'analyze';
+      readonly uri: string | undefined;
+      /** What the store is opened with. */
+      readonly access: ServerAccess;
+      readonly runId: string;
+    }
   /** More files of the import that is put together; a folder is too large for one message. */
   | { readonly kind: 'files'; readonly files: readonly DroppedFile[] }
   /** Imports the files that were sent since the import before. Answered with a {@link DroppedReport}. */

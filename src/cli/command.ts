@@ -47,7 +47,7 @@ export const STORAGE_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   storage: {
     kind: 'text',
     value: 'URI',
-    help: 'The same as a URI, such as http://127.0.0.1:4173/.',
+    help: 'The same as a URI, such as http://127.0.0.1:4173/; a service asks for QUARK_USER_KEY, and --storage-dir is the name of a space there.',
   },
 };
 
@@ -64,6 +64,15 @@ export async function openGivenStore({
 }: Pick<CommandContext, 'io' | 'args'>): Promise<Store> {
   const uri = args.text('storage');
   const dir = args.text('storage-dir');
+  if (uri !== undefined && /^https?:/i.test(uri)) {
+    const userKey = io.env['QUARK_USER_KEY'];
+    return openStorage(uri, {
+      create: false,
+      ...(userKey === undefined || userKey === '' ? {} : { userKey }),
+      // On a service a folder is a name.
+      ...(dir === undefined ? {} : { space: dir }),
+    });
+  }
   if (uri !== undefined && dir !== undefined)
     throw new UsageError('Give either --storage or --storage-dir, not both');
   if (uri !== undefined) return openStorage(uri, { create: false });

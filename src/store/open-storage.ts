@@ -17,11 +17,16 @@ declare const __QUARK_IMPORT_NODE__: () => Promise<{
   readonly openPostgresStorage: StorageFactory;
 }>;
 
-const OPTION_NAMES = ['signal', 'create', 'clock'] as const;
+const OPTION_NAMES = ['signal', 'create', 'clock', 'userKey', 'space', 'timeoutMs'] as const;
 
-const openHttp: StorageFactory = async (uri, { signal }) => {
+const openHttp: StorageFactory = async (uri, { signal, space, timeoutMs, userKey }) => {
   const { openHttpStorage } = await import('../service/http-store.ts');
-  return openHttpStorage(uri, signal === undefined ? {} : { signal });
+  return openHttpStorage(uri, {
+    ...(signal === undefined ? {} : { signal }),
+    ...(space === undefined ? {} : { space }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(userKey === undefined ? {} : { userKey }),
+  });
 };
 
 const openPostgres: StorageFactory = async (uri, options) =>
@@ -48,7 +53,7 @@ const BUILT_IN: Readonly<Record<string, StorageFactory>> = {
  * - `idb:NAME` an IndexedDB database of this name (`idb:` means `idb:quark`)
  * - `file:DIR` or a plain path, in Node: the directory `DIR`, kept in `DIR/.quark` (`file:` paths are percent-encoded;
  *   `file:DIR?synchronous=full` survives power loss too). In a browser a plain name is that of an IndexedDB database.
- * - `http://HOST:PORT` or `https://...` a Quark server, for reading
+ * - `http://HOST:PORT` or `https://...` a Quark server: `quark dashboard` lets nobody write, `quark serve` those whose key may
  * - `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` (or `postgres:`), `cockroach://...`, in Node: a database of
  *   PostgreSQL 14 or later, CockroachDB or YugabyteDB
  * - whatever {@link registerStorage} has added; a scheme registered there wins over a built-in one

@@ -10,6 +10,12 @@ export type OpenStorageOptions = {
   readonly create?: boolean;
   /** Decides when leases lapse. Default: the clock of the machine. */
   readonly clock?: Pick<Clock, 'now'>;
+  /** The key that a Quark service knows its user by: `qk_...`. Other stores do not look at it, nor at the next two. */
+  readonly userKey?: string;
+  /** Which of the user's spaces a service is to open; `OWNER:NAME` for one of somebody else's. Default: `default`. */
+  readonly space?: string;
+  /** How long to wait for one answer of a service, in milliseconds. Default 15,000. */
+  readonly timeoutMs?: number;
 };
 
 /** Opens the store a URI of its scheme names. */

@@ -1,6 +1,7 @@
 /** The service as it is started, asked over sockets: who is let in, what they see, and how it ends. */
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
+import { EventLogger, listRuns, MetricsLogger, openRun, TrainingSession } from '../../src/index.ts';
 import type { ServedService } from '../../src/node/serve-service.ts';
 import { metricSegmentOf } from '../support/real-segments.ts';
 import { runOf } from '../support/segments.ts';
@@ -229,7 +230,7 @@ describe('with keys', () => {
       ).toBe(401);
   });
 
-  it.each(['../alice', 'a/b', '', 'a:b:c', ':', '.', '..', `${'x'.repeat(129)}`, 'alice:..'])(
+  it.each(['../alice', 'a/b', '', 'a:b:c', ':', '.', '..', 'x'.repeat(129), 'alice:..'])(
     'takes %j for no space but its own',
     async (space) => {
       const service = await services.start();
@@ -238,6 +239,30 @@ describe('with keys', () => {
       expect(status).toBe(space === '' ? 200 : 400);
     },
   );
+});
+
+describe('a session at the service', () => {
+  it('records what one at a folder does, into a space of its user', async () => {
+    const service = await services.start();
+    const store = await storeOf(service, await keyOf(service, 'alice'), 'mine');
+    const session = await TrainingSession.startRun({
+      project: 'digits',
+      storage: store,
+      handleSignals: false,
+    });
+    const metrics = new MetricsLogger(session);
+    for (let step = 0; step < 300; step++) metrics.log('train/loss', 1 / (step + 1), { step });
+    new EventLogger(session).log('checkpoint_saved', { step: 3, payload: { path: 'a' } });
+    await session.endRun('completed');
+    await session.close();
+    const reader = await storeOf(service, await keyOf(service, 'alice', 'read'), 'mine');
+    const [listed] = await listRuns(reader);
+    expect(listed).toMatchObject({ effectiveStatus: 'completed' });
+    const run = await openRun(reader, session.runId);
+    const { steps, values } = await run.readMetricColumns({ metricKey: 'train/loss' });
+    expect([steps.length, values[299]]).toEqual([300, 1 / 300]);
+    expect(await run.readEvents({ eventTypes: ['checkpoint_saved'] })).toHaveLength(1);
+  });
 });
 
 describe('pages of other origins', () => {

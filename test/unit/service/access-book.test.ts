@@ -118,7 +118,9 @@ describe.each(PLACES)('on %s', (_name, makePlace) => {
     ]);
     expect(await access.unshare(share)).toBe(true);
     expect(await access.unshare(share)).toBe(false);
-    await expect(access.openSpace(bob, { owner: 'alice', name: 'default' })).rejects.toThrow();
+    await expect(access.openSpace(bob, { owner: 'alice', name: 'default' })).rejects.toThrow(
+      /shared/,
+    );
   });
 
   it('lists the spaces of a user, whose name may hold what patterns mean', async () => {

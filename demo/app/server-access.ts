@@ -1,0 +1,163 @@
+/**
+ * Who the page is to the server behind it: the key that a person gave, and which of their spaces is shown. The key stays
+ * in this tab (`sessionStorage`) until it is closed or the person signs out, and goes nowhere but to that server.
+ */
+import { signal, type ReadonlySignal, type Signal } from '@preact/signals';
+
+/** A space that can be shown. */
+export type OpenSpace = { readonly space: string; readonly owner: string };
+
+/** What the server says of a key. */
+export type Account = {
+  readonly user: string;
+  readonly scope: string;
+  readonly spaces: readonly OpenSpace[];
+};
+
+/** What a store of the server is opened with. */
+export type ServerAccess = { readonly userKey?: string; readonly space?: string };
+
+const KEY_ITEM = 'quark.key';
+const SPACE_ITEM = 'quark.space';
+/** The space of requests that name none. */
+const DEFAULT_SPACE = 'default';
+
+const serverUri = signal<string | undefined>(undefined);
+const isNeeded = signal(false);
+const key = signal<string | undefined>(remembered(KEY_ITEM));
+const chosenSpace = signal(remembered(SPACE_ITEM) ?? DEFAULT_SPACE);
+const known = signal<Account | undefined>(undefined);
+
+/** Who the key belongs to; undefined without a key, and until the server has said so. */
+export const account: ReadonlySignal<Account | undefined> = known;
+
+/** The space that is shown. */
+export const space: ReadonlySignal<string> = chosenSpace;
+
+/** Why the last key was not taken. */
+export const refusal: Signal<string | undefined> = signal(undefined);
+
+/** Told of the server behind the page, and whether it asks for a key. */
+export function meetServer(uri: string, needsKey: boolean): void {
+  serverUri.value = uri;
+  isNeeded.value = needsKey;
+  if (needsKey && key.peek() !== undefined) void look(key.peek() ?? '');
+}
+
+/** Whether this store cannot be opened before somebody gives a key. */
+export function waitsForKey(uri: string | undefined): boolean {
+  return uri !== undefined && uri === serverUri.value && isNeeded.value && key.value === undefined;
+}
+
+/** What a store is opened with: nothing unless it is the server's. */
+export function accessTo(uri: string | undefined): ServerAccess {
+  if (uri === undefined || uri !== serverUri.peek() || !isNeeded.peek()) return {};
+  const userKey = key.peek();
+  return { ...(userKey === undefined ? {} : { userKey }), space: chosenSpace.peek() };
+}
+
+/** Changes with whatever makes another store of the same address. */
+export function accessMark(uri: string | undefined): string {
+  return uri !== undefined && uri === serverUri.value && isNeeded.value
+    ? `${key.value === undefined ? '' : key.value.slice(0, 15)} ${chosenSpace.value}`
+    : '';
+}
+
+/** Tries a key; it is kept when the server takes it. */
+export async function signIn(given: string): Promise<boolean> {
+  refusal.value = undefined;
+  const found = await look(given.trim());
+  if (!found) return false;
+  key.value = given.trim();
+  remember(KEY_ITEM, given.trim());
+  return true;
+}
+
+/** Forgets the key. */
+export function signOut(why?: string): void {
+  key.value = undefined;
+  known.value = undefined;
+  chosenSpace.value = DEFAULT_SPACE;
+  refusal.value = why;
+  forget(KEY_ITEM);
+  forget(SPACE_ITEM);
+}
+
+/** Shows another space. */
+export function chooseSpace(name: string): void {
+  chosenSpace.value = name;
+  remember(SPACE_ITEM, name);
+}
+
+/** Asks the server who a key belongs to. */
+async function look(given: string): Promise<boolean> {
+  const base = serverUri.peek();
+  if (base === undefined) return false;
+  if (!/^[\u0021-\u007e]+$/.test(given)) {
+    refusal.value = 'A key is "qk_" and letters and digits, without blanks.';
+    return false;
+  }
+  try {
+    const answer = await fetch(new URL('api/v1/account', `${base}/`), {
+      headers: { authorization: `Bearer ${given}` },
+      cache: 'no-store',
+    });
+    const told: unknown = await answer.json();
+    if (answer.ok) {
+      const found = accountOf(told);
+      known.value = found;
+      // What was chosen may no longer be shared.
+      if (!found.spaces.some((one) => one.space === chosenSpace.peek())) chooseSpace(DEFAULT_SPACE);
+      return true;
+    }
+    const why = textIn(told, 'message') ?? `The server answered with status ${answer.status}.`;
+    if (answer.status === 401) signOut(why);
+    else refusal.value = why;
+    return false;
+  } catch {
+    refusal.value = 'The server cannot be reached.';
+    return false;
+  }
+}
+
+function accountOf(told: unknown): Account {
+  const listed: unknown = fieldOf(told, 'spaces');
+  const spaces = (Array.isArray(listed) ? listed : []).map((one: unknown) => ({
+    space: textIn(one, 'space') ?? DEFAULT_SPACE,
+    owner: textIn(one, 'owner') ?? '',
+  }));
+  return { user: textIn(told, 'user') ?? '', scope: textIn(told, 'scope') ?? '', spaces };
+}
+
+function textIn(value: unknown, name: string): string | undefined {
+  const found = fieldOf(value, name);
+  return typeof found === 'string' ? found : undefined;
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+}
+
+function remembered(item: string): string | undefined {
+  try {
+    return sessionStorage.getItem(item) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function remember(item: string, text: string): void {
+  try {
+    sessionStorage.setItem(item, text);
+  } catch {
+    // Known to this page only, until it is loaded again.
+  }
+}
+
+function forget(item: string): void {
+  try {
+    sessionStorage.removeItem(item);
+  } catch {
+    // It was never kept.
+  }
+}
