@@ -81,8 +81,9 @@ export class RateLimiter {
   take(name: string): number {
     const nowMs = this.#clock.now();
     const tokens = this.#tokensOf(name, nowMs);
+    // Kept also when there is none to take: a clock that was set back would stand still until it is where it was.
+    this.#buckets.set(name, { tokens: tokens < 1 ? tokens : tokens - 1, atMs: nowMs });
     if (tokens < 1) return Math.max(1, Math.ceil((1 - tokens) / this.#perMs));
-    this.#buckets.set(name, { tokens: tokens - 1, atMs: nowMs });
     if (this.#buckets.size > this.#sweepAt) this.#sweep(nowMs);
     return 0;
   }

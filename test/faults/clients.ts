@@ -1,25 +1,35 @@
 /** Clients without an outbox: they send each batch again until the service has said that it is kept. */
-import { isStoreError } from '../../src/base/errors.ts';
+import {
+  isStoreError,
+  type SessionStoreError,
+  type StoreFailureReason,
+} from '../../src/base/errors.ts';
 import { openHttpStorage, type HttpStorageOptions } from '../../src/service/http-store.ts';
-import type { Store } from '../../src/store/store.ts';
 import { pause } from './processes.ts';
-import { prepareRun, segmentOf, type ProgressByWriter } from './rows.ts';
+import { prepareRun, RUN_ID, segmentOf, type ProgressByWriter } from './rows.ts';
 
 /** What passes by itself; anything else is a finding. */
 const PASSING: ReadonlySet<string> = new Set(['unreachable', 'busy', 'closed', 'full']);
 
+/** Longest pause a service gets that asks for one. */
+const MAX_OBEYED_MS = 1_500;
+
 /** Does `work` until it succeeds. @throws what does not pass by itself */
-export async function insist<T>(
+async function insist<T>(
   work: () => Promise<T>,
-  isOver: () => boolean = () => false,
+  onFailure: (error: SessionStoreError) => void,
 ): Promise<T> {
   for (;;) {
+    let waitMs = 5 + Math.random() * 20;
     try {
       return await work();
     } catch (error) {
-      if (isOver() || !isStoreError(error) || !PASSING.has(error.reason)) throw error;
+      if (!isStoreError(error) || !PASSING.has(error.reason)) throw error;
+      onFailure(error);
+      const asked = error.details['retryAfterMs'];
+      if (typeof asked === 'number') waitMs += Math.min(asked, MAX_OBEYED_MS);
     }
-    await pause(5 + Math.random() * 20);
+    await pause(waitMs);
   }
 }
 
@@ -33,11 +43,15 @@ export type LoadOptions = {
   readonly batchesPerRequest?: number;
   readonly timeoutMs?: number;
   readonly http?: HttpStorageOptions;
+  /** With it, each client renews a lease on the run after each request. */
+  readonly leaseTtlMs?: number;
 };
 
 /** Clients that write side by side until they are stopped. */
 export class Load {
   readonly progress: ProgressByWriter = new Map();
+  /** What was answered, by reason: the last error of each. */
+  readonly failures = new Map<StoreFailureReason, SessionStoreError>();
   requests = 0;
   readonly #done: Promise<unknown>;
   #isStopping = false;
@@ -62,24 +76,29 @@ export class Load {
   }
 
   async #write(writer: string, options: LoadOptions): Promise<void> {
-    const { rowsPerBatch, batchesPerRequest = 2, timeoutMs = 2_000, http } = options;
+    const { rowsPerBatch, batchesPerRequest = 2, timeoutMs = 2_000, http, leaseTtlMs } = options;
     const progress = { acknowledged: 0, tried: 0 };
     this.progress.set(writer, progress);
-    const open = (): Promise<Store> =>
-      insist(() => openHttpStorage(options.uri(), { timeoutMs, ...http }));
-    const store = await open();
-    await insist(() => prepareRun(store));
+    const note = (error: SessionStoreError): void => {
+      this.failures.set(error.reason, error);
+    };
+    const store = await insist(() => openHttpStorage(options.uri(), { timeoutMs, ...http }), note);
+    await insist(() => prepareRun(store), note);
     for (let batch = 0; !this.#isStopping; batch += batchesPerRequest) {
       const segments = Array.from({ length: batchesPerRequest }, (_, i) =>
         segmentOf(writer, batch + i, rowsPerBatch),
       );
       progress.tried = (batch + batchesPerRequest) * rowsPerBatch;
-      const kept = await insist(() => store.appendSegments(segments));
+      const kept = await insist(() => store.appendSegments(segments), note);
       const rows = kept.reduce((sum, { rowCount }) => sum + rowCount, 0);
       if (rows !== batchesPerRequest * rowsPerBatch)
         throw new Error(`${rows} rows were acknowledged of ${batchesPerRequest * rowsPerBatch}`);
       progress.acknowledged = progress.tried;
       this.requests += 1;
+      if (leaseTtlMs !== undefined) {
+        const lease = await insist(() => store.renewLease(RUN_ID, writer, leaseTtlMs), note);
+        if (lease.holder !== writer) throw new Error(`${lease.holder} has the lease of ${writer}`);
+      }
     }
     await store.close();
   }

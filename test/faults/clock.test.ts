@@ -1,0 +1,54 @@
+/** A service whose clock jumps by hours, both ways, while leases are renewed and segments arrive. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openFileStorage } from '../../src/node/file-storage.ts';
+import { Load } from './clients.ts';
+import { buildProgram, pause, startService, type Program } from './processes.ts';
+import { compareRows, RUN_ID } from './rows.ts';
+
+const HOUR_MS = 3_600_000;
+const JUMPS_MS = [3, -5, 0, 26, -26, 1, 0].map((hours) => hours * HOUR_MS);
+
+let program: Program;
+let directory: string;
+
+beforeAll(async () => {
+  program = await buildProgram('fault-program.ts');
+  directory = await mkdtemp(join(tmpdir(), 'quark-faults-'));
+}, 60_000);
+
+afterAll(async () => {
+  await program.remove();
+  await rm(directory, { recursive: true, force: true });
+});
+
+test('the clock of the service jumps by hours: uploads and leases go on, nothing is lost or doubled', async () => {
+  // So few requests a second that the limit is reached all the time: what is waited for must not be hours away.
+  const limits = { requestsPerSecond: 15, requestBurst: 3 };
+  const service = startService(program, { storage: directory, limits });
+  const uri = `http://127.0.0.1:${await service.line('listening')}/`;
+  const load = new Load({ uri: () => uri, clients: 3, rowsPerBatch: 20, leaseTtlMs: 60_000 });
+  const longestMs: number[] = [];
+  for (const clockOffsetMs of JUMPS_MS) {
+    while (!load.failures.has('busy')) await Promise.race([pause(5), load.failed]);
+    load.failures.clear();
+    service.tell({ clockOffsetMs });
+    const before = load.requests;
+    while (load.requests < before + 4) await Promise.race([pause(5), load.failed]);
+    longestMs.push(Number(load.failures.get('busy')?.details['retryAfterMs'] ?? 0));
+    expect(longestMs.at(-1)).toBeLessThan(HOUR_MS / 2);
+  }
+  await load.stop();
+  expect(load.failures.has('busy')).toBe(true);
+  expect(await service.stop()).toBe('0');
+  const store = await openFileStorage(directory);
+  const leases = await store.listLeases([RUN_ID]);
+  expect(leases.map(({ holder }) => holder)).toEqual(['w0', 'w1', 'w2']);
+  // Renewed since the last jump: none lasts for hours.
+  for (const { expiresAtMs } of leases)
+    expect(Math.abs(expiresAtMs - Date.now())).toBeLessThan(HOUR_MS / 2);
+  expect(await compareRows(store, load.progress)).toEqual([]);
+  await store.close();
+}, 60_000);
