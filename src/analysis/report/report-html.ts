@@ -57,7 +57,7 @@ function phasesHtml({ phaseAxis, phases }: ReportModel): string {
     ({ displayName, phaseName, stepEnd, stepStart, summary }) =>
       `<tr><td><i class="chip ${phaseName}"></i>${escapeHtml(displayName)}</td><td class="number">${stepStart}</td><td class="number">${stepEnd}</td><td>${escapeHtml(summary)}</td></tr>`,
   );
-  return `<section><h2>Phases</h2><div class="phases" aria-hidden="true">${bar.join('')}</div>${table(['Phase', `From ${phaseAxis}`, `To ${phaseAxis}`, 'Why'], rows)}</section>`;
+  return `<section><h2>Phases</h2><div class="phases" aria-hidden="true">${bar.join('')}</div>${table(['Phase', `From ${phaseAxis}`, `To ${phaseAxis}`, 'Why'], rows, [1, 2])}</section>`;
 }
 
 function alertsHtml({ alerts }: ReportModel): string {
@@ -88,6 +88,7 @@ function dataHtml({ dataTables }: ReportModel): string {
     return `<h3>${escapeHtml(title)}</h3><p class="hint">${escapeHtml(note)}</p>${table(
       columns.map((column) => column.title),
       lines,
+      [...columns.keys()].filter((i) => columns[i]?.isNumber === true),
     )}`;
   });
   return `<section><h2>Data</h2>${parts.join('')}</section>`;
@@ -113,7 +114,7 @@ function metricsHtml({ metrics }: ReportModel): string {
     const bestAt = one.bestAt === null ? '–' : `${one.axis} ${one.bestAt}`;
     return `<tr><td><code>${escapeHtml(one.key)}</code></td>${[...numbers, bestAt].map((text) => `<td class="number">${escapeHtml(text)}</td>`).join('')}</tr>`;
   });
-  return `<section><h2>Metrics</h2>${table(['Metric', 'Values', 'Not finite', 'First', 'Last', 'Lowest', 'Highest', 'Best', 'at'], rows)}</section>`;
+  return `<section><h2>Metrics</h2>${table(['Metric', 'Values', 'Not finite', 'First', 'Last', 'Lowest', 'Highest', 'Best', 'at'], rows, [1, 2, 3, 4, 5, 6, 7, 8])}</section>`;
 }
 
 function settingsHtml({ settings }: ReportModel): string {
@@ -125,8 +126,17 @@ function settingsHtml({ settings }: ReportModel): string {
   return `<section><h2>Configuration</h2>${table(['Setting', 'Value'], rows)}</section>`;
 }
 
-function table(titles: readonly string[], rows: readonly string[]): string {
-  const head = titles.map((title) => `<th>${escapeHtml(title)}</th>`).join('');
+/** A table; the columns whose positions are in `numbers` hold numbers. */
+function table(
+  titles: readonly string[],
+  rows: readonly string[],
+  numbers: readonly number[] = [],
+): string {
+  const head = titles
+    .map(
+      (title, i) => `<th${numbers.includes(i) ? ' class="number"' : ''}>${escapeHtml(title)}</th>`,
+    )
+    .join('');
   return `<div class="scroll"><table><thead><tr>${head}</tr></thead><tbody>${rows.join('')}</tbody></table></div>`;
 }
 
@@ -135,9 +145,9 @@ const STYLE = `
 :root{--bg:#fff;--fg:#1b1f24;--soft:#57606a;--line:#d0d7de;--card:#f6f8fa;--c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#cc79a7;--c4:#8a6d00;--c5:#56718a;--good:#1a7f37;--watch:#9a6700;--bad:#bc4c00;--crit:#cf222e;--band:#0000000a}
 @media (prefers-color-scheme:dark){:root{--bg:#0d1117;--fg:#e6edf3;--soft:#9198a1;--line:#30363d;--card:#161b22;--c0:#56b4e9;--c1:#ff9d57;--c2:#3fd0a3;--c3:#e9a6c9;--c4:#f0d64a;--c5:#9fb8cf;--good:#3fb950;--watch:#d29922;--bad:#f0883e;--crit:#f85149;--band:#ffffff10}}
 *{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,sans-serif}main{max-width:72rem;margin:0 auto;padding:1.5rem}
-h1{font-size:1.6rem;margin:0;overflow-wrap:anywhere}h2{font-size:1.15rem;margin:2rem 0 .6rem}h3{font-size:1rem;margin:0}.verdict{font-size:1.05rem;margin:.4rem 0 1rem}
+h1{font-size:1.6rem;margin:0;overflow-wrap:anywhere}h2{font-size:1.15rem;margin:2rem 0 .6rem}h3{font-size:1rem;margin:0}section>h3{margin:1.2rem 0 .2rem}section>h3+.hint{margin:.2rem 0}.verdict{font-size:1.05rem;margin:.4rem 0 1rem}
 .facts{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:0}.facts dt,.hint,small,footer{color:var(--soft)}.facts dd{margin:0;overflow-wrap:anywhere}
-.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid var(--line);vertical-align:top}.number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}code{font-family:ui-monospace,monospace;font-size:.9em}
+.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid var(--line);vertical-align:top}.number,th.number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}code{font-family:ui-monospace,monospace;font-size:.9em}
 .health,.alerts{list-style:none;margin:0;padding:0;display:grid;gap:.6rem}.health{grid-template-columns:repeat(auto-fit,minmax(11rem,1fr))}.health li,.alerts li{background:var(--card);border:1px solid var(--line);border-left:4px solid var(--soft);border-radius:6px;padding:.6rem .8rem;display:grid;gap:.2rem}.alerts p{margin:.2rem 0}.score{font-size:1.6rem;font-weight:600}
 .health .healthy{border-left-color:var(--good)}.health .watch{border-left-color:var(--watch)}.health .degraded{border-left-color:var(--bad)}.health .critical,.alerts .critical{border-left-color:var(--crit)}.alerts .error{border-left-color:var(--bad)}.alerts .warning{border-left-color:var(--watch)}
 .badge{display:inline-block;font-size:.75rem;font-weight:600;padding:0 .5em;border-radius:1em;border:1px solid currentColor;color:var(--soft)}.badge.critical{color:var(--crit)}.badge.error{color:var(--bad)}.badge.warning{color:var(--watch)}
