@@ -1,7 +1,7 @@
 // How well faults in trainings are found: small networks of TensorFlow.js, healthy and with faults injected, judged by the analyzer
 // and by the published rules of others on the same traces.
 //
-//   npm run bench -- detection [--seeds=20] [--programs=a,b] [--judge-only]
+//   npm run bench -- detection [--seeds=20] [--programs=a,b] [--jobs=2] [--judge-only]
 //
 // Traces are kept under build/detection/, a store a program, and judged again with --judge-only. The figures that count are those of
 // the programs that are held out: nobody looked at their traces while thresholds were chosen.
@@ -24,6 +24,7 @@ import { save } from './harness.mjs';
 const option = (name) =>
   process.argv.find((argument) => argument.startsWith(`--${name}=`))?.slice(name.length + 3);
 const seeds = Number(option('seeds') ?? 20);
+const jobs = Number(option('jobs') ?? availableParallelism());
 const wanted = option('programs')?.split(',');
 const programs = PROGRAMS.filter(({ name }) => wanted === undefined || wanted.includes(name));
 const root = fileURLToPath(new URL('../build/detection/', import.meta.url));
@@ -34,7 +35,7 @@ const scores = await judge(runs, root);
 printScores(scores);
 await save('detection', { seeds, ...scores });
 
-/** A process a program, as many at a time as there are cores. */
+/** A process a program, `jobs` of them at a time. */
 async function record() {
   mkdirSync(root, { recursive: true });
   const waiting = [...programs];
@@ -42,9 +43,7 @@ async function record() {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
       await recordOne(next.name);
   };
-  await Promise.all(
-    Array.from({ length: Math.min(availableParallelism(), programs.length) }, work),
-  );
+  await Promise.all(Array.from({ length: Math.min(jobs, programs.length) }, work));
 }
 
 function recordOne(name) {

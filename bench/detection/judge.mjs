@@ -5,7 +5,7 @@ import { BASELINES } from './baselines.mjs';
 import { FAULTS } from './faults.mjs';
 import { hurts } from './harm.mjs';
 import { PROGRAMS } from './programs.mjs';
-import { groupBy, score, scoreByRule } from './score.mjs';
+import { groupBy, lead, score, scoreByRule } from './score.mjs';
 
 /** How much of a trace is shown, for the ablation; all of it at every step is what the analyzer itself is judged by. */
 const VIEWS = {
@@ -34,15 +34,17 @@ export async function judge(outcomes, root) {
     }
     await store.close();
   }
-  const sets = {
-    'Programs held out': judged.filter(({ heldOut }) => heldOut),
-    'Programs that thresholds were tried on': judged.filter(({ heldOut }) => !heldOut),
-  };
+  const heldOut = judged.filter((run) => run.heldOut);
+  const sets = Object.fromEntries(
+    [
+      ['Programs held out', heldOut],
+      ['Programs that thresholds were tried on', judged.filter((run) => !run.heldOut)],
+    ].filter(([, runs]) => runs.length > 0),
+  );
   const scoresOf = (runs, judges) =>
     Object.fromEntries(
       judges.map((name) => [name, score(runs.map((run) => ({ ...run, said: run.saidBy[name] })))]),
     );
-  const heldOut = sets['Programs held out'];
   return {
     left,
     sets: Object.fromEntries(
@@ -51,12 +53,26 @@ export async function judge(outcomes, root) {
         scoresOf(runs, ['Quark', 'Quark, reference rules', ...Object.keys(BASELINES)]),
       ]),
     ),
-    rules: scoreByRule(judged.map((run) => ({ ...run, said: run.saidBy.Quark }))),
+    leads: Object.fromEntries(
+      Object.keys(BASELINES).map((name) => [name, lead(heldOut, 'Quark', name)]),
+    ),
+    rules: Object.fromEntries(
+      Object.entries(sets).map(([name, runs]) => [
+        name,
+        scoreByRule(runs.map((run) => ({ ...run, said: run.saidBy.Quark }))),
+      ]),
+    ),
+    programs: Object.fromEntries(
+      [...groupBy(judged, ({ program }) => program)].map(([name, runs]) => [
+        name,
+        scoresOf(runs, ['Quark']).Quark,
+      ]),
+    ),
     ablation: {
       'all, every step': scoresOf(heldOut, ['Quark']).Quark,
       ...scoresOf(heldOut, Object.keys(VIEWS)),
     },
-    missed: listMissed(judged),
+    missed: listMissed(judged.filter((run) => !run.heldOut)),
   };
 }
 
@@ -161,13 +177,12 @@ function shown(
   };
 }
 
-/** Faults and how often each was found, and what was said of healthy programs: where to look next. */
+/** Faults and how often each was found, and what was said of healthy programs: where to look next. Not of programs held out. */
 function listMissed(judged) {
   return [...groupBy(judged, ({ program, variant }) => `${program}/${variant}`)].map(
     ([name, runs]) => ({
       name,
       isFault: runs[0].isFault,
-      heldOut: runs[0].heldOut,
       runs: runs.length,
       found: runs.filter(({ saidBy, accepted }) =>
         saidBy.Quark.some(({ ruleId }) => accepted.includes(ruleId)),

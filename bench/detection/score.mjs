@@ -8,7 +8,6 @@ import { uniform } from './random.mjs';
 export function score(runs) {
   const faults = runs.filter(({ isFault }) => isFault);
   const healthy = runs.filter(({ isFault }) => !isFault);
-  const isRight = ({ accepted }, { ruleId }) => accepted.includes(ruleId);
   const found = faults.filter((run) => run.said.some((alert) => isRight(run, alert)));
   const wronglyAccused = runs.filter(
     (run) => run.said.length > 0 && !(run.isFault && run.said.some((alert) => isRight(run, alert))),
@@ -35,15 +34,33 @@ export function score(runs) {
       interval: wilson(found.length, found.length + wronglyAccused.length),
     },
     recall: { value: recall, interval: wilson(found.length, faults.length) },
-    f1: { value: f1(precision, recall), interval: bootstrapF1(runs, isRight) },
+    f1: { value: f1(precision, recall), interval: interval(bootstrap(runs, f1Of)) },
     firstCause: share(found, (run) => run.causes.includes(run.said[0].ruleId)),
     firstLayer: share(
       withLayer,
       ({ layer, said }) => said.find((alert) => alert.layer).layer === layer,
     ),
     delaySteps: { median: quantile(delays, 0.5), p90: quantile(delays, 0.9) },
-    falseAlarmsPer1000: (1000 * falseAlarms) / healthySteps,
+    healthySteps,
+    falseAlarmsPer1000: {
+      value: (1000 * falseAlarms) / healthySteps,
+      interval: byar(falseAlarms).map((count) => (1000 * count) / healthySteps),
+    },
     healthyAccused: share(healthy, ({ said }) => said.length > 0),
+  };
+}
+
+/**
+ * By how much the F1 of one judge is above that of another, on the same resamples of variants.
+ *
+ * @param runs the judged runs, with the alerts of each judge under its name in `saidBy`
+ */
+export function lead(runs, one, other) {
+  const saidBy = (name) => runs.map((run) => ({ ...run, said: run.saidBy[name] }));
+  const [first, second] = [one, other].map((name) => bootstrap(saidBy(name), f1Of));
+  return {
+    value: f1Of(sumOf(countGroups(saidBy(one)))) - f1Of(sumOf(countGroups(saidBy(other)))),
+    interval: interval(first.map((value, i) => value - second[i])),
   };
 }
 
@@ -64,7 +81,12 @@ export function scoreByRule(runs) {
     .map((entry) => {
       const precision = entry.right / entry.runs;
       const recall = could(entry.ruleId) === 0 ? NaN : entry.right / could(entry.ruleId);
-      return { ...entry, precision, recall, f1: f1(precision, recall) };
+      return {
+        ...entry,
+        precision: { value: precision, interval: wilson(entry.right, entry.runs) },
+        recall: { value: recall, interval: wilson(entry.right, could(entry.ruleId)) },
+        f1: f1(precision, recall),
+      };
     })
     .toSorted((a, b) => b.runs - a.runs);
 }
@@ -91,33 +113,46 @@ function wilson(count, total) {
   return [(middle - spread) / scale, (middle + spread) / scale];
 }
 
-/** 95 % of 500 resamples of whole programs' variants: runs of one variant are alike, so they are drawn together. */
-function bootstrapF1(runs, isRight) {
-  const groups = [...groupBy(runs, ({ program, variant }) => `${program}/${variant}`).values()].map(
-    (group) => {
-      const counts = { found: 0, faults: 0, wrong: 0 };
-      for (const run of group) {
-        const isFound = run.isFault && run.said.some((alert) => isRight(run, alert));
-        counts.faults += run.isFault ? 1 : 0;
-        counts.found += isFound ? 1 : 0;
-        counts.wrong += !isFound && run.said.length > 0 ? 1 : 0;
-      }
-      return counts;
-    },
-  );
-  const random = uniform(1);
-  const values = Array.from({ length: 500 }, () => {
-    const sum = { found: 0, faults: 0, wrong: 0 };
-    for (let i = 0; i < groups.length; i += 1) {
-      const { found, faults, wrong } = groups[Math.floor(random() * groups.length)];
-      sum.found += found;
-      sum.faults += faults;
-      sum.wrong += wrong;
-    }
-    return f1(sum.found / (sum.found + sum.wrong || 1), sum.found / (sum.faults || 1));
-  });
-  return [quantile(values, 0.025), quantile(values, 0.975)];
+/** Byar's approximation to the exact interval of a Poisson count (Breslow and Day 1987), 95 %. */
+function byar(count) {
+  const bound = (n, z) => (n <= 0 ? 0 : n * (1 - 1 / (9 * n) + z / (3 * Math.sqrt(n))) ** 3);
+  return [bound(count, -1.959964), bound(count + 1, 1.959964)];
 }
+
+const isRight = ({ accepted }, { ruleId }) => accepted.includes(ruleId);
+
+/** What counts for F1, of each variant of each program. */
+function countGroups(runs) {
+  const groups = groupBy(runs, ({ program, variant }) => `${program}/${variant}`);
+  return [...groups.values()].map((group) => {
+    const isFound = (run) => run.isFault && run.said.some((alert) => isRight(run, alert));
+    return {
+      faults: group.filter((run) => run.isFault).length,
+      found: group.filter(isFound).length,
+      wrong: group.filter((run) => run.said.length > 0 && !isFound(run)).length,
+    };
+  });
+}
+
+function sumOf(groups) {
+  const sum = { found: 0, faults: 0, wrong: 0 };
+  for (const group of groups) for (const name of Object.keys(sum)) sum[name] += group[name];
+  return sum;
+}
+
+const f1Of = ({ found, faults, wrong }) => f1(found / (found + wrong || 1), found / (faults || 1));
+
+/** 500 resamples of whole variants of programs: runs of one variant are alike, so they are drawn together. */
+function bootstrap(runs, measure) {
+  const groups = countGroups(runs);
+  const random = uniform(1);
+  return Array.from({ length: 500 }, () =>
+    measure(sumOf(groups.map(() => groups[Math.floor(random() * groups.length)]))),
+  );
+}
+
+/** The middle 95 %. */
+const interval = (values) => [quantile(values, 0.025), quantile(values, 0.975)];
 
 function quantile(list, q) {
   if (list.length === 0) return NaN;
