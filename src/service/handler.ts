@@ -22,6 +22,8 @@ import { addWriteRoutes } from './write-routes.ts';
 export interface StoreHandler {
   /** The answer to `request`, whose path begins with `/api/v1`. Never rejects. */
   handle(request: Request, scope: StoreScope): Promise<Response>;
+  /** What is answered, as registered: methods and paths below `/api/v1`. */
+  readonly routes: readonly { readonly method: string; readonly path: string }[];
   /** Ends the streams of live updates; all else goes on. */
   close(): void;
 }
@@ -63,6 +65,9 @@ export function createStoreHandler(options: StoreHandlerOptions = {}): StoreHand
   });
   return {
     handle: async (request, scope) => app.fetch(request, { scope }),
+    routes: app.routes
+      .filter(({ path }) => !path.endsWith('*'))
+      .map(({ method, path }) => ({ method, path })),
     close: () => feeds.end(),
   };
 }

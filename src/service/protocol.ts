@@ -33,6 +33,8 @@ export const UPLOAD_MEDIA_TYPE = 'application/vnd.quark.upload';
 export const ROUTES = {
   /** GET: says what this is: `{"service": "quark", "protocol": 1, "read_only": true, ...}`. */
   about: '/',
+  /** GET: the description of all this in OpenAPI 3.1. */
+  openapi: '/openapi.json',
   /** GET: all. POST `{"project": {...}}`: the project of this name, made if there is none. */
   projects: '/projects',
   /**

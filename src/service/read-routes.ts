@@ -7,6 +7,7 @@ import { HEADERS, json, type WireContext, type WireEnvironment } from './answers
 import { readJson } from './body.ts';
 import { encodeFrames, frameBytes } from './frames.ts';
 import type { HandlerSettings } from './handler-options.ts';
+import { describeApi } from './openapi.ts';
 import {
   FRAMES_MEDIA_TYPE,
   MAX_QUESTION_BYTES,
@@ -33,6 +34,12 @@ export function addReadRoutes(app: Hono<WireEnvironment>, settings: HandlerSetti
       readOnly: !(settings.writable && context.env.scope.store.isWritable),
       limits: { uploadBytes: settings.maxUploadBytes, blobBytes: settings.maxBlobBytes },
     }),
+  );
+  const description = JSON.stringify(describeApi(!settings.writable));
+  app.get(
+    ROUTES.openapi,
+    () =>
+      new Response(description, { headers: { ...HEADERS, 'content-type': 'application/json' } }),
   );
   app.get(ROUTES.projects, async (context) =>
     json(context, { projects: await context.env.scope.store.listProjects() }),
