@@ -30,7 +30,7 @@ function tagsOf(html: string): readonly string[] {
 
 async function recorded(): Promise<TrainingSession> {
   const session = await TrainingSession.startRun({
-    project: HOSTILE.slice(0, 60).replaceAll(/[\u0000\ud800]/g, ''),
+    project: HOSTILE.slice(0, 60).replaceAll('\u0000', '').replaceAll('\ud800', ''),
     storage: createMemoryStore(),
     config: { lr: 0.1, note: HOSTILE.slice(0, 40), nested: { list: [1, 2] } },
   });
