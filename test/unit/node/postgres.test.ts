@@ -8,7 +8,7 @@ import { sql, sqlOne, numberCell } from '../../../src/store/sql-database.ts';
 import { SQL_LAYOUT_VERSION } from '../../../src/store/sql-layout.ts';
 import type { StoreSpaces } from '../../../src/store/sql-store.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { makeSchema, type TestSchema } from '../../support/postgres.ts';
+import { makeSchema, openSpace, type TestSchema } from '../../support/postgres.ts';
 import { mergeOf, RUN_ID, runOf, segmentOf } from '../../support/segments.ts';
 
 let schema: TestSchema;
@@ -81,6 +81,17 @@ describe('opening', () => {
     expect(await tablesOf(empty)).toEqual([]);
     await (await openPostgresStorage(empty.uri)).close();
     await (await openPostgresStorage(empty.uri, { create: false })).close();
+    await empty.remove();
+  });
+
+  test('an empty schema opened by many at the same moment', async () => {
+    const empty = await makeSchema();
+    const stores = await Promise.all(
+      Array.from({ length: 10 }, () => openSpace(empty.uri, '', { maxConnections: 1 })),
+    );
+    await Promise.all(stores.map((one, i) => one.createRun(runOf({ id: `run_${i}` }))));
+    expect(await stores[0]?.listRuns()).toHaveLength(stores.length);
+    for (const one of stores) await one.close();
     await empty.remove();
   });
 

@@ -1,0 +1,177 @@
+// Appending segments to PostgreSQL, directly: the same calls as bench/storage.mjs makes on SQLite.
+//
+//   node bench/postgres.mjs [--points 1000000] [--rounds 5]
+//
+// Measured: `appendSegments` alone, segments of 28 bytes a point, made before the clock starts: one call (one
+// transaction) a segment, ten segments a call, and runs side by side. The server is that of `DATABASE_URL`, or the one the
+// tests bring, on the disk of the repository, with every commit waiting for that disk; beside it the same on SQLite, and
+// what somebody would write by hand: the same bytes as one row, a statement each, each its own transaction.
+import { fork } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import { bundle } from '../test/support/bundle.mjs';
+
+const BYTES_A_POINT = 28;
+const ROWS = 1000;
+const { values: options } = parseArgs({
+  options: {
+    points: { type: 'string', default: '1000000' },
+    rounds: { type: 'string', default: '5' },
+  },
+});
+const points = Number(options.points);
+const rounds = Number(options.rounds);
+const segments = points / ROWS;
+
+const build = fileURLToPath(new URL('../build/', import.meta.url));
+await mkdir(build, { recursive: true });
+const root = await mkdtemp(join(build, 'bench-postgres-'));
+const load = async (entry, name) => import(await bundle(entry, { folder: join(root, name) }));
+const { openFileStorage } = await load('src/node/file-storage.ts', 'file');
+const { openPostgresStorage } = await load('src/node/postgres-storage.ts', 'postgres');
+
+/** Starts a server whose commits wait for the disk. */
+async function startServer() {
+  const program = fileURLToPath(new URL('../test/support/postgres-process.mjs', import.meta.url));
+  // Not in the folder above: that is for one user, and the server may have to be another one.
+  const place = join(build, 'postgres', `bench-${process.pid}`);
+  const child = fork(program, [place, String(process.pid), 'durable']);
+  const uri = await new Promise((resolve, reject) => {
+    child.on('message', (message) => {
+      if (message.failed !== undefined) reject(new Error(message.failed));
+      if (message.uri !== undefined) resolve(message.uri);
+    });
+    child.on('exit', () => reject(new Error('The process of the server has ended.')));
+  });
+  const ended = new Promise((resolve) => {
+    child.once('exit', resolve);
+  });
+  return {
+    uri,
+    stop: () => {
+      child.disconnect();
+      return ended;
+    },
+  };
+}
+
+const given = process.env.DATABASE_URL;
+const server = given ? { uri: given, stop: async () => undefined } : await startServer();
+
+const bytes = crypto.getRandomValues(new Uint8Array(BYTES_A_POINT * ROWS));
+const runOf = (id) => ({
+  id,
+  projectId: 'project_1',
+  projectName: 'bench',
+  status: 'running',
+  startedAtMs: 0,
+  tags: [],
+  document: '{}',
+});
+const segmentOf = (runId, batchNumber) => ({
+  manifest: {
+    runId,
+    table: 'metrics',
+    writerId: 'writer_1',
+    batchNumber,
+    rowCount: ROWS,
+    stepMin: batchNumber * ROWS,
+    stepMax: (batchNumber + 1) * ROWS - 1,
+    epochMin: null,
+    epochMax: null,
+    timeMinMs: 1.7e12,
+    timeMaxMs: 1.7e12,
+    keys: ['train/loss', 'train/accuracy', 'val/loss', 'val/accuracy', 'optimizer/lr'],
+    schemaVersion: 1,
+    encoding: 'arrow',
+    sizeBytes: bytes.byteLength,
+    checksum: batchNumber,
+    sources: [],
+  },
+  bytes,
+});
+
+const timed = async (work) => {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+};
+
+/** Appends all segments to one run, or shared out among several at the same time; returns milliseconds. */
+async function appendAll(store, together, runs) {
+  const prefix = crypto.randomUUID();
+  const ids = Array.from({ length: runs }, (_, i) => `${prefix}-${i}`);
+  for (const id of ids) await store.createRun(runOf(id));
+  const spent = await timed(() =>
+    Promise.all(
+      ids.map(async (id) => {
+        for (let at = 0; at < segments / runs; at += together)
+          await store.appendSegments(
+            Array.from({ length: together }, (_, i) => segmentOf(id, at + i)),
+          );
+      }),
+    ),
+  );
+  return spent;
+}
+
+async function insertByHand() {
+  const client = new pg.Client({ connectionString: server.uri });
+  await client.connect();
+  await client.query('CREATE TABLE IF NOT EXISTS by_hand (id BIGINT, bytes BYTEA)');
+  const spent = await timed(async () => {
+    for (let i = 0; i < segments; i++)
+      await client.query({
+        name: 'insert',
+        text: 'INSERT INTO by_hand VALUES ($1, $2)',
+        values: [i, bytes],
+      });
+  });
+  await client.query('DROP TABLE by_hand');
+  await client.end();
+  return spent;
+}
+
+const sqlite = await openFileStorage(`${join(root, 'sqlite')}`);
+const postgres = await openPostgresStorage(server.uri);
+const CASES = {
+  'by hand, one row a segment': insertByHand,
+  'PostgreSQL, a segment a call': () => appendAll(postgres, 1, 1),
+  'PostgreSQL, 10 segments a call': () => appendAll(postgres, 10, 1),
+  'PostgreSQL, a segment a call, 10 runs at once': () => appendAll(postgres, 1, 10),
+  'SQLite, a segment a call': () => appendAll(sqlite, 1, 1),
+  'SQLite, 10 segments a call': () => appendAll(sqlite, 10, 1),
+};
+const spent = Object.fromEntries(Object.keys(CASES).map((name) => [name, []]));
+try {
+  for (let round = 0; round < rounds; round++)
+    for (const [name, run] of Object.entries(CASES)) spent[name].push(await run());
+} finally {
+  await sqlite.close();
+  await postgres.close();
+  await server.stop();
+  await rm(root, { recursive: true, force: true });
+}
+
+const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
+const byHand = median(spent['by hand, one row a segment']);
+const results = Object.entries(spent).map(([name, values]) => ({
+  name,
+  medianMs: median(values),
+  pointsPerSecond: (points / median(values)) * 1000,
+  ratio: byHand / median(values),
+}));
+console.log(`${points} points in segments of ${ROWS}, median of ${rounds} interleaved rounds`);
+for (const { name, medianMs, pointsPerSecond, ratio } of results) {
+  const figures = `${medianMs.toFixed(0).padStart(7)} ms ${(pointsPerSecond / 1e6).toFixed(2).padStart(7)} M points/s`;
+  console.log(`${name.padEnd(46)} ${figures} ${ratio.toFixed(2).padStart(6)} x by hand`);
+}
+const folder = new URL('results/', import.meta.url);
+await mkdir(folder, { recursive: true });
+await writeFile(
+  new URL('postgres.json', folder),
+  `${JSON.stringify({ points, rounds, bytesAPoint: BYTES_A_POINT, node: process.version, results }, null, 2)}\n`,
+);
