@@ -223,6 +223,7 @@ describe('exported names', () => {
         "nodePlatform",
         "openFileStorage",
         "openInputFiles",
+        "openPostgresStorage",
         "queryRuns",
         "serveStore",
       ]
