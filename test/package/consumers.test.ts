@@ -47,7 +47,7 @@ test('Node loads every entry, runs the probe, and the command shows the run', ()
     'main.js': `
       import { probe } from './probe.js';
       const entries = {};
-      for (const name of ['', '/node', '/analysis', '/probes', '/tfjs', '/onnx', '/exchange']) {
+      for (const name of ['', '/node', '/service', '/analysis', '/probes', '/tfjs', '/onnx', '/exchange']) {
         entries['.' + name] = Object.keys(await import('quark-sdk' + name)).length > 0;
       }
       console.log(JSON.stringify({ entries, outcome: await probe('file:./data') }));
@@ -57,6 +57,7 @@ test('Node loads every entry, runs the probe, and the command shows the run', ()
     entries: {
       '.': true,
       './node': true,
+      './service': true,
       './analysis': true,
       './probes': true,
       './tfjs': true,

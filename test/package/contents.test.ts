@@ -127,7 +127,7 @@ describe('import graph', () => {
       readFileSync(join(REPOSITORY, 'package.json'), 'utf8'),
     ) as Record<'dependencies' | 'peerDependencies', Record<string, string>>;
     const declared = Object.keys({ ...dependencies, ...peerDependencies });
-    for (const name of ['node', 'cli']) {
+    for (const name of ['node', 'service', 'cli']) {
       const { bare } = closureOf(join(DIST, `${name}.js`));
       const packages = bare.filter((specifier) => !specifier.startsWith('node:'));
       for (const specifier of packages) {
@@ -229,6 +229,20 @@ describe('exported names', () => {
       ]
     `);
   });
+  test('quark-sdk/service', async () => {
+    expect(await namesOf('service')).toMatchInlineSnapshot(`
+      [
+        "DEFAULT_SERVICE_LIMITS",
+        "KEY_SCOPES",
+        "LOG_LEVELS",
+        "createService",
+        "createServiceLog",
+        "openAccess",
+        "s3OptionsFromEnvironment",
+        "serveService",
+      ]
+    `);
+  });
   test('quark-sdk/analysis', async () => {
     expect(await namesOf('analysis')).toMatchInlineSnapshot(`
       [
@@ -270,17 +284,20 @@ describe('exported names', () => {
         "axisOf",
         "compareColumnGroups",
         "compareColumns",
+        "createBatchColumns",
         "createMetricSeries",
         "createRunColumns",
         "createSeriesKernels",
         "describeRules",
         "evidenceOf",
+        "findHardBatches",
         "findPhases",
         "findRoleSeries",
         "jsSeriesKernel",
         "loadRunColumns",
         "loadSeriesKernel",
         "report",
+        "tabulateHardBatches",
       ]
     `);
   });
