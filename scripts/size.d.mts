@@ -1,4 +1,12 @@
 export const CORE_BUDGET_BYTES: number;
+export const SERVICE_BUDGET_BYTES: number;
+export function sharesOf(entry: string): {
+  readonly own: string[];
+  readonly service: string[];
+};
 export function importsOf(file: string): { specifiers: string[]; computedImports: number };
-export function closureOf(entry: string): { files: string[]; bare: string[] };
+export function closureOf(
+  entry: string,
+  leavesOut?: (file: string) => boolean,
+): { files: string[]; bare: string[] };
 export function transferBytes(files: readonly string[]): number;

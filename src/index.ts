@@ -23,6 +23,11 @@ export { addLog, addTag, endRun, resumeRun, startRun } from './session/functions
 export { TrainingSession } from './session/training-session.ts';
 export { RunContext } from './session/run-context.ts';
 export {
+  configurePersistence,
+  type KeepLocal,
+  type PersistenceOptions,
+} from './store/persistence.ts';
+export {
   type ResumeRunOptions,
   type SessionOptions,
   type StartRunOptions,
@@ -144,6 +149,14 @@ export { openStorage } from './store/open-storage.ts';
 export { registerStorage, type OpenStorageOptions, type StorageFactory } from './store/registry.ts';
 export { createMemoryStore } from './store/memory-store.ts';
 export type {
+  RefusedSegment,
+  StoreSync,
+  SyncedOptions,
+  SyncProblem,
+  SyncState,
+  SyncStatus,
+} from './store/sync-control.ts';
+export type {
   BatchRange,
   Lease,
   MergedSegment,
@@ -159,5 +172,9 @@ export type {
   StoredProject,
   StoredRun,
   StoreLocation,
+  StoreNote,
+  StoreNotes,
+  StoreSurvey,
+  StreamState,
   UpdateResult,
 } from './store/store.ts';

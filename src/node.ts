@@ -13,3 +13,13 @@ export {
   type QueryResult,
   type QueryValue,
 } from './query/query-runs.ts';
+export {
+  openSync,
+  verifySync,
+  type OpenSyncOptions,
+  type ServiceVerification,
+  type SyncTask,
+} from './sync/sync-storage.ts';
+export { type SyncTarget } from './sync/sync-notes.ts';
+export { type HolderTag } from './sync/leadership.ts';
+export { type RunVerification, type TableComparison, type TableDigest } from './sync/verify.ts';

@@ -21,6 +21,8 @@ import { runsCommand } from './commands/runs.ts';
 import { serveCommand } from './commands/serve.ts';
 import { shareCommand } from './commands/share.ts';
 import { showCommand } from './commands/show.ts';
+import { syncCommand } from './commands/sync.ts';
+import { verifyCommand } from './commands/verify.ts';
 import { OutputClosed, type CliIo } from './io.ts';
 import { plain, styleFor } from './text.ts';
 
@@ -41,6 +43,8 @@ const COMMANDS: readonly Command[] = [
   serveCommand,
   keysCommand,
   shareCommand,
+  syncCommand,
+  verifyCommand,
 ];
 
 /** Runs one command line, without the name of the program, and returns its exit code. Throws nothing. */

@@ -24,6 +24,7 @@ let isListening = false;
 /** Node. */
 export const nodePlatform: Platform = {
   leaseTtlMs: 30_000,
+  holderTag: { tag: `${hostname()} ${process.pid}`, isGone },
   environment,
   gitCommit: () => git('rev-parse', 'HEAD'),
   onInterrupt(listener) {
@@ -44,6 +45,18 @@ export const nodePlatform: Platform = {
   },
   onHide: () => () => undefined,
 };
+
+/** A process of this machine that is not there any more. A number that was given out again passes for alive. */
+function isGone(tag: string): boolean {
+  const [host, pid = ''] = tag.split(' ');
+  if (host !== hostname() || !/^\d+$/.test(pid)) return false;
+  try {
+    process.kill(Number(pid), 0);
+    return false;
+  } catch (error) {
+    return error instanceof Error && Reflect.get(error, 'code') === 'ESRCH';
+  }
+}
 
 function listen(): void {
   if (isListening) return;

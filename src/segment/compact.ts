@@ -13,6 +13,7 @@ import type {
   SegmentManifest,
   Store,
 } from '../store/store.ts';
+import { mergeableSegments } from '../store/unsent.ts';
 import { concatBatches, gatherRows } from './batch-ops.ts';
 import { encodeBatch, SEQUENCE_COLUMN } from './encode.ts';
 import { groupSegments } from './group-segments.ts';
@@ -68,7 +69,7 @@ export async function compactTable(
   mergeId: string,
   limits: CompactLimits = {},
 ): Promise<CompactResult> {
-  const segments = await store.listSegments({ runId, table: table.table });
+  const segments = await mergeableSegments(store, runId, table.table);
   const candidates = segments.filter(
     ({ encoding, rowCount, sizeBytes }) =>
       encoding === 'arrow' || (rowCount < SMALL_ROWS && sizeBytes < SMALL_BYTES),

@@ -67,6 +67,7 @@ export const DEFAULT_EVENT_SEVERITIES: Readonly<Record<string, EventSeverity>> =
   runtime_interruption: 'warning',
   non_finite_metric: 'warning',
   records_dropped: 'error',
+  sync_segment_refused: 'error',
 });
 
 const SEVERITY_OF_IDENTIFIER: Readonly<Record<LogIdentifier, EventSeverity>> = {

@@ -7,6 +7,8 @@ import { VERSION } from '../base/version.ts';
 export interface Platform {
   /** How long a lease lasts without renewal. Browsers slow the timers of hidden tabs down to one a minute. */
   readonly leaseTtlMs: number;
+  /** Who this process is, to those that share a store with it; null where there is no way to tell that it has ended. */
+  readonly holderTag: { readonly tag: string | null; isGone(tag: string): boolean };
   /** Facts about the machine and the software, for the run record. */
   environment(): Promise<JsonObject>;
   /** Commit of the working directory, or null where there is none. */
@@ -26,6 +28,7 @@ const NOTHING = (): void => undefined;
 /** Browsers: a page or a worker. */
 export const browserPlatform: Platform = {
   leaseTtlMs: 75_000,
+  holderTag: { tag: null, isGone: () => false },
   environment: () => Promise.resolve(browserEnvironment()),
   gitCommit: () => Promise.resolve(null),
   onInterrupt(listener) {

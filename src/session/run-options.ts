@@ -1,14 +1,16 @@
 /** Options of sessions, checked once. */
-import { checkOptionNames, checkPositive, checkFlag } from '../base/assert.ts';
+import { checkFlag, checkOptionNames, checkPositive, isGiven } from '../base/assert.ts';
 import { systemClock, type Clock } from '../base/clock.ts';
 import { invalidInput } from '../base/errors.ts';
 import { encodeJsonObject, type JsonObject } from '../base/json.ts';
 import { checkLabel } from '../base/names.ts';
 import { openStorage } from '../store/open-storage.ts';
 import type { Store } from '../store/store.ts';
+import { PERSISTENCE_NAMES, persistenceOf, type PersistenceOptions } from '../store/persistence.ts';
+import { loadPlatform } from './platform.ts';
 
-/** Where runs are kept, and how the session behaves. */
-export type SessionOptions = {
+/** Where runs are kept and sent to, and how the session behaves. */
+export type SessionOptions = PersistenceOptions & {
   /**
    * A directory (Node) or a name (browser: `idb:<name>`), or any storage URI. Default: the current directory in Node,
    * `idb:quark` in a browser.
@@ -41,7 +43,14 @@ export type StartRunOptions = SessionOptions & {
 /** Options of `TrainingSession.resumeRun` and `attachRun`. */
 export type ResumeRunOptions = SessionOptions & { readonly runId: string };
 
-const SESSION_NAMES = ['storageDir', 'storage', 'leaseTtlMs', 'handleSignals', 'clock'] as const;
+const SESSION_NAMES = [
+  'storageDir',
+  'storage',
+  'leaseTtlMs',
+  'handleSignals',
+  'clock',
+  ...PERSISTENCE_NAMES,
+] as const;
 const START_NAMES = ['project', 'config', 'tags', 'parentRunId', 'strictMode'] as const;
 
 /** Checked options of a new run. */
@@ -81,14 +90,32 @@ export function checkResumeOptions(options: ResumeRunOptions): string {
   return options.runId;
 }
 
-/** The store of a session, and whether the session opened it. */
+/**
+ * The store of a session, and whether the session opened it. With a service configured, records go to the local store
+ * first and from there to the service; an open store that is handed in is used as it is, unless the options name a
+ * service too.
+ */
 export async function resolveStore(
   options: SessionOptions,
 ): Promise<{ readonly store: Store; readonly isOwned: boolean }> {
   const { storage, storageDir } = options;
-  if (typeof storage === 'object') return { store: storage, isOwned: false };
+  const isHandedIn = typeof storage === 'object';
+  const persistence =
+    isHandedIn && !isGiven(options.persistenceUrl) ? undefined : persistenceOf(options);
+  const clock = clockOf(options);
+  const place = isHandedIn ? undefined : (storage ?? storageDir);
+  const local = isHandedIn ? storage : await openStorage(place, { clock });
+  // A store behind a network is written to as it is: there is nothing to keep first.
+  if (persistence === undefined || local.notes === undefined || local.sync !== undefined)
+    return { store: local, isOwned: !isHandedIn };
+  const [{ openOutbox, spaceOf }, { holderTag }] = await Promise.all([
+    import('../sync/open-outbox.ts'),
+    loadPlatform(),
+  ]);
+  const space = spaceOf(isHandedIn ? local.uri : place);
+  const { url, ...rest } = persistence;
   return {
-    store: await openStorage(storage ?? storageDir, { clock: clockOf(options) }),
+    store: openOutbox(local, { ...rest, url, space, clock, holderTag, ownsLocal: !isHandedIn }),
     isOwned: true,
   };
 }
@@ -100,6 +127,7 @@ export function clockOf(options: SessionOptions): Clock {
 
 function checkSessionOptions(options: SessionOptions, otherNames: readonly string[]): void {
   checkOptionNames('options', options, [...otherNames, ...SESSION_NAMES]);
+  persistenceOf(options);
   const { storage, storageDir, leaseTtlMs, handleSignals } = options;
   if (storageDir !== undefined && (typeof storageDir !== 'string' || storageDir === ''))
     throw invalidInput('storageDir', storageDir, 'a directory, a name or a storage URI');

@@ -11,11 +11,13 @@ import { batchOfRows } from '../segment/batch-ops.ts';
 import { compactTable } from '../segment/compact.ts';
 import { createSegment } from '../segment/manifest.ts';
 import type { NewSegment, Store } from '../store/store.ts';
+import type { RefusedSegment } from '../store/sync-control.ts';
 import { createEvent } from './event-logger.ts';
 import type { Platform } from './platform.ts';
 import { runEnded, type Notice, type OpenWriter, type RunHandle } from './run-handle.ts';
 import { changeRun, loadRun } from './run-lifecycle.ts';
 import type { SessionOptions } from './run-options.ts';
+import { persistenceOf } from '../store/persistence.ts';
 import { checkRunning } from './run-state.ts';
 
 /**
@@ -24,6 +26,8 @@ import { checkRunning } from './run-state.ts';
  */
 const MERGE_AFTER_SEGMENTS = 4096;
 const NOTICE_RETRY_MS = 1000;
+/** How long a process that was asked to stop waits for the service: what is left is sent by the next one. */
+const LAST_SYNC_MS = 1000;
 
 /** An event on its way: with its number it can be appended again without being written twice. */
 type NumberedEvent = { readonly event: EventRecord; readonly batchNumber: number };
@@ -40,6 +44,7 @@ export class SessionCore implements RunHandle {
   readonly #leaseTtlMs: number;
   readonly #platform: Platform;
   readonly #handlesSignals: boolean;
+  readonly #syncWaitMs: number;
   readonly #abort = new AbortController();
   readonly #writers = new Set<OpenWriter>();
   readonly #eventOrder = new Mutex();
@@ -81,6 +86,7 @@ export class SessionCore implements RunHandle {
     this.#holder = holder;
     this.#leaseTtlMs = options.leaseTtlMs ?? platform.leaseTtlMs;
     this.#handlesSignals = options.handleSignals ?? true;
+    this.#syncWaitMs = store.sync === undefined ? 0 : (persistenceOf(options)?.timeoutMs ?? 0);
   }
 
   get isOpen(): boolean {
@@ -105,6 +111,8 @@ export class SessionCore implements RunHandle {
     this.#renewLater();
     if (this.#handlesSignals)
       this.#undo.push(this.#platform.onInterrupt((reason) => this.#interrupt(reason)));
+    const undoRefused = this.store.sync?.onRefused(this.runId, (segment) => this.#refused(segment));
+    if (undoRefused !== undefined) this.#undo.push(undoRefused);
     this.#undo.push(
       this.#platform.onExit(() => {
         for (const writer of this.#writers) writer.drainNow();
@@ -207,6 +215,11 @@ export class SessionCore implements RunHandle {
       this.#ending = undefined;
     }
     await this.#merging;
+    await this.store.sync?.synced({
+      runId: this.runId,
+      timeoutMs: merges ? this.#syncWaitMs : LAST_SYNC_MS,
+      onlyWhileReachable: true,
+    });
     if (merges) await tolerate(() => this.#mergeAll());
     if (this.#mergeFailure !== undefined) throw this.#mergeFailure;
     return run;
@@ -251,6 +264,26 @@ export class SessionCore implements RunHandle {
     if (this.#status === 'running')
       await tolerate(() => this.store.releaseLease(this.runId, this.#holder));
     if (this.#isStoreOwned) await this.store.close();
+  }
+
+  #refused({ batchNumber, message, reason, rowCount, table, writerId }: RefusedSegment): void {
+    // An event about an event that was refused would be refused as well, and so on.
+    if (table === eventTable.table) return;
+    const payload = {
+      table,
+      writer_id: writerId,
+      batch_number: batchNumber,
+      row_count: rowCount,
+      reason,
+      message,
+    };
+    this.notify({
+      eventType: 'sync_segment_refused',
+      severity: 'error',
+      step: null,
+      epoch: null,
+      payload,
+    });
   }
 
   #stop(): void {

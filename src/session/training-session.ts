@@ -1,4 +1,4 @@
-import { checkLiteral } from '../base/assert.ts';
+import { checkLiteral, checkOptionNames } from '../base/assert.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput, messageOf } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
@@ -12,6 +12,7 @@ import {
 import type { RunRecord } from '../records/run.ts';
 import type { Dict } from '../schema/record.ts';
 import type { Store, StoredProject } from '../store/store.ts';
+import { SYNC_OFF, type SyncStatus } from '../store/sync-control.ts';
 import { createEvent, logEvent, type AddLogOptions } from './event-logger.ts';
 import { loadPlatform, type Platform } from './platform.ts';
 import { RunContext } from './run-context.ts';
@@ -223,7 +224,33 @@ export class TrainingSession implements AsyncDisposable {
   }
 
   /**
-   * Ends the run: closes all its writers, records `run_ended`, sets the status, merges small segments.
+   * How far the records of this run are on their way to the service that is configured; `state: 'off'` where none is.
+   *
+   * @throws {SessionStoreError} when the local store cannot be read
+   */
+  async syncStatus(): Promise<SyncStatus> {
+    return (await this.store.sync?.status(this.runId)) ?? SYNC_OFF;
+  }
+
+  /**
+   * Waits until the service has acknowledged what is recorded now, and returns how far it is then. It flushes first, and
+   * never throws because of the service: after the time is up, or when the run cannot be sent, look at the status.
+   *
+   * @throws {SessionStoreError} when the local store cannot be written
+   * @throws {QuarkError} `aborted`; `invalid_input`
+   */
+  async synced(
+    options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
+  ): Promise<SyncStatus> {
+    checkOptionNames('options', options, ['timeoutMs', 'signal']);
+    if (this.#core.isOpen) await this.flush();
+    return (await this.store.sync?.synced({ ...options, runId: this.runId })) ?? SYNC_OFF;
+  }
+
+  /**
+   * Ends the run: closes all its writers, records `run_ended`, sets the status, merges small segments. With a service
+   * configured, waits for it as long as one request may take, and not at all while it is away; what is left is sent by
+   * whoever opens this place next, or by `quark sync`.
    *
    * @throws {InvalidRunStateError} when the run has ended already
    * @throws {SessionStoreError} when something could not be written; the run is then still open and nothing is lost

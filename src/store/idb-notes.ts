@@ -1,8 +1,8 @@
 /** Notes, the overview and forgetting in IndexedDB. */
 import type { IdbConnection } from './idb-connection.ts';
-import { keysUnder } from './idb-layout.ts';
-import { checkNote, checkNoteName, checkRunId } from './run-rules.ts';
-import type { StoreNotes, StreamState } from './store.ts';
+import { keysUnder, type IdbTransaction } from './idb-layout.ts';
+import { checkNote, checkNoteName, checkRunId, isAsSurveyed } from './run-rules.ts';
+import type { StoreNotes, StoreSurvey, StreamState } from './store.ts';
 
 /** Names are ASCII: this sorts after all of them. */
 const AFTER_NAMES = '\uffff';
@@ -37,48 +37,16 @@ export function idbNotes(connection: IdbConnection): StoreNotes {
     async survey(runId) {
       connection.checkOpen();
       if (runId !== undefined) checkRunId(runId);
-      const range = runId === undefined ? undefined : keysUnder([runId]);
-      return connection.read(['runs', 'counters', 'replacements'], async (tx) => {
-        const counters = tx.objectStore('counters');
-        const replacements = tx.objectStore('replacements');
-        const [runs, keys, next, replacedKeys, counts] = await Promise.all([
-          tx.objectStore('runs').getAll(runId),
-          counters.getAllKeys(range),
-          counters.getAll(range),
-          replacements.getAllKeys(range),
-          replacements.getAll(range),
-        ]);
-        const streams = new Map<string, StreamState>();
-        keys.forEach(([id, table], i) =>
-          streams.set(`${id}/${table}`, {
-            runId: id,
-            table,
-            nextSequence: next[i] ?? 0,
-            replaceCount: 0,
-          }),
-        );
-        replacedKeys.forEach(([id, table], i) => {
-          const known = streams.get(`${id}/${table}`);
-          streams.set(`${id}/${table}`, {
-            runId: id,
-            table,
-            nextSequence: known?.nextSequence ?? 0,
-            replaceCount: counts[i] ?? 0,
-          });
-        });
-        return {
-          runs: runs.map(({ id, revision, status }) => ({ id, status, revision })),
-          streams: [...streams.values()],
-        };
-      });
+      return connection.read(['runs', 'counters', 'replacements'], (tx) => surveyIn(tx, runId));
     },
-    async forgetRun(runId) {
+    async forgetRun(runId, expected) {
       connection.checkOpen();
       checkRunId(runId);
       const all = keysUnder([runId]);
-      await connection.writeToDisk(
+      return connection.writeToDisk(
         ['runs', 'leases', 'counters', 'manifests', 'bytes', 'merged', 'replacements'],
         async (tx) => {
+          if (!isAsSurveyed(expected, await surveyIn(tx, runId))) return false;
           await Promise.all([
             tx.objectStore('runs').delete(runId),
             tx.objectStore('leases').delete(all),
@@ -88,8 +56,47 @@ export function idbNotes(connection: IdbConnection): StoreNotes {
             tx.objectStore('merged').delete(all),
             tx.objectStore('replacements').delete(all),
           ]);
+          return true;
         },
       );
     },
+  };
+}
+
+async function surveyIn(
+  tx: IdbTransaction<'readonly'> | IdbTransaction<'readwrite'>,
+  runId: string | undefined,
+): Promise<StoreSurvey> {
+  const range = runId === undefined ? undefined : keysUnder([runId]);
+  const counters = tx.objectStore('counters');
+  const replacements = tx.objectStore('replacements');
+  const [runs, keys, next, replacedKeys, counts] = await Promise.all([
+    tx.objectStore('runs').getAll(runId),
+    counters.getAllKeys(range),
+    counters.getAll(range),
+    replacements.getAllKeys(range),
+    replacements.getAll(range),
+  ]);
+  const streams = new Map<string, StreamState>();
+  keys.forEach(([id, table], i) =>
+    streams.set(`${id}/${table}`, {
+      runId: id,
+      table,
+      nextSequence: next[i] ?? 0,
+      replaceCount: 0,
+    }),
+  );
+  replacedKeys.forEach(([id, table], i) => {
+    const known = streams.get(`${id}/${table}`);
+    streams.set(`${id}/${table}`, {
+      runId: id,
+      table,
+      nextSequence: known?.nextSequence ?? 0,
+      replaceCount: counts[i] ?? 0,
+    });
+  });
+  return {
+    runs: runs.map(({ id, revision, status }) => ({ id, status, revision })),
+    streams: [...streams.values()],
   };
 }

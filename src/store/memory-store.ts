@@ -14,6 +14,7 @@ import {
   checkRunId,
   compareText,
   copyRun,
+  isAsSurveyed,
   projectIdTaken,
   runIdTaken,
   segmentTaken,
@@ -51,6 +52,8 @@ import {
   type StoredRun,
   type StoreLocation,
   type StoreNotes,
+  type StoreSurvey,
+  type StreamState,
   type UpdateResult,
 } from './store.ts';
 
@@ -124,30 +127,32 @@ function memoryNotes(open: () => Place): StoreNotes {
         .filter(([name]) => name.startsWith(prefix))
         .map(([name, text]) => ({ name, text }))
         .sort((a, b) => compareText(a.name, b.name)),
-    survey: async (runId) => {
-      const { runs, streams } = open();
-      const all = [...streams].map(([key, { nextSequence, replaceCount }]) => {
-        const [id = '', table = ''] = key.split('/');
-        return { runId: id, table, nextSequence, replaceCount };
-      });
-      return {
-        runs: [...runs.values()]
-          .filter(({ id }) => runId === undefined || id === runId)
-          .map(({ id, revision, status }) => ({ id, status, revision })),
-        streams: all.filter(
-          (stream) =>
-            (stream.nextSequence > 0 || stream.replaceCount > 0) &&
-            (runId === undefined || stream.runId === runId),
-        ),
-      };
-    },
-    forgetRun: async (runId) => {
-      const { leases, runs, streams } = open();
+    survey: async (runId) => surveyOf(open(), runId),
+    forgetRun: async (runId, expected) => {
+      const place = open();
       checkRunId(runId);
-      runs.delete(runId);
-      for (const map of [leases, streams])
+      if (!isAsSurveyed(expected, surveyOf(place, runId))) return false;
+      place.runs.delete(runId);
+      for (const map of [place.leases, place.streams])
         for (const key of map.keys()) if (key.startsWith(`${runId}/`)) map.delete(key);
+      return true;
     },
+  };
+}
+
+function surveyOf({ runs, streams }: Place, runId: string | undefined): StoreSurvey {
+  const isWanted = (id: string): boolean => runId === undefined || id === runId;
+  const states = [...streams].map(([key, { nextSequence, replaceCount }]): StreamState => {
+    const [id = '', table = ''] = key.split('/');
+    return { runId: id, table, nextSequence, replaceCount };
+  });
+  return {
+    runs: [...runs.values()]
+      .filter(({ id }) => isWanted(id))
+      .map(({ id, revision, status }) => ({ id, status, revision })),
+    streams: states.filter(
+      (one) => (one.nextSequence > 0 || one.replaceCount > 0) && isWanted(one.runId),
+    ),
   };
 }
 

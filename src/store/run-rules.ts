@@ -8,6 +8,8 @@ import {
   type RunFilter,
   type StoredProject,
   type StoredRun,
+  type StoreSurvey,
+  type StreamState,
 } from './store.ts';
 
 const NOTE_NAME = /^[A-Za-z0-9._:/%@+-]{1,512}$/;
@@ -94,10 +96,37 @@ export function checkNoteName(value: unknown): string {
 /** Checks a note before it is written. */
 export function checkNote(name: string, text: unknown, expected: unknown): void {
   checkNoteName(name);
-  if (text !== null && (typeof text !== 'string' || text.length > MAX_NOTE_CHARS))
-    throw invalidInput('text', text, `text of at most ${MAX_NOTE_CHARS} characters, or null`);
+  if (
+    text !== null &&
+    (typeof text !== 'string' || text.length > MAX_NOTE_CHARS || text.includes('\u0000'))
+  ) {
+    throw invalidInput(
+      'text',
+      text,
+      `text of at most ${MAX_NOTE_CHARS} characters without U+0000, or null`,
+    );
+  }
   if (expected !== undefined && expected !== null && typeof expected !== 'string')
     throw invalidInput('expected', expected, 'text, or null');
+}
+
+/** Says in one line all that can change in a run. */
+export function fingerprintOf(
+  revision: number | undefined,
+  streams: Iterable<StreamState>,
+): string {
+  const parts = Array.from(
+    streams,
+    ({ nextSequence, replaceCount, table }) => `${table}:${nextSequence}:${replaceCount}`,
+  );
+  return `${revision ?? 0} ${parts.sort().join(' ')}`;
+}
+
+/** Whether a run is still as a survey of it said. */
+export function isAsSurveyed(expected: StoreSurvey | undefined, now: StoreSurvey): boolean {
+  const print = ({ runs, streams }: StoreSurvey): string =>
+    fingerprintOf(runs[0]?.revision, streams);
+  return expected === undefined || print(expected) === print(now);
 }
 
 /** The fields of a run and nothing else, sharing nothing with the one given. */

@@ -138,6 +138,18 @@ const ADD_SPACES: Step = [
   ...INDEXES,
 ];
 
+/** What outboxes keep beside the data, and how often each table of a run was emptied. */
+const ADD_NOTES: Step = [
+  `CREATE TABLE IF NOT EXISTS notes (
+    space TEXT NOT NULL,
+    name TEXT COLLATE "C" NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (space, name))`,
+  `CREATE TABLE IF NOT EXISTS stream_replacements (
+    stream_key BIGINT PRIMARY KEY,
+    replace_count BIGINT NOT NULL)`,
+];
+
 /** Every step after {@link FRESH_VERSION}; step `i` leads to layout `FRESH_VERSION + 1 + i`. Never change one. */
 const LATER: readonly Step[] = [
   // Who may use a service. A key is kept as its SHA-256 only.
@@ -196,6 +208,7 @@ const LATER: readonly Step[] = [
       slot BIGINT PRIMARY KEY,
       name TEXT NOT NULL)`,
   ],
+  ADD_NOTES,
 ];
 
 /** Every table of the layout. */

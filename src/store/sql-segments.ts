@@ -194,6 +194,11 @@ export function* replaceTable(
     ),
     sql('DELETE FROM segments WHERE stream_key = ?', key),
     sql('DELETE FROM merged_batches WHERE stream_key = ?', key),
+    sql(
+      `INSERT INTO stream_replacements (stream_key, replace_count) VALUES (?, 1)
+       ON CONFLICT (stream_key) DO UPDATE SET replace_count = stream_replacements.replace_count + 1`,
+      key,
+    ),
   ]);
   return yield* appendSegments(space, add, where, nowMs);
 }

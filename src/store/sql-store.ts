@@ -26,6 +26,7 @@ import { appendSegments } from './sql-append.ts';
 import type { SegmentFiles } from './object-files.ts';
 import { findBlob, keepBlob, MAX_DATABASE_BLOB_BYTES } from './sql-blobs.ts';
 import type { SqlDatabase } from './sql-database.ts';
+import { sqlNotes } from './sql-notes.ts';
 import * as runs from './sql-runs.ts';
 import * as segmentsOf from './sql-segments.ts';
 import {
@@ -42,6 +43,7 @@ import {
   type StoredProject,
   type StoredRun,
   type StoreLocation,
+  type StoreNotes,
   type UpdateResult,
 } from './store.ts';
 
@@ -109,6 +111,7 @@ class SqlStore implements Store {
   readonly uri: string;
   readonly location: StoreLocation;
   readonly isWritable = true;
+  readonly notes: StoreNotes;
   readonly appendSegmentsNow?: (segments: readonly NewSegment[]) => readonly SegmentManifest[];
   readonly #parts: SqlStoreParts;
   readonly #space: string;
@@ -119,6 +122,7 @@ class SqlStore implements Store {
     this.location = parts.location;
     this.#parts = parts;
     this.#space = checkSpace(parts.space ?? '');
+    this.notes = sqlNotes(() => this.#open(), this.#space, parts.clock);
     const { database } = parts;
     if (database.transactionNow !== undefined) {
       const runNow = database.transactionNow.bind(database);

@@ -12,6 +12,8 @@
  *   returns, they belong to the caller.
  */
 
+import type { StoreSync } from './sync-control.ts';
+
 /** Largest segment a store takes: what every backend can move in one piece. Larger ones are refused as `too_large`. */
 export const MAX_SEGMENT_BYTES: number = 64 * 1024 * 1024;
 
@@ -184,7 +186,7 @@ export type StoreSurvey = {
 /** A small text that a program keeps beside the data. */
 export type StoreNote = { readonly name: string; readonly text: string };
 
-/** Longest text of a note, in UTF-16 units. */
+/** Longest text of a note, in UTF-16 units. U+0000 is not allowed: SQL databases cannot keep it. */
 export const MAX_NOTE_CHARS = 4 * 1024 * 1024;
 
 /**
@@ -203,8 +205,11 @@ export interface StoreNotes {
   list(prefix: string): Promise<readonly StoreNote[]>;
   /** All runs and the tables they have; of one run, if one is named. The order is not defined. */
   survey(runId?: string): Promise<StoreSurvey>;
-  /** Removes a run with its segments and leases; blobs and its project stay. A run that is not there is no error. */
-  forgetRun(runId: string): Promise<void>;
+  /**
+   * Removes a run with its segments and leases; blobs and its project stay. With `expected`, what a survey said of the
+   * run, only if nothing was written to it since; otherwise nothing changes and the answer is false.
+   */
+  forgetRun(runId: string, expected?: StoreSurvey): Promise<boolean>;
 }
 
 /** Keeps runs, segments and blobs. See the top of this file for what every store promises. */
@@ -216,6 +221,8 @@ export interface Store {
   readonly isWritable: boolean;
   /** Only stores at hand have it. */
   readonly notes?: StoreNotes;
+  /** Only stores that send their data to a service have it. */
+  readonly sync?: StoreSync;
 
   /**
    * The project of this name, made with `id` if there is none. Two callers at once get the same project.

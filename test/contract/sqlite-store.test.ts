@@ -5,20 +5,24 @@ import Database from 'libsql';
 import { openFileStorage } from '../../src/node/file-storage.ts';
 import { describeStore } from './store-contract.ts';
 
-describeStore('sqlite', async (clock) => {
-  const directory = await mkdtemp(join(tmpdir(), 'quark store '));
-  return {
-    open: () => openFileStorage(directory, { clock }),
-    damage: async (segment) => {
-      const database = new Database(join(directory, '.quark', 'quark.db'));
-      database
-        .prepare(
-          `UPDATE segment_bytes SET bytes = substr(bytes, 1, 5) WHERE segment_key =
+describeStore(
+  'sqlite',
+  async (clock) => {
+    const directory = await mkdtemp(join(tmpdir(), 'quark store '));
+    return {
+      open: () => openFileStorage(directory, { clock }),
+      damage: async (segment) => {
+        const database = new Database(join(directory, '.quark', 'quark.db'));
+        database
+          .prepare(
+            `UPDATE segment_bytes SET bytes = substr(bytes, 1, 5) WHERE segment_key =
              (SELECT segment_key FROM segments WHERE writer_id = ? AND batch_number = ?)`,
-        )
-        .run([segment.writerId, segment.batchNumber]);
-      database.close();
-    },
-    remove: () => rm(directory, { recursive: true, force: true }),
-  };
-});
+          )
+          .run([segment.writerId, segment.batchNumber]);
+        database.close();
+      },
+      remove: () => rm(directory, { recursive: true, force: true }),
+    };
+  },
+  { hasNotes: true },
+);

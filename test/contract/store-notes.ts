@@ -14,9 +14,9 @@ export function describeNotes(place: TestPlace): void {
     test('come back, are replaced and removed, and outlive the store object', async () => {
       expect(await notes().read('a/b')).toBeUndefined();
       expect(await notes().write('a/b', 'one')).toBe(true);
-      expect(await notes().write('a/b', 'zwei \u{1f600} \u0000')).toBe(true);
+      expect(await notes().write('a/b', 'zwei \u{1f600}\n')).toBe(true);
       await place.reopen();
-      expect(await notes().read('a/b')).toBe('zwei \u{1f600} \u0000');
+      expect(await notes().read('a/b')).toBe('zwei \u{1f600}\n');
       expect(await notes().write('a/b', null)).toBe(true);
       expect(await notes().read('a/b')).toBeUndefined();
     });
@@ -63,6 +63,7 @@ export function describeNotes(place: TestPlace): void {
       await expect(notes().write('x', 'y'.repeat(4 * 1024 * 1024 + 1))).rejects.toMatchObject(
         refused,
       );
+      await expect(notes().write('x', 'a\u0000b')).rejects.toMatchObject(refused);
       await place.store.close();
       await expect(notes().list('')).rejects.toMatchObject({ reason: 'closed' });
     });
@@ -113,7 +114,7 @@ export function describeNotes(place: TestPlace): void {
       await place.store.replaceSegments(RUN_ID, 'metrics', placed, [mergeOf(placed)]);
       await place.store.replaceTable(RUN_ID, 'alerts', [segmentOf(0, { table: 'alerts' })]);
       await place.store.renewLease(RUN_ID, 'holder', 1000);
-      await notes().forgetRun(RUN_ID);
+      expect(await notes().forgetRun(RUN_ID)).toBe(true);
       await notes().forgetRun('never_there');
       await place.reopen();
       expect(await place.store.findRun(RUN_ID)).toBeUndefined();
@@ -125,6 +126,20 @@ export function describeNotes(place: TestPlace): void {
       await place.store.createRun(runOf());
       expect(await place.append(segmentOf(1))).toMatchObject([{ firstSequence: 0 }]);
       expect(await place.store.listRuns({ tags: ['x'] })).toHaveLength(1);
+    });
+
+    test('is left alone when something was written since it was looked at', async () => {
+      await place.append(segmentOf(0));
+      const survey = await notes().survey(RUN_ID);
+      await place.append(segmentOf(1));
+      expect(await notes().forgetRun(RUN_ID, survey)).toBe(false);
+      expect(await place.list()).toHaveLength(2);
+      const second = await notes().survey(RUN_ID);
+      const run = await place.store.findRun(RUN_ID);
+      if (run !== undefined) await place.store.updateRun({ ...run, tags: ['x'] });
+      expect(await notes().forgetRun(RUN_ID, second)).toBe(false);
+      expect(await notes().forgetRun(RUN_ID, await notes().survey(RUN_ID))).toBe(true);
+      expect(await place.list()).toEqual([]);
     });
   });
 }

@@ -1,0 +1,166 @@
+/** Which service runs are sent to: options, what `configurePersistence` set, the environment. */
+import { checkOptionNames } from '../base/assert.ts';
+import { invalidInput, QuarkError } from '../base/errors.ts';
+
+/** Which service to send runs to, and how. */
+export type PersistenceOptions = {
+  /** Address of the service, `https://...`; null: none, whatever else is configured. */
+  readonly persistenceUrl?: string | null | undefined;
+  /** The key that the service knows you by, `qk_...`. */
+  readonly userKey?: string | null | undefined;
+  /**
+   * How long one request may take, and how long the end of a run waits for the service, in seconds. More than 0, at most
+   * 3,600. Default 15.
+   */
+  readonly persistenceTimeoutSeconds?: number | null | undefined;
+  /**
+   * How long what the service has is kept here too: `always` (default), `until-acknowledged`, or a number of days after
+   * the end of the run. A run is removed here only after it has ended and every table of it was found on the service with
+   * the same rows.
+   */
+  readonly keepLocal?: KeepLocal | null | undefined;
+};
+
+/** How long the local copy of a run is kept once the service has it; a number is days after its end. */
+export type KeepLocal = 'always' | 'until-acknowledged' | number;
+
+/** A service to send to. */
+export type Persistence = {
+  readonly url: string;
+  readonly userKey: string | undefined;
+  readonly timeoutMs: number;
+  readonly keepLocal: KeepLocal;
+};
+
+/** The names of {@link PersistenceOptions}. */
+export const PERSISTENCE_NAMES = [
+  'persistenceUrl',
+  'userKey',
+  'persistenceTimeoutSeconds',
+  'keepLocal',
+] as const;
+
+const DEFAULT_TIMEOUT_SECONDS = 15;
+const MAX_TIMEOUT_SECONDS = 3600;
+const KEY = /^qk_[A-Za-z0-9_-]{1,256}$/;
+
+let configured: PersistenceOptions = {};
+
+/**
+ * Says once for this page or process which service runs are sent to. Options of a run come first, then what was set here,
+ * then, in Node, the environment: `QUARK_PERSISTENCE_URL`, `QUARK_USER_KEY`, `QUARK_PERSISTENCE_TIMEOUT_SECONDS`. Calling
+ * it again replaces what was set; `{}` takes it back.
+ *
+ * @throws {QuarkError} `invalid_input` naming the option
+ */
+export function configurePersistence(options: PersistenceOptions): void {
+  checkOptionNames('options', options, PERSISTENCE_NAMES);
+  checkPersistence(options);
+  configured = { ...options };
+}
+
+/**
+ * The service that is configured for these options; undefined when none is.
+ *
+ * @throws {QuarkError} `invalid_input` naming the option or the environment variable
+ */
+export function persistenceOf(options: PersistenceOptions): Persistence | undefined {
+  const checked = checkPersistence(options);
+  const env = environment();
+  const url = pick(options.persistenceUrl, configured.persistenceUrl, () =>
+    env('QUARK_PERSISTENCE_URL', checkUrl),
+  );
+  if (url === null) return undefined;
+  const seconds = pick(
+    options.persistenceTimeoutSeconds,
+    configured.persistenceTimeoutSeconds,
+    () =>
+      env('QUARK_PERSISTENCE_TIMEOUT_SECONDS', (name, text) => checkSeconds(name, Number(text))),
+  );
+  return {
+    url,
+    userKey:
+      pick(options.userKey, configured.userKey, () => env('QUARK_USER_KEY', checkKey)) ?? undefined,
+    timeoutMs: Math.ceil((seconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000),
+    keepLocal: checked.keepLocal ?? configured.keepLocal ?? 'always',
+  };
+}
+
+function checkPersistence(options: PersistenceOptions): PersistenceOptions {
+  const { keepLocal, persistenceTimeoutSeconds, persistenceUrl, userKey } = options;
+  if (isSet(persistenceUrl)) checkUrl('persistenceUrl', persistenceUrl);
+  if (isSet(userKey)) checkKey('userKey', userKey);
+  if (isSet(persistenceTimeoutSeconds))
+    checkSeconds('persistenceTimeoutSeconds', persistenceTimeoutSeconds);
+  const isKeep =
+    !isSet(keepLocal) ||
+    keepLocal === 'always' ||
+    keepLocal === 'until-acknowledged' ||
+    (typeof keepLocal === 'number' && keepLocal >= 0 && Number.isFinite(keepLocal));
+  if (!isKeep)
+    throw invalidInput(
+      'keepLocal',
+      keepLocal,
+      '"always", "until-acknowledged" or a number of days',
+    );
+  return options;
+}
+
+function checkUrl(field: string, value: unknown): string {
+  const rule = 'an http or https URL without a user name, query or fragment';
+  let url: URL | undefined;
+  try {
+    url = new URL(String(value));
+  } catch {
+    // Said below.
+  }
+  const isPlain =
+    typeof value === 'string' &&
+    url !== undefined &&
+    /^https?:$/.test(url.protocol) &&
+    `${url.username}${url.password}${url.search}${url.hash}` === '';
+  // A URL that holds a password is not shown.
+  if (!isPlain) throw hidden(field, rule, url?.password === '' ? value : undefined);
+  return value;
+}
+
+function checkKey(field: string, value: unknown): string {
+  if (typeof value === 'string' && KEY.test(value)) return value;
+  throw hidden(field, 'a key of the service: "qk_" and letters, digits, "_" or "-"', undefined);
+}
+
+function checkSeconds(field: string, value: unknown): number {
+  if (typeof value === 'number' && value > 0 && value <= MAX_TIMEOUT_SECONDS) return value;
+  throw invalidInput(field, value, `a number of seconds above 0, at most ${MAX_TIMEOUT_SECONDS}`);
+}
+
+/** The error for a value that may be secret: it is shown only where it is given here. */
+function hidden(field: string, rule: string, shown: unknown): QuarkError {
+  if (shown !== undefined) return invalidInput(field, shown, rule);
+  return new QuarkError('invalid_input', `${field} must be ${rule}.`, { details: { field, rule } });
+}
+
+/** Reads a variable where there are any; null where it is not set. */
+function environment(): <T>(name: string, check: (name: string, text: string) => T) => T | null {
+  const { process } = globalThis as {
+    process?: { env?: Readonly<Record<string, string | undefined>> };
+  };
+  return (name, check) => {
+    const text = process?.env?.[name]?.trim() ?? '';
+    return text === '' ? null : check(name, text);
+  };
+}
+
+/** The first that was given; null counts as given, and means none. */
+function pick<T>(
+  option: T | null | undefined,
+  set: T | null | undefined,
+  last: () => T | null,
+): T | null {
+  if (option !== undefined) return option;
+  return set === undefined ? last() : set;
+}
+
+function isSet<T>(value: T | null | undefined): value is T {
+  return value !== null && value !== undefined;
+}

@@ -1,0 +1,171 @@
+/**
+ * Run documents on two sides. What changed on one side since both were equal is taken from there; what changed on both is
+ * settled by the rules below, so that nothing a person did is lost: two clients may have resumed one run, and a run may
+ * have ended while the service was away.
+ */
+import type { StoredRun } from '../store/store.ts';
+
+/** A run without its revision, which each side counts for itself. */
+export type RunForm = Omit<StoredRun, 'revision'>;
+
+type JsonMap = Readonly<Record<string, unknown>>;
+
+/** What one side has to say where both changed the status. */
+export type Liveness = { readonly isLocalLive: boolean; readonly isRemoteLive: boolean };
+
+/**
+ * The run as the service keeps it: its project has the id that it has there, and its folder is named without the path of
+ * this machine.
+ */
+export function toRemoteForm(run: RunForm, projectId: string): RunForm {
+  return withFields(run, projectId, `runs/${run.id}`);
+}
+
+/** A run of the service as this store keeps it. */
+export function toLocalForm(run: RunForm, projectId: string, runPath: string): RunForm {
+  return withFields(run, projectId, runPath);
+}
+
+/** Three versions into one. Without a base, what is here counts as changed. */
+export function mergeRuns(
+  base: RunForm | undefined,
+  local: RunForm,
+  remote: RunForm,
+  live: Liveness,
+): RunForm {
+  const localDocument = parseDocument(local.document);
+  const remoteDocument = parseDocument(remote.document);
+  const baseDocument = parseDocument(base?.document ?? remote.document);
+  const statusSide = winnerOf(base?.status ?? remote.status, local, remote, live);
+  const winner = statusSide === 'local' ? local : remote;
+  const merged: RunForm = {
+    ...local,
+    projectName: pick(base?.projectName, local.projectName, remote.projectName),
+    startedAtMs: pick(base?.startedAtMs, local.startedAtMs, remote.startedAtMs),
+    status: winner.status,
+    tags: mergeTags((base ?? remote).tags, local.tags, remote.tags),
+  };
+  if (localDocument === undefined || remoteDocument === undefined || baseDocument === undefined)
+    return { ...merged, document: winner.document };
+  const document: Record<string, unknown> = {};
+  for (const key of new Set([...Object.keys(localDocument), ...Object.keys(remoteDocument)])) {
+    const value = mergeField(key, baseDocument[key], localDocument[key], remoteDocument[key]);
+    if (value !== undefined) document[key] = value;
+  }
+  const winning = statusSide === 'local' ? localDocument : remoteDocument;
+  for (const key of ['status', 'ended_at']) {
+    if (winning[key] === undefined) delete document[key];
+    else document[key] = winning[key];
+  }
+  return { ...merged, document: JSON.stringify(document) };
+}
+
+/** Whether two forms of a run say the same. */
+export function areSameRuns(a: RunForm, b: RunForm): boolean {
+  return (
+    a.status === b.status &&
+    a.projectId === b.projectId &&
+    a.projectName === b.projectName &&
+    a.startedAtMs === b.startedAtMs &&
+    isSame(a.tags, b.tags) &&
+    (a.document === b.document || isSame(parseDocument(a.document), parseDocument(b.document)))
+  );
+}
+
+/**
+ * Whose status counts. Where both changed it, the side on which a session is at work: the run is still going on. Else the
+ * one that ended it, and of two ends the later one.
+ */
+function winnerOf(
+  base: string,
+  local: RunForm,
+  remote: RunForm,
+  { isLocalLive, isRemoteLive }: Liveness,
+): 'local' | 'remote' {
+  if (local.status === remote.status) return endOf(local) >= endOf(remote) ? 'local' : 'remote';
+  // A live session here wrote the status, whoever ended the run elsewhere meanwhile.
+  if (isLocalLive && local.status === 'running') return 'local';
+  if (remote.status === base) return 'local';
+  if (local.status === base) return 'remote';
+  if (isRemoteLive && remote.status === 'running') return 'remote';
+  if (remote.status === 'running') return 'local';
+  if (local.status === 'running') return 'remote';
+  return endOf(local) >= endOf(remote) ? 'local' : 'remote';
+}
+
+function endOf(run: RunForm): number {
+  const ended = parseDocument(run.document)?.['ended_at'];
+  return typeof ended === 'string' ? Date.parse(ended) || 0 : 0;
+}
+
+function mergeField(key: string, base: unknown, local: unknown, remote: unknown): unknown {
+  if (isSame(local, remote)) return local;
+  if (key === 'tags' && [base, local, remote].every(isTextList))
+    return mergeTags(base as string[], local as string[], remote as string[]);
+  if (key === 'resume_count' && typeof local === 'number' && typeof remote === 'number')
+    return Math.max(local, remote);
+  if (key === 'updated_at' && typeof local === 'string' && typeof remote === 'string')
+    return local > remote ? local : remote;
+  return pick(base, local, remote);
+}
+
+/** What was added on either side is there, what was taken off on either side is not. */
+function mergeTags(
+  base: readonly string[],
+  local: readonly string[],
+  remote: readonly string[],
+): readonly string[] {
+  const all = new Set([...local, ...remote]);
+  return [...all].filter(
+    (tag) => !base.includes(tag) || (local.includes(tag) && remote.includes(tag)),
+  );
+}
+
+function pick<T>(base: T | undefined, local: T, remote: T): T {
+  return base !== undefined && isSame(base, local) ? remote : local;
+}
+
+function withFields(run: RunForm, projectId: string, runPath: string): RunForm {
+  const parsed = parseDocument(run.document);
+  let { document } = run;
+  if (parsed !== undefined && ('project_id' in parsed || 'run_path' in parsed)) {
+    document = JSON.stringify({
+      ...parsed,
+      ...('project_id' in parsed ? { project_id: projectId } : {}),
+      ...('run_path' in parsed ? { run_path: runPath } : {}),
+    });
+  }
+  return { ...formOf(run), projectId, document };
+}
+
+/** A run without its revision. */
+export function formOf(run: RunForm): RunForm {
+  const { document, id, projectId, projectName, startedAtMs, status, tags } = run;
+  return { id, projectId, projectName, status, startedAtMs, tags, document };
+}
+
+function parseDocument(text: string): JsonMap | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as JsonMap)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isTextList(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const keys = Object.keys(a);
+  return (
+    keys.length === Object.keys(b).length &&
+    keys.every((key) => Object.hasOwn(b, key) && isSame(Reflect.get(a, key), Reflect.get(b, key)))
+  );
+}

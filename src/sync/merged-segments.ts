@@ -1,0 +1,83 @@
+/**
+ * Merged segments that are to be sent: after everything was forgotten and is sent again, or where somebody merged behind
+ * the outbox's back. A service knows the batches in them by other names, so their own identity does not keep them from
+ * arriving twice: it is looked at first.
+ */
+import { batchesOf, coalesceRanges, rangesHold } from '../store/batch-ranges.ts';
+import type { BatchRange, SegmentManifest, Store, StreamState } from '../store/store.ts';
+
+/** Tables up to this size are put in place as a whole where pieces cannot be told apart. */
+const MAX_WHOLE_BYTES = 32 * 1024 * 1024;
+
+/** What is to be done with the pending segments of a stream, by `writer/batch`; those not named are sent. */
+export type MergedVerdict = {
+  /** Send the whole table instead, in the place of what the service has. */
+  readonly isWhole: boolean;
+  /** The service has their rows already. */
+  readonly known: ReadonlySet<string>;
+  /** It has some of their rows, and nobody can say which. */
+  readonly unclear: ReadonlySet<string>;
+};
+
+const NOTHING: MergedVerdict = { isWhole: false, known: new Set(), unclear: new Set() };
+
+/** Asks the service what it has of the batches in merged segments. Without such segments, nothing is asked. */
+export async function judgeMerged(
+  { local, remote }: { readonly local: Store; readonly remote: Store },
+  { runId, table }: StreamState,
+  pending: readonly SegmentManifest[],
+): Promise<MergedVerdict> {
+  const merged = pending.filter(({ sources }) => sources.length > 0);
+  if (merged.length === 0) return NOTHING;
+  const there = await remote.listSegments({ runId, table });
+  if (there.length === 0) return NOTHING;
+  const here = await local.listSegments({ runId, table });
+  const same = new Set(here.map(exactName));
+  const foreign = there.filter((one) => !same.has(exactName(one)));
+  const foreignBatches = coalesceRanges(foreign.flatMap(batchesOf));
+  const plain = coalesceRanges(
+    there.filter(({ sources }) => sources.length === 0).flatMap(batchesOf),
+  );
+  const known = new Set<string>();
+  const unclear = new Set<string>();
+  for (const one of merged) {
+    if (!overlap(one.sources, foreignBatches)) continue;
+    // Every batch is there as it was written.
+    if (isWithin(one.sources, plain)) known.add(nameOf(one));
+    else unclear.add(nameOf(one));
+  }
+  const isOurs = isWithin(
+    coalesceRanges(there.flatMap(batchesOf)),
+    coalesceRanges(here.flatMap(batchesOf)),
+  );
+  const bytes = here.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+  return { isWhole: unclear.size > 0 && isOurs && bytes <= MAX_WHOLE_BYTES, known, unclear };
+}
+
+function overlap(ranges: readonly BatchRange[], others: readonly BatchRange[]): boolean {
+  return ranges.some((a) =>
+    others.some(
+      (b) =>
+        a.writerId === b.writerId && a.batchStart <= b.batchLast && b.batchStart <= a.batchLast,
+    ),
+  );
+}
+
+/** Whether each range lies in one of the coalesced others. */
+function isWithin(ranges: readonly BatchRange[], coalesced: readonly BatchRange[]): boolean {
+  return ranges.every(({ batchLast, batchStart, writerId }) =>
+    coalesced.some(
+      (other) =>
+        rangesHold([other], { writerId, batchNumber: batchStart }) &&
+        rangesHold([other], { writerId, batchNumber: batchLast }),
+    ),
+  );
+}
+
+function exactName(segment: SegmentManifest): string {
+  return `${nameOf(segment)} ${segment.checksum}`;
+}
+
+function nameOf(segment: { readonly writerId: string; readonly batchNumber: number }): string {
+  return `${segment.writerId}/${segment.batchNumber}`;
+}

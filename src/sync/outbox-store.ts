@@ -1,0 +1,385 @@
+/**
+ * A store that records here and sends to a service. A write has succeeded when the local store has it; an uploader sends
+ * it on, whenever it can. Reads come from the local store, and from the service for runs that are not here.
+ */
+import type { Clock } from '../base/clock.ts';
+import { isQuarkError } from '../base/errors.ts';
+import { createId } from '../base/ids.ts';
+import { compareText, selectLeases, selectRuns } from '../store/run-rules.ts';
+import type {
+  Lease,
+  MergedSegment,
+  NewSegment,
+  RunFilter,
+  SegmentFilter,
+  SegmentManifest,
+  SegmentRead,
+  SegmentReference,
+  Store,
+  StoredProject,
+  StoredRun,
+  StoreLocation,
+  StoreNotes,
+  UpdateResult,
+} from '../store/store.ts';
+import type { StoreSync } from '../store/sync-control.ts';
+import { sentTest } from '../store/unsent.ts';
+import { listAdopted, readAdopted } from './adopted-runs.ts';
+import { lead, type HolderTag, type LocksLike } from './leadership.ts';
+import { RemoteStore } from './remote-store.ts';
+import { RunMirror } from './run-mirror.ts';
+import { RefusalListeners, StatusReader } from './status-reader.ts';
+import { notesOf, SyncNotes } from './sync-notes.ts';
+import { Uploader } from './uploader.ts';
+import { WakeUp } from './wake-up.ts';
+
+/** What an outbox is made of. */
+export type OutboxParts = {
+  readonly local: Store;
+  /** Whether closing the outbox closes the local store. */
+  readonly ownsLocal: boolean;
+  /** Opens the service; called when it is first needed, and again after it failed. */
+  readonly openRemote: () => Promise<Store>;
+  /** Address of the service, and the name of the space there: they name the notes. */
+  readonly remoteUri: string;
+  readonly space: string;
+  readonly clock: Clock;
+  /** From 0 to 1, for the jitter of retries. */
+  readonly random?: () => number;
+  readonly locks?: LocksLike | undefined;
+  readonly holderTag?: HolderTag;
+  /** False: nothing is sent by this store; somebody else does. */
+  readonly uploads?: boolean;
+  /** Housekeeping once an ended run has arrived. */
+  readonly onSettled?: ((runId: string, store: OutboxStore) => Promise<boolean>) | undefined;
+};
+
+/** How long closing waits for a request that is under way. */
+const CLOSE_WAIT_MS = 2_000;
+
+/** Waits for work, in real time, whatever clock the store has. */
+async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
+}
+
+const NO_TAG: HolderTag = { tag: null, isGone: () => false };
+
+/** See the top of this file. */
+export class OutboxStore implements Store {
+  readonly uri: string;
+  readonly location: StoreLocation;
+  readonly isWritable = true;
+  readonly notes: StoreNotes;
+  readonly sync: StoreSync;
+  readonly appendSegmentsNow?: (segments: readonly NewSegment[]) => readonly SegmentManifest[];
+  readonly #parts: OutboxParts;
+  readonly #local: Store;
+  readonly #remote: RemoteStore;
+  readonly #syncNotes: SyncNotes;
+  readonly #mirror: RunMirror;
+  readonly #uploader: Uploader;
+  readonly #wakeUp: WakeUp;
+  readonly #closing = new AbortController();
+  readonly #leading: Promise<void>;
+  /** Runs made here by this object: the service has nothing of them that is not here. */
+  readonly #ownRuns = new Set<string>();
+  /** Holders whose first claim was made known. */
+  readonly #claimed = new Set<string>();
+  readonly #background = new Set<Promise<unknown>>();
+
+  constructor(parts: OutboxParts) {
+    const { clock, local, remoteUri, space } = parts;
+    this.#parts = parts;
+    this.#local = local;
+    this.uri = local.uri;
+    this.location = local.location;
+    this.notes = notesOf(local);
+    this.#syncNotes = new SyncNotes(this.notes, remoteUri, space);
+    this.#remote = new RemoteStore(parts.openRemote, clock);
+    this.#mirror = new RunMirror(local, this.#syncNotes);
+    const refusals = new RefusalListeners();
+    this.#uploader = new Uploader({
+      local,
+      openRemote: () => this.#remote.open(),
+      notes: this.#syncNotes,
+      mirror: this.#mirror,
+      clock,
+      random: parts.random ?? Math.random,
+      onRefused: (segment) => refusals.tell(segment),
+      onSettled:
+        parts.onSettled === undefined
+          ? undefined
+          : async (runId) => (await parts.onSettled?.(runId, this)) ?? true,
+    });
+    this.sync = new StatusReader({
+      local,
+      notes: this.#syncNotes,
+      uploader: this.#uploader,
+      refusals,
+      remote: this.#remote,
+      remoteUri,
+      closing: this.#closing.signal,
+    });
+    const appendNow = local.appendSegmentsNow?.bind(local);
+    if (appendNow !== undefined) {
+      this.appendSegmentsNow = (segments) => {
+        const placed = appendNow(segments);
+        this.#wakeUp.wake();
+        return placed;
+      };
+    }
+    this.#wakeUp = new WakeUp(`${local.uri} ${this.#syncNotes.key}`, () => this.#uploader.wake());
+    this.#leading = parts.uploads === false ? Promise.resolve() : this.#lead();
+  }
+
+  /** The store that records are kept in first. */
+  get local(): Store {
+    return this.#local;
+  }
+
+  /** What is remembered of the uploads. */
+  get syncNotes(): SyncNotes {
+    return this.#syncNotes;
+  }
+
+  /** Aborted when the outbox is closed. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  /** The service's store. @throws {SessionStoreError} as opening it does */
+  openRemote(): Promise<Store> {
+    return this.#remote.open();
+  }
+
+  /** Tries now, whatever pause was planned: the network is back, the page goes away. */
+  urge(): void {
+    this.#uploader.urge();
+    this.#wakeUp.wake();
+  }
+
+  ensureProject(project: StoredProject): Promise<StoredProject> {
+    return this.#local.ensureProject(project);
+  }
+
+  async listProjects(): Promise<readonly StoredProject[]> {
+    const here = await this.#local.listProjects();
+    const there = (await this.#remote.tryTo((remote) => remote.listProjects())) ?? [];
+    const names = new Set(here.map(({ name }) => name));
+    return [...here, ...there.filter(({ name }) => !names.has(name))].sort((a, b) =>
+      compareText(a.name, b.name),
+    );
+  }
+
+  async createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun> {
+    // A run that the store refuses leaves a note that means nothing; one without a note would never be sent.
+    if ((await this.#local.findRun(run.id)) === undefined)
+      await this.#syncNotes.addMember(run.id, false);
+    const created = await this.#local.createRun(run);
+    this.#ownRuns.add(run.id);
+    this.#wakeUp.wake();
+    return created;
+  }
+
+  async findRun(runId: string): Promise<StoredRun | undefined> {
+    const here = await this.#local.findRun(runId);
+    if (here !== undefined) return here;
+    return (await this.#remote.open()).findRun(runId);
+  }
+
+  async listRuns(filter: RunFilter = {}): Promise<readonly StoredRun[]> {
+    const { limit, offset = 0, ...conditions } = filter;
+    const first = limit === undefined ? conditions : { ...conditions, limit: limit + offset };
+    const here = await this.#local.listRuns(first);
+    const there = (await this.#remote.tryTo((remote) => remote.listRuns(first))) ?? [];
+    if (there.length === 0) return limit === 0 ? [] : here.slice(offset);
+    const known = new Set((await this.notes.survey()).runs.map(({ id }) => id));
+    return selectRuns([...here, ...there.filter(({ id }) => !known.has(id))], {
+      offset,
+      ...(limit === undefined ? {} : { limit }),
+    });
+  }
+
+  async updateRun(run: StoredRun): Promise<UpdateResult> {
+    if ((await this.#local.findRun(run.id)) === undefined) {
+      const remote = await this.#remote.open();
+      return remote.updateRun(run);
+    }
+    const result = await this.#local.updateRun(run);
+    this.#wakeUp.wake();
+    return result;
+  }
+
+  async renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease> {
+    const lease = await this.#local.renewLease(runId, holder, ttlMs);
+    const claim = `${runId} ${holder}`;
+    const isFirst = !this.#claimed.has(claim);
+    this.#claimed.add(claim);
+    const renewal = this.#remote.tryTo(async (remote) => {
+      if (isFirst && !this.#ownRuns.has(runId)) await this.#catchUp(remote, runId);
+      await remote.renewLease(runId, holder, ttlMs);
+    });
+    // Whoever goes on with a run has to know what became of it elsewhere; later renewals are for others to see.
+    if (isFirst && !this.#ownRuns.has(runId)) await renewal;
+    else this.#keepBusy(renewal);
+    return lease;
+  }
+
+  async releaseLease(runId: string, holder: string): Promise<void> {
+    this.#claimed.delete(`${runId} ${holder}`);
+    await this.#local.releaseLease(runId, holder);
+    this.#keepBusy(this.#remote.tryTo((remote) => remote.releaseLease(runId, holder)));
+  }
+
+  async listLeases(runIds?: readonly string[]): Promise<readonly Lease[]> {
+    const here = await this.#local.listLeases(runIds);
+    if (runIds?.every((runId) => this.#ownRuns.has(runId)) === true) return here;
+    const there = (await this.#remote.tryTo((remote) => remote.listLeases(runIds))) ?? [];
+    const all = new Map<string, Lease>();
+    for (const lease of [...there, ...here]) all.set(`${lease.runId} ${lease.holder}`, lease);
+    return selectLeases(all.values(), Number.NEGATIVE_INFINITY);
+  }
+
+  async appendSegments(segments: readonly NewSegment[]): Promise<readonly SegmentManifest[]> {
+    const placed = await this.#withRuns(() => this.#local.appendSegments(segments));
+    this.#wakeUp.wake();
+    return placed;
+  }
+
+  async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
+    if (this.#ownRuns.has(filter.runId)) {
+      const found = await this.#local.listSegments(filter);
+      if (found.length > 0) return found;
+    }
+    const member = await this.#syncNotes.findMember(filter.runId);
+    if (member?.value.isAdopted === true) {
+      const sent = await this.#syncNotes.readSent(filter.runId, filter.table);
+      return listAdopted(this.#local, this.#remote, filter, sent.value);
+    }
+    if ((await this.#local.findRun(filter.runId)) !== undefined)
+      return this.#local.listSegments(filter);
+    return (await this.#remote.open()).listSegments(filter);
+  }
+
+  async readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]> {
+    return readAdopted(this.#local, this.#remote, segments, (runId) => this.#isWholeHere(runId));
+  }
+
+  async replaceSegments(
+    runId: string,
+    table: string,
+    remove: readonly SegmentReference[],
+    add: readonly MergedSegment[],
+  ): Promise<boolean> {
+    const isSent = await sentTest(this.notes, runId, table);
+    if (isSent !== undefined && remove.length > 0) {
+      const names = new Set(remove.map((one) => `${one.writerId}/${one.batchNumber}`));
+      const live = await this.#local.listSegments({ runId, table });
+      const leaving = live.filter((one) => names.has(`${one.writerId}/${one.batchNumber}`));
+      // The service knows what it has by its identity: what it has not must keep its own.
+      if (!leaving.every(isSent)) return false;
+    }
+    return this.#local.replaceSegments(runId, table, remove, add);
+  }
+
+  async replaceTable(
+    runId: string,
+    table: string,
+    add: readonly NewSegment[],
+  ): Promise<readonly SegmentManifest[]> {
+    const placed = await this.#withRuns(() => this.#local.replaceTable(runId, table, add));
+    this.#wakeUp.wake();
+    return placed;
+  }
+
+  putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    return this.#local.putBlob(sha256, bytes);
+  }
+
+  async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const here = await this.#local.getBlob(sha256);
+    if (here !== undefined) return here;
+    return (await this.#remote.open()).getBlob(sha256);
+  }
+
+  reclaimSpace(): Promise<void> {
+    return this.#local.reclaimSpace();
+  }
+
+  async close(): Promise<void> {
+    if (this.#closing.signal.aborted) return;
+    this.#closing.abort();
+    const ending = Promise.allSettled([this.#leading, ...this.#background]);
+    await atMost(CLOSE_WAIT_MS, ending);
+    // Ends a request that is still under way: it is sent again by the next uploader.
+    await atMost(CLOSE_WAIT_MS, this.#remote.close());
+    await atMost(CLOSE_WAIT_MS, ending);
+    this.#wakeUp.close();
+    if (this.#parts.ownsLocal) await this.#local.close();
+  }
+
+  async #lead(): Promise<void> {
+    const { clock, holderTag = NO_TAG, local, locks } = this.#parts;
+    await lead(
+      {
+        notes: this.notes,
+        name: this.#syncNotes.key,
+        holder: createId('snd', clock.now()),
+        holderTag,
+        clock,
+        // A lock reaches as far as the origin, as an IndexedDB database does; its name must tell databases apart.
+        locks:
+          locks === undefined
+            ? undefined
+            : {
+                request: (name, options, callback) =>
+                  locks.request(`${name} ${local.uri}`, options, callback),
+              },
+      },
+      this.#closing.signal,
+      (lost) => this.#uploader.run(lost),
+    );
+  }
+
+  /** Before somebody here goes on with a run: takes it over from the service, or what changed there. */
+  async #catchUp(remote: Store, runId: string): Promise<void> {
+    if ((await this.#local.findRun(runId)) !== undefined) {
+      if ((await this.#syncNotes.findMember(runId)) !== undefined)
+        await this.#mirror.pull(remote, runId);
+      return;
+    }
+    const found = await remote.findRun(runId);
+    if (found !== undefined) await this.#mirror.adopt(found);
+  }
+
+  /** Does work that needs a run to be here; a run that only the service has is taken over first. */
+  async #withRuns<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isQuarkError(error, 'run_not_found')) throw error;
+      const runId = String(error.details['runId']);
+      const found = await (await this.#remote.open()).findRun(runId);
+      if (found === undefined) throw error;
+      await this.#mirror.adopt(found);
+      return work();
+    }
+  }
+
+  async #isWholeHere(runId: string): Promise<boolean> {
+    if ((await this.#local.findRun(runId)) === undefined) return false;
+    return (await this.#syncNotes.findMember(runId))?.value.isAdopted !== true;
+  }
+
+  /** Work nobody waits for; closing does, for a moment. */
+  #keepBusy(work: Promise<unknown>): void {
+    const settled = work.catch(() => undefined);
+    this.#background.add(settled);
+    void settled.finally(() => this.#background.delete(settled));
+  }
+}

@@ -1,0 +1,74 @@
+/** The service as an outbox sees it: opened when it is first needed, opened again when it was lost, left alone for a moment when it does not answer. */
+import type { Clock } from '../base/clock.ts';
+import { isQuarkError, isStoreError } from '../base/errors.ts';
+import type { Store } from '../store/store.ts';
+import type { SyncProblem } from '../store/sync-control.ts';
+import { kindOfFailure, problemOf, retryAfterMs } from './failures.ts';
+
+/** How long listings do without a service that did not answer. */
+const LEAVE_ALONE_MS = 5_000;
+
+/** See the top of this file. */
+export class RemoteStore {
+  readonly #open: () => Promise<Store>;
+  readonly #clock: Clock;
+  #store: Promise<Store> | undefined;
+  #isClosed = false;
+  #awayUntilMs = 0;
+  #problem: SyncProblem | null = null;
+
+  constructor(open: () => Promise<Store>, clock: Clock) {
+    this.#open = open;
+    this.#clock = clock;
+  }
+
+  /** Why the service could not be read when it was last asked to; null after a success. */
+  get problem(): SyncProblem | null {
+    return this.#problem;
+  }
+
+  /** @throws {SessionStoreError} as opening does */
+  open(): Promise<Store> {
+    if (this.#store !== undefined) return this.#store;
+    const opening = this.#open();
+    this.#store = opening;
+    opening.then(
+      (store) => {
+        // It came through after everything was closed.
+        if (this.#isClosed) void store.close();
+      },
+      () => {
+        if (this.#store === opening) this.#store = undefined;
+      },
+    );
+    return opening;
+  }
+
+  /** Asks the service; undefined when it cannot be asked or does not answer, which is remembered for the status. */
+  async tryTo<T>(work: (remote: Store) => Promise<T>): Promise<T | undefined> {
+    if (this.#isClosed || this.#clock.now() < this.#awayUntilMs) return undefined;
+    try {
+      const result = await work(await this.open());
+      this.#problem = null;
+      return result;
+    } catch (error) {
+      if (!isQuarkError(error)) throw error;
+      const kind = kindOfFailure(error);
+      const nowMs = this.#clock.now();
+      this.#problem = problemOf(error, nowMs);
+      if (kind === 'retry' || kind === 'user')
+        this.#awayUntilMs = nowMs + Math.max(LEAVE_ALONE_MS, retryAfterMs(error));
+      if (isStoreError(error, 'closed') && !this.#isClosed) this.#store = undefined;
+      return undefined;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const opening = this.#store;
+    if (opening === undefined) return;
+    // One that does not open by now is closed when it does.
+    const store = await Promise.race([opening.catch(() => undefined), Promise.resolve(undefined)]);
+    await store?.close();
+  }
+}

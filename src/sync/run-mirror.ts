@@ -1,0 +1,208 @@
+/** Run documents to the service and back, by compare-and-set on both sides. */
+import { isStoreError, RunNotFoundError, SessionStoreError } from '../base/errors.ts';
+import { createId } from '../base/ids.ts';
+import type { Store, StoredProject, StoredRun } from '../store/store.ts';
+import {
+  areSameRuns,
+  formOf,
+  mergeRuns,
+  toLocalForm,
+  toRemoteForm,
+  type Liveness,
+  type RunForm,
+} from './merge-run.ts';
+import type { SyncNotes } from './sync-notes.ts';
+
+/** Somebody changes the run at the service again and again: it is tried in the next round. */
+const MAX_ATTEMPTS = 8;
+/** Stands for a revision that is not known: the service is asked before anything is written. */
+const UNKNOWN_REVISION = 0;
+
+/** Keeps the runs of a local store and those of a service alike. */
+export class RunMirror {
+  readonly #local: Store;
+  readonly #notes: SyncNotes;
+  /** Ids that projects have at the service, by name. */
+  readonly #projectIds = new Map<string, string>();
+
+  constructor(local: Store, notes: SyncNotes) {
+    this.#local = local;
+    this.#notes = notes;
+  }
+
+  /**
+   * Makes the service know the run as it is here, and takes what was changed there.
+   *
+   * @throws {RunNotFoundError} when the service knew the run and does not any longer
+   */
+  async push(remote: Store, runId: string): Promise<void> {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const local = await this.#local.findRun(runId);
+      if (local === undefined) return;
+      const base = await this.#notes.readBase(runId);
+      if (base === undefined) {
+        if (await this.#create(remote, local)) return;
+        continue;
+      }
+      if (base.remoteRevision === UNKNOWN_REVISION) {
+        if (await this.#reconcile(remote, local, await getRun(remote, runId), base.run)) return;
+        continue;
+      }
+      if (areSameRuns(base.run, formOf(local))) return;
+      const result = await remote.updateRun({
+        ...(await this.#remoteForm(remote, local)),
+        revision: base.remoteRevision,
+      });
+      if (result.kind === 'updated') {
+        const { revision } = result.run;
+        await this.#notes.writeBase(runId, { run: formOf(local), remoteRevision: revision });
+        return;
+      }
+      if (await this.#reconcile(remote, local, result.run, base.run)) return;
+    }
+    throw changing(runId);
+  }
+
+  /** Takes what was changed at the service, before somebody here goes on with the run. */
+  async pull(remote: Store, runId: string): Promise<void> {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const [local, base, found] = [
+        await this.#local.findRun(runId),
+        await this.#notes.readBase(runId),
+        await remote.findRun(runId),
+      ];
+      if (local === undefined || found === undefined || found.revision === base?.remoteRevision)
+        return;
+      if (await this.#reconcile(remote, local, found, base?.run)) return;
+    }
+    throw changing(runId);
+  }
+
+  /** Takes a run of the service into the local store, so that it can be written to. */
+  async adopt(found: StoredRun): Promise<void> {
+    const project = await this.#local.ensureProject({
+      id: found.projectId,
+      name: found.projectName,
+      createdAtMs: found.startedAtMs,
+    });
+    const { storeRoot } = this.#local.location;
+    const run = toLocalForm(found, project.id, `${storeRoot}/runs/${found.id}`);
+    this.#projectIds.set(found.projectName, found.projectId);
+    await this.#notes.addMember(found.id, true);
+    await this.#notes.writeBase(found.id, { run, remoteRevision: found.revision });
+    try {
+      await this.#local.createRun(run);
+    } catch (error) {
+      // Another tab was first.
+      if (!isStoreError(error, 'rejected')) throw error;
+    }
+  }
+
+  /** Whether the run was added; else somebody has added it meanwhile, and both are to be looked at again. */
+  async #create(remote: Store, local: StoredRun): Promise<boolean> {
+    const found = await remote.findRun(local.id);
+    if (found !== undefined) return this.#reconcile(remote, local, found, undefined);
+    try {
+      const { revision } = await remote.createRun(await this.#remoteForm(remote, local));
+      await this.#notes.writeBase(local.id, { run: formOf(local), remoteRevision: revision });
+      return true;
+    } catch (error) {
+      if (!isStoreError(error, 'rejected') || (await remote.findRun(local.id)) === undefined)
+        throw error;
+      return false;
+    }
+  }
+
+  /** Brings both sides to the same; false when either was changed meanwhile. */
+  async #reconcile(
+    remote: Store,
+    local: StoredRun,
+    found: StoredRun,
+    base: RunForm | undefined,
+  ): Promise<boolean> {
+    const theirs = toLocalForm(found, local.projectId, runPathOf(local));
+    const merged = mergeRuns(base, local, theirs, await this.#liveness(remote, local.id));
+    let { revision } = found;
+    if (!areSameRuns(merged, theirs)) {
+      const form = await this.#remoteForm(remote, merged);
+      const result = await remote.updateRun({ ...form, revision });
+      if (result.kind === 'conflict') return false;
+      ({ revision } = result.run);
+    }
+    if (!areSameRuns(merged, formOf(local))) {
+      const result = await this.#local.updateRun({ ...merged, revision: local.revision });
+      if (result.kind === 'conflict') {
+        // What was pulled is not here yet: were the service's revision noted, the next push would take it back there.
+        await this.#notes.writeBase(local.id, {
+          run: formOf(local),
+          remoteRevision: UNKNOWN_REVISION,
+        });
+        return false;
+      }
+    }
+    await this.#notes.writeBase(local.id, { run: merged, remoteRevision: revision });
+    return true;
+  }
+
+  async #liveness(remote: Store, runId: string): Promise<Liveness> {
+    const here = await this.#local.listLeases([runId]);
+    const there = await remote.listLeases([runId]);
+    const own = new Set(here.map((lease) => lease.holder));
+    return {
+      isLocalLive: here.length > 0,
+      isRemoteLive: there.some((lease) => !own.has(lease.holder)),
+    };
+  }
+
+  async #remoteForm(remote: Store, run: RunForm): Promise<RunForm> {
+    let projectId = this.#projectIds.get(run.projectName);
+    if (projectId === undefined) {
+      const known = (await this.#local.listProjects()).find(({ name }) => name === run.projectName);
+      const createdAtMs = known?.createdAtMs ?? run.startedAtMs;
+      projectId = await projectAt(remote, {
+        id: run.projectId,
+        name: run.projectName,
+        createdAtMs,
+      });
+      this.#projectIds.set(run.projectName, projectId);
+    }
+    return toRemoteForm(run, projectId);
+  }
+
+  /** What is remembered of the service is forgotten: it may have been emptied. */
+  forget(): void {
+    this.#projectIds.clear();
+  }
+}
+
+/** The id that a project has at the service; one of its own where another project has ours. */
+async function projectAt(remote: Store, project: StoredProject): Promise<string> {
+  try {
+    return (await remote.ensureProject(project)).id;
+  } catch (error) {
+    if (!isStoreError(error, 'rejected')) throw error;
+    const id = createId('prj', project.createdAtMs);
+    return (await remote.ensureProject({ ...project, id })).id;
+  }
+}
+
+async function getRun(remote: Store, runId: string): Promise<StoredRun> {
+  const found = await remote.findRun(runId);
+  if (found === undefined) throw new RunNotFoundError(runId, remote.uri);
+  return found;
+}
+
+function runPathOf(run: RunForm): string {
+  const document: unknown = JSON.parse(run.document);
+  const path: unknown =
+    typeof document === 'object' && document !== null ? Reflect.get(document, 'run_path') : '';
+  return typeof path === 'string' ? path : '';
+}
+
+function changing(runId: string): SessionStoreError {
+  return new SessionStoreError(
+    'busy',
+    `Run ${runId} was changed at the service ${MAX_ATTEMPTS} times in a row. It is tried again.`,
+    { details: { runId } },
+  );
+}

@@ -1,0 +1,267 @@
+/**
+ * The segments of one run on their way to the service, one request at a time. What is to be sent is read from the local
+ * store each time, so memory holds one request, however long the service was away.
+ *
+ * A stream is sent in order and its note moved on after the service has acknowledged. When the answer is lost, or the
+ * process ends in between, the same segments are sent again: the service knows them by their identities.
+ */
+
+import type { NewSegment, SegmentManifest, Store, StreamState } from '../store/store.ts';
+import type { RefusedSegment } from '../store/sync-control.ts';
+import { NOTHING_SENT, type SentNote } from '../store/unsent.ts';
+import { sendBlobsOf, type SentBlobs } from './send-blobs.ts';
+import { judgeMerged, type MergedVerdict } from './merged-segments.ts';
+import { kindOfFailure, problemOf } from './failures.ts';
+import type { Kept, SyncNotes } from './sync-notes.ts';
+
+/** What a request holds, about: segments before compression on the wire. */
+export const REQUEST_BYTES: number = 4 * 1024 * 1024;
+/** Segments of a request, at most. */
+export const REQUEST_SEGMENTS = 256;
+
+const MAX_MESSAGE_CHARS = 300;
+
+/** What sending needs and whom it tells. */
+export type SendContext = {
+  readonly local: Store;
+  readonly remote: Store;
+  readonly notes: SyncNotes;
+  readonly sentBlobs: SentBlobs;
+  /** Who sends is no longer the one to: stops before the next request. */
+  readonly checkActive: () => void;
+  readonly onAcknowledged: () => void;
+  readonly onRefused: (segment: RefusedSegment) => void;
+};
+
+type Part = {
+  readonly stream: StreamState;
+  note: Kept<SentNote>;
+  readonly pending: readonly SegmentManifest[];
+  /** How many of them go into this request. */
+  readonly taken: number;
+  readonly verdict: MergedVerdict;
+};
+
+/**
+ * Sends one request's worth of a run. Returns whether there was anything to send.
+ *
+ * @throws what the service throws, but for segments that it refuses for good: those are set aside
+ */
+export async function sendSome(
+  context: SendContext,
+  streams: readonly StreamState[],
+): Promise<boolean> {
+  const { local, notes } = context;
+  const parts: Part[] = [];
+  let room = REQUEST_BYTES;
+  let count = 0;
+  for (const stream of streams) {
+    const note = await notes.readSent(stream.runId, stream.table);
+    if (note.value.replaceCount !== stream.replaceCount) {
+      await sendWhole(context, stream, note);
+      return true;
+    }
+    if (note.value.through >= stream.nextSequence) continue;
+    const pending = await pendingOf(local, stream, note.value);
+    const verdict = await judgeMerged(context, stream, pending);
+    if (verdict.isWhole) {
+      await sendWhole(context, stream, note);
+      return true;
+    }
+    let taken = 0;
+    while (taken < pending.length && room > 0 && count < REQUEST_SEGMENTS) {
+      room -= pending[taken]?.sizeBytes ?? 0;
+      taken++;
+      count++;
+    }
+    parts.push({ stream, note, pending, taken, verdict });
+    if (room <= 0 || count >= REQUEST_SEGMENTS) break;
+  }
+  if (parts.length === 0) return false;
+  await sendParts(context, parts);
+  return true;
+}
+
+/** Segments of a stream that are neither acknowledged nor set aside, in order. */
+export async function pendingOf(
+  store: Store,
+  stream: Pick<StreamState, 'runId' | 'table' | 'replaceCount'>,
+  sent: SentNote,
+): Promise<readonly SegmentManifest[]> {
+  const note = sent.replaceCount === stream.replaceCount ? sent : NOTHING_SENT;
+  const { through, refused, ahead } = note;
+  const { runId, table } = stream;
+  const segments = await store.listSegments({ runId, table, sequenceMin: through });
+  if (refused.length === 0 && ahead.length === 0) return segments;
+  const aside = new Set([...refused.map(nameOf), ...ahead]);
+  return segments.filter((segment) => !aside.has(nameOf(segment)));
+}
+
+async function sendParts(context: SendContext, parts: Part[]): Promise<void> {
+  const { local } = context;
+  const wanted = parts.flatMap(({ pending, taken }) => pending.slice(0, taken));
+  const reads = await local.readSegments(wanted);
+  const sending: NewSegment[] = [];
+  const refused: RefusedSegment[] = [];
+  let isWhole = true;
+  for (const [i, manifest] of wanted.entries()) {
+    const read = reads[i];
+    const part = parts.find(({ stream }) => stream.table === manifest.table);
+    if (part?.verdict.known.has(nameOf(manifest)) === true) continue;
+    // Merged behind the outbox's back. What came from where cannot be told apart, and nothing may arrive twice.
+    const isMixed = manifest.firstSequence < (part?.note.value.through ?? 0);
+    if (isMixed || part?.verdict.unclear.has(nameOf(manifest)) === true)
+      refused.push(
+        refusal(
+          manifest,
+          'merged',
+          'It was merged from rows that the service has and rows that it has not.',
+        ),
+      );
+    else if (read?.kind === 'bytes') sending.push({ manifest, bytes: read.bytes });
+    else if (read?.kind === 'damaged') refused.push(refusal(manifest, 'corrupt', read.reason));
+    else isWhole = false;
+  }
+  // Merged or replaced since it was listed: the next round lists again.
+  if (!isWhole) return;
+  await sendBlobsOf(context, sending);
+  refused.push(...(await append(context, sending)));
+  for (const part of parts) await noteSent(context, part, refused);
+  context.onAcknowledged();
+  for (const segment of refused) context.onRefused(segment);
+}
+
+/**
+ * Appends; returns what is refused for good. All or none of a request is taken, so a refused one is sent again in halves
+ * until the segment is found that is the reason.
+ */
+async function append(
+  context: SendContext,
+  segments: readonly NewSegment[],
+): Promise<readonly RefusedSegment[]> {
+  const [first] = segments;
+  if (first === undefined) return [];
+  context.checkActive();
+  try {
+    const kept = await context.remote.appendSegments(segments.map(newForm));
+    return segments.flatMap(({ manifest }, i) => {
+      const answer = kept[i];
+      const isOther =
+        answer !== undefined &&
+        nameOf(answer) === nameOf(manifest) &&
+        answer.sources.length === 0 &&
+        answer.checksum !== manifest.checksum;
+      return isOther
+        ? [refusal(manifest, 'conflict', 'The service has other bytes under its identity.')]
+        : [];
+    });
+  } catch (error) {
+    if (kindOfFailure(error) !== 'permanent') throw error;
+    if (segments.length === 1) {
+      const { message, reason } = problemOf(error, 0);
+      return [refusal(first.manifest, reason, message)];
+    }
+    const middle = segments.length >> 1;
+    return [
+      ...(await append(context, segments.slice(0, middle))),
+      ...(await append(context, segments.slice(middle))),
+    ];
+  }
+}
+
+/** Puts the table of the service in the state of the local one, in one request: it was computed anew. */
+async function sendWhole(
+  context: SendContext,
+  stream: StreamState,
+  note: Kept<SentNote>,
+): Promise<void> {
+  const { local, remote, notes } = context;
+  const { runId, table, replaceCount } = stream;
+  const manifests = await local.listSegments({ runId, table });
+  const reads = await local.readSegments(manifests);
+  const segments: NewSegment[] = [];
+  const refused: RefusedSegment[] = [];
+  for (const [i, manifest] of manifests.entries()) {
+    const read = reads[i];
+    if (read?.kind === 'bytes') segments.push({ manifest, bytes: read.bytes });
+    else if (read?.kind === 'damaged') refused.push(refusal(manifest, 'corrupt', read.reason));
+    else return;
+  }
+  await sendBlobsOf(context, segments);
+  context.checkActive();
+  try {
+    await remote.replaceTable(runId, table, segments.map(newForm));
+  } catch (error) {
+    if (kindOfFailure(error) !== 'permanent') throw error;
+    const { message, reason } = problemOf(error, 0);
+    for (const { manifest } of segments.splice(0)) refused.push(refusal(manifest, reason, message));
+  }
+  await notes.writeSent(runId, table, note, {
+    through: endOf(stream, manifests),
+    replaceCount,
+    rows: segments.reduce((sum, { manifest }) => sum + manifest.rowCount, 0),
+    refused,
+    ahead: [],
+  });
+  context.onAcknowledged();
+  for (const segment of refused) context.onRefused(segment);
+}
+
+async function noteSent(
+  { notes }: SendContext,
+  part: Part,
+  allRefused: readonly RefusedSegment[],
+): Promise<void> {
+  const { stream, note, pending, taken } = part;
+  const refused = allRefused.filter(({ table }) => table === stream.table);
+  const aside = new Set(refused.map(nameOf));
+  const rest = pending.slice(taken);
+  const acknowledged = pending.slice(0, taken).filter((segment) => !aside.has(nameOf(segment)));
+  // Up to the first row that is still to be sent; past the last one when none is.
+  const through =
+    rest.length === 0
+      ? endOf(stream, pending)
+      : rest.reduce((least, { firstSequence }) => Math.min(least, firstSequence), Infinity);
+  const before = note.value;
+  await notes.writeSent(stream.runId, stream.table, note, {
+    through: Math.max(before.through, through),
+    replaceCount: stream.replaceCount,
+    rows: before.rows + acknowledged.reduce((sum, { rowCount }) => sum + rowCount, 0),
+    refused: [...before.refused, ...refused],
+    ahead:
+      rest.length === 0
+        ? []
+        : [
+            ...before.ahead,
+            ...acknowledged.filter(({ lastSequence }) => lastSequence >= through).map(nameOf),
+          ],
+  });
+}
+
+/** Every row before this number was listed, or is gone: the overview is older than the list. */
+function endOf(stream: StreamState, listed: readonly SegmentManifest[]): number {
+  return listed.reduce(
+    (most, { lastSequence }) => Math.max(most, lastSequence + 1),
+    stream.nextSequence,
+  );
+}
+
+function newForm({ manifest, bytes }: NewSegment): NewSegment {
+  const {
+    firstSequence: _first,
+    lastSequence: _last,
+    ...rest
+  } = manifest as NewSegment['manifest'] & Partial<SegmentManifest>;
+  return { manifest: rest, bytes };
+}
+
+function refusal(manifest: NewSegment['manifest'], reason: string, text: string): RefusedSegment {
+  // It is kept in a note with all others.
+  const message = text.slice(0, MAX_MESSAGE_CHARS);
+  const { batchNumber, rowCount, runId, table, writerId } = manifest;
+  return { runId, table, writerId, batchNumber, rowCount, reason, message };
+}
+
+function nameOf(segment: { readonly writerId: string; readonly batchNumber: number }): string {
+  return `${segment.writerId}/${segment.batchNumber}`;
+}

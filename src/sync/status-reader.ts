@@ -1,0 +1,166 @@
+/** How far the uploads are, told from the local store and its notes, whoever does the sending. */
+import { checkNotAborted, checkOptionNames } from '../base/assert.ts';
+import { invalidInput } from '../base/errors.ts';
+import { fingerprintOf } from '../store/run-rules.ts';
+import type { Store } from '../store/store.ts';
+import type {
+  RefusedSegment,
+  StoreSync,
+  SyncedOptions,
+  SyncProblem,
+  SyncStatus,
+} from '../store/sync-control.ts';
+import type { RemoteStore } from './remote-store.ts';
+import { pendingOf } from './send-run.ts';
+import type { PublishedState, SyncNotes } from './sync-notes.ts';
+import { surveyByRun, type Uploader } from './uploader.ts';
+
+/** What a status is read from. */
+export type StatusParts = {
+  readonly local: Store;
+  readonly notes: SyncNotes;
+  readonly uploader: Uploader;
+  readonly refusals: RefusalListeners;
+  readonly remote: RemoteStore;
+  readonly remoteUri: string;
+  readonly closing: AbortSignal;
+};
+
+/** How often one who waits looks at what another tab or process sends. */
+const LOOK_EVERY_MS = 200;
+
+const NEVER: PublishedState = {
+  state: 'idle',
+  lastError: null,
+  nextAttemptAtMs: null,
+  acknowledgedAtMs: null,
+};
+
+/** Who wants to know of segments that the service refuses. */
+export class RefusalListeners {
+  readonly #listeners = new Set<readonly [string, (segment: RefusedSegment) => void]>();
+
+  add(runId: string, listener: (segment: RefusedSegment) => void): () => void {
+    const entry = [runId, listener] as const;
+    this.#listeners.add(entry);
+    return () => this.#listeners.delete(entry);
+  }
+
+  tell(segment: RefusedSegment): void {
+    for (const [runId, listener] of this.#listeners) if (runId === segment.runId) listener(segment);
+  }
+}
+
+/** See the top of this file. */
+export class StatusReader implements StoreSync {
+  readonly #parts: StatusParts;
+
+  constructor(parts: StatusParts) {
+    this.#parts = parts;
+  }
+
+  async status(runId?: string): Promise<SyncStatus> {
+    const { local, notes, remote, remoteUri, uploader } = this.#parts;
+    const sums = { segments: 0, rows: 0, bytes: 0, runs: 0, acknowledged: 0 };
+    const refusedSegments: RefusedSegment[] = [];
+    const problems: (SyncProblem | null)[] = [];
+    const survey = surveyByRun((await local.notes?.survey(runId)) ?? { runs: [], streams: [] });
+    const member = runId === undefined ? undefined : await notes.findMember(runId);
+    const members =
+      runId === undefined
+        ? await notes.listMembers()
+        : new Map(member === undefined ? [] : [[runId, member]]);
+    for (const [id, { value }] of members) {
+      const found = survey.get(id);
+      if (found === undefined) continue;
+      problems.push(value.refused);
+      const isSettled = value.settled === fingerprintOf(found.revision, found.streams);
+      if (!isSettled && value.refused === null) sums.runs++;
+      for (const stream of found.streams) {
+        const sent = await notes.readSent(id, stream.table);
+        sums.acknowledged += sent.value.rows;
+        refusedSegments.push(...sent.value.refused);
+        if (isSettled) continue;
+        for (const segment of await pendingOf(local, stream, sent.value)) {
+          sums.segments++;
+          sums.rows += segment.rowCount;
+          sums.bytes += segment.sizeBytes;
+        }
+      }
+    }
+    const published = uploader.isLeading
+      ? uploader.state
+      : ((await notes.readPublished().catch(() => undefined)) ?? NEVER);
+    const { acknowledgedAtMs } = published;
+    if ((remote.problem?.atMs ?? 0) > (acknowledgedAtMs ?? 0)) problems.push(remote.problem);
+    return {
+      state: stateOf(published, sums.runs > 0),
+      uri: remoteUri,
+      isUploader: uploader.isLeading,
+      pendingRuns: sums.runs,
+      pendingSegments: sums.segments,
+      pendingRows: sums.rows,
+      pendingBytes: sums.bytes,
+      acknowledgedRows: sums.acknowledged,
+      acknowledgedAtMs,
+      refusedSegments,
+      lastError: latestOf([published.lastError, ...problems]),
+      nextAttemptAtMs: published.nextAttemptAtMs,
+    };
+  }
+
+  async synced(options: SyncedOptions = {}): Promise<SyncStatus> {
+    checkOptionNames('options', options, ['runId', 'timeoutMs', 'onlyWhileReachable', 'signal']);
+    const { onlyWhileReachable = false, runId, signal, timeoutMs } = options;
+    if (timeoutMs !== undefined && !(timeoutMs >= 0))
+      throw invalidInput('timeoutMs', timeoutMs, 'a number of milliseconds, 0 or more');
+    checkNotAborted(signal);
+    const { closing, uploader } = this.#parts;
+    const endMs = performance.now() + (timeoutMs ?? Number.POSITIVE_INFINITY);
+    // A service that is known to be away is not asked again because somebody waits a little.
+    if (!onlyWhileReachable || uploader.state.state === 'idle') uploader.urge();
+    for (;;) {
+      const status = await this.status(runId);
+      const isAway = status.state === 'waiting' || status.state === 'blocked';
+      const leftMs = endMs - performance.now();
+      if (status.pendingRuns === 0 || closing.aborted || leftMs <= 0) return status;
+      if (onlyWhileReachable && isAway) return status;
+      await this.#nextChange(Math.min(leftMs, LOOK_EVERY_MS), signal);
+      checkNotAborted(signal);
+    }
+  }
+
+  onRefused(runId: string, listener: (segment: RefusedSegment) => void): () => void {
+    return this.#parts.refusals.add(runId, listener);
+  }
+
+  /** Real time and not the clock's: those who wait are people and processes. */
+  #nextChange(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        undo();
+        signal?.removeEventListener('abort', done);
+        resolve();
+      };
+      const timer = setTimeout(done, delayMs);
+      const undo = this.#parts.uploader.onChange(done);
+      signal?.addEventListener('abort', done, { once: true });
+    });
+  }
+}
+
+function stateOf(
+  { state }: PublishedState,
+  isPending: boolean,
+): Exclude<SyncStatus['state'], 'off'> {
+  if (state === 'waiting' || state === 'blocked') return isPending ? state : 'idle';
+  return isPending ? 'uploading' : 'idle';
+}
+
+function latestOf(problems: readonly (SyncProblem | null)[]): SyncProblem | null {
+  return problems.reduce<SyncProblem | null>(
+    (latest, one) => (one !== null && (latest === null || one.atMs > latest.atMs) ? one : latest),
+    null,
+  );
+}

@@ -1,0 +1,211 @@
+/**
+ * What an outbox remembers, as notes in the local store. The store itself says what there is to send (its overview and
+ * its segments); the notes say what was acknowledged. So a crash at any point leaves, at worst, something acknowledged
+ * that is sent again, which changes nothing.
+ *
+ * Notes of acknowledgements are written only over the text that was read: an uploader that was paused while another took
+ * over finds its notes changed, and stands down.
+ */
+import { SessionStoreError } from '../base/errors.ts';
+import { xxh32 } from '../base/xxh32.ts';
+import type { StoredRun, StoreNotes } from '../store/store.ts';
+import type { SyncProblem } from '../store/sync-control.ts';
+import { memberPrefix, parseSent, sentPrefix, type SentNote } from '../store/unsent.ts';
+
+/** A run that is to be sent. */
+export type Member = {
+  /** The run came from the service: what is here is only what was added here. */
+  readonly isAdopted: boolean;
+  /** What `fingerprintOf` said when everything was acknowledged. */
+  readonly settled: string | null;
+  /** Why the service refuses the run for good. */
+  readonly refused: SyncProblem | null;
+};
+
+/** A run document as both sides had it last, in its local form, and the revision that the service gave it. */
+export type BaseRun = {
+  readonly run: Omit<StoredRun, 'revision'>;
+  readonly remoteRevision: number;
+};
+
+/** A parsed note and the text it was parsed from. */
+export type Kept<T> = { readonly value: T; readonly text: string | null };
+
+/** What the uploader tells those who do not upload. */
+export type PublishedState = {
+  readonly state: 'idle' | 'uploading' | 'waiting' | 'blocked';
+  readonly lastError: SyncProblem | null;
+  readonly nextAttemptAtMs: number | null;
+  readonly acknowledgedAtMs: number | null;
+};
+
+/** A service, and the space there, that runs are sent to. */
+export type SyncTarget = { readonly uri: string; readonly space: string };
+
+const TARGETS = 'sync/remote/';
+
+/** The services that runs of this store are to be sent to; of one run, if one is named. */
+export async function listSyncTargets(
+  notes: StoreNotes,
+  runId?: string,
+): Promise<readonly SyncTarget[]> {
+  const all = await notes.list(TARGETS);
+  const members =
+    runId === undefined
+      ? undefined
+      : new Set(
+          (await notes.list(memberPrefix(runId))).map(({ name }) =>
+            name.slice(memberPrefix(runId).length),
+          ),
+        );
+  return all
+    .filter(({ name }) => members?.has(name.slice(TARGETS.length)) ?? true)
+    .map(({ text }) => JSON.parse(text) as SyncTarget);
+}
+
+const FRESH: Member = { isAdopted: false, settled: null, refused: null };
+
+/** Somebody else sends now. */
+export class NotesTaken extends Error {
+  constructor() {
+    super('Another uploader has changed the notes.');
+    this.name = 'NotesTaken';
+  }
+}
+
+/** The notes of one service. */
+export class SyncNotes {
+  readonly #notes: StoreNotes;
+  readonly #target: SyncTarget;
+  /** Short name of the service and space. */
+  readonly key: string;
+  #isRemembered = false;
+
+  constructor(notes: StoreNotes, uri: string, space: string) {
+    this.#notes = notes;
+    this.#target = { uri, space };
+    const text = new TextEncoder().encode(`${uri}\n${space}`);
+    this.key = [0, 1].map((seed) => xxh32(text, seed).toString(16).padStart(8, '0')).join('');
+  }
+
+  /** Notes a run for sending, unless it is noted. Before the run is made, so that no crash can leave it out. */
+  async addMember(runId: string, isAdopted: boolean): Promise<void> {
+    if (!this.#isRemembered) {
+      await this.#notes.write(`${TARGETS}${this.key}`, JSON.stringify(this.#target));
+      this.#isRemembered = true;
+    }
+    await this.#notes.write(this.#member(runId), JSON.stringify({ ...FRESH, isAdopted }), null);
+  }
+
+  async findMember(runId: string): Promise<Kept<Member> | undefined> {
+    const text = await this.#notes.read(this.#member(runId));
+    return text === undefined ? undefined : { value: parseMember(text), text };
+  }
+
+  /** The runs to be sent, by id. */
+  async listMembers(): Promise<ReadonlyMap<string, Kept<Member>>> {
+    const prefix = 'sync/run/';
+    const suffix = `/${this.key}`;
+    const found = await this.#notes.list(prefix);
+    return new Map(
+      found
+        .filter(({ name }) => name.endsWith(suffix))
+        .map(({ name, text }) => [
+          name.slice(prefix.length, -suffix.length),
+          { value: parseMember(text), text },
+        ]),
+    );
+  }
+
+  async writeMember(runId: string, before: Kept<Member>, member: Member): Promise<void> {
+    await this.#write(this.#member(runId), JSON.stringify(member), before.text);
+  }
+
+  async readSent(runId: string, table: string): Promise<Kept<SentNote>> {
+    const text = await this.#notes.read(sentPrefix(runId, table) + this.key);
+    return { value: parseSent(text), text: text ?? null };
+  }
+
+  async writeSent(
+    runId: string,
+    table: string,
+    before: Kept<SentNote>,
+    sent: SentNote,
+  ): Promise<Kept<SentNote>> {
+    const text = JSON.stringify(sent);
+    await this.#write(sentPrefix(runId, table) + this.key, text, before.text);
+    return { value: sent, text };
+  }
+
+  async readBase(runId: string): Promise<BaseRun | undefined> {
+    const text = await this.#notes.read(this.#base(runId));
+    if (text === undefined) return undefined;
+    try {
+      return JSON.parse(text) as BaseRun;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async writeBase(runId: string, base: BaseRun): Promise<void> {
+    await this.#notes.write(this.#base(runId), JSON.stringify(base));
+  }
+
+  /** Forgets what was acknowledged of a run, so that all of it is sent again. */
+  async forgetSent(runId: string): Promise<void> {
+    for (const { name } of await this.#notes.list(sentPrefix(runId)))
+      if (name.endsWith(`/${this.key}`)) await this.#notes.write(name, null);
+    await this.#notes.write(this.#base(runId), null);
+    const member = await this.findMember(runId);
+    if (member !== undefined)
+      await this.#notes.write(
+        this.#member(runId),
+        JSON.stringify({ ...member.value, settled: null, refused: null }),
+      );
+  }
+
+  /** Forgets a run altogether: it is not in the local store any longer. */
+  async removeMember(runId: string): Promise<void> {
+    await this.forgetSent(runId);
+    await this.#notes.write(this.#member(runId), null);
+  }
+
+  async publish(state: PublishedState): Promise<void> {
+    await this.#notes.write(`sync/state/${this.key}`, JSON.stringify(state));
+  }
+
+  async readPublished(): Promise<PublishedState | undefined> {
+    const text = await this.#notes.read(`sync/state/${this.key}`);
+    return text === undefined ? undefined : (JSON.parse(text) as PublishedState);
+  }
+
+  async #write(name: string, text: string, expected: string | null): Promise<void> {
+    if (!(await this.#notes.write(name, text, expected))) throw new NotesTaken();
+  }
+
+  #member(runId: string): string {
+    return memberPrefix(runId) + this.key;
+  }
+
+  #base(runId: string): string {
+    return `sync/base/${runId}/${this.key}`;
+  }
+}
+
+/** The notes of a store. @throws {SessionStoreError} `rejected` for a store that cannot keep them */
+export function notesOf(store: { readonly uri: string; readonly notes?: StoreNotes }): StoreNotes {
+  if (store.notes !== undefined) return store.notes;
+  throw new SessionStoreError(
+    'rejected',
+    `${store.uri} cannot be the local side of an outbox: it keeps no notes. Record into a directory, an IndexedDB database or memory.`,
+    { details: { uri: store.uri } },
+  );
+}
+
+function parseMember(text: string): Member {
+  try {
+    return { ...FRESH, ...(JSON.parse(text) as Partial<Member>) };
+  } catch {
+    return FRESH;
+  }
+}

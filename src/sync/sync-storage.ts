@@ -1,0 +1,147 @@
+/** Sending and comparing what a store holds, for programs and the command line. */
+import { checkFlag, checkOptionNames } from '../base/assert.ts';
+import { invalidInput } from '../base/errors.ts';
+import { PERSISTENCE_NAMES, persistenceOf, type PersistenceOptions } from '../store/persistence.ts';
+import type { Store } from '../store/store.ts';
+import type { SyncStatus } from '../store/sync-control.ts';
+import type { HolderTag } from './leadership.ts';
+import { openOutbox } from './open-outbox.ts';
+import type { OutboxStore } from './outbox-store.ts';
+import { spaceOf } from './space-name.ts';
+import { listSyncTargets, notesOf, type SyncTarget } from './sync-notes.ts';
+import { verifyRun, type RunVerification } from './verify.ts';
+
+/** Options of {@link openSync}. */
+export type OpenSyncOptions = PersistenceOptions & {
+  /** Where the store was recorded into: names the space at a service that no run was recorded for yet. */
+  readonly storageDir?: string | undefined;
+  /** Sends runs too that were recorded without a service. Default false. */
+  readonly includesAll?: boolean;
+  /** Forgets what was acknowledged and sends everything again; nothing arrives twice. Default false. */
+  readonly startsOver?: boolean;
+  /** Who this process is, where leases decide who sends. */
+  readonly holderTag?: HolderTag | undefined;
+};
+
+/** What a store has for one service. */
+export type SyncTask = {
+  readonly target: SyncTarget;
+  /** The sending side; close it when you are done. */
+  readonly outbox: Store;
+  status(): Promise<SyncStatus>;
+};
+
+const SYNC_NAMES = [
+  ...PERSISTENCE_NAMES,
+  'storageDir',
+  'includesAll',
+  'startsOver',
+  'holderTag',
+] as const;
+
+/**
+ * Opens the sending side of a local store for each service that its runs are to be sent to; for the one that is named,
+ * if one is. Sending begins at once. The local store stays open when a task is closed.
+ *
+ * @throws {QuarkError} `invalid_input` naming the option
+ * @throws {SessionStoreError} `rejected` when the store cannot be the local side
+ */
+export async function openSync(
+  local: Store,
+  options: OpenSyncOptions = {},
+): Promise<readonly SyncTask[]> {
+  checkOptionNames('options', options, SYNC_NAMES);
+  const { holderTag, includesAll = false, startsOver = false } = options;
+  checkFlag('includesAll', includesAll);
+  checkFlag('startsOver', startsOver);
+  const notes = notesOf(local);
+  const targets = await targetsOf(local, options, undefined, includesAll);
+  const tasks: SyncTask[] = [];
+  for (const target of targets) {
+    const outbox = open(local, target, options, true, holderTag);
+    tasks.push({ target, outbox, status: () => outbox.sync.status() });
+    const members = await outbox.syncNotes.listMembers();
+    if (includesAll)
+      for (const { id } of (await notes.survey()).runs)
+        if (!members.has(id)) await outbox.syncNotes.addMember(id, false);
+    if (startsOver) for (const runId of members.keys()) await outbox.syncNotes.forgetSent(runId);
+    outbox.urge();
+  }
+  return tasks;
+}
+
+/** A run compared with one service. */
+export type ServiceVerification = RunVerification & {
+  readonly target: SyncTarget;
+  /** The run was taken over from the service: what is here is a part of it, and only that part is looked for there. */
+  readonly isPartial: boolean;
+};
+
+/**
+ * Compares a run here with the same run on each service it is sent to: rows and checksums of every table.
+ *
+ * @throws {RunNotFoundError} when either side does not have the run
+ * @throws {SessionStoreError} when a service cannot be read
+ */
+export async function verifySync(
+  local: Store,
+  runId: string,
+  options: PersistenceOptions & {
+    readonly storageDir?: string | undefined;
+    readonly signal?: AbortSignal;
+  } = {},
+): Promise<readonly ServiceVerification[]> {
+  const { signal, ...rest } = options;
+  checkOptionNames('options', rest, SYNC_NAMES);
+  const results: ServiceVerification[] = [];
+  for (const target of await targetsOf(local, rest, runId, true)) {
+    const outbox = open(local, target, rest, false, undefined);
+    try {
+      const remote = await outbox.openRemote();
+      const found = await verifyRun(local, remote, runId, signal === undefined ? {} : { signal });
+      const member = await outbox.syncNotes.findMember(runId);
+      const isPartial = member?.value.isAdopted === true;
+      const isThere = found.tables.every(
+        (table) => table.missingRemote.length === 0 && table.local.damage.length === 0,
+      );
+      results.push({ ...found, target, isPartial, isEqual: isPartial ? isThere : found.isEqual });
+    } finally {
+      await outbox.close();
+    }
+  }
+  return results;
+}
+
+function open(
+  local: Store,
+  { space, uri }: SyncTarget,
+  options: PersistenceOptions,
+  uploads: boolean,
+  holderTag: HolderTag | undefined,
+): OutboxStore {
+  const persistence = persistenceOf({ ...options, persistenceUrl: uri });
+  if (persistence === undefined) throw invalidInput('persistenceUrl', uri, 'a URL');
+  return openOutbox(local, {
+    ...persistence,
+    url: uri,
+    space,
+    ownsLocal: false,
+    uploads,
+    holderTag,
+  });
+}
+
+/** The services to talk to: those that are noted, or the one that is named. */
+async function targetsOf(
+  local: Store,
+  options: PersistenceOptions & { readonly storageDir?: string | undefined },
+  runId: string | undefined,
+  mayBeNew: boolean,
+): Promise<readonly SyncTarget[]> {
+  const persistence = persistenceOf(options);
+  const noted = await listSyncTargets(notesOf(local), runId);
+  if (persistence === undefined) return noted;
+  const same = noted.filter(({ uri }) => uri === persistence.url);
+  if (same.length > 0 || !mayBeNew) return same;
+  return [{ uri: persistence.url, space: spaceOf(options.storageDir) }];
+}

@@ -1,0 +1,367 @@
+/**
+ * The uploader: goes round over the runs that are to be sent, one request each, until nothing is left; waits; goes round
+ * again. It keeps no queue: what is to be sent is what the local store has and the notes do not say was acknowledged.
+ */
+import type { Clock } from '../base/clock.ts';
+import { isStoreError, messageOf, SessionStoreError } from '../base/errors.ts';
+import { nextTask } from '../base/next-task.ts';
+import { fingerprintOf } from '../store/run-rules.ts';
+import type { Store, StoreSurvey, StreamState } from '../store/store.ts';
+import type { RefusedSegment } from '../store/sync-control.ts';
+import { Backoff, kindOfFailure, problemOf, retryAfterMs } from './failures.ts';
+import { pause } from './leadership.ts';
+import type { RunMirror } from './run-mirror.ts';
+import { SentBlobs } from './send-blobs.ts';
+import { sendSome, type SendContext } from './send-run.ts';
+import {
+  NotesTaken,
+  type Kept,
+  type Member,
+  type PublishedState,
+  type SyncNotes,
+} from './sync-notes.ts';
+
+const FIRST_RETRY_MS = 500;
+const LAST_RETRY_MS = 60_000;
+/** How often a service is asked again that wants another key or another version. */
+const BLOCKED_RETRY_MS = 60_000;
+/** How often it is looked for what other tabs and processes have written. */
+const LOOK_EVERY_MS = 1_000;
+/** Writes that follow each other closely travel together. */
+const GATHER_MS = 100;
+const KEEP_HOUSE_EVERY_MS = 5_000;
+/** Looking takes at most a fiftieth of the time. */
+const LOOK_SHARE = 50;
+
+/** What an uploader is made of. */
+export type UploaderParts = {
+  readonly local: Store;
+  readonly openRemote: () => Promise<Store>;
+  readonly notes: SyncNotes;
+  readonly mirror: RunMirror;
+  readonly clock: Clock;
+  /** From 0 to 1, for the jitter. */
+  readonly random: () => number;
+  readonly onRefused: (segment: RefusedSegment) => void;
+  /**
+   * Called when a run has ended and all of it was acknowledged: the time for housekeeping. Called again after a while
+   * when it returns false.
+   */
+  readonly onSettled?: ((runId: string) => Promise<boolean>) | undefined;
+};
+
+/** See the top of this file. */
+export class Uploader {
+  readonly #parts: UploaderParts;
+  readonly #sentBlobs = new SentBlobs();
+  readonly #backoff: Backoff;
+  readonly #listeners = new Set<() => void>();
+  #state: PublishedState = {
+    state: 'idle',
+    lastError: null,
+    nextAttemptAtMs: null,
+    acknowledgedAtMs: null,
+  };
+  #isLeading = false;
+  #wake: () => void = () => undefined;
+  #isAwake = false;
+  #urge: () => void = () => undefined;
+  #isUrgent = false;
+  /** Ended runs that have arrived, and when to keep house for them. */
+  readonly #settled = new Map<string, number>();
+  /** Runs that the service stumbles over, while it answers for others. */
+  readonly #delayed = new Map<string, { readonly backoff: Backoff; untilMs: number }>();
+
+  constructor(parts: UploaderParts) {
+    this.#parts = parts;
+    this.#backoff = new Backoff(FIRST_RETRY_MS, LAST_RETRY_MS, parts.random);
+  }
+
+  get isLeading(): boolean {
+    return this.#isLeading;
+  }
+
+  get state(): PublishedState {
+    return this.#state;
+  }
+
+  /** Something was written: look now, unless the service asked for a pause. */
+  wake(): void {
+    this.#isAwake = true;
+    this.#wake();
+  }
+
+  /** The network is back, or somebody asks for it: look now, whatever was planned. */
+  urge(): void {
+    this.#backoff.reset();
+    this.#delayed.clear();
+    this.#isUrgent = true;
+    this.#urge();
+    this.wake();
+  }
+
+  /** Calls back when the state has changed or something was acknowledged; returns the undo. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Works until the signal is aborted, or somebody else has taken over. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#isLeading = true;
+    const published = await this.#parts.notes.readPublished().catch(() => undefined);
+    this.#state = {
+      ...this.#state,
+      acknowledgedAtMs: published?.acknowledgedAtMs ?? this.#state.acknowledgedAtMs,
+    };
+    try {
+      await this.#findSettled();
+      while (!signal.aborted) {
+        this.#isAwake = false;
+        const startMs = performance.now();
+        let hasMore = false;
+        try {
+          hasMore = await this.#round(signal);
+          this.#backoff.reset();
+          if (!hasMore) await this.#becomeIdle();
+        } catch (error) {
+          if (signal.aborted) return;
+          // Somebody else sends. What was sent twice is kept once.
+          if (error instanceof NotesTaken) return;
+          await this.#afterFailure(error, signal);
+          continue;
+        }
+        // Between two requests the page or the training goes on.
+        await nextTask();
+        if (!hasMore) await this.#keepHouse(signal);
+        if (!hasMore) await this.#rest(performance.now() - startMs, signal);
+      }
+    } finally {
+      this.#isLeading = false;
+      this.#changed();
+    }
+  }
+
+  /** Runs that arrived before: the time for their housekeeping may have come since. */
+  async #findSettled(): Promise<void> {
+    if (this.#parts.onSettled === undefined) return;
+    const members = await this.#parts.notes.listMembers().catch(() => undefined);
+    for (const [runId, { value }] of members ?? [])
+      if (value.settled !== null) this.#settled.set(runId, 0);
+  }
+
+  async #keepHouse(signal: AbortSignal): Promise<void> {
+    const { clock, onSettled } = this.#parts;
+    for (const [runId, dueMs] of this.#settled) {
+      if (signal.aborted || clock.now() < dueMs) continue;
+      // It may be that a session still holds the run, or the service cannot be read: it is tried again.
+      const isDone = (await onSettled?.(runId).catch(() => false)) ?? true;
+      if (isDone) this.#settled.delete(runId);
+      else this.#settled.set(runId, clock.now() + KEEP_HOUSE_EVERY_MS);
+    }
+  }
+
+  /** One request for each run that has something to send. Returns whether there may be more. */
+  async #round(signal: AbortSignal): Promise<boolean> {
+    const { notes, local } = this.#parts;
+    const members = await notes.listMembers();
+    const survey = surveyByRun((await local.notes?.survey()) ?? { runs: [], streams: [] });
+    let hasMore = false;
+    for (const [runId, member] of members) {
+      if (signal.aborted) return false;
+      const found = survey.get(runId);
+      if (found === undefined || member.value.refused !== null) continue;
+      const print = fingerprintOf(found.revision, found.streams);
+      if (member.value.settled === print) continue;
+      const delayed = this.#delayed.get(runId);
+      if (delayed !== undefined && delayed.untilMs > this.#parts.clock.now()) continue;
+      await this.#become({ ...this.#state, state: 'uploading', nextAttemptAtMs: null });
+      try {
+        if (await this.#sendRun(runId, found, member, print, signal)) hasMore = true;
+        this.#delayed.delete(runId);
+      } catch (error) {
+        if (isAboutAll(error) || members.size === 1) throw error;
+        await this.#delay(runId, error);
+      }
+    }
+    return hasMore;
+  }
+
+  /** The others go on: what a service cannot do for one run it may do for them. */
+  async #delay(runId: string, error: unknown): Promise<void> {
+    const { clock, random } = this.#parts;
+    const backoff =
+      this.#delayed.get(runId)?.backoff ?? new Backoff(FIRST_RETRY_MS, LAST_RETRY_MS, random);
+    const nowMs = clock.now();
+    const untilMs = nowMs + backoff.next(retryAfterMs(error));
+    this.#delayed.set(runId, { backoff, untilMs });
+    await this.#become({ ...this.#state, lastError: problemOf(error, nowMs) });
+  }
+
+  async #becomeIdle(): Promise<void> {
+    if (this.#delayed.size === 0) {
+      await this.#become({ state: 'idle', lastError: null, nextAttemptAtMs: null });
+      return;
+    }
+    const nextAttemptAtMs = Math.min(...[...this.#delayed.values()].map(({ untilMs }) => untilMs));
+    await this.#become({ ...this.#state, state: 'waiting', nextAttemptAtMs });
+  }
+
+  /** Returns whether more of the run is to be sent. */
+  async #sendRun(
+    runId: string,
+    found: FoundRun,
+    member: Kept<Member>,
+    print: string,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { local, mirror, notes, openRemote } = this.#parts;
+    try {
+      const remote = await this.#openRemote(openRemote);
+      const isKnown = (await notes.readBase(runId)) !== undefined;
+      // A run that goes on is first said to go on; one that has ended is said to have when its records are there.
+      if (!isKnown || found.status === 'running') await mirror.push(remote, runId);
+      const context: SendContext = {
+        local,
+        remote,
+        notes,
+        sentBlobs: this.#sentBlobs,
+        checkActive: () => {
+          if (signal.aborted) throw new NotesTaken();
+        },
+        onAcknowledged: () => this.#acknowledged(),
+        onRefused: this.#parts.onRefused,
+      };
+      if (await sendSome(context, found.streams)) return true;
+      await mirror.push(remote, runId);
+    } catch (error) {
+      const kind = kindOfFailure(error);
+      if (kind === 'forgotten') await this.#startOver(runId);
+      if (kind !== 'permanent') throw error;
+      // The run itself is refused: the others go on.
+      const refused = problemOf(error, this.#parts.clock.now());
+      await notes.writeMember(runId, member, { ...member.value, refused });
+      await this.#become({ ...this.#state, lastError: refused });
+      return false;
+    }
+    await notes.writeMember(runId, member, { ...member.value, settled: print });
+    this.#acknowledged();
+    if (found.status !== 'running') this.#settled.set(runId, 0);
+    // The push may have changed the run here: the next round sees the same, or more to do.
+    return true;
+  }
+
+  /** Nothing is refused for good while it is not even known to be a service. */
+  async #openRemote(open: () => Promise<Store>): Promise<Store> {
+    try {
+      return await open();
+    } catch (error) {
+      if (kindOfFailure(error) !== 'permanent') throw error;
+      throw new SessionStoreError('unknown_scheme', messageOf(error), { cause: error });
+    }
+  }
+
+  /**
+   * The service does not know a run that it knew: it was emptied, or it is another one under the same address. Others that
+   * it has lost are sent again as well.
+   */
+  async #startOver(runId: string): Promise<void> {
+    const { mirror, notes, openRemote } = this.#parts;
+    this.#sentBlobs.clear();
+    mirror.forget();
+    await notes.forgetSent(runId);
+    const remote = await openRemote();
+    for (const [other, { value }] of await notes.listMembers())
+      if (value.settled !== null && (await remote.findRun(other)) === undefined)
+        await notes.forgetSent(other);
+  }
+
+  #acknowledged(): void {
+    this.#backoff.reset();
+    const acknowledgedAtMs = this.#parts.clock.now();
+    this.#state = { ...this.#state, lastError: null, acknowledgedAtMs };
+    this.#changed();
+  }
+
+  async #afterFailure(error: unknown, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
+    const nowMs = clock.now();
+    const isBlocked = kindOfFailure(error) === 'user';
+    const delayMs = isBlocked
+      ? BLOCKED_RETRY_MS * (0.5 + this.#parts.random())
+      : this.#backoff.next(retryAfterMs(error));
+    await this.#become({
+      ...this.#state,
+      state: isBlocked ? 'blocked' : 'waiting',
+      lastError: problemOf(error, nowMs),
+      nextAttemptAtMs: nowMs + delayMs,
+    });
+    const urged = new AbortController();
+    this.#urge = () => urged.abort();
+    await pause(clock, delayMs, AbortSignal.any([signal, urged.signal]));
+    this.#urge = () => undefined;
+  }
+
+  /** Until something is written here, or it is time to look what others have written. */
+  async #rest(lastRoundMs: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
+    const woken = new AbortController();
+    const urged = new AbortController();
+    this.#wake = () => woken.abort();
+    this.#urge = () => urged.abort();
+    if (!this.#isAwake) {
+      const delayMs = Math.max(LOOK_EVERY_MS, lastRoundMs * LOOK_SHARE);
+      await pause(clock, delayMs, AbortSignal.any([signal, woken.signal]));
+    }
+    if (this.#isAwake && !this.#isUrgent)
+      await pause(clock, GATHER_MS, AbortSignal.any([signal, urged.signal]));
+    this.#isUrgent = false;
+    this.#wake = () => undefined;
+    this.#urge = () => undefined;
+  }
+
+  async #become(next: Omit<PublishedState, 'acknowledgedAtMs'>): Promise<void> {
+    const before = this.#state;
+    this.#state = { ...next, acknowledgedAtMs: before.acknowledgedAtMs };
+    const isSame =
+      before.state === next.state &&
+      before.lastError === next.lastError &&
+      before.nextAttemptAtMs === next.nextAttemptAtMs;
+    if (isSame) return;
+    this.#changed();
+    try {
+      await this.#parts.notes.publish(this.#state);
+    } catch (error) {
+      // The others see an older state; that is all.
+      if (!isStoreError(error)) throw error;
+    }
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** Whether a failure says something of the service and not of one run. */
+function isAboutAll(error: unknown): boolean {
+  if (error instanceof NotesTaken) return true;
+  return (
+    isStoreError(error) &&
+    ['unreachable', 'busy', 'closed', 'unauthorised', 'version', 'full'].includes(error.reason)
+  );
+}
+
+/** What the overview says of one run. */
+export type FoundRun = {
+  readonly status: string;
+  readonly revision: number;
+  readonly streams: readonly StreamState[];
+};
+
+/** The overview by run. */
+export function surveyByRun({ runs, streams }: StoreSurvey): ReadonlyMap<string, FoundRun> {
+  const found = new Map<string, FoundRun & { readonly streams: StreamState[] }>();
+  for (const { id, revision, status } of runs) found.set(id, { status, revision, streams: [] });
+  for (const stream of streams) found.get(stream.runId)?.streams.push(stream);
+  return found;
+}

@@ -1,0 +1,152 @@
+/** Compares a run here with the same run on the service, table by table. */
+import { checkNotAborted } from '../base/assert.ts';
+import { RunNotFoundError } from '../base/errors.ts';
+import { TABLES } from '../records/tables.ts';
+import { groupSegments } from '../segment/group-segments.ts';
+import { openSegment } from '../segment/open-segment.ts';
+import type { TableDefinition } from '../schema/table.ts';
+import { batchesOf, coalesceRanges, rangesHold } from '../store/batch-ranges.ts';
+import { segmentName, type BatchRange, type SegmentManifest, type Store } from '../store/store.ts';
+import { areSameRuns, formOf, toLocalForm } from './merge-run.ts';
+import { RowDigest } from './row-digest.ts';
+
+/** Rows of one table on one side. */
+export type TableDigest = {
+  readonly rows: number;
+  /** 16 hex digits; see `row-digest.ts` for what it tells. */
+  readonly checksum: string;
+  /** Segments that cannot be read, in words; their rows are not in the count. */
+  readonly damage: readonly string[];
+};
+
+/** One table of a run on both sides. */
+export type TableComparison = {
+  readonly table: string;
+  readonly isEqual: boolean;
+  readonly local: TableDigest;
+  readonly remote: TableDigest;
+  /** Batches that one side has and the other has not: `writer/first-last`. */
+  readonly missingRemote: readonly string[];
+  readonly missingLocal: readonly string[];
+};
+
+/** A run on both sides. */
+export type RunVerification = {
+  readonly runId: string;
+  /** Same run document, and the same rows in every table. */
+  readonly isEqual: boolean;
+  readonly isRunEqual: boolean;
+  readonly tables: readonly TableComparison[];
+};
+
+const GROUP = { segments: 256, bytes: 16 << 20 };
+/** A merge under way may take segments away between listing and reading. */
+const MAX_ATTEMPTS = 8;
+
+/**
+ * Reads all rows of a run on both sides and compares counts and checksums. Tables that neither side has are left out.
+ *
+ * @throws {RunNotFoundError} when either side does not have the run
+ * @throws {SessionStoreError} when the service cannot be read
+ * @throws {QuarkError} `aborted`
+ */
+export async function verifyRun(
+  local: Store,
+  remote: Store,
+  runId: string,
+  options: { readonly signal?: AbortSignal } = {},
+): Promise<RunVerification> {
+  const here = await local.findRun(runId);
+  if (here === undefined) throw new RunNotFoundError(runId, local.uri);
+  const there = await remote.findRun(runId);
+  if (there === undefined) throw new RunNotFoundError(runId, remote.uri);
+  const tables: TableComparison[] = [];
+  for (const table of TABLES.values()) {
+    checkNotAborted(options.signal);
+    const compared = await compareTable(local, remote, table, runId, options.signal);
+    if (compared !== undefined) tables.push(compared);
+  }
+  const runPath: unknown = Reflect.get(JSON.parse(here.document) as object, 'run_path');
+  const theirs = toLocalForm(there, here.projectId, typeof runPath === 'string' ? runPath : '');
+  const isRunEqual = areSameRuns(formOf(here), theirs);
+  return {
+    runId,
+    isEqual: isRunEqual && tables.every(({ isEqual }) => isEqual),
+    isRunEqual,
+    tables,
+  };
+}
+
+async function compareTable(
+  local: Store,
+  remote: Store,
+  table: TableDefinition,
+  runId: string,
+  signal: AbortSignal | undefined,
+): Promise<TableComparison | undefined> {
+  const [here, there] = [
+    await digestTable(local, table, runId, signal),
+    await digestTable(remote, table, runId, signal),
+  ];
+  const isEmpty = here.segments.length === 0 && there.segments.length === 0;
+  if (isEmpty) return undefined;
+  const [a, b] = [here.digest, there.digest];
+  return {
+    table: table.table,
+    isEqual:
+      a.rows === b.rows &&
+      a.checksum === b.checksum &&
+      a.damage.length === 0 &&
+      b.damage.length === 0,
+    local: a,
+    remote: b,
+    missingRemote: missingFrom(there.segments, here.segments),
+    missingLocal: missingFrom(here.segments, there.segments),
+  };
+}
+
+async function digestTable(
+  store: Store,
+  table: TableDefinition,
+  runId: string,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly digest: TableDigest; readonly segments: readonly SegmentManifest[] }> {
+  for (let attempt = 1; ; attempt++) {
+    const segments = await store.listSegments({ runId, table: table.table });
+    const rows = new RowDigest();
+    const damage: string[] = [];
+    let isGone = false;
+    for (const group of groupSegments(segments, GROUP)) {
+      checkNotAborted(signal);
+      const reads = await store.readSegments(group);
+      for (const [i, manifest] of group.entries()) {
+        const result = await openSegment(table, manifest, reads[i] ?? { kind: 'gone' });
+        if (result.kind === 'opened') rows.add(result.segment.batch);
+        else if (result.kind === 'damaged')
+          damage.push(`${segmentName(manifest)}: ${result.report.reason}`);
+        else isGone = true;
+      }
+    }
+    if (isGone && attempt < MAX_ATTEMPTS) continue;
+    if (isGone) damage.push('its segments were merged again and again while they were read');
+    return { digest: { rows: rows.rows, checksum: rows.checksum, damage }, segments };
+  }
+}
+
+/** Batches of `theirs` that `own` does not account for. */
+function missingFrom(
+  own: readonly SegmentManifest[],
+  theirs: readonly SegmentManifest[],
+): readonly string[] {
+  const known = coalesceRanges(own.flatMap(batchesOf));
+  const missing: BatchRange[] = [];
+  for (const { batchLast, batchStart, writerId } of coalesceRanges(theirs.flatMap(batchesOf)))
+    for (let batch = batchStart; batch <= batchLast; batch++)
+      if (!rangesHold(known, { writerId, batchNumber: batch }))
+        missing.push({ writerId, batchStart: batch, batchLast: batch });
+  return coalesceRanges(missing).map(({ batchLast, batchStart, writerId }) =>
+    batchStart === batchLast
+      ? `${writerId}/${batchStart}`
+      : `${writerId}/${batchStart}-${batchLast}`,
+  );
+}
