@@ -53,7 +53,7 @@ export function layerRow(
     nonFiniteCount: summary.nonFiniteCount,
     deadUnitCount: dead?.now ?? null,
     persistentDeadUnitCount: dead?.persistent ?? null,
-    metadata: metadataOf(place.metadata, point),
+    metadata: metadataOf(place.metadata, point, unitsBeside(shape, summary.deadUnits)),
   };
 }
 
@@ -61,10 +61,20 @@ function countOf(flags: Uint8Array): number {
   return flags.reduce((sum, flag) => sum + flag, 0);
 }
 
-function metadataOf(metadata: JsonObject | null, point: CapturePoint): JsonObject | null {
-  if (point.isTraining && point.outputIndex === 0) return metadata;
+/** Number of units where it is not the length of the last axis, as in tensors with the channels first. */
+function unitsBeside(shape: readonly number[], deadUnits: Uint8Array | null): number | undefined {
+  return deadUnits === null || deadUnits.length === shape.at(-1) ? undefined : deadUnits.length;
+}
+
+function metadataOf(
+  metadata: JsonObject | null,
+  point: CapturePoint,
+  unitCount: number | undefined,
+): JsonObject | null {
+  if (point.isTraining && point.outputIndex === 0 && unitCount === undefined) return metadata;
   return {
     ...metadata,
+    ...(unitCount === undefined ? {} : { unit_count: unitCount }),
     ...(point.isTraining ? {} : { pass: 'evaluation' }),
     ...(point.outputIndex === 0 ? {} : { output_index: point.outputIndex }),
   };

@@ -59,6 +59,8 @@ const NUMBERS = [
 export type LayerColumns = RecordColumns<(typeof TEXTS)[number], (typeof NUMBERS)[number]> & {
   /** 1 for summaries of passes that trained nothing: validation and prediction. */
   readonly isEvaluation: Uint8Array;
+  /** How many units `deadUnitCount` counts among. */
+  readonly unitCounts: Float64Array;
 };
 
 /** Layer summaries as columns. @throws {QuarkError} `invalid_input` naming the filter */
@@ -77,18 +79,31 @@ export async function readLayerColumns(
     position,
     names,
   );
-  return {
-    ...columns,
-    isEvaluation: Uint8Array.from(jsons.metadata, (text) => (isOfEvaluation(text) ? 1 : 0)),
-  };
+  const isEvaluation = new Uint8Array(columns.rowCount);
+  const unitCounts = columns.numbers.tensorShape.slice();
+  const known = new Map<string, SummaryContext>();
+  for (const [row, text] of jsons.metadata.entries()) {
+    if (text === null || !/"(?:evaluation|unit_count)"/.test(text)) continue;
+    let context = known.get(text);
+    if (context === undefined) known.set(text, (context = contextOf(text)));
+    if (context.isEvaluation) isEvaluation[row] = 1;
+    if (context.unitCount !== undefined) unitCounts[row] = context.unitCount;
+  }
+  return { ...columns, isEvaluation, unitCounts };
 }
 
-function isOfEvaluation(metadata: string | null): boolean {
-  if (metadata?.includes('"evaluation"') !== true) return false;
+type SummaryContext = { readonly isEvaluation: boolean; readonly unitCount: number | undefined };
+
+/** What the metadata of a summary says about it; see `probes/layer-rows.ts`. */
+function contextOf(metadata: string): SummaryContext {
   const value: unknown = JSON.parse(metadata);
-  return (
-    typeof value === 'object' && value !== null && 'pass' in value && value.pass === 'evaluation'
-  );
+  if (typeof value !== 'object' || value === null)
+    return { isEvaluation: false, unitCount: undefined };
+  return {
+    isEvaluation: 'pass' in value && value.pass === 'evaluation',
+    unitCount:
+      'unit_count' in value && typeof value.unit_count === 'number' ? value.unit_count : undefined,
+  };
 }
 
 function checkFilter(filter: LayerSummaryFilter): {

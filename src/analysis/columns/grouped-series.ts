@@ -17,7 +17,7 @@ import {
 
 /** One series for each layer, kind of summary, call and kind of pass. */
 export function layerSeries(columns: LayerColumns): readonly LayerSeries[] {
-  const { texts, numbers, isEvaluation, rowCount } = columns;
+  const { texts, numbers, isEvaluation, rowCount, unitCounts } = columns;
   const groups = groupRows(rowCount, (row) =>
     [
       texts.moduleName.index[row],
@@ -35,7 +35,7 @@ export function layerSeries(columns: LayerColumns): readonly LayerSeries[] {
       callIndex: numbers.callIndex[first] ?? 0,
       isEvaluation: isEvaluation[first] === 1,
       ...placeGroup<LayerNumber>(
-        { ...numbers, unitCount: numbers.tensorShape },
+        { ...numbers, unitCount: unitCounts },
         LAYER_NUMBERS,
         rows,
       ),

@@ -2,12 +2,13 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createMemoryStore, EventLogger, MetricsLogger, openRun, startRun } from 'quark-sdk';
 import { axisOf, createMetricSeries, createRunColumns, loadRunColumns } from 'quark-sdk/analysis';
-import { DataDiagnostics, SystemTelemetry } from 'quark-sdk/probes';
+import { DataDiagnostics, HookEngine, SystemTelemetry } from 'quark-sdk/probes';
 import { emptyColumns } from '../../../../src/analysis/columns/empty-columns.ts';
 import { layerSummaryTable } from '../../../../src/records/layer-summary.ts';
 import { parameterSummaryTable } from '../../../../src/records/parameter-summary.ts';
 import { RecordWriter } from '../../../../src/session/record-writer.ts';
 import { handleOf } from '../../../../src/session/run-handle.ts';
+import { ArraySource, layer } from '../../../support/array-source.ts';
 import { runs } from '../../../support/property.ts';
 
 const project = 'columns';
@@ -286,4 +287,26 @@ test('several metrics are read in one pass over the segments', async () => {
   await expect(
     reader.readMetricColumns({ metricKeys: 'a' as unknown as string[] }),
   ).rejects.toThrow(/metricKeys/);
+});
+
+test('units are counted along their own axis: channels first, channels last', async () => {
+  const session = await startRun({ project, storage: createMemoryStore() });
+  const source = new ArraySource([layer('first', { unitAxis: 1 }), layer('last')]);
+  const hooks = new HookEngine(session, source);
+  hooks.step(0, {}, () => {
+    const image = new Float32Array(2 * 3 * 4 * 5).fill(1).fill(0, 0, 20).fill(0, 60, 80);
+    source.show(0, 'forward', source.ref(image, [2, 3, 4, 5])); // unit 0 of 3 is dead
+    source.show(1, 'forward', source.ref(image, [2, 3, 4, 5]));
+  });
+  const columns = await loadRunColumns(session);
+  const found = columns.layers.map((one) => [
+    one.moduleName,
+    ...one.unitCount,
+    ...one.deadUnitCount,
+  ]);
+  expect(found).toEqual([
+    ['first', 3, 1],
+    ['last', 5, 0],
+  ]);
+  await session.endRun();
 });
