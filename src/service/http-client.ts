@@ -1,6 +1,7 @@
 /** The requests of an HTTP store: address, key, version, packing, time limits, and errors that say what to do. */
 import { checkNotAborted, checkPositive } from '../base/assert.ts';
 import { invalidInput, isQuarkError, QuarkError, SessionStoreError } from '../base/errors.ts';
+import { createId } from '../base/ids.ts';
 import { collect, packedIfWorthwhile } from './body.ts';
 import {
   API_PATH,
@@ -8,6 +9,7 @@ import {
   DEFAULT_TIMEOUT_MS,
   MAX_ANSWER_BYTES,
   PROTOCOL_HEADER,
+  REQUEST_HEADER,
   SPACE_HEADER,
   SPOKEN_VERSIONS,
   spokenText,
@@ -137,6 +139,7 @@ export class HttpClient {
     for (const [name, value] of query ?? []) url.searchParams.append(name, value);
     const headers = new Headers(this.#headers);
     if (type !== undefined) headers.set('content-type', type);
+    if (method !== 'GET') headers.set(REQUEST_HEADER, createId('req', Date.now()));
     const packed = body !== undefined && this.#packs ? await packedIfWorthwhile(body) : undefined;
     if (packed !== undefined) headers.set('content-encoding', 'gzip');
     // A redirect would carry the key to wherever it points.

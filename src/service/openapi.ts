@@ -8,6 +8,7 @@ import {
   FRAMES_MEDIA_TYPE,
   JSON_LINES_MEDIA_TYPE,
   PROTOCOL_HEADER,
+  REQUEST_HEADER,
   ROUTES,
   SPACE_HEADER,
   SPOKEN_VERSIONS,
@@ -347,6 +348,14 @@ const COMMON_HEADERS: readonly object[] = [
       PROTOCOL_HEADER,
       text,
       `Versions of the protocol that the client speaks, newest first; the server speaks ${SPOKEN_VERSIONS.join(', ')}.`,
+    ),
+    'header',
+  ),
+  describeParameter(
+    query(
+      REQUEST_HEADER,
+      text,
+      'Of changes: a name of its own, 16 to 64 letters, digits, "_" or "-"; the same request again gets the same answer.',
     ),
     'header',
   ),

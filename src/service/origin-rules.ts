@@ -92,7 +92,7 @@ export class AllowedOrigins {
 }
 
 const ALLOWED_HEADERS =
-  'authorization, content-type, content-encoding, if-none-match, last-event-id, quark-protocol, quark-space, range';
+  'authorization, content-type, content-encoding, if-none-match, if-range, last-event-id, quark-protocol, quark-request, quark-space, range';
 const EXPOSED_HEADERS =
   'accept-ranges, content-encoding, content-range, etag, quark-protocol, retry-after';
 

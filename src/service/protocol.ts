@@ -20,6 +20,9 @@ export const PROTOCOL_HEADER = 'quark-protocol';
 /** Names the space of the caller that a request is about; without it, the space without a name. */
 export const SPACE_HEADER = 'quark-space';
 
+/** Names one change of one client, whichever way its request takes and however often it arrives. */
+export const REQUEST_HEADER = 'quark-request';
+
 /** Every route lies below this path, relative to the address of the store. */
 export const API_PATH = 'api/v1';
 

@@ -4,6 +4,7 @@ import { invalidInput, SessionStoreError } from '../base/errors.ts';
 import { checkSha256 } from '../store/blob-rules.ts';
 import { checkNewSegments } from '../store/segment-rules.ts';
 import type { NewSegment, Store } from '../store/store.ts';
+import { AnswerMemory } from './answer-memory.ts';
 import { done, type WireContext, type WireEnvironment } from './answers.ts';
 import { readBody, readJson } from './body.ts';
 import type { Feeds } from './feeds.ts';
@@ -26,6 +27,7 @@ export function addWriteRoutes(
   settings: HandlerSettings,
   feeds: Feeds,
 ): void {
+  const memory = new AnswerMemory();
   const wrote = (context: WireContext, runId: string, table?: string): void =>
     feeds.notify(context.env.scope, table === undefined ? { runId } : { runId, table });
   app.post(ROUTES.projects, async (context) => {
@@ -38,9 +40,9 @@ export function addWriteRoutes(
     const store = writable(context);
     const run = decodeNewRun((await message(context)).get('run'));
     settings.checks.run?.(run);
-    const created = await store.createRun(run);
-    wrote(context, created.id);
-    return done({ run: created });
+    const answer = await memory.once(context, async () => ({ run: await store.createRun(run) }));
+    wrote(context, run.id);
+    return done(answer);
   });
   app.put(ROUTES.run, async (context) => {
     const store = writable(context);
@@ -48,9 +50,9 @@ export function addWriteRoutes(
     const runId = context.req.param('runId');
     if (run.id !== runId) throw invalidInput('run.id', run.id, `the id in the address, "${runId}"`);
     settings.checks.run?.(run);
-    const result = await store.updateRun(run);
+    const answer = await memory.once(context, () => store.updateRun(run));
     wrote(context, runId);
-    return done(result);
+    return done(answer);
   });
   app.put(ROUTES.lease, async (context) => {
     const store = writable(context);
@@ -77,9 +79,11 @@ export function addWriteRoutes(
     const segments = decodeAppend(await upload(context, settings));
     await checkAll(segments, settings);
     const { runId, table } = context.req.param();
-    const kept = await store.replaceTable(runId, table, segments);
+    const answer = await memory.once(context, async () => ({
+      segments: await store.replaceTable(runId, table, segments),
+    }));
     wrote(context, runId, table);
-    return done({ segments: kept });
+    return done(answer);
   });
   app.post(ROUTES.mergeSegments, async (context) => {
     const store = writable(context);

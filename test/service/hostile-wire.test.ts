@@ -163,12 +163,10 @@ describe('frames', () => {
       .uint8Array({ maxLength: 40 })
       .map((bytes): SegmentRead => ({ kind: 'bytes', bytes: bytes.slice() })),
     fc.constant<SegmentRead>({ kind: 'gone' }),
-    fc
-      .string()
-      .map((reason): SegmentRead => ({
-        kind: 'damaged',
-        reason: reason.replaceAll(/\p{Surrogate}/gu, ''),
-      })),
+    fc.string().map((reason): SegmentRead => ({
+      kind: 'damaged',
+      reason: reason.replaceAll(/\p{Surrogate}/gu, ''),
+    })),
   );
 
   it('come back as they went out, and damaged ones are refused or read', () => {
@@ -364,5 +362,57 @@ describe('a client', () => {
       reason: 'rejected',
       message: expect.stringContaining('0 of 1') as string,
     });
+  });
+});
+
+describe('a request that arrives again', () => {
+  it('is answered as before, and not carried out again', async () => {
+    const store = createMemoryStore();
+    const handler = handlerOf(store, { writable: true });
+    const sent: Request[] = [];
+    const remote = await openHttpStorage('http://x.example/', {
+      fetch: (request) => {
+        sent.push(request.clone());
+        return handler(request);
+      },
+    });
+    const run = await remote.createRun(runOf());
+    await remote.replaceTable(RUN_ID, 'metrics', [segmentOf(0)]);
+    const [creation, replacement] = sent.slice(-2);
+    await remote.appendSegments([segmentOf(1)]);
+    await remote.updateRun({ ...run, status: 'completed' });
+    const update = sent.at(-1);
+    // Long after, something on the way sends them once more.
+    for (const request of [replacement, creation, update]) {
+      const first = await handler(request!.clone());
+      expect(first.status).toBe(200);
+    }
+    expect(await store.listSegments({ runId: RUN_ID, table: 'metrics' })).toHaveLength(2);
+    expect(await store.findRun(RUN_ID)).toMatchObject({ status: 'completed', revision: 2 });
+    // A new request of the same content is another one.
+    await remote.replaceTable(RUN_ID, 'metrics', [segmentOf(0)]);
+    expect(await store.listSegments({ runId: RUN_ID, table: 'metrics' })).toHaveLength(1);
+  });
+
+  it('has a name that is one', async () => {
+    const handler = handlerOf(createMemoryStore(), { writable: true });
+    const response = await handler(
+      new Request(`${AT}/runs`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'quark-request': 'x' },
+        body: JSON.stringify({
+          run: {
+            id: 'r',
+            project_id: 'p',
+            project_name: 'p',
+            status: 's',
+            started_at_ms: 1,
+            tags: [],
+            document: '{}',
+          },
+        }),
+      }),
+    );
+    expect(await response.json()).toMatchObject({ details: { field: 'quark-request' } });
   });
 });
