@@ -12,9 +12,9 @@ export function metricSegment(runId: string, batchNumber: number, writerId = 'wr
   const rows = Array.from({ length: ROWS }, (_, i) => ({
     timestamp: new Date(1_700_000_000_000 + i).toISOString(),
     runId,
-    metricKey: 'train/loss',
+    metricKey: `train/${writerId}`,
     namespace: 'train',
-    metricName: 'loss',
+    metricName: writerId,
     value: valueAt(batchNumber * ROWS + i),
     step: batchNumber * ROWS + i,
     epoch: null,
@@ -26,8 +26,13 @@ export function metricSegment(runId: string, batchNumber: number, writerId = 'wr
 }
 
 /** Segments from a batch number on. */
-export function metricSegments(runId: string, from: number, count: number): NewSegment[] {
-  return Array.from({ length: count }, (_, i) => metricSegment(runId, from + i));
+export function metricSegments(
+  runId: string,
+  from: number,
+  count: number,
+  writerId?: string,
+): NewSegment[] {
+  return Array.from({ length: count }, (_, i) => metricSegment(runId, from + i, writerId));
 }
 
 /** The value of a row. */

@@ -210,7 +210,9 @@ async function listPage(port: number, call: FrontCall, pageKeys: number): Promis
   const reply = await pass(port, { ...call, path: url.pathname + url.search }, Buffer.alloc(0));
   const text = reply.body.toString();
   const last = [...text.matchAll(/<Key>([^<]*)<\/Key>/g)].at(-1)?.[1];
-  if (!text.includes('<IsTruncated>true</IsTruncated>') || last === undefined) return reply;
+  if (!text.includes('<IsTruncated>true</IsTruncated>')) return reply;
+  // s3rver leaves out objects that were deleted while it made the page: all of them, here.
+  if (last === undefined) return listPage(port, call, pageKeys);
   const end = '</ListBucketResult>';
   const next = `<NextContinuationToken>${last}</NextContinuationToken>${end}`;
   const body = Buffer.from(text.replace(end, next));
