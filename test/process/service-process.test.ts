@@ -34,7 +34,7 @@ type Served = {
   readonly ended: Promise<number | null>;
 };
 
-function folder(): string {
+function newFolder(): string {
   const made = mkdtempSync(join(tmpdir(), 'quark-serve-'));
   folders.push(made);
   return made;
@@ -122,7 +122,7 @@ async function untilInFlight(port: number, count: number): Promise<void> {
 
 describe('the service as a process', () => {
   it('finishes on SIGTERM what it has begun, takes nothing new, and ends with 0', async () => {
-    const dir = folder();
+    const dir = newFolder();
     const service = await serve(dir);
     expect(service.isOpen).toBe(true);
     await (await openHttpStorage(service.url)).createRun(runOf());
@@ -144,7 +144,7 @@ describe('the service as a process', () => {
   });
 
   it('ends at once on a second signal', async () => {
-    const service = await serve(folder());
+    const service = await serve(newFolder());
     const upload = slowUpload(service.port);
     await upload.arrived;
     await untilInFlight(service.port, 2);
@@ -155,7 +155,7 @@ describe('the service as a process', () => {
   });
 
   it('knows keys from the moment another process makes or revokes them, and logs none', async () => {
-    const dir = folder();
+    const dir = newFolder();
     const service = await serve(dir);
     const get = async (key?: string): Promise<number> =>
       (await ask(service.port, '/api/v1/runs', key === undefined ? {} : { headers: bearer(key) }))
@@ -179,7 +179,7 @@ describe('the service as a process', () => {
   });
 
   it('says what is wrong with what it was told', async () => {
-    const dir = folder();
+    const dir = newFolder();
     const open = await quark('serve', dir, '--host', '0.0.0.0', '--open', '--no-dashboard');
     expect([open.code, open.err]).toEqual([1, expect.stringContaining('keyless')]);
     const origin = await quark('serve', dir, '--allow-origin', 'nothing', '--no-dashboard');
