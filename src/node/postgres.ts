@@ -82,6 +82,8 @@ export class PostgresDatabase implements SqlDatabase {
   readonly #running = new Set<Promise<unknown>>();
   readonly #statements = new Map<string, Statement>();
   #preparedCount = 0;
+  /** While nothing gets through: work that waited for other work meanwhile does not wait as long once more. */
+  #away: { readonly since: number; readonly last: number } | undefined;
   #kind: PostgresKind = 'postgresql';
   #isClosed = false;
 
@@ -142,11 +144,14 @@ export class PostgresDatabase implements SqlDatabase {
     for (let failures = 0; ; failures++) {
       let kind: FailureKind;
       try {
-        return await attempt(isUnsure);
+        const result = await attempt(isUnsure);
+        this.#away = undefined;
+        return result;
       } catch (error) {
         kind = error instanceof Failure ? error.kind : 'final';
         isUnsure ||= kind === 'unsure';
-        const triedMs = performance.now() - start;
+        const now = performance.now();
+        const triedMs = now - Math.min(start, this.#noteFailure(kind, now));
         if (kind === 'final' || triedMs > this.#config.retryTimeoutMs) {
           const cause = error instanceof Failure ? error.cause : error;
           throw postgresFailure(cause, { name: this.name, triedMs, isUnsure });
@@ -158,6 +163,16 @@ export class PostgresDatabase implements SqlDatabase {
         setTimeout(resolve, pauseMs * (0.5 + Math.random()));
       });
     }
+  }
+
+  /** Since when nothing gets through. A failure long after the last one begins anew. */
+  #noteFailure(kind: FailureKind, now: number): number {
+    const before = this.#away;
+    if (kind !== 'lost' && kind !== 'unsure') this.#away = undefined;
+    else if (before === undefined || now - before.last > this.#config.retryTimeoutMs)
+      this.#away = { since: now, last: now };
+    else this.#away = { since: before.since, last: now };
+    return this.#away?.since ?? now;
   }
 
   async #readOnce<T>(work: () => SqlWork<T>): Promise<T> {

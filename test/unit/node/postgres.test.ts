@@ -273,11 +273,19 @@ class Cutter {
   /** Whether the next COMMIT is the last thing that gets through, or does not get through. */
   mode: 'open' | 'after commit' | 'before commit' = 'open';
   cuts = 0;
+  /** Whether nobody gets through at all, and how many have tried. */
+  isShut = false;
+  refused = 0;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
   private constructor(target: URL) {
     this.#server = createServer((client) => {
+      if (this.isShut) {
+        this.refused++;
+        client.destroy();
+        return;
+      }
       const server = connect(Number(target.port), target.hostname);
       for (const socket of [client, server]) {
         this.#sockets.add(socket);
@@ -300,7 +308,8 @@ class Cutter {
             return;
           }
         }
-        server.write(data);
+        if (this.isShut) client.destroy();
+        else server.write(data);
       });
       server.on('data', (data) => {
         // The server has answered: it has committed. Nobody is told.
@@ -401,6 +410,21 @@ describe('a connection that is lost under a COMMIT', () => {
     const kinds = [mine, theirs].map((result) => (result as { kind: string }).kind).sort();
     expect(kinds).toEqual(['conflict', 'updated']);
     await direct.close();
+  });
+
+  test('a server that stays away: what waits behind other work fails with it, and goes on when it is back', async () => {
+    const hasty = await openPostgresSpaces(uri, { retryTimeoutMs: 400, maxConnections: 2 });
+    const waiting = hasty.store(`cut/${space}`);
+    await waiting.createRun(runOf());
+    cutter.isShut = true;
+    const calls = Array.from({ length: 20 }, (_, i) => waiting.appendSegments([segmentOf(i)]));
+    const ends = await Promise.allSettled(calls);
+    expect(new Set(ends.map((end) => end.status))).toEqual(new Set(['rejected']));
+    // Each waiting for itself, they would have tried more than a hundred times.
+    expect(cutter.refused).toBeLessThan(60);
+    cutter.isShut = false;
+    expect(await waiting.appendSegments([segmentOf(0)])).toMatchObject([{ firstSequence: 0 }]);
+    await hasty.close();
   });
 
   test('with nobody to ask any more, the error says that the end is not known', async () => {
