@@ -9,7 +9,7 @@ import { QuarkError, SessionStoreError } from '../base/errors.ts';
 import { numberCell, sqlOne } from '../store/sql-database.ts';
 import { SQL_LAYOUT_VERSION } from '../store/sql-layout.ts';
 import type { StoreSpaces } from '../store/sql-store.ts';
-import type { AccessBook } from './access/access-book.ts';
+import type { AccessBook, GrantedSpace } from './access/access-book.ts';
 import { guardStore } from './access/guarded-store.ts';
 import { accessOf, parseSpaceAddress, type Principal } from './access/principal.ts';
 import { failure, HEADERS } from './answers.ts';
@@ -176,8 +176,7 @@ export class ServiceHandler {
     const store = guardStore({ store: whole, name, access: accessOf(principal.scope), projects });
     const answer = await this.#stores.handle(request, {
       store,
-      // All keys of one user see the same of a space.
-      feed: { space: storedName, view: principal.userId },
+      feed: { space: storedName, view: `${principal.userId} ${viewOf(projects)}` },
       writeRefusal: writeRefusal(principal, name),
       takeRoom: (bytes) => this.#takeRoom(share, bytes),
     });
@@ -297,6 +296,11 @@ export class ServiceHandler {
   #logFailure(error: unknown, path: string): void {
     this.#parts.logger.error({ route: routeOf(path), error: errorFields(error) }, 'failed');
   }
+}
+
+/** All keys of one user see the same of a space, until something is shared or no longer. */
+function viewOf(projects: GrantedSpace['projects']): string {
+  return projects === undefined ? 'all' : JSON.stringify([...projects.keys()].sort());
 }
 
 /** What somebody is told who may only read: that it is their key, or what is shared with them. */

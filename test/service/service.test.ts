@@ -368,6 +368,42 @@ describe('limits', () => {
   });
 });
 
+describe('streams of live updates', () => {
+  it('are so many for a key, show what is open to it, and end with the service', async () => {
+    const service = await services.start({ limits: { streamsPerKey: 1 } });
+    const [alice, bob] = [await keyOf(service, 'alice'), await keyOf(service, 'bob')];
+    const a = await storeOf(service, alice);
+    for (const name of ['open', 'closed'])
+      await a.ensureProject({ id: `id_of_${name}`, name, createdAtMs: 1 });
+    await service.access.share({ owner: 'alice', project: 'open', user: 'bob' });
+    const headers = { ...bearer(bob), 'quark-space': 'alice:default' };
+    const stream = await fetch(`${service.url}api/v1/events`, { headers });
+    expect([stream.status, stream.headers.get('content-type')]).toEqual([
+      200,
+      expect.stringContaining('text/event-stream'),
+    ]);
+    expect((await ask(service.port, '/api/v1/events', { headers })).status).toBe(429);
+    expect((await ask(service.port, '/metrics')).text).toContain('quark_open_streams 1\n');
+    for (const [id, projectName] of [
+      ['hidden', 'closed'],
+      ['shown', 'open'],
+    ] as const) {
+      const place = { projectId: `id_of_${projectName}`, projectName };
+      await a.createRun(runOf({ id, ...place, document: JSON.stringify({ id }) }));
+    }
+    let text = '';
+    let closing: Promise<void> | undefined;
+    for await (const part of stream.body ?? []) {
+      text += new TextDecoder().decode(part);
+      // The end of the service ends the stream.
+      if (text.includes('shown')) closing ??= service.close();
+    }
+    await closing;
+    expect(text).toContain('shown');
+    expect(text).not.toContain('hidden');
+  });
+});
+
 describe('what the service tells', () => {
   it('counts requests, segments and rows', async () => {
     const service = await services.start();
