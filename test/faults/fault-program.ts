@@ -1,7 +1,13 @@
 /** The processes of the tests beside this file: `service OPTIONS`. */
 import { writeSync } from 'node:fs';
+import { isStoreError } from '../../src/base/errors.ts';
+import { openFileStorage } from '../../src/node/file-storage.ts';
 import { serveService } from '../../src/node/serve-service.ts';
 import type { ServiceLimits } from '../../src/service/limits.ts';
+import type { Store } from '../../src/store/store.ts';
+import { openOutbox } from '../../src/sync/open-outbox.ts';
+import type { OutboxStore } from '../../src/sync/outbox-store.ts';
+import { CLIENT_ROWS, makeRun, OUTBOX_SPACE, segmentOf } from './rows.ts';
 
 /** What a service is started with, as JSON. */
 export type ServiceOptions = {
@@ -9,6 +15,17 @@ export type ServiceOptions = {
   readonly port?: number;
   /** In place of limits that are never reached. */
   readonly limits?: Partial<ServiceLimits>;
+};
+
+/** What a client is started with. */
+export type ClientOptions = {
+  readonly uri: string;
+  /** Of its local store. */
+  readonly directory: string;
+  readonly runId: string;
+  readonly writer: string;
+  /** Batches of a client that ends by itself. */
+  readonly batches?: number;
 };
 
 /** Nobody waits for the sake of others here: the limits on how often have tests of their own. */
@@ -44,6 +61,12 @@ switch (mode) {
   case 'service':
     await serve(JSON.parse(options) as ServiceOptions);
     break;
+  case 'client':
+    await writeForever(JSON.parse(options) as ClientOptions);
+    break;
+  case 'resume':
+    await resume(JSON.parse(options) as ClientOptions);
+    break;
   default:
     throw new Error(`There is no mode ${mode}.`);
 }
@@ -54,4 +77,65 @@ async function serve({ storage, port = 0, limits = LIMITS }: ServiceOptions): Pr
     void service.close().then(() => process.exit(0));
   });
   say(`listening ${service.port}`);
+}
+
+/** Writes into an outbox without end and says how far the local store has it. */
+async function writeForever({ uri, directory, runId, writer }: ClientOptions): Promise<never> {
+  const outbox = await outboxOf(uri, directory);
+  await makeRun(outbox, runId);
+  say('prepared');
+  for (let batch = 0; ; batch++) {
+    say(`tries ${batch + 1}`);
+    await outbox.appendSegments([segmentOf(writer, batch, CLIENT_ROWS, runId)]);
+    say(`kept ${batch + 1}`);
+    // The sending side gets a turn.
+    await new Promise((resolve) => {
+      setTimeout(resolve, 5);
+    });
+  }
+}
+
+/** Goes on with a run of the service that it has nothing of: rows of its own, and tags. */
+async function resume({
+  uri,
+  directory,
+  runId,
+  writer,
+  batches = 0,
+}: ClientOptions): Promise<void> {
+  const outbox = await outboxOf(uri, directory);
+  // Without the service nobody knows the run yet.
+  while ((await outbox.findRun(runId).catch(() => undefined)) === undefined);
+  for (let batch = 0; batch < batches; batch++) {
+    await outbox.renewLease(runId, writer, 10_000).catch(passUnreachable);
+    await addTag(outbox, runId, `${writer}-${batch}`);
+    await outbox.appendSegments([segmentOf(writer, batch, CLIENT_ROWS, runId)]);
+  }
+  const { pendingRuns, refusedSegments } = await outbox.sync.synced({ timeoutMs: 60_000 });
+  await outbox.close();
+  say(`done ${pendingRuns} ${refusedSegments.length}`);
+  process.exit(0);
+}
+
+/** A claim of a run that lies elsewhere is made there. */
+function passUnreachable(error: unknown): void {
+  if (!isStoreError(error, 'unreachable')) throw error;
+}
+
+async function addTag(store: Store, runId: string, tag: string): Promise<void> {
+  for (;;) {
+    try {
+      const run = await store.findRun(runId);
+      // The answer to the change may have been lost.
+      if (run?.tags.includes(tag) === true) return;
+      if (run !== undefined) await store.updateRun({ ...run, tags: [...run.tags, tag] });
+    } catch (error) {
+      passUnreachable(error);
+    }
+  }
+}
+
+async function outboxOf(url: string, directory: string): Promise<OutboxStore> {
+  const local = await openFileStorage(directory);
+  return openOutbox(local, { url, space: OUTBOX_SPACE, timeoutMs: 2_000 });
 }

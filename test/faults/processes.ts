@@ -3,7 +3,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { readFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { bundle } from '../support/bundle.mjs';
-import type { ServiceOptions } from './fault-program.ts';
+import type { ClientOptions, ServiceOptions } from './fault-program.ts';
 
 /** A program as one file. */
 export type Program = { readonly path: string; remove(): Promise<void> };
@@ -117,6 +117,15 @@ export class Child {
 /** A service; it says `listening PORT` when it does. */
 export function startService(program: Program, options: ServiceOptions): Child {
   return new Child(program, ['service', JSON.stringify(options)]);
+}
+
+/** A client; it says `kept N` of batches, or `done`. */
+export function startClient(
+  program: Program,
+  mode: 'client' | 'resume',
+  options: ClientOptions,
+): Child {
+  return new Child(program, [mode, JSON.stringify(options)]);
 }
 
 export function pause(ms: number): Promise<void> {

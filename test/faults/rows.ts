@@ -9,7 +9,10 @@ import type { Vector } from '../../src/segment/vectors.ts';
 import type { NewSegment, Store } from '../../src/store/store.ts';
 
 export const RUN_ID = 'run_faults';
-export const PROJECT = 'faults';
+const PROJECT = 'faults';
+/** Rows of one batch of the clients in `fault-program.ts`, and their space at the service. */
+export const CLIENT_ROWS = 25;
+export const OUTBOX_SPACE = 'outbox';
 /** Instants of all rows: a clock that jumps does not change what is expected. */
 const STARTED_AT_MS = 1_700_000_000_000;
 
@@ -69,25 +72,30 @@ export function segmentOf(
 /** Makes the run if it is not there. */
 export async function prepareRun(store: Store, runId: string = RUN_ID): Promise<void> {
   if ((await store.findRun(runId)) !== undefined) return;
+  try {
+    await makeRun(store, runId);
+  } catch (error) {
+    // Another client was first, or this one and the answer was lost.
+    if ((await store.findRun(runId)) === undefined) throw error;
+  }
+}
+
+/** Makes the run. */
+export async function makeRun(store: Store, runId: string): Promise<void> {
   const project = await store.ensureProject({
     id: 'project_faults',
     name: PROJECT,
     createdAtMs: STARTED_AT_MS,
   });
-  try {
-    await store.createRun({
-      id: runId,
-      projectId: project.id,
-      projectName: PROJECT,
-      status: 'running',
-      startedAtMs: STARTED_AT_MS,
-      tags: [],
-      document: JSON.stringify({ id: runId }),
-    });
-  } catch (error) {
-    // Another client was first, or this one and the answer was lost.
-    if ((await store.findRun(runId)) === undefined) throw error;
-  }
+  await store.createRun({
+    id: runId,
+    projectId: project.id,
+    projectName: PROJECT,
+    status: 'running',
+    startedAtMs: STARTED_AT_MS,
+    tags: [],
+    document: JSON.stringify({ id: runId, project: PROJECT }),
+  });
 }
 
 /** What is wrong with the metrics of a run: rows lost, doubled, changed or never written. Empty when nothing is. */
