@@ -135,7 +135,7 @@ async function insertByHand() {
   return spent;
 }
 
-const sqlite = await openFileStorage(`${join(root, 'sqlite')}`);
+const sqlite = await openFileStorage(join(root, 'sqlite'));
 const postgres = await openPostgresStorage(server.uri);
 const CASES = {
   'by hand, one row a segment': insertByHand,

@@ -156,7 +156,8 @@ function flat(
     levels[row] = 1;
     rows[found++] = row;
   }
-  const values = found === 0 ? EMPTY : encode(rows.subarray(0, found));
+  // Also of no value: readers expect the width of positions in a page that is null everywhere.
+  const values = encode(rows.subarray(0, found));
   return {
     valueCount: count,
     nullCount: count - found,

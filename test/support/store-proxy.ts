@@ -7,14 +7,6 @@ export type Fault =
   | { readonly kind: 'none' }
   | { readonly kind: 'before' | 'after' | 'late'; readonly reason: StoreFailureReason };
 
-/** The names of calls that tests let fail. */
-export type StoreCall = Exclude<
-  {
-    [K in keyof Store]: Store[K] extends (...args: never[]) => Promise<unknown> ? K : never;
-  }[keyof Store],
-  undefined
->;
-
 /** `fault` is asked before every call. */
 export function faultyStore(
   store: Store,

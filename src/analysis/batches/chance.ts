@@ -1,5 +1,5 @@
 /** Probabilities of sums of ranks. */
-import { twoSidedProbability, twoSidedQuantile } from '../../kernel/series/curve-normal.ts';
+import { twoSidedProbability } from '../../kernel/series/curve-normal.ts';
 
 /** More terms are normal: the sum has lighter tails than that, so the probability comes out too large rather than too small. */
 const MAX_EXACT = 30;
@@ -29,13 +29,4 @@ export function uniformSumAtMost(sum: number, count: number): number {
 export function lowerTail(z: number): number {
   const half = twoSidedProbability(z) / 2;
   return z < 0 ? half : 1 - half;
-}
-
-/** How many standard deviations above 0 a normal value is with this probability of a larger one; negative above a half. */
-export function deviationsOf(upperProbability: number): number {
-  if (upperProbability <= 0) return 40;
-  if (upperProbability >= 1) return -40;
-  return upperProbability <= 0.5
-    ? twoSidedQuantile(2 * upperProbability)
-    : -twoSidedQuantile(2 * (1 - upperProbability));
 }

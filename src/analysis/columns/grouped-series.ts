@@ -34,11 +34,7 @@ export function layerSeries(columns: LayerColumns): readonly LayerSeries[] {
       summaryType: nameAt(texts.summaryType, first) === 'gradient' ? 'gradient' : 'activation',
       callIndex: numbers.callIndex[first] ?? 0,
       isEvaluation: isEvaluation[first] === 1,
-      ...placeGroup<LayerNumber>(
-        { ...numbers, unitCount: unitCounts },
-        LAYER_NUMBERS,
-        rows,
-      ),
+      ...placeGroup<LayerNumber>({ ...numbers, unitCount: unitCounts }, LAYER_NUMBERS, rows),
     };
   });
   return byForwardOrder(series);

@@ -8,7 +8,7 @@ import { layerSummaryTable } from '../../../../src/records/layer-summary.ts';
 import { parameterSummaryTable } from '../../../../src/records/parameter-summary.ts';
 import { RecordWriter } from '../../../../src/session/record-writer.ts';
 import { handleOf } from '../../../../src/session/run-handle.ts';
-import { ArraySource, layer } from '../../../support/array-source.ts';
+import { ArraySource, layer as layerInfo } from '../../../support/array-source.ts';
 import { runs } from '../../../support/property.ts';
 
 const project = 'columns';
@@ -291,7 +291,7 @@ test('several metrics are read in one pass over the segments', async () => {
 
 test('units are counted along their own axis: channels first, channels last', async () => {
   const session = await startRun({ project, storage: createMemoryStore() });
-  const source = new ArraySource([layer('first', { unitAxis: 1 }), layer('last')]);
+  const source = new ArraySource([layerInfo('first', { unitAxis: 1 }), layerInfo('last')]);
   const hooks = new HookEngine(session, source);
   hooks.step(0, {}, () => {
     const image = new Float32Array(2 * 3 * 4 * 5).fill(1).fill(0, 0, 20).fill(0, 60, 80);
