@@ -206,10 +206,14 @@ export class OutboxStore implements Store {
   }
 
   async updateRun(run: StoredRun): Promise<UpdateResult> {
-    if ((await this.#local.findRun(run.id)) === undefined) {
+    const here = await this.#local.findRun(run.id);
+    if (here === undefined) {
       const remote = await this.#remote.open();
       return remote.updateRun(run);
     }
+    const isResumed = run.status === 'running' && here.status !== 'running';
+    if (isResumed && here.revision === run.revision)
+      await this.#remote.tryTo((remote) => this.#mirror.claim(remote, run));
     const result = await this.#local.updateRun(run);
     this.#wakeUp.wake();
     return result;
@@ -220,12 +224,18 @@ export class OutboxStore implements Store {
     const claim = `${runId} ${holder}`;
     const isFirst = !this.#claimed.has(claim);
     this.#claimed.add(claim);
-    const renewal = this.#remote.tryTo(async (remote) => {
-      if (isFirst && !this.#ownRuns.has(runId)) await this.#catchUp(remote, runId);
-      await remote.renewLease(runId, holder, ttlMs);
-    });
+    // Whoever goes on with a run here wants it there, also one that was begun without a service.
+    if (isFirst && (await this.#local.findRun(runId)) !== undefined)
+      await this.#syncNotes.addMember(runId, false);
+    const catchesUp = isFirst && !this.#ownRuns.has(runId);
+    // The claim comes first: of two who go on at once, each sees the other's.
+    const renewal = this.#remote
+      .tryTo((remote) => remote.renewLease(runId, holder, ttlMs))
+      .then(() =>
+        catchesUp ? this.#remote.tryTo((remote) => this.#catchUp(remote, runId)) : undefined,
+      );
     // Whoever goes on with a run has to know what became of it elsewhere; later renewals are for others to see.
-    if (isFirst && !this.#ownRuns.has(runId)) await renewal;
+    if (catchesUp) await renewal;
     else this.#keepBusy(renewal);
     return lease;
   }
@@ -349,8 +359,7 @@ export class OutboxStore implements Store {
   /** Before somebody here goes on with a run: takes it over from the service, or what changed there. */
   async #catchUp(remote: Store, runId: string): Promise<void> {
     if ((await this.#local.findRun(runId)) !== undefined) {
-      if ((await this.#syncNotes.findMember(runId)) !== undefined)
-        await this.#mirror.pull(remote, runId);
+      await this.#mirror.pull(remote, runId);
       return;
     }
     const found = await remote.findRun(runId);

@@ -56,7 +56,8 @@ export class RemoteStore {
       const kind = kindOfFailure(error);
       const nowMs = this.#clock.now();
       this.#problem = problemOf(error, nowMs);
-      if (kind === 'retry' || kind === 'user')
+      // Others may be answered where this one was not: only a service that is away, or wants nobody, is left alone.
+      if (kind === 'user' || isStoreError(error, 'unreachable'))
         this.#awayUntilMs = nowMs + Math.max(LEAVE_ALONE_MS, retryAfterMs(error));
       if (isStoreError(error, 'closed') && !this.#isClosed) this.#store = undefined;
       return undefined;

@@ -78,6 +78,23 @@ export class RunMirror {
     throw changing(runId);
   }
 
+  /**
+   * Says at the service first that somebody goes on with the run: of two who do, on two machines, one is first there. Who
+   * is not gets what the other made of the run into the local store, where the change then fails.
+   */
+  async claim(remote: Store, run: StoredRun): Promise<void> {
+    const base = await this.#notes.readBase(run.id);
+    if (base === undefined || base.remoteRevision === UNKNOWN_REVISION) return;
+    const form = await this.#remoteForm(remote, run);
+    const result = await remote.updateRun({ ...form, revision: base.remoteRevision });
+    if (result.kind === 'conflict') await this.pull(remote, run.id);
+    else
+      await this.#notes.writeBase(run.id, {
+        run: formOf(run),
+        remoteRevision: result.run.revision,
+      });
+  }
+
   /** Takes a run of the service into the local store, so that it can be written to. */
   async adopt(found: StoredRun): Promise<void> {
     const project = await this.#local.ensureProject({

@@ -175,7 +175,9 @@ export class Uploader {
       if (member.value.settled === print) continue;
       const delayed = this.#delayed.get(runId);
       if (delayed !== undefined && delayed.untilMs > this.#parts.clock.now()) continue;
-      await this.#become({ ...this.#state, state: 'uploading', nextAttemptAtMs: null });
+      // After a failure it is uploading again once something was acknowledged.
+      if (this.#state.state === 'idle')
+        await this.#become({ ...this.#state, state: 'uploading', nextAttemptAtMs: null });
       try {
         if (await this.#sendRun(runId, found, member, print, signal)) hasMore = true;
         this.#delayed.delete(runId);
@@ -279,7 +281,7 @@ export class Uploader {
   #acknowledged(): void {
     this.#backoff.reset();
     const acknowledgedAtMs = this.#parts.clock.now();
-    this.#state = { ...this.#state, lastError: null, acknowledgedAtMs };
+    this.#state = { state: 'uploading', lastError: null, nextAttemptAtMs: null, acknowledgedAtMs };
     this.#changed();
   }
 

@@ -92,7 +92,9 @@ describe('a session with a service', () => {
     });
     await service?.close();
     await record(session, 1000);
-    const away = await session.synced({ timeoutMs: 1500 });
+    await session.synced({ timeoutMs: 1500 });
+    await expect.poll(async () => (await session.syncStatus()).state).toBe('waiting');
+    const away = await session.syncStatus();
     expect(away).toMatchObject({ state: 'waiting', pendingRuns: 1, pendingRows: 1000 });
     expect(away.lastError?.reason).toBe('unreachable');
     expect(away.nextAttemptAtMs).toBeGreaterThan(0);
