@@ -1,6 +1,6 @@
 import type { LayerSeries } from '../columns/run-columns.ts';
 import { placeAt, sayRange } from './places.ts';
-import { defineRule, say, sayShare, severityAbove, type Observation } from './rule.ts';
+import { defineRule, say, sayOthers, sayShare, severityAbove, type Observation } from './rule.ts';
 import { isLastLayer, deadUnitShare } from './layer-facts.ts';
 import { median } from './statistics.ts';
 import type { AlertSeverity } from '../../records/literals.ts';
@@ -145,7 +145,7 @@ export const activationCollapse = defineRule({
       {
         severity: worst.severity,
         title: `The outputs of ${worst.layer.moduleName} have collapsed`,
-        fact: `In ${worst.layer.moduleName}: ${worst.observation.summary.slice(0, -1)}${names.size > 1 ? `; ${names.size - 1} other layers are affected` : ''}.`,
+        fact: `In ${worst.layer.moduleName}: ${worst.observation.summary.slice(0, -1)}${names.size > 1 ? `; ${sayOthers(names.size - 1)} as well` : ''}.`,
         confidence: isReference ? 0.6 : 0.85,
         ...(from === undefined ? {} : { from }),
         ...(to === undefined ? {} : { to }),

@@ -1,6 +1,7 @@
+import type { LayerSeries } from '../columns/run-columns.ts';
 import { deadUnitShare, isLastLayer } from './layer-facts.ts';
 import { placeAt, sayPlace, sayRange } from './places.ts';
-import { defineRule, say, sayShare, severityAbove, type Finding } from './rule.ts';
+import { defineRule, say, sayOthers, sayShare, severityAbove, type Finding } from './rule.ts';
 import { trailingRun } from './statistics.ts';
 
 /** Fewer units than this say nothing by their share. */
@@ -39,9 +40,10 @@ export const dyingRelu = defineRule({
     if (worst === undefined) return [];
     const { last, layer, probes, share } = worst;
     const start = share.length - probes;
-    const from = placeAt(layer, start);
+    const onset = onsetOf(worst, t.dyingReluMinProbes);
+    const from = placeAt(layer, onset);
     const to = placeAt(layer, share.length - 1);
-    const before = start > 0 ? (share[start - 1] ?? 0) : undefined;
+    const before = onset > 0 ? (share[start - 1] ?? 0) : undefined;
     const severity =
       severityAbove(
         last,
@@ -53,7 +55,7 @@ export const dyingRelu = defineRule({
       // A wide network may do without half of its units: then it is worth knowing, and no more.
       severity: signals.isSolved && severity !== 'critical' ? 'info' : severity,
       title: `Units of ${layer.moduleName} are dead`,
-      fact: `${sayShare(last)} of the ${say(worst.units)} units of ${layer.moduleName} have given zero for every sample since ${sayPlace(from)}${before === undefined ? '' : ` (${sayShare(before)} before)`}${found.length > 1 ? `, and ${found.length - 1} other layers are affected` : ''}.`,
+      fact: `${sayShare(last)} of the ${say(worst.units)} units of ${layer.moduleName} have given zero for every sample since ${sayPlace(from)}${before === undefined ? '' : ` (${sayShare(before)} before)`}${found.length > 1 ? `, and ${sayOthers(found.length - 1)} as well` : ''}.`,
       confidence: 0.9,
       from,
       to,
@@ -70,3 +72,23 @@ export const dyingRelu = defineRule({
     return [finding];
   },
 });
+
+/**
+ * A unit counts as dead after some probes in a row without an output, so that it died that many probes earlier: as far back as as
+ * many units were silent.
+ */
+function onsetOf(
+  { layer, probes, share }: { layer: LayerSeries; probes: number; share: Float64Array },
+  minProbes: number,
+): number {
+  const start = share.length - probes;
+  const dead = layer.persistentDeadUnitCount[start] ?? Number.NaN;
+  let onset = start;
+  while (
+    onset > 0 &&
+    start - onset < minProbes - 1 &&
+    (layer.deadUnitCount[onset - 1] ?? Number.NaN) >= dead
+  )
+    onset--;
+  return onset;
+}

@@ -20,8 +20,7 @@ export function gradientSources(signals: Signals): readonly GradientSource[] {
     kind: 'layer_summary',
     source: layer.moduleName,
     series: layer,
-    norms: layer.norm,
-    sizes: perElement(layer.norm, layer.elementCount),
+    ...sizesOf(layer.norm, layer.nonFiniteCount, layer.elementCount),
   }));
   return layers.length > 0 ? layers : weightSources(signals);
 }
@@ -34,8 +33,7 @@ export function weightSources(signals: Signals): readonly GradientSource[] {
       kind: 'parameter_summary',
       source: weight.parameterName,
       series: weight,
-      norms: weight.gradientNorm,
-      sizes: perElement(weight.gradientNorm, weight.elementCount),
+      ...sizesOf(weight.gradientNorm, weight.gradientNonFiniteCount, weight.elementCount),
     }));
 }
 
@@ -47,6 +45,13 @@ export function wholeGradient(signals: Signals): readonly GradientSource[] {
   return [{ kind: 'metric', source: series.key, series, norms: series.values, sizes }];
 }
 
-function perElement(norms: Float64Array, counts: Float64Array): Float64Array {
-  return norms.map((norm, row) => norm / Math.sqrt(counts[row] ?? Number.NaN));
+/** Norms are those of the finite elements: where others are not finite, they say nothing of the size of the gradient. */
+function sizesOf(
+  recorded: Float64Array,
+  nonFinite: Float64Array,
+  counts: Float64Array,
+): Pick<GradientSource, 'norms' | 'sizes'> {
+  const norms = recorded.map((norm, row) => ((nonFinite[row] ?? 0) > 0 ? Number.NaN : norm));
+  const sizes = norms.map((norm, row) => norm / Math.sqrt(counts[row] ?? Number.NaN));
+  return { norms, sizes };
 }

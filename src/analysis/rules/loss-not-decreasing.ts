@@ -84,11 +84,15 @@ export const lossNotDecreasing = defineRule({
       const from = blockStart(profile, 0);
       const to = blockEnd(profile, profile.levels.length - 1);
       const isSure = accuracy !== undefined;
+      const hasRisen = late - early > 0.1 * scale + 2 * error;
+      const course = hasRisen
+        ? `rose from about ${say(early)} to ${say(late)}`
+        : `stayed at about ${say(levelOf(profile, 0.5, 1))}`;
       return [
         {
           severity: isSure ? 'error' : 'warning',
           title: `${series.key} does not fall`,
-          fact: `${series.key} stayed at about ${say(levelOf(profile, 0.5, 1))} ${sayRange(from, to)}${isSure ? `, and the accuracy at about ${sayShare(accuracy.level)}` : ''}.`,
+          fact: `${series.key} ${course} ${sayRange(from, to)}${isSure ? `, with ${accuracy.key} at about ${sayShare(accuracy.level)}` : ''}.`,
           confidence: isSure
             ? 0.92
             : profile.values.length >= 5 * t.lossNotDecreasingMinPoints

@@ -7,13 +7,15 @@ const WATCHED: readonly {
   readonly name: TelemetryNumber;
   readonly what: string;
   readonly confidence: number;
+  /** Whether a collector, or an allocator, decides when what is not needed any more is given back. */
+  readonly isCollected?: boolean;
 }[] = [
   { name: 'tensorCount', what: 'number of live tensors', confidence: 0.95 },
   { name: 'tensorBytes', what: 'memory of live tensors', confidence: 0.92 },
   { name: 'gpuMemoryUsedBytes', what: 'GPU memory in use', confidence: 0.75 },
-  { name: 'heapUsedBytes', what: 'JavaScript heap in use', confidence: 0.75 },
-  { name: 'pageMemoryBytes', what: 'memory of the page', confidence: 0.75 },
-  { name: 'processRssBytes', what: 'memory of the process', confidence: 0.7 },
+  { name: 'heapUsedBytes', what: 'JavaScript heap in use', confidence: 0.75, isCollected: true },
+  { name: 'pageMemoryBytes', what: 'memory of the page', confidence: 0.75, isCollected: true },
+  { name: 'processRssBytes', what: 'memory of the process', confidence: 0.7, isCollected: true },
 ];
 
 /** Parts of the run whose lowest values are compared: what is freed now and then is free in one of them. */
@@ -31,10 +33,14 @@ export const memoryGrowth = defineRule({
     memoryGrowthMinShare: { value: 0.1, doc: 'Least growth over the run after its first sixth.' },
     memoryGrowthMinSamples: { value: 30, doc: 'Fewest samples.' },
     memoryGrowthMinTensors: { value: 20, doc: 'Least growth in tensors.' },
+    memoryGrowthMinCollectedBytes: {
+      value: 128 * 2 ** 20,
+      doc: 'Least growth of heap, page and process, in bytes: V8 lets more than 100 MB lie in a heap before it collects all of it, and a short run may not see that once.',
+    },
   },
   evaluate({ columns, thresholds: t }) {
     const { telemetry } = columns;
-    const found = WATCHED.flatMap(({ confidence, name, what }): Finding[] => {
+    const found = WATCHED.flatMap(({ confidence, isCollected, name, what }): Finding[] => {
       const rows: number[] = [];
       telemetry[name].forEach((value, row) => {
         if (Number.isFinite(value)) rows.push(row);
@@ -59,6 +65,7 @@ export const memoryGrowth = defineRule({
         last - (rest[1] ?? last) > 0.25 * growth;
       if (!(first > 0) || !isSteady || growth < t.memoryGrowthMinShare * first) return [];
       if (name === 'tensorCount' && growth < t.memoryGrowthMinTensors) return [];
+      if (isCollected === true && growth < t.memoryGrowthMinCollectedBytes) return [];
       const from = placeOfRow(columns.telemetry.steps, rows[Math.floor(rows.length / PARTS)] ?? 0);
       const to = placeOfRow(columns.telemetry.steps, rows.at(-1) ?? 0);
       const show = (value: number): string =>
@@ -67,7 +74,7 @@ export const memoryGrowth = defineRule({
         {
           severity: growth > first ? 'error' : 'warning',
           title: `The ${what} grows`,
-          fact: `The ${what} grew from ${show(first)} to ${show(last)} and is never freed${to.step === null ? '' : `, up to step ${to.step}`}.`,
+          fact: `The ${what} grew from ${show(first)} to ${show(last)} and was not freed${to.step === null ? '' : `, up to step ${to.step}`}.`,
           confidence,
           from,
           to,

@@ -1,5 +1,6 @@
 import type { PlacedColumns } from '../columns/run-columns.ts';
 import { batchEvidence } from './batch-evidence.ts';
+import { isInput } from './layer-facts.ts';
 import { placeAt, sayPlace, type Place } from './places.ts';
 import { defineRule, type Finding, type Observation } from './rule.ts';
 import type { Signals } from './signals.ts';
@@ -21,6 +22,14 @@ type Sighting = {
   readonly order: number;
   readonly severity: AlertSeverity;
   readonly summary: string;
+  /** Whether this is what the model is fed with. */
+  readonly isInput?: boolean;
+};
+
+const BROKEN_INPUT = {
+  cause:
+    'the data hold NaN or infinite numbers, such as missing values or a division by zero when they were scaled',
+  advice: 'find these samples and fill them in or leave them out',
 };
 
 /** Where a layer or an operation is named, the fault is nearly found. */
@@ -62,6 +71,7 @@ export const nonFinite = defineRule({
     );
     if (first === undefined) return [];
     const at = placeOf(first);
+    const fed = sightings.find(({ isInput: isFed }) => isFed);
     const loss = sightings.find(({ stage }) => stage === 'loss');
     const severity = sightings.some((one) => one.severity === 'critical')
       ? 'critical'
@@ -73,11 +83,17 @@ export const nonFinite = defineRule({
       loss !== undefined && loss !== first
         ? `, and ${loss.source} at ${sayPlace(placeOf(loss))}`
         : '';
+    const input =
+      fed !== undefined && fed !== first
+        ? `; the inputs held some at ${sayPlace(placeOf(fed))}`
+        : '';
     const finding: Finding = {
       severity,
       title: `Non-finite numbers, first in ${first.source}`,
-      fact: `NaN or infinity was seen first at ${sayPlace(at)} in ${where}${also}.`,
+      fact: `NaN or infinity was seen first at ${sayPlace(at)} in ${where}${also}${input}.`,
       confidence: severity === 'warning' ? 0.75 : 0.98,
+      // Inputs do not depend on the weights: whatever broke later, these were broken when they came in.
+      ...(fed === undefined ? {} : BROKEN_INPUT),
       from: at,
       to: lastPlace(sightings),
       observations: [
@@ -178,6 +194,7 @@ function layerSightings(columns: RunColumns, signals: Signals): Sighting[] {
         source: moduleName,
         series: layer,
         row,
+        isInput: summaryType === 'activation' && isInput(layer),
         // A backward pass goes from the last layer to the first.
         order: summaryType === 'gradient' ? count - order : order,
         severity: isLast && !isLossFine ? 'critical' : 'warning',

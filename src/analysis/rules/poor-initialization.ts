@@ -42,7 +42,10 @@ export const poorInitialization = defineRule({
   evaluate({ columns, signals, thresholds: t }) {
     if (columns.run.isContinued) return [];
     const initial = columns.parameters.filter(
-      ({ steps }) => (steps[0] ?? Number.POSITIVE_INFINITY) <= t.poorInitializationMaxStep,
+      ({ steps, valueNonFiniteCount }) =>
+        (steps[0] ?? Number.POSITIVE_INFINITY) <= t.poorInitializationMaxStep &&
+        // What an update has broken before the first look says nothing of where it began.
+        !((valueNonFiniteCount[0] ?? 0) > 0),
     );
     const faults = [
       ...initial

@@ -102,6 +102,11 @@ export function say(value: number): string {
   return String(Number(value.toPrecision(3)));
 }
 
+/** Other layers that are affected, too. */
+export function sayOthers(count: number): string {
+  return count === 1 ? 'one other layer' : `${count} other layers`;
+}
+
 /** A share as a percentage. */
 export function sayShare(value: number): string {
   return `${say(value * 100)} %`;

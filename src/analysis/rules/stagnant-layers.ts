@@ -1,7 +1,7 @@
 import { gradientSources } from './gradient-sources.ts';
 import { placeAt, rowBefore, sayRange } from './places.ts';
 import { axisOf } from '../columns/run-columns.ts';
-import { defineRule, say, severityAbove } from './rule.ts';
+import { defineRule, say, sayOthers, severityAbove } from './rule.ts';
 import { longestRun, median } from './statistics.ts';
 import type { GradientSource } from './gradient-sources.ts';
 
@@ -65,7 +65,7 @@ export const stagnantLayers = defineRule({
       {
         severity,
         title: `${worst.source.source} gets no gradient`,
-        fact: `The gradient norm of ${worst.source.source} stayed below ${say(limit)} for ${worst.length} probes ${sayRange(from, to)}${found.length > 1 ? `, and so did that of ${found.length - 1} other layers` : ''}.`,
+        fact: `The gradient norm of ${worst.source.source} stayed below ${say(limit)} for ${worst.length} probes ${sayRange(from, to)}${found.length > 1 ? `, and so did that of ${sayOthers(found.length - 1)}` : ''}.`,
         confidence: isReference ? 0.6 : 0.85,
         from,
         to,

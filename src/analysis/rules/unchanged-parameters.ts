@@ -76,8 +76,17 @@ function isUnchanged(parameter: ParameterSeries, row: number, limit: number): bo
   });
 }
 
-function causeOf({ gradientNorm }: ParameterSeries): Pick<Finding, 'cause'> {
+/** Updates that are this much smaller than the weights are lost when they are added to 32-bit numbers. */
+const ROUNDING = 2 ** -24;
+
+function causeOf({ gradientNorm, valueNorm }: ParameterSeries): Pick<Finding, 'cause' | 'advice'> {
   const norm = gradientNorm.at(-1) ?? Number.NaN;
+  if (norm > 0 && norm < ROUNDING * (valueNorm.at(-1) ?? Number.NaN))
+    return {
+      cause: 'the gradient of these parameters is so small that its updates are lost in rounding',
+      advice:
+        'use ReLU-like activations with He initialisation, normalisation layers or skip connections, so that the gradient gets there',
+    };
   if (norm > 0)
     return {
       cause: 'the optimizer does not have these parameters, since there is a gradient for them',

@@ -1,6 +1,7 @@
 import { gradientSources, wholeGradient, type GradientSource } from './gradient-sources.ts';
 import { placeAt, sayRange } from './places.ts';
 import { defineRule, say, sayShare, severityAbove } from './rule.ts';
+import type { Signals } from './signals.ts';
 import { median } from './statistics.ts';
 
 /** A layer whose gradient per element is this far below the largest of all layers gets next to nothing. */
@@ -34,12 +35,14 @@ export const vanishingGradients = defineRule({
     const limit = thresholds.vanishingGradientNorm;
     const layers = gradientSources(signals);
     const sources = layers.length > 0 ? layers : wholeGradient(signals);
+    // Zeros that are left of a loss that is NaN are no gradients.
+    const brokenAt = lastBreak(signals);
     let count = 0;
     let vanished = 0;
-    for (const { norms } of sources) {
+    for (const { norms, series } of sources) {
       for (let row = 0; row < norms.length; row++) {
         const norm = norms[row] ?? Number.NaN;
-        if (norm - norm !== 0) continue;
+        if (norm - norm !== 0 || (series.steps[row] ?? Number.NaN) >= brokenAt) continue;
         count++;
         if (norm < limit) vanished++;
       }
@@ -105,4 +108,12 @@ function hasReason(
     .filter((size) => Number.isFinite(size));
   const largest = sizes.reduce((a, b) => Math.max(a, b), 0);
   return affected.some((source) => median(source.sizes) < DEPTH_RATIO * largest);
+}
+
+/** The first step from which on a training loss has no finite value; infinity where all have one in the end. */
+function lastBreak(signals: Signals): number {
+  return signals.trainLosses.reduce((earliest, { steps, values }) => {
+    const finite = values.findLastIndex((value) => Number.isFinite(value));
+    return Math.min(earliest, steps[finite + 1] ?? Number.POSITIVE_INFINITY);
+  }, Number.POSITIVE_INFINITY);
 }

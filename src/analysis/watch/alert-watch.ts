@@ -289,7 +289,12 @@ export class AlertWatch implements AsyncDisposable {
       alertOf(rule, finding, { runId, timestamp, id: createId('alr', nowMs) }),
     );
     if (this.#settings.persist && store.isWritable)
-      alerts = await keepRecords(alertTable, alerts, { store, runId, replaces: false, nowMs });
+      try {
+        alerts = await keepRecords(alertTable, alerts, { store, runId, replaces: false, nowMs });
+      } catch (error) {
+        // A full disk is no reason to say nothing, or not to stop.
+        this.#fail(error);
+      }
     this.#alerts = [...this.#alerts, ...alerts];
     for (const alert of alerts) {
       handle?.notify({

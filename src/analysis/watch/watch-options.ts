@@ -10,7 +10,7 @@ export const WATCH_ACTIONS = ['log', 'callback', 'webhook', 'stop'] as const;
 
 /** Which alerts an action is for. */
 export type ActionCondition = {
-  /** Rules; all unless given. */
+  /** Rules; all unless given, for `stop` all but those of the category `runtime`: a slow run is not a lost one. */
   readonly rules?: readonly RuleId[];
   /** Least severity. Default `warning`, for `stop` `critical`. */
   readonly minSeverity?: AlertSeverity;
@@ -111,7 +111,9 @@ function checkAction(name: string, action: WatchAction): void {
 
 /** Whether an action is for this alert. */
 export function isFor(action: WatchAction, alert: AlertRecord): boolean {
-  if (action.rules !== undefined && !action.rules.some((id) => id === alert.ruleId)) return false;
+  const { rules } = action;
+  if (rules !== undefined && !rules.some((id) => id === alert.ruleId)) return false;
+  if (rules === undefined && action.kind === 'stop' && alert.category === 'runtime') return false;
   const least = action.minSeverity ?? (action.kind === 'stop' ? 'critical' : 'warning');
   return ALERT_SEVERITIES.indexOf(alert.severity) >= ALERT_SEVERITIES.indexOf(least);
 }

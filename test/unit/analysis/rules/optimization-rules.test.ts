@@ -80,6 +80,47 @@ describe('non_finite', () => {
     expect(alertsOf({ metrics: [falling, norm], layers: [mask] })).toEqual([]);
   });
 
+  test('blames inputs that are broken when they come in, even if the loss was seen first', () => {
+    const broken = metric('train/loss', 240, (i) => (i < 30 ? 1 / (i + 1) : Number.NaN));
+    const inputs = (from: number) => ({
+      ...layer('input', 'activation', probes, { nonFiniteCount: (i) => (i === from ? 1 : 0) }),
+      moduleType: 'InputLayer',
+    });
+    const first = layer('first', 'activation', probes, { nonFiniteCount: (i) => (i > 1 ? 9 : 0) });
+    const alert = find('non_finite', { metrics: [broken], layers: [inputs(4), first] });
+    expect(alert?.fact).toBe(
+      'NaN or infinity was seen first at step 30 in the metric train/loss; the inputs held some at step 80.',
+    );
+    expect(alert?.inference).toContain('the data hold NaN');
+    const clean = find('non_finite', { metrics: [broken], layers: [inputs(-1), first] });
+    expect(clean?.inference).not.toContain('the data hold NaN');
+  });
+
+  test('is the only alert: what is left of broken numbers says nothing', () => {
+    const broken = metric('train/loss', 240, () => Number.NaN);
+    const layers = [
+      layer('a', 'gradient', probes, {
+        norm: () => 0,
+        nonFiniteCount: () => 4,
+        elementCount: () => 4,
+      }),
+    ];
+    const parameters = [
+      ['a/kernel', 'weight', 512],
+      ['a/bias', 'bias', 16],
+    ].map(([name, parameterRole, count]) => ({
+      ...parameter(`${name}`, probes, {
+        valueNorm: () => 0,
+        valueStd: () => 0,
+        valueNonFiniteCount: () => Number(count),
+        elementCount: () => Number(count),
+      }),
+      parameterRole: parameterRole === 'bias' ? ('bias' as const) : ('weight' as const),
+    }));
+    const ids = alertsOf({ metrics: [broken], layers, parameters }).map(({ ruleId }) => ruleId);
+    expect(ids).toEqual(['non_finite']);
+  });
+
   test('sees parameters', () => {
     const parameters = [
       parameter('dense/kernel', probes, {
@@ -308,6 +349,9 @@ describe('gradients and updates', () => {
     });
     const solved = metric('train/loss', 240, fallingLoss(240, { floor: 0.001, tau: 20 }));
     expect(alertsOf({ metrics: [solved], layers })).toEqual([]);
+    // Units that cut NaN off give zeros to those before them.
+    const broken = metric('train/loss', 240, (i) => (i < 30 ? 2 : Number.NaN));
+    expect(find('vanishing_gradients', { metrics: [broken], layers })).toBeUndefined();
   });
 
   test('stagnant_layers are behind the others', () => {
@@ -392,6 +436,13 @@ describe('gradients and updates', () => {
     expect(alert?.inference).toContain('the optimizer does not have these parameters');
     expect(alertsOf({ parameters: [moving, still(true)] })).toEqual([]);
     expect(alertsOf({ parameters: [still(false)] })).toEqual([]);
+    const lost = parameter('b/kernel', probes, {
+      updateRatio: () => 0,
+      gradientNorm: () => 1e-9,
+      valueNorm: () => 1,
+    });
+    const inference = find('unchanged_parameters', { parameters: [moving, lost] })?.inference;
+    expect(inference).toContain('lost in rounding');
   });
 });
 
@@ -423,6 +474,21 @@ describe('activations and initial weights', () => {
     expect(alert).toMatchObject({ severity: 'error', stepStart: 80 });
     expect(alert?.fact).toContain('87.5 % of the 32 units of relu');
     expect(alertsOf({ metrics: [falling], layers: of(() => 3) })).toEqual([]);
+  });
+
+  test('dying_relu: what was silent in the first probes has been dead from the start', () => {
+    const layers = [
+      layer('relu', 'activation', probes, {
+        persistentDeadUnitCount: (i) => (i < 2 ? 0 : 32),
+        deadUnitCount: () => 32,
+        unitCount: () => 32,
+        std: () => 1,
+      }),
+      layer('out', 'activation', probes, { std: () => 1 }),
+    ];
+    const alert = find('dying_relu', { metrics: [falling], layers });
+    expect(alert?.stepStart).toBe(0);
+    expect(alert?.fact).not.toContain('before');
   });
 
   test('activation_collapse leaves the output layer alone', () => {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import {
   createMemoryStore,
   MetricsLogger,
@@ -7,6 +7,8 @@ import {
   type TrainingSession,
 } from 'quark-sdk';
 import { AnalyzerEngine, type WatchOptions } from 'quark-sdk/analysis';
+import type { AlertRecord } from 'quark-sdk';
+import { isFor } from '../../../../src/analysis/watch/watch-options.ts';
 import { TestClock } from '../../../support/clock.ts';
 import { fallingLoss, normal } from '../../../support/analysis-runs.ts';
 
@@ -166,6 +168,36 @@ test('actions: log, callback, webhook, stop', async () => {
   ]);
   expect(session.status).toBe('running');
   await session.endRun('interrupted');
+});
+
+test('a store that takes no alerts keeps nobody from being told, or from stopping', async () => {
+  const told: string[] = [];
+  const { log, session, storage } = await watched({
+    onAlert: ({ ruleId }) => told.push(ruleId),
+    actions: [{ kind: 'stop' }],
+  });
+  await log(0, 40, fallingLoss(400));
+  const append = storage.appendSegments.bind(storage);
+  vi.spyOn(storage, 'appendSegments').mockImplementation((segments) =>
+    segments.some(({ manifest }) => manifest.table === 'alerts')
+      ? Promise.reject(new Error('full'))
+      : append(segments),
+  );
+  await log(40, 60, () => Number.NaN);
+  expect(told).toEqual(['non_finite']);
+  expect(session.signal.aborted).toBe(true);
+  await session.close();
+});
+
+test('stop leaves slow runs alone unless it is told to stop them', () => {
+  const slow = { ruleId: 'runtime_bottleneck_risk', category: 'runtime', severity: 'critical' };
+  const lost = { ruleId: 'non_finite', category: 'optimization', severity: 'critical' };
+  expect(isFor({ kind: 'stop' }, lost as AlertRecord)).toBe(true);
+  expect(isFor({ kind: 'stop' }, slow as AlertRecord)).toBe(false);
+  expect(isFor({ kind: 'log' }, slow as AlertRecord)).toBe(true);
+  expect(isFor({ kind: 'stop', rules: ['runtime_bottleneck_risk'] }, slow as AlertRecord)).toBe(
+    true,
+  );
 });
 
 test('an action that fails is counted and recorded, and stops nothing', async () => {
