@@ -110,6 +110,9 @@ const TELEMETRY_DEFAULTS: SystemTelemetryConfig = Object.freeze({ sampleEveryNSt
  * The time of a step includes reading its loss back. Where `fit` validates, the last step of an epoch has no
  * `perf/step_time_ms`: `fit` runs the validation inside that step.
  *
+ * Beside callbacks of TensorFlow.js, such as `tf.callbacks.earlyStopping`, it comes last in the list: `fit` takes what follows
+ * anything else for a plain object of functions, and fails. Beside such objects any place will do.
+ *
  * Recording problems do not reach the training unless the run is strict, or `raiseOnError` of a probe says so: they are
  * counted, and the first is logged.
  *

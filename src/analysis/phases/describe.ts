@@ -249,8 +249,12 @@ function pointsIn({ failedFrom, primary }: PhaseView, start: number, end: number
 function moveText(before: number, after: number, fall: number, isRate: boolean): string {
   const numbers = `from ${short(before)} to ${short(after)}`;
   if (before === after) return `stayed at ${short(after)}`;
-  const size = isRate ? `${short(Math.abs(fall) * 100)} points` : percent(Math.abs(fall));
-  return `${after < before ? 'fell' : 'rose'} by ${size}, ${numbers}`;
+  const verb = after < before ? 'fell' : 'rose';
+  if (isRate) return `${verb} by ${short(Math.abs(fall) * 100)} points, ${numbers}`;
+  // Where a level is close to zero, the share is one of the run's scale: beside the numbers it would look wrong.
+  const isOfBefore =
+    Math.abs(Math.abs(fall * before) - Math.abs(before - after)) <= 0.02 * Math.abs(before - after);
+  return isOfBefore ? `${verb} by ${percent(Math.abs(fall))}, ${numbers}` : `${verb} ${numbers}`;
 }
 
 function percent(share: number): string {

@@ -55,6 +55,23 @@ describe('epoch by epoch', () => {
     expect(nan?.summary).toContain('not finite from epoch 4');
   });
 
+  test('a share that is said beside two levels is the share between them', () => {
+    let said = 0;
+    for (const low of [0.1, 0.02, 0.004, 0.0001])
+      for (const { summary } of phasesOf(
+        losses([2.3, 1.5, 0.8, 0.3, low, 4 * low, 5 * low, 5.1 * low, 5.2 * low, 5.2 * low]),
+      )) {
+        const [, share, before, after] = /by ([\d.]+) %, from ([-\d.e]+) to ([-\d.e]+)/.exec(
+          summary,
+        ) ?? [Number.NaN, Number.NaN, Number.NaN, Number.NaN];
+        if (Number.isNaN(share)) continue;
+        said++;
+        const real = Math.abs(Number(before) - Number(after)) / Number(before);
+        expect(Math.abs(Number(share) / 100 - real), summary).toBeLessThan(0.05 * real + 0.01);
+      }
+    expect(said).toBeGreaterThan(6);
+  });
+
   test('a spike that comes back is no phase', () => {
     const calm = [1, 0.6, 0.4, 0.3, 0.29, 0.28, 0.27, 0.26, 0.25, 0.24];
     const spiky = calm.with(4, 3);
