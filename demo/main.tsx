@@ -11,6 +11,7 @@ import './styles/layers.css';
 import './styles/files.css';
 import './styles/analysis.css';
 import './styles/train.css';
+import './styles/sync.css';
 import './styles/access.css';
 import { App } from './app/app.tsx';
 import { followLocation } from './app/location.ts';

@@ -17,6 +17,7 @@ import type { DigitsTrainingConfig } from './digits.ts';
 import { isMachineMetric } from '../dashboard/model/group.ts';
 import { GuessGrid } from './guess-grid.tsx';
 import { RecordingCost } from './recording-cost.tsx';
+import { SyncIndicator } from './sync-indicator.tsx';
 import { TrainForm } from './train-form.tsx';
 import { stopTraining, train } from './trainer.ts';
 import { isTraining, runIdOf, training, type TrainingProgress } from './training-state.ts';
@@ -61,7 +62,10 @@ export function TrainPage(props: {
       <div class="train-columns">
         <div class="train-side">
           <TrainForm isBusy={isTraining(state)} onStart={begin} onStop={stopTraining} />
-          <Progress />
+          <div class="train-progress">
+            <Progress />
+            <SyncIndicator />
+          </div>
           {!isTraining(state) && (
             <Resumable store={store} onResume={(id) => begin({ resumeRunId: id })} />
           )}

@@ -6,6 +6,7 @@ import { quarkCallback } from 'quark-sdk/tfjs';
 import { nextMessage } from '../dashboard/model/turns.ts';
 import { fetchDigits, loadTensorFlow } from './browser-data.ts';
 import { loadCheckpoint, removeCheckpoint, saveCheckpoint, type Checkpoint } from './checkpoint.ts';
+import { findDestination, recordingOptions } from './destination.ts';
 import { DEMO_PROJECT, DEMO_TRAINER, trainingConfigOf } from './demo-run.ts';
 import {
   buildDigitsModel,
@@ -24,7 +25,14 @@ import {
   probeOptions,
   storedInstruments,
 } from './instruments.ts';
-import { etaOf, guesses, isTraining, training, type TrainingProgress } from './training-state.ts';
+import {
+  etaOf,
+  guesses,
+  isTraining,
+  recording,
+  training,
+  type TrainingProgress,
+} from './training-state.ts';
 
 /** What to train. */
 export type TrainingRequest = {
@@ -59,14 +67,23 @@ export async function train(request: TrainingRequest): Promise<void> {
   training.value = { kind: 'preparing', what: 'Loading TensorFlow.js and the images' };
   let session: TrainingSession | undefined;
   try {
-    const [tf, digits] = await Promise.all([loadTensorFlow(request.backend), fetchDigits()]);
+    const [tf, digits] = await Promise.all([
+      loadTensorFlow(request.backend),
+      fetchDigits(),
+      letGoOfRecording(),
+    ]);
     training.value = { kind: 'preparing', what: 'Building the network' };
     const opened = await openRun(tf, request, digits.count);
     session = opened.session;
+    recording.value = session;
     let outcome = await fit(tf, session, opened, digits);
-    if (session.signal.aborted) outcome = 'interrupted';
-    else await session.endRun(outcome);
-    await session.close();
+    if (session.signal.aborted) {
+      // Somebody else has the run now; an open session would claim it.
+      outcome = 'interrupted';
+      await letGoOfRecording();
+    } else {
+      await session.endRun(outcome);
+    }
     if (outcome === 'completed') await removeCheckpoint(tf, session.runId);
     const state: { kind: string; progress?: TrainingProgress } = training.value;
     if (state.progress !== undefined) {
@@ -90,9 +107,20 @@ async function failRun(session: TrainingSession | undefined, error: unknown): Pr
       eventType: 'runtime_error',
     });
     await session.endRun('failed');
-    await session.close();
   } catch {
     // The first error is the one to show; a run that cannot be ended lapses by itself.
+    await letGoOfRecording();
+  }
+}
+
+/** Closes the session of the run before. What it has not sent is sent by the next one. */
+async function letGoOfRecording(): Promise<void> {
+  const session = recording.value;
+  recording.value = undefined;
+  try {
+    await session?.close();
+  } catch {
+    // Nothing is written by it any more: what it had was kept when its run ended.
   }
 }
 
@@ -104,13 +132,13 @@ type OpenedRun = {
 
 async function openRun(tf: Tf, request: TrainingRequest, imageCount: number): Promise<OpenedRun> {
   const { store, start, leaseTtlMs } = request;
-  const lease = leaseTtlMs === undefined ? {} : { leaseTtlMs };
+  const options = {
+    ...(leaseTtlMs === undefined ? {} : { leaseTtlMs }),
+    ...recordingOptions(await findDestination(), store),
+  };
   if ('resumeRunId' in start) {
     const { resumeRunId: runId } = start;
-    const session = await resumed(
-      TrainingSession.resumeRun({ runId, storage: store, ...lease }),
-      runId,
-    );
+    const session = await resumed(TrainingSession.resumeRun({ runId, ...options }), runId);
     const config = trainingConfigOf(session.context.run.config);
     const kept = await loadCheckpoint(tf, runId);
     const fresh = { epoch: 0, step: 0 };
@@ -143,8 +171,7 @@ async function openRun(tf: Tf, request: TrainingRequest, imageCount: number): Pr
       tfjs: tf.version.tfjs,
       backend: tf.getBackend(),
     },
-    storage: store,
-    ...lease,
+    ...options,
   });
   const model = buildDigitsModel(tf, start.learningRate, start.seed);
   return { session, config: start, checkpoint: { model, epoch: 0, step: 0 } };

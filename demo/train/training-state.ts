@@ -1,5 +1,6 @@
 /** What the page shows of the training in this tab. It belongs to the tab, not to a view: going elsewhere stops nothing. */
 import { signal, type Signal } from '@preact/signals';
+import type { TrainingSession } from 'quark-sdk';
 
 /** How far a training has come. */
 export type TrainingProgress = {
@@ -38,6 +39,12 @@ export type TrainingState =
 
 /** The training in this tab. */
 export const training: Signal<TrainingState> = signal({ kind: 'idle' });
+
+/**
+ * The session of the last run in this tab. It stays open when its run has ended: as long as it is, what the service has not
+ * taken yet is sent on.
+ */
+export const recording: Signal<TrainingSession | undefined> = signal(undefined);
 
 /** Some validation images with the guesses of the last epoch. */
 export const guesses: Signal<readonly Guess[]> = signal([]);

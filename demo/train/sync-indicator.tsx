@@ -1,0 +1,97 @@
+/** Whether what is recorded in this tab has reached the service. */
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
+import type { SyncStatus, TrainingSession } from 'quark-sdk';
+import { Icon, type IconName } from '../dashboard/views/icons.tsx';
+import { keepPolling } from '../dashboard/views/polling.ts';
+import { destinationMark, findDestination, type Destination } from './destination.ts';
+import {
+  destinationText,
+  syncText,
+  unsentText,
+  type SyncText,
+  type SyncTone,
+} from './sync-text.ts';
+import { recording } from './training-state.ts';
+
+const POLL_MS = 1000;
+
+const ICONS: Readonly<Record<SyncTone, IconName>> = {
+  off: 'cloud',
+  ready: 'cloud',
+  sent: 'check',
+  sending: 'upload',
+  waiting: 'clock',
+  blocked: 'warning',
+};
+
+/** The status of the run in this tab; before there is one, where runs go. */
+export function SyncIndicator(): JSX.Element | null {
+  const session = recording.value;
+  return session === undefined ? (
+    <DestinationLine say={destinationText} />
+  ) : (
+    <RunSync key={session.runId} session={session} />
+  );
+}
+
+function RunSync({ session }: { readonly session: TrainingSession }): JSX.Element | null {
+  const looked = useSignal<{ readonly status: SyncStatus; readonly atMs: number } | undefined>(
+    undefined,
+  );
+  useEffect(
+    () =>
+      keepPolling(
+        async () => {
+          looked.value = { status: await session.syncStatus(), atMs: Date.now() };
+        },
+        () => POLL_MS,
+        // The database is being closed, or is gone: what was seen last may no longer be so.
+        () => {
+          looked.value = undefined;
+        },
+      ),
+    [session],
+  );
+  const found = looked.value;
+  if (found === undefined) return null;
+  if (found.status.state === 'off') return <DestinationLine say={unsentText} />;
+  return <Line text={syncText(found.status, found.atMs)} />;
+}
+
+function DestinationLine(props: {
+  readonly say: (destination: Destination) => SyncText;
+}): JSX.Element | null {
+  const destination = useSignal<Destination | undefined>(undefined);
+  const mark = destinationMark.value;
+  useEffect(() => {
+    let isCurrent = true;
+    void findDestination().then((found) => {
+      if (isCurrent) destination.value = found;
+    });
+    return () => {
+      isCurrent = false;
+    };
+  }, [mark]);
+  return destination.value === undefined ? null : <Line text={props.say(destination.value)} />;
+}
+
+/** Read aloud is what the state is called; rows and seconds change too often for that. */
+function Line({ text }: { readonly text: SyncText }): JSX.Element {
+  return (
+    <section
+      class={`sync sync-${text.tone}`}
+      aria-label="Sending to the service"
+      data-sync={text.tone}
+    >
+      <span class="sync-icon">
+        <Icon name={ICONS[text.tone]} />
+      </span>
+      <p class="sync-headline" role="status">
+        {text.headline}
+      </p>
+      <p class="sync-detail">{text.detail}</p>
+    </section>
+  );
+}

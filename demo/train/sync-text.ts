@@ -1,0 +1,154 @@
+/** How far records are on their way to a service, in words: a short one that is read aloud, and what changes every second. */
+import type { SyncStatus } from 'quark-sdk';
+import { formatCount, formatDuration } from '../dashboard/model/format.ts';
+import type { Destination } from './destination.ts';
+
+/** How a state looks; each has a shape of its own, not only a colour. */
+export type SyncTone = 'off' | 'ready' | 'sent' | 'sending' | 'waiting' | 'blocked';
+
+/** A state in words. */
+export type SyncText = {
+  readonly tone: SyncTone;
+  /** Changes with the state only. */
+  readonly headline: string;
+  readonly detail: string;
+};
+
+/** What is shown before there is a run, and of a run that is sent nowhere. */
+export function destinationText(destination: Destination): SyncText {
+  const off = (detail: string): SyncText => ({ tone: 'off', headline: 'Sync off', detail });
+  switch (destination.kind) {
+    case 'service':
+      return {
+        tone: 'ready',
+        headline: 'Sync on',
+        detail: `Runs are kept in this browser and sent to ${hostOf(destination.url)}.`,
+      };
+    case 'no_service':
+      return off('Runs stay in this browser: no service is behind this page.');
+    case 'needs_key':
+      return off('Runs stay in this browser. Give your key under “Runs” to send them on.');
+    case 'takes_nothing':
+      return off('Runs stay in this browser: the server of this page takes no records from you.');
+    case 'unreachable':
+      return off('Runs stay in this browser: the service of this page could not be asked.');
+  }
+}
+
+/** The same while a run is shown that is sent nowhere: it stays so, whatever has changed since it began. */
+export function unsentText(destination: Destination): SyncText {
+  if (destination.kind !== 'service') return destinationText(destination);
+  return {
+    tone: 'off',
+    headline: 'Sync off',
+    detail: `This run stays in this browser; the next one is sent to ${hostOf(destination.url)}.`,
+  };
+}
+
+/** A status in words, as it is at `nowMs`. */
+export function syncText(status: SyncStatus, nowMs: number): SyncText {
+  const { acknowledgedRows, pendingRows } = status;
+  const kept = pendingRows === 0 ? '' : `${rows(pendingRows)} kept in this browser. `;
+  switch (status.state) {
+    case 'off':
+      return destinationText({ kind: 'no_service' });
+    case 'idle':
+      return refusedText(status) ?? sentText(status);
+    case 'uploading':
+      return {
+        tone: 'sending',
+        headline: 'Sending',
+        detail:
+          pendingRows === 0
+            ? `${rows(acknowledgedRows)} sent, the state of the run to go.`
+            : `${rows(pendingRows)} to go.`,
+      };
+    case 'waiting':
+      return {
+        tone: 'waiting',
+        headline: 'Waiting for the service',
+        detail: `${waitReason(status)} ${kept}${nextAttempt(status, nowMs)}`,
+      };
+    case 'blocked':
+      return {
+        tone: 'blocked',
+        headline: 'Sync blocked',
+        detail: `${remedy(status)} ${kept}${nextAttempt(status, nowMs)}`,
+      };
+  }
+}
+
+function sentText({ acknowledgedRows, uri }: SyncStatus): SyncText {
+  const where = uri === null ? '' : ` at ${hostOf(uri)}`;
+  return { tone: 'sent', headline: 'All sent', detail: `${rows(acknowledgedRows)}${where}.` };
+}
+
+/** What the service will never take is no longer waited for: that is not the same as sent. */
+function refusedText({
+  lastError,
+  pendingRows,
+  refusedSegments,
+}: SyncStatus): SyncText | undefined {
+  const refusedRows = refusedSegments.reduce((sum, { rowCount }) => sum + rowCount, pendingRows);
+  if (refusedRows === 0) return undefined;
+  const why = refusedSegments[0]?.message ?? lastError?.message ?? '';
+  return {
+    tone: 'blocked',
+    headline: 'Not everything was taken',
+    detail: `The service refused ${rows(refusedRows)}; they stay in this browser. ${why}`.trim(),
+  };
+}
+
+function waitReason({ lastError }: SyncStatus): string {
+  switch (lastError?.reason) {
+    case undefined:
+    case 'unreachable':
+      return 'It cannot be reached.';
+    case 'busy':
+      return 'It is busy.';
+    case 'full':
+      return 'It has no room left.';
+    default:
+      return sentence(lastError?.message ?? '');
+  }
+}
+
+/** What somebody has to do; it is tried again all the same. */
+function remedy({ lastError, uri }: SyncStatus): string {
+  const host = uri === null ? 'the service' : hostOf(uri);
+  switch (lastError?.reason) {
+    case 'unauthorised':
+      return 'The service does not take your key. Sign in under “Runs” with one that may write; the next run recorded here sends what is left.';
+    case 'version':
+      return 'The service speaks another version. Load this page again; if that does not help, update the service.';
+    case 'read_only':
+      return 'The service takes no records now. Whoever runs it has to let it write.';
+    case 'unknown_scheme':
+      return `What answers at ${host} is not a Quark service. Look at its address and at proxies.`;
+    default:
+      return sentence(lastError?.message ?? 'The service refuses.');
+  }
+}
+
+function nextAttempt({ nextAttemptAtMs }: SyncStatus, nowMs: number): string {
+  const leftMs = nextAttemptAtMs === null ? 0 : nextAttemptAtMs - nowMs;
+  if (leftMs <= 0) return 'Trying again now.';
+  // Whole seconds: the next look at it is a second away.
+  return `Next attempt in ${formatDuration(Math.ceil(leftMs / 1000) * 1000).replace(/\.0 s$/, ' s')}.`;
+}
+
+function rows(count: number): string {
+  return `${formatCount(count)} ${count === 1 ? 'row' : 'rows'}`;
+}
+
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+function hostOf(uri: string): string {
+  try {
+    return new URL(uri).host;
+  } catch {
+    return uri;
+  }
+}
