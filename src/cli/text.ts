@@ -155,3 +155,8 @@ function sum(values: readonly number[]): number {
 function two(value: number): string {
   return String(value).padStart(2, '0');
 }
+
+/** `1 run`, `2 runs`: a number with a noun whose plural takes an s. */
+export function count(value: number, noun: string): string {
+  return `${value} ${noun}${value === 1 ? '' : 's'}`;
+}

@@ -37,6 +37,10 @@ const SERVER_FAILURES: Partial<Readonly<Record<StoreFailureReason, string>>> = {
   unreachable: 'The server cannot reach its store. Nothing was changed. Try again later.',
 };
 
+/** When the connection to the store broke between a change and the word that it was kept. */
+const UNKNOWN_OUTCOME =
+  'The server has lost its store. It is not known whether this was written: ask again.';
+
 /** The error as it travels. A detail `httpStatus` from 400 to 499 says which status it is to have. */
 export function encodeError(error: unknown): WireError {
   if (isQuarkError(error, 'run_not_found')) {
@@ -49,8 +53,11 @@ export function encodeError(error: unknown): WireError {
   if (!isQuarkError(error) || status >= 500) {
     const reason = isQuarkError(error, 'store_failed') ? reasonOf(error.details) : 'failed';
     const retryAfterMs = isQuarkError(error) ? error.details['retryAfterMs'] : undefined;
-    const message = SERVER_FAILURES[reason] ?? 'The server failed to answer.';
-    return withRetry(status, { code: 'store_failed', message, details: { reason } }, retryAfterMs);
+    const isUnknown = isQuarkError(error) && error.details['outcome'] === 'unknown';
+    const message =
+      (isUnknown ? UNKNOWN_OUTCOME : SERVER_FAILURES[reason]) ?? 'The server failed to answer.';
+    const details: ErrorDetails = isUnknown ? { reason, outcome: 'unknown' } : { reason };
+    return withRetry(status, { code: 'store_failed', message, details }, retryAfterMs);
   }
   const { code, message } = error;
   const details = plainDetails(error.details);

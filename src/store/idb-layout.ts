@@ -2,12 +2,12 @@
 import type { DBSchema, IDBPDatabase, IDBPTransaction, StoreNames } from 'idb';
 import type {
   BatchRange,
-  Lease,
   SegmentIdentity,
   SegmentManifest,
   StoredProject,
   StoredRun,
 } from './store.ts';
+import type { KeptLease } from './run-rules.ts';
 
 /** The version this code writes. */
 export const IDB_LAYOUT_VERSION = 2;
@@ -23,7 +23,7 @@ export type SegmentKey = [runId: string, table: string, writerId: string, batchN
 export interface IdbLayout extends DBSchema {
   projects: { key: string; value: StoredProject; indexes: { byName: string } };
   runs: { key: string; value: StoredRun; indexes: { byStart: [startedAtMs: number, id: string] } };
-  leases: { key: [runId: string, holder: string]; value: Lease };
+  leases: { key: [runId: string, holder: string]; value: KeptLease };
   /** Next sequence number of each table of a run. */
   counters: { key: StreamKey; value: number };
   manifests: {

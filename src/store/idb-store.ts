@@ -19,6 +19,7 @@ import {
   copyRun,
   projectIdTaken,
   runIdTaken,
+  isLapsed,
   selectLeases,
   selectRuns,
 } from './run-rules.ts';
@@ -153,10 +154,10 @@ class IdbStore implements Store {
     return this.#connection.write(['leases'], async (tx) => {
       const leases = tx.objectStore('leases');
       const nowMs = this.#clock.now();
-      const lapsed = (await leases.getAll()).filter((lease) => lease.expiresAtMs <= nowMs);
+      const lapsed = (await leases.getAll()).filter((lease) => isLapsed(lease, nowMs));
       const lease = { runId, holder, expiresAtMs: nowMs + ttlMs };
       await Promise.all(lapsed.map((old) => leases.delete([old.runId, old.holder])));
-      await leases.put(lease);
+      await leases.put({ ...lease, ttlMs });
       return lease;
     });
   }

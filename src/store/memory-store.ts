@@ -18,7 +18,9 @@ import {
   projectIdTaken,
   runIdTaken,
   segmentTaken,
+  isLapsed,
   selectLeases,
+  type KeptLease,
   selectRuns,
   storeClosed,
 } from './run-rules.ts';
@@ -71,7 +73,7 @@ type Stream = {
 type Place = {
   readonly projects: Map<string, StoredProject>;
   readonly runs: Map<string, StoredRun>;
-  readonly leases: Map<string, Lease>;
+  readonly leases: Map<string, KeptLease>;
   readonly streams: Map<string, Stream>;
   readonly blobs: Map<string, Uint8Array<ArrayBuffer>>;
   readonly notes: Map<string, string>;
@@ -222,9 +224,9 @@ class MemoryStore implements Store {
     const { leases } = this.#open();
     checkLeaseClaim(runId, holder, ttlMs);
     const nowMs = this.#clock.now();
-    for (const [key, lease] of leases) if (lease.expiresAtMs <= nowMs) leases.delete(key);
+    for (const [key, lease] of leases) if (isLapsed(lease, nowMs)) leases.delete(key);
     const lease = { runId, holder, expiresAtMs: nowMs + ttlMs };
-    leases.set(`${runId}/${holder}`, lease);
+    leases.set(`${runId}/${holder}`, { ...lease, ttlMs });
     return lease;
   }
 

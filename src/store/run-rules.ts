@@ -150,10 +150,23 @@ export function selectRuns(runs: Iterable<StoredRun>, filter: RunFilter): readon
   return found.slice(start, filter.limit === undefined ? undefined : start + filter.limit);
 }
 
+/** A lease as it is kept. Those of before the time to live was kept have none. */
+export type KeptLease = Lease & { readonly ttlMs?: number };
+
+/**
+ * Whether a lease has lapsed: at its end, or when more than twice its time to live is still to go. It was claimed under
+ * a clock that has jumped back since, and its holder, if there still is one, renews it. Once would not do: the clocks of
+ * machines that share a store differ.
+ */
+export function isLapsed({ expiresAtMs, ttlMs = Infinity }: KeptLease, nowMs: number): boolean {
+  return expiresAtMs <= nowMs || expiresAtMs - nowMs > 2 * ttlMs;
+}
+
 /** Leases in the order of `listLeases`, without those that have lapsed. */
-export function selectLeases(leases: Iterable<Lease>, nowMs: number): readonly Lease[] {
+export function selectLeases(leases: Iterable<KeptLease>, nowMs: number): readonly Lease[] {
   return [...leases]
-    .filter((lease) => lease.expiresAtMs > nowMs)
+    .filter((lease) => !isLapsed(lease, nowMs))
+    .map(({ expiresAtMs, holder, runId }) => ({ runId, holder, expiresAtMs }))
     .sort((a, b) => compareText(a.runId, b.runId) || compareText(a.holder, b.holder));
 }
 

@@ -209,6 +209,8 @@ const LATER: readonly Step[] = [
       name TEXT NOT NULL)`,
   ],
   ADD_NOTES,
+  // How long a claim lasts: an end further away than that was said under a clock that has jumped since.
+  ['ALTER TABLE leases ADD COLUMN ttl_ms DOUBLE PRECISION'],
 ];
 
 /** Every table of the layout. */

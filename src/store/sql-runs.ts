@@ -1,7 +1,7 @@
 /** Projects, runs and leases of one space in SQL. */
 import { RunNotFoundError } from '../base/errors.ts';
 import { queueRun } from './merge-queue.ts';
-import { copyRun, projectIdTaken, runIdTaken } from './run-rules.ts';
+import { copyRun, projectIdTaken, runIdTaken, type KeptLease } from './run-rules.ts';
 import {
   isTextList,
   jsonCell,
@@ -173,15 +173,30 @@ function* wasChanged(
   return rows.length > 0;
 }
 
-export function* renewLease(space: string, lease: Lease, nowMs: number): SqlWork<void> {
-  yield sql('DELETE FROM leases WHERE space = ? AND expires_at_ms <= ?', space, nowMs);
+export function* renewLease(
+  space: string,
+  { expiresAtMs, holder, runId }: Lease,
+  nowMs: number,
+  ttlMs: number,
+): SqlWork<void> {
+  // See isLapsed in run-rules.ts. The condition that looks double is the one an index serves.
   yield sql(
-    `INSERT INTO leases (space, run_id, holder, expires_at_ms) VALUES (?, ?, ?, ?)
-     ON CONFLICT (space, run_id, holder) DO UPDATE SET expires_at_ms = excluded.expires_at_ms`,
+    `DELETE FROM leases WHERE space = ? AND
+       (expires_at_ms <= ? OR (expires_at_ms > ? AND expires_at_ms - 2 * ttl_ms > ?))`,
     space,
-    lease.runId,
-    lease.holder,
-    lease.expiresAtMs,
+    nowMs,
+    nowMs + 2 * ttlMs,
+    nowMs,
+  );
+  yield sql(
+    `INSERT INTO leases (space, run_id, holder, expires_at_ms, ttl_ms) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (space, run_id, holder)
+     DO UPDATE SET expires_at_ms = excluded.expires_at_ms, ttl_ms = excluded.ttl_ms`,
+    space,
+    runId,
+    holder,
+    expiresAtMs,
+    ttlMs,
   );
 }
 
@@ -198,12 +213,12 @@ export function* listLeases(
   space: string,
   nowMs: number,
   runIds: readonly string[] | undefined,
-): SqlWork<readonly Lease[]> {
+): SqlWork<readonly KeptLease[]> {
   // Of many runs it is quicker to read all.
   const wanted = runIds !== undefined && runIds.length <= MAX_RUN_IDS ? runIds : undefined;
   if (wanted?.length === 0) return [];
   const rows = yield sql(
-    `SELECT text(run_id), text(holder), expires_at_ms FROM leases WHERE space = ? AND expires_at_ms > ?
+    `SELECT text(run_id), text(holder), expires_at_ms, ttl_ms FROM leases WHERE space = ? AND expires_at_ms > ?
      ${wanted === undefined ? '' : `AND run_id IN (${placeholders(wanted)})`}`,
     space,
     nowMs,
@@ -213,6 +228,7 @@ export function* listLeases(
     runId: textCell(row, 0),
     holder: textCell(row, 1),
     expiresAtMs: numberCell(row, 2),
+    ...(row[3] === null ? {} : { ttlMs: numberCell(row, 3) }),
   }));
 }
 

@@ -184,7 +184,7 @@ class SqlStore implements Store {
     const nowMs = this.#parts.clock.now();
     const lease = { runId, holder, expiresAtMs: nowMs + ttlMs };
     await database.transaction(
-      () => runs.renewLease(this.#space, lease, nowMs),
+      () => runs.renewLease(this.#space, lease, nowMs, ttlMs),
       this.#lane(runId, holder),
     );
     return lease;

@@ -252,7 +252,8 @@ export interface Store {
   renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease>;
   releaseLease(runId: string, holder: string): Promise<void>;
   /**
-   * Leases that have not lapsed, by the store's clock; of these runs, or of all. A lease has lapsed at `expiresAtMs`.
+   * Leases that have not lapsed, by the store's clock; of these runs, or of all. A lease has lapsed at `expiresAtMs`; and when that is
+   * more than twice its time to live ahead, because the clock has been turned back since it was claimed.
    * Ordered by run, then holder.
    */
   listLeases(runIds?: readonly string[]): Promise<readonly Lease[]>;

@@ -10,19 +10,23 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => schema.remove());
 
-describeStore('postgres', async (clock) => {
-  // A space a test: what the others have left in theirs is not seen.
-  const space = `test/${randomUUID()}`;
-  return {
-    open: () => openSpace(schema.uri, space, { clock }),
-    damage: async (segment) => {
-      await schema.query(
-        `UPDATE segment_bytes SET bytes = substr(bytes, 1, 5) WHERE segment_key IN
+describeStore(
+  'postgres',
+  async (clock) => {
+    // A space a test: what the others have left in theirs is not seen.
+    const space = `test/${randomUUID()}`;
+    return {
+      open: () => openSpace(schema.uri, space, { clock }),
+      damage: async (segment) => {
+        await schema.query(
+          `UPDATE segment_bytes SET bytes = substr(bytes, 1, 5) WHERE segment_key IN
            (SELECT segment_key FROM segments JOIN streams ON streams.stream_key = segments.stream_key
             WHERE space = $1 AND writer_id = $2 AND batch_number = $3)`,
-        [space, segment.writerId, segment.batchNumber],
-      );
-    },
-    remove: async () => undefined,
-  };
-});
+          [space, segment.writerId, segment.batchNumber],
+        );
+      },
+      remove: async () => undefined,
+    };
+  },
+  { hasNotes: true },
+);

@@ -184,6 +184,23 @@ export function describeRuns(place: TestPlace): void {
       expect(await other.listLeases()).toEqual([]);
     });
 
+    test('a clock that is turned back by hours makes no lease last for hours', async () => {
+      const start = place.clock.nowMs;
+      await place.store.renewLease(RUN_ID, 'dead', 100);
+      await place.store.renewLease(RUN_ID, 'alive', 100);
+      // As much as the clocks of two machines may differ.
+      place.clock.nowMs = start - 100;
+      expect(await place.store.listLeases()).toHaveLength(2);
+      place.clock.nowMs = start - 5 * 3_600_000;
+      expect(await place.store.listLeases()).toEqual([]);
+      const lease = await place.store.renewLease(RUN_ID, 'alive', 100);
+      await place.reopen();
+      expect(await place.store.listLeases()).toEqual([lease]);
+      // The dead does not rise when the clock gets there again.
+      place.clock.nowMs = start;
+      expect(await place.store.listLeases()).toEqual([]);
+    });
+
     test('a lapsed lease can be taken again', async () => {
       await place.store.renewLease(RUN_ID, 'a', 10);
       place.clock.nowMs += 50;

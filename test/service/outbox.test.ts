@@ -105,6 +105,7 @@ describe('a session with a service', () => {
     const io = new FakeIo({ cwd: folder });
     expect(await runCli(['sync', '--storage-dir', 'my runs'], io)).toBe(1);
     expect(io.out).toContain('unreachable');
+    expect(io.out).toContain('1 run with 10');
     await start();
     expect(
       await runCli(['verify', 'latest', '--storage-dir', 'my runs'], new FakeIo({ cwd: folder })),

@@ -12,7 +12,7 @@ import {
 } from '../command.ts';
 import type { CliIo } from '../io.ts';
 import { SERVICE_OPTION, serviceOptions } from '../service-options.ts';
-import { plain } from '../text.ts';
+import { count, plain } from '../text.ts';
 
 const SHOW_EVERY_MS = 1000;
 
@@ -108,8 +108,9 @@ async function follow(
 function describe({ target }: SyncTask, status: SyncStatus): string {
   const { acknowledgedRows, lastError, pendingBytes, pendingRows, pendingRuns } = status;
   const where = `${target.uri} (${target.space})`;
-  if (pendingRuns === 0) return `${where}: all sent, ${acknowledgedRows} rows acknowledged.`;
-  const rest = `${pendingRuns} runs with ${pendingRows} rows (${pendingBytes} bytes) to send`;
+  if (pendingRuns === 0)
+    return `${where}: all sent, ${count(acknowledgedRows, 'row')} acknowledged.`;
+  const rest = `${count(pendingRuns, 'run')} with ${count(pendingRows, 'row')} (${count(pendingBytes, 'byte')}) to send`;
   const why = lastError === null ? '' : ` ${lastError.reason}: ${plain(lastError.message)}`;
   return `${where}: ${rest}; ${status.state}.${why}`;
 }

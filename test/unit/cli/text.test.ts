@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { columns } from '../../../src/cli/args.ts';
-import { fit, styleFor, table, textWidth } from '../../../src/cli/text.ts';
+import { count, fit, styleFor, table, textWidth } from '../../../src/cli/text.ts';
 
 const NO_STYLE = styleFor({ isTty: false, columns: undefined, write: async () => {} }, {});
 
@@ -48,4 +48,8 @@ describe('widths in a terminal', () => {
       ]),
     ).toBe('  値   a\n  key  b\n');
   });
+});
+
+it('a noun is singular after one only', () => {
+  expect([0, 1, 2].map((value) => count(value, 'run'))).toEqual(['0 runs', '1 run', '2 runs']);
 });
