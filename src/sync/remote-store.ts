@@ -15,6 +15,7 @@ export class RemoteStore {
   #store: Promise<Store> | undefined;
   #isClosed = false;
   #awayUntilMs = 0;
+  #awayMs = 0;
   #problem: SyncProblem | null = null;
 
   constructor(open: () => Promise<Store>, clock: Clock) {
@@ -46,7 +47,7 @@ export class RemoteStore {
 
   /** Asks the service; undefined when it cannot be asked or does not answer, which is remembered for the status. */
   async tryTo<T>(work: (remote: Store) => Promise<T>): Promise<T | undefined> {
-    if (this.#isClosed || this.#clock.now() < this.#awayUntilMs) return undefined;
+    if (this.#isClosed || this.#isLeftAlone()) return undefined;
     try {
       const result = await work(await this.open());
       this.#problem = null;
@@ -57,11 +58,19 @@ export class RemoteStore {
       const nowMs = this.#clock.now();
       this.#problem = problemOf(error, nowMs);
       // Others may be answered where this one was not: only a service that is away, or wants nobody, is left alone.
-      if (kind === 'user' || isStoreError(error, 'unreachable'))
-        this.#awayUntilMs = nowMs + Math.max(LEAVE_ALONE_MS, retryAfterMs(error));
+      if (kind === 'user' || isStoreError(error, 'unreachable')) {
+        this.#awayMs = Math.max(LEAVE_ALONE_MS, retryAfterMs(error));
+        this.#awayUntilMs = nowMs + this.#awayMs;
+      }
       if (isStoreError(error, 'closed') && !this.#isClosed) this.#store = undefined;
       return undefined;
     }
+  }
+
+  /** A clock that was turned back does not make it longer than it was meant to be. */
+  #isLeftAlone(): boolean {
+    const restMs = this.#awayUntilMs - this.#clock.now();
+    return restMs > 0 && restMs <= this.#awayMs;
   }
 
   async close(): Promise<void> {

@@ -70,7 +70,10 @@ export class Uploader {
   /** Ended runs that have arrived, and when to keep house for them. */
   readonly #settled = new Map<string, number>();
   /** Runs that the service stumbles over, while it answers for others. */
-  readonly #delayed = new Map<string, { readonly backoff: Backoff; untilMs: number }>();
+  readonly #delayed = new Map<
+    string,
+    { readonly backoff: Backoff; untilMs: number; delayMs: number }
+  >();
 
   constructor(parts: UploaderParts) {
     this.#parts = parts;
@@ -150,10 +153,16 @@ export class Uploader {
       if (value.settled !== null) this.#settled.set(runId, 0);
   }
 
+  /** Whether it is still to come. What is further ahead than it ever was has passed: the clock was turned back. */
+  #isAhead(instantMs: number, delayMs: number): boolean {
+    const restMs = instantMs - this.#parts.clock.now();
+    return restMs > 0 && restMs <= delayMs;
+  }
+
   async #keepHouse(signal: AbortSignal): Promise<void> {
     const { clock, onSettled } = this.#parts;
     for (const [runId, dueMs] of this.#settled) {
-      if (signal.aborted || clock.now() < dueMs) continue;
+      if (signal.aborted || this.#isAhead(dueMs, KEEP_HOUSE_EVERY_MS)) continue;
       // It may be that a session still holds the run, or the service cannot be read: it is tried again.
       const isDone = (await onSettled?.(runId).catch(() => false)) ?? true;
       if (isDone) this.#settled.delete(runId);
@@ -174,7 +183,7 @@ export class Uploader {
       const print = fingerprintOf(found.revision, found.streams);
       if (member.value.settled === print) continue;
       const delayed = this.#delayed.get(runId);
-      if (delayed !== undefined && delayed.untilMs > this.#parts.clock.now()) continue;
+      if (delayed !== undefined && this.#isAhead(delayed.untilMs, delayed.delayMs)) continue;
       // After a failure it is uploading again once something was acknowledged.
       if (this.#state.state === 'idle')
         await this.#become({ ...this.#state, state: 'uploading', nextAttemptAtMs: null });
@@ -195,8 +204,8 @@ export class Uploader {
     const backoff =
       this.#delayed.get(runId)?.backoff ?? new Backoff(FIRST_RETRY_MS, LAST_RETRY_MS, random);
     const nowMs = clock.now();
-    const untilMs = nowMs + backoff.next(retryAfterMs(error));
-    this.#delayed.set(runId, { backoff, untilMs });
+    const delayMs = backoff.next(retryAfterMs(error));
+    this.#delayed.set(runId, { backoff, untilMs: nowMs + delayMs, delayMs });
     await this.#become({ ...this.#state, lastError: problemOf(error, nowMs) });
   }
 

@@ -33,6 +33,7 @@ type Command =
   | { readonly kind: 'merge'; readonly at: number; readonly run: number; readonly table: number }
   | { readonly kind: 'crash'; readonly at: number }
   | { readonly kind: 'wipe' }
+  | { readonly kind: 'jump'; readonly hours: number }
   | { readonly kind: 'turn'; readonly turns: number };
 
 const at = fc.nat({ max: 1 });
@@ -73,6 +74,13 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('merge' as const), at, run, table }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('crash' as const), at }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('wipe' as const) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('jump' as const),
+      hours: fc.constantFrom(-26, -3, -1, 1, 3, 26),
+    }),
+  },
   {
     weight: 6,
     arbitrary: fc.record({
@@ -196,6 +204,9 @@ class World {
       case 'wipe':
         this.#service = createMemoryStore();
         this.#wasWiped = true;
+        return;
+      case 'jump':
+        this.#clock.jump(one.hours * 3_600_000);
         return;
       case 'turn':
         for (let i = 0; i < one.turns; i++)

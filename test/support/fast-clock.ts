@@ -4,13 +4,23 @@ import type { Clock } from '../../src/base/clock.ts';
 export class FastClock implements Clock {
   readonly #factor: number;
   readonly #startMs = performance.now();
+  #offsetMs = 0;
 
   constructor(factor = 100) {
     this.#factor = factor;
   }
 
+  /** Somebody sets the clock: timers are not touched. */
+  jump(ms: number): void {
+    this.#offsetMs += ms;
+  }
+
   now(): number {
-    return 1_700_000_000_000 + Math.floor((performance.now() - this.#startMs) * this.#factor);
+    return (
+      this.#offsetMs +
+      1_700_000_000_000 +
+      Math.floor((performance.now() - this.#startMs) * this.#factor)
+    );
   }
 
   after(delayMs: number, callback: () => void): () => void {
