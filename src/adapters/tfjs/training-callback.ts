@@ -11,6 +11,7 @@ import type { TrainingSession } from '../../session/training-session.ts';
 import type { SystemTelemetryConfig, TensorMemory } from '../../telemetry/config.ts';
 import { SystemTelemetry } from '../../telemetry/system-telemetry.ts';
 import { learningRate, readLogs, type TfjsLogs } from './fit-logs.ts';
+import { modelFacts } from './model-facts.ts';
 import { trainingsOf, type SessionTraining } from './session-training.ts';
 import type { TfjsLayersModel, TfjsRuntime } from './tfjs-types.ts';
 import {
@@ -242,6 +243,7 @@ class TrainingCallback implements QuarkCallback {
           backend: this.#tf.getBackend(),
           model: this.#model.name,
           parameter_count: this.#model.countParams(),
+          ...modelFacts(this.#model),
         },
       });
     });

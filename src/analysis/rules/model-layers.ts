@@ -111,7 +111,7 @@ function inboundOf(layer: unknown, names: readonly string[]): number[] {
   return [...found];
 }
 
-function field(value: unknown, ...names: readonly string[]): unknown {
+export function field(value: unknown, ...names: readonly string[]): unknown {
   if (typeof value !== 'object' || value === null) return undefined;
   for (const name of names) {
     const found: unknown = Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined;

@@ -176,6 +176,10 @@ describe('quarkCallback', () => {
         backend: 'cpu',
         model: 'small',
         parameter_count: 21,
+        topology: expect.objectContaining({ class_name: 'Sequential' }) as object,
+        loss: expect.any(String) as string,
+        optimizer: expect.any(String) as string,
+        learning_rate: expect.any(Number) as number,
       },
     ]);
     tf.dispose([xs, ys]);
