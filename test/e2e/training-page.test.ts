@@ -104,6 +104,7 @@ describe('the training page', () => {
       await page.getByRole('link', { name: 'Layers' }).click();
       await page.locator('.heat-label').first().waitFor();
       expect(await page.locator('.heat-label').allInnerTexts()).toEqual([
+        'conv1_input',
         'conv1',
         'conv2',
         'pool',

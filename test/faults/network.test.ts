@@ -9,7 +9,7 @@ import { buildProgram, pause, startService, type Child, type Program } from './p
 import { FaultyProxy, NETWORK_FAULTS } from './proxy.ts';
 import { compareRows } from './rows.ts';
 
-const EACH_FAULT = Math.ceil(15 * Number(process.env['QUARK_RUNS'] ?? '1'));
+const EACH_FAULT = Math.ceil(8 * Number(process.env['QUARK_RUNS'] ?? '1'));
 
 let program: Program;
 let directory: string;
@@ -35,7 +35,7 @@ test(`a network that drops, delays, truncates, duplicates and reorders, ${EACH_F
     uri: () => proxy.uri,
     clients: 4,
     rowsPerBatch: 40,
-    timeoutMs: 400,
+    timeoutMs: 1_200,
   });
   const isEnough = (): boolean =>
     NETWORK_FAULTS.every((fault) => (proxy.counts.get(fault) ?? 0) >= EACH_FAULT);
