@@ -6,13 +6,14 @@
 // transaction) a segment, ten segments a call, and runs side by side. The server is that of `DATABASE_URL`, or the one the
 // tests bring, on the disk of the repository, with every commit waiting for that disk; beside it the same on SQLite, and
 // what somebody would write by hand: the same bytes as one row, a statement each, each its own transaction.
-import { fork } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { bundle } from '../test/support/bundle.mjs';
+import { runOf, segmentOf } from './made-segments.mjs';
+import { startPostgres } from './service/processes.mjs';
 
 const BYTES_A_POINT = 28;
 const ROWS = 1000;
@@ -33,67 +34,10 @@ const load = async (entry, name) => import(await bundle(entry, { folder: join(ro
 const { openFileStorage } = await load('src/node/file-storage.ts', 'file');
 const { openPostgresStorage } = await load('src/node/postgres-storage.ts', 'postgres');
 
-/** Starts a server whose commits wait for the disk. */
-async function startServer() {
-  const program = fileURLToPath(new URL('../test/support/postgres-process.mjs', import.meta.url));
-  // Not in the folder above: that is for one user, and the server may have to be another one.
-  const place = join(build, 'postgres', `bench-${process.pid}`);
-  const child = fork(program, [place, String(process.pid), 'durable']);
-  const uri = await new Promise((resolve, reject) => {
-    child.on('message', (message) => {
-      if (message.failed !== undefined) reject(new Error(message.failed));
-      if (message.uri !== undefined) resolve(message.uri);
-    });
-    child.on('exit', () => reject(new Error('The process of the server has ended.')));
-  });
-  const ended = new Promise((resolve) => {
-    child.once('exit', resolve);
-  });
-  return {
-    uri,
-    stop: () => {
-      child.disconnect();
-      return ended;
-    },
-  };
-}
-
-const given = process.env.DATABASE_URL;
-const server = given ? { uri: given, stop: async () => undefined } : await startServer();
+const server = await startPostgres();
+if (server === undefined) process.exit(1);
 
 const bytes = crypto.getRandomValues(new Uint8Array(BYTES_A_POINT * ROWS));
-const runOf = (id) => ({
-  id,
-  projectId: 'project_1',
-  projectName: 'bench',
-  status: 'running',
-  startedAtMs: 0,
-  tags: [],
-  document: '{}',
-});
-const segmentOf = (runId, batchNumber) => ({
-  manifest: {
-    runId,
-    table: 'metrics',
-    writerId: 'writer_1',
-    batchNumber,
-    rowCount: ROWS,
-    stepMin: batchNumber * ROWS,
-    stepMax: (batchNumber + 1) * ROWS - 1,
-    epochMin: null,
-    epochMax: null,
-    timeMinMs: 1.7e12,
-    timeMaxMs: 1.7e12,
-    keys: ['train/loss', 'train/accuracy', 'val/loss', 'val/accuracy', 'optimizer/lr'],
-    schemaVersion: 1,
-    encoding: 'arrow',
-    sizeBytes: bytes.byteLength,
-    checksum: batchNumber,
-    sources: [],
-  },
-  bytes,
-});
-
 const timed = async (work) => {
   const start = performance.now();
   await work();
@@ -110,7 +54,7 @@ async function appendAll(store, together, runs) {
       ids.map(async (id) => {
         for (let at = 0; at < segments / runs; at += together)
           await store.appendSegments(
-            Array.from({ length: together }, (_, i) => segmentOf(id, at + i)),
+            Array.from({ length: together }, (_, i) => segmentOf(id, at + i, ROWS, bytes)),
           );
       }),
     ),

@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { bundle } from '../test/support/bundle.mjs';
+import { runOf } from './made-segments.mjs';
 
 const { values: options } = parseArgs({
   options: {
@@ -36,15 +37,7 @@ const { createSegment } = await load('src/segment/manifest.ts');
 const { createMaintenance } = await load('src/maintenance/maintenance.ts');
 const { openFileSpaces } = await load('src/node/file-storage.ts');
 
-const RUN = {
-  id: 'run_01hv3k9m2x7p5q8r4t6w0y1z2a',
-  projectId: 'project_1',
-  projectName: 'bench',
-  status: 'running',
-  startedAtMs: 0,
-  tags: [],
-  document: '{}',
-};
+const RUN = runOf('run_01hv3k9m2x7p5q8r4t6w0y1z2a');
 
 function segmentOf(batchNumber) {
   const rows = [];

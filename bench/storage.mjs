@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import Database from 'libsql';
 import { bundle } from '../test/support/bundle.mjs';
+import { runOf, segmentOf } from './made-segments.mjs';
 
 const BYTES_A_POINT = 28;
 const { values: options } = parseArgs({
@@ -36,38 +37,7 @@ const timed = async (work) => {
   return performance.now() - start;
 };
 
-const RUN = {
-  id: 'run_1',
-  projectId: 'project_1',
-  projectName: 'bench',
-  status: 'running',
-  startedAtMs: 0,
-  tags: [],
-  document: '{}',
-};
-
-const segmentOf = (batchNumber, rowCount, bytes) => ({
-  manifest: {
-    runId: RUN.id,
-    table: 'metrics',
-    writerId: 'writer_1',
-    batchNumber,
-    rowCount,
-    stepMin: batchNumber * rowCount,
-    stepMax: (batchNumber + 1) * rowCount - 1,
-    epochMin: null,
-    epochMax: null,
-    timeMinMs: 1.7e12,
-    timeMaxMs: 1.7e12,
-    keys: ['train/loss', 'train/accuracy', 'val/loss', 'val/accuracy', 'optimizer/lr'],
-    schemaVersion: 1,
-    encoding: 'arrow',
-    sizeBytes: bytes.byteLength,
-    checksum: batchNumber,
-    sources: [],
-  },
-  bytes,
-});
+const RUN = runOf('run_1');
 
 /** Appends all points in segments of `rowCount`; returns milliseconds. */
 async function appendAll(folder, rowCount, query = '') {
@@ -79,7 +49,7 @@ async function appendAll(folder, rowCount, query = '') {
     whole.set(bytes.subarray(0, whole.length - at), at);
   const spent = await timed(async () => {
     for (let i = 0; i < points / rowCount; i++)
-      await store.appendSegments([segmentOf(i, rowCount, whole)]);
+      await store.appendSegments([segmentOf(RUN.id, i, rowCount, whole)]);
   });
   await store.close();
   return spent;

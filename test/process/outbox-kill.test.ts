@@ -1,5 +1,4 @@
 /** Processes that record for a service, killed at random, and a service that comes and goes: every row arrives, once. */
-import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +8,7 @@ import { serveService, type ServedService } from '../../src/node/serve-service.t
 import { openRun } from '../../src/read/run-reader.ts';
 import { TrainingSession } from '../../src/session/training-session.ts';
 import { openSync, verifySync } from '../../src/sync/sync-storage.ts';
+import { runAndKill } from '../support/run-and-kill.ts';
 
 const ROUNDS = Math.ceil(2 * Number(process.env['QUARK_RUNS'] ?? '1'));
 const CHILDREN = 2;
@@ -30,7 +30,7 @@ test(`${ROUNDS * CHILDREN} processes killed while they record for a service`, as
     const flushed = new Map<string, number>();
     for (let round = 0; round < ROUNDS; round++) {
       const keys = Array.from({ length: CHILDREN }, (_, i) => `w${round}/${i}`);
-      const working = keys.map((key) => runAndKill([storageDir, url, runId, key]));
+      const working = keys.map((key) => flushedRows([storageDir, url, runId, key]));
       // Away for every other round.
       if (round % 2 === 1) {
         await service.close();
@@ -64,30 +64,8 @@ function serve(folder: string, port: number): Promise<ServedService> {
   return serveService({ storage: join(folder, 'service'), port, keyless: 'always' });
 }
 
-/** Starts a child, kills it some time after it has begun to work, and returns how many rows it said are flushed. */
-function runAndKill(args: readonly string[]): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(
-      process.execPath,
-      [join(import.meta.dirname, 'outbox-child.mjs'), ...args],
-      {
-        stdio: ['ignore', 'pipe', 'pipe'],
-      },
-    );
-    let output = '';
-    let problems = '';
-    child.stdout.on('data', (data: Buffer) => {
-      if (output === '') setTimeout(() => child.kill('SIGKILL'), Math.random() * MAX_LIFE_MS);
-      output += data.toString();
-    });
-    child.stderr.on('data', (data: Buffer) => {
-      problems += data.toString();
-    });
-    child.on('error', reject);
-    child.on('close', (_code, signal) => {
-      if (signal !== 'SIGKILL') reject(new Error(`The child ended by itself: ${problems}`));
-      // What follows the last line break was cut off: it does not count.
-      else resolve(Number(output.split('\n').slice(1, -1).at(-1) ?? 0));
-    });
-  });
+/** How many rows a child said are flushed before it was killed. */
+async function flushedRows(args: readonly string[]): Promise<number> {
+  const child = join(import.meta.dirname, 'outbox-child.mjs');
+  return Number((await runAndKill([child, ...args], MAX_LIFE_MS)).at(-1) ?? 0);
 }

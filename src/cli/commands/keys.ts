@@ -1,15 +1,8 @@
 /** `quark keys`: makes, lists and revokes the keys of a service. */
-import { KEY_SCOPES, openAccess, type AccessBook, type UserKey } from '../../service.ts';
+import { KEY_SCOPES, type AccessBook, type UserKey } from '../../service.ts';
 import { UsageError } from '../args.ts';
-import {
-  EXIT,
-  JSON_OPTION,
-  jsonText,
-  STORAGE_OPTIONS,
-  type Command,
-  type CommandContext,
-} from '../command.ts';
-import { SERVICE_STORAGE, serviceStorage } from '../service-storage.ts';
+import { EXIT, JSON_OPTION, jsonText, type Command, type CommandContext } from '../command.ts';
+import { ACCESS_OPTIONS, withAccess } from '../service-storage.ts';
 import { localTime, table } from '../text.ts';
 
 const UNITS_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000, w: 604_800_000 };
@@ -20,12 +13,7 @@ export const keysCommand: Command = {
     summary: 'Make, list and revoke the user keys of a service.',
     positionals: ['create|list|revoke', '[NAME]'],
     options: {
-      'storage-dir': {
-        ...STORAGE_OPTIONS['storage-dir'],
-        kind: 'text',
-        help: 'Folder of the service.',
-      },
-      storage: SERVICE_STORAGE,
+      ...ACCESS_OPTIONS,
       scope: {
         kind: 'text',
         value: 'SCOPE',
@@ -56,16 +44,11 @@ export const keysCommand: Command = {
         `"quark keys ${action}" needs ${isCreating ? 'the name of a user' : 'the id of a key'}`,
         'keys',
       );
-    const storage = serviceStorage(context, args.text('storage-dir'));
-    const opened = await openAccess(storage, { create: isCreating });
-    try {
-      const { access } = opened;
+    await withAccess(context, { create: isCreating }, async (access) => {
       if (isCreating) await create(context, access, name ?? '');
       else if (action === 'revoke') await revoke(context, access, name ?? '');
       else await list(context, access);
-    } finally {
-      await opened.close();
-    }
+    });
     return EXIT.ok;
   },
 };

@@ -1,15 +1,8 @@
 /** `quark share`: lets one user of a service see a project of another. */
-import { openAccess, type AccessBook, type ProjectShare } from '../../service.ts';
+import { type AccessBook, type ProjectShare } from '../../service.ts';
 import { UsageError } from '../args.ts';
-import {
-  EXIT,
-  JSON_OPTION,
-  jsonText,
-  STORAGE_OPTIONS,
-  type Command,
-  type CommandContext,
-} from '../command.ts';
-import { SERVICE_STORAGE, serviceStorage } from '../service-storage.ts';
+import { EXIT, JSON_OPTION, jsonText, type Command, type CommandContext } from '../command.ts';
+import { ACCESS_OPTIONS, withAccess } from '../service-storage.ts';
 import { table } from '../text.ts';
 
 export const shareCommand: Command = {
@@ -18,12 +11,7 @@ export const shareCommand: Command = {
     summary: 'Share a project of a service with another user, or list what is shared.',
     positionals: ['[PROJECT]'],
     options: {
-      'storage-dir': {
-        ...STORAGE_OPTIONS['storage-dir'],
-        kind: 'text',
-        help: 'Folder of the service.',
-      },
-      storage: SERVICE_STORAGE,
+      ...ACCESS_OPTIONS,
       from: { kind: 'text', value: 'USER', help: 'Whose project it is.' },
       with: { kind: 'text', value: 'USER', help: 'Who is to see it.' },
       space: {
@@ -47,15 +35,10 @@ export const shareCommand: Command = {
     const user = args.text('with');
     if (project !== undefined && (owner === undefined || user === undefined))
       throw new UsageError('"quark share PROJECT" needs --from and --with', 'share');
-    const opened = await openAccess(serviceStorage(context, args.text('storage-dir')), {
-      create: false,
+    await withAccess(context, { create: false }, async (access) => {
+      if (project === undefined) await list(context, access);
+      else await change(context, access, project, owner ?? '', user ?? '');
     });
-    try {
-      if (project === undefined) await list(context, opened.access);
-      else await change(context, opened.access, project, owner ?? '', user ?? '');
-    } finally {
-      await opened.close();
-    }
     return EXIT.ok;
   },
 };
