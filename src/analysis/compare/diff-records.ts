@@ -99,7 +99,12 @@ const metricColumns = {
   firstDifferentStep: nullable(count('First common place at which the values differ at all.')),
   partingStep: nullable(
     count(
-      'Common place from which on the difference stays out of the noise; null where they do not part.',
+      'First common place from which on the difference stays out of the noise for a while; null where they do not part.',
+    ),
+  ),
+  rejoiningStep: nullable(
+    count(
+      'Common place from which on a difference that had parted is within the noise again, to the end; null where it stays apart.',
     ),
   ),
   targetValue: nullable(f64('The target, where one was set.')),

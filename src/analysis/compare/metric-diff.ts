@@ -2,9 +2,9 @@
 import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
 import { axisOf, type MetricSeries, type SeriesAxis } from '../columns/run-columns.ts';
 import { finitePart, type FinitePart } from '../series/finite-part.ts';
-import { robustCurve } from '../series/robust-curve.ts';
 import type { ComparisonSettings, MetricTargetSpec } from './compare-config.ts';
 import { metricDiffRecord, type MetricDiff, type MetricDirection } from './diff-records.ts';
+import { partingOf } from './parting.ts';
 import { momentsOf, welchOfMoments, type Moments } from './student-t.ts';
 
 const LOWER =
@@ -16,9 +16,6 @@ const TAIL_SHARE = 0.1;
 const MIN_TAIL = 5;
 /** Share of the shorter series that must lie on common places to be compared there. */
 const MIN_COMMON_SHARE = 0.5;
-/** A difference is out of the noise from this many standard deviations on. */
-const PARTED_BY = 3;
-
 /** Which way a metric is better, by its name; null where it does not say. */
 export function directionOf(key: string): MetricDirection | null {
   if (HIGHER.test(key)) return 'higher';
@@ -43,7 +40,7 @@ export function diffMetric(
   const common =
     primary !== null && reference !== null ? alignedOn(primary, reference, kernel) : null;
   const areas = common === null ? null : areasOf(common, kernel);
-  const parting = common === null ? null : partingOf(common, kernel);
+  const parting = common === null ? null : partingOf(common.both, kernel);
   return metricDiffRecord.create({
     metricKey,
     presence: has[0] === has[1] ? 'both' : has[0] === true ? 'primary' : 'reference',
@@ -62,6 +59,7 @@ export function diffMetric(
     lastPValue: tailPValue(a, b, settings, kernel),
     firstDifferentStep: placeOrNull(parting?.different),
     partingStep: placeOrNull(parting?.parted),
+    rejoiningStep: placeOrNull(parting?.rejoined),
     targetValue: target?.targetValue ?? null,
     targetDirection: target?.direction ?? null,
     primaryTimeToTargetStep: placeOrNull(times[0]),
@@ -207,40 +205,6 @@ function areasOf(
   const area = ({ steps, values }: Placed): Area =>
     kernel.areaUnderCurve(values, { positions: steps, from, to });
   return [area(primary), area(reference)];
-}
-
-/** Where two series differ first, and from where on they are apart for good. */
-function partingOf(
-  { both }: Common,
-  kernel: SeriesKernel,
-): { readonly different: number | undefined; readonly parted: number | undefined } {
-  const { first, second, steps } = both;
-  const at = first.findIndex((value, i) => value !== second[i]);
-  if (at < 0) return { different: undefined, parted: undefined };
-  const values = first.map((value, i) => value - (second[i] ?? 0));
-  const part = finitePart({
-    key: 'difference',
-    x: 'step',
-    steps,
-    epochs: steps,
-    timesMs: steps,
-    values,
-  });
-  const { fitted, noise, positions } = robustCurve(part, kernel, { isSigned: true });
-  const last = fitted.at(-1) ?? 0;
-  let parted = fitted.length;
-  while (parted > 0) {
-    const value = fitted[parted - 1] ?? 0;
-    if (Math.abs(value) <= PARTED_BY * noise || Math.sign(value) !== Math.sign(last)) break;
-    parted--;
-  }
-  const place = positions[parted];
-  const different = steps[at];
-  return {
-    different,
-    // A block begins before the first value in it that differs.
-    parted: place === undefined || different === undefined ? undefined : Math.max(place, different),
-  };
 }
 
 /**

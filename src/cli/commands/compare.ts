@@ -78,7 +78,13 @@ function describe(result: RunComparisonResult, width: number | undefined, style:
   const say = (text: string): void => void parts.push(`${plain(text)}\n`);
   for (const reason of comparability.reasons) say(`Not comparable: ${reason}`);
   for (const note of comparability.notes) say(`Note: ${note}`);
-  if (firstPartingStep !== null) say(`The runs part at step ${firstPartingStep}.`);
+  if (firstPartingStep !== null) {
+    const back = metricDiffs.find(({ partingStep }) => partingStep === firstPartingStep);
+    const end = back?.rejoiningStep ?? null;
+    say(
+      `The runs part at step ${firstPartingStep}${end === null ? '' : ` and are together again from step ${end} on (${back?.metricKey})`}.`,
+    );
+  }
   if (metricDiffs.length > 0) parts.push(`\n${metricTable(metricDiffs, width, style)}`);
   const targets = metricDiffs.filter(({ targetValue }) => targetValue !== null);
   for (const one of targets) {

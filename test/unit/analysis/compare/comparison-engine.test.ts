@@ -251,6 +251,21 @@ describe('two runs in memory', () => {
     expect(apart?.partingStep).toBeGreaterThan(1900);
     expect(apart?.partingStep).toBeLessThan(2100);
     expect(apart?.lastPValue).toBeLessThan(1e-6);
+    expect(apart?.rejoiningStep).toBeNull();
+  });
+
+  test('a slower run that arrives at the same loss parts early and comes back', async () => {
+    const falling = (rate: number) => (share: number) => 0.5 + 2 * Math.exp(-rate * share);
+    for (const count of [150, 4000]) {
+      const fast = run({ 'train/loss': stepLoss(count, falling(30), 0.03, 1) });
+      const slow = run({ 'train/loss': stepLoss(count, falling(10), 0.03, 2) });
+      const { metricDiffs, firstPartingStep } = await compareColumns(fast, slow);
+      const [diff] = metricDiffs;
+      expect(diff?.partingStep).toBeLessThan(0.04 * count);
+      expect(diff?.rejoiningStep).toBeGreaterThan(0.3 * count);
+      expect(diff?.rejoiningStep).toBeLessThan(0.75 * count);
+      expect(firstPartingStep).toBe(diff?.partingStep);
+    }
   });
 
   test('curves that cross part where they cross', async () => {
