@@ -12,7 +12,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 test('the Node examples run one after the other, and the command they name shows the run', async () => {
   const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
   const examples = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map((match) => match[1] ?? '');
-  expect(examples).toHaveLength(6);
+  expect(examples).toHaveLength(7);
   const directory = await mkdtemp(join(tmpdir(), 'quark-readme-'));
   try {
     await mkdir(join(directory, 'node_modules'));
@@ -29,8 +29,11 @@ test('the Node examples run one after the other, and the command they name shows
     expect(outputs[3]).toMatch(
       /^\d alerts, [3-6] phases, they part at \d+\n.*\(step \d+ to 299\)\. The report has plots\.\n$/,
     );
-    expect(outputs[4]).toMatch(/^median 2\.\d\d, the level changes at 600\n$/);
-    expect(outputs[5]).toMatch(/^(waiting|uploading): kept here\n$/);
+    expect(outputs[4]).toMatch(
+      /^loss_divergence: train\/loss has risen .+[\s\S]*\nstopped: true; alerts: [1-9]\n$/,
+    );
+    expect(outputs[5]).toMatch(/^median 2\.\d\d, the level changes at 600\n$/);
+    expect(outputs[6]).toMatch(/^(waiting|uploading): kept here\n$/);
     const command = /^npx quark (show run_\w+ --storage-dir quark-runs)\n$/.exec(
       outputs[0] ?? '',
     )?.[1];
