@@ -28,6 +28,7 @@ import { listAdopted, readAdopted } from './adopted-runs.ts';
 import { lead, type HolderTag, type LocksLike } from './leadership.ts';
 import { RemoteStore } from './remote-store.ts';
 import { RunMirror } from './run-mirror.ts';
+import { openOther } from './same-store.ts';
 import { RefusalListeners, StatusReader } from './status-reader.ts';
 import { notesOf, SyncNotes } from './sync-notes.ts';
 import { Uploader } from './uploader.ts';
@@ -100,7 +101,7 @@ export class OutboxStore implements Store {
     this.location = local.location;
     this.notes = notesOf(local);
     this.#syncNotes = new SyncNotes(this.notes, remoteUri, space);
-    this.#remote = new RemoteStore(parts.openRemote, clock);
+    this.#remote = new RemoteStore(() => openOther(local, parts.openRemote, clock), clock);
     this.#mirror = new RunMirror(local, this.#syncNotes);
     const refusals = new RefusalListeners();
     this.#uploader = new Uploader({

@@ -198,4 +198,30 @@ describe('a session with a service', () => {
     await local.close();
     await session.close();
   });
+
+  test('is told where the service keeps its records in the same folder, and loses none of them', async () => {
+    const storageDir = join(folder, 'default');
+    const own = await serveService({ storage: storageDir, keyless: 'always' });
+    try {
+      configurePersistence({ persistenceUrl: own.url, keepLocal: 'until-acknowledged' });
+      const session = await TrainingSession.startRun({ project: 'p', storageDir });
+      await record(session, 10);
+      await expect
+        .poll(async () => session.syncStatus(), { timeout: 15_000 })
+        .toMatchObject({
+          state: 'blocked',
+          acknowledgedRows: 0,
+          lastError: { message: expect.stringContaining('in this very store') as string },
+        });
+      await session.endRun();
+      await session.close();
+      const remote = await openHttpStorage(own.url);
+      expect(await remote.findRun(session.runId)).toMatchObject({ status: 'completed' });
+      expect(await remote.listSegments({ runId: session.runId, table: 'metrics' })).not.toEqual([]);
+      expect(await remote.listLeases()).toEqual([]);
+      await remote.close();
+    } finally {
+      await own.close();
+    }
+  });
 });
