@@ -30,7 +30,6 @@ import { API_PATH, ROUTES, SPACE_HEADER } from './protocol.ts';
 import { DESCRIPTOR_PATH, isApiPath, routeOf, SERVICE_ROUTES } from './service-routes.ts';
 import { isEventStream, StreamKeeper } from './stream-keeper.ts';
 import { watchStore } from './watched-store.ts';
-import { toWire } from './wire.ts';
 
 /** What a service is made of. It closes the spaces. */
 export type ServiceParts = {
@@ -205,7 +204,8 @@ export class ServiceHandler {
     if (request.method !== 'GET' && request.method !== 'HEAD') throw onlyRead();
     const { userName, keyId, scope } = principal;
     const spaces = await this.#parts.access.listSpaces(principal);
-    return plain(200, { user: userName, keyId: keyId ?? null, scope, spaces });
+    // Names of projects are keys of this answer.
+    return plain(200, { user: userName, key_id: keyId ?? null, scope, spaces });
   }
 
   async #renderMetrics({ request, connection }: Exchange): Promise<Response> {
@@ -312,10 +312,10 @@ function writeRefusal({ scope }: Principal, space: string): SessionStoreError {
   return new SessionStoreError('unauthorised', message, { details: { httpStatus: 403 } });
 }
 
-/** An answer of the service itself; it is never kept. */
+/** An answer of the service itself, in the names of the wire; it is never kept. */
 function plain(status: number, body: object): Response {
   const headers = { ...HEADERS, 'content-type': 'application/json', 'cache-control': 'no-store' };
-  return new Response(`${JSON.stringify(toWire(body))}\n`, { status, headers });
+  return new Response(`${JSON.stringify(body)}\n`, { status, headers });
 }
 
 function onlyRead(): QuarkError {

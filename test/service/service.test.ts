@@ -146,6 +146,13 @@ describe('with keys', () => {
     });
     const share = { owner: 'alice', project: 'digits', user: 'bob' };
     await service.access.share(share);
+    await a.ensureProject({ ...PROJECT, id: 'project_3', name: 'ImageNet' });
+    await service.access.share({ ...share, project: 'ImageNet' });
+    const { text } = await ask(service.port, '/api/v1/account', { headers: bearer(bob) });
+    expect(JSON.parse(text)).toMatchObject({
+      spaces: [{}, { projects: { digits: 'read', ImageNet: 'read' } }],
+    });
+    await service.access.unshare({ ...share, project: 'ImageNet' });
     const b = await storeOf(service, bob, 'alice:default');
     expect(b.isWritable).toBe(false);
     expect((await b.listRuns()).map(({ id }) => id)).toEqual(['run_1']);
