@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createMemoryStore, openRun, TrainingSession } from 'quark-sdk';
+import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
 import { report as reportOn } from 'quark-sdk/analysis';
 import { exportQuark } from 'quark-sdk/exchange';
 import { DataDiagnostics } from 'quark-sdk/probes';
@@ -100,6 +100,45 @@ test('two runs: a stored one and a file, with a target', async () => {
   );
 });
 
+/** Writes a run with these metrics into a file. */
+async function exported(name: string, keys: readonly string[]): Promise<string> {
+  const store = createMemoryStore();
+  const session = await TrainingSession.startRun({ project: 'order', storage: store });
+  const metrics = new MetricsLogger(session);
+  for (const key of keys) for (let step = 0; step < 4; step++) metrics.log(key, step, { step });
+  await session.endRun();
+  return writeRun(name, await openRun(store, session.runId));
+}
+
+async function writeRun(name: string, source: Parameters<typeof exportQuark>[0]): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of exportQuark(source)) pieces.push(piece);
+  writeFileSync(join(folder, name), Buffer.concat(pieces));
+  return name;
+}
+
+test('losses come first, and what the machine did only where somebody asks', async () => {
+  const keys = ['system/cpu', 'system/ram', 'optimizer/lr', 'perf/ms', 'a/norm'];
+  const losses = ['val/accuracy', 'val/loss', 'train/epoch_loss', 'train/loss'];
+  const file = await exported('order.quark', [...keys, ...losses]);
+  const order = [...losses.toReversed(), 'a/norm', 'optimizer/lr', 'perf/ms'];
+  const shown = ({ stdout }: Ran): readonly string[] => stdout.match(/^[a-z]+\/[a-z_]+/gmu) ?? [];
+  const two = await run('compare', file, file);
+  expect(shown(two)).toEqual(order);
+  expect(two.stdout).toContain(
+    '2 metrics of the machine (system/...) left out; --system shows them.',
+  );
+  const whole = await run('compare', file, file, '--system');
+  expect(shown(whole)).toEqual([...order, 'system/cpu', 'system/ram']);
+  expect(whole.stdout).not.toContain('left out');
+  const three = await run('compare', file, file, file);
+  expect(shown(three)).toEqual(order);
+  expect(three.stdout).toContain('left out');
+  expect(shown(await run('compare', file, file, file, '--system'))).toHaveLength(9);
+  const { metric_diffs: all } = JSON.parse((await run('compare', file, file, '--json')).stdout);
+  expect(all).toHaveLength(9);
+});
+
 test('three runs and more are groups', async () => {
   const { stdout } = await run('compare', 'good', 'bad', 'overfit');
   expect(stdout).toMatch(/\ntrain\/loss +all runs +3 +/);
@@ -148,9 +187,7 @@ test('batches: the samples that high losses have in common', async () => {
   expect(markdown).toMatch(/\n\| &lt;b&gt;\\\|42 \| 30 \| \d+ \| [\d.]+ \|/);
   expect(markdown).toContain('Its data hold 1 sample');
   expect(html).toContain('<td>&lt;b&gt;|42</td><td class="number">30</td>');
-  const pieces: Uint8Array[] = [];
-  for await (const piece of exportQuark(await openRun(store, session.runId))) pieces.push(piece);
-  writeFileSync(join(folder, 'batches.quark'), Buffer.concat(pieces));
+  await writeRun('batches.quark', await openRun(store, session.runId));
   const text = await run('analyze', 'batches.quark');
   expect(text.stdout).toMatch(/\nHard samples\n.*look at their labels\.\nSAMPLE +BATCHES/);
   expect(text.stdout).toMatch(/\n<b>\|42 +30 +\d+ /);

@@ -23,6 +23,7 @@ import type {
   PhaseDiff,
 } from './diff-records.ts';
 import { diffAlerts, diffLayers, diffPhases } from './findings-diff.ts';
+import { inOrderOfInterest } from './metric-order.ts';
 import { diffMetric } from './metric-diff.ts';
 import { groupsOf, type GroupComparison } from './seed-groups.ts';
 import {
@@ -45,7 +46,7 @@ export type RunComparisonResult = {
   readonly primary: ComparedRun;
   readonly reference: ComparedRun;
   readonly comparability: Comparability;
-  /** One for each metric of either run, in alphabetical order. */
+  /** One for each metric of either run: losses first, then validation, accuracies, other metrics, learning rates, and the machine last. */
   readonly metricDiffs: readonly MetricDiff[];
   readonly alertDiff: AlertDiff;
   /** One for each phase that either run has. */
@@ -180,7 +181,7 @@ function comparisonOf(
   isBaseline: boolean,
 ): RunComparisonResult {
   const keys = new Set([...primary.columns.metrics.keys(), ...reference.columns.metrics.keys()]);
-  const metricDiffs = [...keys].toSorted().map((key) => {
+  const metricDiffs = inOrderOfInterest(keys).map((key) => {
     const one = primary.columns.metrics.get(key) ?? null;
     const two = reference.columns.metrics.get(key) ?? null;
     return diffMetric(key, one, two, settings, kernel);

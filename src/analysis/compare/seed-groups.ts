@@ -7,6 +7,7 @@ import type { ComparisonSettings } from './compare-config.ts';
 import { configWithoutSeeds, flatSettings, isSeedPath } from './config-diff.ts';
 import type { MetricDirection } from './diff-records.ts';
 import { arrival, directionOf } from './metric-diff.ts';
+import { inOrderOfInterest } from './metric-order.ts';
 import { holm, meanInterval, welchTest, type MeanInterval } from './student-t.ts';
 
 /** Runs of one configuration. */
@@ -55,7 +56,7 @@ export type GroupComparison = {
   readonly confidenceLevel: number;
   /** In the order of the runs. */
   readonly groups: readonly RunGroup[];
-  /** Metrics that at least one run of each group has, in alphabetical order. */
+  /** Metrics that at least one run of each group has, in the order of {@link RunComparisonResult.metricDiffs}. */
   readonly metrics: readonly MetricGroups[];
   /** What cannot be said, in sentences. */
   readonly notes: readonly string[];
@@ -71,7 +72,7 @@ export function groupsOf(
 ): GroupComparison {
   const members = [...byConfig(runs).values()];
   const groups = namedGroups(members);
-  const keys = [...new Set(runs.flatMap(({ metrics }) => [...metrics.keys()]))].toSorted();
+  const keys = inOrderOfInterest(new Set(runs.flatMap(({ metrics }) => [...metrics.keys()])));
   const metrics = keys.flatMap((key) => metricGroups(key, members, settings, kernel) ?? []);
   const single = groups.filter(({ runIds }) => runIds.length < 2);
   const notes =

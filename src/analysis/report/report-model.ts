@@ -10,6 +10,7 @@ import { axisOf, type MetricSeries, type RunColumns } from '../columns/run-colum
 import { flatSettings } from '../compare/config-diff.ts';
 import type { MetricDirection } from '../compare/diff-records.ts';
 import { directionOf } from '../compare/metric-diff.ts';
+import { inOrderOfInterest } from '../compare/metric-order.ts';
 import { findRoleSeries } from '../series/loss-roles.ts';
 import type { Plot } from './report-plot.ts';
 
@@ -65,10 +66,19 @@ export function modelOf(
   const alerts = found.alerts.toSorted(
     (a, b) => ALERT_SEVERITIES.indexOf(b.severity) - ALERT_SEVERITIES.indexOf(a.severity),
   );
-  const metrics = [...columns.metrics.values()].map(factsOf);
+  const series = inOrderOfInterest(columns.metrics.keys()).flatMap(
+    (key) => columns.metrics.get(key) ?? [],
+  );
+  const metrics = series.map(factsOf);
   const data = columns.batches.rowCount > 0 ? findHardBatches(columns) : undefined;
   const phaseAxis = axisOfPhases(found.phases);
-  const { plots, unplottedCount } = plotsOf(columns, found.phases, alerts, phaseAxis);
+  const { plots, unplottedCount } = plotsOf(
+    columns.metrics,
+    series,
+    found.phases,
+    alerts,
+    phaseAxis,
+  );
   return {
     ...about,
     healthScores: found.healthScores,
@@ -125,12 +135,13 @@ function axisOfPhases(phases: readonly PhaseRecord[]): 'step' | 'epoch' {
 }
 
 function plotsOf(
-  columns: RunColumns,
+  metrics: RunColumns['metrics'],
+  ordered: readonly MetricSeries[],
   phases: readonly PhaseRecord[],
   alerts: readonly AlertRecord[],
   phaseAxis: 'step' | 'epoch',
 ): { readonly plots: readonly Plot[]; readonly unplottedCount: number } {
-  const roles = findRoleSeries(columns.metrics);
+  const roles = findRoleSeries(metrics);
   const pairs = [
     ['Loss', [roles.trainLoss, roles.valLoss]],
     ['Accuracy', [roles.trainAccuracy, roles.valAccuracy]],
@@ -147,7 +158,7 @@ function plotsOf(
       ? []
       : [{ title, list: together }, ...alone.map((one) => ({ title: one.key, list: [one] }))];
   });
-  const others = [...columns.metrics.values()].filter(({ key }) => !shown.has(key));
+  const others = ordered.filter(({ key }) => !shown.has(key));
   const all = [...groups, ...others.map((one) => ({ title: one.key, list: [one] }))];
   const plots = all.slice(0, MAX_PLOTS).map(({ list, title }): Plot => {
     const axis = list[0]?.x ?? 'step';

@@ -9,7 +9,7 @@ import {
   type Observation,
 } from './rule.ts';
 import { dataShares, stepDurations, type StepDurations } from './step-durations.ts';
-import { median, robustDeviation, sampleRows } from './statistics.ts';
+import { median, robustDeviation, sampleRows, trendScore } from './statistics.ts';
 
 /** Rows at the start that compiling and warming up may take. */
 const WARM_UP_SHARE = 0.1;
@@ -20,6 +20,9 @@ const PATIENCE_MS = 60_000;
 /** Share of all time that steps take beyond the typical one, where unevenness costs something. */
 const LOST_SHARE = 0.2;
 const SLOW_DOWN = 1.5;
+/** Mann-Kendall score beyond which times rise and do not merely vary, over this many medians. */
+const CLEAR_RISE = 3;
+const RISE_BLOCKS = 40;
 /** Unevenness below this is that of the system, which gives other work a turn. */
 const SCHEDULING_MS = 25;
 
@@ -27,7 +30,8 @@ export const runtimeBottleneckRisk = defineRule({
   id: 'runtime_bottleneck_risk',
   category: 'runtime',
   detects: 'Steps that take long, wait for data, or take unevenly long.',
-  source: 'the reference; what must agree by default is ours',
+  source:
+    'the reference; what must agree by default, and that unevenness by itself is a warning at most, is ours',
   cause: 'the input pipeline, the machine or other work on it holds the training up',
   advice:
     'measure where a step spends its time, and load and prepare batches ahead of the step that needs them',
@@ -100,26 +104,27 @@ export const runtimeBottleneckRisk = defineRule({
     if (durations !== undefined && times.length > 0) {
       const typical = median(times);
       const jitter = robustDeviation(times) / typical;
-      const isSlowing =
-        median(times.subarray(-Math.ceil(times.length / 5))) >
-        SLOW_DOWN * median(times.subarray(0, Math.ceil(times.length / 5)));
+      const isSlowing = getSlower(times);
       const isUneven =
         jitter >= t.runtimeWarningJitterRatio &&
         jitter * typical >= SCHEDULING_MS &&
         lostShare(times, typical) >= LOST_SHARE;
       const agrees =
         fraction >= t.runtimeWarningDataFraction ||
-        isUneven ||
         (isSlowing && times.length >= 4 * MIN_STEPS) ||
         typical >= PATIENCE_MS;
-      if (isReference || agrees)
+      // Other work on the machine makes steps uneven: where nothing else agrees, that is worth a warning and no more.
+      const capped = (severity: AlertSeverity | undefined): AlertSeverity | undefined =>
+        isReference || severity === undefined ? severity : 'warning';
+      const speed = severityAbove(
+        typical,
+        t.runtimeWarningStepTimeMs,
+        t.runtimeErrorStepTimeMs,
+        t.runtimeCriticalStepTimeMs,
+      );
+      if (isReference || agrees || isUneven)
         add(
-          severityAbove(
-            typical,
-            t.runtimeWarningStepTimeMs,
-            t.runtimeErrorStepTimeMs,
-            t.runtimeCriticalStepTimeMs,
-          ),
+          agrees ? speed : capped(speed),
           durations,
           `The typical step takes ${say(typical)} ms${isSlowing ? ', and steps get slower' : ''}`,
           typical,
@@ -127,11 +132,13 @@ export const runtimeBottleneckRisk = defineRule({
         );
       if (isReference || isUneven)
         add(
-          severityAbove(
-            jitter,
-            t.runtimeWarningJitterRatio,
-            t.runtimeErrorJitterRatio,
-            t.runtimeCriticalJitterRatio,
+          capped(
+            severityAbove(
+              jitter,
+              t.runtimeWarningJitterRatio,
+              t.runtimeErrorJitterRatio,
+              t.runtimeCriticalJitterRatio,
+            ),
           ),
           durations,
           `Step times vary by ${sayShare(jitter)} of the typical ${say(typical)} ms`,
@@ -158,6 +165,23 @@ export const runtimeBottleneckRisk = defineRule({
     return [finding];
   },
 });
+
+/** Whether the last fifth takes much longer than the first, by more than uneven times do by chance. */
+function getSlower(times: Float64Array): boolean {
+  const fifth = Math.ceil(times.length / 5);
+  if (!(median(times.subarray(-fifth)) > SLOW_DOWN * median(times.subarray(0, fifth))))
+    return false;
+  const blocks = Math.min(RISE_BLOCKS, times.length);
+  const levels = Array.from({ length: blocks }, (_, i) =>
+    median(
+      times.subarray(
+        Math.floor((i * times.length) / blocks),
+        Math.floor(((i + 1) * times.length) / blocks),
+      ),
+    ),
+  );
+  return trendScore(levels) > CLEAR_RISE;
+}
 
 /** Times that the typical one comes from, at most. */
 const MAX_TIMES = 16_384;

@@ -25,6 +25,7 @@ export const compareCommand: Command = {
         help: 'A value to be reached, such as val/accuracy>=0.8 or val/loss<=0.5.',
       },
       baseline: { kind: 'flag', help: 'Take the second run for the baseline.' },
+      system: { kind: 'flag', help: 'Show what the machine did (system/...), too.' },
       json: JSON_OPTION,
     },
     notes: [
@@ -46,13 +47,17 @@ export const compareCommand: Command = {
       if (others.length > 0) {
         const groups = await engine.compareGroups([second, ...others].map(({ reader }) => reader));
         await io.stdout.write(
-          args.flag('json') ? jsonText(groups.toDict()) : describeGroups(groups, width, style),
+          args.flag('json')
+            ? jsonText(groups.toDict())
+            : describeGroups(groups, args.flag('system'), width, style),
         );
         return EXIT.ok;
       }
       const result = await engine.compare(second.reader, { baseline: args.flag('baseline') });
       await io.stdout.write(
-        args.flag('json') ? jsonText(result.toDict()) : describe(result, width, style),
+        args.flag('json')
+          ? jsonText(result.toDict())
+          : describe(result, args.flag('system'), width, style),
       );
       return EXIT.ok;
     });
@@ -71,7 +76,26 @@ function parseTarget(text: string): MetricTargetSpec {
   };
 }
 
-function describe(result: RunComparisonResult, width: number | undefined, style: Style): string {
+/** What the machine did, in some twenty rows beside which the losses are hard to find. */
+function foldSystem<T extends { readonly metricKey: string }>(
+  all: readonly T[],
+  isShown: boolean,
+): { readonly shown: readonly T[]; readonly left: string } {
+  const shown = isShown ? all : all.filter(({ metricKey }) => !/^system[/_.]/iu.test(metricKey));
+  const count = all.length - shown.length;
+  const left =
+    count === 0
+      ? ''
+      : `${count} ${count === 1 ? 'metric' : 'metrics'} of the machine (system/...) left out; --system shows ${count === 1 ? 'it' : 'them'}.\n`;
+  return { shown, left };
+}
+
+function describe(
+  result: RunComparisonResult,
+  isSystemShown: boolean,
+  width: number | undefined,
+  style: Style,
+): string {
   const { alertDiff, comparability, configDiffs, firstPartingStep, metricDiffs, phaseDiffs } =
     result;
   const parts: string[] = [];
@@ -85,7 +109,9 @@ function describe(result: RunComparisonResult, width: number | undefined, style:
       `The runs part at step ${firstPartingStep}${end === null ? '' : ` and are together again from step ${end} on (${back?.metricKey})`}.`,
     );
   }
-  if (metricDiffs.length > 0) parts.push(`\n${metricTable(metricDiffs, width, style)}`);
+  const { left, shown } = foldSystem(metricDiffs, isSystemShown);
+  if (shown.length > 0) parts.push(`\n${metricTable(shown, width, style)}`);
+  parts.push(left);
   const targets = metricDiffs.filter(({ targetValue }) => targetValue !== null);
   for (const one of targets) {
     const met = (step: number | null): string => (step === null ? 'never' : `at ${step}`);
@@ -160,10 +186,12 @@ function share(value: number | null): string {
 }
 
 function describeGroups(
-  { confidenceLevel, groups, metrics, notes }: GroupComparison,
+  { confidenceLevel, groups, metrics: all, notes }: GroupComparison,
+  isSystemShown: boolean,
   width: number | undefined,
   style: Style,
 ): string {
+  const { left, shown: metrics } = foldSystem(all, isSystemShown);
   const rows = metrics.flatMap(({ best, groups: means, metricKey }) =>
     means.map((mean, i) => ({ metricKey, group: groups[i]?.name ?? '', mean, isBest: best === i })),
   );
@@ -193,5 +221,5 @@ function describeGroups(
       ),
   );
   const said = differences.length === 0 ? ['No difference is significant.\n'] : differences;
-  return `${text}\n${said.map((line) => plain(line.trimEnd())).join('\n')}\n${notes.map((note) => `Note: ${note}\n`).join('')}`;
+  return `${text}${left}\n${said.map((line) => plain(line.trimEnd())).join('\n')}\n${notes.map((note) => `Note: ${note}\n`).join('')}`;
 }

@@ -283,6 +283,12 @@ describe('the machine', () => {
         times(() => 400 * (0.2 + 3 * next() ** 3)),
       ),
     ).toMatchObject({ category: 'runtime' });
+    // Other work on the machine: steps of a second and more, as uneven as can be, and nothing else that speaks for a fault.
+    const loaded = times(() => 2000 * (0.2 + 3 * next() ** 3));
+    expect(find('runtime_bottleneck_risk', loaded)).toMatchObject({ severity: 'warning' });
+    expect(find('runtime_bottleneck_risk', loaded, { compatibility: 'reference' })?.severity).toBe(
+      'critical',
+    );
     expect(
       find(
         'runtime_bottleneck_risk',
