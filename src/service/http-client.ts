@@ -112,7 +112,7 @@ export class HttpClient {
       if (isQuarkError(error)) throw error;
       if (this.#closing.signal.aborted) throw this.#closedError();
       checkNotAborted(this.#signal);
-      throw new SessionStoreError('unreachable', this.#unreachableMessage(timeout.aborted), {
+      throw new SessionStoreError('unreachable', this.#unreachableMessage(timeout.aborted, error), {
         details: { uri: this.base.href, timeoutMs: this.#timeoutMs },
         cause: error,
       });
@@ -147,8 +147,10 @@ export class HttpClient {
     return new Request(url, body === undefined ? init : { ...init, body: packed ?? body });
   }
 
-  #unreachableMessage(timedOut: boolean): string {
-    const what = timedOut ? `did not answer within ${this.#timeoutMs} ms` : 'cannot be reached';
+  #unreachableMessage(timedOut: boolean, error: unknown): string {
+    const what = timedOut
+      ? `did not answer within ${this.#timeoutMs} ms`
+      : `cannot be reached${whyOf(error)}`;
     return `The Quark server at ${this.base.href} ${what}. Check the address, and that the server ("quark serve", "quark dashboard") is running.`;
   }
 
@@ -168,6 +170,13 @@ export class HttpClient {
       details: { uri: this.base.href },
     });
   }
+}
+
+/** What the system says: a refused connection, a certificate, plain HTTP where TLS was asked for. Browsers tell nothing. */
+function whyOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  if (typeof cause !== 'object' || cause === null || !('code' in cause)) return '';
+  return ` (${String(cause.code)})`;
 }
 
 /** What answers is something else. */

@@ -79,6 +79,9 @@ export async function openHttpStorage(
   const client = new HttpClient(uri, options);
   const about = await client.json({ path: '' });
   if (about.get('service') !== 'quark') throw notQuark(client.base.href);
+  const arrived = about.get('space');
+  if (arrived !== undefined && arrived !== (options.space ?? null))
+    throw headerLost(client.base.href);
   return new HttpStore(client, !about.flag('read_only'), options.space);
 }
 
@@ -345,4 +348,12 @@ function textBytes(message: object): Uint8Array<ArrayBuffer> {
 
 function* slices<T>(items: readonly T[], size: number): Generator<readonly T[]> {
   for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size);
+}
+
+function headerLost(uri: string): SessionStoreError {
+  return new SessionStoreError(
+    'rejected',
+    `Something before the service at ${uri} takes the header "quark-space" away or changes it: records would get into another space. Let proxies pass headers that begin with "quark-".`,
+    { details: { uri } },
+  );
 }

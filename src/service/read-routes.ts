@@ -16,6 +16,7 @@ import {
   MAX_SEGMENTS_PER_READ,
   PROTOCOL_VERSION,
   ROUTES,
+  SPACE_HEADER,
   SPOKEN_VERSIONS,
 } from './protocol.ts';
 import { checkSearch, searchRuns } from './run-search.ts';
@@ -32,6 +33,7 @@ export function addReadRoutes(app: Hono<WireEnvironment>, settings: HandlerSetti
       protocol: PROTOCOL_VERSION,
       spoken: SPOKEN_VERSIONS,
       readOnly: !(settings.writable && context.env.scope.store.isWritable),
+      space: context.req.header(SPACE_HEADER) ?? null,
       limits: { uploadBytes: settings.maxUploadBytes, blobBytes: settings.maxBlobBytes },
     }),
   );

@@ -7,6 +7,7 @@ import { createMemoryStore } from '../../src/store/memory-store.ts';
 import type { SegmentFilter, SegmentReference, Store } from '../../src/store/store.ts';
 import { runs } from '../support/property.ts';
 import { bytesOf, filledStore, handlerOf, newSegment, sha256Of } from './filled-store.ts';
+import { RunningServices } from './running-service.ts';
 
 const URI = 'http://127.0.0.1:4173/';
 
@@ -251,6 +252,34 @@ describe('opening a store over HTTP', () => {
     await expect(openHttpStorage(URI, { fetch: failing })).rejects.toMatchObject({
       reason: 'unreachable',
     });
+  });
+
+  it('says why, where the system does: plain HTTP where TLS was asked for', async () => {
+    const services = new RunningServices();
+    const { port } = await services.start();
+    try {
+      await expect(openHttpStorage(`https://127.0.0.1:${port}/`)).rejects.toMatchObject({
+        reason: 'unreachable',
+        message: expect.stringMatching(/cannot be reached \(ERR_SSL_\w+\)\./) as string,
+      });
+    } finally {
+      await services.clear();
+    }
+  });
+
+  it('does not write into another space where a proxy takes headers away', async () => {
+    const handler = handlerOf(createMemoryStore());
+    const through = (request: Request): Promise<Response> => {
+      const headers = new Headers(request.headers);
+      headers.delete('quark-space');
+      return handler(new Request(request, { headers }));
+    };
+    await expect(openHttpStorage(URI, { space: 'mine', fetch: through })).rejects.toMatchObject({
+      reason: 'rejected',
+      message: expect.stringContaining('another space') as string,
+    });
+    await openHttpStorage(URI, { fetch: through });
+    await openHttpStorage(URI, { space: 'mine', fetch: handler });
   });
 
   it('gives up on a server that does not answer', async () => {
