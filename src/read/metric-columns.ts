@@ -1,4 +1,5 @@
 /** Metrics as columns: the fast way to read a run. */
+import { ascendingOrder } from '../base/ascending-order.ts';
 import { invalidInput } from '../base/errors.ts';
 import { splitKey } from '../base/names.ts';
 import { metricTable } from '../records/metric.ts';
@@ -171,7 +172,7 @@ function joinParts(
     order === null
       ? { keyIndex, values, steps, epochs, timestampsMs, sequences }
       : {
-          keyIndex: Int32Array.from(order, (row) => keyIndex[row] ?? 0),
+          keyIndex: pickIndex(keyIndex, order),
           values: pick(values, order),
           steps: pick(steps, order),
           epochs: pick(epochs, order),
@@ -192,8 +193,7 @@ export function orderBy(sequences: Float64Array, limit: number): Int32Array | nu
   for (let i = 1; i < sequences.length && isSorted; i++)
     isSorted = (sequences[i] ?? 0) > (sequences[i - 1] ?? 0);
   if (isSorted && sequences.length <= limit) return null;
-  const order = Int32Array.from({ length: sequences.length }, (_, i) => i);
-  if (!isSorted) order.sort((a, b) => (sequences[a] ?? 0) - (sequences[b] ?? 0));
+  const order = ascendingOrder(sequences);
   return sequences.length > limit ? order.subarray(sequences.length - limit) : order;
 }
 
@@ -201,6 +201,12 @@ function place(target: Float64Array, vector: Vector | undefined, at: number, len
   if (vector?.kind === 'number' || vector?.kind === 'f64')
     target.set(vector.values.subarray(0, length), at);
   else target.fill(Number.NaN, at, at + length);
+}
+
+function pickIndex(index: Int32Array, order: Int32Array): Int32Array {
+  const out = new Int32Array(order.length);
+  for (let i = 0; i < order.length; i++) out[i] = index[order[i] ?? 0] ?? 0;
+  return out;
 }
 
 function pick(values: Float64Array, order: Int32Array): Float64Array {

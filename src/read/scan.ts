@@ -4,9 +4,12 @@ import type { TableDefinition } from '../schema/table.ts';
 import { groupSegments } from '../segment/group-segments.ts';
 import {
   damageOf,
-  openSegment,
+  decodeSegment,
+  readySegment,
   type DamageReport,
   type OpenedSegment,
+  type ReadyResult,
+  type ReadySegment,
 } from '../segment/open-segment.ts';
 import type { Vector } from '../segment/vectors.ts';
 import type { SegmentFilter, SegmentManifest, Store } from '../store/store.ts';
@@ -15,11 +18,19 @@ import type { Position, Range } from './filters.ts';
 /** Bytes that are fetched at a time. */
 const FETCH_BYTES = 32 << 20;
 const FETCH_SEGMENTS = 512;
+/** Segments that are inflated at a time, while those before are read: as many as Node has threads for it. */
+const READY_SEGMENTS = 4;
 /** A merge under way may take segments away between listing and reading; it cannot do so for ever. */
 const MAX_ATTEMPTS = 8;
 
 /** What a scan found. */
 export type Scan<T> = { readonly parts: readonly T[]; readonly damage: readonly DamageReport[] };
+
+/** Takes the segments of a scan one after the other. */
+export type SegmentVisitor = {
+  /** What it throws because of the content of the segment is reported as damage; it has taken nothing of it then. */
+  readonly visit: (segment: ReadySegment) => void;
+};
 
 /**
  * Opens every segment that may hold matching rows and keeps what `pick` makes of it. `mayMatch` leaves out those whose manifest says
@@ -32,46 +43,79 @@ export async function scanTable<T>(
   pick: (segment: OpenedSegment) => T | undefined,
   mayMatch: (manifest: SegmentManifest) => boolean = () => true,
 ): Promise<Scan<T>> {
+  const begin = (): SegmentVisitor & { readonly parts: T[] } => {
+    const parts: T[] = [];
+    return {
+      parts,
+      visit(segment) {
+        const part = pick(decodeSegment(table, segment));
+        if (part !== undefined) parts.push(part);
+      },
+    };
+  };
+  const { damage, visitor } = await scanSegments(store, filter, begin, mayMatch);
+  return { parts: visitor.parts, damage };
+}
+
+/**
+ * Shows every segment that may hold matching rows to a visitor, in their order. Where segments were merged on the way it begins anew,
+ * with another visitor.
+ */
+export async function scanSegments<V extends SegmentVisitor>(
+  store: Store,
+  filter: SegmentFilter,
+  begin: (manifests: readonly SegmentManifest[]) => V,
+  mayMatch: (manifest: SegmentManifest) => boolean = () => true,
+): Promise<{ readonly visitor: V; readonly damage: readonly DamageReport[] }> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const manifests = (await store.listSegments(filter)).filter(mayMatch);
-    const scan = await scanOnce(store, table, manifests, pick);
-    if (scan !== undefined) return scan;
+    const visitor = begin(manifests);
+    const damage = await scanOnce(store, manifests, visitor);
+    if (damage !== undefined) return { visitor, damage };
   }
   throw new SessionStoreError(
     'busy',
-    `The ${table.table} of run ${filter.runId} were merged again and again while they were read. Try again.`,
+    `The ${filter.table} of run ${filter.runId} were merged again and again while they were read. Try again.`,
     { details: { runId: filter.runId } },
   );
 }
 
-async function scanOnce<T>(
+/** What could not be read; undefined when a segment is gone. */
+async function scanOnce(
   store: Store,
-  table: TableDefinition,
   manifests: readonly SegmentManifest[],
-  pick: (segment: OpenedSegment) => T | undefined,
-): Promise<Scan<T> | undefined> {
-  const parts: T[] = [];
+  visitor: SegmentVisitor,
+): Promise<readonly DamageReport[] | undefined> {
   const damage: DamageReport[] = [];
   for (const group of groupSegments(manifests, { segments: FETCH_SEGMENTS, bytes: FETCH_BYTES })) {
     const reads = await store.readSegments(group);
-    const results = await Promise.all(
-      group.map((manifest, i) => openSegment(table, manifest, reads[i] ?? { kind: 'gone' })),
-    );
-    for (const result of results) {
-      if (result.kind === 'gone') return undefined;
-      if (result.kind === 'damaged') {
-        damage.push(result.report);
-        continue;
-      }
-      try {
-        const part = pick(result.segment);
-        if (part !== undefined) parts.push(part);
-      } catch (error) {
-        damage.push(damageOf(result.segment.manifest, error));
+    const readyFrom = (start: number): Promise<readonly ReadyResult[]> => {
+      const ready = Promise.all(
+        group
+          .slice(start, start + READY_SEGMENTS)
+          .map((manifest, i) => readySegment(manifest, reads[start + i] ?? { kind: 'gone' })),
+      );
+      // Waited for later, or not at all when something before fails.
+      ready.catch(() => undefined);
+      return ready;
+    };
+    let next = readyFrom(0);
+    for (let start = 0; start < group.length; start += READY_SEGMENTS) {
+      const results = await next;
+      next = readyFrom(start + READY_SEGMENTS);
+      for (const result of results) {
+        if (result.kind === 'gone') return undefined;
+        if (result.kind === 'damaged') damage.push(result.report);
+        else
+          try {
+            visitor.visit(result.segment);
+          } catch (error) {
+            damage.push(damageOf(result.segment.manifest, error));
+          }
       }
     }
   }
-  return { parts, damage };
+  return damage;
 }
 
 /** Rows of a segment that match, in their order; null when all do. `isWanted` stands for the filters of one table. */

@@ -20,6 +20,17 @@ import { damaged, FlatTable } from './flatbuffer.ts';
 const MAX_FIELDS = 1024;
 const MAX_ROWS = 1 << 26;
 
+/** Numbers of any width. */
+export type ArrowNumbers =
+  | Int8Array
+  | Uint8Array
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | Float32Array
+  | Float64Array;
+
 /** The values of one field of one record batch, as they stand in the bytes. */
 export type ArrowColumn = {
   readonly type: ArrowType;
@@ -29,15 +40,7 @@ export type ArrowColumn = {
   readonly data:
     | {
         readonly kind: 'number';
-        readonly values:
-          | Int8Array
-          | Uint8Array
-          | Int16Array
-          | Uint16Array
-          | Int32Array
-          | Uint32Array
-          | Float32Array
-          | Float64Array;
+        readonly values: ArrowNumbers;
       }
     | { readonly kind: 'bits'; readonly bits: Uint8Array }
     | { readonly kind: 'text'; readonly offsets: Int32Array; readonly utf8: Uint8Array }
@@ -304,7 +307,7 @@ function readNumbers(
   cursor: BatchCursor,
   type: ArrowType & { kind: 'int' | 'float' },
   length: number,
-): Extract<ArrowColumn['data'], { kind: 'number' }>['values'] {
+): ArrowNumbers {
   const width = type.bits === 64 ? 8 : type.bits === 32 ? 4 : type.bits === 16 ? 2 : 1;
   const buffer = cursor.buffer(width, type.kind === 'int');
   if (type.kind === 'float')

@@ -15,7 +15,7 @@ import { segmentChecksum } from './checksum.ts';
 import { decodeBatches } from './decode.ts';
 import { SEQUENCE_COLUMN } from './encode.ts';
 import { keysOf, MAX_LISTED_KEYS, rangeOf } from './manifest.ts';
-import { unpackSegment } from './pack.ts';
+import { unpackSegment } from './unpack.ts';
 import type { RowBatch, Vector } from './vectors.ts';
 
 /** Rows of one segment: eight times what merging makes. */

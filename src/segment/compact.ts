@@ -19,7 +19,8 @@ import { encodeBatch, SEQUENCE_COLUMN } from './encode.ts';
 import { groupSegments } from './group-segments.ts';
 import { describeSegment } from './manifest.ts';
 import { openSegment, type OpenedSegment } from './open-segment.ts';
-import { packSegment, unpackSegment } from './pack.ts';
+import { packSegment } from './pack.ts';
+import { unpackSegment } from './unpack.ts';
 import type { RowBatch } from './vectors.ts';
 
 /** Rows that are merged at a time: bounds the memory of a merge to about 150 MB. */

@@ -2,11 +2,18 @@
 import type { Column } from '../schema/column.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import { CURRENT_SCHEMA_VERSION } from '../schema/version.ts';
-import { isNullAt, readArrow, textsOf, type ArrowBatch, type ArrowColumn } from './arrow-reader.ts';
+import {
+  isNullAt,
+  readArrow,
+  textsOf,
+  type ArrowBatch,
+  type ArrowColumn,
+  type ArrowNumbers,
+} from './arrow-reader.ts';
 import { SEQUENCE_COLUMN } from './encode.ts';
 import { damaged } from './flatbuffer.ts';
 import { migrateBatch } from './migrations.ts';
-import type { RowBatch, Vector } from './vectors.ts';
+import type { KeyVector, RowBatch, Vector } from './vectors.ts';
 
 /**
  * The columns of an Arrow IPC stream that `table` knows. Typed arrays may be views of `bytes`.
@@ -18,9 +25,16 @@ export function decodeBatches(
   bytes: Uint8Array,
   version: number = CURRENT_SCHEMA_VERSION,
 ): RowBatch[] {
-  return readArrow(bytes).map((batch) =>
-    decodeBatch(table, migrateBatch(table.table, version, batch)),
-  );
+  return readStored(table, bytes, version).map((batch) => decodeBatch(table, batch));
+}
+
+/** The same as they stand in the bytes, under the names of today. @throws {QuarkError} `segment_damaged` */
+export function readStored(
+  table: TableDefinition,
+  bytes: Uint8Array,
+  version: number = CURRENT_SCHEMA_VERSION,
+): ArrowBatch[] {
+  return readArrow(bytes).map((batch) => migrateBatch(table.table, version, batch));
 }
 
 function decodeBatch(table: TableDefinition, batch: ArrowBatch): RowBatch {
@@ -44,10 +58,8 @@ function toVector(name: string, kind: Column<unknown>['kind'], column: ArrowColu
       return { kind: 'number', values: numbers(name, column) };
     case 'f64': {
       if (data.kind !== 'number') throw mismatch(name);
-      const isNull =
-        column.validity === null
-          ? null
-          : Uint8Array.from({ length }, (_, i) => (isNullAt(column, i) ? 1 : 0));
+      const isNull = column.validity === null ? null : new Uint8Array(length);
+      if (isNull !== null) for (let i = 0; i < length; i++) isNull[i] = isNullAt(column, i) ? 1 : 0;
       return {
         kind: 'f64',
         values: data.values instanceof Float64Array ? data.values : new Float64Array(data.values),
@@ -93,21 +105,34 @@ function toVector(name: string, kind: Column<unknown>['kind'], column: ArrowColu
 }
 
 function numbers(name: string, column: ArrowColumn): Float64Array {
+  const values = numbersOf(name, column);
+  return values instanceof Float64Array ? values : new Float64Array(values);
+}
+
+/** The numbers of a column as they stand in the bytes, where none is null; else with NaN for null. @throws {QuarkError} */
+export function numbersOf(name: string, column: ArrowColumn): ArrowNumbers {
   const { data } = column;
   if (data.kind !== 'number') throw mismatch(name);
-  if (column.validity === null)
-    return data.values instanceof Float64Array ? data.values : new Float64Array(data.values);
+  if (column.validity === null) return data.values;
   const values = new Float64Array(data.values);
   for (let i = 0; i < values.length; i++) if (isNullAt(column, i)) values[i] = Number.NaN;
   return values;
 }
 
-function toKeyVector(name: string, column: ArrowColumn): Vector {
+/** A `key` column of what others may have written as text or as a dictionary. @throws {QuarkError} `segment_damaged` */
+export function toKeyVector(name: string, column: ArrowColumn): KeyVector {
   const { dictionary, data, length } = column;
   if (dictionary === null) return keysOf(textValues(name, column));
   if (data.kind !== 'number') throw mismatch(name);
   const indices = new Int32Array(length);
   const texts = dictionary.map((item) => item ?? '');
+  if (column.validity === null && !dictionary.includes(null)) {
+    indices.set(data.values);
+    for (let i = 0; i < length; i++)
+      if ((indices[i] ?? 0) >>> 0 >= texts.length)
+        throw damaged(`field "${name}" points outside its dictionary`);
+    return { kind: 'key', dictionary: texts, indices };
+  }
   for (let i = 0; i < length; i++) {
     const index = data.values[i] ?? -1;
     if (isNullAt(column, i) || (index >= 0 && dictionary[index] === null)) indices[i] = -1;
@@ -118,7 +143,7 @@ function toKeyVector(name: string, column: ArrowColumn): Vector {
   return { kind: 'key', dictionary: texts, indices };
 }
 
-function keysOf(values: readonly (string | null)[]): Vector {
+function keysOf(values: readonly (string | null)[]): KeyVector {
   const positions = new Map<string, number>();
   const indices = Int32Array.from(values, (value) => {
     if (value === null) return -1;

@@ -7,31 +7,31 @@
  * Layout: "QPK1", length of the header (uint32), header (JSON), random planes, DEFLATE stream. ARCHITECTURE.md has an
  * example.
  */
-import { isQuarkError } from '../base/errors.ts';
 import { readArrow, type BufferSpan } from './arrow-reader.ts';
-import { damaged } from './flatbuffer.ts';
 
-const MAGIC = 0x314b5051; // "QPK1", little-endian
+/** "QPK1", little-endian. */
+export const MAGIC = 0x314b5051;
 /** Larger segments are not written, and claims of more are not believed. */
-const MAX_SEGMENT_BYTES = 1 << 28;
+export const MAX_SEGMENT_BYTES: number = 1 << 28;
 /** Below this a header costs more than the planes save. */
 const MIN_SPAN_BYTES = 256;
 /** Planes above this entropy (bits a byte, estimated on a sample) do not get smaller through DEFLATE. */
 const RANDOM_ENTROPY = 7.2;
 const SAMPLE_BYTES = 4096;
-/** DEFLATE cannot do better: 258 bytes in 2 bits. */
-const MAX_DEFLATE_RATIO = 1032;
 
 /**
  * A piece of the original bytes. `[length]`: literal bytes in the DEFLATE stream. `[length, width, isDelta, planes]`:
  * a number buffer; each plane is a byte value for a constant plane, -1 for one in the stream, -2 for a random one.
  */
-type Piece = readonly [number] | readonly [number, number, 0 | 1, readonly number[]];
+export type Piece = readonly [number] | readonly [number, number, 0 | 1, readonly number[]];
 
-const IN_STREAM = -1;
-const RANDOM = -2;
+/** A plane that is in the DEFLATE stream. */
+export const IN_STREAM = -1;
+/** A plane that is kept as it is. */
+export const RANDOM = -2;
 
-type Header = {
+/** What stands before the planes. */
+export type Header = {
   readonly length: number;
   readonly deflated: number;
   readonly pieces: readonly Piece[];
@@ -83,105 +83,6 @@ export async function packSegment(
   new DataView(frame.buffer).setUint32(0, MAGIC, true);
   new DataView(frame.buffer).setUint32(4, headerBytes.length, true);
   return join([frame, headerBytes, ...random, deflated]);
-}
-
-/**
- * The Arrow bytes of a packed segment.
- *
- * @param maxBytes a segment that says it is larger is not unpacked
- * @throws {QuarkError} `segment_damaged`
- */
-export async function unpackSegment(
-  packed: Uint8Array<ArrayBuffer>,
-  maxBytes: number = MAX_SEGMENT_BYTES,
-): Promise<Uint8Array<ArrayBuffer>> {
-  const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength);
-  if (packed.byteLength < 8 || view.getUint32(0, true) !== MAGIC)
-    throw damaged('it is not in the packed form');
-  const headerLength = view.getUint32(4, true);
-  if (8 + headerLength > packed.byteLength) throw damaged('the packed header is cut off');
-  const header = readHeader(packed.subarray(8, 8 + headerLength));
-  if (header.length > maxBytes || header.deflated > maxBytes)
-    throw damaged(`it is larger than ${maxBytes} bytes unpacked`);
-  let at = 8 + headerLength;
-  let randomBytes = 0;
-  for (const piece of header.pieces) {
-    if (piece.length === 1) continue;
-    randomBytes += piece[3].filter((plane) => plane === RANDOM).length * (piece[0] / piece[1]);
-  }
-  if (at + randomBytes > packed.byteLength) throw damaged('packed planes are cut off');
-  const compressed = packed.subarray(at + randomBytes);
-  if (header.deflated > compressed.byteLength * MAX_DEFLATE_RATIO)
-    throw damaged('it holds less than it says');
-  const stream = await inflate(compressed, header.deflated);
-  const bytes = new Uint8Array(header.length);
-  let out = 0;
-  let streamAt = 0;
-  for (const piece of header.pieces) {
-    const [length] = piece;
-    if (piece.length === 1) {
-      bytes.set(stream.subarray(streamAt, streamAt + length), out);
-      streamAt += length;
-    } else {
-      const [, width, isDelta, kinds] = piece;
-      const rowCount = length / width;
-      const planes = kinds.map((kind): Uint8Array | number => {
-        if (kind >= 0) return kind;
-        const source =
-          kind === RANDOM
-            ? packed.subarray(at, at + rowCount)
-            : stream.subarray(streamAt, streamAt + rowCount);
-        if (kind === RANDOM) at += rowCount;
-        else streamAt += rowCount;
-        return source;
-      });
-      merge(bytes.subarray(out, out + length), width, planes, isDelta === 1);
-    }
-    out += length;
-  }
-  return bytes;
-}
-
-function readHeader(bytes: Uint8Array): Header {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(new TextDecoder().decode(bytes));
-  } catch {
-    throw damaged('the packed header is not JSON');
-  }
-  if (typeof parsed !== 'object' || parsed === null)
-    throw damaged('the packed header is no object');
-  const { length, deflated, pieces } = parsed as Header;
-  const isCount = (value: unknown): value is number =>
-    typeof value === 'number' &&
-    Number.isInteger(value) &&
-    value >= 0 &&
-    value <= MAX_SEGMENT_BYTES;
-  if (!isCount(length) || !isCount(deflated) || !Array.isArray(pieces))
-    throw damaged('the packed header is incomplete');
-  let total = 0;
-  let streamed = 0;
-  for (const piece of pieces as Piece[]) {
-    if (!Array.isArray(piece) || !isCount(piece[0]))
-      throw damaged('the packed header is incomplete');
-    total += piece[0];
-    if (piece.length === 1) {
-      streamed += piece[0];
-      continue;
-    }
-    const [size, width, , planes] = piece;
-    if (
-      ![2, 4, 8].includes(width) ||
-      size % width !== 0 ||
-      !Array.isArray(planes) ||
-      planes.length !== width ||
-      !planes.every((plane) => Number.isInteger(plane) && plane >= RANDOM && plane <= 255)
-    )
-      throw damaged('a packed piece is impossible');
-    streamed += planes.filter((plane) => plane === IN_STREAM).length * (size / width);
-  }
-  if (total !== length || streamed !== deflated) throw damaged('packed pieces do not add up');
-  return { length, deflated, pieces };
 }
 
 /** Byte planes of little-endian numbers, lowest byte first; of differences to the value before, if `isDelta`. */
@@ -242,86 +143,6 @@ function halves(words: Uint32Array, isDelta: boolean): [Uint32Array, Uint32Array
   return [low, high];
 }
 
-/** The inverse of {@link split}. A plane that is a number is constant. */
-function merge(
-  out: Uint8Array,
-  width: number,
-  planes: readonly (Uint8Array | number)[],
-  isDelta: boolean,
-): void {
-  const rowCount = out.byteLength / width;
-  if (width === 2) {
-    const low = expand(planes[0], rowCount);
-    const high = expand(planes[1], rowCount);
-    for (let row = 0, sum = 0; row < rowCount; row++) {
-      const value = (low[row] ?? 0) | ((high[row] ?? 0) << 8);
-      sum = isDelta ? (sum + value) & 0xffff : value;
-      out[2 * row] = sum;
-      out[2 * row + 1] = sum >>> 8;
-    }
-    return;
-  }
-  const isAligned = out.byteOffset % 4 === 0;
-  const words = isAligned
-    ? new Uint32Array(out.buffer, out.byteOffset, out.byteLength / 4)
-    : new Uint32Array(out.byteLength / 4);
-  const stride = width / 4;
-  for (let word = 0; word < stride; word++) {
-    fillWords(words, word, stride, planes.slice(4 * word, 4 * word + 4));
-  }
-  if (isDelta && width === 4) {
-    for (let row = 1; row < rowCount; row++) words[row] = (words[row] ?? 0) + (words[row - 1] ?? 0);
-  } else if (isDelta) {
-    sumPairs(words);
-  }
-  if (!isAligned) out.set(new Uint8Array(words.buffer));
-}
-
-/** Every `stride`th word from `start` on, from its four planes. One pass: four would be twice as slow. */
-function fillWords(
-  words: Uint32Array,
-  start: number,
-  stride: number,
-  planes: readonly (Uint8Array | number)[],
-): void {
-  const rowCount = words.length / stride;
-  let base = 0;
-  planes.forEach((plane, i) => {
-    if (typeof plane === 'number') base |= plane << (8 * i);
-  });
-  const zeros = planes.some((plane) => typeof plane === 'number')
-    ? new Uint8Array(rowCount)
-    : new Uint8Array(0);
-  const [a = zeros, b = zeros, c = zeros, d = zeros] = planes.map((plane) =>
-    typeof plane === 'number' ? zeros : plane,
-  );
-  if (planes.every((plane) => typeof plane === 'number')) {
-    for (let at = start; at < words.length; at += stride) words[at] = base;
-    return;
-  }
-  for (let row = 0, at = start; row < rowCount; row++, at += stride) {
-    words[at] =
-      base | (a[row] ?? 0) | ((b[row] ?? 0) << 8) | ((c[row] ?? 0) << 16) | ((d[row] ?? 0) << 24);
-  }
-}
-
-/** Running sums of 64-bit integers. */
-function sumPairs(words: Uint32Array): void {
-  let low = 0;
-  let high = 0;
-  for (let at = 0; at < words.length; at += 2) {
-    const next = low + (words[at] ?? 0);
-    low = next >>> 0;
-    high = (high + (words[at + 1] ?? 0) + (next > 0xffffffff ? 1 : 0)) >>> 0;
-    words[at] = low;
-    words[at + 1] = high;
-  }
-}
-
-function expand(plane: Uint8Array | number | undefined, rowCount: number): Uint8Array {
-  return plane instanceof Uint8Array ? plane : new Uint8Array(rowCount).fill(plane ?? 0);
-}
-
 /** Whether 8-byte floats never fall: instants and large counts, whose bit patterns then grow like integers. */
 function isMonotone(bytes: Uint8Array, width: number): boolean {
   if (width !== 8 || bytes.byteOffset % 8 !== 0) return false;
@@ -351,37 +172,13 @@ function entropy(plane: Uint8Array): number {
 
 async function transform(
   parts: readonly Uint8Array[],
-  through: CompressionStream | DecompressionStream,
+  through: CompressionStream,
 ): Promise<Uint8Array<ArrayBuffer>> {
   return new Uint8Array(
     await new Response(
       new Blob(parts as Uint8Array<ArrayBuffer>[]).stream().pipeThrough(through),
     ).arrayBuffer(),
   );
-}
-
-async function inflate(bytes: Uint8Array<ArrayBuffer>, length: number): Promise<Uint8Array> {
-  const reader = new Blob([bytes])
-    .stream()
-    .pipeThrough(new DecompressionStream('deflate-raw'))
-    .getReader();
-  const out = new Uint8Array(length);
-  let at = 0;
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      if (at + value.byteLength > length) throw damaged('it holds more than it says');
-      out.set(value, at);
-      at += value.byteLength;
-    }
-  } catch (error) {
-    await reader.cancel().catch(() => undefined);
-    // A TypeError by the standard, an error of zlib in Node.
-    throw isQuarkError(error) ? error : damaged('its compressed part is broken');
-  }
-  if (at !== length) throw damaged('it holds less than it says');
-  return out;
 }
 
 function join(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {

@@ -14,7 +14,8 @@ import { metricTable } from '../../src/records/metric.ts';
 import { TABLES } from '../../src/records/tables.ts';
 import { decodeBatches } from '../../src/segment/decode.ts';
 import { encodeBatch } from '../../src/segment/encode.ts';
-import { packSegment, unpackSegment } from '../../src/segment/pack.ts';
+import { packSegment } from '../../src/segment/pack.ts';
+import { unpackSegment } from '../../src/segment/unpack.ts';
 import { anyBatch, valuesOf } from '../support/batches.ts';
 import { runs } from '../support/property.ts';
 

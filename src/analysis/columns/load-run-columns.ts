@@ -6,7 +6,7 @@ import { eventTable } from '../../records/event.ts';
 import { systemTelemetryTable } from '../../records/system-telemetry.ts';
 import { checkPosition, type Position } from '../../read/filters.ts';
 import { readLayerColumns } from '../../read/layer-summaries.ts';
-import { readMetricColumns } from '../../read/metric-columns.ts';
+import { readMetricSeries } from '../../read/metric-series.ts';
 import { readParameterColumns } from '../../read/parameter-records.ts';
 import { readRecordColumns } from '../../read/record-columns.ts';
 import { openRun, RunReader } from '../../read/run-reader.ts';
@@ -16,7 +16,7 @@ import type { TrainingSession } from '../../session/training-session.ts';
 import type { Store } from '../../store/store.ts';
 import { emptyColumns, runInfo } from './empty-columns.ts';
 import { batchColumns, layerSeries, nameAt, parameterSeries } from './grouped-series.ts';
-import { seriesByKey } from './metric-series.ts';
+import { placeSeries } from './metric-series.ts';
 import {
   TELEMETRY_NUMBERS,
   type EventColumns,
@@ -117,9 +117,8 @@ async function readMetrics(
   wanted: boolean | readonly string[],
 ): Promise<{ series: ReadonlyMap<string, MetricSeries>; damagedSegments: number }> {
   if (wanted === false) return { series: new Map(), damagedSegments: 0 };
-  const filter = wanted === true ? {} : { metricKeys: wanted };
-  const columns = await readMetricColumns(store, runId, filter);
-  return { series: seriesByKey(columns), damagedSegments: columns.damage.length };
+  const read = await readMetricSeries(store, runId, wanted === true ? undefined : wanted);
+  return { series: placeSeries(read.series), damagedSegments: read.damage.length };
 }
 
 type Damaged<T> = { readonly columns: T; readonly damage: readonly unknown[] };

@@ -2,6 +2,7 @@
 import { checkOptionNames } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
 import { checkSeries, type SeriesValues } from '../../kernel/series/values.ts';
+import type { RecordedSeries } from '../../read/growing-series.ts';
 import type { MetricColumns } from '../../read/metric-columns.ts';
 import { gather, placeColumns } from './place-rows.ts';
 import type { MetricSeries } from './run-columns.ts';
@@ -43,6 +44,23 @@ export function createMetricSeries(key: string, samples: MetricSamples): MetricS
   };
   const { placed, order } = placeColumns(column('steps'), column('epochs'), column('timesMs'));
   return { key, ...placed, values: gather(values, order) };
+}
+
+/** The series that were read, each in the order of its axis. Columns that nothing was recorded in are one for all. */
+export function placeSeries(recorded: readonly RecordedSeries[]): Map<string, MetricSeries> {
+  const longest = recorded.reduce((most, { values }) => Math.max(most, values.length), 0);
+  const isWhole = recorded.every(({ epochs, steps }) => epochs !== null && steps !== null);
+  const none = new Float64Array(isWhole ? 0 : longest).fill(Number.NaN);
+  return new Map(
+    recorded.map(({ epochs, key, steps, timestampsMs, values }) => {
+      const { placed, order } = placeColumns(
+        steps ?? none.subarray(0, values.length),
+        epochs ?? none.subarray(0, values.length),
+        timestampsMs,
+      );
+      return [key, { key, ...placed, values: gather(values, order) }];
+    }),
+  );
 }
 
 /** One series a key of what was read, by key in alphabetical order. Time is linear in the rows where they are in order. */

@@ -1,4 +1,5 @@
 /** Rows put in the order of their places: by step where they have one, a later row in the place of an earlier. */
+import { ascendingOrder } from '../../base/ascending-order.ts';
 import type { PlacedColumns, SeriesAxis } from './run-columns.ts';
 
 /** Where rows go: the axis, and the rows in order; null when all rows stay as they are. */
@@ -9,7 +10,9 @@ export type Placement = { readonly x: SeriesAxis; readonly order: Int32Array | n
  * lack it are left out.
  */
 export function placeRows(steps: Float64Array, epochs: Float64Array): Placement {
-  const x = countFinite(steps) >= countFinite(epochs) ? 'step' : 'epoch';
+  const withStep = countFinite(steps);
+  const isAll = withStep === steps.length;
+  const x = isAll || withStep >= countFinite(epochs) ? 'step' : 'epoch';
   const places = x === 'step' ? steps : epochs;
   return { x, order: orderOf(places) };
 }
@@ -24,9 +27,8 @@ function orderOf(places: Float64Array): Int32Array | null {
   const rows = new Int32Array(length);
   let count = 0;
   for (let i = 0; i < length; i++) if (isFinite(places[i] ?? Number.NaN)) rows[count++] = i;
-  const kept = rows.subarray(0, count);
   // By row where places are equal: of these the last is kept.
-  kept.sort((a, b) => (places[a] ?? 0) - (places[b] ?? 0) || a - b);
+  const kept = ascendingOrder(places, rows.subarray(0, count));
   let unique = 0;
   for (let i = 0; i < count; i++) {
     const row = kept[i] ?? 0;

@@ -1,0 +1,83 @@
+/** Positions of numbers in ascending order, found by merging the stretches that ascend already. */
+
+/**
+ * `rows` (all, unless given) in the order in which their values ascend, equal ones as they are in `rows`. Takes one pass over the rows
+ * for each doubling of the number of ascending stretches: what is in order is read once, and a few ordered parts one after the other
+ * take a few passes, where a sort that calls back takes some 20. `rows` is used as memory. NaN is not allowed.
+ */
+export function ascendingOrder(
+  values: Float64Array,
+  rows: Int32Array = everyRow(values.length),
+): Int32Array {
+  let ends = stretchEnds(values, rows);
+  if (ends.length <= 1) return rows;
+  let from = rows;
+  let to: Int32Array = new Int32Array(rows.length);
+  while (ends.length > 1) {
+    const merged: number[] = [];
+    let start = 0;
+    for (let i = 0; i < ends.length; i += 2) {
+      const middle = ends[i] ?? 0;
+      const end = ends[i + 1] ?? middle;
+      mergeStretches(values, from, to, start, middle, end);
+      merged.push(end);
+      start = end;
+    }
+    [from, to] = [to, from];
+    ends = merged;
+  }
+  return from;
+}
+
+function everyRow(count: number): Int32Array {
+  const rows = new Int32Array(count);
+  for (let row = 0; row < count; row++) rows[row] = row;
+  return rows;
+}
+
+/** Where the stretches of rows whose values do not fall end. */
+function stretchEnds(values: Float64Array, rows: Int32Array): number[] {
+  const ends: number[] = [];
+  let last = values[rows[0] ?? 0] ?? 0;
+  for (let i = 1; i < rows.length; i++) {
+    const value = values[rows[i] ?? 0] ?? 0;
+    if (value < last) ends.push(i);
+    last = value;
+  }
+  ends.push(rows.length);
+  return ends;
+}
+
+function mergeStretches(
+  values: Float64Array,
+  from: Int32Array,
+  to: Int32Array,
+  start: number,
+  middle: number,
+  end: number,
+): void {
+  let left = start;
+  let right = middle;
+  let at = start;
+  if (left < middle && right < end) {
+    let leftRow = from[left] ?? 0;
+    let rightRow = from[right] ?? 0;
+    let leftValue = values[leftRow] ?? 0;
+    let rightValue = values[rightRow] ?? 0;
+    for (;;) {
+      if (rightValue < leftValue) {
+        to[at++] = rightRow;
+        if (++right >= end) break;
+        rightRow = from[right] ?? 0;
+        rightValue = values[rightRow] ?? 0;
+      } else {
+        to[at++] = leftRow;
+        if (++left >= middle) break;
+        leftRow = from[left] ?? 0;
+        leftValue = values[leftRow] ?? 0;
+      }
+    }
+  }
+  to.set(from.subarray(left, middle), at);
+  to.set(from.subarray(right, end), at + middle - left);
+}

@@ -1,0 +1,245 @@
+/** From the packed form of a segment (see `pack.ts`) back to its Arrow bytes. The bytes may be anything. */
+import { damaged } from './flatbuffer.ts';
+import { inflate } from './inflate.ts';
+import { MAGIC, MAX_SEGMENT_BYTES, RANDOM, type Header, type Piece, IN_STREAM } from './pack.ts';
+
+/** DEFLATE cannot do better: 258 bytes in 2 bits. */
+const MAX_DEFLATE_RATIO = 1032;
+
+/** A packed segment whose stream was inflated: what is left takes no waiting. */
+export type InflatedSegment = {
+  readonly header: Header;
+  readonly packed: Uint8Array;
+  /** Where the random planes begin in `packed`. */
+  readonly randomAt: number;
+  readonly stream: Uint8Array;
+};
+
+/**
+ * The Arrow bytes of a packed segment.
+ *
+ * @param maxBytes a segment that says it is larger is not unpacked
+ * @throws {QuarkError} `segment_damaged`
+ */
+export async function unpackSegment(
+  packed: Uint8Array<ArrayBuffer>,
+  maxBytes: number = MAX_SEGMENT_BYTES,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const inflated = await inflateSegment(packed, maxBytes);
+  const bytes = new Uint8Array(inflated.header.length);
+  joinPieces(inflated, bytes);
+  return bytes;
+}
+
+/** The first half of {@link unpackSegment}, with all checks. @throws {QuarkError} `segment_damaged` */
+export async function inflateSegment(
+  packed: Uint8Array<ArrayBuffer>,
+  maxBytes: number = MAX_SEGMENT_BYTES,
+): Promise<InflatedSegment> {
+  const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength);
+  if (packed.byteLength < 8 || view.getUint32(0, true) !== MAGIC)
+    throw damaged('it is not in the packed form');
+  const headerLength = view.getUint32(4, true);
+  if (8 + headerLength > packed.byteLength) throw damaged('the packed header is cut off');
+  const header = readHeader(packed.subarray(8, 8 + headerLength));
+  if (header.length > maxBytes || header.deflated > maxBytes)
+    throw damaged(`it is larger than ${maxBytes} bytes unpacked`);
+  const randomAt = 8 + headerLength;
+  let randomBytes = 0;
+  for (const piece of header.pieces) {
+    if (piece.length === 1) continue;
+    randomBytes += piece[3].filter((plane) => plane === RANDOM).length * (piece[0] / piece[1]);
+  }
+  if (randomAt + randomBytes > packed.byteLength) throw damaged('packed planes are cut off');
+  const compressed = packed.subarray(randomAt + randomBytes);
+  if (header.deflated > compressed.byteLength * MAX_DEFLATE_RATIO)
+    throw damaged('it holds less than it says');
+  return { header, packed, randomAt, stream: await inflate(compressed, header.deflated) };
+}
+
+/** The second half: fills `bytes`, which has the length that the header says, and may hold anything before. */
+export function joinPieces(
+  { header, packed, randomAt, stream }: InflatedSegment,
+  bytes: Uint8Array,
+): void {
+  let at = randomAt;
+  let out = 0;
+  let streamAt = 0;
+  for (const piece of header.pieces) {
+    const [length] = piece;
+    if (piece.length === 1) {
+      bytes.set(stream.subarray(streamAt, streamAt + length), out);
+      streamAt += length;
+    } else {
+      const [, width, isDelta, kinds] = piece;
+      const rowCount = length / width;
+      const planes = kinds.map((kind): Uint8Array | number => {
+        if (kind >= 0) return kind;
+        const source =
+          kind === RANDOM
+            ? packed.subarray(at, at + rowCount)
+            : stream.subarray(streamAt, streamAt + rowCount);
+        if (kind === RANDOM) at += rowCount;
+        else streamAt += rowCount;
+        return source;
+      });
+      merge(bytes.subarray(out, out + length), width, planes, isDelta === 1);
+    }
+    out += length;
+  }
+}
+
+function readHeader(bytes: Uint8Array): Header {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    throw damaged('the packed header is not JSON');
+  }
+  if (typeof parsed !== 'object' || parsed === null)
+    throw damaged('the packed header is no object');
+  const { length, deflated, pieces } = parsed as Header;
+  const isCount = (value: unknown): value is number =>
+    typeof value === 'number' &&
+    Number.isInteger(value) &&
+    value >= 0 &&
+    value <= MAX_SEGMENT_BYTES;
+  if (!isCount(length) || !isCount(deflated) || !Array.isArray(pieces))
+    throw damaged('the packed header is incomplete');
+  let total = 0;
+  let streamed = 0;
+  for (const piece of pieces as Piece[]) {
+    if (!Array.isArray(piece) || !isCount(piece[0]))
+      throw damaged('the packed header is incomplete');
+    total += piece[0];
+    if (piece.length === 1) {
+      streamed += piece[0];
+      continue;
+    }
+    const [size, width, , planes] = piece;
+    if (
+      ![2, 4, 8].includes(width) ||
+      size % width !== 0 ||
+      !Array.isArray(planes) ||
+      planes.length !== width ||
+      !planes.every((plane) => Number.isInteger(plane) && plane >= RANDOM && plane <= 255)
+    )
+      throw damaged('a packed piece is impossible');
+    streamed += planes.filter((plane) => plane === IN_STREAM).length * (size / width);
+  }
+  if (total !== length || streamed !== deflated) throw damaged('packed pieces do not add up');
+  return { length, deflated, pieces };
+}
+
+/** The inverse of `split` in `pack.ts`. A plane that is a number is constant. */
+function merge(
+  out: Uint8Array,
+  width: number,
+  planes: readonly (Uint8Array | number)[],
+  isDelta: boolean,
+): void {
+  const rowCount = out.byteLength / width;
+  if (width === 2) {
+    const low = expand(planes[0], rowCount);
+    const high = expand(planes[1], rowCount);
+    for (let row = 0, sum = 0; row < rowCount; row++) {
+      const value = (low[row] ?? 0) | ((high[row] ?? 0) << 8);
+      sum = isDelta ? (sum + value) & 0xffff : value;
+      out[2 * row] = sum;
+      out[2 * row + 1] = sum >>> 8;
+    }
+    return;
+  }
+  const isAligned = out.byteOffset % 4 === 0;
+  const words = isAligned
+    ? new Int32Array(out.buffer, out.byteOffset, out.byteLength / 4)
+    : new Int32Array(out.byteLength / 4);
+  if (width === 4) {
+    fillWords(words, 0, 1, planes);
+    if (isDelta) sumWords(words);
+  } else {
+    fillWords(words, 0, 2, planes.slice(0, 4));
+    fillWords(words, 1, 2, planes.slice(4));
+    if (isDelta) sumPairs(words);
+  }
+  if (!isAligned) out.set(new Uint8Array(words.buffer));
+}
+
+/**
+ * Every `stride`th word from `start` on, from its four planes. One pass, which looks at no constant plane: a pass for each plane would
+ * take twice as long.
+ */
+function fillWords(
+  words: Int32Array,
+  start: number,
+  stride: number,
+  planes: readonly (Uint8Array | number)[],
+): void {
+  const { length } = words;
+  let base = 0;
+  const sources: Uint8Array[] = [];
+  const shifts: number[] = [];
+  planes.forEach((plane, i) => {
+    if (typeof plane === 'number') base |= plane << (8 * i);
+    else {
+      sources.push(plane);
+      shifts.push(8 * i);
+    }
+  });
+  const [a = NO_PLANE, b = NO_PLANE, c = NO_PLANE, d = NO_PLANE] = sources;
+  const [shiftA = 0, shiftB = 0, shiftC = 0, shiftD = 0] = shifts;
+  switch (sources.length) {
+    case 0:
+      for (let at = start; at < length; at += stride) words[at] = base;
+      return;
+    case 1:
+      for (let row = 0, at = start; at < length; row++, at += stride)
+        words[at] = base | ((a[row] ?? 0) << shiftA);
+      return;
+    case 2:
+      for (let row = 0, at = start; at < length; row++, at += stride)
+        words[at] = base | ((a[row] ?? 0) << shiftA) | ((b[row] ?? 0) << shiftB);
+      return;
+    case 3:
+      for (let row = 0, at = start; at < length; row++, at += stride)
+        words[at] =
+          base | ((a[row] ?? 0) << shiftA) | ((b[row] ?? 0) << shiftB) | ((c[row] ?? 0) << shiftC);
+      return;
+    default:
+      for (let row = 0, at = start; at < length; row++, at += stride)
+        words[at] =
+          ((a[row] ?? 0) << shiftA) |
+          ((b[row] ?? 0) << shiftB) |
+          ((c[row] ?? 0) << shiftC) |
+          ((d[row] ?? 0) << shiftD);
+  }
+}
+
+const NO_PLANE = new Uint8Array(0);
+
+/** Running sums of 32-bit integers. */
+function sumWords(words: Int32Array): void {
+  let sum = 0;
+  for (let at = 0; at < words.length; at++) {
+    sum = (sum + (words[at] ?? 0)) | 0;
+    words[at] = sum;
+  }
+}
+
+/** Running sums of 64-bit integers. */
+function sumPairs(words: Int32Array): void {
+  let low = 0;
+  let high = 0;
+  for (let at = 0; at < words.length; at += 2) {
+    const word = words[at] ?? 0;
+    low = (low + word) | 0;
+    const carry = low >>> 0 < word >>> 0 ? 1 : 0;
+    high = (high + (words[at + 1] ?? 0) + carry) | 0;
+    words[at] = low;
+    words[at + 1] = high;
+  }
+}
+
+function expand(plane: Uint8Array | number | undefined, rowCount: number): Uint8Array {
+  return plane instanceof Uint8Array ? plane : new Uint8Array(rowCount).fill(plane ?? 0);
+}
