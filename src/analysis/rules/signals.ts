@@ -100,6 +100,15 @@ export class Signals {
     return this.#columns.parameters.filter(({ parameterRole }) => parameterRole === 'weight');
   }
 
+  /** Elements of the bias of each module that has one. */
+  get biasCounts(): ReadonlyMap<string, number> {
+    return new Map(
+      this.#columns.parameters
+        .filter(({ parameterRole }) => parameterRole === 'bias')
+        .map(({ elementCount, moduleName }) => [moduleName, elementCount[0] ?? Number.NaN]),
+    );
+  }
+
   profile(series: MetricSeries): Profile {
     const known = this.#profiles.get(series);
     if (known !== undefined) return known;

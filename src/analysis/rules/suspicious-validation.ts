@@ -150,10 +150,14 @@ function tooGood(
   if (trainAccuracy === undefined || valAccuracy === undefined || trainAccuracy.x !== valAccuracy.x)
     return undefined;
   const end = axisOf(trainAccuracy).at(-1) ?? 0;
+  const rowOf = (i: number): number => rowBefore(trainAccuracy, axisOf(valAccuracy)[i] ?? 0) + 1;
   const trainAt = (i: number): number => {
-    const at = rowBefore(trainAccuracy, axisOf(valAccuracy)[i] ?? 0) + 1;
-    // The accuracy of one batch says little.
-    return median(trainAccuracy.values.subarray(Math.max(0, at - BATCHES), at));
+    const at = rowOf(i);
+    // The accuracy of one batch says little; those before the last validation are of an older model, and the next are of this one.
+    const width = Math.min(BATCHES, Math.max(1, at - (i > 0 ? rowOf(i - 1) : 0)));
+    const before = median(trainAccuracy.values.subarray(Math.max(0, at - width), at));
+    const after = median(trainAccuracy.values.subarray(at, at + width));
+    return after > before ? after : before;
   };
   const early = longestRun(Math.min(MAX_ROWS, valAccuracy.values.length), (i) => {
     const value = valAccuracy.values[i] ?? Number.NaN;

@@ -2,7 +2,7 @@ import { placeAt, sayRange } from './places.ts';
 import { defineRule, say, type Finding } from './rule.ts';
 import { levelOf } from './profile.ts';
 import type { Signals } from './signals.ts';
-import { blows, observeRatio, updateRatios } from './update-ratios.ts';
+import { blows, observeRatio, swept, updateRatios } from './update-ratios.ts';
 import { median } from './statistics.ts';
 
 export const updateRatioLow = defineRule({
@@ -34,7 +34,8 @@ export const updateRatioLow = defineRule({
     const all = updateRatios(signals, t.updateRatioLowMinProbes);
     const typical = median(all.map(({ ratio }) => ratio));
     // After a blow that threw the weights far off there may be no gradient left: then it was the rate that was too high.
-    if (all.length === 0 || signals.isHarmed || blows(signals, 1, 2).length > 0) return [];
+    const isThrown = blows(signals, 1, 2).length > 0 || swept(signals, 0.1, 2).length > 0;
+    if (all.length === 0 || signals.isHarmed || isThrown) return [];
     const cosine = median(
       all.map(({ start, weight }) => median(weight.gradientCosine.subarray(start))),
     );

@@ -46,19 +46,59 @@ export function observeRatio(
 }
 
 /**
- * Weights that got updates as large as themselves, the worst first; those that begin as zeros are left out. One such update is a
- * blow only where all weights got one: a single weight may be small by chance.
+ * Weights that got updates as large as themselves, the worst first; those that begin as zeros, and the scales of normalisation, are left out.
+ * One such update is a blow only where most weights got one, or where the loss has more than doubled since: a single weight may be small
+ * by chance.
  */
 export function blows(signals: Signals, limit: number, min: number): readonly UpdateRatio[] {
-  const weights = signals.weights.filter(
-    ({ isFrozen, valueNorm }) => !isFrozen && (valueNorm[0] ?? 0) > 0,
-  );
+  const weights = matrices(signals).filter(({ valueNorm }) => (valueNorm[0] ?? 0) > 0);
   const hit = weights.flatMap((weight): UpdateRatio[] => {
     const hard = weight.updateRatio.filter((ratio) => Number.isFinite(ratio) && ratio >= limit);
     if (hard.length === 0) return [];
     const start = weight.updateRatio.findIndex((ratio) => ratio >= limit);
     return [{ weight, ratio: hard.reduce((a, b) => Math.max(a, b)), start, count: hard.length }];
   });
-  const isWhole = hit.length >= 2 && hit.length === weights.length;
-  return hit.filter(({ count }) => isWhole || count >= min).toSorted((a, b) => b.ratio - a.ratio);
+  const isWhole = hit.length >= 2 && 2 * hit.length > weights.length;
+  const isThrown = signals.learnedSinceFirst <= -1;
+  return hit
+    .filter(({ count }) => isWhole || isThrown || count >= min)
+    .toSorted((a, b) => b.ratio - a.ratio);
+}
+
+/** Share of the weights that must be swept along: those that begin near zero, such as adapters, grow by large factors in good runs too. */
+const SWEPT_SHARE = 0.75;
+/** Snapshots of one weight with large updates; one is what the first step of many optimizers is. */
+const SWEPT_PROBES = 2;
+
+/**
+ * Weights that updates above `limit` have carried to `growth` times their first size, the worst first: later updates look small beside what
+ * the first ones have made of them. None unless nearly all weights went that way. `ratio` is the largest update.
+ */
+export function swept(signals: Signals, limit: number, growth: number): readonly UpdateRatio[] {
+  const weights = matrices(signals);
+  const hit = weights.flatMap((weight): UpdateRatio[] => {
+    const hard = weight.updateRatio.filter((ratio) => Number.isFinite(ratio) && ratio > limit);
+    if (hard.length < SWEPT_PROBES || !(grownBy(weight) >= growth)) return [];
+    const start = weight.updateRatio.findIndex((ratio) => ratio > limit);
+    return [{ weight, ratio: hard.reduce((a, b) => Math.max(a, b)), start, count: hard.length }];
+  });
+  return hit.length >= SWEPT_SHARE * weights.length
+    ? hit.toSorted((a, b) => grownBy(b.weight) - grownBy(a.weight))
+    : [];
+}
+
+/** How many times its first norm the largest norm of a weight is; NaN where it began as zeros, or has left the range of numbers. */
+export function grownBy({ valueNorm }: ParameterSeries): number {
+  const first = valueNorm[0] ?? Number.NaN;
+  const factor = valueNorm.reduce((a, b) => (b > a ? b : a), 0) / first;
+  return first > 0 && Number.isFinite(factor) ? factor : Number.NaN;
+}
+
+/** Weights that are trained, without the scales of normalisation, of which there are as many as of biases. */
+function matrices(signals: Signals): readonly ParameterSeries[] {
+  const biases = signals.biasCounts;
+  return signals.weights.filter(
+    ({ elementCount, isFrozen, moduleName }) =>
+      !isFrozen && elementCount[0] !== biases.get(moduleName),
+  );
 }
