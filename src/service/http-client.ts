@@ -23,7 +23,10 @@ export type HttpStorageOptions = {
   readonly userKey?: string;
   /** Which of the user's spaces to open: a name of up to 128 letters, digits, ".", "_" and "-". Default: the unnamed one. */
   readonly space?: string;
-  /** How long to wait for one answer, in milliseconds; 15,000 unless given. */
+  /**
+   * How long to wait for one answer, in milliseconds; 15,000 unless given. A body gets a second more for each 128 KiB, so
+   * that a slow line is slow and not broken.
+   */
   readonly timeoutMs?: number;
   /** Ends every request of this store, now and later. */
   readonly signal?: AbortSignal;
@@ -40,6 +43,9 @@ export type Ask = {
   readonly body?: Uint8Array<ArrayBuffer>;
   readonly type?: string;
 };
+
+/** The slowest line on which a large body still arrives in time: 128 KiB a second. */
+const MIN_BYTES_PER_MS = 131.072;
 
 const KEY = /^qk_[A-Za-z0-9_-]{1,256}$/;
 
@@ -93,7 +99,8 @@ export class HttpClient {
   async bytes(ask: Ask): Promise<Uint8Array<ArrayBuffer>> {
     this.checkOpen();
     checkNotAborted(this.#signal);
-    const timeout = AbortSignal.timeout(this.#timeoutMs);
+    const sendMs = Math.ceil((ask.body?.byteLength ?? 0) / MIN_BYTES_PER_MS);
+    const timeout = AbortSignal.timeout(this.#timeoutMs + sendMs);
     const others = this.#signal === undefined ? [] : [this.#signal];
     const signal = AbortSignal.any([timeout, this.#closing.signal, ...others]);
     try {

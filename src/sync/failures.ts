@@ -78,12 +78,20 @@ export function problemOf(error: unknown, atMs: number): SyncProblem {
   return { reason, message: messageOf(error), atMs };
 }
 
-/** Pauses between attempts: exponential, with full jitter (Brooker 2015), capped. */
+/** As long as something got through a moment ago, pauses stay short: the network loses requests, and the service is not away. */
+const CALM_MS = 2_000;
+
+/**
+ * Pauses between attempts: exponential, with full jitter (Brooker 2015), capped. No pause is longer than it has been quiet
+ * for, which on a network that loses every other request makes the difference between going on and standing still: with
+ * doubling alone the expected pause is the cap.
+ */
 export class Backoff {
   readonly #firstMs: number;
   readonly #lastMs: number;
   readonly #random: () => number;
   #failures = 0;
+  #quietSinceMs: number | undefined;
 
   constructor(firstMs: number, lastMs: number, random: () => number) {
     this.#firstMs = firstMs;
@@ -94,11 +102,28 @@ export class Backoff {
   /** Call after a success. */
   reset(): void {
     this.#failures = 0;
+    this.#quietSinceMs = undefined;
   }
 
-  /** The pause after one more failure, in milliseconds; at least `atLeastMs`. */
-  next(atLeastMs = 0): number {
-    const limit = Math.min(this.#lastMs, this.#firstMs * 2 ** Math.min(this.#failures++, 30));
+  /** The pause after one more failure at this instant, in milliseconds; at least `atLeastMs`. */
+  next(nowMs: number, atLeastMs = 0): number {
+    this.#quietSinceMs ??= nowMs;
+    const quietMs = Math.max(CALM_MS, nowMs - this.#quietSinceMs);
+    const doubledMs = this.#firstMs * 2 ** Math.min(this.#failures++, 30);
+    const limit = Math.min(this.#lastMs, doubledMs, quietMs);
     return Math.ceil(atLeastMs + this.#random() * limit);
   }
+}
+
+/** Whether a request did not get through, and nobody says when to try again: another one may get through. */
+export function isMissed(error: unknown): boolean {
+  return isStoreError(error, 'unreachable') && retryAfterMs(error) === 0;
+}
+
+/** Whether a failure says something of the service and not of one run. */
+export function isAboutAll(error: unknown): boolean {
+  return (
+    isStoreError(error) &&
+    ['unreachable', 'busy', 'closed', 'unauthorised', 'version', 'full'].includes(error.reason)
+  );
 }

@@ -102,7 +102,7 @@ export class OutboxStore implements Store {
     this.notes = notesOf(local);
     this.#syncNotes = new SyncNotes(this.notes, remoteUri, space);
     this.#remote = new RemoteStore(() => openOther(local, parts.openRemote, clock), clock);
-    this.#mirror = new RunMirror(local, this.#syncNotes);
+    this.#mirror = new RunMirror(local, this.#syncNotes, () => this.#uploader.noteProgress());
     const refusals = new RefusalListeners();
     this.#uploader = new Uploader({
       local,

@@ -11,7 +11,7 @@ import {
   type Liveness,
   type RunForm,
 } from './merge-run.ts';
-import type { SyncNotes } from './sync-notes.ts';
+import type { BaseRun, SyncNotes } from './sync-notes.ts';
 
 /** Somebody changes the run at the service again and again: it is tried in the next round. */
 const MAX_ATTEMPTS = 8;
@@ -24,10 +24,15 @@ export class RunMirror {
   readonly #notes: SyncNotes;
   /** Ids that projects have at the service, by name. */
   readonly #projectIds = new Map<string, string>();
+  /** Runs that the service has said to have, before both sides are alike. */
+  readonly #there = new Set<string>();
+  readonly #onProgress: () => void;
 
-  constructor(local: Store, notes: SyncNotes) {
+  /** @param onProgress told when something got through that need not be asked again */
+  constructor(local: Store, notes: SyncNotes, onProgress: () => void = () => undefined) {
     this.#local = local;
     this.#notes = notes;
+    this.#onProgress = onProgress;
   }
 
   /**
@@ -55,7 +60,7 @@ export class RunMirror {
       });
       if (result.kind === 'updated') {
         const { revision } = result.run;
-        await this.#notes.writeBase(runId, { run: formOf(local), remoteRevision: revision });
+        await this.#writeBase(runId, { run: formOf(local), remoteRevision: revision });
         return;
       }
       if (await this.#reconcile(remote, local, result.run, base.run)) return;
@@ -89,7 +94,7 @@ export class RunMirror {
     const result = await remote.updateRun({ ...form, revision: base.remoteRevision });
     if (result.kind === 'conflict') await this.pull(remote, run.id);
     else
-      await this.#notes.writeBase(run.id, {
+      await this.#writeBase(run.id, {
         run: formOf(run),
         remoteRevision: result.run.revision,
       });
@@ -106,7 +111,7 @@ export class RunMirror {
     const run = toLocalForm(found, project.id, `${storeRoot}/runs/${found.id}`);
     this.#projectIds.set(found.projectName, found.projectId);
     await this.#notes.addMember(found.id, true);
-    await this.#notes.writeBase(found.id, { run, remoteRevision: found.revision });
+    await this.#writeBase(found.id, { run, remoteRevision: found.revision });
     try {
       await this.#local.createRun(run);
     } catch (error) {
@@ -117,17 +122,25 @@ export class RunMirror {
 
   /** Whether the run was added; else somebody has added it meanwhile, and both are to be looked at again. */
   async #create(remote: Store, local: StoredRun): Promise<boolean> {
+    let refusal: unknown;
+    if (!this.#there.has(local.id)) {
+      const form = await this.#remoteForm(remote, local);
+      try {
+        const { revision } = await remote.createRun(form);
+        await this.#writeBase(local.id, { run: formOf(local), remoteRevision: revision });
+        return true;
+      } catch (error) {
+        if (!isStoreError(error, 'rejected')) throw error;
+        // Somebody was first, or this is not the first time and the answer was lost.
+        this.#there.add(local.id);
+        refusal = error;
+      }
+    }
     const found = await remote.findRun(local.id);
     if (found !== undefined) return this.#reconcile(remote, local, found, undefined);
-    try {
-      const { revision } = await remote.createRun(await this.#remoteForm(remote, local));
-      await this.#notes.writeBase(local.id, { run: formOf(local), remoteRevision: revision });
-      return true;
-    } catch (error) {
-      if (!isStoreError(error, 'rejected') || (await remote.findRun(local.id)) === undefined)
-        throw error;
-      return false;
-    }
+    this.#there.delete(local.id);
+    if (refusal !== undefined) throw refusal;
+    return false;
   }
 
   /** Brings both sides to the same; false when either was changed meanwhile. */
@@ -138,7 +151,10 @@ export class RunMirror {
     base: RunForm | undefined,
   ): Promise<boolean> {
     const theirs = toLocalForm(found, local.projectId, runPathOf(local));
-    const merged = mergeRuns(base, local, theirs, await this.#liveness(remote, local.id));
+    // Where both are the same, nobody has to be asked who is at work.
+    const merged = areSameRuns(theirs, formOf(local))
+      ? theirs
+      : mergeRuns(base, local, theirs, await this.#liveness(remote, local.id));
     let { revision } = found;
     if (!areSameRuns(merged, theirs)) {
       const form = await this.#remoteForm(remote, merged);
@@ -150,15 +166,21 @@ export class RunMirror {
       const result = await this.#local.updateRun({ ...merged, revision: local.revision });
       if (result.kind === 'conflict') {
         // What was pulled is not here yet: were the service's revision noted, the next push would take it back there.
-        await this.#notes.writeBase(local.id, {
+        await this.#writeBase(local.id, {
           run: formOf(local),
           remoteRevision: UNKNOWN_REVISION,
         });
         return false;
       }
     }
-    await this.#notes.writeBase(local.id, { run: merged, remoteRevision: revision });
+    await this.#writeBase(local.id, { run: merged, remoteRevision: revision });
     return true;
+  }
+
+  async #writeBase(runId: string, base: BaseRun): Promise<void> {
+    await this.#notes.writeBase(runId, base);
+    this.#there.delete(runId);
+    this.#onProgress();
   }
 
   async #liveness(remote: Store, runId: string): Promise<Liveness> {
@@ -182,6 +204,7 @@ export class RunMirror {
         createdAtMs,
       });
       this.#projectIds.set(run.projectName, projectId);
+      this.#onProgress();
     }
     return toRemoteForm(run, projectId);
   }
@@ -189,6 +212,7 @@ export class RunMirror {
   /** What is remembered of the service is forgotten: it may have been emptied. */
   forget(): void {
     this.#projectIds.clear();
+    this.#there.clear();
   }
 }
 

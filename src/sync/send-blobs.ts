@@ -31,11 +31,12 @@ export type BlobContext = {
   readonly remote: Store;
   readonly sentBlobs: SentBlobs;
   readonly checkActive: () => void;
+  readonly onProgress: () => void;
 };
 
 /** Sends what the artifact records in these segments name, one blob at a time. What is not here is on the service already. */
 export async function sendBlobsOf(
-  { checkActive, local, remote, sentBlobs }: BlobContext,
+  { checkActive, local, onProgress, remote, sentBlobs }: BlobContext,
   segments: readonly NewSegment[],
 ): Promise<void> {
   for (const segment of segments) {
@@ -47,6 +48,7 @@ export async function sendBlobsOf(
       checkActive();
       await remote.putBlob(sha256, bytes);
       sentBlobs.add(sha256);
+      onProgress();
     }
   }
 }

@@ -11,13 +11,9 @@ import type { RefusedSegment } from '../store/sync-control.ts';
 import { NOTHING_SENT, type SentNote } from '../store/unsent.ts';
 import { sendBlobsOf, type SentBlobs } from './send-blobs.ts';
 import { judgeMerged, type MergedVerdict } from './merged-segments.ts';
-import { kindOfFailure, problemOf } from './failures.ts';
+import { isMissed, kindOfFailure, problemOf } from './failures.ts';
+import { REQUEST_SEGMENTS, type RequestSize } from './request-size.ts';
 import type { Kept, SyncNotes } from './sync-notes.ts';
-
-/** What a request holds, about: segments before compression on the wire. */
-export const REQUEST_BYTES: number = 4 * 1024 * 1024;
-/** Segments of a request, at most. */
-export const REQUEST_SEGMENTS = 256;
 
 const MAX_MESSAGE_CHARS = 300;
 
@@ -27,8 +23,11 @@ export type SendContext = {
   readonly remote: Store;
   readonly notes: SyncNotes;
   readonly sentBlobs: SentBlobs;
+  readonly requestSize: RequestSize;
   /** Who sends is no longer the one to: stops before the next request. */
   readonly checkActive: () => void;
+  /** Something got through that need not be sent again. */
+  readonly onProgress: () => void;
   readonly onAcknowledged: () => void;
   readonly onRefused: (segment: RefusedSegment) => void;
 };
@@ -53,7 +52,7 @@ export async function sendSome(
 ): Promise<boolean> {
   const { local, notes } = context;
   const parts: Part[] = [];
-  let room = REQUEST_BYTES;
+  let room = context.requestSize.bytes;
   let count = 0;
   for (const stream of streams) {
     const note = await notes.readSent(stream.runId, stream.table);
@@ -144,6 +143,7 @@ async function append(
   context.checkActive();
   try {
     const kept = await context.remote.appendSegments(segments.map(newForm));
+    context.requestSize.arrived();
     return segments.flatMap(({ manifest }, i) => {
       const answer = kept[i];
       const isOther =
@@ -156,6 +156,8 @@ async function append(
         : [];
     });
   } catch (error) {
+    if (isMissed(error))
+      context.requestSize.failed(segments.reduce((sum, { bytes }) => sum + bytes.byteLength, 0));
     if (kindOfFailure(error) !== 'permanent') throw error;
     if (segments.length === 1) {
       const { message, reason } = problemOf(error, 0);

@@ -13,7 +13,8 @@ import type {
 import type { RemoteStore } from './remote-store.ts';
 import { pendingOf } from './send-run.ts';
 import type { PublishedState, SyncNotes } from './sync-notes.ts';
-import { surveyByRun, type Uploader } from './uploader.ts';
+import { surveyByRun } from './survey-by-run.ts';
+import type { Uploader } from './uploader.ts';
 
 /** What a status is read from. */
 export type StatusParts = {

@@ -6,13 +6,23 @@ import type { Clock } from '../base/clock.ts';
 import { isStoreError, messageOf, SessionStoreError } from '../base/errors.ts';
 import { nextTask } from '../base/next-task.ts';
 import { fingerprintOf } from '../store/run-rules.ts';
-import type { Store, StoreSurvey, StreamState } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import type { RefusedSegment } from '../store/sync-control.ts';
-import { Backoff, kindOfFailure, problemOf, retryAfterMs } from './failures.ts';
+import { DelayedRuns, isAhead } from './delayed-runs.ts';
+import {
+  Backoff,
+  isAboutAll,
+  isMissed,
+  kindOfFailure,
+  problemOf,
+  retryAfterMs,
+} from './failures.ts';
 import { pause } from './leadership.ts';
+import { RequestSize } from './request-size.ts';
 import type { RunMirror } from './run-mirror.ts';
 import { SentBlobs } from './send-blobs.ts';
 import { sendSome, type SendContext } from './send-run.ts';
+import { surveyByRun, type FoundRun } from './survey-by-run.ts';
 import {
   NotesTaken,
   type Kept,
@@ -30,6 +40,8 @@ const LOOK_EVERY_MS = 1_000;
 /** Writes that follow each other closely travel together. */
 const GATHER_MS = 100;
 const KEEP_HOUSE_EVERY_MS = 5_000;
+/** So many requests in a row that do not get through, each for another run, and the service counts as away. */
+const MISSES_IN_A_ROW = 3;
 /** Looking takes at most a fiftieth of the time. */
 const LOOK_SHARE = 50;
 
@@ -55,6 +67,7 @@ export class Uploader {
   readonly #parts: UploaderParts;
   readonly #sentBlobs = new SentBlobs();
   readonly #backoff: Backoff;
+  readonly #requestSize = new RequestSize();
   readonly #listeners = new Set<() => void>();
   #state: PublishedState = {
     state: 'idle',
@@ -67,17 +80,21 @@ export class Uploader {
   #isAwake = false;
   #urge: () => void = () => undefined;
   #isUrgent = false;
+  /** Counts what was brought to the service for good. */
+  #progress = 0;
+  /** How long the last look at the local store took. */
+  #lookMs = 0;
+  /** The run that was last tried: after a failure it is the turn of the next. */
+  #lastTried = '';
   /** Ended runs that have arrived, and when to keep house for them. */
   readonly #settled = new Map<string, number>();
-  /** Runs that the service stumbles over, while it answers for others. */
-  readonly #delayed = new Map<
-    string,
-    { readonly backoff: Backoff; untilMs: number; delayMs: number }
-  >();
+  readonly #delayed: DelayedRuns;
 
   constructor(parts: UploaderParts) {
     this.#parts = parts;
-    this.#backoff = new Backoff(FIRST_RETRY_MS, LAST_RETRY_MS, parts.random);
+    const newBackoff = (): Backoff => new Backoff(FIRST_RETRY_MS, LAST_RETRY_MS, parts.random);
+    this.#backoff = newBackoff();
+    this.#delayed = new DelayedRuns(parts.clock, newBackoff);
   }
 
   get isLeading(): boolean {
@@ -103,6 +120,12 @@ export class Uploader {
     this.wake();
   }
 
+  /** Something got through that need not be asked again. */
+  noteProgress(): void {
+    this.#progress += 1;
+    this.#backoff.reset();
+  }
+
   /** Calls back when the state has changed or something was acknowledged; returns the undo. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
@@ -121,11 +144,9 @@ export class Uploader {
       await this.#findSettled();
       while (!signal.aborted) {
         this.#isAwake = false;
-        const startMs = performance.now();
         let hasMore = false;
         try {
           hasMore = await this.#round(signal);
-          this.#backoff.reset();
           if (!hasMore) await this.#becomeIdle();
         } catch (error) {
           if (signal.aborted) return;
@@ -137,7 +158,7 @@ export class Uploader {
         // Between two requests the page or the training goes on.
         await nextTask();
         if (!hasMore) await this.#keepHouse(signal);
-        if (!hasMore) await this.#rest(performance.now() - startMs, signal);
+        if (!hasMore) await this.#rest(signal);
       }
     } finally {
       this.#isLeading = false;
@@ -153,16 +174,10 @@ export class Uploader {
       if (value.settled !== null) this.#settled.set(runId, 0);
   }
 
-  /** Whether it is still to come. What is further ahead than it ever was has passed: the clock was turned back. */
-  #isAhead(instantMs: number, delayMs: number): boolean {
-    const restMs = instantMs - this.#parts.clock.now();
-    return restMs > 0 && restMs <= delayMs;
-  }
-
   async #keepHouse(signal: AbortSignal): Promise<void> {
     const { clock, onSettled } = this.#parts;
     for (const [runId, dueMs] of this.#settled) {
-      if (signal.aborted || this.#isAhead(dueMs, KEEP_HOUSE_EVERY_MS)) continue;
+      if (signal.aborted || isAhead(clock, dueMs, KEEP_HOUSE_EVERY_MS)) continue;
       // It may be that a session still holds the run, or the service cannot be read: it is tried again.
       const isDone = (await onSettled?.(runId).catch(() => false)) ?? true;
       if (isDone) this.#settled.delete(runId);
@@ -173,48 +188,65 @@ export class Uploader {
   /** One request for each run that has something to send. Returns whether there may be more. */
   async #round(signal: AbortSignal): Promise<boolean> {
     const { notes, local } = this.#parts;
+    const startMs = performance.now();
     const members = await notes.listMembers();
     const survey = surveyByRun((await local.notes?.survey()) ?? { runs: [], streams: [] });
+    this.#lookMs = performance.now() - startMs;
+    const atStart = this.#progress;
+    const missed = new Map<string, unknown>();
+    let missesInARow = 0;
     let hasMore = false;
-    for (const [runId, member] of members) {
+    for (const [runId, member] of inTurn(members, this.#lastTried)) {
       if (signal.aborted) return false;
       const found = survey.get(runId);
       if (found === undefined || member.value.refused !== null) continue;
       const print = fingerprintOf(found.revision, found.streams);
       if (member.value.settled === print) continue;
-      const delayed = this.#delayed.get(runId);
-      if (delayed !== undefined && this.#isAhead(delayed.untilMs, delayed.delayMs)) continue;
+      if (this.#delayed.isWaiting(runId)) continue;
       // After a failure it is uploading again once something was acknowledged.
       if (this.#state.state === 'idle')
         await this.#become({ ...this.#state, state: 'uploading', nextAttemptAtMs: null });
+      const before = this.#progress;
+      this.#lastTried = runId;
       try {
         if (await this.#sendRun(runId, found, member, print, signal)) hasMore = true;
         this.#delayed.delete(runId);
+        missesInARow = 0;
       } catch (error) {
-        if (isAboutAll(error) || members.size === 1) throw error;
+        const hasProgress = this.#progress !== before;
+        // It got on a little: its pauses begin anew.
+        if (hasProgress) this.#delayed.delete(runId);
+        if (isMissed(error)) {
+          missed.set(runId, error);
+          missesInARow = hasProgress ? 1 : missesInARow + 1;
+          if (missesInARow >= MISSES_IN_A_ROW) break;
+          continue;
+        }
+        if (error instanceof NotesTaken || isAboutAll(error) || members.size === 1) throw error;
         await this.#delay(runId, error);
       }
+    }
+    for (const [runId, error] of missed) {
+      if (this.#progress === atStart) throw error;
+      // Others get through: it may be this one that does not.
+      await this.#delay(runId, error);
     }
     return hasMore;
   }
 
   /** The others go on: what a service cannot do for one run it may do for them. */
   async #delay(runId: string, error: unknown): Promise<void> {
-    const { clock, random } = this.#parts;
-    const backoff =
-      this.#delayed.get(runId)?.backoff ?? new Backoff(FIRST_RETRY_MS, LAST_RETRY_MS, random);
-    const nowMs = clock.now();
-    const delayMs = backoff.next(retryAfterMs(error));
-    this.#delayed.set(runId, { backoff, untilMs: nowMs + delayMs, delayMs });
-    await this.#become({ ...this.#state, lastError: problemOf(error, nowMs) });
+    this.#delayed.add(runId, error);
+    await this.#become({ ...this.#state, lastError: problemOf(error, this.#parts.clock.now()) });
   }
 
   async #becomeIdle(): Promise<void> {
     if (this.#delayed.size === 0) {
+      this.#backoff.reset();
       await this.#become({ state: 'idle', lastError: null, nextAttemptAtMs: null });
       return;
     }
-    const nextAttemptAtMs = Math.min(...[...this.#delayed.values()].map(({ untilMs }) => untilMs));
+    const nextAttemptAtMs = this.#delayed.nextDueMs;
     await this.#become({ ...this.#state, state: 'waiting', nextAttemptAtMs });
   }
 
@@ -240,6 +272,8 @@ export class Uploader {
         checkActive: () => {
           if (signal.aborted) throw new NotesTaken();
         },
+        requestSize: this.#requestSize,
+        onProgress: () => this.noteProgress(),
         onAcknowledged: () => this.#acknowledged(),
         onRefused: this.#parts.onRefused,
       };
@@ -288,7 +322,7 @@ export class Uploader {
   }
 
   #acknowledged(): void {
-    this.#backoff.reset();
+    this.noteProgress();
     const acknowledgedAtMs = this.#parts.clock.now();
     this.#state = { state: 'uploading', lastError: null, nextAttemptAtMs: null, acknowledgedAtMs };
     this.#changed();
@@ -300,7 +334,7 @@ export class Uploader {
     const isBlocked = kindOfFailure(error) === 'user';
     const delayMs = isBlocked
       ? BLOCKED_RETRY_MS * (0.5 + this.#parts.random())
-      : this.#backoff.next(retryAfterMs(error));
+      : this.#backoff.next(nowMs, retryAfterMs(error));
     await this.#become({
       ...this.#state,
       state: isBlocked ? 'blocked' : 'waiting',
@@ -313,15 +347,16 @@ export class Uploader {
     this.#urge = () => undefined;
   }
 
-  /** Until something is written here, or it is time to look what others have written. */
-  async #rest(lastRoundMs: number, signal: AbortSignal): Promise<void> {
+  /** Until something is written here, a delayed run is due, or it is time to look what others have written. */
+  async #rest(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     const woken = new AbortController();
     const urged = new AbortController();
     this.#wake = () => woken.abort();
     this.#urge = () => urged.abort();
     if (!this.#isAwake) {
-      const delayMs = Math.max(LOOK_EVERY_MS, lastRoundMs * LOOK_SHARE);
+      const lookMs = Math.max(LOOK_EVERY_MS, this.#lookMs * LOOK_SHARE);
+      const delayMs = Math.min(lookMs, this.#delayed.untilDueMs);
       await pause(clock, delayMs, AbortSignal.any([signal, woken.signal]));
     }
     if (this.#isAwake && !this.#isUrgent)
@@ -353,26 +388,12 @@ export class Uploader {
   }
 }
 
-/** Whether a failure says something of the service and not of one run. */
-function isAboutAll(error: unknown): boolean {
-  if (error instanceof NotesTaken) return true;
-  return (
-    isStoreError(error) &&
-    ['unreachable', 'busy', 'closed', 'unauthorised', 'version', 'full'].includes(error.reason)
-  );
-}
-
-/** What the overview says of one run. */
-export type FoundRun = {
-  readonly status: string;
-  readonly revision: number;
-  readonly streams: readonly StreamState[];
-};
-
-/** The overview by run. */
-export function surveyByRun({ runs, streams }: StoreSurvey): ReadonlyMap<string, FoundRun> {
-  const found = new Map<string, FoundRun & { readonly streams: StreamState[] }>();
-  for (const { id, revision, status } of runs) found.set(id, { status, revision, streams: [] });
-  for (const stream of streams) found.get(stream.runId)?.streams.push(stream);
-  return found;
+/** Runs in their order, from the one behind `last` on. */
+function inTurn<T>(
+  members: ReadonlyMap<string, T>,
+  last: string,
+): readonly (readonly [string, T])[] {
+  const all = [...members];
+  const first = all.findIndex(([runId]) => runId > last);
+  return first < 1 ? all : [...all.slice(first), ...all.slice(0, first)];
 }

@@ -4,7 +4,7 @@ import { isStoreError } from '../../src/base/errors.ts';
 import { openFileStorage } from '../../src/node/file-storage.ts';
 import { serveService } from '../../src/node/serve-service.ts';
 import type { ServiceLimits } from '../../src/service/limits.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { NewSegment, Store } from '../../src/store/store.ts';
 import { openOutbox } from '../../src/sync/open-outbox.ts';
 import type { OutboxStore } from '../../src/sync/outbox-store.ts';
 import { CLIENT_ROWS, makeRun, OUTBOX_SPACE, segmentOf } from './rows.ts';
@@ -109,12 +109,24 @@ async function resume({
   for (let batch = 0; batch < batches; batch++) {
     await outbox.renewLease(runId, writer, 10_000).catch(passUnreachable);
     await addTag(outbox, runId, `${writer}-${batch}`);
-    await outbox.appendSegments([segmentOf(writer, batch, CLIENT_ROWS, runId)]);
+    await append(outbox, segmentOf(writer, batch, CLIENT_ROWS, runId));
   }
   const { pendingRuns, refusedSegments } = await outbox.sync.synced({ timeoutMs: 60_000 });
   await outbox.close();
   say(`done ${pendingRuns} ${refusedSegments.length}`);
   process.exit(0);
+}
+
+/** Appends; a run that lies elsewhere has to be asked for first. */
+async function append(store: Store, segment: NewSegment): Promise<void> {
+  for (;;) {
+    try {
+      await store.appendSegments([segment]);
+      return;
+    } catch (error) {
+      passUnreachable(error);
+    }
+  }
 }
 
 /** A claim of a run that lies elsewhere is made there. */

@@ -4,6 +4,7 @@ import { QuarkError, SessionStoreError } from '../../../src/base/errors.ts';
 import type { RowBatch } from '../../../src/segment/vectors.ts';
 import { Backoff, kindOfFailure, retryAfterMs } from '../../../src/sync/failures.ts';
 import { areSameRuns, mergeRuns, toRemoteForm, type RunForm } from '../../../src/sync/merge-run.ts';
+import { RequestSize } from '../../../src/sync/request-size.ts';
 import { RowDigest } from '../../../src/sync/row-digest.ts';
 import { spaceOf } from '../../../src/sync/space-name.ts';
 import { runs } from '../../support/property.ts';
@@ -42,12 +43,34 @@ test('failures are sorted by what can be done about them', () => {
 
 test('pauses grow to a bound, are spread from nothing on, and are never shorter than asked for', () => {
   const longest = new Backoff(500, 60_000, () => 1);
-  expect([1, 2, 3].map(() => longest.next())).toEqual([500, 1000, 2000]);
-  for (let i = 0; i < 50; i++) longest.next();
-  expect(longest.next()).toBe(60_000);
+  let nowMs = 1_700_000_000_000;
+  const pauses = Array.from({ length: 50 }, () => {
+    const pauseMs = longest.next(nowMs);
+    nowMs += pauseMs;
+    return pauseMs;
+  });
+  // Never longer than it has been quiet for.
+  expect(pauses.slice(0, 6)).toEqual([500, 1000, 2000, 3500, 7000, 14_000]);
+  expect(pauses.at(-1)).toBe(60_000);
+  // A clock that is turned back makes none longer.
+  expect(longest.next(nowMs - 86_400_000)).toBe(2000);
   longest.reset();
-  expect(longest.next()).toBe(500);
-  expect(new Backoff(500, 60_000, () => 0).next(1500)).toBe(1500);
+  expect(longest.next(nowMs)).toBe(500);
+  expect(new Backoff(500, 60_000, () => 0).next(nowMs, 1500)).toBe(1500);
+});
+
+test('what does not get through is made smaller, and larger again when it does', () => {
+  const size = new RequestSize();
+  const whole = size.bytes;
+  size.failed(whole);
+  expect(size.bytes).toBe(whole / 2);
+  // A small one that fails says that large ones do too.
+  size.failed(100_000);
+  expect(size.bytes).toBe(50_000);
+  for (let i = 0; i < 20; i++) size.failed(1_000);
+  expect(size.bytes).toBe(8_192);
+  for (let i = 0; i < 20; i++) size.arrived();
+  expect(size.bytes).toBe(whole);
 });
 
 describe('run documents', () => {

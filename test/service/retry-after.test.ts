@@ -1,0 +1,137 @@
+/** What a service, or a proxy before it, asks for with `Retry-After` is what the uploader does; and nothing is lost or doubled by it. */
+import { randomUUID } from 'node:crypto';
+import { afterEach, expect, test } from 'vitest';
+import type { ServiceLimits } from '../../src/service/limits.ts';
+import { openHttpStorage } from '../../src/service/http-store.ts';
+import { openMemoryStorage } from '../../src/store/memory-store.ts';
+import { openOutbox } from '../../src/sync/open-outbox.ts';
+import type { OutboxStore } from '../../src/sync/outbox-store.ts';
+import { compareRows, makeRun, segmentOf } from '../faults/rows.ts';
+import { TestClock } from '../support/clock.ts';
+import { RunningServices } from './running-service.ts';
+
+const SEGMENTS = 3;
+const ROWS = 20;
+const RUN_ID = 'run_retried';
+/** Longest pause that an uploader adds by itself after a first failure. */
+const FIRST_RETRY_MS = 500;
+const PATIENCE = { timeout: 20_000, interval: 5 };
+
+const services = new RunningServices();
+const opened: OutboxStore[] = [];
+afterEach(async () => {
+  for (const outbox of opened.splice(0)) await outbox.close();
+  await services.clear();
+});
+
+/** A recording whose requests go through `send`, and whose clock the test turns. */
+async function record(
+  send: (request: Request) => Promise<Response>,
+  limits: Partial<ServiceLimits> = {},
+): Promise<{
+  readonly clock: TestClock;
+  readonly outbox: OutboxStore;
+  readonly check: () => Promise<void>;
+}> {
+  const clock = new TestClock(1_700_000_000_000);
+  const service = await services.start({ keyless: 'always', limits, clock });
+  const outbox = openOutbox(await openMemoryStorage(`memory:${randomUUID()}`), {
+    url: service.url,
+    space: 'default',
+    timeoutMs: 15_000,
+    clock,
+    fetch: send,
+  });
+  opened.push(outbox);
+  await makeRun(outbox, RUN_ID);
+  for (let i = 0; i < SEGMENTS; i++) await outbox.appendSegments([segmentOf('w', i, ROWS, RUN_ID)]);
+  return {
+    clock,
+    outbox,
+    check: async () => {
+      const status = await outbox.sync.status();
+      expect(status).toMatchObject({ pendingRuns: 0, pendingRows: 0, refusedSegments: [] });
+      // Under the limit: time passes between the requests.
+      const slowly = (request: Request): Promise<Response> => {
+        clock.advance(600_000);
+        return fetch(request);
+      };
+      const store = await openHttpStorage(service.url, { space: 'default', fetch: slowly });
+      const progress = { acknowledged: SEGMENTS * ROWS, tried: SEGMENTS * ROWS };
+      expect(await compareRows(store, new Map([['w', progress]]), RUN_ID)).toEqual([]);
+      await store.close();
+    },
+  };
+}
+
+/** Lets time pass until all was sent. */
+async function finish(outbox: OutboxStore, clock: TestClock, stepMs = 1_000): Promise<void> {
+  await expect
+    .poll(async () => {
+      clock.advance(stepMs);
+      return (await outbox.sync.status()).pendingRuns;
+    }, PATIENCE)
+    .toBe(0);
+}
+
+test.each([
+  [503, 'seconds', () => '120'],
+  [429, 'seconds', () => '120'],
+  [503, 'a date', () => new Date(Date.now() + 120_000).toUTCString()],
+  [429, 'a date', () => new Date(Date.now() + 120_000).toUTCString()],
+])(
+  'a proxy answers %i with Retry-After in %s: an append is sent again then, not before',
+  async (status, _form, retryAfter) => {
+    let refusals = 0;
+    let requests = 0;
+    const { clock, outbox, check } = await record(async (request) => {
+      requests += 1;
+      const isAppend = request.method === 'POST' && request.url.endsWith('/segments');
+      if (!isAppend || refusals > 0) return fetch(request);
+      refusals += 1;
+      return new Response('<h1>Later</h1>', { status, headers: { 'retry-after': retryAfter() } });
+    });
+    await expect
+      .poll(async () => {
+        if (refusals === 0) clock.advance(100);
+        return (await outbox.sync.status()).state;
+      }, PATIENCE)
+      .toBe('waiting');
+    const { lastError, nextAttemptAtMs } = await outbox.sync.status();
+    expect(lastError?.reason).toBe('busy');
+    const waitMs = (nextAttemptAtMs ?? 0) - clock.now();
+    // A date has no milliseconds, and the clock of the machine went on.
+    expect(waitMs).toBeGreaterThan(60_000);
+    expect(waitMs).toBeLessThanOrEqual(120_000 + FIRST_RETRY_MS);
+    const before = requests;
+    clock.advance(waitMs - 1);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(requests).toBe(before);
+    await finish(outbox, clock);
+    expect(refusals).toBe(1);
+    await check();
+  },
+);
+
+test('a service over the limit of the key says when there is room, and is asked then', async () => {
+  const pauses: { readonly askedMs: number; readonly waitedMs: number }[] = [];
+  let refusedAtMs: number | undefined;
+  let askedMs = 0;
+  const { clock, outbox, check } = await record(
+    async (request) => {
+      if (refusedAtMs !== undefined) pauses.push({ askedMs, waitedMs: clock.now() - refusedAtMs });
+      const response = await fetch(request);
+      refusedAtMs = response.status === 429 ? clock.now() : undefined;
+      if (refusedAtMs === undefined) return response;
+      expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
+      const { details } = (await response.clone().json()) as { details: { retryAfterMs: number } };
+      askedMs = details.retryAfterMs;
+      return response;
+    },
+    { requestsPerSecond: 1, requestBurst: 1 },
+  );
+  await finish(outbox, clock, 50);
+  expect(pauses.length).toBeGreaterThan(0);
+  for (const { askedMs: asked, waitedMs } of pauses) expect(waitedMs).toBeGreaterThanOrEqual(asked);
+  await check();
+});
