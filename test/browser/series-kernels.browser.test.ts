@@ -9,6 +9,9 @@ import {
 import { TestClock } from '../support/clock.ts';
 import { normal } from '../support/tensors.ts';
 
+/** Of a loaded machine. */
+const PATIENCE = { timeout: 60_000 };
+
 /** Calls with these scales make the worker throw, and hang. */
 const trap = `self.addEventListener('message', (event) => {
   const call = JSON.stringify(event.data.argumentList?.[0] ?? null);
@@ -72,13 +75,15 @@ describe.each([
           value: kernels.inline.median(parts[i] ?? data),
         });
     });
-    await vi.waitFor(() =>
-      expect(kernels.diagnostics()).toMatchObject({
-        diedWorkerCount: 3,
-        pendingBytes: 0,
-        queuedCount: 0,
-        runningCount: 0,
-      }),
+    await vi.waitFor(
+      () =>
+        expect(kernels.diagnostics()).toMatchObject({
+          diedWorkerCount: 3,
+          pendingBytes: 0,
+          queuedCount: 0,
+          runningCount: 0,
+        }),
+      PATIENCE,
     );
   });
 
@@ -90,7 +95,7 @@ describe.each([
     const running = kernels.medianAbsoluteDeviation(data, { scale: 667, signal });
     const queued = kernels.median(data, { signal });
     const after = kernels.median(data);
-    await vi.waitFor(() => expect(kernels.diagnostics().runningCount).toBe(1));
+    await vi.waitFor(() => expect(kernels.diagnostics().runningCount).toBe(1), PATIENCE);
     controller.abort();
     await expect(running).rejects.toMatchObject({ code: 'aborted' });
     await expect(queued).rejects.toMatchObject({ code: 'aborted' });

@@ -51,6 +51,6 @@ describe.skipIf(!existsSync(file('dist/tfjs.js')))(
       } finally {
         await store.close();
       }
-    }, 60_000);
+    }, 120_000);
   },
 );

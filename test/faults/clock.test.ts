@@ -17,7 +17,7 @@ let directory: string;
 beforeAll(async () => {
   program = await buildProgram('fault-program.ts');
   directory = await mkdtemp(join(tmpdir(), 'quark-faults-'));
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   await program.remove();
@@ -26,22 +26,22 @@ afterAll(async () => {
 
 test('the clock of the service jumps by hours: uploads and leases go on, nothing is lost or doubled', async () => {
   // So few requests a second that the limit is reached all the time: what is waited for must not be hours away.
-  const limits = { requestsPerSecond: 30, requestBurst: 12 };
+  const limits = { requestsPerSecond: 15, requestBurst: 6 };
   const service = startService(program, { storage: directory, limits });
   const uri = `http://127.0.0.1:${await service.line('listening')}/`;
   const load = new Load({ uri: () => uri, clients: 3, rowsPerBatch: 20, leaseTtlMs: 60_000 });
-  const longestMs: number[] = [];
   for (const clockOffsetMs of JUMPS_MS) {
     while (!load.failures.has('busy')) await Promise.race([pause(5), load.failed]);
     load.failures.clear();
     service.tell({ clockOffsetMs });
     const before = load.requests;
-    while (load.requests < before + 4) await Promise.race([pause(5), load.failed]);
-    longestMs.push(Number(load.failures.get('busy')?.details['retryAfterMs'] ?? 0));
-    expect(longestMs.at(-1)).toBeLessThan(HOUR_MS / 2);
+    while (load.requests < before + 4 || !load.failures.has('busy'))
+      await Promise.race([pause(5), load.failed]);
+    expect(load.failures.get('busy')?.details['retryAfterMs']).toBeLessThan(HOUR_MS / 2);
   }
+  // Still so after the last jump.
+  while (!load.failures.has('busy')) await Promise.race([pause(5), load.failed]);
   await load.stop();
-  expect(load.failures.has('busy')).toBe(true);
   expect(await service.stop()).toBe('0');
   const store = await openFileStorage(directory);
   const leases = await store.listLeases([RUN_ID]);
@@ -51,4 +51,4 @@ test('the clock of the service jumps by hours: uploads and leases go on, nothing
     expect(Math.abs(expiresAtMs - Date.now())).toBeLessThan(HOUR_MS / 2);
   expect(await compareRows(store, load.progress)).toEqual([]);
   await store.close();
-}, 60_000);
+}, 120_000);

@@ -22,7 +22,7 @@ beforeAll(async () => {
   isMounted =
     process.platform === 'linux' &&
     spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MB}m`, 'tmpfs', directory]).status === 0;
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   if (isMounted) spawnSync('umount', ['-l', directory]);

@@ -43,7 +43,7 @@ beforeAll(async () => {
   keys = await makeKeys(directory);
   service = startService(program, { storage: directory });
   port = Number(await service.line('listening'));
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   agent.destroy();
@@ -151,7 +151,7 @@ function sendRaw(text: string): Promise<string> {
   return new Promise((resolve) => {
     let answer = '';
     const socket = connect(port, '127.0.0.1', () => socket.end(text, 'latin1'));
-    socket.setTimeout(3_000, () => socket.destroy());
+    socket.setTimeout(20_000, () => socket.destroy());
     socket.on('data', (data) => {
       answer += data.toString('latin1');
     });

@@ -17,7 +17,7 @@ let directory: string;
 beforeAll(async () => {
   program = await buildProgram('fault-program.ts');
   directory = await mkdtemp(join(tmpdir(), 'quark-faults-'));
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   await program.remove();

@@ -21,7 +21,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'quark-faults-'));
   service = startService(program, { storage: directory });
   proxy = await FaultyProxy.start(Number(await service.line('listening')));
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   await proxy.close();
@@ -38,13 +38,13 @@ test(`a network that drops, delays, truncates, duplicates and reorders, ${EACH_F
     timeoutMs: 1_200,
   });
   const isEnough = (): boolean =>
+    load.requests > EACH_FAULT &&
     NETWORK_FAULTS.every((fault) => (proxy.counts.get(fault) ?? 0) >= EACH_FAULT);
   while (!isEnough()) await Promise.race([pause(20), load.failed]);
   await load.stop();
   const port = Number(await service.line('listening'));
   const store = await openHttpStorage(`http://127.0.0.1:${port}/`);
   expect(await compareRows(store, load.progress)).toEqual([]);
-  expect(load.requests).toBeGreaterThan(EACH_FAULT);
   await store.close();
   expect(service.isRunning, service.problems).toBe(true);
 }, 240_000);

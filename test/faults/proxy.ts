@@ -97,8 +97,8 @@ export class FaultyProxy {
     if (fault === 'duplicate') client.on('data', (piece: Buffer) => asked.push(piece));
     this.#pass(client, service, fault === 'truncate_question', fault === 'delay');
     this.#pass(service, client, fault === 'truncate_answer', fault === 'delay');
-    // None is kept for long, so that there are many.
-    this.#later(MAX_LIFE_MS, () => client.destroy());
+    // None is kept for long once it has carried something, so that there are many.
+    service.once('data', () => this.#later(MAX_LIFE_MS, () => client.destroy()));
   }
 
   #pass(from: Socket, to: Socket, isCut: boolean, isLate: boolean): void {

@@ -18,7 +18,7 @@ let uri: string;
 
 beforeAll(async () => {
   program = await buildProgram('fault-program.ts');
-}, 60_000);
+}, 120_000);
 
 afterAll(() => program.remove());
 

@@ -25,7 +25,7 @@ beforeAll(async () => {
   program = await bundle('test/kill/kill-opener.ts', {
     folder: await mkdtemp(join(build, 'kill-')),
   });
-}, 60_000);
+}, 120_000);
 
 afterAll(() => rm(dirname(program), { recursive: true, force: true }));
 

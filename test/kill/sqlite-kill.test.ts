@@ -24,7 +24,7 @@ beforeAll(async () => {
     folder: await mkdtemp(join(build, 'kill-')),
   });
   directory = await mkdtemp(join(tmpdir(), 'quark-kill-'));
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   await rm(dirname(program), { recursive: true, force: true });
@@ -36,14 +36,15 @@ test(`${ROUNDS * CHILDREN} processes killed: what was acknowledged is there exac
   // The first two make the database, at the same time.
   for (let round = 0; round < ROUNDS; round++) {
     const children = Array.from({ length: CHILDREN }, (_, i) =>
-      runAndKill([program, directory, `w${round}-${i}`], MAX_LIFE_MS),
+      // One may be killed before it has kept anything, the other has.
+      runAndKill([program, directory, `w${round}-${i}`], MAX_LIFE_MS, 1 + (i % 2)),
     );
     acknowledged.push(...(await Promise.all(children)).flat());
     const store = await openFileStorage(directory);
     expect(await inspect(store, acknowledged)).toEqual([]);
     await store.close();
   }
-  expect(acknowledged.length).toBeGreaterThan(ROUNDS * CHILDREN);
+  expect(acknowledged.length).toBeGreaterThanOrEqual(ROUNDS);
   const database = new Database(join(directory, '.quark', 'quark.db'));
   expect(database.pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }]);
   database.close();

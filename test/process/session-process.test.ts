@@ -80,7 +80,7 @@ test('process.exit loses nothing that was logged, and the run can be resumed', a
   expect((await reader.readMetricColumns()).rowCount).toBe(501);
   expect(await reader.readEvents({ eventType: 'non_finite_metric' })).toHaveLength(1);
   await expect
-    .poll(async () => (await reader.reload(), reader.effectiveStatus), { timeout: 5000 })
+    .poll(async () => (await reader.reload(), reader.effectiveStatus), { timeout: 60_000 })
     .toBe('interrupted');
 });
 

@@ -312,7 +312,7 @@ describe('handwritten digits', () => {
       apart(Object.values(await session.run({ x }))[0]!.data as Float32Array, logits),
     ).toBeLessThan(1e-5);
     await trainer.close();
-  }, 90_000);
+  }, 180_000);
 
   it('are learnt the same to the bit while everything is observed', async () => {
     const { train } = digits();
@@ -376,7 +376,7 @@ describe('handwritten digits', () => {
       ),
     ).toHaveLength(values.length);
     expect(await reader.readEvents({ severity: 'warning' })).toStrictEqual([]);
-  }, 90_000);
+  }, 180_000);
 });
 
 describe('what is recorded', () => {

@@ -338,7 +338,7 @@ describe('retention hooks', () => {
     await session.close();
   });
 
-  test('may wait until everything is written', { timeout: 2000 }, async () => {
+  test('may wait until everything is written', async () => {
     const { session } = await start();
     const artifacts = new ArtifactStore(session, {
       retentionHooks: [async () => session.flush()],

@@ -74,5 +74,5 @@ describe("Quark's Arrow export", () => {
       }),
       runs(1000),
     );
-  }, 60_000);
+  }, 120_000);
 });

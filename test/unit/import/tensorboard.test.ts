@@ -505,5 +505,5 @@ describe('TensorBoard event files', () => {
       }),
       runs(1000),
     );
-  }, 60_000);
+  }, 120_000);
 });

@@ -160,5 +160,5 @@ describe('Trackio databases', () => {
       }),
       runs(1000),
     );
-  }, 60_000);
+  }, 120_000);
 });

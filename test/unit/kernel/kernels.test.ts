@@ -9,6 +9,9 @@ import { TestClock } from '../../support/clock.ts';
 import { expectHistogramOf, expectWithinBounds } from '../../support/kernel-reference.ts';
 import { normal } from '../../support/tensors.ts';
 
+/** Of a loaded machine. */
+const PATIENCE = { timeout: 60_000 };
+
 /** Calls with these epsilons make the worker exit, and hang. */
 const EXIT = 666;
 const HANG = 667;
@@ -47,12 +50,14 @@ const paths = [
 
 /** Once every buffer has come home. */
 async function expectAllGivenBack(kernels: Kernels): Promise<void> {
-  await vi.waitFor(() =>
-    expect(kernels.diagnostics()).toMatchObject({
-      pendingBytes: 0,
-      queuedCount: 0,
-      runningCount: 0,
-    }),
+  await vi.waitFor(
+    () =>
+      expect(kernels.diagnostics()).toMatchObject({
+        pendingBytes: 0,
+        queuedCount: 0,
+        runningCount: 0,
+      }),
+    PATIENCE,
   );
 }
 
@@ -150,7 +155,7 @@ describe.each(paths)('kernels over %s', (_name, sharedMemory) => {
       clock,
     });
     const hung = kernels.tensorStats(data, { epsilon: HANG });
-    await vi.waitFor(() => expect(kernels.diagnostics().runningCount).toBe(1));
+    await vi.waitFor(() => expect(kernels.diagnostics().runningCount).toBe(1), PATIENCE);
     clock.advance(500);
     await expect(hung).rejects.toMatchObject({
       code: 'kernel_failed',
@@ -180,7 +185,7 @@ describe.each(paths)('kernels over %s', (_name, sharedMemory) => {
     const kernels = await make({ sharedMemory, spawn: spawnTrapped, workers: 1, clock });
     const controller = new AbortController();
     const hung = kernels.tensorStats(data, { epsilon: HANG, signal: controller.signal });
-    await vi.waitFor(() => expect(kernels.diagnostics().runningCount).toBe(1));
+    await vi.waitFor(() => expect(kernels.diagnostics().runningCount).toBe(1), PATIENCE);
     controller.abort();
     await expect(hung).rejects.toMatchObject({ code: 'aborted' });
     expect(kernels.diagnostics().pendingBytes).toBe(262_144);
@@ -201,7 +206,7 @@ describe.each(paths)('kernels over %s', (_name, sharedMemory) => {
       kernels.histogram(data),
     ];
     const settled = Promise.allSettled(calls);
-    await vi.waitFor(() => expect(kernels.diagnostics().runningCount).toBe(1));
+    await vi.waitFor(() => expect(kernels.diagnostics().runningCount).toBe(1), PATIENCE);
     await kernels.close();
     await kernels.close();
     for (const call of await settled) {
@@ -212,8 +217,9 @@ describe.each(paths)('kernels over %s', (_name, sharedMemory) => {
     }
     await expect(kernels.tensorStats(data)).rejects.toMatchObject({ code: 'kernel_failed' });
     await expectAllGivenBack(kernels);
-    await vi.waitFor(() =>
-      expect(kernels.diagnostics()).toMatchObject({ keptBytes: 0, workerCount: 0 }),
+    await vi.waitFor(
+      () => expect(kernels.diagnostics()).toMatchObject({ keptBytes: 0, workerCount: 0 }),
+      PATIENCE,
     );
     expect(kernels.diagnostics().diedWorkerCount).toBe(0); // ended, not died
   });
@@ -328,7 +334,7 @@ test('a worker that never answers does not hold anything up for longer than its 
   await vi.waitFor(() => {
     clock.advance(300);
     expect(kernels.diagnostics().workerMode).toBe('none');
-  });
+  }, PATIENCE);
   expectWithinBounds(await pending, data);
   expect(kernels.diagnostics().workerFailures.join()).toContain('did not start within 300 ms');
 });
@@ -433,7 +439,7 @@ describe('workers run WebAssembly that the calling thread compiled', () => {
     const js = await make({ kernel: 'js', chunkBytes: 8192 });
     expect(compile).not.toHaveBeenCalled();
     await Promise.all(Array.from({ length: 40 }, () => js.tensorStats(telling)));
-    await vi.waitFor(() => expect(js.diagnostics().workerCount).toBe(2));
+    await vi.waitFor(() => expect(js.diagnostics().workerCount).toBe(2), PATIENCE);
     expect(compile).toHaveBeenCalledTimes(1);
     compile.mockRestore();
   });

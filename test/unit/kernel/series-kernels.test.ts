@@ -14,6 +14,9 @@ import { buffersIn } from '../../../src/kernel/worker-host.ts';
 import { TestClock } from '../../support/clock.ts';
 import { normal } from '../../support/tensors.ts';
 
+/** Of a loaded machine. */
+const PATIENCE = { timeout: 60_000 };
+
 /** Calls with these scales make the worker exit, and hang. */
 const EXIT = 666;
 const HANG = 667;
@@ -49,12 +52,14 @@ const paths = [
 ] as const;
 
 async function expectAllGivenBack(kernels: SeriesKernels): Promise<void> {
-  await vi.waitFor(() =>
-    expect(kernels.diagnostics()).toMatchObject({
-      pendingBytes: 0,
-      queuedCount: 0,
-      runningCount: 0,
-    }),
+  await vi.waitFor(
+    () =>
+      expect(kernels.diagnostics()).toMatchObject({
+        pendingBytes: 0,
+        queuedCount: 0,
+        runningCount: 0,
+      }),
+    PATIENCE,
   );
 }
 
@@ -169,7 +174,7 @@ describe.each(paths)('series kernels over %s', (_name, sharedMemory) => {
     const running = kernels.medianAbsoluteDeviation(data, { scale: HANG, signal });
     const queued = kernels.median(data, { signal });
     const after = kernels.median(data);
-    await vi.waitFor(() => expect(kernels.diagnostics().runningCount).toBe(1));
+    await vi.waitFor(() => expect(kernels.diagnostics().runningCount).toBe(1), PATIENCE);
     controller.abort('enough');
     await expect(running).rejects.toMatchObject({ code: 'aborted', cause: 'enough' });
     await expect(queued).rejects.toMatchObject({ code: 'aborted', cause: 'enough' });
@@ -274,7 +279,7 @@ test('close fails what is running and waiting, and every later call', async () =
     kernels.medianAbsoluteDeviation(data, { scale: HANG }),
     kernels.median(data),
   ]);
-  await vi.waitFor(() => expect(kernels.diagnostics().runningCount).toBe(1));
+  await vi.waitFor(() => expect(kernels.diagnostics().runningCount).toBe(1), PATIENCE);
   await kernels[Symbol.asyncDispose]();
   for (const call of await settled) {
     expect(call).toMatchObject({

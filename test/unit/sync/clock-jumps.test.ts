@@ -11,7 +11,7 @@ import { faultyStore, mortalStore, type Fault } from '../../support/store-proxy.
 const JUMPS_MS = [-26, 5].map((hours) => hours * 3_600_000);
 /** Rows of a segment of the tests. */
 const ROWS = 10;
-const PATIENCE = { timeout: 5_000, interval: 10 };
+const PATIENCE = { timeout: 60_000, interval: 10 };
 
 let clock: FastClock;
 let local: Store;

@@ -17,6 +17,9 @@ import { TELEMETRY_METRIC_KEYS } from '../../../src/telemetry/scalars.ts';
 import { SystemTelemetry } from '../../../src/telemetry/system-telemetry.ts';
 import { runs } from '../../support/property.ts';
 
+/** Of a loaded machine. */
+const PATIENCE = { timeout: 60_000 };
+
 const stores: Store[] = [];
 
 afterEach(async () => {
@@ -145,7 +148,7 @@ describe('samples', () => {
     expect(record.processRssBytes).toBeGreaterThan(record.heapUsedBytes ?? Infinity);
     if (process.platform === 'linux') expect(record.diskWriteBytes).not.toBeNull();
     // The load is known once some time has passed.
-    await vi.waitFor(() => expect(telemetry.sample().cpuUsagePercent).not.toBeNull());
+    await vi.waitFor(() => expect(telemetry.sample().cpuUsagePercent).not.toBeNull(), PATIENCE);
     await session.close();
   });
 
@@ -224,16 +227,18 @@ describe('an NVIDIA GPU', () => {
       chmodSync(program, 0o755);
       vi.stubEnv('PATH', `${folder}${delimiter}${process.env['PATH'] ?? ''}`);
       const { session, telemetry } = await startTelemetry({ captureGpu: true });
-      await vi.waitFor(() =>
-        expect(telemetry.sample()).toMatchObject({
-          gpuIndex: 0,
-          gpuName: 'NVIDIA A100-SXM4-40GB',
-          gpuUtilizationPercent: 37,
-          gpuMemoryUsedBytes: 2 ** 30,
-          gpuMemoryUsagePercent: 2.5,
-          gpuTemperatureCelsius: 41,
-          gpuPowerWatts: 93.5,
-        }),
+      await vi.waitFor(
+        () =>
+          expect(telemetry.sample()).toMatchObject({
+            gpuIndex: 0,
+            gpuName: 'NVIDIA A100-SXM4-40GB',
+            gpuUtilizationPercent: 37,
+            gpuMemoryUsedBytes: 2 ** 30,
+            gpuMemoryUsagePercent: 2.5,
+            gpuTemperatureCelsius: 41,
+            gpuPowerWatts: 93.5,
+          }),
+        PATIENCE,
       );
       await telemetry.close();
       await session.close();

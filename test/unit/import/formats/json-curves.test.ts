@@ -112,7 +112,7 @@ describe('JSON of curves', () => {
       }),
       runs(2000),
     );
-  }, 60_000);
+  }, 120_000);
 });
 
 test('other options read other rows, which are another run', async () => {
