@@ -14,6 +14,8 @@ export type ModelLayer = {
   /** Value of a constant initialiser. */
   readonly initialValue: number | undefined;
   readonly usesBias: boolean;
+  /** False where the configuration says that the layer is frozen. */
+  readonly isTrained: boolean;
   /** Positions of the layers it takes its input from. */
   readonly inputs: readonly number[];
 };
@@ -88,6 +90,7 @@ function layerOf(
     kernelInitializer: word(field(initializer, 'class_name', 'className') ?? initializer),
     initialValue: numeric(field(field(initializer, 'config'), 'value')),
     usesBias: field(config, 'use_bias', 'useBias') !== false,
+    isTrained: field(config, 'trainable') !== false,
     inputs: isGraph ? inboundOf(layer, names) : position > 0 ? [position - 1] : [],
   };
 }

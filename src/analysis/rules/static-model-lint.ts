@@ -40,6 +40,8 @@ export const staticModelLint = defineRule({
       ...outputLints(outline),
       ...rangeLints(outline, targetRange(columns.batches)),
       ...layerLints(outline, t.staticModelMaxDropout),
+      // Where parameters were recorded, they say whether what is frozen was trained before: that is for another rule.
+      ...(columns.parameters.length > 0 ? [] : frozenLints(outline)),
       ...depthLints(outline, t.staticModelMaxSquashed),
       ...rateLints(outline, t.staticModelMaxAdaptiveRate),
     ].toSorted((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
@@ -302,6 +304,22 @@ function isActivated(layers: readonly ModelLayer[], from: readonly ModelLayer[])
     front = layers.filter(({ inputs }) => inputs.some((input) => positions.has(input)));
   }
   return true;
+}
+
+/** Frozen layers behind ones that are trained: what was trained before stands in front of what is new. */
+function frozenLints({ layers }: ModelOutline): Lint[] {
+  const first = layers.findIndex(({ isTrained, type }) => isTrained && WITH_WEIGHTS.test(type));
+  if (first < 0) return [];
+  return layers
+    .slice(first)
+    .filter(({ isTrained, type }) => !isTrained && WITH_WEIGHTS.test(type))
+    .map(({ name }) => ({
+      severity: 'info',
+      where: name,
+      fact: `${name} is set not to be trained, and layers before it are`,
+      cause: 'it was frozen by mistake, unless it holds weights that were trained before',
+      advice: 'set trainable to true, or record parameters to see whether it was ever trained',
+    }));
 }
 
 function depthLints({ layers }: ModelOutline, max: number): Lint[] {

@@ -1,13 +1,15 @@
 import type { ParameterSeries } from '../columns/run-columns.ts';
 import { placeAt, sayPlace, sayRange } from './places.ts';
-import { defineRule, type Finding } from './rule.ts';
+import { defineRule, sayOthers, type Finding } from './rule.ts';
 import { trailingRun } from './statistics.ts';
 
 export const unchangedParameters = defineRule({
   id: 'unchanged_parameters',
   category: 'optimization',
-  detects: 'Trainable parameters that stay as they are while others are trained.',
-  source: 'SageMaker Debugger (UnchangedTensor), DeepDiagnosis (unchanged weights)',
+  detects:
+    'Parameters that stay as they are while others are trained: trainable ones, and frozen ones that were never trained before.',
+  source:
+    'SageMaker Debugger (UnchangedTensor), DeepDiagnosis (unchanged weights); that biases of exactly zero tell a layer that was never trained is ours',
   cause: 'the optimizer was not given these parameters, or no gradient reaches them',
   advice:
     'check the list of variables that the optimizer gets, and whether the layer lies on the way from input to loss',
@@ -34,7 +36,8 @@ export const unchangedParameters = defineRule({
     const found = judged.filter(({ probes }) => probes >= t.unchangedParametersProbes);
     const isMoving = judged.some(({ probes }) => probes === 0);
     const [first] = found;
-    if (first === undefined || !isMoving) return [];
+    if (!isMoving) return [];
+    if (first === undefined) return untrained(columns.parameters, t);
     const { parameter, probes } = first;
     const from = placeAt(parameter, parameter.steps.length - probes);
     const to = placeAt(parameter, parameter.steps.length - 1);
@@ -62,6 +65,80 @@ export const unchangedParameters = defineRule({
     return [finding];
   },
 });
+
+/**
+ * Frozen layers that hold what they were initialised with. A frozen layer that was trained before has biases that were trained, too; biases of
+ * exactly zero in every snapshot have never been. Where a layer has no biases, those of the normalisation behind it tell.
+ */
+function untrained(
+  parameters: readonly ParameterSeries[],
+  t: { readonly unchangedParametersProbes: number; readonly unchangedParametersRatio: number },
+): Finding[] {
+  const found = parameters.filter((weight, at) => {
+    if (!weight.isFrozen || weight.parameterRole !== 'weight') return false;
+    const { length } = weight.steps;
+    // Another optimizer may train it, as one of two networks that play against each other.
+    if (
+      length < t.unchangedParametersProbes ||
+      trailingRun(length - 1, (i) => isUnchanged(weight, i + 1, t.unchangedParametersRatio)) <
+        length - 1
+    )
+      return false;
+    const own = biasOf(parameters, weight.moduleName);
+    if (own !== undefined) return own.valueNorm.every((norm) => norm === 0);
+    // What looks up vectors has no biases, and may have been loaded.
+    if (/embedding/i.test(weight.parameterName)) return false;
+    const next = parameters.slice(at).find(({ moduleName }) => moduleName !== weight.moduleName);
+    const behind = next === undefined ? undefined : biasOf(parameters, next.moduleName);
+    const isScale = next?.elementCount[0] === behind?.elementCount[0];
+    return behind !== undefined && isScale && beganAsZeros(behind);
+  });
+  const [first, ...others] = found;
+  if (first === undefined) return [];
+  const from = placeAt(first, 0);
+  const to = placeAt(first, first.steps.length - 1);
+  return [
+    {
+      severity: 'warning',
+      title: `${first.moduleName} is frozen, and was never trained`,
+      fact: `${first.moduleName}${others.length > 0 ? ` and ${sayOthers(others.length)}` : ''} ${others.length > 0 ? 'are' : 'is'} set not to be trained, and ${others.length > 0 ? 'hold' : 'holds'} the random numbers of the beginning ${sayRange(from, to)}.`,
+      confidence: 0.85,
+      cause: 'trainable was set to false by mistake, or before the trained weights were loaded',
+      advice:
+        'set it to true, or load the weights first; where layers of random numbers are meant, turn this rule off',
+      from,
+      to,
+      observations: found.slice(0, 5).map((weight) => ({
+        kind: 'parameter_summary',
+        source: weight.parameterName,
+        summary: `Frozen and unchanged in ${weight.steps.length} snapshots; its biases, or those of the normalisation behind it, began as zeros.`,
+        observed: weight.steps.length,
+        threshold: t.unchangedParametersProbes,
+        from: placeAt(weight, 0),
+        to: placeAt(weight, weight.steps.length - 1),
+      })),
+    },
+  ];
+}
+
+function biasOf(
+  parameters: readonly ParameterSeries[],
+  moduleName: string,
+): ParameterSeries | undefined {
+  return parameters.find(
+    (other) => other.moduleName === moduleName && other.parameterRole === 'bias',
+  );
+}
+
+/** Whether biases were zeros before the first update, so that the first update is all there is of them. */
+function beganAsZeros({ isFrozen, updateNorm, valueNorm }: ParameterSeries): boolean {
+  const first = valueNorm[0] ?? Number.NaN;
+  if (isFrozen) return valueNorm.every((norm) => norm === 0);
+  return first <= (updateNorm[0] ?? Number.NaN) * (1 + SAME);
+}
+
+/** Two norms that differ by less are one: they were summed in another order. */
+const SAME = 1e-4;
 
 function isUnchanged(parameter: ParameterSeries, row: number, limit: number): boolean {
   const ratio = parameter.updateRatio[row] ?? Number.NaN;

@@ -82,6 +82,115 @@ describe('a rate that is far too high for attention blocks', () => {
   });
 });
 
+describe('frozen layers', () => {
+  const zeros = {
+    elementCount: () => 8,
+    valueMean: () => 0,
+    valueStd: () => 0,
+    valueNorm: () => 0,
+  };
+  const still = {
+    elementCount: () => 64,
+    valueMean: () => 0.1,
+    valueStd: () => 0.3,
+    valueNorm: () => 2.5,
+  };
+  const frozenWeight = (name: string, more = {}) =>
+    parameter(name, probes, { ...still, ...more }, { isFrozen: true });
+  const frozenBias = (name: string, norm = 0) =>
+    parameter(
+      name,
+      probes,
+      { ...zeros, valueNorm: () => norm, valueStd: () => norm / 3 },
+      { isFrozen: true, parameterRole: 'bias' },
+    );
+  const trained = (name: string, role = 'weight', count = 32) =>
+    parameter(
+      name,
+      probes,
+      {
+        elementCount: () => count,
+        valueNorm: (i) => (role === 'bias' ? 0.01 * (1 + i) : 3 + 0.01 * i),
+        updateNorm: () => 0.01,
+        updateRatio: () => 0.004,
+      },
+      { parameterRole: role },
+    );
+  const head = [trained('head/kernel'), trained('head/bias', 'bias', 4)];
+  const judge = (...parameters: ReturnType<typeof parameter>[]) =>
+    find('unchanged_parameters', { metrics: [falling], parameters: [...parameters, ...head] });
+
+  test('a layer of random numbers that is frozen is told', () => {
+    expect(judge(frozenWeight('hidden/kernel'), frozenBias('hidden/bias'))).toMatchObject({
+      severity: 'warning',
+      title: 'hidden is frozen, and was never trained',
+      stepStart: 0,
+      stepEnd: 236,
+    });
+    const two = ['a', 'b'].flatMap((name) => [
+      frozenWeight(`${name}/kernel`),
+      frozenBias(`${name}/bias`),
+    ]);
+    expect(judge(...two)?.fact).toContain('a and one other layer are set not to be trained');
+  });
+
+  test('a base that was trained before is not', () => {
+    expect(judge(frozenWeight('hidden/kernel'), frozenBias('hidden/bias', 0.02))).toBeUndefined();
+  });
+
+  test('what another optimizer trains is not: two networks against each other', () => {
+    const moving = frozenWeight('judge/kernel', { valueNorm: (i: number) => 2.5 + 0.01 * i });
+    expect(judge(moving, frozenBias('judge/bias'))).toBeUndefined();
+  });
+
+  test('without biases of its own, the normalisation behind it tells', () => {
+    const convolution = frozenWeight('conv/kernel');
+    const fresh = [trained('norm/gamma', 'weight', 8), trained('norm/beta', 'bias', 8)];
+    expect(judge(convolution, ...fresh)?.title).toContain('conv is frozen');
+    const known = [
+      frozenWeight('norm/gamma', { elementCount: () => 8 }),
+      frozenBias('norm/beta', 0.1),
+    ];
+    expect(judge(convolution, ...known)).toBeUndefined();
+    // Vectors that were loaded, and what was put behind them.
+    expect(judge(frozenWeight('words/embeddings'), ...fresh)).toBeUndefined();
+    // Nothing tells.
+    expect(judge(convolution)).toBeUndefined();
+  });
+
+  test('two snapshots tell nothing, and neither does a run in which nothing moves', () => {
+    const few = [
+      parameter('hidden/kernel', [0, 10], still, { isFrozen: true }),
+      parameter('hidden/bias', [0, 10], zeros, { isFrozen: true, parameterRole: 'bias' }),
+    ];
+    expect(judge(...few)).toBeUndefined();
+    const parameters = [frozenWeight('hidden/kernel'), frozenBias('hidden/bias')];
+    expect(find('unchanged_parameters', { metrics: [falling], parameters })).toBeUndefined();
+  });
+
+  test('without parameters, the configuration tells of frozen layers behind trained ones, as a remark', () => {
+    const model = (...trainable: boolean[]) =>
+      trainable.map((is, i) => ({
+        class_name: 'Dense',
+        config: {
+          name: `d${i}`,
+          units: 4,
+          trainable: is,
+          ...(i < trainable.length - 1 ? { activation: 'relu' } : {}),
+        },
+      }));
+    const lint = (...trainable: boolean[]) =>
+      find('static_model_lint', { metrics: [falling] }, { model: model(...trainable) });
+    expect(lint(true, false, true)).toMatchObject({
+      severity: 'info',
+      fact: 'd1 is set not to be trained, and layers before it are.',
+    });
+    expect(lint(false, false, true)).toBeUndefined();
+    const known = { metrics: [falling], parameters: head };
+    expect(find('static_model_lint', known, { model: model(true, false, true) })).toBeUndefined();
+  });
+});
+
 test('suspicious_validation compares with the same model, not with an older one', () => {
   // A step an epoch: accuracy rises within few of them, and training lags behind by one.
   const rise = (i: number): number => 0.97 - 0.9 * Math.exp(-i / 4);
