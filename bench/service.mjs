@@ -1,27 +1,31 @@
 // The persistence service, with clients in another process.
 //
-//   npm run bench -- service [--only=ingest,live,list] [--seconds=60] [--points=1000000] [--rounds=5]
+//   npm run bench -- service [--only=ingest,live,list,curve] [--seconds=60] [--points=1000000] [--rounds=5]
 //
 // ingest: the same segments written to a store directly and over HTTP to a service over such a store, and as JSON, one
 //         request for 100 points, to the same process and the same store.
 // live:   200 runs at once, each logging 50 metrics at 10 steps a second; each sends once a second what it has.
 // list:   10,000 runs, asked for by tag and status.
+// curve:  the first curve of a metric of 1,000,000 points on the page, from the first request for its run to the frame it is in.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { median, report } from './harness.mjs';
 import { startPostgres, startService, workplace } from './service/processes.mjs';
+import { runCurve } from './service/curve.mjs';
 import { runLive } from './service/live.mjs';
 
 const { values: options } = parseArgs({
   options: {
-    only: { type: 'string', default: 'ingest,live,list' },
+    only: { type: 'string', default: 'ingest,live,list,curve' },
     seconds: { type: 'string', default: '60' },
     points: { type: 'string', default: '1000000' },
     rounds: { type: 'string', default: '5' },
   },
 });
+const dist = fileURLToPath(new URL('../dist/', import.meta.url));
 const wanted = new Set(options.only.split(','));
 const points = Number(options.points);
 const rounds = Number(options.rounds);
@@ -163,6 +167,8 @@ try {
       seconds: Number(options.seconds),
     }))
       rows.push(row);
+  if (wanted.has('curve'))
+    for (const row of await runCurve({ dist, folder, points: 1_000_000, rounds })) rows.push(row);
   add('load of the machine at the end', load(), '');
   await report('service', rows);
 } finally {

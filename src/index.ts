@@ -148,6 +148,7 @@ export type { WorkerLike, WorkerMode, WorkerWayName } from './kernel/spawn.ts';
 export { openStorage } from './store/open-storage.ts';
 export { registerStorage, type OpenStorageOptions, type StorageFactory } from './store/registry.ts';
 export { createMemoryStore } from './store/memory-store.ts';
+export type { Curve, CurveQuery, RunCurves } from './store/curves.ts';
 export type {
   RefusedSegment,
   StoreSync,

@@ -97,6 +97,25 @@ export const SCHEMAS = {
   SegmentReference: object({ ...identityFields, checksum: count }, ['checksum']),
   NewManifest: object(newManifestFields),
   Manifest: object({ ...newManifestFields, first_sequence: count, last_sequence: count }),
+  Curves: object({
+    row_count: { ...count, description: 'Rows that were looked at.' },
+    last_sequence: { type: 'integer', minimum: -1 },
+    left_out_count: { ...count, description: 'Metrics beyond what an answer takes.' },
+    damaged_count: { ...count, description: 'Segments that could not be read.' },
+    curves: list(
+      object({
+        metric_key: text,
+        sample_count: count,
+        non_finite_count: count,
+        values: list({
+          oneOf: [number, { enum: ['NaN', 'Infinity', '-Infinity'] }],
+        }),
+        steps: list(numberOrNull),
+        epochs: list(numberOrNull),
+        timestamps_ms: list(numberOrNull),
+      }),
+    ),
+  }),
   Error: object({
     code: { ...text, description: 'Stable: invalid_input, store_failed, run_not_found, ...' },
     message: { ...text, description: 'What was expected, what came, and what to do.' },

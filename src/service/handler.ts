@@ -5,6 +5,7 @@
 import { Hono, type Context } from 'hono';
 import { QuarkError, SessionStoreError } from '../base/errors.ts';
 import { failure, type WireEnvironment } from './answers.ts';
+import { addCurvesRoute } from './curves-route.ts';
 import { Feeds } from './feeds.ts';
 import { addFileRoutes } from './file-routes.ts';
 import {
@@ -49,6 +50,7 @@ export function createStoreHandler(options: StoreHandlerOptions = {}): StoreHand
   const failed = (error: unknown): void => onFailure?.(error);
   addFileRoutes(app, failed);
   addRowsRoute(app, failed);
+  addCurvesRoute(app);
   const feeds = new Feeds({
     pollMs: settings.feedPollMs,
     onFailure: failed,

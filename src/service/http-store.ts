@@ -19,6 +19,7 @@ import {
   checkTableSegments,
   holdsKey,
 } from '../store/segment-rules.ts';
+import type { CurveQuery, RunCurves } from '../store/curves.ts';
 import type {
   Lease,
   MergedSegment,
@@ -34,6 +35,7 @@ import type {
   StoreLocation,
   UpdateResult,
 } from '../store/store.ts';
+import { curveParameters, decodeCurves } from './curve-messages.ts';
 import { decodeFrames } from './frames.ts';
 import { HttpClient, notQuark, type HttpStorageOptions } from './http-client.ts';
 import {
@@ -235,6 +237,12 @@ class HttpStore implements Store {
       reads.push(...decodeFrames(answer, asked.length));
     }
     return reads;
+  }
+
+  async readCurves(query: CurveQuery): Promise<RunCurves> {
+    this.#client.checkOpen();
+    const path = `${runPath(query.runId)}/curves`;
+    return decodeCurves(await this.#client.json({ path, query: curveParameters(query) }));
   }
 
   async replaceSegments(

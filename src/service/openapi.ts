@@ -199,6 +199,23 @@ const OPERATIONS: Readonly<Record<keyof typeof ROUTES, Partial<Record<Method, Op
       answer: { [ARROW_MEDIA_TYPE]: bytes, [JSON_LINES_MEDIA_TYPE]: text },
     },
   },
+  curves: {
+    get: {
+      summary: 'Curves of metrics, thinned to what that many pixels show; all are recorded samples',
+      query: [
+        query(
+          'buckets',
+          { ...count, minimum: 1, maximum: 4096 },
+          'Equal parts of the steps (of the times, for samples without a step); 1,000 unless given. Of each part the first, lowest, highest and last sample is in the answer, and one of each kind that is not finite.',
+        ),
+        repeated('key', 'Only these metrics, at most 64; unless given, the first of the run.'),
+        query('step_min', count, 'Smallest step, inclusive.'),
+        query('step_max', count, 'Largest step, inclusive.'),
+        query('rows_min', count, 'With fewer rows than this, the answer has no curves.'),
+      ],
+      answer: json(ref('Curves')),
+    },
+  },
   events: {
     get: {
       summary: 'Live updates of runs, or of the list of runs, as server-sent events',

@@ -54,6 +54,11 @@ export const ROUTES = {
    * as one Arrow IPC stream or as JSON lines. `limit` keeps the most recent ones.
    */
   rows: '/runs/:runId/tables/:table/rows',
+  /**
+   * GET `?buckets=&key=&step_min=&step_max=&rows_min=`; key may be repeated: curves of metrics, thinned to what that many
+   * pixels show. `{"row_count", "last_sequence", "curves": [{"metric_key", "sample_count", "values", "steps", ...}]}`.
+   */
+  curves: '/runs/:runId/curves',
   /** PUT, an upload: empties the table and appends these. */
   table: '/runs/:runId/tables/:table',
   /** POST, an upload with what it takes the place of: `{"replaced": true | false}`. */

@@ -12,6 +12,7 @@
  *   returns, they belong to the caller.
  */
 
+import type { CurveQuery, RunCurves } from './curves.ts';
 import type { StoreSync } from './sync-control.ts';
 
 /** Largest segment a store takes: what every backend can move in one piece. Larger ones are refused as `too_large`. */
@@ -223,6 +224,12 @@ export interface Store {
   readonly notes?: StoreNotes;
   /** Only stores that send their data to a service have it. */
   readonly sync?: StoreSync;
+  /**
+   * Curves of a run, thinned on the other side: a small answer instead of all its samples. Only stores that are read over a
+   * network have it.
+   * @throws {RunNotFoundError}
+   */
+  readCurves?(query: CurveQuery): Promise<RunCurves>;
 
   /**
    * The project of this name, made with `id` if there is none. Two callers at once get the same project.

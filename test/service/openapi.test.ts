@@ -4,6 +4,8 @@ import { createMemoryStore } from '../../src/store/memory-store.ts';
 import { createStoreHandler } from '../../src/service/handler.ts';
 import { openHttpStorage } from '../../src/service/http-store.ts';
 import { describeApi } from '../../src/service/openapi.ts';
+import { MetricsLogger } from '../../src/session/metrics-logger.ts';
+import { TrainingSession } from '../../src/session/training-session.ts';
 import { sha256Of, bytesOf } from './filled-store.ts';
 import { recordRun, runWith } from '../support/recorded-run.ts';
 import { RUN_ID, mergeOf, runOf, segmentOf } from '../support/segments.ts';
@@ -243,6 +245,11 @@ describe('the description of the API', () => {
     await recordRun([], remote, runWith({ id: 'run_two' }));
     await get('/runs/run_two/tables/metrics/rows?format=jsonl&step_min=0&limit=3&metric_key=a');
     await get('/runs/run_two/tables/metrics/rows');
+    const session = await TrainingSession.startRun({ project: 'digits', storage: remote });
+    new MetricsLogger(session).log('loss', Number.NaN, { step: 1 });
+    await session.endRun();
+    const query = { runId: session.runId, buckets: 4, rowsMin: 1, stepMin: 0, stepMax: 9 };
+    expect((await remote.readCurves?.(query))?.curves.length).toBe(1);
 
     // Errors have their form too.
     for (const [method, path, body] of [

@@ -4,6 +4,7 @@ import type { RunSummary, Store } from 'quark-sdk';
 import { SeriesPyramid } from 'quark-sdk/analysis';
 import { onAxis } from './axis.ts';
 import { NO_EPOCHS } from './epoch-scale.ts';
+import { overviewParts, readOverview } from './overview.ts';
 import { reduceSeries } from './reduce.ts';
 import { keysOf } from './run-keys.ts';
 import { seriesReader, type ReadSeries } from './series-reader.ts';
@@ -27,11 +28,15 @@ export const SPARK_HEIGHT = 28;
 
 const CONCURRENT_READS = 2;
 const SPARK_BUCKETS = 60;
+/** How often the small curve of a long run that goes on is made anew: the service looks at all of it each time. */
+const OVERVIEW_EVERY_MS = 15_000;
 
 type Entry = {
   readonly preview: Signal<RunPreview | undefined>;
   key: string | undefined;
   readonly set: SeriesSet;
+  /** When an overview took the place of the samples, of which none are read then. */
+  overviewAtMs: number | undefined;
   nextSequence: number;
   /** What the run looked like when it was read last. */
   stamp: string;
@@ -81,6 +86,7 @@ export class PreviewCache {
         preview: signal(undefined),
         key: undefined,
         set: new SeriesSet(),
+        overviewAtMs: undefined,
         nextSequence: 0,
         stamp: '',
         isQueued: false,
@@ -109,6 +115,19 @@ export class PreviewCache {
       if (entry.key === undefined)
         entry.key = lossKey(await keysOf(this.#store, runId, this.#readSeries));
       const { key } = entry;
+      const { overviewAtMs } = entry;
+      if (overviewAtMs !== undefined && performance.now() - overviewAtMs < OVERVIEW_EVERY_MS)
+        return;
+      const isFresh = entry.nextSequence === 0;
+      const overview =
+        key === undefined || !isFresh ? undefined : await readOverview(this.#store, runId, key);
+      if (overview !== undefined) {
+        entry.overviewAtMs = performance.now();
+        const thinned = new SeriesSet();
+        thinned.take(overviewParts(overview).parts);
+        entry.preview.value = previewOf(thinned.all()[0]);
+        return;
+      }
       if (key !== undefined) {
         const breather = new Breather();
         let read;

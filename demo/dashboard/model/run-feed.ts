@@ -3,9 +3,11 @@ import {
   openRun,
   type DamageReport,
   type EventRecord,
+  type RunCurves,
   type RunReader,
   type Store,
 } from 'quark-sdk';
+import { overviewParts, readOverview } from './overview.ts';
 import { SegmentWindow } from './segment-window.ts';
 import { seriesReader, type ReadSeries } from './series-reader.ts';
 import { SeriesSet } from './series.ts';
@@ -18,12 +20,21 @@ export type FeedChange = {
   readonly run: boolean;
 };
 
+/** How often a run is looked at for its state while a long one is read. */
+const RELOAD_EVERY_MS = 1_000;
+
 /**
  * Reads a run incrementally: each poll asks for rows after the last sequence number it has. A long run comes in several polls; between
- * two of them `hasMore` is true.
+ * two of them `hasMore` is true. Where the store can thin curves, a long run is there as an overview first, and gives way to all
+ * of its samples when they have been read.
  */
 export class RunFeed {
+  /** What is to be shown. The same object for as long as the feed is there. */
   readonly series: SeriesSet = new SeriesSet();
+  /** What has been read of the samples, while an overview is shown in their place. */
+  #behind: SeriesSet | undefined;
+  #expectedRows = 0;
+  #reloadedAtMs = Number.NEGATIVE_INFINITY;
   readonly events: EventRecord[] = [];
   readonly #reader: RunReader;
   readonly #window: SegmentWindow;
@@ -51,13 +62,31 @@ export class RunFeed {
   /** Opens the run and reads its beginning. @throws {RunNotFoundError} */
   static async open(store: Store, runId: string): Promise<RunFeed> {
     const window = new SegmentWindow(store);
-    const [reader, windowReader] = await Promise.all([
+    const [reader, windowReader, overview] = await Promise.all([
       openRun(store, runId),
       openRun(window.store, runId),
+      readOverview(store, runId),
     ]);
     const feed = new RunFeed(reader, window, windowReader, seriesReader(store));
-    await feed.#read();
+    if (overview === undefined) await feed.#read();
+    else feed.#show(overview);
     return feed;
+  }
+
+  #show(overview: RunCurves): void {
+    const { parts, standing } = overviewParts(overview);
+    this.series.take(parts);
+    for (const series of this.series.all()) series.standsFor = standing.get(series.key);
+    this.#behind = new SeriesSet();
+    this.#expectedRows = overview.rowCount;
+    this.#hasMoreMetrics = true;
+    this.#untold.metrics = true;
+  }
+
+  /** While an overview is shown: how much of the run has been read, 0 to 1. Undefined when all of it is there. */
+  get readShare(): number | undefined {
+    if (this.#behind === undefined) return undefined;
+    return Math.min(1, this.#behind.pointCount / Math.max(1, this.#expectedRows));
   }
 
   /** Whether there is more to read at once. */
@@ -92,7 +121,7 @@ export class RunFeed {
   async poll(): Promise<FeedChange> {
     const before = fingerprint(this.#reader, this.damage.length);
     // All at once: a server that also trains answers one round of requests between two batches.
-    const parts = await Promise.allSettled([this.#read(), this.#reader.reload()]);
+    const parts = await Promise.allSettled([this.#read(), this.#reload()]);
     const failed = parts.find((part) => part.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
     const isChanged = fingerprint(this.#reader, this.damage.length) !== before;
@@ -101,6 +130,13 @@ export class RunFeed {
     const change = { ...this.#untold, run: isChanged };
     this.#untold = { metrics: false, events: false };
     return change;
+  }
+
+  async #reload(): Promise<void> {
+    const nowMs = performance.now();
+    if (this.#hasMoreMetrics && nowMs - this.#reloadedAtMs < RELOAD_EVERY_MS) return;
+    this.#reloadedAtMs = nowMs;
+    await this.#reader.reload();
   }
 
   async #read(): Promise<void> {
@@ -112,7 +148,15 @@ export class RunFeed {
     this.#nextMetric = read.lastSequence + 1;
     for (const report of read.damage) this.#damage.set(JSON.stringify(report.identity), report);
     const breather = new Breather();
-    for (const step of this.series.taking(read)) await breather.pause(step);
+    const target = this.#behind ?? this.series;
+    for (const step of target.taking(read)) await breather.pause(step);
+    if (this.#behind !== undefined) {
+      if (read.hasMore) this.series.borrow(this.#behind);
+      else {
+        this.series.become(this.#behind);
+        this.#behind = undefined;
+      }
+    }
     for (const event of events) {
       this.events.push(event);
       if (event.sequence !== null && event.sequence >= this.#nextEvent) {
@@ -121,7 +165,7 @@ export class RunFeed {
     }
     const eventEnd = this.#window.endOf(this.run.id, 'events') ?? -1;
     if (eventEnd >= this.#nextEvent) this.#nextEvent = eventEnd + 1;
-    if (read.rowCount > 0) this.#untold.metrics = true;
+    if (read.rowCount > 0 || target !== this.series) this.#untold.metrics = true;
     if (events.length > 0) this.#untold.events = true;
   }
 

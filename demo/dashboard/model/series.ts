@@ -21,9 +21,14 @@ export type XAxis = (typeof X_AXES)[number];
 
 const INITIAL_CAPACITY = 256;
 
+/** What a thinned series stands for. */
+export type Standing = { readonly sampleCount: number; readonly nonFiniteCount: number };
+
 /** The points of one metric in the order in which they were written. */
 export class MetricSeries {
   readonly key: string;
+  /** Set where these are only some of the samples: as many as a picture needs. */
+  standsFor: Standing | undefined;
   #length = 0;
   #values: Float64Array<ArrayBuffer> = new Float64Array(INITIAL_CAPACITY);
   #steps: Float64Array<ArrayBuffer> = new Float64Array(INITIAL_CAPACITY);
@@ -145,8 +150,8 @@ function grown(column: Float64Array<ArrayBuffer>, capacity: number): Float64Arra
 
 /** Every metric of a run. */
 export class SeriesSet {
-  readonly #byKey = new Map<string, MetricSeries>();
-  readonly #scaler = new EpochScaler();
+  #byKey = new Map<string, MetricSeries>();
+  #scaler = new EpochScaler();
   #pointCount = 0;
 
   /** Where epochs begin: the same object as long as no point moves on the axis of epochs. */
@@ -172,7 +177,12 @@ export class SeriesSet {
 
   /** Takes over the rows of a read. */
   append(columns: PointColumns): void {
-    drain(this.taking(splitByMetric(columns)));
+    this.take(splitByMetric(columns));
+  }
+
+  /** Takes over what was read, at once. */
+  take(parts: SeriesParts): void {
+    drain(this.taking(parts));
   }
 
   /** Takes over what was read, in steps that take a moment each. Between two of them whole metrics may be ahead of others. */
@@ -187,6 +197,22 @@ export class SeriesSet {
       yield* series.taking(part);
     }
     this.#pointCount += rowCount;
+  }
+
+  /** Shows the series of another set from now on, and grows as that one does. */
+  become(other: SeriesSet): void {
+    this.#byKey = other.#byKey;
+    this.#scaler = other.#scaler;
+    this.#pointCount = other.#pointCount;
+  }
+
+  /** Shows those series of another set too that this one has none of. */
+  borrow(other: SeriesSet): void {
+    for (const [key, series] of other.#byKey) {
+      if (this.#byKey.has(key)) continue;
+      this.#byKey.set(key, series);
+      this.#pointCount += series.length;
+    }
   }
 
   /** From the first to the last place of any point on an axis; undefined where no point has one. */

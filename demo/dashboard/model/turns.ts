@@ -10,6 +10,25 @@ export function nextTask(): Promise<void> {
   });
 }
 
+/** How long drawing is waited for: a hidden page has no frames. */
+const PAINT_WAIT_MS = 250;
+/** Charts are made when they are seen to be on screen, and drawn in a turn after that. */
+const FRAMES_UNTIL_DRAWN = 4;
+
+/** Resolves when what was just put on the page has been drawn. */
+export function afterPaint(): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, PAINT_WAIT_MS);
+    const frame = (left: number): void => {
+      if (left === 0) {
+        clearTimeout(timer);
+        resolve();
+      } else requestAnimationFrame(() => frame(left - 1));
+    };
+    frame(FRAMES_UNTIL_DRAWN);
+  });
+}
+
 /** Resolves after the messages that wait, in a hidden tab too. A timer would wait for four milliseconds, there for a second. */
 export function nextMessage(): Promise<void> {
   return new Promise((resolve) => {

@@ -34,6 +34,8 @@ type ChartGridProps = {
   readonly view: ChartView;
   /** Which metrics; all of them unless given. */
   readonly isWanted?: (key: string) => boolean;
+  /** How much of a long run has been read, 0 to 1, while the charts show an overview of it. */
+  readonly readShare?: number | undefined;
 };
 
 /** One panel for each group of metrics, under one toolbar. */
@@ -61,7 +63,7 @@ export function ChartGrid(props: ChartGridProps): JSX.Element {
   const hiddenCount = groups.value.length - shownCount.value;
   return (
     <>
-      <ChartToolbar view={view} />
+      <ChartToolbar view={view} readShare={props.readShare} />
       <div class="chart-grid">
         {groups.value.slice(0, shownCount.value).map((group) => (
           <Panel key={group.id} group={group} series={series} view={view} context={context} />
@@ -103,7 +105,11 @@ function MoreCharts(props: { readonly count: number; readonly onMore: () => void
 }
 
 /** The controls that the charts of a page share. */
-export function ChartToolbar({ view }: { readonly view: ChartView }): JSX.Element {
+export function ChartToolbar(props: {
+  readonly view: ChartView;
+  readonly readShare?: number | undefined;
+}): JSX.Element {
+  const { readShare, view } = props;
   return (
     <div class="toolbar" role="toolbar" aria-label="Charts">
       <Segmented
@@ -141,6 +147,14 @@ export function ChartToolbar({ view }: { readonly view: ChartView }): JSX.Elemen
         <span>Log scale</span>
       </label>
       <span class="toolbar-space" />
+      {readShare !== undefined && (
+        <span
+          class="reading-note"
+          title="The charts show the first, lowest, highest and last point of each pixel. All points are there to zoom into as soon as they have been read."
+        >
+          Overview · reading all points, {Math.floor(100 * readShare)} %
+        </span>
+      )}
       <CursorReadout view={view} />
       <button
         type="button"

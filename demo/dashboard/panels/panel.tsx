@@ -16,7 +16,7 @@ import { formatCount, formatMetric, formatValue } from '../model/format.ts';
 import { colorIndex, legendName, type MetricGroup } from '../model/group.ts';
 import { countNonFinite, type XRange } from '../model/reduce.ts';
 import type { EpochScale } from '../model/epoch-scale.ts';
-import type { MetricSeries } from '../model/series.ts';
+import type { MetricSeries, Standing } from '../model/series.ts';
 import { drawing } from '../model/turns.ts';
 import { Icon } from '../views/icons.tsx';
 import { cachedOnAxis, curveOf, type Curve } from './chart-data.ts';
@@ -50,7 +50,7 @@ type PanelProps = {
   readonly hrefOf?: (key: string) => string;
 };
 
-type ShownCurve = Curve & { readonly isHidden: boolean };
+type ShownCurve = Curve & { readonly isHidden: boolean; readonly standsFor: Standing | undefined };
 
 const ZOOM_STEP = 0.6;
 const PAN_STEP = 0.25;
@@ -85,7 +85,8 @@ export function Panel(props: PanelProps): JSX.Element {
         const isHidden = hidden.has(key);
         const { startMs, scale } = placeOf(key);
         const points = cachedOnAxis(one, axis, startMs, scale);
-        return [{ ...curveOf(key, color, points, isHidden ? 0 : smoothing, extent), isHidden }];
+        const curve = curveOf(key, color, points, isHidden ? 0 : smoothing, extent);
+        return [{ ...curve, isHidden, standsFor: one.standsFor }];
       });
     });
   });
@@ -98,7 +99,11 @@ export function Panel(props: PanelProps): JSX.Element {
   );
   const range = useComputed(() => view.zoom.value ?? context.value.extent);
   const nonFinite = useComputed(() =>
-    curves.value.reduce((sum, curve) => sum + countNonFinite(curve.shape, range.value), 0),
+    curves.value.reduce(
+      (sum, { shape, standsFor }) =>
+        sum + (standsFor?.nonFiniteCount ?? countNonFinite(shape, range.value)),
+      0,
+    ),
   );
 
   useEffect(() => {
@@ -225,10 +230,11 @@ function panned(zoom: XRange | undefined, extent: XRange, share: number): XRange
   return zoom === undefined ? undefined : pannedRange(zoom, extent, share);
 }
 
-function describe(title: string, curves: readonly Curve[]): string {
+function describe(title: string, curves: readonly ShownCurve[]): string {
   const parts = curves.map((curve) => {
     const last = curve.points.ys.at(-1);
-    return `${curve.key}: ${formatCount(curve.points.ys.length)} points, last ${last === undefined ? 'none' : formatValue(last)}`;
+    const count = curve.standsFor?.sampleCount ?? curve.points.ys.length;
+    return `${curve.key}: ${formatCount(count)} points, last ${last === undefined ? 'none' : formatValue(last)}`;
   });
   return `Chart of ${title}. ${parts.join('; ')}. Plus and minus zoom, arrows move, 0 shows all.`;
 }

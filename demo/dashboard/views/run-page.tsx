@@ -13,7 +13,7 @@ import { runSpanMs, shownStatus } from '../model/run-filter.ts';
 import { Icon } from './icons.tsx';
 import { CopyButton, ErrorNotice, StatusChip } from './parts.tsx';
 import { keepPolling } from './polling.ts';
-import { nextTask } from '../model/turns.ts';
+import { afterPaint, nextTask } from '../model/turns.ts';
 import { isBeingImported, isGrowing } from '../../dropped/dropped-files.ts';
 import { RunFacts } from './run-facts.tsx';
 import { RunTabs, RunView } from './run-tabs.tsx';
@@ -66,6 +66,8 @@ export function useRunWatch(
         if (hasNews) show();
         else hasNews = (await known.poll()).metrics;
         let shownAtMs = performance.now();
+        // What is there is drawn before more is read.
+        if (known.hasMore) await afterPaint();
         // A long run comes in parts, each in a turn of its own; what is there is shown now and then.
         while (known.hasMore) {
           await nextTask();

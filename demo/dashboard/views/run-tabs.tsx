@@ -123,6 +123,7 @@ function Curves(props: {
       startMs={Date.parse(feed.run.startedAt)}
       view={props.charts}
       isWanted={isWanted}
+      readShare={feed.readShare}
     />
   );
 }

@@ -1,0 +1,171 @@
+/**
+ * One metric on a grid of equal parts of an axis: of each part the first, lowest, highest and last finite sample and the first
+ * of each kind that is not finite (M4: Jugel et al., 2014). Samples may come in any order; memory depends on the grid alone.
+ */
+
+/** Columns of samples that a grid takes from. */
+export type SampleColumns = {
+  readonly values: Float64Array;
+  readonly steps: Float64Array | undefined;
+  readonly epochs: Float64Array | undefined;
+  readonly timesMs: Float64Array | undefined;
+  readonly sequences: Float64Array;
+};
+
+/** Samples that were kept, ordered by sequence number. */
+export type KeptSamples = {
+  readonly values: Float64Array<ArrayBuffer>;
+  readonly steps: Float64Array<ArrayBuffer>;
+  readonly epochs: Float64Array<ArrayBuffer>;
+  readonly timesMs: Float64Array<ArrayBuffer>;
+};
+
+/** What is kept of a part. */
+const FIRST = 0;
+const LOW = 1;
+const HIGH = 2;
+const LAST = 3;
+const NOT_A_NUMBER = 4;
+const ABOVE = 5;
+const BELOW = 6;
+const SLOTS = 7;
+/** What is known of a sample: value, step, epoch, time, sequence number, place on the axis. */
+const FACTS = 6;
+const PLACE = 5;
+const SEQUENCE = 4;
+
+/** See the top of this file. */
+export class CurveGrid {
+  sampleCount = 0;
+  nonFiniteCount = 0;
+  readonly #start: number;
+  readonly #perUnit: number;
+  readonly #buckets: number;
+  readonly #facts: Float64Array;
+
+  /** @param range lowest and highest place of any sample; what lies outside is taken to lie on the edge */
+  constructor(range: { readonly min: number; readonly max: number }, buckets: number) {
+    this.#start = range.min;
+    const span = range.max - range.min;
+    this.#perUnit = span > 0 ? buckets / span : 0;
+    this.#buckets = buckets;
+    this.#facts = new Float64Array(buckets * SLOTS * FACTS).fill(Number.NaN);
+  }
+
+  /**
+   * Takes in some rows. `places` are their places on the axis, none of them NaN. Only what a run of neighbours in one part comes to is
+   * written down, so that a long series costs a few comparisons a sample.
+   */
+  add(columns: SampleColumns, places: Float64Array, rows: Int32Array | number): void {
+    const { values } = columns;
+    const count = typeof rows === 'number' ? rows : rows.length;
+    const isList = typeof rows !== 'number';
+    let bucket = -1;
+    let first = -1;
+    let low = -1;
+    let high = -1;
+    let last = -1;
+    let lowest = Number.POSITIVE_INFINITY;
+    let highest = Number.NEGATIVE_INFINITY;
+    const flush = (): void => {
+      if (first < 0) return;
+      this.#keep(bucket, FIRST, columns, places, first);
+      this.#keep(bucket, LOW, columns, places, low);
+      this.#keep(bucket, HIGH, columns, places, high);
+      this.#keep(bucket, LAST, columns, places, last);
+      first = -1;
+      last = -1;
+      lowest = Number.POSITIVE_INFINITY;
+      highest = Number.NEGATIVE_INFINITY;
+    };
+    for (let i = 0; i < count; i++) {
+      const row = isList ? (rows[i] ?? 0) : i;
+      const value = values[row] ?? Number.NaN;
+      const at = Math.floor(((places[row] ?? 0) - this.#start) * this.#perUnit);
+      const found = at < 0 ? 0 : at < this.#buckets ? at : this.#buckets - 1;
+      if (found !== bucket) {
+        flush();
+        bucket = found;
+      }
+      if (!Number.isFinite(value)) {
+        this.nonFiniteCount += 1;
+        const kind = Number.isNaN(value) ? NOT_A_NUMBER : value > 0 ? ABOVE : BELOW;
+        this.#keep(bucket, kind, columns, places, row);
+        continue;
+      }
+      // Places need not ascend within a run: a sample may be the first or last of its part without being the first or last here.
+      if (first < 0 || (places[row] ?? 0) < (places[first] ?? 0)) first = row;
+      if (last < 0 || (places[row] ?? 0) >= (places[last] ?? 0)) last = row;
+      if (value < lowest) {
+        lowest = value;
+        low = row;
+      }
+      if (value > highest) {
+        highest = value;
+        high = row;
+      }
+    }
+    flush();
+    this.sampleCount += count;
+  }
+
+  /** Every sample that is kept, once. */
+  samples(): KeptSamples {
+    const bySequence = new Map<number, number>();
+    for (let at = 0; at < this.#facts.length; at += FACTS) {
+      const sequence = this.#facts[at + SEQUENCE] ?? Number.NaN;
+      if (!Number.isNaN(sequence)) bySequence.set(sequence, at);
+    }
+    const order = [...bySequence].sort(([a], [b]) => a - b);
+    const column = (fact: number): Float64Array<ArrayBuffer> =>
+      Float64Array.from(order, ([, at]) => this.#facts[at + fact] ?? Number.NaN);
+    return { values: column(0), steps: column(1), epochs: column(2), timesMs: column(3) };
+  }
+
+  #keep(
+    bucket: number,
+    slot: number,
+    columns: SampleColumns,
+    places: Float64Array,
+    row: number,
+  ): void {
+    const facts = this.#facts;
+    const at = (bucket * SLOTS + slot) * FACTS;
+    const value = columns.values[row] ?? Number.NaN;
+    const place = places[row] ?? Number.NaN;
+    const sequence = columns.sequences[row] ?? Number.NaN;
+    const isFree = Number.isNaN(facts[at + SEQUENCE] ?? Number.NaN);
+    if (!isFree && !isBetter(slot, facts, at, value, place, sequence)) return;
+    facts[at] = value;
+    facts[at + 1] = columns.steps?.[row] ?? Number.NaN;
+    facts[at + 2] = columns.epochs?.[row] ?? Number.NaN;
+    facts[at + 3] = columns.timesMs?.[row] ?? Number.NaN;
+    facts[at + SEQUENCE] = sequence;
+    facts[at + PLACE] = place;
+  }
+}
+
+/** Whether a sample takes the place of the one that is kept. Of equal ones the order of recording decides, whatever came in first. */
+function isBetter(
+  slot: number,
+  facts: Float64Array,
+  at: number,
+  value: number,
+  place: number,
+  sequence: number,
+): boolean {
+  const keptValue = facts[at] ?? 0;
+  const keptPlace = facts[at + PLACE] ?? 0;
+  const keptSequence = facts[at + SEQUENCE] ?? 0;
+  const isEarlier = sequence < keptSequence;
+  switch (slot) {
+    case LOW:
+      return value < keptValue || (value === keptValue && isEarlier);
+    case HIGH:
+      return value > keptValue || (value === keptValue && isEarlier);
+    case LAST:
+      return place > keptPlace || (place === keptPlace && !isEarlier);
+    default:
+      return place < keptPlace || (place === keptPlace && isEarlier);
+  }
+}

@@ -1,0 +1,90 @@
+/** Curves as they travel: columns as JSON lists, with `null` for a step or epoch that is not there and text for values JSON has none for. */
+import { SessionStoreError, show } from '../base/errors.ts';
+import type { Curve, CurveQuery, RunCurves } from '../store/curves.ts';
+import { Fields } from './wire.ts';
+
+/** A value that is no number in JSON. */
+const NAMED: ReadonlyMap<unknown, number> = new Map([
+  ['NaN', Number.NaN],
+  ['Infinity', Number.POSITIVE_INFINITY],
+  ['-Infinity', Number.NEGATIVE_INFINITY],
+]);
+
+/** The answer as plain data. */
+export function encodeCurves(found: RunCurves): object {
+  return {
+    ...found,
+    curves: found.curves.map((curve) => ({
+      ...curve,
+      values: Array.from(curve.values, (value) => (Number.isFinite(value) ? value : String(value))),
+      steps: nullable(curve.steps),
+      epochs: nullable(curve.epochs),
+      timestampsMs: nullable(curve.timestampsMs),
+    })),
+  };
+}
+
+function nullable(column: Float64Array): (number | null)[] {
+  return Array.from(column, (value) => (Number.isNaN(value) ? null : value));
+}
+
+/** The query as it stands in an address. */
+export function curveParameters(query: CurveQuery): [string, string][] {
+  const { buckets, metricKeys = [], rowsMin, stepMax, stepMin } = query;
+  const parameters: [string, string][] = [['buckets', String(buckets)]];
+  for (const [name, value] of Object.entries({
+    step_min: stepMin,
+    step_max: stepMax,
+    rows_min: rowsMin,
+  }))
+    if (value !== undefined) parameters.push([name, String(value)]);
+  for (const key of metricKeys) parameters.push(['key', key]);
+  return parameters;
+}
+
+/** @throws {SessionStoreError} `rejected` */
+export function decodeCurves(answer: Fields): RunCurves {
+  return {
+    rowCount: answer.count('row_count'),
+    lastSequence: answer.count('last_sequence'),
+    leftOutCount: answer.count('left_out_count'),
+    damagedCount: answer.count('damaged_count'),
+    curves: answer.list('curves').map(decodeCurve),
+  };
+}
+
+function decodeCurve(value: unknown): Curve {
+  const fields = new Fields('curve', value);
+  const values = columnOf(fields, 'values');
+  const column = (name: string): Float64Array<ArrayBuffer> => {
+    const found = columnOf(fields, name);
+    if (found.length !== values.length)
+      throw misfit(`curve.${name}`, found.length, `a list of ${values.length}`);
+    return found;
+  };
+  return {
+    metricKey: fields.text('metric_key'),
+    sampleCount: fields.count('sample_count'),
+    nonFiniteCount: fields.count('non_finite_count'),
+    values,
+    steps: column('steps'),
+    epochs: column('epochs'),
+    timestampsMs: column('timestamps_ms'),
+  };
+}
+
+function columnOf(fields: Fields, name: string): Float64Array<ArrayBuffer> {
+  return Float64Array.from(fields.list(name), (item) => {
+    if (typeof item === 'number') return item;
+    if (item === null) return Number.NaN;
+    const named = NAMED.get(item);
+    if (named === undefined) throw misfit(`curve.${name}`, item, 'a list of numbers');
+    return named;
+  });
+}
+
+function misfit(field: string, value: unknown, rule: string): SessionStoreError {
+  return new SessionStoreError('rejected', `${field} must be ${rule}; got ${show(value)}.`, {
+    details: { field, value: show(value), rule },
+  });
+}

@@ -1,0 +1,46 @@
+/** Curves of metrics, thinned where the rows are: what a picture needs of a long run, in one small answer. */
+
+/** Which curves, and how fine. */
+export type CurveQuery = {
+  readonly runId: string;
+  /** Only these metrics, at most 64 (fewer above 2,048 buckets); unless given, the first of the run. */
+  readonly metricKeys?: readonly string[];
+  /** Into how many equal parts the steps (the times, for samples without a step) are divided: pixels, usually. 1 to 4,096. */
+  readonly buckets: number;
+  /** Only samples from this step on, and up to this one, both inclusive. Samples without a step are left out then. */
+  readonly stepMin?: number;
+  readonly stepMax?: number;
+  /** A table with fewer rows is not worth it: there are no curves in the answer then. Default 0. */
+  readonly rowsMin?: number;
+};
+
+/**
+ * One metric, thinned: of each part of the axis the first, lowest, highest and last finite sample and one of each kind that is
+ * not finite. All are samples as they were recorded, in the order in which they were; columns have one length, and NaN stands
+ * for a step or epoch that a sample does not have.
+ */
+export type Curve = {
+  readonly metricKey: string;
+  /** Samples that this stands for. */
+  readonly sampleCount: number;
+  readonly nonFiniteCount: number;
+  readonly values: Float64Array<ArrayBuffer>;
+  readonly steps: Float64Array<ArrayBuffer>;
+  readonly epochs: Float64Array<ArrayBuffer>;
+  /** UTC epoch milliseconds. */
+  readonly timestampsMs: Float64Array<ArrayBuffer>;
+};
+
+/** Curves of one run. */
+export type RunCurves = {
+  /** Rows of the table of metrics that were looked at. */
+  readonly rowCount: number;
+  /** Sequence number of the last row; -1 where there is none. */
+  readonly lastSequence: number;
+  /** In the order in which the metrics first appear. */
+  readonly curves: readonly Curve[];
+  /** Metrics that are not among them, because there are more than an answer takes. */
+  readonly leftOutCount: number;
+  /** Segments that could not be read. */
+  readonly damagedCount: number;
+};
