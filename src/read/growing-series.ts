@@ -86,24 +86,17 @@ export class GrowingSeries {
     return this.#epochs;
   }
 
-  /** Sequence numbers of the rows just reserved: of `order` from `from` to `to`, or of the rows themselves. */
-  note(sequences: Float64Array, order: Int32Array | null, from: number, to: number): void {
-    const count = to - from;
-    const at = (i: number): number =>
-      sequences[order === null ? from + i : (order[from + i] ?? 0)] ?? 0;
-    const first = at(0);
-    const stride = count > 1 ? at(1) - first : 0;
-    let last = this.#last;
+  /** The sequence numbers of the rows just reserved. They are copied where they have to be kept. */
+  note(sequences: Float64Array): void {
+    const count = sequences.length;
+    const first = sequences[0] ?? 0;
+    const stride = count > 1 ? (sequences[1] ?? 0) - first : 0;
+    if (!(first > this.#last)) this.#isAscending = false;
     let isEven = true;
-    for (let i = 0; i < count; i++) {
-      const sequence = at(i);
-      if (!(sequence > last)) this.#isAscending = false;
-      if (sequence !== first + i * stride) isEven = false;
-      last = sequence;
-    }
-    this.#last = last;
-    const copy = isEven ? null : Float64Array.from({ length: count }, (_, i) => at(i));
-    this.#stretches.push({ count, first, stride, sequences: copy });
+    for (let i = 1; i < count && isEven; i++) isEven = sequences[i] === first + i * stride;
+    if (isEven ? stride < 0 : !isRising(sequences)) this.#isAscending = false;
+    this.#last = sequences[count - 1] ?? first;
+    this.#stretches.push({ count, first, stride, sequences: isEven ? null : sequences.slice() });
   }
 
   finish(): RecordedSeries {
@@ -144,4 +137,10 @@ function gathered(column: Float64Array, order: Int32Array): Float64Array {
   const out = new Float64Array(order.length);
   for (let i = 0; i < order.length; i++) out[i] = column[order[i] ?? 0] ?? Number.NaN;
   return out;
+}
+
+function isRising(values: Float64Array): boolean {
+  for (let i = 1; i < values.length; i++)
+    if (!((values[i] ?? 0) > (values[i - 1] ?? 0))) return false;
+  return true;
 }

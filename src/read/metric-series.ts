@@ -3,7 +3,7 @@
  * place in the series and nowhere in between, and sequence numbers are looked at but not kept while segments lie one after the other.
  */
 import { metricTable } from '../records/metric.ts';
-import type { ArrowBatch, ArrowNumbers } from '../segment/arrow-reader.ts';
+import type { ArrowBatch, ArrowColumn, ArrowNumbers } from '../segment/arrow-reader.ts';
 import { numbersOf, readStored, toKeyVector } from '../segment/decode.ts';
 import { SEQUENCE_COLUMN } from '../segment/encode.ts';
 import { checkRowCount, type DamageReport, type ReadySegment } from '../segment/open-segment.ts';
@@ -40,7 +40,8 @@ export async function readMetricSeries(
 /** The columns of one record batch, all of which could be read. */
 type Rows = {
   readonly rowCount: number;
-  readonly keys: KeyVector | null;
+  /** The key of all rows, or that of each. */
+  readonly keys: string | KeyVector;
   readonly values: ArrowNumbers | null;
   readonly steps: ArrowNumbers | null;
   readonly epochs: ArrowNumbers | null;
@@ -90,12 +91,11 @@ class SeriesBuilder implements SegmentVisitor {
     const { keys, rowCount } = batch;
     if (rowCount === 0) return;
     const sequences = this.#sequencesOf(batch, firstSequence);
-    const only = onlyKey(keys);
-    if (only !== undefined) {
-      if (this.#wanted?.has(only) === false) return;
-      const series = this.#seriesOf(only);
+    if (typeof keys === 'string') {
+      if (this.#wanted?.has(keys) === false) return;
+      const series = this.#seriesOf(keys);
       const at = series.reserve(rowCount);
-      series.note(sequences, null, 0, rowCount);
+      series.note(sequences.subarray(0, rowCount));
       place(series.values, batch.values, at, rowCount);
       place(series.timestampsMs, batch.timestamps, at, rowCount);
       if (batch.steps !== null || series.hasSteps)
@@ -104,19 +104,22 @@ class SeriesBuilder implements SegmentVisitor {
         place(series.writeEpochs(), batch.epochs, at, rowCount);
       return;
     }
-    if (keys !== null) this.#addByKey(batch, keys, sequences);
+    this.#addByKey(batch, keys, sequences);
   }
 
   /** Rows of several keys: in groups by key first, then column by column. */
   #addByKey(batch: Rows, { dictionary, indices }: KeyVector, sequences: Float64Array): void {
     const { starts, order } = groupByKey(dictionary.length, indices);
+    if (this.#column.length < batch.rowCount) this.#column = new Float64Array(batch.rowCount);
     const groups = dictionary.flatMap((key, i) => {
       const from = starts[i] ?? 0;
       const to = starts[i + 1] ?? 0;
       if (from === to || this.#wanted?.has(key) === false) return [];
       const series = this.#seriesOf(key);
       const at = series.reserve(to - from);
-      series.note(sequences, order, from, to);
+      const own = this.#column.subarray(0, to - from);
+      gather(own, sequences, order, 0, from, to);
+      series.note(own);
       return { series, at, from, to };
     });
     const { epochs, steps, timestamps, values } = batch;
@@ -178,7 +181,7 @@ function rowsOf({ columns, rowCount }: ArrowBatch): Rows {
   const values = columns.get('value');
   return {
     rowCount,
-    keys: keys === undefined ? null : toKeyVector('metric_key', keys),
+    keys: keys === undefined ? '' : (onlyKey(keys) ?? toKeyVector('metric_key', keys)),
     // Null and NaN are the same in a series.
     values: values === undefined ? null : numbersOf('value', values),
     steps: numbers('step'),
@@ -189,13 +192,12 @@ function rowsOf({ columns, rowCount }: ArrowBatch): Rows {
 }
 
 /** The key that all rows have; undefined when they have several, or some none. */
-function onlyKey(keys: KeyVector | null): string | undefined {
-  const [only] = keys?.dictionary ?? [''];
-  if (keys === null) return only;
-  if (keys.dictionary.length !== 1) return undefined;
-  const { indices } = keys;
-  for (let row = 0; row < indices.length; row++) if (indices[row] !== 0) return undefined;
-  return only;
+function onlyKey({ data, dictionary, validity }: ArrowColumn): string | undefined {
+  const [only] = dictionary ?? [];
+  if (dictionary?.length !== 1 || validity !== null || data.kind !== 'number') return undefined;
+  const { values } = data;
+  for (let row = 0; row < values.length; row++) if (values[row] !== 0) return undefined;
+  return only ?? undefined;
 }
 
 /** Rows in the order of their keys, those of one key as they were: those of key `i` begin at `starts[i]`. Rows without a key are left out. */

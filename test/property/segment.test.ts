@@ -12,6 +12,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { metricTable } from '../../src/records/metric.ts';
 import { TABLES } from '../../src/records/tables.ts';
+import { batchOfRows } from '../../src/segment/batch-ops.ts';
 import { decodeBatches } from '../../src/segment/decode.ts';
 import { encodeBatch } from '../../src/segment/encode.ts';
 import { packSegment } from '../../src/segment/pack.ts';
@@ -138,3 +139,24 @@ function plain(value: unknown): unknown {
     return Array.from(value as Iterable<unknown>);
   return value;
 }
+
+test('columns that are longer than what is unpacked at a time come back bit for bit', async () => {
+  const count = 2 * 16_384 + 7;
+  const batch = batchOfRows(
+    metricTable,
+    Array.from({ length: count }, (_, i) => ({
+      // Instants that rarely fall, steps with gaps: differences of both widths, and values of any bits.
+      timestamp: 1_700_000_000_000 + 30 * i + (i % 91 === 0 ? -200 : i % 7),
+      metricKey: i % 300 < 2 ? 'b' : 'a',
+      metricName: i % 300 < 2 ? 'b' : 'a',
+      namespace: null,
+      value: i % 1000 === 0 ? Number.NaN : Math.tan(i) * 10 ** (i % 30),
+      step: i % 5000 === 0 ? 2 ** 30 - i : 3 * i + (i % 4),
+      epoch: i % 3 === 0 ? null : Math.floor(i / 70),
+      description: null,
+      metadata: null,
+    })),
+  );
+  const bytes = encodeBatch(metricTable, batch);
+  expect(Buffer.compare(await unpackSegment(await packSegment(bytes)), bytes)).toBe(0);
+});
