@@ -37,6 +37,8 @@ export type TableBatchesOptions = {
   /** Only these rows. */
   readonly rows?: RowSelection | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Told of the bytes that a stretch takes in memory, before it does; with a number below zero when it is left. */
+  readonly takeRoom?: ((bytes: number) => void) | undefined;
   /** Told of each segment that cannot be read and is missing. */
   readonly onDamage?: ((report: DamageReport) => void) | undefined;
 };
@@ -51,10 +53,11 @@ export async function* tableBatches(
   store: Store,
   table: TableDefinition,
   runId: string,
-  { signal, onDamage, rows }: TableBatchesOptions = {},
+  { signal, onDamage, rows, takeRoom }: TableBatchesOptions = {},
 ): AsyncGenerator<RowBatch, void, undefined> {
   const key = table.keyColumn === undefined ? undefined : rows?.conditions[table.keyColumn];
   let sequenceMin = rows?.position.sequenceMin ?? 0;
+  let held = 0;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const manifests = await store.listSegments(
       rows === undefined
@@ -69,7 +72,12 @@ export async function* tableBatches(
     let isGone = false;
     for (const stretch of stretchesOf(manifests)) {
       checkNotAborted(signal);
-      const opened = await open(store, table, stretch, onDamage, rows);
+      takeRoom?.(-held);
+      held = 0;
+      const opened = await open(store, table, stretch, { onDamage, rows }, (bytes) => {
+        takeRoom?.(bytes);
+        held += bytes;
+      });
       if (opened === undefined) {
         isGone = true;
         break;
@@ -119,9 +127,10 @@ async function open(
   store: Store,
   table: TableDefinition,
   stretch: readonly SegmentManifest[],
-  onDamage: TableBatchesOptions['onDamage'],
-  selection: RowSelection | undefined,
+  { onDamage, rows: selection }: TableBatchesOptions,
+  takeRoom: (bytes: number) => void,
 ): Promise<OpenedSegment[] | undefined> {
+  takeRoom(stretch.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0));
   const reads = await store.readSegments(stretch);
   const opened: OpenedSegment[] = [];
   const damage: DamageReport[] = [];
@@ -129,6 +138,7 @@ async function open(
     const result = await openSegment(table, manifest, reads[i] ?? { kind: 'gone' });
     if (result.kind === 'gone') return undefined;
     if (result.kind === 'opened') {
+      takeRoom(result.segment.arrowBytes);
       const picked =
         selection === undefined ? result.segment : pick(table, result.segment, selection);
       if (picked.batch.rowCount > 0) opened.push(picked);

@@ -190,3 +190,22 @@ function gatherU8(values: Uint8Array, rows: Int32Array): Uint8Array {
   for (let i = 0; i < rows.length; i++) out[i] = values[rows[i] ?? 0] ?? 0;
   return out;
 }
+
+/** About how many bytes a batch takes in memory. */
+export function batchBytes({ columns }: RowBatch): number {
+  let bytes = 0;
+  for (const vector of columns.values()) {
+    if (vector.kind === 'key') bytes += vector.indices.byteLength + charsOf(vector.dictionary);
+    else if (vector.kind === 'text') bytes += charsOf(vector.values);
+    else if (vector.kind === 'text_list')
+      for (const list of vector.values) bytes += charsOf(list ?? []);
+    else if (vector.kind === 'f64_list')
+      for (const list of vector.values) bytes += list?.byteLength ?? 0;
+    else bytes += vector.values.byteLength;
+  }
+  return bytes;
+}
+
+function charsOf(texts: readonly (string | null)[]): number {
+  return texts.reduce((sum, text) => sum + (text?.length ?? 0), 0);
+}

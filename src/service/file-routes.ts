@@ -1,12 +1,16 @@
 /** Blobs, and payloads of artifacts, which are one blob or several: whole or in part. */
 import type { Hono } from 'hono';
 import { QuarkError, RunNotFoundError, SessionStoreError } from '../base/errors.ts';
-import { readArtifacts } from '../read/artifacts.ts';
-import type { ArtifactRecord } from '../records/artifact.ts';
+import { Mutex } from '../base/mutex.ts';
+import { recordsOfBatch } from '../read/records.ts';
+import { tableBatches } from '../read/table-batches.ts';
+import { artifactTable, type ArtifactRecord } from '../records/artifact.ts';
+import { gatherRows } from '../segment/batch-ops.ts';
 import { ARTIFACT_PART_BYTES, checkSha256 } from '../store/blob-rules.ts';
 import type { Store } from '../store/store.ts';
 import { HEADERS, matchesTag, type WireContext, type WireEnvironment } from './answers.ts';
 import { streamOf } from './body.ts';
+import type { StoreScope } from './handler-options.ts';
 import { ROUTES } from './protocol.ts';
 import { rangeHeaders, requestedRange, type ByteRange } from './ranges.ts';
 
@@ -23,6 +27,10 @@ const FILE_HEADERS = {
   'cache-control': 'private, max-age=31536000, immutable',
 } as const;
 
+/** A blob may have 64 MiB: so many are read at a time, and each counts before the next one is. */
+const reading: readonly Mutex[] = Array.from({ length: 4 }, () => new Mutex());
+let blobsRead = 0;
+
 /** Adds the routes that give out files. */
 export function addFileRoutes(
   app: Hono<WireEnvironment>,
@@ -37,10 +45,9 @@ async function blob(context: WireContext): Promise<Response> {
   const sha256 = checkSha256(context.req.param('sha256'));
   // The name is the hash of the bytes: they never change.
   const etag = `"${sha256}"`;
-  const bytes = await store.getBlob(sha256);
+  const bytes = await readBlob(store, sha256, takeRoom);
   if (bytes === undefined)
     throw new QuarkError('unsupported', 'No such blob.', { details: { sha256 } });
-  takeRoom?.(bytes.byteLength);
   if (matchesTag(context.req.header('if-none-match'), etag))
     return new Response(null, { status: 304, headers: { ...FILE_HEADERS, etag } });
   const range = requestedRange(context.req.raw.headers, bytes.byteLength, etag);
@@ -55,11 +62,10 @@ async function artifact(
   context: WireContext,
   onFailure: (error: unknown) => void,
 ): Promise<Response> {
-  const { store } = context.env.scope;
+  const { store, takeRoom } = context.env.scope;
   const { runId, artifactId } = context.req.param() as { runId: string; artifactId: string };
   if ((await store.findRun(runId)) === undefined) throw new RunNotFoundError(runId, 'this store');
-  const { records } = await readArtifacts(store, runId, { artifactId });
-  const record = records.at(-1);
+  const record = await findArtifact(store, runId, artifactId, takeRoom);
   if (record === undefined)
     throw new QuarkError('artifact_not_found', 'No such artifact in this run.', {
       details: { runId, artifactId },
@@ -75,10 +81,43 @@ async function artifact(
     headers: { ...FILE_HEADERS, ...headers, etag, 'content-type': CONTENT_TYPES[payloadFormat] },
   };
   if (context.req.method === 'HEAD') return new Response(null, answer);
-  const pieces = payloadPieces(store, record, range ?? { start: 0, end: sizeBytes });
+  const pieces = payloadPieces(store, record, range ?? { start: 0, end: sizeBytes }, takeRoom);
   // The first part is read before the answer begins, so that a payload that is gone is an error with a status.
   const first = await pieces.next();
   return new Response(streamOf(first, pieces, onFailure), answer);
+}
+
+type TakeRoom = StoreScope['takeRoom'];
+
+function readBlob(
+  store: Store,
+  sha256: string,
+  takeRoom: TakeRoom,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  const read = async (): Promise<Uint8Array<ArrayBuffer> | undefined> => {
+    const bytes = await store.getBlob(sha256);
+    takeRoom?.(bytes?.byteLength ?? 0);
+    return bytes;
+  };
+  return reading[blobsRead++ % reading.length]?.run(read) ?? read();
+}
+
+/** The record that was written last under this id. */
+async function findArtifact(
+  store: Store,
+  runId: string,
+  artifactId: string,
+  takeRoom: TakeRoom,
+): Promise<ArtifactRecord | undefined> {
+  let found: ArtifactRecord | undefined;
+  for await (const batch of tableBatches(store, artifactTable, runId, { takeRoom })) {
+    const ids = batch.columns.get('id');
+    if (ids?.kind !== 'text') continue;
+    const row = ids.values.lastIndexOf(artifactId);
+    if (row < 0) continue;
+    [found] = recordsOfBatch(artifactTable, runId, gatherRows(batch, Int32Array.of(row)), () => 0);
+  }
+  return found;
 }
 
 /** One part at a time in memory, and none that the range does not touch. */
@@ -86,14 +125,18 @@ async function* payloadPieces(
   store: Store,
   record: ArtifactRecord,
   { start, end }: ByteRange,
+  takeRoom: TakeRoom,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, undefined> {
   const parts = record.partSha256 ?? [record.sha256];
   const partBytes = record.partSha256 === null ? record.sizeBytes : ARTIFACT_PART_BYTES;
+  let held = 0;
   for (const [i, hash] of parts.entries()) {
     const partStart = i * partBytes;
     const partEnd = i === parts.length - 1 ? record.sizeBytes : partStart + partBytes;
     if (partEnd <= start || partStart >= end) continue;
-    const bytes = await store.getBlob(checkSha256(hash));
+    takeRoom?.(-held);
+    const bytes = await readBlob(store, checkSha256(hash), takeRoom);
+    held = bytes?.byteLength ?? 0;
     if (bytes === undefined)
       throw new SessionStoreError(
         'missing',

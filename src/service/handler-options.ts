@@ -24,7 +24,10 @@ export type StoreScope = {
   readonly feed?: { readonly space: string; readonly view: string };
   /** What to throw for a change where the store cannot be written to; an error with reason `read_only` unless given. */
   readonly writeRefusal?: Error | undefined;
-  /** Told of memory that bodies and answers are about to hold; throws when the server has none left. */
+  /**
+   * Told of memory that bodies and answers are about to hold; throws when the server has none left. A number below zero
+   * gives some of it back; what is left is given back with the end of the answer.
+   */
   readonly takeRoom?: (bytes: number) => void;
 };
 

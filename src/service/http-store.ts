@@ -152,10 +152,14 @@ class HttpStore implements Store {
         query.push(['started_min_ms', String(filter.startedMinMs)]);
       if (filter.startedMaxMs !== undefined)
         query.push(['started_max_ms', String(filter.startedMaxMs)]);
-      const page = (await this.#client.json({ path: '/runs', query })).list('runs').map(decodeRun);
+      const answer = await this.#client.json({ path: '/runs', query });
+      const page = answer.list('runs').map(decodeRun);
       for (const run of page) found.set(run.id, run);
-      if (page.length < pageSize) break;
-      offset += page.length;
+      // A page may be closed early, where documents are long.
+      const next = answer.get('next');
+      if (typeof next === 'number' ? next <= offset : page.length < pageSize || next === null)
+        break;
+      offset = typeof next === 'number' ? next : offset + page.length;
     }
     return [...found.values()];
   }

@@ -48,7 +48,8 @@ export function addReadRoutes(app: Hono<WireEnvironment>, settings: HandlerSetti
   );
   app.get(ROUTES.runs, async (context) => {
     const search = checkSearch(context.req.query('text'), context.req.queries('config') ?? []);
-    return json(context, await searchRuns(context.env.scope.store, runFilter(context), search));
+    const { store, takeRoom } = context.env.scope;
+    return json(context, await searchRuns(store, runFilter(context), search, takeRoom));
   });
   app.get(ROUTES.run, async (context) => {
     const runId = context.req.param('runId');

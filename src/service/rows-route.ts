@@ -7,14 +7,17 @@ import { jsonLines } from '../read/json-lines.ts';
 import { tableBatches, type RowSelection } from '../read/table-batches.ts';
 import { TABLES } from '../records/tables.ts';
 import type { TableDefinition } from '../schema/table.ts';
-import { gatherRows } from '../segment/batch-ops.ts';
+import { batchBytes, gatherRows } from '../segment/batch-ops.ts';
 import { createStreamEncoder } from '../segment/encode-stream.ts';
 import { describeDamage } from '../segment/open-segment.ts';
 import type { RowBatch } from '../segment/vectors.ts';
 import type { Store } from '../store/store.ts';
 import { HEADERS, type WireContext, type WireEnvironment } from './answers.ts';
 import { streamOf } from './body.ts';
+import type { StoreScope } from './handler-options.ts';
 import { ARROW_MEDIA_TYPE, JSON_LINES_MEDIA_TYPE, MAX_ROW_LIMIT, ROUTES } from './protocol.ts';
+
+type TakeRoom = StoreScope['takeRoom'];
 
 const FORMATS = ['arrow', 'jsonl'] as const;
 const DAMAGE_WAYS = ['fail', 'skip'] as const;
@@ -44,7 +47,7 @@ export function addRowsRoute(
   onFailure: (error: unknown) => void,
 ): void {
   app.get(ROUTES.rows, async (context) => {
-    const { store } = context.env.scope;
+    const { store, takeRoom } = context.env.scope;
     const format = checkLiteral('format', context.req.query('format') ?? 'arrow', FORMATS);
     const query = queryOf(context);
     if ((await store.findRun(query.runId)) === undefined)
@@ -55,7 +58,8 @@ export function addRowsRoute(
       'content-type': format === 'arrow' ? ARROW_MEDIA_TYPE : JSON_LINES_MEDIA_TYPE,
     };
     if (context.req.method === 'HEAD') return new Response(null, { headers });
-    const pieces = format === 'arrow' ? arrowPieces(store, query) : linePieces(store, query);
+    const pieces =
+      format === 'arrow' ? arrowPieces(store, query, takeRoom) : linePieces(store, query, takeRoom);
     // What is wrong from the start is an error with a status.
     const first = await pieces.next();
     return new Response(streamOf(first, pieces, onFailure), { headers });
@@ -115,26 +119,33 @@ function queryOf(context: WireContext): Query {
 async function* arrowPieces(
   store: Store,
   query: Query,
+  takeRoom: TakeRoom,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, undefined> {
   const encoder = createStreamEncoder(query.table, [['quark:run_id', query.runId]]);
   yield encoder.start();
-  for await (const batch of batchesOf(store, query)) yield encoder.rows(batch);
+  for await (const batch of batchesOf(store, query, takeRoom)) yield encoder.rows(batch);
   yield encoder.end();
 }
 
 async function* linePieces(
   store: Store,
   query: Query,
+  takeRoom: TakeRoom,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, undefined> {
   const text = new TextEncoder();
-  for await (const batch of batchesOf(store, query))
+  for await (const batch of batchesOf(store, query, takeRoom))
     for (const lines of jsonLines(query.table, batch, query.runId)) yield text.encode(lines);
 }
 
-async function* batchesOf(store: Store, query: Query): AsyncGenerator<RowBatch, undefined> {
+async function* batchesOf(
+  store: Store,
+  query: Query,
+  takeRoom: TakeRoom,
+): AsyncGenerator<RowBatch, undefined> {
   const { table, runId, selection, limit, skipsDamage } = query;
   const batches = tableBatches(store, table, runId, {
     rows: selection,
+    takeRoom,
     onDamage: (report) => {
       if (skipsDamage) return;
       throw new SessionStoreError(
@@ -154,8 +165,13 @@ async function* batchesOf(store: Store, query: Query): AsyncGenerator<RowBatch, 
   for await (const batch of batches) {
     last.push(batch);
     held += batch.rowCount;
-    while (last[0] !== undefined && held - last[0].rowCount >= limit)
-      held -= last.shift()?.rowCount ?? 0;
+    let room = batchBytes(batch);
+    while (last[0] !== undefined && held - last[0].rowCount >= limit) {
+      const dropped = last.shift();
+      held -= dropped?.rowCount ?? 0;
+      room -= dropped === undefined ? 0 : batchBytes(dropped);
+    }
+    takeRoom?.(room);
   }
   for (const [i, batch] of last.entries()) {
     const skipped = i === 0 ? held - limit : 0;

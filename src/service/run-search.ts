@@ -4,7 +4,8 @@
  */
 import { invalidInput } from '../base/errors.ts';
 import type { RunFilter, Store, StoredRun } from '../store/store.ts';
-import { MAX_RUNS_PER_PAGE } from './protocol.ts';
+import { nextTask } from '../base/next-task.ts';
+import { ANSWER_TARGET_BYTES, MAX_RUNS_PER_PAGE } from './protocol.ts';
 
 /** What to look for in a run document. All conditions are joined by "and". */
 export type RunSearch = {
@@ -32,6 +33,12 @@ export type RunPage = {
 
 /** Documents that one request opens: about 50 ms of work. A search over more goes on with `next`. */
 const MAX_OPENED = 10_000;
+/** Characters of the documents that one request opens; an answer is closed sooner. */
+const MAX_OPENED_CHARS = 4 * ANSWER_TARGET_BYTES;
+/** Runs that are read at a time, until it is known how long their documents are; one may have millions of characters. */
+const FIRST_RUNS = 32;
+/** Whatever those before were like. */
+const MAX_RUNS_AT_ONCE = 128;
 const MAX_CONDITIONS = 16;
 const MAX_TEXT_CHARS = 512;
 /** Values deeper than what Quark writes are not looked at. */
@@ -72,32 +79,51 @@ export function checkSearch(text: string | undefined, conditions: readonly strin
   return text === undefined || text === '' ? { config } : { text, config };
 }
 
-/** One page of runs. */
+/**
+ * One page of runs. It is closed early where their documents are long.
+ *
+ * @param takeRoom told of what the page holds in memory
+ */
 export async function searchRuns(
   store: Store,
   filter: RunFilter,
   search: RunSearch,
+  takeRoom: (bytes: number) => void = () => undefined,
 ): Promise<RunPage> {
   const limit = Math.min(filter.limit ?? MAX_RUNS_PER_PAGE, MAX_RUNS_PER_PAGE);
   let offset = filter.offset ?? 0;
   if (limit === 0) return { runs: [], next: null };
-  if (search.text === undefined && search.config.length === 0) {
-    const runs = await store.listRuns({ ...filter, limit, offset });
-    return { runs, next: runs.length < limit ? null : offset + runs.length };
-  }
-  const found: StoredRun[] = [];
+  const isPlain = search.text === undefined && search.config.length === 0;
+  // By id: what is added between two looks at the store moves all others on.
+  const found = new Map<string, StoredRun>();
   const last = offset + MAX_OPENED;
-  while (offset < last) {
-    const page = await store.listRuns({ ...filter, limit: MAX_RUNS_PER_PAGE, offset });
+  let size = FIRST_RUNS;
+  let openedChars = 0;
+  let answerChars = 0;
+  for (;;) {
+    const wanted = Math.min(size, isPlain ? limit - found.size : MAX_RUNS_AT_ONCE);
+    const page = await store.listRuns({ ...filter, limit: wanted, offset });
+    let pageChars = 0;
     for (const run of page) {
+      const { length } = run.document;
+      pageChars += length;
       offset += 1;
-      if (!matchesSearch(run, search)) continue;
-      found.push(run);
-      if (found.length === limit) return { runs: found, next: offset };
+      if (!isPlain && !matchesSearch(run, search)) continue;
+      // Once as it was read, and once in the answer.
+      takeRoom(2 * length);
+      found.set(run.id, run);
+      answerChars += length;
+      if (found.size === limit || answerChars >= ANSWER_TARGET_BYTES)
+        return { runs: [...found.values()], next: offset };
     }
-    if (page.length < MAX_RUNS_PER_PAGE) return { runs: found, next: null };
+    if (page.length < wanted) return { runs: [...found.values()], next: null };
+    openedChars += pageChars;
+    if (offset >= last || openedChars >= MAX_OPENED_CHARS)
+      return { runs: [...found.values()], next: offset };
+    const meanChars = Math.max(1, pageChars / page.length);
+    size = Math.min(MAX_RUNS_AT_ONCE, Math.max(1, Math.floor(ANSWER_TARGET_BYTES / meanChars)));
+    await nextTask();
   }
-  return { runs: found, next: offset };
 }
 
 /** Whether a run is what is looked for. A document that cannot be read matches by what the store knows of it only. */

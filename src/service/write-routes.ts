@@ -1,6 +1,7 @@
 /** The half of the protocol that changes a store. Whole requests are checked before anything is written. */
 import type { Hono } from 'hono';
 import { invalidInput, SessionStoreError } from '../base/errors.ts';
+import { Mutex } from '../base/mutex.ts';
 import { checkSha256 } from '../store/blob-rules.ts';
 import { checkNewSegments } from '../store/segment-rules.ts';
 import type { NewSegment, Store } from '../store/store.ts';
@@ -20,6 +21,12 @@ import { decodeAppend, decodeMerge } from './upload.ts';
 import { decodeNewRun, decodeProject, decodeRun, Fields } from './wire.ts';
 
 const JSON_MEDIA_TYPE = 'application/json';
+/** A manifest with its names, and keys as most have them. */
+const MANIFEST_CHARS = 1_024;
+/** What a run has beside its document. */
+const RUN_CHARS = 1_024;
+/** Unpacking takes up to 64 MiB each: one at a time, whatever number of requests waits for it. */
+const unpacking = new Mutex();
 
 /** Adds the routes that write. */
 export function addWriteRoutes(
@@ -40,7 +47,9 @@ export function addWriteRoutes(
     const store = writable(context);
     const run = decodeNewRun((await message(context)).get('run'));
     settings.checks.run?.(run);
-    const answer = await memory.once(context, async () => ({ run: await store.createRun(run) }));
+    const answer = await memory.once(context, lengthOf(run), async () => ({
+      run: await store.createRun(run),
+    }));
     wrote(context, run.id);
     return done(answer);
   });
@@ -50,7 +59,7 @@ export function addWriteRoutes(
     const runId = context.req.param('runId');
     if (run.id !== runId) throw invalidInput('run.id', run.id, `the id in the address, "${runId}"`);
     settings.checks.run?.(run);
-    const answer = await memory.once(context, () => store.updateRun(run));
+    const answer = await memory.once(context, lengthOf(run), () => store.updateRun(run));
     wrote(context, runId);
     return done(answer);
   });
@@ -79,7 +88,7 @@ export function addWriteRoutes(
     const segments = decodeAppend(await upload(context, settings));
     await checkAll(segments, settings);
     const { runId, table } = context.req.param();
-    const answer = await memory.once(context, async () => ({
+    const answer = await memory.once(context, MANIFEST_CHARS * segments.length, async () => ({
       segments: await store.replaceTable(runId, table, segments),
     }));
     wrote(context, runId, table);
@@ -151,5 +160,12 @@ async function checkAll(
 ): Promise<void> {
   // What every store checks comes first, and costs nothing.
   checkNewSegments(segments);
-  for (const segment of segments) await checks.segment?.(segment);
+  for (const segment of segments) {
+    const check = async (): Promise<void> => checks.segment?.(segment);
+    await (segment.manifest.encoding === 'packed' ? unpacking.run(check) : check());
+  }
+}
+
+function lengthOf(run: { readonly document: string }): number {
+  return RUN_CHARS + run.document.length;
 }
