@@ -1,4 +1,5 @@
 /** How a demo training says how far it is: a bar for a terminal, lines for a log, JSON for a program. */
+import type { AlertRecord, PhaseRecord } from '../index.ts';
 import type { CliOutput } from './io.ts';
 import { duration, fit, type Style } from './text.ts';
 
@@ -29,7 +30,14 @@ export type Progress = {
     readonly status: string;
     readonly last: TrainingPosition;
     readonly tookMs: number;
+    readonly meaning: RunMeaning;
   }) => Promise<void>;
+};
+
+/** What the analysis of the run found. */
+export type RunMeaning = {
+  readonly alerts: readonly AlertRecord[];
+  readonly phases: readonly PhaseRecord[];
 };
 
 const BAR_CHARACTERS = 24;
@@ -75,8 +83,19 @@ export function jsonProgress(output: CliOutput): Progress {
     async step(at) {
       if (at.isEpochEnd) await write({ event: 'epoch', ...position(at) });
     },
-    ended: ({ status, last, tookMs }) =>
-      write({ event: 'ended', status, took_ms: Math.round(tookMs), ...position(last) }),
+    ended: ({ status, last, tookMs, meaning: { alerts, phases } }) =>
+      write({
+        event: 'ended',
+        status,
+        took_ms: Math.round(tookMs),
+        ...position(last),
+        alerts: alerts.map(({ ruleId, severity }) => ({ rule_id: ruleId, severity })),
+        phases: phases.map(({ phaseName, stepStart, stepEnd }) => ({
+          phase_name: phaseName,
+          step_start: stepStart,
+          step_end: stepEnd,
+        })),
+      }),
   };
 }
 
@@ -123,17 +142,22 @@ function intro({
   return `Dashboard: ${url}\nRun ${runId}, recorded in ${storageDir}\n`;
 }
 
-function outro({
-  status,
-  last,
-  tookMs,
-}: {
-  readonly status: string;
-  readonly last: TrainingPosition;
-  readonly tookMs: number;
-}): string {
+function outro({ status, last, tookMs, meaning }: Parameters<Progress['ended']>[0]): string {
   const accuracy = Number.isNaN(last.valAccuracy)
     ? ''
     : `, validation accuracy ${last.valAccuracy.toFixed(4)}`;
-  return `Training ${status} after ${last.step} of ${last.steps} steps in ${duration(tookMs)}${accuracy}.\n`;
+  return `Training ${status} after ${last.step} of ${last.steps} steps in ${duration(tookMs)}${accuracy}.\n${meaningText(meaning)}`;
+}
+
+function meaningText({ alerts, phases }: RunMeaning): string {
+  const named = phases.map(
+    ({ displayName, stepStart, stepEnd }) =>
+      `${displayName.toLowerCase()} (steps ${stepStart} to ${stepEnd})`,
+  );
+  const lines = alerts.map(({ severity, title }) => `  ${severity}: ${title}\n`);
+  return [
+    named.length === 0 ? '' : `Phases: ${named.join(', ')}.\n`,
+    alerts.length === 0 ? 'The analysis has nothing to warn of.\n' : 'Alerts:\n',
+    ...lines,
+  ].join('');
 }

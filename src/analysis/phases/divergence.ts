@@ -30,6 +30,8 @@ const MIN_SHARE = 0.1;
 const MIN_SHARE_AT_START = 0.2;
 /** Share of the run that an excursion at its end lasts at least; in a curve of points, one is enough. */
 const MIN_FINAL_SHARE = 0.01;
+/** Share of the run whose median is what was typical of it. */
+const TYPICAL_SHARE = 0.05;
 /** What a start is: this share of the run. */
 const START_SHARE = 0.02;
 
@@ -40,7 +42,9 @@ const START_SHARE = 0.02;
  */
 export function findExcursions(track: Track, thresholds: PhaseSettings): Excursions {
   const all = mergeNear(track, collect(track, thresholds));
-  const isPhase = all.map((episode) => lasts(track, episode, thresholds));
+  const isPhase = all.map(
+    (episode) => lasts(track, episode, thresholds) && isTypical(track, episode, thresholds),
+  );
   return {
     divergence: all.filter((_, i) => isPhase[i]),
     events: all.filter((_, i) => !isPhase[i]),
@@ -83,6 +87,31 @@ function collect(track: Track, thresholds: PhaseSettings): readonly Episode[] {
     i = to - 1;
   }
   return episodes;
+}
+
+/**
+ * Whether what is typical of an excursion is as high as that, against the best that a twentieth of the run before it was typically: of noise, the
+ * lowest values are compared with the highest.
+ */
+function isTypical(track: Track, { from, to }: Episode, thresholds: PhaseSettings): boolean {
+  const { regime, values } = track.curve;
+  if (regime === 'point') return true;
+  const width = Math.max(3, Math.ceil(TYPICAL_SHARE * values.length));
+  let best = Infinity;
+  let high = -Infinity;
+  for (let i = 0; i + width <= Math.max(from, width); i++) {
+    const level = middleOf(values.subarray(i, Math.min(i + width, Math.max(from, 1))));
+    best = Math.min(best, level);
+    high = Math.max(high, level);
+  }
+  const rise = middleOf(values.subarray(from, to)) - best;
+  const scale = track.isRate ? 1 : Math.max(Math.abs(best), RISE_FLOOR * (high - best));
+  return rise >= thresholds.divergenceMinRelativeRegression * scale && rise > 0;
+}
+
+function middleOf(values: Float64Array): number {
+  const sorted = values.toSorted();
+  return sorted[sorted.length >>> 1] ?? Number.NaN;
 }
 
 /** Excursions with hardly anything between them are one. */

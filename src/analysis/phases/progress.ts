@@ -154,6 +154,12 @@ function endOfRate(
   thresholds: PhaseSettings,
 ): number {
   const { positions } = track.curve;
+  let least = from;
+  for (let i = from; i < to; i++) if ((values[i] ?? 0) < (values[least] ?? 0)) least = i;
+  const isPastMiddle = (i: number): boolean => {
+    const [first, low] = [values[from] ?? 0, values[least] ?? 0];
+    return (values[i] ?? 0) <= first - STEEP_SHARE * (first - low);
+  };
   let end = from;
   for (let i = from + 1; i < to; i++) {
     const back = firstAt(positions, (positions[i] ?? 0) - RATE_SHARE * track.span);
@@ -162,7 +168,9 @@ function endOfRate(
     const before = values[j] ?? 0;
     const fall = relativeTo(track, before - (values[i] ?? 0), before);
     if (fall >= thresholds.rapidLearningMinRelativeChange) end = i + 1;
-    else if (spanOf(track, end, i) > RATE_SHARE * track.span) break;
+    // A fall that begins slowly is sought until half of it is done.
+    else if (spanOf(track, end, i) > RATE_SHARE * track.span && (end > from || isPastMiddle(i)))
+      break;
   }
   return end;
 }

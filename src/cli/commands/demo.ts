@@ -1,5 +1,6 @@
 /** `quark demo`: trains a small network on this machine, records it, and shows it while it trains. */
 import { resolve } from 'node:path';
+import { AnalyzerEngine, PhaseAnalyzer } from '../../analysis.ts';
 import { isQuarkError, openStorage, TrainingSession, type Store } from '../../index.ts';
 import type { ServedStore } from '../../node.ts';
 import { UsageError } from '../args.ts';
@@ -17,7 +18,13 @@ import {
   type DemoBackend,
   type DemoTraining,
 } from '../demo-training.ts';
-import { jsonProgress, lineProgress, terminalProgress, type Progress } from '../progress.ts';
+import {
+  jsonProgress,
+  lineProgress,
+  terminalProgress,
+  type Progress,
+  type RunMeaning,
+} from '../progress.ts';
 import { dashboardDir, openPage, SERVE_OPTIONS, serveDashboard } from '../site.ts';
 
 /** Longest pause of the training for the page's requests, in milliseconds. */
@@ -136,6 +143,8 @@ async function trainAndServe(
   openPage(context, url);
   const startedMs = performance.now();
   try {
+    // Alerts show on the page while it trains.
+    new AnalyzerEngine(session).watch();
     const last = await training.train(session, interrupts.signal, async (at) => {
       await report(progress.step(at));
       await answerRequests(server);
@@ -147,10 +156,11 @@ async function trainAndServe(
         step: last.step,
       });
     }
+    const meaning = await analyzed(session);
     const { status } = await session.endRun(
       interrupts.signal.aborted ? 'interrupted' : 'completed',
     );
-    await report(progress.ended({ status, last, tookMs: performance.now() - startedMs }));
+    await report(progress.ended({ status, last, tookMs: performance.now() - startedMs, meaning }));
   } catch (error) {
     await recordFailure(session, error);
     throw error;
@@ -164,6 +174,13 @@ async function trainAndServe(
     else interrupts.signal.addEventListener('abort', () => resolveWait(), { once: true });
   });
   return EXIT.ok;
+}
+
+/** Judges the run as it is now, and keeps the judgement with it. */
+async function analyzed(session: TrainingSession): Promise<RunMeaning> {
+  const { alerts } = await new AnalyzerEngine(session).analyze();
+  const { phases } = await new PhaseAnalyzer(session).analyze();
+  return { alerts, phases };
 }
 
 /** Notes why the training failed. Where the store is what failed, the error itself says more than this would. */

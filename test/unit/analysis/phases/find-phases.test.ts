@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { findPhases, loadSeriesKernel, type FoundPhase } from 'quark-sdk/analysis';
 import type { RoleSeries } from '../../../../src/analysis/series/loss-roles.ts';
-import { byEpoch, byStep, roles, stepLoss } from '../../../support/loss-curves.ts';
+import { byEpoch, byStep, noiseFrom, roles, stepLoss } from '../../../support/loss-curves.ts';
 
 const kernel = await loadSeriesKernel();
 const phasesOf = (series: RoleSeries): readonly FoundPhase[] => findPhases(series, {}, kernel);
@@ -180,6 +180,25 @@ describe('step by step', () => {
       names(roles({ trainLoss: byStep('train/loss', list) }));
     expect(of(spiky).slice(0, 3)).toEqual(of(values).slice(0, 3));
     expect(of(spiky)).not.toContain('divergence');
+  });
+
+  test('losses of small batches, calm at the start and far from normal at the end, diverge nowhere', () => {
+    // A slow start, a steep middle, a long tail; the loss of a batch is the mean of squares of few normal numbers.
+    const course = (share: number): number => 0.15 + 2.2 / (1 + Math.exp(14 * (share - 0.3)));
+    for (let seed = 1; seed <= 12; seed++) {
+      const next = noiseFrom(seed);
+      const values = Float64Array.from({ length: 260 + 20 * seed }, (_, i) => {
+        const level = course(i / (259 + 20 * seed));
+        const draws = Array.from({ length: 4 }, () => next() ** 2);
+        const noisy = draws.reduce((sum, draw) => sum + draw, 0) / (4 / 3);
+        const share = Math.min(1, 0.5 / level);
+        return level * (1 - share + share * noisy);
+      });
+      const found = named(roles({ trainLoss: byStep('train/loss', values) }));
+      expect(found.join(), `seed ${seed}`).toMatch(
+        /^initialization_adaptation [^,]+,(stagnation [^,]+,)?rapid_learning [^,]+,st[^,]+(,st[^,]+)?$/,
+      );
+    }
   });
 
   test('stuck at chance, for good and for a while', () => {
