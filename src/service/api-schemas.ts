@@ -95,6 +95,16 @@ export const SCHEMAS = {
   Lease: object({ run_id: text, holder: text, expires_at_ms: number }),
   BatchRange: object({ writer_id: text, batch_start: count, batch_last: count }),
   SegmentReference: object({ ...identityFields, checksum: count }, ['checksum']),
+  Table: object({
+    run_id: text,
+    table: text,
+    next_sequence: { ...count, description: 'Sequence number that the next row gets.' },
+    replace_count: {
+      ...count,
+      description:
+        'How often the table was emptied. An upload that names it as `seen` is refused (409) when it is not so any longer.',
+    },
+  }),
   NewManifest: object(newManifestFields),
   Manifest: object({ ...newManifestFields, first_sequence: count, last_sequence: count }),
   Curves: object({

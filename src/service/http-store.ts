@@ -29,10 +29,12 @@ import type {
   SegmentManifest,
   SegmentRead,
   SegmentReference,
+  SeenTable,
   Store,
   StoredProject,
   StoredRun,
   StoreLocation,
+  StreamState,
   UpdateResult,
 } from '../store/store.ts';
 import { curveParameters, decodeCurves } from './curve-messages.ts';
@@ -46,12 +48,14 @@ import {
   MAX_SEGMENTS_PER_READ,
   UPLOAD_MEDIA_TYPE,
 } from './protocol.ts';
+import { SeenTables } from './seen-tables.ts';
 import { encodeUpload } from './upload.ts';
 import {
   decodeLease,
   decodeManifest,
   decodeProject,
   decodeRun,
+  decodeStream,
   decodeUpdate,
   toWire,
 } from './wire.ts';
@@ -92,6 +96,7 @@ class HttpStore implements Store {
   readonly location: StoreLocation;
   readonly isWritable: boolean;
   readonly #client: HttpClient;
+  readonly #seen = new SeenTables((runId) => this.#tryListStreams(runId));
 
   constructor(client: HttpClient, isWritable: boolean, space: string | undefined) {
     this.#client = client;
@@ -120,7 +125,9 @@ class HttpStore implements Store {
   async createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun> {
     this.#checkWritable();
     checkRun(run);
-    return decodeRun((await this.#send('POST', '/runs', { run })).get('run'));
+    const added = decodeRun((await this.#send('POST', '/runs', { run })).get('run'));
+    this.#seen.noteNew(added.id);
+    return added;
   }
 
   async findRun(runId: string): Promise<StoredRun | undefined> {
@@ -194,11 +201,16 @@ class HttpStore implements Store {
     return leases;
   }
 
-  async appendSegments(segments: readonly NewSegment[]): Promise<readonly SegmentManifest[]> {
+  async appendSegments(
+    segments: readonly NewSegment[],
+    seen?: readonly SeenTable[],
+  ): Promise<readonly SegmentManifest[]> {
     this.#checkWritable();
     checkNewSegments(segments);
     if (segments.length === 0) return [];
-    return this.#upload('POST', '/segments', encodeUpload(segments), segments.length);
+    const send = (known = seen): Promise<readonly SegmentManifest[]> =>
+      this.#upload('POST', '/segments', encodeUpload(segments, { seen: known }), segments.length);
+    return seen === undefined ? this.#seen.use(tablesOf(segments), send) : send();
   }
 
   async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
@@ -260,7 +272,7 @@ class HttpStore implements Store {
     const answer = await this.#client.change({
       method: 'POST',
       path: `${tablePath(runId, table)}/merge`,
-      body: encodeUpload(add, remove.map(referenceOf)),
+      body: encodeUpload(add, { remove: remove.map(referenceOf) }),
       type: UPLOAD_MEDIA_TYPE,
     });
     return answer.flag('replaced');
@@ -270,10 +282,25 @@ class HttpStore implements Store {
     runId: string,
     table: string,
     add: readonly NewSegment[],
+    seenCount?: number,
   ): Promise<readonly SegmentManifest[]> {
     this.#checkWritable();
     checkTableSegments(runId, table, add);
-    return this.#upload('PUT', tablePath(runId, table), encodeUpload(add), add.length);
+    const send = async (seen?: readonly SeenTable[]): Promise<readonly SegmentManifest[]> => {
+      const body = encodeUpload(add, { seen });
+      const kept = await this.#upload('PUT', tablePath(runId, table), body, add.length);
+      for (const one of seen ?? []) this.#seen.noteReplaced(one);
+      return kept;
+    };
+    return seenCount === undefined
+      ? this.#seen.use([{ runId, table }], send, true)
+      : send([{ runId, table, replaceCount: seenCount }]);
+  }
+
+  async listStreams(runId: string): Promise<readonly StreamState[]> {
+    this.#client.checkOpen();
+    const answer = await this.#client.json({ path: `${runPath(runId)}/tables` });
+    return answer.list('tables').map(decodeStream);
   }
 
   async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
@@ -302,6 +329,16 @@ class HttpStore implements Store {
 
   async close(): Promise<void> {
     await this.#client.close();
+  }
+
+  /** Undefined where the service is too old to say. */
+  async #tryListStreams(runId: string): Promise<readonly StreamState[] | undefined> {
+    try {
+      return await this.listStreams(runId);
+    } catch (error) {
+      if (isQuarkError(error, 'unsupported')) return undefined;
+      throw error;
+    }
   }
 
   #checkWritable(): void {
@@ -356,6 +393,13 @@ function referenceOf(segment: SegmentReference): SegmentReference {
 
 function textBytes(message: object): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(JSON.stringify(toWire(message)));
+}
+
+function tablesOf(segments: readonly NewSegment[]): readonly Pick<SeenTable, 'runId' | 'table'>[] {
+  const tables = new Map(
+    segments.map(({ manifest: { runId, table } }) => [`${runId}/${table}`, { runId, table }]),
+  );
+  return [...tables.values()];
 }
 
 function* slices<T>(items: readonly T[], size: number): Generator<readonly T[]> {

@@ -149,6 +149,12 @@ const OPERATIONS: Readonly<Record<keyof typeof ROUTES, Partial<Record<Method, Op
     },
     delete: { summary: 'Gives a claim back', answer: json(object({})) },
   },
+  tables: {
+    get: {
+      summary: 'The tables of a run: how far each has come, and how often it was emptied',
+      answer: json(object({ tables: list(ref('Table')) })),
+    },
+  },
   segments: {
     get: {
       summary: 'Manifests of the segments that may hold matching rows',

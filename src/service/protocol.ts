@@ -47,6 +47,8 @@ export const ROUTES = {
   runs: '/runs',
   /** GET: one. PUT `{"run": {...}}`: compare-and-set on its revision; answers `{"kind": "updated" | "conflict", "run"}`. */
   run: '/runs/:runId',
+  /** GET: the tables of a run, how far each has come and how often it was emptied. */
+  tables: '/runs/:runId/tables',
   /** GET `?sequence_min=&step_min=&step_max=&epoch_min=&epoch_max=&key=`; key may be repeated. */
   segments: '/runs/:runId/tables/:table/segments',
   /**

@@ -1,7 +1,7 @@
 /** The half of the protocol that changes nothing. */
 import type { Hono } from 'hono';
 import { checkCount, checkInstant } from '../base/assert.ts';
-import { RunNotFoundError, SessionStoreError } from '../base/errors.ts';
+import { QuarkError, RunNotFoundError, SessionStoreError } from '../base/errors.ts';
 import type { RunFilter, SegmentFilter, SegmentRead, Store } from '../store/store.ts';
 import { HEADERS, json, type WireContext, type WireEnvironment } from './answers.ts';
 import { readJson } from './body.ts';
@@ -60,6 +60,12 @@ export function addReadRoutes(app: Hono<WireEnvironment>, settings: HandlerSetti
   app.get(ROUTES.leases, async (context) =>
     json(context, { leases: await context.env.scope.store.listLeases(leaseRuns(context)) }),
   );
+  app.get(ROUTES.tables, async (context) => {
+    const { store } = context.env.scope;
+    if (store.listStreams === undefined)
+      throw new QuarkError('unsupported', 'This store does not say which tables a run has.');
+    return json(context, { tables: await store.listStreams(context.req.param('runId')) });
+  });
   app.get(ROUTES.segments, async (context) => {
     const { runId, table } = context.req.param();
     const filter = segmentFilter(context, runId, table);

@@ -3,13 +3,21 @@
  *
  *     "QSU1" | u32 length of the head | head | bytes of each segment, one after the other
  *
- * The head is JSON in UTF-8: `{"segments": [manifest, ...], "remove": [reference, ...]}`, with the manifests of
- * `wire.ts`; `size_bytes` of each says where its bytes end. `remove` is there in merges only. Nothing follows.
+ * The head is JSON in UTF-8: `{"segments": [manifest, ...], "remove": [reference, ...], "seen": [table, ...]}`, with the
+ * manifests of `wire.ts`; `size_bytes` of each says where its bytes end. `remove` is there in merges only, `seen` in what
+ * appends to tables or empties them. Nothing follows.
  */
 import { SessionStoreError } from '../base/errors.ts';
-import type { MergedSegment, NewSegment, SegmentReference } from '../store/store.ts';
+import type { MergedSegment, NewSegment, SeenTable, SegmentReference } from '../store/store.ts';
 import { MAX_SEGMENTS_PER_UPLOAD } from './protocol.ts';
-import { decodeManifest, decodeNewManifest, decodeReference, Fields, toWire } from './wire.ts';
+import {
+  decodeManifest,
+  decodeNewManifest,
+  decodeReference,
+  decodeSeenTable,
+  Fields,
+  toWire,
+} from './wire.ts';
 
 const MAGIC = 0x31555351; // "QSU1" read as a little-endian u32
 const START_BYTES = 8;
@@ -17,13 +25,20 @@ const START_BYTES = 8;
 /** The request for `segments`; merged ones carry their sequence numbers. */
 export function encodeUpload(
   segments: readonly NewSegment[],
-  remove?: readonly SegmentReference[],
+  {
+    remove,
+    seen,
+  }: {
+    readonly remove?: readonly SegmentReference[];
+    readonly seen?: readonly SeenTable[] | undefined;
+  } = {},
 ): Uint8Array<ArrayBuffer> {
   const head = new TextEncoder().encode(
     JSON.stringify(
       toWire({
         segments: segments.map(({ manifest }) => manifest),
         ...(remove === undefined ? {} : { remove }),
+        ...(seen === undefined ? {} : { seen }),
       }),
     ),
   );
@@ -49,9 +64,16 @@ export function encodeUpload(
  *
  * @throws {SessionStoreError} `rejected`, `too_large`
  */
-export function decodeAppend(upload: Uint8Array<ArrayBuffer>): readonly NewSegment[] {
+export function decodeAppend(upload: Uint8Array<ArrayBuffer>): {
+  readonly segments: readonly NewSegment[];
+  /** Undefined where the client does not say. */
+  readonly seen: readonly SeenTable[] | undefined;
+} {
   const { head, bytesFrom } = open(upload);
-  return cut(upload, bytesFrom, listOf(head, 'segments').map(decodeNewManifest));
+  return {
+    segments: cut(upload, bytesFrom, listOf(head, 'segments').map(decodeNewManifest)),
+    seen: head.get('seen') === undefined ? undefined : listOf(head, 'seen').map(decodeSeenTable),
+  };
 }
 
 /** The same for a merge. @throws {SessionStoreError} `rejected`, `too_large` */

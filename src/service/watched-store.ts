@@ -6,10 +6,12 @@ import type {
   RunFilter,
   SegmentFilter,
   SegmentReference,
+  SeenTable,
   Store,
   StoredProject,
   StoredRun,
   StoreLocation,
+  StreamState,
 } from '../store/store.ts';
 import { checkNameLength, checkRunNames, checkUpload, type ServiceLimits } from './limits.ts';
 import type { ServiceMetrics } from './metrics.ts';
@@ -82,10 +84,13 @@ class WatchedStore implements Store {
     return this.#watch(() => this.#store.listLeases(runIds));
   }
 
-  appendSegments(segments: readonly NewSegment[]): ReturnType<Store['appendSegments']> {
+  appendSegments(
+    segments: readonly NewSegment[],
+    seen?: readonly SeenTable[],
+  ): ReturnType<Store['appendSegments']> {
     return this.#watch(async () => {
       checkUpload(segments, this.#limits);
-      return this.#counted(segments, await this.#store.appendSegments(segments));
+      return this.#counted(segments, await this.#store.appendSegments(segments, seen));
     });
   }
 
@@ -113,11 +118,16 @@ class WatchedStore implements Store {
     runId: string,
     table: string,
     add: readonly NewSegment[],
+    seenCount?: number,
   ): ReturnType<Store['replaceTable']> {
     return this.#watch(async () => {
       checkUpload(add, this.#limits);
-      return this.#counted(add, await this.#store.replaceTable(runId, table, add));
+      return this.#counted(add, await this.#store.replaceTable(runId, table, add, seenCount));
     });
+  }
+
+  listStreams(runId: string): Promise<readonly StreamState[]> {
+    return this.#watch(async () => (await this.#store.listStreams?.(runId)) ?? []);
   }
 
   putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {

@@ -9,9 +9,11 @@ import type {
   NewSegment,
   SegmentIdentity,
   SegmentManifest,
+  SeenTable,
   SegmentReference,
   StoredProject,
   StoredRun,
+  StreamState,
   UpdateResult,
 } from '../store/store.ts';
 
@@ -152,6 +154,22 @@ function decodeIdentity(value: unknown): SegmentIdentity {
     writerId: fields.text('writer_id'),
     batchNumber: fields.count('batch_number'),
   };
+}
+
+/** @throws {SessionStoreError} `rejected` */
+export function decodeSeenTable(value: unknown): SeenTable {
+  const fields = new Fields('table', value);
+  return {
+    runId: fields.text('run_id'),
+    table: fields.text('table'),
+    replaceCount: fields.count('replace_count'),
+  };
+}
+
+/** @throws {SessionStoreError} `rejected` */
+export function decodeStream(value: unknown): StreamState {
+  const nextSequence = new Fields('table', value).count('next_sequence');
+  return { ...decodeSeenTable(value), nextSequence };
 }
 
 /** @throws {SessionStoreError} `rejected` */

@@ -77,19 +77,20 @@ export function addWriteRoutes(
   });
   app.post(ROUTES.appendSegments, async (context) => {
     const store = writable(context);
-    const segments = decodeAppend(await upload(context, settings));
+    const { segments, seen } = decodeAppend(await upload(context, settings));
     await checkAll(segments, settings);
-    const kept = await store.appendSegments(segments);
+    const kept = await store.appendSegments(segments, seen);
     for (const { runId, table } of kept) wrote(context, runId, table);
     return done({ segments: kept });
   });
   app.put(ROUTES.table, async (context) => {
     const store = writable(context);
-    const segments = decodeAppend(await upload(context, settings));
+    const { segments, seen } = decodeAppend(await upload(context, settings));
     await checkAll(segments, settings);
     const { runId, table } = context.req.param();
+    const seenCount = seen?.find((one) => one.runId === runId && one.table === table)?.replaceCount;
     const answer = await memory.once(context, MANIFEST_CHARS * segments.length, async () => ({
-      segments: await store.replaceTable(runId, table, segments),
+      segments: await store.replaceTable(runId, table, segments, seenCount),
     }));
     wrote(context, runId, table);
     return done(answer);

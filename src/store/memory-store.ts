@@ -23,6 +23,7 @@ import {
   type KeptLease,
   selectRuns,
   storeClosed,
+  tableChanged,
 } from './run-rules.ts';
 import type { OpenStorageOptions } from './registry.ts';
 import {
@@ -45,6 +46,7 @@ import {
   type MergedSegment,
   type NewSegment,
   type RunFilter,
+  type SeenTable,
   type SegmentFilter,
   type SegmentManifest,
   type SegmentRead,
@@ -240,7 +242,13 @@ class MemoryStore implements Store {
     return runIds === undefined ? live : live.filter((lease) => runIds.includes(lease.runId));
   }
 
-  async appendSegments(segments: readonly NewSegment[]): Promise<readonly SegmentManifest[]> {
+  async appendSegments(
+    segments: readonly NewSegment[],
+    seen: readonly SeenTable[] = [],
+  ): Promise<readonly SegmentManifest[]> {
+    this.#open();
+    checkNewSegments(segments);
+    this.#checkSeen(seen);
     return this.appendSegmentsNow(segments);
   }
 
@@ -304,15 +312,21 @@ class MemoryStore implements Store {
     runId: string,
     table: string,
     add: readonly NewSegment[],
+    seenCount?: number,
   ): Promise<readonly SegmentManifest[]> {
     this.#open();
     checkTableSegments(runId, table, add);
     this.#requireRun(runId);
+    if (seenCount !== undefined) this.#checkSeen([{ runId, table, replaceCount: seenCount }]);
     const stream = this.#stream(runId, table);
     stream.live.clear();
     stream.merged = [];
     stream.replaceCount++;
     return add.map((segment) => this.#append(segment));
+  }
+
+  async listStreams(runId: string): Promise<readonly StreamState[]> {
+    return surveyOf(this.#open(), checkRunId(runId)).streams;
   }
 
   async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
@@ -332,6 +346,13 @@ class MemoryStore implements Store {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+  }
+
+  #checkSeen(seen: readonly SeenTable[]): void {
+    for (const { runId, table, replaceCount } of seen) {
+      const now = this.#stream(runId, table).replaceCount;
+      if (now !== replaceCount) throw tableChanged(runId, table, now);
+    }
   }
 
   #append({ manifest, bytes }: NewSegment): SegmentManifest {

@@ -208,6 +208,19 @@ export function segmentTaken(name: string): SessionStoreError {
   );
 }
 
+/** A change that arrives too late, or whose sender has to look again. @throws {SessionStoreError} `busy` */
+export function tableChanged(
+  runId: string,
+  table: string,
+  replaceCount: number,
+): SessionStoreError {
+  return new SessionStoreError(
+    'busy',
+    `The table ${table} of run ${runId} was computed anew meanwhile. Nothing was changed. Look at it, and try again.`,
+    { details: { runId, table, replaceCount, httpStatus: 409 } },
+  );
+}
+
 /** @throws {SessionStoreError} `closed` */
 export function storeClosed(uri: string): SessionStoreError {
   return new SessionStoreError(

@@ -11,11 +11,12 @@ import {
   manifestOf,
   SEGMENT_KEY,
 } from './sql-manifests.ts';
-import { lockStreams, type LockedStream } from './sql-streams.ts';
+import { lockStreams, type LockedStream, type StreamRequest } from './sql-streams.ts';
 import {
   segmentName,
   type BatchRange,
   type NewSegment,
+  type SeenTable,
   type SegmentManifest,
   type SegmentReference,
 } from './store.ts';
@@ -29,8 +30,9 @@ export function* appendSegments(
   segments: readonly NewSegment[],
   where: string,
   nowMs: number,
+  seen: readonly SeenTable[] = [],
 ): SqlWork<readonly SegmentManifest[]> {
-  const requests = requestsOf(segments);
+  const requests = requestsOf(segments, seen);
   const locked = yield* lockStreams(space, [...requests.values()], where);
   const streams = new Map<string, LockedStream & { nextSequence: number }>();
   for (const [i, name] of [...requests.keys()].entries()) {
@@ -121,7 +123,8 @@ function* findKept(streamKey: number, segment: SegmentReference): SqlWork<Segmen
 /** The streams of these segments by name, and the ranges of batches in each. */
 function requestsOf(
   segments: readonly NewSegment[],
-): Map<string, { runId: string; table: string; batches: readonly BatchRange[] }> {
+  seen: readonly SeenTable[],
+): Map<string, StreamRequest> {
   const requests = new Map<string, { runId: string; table: string; batches: BatchRange[] }>();
   for (const { manifest } of segments) {
     const { runId, table, writerId, batchNumber } = manifest;
@@ -130,10 +133,11 @@ function requestsOf(
     request.batches.push({ writerId, batchStart: batchNumber, batchLast: batchNumber });
     requests.set(name, request);
   }
+  const counts = new Map(seen.map((one) => [`${one.runId}/${one.table}`, one.replaceCount]));
   return new Map(
     [...requests].map(([name, request]) => [
       name,
-      { ...request, batches: coalesceRanges(request.batches) },
+      { ...request, batches: coalesceRanges(request.batches), seenCount: counts.get(name) },
     ]),
   );
 }

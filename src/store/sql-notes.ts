@@ -105,7 +105,8 @@ function* listNotes(space: string, prefix: string): SqlWork<readonly StoreNote[]
   return rows.map((row) => ({ name: textCell(row, 0), text: textCell(row, 1) }));
 }
 
-function* survey(space: string, runId: string | undefined): SqlWork<StoreSurvey> {
+/** What there is of a space, or of one run. */
+export function* survey(space: string, runId: string | undefined): SqlWork<StoreSurvey> {
   const params: SqlValue[] = runId === undefined ? [space] : [space, runId];
   const streams = yield sql(
     `SELECT text(streams.run_id), text(streams.table_name), streams.next_sequence,

@@ -184,8 +184,9 @@ export function* replaceTable(
   add: readonly NewSegment[],
   where: string,
   nowMs: number,
+  seenCount: number | undefined,
 ): SqlWork<readonly SegmentManifest[]> {
-  const { key } = yield* lockStream(space, runId, table, [], where);
+  const { key } = yield* lockStream(space, runId, table, [], where, seenCount);
   yield* releaseStream(key, nowMs);
   yield* together([
     sql(
@@ -209,8 +210,9 @@ function* lockStream(
   table: string,
   batches: readonly BatchRange[],
   where: string,
+  seenCount?: number,
 ): SqlWork<LockedStream> {
-  const [stream] = yield* lockStreams(space, [{ runId, table, batches }], where);
+  const [stream] = yield* lockStreams(space, [{ runId, table, batches, seenCount }], where);
   if (stream === undefined) throw new Error('The stream asked for was locked.');
   return stream;
 }

@@ -26,7 +26,7 @@ import { appendSegments } from './sql-append.ts';
 import type { SegmentFiles } from './object-files.ts';
 import { findBlob, keepBlob, MAX_DATABASE_BLOB_BYTES } from './sql-blobs.ts';
 import type { SqlDatabase } from './sql-database.ts';
-import { sqlNotes } from './sql-notes.ts';
+import { sqlNotes, survey } from './sql-notes.ts';
 import * as runs from './sql-runs.ts';
 import * as segmentsOf from './sql-segments.ts';
 import {
@@ -35,6 +35,7 @@ import {
   type MergedSegment,
   type NewSegment,
   type RunFilter,
+  type SeenTable,
   type SegmentFilter,
   type SegmentManifest,
   type SegmentRead,
@@ -44,6 +45,7 @@ import {
   type StoredRun,
   type StoreLocation,
   type StoreNotes,
+  type StreamState,
   type UpdateResult,
 } from './store.ts';
 
@@ -209,11 +211,14 @@ class SqlStore implements Store {
     return runIds === undefined ? live : live.filter((lease) => runIds.includes(lease.runId));
   }
 
-  async appendSegments(segments: readonly NewSegment[]): Promise<readonly SegmentManifest[]> {
+  async appendSegments(
+    segments: readonly NewSegment[],
+    seen?: readonly SeenTable[],
+  ): Promise<readonly SegmentManifest[]> {
     const database = this.#open();
     checkNewSegments(segments);
     return database.transaction(
-      () => appendSegments(this.#space, segments, this.uri, this.#parts.clock.now()),
+      () => appendSegments(this.#space, segments, this.uri, this.#parts.clock.now(), seen),
       this.#lane(segments[0]?.manifest.runId ?? ''),
     );
   }
@@ -264,12 +269,20 @@ class SqlStore implements Store {
     runId: string,
     table: string,
     add: readonly NewSegment[],
+    seenCount?: number,
   ): Promise<readonly SegmentManifest[]> {
     const database = this.#open();
     checkTableSegments(runId, table, add);
+    const nowMs = this.#parts.clock.now();
     return database.transaction(() =>
-      segmentsOf.replaceTable(this.#space, runId, table, add, this.uri, this.#parts.clock.now()),
+      segmentsOf.replaceTable(this.#space, runId, table, add, this.uri, nowMs, seenCount),
     );
+  }
+
+  async listStreams(runId: string): Promise<readonly StreamState[]> {
+    const database = this.#open();
+    checkRunId(runId);
+    return (await database.read(() => survey(this.#space, runId))).streams;
   }
 
   async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {

@@ -3,6 +3,7 @@
  * segments of a stream locks its line first, streams of a transaction in the order of their names.
  */
 import { RunNotFoundError } from '../base/errors.ts';
+import { tableChanged } from './run-rules.ts';
 import {
   numberCell,
   sql,
@@ -28,7 +29,11 @@ export type Stream = { readonly key: number; readonly nextSequence: number };
 export type LockedStream = Stream & { readonly taken: readonly BatchRange[] };
 
 /** A stream to be locked, with the batches somebody wants to know about. */
-export type StreamRequest = StreamName & { readonly batches: readonly BatchRange[] };
+export type StreamRequest = StreamName & {
+  readonly batches: readonly BatchRange[];
+  /** How often it was emptied when it was last seen: if that is not so any longer, nothing is done. */
+  readonly seenCount?: number | undefined;
+};
 
 /** The streams of runs that are there, locked, in the order asked for; made where there are none yet. */
 export function* lockStreams(
@@ -43,6 +48,7 @@ export function* lockStreams(
       inOrder.flatMap((request) => [
         streamCall(space, request, ' FOR UPDATE'),
         ...request.batches.map((range) => takenCall(space, request, range)),
+        ...(request.seenCount === undefined ? [] : [replaceCountCall(space, request)]),
       ]),
     );
     const locked = new Map<StreamRequest, LockedStream>();
@@ -52,6 +58,11 @@ export function* lockStreams(
       const taken = request.batches.flatMap((range) =>
         (answers[at++] ?? []).map((row) => takenOf(row, range.writerId)),
       );
+      if (request.seenCount !== undefined) {
+        const [row] = answers[at++] ?? [];
+        const count = row === undefined ? 0 : numberCell(row, 0);
+        if (count !== request.seenCount) throw tableChanged(request.runId, request.table, count);
+      }
       if (stream !== undefined) locked.set(request, { ...stream, taken });
     }
     if (locked.size === inOrder.length)
@@ -92,6 +103,15 @@ function* makeStreams(space: string, names: readonly StreamName[], where: string
 function streamCall(space: string, { runId, table }: StreamName, lock: string): SqlCall {
   return sqlOne(
     `SELECT stream_key, next_sequence FROM streams WHERE space = ? AND run_id = ? AND table_name = ?${lock}`,
+    space,
+    runId,
+    table,
+  );
+}
+
+function replaceCountCall(space: string, { runId, table }: StreamName): SqlCall {
+  return sqlOne(
+    `SELECT replace_count FROM stream_replacements WHERE stream_key = ${STREAM_KEY}`,
     space,
     runId,
     table,

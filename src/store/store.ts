@@ -178,6 +178,12 @@ export type StreamState = {
   readonly replaceCount: number;
 };
 
+/**
+ * How often a table was emptied, as somebody saw it. A change that names it is made if that is still so: what was held
+ * back on its way, and arrives after the table was emptied, is refused.
+ */
+export type SeenTable = Pick<StreamState, 'runId' | 'table' | 'replaceCount'>;
+
 /** What has changed in a store, without opening anything: an outbox compares it with what it has sent. */
 export type StoreSurvey = {
   readonly runs: readonly Pick<StoredRun, 'id' | 'status' | 'revision'>[];
@@ -270,10 +276,16 @@ export interface Store {
    * (sequence numbers of a table start at 0 and have no gaps at the time of appending). A segment whose identity is
    * known already (live, or merged into another) is not written again: its manifest as kept, or that of the segment it
    * was merged into, is returned.
+   *
+   * Stores with `listStreams` look at `seen` first.
    * @throws {RunNotFoundError} when a segment's run is not there
+   * @throws {SessionStoreError} `busy`, with the detail `replaceCount`, when a table is not as it was seen
    * @throws {SessionStoreError} `full`, `busy`, `closed`, `corrupt`, `too_large`, `failed`
    */
-  appendSegments(segments: readonly NewSegment[]): Promise<readonly SegmentManifest[]>;
+  appendSegments(
+    segments: readonly NewSegment[],
+    seen?: readonly SeenTable[],
+  ): Promise<readonly SegmentManifest[]>;
   /**
    * The same, before returning: for the last moment of a process. Only stores that can have it. It overtakes calls of
    * `appendSegments` that have not settled: give it their segments again, nothing is written twice.
@@ -302,13 +314,22 @@ export interface Store {
   /**
    * Empties the table of the run and appends `add`, in one transaction: for outputs that are computed anew. Sequence
    * numbers go on from where they were. What was there is forgotten: its identities may be appended again.
+   *
+   * Stores with `listStreams` do so only if the table was emptied `seenCount` times before, where that is given.
    * @throws {RunNotFoundError}
+   * @throws {SessionStoreError} `busy`, with the detail `replaceCount`, when it was emptied more or less often
    */
   replaceTable(
     runId: string,
     table: string,
     add: readonly NewSegment[],
+    seenCount?: number,
   ): Promise<readonly SegmentManifest[]>;
+  /**
+   * The tables that something was ever written to, of a run; none of a run that is not there. Their order is not defined.
+   * Only stores that a service can be made of have it.
+   */
+  listStreams?(runId: string): Promise<readonly StreamState[]>;
 
   /**
    * Keeps bytes under their SHA-256 (64 lowercase hex digits). Putting the same bytes again changes nothing.

@@ -20,6 +20,6 @@ export function describeIdb(title: string): void {
         remove: () => deleteDB(name),
       };
     },
-    { hasNotes: true },
+    { hasNotes: true, serves: false },
   );
 }

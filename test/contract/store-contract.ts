@@ -10,6 +10,7 @@ import { describeMerges } from './store-merges.ts';
 import { describeNotes } from './store-notes.ts';
 import { describePlaces } from './store-places.ts';
 import { describeRuns } from './store-runs.ts';
+import { describeSeen } from './store-seen.ts';
 
 /** A place that stores can be opened on, as often as wanted. */
 export type StorePlace = {
@@ -81,11 +82,11 @@ export class TestPlace {
   }
 }
 
-/** The suite. `hasNotes` for stores at hand. */
+/** The suite. `hasNotes` for stores at hand; `serves` false for stores that no service is made of. */
 export function describeStore(
   name: string,
   makePlace: PlaceMaker,
-  options: { readonly hasNotes?: boolean } = {},
+  options: { readonly hasNotes?: boolean; readonly serves?: boolean } = {},
 ): void {
   describe(name, () => {
     const place = new TestPlace();
@@ -96,6 +97,7 @@ export function describeStore(
     describeAppends(place);
     describeMerges(place);
     describePlaces(place);
+    if (options.serves !== false) describeSeen(place);
     if (options.hasNotes === true) describeNotes(place);
   });
 }

@@ -26,7 +26,9 @@ describe('uploads', () => {
       segmentOf(1, { keys: null, sizeBytes: 0 }),
       segmentOf(2, {}, 5_000),
     ];
-    expect(decodeAppend(encodeUpload(segments))).toEqual(segments);
+    expect(decodeAppend(encodeUpload(segments))).toEqual({ segments, seen: undefined });
+    const seen = [{ runId: 'run_1', table: 'metrics', replaceCount: 3 }];
+    expect(decodeAppend(encodeUpload(segments, { seen }))).toEqual({ segments, seen });
     const merged = segments.map(({ manifest, bytes }) => ({
       manifest: { ...manifest, firstSequence: 3, lastSequence: 12 },
       bytes,
@@ -34,7 +36,7 @@ describe('uploads', () => {
     const remove = [
       { runId: RUN_ID, table: 'metrics', writerId: 'w', batchNumber: 7, checksum: 3 },
     ];
-    expect(decodeMerge(encodeUpload(merged, remove))).toEqual({ remove, add: merged });
+    expect(decodeMerge(encodeUpload(merged, { remove }))).toEqual({ remove, add: merged });
   });
 
   it('that were damaged are a 4xx or what they say, and nothing else is in the store', async () => {

@@ -230,6 +230,7 @@ describe('the description of the API', () => {
     await remote.replaceSegments(RUN_ID, 'metrics', placed, [mergeOf(placed)]);
     await remote.listSegments({ runId: RUN_ID, table: 'metrics' });
     await remote.replaceTable(RUN_ID, 'metrics', [segmentOf(5)]);
+    await remote.listStreams?.(RUN_ID);
     const blob = bytesOf(1, 100);
     const hash = await sha256Of(blob);
     await remote.putBlob(hash, blob);

@@ -40,10 +40,12 @@ import type {
   SegmentManifest,
   SegmentRead,
   SegmentReference,
+  SeenTable,
   Store,
   StoredProject,
   StoredRun,
   StoreLocation,
+  StreamState,
   UpdateResult,
 } from '../../store/store.ts';
 import type { RunAccess } from './principal.ts';
@@ -184,13 +186,16 @@ class GuardedStore implements Store {
     return leases.filter(({ runId }) => visible.has(runId));
   }
 
-  async appendSegments(segments: readonly NewSegment[]): Promise<readonly SegmentManifest[]> {
+  async appendSegments(
+    segments: readonly NewSegment[],
+    seen?: readonly SeenTable[],
+  ): Promise<readonly SegmentManifest[]> {
     const store = this.#openToWrite();
     checkNewSegments(segments);
     if (this.#projects !== undefined)
       for (const runId of new Set(segments.map(({ manifest }) => manifest.runId)))
         await this.#requireWritable(runId);
-    return store.appendSegments(segments);
+    return store.appendSegments(segments, seen);
   }
 
   async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
@@ -229,11 +234,19 @@ class GuardedStore implements Store {
     runId: string,
     table: string,
     add: readonly NewSegment[],
+    seenCount?: number,
   ): Promise<readonly SegmentManifest[]> {
     const store = this.#openToWrite();
     checkTableSegments(runId, table, add);
     if (this.#projects !== undefined) await this.#requireWritable(runId);
-    return store.replaceTable(runId, table, add);
+    return store.replaceTable(runId, table, add, seenCount);
+  }
+
+  async listStreams(runId: string): Promise<readonly StreamState[]> {
+    const store = this.#open();
+    return (await this.#isVisible(checkRunId(runId)))
+      ? ((await store.listStreams?.(runId)) ?? [])
+      : [];
   }
 
   async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {

@@ -1,0 +1,65 @@
+/** What was held back on its way and arrives after a table was emptied: part of the contract of stores that serve. */
+import { describe, expect, test } from 'vitest';
+import { RUN_ID, segmentOf } from '../support/segments.ts';
+import type { TestPlace } from './store-contract.ts';
+
+const TABLE = 'metrics';
+const seen = (replaceCount: number) => [{ runId: RUN_ID, table: TABLE, replaceCount }];
+const stale = (replaceCount: number) => ({
+  code: 'store_failed',
+  reason: 'busy',
+  details: expect.objectContaining({ runId: RUN_ID, table: TABLE, replaceCount }) as unknown,
+});
+
+export function describeSeen(place: TestPlace): void {
+  describe('tables as they were seen', () => {
+    test('streams are told with how often they were emptied', async () => {
+      expect(await place.store.listStreams?.(RUN_ID)).toEqual([]);
+      expect(await place.store.listStreams?.('run_unknown')).toEqual([]);
+      await place.append(segmentOf(0), segmentOf(0, { table: 'events' }));
+      await place.store.replaceTable(RUN_ID, TABLE, [segmentOf(1)]);
+      await place.store.replaceTable(RUN_ID, TABLE, []);
+      const streams = (await place.store.listStreams?.(RUN_ID)) ?? [];
+      expect(streams.toSorted((a, b) => (a.table < b.table ? -1 : 1))).toEqual([
+        { runId: RUN_ID, table: 'events', nextSequence: 10, replaceCount: 0 },
+        { runId: RUN_ID, table: TABLE, nextSequence: 20, replaceCount: 2 },
+      ]);
+    });
+
+    test('a table is emptied only by who knows how it is', async () => {
+      const { store } = place;
+      await store.replaceTable(RUN_ID, TABLE, [segmentOf(0)], 0);
+      await expect(store.replaceTable(RUN_ID, TABLE, [segmentOf(1)], 0)).rejects.toMatchObject(
+        stale(1),
+      );
+      await expect(store.replaceTable(RUN_ID, TABLE, [segmentOf(1)], 2)).rejects.toMatchObject(
+        stale(1),
+      );
+      expect((await place.list()).map(({ batchNumber }) => batchNumber)).toEqual([0]);
+      await store.replaceTable(RUN_ID, TABLE, [segmentOf(2)], 1);
+      expect((await place.list()).map(({ batchNumber }) => batchNumber)).toEqual([2]);
+    });
+
+    test('rows from before a table was emptied are not appended after it', async () => {
+      const { store } = place;
+      await store.appendSegments([segmentOf(0)], seen(0));
+      await store.replaceTable(RUN_ID, TABLE, [segmentOf(1)]);
+      const late = [segmentOf(0, { table: 'events' }), segmentOf(0)];
+      await expect(store.appendSegments(late, seen(0))).rejects.toMatchObject(stale(1));
+      expect((await place.list()).map(({ batchNumber }) => batchNumber)).toEqual([1]);
+      expect(await place.list({ table: 'events' })).toEqual([]);
+      await store.appendSegments([segmentOf(2)], seen(1));
+      expect(await place.list()).toHaveLength(2);
+    });
+
+    test('of two who empty a table at once, each knowing how it was, one does', async () => {
+      const other = await place.openAnother();
+      const outcomes = await Promise.allSettled([
+        place.store.replaceTable(RUN_ID, TABLE, [segmentOf(0)], 0),
+        other.replaceTable(RUN_ID, TABLE, [segmentOf(1)], 0),
+      ]);
+      expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+      expect(await place.list()).toHaveLength(1);
+    });
+  });
+}
