@@ -2,6 +2,7 @@ import type { BatchColumns, MetricSeries } from '../columns/run-columns.ts';
 import { blockEnd, blockStart, levelOf, type Profile } from './profile.ts';
 import { sayRange } from './places.ts';
 import { defineRule, say, sayShare, type Finding } from './rule.ts';
+import { chanceLoss } from './chance-level.ts';
 import type { Signals } from './signals.ts';
 import { median, trendScore } from './statistics.ts';
 import { medianInPlace } from './selection.ts';
@@ -16,9 +17,10 @@ const CLEAR_FALL = -3;
 export const lossNotDecreasing = defineRule({
   id: 'loss_not_decreasing',
   category: 'optimization',
-  detects: 'A training loss that has not fallen since the start of the run.',
+  detects:
+    'A training loss that has not fallen since the start of the run, or has settled at the level of chance.',
   source:
-    'SageMaker Debugger (LossNotDecreasing), AUTOTRAINER (not converging); significance by Mann and Kendall',
+    'SageMaker Debugger (LossNotDecreasing), AUTOTRAINER (not converging); significance by Mann and Kendall; cross-entropy at the logarithm of the number of classes, or their entropy, is that of a model that says the same of every sample',
   cause:
     'the learning rate is far off, the gradient does not reach the weights, or labels and samples do not belong together',
   advice:
@@ -42,7 +44,8 @@ export const lossNotDecreasing = defineRule({
       doc: 'Gain of accuracy that counts as learning; three times its noise, where that is more.',
     },
   },
-  evaluate({ columns, signals, thresholds: t }) {
+  evaluate({ columns, model, signals, thresholds: t }) {
+    const chance = chanceLoss(columns, model);
     // What goes on from another run may have nothing left to learn.
     if (columns.run.isContinued || signals.finalAccuracy >= t.lossNotDecreasingKnownAccuracy)
       return [];
@@ -50,7 +53,10 @@ export const lossNotDecreasing = defineRule({
     const hasLearned =
       accuracy !== undefined &&
       accuracy.gain > Math.max(t.lossNotDecreasingMinAccuracyGain, 3 * accuracy.noise);
-    if (hasLearned) return [];
+    const isSettledAtChance = signals.trainLosses.some((series) =>
+      restsAtChance(signals.profile(series), chance, accuracy),
+    );
+    if (hasLearned && !isSettledAtChance) return [];
     const trivial =
       trivialAccuracy(columns.batches) +
       Math.max(t.lossNotDecreasingMinAccuracyGain, 2 * (accuracy?.error ?? 0));
@@ -80,14 +86,15 @@ export const lossNotDecreasing = defineRule({
         (fall < 0.2 * scale || accuracy.level <= trivial) &&
         middle - late < 0.1 * Math.max(fall, 2 * error) + 2 * error &&
         isRuledOut(2 * (middle - late));
-      if (!((isTiny || isNoise) && isRuledOut(early - late)) && !isChance) return [];
+      const isResting = restsAtChance(profile, chance, accuracy);
+      if (!((isTiny || isNoise) && isRuledOut(early - late)) && !isChance && !isResting) return [];
       const from = blockStart(profile, 0);
       const to = blockEnd(profile, profile.levels.length - 1);
       const isSure = accuracy !== undefined;
       const hasRisen = late - early > 0.1 * scale + 2 * error;
       const course = hasRisen
         ? `rose from about ${say(early)} to ${say(late)}`
-        : `stayed at about ${say(levelOf(profile, 0.5, 1))}`;
+        : `stayed at about ${say(levelOf(profile, 0.5, 1))}${isResting ? `, which is chance (${say(chance)}),` : ''}`;
       return [
         {
           severity: isSure ? 'error' : 'warning',
@@ -144,6 +151,27 @@ export const lossNotDecreasing = defineRule({
     });
   },
 });
+
+/** Shares of the level of chance between which a loss has not learned; above there is more to it than that. */
+const AT_CHANCE = [0.95, 1.2] as const;
+/** Accuracy over that of chance up to which it is chance: classes are not equally frequent, least of all in few samples. */
+const CHANCE_ACCURACY = 1.5;
+
+/** Whether a loss lies at the level of a model that says the same of every sample in the second half of the run, and does not leave it. */
+function restsAtChance(profile: Profile, chance: number, accuracy: Gain | undefined): boolean {
+  const { levels } = profile;
+  if (levels.length < 4 * STRETCH) return false;
+  const isAtChance = [0.5, 0.75].every((from) => {
+    const level = levelOf(profile, from, from + 0.25);
+    return level >= AT_CHANCE[0] * chance && level <= AT_CHANCE[1] * chance;
+  });
+  return (
+    isAtChance &&
+    (accuracy === undefined ||
+      accuracy.level <= CHANCE_ACCURACY * Math.exp(-chance) + 2 * accuracy.error) &&
+    trendScore(levels.subarray(levels.length >> 1)) > CLEAR_FALL
+  );
+}
 
 /** Validation this high, beside the training loss at the start, has learned next to nothing. */
 const UNLEARNED = 0.75;

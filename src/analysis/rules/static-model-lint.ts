@@ -1,6 +1,6 @@
 import type { AlertSeverity } from '../../records/literals.ts';
-import type { EventColumns } from '../columns/run-columns.ts';
-import { field, outlineOf, type ModelLayer, type ModelOutline } from './model-layers.ts';
+import { outlineOf, type ModelLayer, type ModelOutline } from './model-layers.ts';
+import { recordedOutline } from './recorded-outline.ts';
 import { rangeLints, targetRange } from './output-range.ts';
 import { activationOf, type Lint } from './lint.ts';
 import { defineRule, say, type Finding } from './rule.ts';
@@ -66,15 +66,6 @@ export const staticModelLint = defineRule({
     return [finding];
   },
 });
-
-/** The model that a training said it begins with; see `adapters/tfjs/model-facts.ts`. The last one counts. */
-function recordedOutline({ eventTypes, payloads }: EventColumns): ModelOutline | undefined {
-  const at = eventTypes.lastIndexOf('training_started');
-  const text = at < 0 ? '' : (payloads[at] ?? '');
-  if (!text.includes('"topology"')) return undefined;
-  const payload: unknown = JSON.parse(text);
-  return outlineOf(field(payload, 'topology'), payload);
-}
 
 function outputLints({ layers, loss, metrics }: ModelOutline): Lint[] {
   const used = new Set(layers.flatMap(({ inputs }) => inputs));

@@ -191,6 +191,89 @@ describe('frozen layers', () => {
   });
 });
 
+describe('validation that does not go along', () => {
+  const gauss = normal(5);
+  const train = metric('train/loss', 240, (i) => 1.3 * Math.exp(-i / 18) + 0.001);
+  const held = (valueAt: (i: number) => number) =>
+    metric('val/loss', 48, (i) => valueAt(i) * (1 + 0.01 * gauss()), 5);
+  const judge = (...more: ReturnType<typeof metric>[]) =>
+    find('overfitting_onset', { metrics: [train, ...more] });
+
+  test('training went to next to nothing, and validation stopped at a third of the start', () => {
+    const stopped = held((i) => 0.35 + 0.5 * Math.exp(-i / 3));
+    const alert = judge(stopped);
+    expect(['warning', 'error']).toContain(alert?.severity);
+    expect(alert?.fact).toMatch(/did not get better than 0\.3\d+ while train\/loss fell to 0\.001/);
+    // What is left is little; accuracies agree; or it is still on its way.
+    expect(judge(held((i) => 0.08 + 0.8 * Math.exp(-i / 3)))).toBeUndefined();
+    const accurate = metric('val/accuracy', 48, (i) => 0.95 - 0.6 * Math.exp(-i / 3), 5);
+    expect(judge(stopped, accurate)).toBeUndefined();
+    expect(judge(held((i) => 0.3 + 0.5 * Math.exp(-i / 30)))).toBeUndefined();
+  });
+
+  // Labels that do not belong to their samples: the loss falls a little, as samples are learned by heart.
+  const memorising = metric(
+    'train/loss',
+    480,
+    (i) => 1.16 + 0.27 * Math.exp(-i / 200) + 0.08 * gauss(),
+  );
+  const model = [
+    { class_name: 'Dense', config: { name: 'hidden', units: 32, activation: 'relu' } },
+    { class_name: 'Dense', config: { name: 'output', units: 4, activation: 'softmax' } },
+  ];
+  const asked = { model: { layers: model, loss: 'categoricalCrossentropy' } };
+  const atChance = metric('val/loss', 15, (i) => 1.38 + 0.004 * i + 0.02 * gauss(), 32);
+  const accuracies = [
+    metric('train/accuracy', 480, (i) => 0.25 + 0.25 * (i / 480) + 0.1 * gauss()),
+    metric('val/accuracy', 15, () => 0.24 + 0.03 * gauss(), 32),
+  ];
+
+  test('labels that are shuffled, learned by heart a little', () => {
+    const parts = { metrics: [memorising, atChance, ...accuracies] };
+    expect(find('overfitting_onset', parts, asked)).toMatchObject({
+      severity: 'warning',
+      fact: expect.stringContaining('no better than chance (1.39)'),
+      inference: expect.stringContaining('where labels do not belong to their samples'),
+    });
+    // Accuracies alone will do, and so will the level of chance.
+    expect(find('overfitting_onset', parts)).toBeDefined();
+    const losses = { metrics: [memorising, atChance] };
+    expect(find('overfitting_onset', losses, asked)).toBeDefined();
+    expect(find('overfitting_onset', losses)).toBeUndefined();
+  });
+
+  test('what holds for other samples is no such thing, however small it is', () => {
+    const better = metric('val/loss', 15, (i) => 1.38 - 0.012 * i + 0.01 * gauss(), 32);
+    expect(find('overfitting_onset', { metrics: [memorising, better] }, asked)).toBeUndefined();
+    const [own] = accuracies;
+    const near = metric('val/accuracy', 15, (i) => 0.25 + 0.012 * i + 0.02 * gauss(), 32);
+    const parts = { metrics: [memorising, atChance, ...(own === undefined ? [] : [own]), near] };
+    expect(find('overfitting_onset', parts, asked)).toBeUndefined();
+  });
+
+  test('a loss that falls to chance and rests there has learned nothing', () => {
+    const settled = (level: number, drift = 0) =>
+      metric(
+        'train/loss',
+        200,
+        (i) => level + 1.2 * Math.exp(-i / 15) - drift * i + 0.04 * gauss(),
+      );
+    // The first values lie far below chance: accuracy seems to be gained.
+    const gained = metric(
+      'train/accuracy',
+      200,
+      (i) => 0.3 - 0.2 * Math.exp(-i / 10) + 0.05 * gauss(),
+    );
+    const judgeLoss = (loss: ReturnType<typeof metric>, config: AnalyzerEngineConfig = asked) =>
+      find('loss_not_decreasing', { metrics: [loss, gained] }, config);
+    expect(judgeLoss(settled(1.37))?.fact).toContain('which is chance (1.39)');
+    expect(judgeLoss(settled(1.37), {})).toBeUndefined();
+    expect(judgeLoss(settled(1.1))).toBeUndefined();
+    // It leaves the level of chance, slowly.
+    expect(judgeLoss(settled(1.5, 0.001))).toBeUndefined();
+  });
+});
+
 test('suspicious_validation compares with the same model, not with an older one', () => {
   // A step an epoch: accuracy rises within few of them, and training lags behind by one.
   const rise = (i: number): number => 0.97 - 0.9 * Math.exp(-i / 4);

@@ -1,0 +1,58 @@
+/** A validation series and, beside each of its values, how far training was. */
+import { axisOf } from '../columns/run-columns.ts';
+import type { SeriesPair } from './metric-keys.ts';
+import { rowBefore } from './places.ts';
+import type { Signals } from './signals.ts';
+import { median } from './statistics.ts';
+
+/** Values of a validation series and, beside each, the training level since the one before. */
+export type Compared = {
+  readonly validation: Float64Array;
+  readonly train: Float64Array;
+  /** Row of the validation series. */
+  readonly rows: Int32Array;
+};
+
+/**
+ * Both series at the places of validation: of training the median since the validation before. Of a long validation
+ * series its blocks are compared, at the place of the last value of each.
+ */
+export function compare({ train, validation }: SeriesPair, signals: Signals): Compared {
+  const { blockSize, levels, rows } = signals.profile(validation);
+  if (train.x !== validation.x || levels.length === 0) return NOTHING;
+  const places = axisOf(validation);
+  const trainPlaces = axisOf(train);
+  const keptRows: number[] = [];
+  const kept: number[] = [];
+  const trainLevels: number[] = [];
+  let at = 0;
+  let last = Number.NaN;
+  for (let block = 0; block < levels.length; block++) {
+    const row = rows[Math.min(rows.length, (block + 1) * blockSize) - 1] ?? 0;
+    const start = at;
+    at = Math.max(at, rowBefore(train, places[row] ?? 0) + 1);
+    const level =
+      at > start
+        ? median(train.values.subarray(Math.max(start, at - MAX_LEVEL_VALUES), at))
+        : Number.NaN;
+    if (!Number.isNaN(level)) last = level;
+    if (Number.isNaN(last) || trainPlaces.length === 0) continue;
+    keptRows.push(row);
+    kept.push(levels[block] ?? Number.NaN);
+    trainLevels.push(last);
+  }
+  return {
+    rows: Int32Array.from(keptRows),
+    validation: Float64Array.from(kept),
+    train: Float64Array.from(trainLevels),
+  };
+}
+
+const NOTHING: Compared = {
+  rows: new Int32Array(0),
+  validation: new Float64Array(0),
+  train: new Float64Array(0),
+};
+
+/** Training values since the last validation that its level comes from, at most. */
+const MAX_LEVEL_VALUES = 2048;
