@@ -2,7 +2,8 @@
  * PostgreSQL and what speaks like it (CockroachDB, YugabyteDB), through `pg`, as the {@link SqlDatabase} of the SQL
  * store.
  *
- * - Statements of a batch are pipelined: they cost one round trip, and `BEGIN` and `COMMIT` travel with them.
+ * - Statements of a batch are pipelined: they cost one round trip, and `COMMIT` travels with them; `BEGIN` with those that
+ *   only read. Were it refused, what travels with it would be carried out all the same, each statement by itself.
  * - An attempt that lost a race (40001, 40P01), or whose connection is gone, is made again with growing, random pauses
  *   until `retryTimeoutMs` is over. So a restart of the server is a pause, not an error.
  * - When the connection is lost under a COMMIT nobody knows whether it took effect. The work is told so when it is
@@ -57,6 +58,8 @@ export const DEFAULT_POSTGRES_CONFIG: PostgresConfig = Object.freeze({
 const FIRST_PAUSE_MS = 4;
 const FIRST_RECONNECT_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1000;
+/** What changes nothing when it is carried out outside of its transaction. */
+const READ = /^\s*SELECT\b/;
 /** So many different statements are prepared once a connection; the rest each time. */
 const MAX_PREPARED = 300;
 
@@ -272,6 +275,7 @@ class Link {
   }
 
   async ask(calls: readonly SqlCall[]): Promise<readonly (readonly SqlRow[])[]> {
+    await this.#begun(calls);
     const sent = this.#send(calls);
     const settled = await Promise.allSettled(sent);
     return settled.map((one) => {
@@ -282,6 +286,7 @@ class Link {
 
   /** Asks and commits in one go. */
   async askAndCommit(calls: readonly SqlCall[]): Promise<readonly (readonly SqlRow[])[]> {
+    await this.#begun(calls);
     const sent = this.#send(calls);
     const commit = this.#plain('COMMIT');
     const settled = await Promise.allSettled(sent);
@@ -314,6 +319,14 @@ class Link {
     await this.#plain('ROLLBACK').catch(() => {
       this.isBroken = true;
     });
+  }
+
+  /** Before anything is changed the transaction has to have begun. */
+  async #begun(calls: readonly SqlCall[]): Promise<void> {
+    if (this.#begin === undefined || calls.every(({ text }) => READ.test(text))) return;
+    const [began] = await Promise.allSettled([this.#begin]);
+    this.#begin = undefined;
+    if (began.status === 'rejected') throw this.#failed(failureKind(began.reason), began.reason);
   }
 
   #send(calls: readonly SqlCall[]): Promise<readonly SqlRow[]>[] {

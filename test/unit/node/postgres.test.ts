@@ -1,7 +1,7 @@
 /** What is special about PostgreSQL: addresses, refusals, retries, and commits whose end nobody knows. */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openPostgresSpaces, openPostgresStorage } from '../../../src/node/postgres-storage.ts';
 import { openStorage } from '../../../src/store/open-storage.ts';
 import { sql, sqlOne, numberCell } from '../../../src/store/sql-database.ts';
@@ -219,6 +219,35 @@ describe('transactions', () => {
     });
     await expect(work).rejects.toMatchObject({ reason: 'failed' });
     expect((await store.findRun(RUN_ID))?.status).toBe('running');
+  });
+
+  test('a server that refuses to begin is given nothing to change', async () => {
+    const query = Reflect.get(pg.Client.prototype, 'query') as (...args: unknown[]) => unknown;
+    const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function refuse(
+      this: pg.Client,
+      ...args: unknown[]
+    ) {
+      const [text] = args;
+      const isBegin = typeof text === 'string' && text.startsWith('BEGIN');
+      return Reflect.apply(query, this, isBegin ? ['BEGIN NONSENSE'] : args);
+    });
+    try {
+      const run = await store.findRun(RUN_ID);
+      if (run === undefined) throw new Error('It was made.');
+      for (const change of [
+        () => store.updateRun({ ...run, status: 'failed' }),
+        () => store.createRun(runOf({ id: 'run_2' })),
+        () => store.appendSegments([segmentOf(0)]),
+        () => store.renewLease(RUN_ID, 'holder', 60_000),
+      ])
+        await expect(change()).rejects.toMatchObject({ code: 'store_failed' });
+    } finally {
+      spy.mockRestore();
+    }
+    expect(await store.listRuns()).toMatchObject([{ id: RUN_ID, status: 'running', revision: 1 }]);
+    expect(await store.listLeases()).toEqual([]);
+    expect(await store.listSegments({ runId: RUN_ID, table: 'metrics' })).toEqual([]);
+    await store.appendSegments([segmentOf(0)]);
   });
 
   test('a whole number that is not exact is damage, not a wrong number', async () => {
