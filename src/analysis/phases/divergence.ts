@@ -12,6 +12,8 @@ export type Episode = {
   readonly best: number;
   /** The highest level in it. */
   readonly peak: number;
+  /** How often it is back at its best in between. */
+  readonly returns: number;
 };
 
 /** What was found: `divergence` are phases, `events` spikes that came back. */
@@ -30,6 +32,10 @@ const MIN_SHARE = 0.1;
 const MIN_SHARE_AT_START = 0.2;
 /** Share of the run that an excursion at its end lasts at least; in a curve of points, one is enough. */
 const MIN_FINAL_SHARE = 0.01;
+/** Share of a rise up to which a loss is at the foot of it. */
+const FOOT_SHARE = 0.1;
+/** What comes back more often than this goes up and down, and does not diverge. */
+const MAX_RETURNS = 1;
 /** Share of the run whose median is what was typical of it. */
 const TYPICAL_SHARE = 0.05;
 /** What a start is: this share of the run. */
@@ -78,12 +84,12 @@ function collect(track: Track, thresholds: PhaseSettings): readonly Episode[] {
       continue;
     }
     let from = bestAt + 1;
-    const foot = best + 0.1 * (value - best);
+    const foot = best + FOOT_SHARE * (value - best);
     for (let k = bestAt + 1; k < i; k++) if ((fitted[k] ?? 0) <= foot) from = k + 1;
     let to = i;
     let peak = value;
     while (to < fitted.length && isAbove(fitted[to] ?? 0)) peak = Math.max(peak, fitted[to++] ?? 0);
-    episodes.push({ from, to, best, peak });
+    episodes.push({ from, to, best, peak, returns: 0 });
     i = to - 1;
   }
   return episodes;
@@ -93,9 +99,14 @@ function collect(track: Track, thresholds: PhaseSettings): readonly Episode[] {
  * Whether what is typical of an excursion is as high as that, against the best that a twentieth of the run before it was typically: of noise, the
  * lowest values are compared with the highest.
  */
-function isTypical(track: Track, { from, to }: Episode, thresholds: PhaseSettings): boolean {
+function isTypical(
+  track: Track,
+  { from, returns, to }: Episode,
+  thresholds: PhaseSettings,
+): boolean {
   const { regime, values } = track.curve;
   if (regime === 'point') return true;
+  if (returns > MAX_RETURNS) return false;
   const width = Math.max(3, Math.ceil(TYPICAL_SHARE * values.length));
   let best = Infinity;
   let high = -Infinity;
@@ -125,10 +136,17 @@ function mergeNear(track: Track, episodes: readonly Episode[]): readonly Episode
         to: episode.to,
         best: Math.min(last.best, episode.best),
         peak: Math.max(last.peak, episode.peak),
+        returns: last.returns + (comesBack(track, last, episode) ? 1 : 0),
       };
     else merged.push(episode);
   }
   return merged;
+}
+
+/** Whether the loss is back at its best between two excursions. */
+function comesBack({ curve: { fitted } }: Track, first: Episode, second: Episode): boolean {
+  const foot = first.best + FOOT_SHARE * (first.peak - first.best);
+  return fitted.subarray(first.to, second.from).some((value) => value <= foot);
 }
 
 function lasts(track: Track, { from, to }: Episode, thresholds: PhaseSettings): boolean {

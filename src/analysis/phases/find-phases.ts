@@ -49,7 +49,7 @@ export type PhaseView = {
  * of the medians of its blocks. Divergence goes before overfitting, and both before how the loss falls:
  *
  * - `divergence`: see {@link PhaseAnalyzerThresholds}, for good or for a tenth of the run; also from where no loss is finite any more.
- *   What comes back sooner is an event, and no phase.
+ *   What comes back sooner is an event, and no phase, and neither is a loss that goes up and down in turns.
  * - `overfitting_onset`: from the first validation that is worse than the best to the next that is better, if training went on falling.
  * - `initialization_adaptation`: the first points of an epoch-level series; in a step-level one until the loss has made half its way, at most
  *   2 % of the run once it falls.
@@ -176,11 +176,17 @@ function segmentsOfView(view: PhaseView, { errors, primary }: Tracks): readonly 
   let segments = segmentsOf(labels, positions);
   const { window } = view.still;
   const slow = positions[Math.max(0, labels.indexOf('stabilization'))] ?? first;
-  for (const { end, start } of findStill(view.still, view.val, slow, thresholds)) {
-    const at = Math.min(positions.length - 1, firstAt(positions, start));
-    if (!isConverged(primary, values, at, isSolved))
-      segments = overlayOn(segments, 'stabilization', 'stagnation', { start, end, window, last });
-  }
+  const begun = positions[Math.max(0, labels.indexOf('rapid_learning'))] ?? first;
+  // A loss may also stand still for long and then fall once more.
+  for (const [below, since] of [
+    ['rapid_learning', begun],
+    ['stabilization', slow],
+  ] as const)
+    for (const { end, start } of findStill(view.still, view.val, since, thresholds)) {
+      const at = Math.min(positions.length - 1, firstAt(positions, start));
+      if (!isConverged(primary, values, at, isSolved))
+        segments = overlayOn(segments, below, 'stagnation', { start, end, window, last });
+    }
   for (const { start, until } of overfitting)
     segments = overlay(segments, 'overfitting_onset', start, until);
   for (const { from: begin, to } of excursions)

@@ -72,6 +72,19 @@ describe('epoch by epoch', () => {
     expect(said).toBeGreaterThan(6);
   });
 
+  test('a loss that stands still for long and falls once more', () => {
+    const twice = Array.from({ length: 60 }, (_, i) =>
+      i < 30 ? 1.5 + 0.8 * Math.exp(-i) : 0.2 + 1.3 * Math.exp(-(i - 29) / 2),
+    );
+    expect(names(losses(twice))).toEqual([
+      'initialization_adaptation',
+      'rapid_learning',
+      'stagnation',
+      'rapid_learning',
+      'stabilization',
+    ]);
+  });
+
   test('a spike that comes back is no phase', () => {
     const calm = [1, 0.6, 0.4, 0.3, 0.29, 0.28, 0.27, 0.26, 0.25, 0.24];
     const spiky = calm.with(4, 3);
@@ -198,6 +211,16 @@ describe('step by step', () => {
       expect(found.join(), `seed ${seed}`).toMatch(
         /^initialization_adaptation [^,]+,(stagnation [^,]+,)?rapid_learning [^,]+,st[^,]+(,st[^,]+)?$/,
       );
+    }
+  });
+
+  test('what goes up and down in turns does not diverge', () => {
+    for (let seed = 1; seed <= 4; seed++) {
+      const next = noiseFrom(seed);
+      const turns = Float64Array.from({ length: 3000 }, (_, i) => {
+        return 1 + 0.3 * Math.sin(i / 40) + 0.2 * next();
+      });
+      expect(names(roles({ trainLoss: byStep('train/loss', turns) }))).not.toContain('divergence');
     }
   });
 
