@@ -6,6 +6,9 @@ import { checkCount } from '../base/assert.ts';
 import { invalidInput, messageOf, SessionStoreError } from '../base/errors.ts';
 import { encodeError } from '../service/wire-errors.ts';
 
+/** How often a server that closes looks for connections that nobody waits for, in milliseconds. */
+const IDLE_LOOK_MS = 100;
+
 /** @throws {QuarkError} `invalid_input` */
 export function checkPort(port: unknown): number {
   const checked = checkCount('port', port);
@@ -89,10 +92,16 @@ export function closeServer(server: ServerType, timeoutMs: number): Promise<void
     const cut = setTimeout(() => {
       if ('closeAllConnections' in server) server.closeAllConnections();
     }, timeoutMs);
+    const closeIdle = (): void => {
+      if ('closeIdleConnections' in server) server.closeIdleConnections();
+    };
+    // A connection whose answer began before is kept by Node when the answer ends, as one of a stream does.
+    const again = setInterval(closeIdle, IDLE_LOOK_MS);
     server.close(() => {
       clearTimeout(cut);
+      clearInterval(again);
       resolve();
     });
-    if ('closeIdleConnections' in server) server.closeIdleConnections();
+    closeIdle();
   });
 }
