@@ -20,7 +20,7 @@ const TRAINING_MS = 150_000;
 const LEASE_TTL_MS = 4000;
 const BATCH_SIZE = 128;
 /** Of the training that is killed: enough that it is still going on then. */
-const EPOCHS = 5;
+const EPOCHS = 4;
 const BATCHES_PER_EPOCH = Math.ceil(1438 / BATCH_SIZE);
 
 describe('the training page', () => {

@@ -171,8 +171,8 @@ describe('change points and every segmentation', () => {
       const noise = normals(8);
       hard[name] = Float64Array.from({ length }, (_, i) => make(noise, i));
     }
-    // Quadratic in the length: half of them unless the long tests are wanted.
-    const usual = new Set(['walk', 'loss curve', 'mean 1e6, deviation 1e-3']);
+    // Quadratic in the length: some of them unless the long tests are wanted.
+    const usual = new Set(['walk', 'mean 1e6, deviation 1e-3']);
     const wanted = Object.entries(hard).filter(([name]) => isLong || usual.has(name));
     for (const [shape, values] of wanted) {
       const options: ChangePointOptions = shape.startsWith('mean')
