@@ -110,12 +110,26 @@ const demo = (command: 'build' | 'serve'): ViteUserConfig => ({
 
 /** How long tests wait on a machine that has other things to do as well: what passes does not get slower by it. */
 const PATIENCE = {
-  testTimeout: 30_000,
-  hookTimeout: 60_000,
-  expect: { poll: { timeout: 20_000 } },
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
+  expect: { poll: { timeout: 60_000 } },
 };
 
+/** Folders whose test files share processes, which spares most of them the loading of the sources. */
+const SHARING = 'unit|property|contract';
+/** Files in there that change their process, or look at what is in it: each has one of its own. */
+const APART = [
+  'test/{unit,property,contract}/**/*{onnx,tfjs}*.test.ts', // their engines keep state
+  'test/unit/adapters/**/*.test.ts',
+  'test/unit/analysis/batches/hard-batches.test.ts', // uses one of the engines
+  'test/unit/{kernel,node,session,telemetry}/**/*.test.ts',
+  'test/unit/store/{idb-connection,open-storage}.test.ts', // these and the next give Node an IndexedDB
+  'test/{contract/idb-store,property/store,unit/exchange/quark-file}.test.ts',
+  'test/{unit/objects/large,property/import-fuzz}.test.ts', // look at the memory of their process
+];
+
 async function tests(): Promise<ViteUserConfig> {
+  const { TestOrder } = await import('./scripts/test-order.ts');
   // A machine without any browser can still run the other projects.
   const executablePath = await findChromium().catch(() => undefined);
   return {
@@ -123,13 +137,24 @@ async function tests(): Promise<ViteUserConfig> {
     plugins: [inlineWorker(), sourceSeams()],
     server: { headers },
     test: {
+      sequence: { sequencer: TestOrder },
       projects: [
         {
           extends: true,
           test: {
+            name: 'unit',
+            include: [`test/@(${SHARING})/**/*.test.ts`],
+            exclude: ['**/*.browser.test.ts', ...APART],
+            isolate: false,
+            ...PATIENCE,
+          },
+        },
+        {
+          extends: true,
+          test: {
             name: 'node',
-            include: ['test/**/*.test.ts'],
-            exclude: ['**/*.browser.test.ts', 'test/package/**'],
+            include: [`test/!(${SHARING}|package)/**/*.test.ts`, ...APART],
+            exclude: ['**/*.browser.test.ts'],
             benchmark: { include: ['test/bench/**/*.bench.ts'] },
             ...PATIENCE,
           },
@@ -154,7 +179,6 @@ async function tests(): Promise<ViteUserConfig> {
             include: ['test/package/**/*.test.ts'],
             testTimeout: 120_000,
             hookTimeout: 240_000,
-            fileParallelism: false,
           },
         },
         {
@@ -180,6 +204,7 @@ async function tests(): Promise<ViteUserConfig> {
             browser: {
               enabled: true,
               headless: true,
+              fileParallelism: false, // tests of other projects run beside it
               screenshotFailures: false,
               provider: playwright({
                 launchOptions: {

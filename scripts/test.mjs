@@ -7,7 +7,6 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { findChromium } from './chromium.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const resultsFile = join(root, 'build/test-results.json');
@@ -129,25 +128,19 @@ async function main() {
     await check('unused code and dependencies', (log) => run(bin('knip'), [], log), true);
   };
   if (!isBuilt) await check('kernels', () => run(...script('wasm')));
+  const checked = checks();
   await Promise.all([
-    checks(),
     isBuilt ? undefined : check('build', () => run(...script('build:rest'))),
+    check('chromium', (log) => run(process.execPath, ['scripts/chromium.mjs'], log), true),
   ]);
-  await check('chromium', async () => {
-    try {
-      console.log(await findChromium());
-      return 0;
-    } catch (error) {
-      console.error(error.message);
-      return 1;
-    }
-  });
 
   console.log('\n== tests');
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${resultsFile}`];
-  const workers = `--maxWorkers=${Math.max(1, availableParallelism())}`;
+  // One more than there are processors: many tests wait for processes and browsers.
+  const workers = `--maxWorkers=${availableParallelism() + 1}`;
   const filters = process.argv.slice(2).filter((argument) => argument !== '--no-build');
   addReport(await run(bin('vitest'), ['run', workers, ...reporters, ...filters]));
+  await checked;
 
   if (failures.length > 0) console.log(`\nFailed:\n  ${failures.join('\n  ')}`);
   const tail = skipped > 0 ? `, ${skipped} skipped` : '';

@@ -11,7 +11,7 @@ const here = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 export const DEMO_DIR: string = process.env['QUARK_DEMO_DIR'] ?? here('../../dist/demo');
 
 /** How long something on the page may take on a loaded machine before a test gives up on it. */
-export const PATIENCE_MS = 60_000;
+export const PATIENCE_MS = 120_000;
 
 /** @throws Error when the demo has not been built */
 export function checkBuilt(): void {
