@@ -252,12 +252,14 @@ function* forget(keys: readonly string[]): SqlWork<void> {
 }
 
 function* addUnknown(keys: readonly string[], nowMs: number): SqlWork<number> {
-  const live = yield sql(
-    `SELECT text(object_key) FROM segment_objects WHERE object_key IN (${placeholders(keys)})`,
-    ...keys,
-  );
+  // In this order: a merge moves a row from the first to the second between two statements, and whatever goes the other
+  // way is loose already.
   const loose = yield sql(
     `SELECT text(object_key) FROM loose_objects WHERE object_key IN (${placeholders(keys)})`,
+    ...keys,
+  );
+  const live = yield sql(
+    `SELECT text(object_key) FROM segment_objects WHERE object_key IN (${placeholders(keys)})`,
     ...keys,
   );
   const known = new Set([...live, ...loose].map((row) => textCell(row, 0)));

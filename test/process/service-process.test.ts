@@ -181,7 +181,9 @@ describe('the service as a process', () => {
   it('says what is wrong with what it was told', async () => {
     const dir = newFolder();
     const open = await quark('serve', dir, '--host', '0.0.0.0', '--open', '--no-dashboard');
-    expect([open.code, open.err]).toEqual([1, expect.stringContaining('keyless')]);
+    expect([open.code, open.err]).toEqual([2, expect.stringContaining('--open')]);
+    const soon = await quark('keys', 'create', 'alice', '--expires', 'soon', '--storage-dir', dir);
+    expect([soon.code, soon.err]).toEqual([2, expect.stringContaining('90d')]);
     const origin = await quark('serve', dir, '--allow-origin', 'nothing', '--no-dashboard');
     expect([origin.code, origin.err]).toEqual([1, expect.stringContaining('allowOrigins')]);
     expect((await quark('keys', 'list', '--storage-dir', join(dir, 'nothing'))).code).toBe(3);

@@ -135,7 +135,13 @@ function persisted(key: UserKey): object {
 function instantOf(text: string): string | number {
   const match = /^(\d{1,6})([hdw])$/.exec(text);
   const unit = UNITS_MS[match?.[2] ?? ''];
-  return unit === undefined ? text : Date.now() + Number(match?.[1]) * unit;
+  if (unit !== undefined) return Date.now() + Number(match?.[1]) * unit;
+  if (Number.isNaN(Date.parse(text)))
+    throw new UsageError(
+      `--expires must be a date, or a time from now such as 12h, 90d or 4w; got "${text}"`,
+      'keys',
+    );
+  return text;
 }
 
 function isoText(ms: number): string {

@@ -15,6 +15,8 @@ import { dashboardDir } from '../site.ts';
 
 const DEFAULT_PORT = 4747;
 const MAX_PORT = 65_535;
+/** Where no other machine can ask. */
+const LOOPBACK = /^(127\.|localhost$|::1$)/i;
 
 export const serveCommand: Command = {
   spec: {
@@ -88,7 +90,7 @@ export const serveCommand: Command = {
                 port: service.port,
                 open: await service.isOpen(),
               })}\n`
-            : await intro(service, hostOf(context)),
+            : await intro(service, hostOf(context), isAlwaysOpen(context)),
         );
         await interrupted;
       } finally {
@@ -108,7 +110,12 @@ function start(context: CommandContext, storage: string): Promise<ServedService>
     // A log that nobody reads any longer is no reason to stop.
     io.stderr.write(line).catch(() => undefined);
   });
-  const isOpen = args.flag('open') || (io.env['QUARK_OPEN'] ?? '') === '1';
+  const isOpen = isAlwaysOpen(context);
+  if (isOpen && !LOOPBACK.test(hostOf(context)))
+    throw new UsageError(
+      `--open (QUARK_OPEN) is for this machine only, and --host ${hostOf(context)} lets others in. Make keys instead: "quark keys create NAME"`,
+      'serve',
+    );
   const isIdle = args.flag('no-maintenance') || !hasMaintenance(io.env['QUARK_MAINTENANCE'] ?? '');
   return serveService({
     storage,
@@ -123,17 +130,23 @@ function start(context: CommandContext, storage: string): Promise<ServedService>
   });
 }
 
-async function intro(service: ServedService, host: string): Promise<string> {
+async function intro(service: ServedService, host: string, isAlways: boolean): Promise<string> {
   const lines = [`Quark service: ${service.url}`, `Records: ${service.storageUri}`];
   if (await service.isOpen())
     lines.push(
       'No key is asked for: everybody on this machine, and nobody else, can read and write.',
-      '"quark keys create NAME" makes a key; from the first one on, every request needs one.',
+      isAlways
+        ? 'That stays so when there are keys.'
+        : '"quark keys create NAME" makes a key; from the first one on, every request needs one.',
     );
   else lines.push('Every request needs a user key: "quark keys create NAME" makes one.');
-  if (!/^(127\.|localhost$|::1$)/.test(host))
+  if (!LOOPBACK.test(host))
     lines.push('Other machines can reach it, in plain HTTP: put a proxy with TLS in front.');
   return `${lines.join('\n')}\nPress Ctrl-C to stop.\n`;
+}
+
+function isAlwaysOpen({ io, args }: CommandContext): boolean {
+  return args.flag('open') || (io.env['QUARK_OPEN'] ?? '') === '1';
 }
 
 function hostOf({ io, args }: CommandContext): string {

@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { numberCell, sql, type SqlWork } from '../../../src/store/sql-database.ts';
+import { SegmentFiles } from '../../../src/store/object-files.ts';
+import {
+  numberCell,
+  ONLY_ATTEMPT,
+  sql,
+  type SqlAttempt,
+  type SqlRow,
+  type SqlWork,
+} from '../../../src/store/sql-database.ts';
 import type { SegmentManifest, Store } from '../../../src/store/store.ts';
 import {
   KEEP_LOOSE_MS,
@@ -179,6 +187,46 @@ describe('merged segments as objects', () => {
     await store.replaceTable(RUN_ID, 'metrics', [segmentOf(5)]);
     expect([await count('segment_objects'), await count('loose_objects')]).toEqual([0, 1]);
     await expectAllReadable();
+  });
+
+  test('an object that a merge takes while rows are looked through is known, old as it may be', async () => {
+    const key = 'segments/db/xx/old';
+    let looks = 0;
+    const written: string[] = [];
+    const answer = (text: string): SqlRow[] => {
+      if (text.startsWith('INSERT')) written.push(text);
+      if (text.includes('FROM database_names')) return [['db']];
+      if (!text.startsWith('SELECT')) return [];
+      // The merge is committed between the first look and the second.
+      const isMerged = looks++ > 0;
+      return isMerged === text.includes('FROM segment_objects') ? [[key]] : [];
+    };
+    const run = async <T>(work: (attempt: SqlAttempt) => SqlWork<T>): Promise<T> => {
+      const steps = work(ONLY_ATTEMPT);
+      let step = steps.next();
+      while (step.done !== true) {
+        const asked = step.value;
+        if ('calls' in asked) asked.answers.push(...asked.calls.map(({ text }) => answer(text)));
+        step = steps.next('calls' in asked ? [] : answer(asked.text));
+      }
+      return step.value;
+    };
+    const nothing = async (): Promise<void> => undefined;
+    const files = new SegmentFiles(
+      { name: 'x', read: run, transaction: run, reclaimSpace: nothing, close: nothing },
+      {
+        name: 'y',
+        put: nothing,
+        get: async () => undefined,
+        delete: nothing,
+        async *list() {
+          yield { key, modifiedAtMs: 0 };
+        },
+      },
+      clock,
+    );
+    expect(await files.findUnknown()).toBe(0);
+    expect(written.filter((text) => text.includes('loose_objects'))).toEqual([]);
   });
 
   test('old objects that no row knows become loose; young ones and those of others stay', async () => {
