@@ -1,7 +1,7 @@
 // Prints what each browser entry costs a page, minified and gzipped, and fails when the core is over its budget.
 // Counted are the entry and every file it imports, statically or dynamically, the inline worker among them. What only a
-// page loads that names a service, the outbox and the store over HTTP, is counted apart, with a budget of its own; worker.js
-// and series-worker.js are the same texts as files of their own, of which a page loads one or the other.
+// page loads that names a service, the outbox and the store over HTTP, is counted apart, with a budget of its own; worker.js,
+// series-worker.js and watch-worker.js are the same texts as files of their own, of which a page loads one or the other.
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -84,6 +84,7 @@ function main() {
     'exchange',
     'worker',
     'series-worker',
+    'watch-worker',
   ]) {
     const entry = join(dist, `${name}.js`);
     if (!existsSync(entry)) throw new Error(`${entry} is missing. Run "npm run build" first.`);

@@ -35,6 +35,13 @@ const WORKERS: readonly WorkerSpec[] = [
     newSeam: '__QUARK_NEW_SERIES_WORKER__',
     urlSeam: '__QUARK_SERIES_WORKER_URL__',
   },
+  {
+    entry: 'worker/watch-worker.ts',
+    file: 'watch-worker.js',
+    inlineId: 'virtual:quark-inline-watch-worker',
+    newSeam: '__QUARK_NEW_WATCH_WORKER__',
+    urlSeam: '__QUARK_WATCH_WORKER_URL__',
+  },
 ];
 
 /** The URL of a file beside this one, spelled so that no bundler follows it. */
@@ -129,7 +136,7 @@ export function librarySeams(): Plugin {
     },
     async generateBundle() {
       for (const { entry, file } of WORKERS) {
-        const { code, map } = await buildWorker(entry); // oxlint-disable-line no-await-in-loop -- two
+        const { code, map } = await buildWorker(entry); // oxlint-disable-line no-await-in-loop -- three
         const source = `${code.trimEnd()}\n//# sourceMappingURL=${file}.map\n`;
         this.emitFile({ type: 'asset', fileName: file, source });
         this.emitFile({ type: 'asset', fileName: `${file}.map`, source: map });

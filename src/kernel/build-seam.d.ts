@@ -1,4 +1,4 @@
-/** What the package build puts into tensor-worker.ts and series/worker-file.ts (see scripts/vite-plugins.ts). Not defined when the sources run as they are. */
+/** What the package build puts into the files that name a worker (see scripts/vite-plugins.ts). Not defined when the sources run as they are. */
 
 // oxlint-disable no-underscore-dangle -- names that no user's code can have
 
@@ -9,6 +9,9 @@ declare const __QUARK_NEW_WORKER__: Worker;
 /** The same two of the series worker. */
 declare const __QUARK_SERIES_WORKER_URL__: URL;
 declare const __QUARK_NEW_SERIES_WORKER__: Worker;
+/** The same two of the worker of a watch. */
+declare const __QUARK_WATCH_WORKER_URL__: URL;
+declare const __QUARK_NEW_WATCH_WORKER__: Worker;
 
 declare module 'virtual:quark-inline-worker' {
   /** The text of the self-contained worker. */
@@ -18,6 +21,12 @@ declare module 'virtual:quark-inline-worker' {
 
 declare module 'virtual:quark-inline-series-worker' {
   /** The text of the self-contained series worker. */
+  const source: string;
+  export default source;
+}
+
+declare module 'virtual:quark-inline-watch-worker' {
+  /** The text of the self-contained worker of a watch. */
   const source: string;
   export default source;
 }

@@ -42,7 +42,7 @@ export type WorkerHost = {
 /**
  * Makes this thread a worker. Called once, by the worker's entry file.
  *
- * @param choose makes what answers calls from the modules, or from null in plain JavaScript
+ * @param choose makes what answers calls, at once or with a promise, from the modules, or from null in plain JavaScript
  */
 export function exposeHost<C>(choose: (modules: Modules | null) => Execute<C, unknown>): void {
   let execute: Execute<C, unknown> | undefined;
@@ -58,7 +58,7 @@ export function exposeHost<C>(choose: (modules: Modules | null) => Execute<C, un
     },
     async run(call, buffer) {
       const answer = (execute ??= choose(null));
-      const outcome = attempt(() => answer(call as C, buffer)); // bytes become types: the pool sends what its host takes
+      const outcome = await attempt(() => answer(call as C, buffer)); // bytes become types: the pool sends what its host takes
       const own = buffer instanceof ArrayBuffer ? buffer : undefined;
       const reply: WorkerReply = { outcome, buffer: own };
       const moved = outcome.ok ? buffersIn(outcome.value) : new Set<ArrayBuffer>();
@@ -101,9 +101,9 @@ function isWebWorker(): boolean {
   return 'WorkerGlobalScope' in globalThis;
 }
 
-function attempt(work: () => unknown): WorkerReply['outcome'] {
+async function attempt(work: () => unknown): Promise<WorkerReply['outcome']> {
   try {
-    return { ok: true, value: work() };
+    return { ok: true, value: await work() };
   } catch (error) {
     if (isQuarkError(error)) {
       return {

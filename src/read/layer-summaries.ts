@@ -8,7 +8,7 @@ import {
   type HookDirection,
   type LayerSummaryType,
 } from '../records/literals.ts';
-import type { Store } from '../store/store.ts';
+import type { SegmentSource, Store } from '../store/store.ts';
 import { checkPosition, type Position, type PositionFilter } from './filters.ts';
 import { readKeyedRecords, type KeyConditions } from './keyed-records.ts';
 import type { RecordsRead } from './metric-records.ts';
@@ -65,7 +65,7 @@ export type LayerColumns = RecordColumns<(typeof TEXTS)[number], (typeof NUMBERS
 
 /** Layer summaries as columns. @throws {QuarkError} `invalid_input` naming the filter */
 export async function readLayerColumns(
-  store: Store,
+  store: SegmentSource,
   runId: string,
   filter: LayerSummaryFilter = {},
 ): Promise<LayerColumns> {

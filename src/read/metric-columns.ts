@@ -6,7 +6,7 @@ import { metricTable } from '../records/metric.ts';
 import { gatherRows } from '../segment/batch-ops.ts';
 import type { DamageReport, OpenedSegment } from '../segment/open-segment.ts';
 import type { KeyVector, RowBatch, Vector } from '../segment/vectors.ts';
-import type { Store } from '../store/store.ts';
+import type { SegmentSource } from '../store/store.ts';
 import { checkPosition, segmentFilter, type Position, type PositionFilter } from './filters.ts';
 import { matchRows, scanTable } from './scan.ts';
 
@@ -54,7 +54,7 @@ const FILTER_NAMES = ['metricKey', 'namespace', 'metricName'] as const;
 
 /** @throws {QuarkError} `invalid_input` naming the filter */
 export async function readMetricColumns(
-  store: Store,
+  store: SegmentSource,
   runId: string,
   filter: MetricFilter = {},
 ): Promise<MetricColumns> {
@@ -64,7 +64,7 @@ export async function readMetricColumns(
 
 /** The matching rows of every segment, as they come. */
 export async function scanMetrics(
-  store: Store,
+  store: SegmentSource,
   runId: string,
   filter: MetricFilter,
 ): Promise<{ parts: readonly MetricPart[]; damage: readonly DamageReport[]; position: Position }> {

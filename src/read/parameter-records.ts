@@ -13,7 +13,7 @@ import {
   parameterSummaryTable,
   type ParameterSummaryRecord,
 } from '../records/parameter-summary.ts';
-import type { Store } from '../store/store.ts';
+import type { SegmentSource, Store } from '../store/store.ts';
 import { checkPosition, type PositionFilter } from './filters.ts';
 import { readKeyedRecords } from './keyed-records.ts';
 import { checkOptionalText } from './layer-summaries.ts';
@@ -89,7 +89,7 @@ export type ParameterColumnFilter = Omit<ParameterSummaryFilter, 'latestOnly'>;
 
 /** Parameter summaries as columns. @throws {QuarkError} `invalid_input` naming the filter */
 export async function readParameterColumns(
-  store: Store,
+  store: SegmentSource,
   runId: string,
   filter: ParameterColumnFilter = {},
 ): Promise<ParameterColumns> {

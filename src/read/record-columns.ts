@@ -3,7 +3,7 @@ import type { TableColumns, TableDefinition } from '../schema/table.ts';
 import { gatherRows } from '../segment/batch-ops.ts';
 import type { DamageReport, OpenedSegment } from '../segment/open-segment.ts';
 import type { RowBatch } from '../segment/vectors.ts';
-import type { Store } from '../store/store.ts';
+import type { SegmentSource } from '../store/store.ts';
 import { segmentFilter, type Position } from './filters.ts';
 import { matchConditions, type KeyConditions } from './keyed-records.ts';
 import { orderBy } from './metric-columns.ts';
@@ -52,7 +52,7 @@ export async function readRecordColumns<
   J extends string,
   L extends string = never,
 >(
-  store: Store,
+  store: SegmentSource,
   table: TableDefinition<C>,
   runId: string,
   conditions: KeyConditions,

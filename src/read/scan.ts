@@ -12,7 +12,7 @@ import {
   type ReadySegment,
 } from '../segment/open-segment.ts';
 import type { Vector } from '../segment/vectors.ts';
-import type { SegmentFilter, SegmentManifest, Store } from '../store/store.ts';
+import type { SegmentFilter, SegmentManifest, SegmentSource } from '../store/store.ts';
 import type { Position, Range } from './filters.ts';
 
 /** Bytes that are fetched at a time. */
@@ -37,7 +37,7 @@ export type SegmentVisitor = {
  * more than a filter can ask for.
  */
 export async function scanTable<T>(
-  store: Store,
+  store: SegmentSource,
   table: TableDefinition,
   filter: SegmentFilter,
   pick: (segment: OpenedSegment) => T | undefined,
@@ -62,7 +62,7 @@ export async function scanTable<T>(
  * with another visitor.
  */
 export async function scanSegments<V extends SegmentVisitor>(
-  store: Store,
+  store: SegmentSource,
   filter: SegmentFilter,
   begin: (manifests: readonly SegmentManifest[]) => V,
   mayMatch: (manifest: SegmentManifest) => boolean = () => true,
@@ -82,7 +82,7 @@ export async function scanSegments<V extends SegmentVisitor>(
 
 /** What could not be read; undefined when a segment is gone. */
 async function scanOnce(
-  store: Store,
+  store: SegmentSource,
   manifests: readonly SegmentManifest[],
   visitor: SegmentVisitor,
 ): Promise<readonly DamageReport[] | undefined> {

@@ -98,8 +98,8 @@ export async function* tableBatches(
   );
 }
 
-/** Segments whose sequence numbers lie among each other, and small neighbours. */
-function stretchesOf(manifests: readonly SegmentManifest[]): SegmentManifest[][] {
+/** Segments whose sequence numbers lie among each other, and small neighbours: once one stretch was read, all rows before its end were. */
+export function stretchesOf(manifests: readonly SegmentManifest[]): SegmentManifest[][] {
   const stretches: SegmentManifest[][] = [];
   let last = -1;
   let rows = 0;

@@ -257,7 +257,7 @@ export class BufferedWriter implements OpenWriter {
       if (manifest?.writerId === writerId && manifest.batchNumber === batchNumber)
         collector?.push({ manifest, bytes: segment.bytes });
     });
-    this.#handle.appended(this.#table.table, sending.length);
+    this.#handle.appended(this.#table.table, manifests);
     this.#succeeded();
   }
 

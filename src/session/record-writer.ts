@@ -94,6 +94,6 @@ function detached(handle: RunHandle): RunHandle {
     onAppended: (listener) => handle.onAppended(listener),
     requestStop: (reason) => handle.requestStop(reason),
     notify: (notice) => handle.notify(notice),
-    appended: (table, segmentCount) => handle.appended(table, segmentCount),
+    appended: (table, segments) => handle.appended(table, segments),
   };
 }

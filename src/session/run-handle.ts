@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { invalidInput, InvalidRunStateError } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import type { EventSeverity } from '../records/literals.ts';
-import type { Store } from '../store/store.ts';
+import type { SegmentManifest, Store } from '../store/store.ts';
 
 /** An event a writer wants recorded about itself. */
 export type Notice = {
@@ -16,12 +16,17 @@ export type Notice = {
 
 /** A writer as its session sees it. */
 export interface OpenWriter {
+  /** Whether it looks at what the others write: it is drained and closed after them. */
+  readonly isLast?: boolean;
   /** Makes durable what is buffered. */
   drain(): Promise<void>;
   /** The same without waiting, where the store can; for the last moment of a process. */
   drainNow(): void;
   close(): Promise<void>;
 }
+
+/** Told of a table and of what was appended to it. */
+export type AppendListener = (table: string, segments: readonly SegmentManifest[]) => void;
 
 /** The inside of a session. */
 export interface RunHandle {
@@ -39,12 +44,12 @@ export interface RunHandle {
   flush(): Promise<void>;
   /** Records an event about the recording itself. Never throws. */
   notify(notice: Notice): void;
-  /** Calls back with the table whenever segments of the run were appended by this session; returns the undo. */
-  onAppended(listener: (table: string) => void): () => void;
+  /** Calls back whenever segments of the run were appended by this session; returns the undo. */
+  onAppended(listener: AppendListener): () => void;
   /** Asks the training to stop: aborts {@link signal} and records why. The run goes on until somebody ends it. */
   requestStop(reason: string): void;
-  /** Tells that segments were appended: the lease is renewed and merging considered. */
-  appended(table: string, segmentCount: number): void;
+  /** Tells that segments were appended, as the store keeps them: the lease is renewed and merging considered. */
+  appended(table: string, segments: readonly SegmentManifest[]): void;
 }
 
 const handles = new WeakMap<object, RunHandle>();

@@ -10,11 +10,17 @@ import { TABLES } from '../records/tables.ts';
 import { batchOfRows } from '../segment/batch-ops.ts';
 import { compactTable } from '../segment/compact.ts';
 import { createSegment } from '../segment/manifest.ts';
-import type { NewSegment, Store } from '../store/store.ts';
+import type { NewSegment, SegmentManifest, Store } from '../store/store.ts';
 import type { RefusedSegment } from '../store/sync-control.ts';
 import { createEvent } from './event-logger.ts';
 import type { Platform } from './platform.ts';
-import { runEnded, type Notice, type OpenWriter, type RunHandle } from './run-handle.ts';
+import {
+  runEnded,
+  type AppendListener,
+  type Notice,
+  type OpenWriter,
+  type RunHandle,
+} from './run-handle.ts';
 import { changeRun, loadRun } from './run-lifecycle.ts';
 import type { SessionOptions } from './run-options.ts';
 import { persistenceOf } from '../store/persistence.ts';
@@ -50,7 +56,7 @@ export class SessionCore implements RunHandle {
   readonly #eventOrder = new Mutex();
   readonly #segmentCounts = new Map<string, number>();
   readonly #undo: (() => void)[] = [];
-  readonly #listeners = new Set<(table: string) => void>();
+  readonly #listeners = new Set<AppendListener>();
   #nextEventBatch = 0;
   #notices: NumberedEvent[] = [];
   #hasNoticeTimer = false;
@@ -149,7 +155,7 @@ export class SessionCore implements RunHandle {
     this.#flushNoticesLater(0);
   }
 
-  onAppended(listener: (table: string) => void): () => void {
+  onAppended(listener: AppendListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -167,11 +173,11 @@ export class SessionCore implements RunHandle {
     this.#abort.abort(new DOMException(message, 'AbortError'));
   }
 
-  appended(table: string, segmentCount: number): void {
-    for (const listener of this.#listeners) listener(table);
+  appended(table: string, segments: readonly SegmentManifest[]): void {
+    for (const listener of this.#listeners) listener(table, segments);
     if (this.clock.now() - this.#renewedAtMs > this.#leaseTtlMs / 3)
       this.#renew().catch(() => undefined);
-    const count = (this.#segmentCounts.get(table) ?? 0) + segmentCount;
+    const count = (this.#segmentCounts.get(table) ?? 0) + segments.length;
     this.#segmentCounts.set(table, count);
     if (count < MERGE_AFTER_SEGMENTS || this.#merging !== undefined || this.#ending !== undefined)
       return;
@@ -189,15 +195,27 @@ export class SessionCore implements RunHandle {
   /** Appends one event and returns it with its sequence number. */
   record(event: EventRecord, batchNumber: number = this.#nextEventBatch++): Promise<EventRecord> {
     return this.#eventOrder.run(async () => {
-      const [manifest] = await this.store.appendSegments([this.#segmentOf({ event, batchNumber })]);
-      this.appended(eventTable.table, 1);
-      return eventTable.wrap({ ...event, sequence: manifest?.firstSequence ?? null });
+      const kept = await this.store.appendSegments([this.#segmentOf({ event, batchNumber })]);
+      this.appended(eventTable.table, kept);
+      return eventTable.wrap({ ...event, sequence: kept[0]?.firstSequence ?? null });
     });
   }
 
   async flush(): Promise<void> {
-    const results = await Promise.allSettled([...this.#writers].map((writer) => writer.drain()));
+    const results = await this.#askWriters((writer) => writer.drain());
     throwFirst([...results, ...(await Promise.allSettled([this.#flushNotices()]))]);
+  }
+
+  async #askWriters(ask: (writer: OpenWriter) => Promise<void>) {
+    const writers = [...this.#writers];
+    const results = [];
+    for (const isLast of [false, true])
+      results.push(
+        ...(await Promise.allSettled(
+          writers.filter((one) => (one.isLast ?? false) === isLast).map(ask),
+        )),
+      );
+    return results;
   }
 
   /**
@@ -226,7 +244,7 @@ export class SessionCore implements RunHandle {
   }
 
   async #end(status: TerminalRunStatus): Promise<RunRecord> {
-    throwFirst(await Promise.allSettled([...this.#writers].map((writer) => writer.close())));
+    throwFirst(await this.#askWriters((writer) => writer.close()));
     await this.#flushNotices();
     // Before the event: when somebody else ended the run, there is nothing to say.
     checkRunning((await loadRun(this.store, this.runId)).run, 'ended again');
@@ -252,7 +270,7 @@ export class SessionCore implements RunHandle {
     if (this.#status === 'running') {
       this.#isClosing = true;
       try {
-        throwFirst(await Promise.allSettled([...this.#writers].map((writer) => writer.close())));
+        throwFirst(await this.#askWriters((writer) => writer.close()));
         await this.#flushNotices();
       } finally {
         this.#isClosing = false;

@@ -67,6 +67,8 @@ type Kept = { readonly manifest: SegmentManifest; readonly bytes: Uint8Array<Arr
 type Stream = {
   nextSequence: number;
   readonly live: Map<string, Kept>;
+  /** Live segments by their last sequence number, so that a look at the end of a long run does not go through all of it; undefined until it is asked for again. */
+  byEnd: Kept[] | undefined;
   merged: readonly BatchRange[];
   replaceCount: number;
 };
@@ -158,6 +160,26 @@ function surveyOf({ runs, streams }: Place, runId: string | undefined): StoreSur
       (one) => (one.nextSequence > 0 || one.replaceCount > 0) && isWanted(one.runId),
     ),
   };
+}
+
+function segmentsByEnd(stream: Stream): readonly Kept[] {
+  stream.byEnd ??= [...stream.live.values()].sort(
+    (a, b) => a.manifest.lastSequence - b.manifest.lastSequence,
+  );
+  return stream.byEnd;
+}
+
+/** Where segments begin that reach this sequence number. */
+function firstEndingAt(segments: readonly Kept[], sequence: number): number {
+  let from = 0;
+  let to = segments.length;
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((segments[middle]?.manifest.lastSequence ?? Number.POSITIVE_INFINITY) < sequence)
+      from = middle + 1;
+    else to = middle;
+  }
+  return from;
 }
 
 class MemoryStore implements Store {
@@ -263,7 +285,11 @@ class MemoryStore implements Store {
     this.#open();
     checkSegmentFilter(filter);
     const found: SegmentManifest[] = [];
-    for (const { manifest } of this.#stream(filter.runId, filter.table).live.values()) {
+    const segments = segmentsByEnd(this.#stream(filter.runId, filter.table));
+    const { sequenceMin } = filter;
+    for (let i = sequenceMin === undefined ? 0 : firstEndingAt(segments, sequenceMin); ; i++) {
+      const manifest = segments[i]?.manifest;
+      if (manifest === undefined) break;
       if (matchesSegmentFilter(manifest, filter)) found.push(copyManifest(manifest));
     }
     return found.sort(compareManifests);
@@ -297,6 +323,7 @@ class MemoryStore implements Store {
       if (!leaving.has(name) && this.#keptManifest(stream, manifest) !== undefined)
         throw segmentTaken(name);
     }
+    stream.byEnd = undefined;
     for (const name of leaving) stream.live.delete(name);
     for (const { manifest, bytes } of add) {
       stream.live.set(segmentName(manifest), {
@@ -320,6 +347,7 @@ class MemoryStore implements Store {
     if (seenCount !== undefined) this.#checkSeen([{ runId, table, replaceCount: seenCount }]);
     const stream = this.#stream(runId, table);
     stream.live.clear();
+    stream.byEnd = undefined;
     stream.merged = [];
     stream.replaceCount++;
     return add.map((segment) => this.#append(segment));
@@ -361,7 +389,10 @@ class MemoryStore implements Store {
     if (known !== undefined) return copyManifest(known);
     const placed = placeSegment(manifest, stream.nextSequence);
     stream.nextSequence = placed.lastSequence + 1;
-    stream.live.set(segmentName(manifest), { manifest: placed, bytes: bytes.slice() });
+    const kept = { manifest: placed, bytes: bytes.slice() };
+    stream.live.set(segmentName(manifest), kept);
+    // No row so far has a higher number.
+    stream.byEnd?.push(kept);
     return copyManifest(placed);
   }
 
@@ -385,7 +416,7 @@ class MemoryStore implements Store {
     const key = `${runId}/${table}`;
     let stream = this.#place.streams.get(key);
     if (stream === undefined) {
-      stream = { nextSequence: 0, live: new Map(), merged: [], replaceCount: 0 };
+      stream = { nextSequence: 0, live: new Map(), byEnd: undefined, merged: [], replaceCount: 0 };
       this.#place.streams.set(key, stream);
     }
     return stream;

@@ -219,6 +219,9 @@ export interface StoreNotes {
   forgetRun(runId: string, expected?: StoreSurvey): Promise<boolean>;
 }
 
+/** What rows are read from: a store, or some of its segments. */
+export type SegmentSource = Pick<Store, 'listSegments' | 'readSegments'>;
+
 /** Keeps runs, segments and blobs. See the top of this file for what every store promises. */
 export interface Store {
   /** The URI that opens this store. */

@@ -143,6 +143,23 @@ export function describeMerges(place: TestPlace): void {
       expect(await place.append(segmentOf(3))).toEqual([parts[1]?.manifest]);
     });
 
+    test('what reaches a position is listed after merges, appends and replacements, too', async () => {
+      const from = async (sequenceMin: number): Promise<number[]> =>
+        (await place.list({ sequenceMin })).map(({ firstSequence }) => firstSequence);
+      const placed = await place.append(segmentOf(0), segmentOf(1), segmentOf(2), segmentOf(3));
+      expect(await from(20)).toEqual([20, 30]);
+      const parts = [mergeOf(placed.slice(0, 2)), mergeOf(placed.slice(2))];
+      await place.store.replaceSegments(RUN_ID, 'metrics', placed, parts);
+      expect(await from(20)).toEqual([20]);
+      await place.append(segmentOf(4));
+      expect(await from(19)).toEqual([0, 20, 40]);
+      expect(await from(35)).toEqual([20, 40]);
+      expect(await from(40)).toEqual([40]);
+      await place.store.replaceTable(RUN_ID, 'metrics', [segmentOf(5)]);
+      expect(await from(0)).toEqual([50]);
+      expect(await from(60)).toEqual([]);
+    });
+
     test('appending goes on while a merge takes place', async () => {
       const other = await place.openAnother();
       const placed = await place.append(...Array.from({ length: 10 }, (_, i) => segmentOf(i)));

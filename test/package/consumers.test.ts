@@ -81,13 +81,17 @@ test('Node loads every entry, runs the probe, and the command shows the run', ()
 test('Node ends by itself while a worker still waits for work', () => {
   const project = consumer({
     'main.js': `
-      import { createKernels } from 'quark-sdk';
+      import { createKernels, startRun } from 'quark-sdk';
+      import { AnalyzerEngine } from 'quark-sdk/analysis';
       const pool = await createKernels({ inlineBytes: 0 });
       await pool.tensorStats(new Float32Array(5000));
-      console.log(JSON.stringify(pool.diagnostics().workerMode));
+      const session = await startRun({ project: 'package-test', storage: 'memory:' });
+      const watch = new AnalyzerEngine(session).watch();
+      await session.flush();
+      console.log(JSON.stringify([pool.diagnostics().workerMode, watch.status.workerMode]));
     `,
   });
-  expect(project.run('main.js')).toBe('url');
+  expect(project.run('main.js')).toEqual(['url', 'url']);
 });
 
 const PLAIN_FILES = {
@@ -105,6 +109,7 @@ test('a plain page loads the files as they are', async () => {
   const dist = '/node_modules/quark-sdk/dist/';
   expect(server.requested).toContain(`${dist}worker.js`);
   expect(server.requested).toContain(`${dist}series-worker.js`);
+  expect(server.requested).toContain(`${dist}watch-worker.js`);
   expect(server.requested).not.toContain(`${dist}node.js`);
 });
 
@@ -170,8 +175,10 @@ test('a Vite app as built', async () => {
   const names = built.output.map(({ fileName }) => fileName);
   expect(names.filter((name) => /(?:worker|node)-[^/]*\.js$/.test(name)).toSorted()).toEqual([
     expect.stringContaining('chunk-inline-series-worker-'),
+    expect.stringContaining('chunk-inline-watch-worker-'),
     expect.stringContaining('chunk-inline-worker-'),
     expect.stringMatching(/^assets\/series-worker-/),
+    expect.stringMatching(/^assets\/watch-worker-/),
     expect.stringMatching(/^assets\/worker-/),
   ]);
   const { url } = await serve(join(root, 'dist'));

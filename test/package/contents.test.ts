@@ -36,6 +36,7 @@ const BROWSER_ENTRIES = [
   'exchange',
   'worker',
   'series-worker',
+  'watch-worker',
 ];
 
 describe('import graph', () => {
@@ -55,6 +56,7 @@ describe('import graph', () => {
   test.each([
     ['worker.js', 'index.js', 'inline-worker'],
     ['series-worker.js', 'analysis.js', 'inline-series-worker'],
+    ['watch-worker.js', 'analysis.js', 'inline-watch-worker'],
   ])('%s is one file, and the text that %s carries the same', async (worker, entry, chunk) => {
     const { files } = closureOf(join(DIST, worker));
     expect(files).toHaveLength(1);
@@ -82,6 +84,7 @@ describe('import graph', () => {
     }
     expect(count(join(DIST, 'worker.js'))).toBe(0);
     expect(count(join(DIST, 'series-worker.js'))).toBe(0);
+    expect(count(join(DIST, 'watch-worker.js'))).toBe(0);
   });
 
   test('the core carries nothing of the series kernels, nor they of the tensor kernels', () => {
@@ -98,7 +101,7 @@ describe('import graph', () => {
     expect(analysis).toContainEqual(expect.stringContaining('/pool.ts'));
     expect(analysis.filter((source) => /wasm-kernel|kernel\/wasm/.test(source))).toEqual([]);
     const texts = closureOf(join(DIST, 'index.js')).files.map((file) => readFileSync(file, 'utf8'));
-    expect(texts.filter((text) => text.includes('series-worker'))).toEqual([]);
+    expect(texts.filter((text) => /(?:series|watch)-worker/.test(text))).toEqual([]);
   });
 
   test('packages that are bundled into the browser entries', () => {

@@ -4,7 +4,7 @@ export const PROBE = `
 import {
   createKernels, MetricsLogger, openRun, openStorage, TrainingSession,
 } from 'quark-sdk';
-import { createSeriesKernels } from 'quark-sdk/analysis';
+import { AnalyzerEngine, createSeriesKernels } from 'quark-sdk/analysis';
 
 async function series(workerMode) {
   const pool = await createSeriesKernels({ workerMode, inlineBytes: 0 });
@@ -30,6 +30,18 @@ async function kernels(workerMode) {
   }
 }
 
+async function watching(workerMode) {
+  const session = await TrainingSession.startRun({ project: 'package-test', storage: 'memory:', handleSignals: false });
+  const watch = new AnalyzerEngine(session).watch({ workerMode });
+  const metrics = new MetricsLogger(session);
+  for (let step = 0; step < 50; step += 1) metrics.log('train/loss', step < 49 ? 1 : NaN, { step });
+  await session.flush();
+  const { workerMode: used, workerFailures, rows } = watch.status;
+  const alerts = watch.alerts.map(({ ruleId }) => ruleId);
+  await session.close();
+  return { used, rows, alerts, failures: workerFailures.length };
+}
+
 async function recording(storage) {
   const session = await TrainingSession.startRun({ project: 'package-test', storage, handleSignals: false });
   const metrics = new MetricsLogger(session);
@@ -51,7 +63,7 @@ export async function probe(storage, modes = ['url', 'inline-source', 'auto']) {
   const outcome = {};
   for (const mode of modes) {
     try {
-      outcome[mode] = { tensor: await kernels(mode), series: await series(mode) };
+      outcome[mode] = { tensor: await kernels(mode), series: await series(mode), watch: await watching(mode) };
     } catch (error) {
       outcome[mode] = { threw: String(error?.stack ?? error) };
     }
@@ -65,10 +77,16 @@ export async function probe(storage, modes = ['url', 'inline-source', 'auto']) {
 }
 `;
 
-/** What a mode of the workers gives. */
+/** What a mode of the workers gives. Where WebAssembly cannot be had, kernels have one reason more to tell of than a watch. */
 export const kernelOutcome = (used: string, kernel = 'wasm', failures = 0) => ({
   tensor: { used, kernel, min: -2500, max: 2499, failures },
   series: { used, kernel, median: 0, quartiles: [-1250, 1250], failures },
+  watch: {
+    used,
+    rows: 50,
+    alerts: ['non_finite'],
+    failures: kernel === 'js' ? failures - 1 : failures,
+  },
 });
 
 /** What the probe gives where everything works. */

@@ -13,7 +13,7 @@ import { openRun, RunReader } from '../../read/run-reader.ts';
 import type { RunContext } from '../../session/run-context.ts';
 import { handleOf } from '../../session/run-handle.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
-import type { Store } from '../../store/store.ts';
+import type { SegmentSource, Store } from '../../store/store.ts';
 import { emptyColumns, runInfo } from './empty-columns.ts';
 import { batchColumns, layerSeries, nameAt, parameterSeries } from './grouped-series.ts';
 import { placeSeries } from './metric-series.ts';
@@ -125,7 +125,7 @@ type Damaged<T> = { readonly columns: T; readonly damage: readonly unknown[] };
 
 /** Telemetry as columns. */
 export async function readTelemetryTable(
-  store: Store,
+  store: SegmentSource,
   runId: string,
   position: Position,
 ): Promise<
@@ -149,7 +149,7 @@ export async function readTelemetryTable(
 }
 
 /** Batches as columns, class counts as JSON, sample ids as lists. */
-export function readBatchTable(store: Store, runId: string, position: Position) {
+export function readBatchTable(store: SegmentSource, runId: string, position: Position) {
   return readRecordColumns(store, batchDiagnosticTable, runId, {}, position, {
     texts: [],
     numbers: ['timestamp', 'step', 'epoch', 'loss', 'batchSize'],

@@ -1,28 +1,27 @@
 /**
- * The rules while a run goes on. Each look reads what was appended since the one before and folds it into bounded state; now and
- * then it asks the rules over that, a few at a time. Its cost does not depend on how long the run is: see `bench/analysis.mjs`.
+ * The rules while a run goes on. Each look hands what was appended since the one before, as stored bytes, to a worker, which
+ * folds it into bounded state and now and then asks the rules over that. What a look costs does not depend on how long the
+ * run is: see `bench/analysis.mjs`.
  */
 import { systemClock, type Clock } from '../../base/clock.ts';
 import { ASYNC_DISPOSE } from '../../base/dispose.ts';
 import { messageOf } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
-import { checkPosition } from '../../read/filters.ts';
-import { readLayerColumns } from '../../read/layer-summaries.ts';
-import { readMetricColumns } from '../../read/metric-columns.ts';
-import { readParameterColumns } from '../../read/parameter-records.ts';
 import { openRun } from '../../read/run-reader.ts';
 import { alertTable, type AlertRecord } from '../../records/alert.ts';
 import type { RunHandle } from '../../session/run-handle.ts';
-import type { Store } from '../../store/store.ts';
+import type { WorkerWayName } from '../../kernel/spawn.ts';
+import type { SegmentManifest, Store } from '../../store/store.ts';
 import { runInfo } from '../columns/empty-columns.ts';
-import { batchColumns, layerSeries, parameterSeries } from '../columns/grouped-series.ts';
-import { readBatchTable, readTelemetryTable } from '../columns/load-run-columns.ts';
 import type { RunInfo } from '../columns/run-columns.ts';
 import { alertOf, type Found } from '../rules/analyze-columns.ts';
 import type { AnalyzerSettings } from '../rules/analyzer-config.ts';
 import { keepRecords } from '../rules/keep-records.ts';
-import { CoolDown, LiveRules } from './live-rules.ts';
-import { LiveColumns } from './live-columns.ts';
+import { RULES } from '../rules/rules.ts';
+import { CoolDown } from './live-rules.ts';
+import type { LiveAnswer, Load } from './piece.ts';
+import { WatchFeed } from './watch-feed.ts';
+import { JudgeLost, WatchJudge, type Question } from './watch-judge.ts';
 import { isFor, type WatchAction, type WatchSettings } from './watch-options.ts';
 
 /** What is watched: a run of this process, or one in a store that somebody else writes. */
@@ -45,16 +44,15 @@ export type WatchStatus = {
   readonly failedActions: number;
   /** Why the last look or action failed; null after a success. */
   readonly lastError: Error | null;
+  /** How the worker that judges was made; `pending` until it has answered, `none` when the calling thread judges. */
+  readonly workerMode: WorkerWayName;
+  /** What stood in the way of each way to a worker that was tried, and what workers died of. */
+  readonly workerFailures: readonly string[];
 };
 
-const TABLES: ReadonlySet<string> = new Set([
-  'metrics',
-  'layer_summaries',
-  'parameter_summaries',
-  'telemetry',
-  'batch_diagnostics',
-]);
-type Table = 'metrics' | 'layers' | 'parameters' | 'telemetry' | 'batches';
+/** What a look found, and when. */
+type Judged = { readonly found: readonly Found[]; readonly nowMs: number };
+
 /** Longest time that a webhook may take. */
 const WEBHOOK_TIMEOUT_MS = 10_000;
 
@@ -64,40 +62,36 @@ export class AlertWatch implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #analyzer: AnalyzerSettings;
   readonly #settings: WatchSettings;
-  readonly #live: LiveColumns;
-  readonly #rules: LiveRules;
+  readonly #feed: WatchFeed;
+  readonly #judge: WatchJudge;
   readonly #coolDown: CoolDown;
-  readonly #next: Record<Table, number> = {
-    metrics: 0,
-    layers: 0,
-    parameters: 0,
-    telemetry: 0,
-    batches: 0,
-  };
   readonly #undo: (() => void)[] = [];
   readonly #pending = new Set<Promise<void>>();
   #info: RunInfo | undefined;
-  #dirty = new Set<string>(TABLES);
+  #isSilent = false;
   #cancelLook: (() => void) | undefined;
   #cancelSilence: (() => void) | undefined;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   #looking: Promise<readonly AlertRecord[]> = Promise.resolve([]);
   #alerts: readonly AlertRecord[] = [];
   #looks = 0;
+  #evaluations = 0;
   #rows = 0;
   #failedActions = 0;
   #lastError: Error | null = null;
   #isClosed = false;
+  #isOver = false;
 
   /** @internal Use `AnalyzerEngine.watch`. */
   constructor(run: WatchedRun, analyzer: AnalyzerSettings, settings: WatchSettings) {
+    // Before there is a worker that somebody would have to end.
+    run.handle?.checkOpen();
     this.#run = run;
     this.#clock = run.handle?.clock ?? systemClock;
     this.#analyzer = analyzer;
     this.#settings = settings;
-    const { lossSpikeMinRatio, lossSpikeScore } = analyzer.thresholds;
-    this.#live = new LiveColumns({ threshold: lossSpikeScore, ratio: lossSpikeMinRatio });
-    this.#rules = new LiveRules(analyzer);
+    this.#feed = new WatchFeed(run.store, run.runId);
+    this.#judge = new WatchJudge(analyzer, settings);
     this.#coolDown = new CoolDown(settings.cooldownMs);
     const { handle } = run;
     if (handle === undefined) {
@@ -105,15 +99,17 @@ export class AlertWatch implements AsyncDisposable {
       return;
     }
     this.#undo.push(
-      handle.onAppended((table) => this.#appended(table)),
+      handle.onAppended((table, segments) => this.#appended(table, segments)),
       handle.attach({
         // A flush of the session is over when what it wrote was looked at.
+        isLast: true,
         drain: () => this.check().then(() => undefined),
         drainNow: () => undefined,
         close: () => this.close(),
       }),
     );
-    this.#appended('metrics');
+    // What a run that goes on has already.
+    this.#appended('metrics', []);
   }
 
   /** Alerts so far, in the order in which they came. */
@@ -125,10 +121,12 @@ export class AlertWatch implements AsyncDisposable {
   get status(): WatchStatus {
     return {
       looks: this.#looks,
-      evaluations: this.#rules.evaluations,
+      evaluations: this.#evaluations,
       rows: this.#rows,
       failedActions: this.#failedActions,
       lastError: this.#lastError,
+      workerMode: this.#judge.way,
+      workerFailures: this.#judge.failures,
     };
   }
 
@@ -148,8 +146,10 @@ export class AlertWatch implements AsyncDisposable {
     for (const undo of this.#undo.splice(0)) undo();
     // When the session ends, its writers close at the same time: what they still hold is looked at, too.
     await this.#run.handle?.flush().catch((error: unknown) => this.#fail(error));
-    for (const table of TABLES) this.#dirty.add(table);
+    this.#feed.markAll();
     await this.check();
+    this.#isOver = true;
+    await this.#judge.close();
     await Promise.all(this.#pending);
   }
 
@@ -157,9 +157,8 @@ export class AlertWatch implements AsyncDisposable {
     return this.close();
   }
 
-  #appended(table: string): void {
-    if (!TABLES.has(table)) return;
-    this.#dirty.add(table);
+  #appended(table: string, segments: readonly SegmentManifest[]): void {
+    if (!this.#feed.appended(table, segments)) return;
     if (this.#cancelLook !== undefined || this.#isClosed) return;
     const waitMs = this.#lookedAtMs + this.#settings.minIntervalMs - this.#clock.now();
     this.#cancelLook = this.#clock.after(Math.max(0, waitMs), () => {
@@ -171,7 +170,7 @@ export class AlertWatch implements AsyncDisposable {
   #poll(): void {
     this.#undo.push(() => this.#cancelLook?.());
     this.#cancelLook = this.#clock.after(this.#settings.pollMs, () => {
-      for (const table of TABLES) this.#dirty.add(table);
+      this.#feed.markAll();
       void this.check().finally(() => {
         if (!this.#isClosed) this.#poll();
       });
@@ -183,27 +182,21 @@ export class AlertWatch implements AsyncDisposable {
     this.#cancelSilence?.();
     if (this.#isClosed) return;
     this.#cancelSilence = this.#clock.after(this.#analyzer.thresholds.stalledRunMs + 1000, () => {
-      this.#dirty.add('silence');
+      this.#isSilent = true;
       void this.check();
     });
   }
 
   async #look(): Promise<readonly AlertRecord[]> {
+    if (this.#isOver) return [];
     this.#lookedAtMs = this.#clock.now();
     try {
-      const isSilent = this.#dirty.delete('silence');
-      const probes = await this.#read();
-      const nowMs = this.#clock.now();
-      const found = await this.#rules.look(
-        this.#live,
-        await this.#runInfo(),
-        nowMs,
-        probes > 0 || isSilent,
-      );
+      const isSilent = this.#isSilent;
+      this.#isSilent = false;
+      const { found, nowMs } = await this.#judged(isSilent);
       const told = found.filter(({ finding, rule }) =>
         this.#coolDown.admits(rule.id, finding.severity, nowMs),
       );
-      this.#lastError = null;
       this.#watchSilence();
       if (told.length === 0) return [];
       return await this.#tell(told, nowMs);
@@ -214,62 +207,52 @@ export class AlertWatch implements AsyncDisposable {
     }
   }
 
-  /** Reads what is new; returns how many rows of probes there were. */
-  async #read(): Promise<number> {
-    const { runId, store } = this.#run;
-    const dirty = this.#dirty;
-    this.#dirty = new Set();
+  /** Hands over what is new and asks about it; once more from the beginning when whoever was asked has died. */
+  async #judged(isUrgent: boolean): Promise<Judged> {
     this.#looks++;
-    const next = this.#next;
-    let probes = 0;
-    const note = (
-      table: Table,
-      { lastSequence, rowCount }: { readonly lastSequence: number; readonly rowCount: number },
-    ): void => {
-      next[table] = lastSequence + 1;
-      this.#rows += rowCount;
+    const run = await this.#runInfo();
+    for (;;) {
+      try {
+        return await this.#judgedOnce(run, isUrgent);
+      } catch (error) {
+        if (!(error instanceof JudgeLost)) throw error;
+        this.#feed.rewind();
+      }
+    }
+  }
+
+  async #judgedOnce(run: RunInfo, isUrgent: boolean): Promise<Judged> {
+    let rows = 0;
+    let failure: unknown;
+    // The last load goes with the question: the usual look is one message.
+    let held: Load | undefined;
+    const take = async (question?: Question): Promise<LiveAnswer> => {
+      const answer = await this.#judge.run(held, question);
+      rows += answer.rows;
+      if (answer.failure !== null) failure ??= new Error(answer.failure);
+      return answer;
     };
     try {
-      if (dirty.has('metrics')) {
-        const columns = await readMetricColumns(store, runId, { sequenceMin: next.metrics });
-        note('metrics', columns);
-        this.#live.addMetrics(columns);
-      }
-      if (dirty.has('layer_summaries')) {
-        const columns = await readLayerColumns(store, runId, { sequenceMin: next.layers });
-        note('layers', columns);
-        probes += columns.rowCount;
-        this.#live.addLayers(layerSeries(columns));
-      }
-      if (dirty.has('parameter_summaries')) {
-        const columns = await readParameterColumns(store, runId, { sequenceMin: next.parameters });
-        note('parameters', columns);
-        probes += columns.rowCount;
-        this.#live.addParameters(parameterSeries(columns));
-      }
-      if (dirty.has('telemetry')) {
-        const table = await readTelemetryTable(
-          store,
-          runId,
-          checkPosition({ sequenceMin: next.telemetry }, []),
-        );
-        note('telemetry', table);
-        this.#live.addTelemetry(table.columns);
-      }
-      if (dirty.has('batch_diagnostics')) {
-        const table = await readBatchTable(
-          store,
-          runId,
-          checkPosition({ sequenceMin: next.batches }, []),
-        );
-        note('batches', table);
-        this.#live.addBatches(batchColumns(table));
+      for await (const load of this.#feed.read()) {
+        if (held !== undefined) await take();
+        held = load;
       }
     } catch (error) {
-      for (const table of dirty) this.#dirty.add(table);
-      throw error;
+      if (error instanceof JudgeLost) throw error;
+      failure = error;
     }
-    return probes;
+    const nowMs = this.#clock.now();
+    const answer = await take({ run, nowMs, isUrgent });
+    this.#feed.settle();
+    this.#rows += rows;
+    if (answer.isEvaluated) this.#evaluations++;
+    this.#lastError = null;
+    if (failure !== undefined) this.#fail(failure);
+    const found = answer.found.flatMap(({ finding, ruleId }): Found[] => {
+      const rule = RULES.find(({ id }) => id === ruleId);
+      return rule === undefined ? [] : [{ rule, finding }];
+    });
+    return { found, nowMs };
   }
 
   async #runInfo(): Promise<RunInfo> {
@@ -313,7 +296,8 @@ export class AlertWatch implements AsyncDisposable {
           step_end: alert.stepEnd,
         },
       });
-      await this.#act(() => this.#settings.onAlert(alert));
+      // Not waited for: it may wait for a flush, which waits for this look.
+      this.#start(() => this.#settings.onAlert(alert));
       for (const action of this.#settings.actions)
         if (isFor(action, alert)) this.#start(() => this.#do(action, alert));
     }

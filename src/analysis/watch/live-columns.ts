@@ -52,6 +52,11 @@ export class LiveColumns {
     }
   }
 
+  /** Spikes of what was known before are old news. */
+  forgetSpikes(): void {
+    for (const series of this.metrics.values()) series.takeSpikes();
+  }
+
   addLayers(pieces: readonly LayerSeries[]): void {
     for (const piece of pieces) {
       const { callIndex, isEvaluation, moduleName, summaryType } = piece;

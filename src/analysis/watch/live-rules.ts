@@ -1,6 +1,5 @@
 /** Which rules are asked while a run goes on, and when their answer counts. */
 import { ALERT_SEVERITIES, type AlertSeverity } from '../../records/literals.ts';
-import { nextTask } from '../../base/next-task.ts';
 import { findStepwise, type Found } from '../rules/analyze-columns.ts';
 import type { AnalyzerSettings } from '../rules/analyzer-config.ts';
 import { RULES, type RuleId } from '../rules/rules.ts';
@@ -39,16 +38,33 @@ const MIN_VALUES = 100;
 const LIVE_VISIBLE_FALL = 0.02;
 const LIVE_MIN_POINTS = 200;
 
+/** What the rules have to know from one look to the next, besides what was folded: enough for somebody else to go on. */
+export type RuleMemory = {
+  /** Size of the run when the rules were asked last. */
+  readonly lookedAt: number;
+  /** How many looks in a row have found something, by rule. */
+  readonly streaks: ReadonlyMap<string, number>;
+};
+
 /** Rules over a run that goes on. */
 export class LiveRules {
   readonly #settings: AnalyzerSettings;
   readonly #isOff: ReadonlySet<string>;
-  readonly #streaks = new Map<string, number>();
-  #lookedAt = 0;
+  readonly #streaks: Map<string, number>;
+  readonly #turn: (() => Promise<void>) | undefined;
+  #lookedAt: number;
   /** Times that the rules were asked. */
   evaluations = 0;
 
-  constructor(settings: AnalyzerSettings) {
+  /** @param turn lets everything else have its turn between rules; left out where there is nothing else */
+  constructor(
+    settings: AnalyzerSettings,
+    memory: RuleMemory | undefined,
+    turn?: () => Promise<void>,
+  ) {
+    this.#streaks = new Map(memory?.streaks);
+    this.#lookedAt = memory?.lookedAt ?? 0;
+    this.#turn = turn;
     this.#isOff = settings.disabledRules;
     const disabledRules = new Set([...settings.disabledRules, ...AT_THE_END]);
     const { lossNotDecreasingMinPoints, lossNotDecreasingVisibleFall } = settings.thresholds;
@@ -58,6 +74,11 @@ export class LiveRules {
       lossNotDecreasingMinPoints: Math.max(LIVE_MIN_POINTS, lossNotDecreasingMinPoints),
     };
     this.#settings = { ...settings, thresholds, disabledRules };
+  }
+
+  /** What it knows; a copy. */
+  get memory(): RuleMemory {
+    return { lookedAt: this.#lookedAt, streaks: new Map(this.#streaks) };
   }
 
   /**
@@ -98,7 +119,7 @@ export class LiveRules {
   async #ask(columns: RunColumns, nowMs: number): Promise<readonly Found[]> {
     const steps = findStepwise(columns, this.#settings, nowMs);
     for (let asked = 0; ; asked++) {
-      if (asked % RULES_A_TURN === 0) await nextTask();
+      if (asked % RULES_A_TURN === 0) await this.#turn?.();
       const { done, value } = steps.next();
       if (done === true) return value;
     }

@@ -1,6 +1,7 @@
 /** What is done about alerts while a run goes on; checked once. */
 import { checkFlag, checkLiteral, checkOptionNames, checkPositive } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
+import { WORKER_MODES, type WorkerLike, type WorkerMode } from '../../kernel/spawn.ts';
 import type { AlertRecord } from '../../records/alert.ts';
 import { ALERT_SEVERITIES, type AlertSeverity } from '../../records/literals.ts';
 import { RULE_IDS, type RuleId } from '../rules/rules.ts';
@@ -47,10 +48,19 @@ export type WatchOptions = {
   readonly persist?: boolean;
   /** Posts webhooks. Default: the `fetch` of the platform. */
   readonly fetch?: typeof globalThis.fetch;
+  /**
+   * How the worker that judges is made; default `auto`: by the address of its file, then from the text that the package
+   * carries, and where neither works the calling thread judges, in pieces. `none` has the calling thread judge.
+   */
+  readonly workerMode?: WorkerMode;
+  /** Makes the worker instead, for set-ups that reach neither. It runs the package's `watch-worker.js`. */
+  readonly spawn?: () => WorkerLike;
 };
 
 /** Options with every default filled in. */
-export type WatchSettings = Required<WatchOptions>;
+export type WatchSettings = Required<Omit<WatchOptions, 'spawn'>> & {
+  readonly spawn: (() => WorkerLike) | undefined;
+};
 
 /** @throws {QuarkError} `invalid_input` naming the option */
 export function checkWatchOptions(options: WatchOptions): WatchSettings {
@@ -62,6 +72,8 @@ export function checkWatchOptions(options: WatchOptions): WatchSettings {
     'pollMs',
     'persist',
     'fetch',
+    'workerMode',
+    'spawn',
   ]);
   const {
     actions = [],
@@ -75,6 +87,8 @@ export function checkWatchOptions(options: WatchOptions): WatchSettings {
     throw invalidInput('options.onAlert', onAlert, 'a function');
   if (options.fetch !== undefined && typeof options.fetch !== 'function')
     throw invalidInput('options.fetch', options.fetch, 'a function');
+  if (options.spawn !== undefined && typeof options.spawn !== 'function')
+    throw invalidInput('options.spawn', options.spawn, 'a function that returns a worker');
   if (!Array.isArray(actions)) throw invalidInput('options.actions', actions, 'a list of actions');
   actions.forEach((action, i) => checkAction(`options.actions[${i}]`, action));
   return {
@@ -85,6 +99,8 @@ export function checkWatchOptions(options: WatchOptions): WatchSettings {
     pollMs: checkPositive('options.pollMs', pollMs ?? 2000),
     persist: checkFlag('options.persist', persist ?? true),
     fetch: options.fetch ?? ((...args) => globalThis.fetch(...args)),
+    workerMode: checkLiteral('options.workerMode', options.workerMode ?? 'auto', WORKER_MODES),
+    spawn: options.spawn,
   };
 }
 

@@ -1,0 +1,125 @@
+/** Folds what a run brings and asks the rules about it: in a worker, and on the calling thread where there is none. */
+import { messageOf } from '../../base/errors.ts';
+import { checkPosition } from '../../read/filters.ts';
+import { readLayerColumns } from '../../read/layer-summaries.ts';
+import { readMetricColumns } from '../../read/metric-columns.ts';
+import { readParameterColumns } from '../../read/parameter-records.ts';
+import type { SegmentSource } from '../../store/store.ts';
+import { emptyColumns } from '../columns/empty-columns.ts';
+import { batchColumns, layerSeries, parameterSeries } from '../columns/grouped-series.ts';
+import { readBatchTable, readTelemetryTable } from '../columns/load-run-columns.ts';
+import type { RunInfo } from '../columns/run-columns.ts';
+import type { AnalyzerSettings } from '../rules/analyzer-config.ts';
+import { LiveColumns } from './live-columns.ts';
+import { LiveRules, type RuleMemory } from './live-rules.ts';
+import type { LiveAnswer, LiveRequest, Piece } from './piece.ts';
+
+export class LiveEvaluator {
+  readonly #live: LiveColumns;
+  readonly #rules: LiveRules;
+  readonly #turn: (() => Promise<void>) | undefined;
+  #run: RunInfo = emptyColumns().run;
+  /** Rows of probes that no rule has been asked about. */
+  #probes = 0;
+
+  /**
+   * @param memory what the rules knew before, of one that has died
+   * @param turn lets everything else have its turn; left out where there is nothing else
+   */
+  constructor(
+    settings: AnalyzerSettings,
+    memory: RuleMemory | undefined,
+    turn?: () => Promise<void>,
+  ) {
+    const { lossSpikeMinRatio, lossSpikeScore } = settings.thresholds;
+    this.#live = new LiveColumns({ threshold: lossSpikeScore, ratio: lossSpikeMinRatio });
+    this.#rules = new LiveRules(settings, memory, turn);
+    this.#turn = turn;
+  }
+
+  /** Takes in the pieces, whose bytes lie in `buffer`, and asks the rules. Never rejects. */
+  async take({ look, pieces }: LiveRequest, buffer: ArrayBufferLike): Promise<LiveAnswer> {
+    let rows = 0;
+    let failure: string | null = null;
+    const asked = this.#rules.evaluations;
+    let found: LiveAnswer['found'] = [];
+    try {
+      for (const piece of pieces) {
+        const count = await this.#fold(piece, sourceOf(piece, buffer));
+        if (!piece.isKnown) rows += count;
+        if (pieces.length > 1) await this.#turn?.();
+      }
+    } catch (error) {
+      failure = messageOf(error);
+    }
+    try {
+      if (look !== undefined) {
+        this.#run = look.run ?? this.#run;
+        const isUrgent = look.isUrgent || this.#probes > 0;
+        this.#probes = 0;
+        const all = await this.#rules.look(this.#live, this.#run, look.nowMs, isUrgent);
+        found = all.map(({ finding, rule }) => ({ ruleId: rule.id, finding }));
+      }
+    } catch (error) {
+      failure ??= messageOf(error);
+    }
+    const isEvaluated = this.#rules.evaluations > asked;
+    return { rows, found, isEvaluated, memory: this.#rules.memory, failure };
+  }
+
+  /** Returns how many rows there were. */
+  async #fold(piece: Piece, source: SegmentSource): Promise<number> {
+    const { isKnown, segments, sequenceMin, table } = piece;
+    const runId = segments[0]?.manifest.runId ?? '';
+    const position = { sequenceMin };
+    switch (table) {
+      case 'metrics': {
+        const columns = await readMetricColumns(source, runId, position);
+        this.#live.addMetrics(columns);
+        if (isKnown) this.#live.forgetSpikes();
+        return columns.rowCount;
+      }
+      case 'layer_summaries': {
+        const columns = await readLayerColumns(source, runId, position);
+        this.#live.addLayers(layerSeries(columns));
+        if (!isKnown) this.#probes += columns.rowCount;
+        return columns.rowCount;
+      }
+      case 'parameter_summaries': {
+        const columns = await readParameterColumns(source, runId, position);
+        this.#live.addParameters(parameterSeries(columns));
+        if (!isKnown) this.#probes += columns.rowCount;
+        return columns.rowCount;
+      }
+      case 'telemetry': {
+        const read = await readTelemetryTable(source, runId, checkPosition(position, []));
+        this.#live.addTelemetry(read.columns);
+        return read.rowCount;
+      }
+      case 'batch_diagnostics': {
+        const read = await readBatchTable(source, runId, checkPosition(position, []));
+        this.#live.addBatches(batchColumns(read));
+        return read.rowCount;
+      }
+    }
+  }
+}
+
+/** The segments of a piece as something to read from. */
+function sourceOf({ segments }: Piece, buffer: ArrayBufferLike): SegmentSource {
+  const places = new Map<unknown, { readonly byteOffset: number; readonly byteLength: number }>(
+    segments.map((segment) => [segment.manifest, segment]),
+  );
+  return {
+    listSegments: async () => segments.map(({ manifest }) => manifest),
+    readSegments: async (wanted) =>
+      wanted.map((manifest) => {
+        const place = places.get(manifest);
+        if (place === undefined || place.byteLength === 0)
+          return { kind: 'damaged', reason: 'its bytes could not be read' };
+        const bytes = new Uint8Array(place.byteLength);
+        bytes.set(new Uint8Array(buffer, place.byteOffset, place.byteLength));
+        return { kind: 'bytes', bytes };
+      }),
+  };
+}
