@@ -3,7 +3,7 @@
  * as there are any; a write through this process makes it come at once.
  */
 import type { Clock } from '../base/clock.ts';
-import type { Store, StoredRun } from '../store/store.ts';
+import { LATEST_CHANGES, type Store, type StoredRun } from '../store/store.ts';
 import { encodeCursor, type SeenRun } from './feed-cursor.ts';
 import { FeedListener, type FeedEvent } from './feed-listener.ts';
 
@@ -20,8 +20,8 @@ export type FeedSubscription = {
 /** What a write has changed. */
 export type FeedChange = { readonly runId: string; readonly table?: string };
 
-/** Newest runs that the poll of a list looks at; older ones are noticed when they change through this process. */
-const LISTED_RUNS = 100;
+/** Changes before the last one that the poll of a list looks at again: some become visible late. */
+const LATE_CHANGES = LATEST_CHANGES / 2;
 /** Writes within this time make one poll. */
 const GATHER_MS = 20;
 const KEEP_ALIVE_MS = 15_000;
@@ -45,9 +45,10 @@ export class FeedChannel {
   readonly #onIdle: () => void;
   readonly #onFailure: (error: unknown) => void;
   readonly #clients = new Set<Client>();
-  /** Revision of each run in the list, as of the last poll. */
+  /** Revision of each of the runs changed last, as of the last poll. */
   #listed = new Map<string, number>();
-  #hasList = false;
+  /** The greatest order of a change, as of the last poll; undefined before the first. */
+  #lastOrder: number | undefined;
   #isPolling = false;
   /** What was written since the last poll began; undefined: everything is to be looked at. */
   #changed: Map<string, FeedChange> | undefined = new Map();
@@ -187,20 +188,26 @@ export class FeedChannel {
   }
 
   async #lookAtList(store: Store, told: readonly FeedChange[] | undefined): Promise<void> {
-    const runs: StoredRun[] = [];
-    if (told === undefined) runs.push(...(await store.listRuns({ limit: LISTED_RUNS })));
-    else
+    const runs: Pick<StoredRun, 'id' | 'status' | 'revision'>[] = [];
+    const before = this.#lastOrder;
+    if (told === undefined) {
+      const after = before === undefined ? undefined : Math.max(0, before - LATE_CHANGES);
+      const changes = await store.listRunChanges?.(after);
+      runs.push(...(changes?.runs ?? []));
+      this.#lastOrder = Math.max(changes?.lastOrder ?? 0, before ?? 0);
+    } else
       for (const runId of new Set(
         told.filter(({ table }) => table === undefined).map((one) => one.runId),
       )) {
         const run = await store.findRun(runId);
         if (run !== undefined) runs.push(run);
       }
-    const news = runs.filter((run) => this.#hasList && this.#listed.get(run.id) !== run.revision);
-    // What is not among the newest any more is new again when it changes.
+    const news = runs.filter(
+      (run) => before !== undefined && this.#listed.get(run.id) !== run.revision,
+    );
+    // What is not among the last to change any more is new again when it changes.
     if (told === undefined) this.#listed = new Map();
     for (const run of runs) this.#listed.set(run.id, run.revision);
-    this.#hasList = true;
     for (const client of this.#clients) {
       const { listener, subscription } = client;
       if (subscription.runIds.length > 0) continue;
@@ -259,6 +266,10 @@ function newsOf(
   return events;
 }
 
-function runEvent({ id, status, revision }: StoredRun): FeedEvent {
+function runEvent({
+  id,
+  status,
+  revision,
+}: Pick<StoredRun, 'id' | 'status' | 'revision'>): FeedEvent {
   return { subject: `run/${id}`, name: 'run', data: { run_id: id, status, revision } };
 }

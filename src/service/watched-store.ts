@@ -3,6 +3,7 @@ import { isQuarkError } from '../base/errors.ts';
 import type {
   MergedSegment,
   NewSegment,
+  RunChanges,
   RunFilter,
   SegmentFilter,
   SegmentReference,
@@ -128,6 +129,12 @@ class WatchedStore implements Store {
 
   listStreams(runId: string): Promise<readonly StreamState[]> {
     return this.#watch(async () => (await this.#store.listStreams?.(runId)) ?? []);
+  }
+
+  listRunChanges(after?: number): Promise<RunChanges> {
+    return this.#watch(
+      async () => (await this.#store.listRunChanges?.(after)) ?? { runs: [], lastOrder: 0 },
+    );
   }
 
   putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {

@@ -40,11 +40,14 @@ import {
   placeSegment,
 } from './segment-rules.ts';
 import {
+  LATEST_CHANGES,
   segmentName,
   type BatchRange,
   type Lease,
   type MergedSegment,
   type NewSegment,
+  type RunChange,
+  type RunChanges,
   type RunFilter,
   type SeenTable,
   type SegmentFilter,
@@ -77,6 +80,9 @@ type Stream = {
 type Place = {
   readonly projects: Map<string, StoredProject>;
   readonly runs: Map<string, StoredRun>;
+  /** The order of the last change of each run. */
+  readonly changes: Map<string, number>;
+  changeCount: number;
   readonly leases: Map<string, KeptLease>;
   readonly streams: Map<string, Stream>;
   readonly blobs: Map<string, Uint8Array<ArrayBuffer>>;
@@ -110,6 +116,8 @@ function createPlace(): Place {
   return {
     projects: new Map(),
     runs: new Map(),
+    changes: new Map(),
+    changeCount: 0,
     leases: new Map(),
     streams: new Map(),
     blobs: new Map(),
@@ -139,6 +147,7 @@ function memoryNotes(open: () => Place): StoreNotes {
       checkRunId(runId);
       if (!isAsSurveyed(expected, surveyOf(place, runId))) return false;
       place.runs.delete(runId);
+      place.changes.delete(runId);
       for (const map of [place.leases, place.streams])
         for (const key of map.keys()) if (key.startsWith(`${runId}/`)) map.delete(key);
       return true;
@@ -218,6 +227,7 @@ class MemoryStore implements Store {
     checkRun(run);
     if (runs.has(run.id)) throw runIdTaken(run.id);
     runs.set(run.id, copyRun(run, 1));
+    this.#noteChange(run.id);
     return copyRun(run, 1);
   }
 
@@ -241,6 +251,7 @@ class MemoryStore implements Store {
       return { kind: 'conflict', run: copyRun(kept, kept.revision) };
     const next = copyRun(run, run.revision + 1);
     runs.set(run.id, next);
+    this.#noteChange(run.id);
     return { kind: 'updated', run: copyRun(next, next.revision) };
   }
 
@@ -357,6 +368,20 @@ class MemoryStore implements Store {
     return surveyOf(this.#open(), checkRunId(runId)).streams;
   }
 
+  async listRunChanges(after?: number): Promise<RunChanges> {
+    const { changeCount, changes, runs } = this.#open();
+    const found = [...changes]
+      .flatMap(([runId, order]): RunChange[] => {
+        const run = runs.get(runId);
+        if (run === undefined || (after !== undefined && order <= after)) return [];
+        const { id, projectName, revision, status } = run;
+        return [{ id, projectName, status, revision, order }];
+      })
+      .sort((a, b) => b.order - a.order)
+      .slice(0, after === undefined ? LATEST_CHANGES : undefined);
+    return { runs: found, lastOrder: changeCount };
+  }
+
   async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     const { blobs } = this.#open();
     const copy = bytes.slice();
@@ -374,6 +399,11 @@ class MemoryStore implements Store {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+  }
+
+  #noteChange(runId: string): void {
+    this.#place.changeCount += 1;
+    this.#place.changes.set(runId, this.#place.changeCount);
   }
 
   #checkSeen(seen: readonly SeenTable[]): void {

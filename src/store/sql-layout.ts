@@ -211,6 +211,12 @@ const LATER: readonly Step[] = [
   ADD_NOTES,
   // How long a claim lasts: an end further away than that was said under a clock that has jumped since.
   ['ALTER TABLE leases ADD COLUMN ttl_ms DOUBLE PRECISION'],
+  // Which runs of a space were changed last. Those of before have not changed since.
+  [
+    'ALTER TABLE runs ADD COLUMN change_order BIGINT',
+    'UPDATE runs SET change_order = 0 WHERE change_order IS NULL',
+    'CREATE INDEX IF NOT EXISTS runs_by_change ON runs (space, change_order)',
+  ],
 ];
 
 /** Every table of the layout. */

@@ -15,11 +15,26 @@ import {
   type SqlValue,
   type SqlWork,
 } from './sql-database.ts';
-import type { Lease, RunFilter, StoredProject, StoredRun, UpdateResult } from './store.ts';
+import {
+  LATEST_CHANGES,
+  type Lease,
+  type RunChanges,
+  type RunFilter,
+  type StoredProject,
+  type StoredRun,
+  type UpdateResult,
+} from './store.ts';
 
 const PROJECT_COLUMNS = 'text(id), text(name), created_at_ms';
 const RUN_COLUMNS =
   'text(id), text(project_id), text(project_name), text(status), started_at_ms, text(tags), text(document), revision';
+
+/**
+ * The number of a change: greater than that of every change that was there before it. Nothing is locked for it, so changes
+ * of the same moment may have the same one.
+ */
+const NEXT_ORDER =
+  '(SELECT coalesce(max(others.change_order), 0) + 1 FROM runs AS others WHERE others.space = ?)';
 
 /** `LIMIT` where no limit was given: SQLite has no OFFSET without one. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
@@ -54,8 +69,8 @@ export function* createRun(
   attempt: SqlAttempt,
 ): SqlWork<StoredRun> {
   const added = yield sql(
-    `INSERT INTO runs (space, id, project_id, project_name, status, started_at_ms, tags, document, change_id, revision)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT DO NOTHING RETURNING revision`,
+    `INSERT INTO runs (space, id, project_id, project_name, status, started_at_ms, tags, document, change_id, change_order, revision)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ${NEXT_ORDER}, 1) ON CONFLICT DO NOTHING RETURNING revision`,
     space,
     run.id,
     run.projectId,
@@ -65,6 +80,7 @@ export function* createRun(
     JSON.stringify(run.tags),
     run.document,
     attempt.id,
+    space,
   );
   if (added.length === 0) {
     if (yield* wasChanged(space, run.id, 1, attempt)) return copyRun(run, 1);
@@ -129,7 +145,7 @@ export function* updateRun(
 ): SqlWork<UpdateResult> {
   const changed = yield sql(
     `UPDATE runs SET project_id = ?, project_name = ?, status = ?, started_at_ms = ?, tags = ?, document = ?,
-       change_id = ?, revision = revision + 1
+       change_id = ?, change_order = ${NEXT_ORDER}, revision = revision + 1
      WHERE space = ? AND id = ? AND revision = ? RETURNING revision`,
     run.projectId,
     run.projectName,
@@ -138,6 +154,7 @@ export function* updateRun(
     JSON.stringify(run.tags),
     run.document,
     attempt.id,
+    space,
     space,
     run.id,
     run.revision,
@@ -153,6 +170,25 @@ export function* updateRun(
   yield* writeTags(space, run);
   if (run.status !== 'running') yield queueRun(space, run.id, nowMs);
   return { kind: 'updated', run: copyRun(run, run.revision + 1) };
+}
+
+/** See `listRunChanges` of the store. */
+export function* listRunChanges(space: string, after: number | undefined): SqlWork<RunChanges> {
+  const rows = yield sql(
+    `SELECT text(id), text(project_name), text(status), revision, change_order FROM runs
+     WHERE space = ? AND change_order > ? ORDER BY change_order DESC LIMIT ?`,
+    space,
+    after ?? -1,
+    after === undefined ? LATEST_CHANGES : NO_LIMIT,
+  );
+  const found = rows.map((row) => ({
+    id: textCell(row, 0),
+    projectName: textCell(row, 1),
+    status: textCell(row, 2),
+    revision: numberCell(row, 3),
+    order: numberCell(row, 4),
+  }));
+  return { runs: found, lastOrder: found[0]?.order ?? after ?? 0 };
 }
 
 /** Whether an attempt whose end is not known was the one that made this revision. */

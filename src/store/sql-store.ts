@@ -34,6 +34,7 @@ import {
   type Lease,
   type MergedSegment,
   type NewSegment,
+  type RunChanges,
   type RunFilter,
   type SeenTable,
   type SegmentFilter,
@@ -283,6 +284,10 @@ class SqlStore implements Store {
     const database = this.#open();
     checkRunId(runId);
     return (await database.read(() => survey(this.#space, runId))).streams;
+  }
+
+  async listRunChanges(after?: number): Promise<RunChanges> {
+    return this.#open().read(() => runs.listRunChanges(this.#space, after));
   }
 
   async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {

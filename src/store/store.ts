@@ -184,6 +184,26 @@ export type StreamState = {
  */
 export type SeenTable = Pick<StreamState, 'runId' | 'table' | 'replaceCount'>;
 
+/** A run that was made or changed, and its place in the order of all changes of the store. */
+export type RunChange = Pick<StoredRun, 'id' | 'projectName' | 'status' | 'revision'> & {
+  /**
+   * Grows from change to change. Changes that are made at the same moment may have the same number, and one may become
+   * visible after another one with a greater number.
+   */
+  readonly order: number;
+};
+
+/** What has become of runs lately. */
+export type RunChanges = {
+  /** The last to change comes first. */
+  readonly runs: readonly RunChange[];
+  /** The greatest order of a change in the store, whether its run is among these or not; 0 before the first. */
+  readonly lastOrder: number;
+};
+
+/** Runs of {@link Store.listRunChanges} where it is not said from where on. */
+export const LATEST_CHANGES = 256;
+
 /** What has changed in a store, without opening anything: an outbox compares it with what it has sent. */
 export type StoreSurvey = {
   readonly runs: readonly Pick<StoredRun, 'id' | 'status' | 'revision'>[];
@@ -333,6 +353,11 @@ export interface Store {
    * Only stores that a service can be made of have it.
    */
   listStreams?(runId: string): Promise<readonly StreamState[]>;
+  /**
+   * The runs whose last change has an `order` greater than `after`; unless given, the {@link LATEST_CHANGES} changed last.
+   * Only stores that a service can be made of have it.
+   */
+  listRunChanges?(after?: number): Promise<RunChanges>;
 
   /**
    * Keeps bytes under their SHA-256 (64 lowercase hex digits). Putting the same bytes again changes nothing.

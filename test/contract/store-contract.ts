@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe } from 'vitest';
 import type { NewSegment, SegmentFilter, SegmentManifest, Store } from '../../src/store/store.ts';
 import { RUN_ID, runOf } from '../support/segments.ts';
 import { describeAppends } from './store-appends.ts';
+import { describeChanges } from './store-changes.ts';
 import { describeMerges } from './store-merges.ts';
 import { describeNotes } from './store-notes.ts';
 import { describePlaces } from './store-places.ts';
@@ -99,5 +100,6 @@ export function describeStore(
     describePlaces(place);
     if (options.serves !== false) describeSeen(place);
     if (options.hasNotes === true) describeNotes(place);
+    if (options.hasNotes === true && options.serves !== false) describeChanges(place);
   });
 }

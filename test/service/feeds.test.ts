@@ -343,4 +343,27 @@ describe('live updates of the list', () => {
     await place.pass(20);
     expect(await listener.next()).toMatchObject({ data: { run_id: 'run_3', revision: 2 } });
   });
+
+  it('notice each of the runs that change through other processes, however old and many', async () => {
+    const place = new Place();
+    const all = Array.from({ length: 700 }, (_, i) => `run_${i}`);
+    for (const [i, id] of all.entries()) await place.store.createRun(runOf({ id, startedAtMs: i }));
+    const listener = await place.listen('');
+    await place.pass(20);
+    await listener.next();
+    const change = async (ids: readonly string[]): Promise<void> => {
+      for (const id of ids) {
+        const run = await place.store.findRun(id);
+        await place.store.updateRun({ ...run!, status: 'completed' });
+      }
+      await place.pass(1_000);
+    };
+    for (const ids of [['run_3'], all, ['run_5', 'run_3']]) {
+      await change(ids);
+      const told = (await listener.some(ids.length)).map(({ data }) =>
+        Reflect.get(data!, 'run_id'),
+      );
+      expect(told.toSorted()).toEqual(ids.toSorted());
+    }
+  });
 });

@@ -35,6 +35,7 @@ import type {
   Lease,
   MergedSegment,
   NewSegment,
+  RunChanges,
   RunFilter,
   SegmentFilter,
   SegmentManifest,
@@ -247,6 +248,12 @@ class GuardedStore implements Store {
     return (await this.#isVisible(checkRunId(runId)))
       ? ((await store.listStreams?.(runId)) ?? [])
       : [];
+  }
+
+  async listRunChanges(after?: number): Promise<RunChanges> {
+    const found = await this.#open().listRunChanges?.(after);
+    const { runs, lastOrder } = found ?? { runs: [], lastOrder: 0 };
+    return { runs: runs.filter(({ projectName }) => this.#maySee(projectName)), lastOrder };
   }
 
   async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
