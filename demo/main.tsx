@@ -17,9 +17,11 @@ import { App } from './app/app.tsx';
 import { followLocation } from './app/location.ts';
 import { findSources } from './app/sources.ts';
 import { followTheme } from './app/theme.ts';
+import { sendUnsentRuns } from './app/unsent-runs.ts';
 
 followTheme();
 followLocation();
 void findSources();
 const root = document.getElementById('app');
 if (root !== null) render(<App />, root);
+sendUnsentRuns();

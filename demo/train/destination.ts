@@ -19,7 +19,7 @@ export const destinationMark: ReadonlySignal<string | undefined> = computed(() =
 /** Asks the service behind the page, if there is one, whether it takes records from whoever is signed in. */
 export async function findDestination(): Promise<Destination> {
   await sourcesKnown();
-  const uri = server()?.uri;
+  const uri = serviceUri();
   if (uri === undefined) return { kind: 'no_service' };
   if (waitsForKey(uri)) return { kind: 'needs_key' };
   try {
@@ -43,6 +43,11 @@ export function recordingOptions(
 ): PersistenceOptions & { readonly storage?: Store } {
   if (destination.kind !== 'service' || store.uri !== BROWSER_URI) return { storage: store };
   return { persistenceUrl: destination.url, userKey: destination.userKey ?? null };
+}
+
+/** Address of the service behind the page, if there is one. */
+export function serviceUri(): string | undefined {
+  return server()?.uri;
 }
 
 function server(): Source | undefined {

@@ -2,12 +2,14 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import type { SyncStatus, TrainingSession } from 'quark-sdk';
+import type { SyncStatus, SyncTask, TrainingSession } from 'quark-sdk';
+import { unsentRuns } from '../app/unsent-runs.ts';
 import { Icon, type IconName } from '../dashboard/views/icons.tsx';
 import { keepPolling } from '../dashboard/views/polling.ts';
 import { destinationMark, findDestination, type Destination } from './destination.ts';
 import {
   destinationText,
+  leftoverText,
   syncText,
   unsentText,
   type SyncText,
@@ -29,6 +31,9 @@ const ICONS: Readonly<Record<SyncTone, IconName>> = {
 /** The status of the run in this tab; before there is one, where runs go. */
 export function SyncIndicator(): JSX.Element | null {
   const session = recording.value;
+  const task = unsentRuns.value;
+  if (session === undefined && task !== undefined)
+    return <Leftovers key={task.target.uri} task={task} />;
   return session === undefined ? (
     <DestinationLine say={destinationText} />
   ) : (
@@ -58,6 +63,29 @@ function RunSync({ session }: { readonly session: TrainingSession }): JSX.Elemen
   if (found === undefined) return null;
   if (found.status.state === 'off') return <DestinationLine say={unsentText} />;
   return <Line text={syncText(found.status, found.atMs)} />;
+}
+
+/** What earlier visits left to be sent; where there is nothing, where runs go. */
+function Leftovers({ task }: { readonly task: SyncTask }): JSX.Element {
+  const text = useSignal<SyncText | undefined>(undefined);
+  useEffect(
+    () =>
+      keepPolling(
+        async () => {
+          text.value = leftoverText(await task.status(), Date.now());
+        },
+        () => POLL_MS,
+        () => {
+          text.value = undefined;
+        },
+      ),
+    [task],
+  );
+  return text.value === undefined ? (
+    <DestinationLine say={destinationText} />
+  ) : (
+    <Line text={text.value} />
+  );
 }
 
 function DestinationLine(props: {

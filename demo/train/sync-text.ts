@@ -45,6 +45,15 @@ export function unsentText(destination: Destination): SyncText {
   };
 }
 
+/** What runs of earlier visits left to be sent; undefined when there is nothing. */
+export function leftoverText(status: SyncStatus, nowMs: number): SyncText | undefined {
+  if (status.pendingRuns === 0) return undefined;
+  const text = syncText(status, nowMs);
+  const count = formatCount(status.pendingRuns);
+  const runs = status.pendingRuns === 1 ? 'an earlier run' : `${count} earlier runs`;
+  return { ...text, detail: `Left by ${runs}. ${text.detail}` };
+}
+
 /** A status in words, as it is at `nowMs`. */
 export function syncText(status: SyncStatus, nowMs: number): SyncText {
   const { acknowledgedRows, pendingRows } = status;
@@ -118,7 +127,7 @@ function remedy({ lastError, uri }: SyncStatus): string {
   const host = uri === null ? 'the service' : hostOf(uri);
   switch (lastError?.reason) {
     case 'unauthorised':
-      return 'The service does not take your key. Sign in under “Runs” with one that may write; the next run recorded here sends what is left.';
+      return 'The service does not take your key. Sign in under “Runs” with one that may write; what is left is sent then.';
     case 'version':
       return 'The service speaks another version. Load this page again; if that does not help, update the service.';
     case 'read_only':

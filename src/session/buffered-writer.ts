@@ -124,7 +124,8 @@ export class BufferedWriter implements OpenWriter {
     this.check();
     if (!this.#isFull()) return true;
     // A store that just failed is not asked again for every row: each attempt may block.
-    if (this.#lastError === null || this.#handle.clock.now() >= this.#retryAtMs) this.drainNow();
+    const mayAsk = this.#lastError === null || this.#handle.clock.now() >= this.#retryAtMs;
+    if (mayAsk && this.#handle.store.appendSegmentsNow !== undefined) this.drainNow();
     if (!this.#isFull()) return true;
     this.#droppedRows++;
     this.#unreportedDrops++;
@@ -185,9 +186,14 @@ export class BufferedWriter implements OpenWriter {
 
   drainNow(): void {
     const { store } = this.#handle;
-    if (store.appendSegmentsNow === undefined) return;
+    if (store.appendSegmentsNow === undefined && store.putAside === undefined) return;
     this.#encode();
     if (this.#pending.length === 0) return;
+    if (store.appendSegmentsNow === undefined) {
+      // They stay in line: a page that goes on writes them as always.
+      store.putAside?.(this.#pending);
+      return;
+    }
     try {
       store.appendSegmentsNow(this.#pending);
       this.#keep([]);

@@ -40,7 +40,11 @@ export const browserPlatform: Platform = {
     globalThis.addEventListener('pagehide', leave);
     return () => globalThis.removeEventListener('pagehide', leave);
   },
-  onExit: () => NOTHING,
+  onExit(listener) {
+    if (typeof document === 'undefined') return NOTHING;
+    globalThis.addEventListener('pagehide', listener);
+    return () => globalThis.removeEventListener('pagehide', listener);
+  },
   onHide(listener) {
     if (typeof document === 'undefined') return NOTHING;
     const hide = (): void => {

@@ -6,6 +6,7 @@ import { checkBlob, checkKeptBlob, checkSha256 } from './blob-rules.ts';
 import { IdbConnection } from './idb-connection.ts';
 import type { IdbTransaction } from './idb-layout.ts';
 import { idbNotes } from './idb-notes.ts';
+import { onPutAside, pageStorage, putAside, takeBack } from './put-aside.ts';
 import * as segmentsIn from './idb-segments.ts';
 import type { OpenStorageOptions } from './registry.ts';
 import {
@@ -66,7 +67,9 @@ export async function openIdbStorage(
   const name = uri.replace(/^idb:/i, '') || DEFAULT_NAME;
   const connection = new IdbConnection(name, `idb:${name}`);
   await connection.open(options.create ?? true);
-  return new IdbStore(`idb:${name}`, connection, options.clock ?? systemClock);
+  const store = new IdbStore(`idb:${name}`, connection, options.clock ?? systemClock);
+  await store.followTabs(name);
+  return store;
 }
 
 class IdbStore implements Store {
@@ -76,6 +79,8 @@ class IdbStore implements Store {
   readonly notes: StoreNotes;
   readonly #connection: IdbConnection;
   readonly #clock: Pick<Clock, 'now'>;
+  putAside?: (segments: readonly NewSegment[]) => void;
+  #unfollow: () => void = () => undefined;
 
   constructor(uri: string, connection: IdbConnection, clock: Pick<Clock, 'now'>) {
     this.uri = uri;
@@ -83,6 +88,17 @@ class IdbStore implements Store {
     this.#connection = connection;
     this.#clock = clock;
     this.notes = idbNotes(connection);
+  }
+
+  /** Takes in what tabs that were closed had no turn to write, now and later. */
+  async followTabs(name: string): Promise<void> {
+    const storage = pageStorage();
+    if (storage === undefined) return;
+    this.putAside = (segments) => putAside(storage, name, segments);
+    // What fails stays where it is.
+    const take = (): Promise<void> => takeBack(storage, name, this).catch(() => undefined);
+    this.#unfollow = onPutAside(name, () => void take());
+    await take();
   }
 
   async ensureProject(project: StoredProject): Promise<StoredProject> {
@@ -249,6 +265,7 @@ class IdbStore implements Store {
   }
 
   async close(): Promise<void> {
+    this.#unfollow();
     await this.#connection.close();
   }
 }

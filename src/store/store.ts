@@ -314,6 +314,11 @@ export interface Store {
    * `appendSegments` that have not settled: give it their segments again, nothing is written twice.
    */
   appendSegmentsNow?(segments: readonly NewSegment[]): readonly SegmentManifest[];
+  /**
+   * Puts segments where they outlive a page that gets no other turn; whoever has the store open, or opens it next, appends them.
+   * Only stores of pages have it. Nothing is written twice when the page goes on and appends them itself.
+   */
+  putAside?(segments: readonly NewSegment[]): void;
   /** Live segments in order of their first sequence number, then of last sequence, writer and batch. */
   listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]>;
   /** The bytes of each segment, in the order asked for. The caller owns the bytes. */

@@ -78,6 +78,7 @@ export class OutboxStore implements Store {
   readonly notes: StoreNotes;
   readonly sync: StoreSync;
   readonly appendSegmentsNow?: (segments: readonly NewSegment[]) => readonly SegmentManifest[];
+  readonly putAside?: (segments: readonly NewSegment[]) => void;
   readonly #parts: OutboxParts;
   readonly #local: Store;
   readonly #remote: RemoteStore;
@@ -126,6 +127,8 @@ export class OutboxStore implements Store {
       remoteUri,
       closing: this.#closing.signal,
     });
+    const putAside = local.putAside?.bind(local);
+    if (putAside !== undefined) this.putAside = putAside;
     const appendNow = local.appendSegmentsNow?.bind(local);
     if (appendNow !== undefined) {
       this.appendSegmentsNow = (segments) => {

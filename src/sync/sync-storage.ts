@@ -17,6 +17,11 @@ export type OpenSyncOptions = PersistenceOptions & {
   readonly storageDir?: string | undefined;
   /** Sends runs too that were recorded without a service. Default false. */
   readonly includesAll?: boolean;
+  /**
+   * Opens the service that is named also where no run is meant for it yet: for programs that stay, such as pages, and send what
+   * others record meanwhile. Default false.
+   */
+  readonly includesNew?: boolean;
   /** Forgets what was acknowledged and sends everything again; nothing arrives twice. Default false. */
   readonly startsOver?: boolean;
   /** Who this process is, where leases decide who sends. */
@@ -35,6 +40,7 @@ const SYNC_NAMES = [
   ...PERSISTENCE_NAMES,
   'storageDir',
   'includesAll',
+  'includesNew',
   'startsOver',
   'holderTag',
 ] as const;
@@ -51,11 +57,12 @@ export async function openSync(
   options: OpenSyncOptions = {},
 ): Promise<readonly SyncTask[]> {
   checkOptionNames('options', options, SYNC_NAMES);
-  const { holderTag, includesAll = false, startsOver = false } = options;
+  const { holderTag, includesAll = false, includesNew = false, startsOver = false } = options;
   checkFlag('includesAll', includesAll);
+  checkFlag('includesNew', includesNew);
   checkFlag('startsOver', startsOver);
   const notes = notesOf(local);
-  const targets = await targetsOf(local, options, undefined, includesAll);
+  const targets = await targetsOf(local, options, undefined, includesAll || includesNew);
   const tasks: SyncTask[] = [];
   for (const target of targets) {
     const outbox = open(local, target, options, true, holderTag);

@@ -220,6 +220,7 @@ describe('exported names', () => {
         "migrateStore",
         "openRun",
         "openStorage",
+        "openSync",
         "registerStorage",
         "resumeRun",
         "startRun",

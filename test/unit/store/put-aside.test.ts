@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import { createMemoryStore } from '../../../src/store/memory-store.ts';
+import { putAside, takeBack } from '../../../src/store/put-aside.ts';
+import { RUN_ID, runOf, segmentOf } from '../../support/segments.ts';
+
+/** `localStorage` with room for so many characters. */
+function storageOf(room = Number.POSITIVE_INFINITY): Storage {
+  const kept = new Map<string, string>();
+  return {
+    get length() {
+      return kept.size;
+    },
+    key: (at) => [...kept.keys()][at] ?? null,
+    getItem: (key) => kept.get(key) ?? null,
+    setItem: (key, text) => {
+      if (text.length > room) throw new DOMException('full', 'QuotaExceededError');
+      kept.set(key, text);
+    },
+    removeItem: (key) => kept.delete(key),
+    clear: () => kept.clear(),
+  };
+}
+
+describe('segments put aside', () => {
+  it('are taken back once, into the database they are for, whatever else lies there', async () => {
+    const store = createMemoryStore();
+    await store.createRun(runOf());
+    const [first, second] = [segmentOf(0), segmentOf(1)];
+    const storage = storageOf();
+    putAside(storage, 'a', [first, second]);
+    putAside(storage, 'a', [second, segmentOf(0, { runId: 'run_gone' })]);
+    putAside(storage, 'a b', [segmentOf(5)]);
+    storage.setItem('quark-unsaved a broken', '{');
+    storage.setItem('theme', 'dark');
+    // The page lived long enough to write one of them.
+    await store.appendSegments([first]);
+    await takeBack(storage, 'a', store);
+    const placed = await store.listSegments({ runId: RUN_ID, table: 'metrics' });
+    expect(placed.map(({ batchNumber }) => batchNumber)).toEqual([0, 1]);
+    expect(await store.readSegments(placed)).toEqual([
+      { kind: 'bytes', bytes: first.bytes },
+      { kind: 'bytes', bytes: second.bytes },
+    ]);
+    expect(storage.length).toBe(2);
+  });
+
+  it('stay while the store cannot take them, and are left out where there is no room', async () => {
+    const storage = storageOf(10_000);
+    putAside(storage, 'a', [segmentOf(0), segmentOf(1, {}, 20_000)]);
+    expect(storage.length).toBe(1);
+    const closed = createMemoryStore();
+    await closed.close();
+    await takeBack(storage, 'a', closed);
+    expect(storage.length).toBe(1);
+  });
+});
