@@ -47,4 +47,4 @@ test(`a network that drops, delays, truncates, duplicates and reorders, ${EACH_F
   expect(await compareRows(store, load.progress)).toEqual([]);
   await store.close();
   expect(service.isRunning, service.problems).toBe(true);
-}, 240_000);
+}, 180_000 + EACH_FAULT * 20_000);
