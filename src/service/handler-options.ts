@@ -56,6 +56,8 @@ export type StoreHandlerOptions = {
   readonly answerTargetBytes?: number;
   /** How often a store is looked at for live updates while somebody listens, in milliseconds; 1,000 unless given. */
   readonly feedPollMs?: number;
+  /** Paths of the service around the handler, for the description of the API; none unless given. */
+  readonly otherPaths?: Readonly<Record<string, object>>;
   /** Times the looks for live updates; the clock of the machine unless given. */
   readonly clock?: Clock;
   /** Told of what the answer does not say: an error of the server's own. */
@@ -70,6 +72,7 @@ export type HandlerSettings = {
   readonly maxBlobBytes: number;
   readonly answerTargetBytes: number;
   readonly feedPollMs: number;
+  readonly otherPaths: Readonly<Record<string, object>>;
 };
 
 const OPTION_NAMES = [
@@ -79,6 +82,7 @@ const OPTION_NAMES = [
   'maxBlobBytes',
   'answerTargetBytes',
   'feedPollMs',
+  'otherPaths',
   'clock',
   'onFailure',
 ] as const;
@@ -95,6 +99,7 @@ export function settingsOf(options: StoreHandlerOptions): HandlerSettings {
       'answerTargetBytes',
       options.answerTargetBytes ?? ANSWER_TARGET_BYTES,
     ),
+    otherPaths: options.otherPaths ?? {},
     feedPollMs: checkPositive('feedPollMs', options.feedPollMs ?? FEED_POLL_MS),
   };
 }

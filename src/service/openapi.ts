@@ -267,8 +267,16 @@ const OPERATIONS: Readonly<Record<keyof typeof ROUTES, Partial<Record<Method, Op
   },
 };
 
-/** The description. @param readOnly leaves out what changes a store */
-export function describeApi(readOnly: boolean): object {
+/**
+ * The description.
+ *
+ * @param readOnly leaves out what changes a store
+ * @param others paths of the service around it
+ */
+export function describeApi(
+  readOnly: boolean,
+  others: Readonly<Record<string, object>> = {},
+): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const [name, route] of Object.entries(ROUTES)) {
     const operations = OPERATIONS[name as keyof typeof ROUTES];
@@ -294,7 +302,7 @@ export function describeApi(readOnly: boolean): object {
     },
     servers: [{ url: '/' }],
     security: [{ userKey: [] }, {}],
-    paths,
+    paths: { ...paths, ...others },
     components: {
       schemas: SCHEMAS,
       securitySchemes: { userKey: { type: 'http', scheme: 'bearer', bearerFormat: 'qk_...' } },

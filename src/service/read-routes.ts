@@ -37,7 +37,7 @@ export function addReadRoutes(app: Hono<WireEnvironment>, settings: HandlerSetti
       limits: { uploadBytes: settings.maxUploadBytes, blobBytes: settings.maxBlobBytes },
     }),
   );
-  const description = JSON.stringify(describeApi(!settings.writable));
+  const description = JSON.stringify(describeApi(!settings.writable, settings.otherPaths));
   app.get(
     ROUTES.openapi,
     () =>

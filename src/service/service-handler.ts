@@ -26,6 +26,7 @@ import {
 import { errorFields, type ServiceLogger } from './logging.ts';
 import { METRICS_MEDIA_TYPE, ServiceMetrics, type Gauges } from './metrics.ts';
 import { isLocalRequest, type AllowedOrigins, type ServiceConnection } from './origin-rules.ts';
+import { SERVICE_PATHS } from './openapi-service.ts';
 import { API_PATH, ROUTES, SPACE_HEADER } from './protocol.ts';
 import { DESCRIPTOR_PATH, isApiPath, routeOf, SERVICE_ROUTES } from './service-routes.ts';
 import { isEventStream, StreamKeeper } from './stream-keeper.ts';
@@ -88,6 +89,7 @@ export class ServiceHandler {
       checks: CONTENT_CHECKS,
       maxUploadBytes: parts.limits.maxUploadBytes,
       maxBlobBytes: parts.limits.maxBlobBytes,
+      otherPaths: SERVICE_PATHS,
       clock: parts.clock,
       onFailure: (error, request) =>
         this.#logFailure(

@@ -1,9 +1,14 @@
 /** The description of the API against what is registered and what is asked and answered. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { createService } from '../../src/node/create-service.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
 import { createStoreHandler } from '../../src/service/handler.ts';
 import { openHttpStorage } from '../../src/service/http-store.ts';
 import { describeApi } from '../../src/service/openapi.ts';
+import { SERVICE_ROUTES } from '../../src/service/service-routes.ts';
 import { MetricsLogger } from '../../src/session/metrics-logger.ts';
 import { TrainingSession } from '../../src/session/training-session.ts';
 import { sha256Of, bytesOf } from './filled-store.ts';
@@ -270,5 +275,36 @@ describe('the description of the API', () => {
     expect(all.filter((name) => !asked.has(name))).toEqual([
       'GET /api/v1/runs/{runId}/artifacts/{artifactId}',
     ]);
+  });
+
+  it('of a service has its own routes too, as they are answered', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'quark-openapi-'));
+    const service = await createService({ storage: folder, maintenance: false });
+    const at = { remoteAddress: '127.0.0.1' };
+    const get = (path: string): Promise<Response> =>
+      service(new Request(`http://127.0.0.1${path}`), at);
+    const fits = async (path: string, status: number): Promise<void> => {
+      const response = await get(path);
+      expect(response.status, path).toBe(status);
+      const content = described.paths[path]?.['get']?.responses[String(status)]?.content ?? {};
+      const [type = ''] = (response.headers.get('content-type') ?? '').split(';');
+      expect(Object.keys(content), path).toEqual([type]);
+      if (type === 'application/json')
+        expect(misfits(content[type]!.schema, await response.json()), path).toEqual([]);
+    };
+    const described = (await (await get('/api/v1/openapi.json')).json()) as Description;
+    try {
+      const own = Object.values(SERVICE_ROUTES);
+      expect(own.length).toBeGreaterThan(3);
+      expect(Object.keys(described.paths).toSorted()).toEqual(
+        [...Object.keys(API.paths), ...own].toSorted(),
+      );
+      for (const path of own) await fits(path, 200);
+      await service.drain(0);
+      await fits(SERVICE_ROUTES.ready, 503);
+    } finally {
+      await service.close();
+      await rm(folder, { recursive: true, force: true });
+    }
   });
 });
