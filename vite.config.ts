@@ -145,6 +145,7 @@ async function tests(): Promise<ViteUserConfig> {
             name: 'unit',
             include: [`test/@(${SHARING})/**/*.test.ts`],
             exclude: ['**/*.browser.test.ts', ...APART],
+            isolate: false,
             ...PATIENCE,
           },
         },
