@@ -67,6 +67,10 @@ export class Signals {
     return findMetric(this.#columns, this.#keys.gradientNormMetricKeys);
   }
 
+  get learningRate(): MetricSeries | undefined {
+    return findMetric(this.#columns, this.#keys.learningRateMetricKeys);
+  }
+
   /** The loss of training batches as the model sees them in evaluation mode. */
   get trainEvalLoss(): MetricSeries | undefined {
     return findMetric(this.#columns, this.#keys.trainEvalLossMetricKeys);
