@@ -145,39 +145,57 @@ async function fromColumns() {
   await report('analysis-columns', rows);
 }
 
+/**
+ * A run as a training of some 30 ms a step leaves it: ten metrics a step, each with the time it was logged at, merged by the session when
+ * that is due and at the end. `every` steps are flushed together; writers that are given the time do so every ten (100 rows).
+ */
+async function record(store, count, every) {
+  const session = await startRun({ project: 'bench', storage: store });
+  const metrics = new MetricsLogger(session);
+  const at = KEYS.map((key, i) => course(key, count, random(i + 1)));
+  const jitter = random(99);
+  let timestamp = Date.now();
+  for (let step = 0; step < count; step++) {
+    timestamp += 25 + Math.floor(10 * jitter());
+    KEYS.forEach((key, i) => metrics.log(key, at[i](step), { step, timestamp }));
+    if (step % every === every - 1) await metrics.flush();
+  }
+  return session;
+}
+
 async function fromStore() {
   const build = fileURLToPath(new URL('../build/', import.meta.url));
   await mkdir(build, { recursive: true });
   const root = await mkdtemp(join(build, 'bench-analysis-'));
   const rows = [];
+  const add = (what, { cpu, wall }, target) => {
+    rows.push({ what, value: wall, unit: 'ms', target });
+    rows.push({ what: `${what}, processor time`, value: cpu, unit: 'ms', target });
+  };
   try {
     for (const count of [100_000, 1_000_000]) {
       const store = await openStorage(join(root, String(count)));
-      const session = await startRun({ project: 'bench', storage: store });
-      const metrics = new MetricsLogger(session, { maxBufferedRows: 4_000_000 });
-      const at = KEYS.map((key, i) => course(key, count, random(i + 1)));
-      for (let step = 0; step < count; step++) {
-        KEYS.forEach((key, i) => metrics.log(key, at[i](step), { step }));
-        if (step % 5000 === 4999) await session.flush();
+      const session = await record(store, count, count < 1_000_000 ? 10 : 100);
+      const what = `10 metrics of ${count.toLocaleString('en')} points in SQLite`;
+      if (count < 1_000_000) {
+        const live = await openRun(store, session.runId);
+        add(`${what}, as written: reading`, await timed(() => loadRunColumns(live)));
       }
       await session.endRun();
       const reader = await openRun(store, session.runId);
-      const what = `10 metrics of ${count.toLocaleString('en')} points, stored in SQLite`;
+      add(`${what}: reading`, await timed(() => loadRunColumns(reader)));
+      const engine = new AnalyzerEngine(reader);
+      const analyzer = new PhaseAnalyzer(reader);
+      const persist = false;
+      const both = await timed(async () => {
+        const columns = await loadRunColumns(reader);
+        await engine.analyze({ columns, persist });
+        await analyzer.analyze({ columns, persist });
+      });
       const target = count === 1_000_000 ? 'under 1,000' : undefined;
-      const wanted = {
-        layers: false,
-        parameters: false,
-        telemetry: false,
-        batches: false,
-        events: false,
-      };
-      const read = await timed(() => loadRunColumns(reader, { metrics: true, ...wanted }));
-      rows.push({ what: `${what}: reading alone`, value: read.wall, unit: 'ms' });
-      const rules = await timed(() => new AnalyzerEngine(reader).analyze({ persist: false }));
-      rows.push({ what: `${what}: AnalyzerEngine`, value: rules.wall, unit: 'ms' });
-      const phases = await timed(() => new PhaseAnalyzer(reader).analyze({ persist: false }));
-      rows.push({ what: `${what}: PhaseAnalyzer`, value: phases.wall, unit: 'ms' });
-      rows.push({ what: `${what}: both`, value: rules.wall + phases.wall, unit: 'ms', target });
+      add(`${what}: reading once, rules, phases`, both, target);
+      add(`${what}: AnalyzerEngine alone`, await timed(() => engine.analyze({ persist })));
+      add(`${what}: PhaseAnalyzer alone`, await timed(() => analyzer.analyze({ persist })));
       await store.close?.();
     }
   } finally {

@@ -6,7 +6,7 @@ import {
   type PhaseRecord,
   type Store,
 } from 'quark-sdk';
-import { AnalyzerEngine, PhaseAnalyzer } from 'quark-sdk/analysis';
+import { AnalyzerEngine, loadRunColumns, PhaseAnalyzer } from 'quark-sdk/analysis';
 
 type Fields<T> = Omit<T, 'toDict'>;
 
@@ -22,8 +22,9 @@ export type RunAnalysis = {
 /** Analyses a run; nothing is written. */
 export async function analyzeRun(store: Store, runId: string): Promise<RunAnalysis> {
   const reader = await openRun(store, runId);
-  const { phases } = await new PhaseAnalyzer(reader).analyze({ persist: false });
-  const { alerts, healthScores } = await new AnalyzerEngine(reader).analyze({ persist: false });
+  const given = { persist: false, columns: await loadRunColumns(reader) };
+  const { phases } = await new PhaseAnalyzer(reader).analyze(given);
+  const { alerts, healthScores } = await new AnalyzerEngine(reader).analyze(given);
   return {
     alerts: alerts.map(fieldsOf),
     healthScores: healthScores.map(fieldsOf),

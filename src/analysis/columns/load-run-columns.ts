@@ -96,6 +96,19 @@ export async function settle(
   return { store: handle.store, runId: handle.runId };
 }
 
+/**
+ * Columns that a caller has read already, for an analysis of this run.
+ *
+ * @throws {QuarkError} `invalid_input`
+ */
+export function checkColumnsOf(columns: RunColumns, runId: string): RunColumns {
+  const given: unknown = (columns as { readonly run?: { readonly runId?: unknown } } | null)?.run
+    ?.runId;
+  if (given !== runId)
+    throw invalidInput('options.columns', given, `the columns of run ${runId}, by loadRunColumns`);
+  return columns;
+}
+
 function checkWanted(wanted: WantedColumns): void {
   checkOptionNames('wanted', wanted, WANTED_NAMES);
   for (const name of WANTED_NAMES) {

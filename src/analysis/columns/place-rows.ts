@@ -10,20 +10,29 @@ export type Placement = { readonly x: SeriesAxis; readonly order: Int32Array | n
  * lack it are left out.
  */
 export function placeRows(steps: Float64Array, epochs: Float64Array): Placement {
-  const withStep = countFinite(steps);
-  const isAll = withStep === steps.length;
-  const x = isAll || withStep >= countFinite(epochs) ? 'step' : 'epoch';
+  // As most runs are: looked at once.
+  if (isRising(steps)) return { x: 'step', order: null };
+  const x = countFinite(steps) >= countFinite(epochs) ? 'step' : 'epoch';
   const places = x === 'step' ? steps : epochs;
-  return { x, order: orderOf(places) };
+  return { x, order: isRising(places) ? null : orderOf(places) };
 }
 
-/** The rows ascending by place, the last recorded of each place; null when that is all of them in their order. */
-function orderOf(places: Float64Array): Int32Array | null {
+/** Whether all places are finite and each is beyond the one before. */
+function isRising(places: Float64Array): boolean {
   const { length } = places;
-  let isAscending = length === 0 || isFinite(places[0] ?? Number.NaN);
-  for (let i = 1; i < length && isAscending; i++)
-    isAscending = (places[i] ?? Number.NaN) > (places[i - 1] ?? Number.NaN);
-  if (isAscending) return null;
+  let last = places[0] ?? 0;
+  if (!isFinite(last)) return false;
+  for (let i = 1; i < length; i++) {
+    const place = places[i] ?? Number.NaN;
+    if (!(place > last)) return false;
+    last = place;
+  }
+  return isFinite(last);
+}
+
+/** The rows ascending by place, the last recorded of each place. */
+function orderOf(places: Float64Array): Int32Array {
+  const { length } = places;
   const rows = new Int32Array(length);
   let count = 0;
   for (let i = 0; i < length; i++) if (isFinite(places[i] ?? Number.NaN)) rows[count++] = i;

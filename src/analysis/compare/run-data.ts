@@ -4,7 +4,7 @@ import { checkPosition } from '../../read/filters.ts';
 import { readKeyedRecords } from '../../read/keyed-records.ts';
 import { openRun, type RunReader } from '../../read/run-reader.ts';
 import { alertTable, type AlertRecord } from '../../records/alert.ts';
-import { healthScoreTable } from '../../records/health-score.ts';
+import { healthScoreTable, type HealthScoreRecord } from '../../records/health-score.ts';
 import { phaseTable, type PhaseRecord } from '../../records/phase.ts';
 import type { RunRecord } from '../../records/run.ts';
 import type { TableColumns, TableDefinition } from '../../schema/table.ts';
@@ -26,6 +26,8 @@ export type RunData = {
   readonly columns: RunColumns;
   readonly alerts: readonly AlertRecord[];
   readonly phases: readonly PhaseRecord[];
+  /** Scores that were found with the alerts; null where alerts were stored. */
+  readonly healthScores: readonly HealthScoreRecord[] | null;
   readonly metadata: ComparedRun;
 };
 
@@ -90,9 +92,12 @@ export async function runDataOf(
   const phasesAreStored = (known.phases?.length ?? 0) > 0;
   const steps = [...columns.metrics.values()].flatMap((series) => lastStep(series) ?? []);
   const startedAt = columns.run.startedAtMs;
+  const stored = known.alerts ?? null;
+  const found = stored === null ? analyzeColumns(columns, settings.analyzer) : null;
   return {
     columns,
-    alerts: known.alerts ?? analyzeColumns(columns, settings.analyzer).alerts,
+    alerts: stored ?? found?.alerts ?? [],
+    healthScores: found?.healthScores ?? null,
     phases:
       known.phases !== undefined && phasesAreStored
         ? known.phases

@@ -11,7 +11,12 @@ import { phaseTable, type PhaseRecord } from '../../records/phase.ts';
 import type { Dict } from '../../schema/record.ts';
 import { CURRENT_SCHEMA_VERSION } from '../../schema/version.ts';
 import { handleOf } from '../../session/run-handle.ts';
-import { loadRunColumns, settle, type AnalyzableRun } from '../columns/load-run-columns.ts';
+import {
+  checkColumnsOf,
+  loadRunColumns,
+  settle,
+  type AnalyzableRun,
+} from '../columns/load-run-columns.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
 import { keepRecords } from '../rules/keep-records.ts';
 import { analysisKernel } from '../series/analysis-kernel.ts';
@@ -41,6 +46,11 @@ export type AnalyzePhasesOptions = {
   readonly replaceExisting?: boolean;
   /** Whether the result is stored. Default true. */
   readonly persist?: boolean;
+  /**
+   * The run as `loadRunColumns` read it, so that several analyses read it once; what was recorded since is not looked at. Default: its
+   * losses and accuracies are read now.
+   */
+  readonly columns?: RunColumns | undefined;
 };
 
 /** Which phases to read. All conditions are joined by "and". */
@@ -91,31 +101,21 @@ export class PhaseAnalyzer {
   }
 
   /**
-   * Finds the phases of what the run has so far; what the session has buffered is made durable first.
+   * Finds the phases of what the run has so far; what the session has buffered is made durable first, unless `columns` are given.
    *
    * @throws {QuarkError} `invalid_input` naming the option
    * @throws {SessionStoreError} `read_only` among others; pass `persist: false` for a store that cannot be written
    */
   async analyze(options: AnalyzePhasesOptions = {}): Promise<PhaseAnalysisResult> {
-    checkOptionNames('options', options, ['replaceExisting', 'persist']);
+    checkOptionNames('options', options, ['replaceExisting', 'persist', 'columns']);
     const replaces = checkFlag(
       'options.replaceExisting',
       options.replaceExisting ?? this.#settings.replaceExistingOutputs,
     );
     const persists = checkFlag('options.persist', options.persist ?? true);
-    const { runId, store } = await settle(this.#source);
-    const keys = roleCandidates(
-      await (await openRun(store, runId)).metricKeys(),
-      this.#settings.keys,
-    );
-    const columns = await loadRunColumns(this.#source, {
-      metrics: keys,
-      layers: false,
-      parameters: false,
-      telemetry: false,
-      batches: false,
-      events: false,
-    });
+    const { runId, store } = this.#place;
+    const columns =
+      options.columns === undefined ? await this.#read() : checkColumnsOf(options.columns, runId);
     const nowMs =
       this.#source instanceof RunReader ? systemClock.now() : handleOf(this.#source).clock.now();
     const result = phasesOf(columns, this.#settings, await analysisKernel(), {
@@ -125,6 +125,23 @@ export class PhaseAnalyzer {
     if (!persists) return result;
     const phases = await keepRecords(phaseTable, result.phases, { runId, store, replaces, nowMs });
     return resultOf(runId, result.generatedAt, phases);
+  }
+
+  /** The losses and accuracies. */
+  async #read(): Promise<RunColumns> {
+    const { runId, store } = await settle(this.#source);
+    const keys = roleCandidates(
+      await (await openRun(store, runId)).metricKeys(),
+      this.#settings.keys,
+    );
+    return loadRunColumns(this.#source, {
+      metrics: keys,
+      layers: false,
+      parameters: false,
+      telemetry: false,
+      batches: false,
+      events: false,
+    });
   }
 
   /**

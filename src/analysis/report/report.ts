@@ -114,7 +114,9 @@ async function stored(
     alerts,
     phases: data.phases,
     healthScores:
-      last.size > 0 ? [...last.values()] : analyzeColumns(columns, analyzer).healthScores,
+      last.size > 0
+        ? [...last.values()]
+        : (data.healthScores ?? analyzeColumns(columns, analyzer).healthScores),
     project: reader.run.projectName,
     facts: [
       ['tags', reader.run.tags.join(', ')],

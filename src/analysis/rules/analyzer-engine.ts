@@ -20,7 +20,8 @@ import type { RecordOf } from '../../schema/record.ts';
 import type { TableColumns, TableDefinition } from '../../schema/table.ts';
 import { handleOf } from '../../session/run-handle.ts';
 import type { Store } from '../../store/store.ts';
-import { loadRunColumns, type AnalyzableRun } from '../columns/load-run-columns.ts';
+import { checkColumnsOf, loadRunColumns, type AnalyzableRun } from '../columns/load-run-columns.ts';
+import type { RunColumns } from '../columns/run-columns.ts';
 import {
   checkAnalyzerConfig,
   type AnalyzerEngineConfig,
@@ -37,6 +38,11 @@ export type AnalyzeRunOptions = {
   readonly replaceExisting?: boolean;
   /** Whether the result is stored. Default true. */
   readonly persist?: boolean;
+  /**
+   * The run as `loadRunColumns` read it, so that several analyses read it once; what was recorded since is not looked at. Default: the run
+   * is read now.
+   */
+  readonly columns?: RunColumns | undefined;
 };
 
 /** Which alerts to read. All conditions are joined by "and". */
@@ -85,20 +91,23 @@ export class AnalyzerEngine {
   }
 
   /**
-   * Analyses what the run has so far; what the session has buffered is made durable first. A run that has ended can be
+   * Analyses what the run has so far; what the session has buffered is made durable first, unless `columns` are given. A run that has ended can be
    * analysed too, as long as its store is open.
    *
    * @throws {QuarkError} `invalid_input` naming the option
    * @throws {SessionStoreError} `read_only` among others; pass `persist: false` for a store that cannot be written
    */
   async analyze(options: AnalyzeRunOptions = {}): Promise<AnalyzerResult> {
-    checkOptionNames('options', options, ['replaceExisting', 'persist']);
+    checkOptionNames('options', options, ['replaceExisting', 'persist', 'columns']);
     const replaces = checkFlag(
       'options.replaceExisting',
       options.replaceExisting ?? this.#settings.replaceExistingOutputs,
     );
     const persists = checkFlag('options.persist', options.persist ?? true);
-    const columns = await loadRunColumns(this.#source);
+    const columns =
+      options.columns === undefined
+        ? await loadRunColumns(this.#source)
+        : checkColumnsOf(options.columns, this.#runId);
     const nowMs =
       this.#source instanceof RunReader ? systemClock.now() : handleOf(this.#source).clock.now();
     const result = analyzeWith(columns, this.#settings, {

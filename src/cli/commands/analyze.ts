@@ -7,7 +7,7 @@ import {
   type AnalyzerResult,
   type HardBatches,
 } from '../../analysis.ts';
-import { ALERT_SEVERITIES, type RunReader } from '../../index.ts';
+import { ALERT_SEVERITIES } from '../../index.ts';
 import { checkSaves, SOURCE_NOTE, withRuns } from '../analysis-source.ts';
 import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../command.ts';
 import { plain, table, type Style } from '../text.ts';
@@ -37,8 +37,9 @@ export const analyzeCommand: Command = {
       const results: { result: AnalyzerResult; data: HardBatches | undefined }[] = [];
       const persist = checkSaves(args, runs, 'analyze');
       for (const { name, reader } of runs) {
-        const result = await new AnalyzerEngine(reader).analyze({ persist });
-        const data = await dataOf(reader);
+        const columns = await loadRunColumns(reader);
+        const result = await new AnalyzerEngine(reader).analyze({ persist, columns });
+        const data = columns.batches.rowCount === 0 ? undefined : findHardBatches(columns);
         results.push({ result, data });
         if (!args.flag('json')) {
           if (runs.length > 1) await io.stdout.write(`${style.bold(plain(name))}\n`);
@@ -78,17 +79,6 @@ function describe(result: AnalyzerResult, width: number | undefined, style: Styl
     return `${head}\n  ${plain(fact)}\n  ${plain(inference)}\n`;
   });
   return `${scores}\n${alerts.join('\n')}`;
-}
-
-/** What the batches tell; undefined where none were recorded. */
-async function dataOf(reader: RunReader): Promise<HardBatches | undefined> {
-  const without = { layers: false, parameters: false, telemetry: false, events: false };
-  const { batches } = await loadRunColumns(reader, { ...without, metrics: false });
-  if (batches.rowCount === 0) return undefined;
-  return findHardBatches({
-    ...(await loadRunColumns(reader, { ...without, batches: false })),
-    batches,
-  });
 }
 
 function describeData(

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { createMemoryStore, MetricsLogger, openRun, startRun } from 'quark-sdk';
 import {
   analyzeColumns,
@@ -6,7 +6,10 @@ import {
   createRunColumns,
   DEFAULT_ANALYZER_THRESHOLDS,
   evidenceOf,
+  loadRunColumns,
+  PhaseAnalyzer,
   RULE_IDS,
+  type AnalyzerResult,
 } from 'quark-sdk/analysis';
 import { fallingLoss, layer, metric } from '../../../support/analysis-runs.ts';
 
@@ -125,6 +128,35 @@ test('alerts and scores are kept with the run, with evidence and in two sentence
   const again = await later.analyze({ persist: false });
   expect(again.alerts.map(({ fact }) => fact)).toEqual(result.alerts.map(({ fact }) => fact));
   expect(await later.readAlerts()).toEqual(result.alerts);
+});
+
+test('several analyses share what was read once; columns of another run are refused', async () => {
+  const { session, storage } = await overfittingSession();
+  const columns = await loadRunColumns(session);
+  const reads = vi.spyOn(storage, 'readSegments');
+  const engine = new AnalyzerEngine(session);
+  const phases = new PhaseAnalyzer(session);
+  const shared = await engine.analyze({ columns, persist: false });
+  const sharedPhases = await phases.analyze({ columns, persist: false });
+  expect(reads).not.toHaveBeenCalled();
+  const words = ({ alerts, healthScores }: AnalyzerResult) => [
+    alerts.map(({ fact }) => fact),
+    healthScores.map(({ score }) => score),
+  ];
+  expect(shared.alerts).not.toEqual([]);
+  expect(words(shared)).toEqual(words(await engine.analyze({ columns })));
+  expect(words(shared)).toEqual(words(await engine.analyze({ persist: false })));
+  expect(await engine.readAlerts()).toHaveLength(shared.alerts.length);
+  expect(sharedPhases.phases.map(({ summary }) => summary)).toEqual(
+    (await phases.analyze({ persist: false })).phases.map(({ summary }) => summary),
+  );
+  const other = createRunColumns({ run: { runId: 'run_other' } });
+  for (const analyzer of [engine, phases])
+    await expect(analyzer.analyze({ columns: other })).rejects.toMatchObject({
+      code: 'invalid_input',
+      details: { field: 'options.columns' },
+    });
+  await session.close();
 });
 
 test('results are replaced, or appended when asked', async () => {
