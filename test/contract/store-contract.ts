@@ -87,17 +87,23 @@ export class TestPlace {
 export function describeStore(
   name: string,
   makePlace: PlaceMaker,
-  options: { readonly hasNotes?: boolean; readonly serves?: boolean } = {},
+  options: {
+    readonly hasNotes?: boolean;
+    readonly serves?: boolean;
+    /** True: only what has to do with where bytes lie. */
+    readonly onlyBytes?: boolean;
+  } = {},
 ): void {
   describe(name, () => {
     const place = new TestPlace();
     beforeEach(() => place.set(makePlace));
     afterEach(() => place.clear());
 
-    describeRuns(place);
-    describeAppends(place);
     describeMerges(place);
     describePlaces(place);
+    if (options.onlyBytes === true) return;
+    describeRuns(place);
+    describeAppends(place);
     if (options.serves !== false) describeSeen(place);
     if (options.hasNotes === true) describeNotes(place);
     if (options.hasNotes === true && options.serves !== false) describeChanges(place);
