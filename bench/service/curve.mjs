@@ -111,8 +111,8 @@ function watchForCurve({ points }) {
 }
 
 /**
- * Milliseconds from the first request for a run to its curve on the screen, each in a browser that was just started. Nobody has
- * looked at a run of `fresh` and `started` before; at those of `started` the service has only just been started.
+ * Milliseconds from the first request for a run to its curve on the screen, each in a browser that was just started. `fresh`: nobody
+ * has looked at the run before. `started`: the service was started a moment ago and remembers nothing.
  */
 export async function runCurve({ dist, folder, points, rounds }) {
   const quark = await import(pathToFileURL(join(dist, 'index.js')));
@@ -124,7 +124,7 @@ export async function runCurve({ dist, folder, points, rounds }) {
     return recorded.at(-1).runId;
   };
   const executablePath = await findChromium();
-  const times = { fresh: [], second: [], started: [], open: [], part: [], read: [] };
+  const times = { fresh: [], second: [], started: [], open: [], read: [] };
   const look = async (runId) => {
     const browser = await chromium.launch({ executablePath, args: CHROMIUM_ARGS });
     const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
@@ -139,15 +139,15 @@ export async function runCurve({ dist, folder, points, rounds }) {
   };
   const openId = await add(true);
   for (let round = -1; round < rounds; round++) {
-    const ids = [await add(false), await add(false)];
+    const runId = await add(false);
     const found = {
-      fresh: await look(ids[0]),
-      second: await look(ids[0]),
+      fresh: await look(runId),
+      second: await look(runId),
       open: await look(openId),
     };
     await service.stop();
     service = await serve(dist, directory);
-    found.started = await look(ids[1]);
+    found.started = await look(runId);
     if (round >= 0) for (const [name, one] of Object.entries(found)) times[name].push(one.drawnMs);
     if (round >= 0) times.read.push(found.fresh.readMs);
   }

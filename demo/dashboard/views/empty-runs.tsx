@@ -24,7 +24,7 @@ export function EmptyRuns(props: { readonly sourceId: SourceId }): JSX.Element {
         <h1>No runs yet</h1>
         <p>
           {props.sourceId === 'server'
-            ? 'Nothing has been recorded in this directory. Ten lines around your training loop change that; the run appears here while it trains.'
+            ? 'Nothing has been recorded here. Ten lines around your training loop change that; the run appears here while it trains.'
             : 'Nothing has been recorded in this browser. Ten lines around your training loop change that; the run appears here while it trains.'}
         </p>
         <p class="empty-actions">
