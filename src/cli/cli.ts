@@ -110,7 +110,7 @@ function overview(): string {
 
 function errorText(error: unknown, io: CliIo): string {
   const style = styleFor(io.stderr, io.env);
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageFor(error);
   const lines = [`${style.red('error:')} ${plain(message)}`];
   if (error instanceof UsageError) {
     const command = COMMANDS.find(({ spec }) => spec.name === error.command);
@@ -125,8 +125,14 @@ function errorText(error: unknown, io: CliIo): string {
   return `${lines.join('\n')}\n`;
 }
 
-function errorJson(error: unknown): string {
+/** What went wrong, for somebody at a command line: the library's own advice names a function beside the command. */
+function messageFor(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
+  return isQuarkError(error, 'run_not_found') ? message.replace('listRuns() or ', '') : message;
+}
+
+function errorJson(error: unknown): string {
+  const message = messageFor(error);
   const code =
     error instanceof UsageError ? 'usage' : isQuarkError(error) ? error.code : 'unexpected';
   const details = isQuarkError(error)

@@ -24,11 +24,15 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.gz': 'application/gzip',
 };
 
-/** Makes the page cross-origin isolated, which shared memory between it and its workers needs. */
+/**
+ * Makes the page cross-origin isolated, which shared memory between it and its workers needs, and keeps it out of frames of other sites:
+ * what a click does here is not hidden under a page of somebody else.
+ */
 const PAGE_HEADERS = {
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-embedder-policy': 'require-corp',
   'cross-origin-resource-policy': 'same-origin',
+  'content-security-policy': "frame-ancestors 'self'",
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
 } as const;
@@ -82,7 +86,7 @@ async function staticFile(
     return failure(
       new SessionStoreError(
         'read_only',
-        `This server only reads: ${request.method} is not answered here.`,
+        `Pages are only read: ${request.method} is not answered here.`,
       ),
     );
   }

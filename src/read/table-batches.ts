@@ -10,8 +10,9 @@ import { concatBatches, gatherRows } from '../segment/batch-ops.ts';
 import { cutBatch } from '../segment/cut-batch.ts';
 import { SEQUENCE_COLUMN } from '../segment/encode.ts';
 import { openSegment, type DamageReport, type OpenedSegment } from '../segment/open-segment.ts';
+import { unpackedBytes } from '../segment/unpack.ts';
 import type { RowBatch } from '../segment/vectors.ts';
-import type { SegmentManifest, Store } from '../store/store.ts';
+import type { SegmentManifest, SegmentRead, Store } from '../store/store.ts';
 import { segmentFilter, type Position } from './filters.ts';
 import { matchConditions, type KeyConditions } from './keyed-records.ts';
 import { withKeyParts } from './key-parts.ts';
@@ -20,6 +21,8 @@ import { orderBy } from './metric-columns.ts';
 /** Small segments that are read together. */
 const GROUP_ROWS = 65_536;
 const GROUP_BYTES = 16 << 20;
+/** How much of them is unpacked at once. */
+const UNPACKED_BYTES = 32 << 20;
 /** A merge under way may take segments away between listing and reading; it cannot do so for ever. */
 const MAX_ATTEMPTS = 8;
 
@@ -73,21 +76,25 @@ export async function* tableBatches(
     for (const stretch of stretchesOf(manifests)) {
       checkNotAborted(signal);
       takeRoom?.(-held);
-      held = 0;
-      const opened = await open(store, table, stretch, { onDamage, rows }, (bytes) => {
-        takeRoom?.(bytes);
-        held += bytes;
-      });
-      if (opened === undefined) {
-        isGone = true;
-        break;
+      held = stretch.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+      takeRoom?.(held);
+      const reads = await store.readSegments(stretch);
+      for (const part of unpackedParts(stretch, reads)) {
+        takeRoom?.(part.bytes);
+        const opened = await open(table, part.segments, { onDamage, rows });
+        if (opened === undefined) {
+          takeRoom?.(-part.bytes);
+          isGone = true;
+          break;
+        }
+        if (opened.length > 0)
+          for (const batch of rowsFrom(opened, sequenceMin))
+            yield table.table === metricTable.table ? withKeyParts(batch) : batch;
+        takeRoom?.(-part.bytes);
+        sequenceMin = part.last + 1;
+        attempt = 0;
       }
-      const last = stretch.reduce((max, { lastSequence }) => Math.max(max, lastSequence), 0);
-      if (opened.length > 0)
-        for (const batch of rowsFrom(opened, sequenceMin))
-          yield table.table === metricTable.table ? withKeyParts(batch) : batch;
-      sequenceMin = last + 1;
-      attempt = 0;
+      if (isGone) break;
     }
     if (!isGone) return;
   }
@@ -123,22 +130,50 @@ export function stretchesOf(manifests: readonly SegmentManifest[]): SegmentManif
   return stretches;
 }
 
-async function open(
-  store: Store,
-  table: TableDefinition,
+type ReadPart = {
+  readonly segments: { readonly manifest: SegmentManifest; readonly read: SegmentRead }[];
+  /** Of all its segments, unpacked. */
+  bytes: number;
+  /** The greatest sequence number in it. */
+  last: number;
+};
+
+/**
+ * A stretch in parts that are small unpacked, too: a few kB may hold hundreds of MB. What lies among each other stays together.
+ */
+function unpackedParts(
   stretch: readonly SegmentManifest[],
+  reads: readonly SegmentRead[],
+): readonly ReadPart[] {
+  const parts: ReadPart[] = [];
+  for (const [i, manifest] of stretch.entries()) {
+    const read = reads[i] ?? { kind: 'gone' };
+    const isPacked = manifest.encoding === 'packed' && read.kind === 'bytes';
+    const bytes = isPacked ? unpackedBytes(read.bytes) : manifest.sizeBytes;
+    const part = parts.at(-1);
+    if (
+      part !== undefined &&
+      (manifest.firstSequence <= part.last || part.bytes + bytes <= UNPACKED_BYTES)
+    ) {
+      part.segments.push({ manifest, read });
+      part.bytes += bytes;
+      part.last = Math.max(part.last, manifest.lastSequence);
+    } else parts.push({ segments: [{ manifest, read }], bytes, last: manifest.lastSequence });
+  }
+  return parts;
+}
+
+async function open(
+  table: TableDefinition,
+  segments: ReadPart['segments'],
   { onDamage, rows: selection }: TableBatchesOptions,
-  takeRoom: (bytes: number) => void,
 ): Promise<OpenedSegment[] | undefined> {
-  takeRoom(stretch.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0));
-  const reads = await store.readSegments(stretch);
   const opened: OpenedSegment[] = [];
   const damage: DamageReport[] = [];
-  for (const [i, manifest] of stretch.entries()) {
-    const result = await openSegment(table, manifest, reads[i] ?? { kind: 'gone' });
+  for (const { manifest, read } of segments) {
+    const result = await openSegment(table, manifest, read);
     if (result.kind === 'gone') return undefined;
     if (result.kind === 'opened') {
-      takeRoom(result.segment.arrowBytes);
       const picked =
         selection === undefined ? result.segment : pick(table, result.segment, selection);
       if (picked.batch.rowCount > 0) opened.push(picked);

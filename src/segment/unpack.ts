@@ -31,20 +31,23 @@ export async function unpackSegment(
   return bytes;
 }
 
+/** How large a packed segment says it is unpacked, in bytes; 0 where it does not say. Reads nothing but its header. */
+export function unpackedBytes(packed: Uint8Array): number {
+  try {
+    return headerOf(packed).header.length;
+  } catch {
+    return 0;
+  }
+}
+
 /** The first half of {@link unpackSegment}, with all checks. @throws {QuarkError} `segment_damaged` */
 export async function inflateSegment(
   packed: Uint8Array<ArrayBuffer>,
   maxBytes: number = MAX_SEGMENT_BYTES,
 ): Promise<InflatedSegment> {
-  const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength);
-  if (packed.byteLength < 8 || view.getUint32(0, true) !== MAGIC)
-    throw damaged('it is not in the packed form');
-  const headerLength = view.getUint32(4, true);
-  if (8 + headerLength > packed.byteLength) throw damaged('the packed header is cut off');
-  const header = readHeader(packed.subarray(8, 8 + headerLength));
+  const { header, end: randomAt } = headerOf(packed);
   if (header.length > maxBytes || header.deflated > maxBytes)
     throw damaged(`it is larger than ${maxBytes} bytes unpacked`);
-  const randomAt = 8 + headerLength;
   let randomBytes = 0;
   for (const piece of header.pieces) {
     if (piece.length === 1) continue;
@@ -87,6 +90,16 @@ export function joinPieces(
     }
     out += length;
   }
+}
+
+/** The header and where it ends. @throws {QuarkError} `segment_damaged` */
+function headerOf(packed: Uint8Array): { readonly header: Header; readonly end: number } {
+  const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength);
+  if (packed.byteLength < 8 || view.getUint32(0, true) !== MAGIC)
+    throw damaged('it is not in the packed form');
+  const end = 8 + view.getUint32(4, true);
+  if (end > packed.byteLength) throw damaged('the packed header is cut off');
+  return { header: readHeader(packed.subarray(8, end)), end };
 }
 
 function readHeader(bytes: Uint8Array): Header {

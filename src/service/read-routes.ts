@@ -2,7 +2,13 @@
 import type { Hono } from 'hono';
 import { checkCount, checkInstant } from '../base/assert.ts';
 import { QuarkError, RunNotFoundError, SessionStoreError } from '../base/errors.ts';
-import type { RunFilter, SegmentFilter, SegmentRead, Store } from '../store/store.ts';
+import type {
+  RunFilter,
+  SegmentFilter,
+  SegmentRead,
+  SegmentReference,
+  Store,
+} from '../store/store.ts';
 import { HEADERS, json, type WireContext, type WireEnvironment } from './answers.ts';
 import { readJson } from './body.ts';
 import { encodeFrames, frameBytes } from './frames.ts';
@@ -86,23 +92,43 @@ export function addReadRoutes(app: Hono<WireEnvironment>, settings: HandlerSetti
 /** Reads until the answer is full; the first segment is always in it. */
 async function readSegments(
   store: Store,
-  references: readonly ReturnType<typeof decodeReference>[],
+  references: readonly SegmentReference[],
   targetBytes: number,
   takeRoom: (bytes: number) => void = () => undefined,
 ): Promise<readonly SegmentRead[]> {
   const answer: SegmentRead[] = [];
   let bytes = 0;
-  for (let at = 0; at < references.length && bytes < targetBytes; at += SEGMENTS_PER_STORE_READ) {
-    const some = references.slice(at, at + SEGMENTS_PER_STORE_READ);
-    for (const read of await store.readSegments(some)) {
+  while (answer.length < references.length && bytes < targetBytes) {
+    const next = references.slice(answer.length, answer.length + SEGMENTS_PER_STORE_READ);
+    const { some, sizeBytes } = await fitting(store, next, targetBytes - bytes);
+    if (answer.length > 0 && bytes + sizeBytes > targetBytes) return answer;
+    // Once as it is read, and once in the answer: before there is anything to hold.
+    takeRoom(2 * sizeBytes);
+    const reads = await store.readSegments(some);
+    const readBytes = reads.reduce((sum, read) => sum + frameBytes(read), 0);
+    takeRoom(2 * (readBytes - sizeBytes));
+    for (const read of reads) {
       bytes += frameBytes(read);
       if (answer.length > 0 && bytes > targetBytes) return answer;
-      // Once as it was read, and once in the answer.
-      takeRoom(2 * frameBytes(read));
       answer.push(read);
     }
   }
   return answer;
+}
+
+/** Segments from the start of `next` that are at most so large together; always the first. */
+async function fitting(
+  store: Store,
+  next: readonly SegmentReference[],
+  roomBytes: number,
+): Promise<{ readonly some: readonly SegmentReference[]; readonly sizeBytes: number }> {
+  const sizes = await store.segmentSizes?.(next);
+  if (sizes === undefined) return { some: next, sizeBytes: 0 };
+  let sizeBytes = sizes[0] ?? 0;
+  let count = 1;
+  while (count < next.length && sizeBytes + (sizes[count] ?? 0) <= roomBytes)
+    sizeBytes += sizes[count++] ?? 0;
+  return { some: next.slice(0, count), sizeBytes };
 }
 
 async function question(request: Request): Promise<readonly unknown[]> {

@@ -103,6 +103,10 @@ class WatchedStore implements Store {
     return this.#watch(() => this.#store.readSegments(segments));
   }
 
+  segmentSizes(segments: readonly SegmentReference[]): Promise<readonly number[]> {
+    return this.#watch(async () => (await this.#store.segmentSizes?.(segments)) ?? []);
+  }
+
   replaceSegments(
     runId: string,
     table: string,

@@ -89,6 +89,33 @@ export function* readSegments(
   return segments.map((segment, i) => readOf(segment, answers[i]?.[0]));
 }
 
+/** How many bytes {@link readSegments} would find, without reading them. */
+export function* segmentSizes(
+  space: string,
+  segments: readonly SegmentReference[],
+): SqlWork<readonly number[]> {
+  const answers = yield* together(
+    segments.map((segment) =>
+      sql(
+        `SELECT segments.size_bytes, segments.checksum FROM streams
+         JOIN segments ON segments.stream_key = streams.stream_key
+         WHERE streams.space = ? AND streams.run_id = ? AND streams.table_name = ? AND segments.writer_id = ?
+           AND segments.batch_number = ?`,
+        space,
+        segment.runId,
+        segment.table,
+        segment.writerId,
+        segment.batchNumber,
+      ),
+    ),
+  );
+  return segments.map(({ checksum }, i) => {
+    const row = answers[i]?.[0];
+    if (row === undefined) return 0;
+    return checksum !== undefined && numberCell(row, 1) !== checksum ? 0 : numberCell(row, 0);
+  });
+}
+
 function bytesCall(space: string, segment: SegmentReference): SqlCall {
   return sql(
     `SELECT segments.checksum, segments.size_bytes, segment_bytes.bytes, text(segment_objects.object_key) FROM streams

@@ -239,6 +239,12 @@ class SqlStore implements Store {
     return found;
   }
 
+  async segmentSizes(segments: readonly SegmentReference[]): Promise<readonly number[]> {
+    const database = this.#open();
+    for (const segment of segments) checkReference(segment);
+    return database.read(() => segmentsOf.segmentSizes(this.#space, segments));
+  }
+
   async replaceSegments(
     runId: string,
     table: string,

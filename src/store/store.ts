@@ -324,6 +324,11 @@ export interface Store {
   /** The bytes of each segment, in the order asked for. The caller owns the bytes. */
   readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]>;
   /**
+   * What {@link readSegments} would bring, in bytes, without reading it; 0 for what is gone. Stores of services have it, which ask before
+   * they let a reader have so much memory.
+   */
+  segmentSizes?(segments: readonly SegmentReference[]): Promise<readonly number[]>;
+  /**
    * Puts `add` in the place of `remove` in one transaction, if every one of `remove` is still live (with its checksum,
    * if one is given) and in this table; otherwise changes nothing and returns false.
    *

@@ -175,7 +175,7 @@ describe('quark show', () => {
   it('says when there is no such run', async () => {
     const { code, stdout, stderr } = await run(['show', 'nothing']);
     expect([code, stdout]).toStrictEqual([3, '']);
-    expect(stderr).toMatch(/^error: No run "nothing" in file:/);
+    expect(stderr).toMatch(/^error: No run "nothing" in file:.* with "quark runs"/);
     expect(stderr).not.toContain('    at ');
   });
 });

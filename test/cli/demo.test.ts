@@ -241,7 +241,7 @@ describe.skipIf(!isBuilt)('quark demo, built (needs "npm run build")', () => {
   it('says in words what is wrong', async () => {
     const wrong = new Command(['show', 'nothing', '--storage-dir', 'full']);
     expect(await wrong.ended).toBe(3);
-    expect(wrong.err).toMatch(/^error: No run "nothing" in .*\n$/);
+    expect(wrong.err).toMatch(/^error: No run "nothing" in .*there with "quark runs"\.\n$/);
   });
 });
 

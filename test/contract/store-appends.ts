@@ -61,6 +61,11 @@ export function describeAppends(place: TestPlace): void {
       );
       await place.reopen();
       expect(await place.list()).toEqual(placed);
+      const sizes = await place.store.segmentSizes?.([
+        ...placed.slice(2),
+        { ...segmentOf(9).manifest },
+      ]);
+      if (sizes !== undefined) expect(sizes).toEqual([0, given[3]?.bytes.byteLength, 0]);
       const reads = await place.store.readSegments([...placed].reverse());
       const found = reads.map((read) => (read.kind === 'bytes' ? digestOf(read.bytes) : read.kind));
       expect(found).toEqual([...given].reverse().map(({ bytes }) => digestOf(bytes)));

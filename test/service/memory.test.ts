@@ -11,7 +11,7 @@ import { createStoreHandler } from '../../src/service/handler.ts';
 import { openHttpStorage } from '../../src/service/http-store.ts';
 import { searchRuns } from '../../src/service/run-search.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
-import type { NewSegment, Store } from '../../src/store/store.ts';
+import type { NewSegment, SegmentReference, Store } from '../../src/store/store.ts';
 import { RUN_ID, runOf } from '../support/segments.ts';
 import { handlerOf } from './filled-store.ts';
 
@@ -91,6 +91,14 @@ describe('memory of a service', () => {
     expect((await rowsWith(small, roomOf(8 * MIB).take, '&limit=12')).status).toBe(503);
     expect((await rowsWith(small, roomOf(64 * MIB).take, '&limit=1')).status).toBe(200);
 
+    const wide = createMemoryStore();
+    await wide.createRun(runOf());
+    for (let i = 0; i < 5; i++) await wide.appendSegments([await longEvent(i, 12 * MIB, true)]);
+    const some = roomOf(30 * MIB);
+    const lines = await (await rowsWith(wide, some.take)).text();
+    expect(lines.length).toBeGreaterThan(60 * MIB);
+    expect(some.most).toBeGreaterThan(24 * MIB);
+
     const large = createMemoryStore();
     await large.createRun(runOf());
     for (let i = 0; i < 3; i++) await large.appendSegments([await longEvent(i, 17 * MIB, false)]);
@@ -101,6 +109,43 @@ describe('memory of a service', () => {
     // Of a limit, the last rows alone are held on to.
     const last = await rowsWith(large, roomOf(80 * MIB).take, '&limit=1');
     expect((await last.text()).length).toBeGreaterThan(17 * MIB);
+  });
+
+  it('asks for room before segments are read, and reads no more than it sends', async () => {
+    const store = createMemoryStore();
+    await store.createRun(runOf());
+    const references: object[] = [];
+    for (let i = 0; i < 5; i++) {
+      const { manifest, bytes } = await longEvent(i, 5 * MIB, false);
+      await store.appendSegments([{ manifest, bytes }]);
+      const { runId, table, writerId, batchNumber } = manifest;
+      references.push({ run_id: runId, table, writer_id: writerId, batch_number: batchNumber });
+    }
+    let wasRead = 0;
+    const watched = new Proxy(store, {
+      get: (target, name) => {
+        if (name === 'readSegments')
+          return (segments: readonly SegmentReference[]) => {
+            wasRead += segments.length;
+            return store.readSegments(segments);
+          };
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    const ask = async (limit: number): Promise<number> => {
+      wasRead = 0;
+      const request = new Request('http://127.0.0.1/api/v1/segments/read', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ segments: references }),
+      });
+      const scope = { store: watched, takeRoom: roomOf(limit).take };
+      return (await createStoreHandler().handle(request, scope)).status;
+    };
+    expect([await ask(8 * MIB), wasRead]).toEqual([503, 0]);
+    // Of 25 MiB, 15 fit into one answer.
+    expect([await ask(40 * MIB), wasRead]).toEqual([200, 3]);
   });
 
   it('remembers answers to changes by their length, too', async () => {

@@ -68,6 +68,8 @@ describe('the local server', () => {
     expect(Object.fromEntries(page.headers)).toMatchObject({
       'content-type': 'text/html; charset=utf-8',
       'cross-origin-opener-policy': 'same-origin',
+      'content-security-policy': "frame-ancestors 'self'",
+      'referrer-policy': 'no-referrer',
       'cross-origin-embedder-policy': 'require-corp',
       'cache-control': 'no-cache',
     });

@@ -218,6 +218,16 @@ class GuardedStore implements Store {
     });
   }
 
+  async segmentSizes(segments: readonly SegmentReference[]): Promise<readonly number[]> {
+    const store = this.#open();
+    for (const segment of segments) checkReference(segment);
+    const visible = await this.#visibleRuns(segments.map(({ runId }) => runId));
+    const seen = segments.filter(({ runId }) => visible.has(runId));
+    const sizes = seen.length === 0 ? [] : ((await store.segmentSizes?.(seen)) ?? []);
+    let next = 0;
+    return segments.map(({ runId }) => (visible.has(runId) ? (sizes[next++] ?? 0) : 0));
+  }
+
   async replaceSegments(
     runId: string,
     table: string,
