@@ -28,6 +28,7 @@ export function failure(error: unknown): Response {
     'content-type': 'application/json',
     'cache-control': 'no-store',
   });
+  // Of pages and the service's own addresses; the handler of stores says what its own take.
   if (status === 405) headers.set('allow', 'GET, HEAD');
   if (status === 416) headers.set('content-range', `bytes */${String(body.details['sizeBytes'])}`);
   if (status === 401) headers.set('www-authenticate', 'Bearer realm="quark"');

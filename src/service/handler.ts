@@ -14,7 +14,7 @@ import {
   type StoreHandlerOptions,
   type StoreScope,
 } from './handler-options.ts';
-import { API_PATH, chooseVersion, PROTOCOL_HEADER } from './protocol.ts';
+import { API_PATH, chooseVersion, PROTOCOL_HEADER, ROUTES } from './protocol.ts';
 import { addReadRoutes } from './read-routes.ts';
 import { addRowsRoute } from './rows-route.ts';
 import { addWriteRoutes } from './write-routes.ts';
@@ -65,20 +65,48 @@ export function createStoreHandler(options: StoreHandlerOptions = {}): StoreHand
     if (answer.status >= 500) onFailure?.(error, context.req.raw);
     return answer;
   });
+  const routes = app.routes
+    .filter(({ path }) => !path.endsWith('*'))
+    .map(({ method, path }) => ({ method, path }));
+  const methodsOf = methodFinder(routes);
   return {
-    handle: async (request, scope) => app.fetch(request, { scope }),
-    routes: app.routes
-      .filter(({ path }) => !path.endsWith('*'))
-      .map(({ method, path }) => ({ method, path })),
+    handle: async (request, scope) => {
+      const answer = await app.fetch(request, { scope });
+      if (answer.status === 405)
+        answer.headers.set('allow', methodsOf(new URL(request.url).pathname, scope).join(', '));
+      return answer;
+    },
+    routes,
     close: () => feeds.end(),
   };
 }
+
+/** The methods of an address: those that only read, where nothing can be written. */
+function methodFinder(
+  routes: StoreHandler['routes'],
+): (path: string, scope: StoreScope) => readonly string[] {
+  const templates = routes.map(({ method, path }) => ({
+    methods: method === 'GET' ? ['GET', 'HEAD'] : [method],
+    isRead: method === 'GET' || path.endsWith(ROUTES.readSegments),
+    pattern: new RegExp(`^${path.replaceAll(/:[A-Za-z0-9]+/g, '[^/]+')}$`),
+  }));
+  return (path, { store }) => [
+    ...new Set(
+      templates
+        .filter(({ isRead, pattern }) => (isRead || store.isWritable) && pattern.test(path))
+        .flatMap(({ methods }) => methods),
+    ),
+  ];
+}
+
+/** Methods that write, as servers know them. */
+const WRITING: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 
 function refuse(context: Context<WireEnvironment>, { writable }: HandlerSettings): Response {
   const { method, path } = context.req;
   if (method === 'GET' || method === 'HEAD')
     throw new QuarkError('unsupported', 'There is nothing at this address.', { details: { path } });
-  if (!writable)
+  if (!writable && WRITING.has(method))
     throw new SessionStoreError(
       'read_only',
       `This server only reads: ${method} is not answered here.`,

@@ -314,11 +314,6 @@ class MemoryStore implements Store {
     });
   }
 
-  async segmentSizes(segments: readonly SegmentReference[]): Promise<readonly number[]> {
-    this.#open();
-    return segments.map((one) => this.#find(checkReference(one))?.bytes.byteLength ?? 0);
-  }
-
   async replaceSegments(
     runId: string,
     table: string,

@@ -12,10 +12,13 @@ import { NOTHING_SENT, type SentNote } from '../store/unsent.ts';
 import { sendBlobsOf, type SentBlobs } from './send-blobs.ts';
 import { judgeMerged, type MergedVerdict } from './merged-segments.ts';
 import { isMissed, kindOfFailure, problemOf } from './failures.ts';
-import { REQUEST_SEGMENTS, type RequestSize } from './request-size.ts';
+import { REQUEST_BYTES, REQUEST_SEGMENTS, type RequestSize } from './request-size.ts';
 import type { Kept, SyncNotes } from './sync-notes.ts';
 
 const MAX_MESSAGE_CHARS = 300;
+/** What empties a table and fills it again holds at most so much: half of what a service takes unless told otherwise. */
+const WHOLE_BYTES = 32 * 1024 * 1024;
+const WHOLE_SEGMENTS = 1_024;
 
 /** What sending needs and whom it tells. */
 export type SendContext = {
@@ -171,7 +174,10 @@ async function append(
   }
 }
 
-/** Puts the table of the service in the state of the local one, in one request: it was computed anew. */
+/**
+ * Puts the table of the service in the state of the local one: it was computed anew. In one request where it fits into one; else the
+ * first emptied the table and brought as much as it holds, and the rest is noted as still to be sent, like anything else.
+ */
 async function sendWhole(
   context: SendContext,
   stream: StreamState,
@@ -179,7 +185,9 @@ async function sendWhole(
 ): Promise<void> {
   const { local, remote, notes } = context;
   const { runId, table, replaceCount } = stream;
-  const manifests = await local.listSegments({ runId, table });
+  const listed = await local.listSegments({ runId, table });
+  const manifests = listed.slice(0, wholeCount(listed, context.requestSize.bytes));
+  const rest = listed.slice(manifests.length);
   const reads = await local.readSegments(manifests);
   const segments: NewSegment[] = [];
   const refused: RefusedSegment[] = [];
@@ -193,17 +201,31 @@ async function sendWhole(
   context.checkActive();
   try {
     await remote.replaceTable(runId, table, segments.map(newForm));
+    context.requestSize.arrived();
   } catch (error) {
+    if (isMissed(error))
+      context.requestSize.failed(segments.reduce((sum, { bytes }) => sum + bytes.byteLength, 0));
     if (kindOfFailure(error) !== 'permanent') throw error;
     const { message, reason } = problemOf(error, 0);
-    for (const { manifest } of segments.splice(0)) refused.push(refusal(manifest, reason, message));
+    segments.length = 0;
+    // Nothing of the new table may follow what the service still has of the old one.
+    const named = new Set(refused.map(nameOf));
+    for (const manifest of [...manifests, ...rest.splice(0)])
+      if (!named.has(nameOf(manifest))) refused.push(refusal(manifest, reason, message));
   }
+  const through =
+    rest.length === 0
+      ? endOf(stream, listed)
+      : rest.reduce((least, { firstSequence }) => Math.min(least, firstSequence), Infinity);
   await notes.writeSent(runId, table, note, {
-    through: endOf(stream, manifests),
+    through,
     replaceCount,
     rows: segments.reduce((sum, { manifest }) => sum + manifest.rowCount, 0),
     refused,
-    ahead: [],
+    ahead:
+      rest.length === 0
+        ? []
+        : manifests.filter(({ lastSequence }) => lastSequence >= through).map(nameOf),
   });
   context.onAcknowledged();
   for (const segment of refused) context.onRefused(segment);
@@ -238,6 +260,21 @@ async function noteSent(
             ...acknowledged.filter(({ lastSequence }) => lastSequence >= through).map(nameOf),
           ],
   });
+}
+
+/**
+ * How many segments from the start of a table go into the request that empties it: up to 32 MiB, which readers see change at once. Over a
+ * line that lets less through, as much as it does.
+ */
+function wholeCount(listed: readonly SegmentManifest[], requestBytes: number): number {
+  let room = requestBytes < REQUEST_BYTES ? requestBytes : WHOLE_BYTES;
+  let count = 0;
+  while (count < listed.length && count < WHOLE_SEGMENTS) {
+    room -= listed[count]?.sizeBytes ?? 0;
+    if (room < 0 && count > 0) break;
+    count++;
+  }
+  return count;
 }
 
 /** Every row before this number was listed, or is gone: the overview is older than the list. */

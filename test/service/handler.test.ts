@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { createStoreHandler } from '../../src/service/handler.ts';
 import type { Store } from '../../src/store/store.ts';
 import { bytesOf, filledStore, handlerOf, sha256Of } from './filled-store.ts';
 
@@ -59,6 +60,25 @@ describe('the read handler', () => {
       }
     }
     expect(writes).toStrictEqual([]);
+  });
+
+  it('says which methods an address takes', async () => {
+    const store = await filledStore();
+    const allowOf = async (method: string, path: string, writable: boolean): Promise<unknown[]> => {
+      const request = new Request(at(path), { method });
+      const answer = await createStoreHandler({ writable }).handle(request, { store });
+      return [answer.status, answer.headers.get('allow')];
+    };
+    expect(await allowOf('DELETE', '/segments', true)).toEqual([405, 'POST']);
+    expect(await allowOf('DELETE', '/runs', true)).toEqual([405, 'GET, HEAD, POST']);
+    expect(await allowOf('DELETE', '/runs', false)).toEqual([405, 'GET, HEAD']);
+    expect(await allowOf('PUT', '/segments/read', false)).toEqual([405, 'POST']);
+    const brew = new Request(at('/runs'), { method: 'BREW' });
+    const answer = await createStoreHandler().handle(brew, { store });
+    expect([answer.status, await answer.text()]).toEqual([
+      405,
+      expect.stringContaining('BREW is not answered at this address.'),
+    ]);
   });
 
   it('answers errors as JSON with code, message and details', async () => {

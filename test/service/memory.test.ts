@@ -129,6 +129,11 @@ describe('memory of a service', () => {
             wasRead += segments.length;
             return store.readSegments(segments);
           };
+        if (name === 'segmentSizes')
+          return async (segments: readonly SegmentReference[]) =>
+            (await store.readSegments(segments)).map((read) =>
+              read.kind === 'bytes' ? read.bytes.byteLength : 0,
+            );
         const value: unknown = Reflect.get(target, name, target);
         return typeof value === 'function' ? value.bind(target) : value;
       },

@@ -82,6 +82,32 @@ test('large requests do not get through: smaller ones are sent', async () => {
   expect(sizes.filter((bytes) => bytes > mostBytes).length).toBeGreaterThan(3);
 });
 
+test.each([
+  { what: 'is larger than a service takes', count: 3, sizeBytes: 12 << 20, mostBytes: 32 << 20 },
+  { what: 'is more than a line lets through', count: 64, sizeBytes: 4_000, mostBytes: 20_000 },
+])('a table computed anew $what: it goes in parts', async ({ count, mostBytes, sizeBytes }) => {
+  const reason = mostBytes === 20_000 ? 'unreachable' : 'too_large';
+  await record('run_a', 2);
+  await expect.poll(() => rowsThere('run_a'), PATIENCE).toBe(2 * ROWS);
+  const calls: string[] = [];
+  fault = (call, args) => {
+    if (call !== 'appendSegments' && call !== 'replaceTable') return { kind: 'none' };
+    const segments = args[call === 'replaceTable' ? 2 : 0] as readonly NewSegment[];
+    const bytes = segments.reduce((sum, segment) => sum + segment.bytes.byteLength, 0);
+    if (bytes > mostBytes) return { kind: 'before', reason };
+    calls.push(call);
+    return { kind: 'none' };
+  };
+  const all = Array.from({ length: count }, (_, i) =>
+    segmentOf(i, { runId: 'run_a', writerId: 'writer_b' }, sizeBytes),
+  );
+  await outbox.replaceTable('run_a', 'metrics', all);
+  await expect.poll(() => rowsThere('run_a'), PATIENCE).toBe(count * ROWS);
+  const kept = await service.listSegments({ runId: 'run_a', table: 'metrics' });
+  expect(new Set(kept.map(({ writerId }) => writerId))).toEqual(new Set(['writer_b']));
+  expect(new Set(calls)).toEqual(new Set(['replaceTable', 'appendSegments']));
+});
+
 test('every other step is lost, and each is kept: a run of many steps arrives without long pauses', async () => {
   let calls = 0;
   fault = () => (++calls % 2 === 0 ? { kind: 'none' } : LOST);
