@@ -25,6 +25,8 @@ const LATE_CHANGES = LATEST_CHANGES / 2;
 /** Writes within this time make one poll. */
 const GATHER_MS = 20;
 const KEEP_ALIVE_MS = 15_000;
+/** Runs that one poll looks at: what many streams about other runs each can make a store do. The rest follow in the next ones. */
+const RUNS_PER_POLL = 128;
 
 const LIST_EVENT: FeedEvent = { subject: 'list', name: 'list', data: {} };
 
@@ -56,6 +58,8 @@ export class FeedChannel {
   /** Whether somebody waits for the next poll. */
   #isAsked = false;
   #undoAlive: (() => void) | undefined;
+  /** With which of the runs the next poll begins, where there are more than it looks at. */
+  #turn = 0;
 
   constructor(parts: {
     readonly clock: Clock;
@@ -162,7 +166,7 @@ export class FeedChannel {
       }
     }
     const told = changed === undefined ? undefined : [...changed.values()];
-    for (const [runId, tables] of wanted) {
+    for (const [runId, tables] of told === undefined ? this.#inTurn(wanted) : wanted) {
       const isAsked = (table?: string): boolean =>
         told === undefined ||
         told.some(
@@ -173,9 +177,13 @@ export class FeedChannel {
       if (!isAsked()) continue;
       const run = await store.findRun(runId);
       const found = new Map<string, number>();
-      if (run !== undefined)
-        for (const [table, sequenceMin] of tables) {
-          if (!isAsked(table)) continue;
+      const asked = [...tables].filter(([table]) => isAsked(table));
+      if (run !== undefined && asked.length > 1 && store.listStreams !== undefined) {
+        // All of them in one look.
+        for (const { nextSequence, table } of await store.listStreams(runId))
+          if (tables.has(table)) found.set(table, nextSequence);
+      } else if (run !== undefined)
+        for (const [table, sequenceMin] of asked) {
           const segments = await store.listSegments({ runId, table, sequenceMin });
           found.set(
             table,
@@ -185,6 +193,15 @@ export class FeedChannel {
       for (const client of this.#clients) client.listener.push(newsOf(client, runId, run, found));
     }
     if (isListWanted) await this.#lookAtList(store, told);
+  }
+
+  /** As many runs as one poll looks at, those that were not looked at for longest first. */
+  #inTurn<T>(wanted: ReadonlyMap<string, T>): readonly (readonly [string, T])[] {
+    const all = [...wanted];
+    if (all.length <= RUNS_PER_POLL) return all;
+    const from = this.#turn % all.length;
+    this.#turn = (from + RUNS_PER_POLL) % all.length;
+    return [...all.slice(from), ...all.slice(0, from)].slice(0, RUNS_PER_POLL);
   }
 
   async #lookAtList(store: Store, told: readonly FeedChange[] | undefined): Promise<void> {

@@ -56,6 +56,8 @@ class Listener {
   }
 }
 
+const LOOKS: ReadonlySet<unknown> = new Set(['findRun', 'listRuns', 'listSegments', 'listStreams']);
+
 class Place {
   readonly clock = new TestClock(1_000_000);
   readonly store: Store = createMemoryStore();
@@ -79,8 +81,8 @@ class Place {
         const value: unknown = Reflect.get(target, name, target);
         if (typeof value !== 'function') return value;
         return (...args: unknown[]): unknown => {
-          if (name === 'findRun' || name === 'listSegments' || name === 'listRuns') {
-            this.calls.push(name);
+          if (LOOKS.has(name)) {
+            this.calls.push(String(name));
             if (this.isAway) return Promise.reject(new Error('away'));
           }
           return Reflect.apply(value, target, args);
@@ -192,11 +194,33 @@ describe('live updates of a run', () => {
     await place.pass(20);
     place.calls.length = 0;
     await place.pass(1_000);
-    expect(place.calls).toEqual(['findRun', 'listSegments', 'listSegments']);
+    expect(place.calls).toEqual(['findRun', 'listStreams']);
     for (const listener of listeners) await listener.close();
     place.calls.length = 0;
     await place.pass(60_000);
     expect(place.calls).toEqual([]);
+  });
+
+  it('about very many runs look at some of them at a time, and reach all', async () => {
+    const place = new Place();
+    const ids = Array.from({ length: 300 }, (_, i) => `run_${i}`);
+    for (const id of ids) await place.store.createRun(runOf({ id }));
+    const listeners: Listener[] = [];
+    for (let i = 0; i < ids.length; i += 15) {
+      const runsOf = ids.slice(i, i + 15).map((id) => `run=${id}`);
+      listeners.push(await place.listen(`?${runsOf.join('&')}&table=metrics&table=events`));
+    }
+    const told = Promise.all(listeners.map((listener) => listener.some(15)));
+    for (let i = 0; i < 3; i++) {
+      place.calls.length = 0;
+      await place.pass(i === 0 ? 20 : 1_000);
+      await expect.poll(() => place.calls.length, { timeout: 30_000 }).toBeGreaterThan(255);
+      for (let turn = 0; turn < 10; turn++) await place.pass(0);
+      expect(place.calls).toHaveLength(256);
+    }
+    const seen = (await told).flat().map(({ data }) => (data as { run_id: string }).run_id);
+    expect(new Set(seen)).toEqual(new Set(ids));
+    for (const listener of listeners) await listener.close();
   });
 
   it('are not shared between views that see other things', async () => {
