@@ -30,21 +30,25 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-test(`a network that drops, delays, truncates, duplicates and reorders, ${EACH_FAULT} times each: nothing is lost or doubled`, async () => {
-  const load = new Load({
-    uri: () => proxy.uri,
-    clients: 4,
-    rowsPerBatch: 40,
-    timeoutMs: 1_200,
-  });
-  const isEnough = (): boolean =>
-    load.requests > EACH_FAULT &&
-    NETWORK_FAULTS.every((fault) => (proxy.counts.get(fault) ?? 0) >= EACH_FAULT);
-  while (!isEnough()) await Promise.race([pause(20), load.failed]);
-  await load.stop();
-  const port = Number(await service.line('listening'));
-  const store = await openHttpStorage(`http://127.0.0.1:${port}/`);
-  expect(await compareRows(store, load.progress)).toEqual([]);
-  await store.close();
-  expect(service.isRunning, service.problems).toBe(true);
-}, 180_000 + EACH_FAULT * 20_000);
+test(
+  `a network that drops, delays, truncates, duplicates and reorders, ${EACH_FAULT} times each: nothing is lost or doubled`,
+  async () => {
+    const load = new Load({
+      uri: () => proxy.uri,
+      clients: 4,
+      rowsPerBatch: 40,
+      timeoutMs: 1_200,
+    });
+    const isEnough = (): boolean =>
+      load.requests > EACH_FAULT &&
+      NETWORK_FAULTS.every((fault) => (proxy.counts.get(fault) ?? 0) >= EACH_FAULT);
+    while (!isEnough()) await Promise.race([pause(20), load.failed]);
+    await load.stop();
+    const port = Number(await service.line('listening'));
+    const store = await openHttpStorage(`http://127.0.0.1:${port}/`);
+    expect(await compareRows(store, load.progress)).toEqual([]);
+    await store.close();
+    expect(service.isRunning, service.problems).toBe(true);
+  },
+  180_000 + EACH_FAULT * 20_000,
+);
