@@ -1,4 +1,4 @@
-/** Positions of numbers in ascending order, found by merging the stretches that ascend already. */
+/** Positions of numbers in ascending order, found by merging the stretches that ascend already, and columns in such an order. */
 
 /**
  * `rows` (all, unless given) in the order in which their values ascend, equal ones as they are in `rows`. Takes one pass over the rows
@@ -80,4 +80,18 @@ function mergeStretches(
   }
   to.set(from.subarray(left, middle), at);
   to.set(from.subarray(right, end), at + middle - left);
+}
+
+/** Whether each value is greater than the one before; false where one is NaN. */
+export function isAscending(values: Float64Array): boolean {
+  for (let i = 1; i < values.length; i++)
+    if (!((values[i] ?? 0) > (values[i - 1] ?? 0))) return false;
+  return true;
+}
+
+/** The values in an order of positions. */
+export function inOrder(values: Float64Array, order: Int32Array): Float64Array {
+  const out = new Float64Array(order.length);
+  for (let i = 0; i < order.length; i++) out[i] = values[order[i] ?? 0] ?? Number.NaN;
+  return out;
 }

@@ -1,20 +1,14 @@
 /** Curves of a run, thinned while its segments are read: memory depends on how fine they are, not on how long the run is. */
 import { checkCount, checkNotAborted } from '../base/assert.ts';
-import { invalidInput, SessionStoreError } from '../base/errors.ts';
+import { invalidInput } from '../base/errors.ts';
 import { nextTask } from '../base/next-task.ts';
 import { metricTable } from '../records/metric.ts';
-import { groupSegments } from '../segment/group-segments.ts';
-import {
-  damageOf,
-  decodeSegment,
-  readySegment,
-  type OpenedSegment,
-  type ReadySegment,
-} from '../segment/open-segment.ts';
+import { decodeSegment, type OpenedSegment, type ReadySegment } from '../segment/open-segment.ts';
 import type { Curve, CurveQuery, RunCurves } from '../store/curves.ts';
-import type { SegmentManifest, Store } from '../store/store.ts';
+import type { SegmentFilter, SegmentManifest, Store } from '../store/store.ts';
 import { CurveGrid, type SampleColumns } from './curve-grid.ts';
 import { keyColumn } from './metric-columns.ts';
+import { scanSegments, type SegmentVisitor } from './scan.ts';
 
 /** Metrics in one answer. */
 export const MAX_CURVES = 64;
@@ -26,8 +20,6 @@ export const MAX_BUCKETS_IN_ALL = 131_072;
 /** Read at a time: others are served in between. */
 const GROUP_BYTES = 2 << 20;
 const GROUP_SEGMENTS = 64;
-/** A merge under way may take segments away between listing and reading; it cannot do so for ever. */
-const MAX_ATTEMPTS = 8;
 
 /** @throws {QuarkError} `invalid_input` naming the field */
 export function checkCurveQuery(query: CurveQuery): void {
@@ -54,15 +46,19 @@ function curveLimit(buckets: number): number {
 /** The segments that a query is about. */
 export async function curveSegments(
   store: Store,
-  { runId, metricKeys, stepMin, stepMax }: CurveQuery,
+  query: CurveQuery,
 ): Promise<readonly SegmentManifest[]> {
-  return store.listSegments({
+  return store.listSegments(curveFilter(query));
+}
+
+function curveFilter({ runId, metricKeys, stepMin, stepMax }: CurveQuery): SegmentFilter {
+  return {
     runId,
     table: metricTable.table,
     ...(metricKeys === undefined ? {} : { keys: metricKeys }),
     ...(stepMin === undefined ? {} : { stepMin }),
     ...(stepMax === undefined ? {} : { stepMax }),
-  });
+  };
 }
 
 /**
@@ -78,60 +74,33 @@ export async function readCurves(
   signal?: AbortSignal,
 ): Promise<RunCurves> {
   checkCurveQuery(query);
-  let manifests = listed ?? (await curveSegments(store, query));
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const rowCount = manifests.reduce((sum, one) => sum + one.rowCount, 0);
-    if (rowCount < (query.rowsMin ?? 0))
-      return {
-        rowCount,
-        lastSequence: lastOf(manifests),
-        curves: [],
-        leftOutCount: 0,
-        damagedCount: 0,
-      };
-    const curves = await readOnce(store, query, manifests, signal);
-    if (curves !== undefined) return { rowCount, lastSequence: lastOf(manifests), ...curves };
-    manifests = await curveSegments(store, query);
-  }
-  throw new SessionStoreError(
-    'busy',
-    `The metrics of run ${query.runId} were merged again and again while they were read. Try again.`,
-    { details: { runId: query.runId } },
+  const manifests = listed ?? (await curveSegments(store, query));
+  const looked = lookedAt(manifests);
+  if (looked.rowCount < (query.rowsMin ?? 0))
+    return { ...looked, curves: [], leftOutCount: 0, damagedCount: 0 };
+  const { damage, visitor } = await scanSegments(
+    store,
+    curveFilter(query),
+    (segments) => new CurveSink(query, segments),
+    {
+      listed: manifests,
+      fetch: { segments: GROUP_SEGMENTS, bytes: GROUP_BYTES },
+      turn: () => {
+        checkNotAborted(signal);
+        return nextTask();
+      },
+    },
   );
+  return { ...visitor.curves(), damagedCount: damage.length };
 }
 
-function lastOf(manifests: readonly SegmentManifest[]): number {
-  return manifests.reduce((last, one) => Math.max(last, one.lastSequence), -1);
-}
-
-async function readOnce(
-  store: Store,
-  query: CurveQuery,
+function lookedAt(
   manifests: readonly SegmentManifest[],
-  signal: AbortSignal | undefined,
-): Promise<Pick<RunCurves, 'curves' | 'leftOutCount' | 'damagedCount'> | undefined> {
-  const sink = new CurveSink(query, manifests);
-  let damagedCount = 0;
-  // One segment after the other is joined in the same memory: new memory for each costs more than what is done in it.
-  let memory = new Uint8Array(0);
-  const room = (byteLength: number): Uint8Array => {
-    if (memory.byteLength < byteLength) memory = new Uint8Array(byteLength);
-    return memory.subarray(0, byteLength);
+): Pick<RunCurves, 'rowCount' | 'lastSequence'> {
+  return {
+    rowCount: manifests.reduce((sum, one) => sum + one.rowCount, 0),
+    lastSequence: manifests.reduce((last, one) => Math.max(last, one.lastSequence), -1),
   };
-  for (const group of groupSegments(manifests, { segments: GROUP_SEGMENTS, bytes: GROUP_BYTES })) {
-    checkNotAborted(signal);
-    const reads = await store.readSegments(group);
-    const results = await Promise.all(
-      group.map((manifest, i) => readySegment(manifest, reads[i] ?? { kind: 'gone' })),
-    );
-    for (const result of results) {
-      await nextTask();
-      if (result.kind === 'gone') return undefined;
-      if (result.kind === 'ready' && sink.takes(result.segment, room)) continue;
-      damagedCount += 1;
-    }
-  }
-  return { ...sink.curves(), damagedCount };
 }
 
 type Range = { min: number; max: number };
@@ -139,7 +108,8 @@ type Range = { min: number; max: number };
 /** The grids of one metric: samples without a step are placed by their time. */
 type Grids = { byStep: CurveGrid | undefined; byTime: CurveGrid | undefined };
 
-class CurveSink {
+class CurveSink implements SegmentVisitor {
+  readonly #looked: Pick<RunCurves, 'rowCount' | 'lastSequence'>;
   readonly #wanted: ReadonlySet<string> | undefined;
   readonly #buckets: number;
   readonly #bySteps: Range;
@@ -149,6 +119,8 @@ class CurveSink {
   readonly #isCut: boolean;
   readonly #grids = new Map<string, Grids>();
   readonly #leftOut = new Set<string>();
+  /** One segment after the other is joined in the same memory: new memory for each costs more than what is done in it. */
+  #memory = new Uint8Array(0);
 
   constructor(query: CurveQuery, manifests: readonly SegmentManifest[]) {
     const { buckets, metricKeys, stepMax, stepMin } = query;
@@ -160,17 +132,16 @@ class CurveSink {
     const steps = rangeOf(manifests, 'stepMin', 'stepMax');
     this.#bySteps = { min: stepMin ?? steps.min, max: stepMax ?? steps.max };
     this.#byTimes = rangeOf(manifests, 'timeMinMs', 'timeMaxMs');
+    this.#looked = lookedAt(manifests);
   }
 
-  /** Whether the segment could be read. */
-  takes(ready: ReadySegment, room: (byteLength: number) => Uint8Array): boolean {
-    try {
-      this.#add(decodeSegment(metricTable, { ...ready, toArrow: () => ready.toArrow(room) }));
-      return true;
-    } catch (error) {
-      damageOf(ready.manifest, error);
-      return false;
-    }
+  visit(ready: ReadySegment): void {
+    const toArrow = (): Uint8Array =>
+      ready.toArrow((byteLength) => {
+        if (this.#memory.byteLength < byteLength) this.#memory = new Uint8Array(byteLength);
+        return this.#memory.subarray(0, byteLength);
+      });
+    this.#add(decodeSegment(metricTable, { ...ready, toArrow }));
   }
 
   #add({ batch, sequences }: OpenedSegment): void {
@@ -218,7 +189,7 @@ class CurveSink {
     }
   }
 
-  curves(): Pick<RunCurves, 'curves' | 'leftOutCount'> {
+  curves(): Omit<RunCurves, 'damagedCount'> {
     const curves = [...this.#grids].map(([metricKey, { byStep, byTime }]): Curve => {
       const parts = [byTime, byStep].flatMap((grid) => (grid === undefined ? [] : [grid]));
       const samples = parts.map((grid) => grid.samples());
@@ -236,7 +207,7 @@ class CurveSink {
         timestampsMs: joined((one) => one.timesMs),
       };
     });
-    return { curves, leftOutCount: this.#leftOut.size };
+    return { ...this.#looked, curves, leftOutCount: this.#leftOut.size };
   }
 
   #grid(key: string, by: keyof Grids): CurveGrid | undefined {

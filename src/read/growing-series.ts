@@ -1,5 +1,5 @@
 /** One metric while its rows come in, a stretch of one segment at a time, and how it looks in the end. */
-import { ascendingOrder } from '../base/ascending-order.ts';
+import { ascendingOrder, inOrder, isAscending } from '../base/ascending-order.ts';
 
 /** A metric as it was recorded: columns of one length, in the order of their sequence numbers. Do not change the arrays. */
 export type RecordedSeries = {
@@ -94,7 +94,7 @@ export class GrowingSeries {
     if (!(first > this.#last)) this.#isAscending = false;
     let isEven = true;
     for (let i = 1; i < count && isEven; i++) isEven = sequences[i] === first + i * stride;
-    if (isEven ? stride < 0 : !isRising(sequences)) this.#isAscending = false;
+    if (isEven ? stride < 0 : !isAscending(sequences)) this.#isAscending = false;
     this.#last = sequences[count - 1] ?? first;
     this.#stretches.push({ count, first, stride, sequences: isEven ? null : sequences.slice() });
   }
@@ -102,7 +102,7 @@ export class GrowingSeries {
   finish(): RecordedSeries {
     const order = this.#isAscending ? null : ascendingOrder(this.#sequences());
     const finished = (column: Float64Array): Float64Array => {
-      if (order !== null) return gathered(column, order);
+      if (order !== null) return inOrder(column, order);
       const isTight = column.length - this.#count <= this.#count * KEPT_SLACK;
       return isTight ? column.subarray(0, this.#count) : column.slice(0, this.#count);
     };
@@ -131,16 +131,4 @@ function grown(column: Float64Array, count: number, capacity: number): Float64Ar
   const larger = new Float64Array(capacity);
   larger.set(column.subarray(0, count));
   return larger;
-}
-
-function gathered(column: Float64Array, order: Int32Array): Float64Array {
-  const out = new Float64Array(order.length);
-  for (let i = 0; i < order.length; i++) out[i] = column[order[i] ?? 0] ?? Number.NaN;
-  return out;
-}
-
-function isRising(values: Float64Array): boolean {
-  for (let i = 1; i < values.length; i++)
-    if (!((values[i] ?? 0) > (values[i - 1] ?? 0))) return false;
-  return true;
 }

@@ -1,5 +1,5 @@
 /** Metrics as columns: the fast way to read a run. */
-import { ascendingOrder } from '../base/ascending-order.ts';
+import { ascendingOrder, inOrder, isAscending } from '../base/ascending-order.ts';
 import { invalidInput } from '../base/errors.ts';
 import { splitKey } from '../base/names.ts';
 import { metricTable } from '../records/metric.ts';
@@ -173,11 +173,11 @@ function joinParts(
       ? { keyIndex, values, steps, epochs, timestampsMs, sequences }
       : {
           keyIndex: pickIndex(keyIndex, order),
-          values: pick(values, order),
-          steps: pick(steps, order),
-          epochs: pick(epochs, order),
-          timestampsMs: pick(timestampsMs, order),
-          sequences: pick(sequences, order),
+          values: inOrder(values, order),
+          steps: inOrder(steps, order),
+          epochs: inOrder(epochs, order),
+          timestampsMs: inOrder(timestampsMs, order),
+          sequences: inOrder(sequences, order),
         };
   return {
     rowCount: ordered.values.length,
@@ -189,10 +189,7 @@ function joinParts(
 
 /** Rows in order of their sequence numbers, the last `limit` of them; null when they are in order and all wanted. */
 export function orderBy(sequences: Float64Array, limit: number): Int32Array | null {
-  let isSorted = true;
-  for (let i = 1; i < sequences.length && isSorted; i++)
-    isSorted = (sequences[i] ?? 0) > (sequences[i - 1] ?? 0);
-  if (isSorted && sequences.length <= limit) return null;
+  if (sequences.length <= limit && isAscending(sequences)) return null;
   const order = ascendingOrder(sequences);
   return sequences.length > limit ? order.subarray(sequences.length - limit) : order;
 }
@@ -206,11 +203,5 @@ function place(target: Float64Array, vector: Vector | undefined, at: number, len
 function pickIndex(index: Int32Array, order: Int32Array): Int32Array {
   const out = new Int32Array(order.length);
   for (let i = 0; i < order.length; i++) out[i] = index[order[i] ?? 0] ?? 0;
-  return out;
-}
-
-function pick(values: Float64Array, order: Int32Array): Float64Array {
-  const out = new Float64Array(order.length);
-  for (let i = 0; i < order.length; i++) out[i] = values[order[i] ?? 0] ?? Number.NaN;
   return out;
 }

@@ -32,16 +32,27 @@ export type SegmentVisitor = {
   readonly visit: (segment: ReadySegment) => void;
 };
 
+/** How a scan goes about it. */
+export type ScanOptions = {
+  /** Leaves out segments whose manifest says more than a filter can ask for. */
+  readonly mayMatch?: (manifest: SegmentManifest) => boolean;
+  /** What the filter finds, where the caller has looked a moment ago. */
+  readonly listed?: readonly SegmentManifest[];
+  /** What is fetched at a time at most. */
+  readonly fetch?: { readonly bytes: number; readonly segments: number };
+  /** Waited for before each segment: others have their turn. What it throws ends the scan. */
+  readonly turn?: () => Promise<void>;
+};
+
 /**
- * Opens every segment that may hold matching rows and keeps what `pick` makes of it. `mayMatch` leaves out those whose manifest says
- * more than a filter can ask for.
+ * Opens every segment that may hold matching rows and keeps what `pick` makes of it. See {@link ScanOptions} for `mayMatch`.
  */
 export async function scanTable<T>(
   store: SegmentSource,
   table: TableDefinition,
   filter: SegmentFilter,
   pick: (segment: OpenedSegment) => T | undefined,
-  mayMatch: (manifest: SegmentManifest) => boolean = () => true,
+  mayMatch?: (manifest: SegmentManifest) => boolean,
 ): Promise<Scan<T>> {
   const begin = (): SegmentVisitor & { readonly parts: T[] } => {
     const parts: T[] = [];
@@ -53,7 +64,12 @@ export async function scanTable<T>(
       },
     };
   };
-  const { damage, visitor } = await scanSegments(store, filter, begin, mayMatch);
+  const { damage, visitor } = await scanSegments(
+    store,
+    filter,
+    begin,
+    mayMatch === undefined ? {} : { mayMatch },
+  );
   return { parts: visitor.parts, damage };
 }
 
@@ -65,12 +81,15 @@ export async function scanSegments<V extends SegmentVisitor>(
   store: SegmentSource,
   filter: SegmentFilter,
   begin: (manifests: readonly SegmentManifest[]) => V,
-  mayMatch: (manifest: SegmentManifest) => boolean = () => true,
+  options: ScanOptions = {},
 ): Promise<{ readonly visitor: V; readonly damage: readonly DamageReport[] }> {
+  const { mayMatch = () => true } = options;
+  let { listed } = options;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const manifests = (await store.listSegments(filter)).filter(mayMatch);
+    const manifests = (listed ?? (await store.listSegments(filter))).filter(mayMatch);
+    listed = undefined;
     const visitor = begin(manifests);
-    const damage = await scanOnce(store, manifests, visitor);
+    const damage = await scanOnce(store, manifests, visitor, options);
     if (damage !== undefined) return { visitor, damage };
   }
   throw new SessionStoreError(
@@ -85,9 +104,10 @@ async function scanOnce(
   store: SegmentSource,
   manifests: readonly SegmentManifest[],
   visitor: SegmentVisitor,
+  { fetch = { segments: FETCH_SEGMENTS, bytes: FETCH_BYTES }, turn }: ScanOptions,
 ): Promise<readonly DamageReport[] | undefined> {
   const damage: DamageReport[] = [];
-  for (const group of groupSegments(manifests, { segments: FETCH_SEGMENTS, bytes: FETCH_BYTES })) {
+  for (const group of groupSegments(manifests, fetch)) {
     const reads = await store.readSegments(group);
     const readyFrom = (start: number): Promise<readonly ReadyResult[]> => {
       const ready = Promise.all(
@@ -104,6 +124,7 @@ async function scanOnce(
       const results = await next;
       next = readyFrom(start + READY_SEGMENTS);
       for (const result of results) {
+        await turn?.();
         if (result.kind === 'gone') return undefined;
         if (result.kind === 'damaged') damage.push(result.report);
         else

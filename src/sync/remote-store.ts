@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { isQuarkError, isStoreError } from '../base/errors.ts';
 import type { Store } from '../store/store.ts';
 import type { SyncProblem } from '../store/sync-control.ts';
+import { isAhead } from './delayed-runs.ts';
 import { kindOfFailure, problemOf, retryAfterMs } from './failures.ts';
 
 /** How long listings do without a service that did not answer. */
@@ -47,7 +48,7 @@ export class RemoteStore {
 
   /** Asks the service; undefined when it cannot be asked or does not answer, which is remembered for the status. */
   async tryTo<T>(work: (remote: Store) => Promise<T>): Promise<T | undefined> {
-    if (this.#isClosed || this.#isLeftAlone()) return undefined;
+    if (this.#isClosed || isAhead(this.#clock, this.#awayUntilMs, this.#awayMs)) return undefined;
     try {
       const result = await work(await this.open());
       this.#problem = null;
@@ -65,12 +66,6 @@ export class RemoteStore {
       if (isStoreError(error, 'closed') && !this.#isClosed) this.#store = undefined;
       return undefined;
     }
-  }
-
-  /** A clock that was turned back does not make it longer than it was meant to be. */
-  #isLeftAlone(): boolean {
-    const restMs = this.#awayUntilMs - this.#clock.now();
-    return restMs > 0 && restMs <= this.#awayMs;
   }
 
   async close(): Promise<void> {

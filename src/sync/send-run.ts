@@ -159,8 +159,7 @@ async function append(
         : [];
     });
   } catch (error) {
-    if (isMissed(error))
-      context.requestSize.failed(segments.reduce((sum, { bytes }) => sum + bytes.byteLength, 0));
+    noteMiss(context, segments, error);
     if (kindOfFailure(error) !== 'permanent') throw error;
     if (segments.length === 1) {
       const { message, reason } = problemOf(error, 0);
@@ -203,8 +202,7 @@ async function sendWhole(
     await remote.replaceTable(runId, table, segments.map(newForm));
     context.requestSize.arrived();
   } catch (error) {
-    if (isMissed(error))
-      context.requestSize.failed(segments.reduce((sum, { bytes }) => sum + bytes.byteLength, 0));
+    noteMiss(context, segments, error);
     if (kindOfFailure(error) !== 'permanent') throw error;
     const { message, reason } = problemOf(error, 0);
     segments.length = 0;
@@ -260,6 +258,16 @@ async function noteSent(
             ...acknowledged.filter(({ lastSequence }) => lastSequence >= through).map(nameOf),
           ],
   });
+}
+
+/** What did not get through is tried with less. */
+function noteMiss(
+  { requestSize }: SendContext,
+  segments: readonly { readonly bytes: Uint8Array }[],
+  error: unknown,
+): void {
+  if (isMissed(error))
+    requestSize.failed(segments.reduce((sum, { bytes }) => sum + bytes.byteLength, 0));
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Rows put in the order of their places: by step where they have one, a later row in the place of an earlier. */
-import { ascendingOrder } from '../../base/ascending-order.ts';
+import { ascendingOrder, inOrder, isAscending } from '../../base/ascending-order.ts';
 import type { PlacedColumns, SeriesAxis } from './run-columns.ts';
 
 /** Where rows go: the axis, and the rows in order; null when all rows stay as they are. */
@@ -19,15 +19,7 @@ export function placeRows(steps: Float64Array, epochs: Float64Array): Placement 
 
 /** Whether all places are finite and each is beyond the one before. */
 function isRising(places: Float64Array): boolean {
-  const { length } = places;
-  let last = places[0] ?? 0;
-  if (!isFinite(last)) return false;
-  for (let i = 1; i < length; i++) {
-    const place = places[i] ?? Number.NaN;
-    if (!(place > last)) return false;
-    last = place;
-  }
-  return isFinite(last);
+  return isFinite(places[0] ?? 0) && isFinite(places.at(-1) ?? 0) && isAscending(places);
 }
 
 /** The rows ascending by place, the last recorded of each place. */
@@ -49,10 +41,7 @@ function orderOf(places: Float64Array): Int32Array {
 
 /** The values of these rows; for null the values themselves, not copied. */
 export function gather(values: Float64Array, order: Int32Array | null): Float64Array {
-  if (order === null) return values;
-  const out = new Float64Array(order.length);
-  for (let i = 0; i < order.length; i++) out[i] = values[order[i] ?? 0] ?? Number.NaN;
-  return out;
+  return order === null ? values : inOrder(values, order);
 }
 
 /** The columns that every series has, of rows as they were recorded. */

@@ -1,6 +1,6 @@
 /** Where a loss is far above its best: for good, for a while, or for a moment only. */
 import type { PhaseSettings } from './thresholds.ts';
-import { relativeTo, type Track } from './track.ts';
+import { middleOf, relativeTo, type Track } from './track.ts';
 
 /** A stretch of points above the best so far. */
 export type Episode = {
@@ -118,11 +118,6 @@ function isTypical(
   const rise = middleOf(values.subarray(from, to)) - best;
   const scale = track.isRate ? 1 : Math.max(Math.abs(best), RISE_FLOOR * (high - best));
   return rise >= thresholds.divergenceMinRelativeRegression * scale && rise > 0;
-}
-
-function middleOf(values: Float64Array): number {
-  const sorted = values.toSorted();
-  return sorted[sorted.length >>> 1] ?? Number.NaN;
 }
 
 /** Excursions with hardly anything between them are one. */

@@ -1,7 +1,7 @@
 /** Where validation gets worse while training goes on falling. */
 import { indexAtOrBefore } from '../series/finite-part.ts';
 import type { PhaseSettings } from './thresholds.ts';
-import { relativeTo, type Track } from './track.ts';
+import { middleOf, relativeTo, type Track } from './track.ts';
 
 /** A stretch of the run in which the model learns its training data by heart. */
 export type Overfitting = {
@@ -68,7 +68,7 @@ function judge(
   const best = fitted[bestAt] ?? 0;
   const places = positions.subarray(from, to);
   const rises = Array.from(fitted.subarray(from, to), (value) => value - best);
-  const rise = middle(rises);
+  const rise = middleOf(rises);
   const regression = relativeTo(val, rise, best);
   const trainAt = (place: number): number => {
     const { curve } = train;
@@ -84,7 +84,7 @@ function judge(
     const value = fitted[from + i] ?? 0;
     return relativeTo(val, value - trainAt(place), value);
   });
-  const gap = middle(gaps);
+  const gap = middleOf(gaps);
   const holds =
     regression >= thresholds.overfittingMinValidationRegression &&
     rise > NOISE_LIMIT * noise &&
@@ -104,9 +104,4 @@ function judge(
 
 function regressionAt(val: Track, i: number, best: number): number {
   return relativeTo(val, (val.curve.fitted[i] ?? 0) - best, best);
-}
-
-function middle(values: number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }

@@ -75,3 +75,9 @@ export function firstAt(positions: Float64Array, place: number): number {
   }
   return low;
 }
+
+/** The middle one of some values, of two the upper; NaN for none. */
+export function middleOf(values: ArrayLike<number>): number {
+  const sorted = Float64Array.from(values).sort();
+  return sorted[sorted.length >>> 1] ?? Number.NaN;
+}
