@@ -78,6 +78,10 @@ describe('files dropped on the page', () => {
     async () => {
       const first = await write('first/metrics.csv', lightningCsv(300, 2));
       const second = await write('second/metrics.csv', lightningCsv(200, 3));
+      const more = [
+        await write('third/metrics.csv', lightningCsv(250, 5)),
+        await write('fourth/metrics.csv', lightningCsv(250, 7)),
+      ];
       const requests: { url: string; method: string; body: string | null }[] = [];
       context.on('request', (request) => {
         requests.push({ url: request.url(), method: request.method(), body: request.postData() });
@@ -104,6 +108,12 @@ describe('files dropped on the page', () => {
       await expect
         .poll(() => page.locator('.comparison .legend-name').allInnerTexts())
         .toHaveLength(2);
+      // Runs that come while others are drawn join them.
+      await dropOn(page, more);
+      await imported('4 runs from 4 files');
+      await expect
+        .poll(() => page.locator('.comparison .legend-name').allInnerTexts())
+        .toHaveLength(4);
       expect(requests).toEqual([]);
       expect(errors).toEqual([]);
     },

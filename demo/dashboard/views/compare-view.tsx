@@ -140,6 +140,8 @@ function ComparedCurves(props: {
     void props.revision.value;
     settleAxis(view, (axis) => feed.hasPlaces(axis));
   });
+  // The feed is one object all along: without this, runs that come later would be drawn with the next metric only.
+  void props.revision.value;
   const shown = feed.runIds.filter((runId) => feed.get(runId) !== undefined);
   const group: MetricGroup = { id: 'compare', title: metric, keys: shown };
   return (
