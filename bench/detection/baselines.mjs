@@ -160,13 +160,23 @@ function umlaut(columns) {
   const layers = config.model?.config?.layers ?? [];
   const activationOf = (layer) => layer?.config?.activation ?? 'linear';
   const hidden = layers.slice(0, -1).filter(({ class_name: name }) => /Dense|Conv/.test(name));
-  const lint = (step) => ({ ruleId: 'static_model_lint', step, layer: null });
+  const lint = (layer) => ({
+    ruleId: 'static_model_lint',
+    step: 0,
+    layer: layer?.config?.name ?? null,
+  });
   return [
     ...(config.loss === 'crossentropy' && activationOf(layers.at(-1)) !== 'softmax'
-      ? [lint(0)]
+      ? [lint(layers.at(-1))]
       : []),
-    ...(hidden.some((layer) => activationOf(layer) === 'linear') ? [lint(0)] : []),
-    ...(layers.some((layer) => layer.config?.rate > 0.5) ? [lint(0)] : []),
+    ...hidden
+      .filter((layer) => activationOf(layer) === 'linear')
+      .slice(0, 1)
+      .map(lint),
+    ...layers
+      .filter((layer) => layer.config?.rate > 0.5)
+      .slice(0, 1)
+      .map(lint),
     ...(config.optimizer?.rate > 0.01
       ? [{ ruleId: 'update_ratio_high', step: 0, layer: null }]
       : []),

@@ -17,6 +17,9 @@ export const hasClasses = ({ loss }) => loss === 'crossentropy';
 export const isDense = ({ layers }) =>
   layers.every(({ kind }) => ['dense', 'flatten'].includes(kind));
 export const hasRelu = ({ layers }) => layers.some(({ activation }) => activation === 'relu');
+/** The first layer that has weights and a ReLU of its own. */
+export const firstWithRelu = ({ layers }) =>
+  layers.find(({ activation, kind }) => activation === 'relu' && kind !== 'activation').name;
 export const firstTrained = ({ layers }) =>
   layers.find(({ kind }) => /dense|conv|lstm|gru/.test(kind)).name;
 

@@ -127,7 +127,7 @@ function judgeRun({ program: programName, variant, seed }, columns) {
     isFault: fault !== undefined,
     accepted: fault?.accepted ?? [],
     causes: fault?.causes ?? [],
-    layer: fault?.layer(changed) ?? null,
+    layers: [fault?.layer(changed) ?? []].flat(),
     from: fault?.from ?? 0,
     steps: steps.length,
   };
@@ -149,9 +149,7 @@ function alertsOf({ alerts }) {
     .map(({ ruleId, stepStart, evidence }) => ({
       ruleId,
       step: stepStart,
-      layer:
-        evidence.find(({ kind }) => kind === 'layer_summary' || kind === 'parameter_summary')
-          ?.metadata?.module_name ?? null,
+      layer: evidence.find(({ metadata }) => metadata?.module_name)?.metadata.module_name ?? null,
     }));
 }
 

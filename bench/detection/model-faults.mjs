@@ -3,6 +3,7 @@ import { TOO_FAST, TOO_SLOW, NOT_LEARNING, BAD_START } from './consequences.mjs'
 import {
   editLayers,
   firstTrained,
+  firstWithRelu,
   hasClasses,
   hasRelu,
   isClassification,
@@ -119,11 +120,9 @@ export const MODEL_FAULTS = [
     id: 'dead-relu',
     group: 'initialisation',
     appliesTo: hasRelu,
-    layer: ({ layers }) => layers.find(({ activation }) => activation === 'relu').name,
+    layer: firstWithRelu,
     change: (program) => {
-      const dead = program.layers.find(
-        ({ activation, kind }) => activation === 'relu' && kind !== 'activation',
-      ).name;
+      const dead = firstWithRelu(program);
       return {
         ...program,
         initial: (variable) =>
@@ -219,7 +218,7 @@ export const MODEL_FAULTS = [
     id: 'softmax-twice',
     group: 'loss',
     appliesTo: hasClasses,
-    layer: () => 'output',
+    layer: () => ['output', 'softmax'],
     change: (program) => ({
       ...program,
       layers: [...program.layers, { kind: 'softmax', name: 'softmax' }],

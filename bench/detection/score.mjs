@@ -2,7 +2,7 @@
 import { uniform } from './random.mjs';
 
 /**
- * A judged run: `{ program, variant, seed, isFault, accepted, causes, layer, from, steps, said }`, `said` being the alerts in the
+ * A judged run: `{ program, variant, seed, isFault, accepted, causes, layers, from, steps, said }`, `said` being the alerts in the
  * order of their importance: `{ ruleId, step, layer }`.
  */
 export function score(runs) {
@@ -15,7 +15,7 @@ export function score(runs) {
   const precision = found.length / (found.length + wronglyAccused.length);
   const recall = found.length / faults.length;
   const withLayer = found.filter(
-    ({ layer, said }) => layer !== null && said.some((alert) => alert.layer),
+    ({ layers, said }) => layers.length > 0 && said.some((alert) => alert.layer),
   );
   const delays = found.map(
     (run) =>
@@ -36,9 +36,8 @@ export function score(runs) {
     recall: { value: recall, interval: wilson(found.length, faults.length) },
     f1: { value: f1(precision, recall), interval: interval(bootstrap(runs, f1Of)) },
     firstCause: share(found, (run) => run.causes.includes(run.said[0].ruleId)),
-    firstLayer: share(
-      withLayer,
-      ({ layer, said }) => said.find((alert) => alert.layer).layer === layer,
+    firstLayer: share(withLayer, ({ layers, said }) =>
+      layers.includes(said.find((alert) => alert.layer).layer),
     ),
     delaySteps: { median: quantile(delays, 0.5), p90: quantile(delays, 0.9) },
     healthySteps,

@@ -6,6 +6,12 @@ import type { Signals } from './signals.ts';
 /** Weights with a side this short, or with fewer elements, say too little by their spread. */
 const MIN_SIDE = 4;
 const MIN_ELEMENTS = 64;
+/** Elements from which it is no accident that all are the same number. */
+const MIN_ALIKE = 8;
+/** Size of weights over that of the first update, from which their mean is not what the update made of it. */
+const FAR_ABOVE_UPDATE = 5;
+/** Norms are sums of 32-bit numbers. */
+const ROUNDING = 1e-4;
 
 type Fault = {
   readonly observation: Observation;
@@ -47,7 +53,7 @@ export const poorInitialization = defineRule({
         // What an update has broken before the first look says nothing of where it began.
         !((valueNonFiniteCount[0] ?? 0) > 0),
     );
-    const faults = [
+    const found = [
       ...initial
         .filter(({ isFrozen, parameterRole }) => parameterRole === 'weight' && !isFrozen)
         .flatMap((weight) =>
@@ -60,6 +66,12 @@ export const poorInitialization = defineRule({
         ),
       ...signalFaults(signals, t.poorInitializationMaxStep, t.poorInitializationSignalFactor),
     ];
+    // A last layer that begins with zeros, and no other, learns: what it is given differs from unit to unit.
+    const last = signals.weights.at(-1)?.parameterName;
+    const alike = found.filter(({ kind }) => kind === 'constant');
+    const faults = alike.every(({ weight }) => weight === last)
+      ? found.filter(({ kind }) => kind !== 'constant')
+      : found;
     const [first] = faults;
     if (first === undefined) return [];
     const isAlike = faults.some(({ kind }) => kind === 'constant');
@@ -127,11 +139,13 @@ function weightFaults(
     (other) => other.moduleName === weight.moduleName && other.parameterRole === 'bias',
   );
   const fanOut = bias?.elementCount[0] ?? Number.NaN;
-  if (std === 0 && count >= MIN_ELEMENTS && count > fanOut)
+  if (count >= MIN_ALIKE && count > fanOut && beganAlike(weight))
     return report(
       'constant',
-      `All ${count} elements of ${weight.parameterName} are the same number.`,
-      0,
+      std === 0
+        ? `All ${count} elements of ${weight.parameterName} are the same number.`
+        : `The ${count} elements of ${weight.parameterName} are no farther apart than the first update took them: they began as the same number.`,
+      std,
       0,
     );
   const fanIn = count / fanOut;
@@ -159,6 +173,20 @@ function weightFaults(
     );
   }
   return [];
+}
+
+/**
+ * Whether all elements were the same number before the first update: they still are, or lie around a mean far from zero, no farther from it
+ * than the update can have carried them. Numbers that were drawn lie around zero.
+ */
+function beganAlike({ elementCount, updateNorm, valueNorm, valueStd }: ParameterSeries): boolean {
+  const std = valueStd[0] ?? Number.NaN;
+  const update = updateNorm[0] ?? Number.NaN;
+  const spread = std * Math.sqrt(elementCount[0] ?? Number.NaN);
+  return (
+    std === 0 ||
+    (spread <= update * (1 + ROUNDING) && (valueNorm[0] ?? 0) >= FAR_ABOVE_UPDATE * update)
+  );
 }
 
 /** Layers whose outputs grow or shrink by a factor each, at least three times in a row. */

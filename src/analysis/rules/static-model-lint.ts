@@ -60,7 +60,12 @@ export const staticModelLint = defineRule({
         summary: `${lint.fact}: ${lint.advice}.`,
         ...(lint.observed === undefined ? {} : { observed: lint.observed }),
         ...(lint.threshold === undefined ? {} : { threshold: lint.threshold }),
-        metadata: { severity: lint.severity },
+        metadata: {
+          severity: lint.severity,
+          ...(outline.layers.some(({ name }) => name === lint.where)
+            ? { module_name: lint.where }
+            : {}),
+        },
       })),
     };
     return [finding];
@@ -214,7 +219,7 @@ function layerLints({ layers }: ModelOutline, maxDropout: number): Lint[] {
       )
         add(
           'error',
-          `${where} takes the softmax of a softmax`,
+          `${where} takes the softmax of what went through one in ${before.name}`,
           'the softmax is there twice',
           'leave one out',
         );

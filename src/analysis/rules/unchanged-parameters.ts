@@ -9,7 +9,7 @@ export const unchangedParameters = defineRule({
   detects:
     'Parameters that stay as they are while others are trained: trainable ones, and frozen ones that were never trained before.',
   source:
-    'SageMaker Debugger (UnchangedTensor), DeepDiagnosis (unchanged weights); that biases of exactly zero tell a layer that was never trained is ours',
+    'SageMaker Debugger (UnchangedTensor), DeepDiagnosis (unchanged weights); that biases which are exactly those of the beginning tell a layer that was never trained is ours',
   cause: 'the optimizer was not given these parameters, or no gradient reaches them',
   advice:
     'check the list of variables that the optimizer gets, and whether the layer lies on the way from input to loss',
@@ -67,8 +67,8 @@ export const unchangedParameters = defineRule({
 });
 
 /**
- * Frozen layers that hold what they were initialised with. A frozen layer that was trained before has biases that were trained, too; biases of
- * exactly zero in every snapshot have never been. Where a layer has no biases, those of the normalisation behind it tell.
+ * Frozen layers that hold what they were initialised with. A frozen layer that was trained before has biases that were trained, too; biases that
+ * are exactly those of the beginning in every snapshot have never been. Where a layer has no biases, those of the normalisation behind it tell.
  */
 function untrained(
   parameters: readonly ParameterSeries[],
@@ -85,7 +85,7 @@ function untrained(
     )
       return false;
     const own = biasOf(parameters, weight.moduleName);
-    if (own !== undefined) return own.valueNorm.every((norm) => norm === 0);
+    if (own !== undefined) return isInitialBias(own);
     // What looks up vectors has no biases, and may have been loaded.
     if (/embedding/i.test(weight.parameterName)) return false;
     const next = parameters.slice(at).find(({ moduleName }) => moduleName !== weight.moduleName);
@@ -93,15 +93,16 @@ function untrained(
     const isScale = next?.elementCount[0] === behind?.elementCount[0];
     return behind !== undefined && isScale && beganAsZeros(behind);
   });
-  const [first, ...others] = found;
+  const [first] = found;
   if (first === undefined) return [];
+  const others = new Set(found.map(({ moduleName }) => moduleName)).size - 1;
   const from = placeAt(first, 0);
   const to = placeAt(first, first.steps.length - 1);
   return [
     {
       severity: 'warning',
       title: `${first.moduleName} is frozen, and was never trained`,
-      fact: `${first.moduleName}${others.length > 0 ? ` and ${sayOthers(others.length)}` : ''} ${others.length > 0 ? 'are' : 'is'} set not to be trained, and ${others.length > 0 ? 'hold' : 'holds'} the random numbers of the beginning ${sayRange(from, to)}.`,
+      fact: `${first.moduleName}${others > 0 ? ` and ${sayOthers(others)}` : ''} ${others > 0 ? 'are' : 'is'} set not to be trained, and ${others > 0 ? 'hold' : 'holds'} the random numbers of the beginning ${sayRange(from, to)}.`,
       confidence: 0.85,
       cause: 'trainable was set to false by mistake, or before the trained weights were loaded',
       advice:
@@ -111,7 +112,7 @@ function untrained(
       observations: found.slice(0, 5).map((weight) => ({
         kind: 'parameter_summary',
         source: weight.parameterName,
-        summary: `Frozen and unchanged in ${weight.steps.length} snapshots; its biases, or those of the normalisation behind it, began as zeros.`,
+        summary: `Frozen and unchanged in ${weight.steps.length} snapshots; its biases, or those of the normalisation behind it, are those of the beginning.`,
         observed: weight.steps.length,
         threshold: t.unchangedParametersProbes,
         from: placeAt(weight, 0),
@@ -130,6 +131,20 @@ function biasOf(
   );
 }
 
+/**
+ * Whether biases are what layers begin with in every snapshot: zeros; or, with an LSTM, ones for the quarter that belongs to the forget gate
+ * and zeros for the rest (Jozefowicz et al. 2015).
+ */
+function isInitialBias({ elementCount, valueMean, valueNorm, valueStd }: ParameterSeries): boolean {
+  const count = elementCount[0] ?? 0;
+  const isForgetGate = (row: number): boolean =>
+    count % 4 === 0 &&
+    isSame(valueMean[row], 1 / 4) &&
+    isSame(valueStd[row], Math.sqrt(3) / 4) &&
+    isSame(valueNorm[row], Math.sqrt(count) / 2);
+  return valueNorm.every((norm, row) => norm === 0 || isForgetGate(row));
+}
+
 /** Whether biases were zeros before the first update, so that the first update is all there is of them. */
 function beganAsZeros({ isFrozen, updateNorm, valueNorm }: ParameterSeries): boolean {
   const first = valueNorm[0] ?? Number.NaN;
@@ -139,6 +154,10 @@ function beganAsZeros({ isFrozen, updateNorm, valueNorm }: ParameterSeries): boo
 
 /** Two norms that differ by less are one: they were summed in another order. */
 const SAME = 1e-4;
+
+function isSame(value: number | undefined, other: number): boolean {
+  return Math.abs((value ?? Number.NaN) - other) <= SAME * Math.abs(other);
+}
 
 function isUnchanged(parameter: ParameterSeries, row: number, limit: number): boolean {
   const ratio = parameter.updateRatio[row] ?? Number.NaN;

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import {
   analyzeColumns,
   createRunColumns,
+  evidenceOf,
   type AnalyzerEngineConfig,
   type BatchColumns,
   type RuleId,
@@ -419,7 +420,7 @@ describe('static_model_lint', () => {
         ],
       },
       'error',
-      'softmax of a softmax',
+      's takes the softmax of what went through one in',
     ],
     [
       'a softmax in the middle',
@@ -475,6 +476,9 @@ describe('static_model_lint', () => {
     const alert = lint(model);
     expect(alert?.severity).toBe(severity);
     expect(alert?.fact).toContain(words);
+    const [evidence] = evidenceOf(alert ?? { evidence: [] });
+    const isLayer = evidence?.source !== 'the optimizer';
+    expect(Object(evidence?.metadata)['module_name']).toBe(isLayer ? evidence?.source : undefined);
   });
 
   test.each<[string, unknown]>([

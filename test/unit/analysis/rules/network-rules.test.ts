@@ -134,6 +134,24 @@ describe('frozen layers', () => {
     expect(judge(...two)?.fact).toContain('a and one other layer are set not to be trained');
   });
 
+  test('so is an LSTM, whose forget gate begins with ones; its weights are one layer', () => {
+    const gates = (forget: number) =>
+      parameter(
+        'rnn/bias',
+        probes,
+        {
+          elementCount: () => 32,
+          valueMean: () => forget / 4,
+          valueStd: () => (forget * Math.sqrt(3)) / 4,
+          valueNorm: () => forget * Math.sqrt(8),
+        },
+        { isFrozen: true, parameterRole: 'bias' },
+      );
+    const weights = [frozenWeight('rnn/kernel'), frozenWeight('rnn/recurrent_kernel')];
+    expect(judge(...weights, gates(1))?.fact).toContain('rnn is set not to be trained');
+    expect(judge(...weights, gates(1.02))).toBeUndefined();
+  });
+
   test('a base that was trained before is not', () => {
     expect(judge(frozenWeight('hidden/kernel'), frozenBias('hidden/bias', 0.02))).toBeUndefined();
   });
