@@ -3,6 +3,7 @@
 // One store a program; one JSON line a run on standard output: { runId, program, variant, kind, seed, outcome }.
 import { useOwnClock } from './own-clock.mjs';
 import * as tf from '@tensorflow/tfjs';
+import { useFastConvolutions } from './conv-filter.mjs';
 import { FAULTS } from './faults.mjs';
 import { HEALTHY } from './healthy.mjs';
 import { PROGRAMS } from './programs.mjs';
@@ -26,6 +27,7 @@ const variants = [
 useOwnClock();
 tf.enableProdMode();
 await tf.setBackend('cpu');
+useFastConvolutions(tf);
 for (let seed = first; seed < Math.max(last, MIN_REFERENCE); seed += 1)
   for (const { id, kind, change } of variants) {
     const isReference = id === 'healthy' && seed < MIN_REFERENCE;
