@@ -1,4 +1,5 @@
 /** What recording costs the run under way, measured in the run itself. */
+import type { ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { costText, probeCost } from '../dashboard/model/probe-cost.ts';
@@ -7,10 +8,17 @@ import type { RunFeed } from '../dashboard/model/run-feed.ts';
 import { useFeed } from '../dashboard/views/use-feed.ts';
 
 /** Milliseconds a step with and without probes, once there are enough steps of both. */
-export function RecordingCost({ feed }: { readonly feed: RunFeed }): JSX.Element | null {
+export function RecordingCost(props: {
+  readonly feed: RunFeed;
+  readonly isLive: boolean;
+  /** Changes when samples arrived. */
+  readonly metricsRevision: ReadonlySignal<number>;
+}): JSX.Element | null {
+  const { feed } = props;
   const layers = useMemo(() => new LayerFeed(feed.reader), [feed]);
-  const { revision } = useFeed(layers, feed.isLive);
+  const { revision } = useFeed(layers, props.isLive);
   void revision.value;
+  void props.metricsRevision.value;
   const cost = probeCost(feed.series.get('perf/step_time_ms'), layers.table.probedSteps());
   if (cost === undefined) return null;
   return (

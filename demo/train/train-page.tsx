@@ -9,7 +9,7 @@ import { createChartView } from '../dashboard/model/chart-view.ts';
 import { formatAgo, formatCount, formatDuration, shortId } from '../dashboard/model/format.ts';
 import { ChartGrid } from '../dashboard/panels/chart-grid.tsx';
 import { Icon } from '../dashboard/views/icons.tsx';
-import { textOf } from '../dashboard/views/parts.tsx';
+import { ErrorNotice, textOf } from '../dashboard/views/parts.tsx';
 import { keepPolling } from '../dashboard/views/polling.ts';
 import { useRunWatch } from '../dashboard/views/run-page.tsx';
 import { DEMO_PROJECT, isDemoRun } from './demo-run.ts';
@@ -185,7 +185,15 @@ function LiveRun({ store, runId }: { readonly store: Store; readonly runId: stri
   const watch = useRunWatch(store, runId, WATCH_POLL_MS);
   const view = useMemo(() => createChartView(), [runId]);
   const feed = watch.feed.value;
-  void watch.revision.value;
+  void watch.nowMs.value;
+  if (feed === undefined && watch.error.value !== undefined)
+    return (
+      <ErrorNotice
+        title="The curves cannot be read"
+        error={watch.error.value}
+        onRetry={watch.retry}
+      />
+    );
   return (
     <section aria-label="Recorded curves" data-run={runId}>
       <header class="train-run">
@@ -209,7 +217,9 @@ function LiveRun({ store, runId }: { readonly store: Store; readonly runId: stri
           </a>
         </span>
       </header>
-      {feed !== undefined && <RecordingCost feed={feed} />}
+      {feed !== undefined && (
+        <RecordingCost feed={feed} isLive={feed.isLive} metricsRevision={watch.revision} />
+      )}
       {feed === undefined || feed.series.keys.length === 0 ? (
         <Placeholder />
       ) : (

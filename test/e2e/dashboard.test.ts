@@ -23,7 +23,7 @@ import {
   VAL_COLOR,
 } from './demo-browser.ts';
 
-const LIMIT_MS = 120_000;
+const LIMIT_MS = 240_000;
 const STEPS = 300;
 /** The strip of a plot in which NaN is marked; the curves of these tests stay above it. */
 const FOOT_PX = 11;
@@ -267,10 +267,23 @@ describe('the dashboard', () => {
       .poll(() => pointCount(page, 'loss', 'train/loss'), { timeout: PATIENCE_MS })
       .toBe(STEPS + 50);
     await panel(page, 'gpu:bytes').locator('canvas').waitFor();
+    new EventLogger(session).log('user_log', { payload: { message: 'Learning rate halved' } });
+    await session.flush();
+    await page.locator('.event', { hasText: 'Learning rate halved' }).waitFor();
+    await page.getByRole('link', { name: 'Machine' }).click();
+    await page.getByRole('heading', { name: 'No telemetry yet' }).waitFor();
+    metrics.log('system/runtime/step_time_ms', 12, { step: STEPS });
+    await metrics.flush();
+    await panel(page, 'machine:step time (ms)').locator('canvas').waitFor();
+    expect(await page.locator('.panel').count()).toBe(1);
     await session.endRun('completed');
     await expect
       .poll(() => page.locator('.run-title .status').innerText(), { timeout: PATIENCE_MS })
       .toBe('Completed');
+    await page.locator('.fact', { hasText: 'ended' }).waitFor();
+    await page.getByRole('link', { name: 'Metrics' }).click();
+    await panel(page, 'loss').locator('canvas').waitFor();
+    expect(await panel(page, 'machine:step time (ms)').count()).toBe(0);
     expect(errors).toEqual([]);
   });
 

@@ -146,6 +146,12 @@ describe('files dropped on the page', () => {
       await page.getByLabel('Metric').selectOption('val/loss');
       await expect.poll(() => chart.locator('.legend-item').count()).toBe(3);
       await page.getByText(/^Without val\/loss: /).waitFor();
+      // Picked runs are compared alone: the others leave the chart, although nothing new is read.
+      for (const name of ['sgd', 'adam-long-warmup'])
+        await page.locator('.run-row', { hasText: name }).getByRole('checkbox').check();
+      await expect.poll(() => chart.locator('.legend-item').count()).toBe(2);
+      await page.getByRole('button', { name: 'Clear' }).click();
+      await expect.poll(() => chart.locator('.legend-item').count()).toBe(3);
 
       await dock().locator('summary').click();
       const problems = await dock().locator('li').allInnerTexts();

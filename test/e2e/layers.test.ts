@@ -1,7 +1,7 @@
 /** What probes and diagnostics recorded, on the page of a run that the server of the package serves. */
 import type { Browser, Locator, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createMemoryStore, TrainingSession, type Store } from 'quark-sdk';
+import { createMemoryStore, MetricsLogger, TrainingSession, type Store } from 'quark-sdk';
 import { serveStore, type ServedStore } from 'quark-sdk/node';
 import { DataDiagnostics, SystemTelemetry } from 'quark-sdk/probes';
 import { distributionRow, layerRow, parameterRow, writeProbeRows } from '../support/probe-rows.ts';
@@ -14,7 +14,7 @@ import {
   PATIENCE_MS,
 } from './demo-browser.ts';
 
-const LIMIT_MS = 120_000;
+const LIMIT_MS = 240_000;
 const LAYERS = ['conv', 'hidden', 'out'];
 const BACKWARD = { summaryType: 'gradient', hookDirection: 'backward' } as const;
 
@@ -129,12 +129,33 @@ describe('the layers of a run', () => {
     expect(first).not.toBe(second);
     // Nothing was recorded there: the surface shows through.
     expect(missing).toBe('0,0,0,0');
+    await page.getByRole('button', { name: 'hidden', exact: true }).click();
+    const histogram = page.locator('[data-histogram="hidden/kernel value"] canvas');
+    await expect.poll(() => histogram.getAttribute('data-columns')).toBe('3');
 
     await writeProbeRows(session, probed([30, 40]));
     await session.flush();
     await expect
       .poll(() => map.locator('canvas').getAttribute('data-columns'), { timeout: PATIENCE_MS })
       .toBe('5');
+    await expect
+      .poll(() => histogram.getAttribute('data-columns'), { timeout: PATIENCE_MS })
+      .toBe('5');
+    expect(
+      await panel(page, 'layer:activation mean').locator('.chart').getAttribute('aria-label'),
+    ).toContain('5 points');
+    // Step times are metrics: they come on a way of their own.
+    expect(await page.getByTestId('probe-cost').count()).toBe(0);
+    await writeProbeRows(session, probed([50]));
+    await session.flush();
+    await expect
+      .poll(() => map.locator('canvas').getAttribute('data-columns'), { timeout: PATIENCE_MS })
+      .toBe('6');
+    const metrics = new MetricsLogger(session);
+    for (let step = 0; step <= 50; step += 1)
+      metrics.log('perf/step_time_ms', step % 10 === 0 ? 3 : 2, { step });
+    await metrics.flush();
+    await page.getByTestId('probe-cost').waitFor();
     await page.getByRole('button', { name: 'Gradient norm' }).click();
     await expect.poll(labels).toEqual(LAYERS);
     await page.getByText('NaN or infinite').waitFor();

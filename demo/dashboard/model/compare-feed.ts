@@ -35,6 +35,8 @@ export class CompareFeed {
   #names: ReadonlyMap<string, string> = new Map();
   /** Counts up whenever something came. */
   revision = 0;
+  /** Of the last poll that ended: what came in between counts as well, and so does another choice of runs. */
+  #toldRevision = 0;
 
   constructor(store: Store) {
     this.#store = store;
@@ -43,7 +45,9 @@ export class CompareFeed {
 
   /** Which runs are read from now on: the first {@link MAX_COMPARED} of these. What is known of them already is kept. */
   show(runIds: readonly string[]): void {
-    this.#runIds = runIds.slice(0, MAX_COMPARED);
+    const wanted = runIds.slice(0, MAX_COMPARED);
+    if (wanted.join() !== this.#runIds.join()) this.revision += 1;
+    this.#runIds = wanted;
     for (const known of [this.#runs, this.#failures])
       for (const runId of known.keys()) if (!this.#runIds.includes(runId)) known.delete(runId);
   }
@@ -116,7 +120,6 @@ export class CompareFeed {
   }
 
   async #poll(onPart: () => void): Promise<boolean> {
-    const before = this.revision;
     const { length: count } = this.#runIds;
     for (let at = 0; at < count; at += AT_ONCE) {
       await Promise.all(this.#runIds.slice(at, at + AT_ONCE).map((runId) => this.#open(runId)));
@@ -139,7 +142,9 @@ export class CompareFeed {
         await Promise.all(some.map((run) => this.#read(run, metric, onPart)));
       }
     }
-    return this.revision !== before;
+    const hasNews = this.revision !== this.#toldRevision;
+    this.#toldRevision = this.revision;
+    return hasNews;
   }
 
   async #open(runId: string): Promise<void> {
@@ -158,7 +163,9 @@ export class CompareFeed {
         this.revision += 1;
       }
     } catch (error) {
-      if (!this.#runs.has(runId)) this.#failures.set(runId, error);
+      if (this.#runs.has(runId)) return;
+      if (!this.#failures.has(runId)) this.revision += 1;
+      this.#failures.set(runId, error);
     }
   }
 

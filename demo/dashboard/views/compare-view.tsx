@@ -78,16 +78,32 @@ export function Comparison(props: {
   }, [feed, text, attempt.value]);
   void revision.value;
   if (error.value !== undefined && !isRead.value)
-    return <ErrorNotice title="The runs cannot be compared" error={error.value} />;
+    return (
+      <ErrorNotice
+        title="The runs cannot be compared"
+        error={error.value}
+        onRetry={() => {
+          error.value = undefined;
+          attempt.value += 1;
+        }}
+      />
+    );
   if (feed.metric === undefined) {
     return (
       <div class="nothing" aria-busy={!isRead.value}>
-        <p>{isRead.value ? 'These runs have no metrics.' : 'Reading the runs…'}</p>
+        <p>{emptyText(feed, isRead.value)}</p>
+        <Remarks feed={feed} asked={runIds.length} />
       </div>
     );
   }
   return (
     <section class="comparison" aria-label="Comparison">
+      {error.value !== undefined && (
+        <p class="strip strip-warning" role="status">
+          <Icon name="warning" /> New points cannot be read just now. What is shown is what was read
+          before; trying again.
+        </p>
+      )}
       <MetricChoice
         feed={feed}
         onChoose={(metric) => {
@@ -101,6 +117,11 @@ export function Comparison(props: {
       <Remarks feed={feed} asked={runIds.length} />
     </section>
   );
+}
+
+function emptyText(feed: CompareFeed, isRead: boolean): string {
+  if (!isRead) return 'Reading the runs…';
+  return feed.runIds.length === 0 ? 'None of these runs is here.' : 'These runs have no metrics.';
 }
 
 function MetricChoice(props: {
@@ -171,7 +192,7 @@ function Remarks({
   const lines: string[] = [];
   if (asked > MAX_COMPARED)
     lines.push(`Only the first ${MAX_COMPARED} of ${asked} runs are shown.`);
-  if (without.length > 0)
+  if (feed.metric !== undefined && without.length > 0)
     lines.push(`Without ${feed.metric}: ${without.map((runId) => feed.nameOf(runId)).join(', ')}.`);
   for (const [runId, error] of feed.failures) lines.push(`${runId}: ${textOf(error)}`);
   if (lines.length === 0) return null;

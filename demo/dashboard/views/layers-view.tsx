@@ -28,6 +28,8 @@ export function LayersView(props: {
   readonly run: ReadableRun;
   readonly isLive: boolean;
   readonly metrics: SeriesSet;
+  /** Changes when samples arrived. */
+  readonly metricsRevision: ReadonlySignal<number>;
 }): JSX.Element {
   const { run, isLive } = props;
   const feed = useMemo(() => new LayerFeed(run), [run]);
@@ -56,6 +58,7 @@ await hooks.step(step, {}, () => trainOnBatch(batch));`}
       run={run}
       isLive={isLive}
       metrics={props.metrics}
+      metricsRevision={props.metricsRevision}
     />
   );
 }
@@ -66,6 +69,7 @@ function LayerHeat(props: {
   readonly run: ReadableRun;
   readonly isLive: boolean;
   readonly metrics: SeriesSet;
+  readonly metricsRevision: ReadonlySignal<number>;
 }): JSX.Element {
   const { table, revision } = props;
   const wanted = useSignal<QuantityId>('activation_mean');
@@ -146,7 +150,12 @@ function LayerHeat(props: {
           }
         />
       </div>
-      <Cost table={table} metrics={props.metrics} />
+      <Cost
+        table={table}
+        revision={revision}
+        metrics={props.metrics}
+        metricsRevision={props.metricsRevision}
+      />
       {chosen.value === undefined ? (
         <p class="quiet heat-hint">Choose a layer for its curves and histograms.</p>
       ) : (
@@ -222,8 +231,12 @@ function cellWords(
 /** What the probes cost in this run, where its step times tell. */
 function Cost(props: {
   readonly table: LayerTable;
+  readonly revision: ReadonlySignal<number>;
   readonly metrics: SeriesSet;
+  readonly metricsRevision: ReadonlySignal<number>;
 }): JSX.Element | null {
+  void props.revision.value;
+  void props.metricsRevision.value;
   const cost = probeCost(props.metrics.get('perf/step_time_ms'), props.table.probedSteps());
   if (cost === undefined) return null;
   return (

@@ -1,15 +1,14 @@
 /** What a run was made of: identity, lineage, configuration, environment. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
+import type { RunRecord } from 'quark-sdk';
 import { hrefOf } from '../../app/route.ts';
 import { formatCount, formatDuration, shortId } from '../model/format.ts';
-import type { RunFeed } from '../model/run-feed.ts';
 import { Icon } from './icons.tsx';
 import { CopyButton } from './parts.tsx';
 
 /** The column beside the charts. */
-export function RunFacts({ feed }: { readonly feed: RunFeed }): JSX.Element {
-  const { run } = feed;
+export function RunFacts({ run }: { readonly run: RunRecord }): JSX.Element {
   const endedMs = run.endedAt === null ? undefined : Date.parse(run.endedAt);
   return (
     <aside class="facts" aria-label="About this run">

@@ -173,14 +173,14 @@ export function RunPage(props: {
           <Icon name="warning" /> {feed.problem} Its metrics and events are shown as they are.
         </p>
       )}
-      {feed.damage.length > 0 && <Damage feed={feed} />}
+      {feed.damage.length > 0 && <Damage damage={feed.damage} />}
       <Tiles feed={feed} nowMs={watch.nowMs.value} />
       <RunTabs runId={runId} view={props.view} />
       <div class="run-columns">
         <div class="run-main">
           <RunView feed={feed} watch={watch} view={props.view} charts={view} />
         </div>
-        <RunFacts feed={feed} />
+        <RunFacts run={run} />
       </div>
     </div>
   );
@@ -229,16 +229,16 @@ function spanText(feed: RunFeed, spanMs: number): string {
   return spanMs === 0 && importOf(feed.run) !== undefined ? '–' : formatDuration(spanMs);
 }
 
-function Damage({ feed }: { readonly feed: RunFeed }): JSX.Element {
+function Damage({ damage }: { readonly damage: RunFeed['damage'] }): JSX.Element {
   return (
     <details class="strip strip-error">
       <summary>
-        <Icon name="warning" /> {feed.damage.length} damaged{' '}
-        {feed.damage.length === 1 ? 'segment was' : 'segments were'} left out. Everything else of
-        the run is shown.
+        <Icon name="warning" /> {damage.length} damaged{' '}
+        {damage.length === 1 ? 'segment was' : 'segments were'} left out. Everything else of the run
+        is shown.
       </summary>
       <ul>
-        {feed.damage.map(({ identity, reason }) => (
+        {damage.map(({ identity, reason }) => (
           <li key={`${identity.table} ${identity.writerId} ${identity.batchNumber}`}>
             {identity.table}, writer {identity.writerId}, batch {identity.batchNumber}: {reason}
           </li>

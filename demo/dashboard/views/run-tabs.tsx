@@ -46,11 +46,13 @@ export function RunView(props: {
   readonly charts: ChartView;
 }): JSX.Element {
   const { feed, watch } = props;
+  // The feed is the same object however much it holds: what shows it looks at the clock that it comes with.
+  const nowMs = watch.nowMs.value;
   switch (props.view) {
     case undefined:
       return (
         <>
-          <Curves {...props} isWanted={isOfTraining}>
+          <Curves key="metrics" {...props} isWanted={isOfTraining}>
             <div class="nothing">
               <p>
                 {feed.isLive
@@ -67,7 +69,7 @@ export function RunView(props: {
         <LazyView
           key="analysis"
           load={loadAnalysis}
-          of={{ feed, revision: watch.revision, nowMs: watch.nowMs.value }}
+          of={{ feed, revision: watch.revision, nowMs }}
         />
       );
     case 'layers':
@@ -75,7 +77,12 @@ export function RunView(props: {
         <LazyView
           key="layers"
           load={loadLayers}
-          of={{ run: feed.reader, isLive: feed.isLive, metrics: feed.series }}
+          of={{
+            run: feed.reader,
+            isLive: feed.isLive,
+            metrics: feed.series,
+            metricsRevision: watch.revision,
+          }}
         />
       );
     case 'batches':
@@ -83,9 +90,8 @@ export function RunView(props: {
         <LazyView key="batches" load={loadBatches} of={{ run: feed.reader, isLive: feed.isLive }} />
       );
     case 'machine':
-      void watch.revision.value;
       return (
-        <Curves {...props} isWanted={isMachineMetric}>
+        <Curves key="machine" {...props} isWanted={isMachineMetric}>
           <HowTo
             title={feed.isLive ? 'No telemetry yet' : 'The machine was not watched'}
             text="Processor, memory, GPU, heap and step times, as far as the platform tells them."
@@ -114,10 +120,10 @@ function Curves(props: {
   readonly children: JSX.Element;
 }): JSX.Element {
   const { feed, isWanted } = props;
+  void props.watch.revision.value;
   if (!feed.series.keys.some((key) => isWanted(key))) return props.children;
   return (
     <ChartGrid
-      key={isWanted.name}
       series={feed.series}
       revision={props.watch.revision}
       startMs={Date.parse(feed.run.startedAt)}
