@@ -17,6 +17,11 @@ export {
 } from './service/access/access-book.ts';
 export { type ProjectShare, type User, type UserKey } from './service/access/access-sql.ts';
 export { KEY_SCOPES, type KeyScope, type RunAccess } from './service/access/principal.ts';
+export {
+  openServiceAccess,
+  ServiceAccess,
+  type ServiceAccessOptions,
+} from './service/http-access.ts';
 export { type KeylessUse } from './service/gate.ts';
 export { DEFAULT_SERVICE_LIMITS, type ServiceLimits } from './service/limits.ts';
 export { type ServiceLogger } from './service/logging.ts';

@@ -1,8 +1,9 @@
 /** Where the commands of the service keep their records: from a folder, a URI, or the environment. */
 import { resolve } from 'node:path';
 import { UsageError, type OptionSpec } from './args.ts';
-import { openAccess, type AccessBook } from '../service.ts';
+import { openAccess, openServiceAccess, type ServiceAccess } from '../service.ts';
 import { defaultDir, STORAGE_OPTIONS, type CommandContext } from './command.ts';
+import { serviceOptions } from './service-options.ts';
 
 /** The option that names the database of a service as a URI. */
 export const SERVICE_STORAGE: OptionSpec = {
@@ -11,29 +12,71 @@ export const SERVICE_STORAGE: OptionSpec = {
   help: 'The database instead of a folder. Default: QUARK_STORAGE.',
 };
 
-/** The options of commands that look into a service's database from beside it. */
+/** The options of commands about users, keys and shares. */
 export const ACCESS_OPTIONS = {
   'storage-dir': {
     ...STORAGE_OPTIONS['storage-dir'],
     kind: 'text',
-    help: 'Folder of the service.',
+    help: 'Folder of the service, on its machine.',
   },
   storage: SERVICE_STORAGE,
+  url: {
+    kind: 'text',
+    value: 'URL',
+    help: 'Ask the service instead, from anywhere, with a key of scope admin in QUARK_USER_KEY. Default: QUARK_PERSISTENCE_URL, where no folder and no --storage is named.',
+  },
 } as const satisfies Readonly<Record<string, OptionSpec>>;
+
+/** Said in the help of the commands that have {@link ACCESS_OPTIONS}. */
+export const ADMIN_NOTE =
+  'With --url, a key of scope admin manages the keys and shares of its own user. Other users, and first keys, are made at the machine of the service.';
+
+/** Users, keys and shares, beside the database or through the service. */
+export type AccessActions = Omit<ServiceAccess, 'close' | 'userName'> &
+  Partial<Pick<ServiceAccess, 'userName'>>;
+
+/** The address of the service that the options or the environment name; undefined: its database is named instead. */
+export function accessUrl(context: Pick<CommandContext, 'io' | 'args'>): string | undefined {
+  const { args, io } = context;
+  const url = args.text('url');
+  const storage = args.text('storage');
+  const isNamed = storage !== undefined || args.text('storage-dir') !== undefined;
+  if (url !== undefined && isNamed)
+    throw new UsageError('Give either --url, or the folder or --storage of the service, not both');
+  if (url !== undefined) return url;
+  // As all other commands take a service.
+  if (storage !== undefined && /^https?:/i.test(storage)) return storage;
+  if (isNamed || (io.env['QUARK_STORAGE'] ?? '') !== '') return undefined;
+  return serviceOptions(context).persistenceUrl ?? undefined;
+}
 
 /** Does `work` with the users, keys and shares of the service that {@link ACCESS_OPTIONS} name. */
 export async function withAccess(
   context: Pick<CommandContext, 'io' | 'args'>,
   options: { readonly create: boolean },
-  work: (access: AccessBook) => Promise<void>,
+  work: (access: AccessActions) => Promise<void>,
 ): Promise<void> {
-  const storage = serviceStorage(context, context.args.text('storage-dir'));
-  const opened = await openAccess(storage, options);
+  const opened = await openGivenAccess(context, options);
   try {
     await work(opened.access);
   } finally {
     await opened.close();
   }
+}
+
+async function openGivenAccess(
+  context: Pick<CommandContext, 'io' | 'args'>,
+  options: { readonly create: boolean },
+): Promise<{ readonly access: AccessActions; close(): Promise<void> }> {
+  const url = accessUrl(context);
+  if (url === undefined)
+    return openAccess(serviceStorage(context, context.args.text('storage-dir')), options);
+  const { persistenceTimeoutSeconds: seconds, userKey } = serviceOptions(context);
+  const access = openServiceAccess(url, {
+    ...(typeof userKey === 'string' ? { userKey } : {}),
+    ...(typeof seconds !== 'number' ? {} : { timeoutMs: Math.ceil(seconds * 1_000) }),
+  });
+  return { access, close: () => access.close() };
 }
 
 /** The URI or folder that was given, else that of the environment, else the folder that all commands look in. */

@@ -28,8 +28,9 @@ export function failure(error: unknown): Response {
     'content-type': 'application/json',
     'cache-control': 'no-store',
   });
-  // Of pages and the service's own addresses; the handler of stores says what its own take.
-  if (status === 405) headers.set('allow', 'GET, HEAD');
+  // Of pages; the handler of stores says what its addresses take.
+  const { allow } = body.details;
+  if (status === 405) headers.set('allow', typeof allow === 'string' ? allow : 'GET, HEAD');
   if (status === 416) headers.set('content-range', `bytes */${String(body.details['sizeBytes'])}`);
   if (status === 401) headers.set('www-authenticate', 'Bearer realm="quark"');
   if (retryAfterSeconds !== undefined) headers.set('retry-after', String(retryAfterSeconds));

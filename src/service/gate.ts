@@ -2,7 +2,7 @@
 import type { Clock } from '../base/clock.ts';
 import { isStoreError, SessionStoreError } from '../base/errors.ts';
 import type { AccessBook } from './access/access-book.ts';
-import { allows, LOCAL_PRINCIPAL, type KeyScope, type Principal } from './access/principal.ts';
+import { LOCAL_PRINCIPAL, type Principal } from './access/principal.ts';
 import { RateLimiter, tooOften, type ServiceLimits } from './limits.ts';
 import { isLocalRequest, type AllowedOrigins, type ServiceConnection } from './origin-rules.ts';
 
@@ -95,14 +95,4 @@ export class Gate {
       ? `This service asks for a key. ${how}`
       : 'Without a key this service does not answer pages of another origin. Allow it with --allow-origin, or send a user key.';
   }
-}
-
-/** @throws {SessionStoreError} `unauthorised` (403) when the key does not reach that far */
-export function checkScope(principal: Principal, needed: KeyScope): void {
-  if (allows(principal.scope, needed)) return;
-  throw new SessionStoreError(
-    'unauthorised',
-    `This needs a key of scope "${needed}"; yours has "${principal.scope}".`,
-    { details: { needed, scope: principal.scope, httpStatus: 403 } },
-  );
 }

@@ -27,6 +27,10 @@ export type ServiceLimits = {
   readonly refusalsPerMinute: number;
   /** Streams of live updates that one key has open. Default: 64. */
   readonly streamsPerKey: number;
+  /** Keys of one user that are good, before a key of scope `admin` makes no more of them. Default: 1,000. */
+  readonly keysPerUser: number;
+  /** Shares of one user's projects, before a key of scope `admin` makes no more of them. Default: 1,000. */
+  readonly sharesPerUser: number;
   /** Bytes that requests and answers under way may hold, all keys together. Default: 512 MiB. */
   readonly maxBytesInFlight: number;
 };
@@ -43,6 +47,8 @@ export const DEFAULT_SERVICE_LIMITS: ServiceLimits = Object.freeze({
   requestBurst: 1_000,
   refusalsPerMinute: 60,
   streamsPerKey: 64,
+  keysPerUser: 1_000,
+  sharesPerUser: 1_000,
   maxBytesInFlight: 512 * 1024 * 1024,
 });
 

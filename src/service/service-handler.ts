@@ -11,10 +11,12 @@ import { SQL_LAYOUT_VERSION } from '../store/sql-layout.ts';
 import type { StoreSpaces } from '../store/sql-store.ts';
 import type { AccessBook, GrantedSpace } from './access/access-book.ts';
 import { guardStore } from './access/guarded-store.ts';
-import { accessOf, parseSpaceAddress, type Principal } from './access/principal.ts';
+import { OwnAccess } from './access/own-access.ts';
+import { accessOf, checkScope, parseSpaceAddress, type Principal } from './access/principal.ts';
+import { answerAccount, plain, type AccountParts } from './account-routes.ts';
 import { failure, HEADERS } from './answers.ts';
 import { CONTENT_CHECKS } from './content-checks.ts';
-import { checkScope, Gate, type KeylessUse } from './gate.ts';
+import { Gate, type KeylessUse } from './gate.ts';
 import { createStoreHandler, type StoreHandler } from './handler.ts';
 import {
   MemoryBudget,
@@ -70,6 +72,7 @@ type Exchange = {
 export class ServiceHandler {
   readonly #parts: ServiceParts;
   readonly #gate: Gate;
+  readonly #account: AccountParts;
   readonly #stores: StoreHandler;
   readonly #metrics = new ServiceMetrics();
   readonly #budget: MemoryBudget;
@@ -82,6 +85,9 @@ export class ServiceHandler {
   constructor(parts: ServiceParts) {
     this.#parts = parts;
     this.#gate = new Gate(parts);
+    const { access, clock, limits, logger, spaces } = parts;
+    const own = new OwnAccess({ access, clock, limits, database: spaces.database });
+    this.#account = { access, own, logger };
     this.#budget = new MemoryBudget(parts.limits.maxBytesInFlight);
     this.#streams = new StreamKeeper(parts.clock, this.#openStreams);
     this.#stores = createStoreHandler({
@@ -163,8 +169,9 @@ export class ServiceHandler {
     if (!isApiPath(path)) return this.#page(exchange);
     const principal = await this.#gate.admit(request, exchange.connection);
     exchange.principal = principal;
-    if (path === SERVICE_ROUTES.account) return this.#account(exchange, principal);
-    return this.#askStore(exchange, principal);
+    const takeRoom = (bytes: number): void => this.#takeRoom(exchange.share, bytes);
+    const about = await answerAccount({ request, path, principal, takeRoom }, this.#account);
+    return about ?? this.#askStore(exchange, principal);
   }
 
   async #askStore(exchange: Exchange, principal: Principal): Promise<Response> {
@@ -200,14 +207,6 @@ export class ServiceHandler {
     throw new SessionStoreError('busy', 'The service has no room for this request now.', {
       details: { retryAfterMs: NO_ROOM_RETRY_MS },
     });
-  }
-
-  async #account({ request }: Exchange, principal: Principal): Promise<Response> {
-    if (request.method !== 'GET' && request.method !== 'HEAD') throw onlyRead();
-    const { userName, keyId, scope } = principal;
-    const spaces = await this.#parts.access.listSpaces(principal);
-    // Names of projects are keys of this answer.
-    return plain(200, { user: userName, key_id: keyId ?? null, scope, spaces });
   }
 
   async #renderMetrics({ request, connection }: Exchange): Promise<Response> {
@@ -312,18 +311,6 @@ function writeRefusal({ scope }: Principal, space: string): SessionStoreError {
       ? 'This key may read and not write. Make one of scope "write" with "quark keys create".'
       : `Nothing in ${space} is shared with you for writing.`;
   return new SessionStoreError('unauthorised', message, { details: { httpStatus: 403 } });
-}
-
-/** An answer of the service itself, in the names of the wire; it is never kept. */
-function plain(status: number, body: object): Response {
-  const headers = { ...HEADERS, 'content-type': 'application/json', 'cache-control': 'no-store' };
-  return new Response(`${JSON.stringify(body)}\n`, { status, headers });
-}
-
-function onlyRead(): QuarkError {
-  return new QuarkError('unsupported', 'This address can only be read.', {
-    details: { httpStatus: 405 },
-  });
 }
 
 /** Methods as labels: what a client makes up is not one. */

@@ -11,6 +11,18 @@ export const SERVICE_ROUTES = {
   metrics: '/metrics',
   /** Who the key belongs to, and the spaces that are open to them. */
   account: `/${API_PATH}/account`,
+  /**
+   * For keys of scope `admin`, about their own user. GET: `{"keys": [...]}`. POST `{"key": {"scope", "label",
+   * "expires_at_ms"}}`: another key, which the answer to this request shows and nothing else ever does.
+   */
+  keys: `/${API_PATH}/keys`,
+  /** For keys of scope `admin`. DELETE: the key of this name is of no use any longer. */
+  key: `/${API_PATH}/keys/:keyId`,
+  /**
+   * For keys of scope `admin`, about their own user's projects. GET: `{"shares": [...]}`. PUT `{"share": {"space",
+   * "project", "user", "access"}}`: shares, or changes what may be done. DELETE `?space=&project=&user=`: takes it back.
+   */
+  shares: `/${API_PATH}/shares`,
 } as const;
 
 /** Path of the file that tells the dashboard where its store is. */

@@ -6,11 +6,12 @@ import {
   QuarkError,
   RunNotFoundError,
   SessionStoreError,
+  show,
   STORE_FAILURE_REASONS,
   type ErrorDetails,
   type StoreFailureReason,
 } from '../base/errors.ts';
-import { STATUS_OF_REASON } from './protocol.ts';
+import { API_PATH, ROUTES, STATUS_OF_REASON } from './protocol.ts';
 
 /** An error as it travels: its HTTP status and its body. */
 export type WireError = {
@@ -44,10 +45,10 @@ const UNKNOWN_OUTCOME =
 /** The error as it travels. A detail `httpStatus` from 400 to 499 says which status it is to have. */
 export function encodeError(error: unknown): WireError {
   if (isQuarkError(error, 'run_not_found')) {
-    // Rebuilt, because the original names the store where the server keeps it.
+    // Not as it is: the original names the place where the server keeps its store, and a function of the library.
     const runId = String(error.details['runId']);
-    const { code, message } = new RunNotFoundError(runId, 'this store');
-    return { status: 404, body: { code, message, details: { runId } } };
+    const message = `No run ${show(runId)} is here. GET /${API_PATH}${ROUTES.runs} lists those that are, as "quark runs" does.`;
+    return { status: 404, body: { code: 'run_not_found', message, details: { runId } } };
   }
   const status = isQuarkError(error) ? statusOf(error) : 500;
   if (!isQuarkError(error) || status >= 500) {

@@ -639,6 +639,33 @@ function beyondScope(readOnly: string, foreign: string): fc.Arbitrary<HostileReq
       path: `${API}/runs/${RUN_ID}`,
       headers: { authorization: `Bearer ${foreign}`, [SPACE_HEADER]: space },
     })),
+    fc
+      .tuple(
+        fc.constantFrom(
+          'GET /keys',
+          'POST /keys',
+          'DELETE /keys/qk_000000000000',
+          'DELETE /keys/..',
+          'GET /shares',
+          'PUT /shares',
+          'DELETE /shares?project=faults&user=somebody',
+        ),
+        fc.constantFrom(readOnly, foreign),
+      )
+      .map(([way, key]) => {
+        const [method = '', path = ''] = way.split(' ');
+        return {
+          wrong: 'managing keys and shares with a key that is for runs',
+          method,
+          path: API + path,
+          headers: { ...JSON_HEADERS, authorization: `Bearer ${key}` },
+          ...(method === 'POST' || method === 'PUT'
+            ? {
+                body: utf8('{"key":{"scope":"admin"},"share":{"project":"faults","user":"owner"}}'),
+              }
+            : {}),
+        };
+      }),
   );
 }
 

@@ -249,9 +249,11 @@ describe('exported names', () => {
         "DEFAULT_SERVICE_LIMITS",
         "KEY_SCOPES",
         "LOG_LEVELS",
+        "ServiceAccess",
         "createService",
         "createServiceLog",
         "openAccess",
+        "openServiceAccess",
         "s3OptionsFromEnvironment",
         "serveService",
       ]

@@ -277,31 +277,90 @@ describe('the description of the API', () => {
     ]);
   });
 
-  it('of a service has its own routes too, as they are answered', async () => {
+  it('of a service has its own routes too, as they are asked and answered', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'quark-openapi-'));
-    const service = await createService({ storage: folder, maintenance: false });
+    const service = await createService({
+      storage: folder,
+      maintenance: false,
+      keyless: 'always',
+    });
     const at = { remoteAddress: '127.0.0.1' };
-    const get = (path: string): Promise<Response> =>
-      service(new Request(`http://127.0.0.1${path}`), at);
-    const fits = async (path: string, status: number): Promise<void> => {
-      const response = await get(path);
+    const describedAt = new Set<string>();
+    let described: Description = API;
+    let key: string | undefined;
+    const fits = async (
+      method: string,
+      path: string,
+      status: number,
+      { template = path.split('?')[0] ?? '', body }: { template?: string; body?: unknown } = {},
+    ): Promise<unknown> => {
+      const response = await service(
+        new Request(`http://127.0.0.1${path}`, {
+          method,
+          headers: {
+            ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          },
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        }),
+        at,
+      );
       expect(response.status, path).toBe(status);
-      const content = described.paths[path]?.['get']?.responses[String(status)]?.content ?? {};
+      const operation = described.paths[template]?.[method.toLowerCase()];
+      const json = operation?.requestBody?.content['application/json']?.schema;
+      expect(json === undefined, path).toBe(body === undefined);
+      if (json !== undefined) expect(misfits(json, body), path).toEqual([]);
+      for (const name of new URL(`http://x${path}`).searchParams.keys())
+        expect(
+          operation?.parameters.map((one) => one.name),
+          path,
+        ).toContain(name);
+      describedAt.add(`${method} ${template}`);
+      const content = operation?.responses[String(status)]?.content ?? {};
       const [type = ''] = (response.headers.get('content-type') ?? '').split(';');
       expect(Object.keys(content), path).toEqual([type]);
-      if (type === 'application/json')
-        expect(misfits(content[type]!.schema, await response.json()), path).toEqual([]);
+      if (type !== 'application/json') return undefined;
+      const answer: unknown = await response.json();
+      expect(misfits(content[type]!.schema, answer), path).toEqual([]);
+      return answer;
     };
-    const described = (await (await get('/api/v1/openapi.json')).json()) as Description;
+    described = (await fits('GET', '/api/v1/openapi.json', 200)) as Description;
     try {
-      const own = Object.values(SERVICE_ROUTES);
-      expect(own.length).toBeGreaterThan(3);
+      const own = Object.values(SERVICE_ROUTES).map((path) => path.replace(':keyId', '{keyId}'));
+      expect(own.length).toBeGreaterThan(6);
       expect(Object.keys(described.paths).toSorted()).toEqual(
         [...Object.keys(API.paths), ...own].toSorted(),
       );
-      for (const path of own) await fits(path, 200);
+      for (const path of [
+        SERVICE_ROUTES.health,
+        SERVICE_ROUTES.ready,
+        SERVICE_ROUTES.metrics,
+        SERVICE_ROUTES.account,
+      ])
+        await fits('GET', path, 200);
+      key = (await service.access.createKey({ user: 'alice', scope: 'admin' })).key;
+      await service.access.createKey({ user: 'bob' });
+      const project = { id: 'p', name: 'digits', created_at_ms: 1 };
+      await fits('POST', '/api/v1/projects', 200, { body: { project } });
+      const share = { project: 'digits', user: 'bob' };
+      await fits('PUT', SERVICE_ROUTES.shares, 200, { body: { share } });
+      await fits('GET', SERVICE_ROUTES.shares, 200);
+      await fits('GET', SERVICE_ROUTES.account, 200);
+      await fits('DELETE', `${SERVICE_ROUTES.shares}?project=digits&user=bob`, 200);
+      const wanted = { scope: 'read', expires_at_ms: '2999-01-01' };
+      const made = (await fits('POST', SERVICE_ROUTES.keys, 200, { body: { key: wanted } })) as {
+        readonly key: { readonly key_id: string };
+      };
+      await fits('GET', SERVICE_ROUTES.keys, 200);
+      await fits('DELETE', `${SERVICE_ROUTES.keys}/${made.key.key_id}`, 200, {
+        template: `${SERVICE_ROUTES.keys}/{keyId}`,
+      });
+      const all = own.flatMap((path) =>
+        Object.keys(described.paths[path] ?? {}).map((method) => `${method.toUpperCase()} ${path}`),
+      );
+      expect(all.filter((one) => !describedAt.has(one))).toEqual([]);
       await service.drain(0);
-      await fits(SERVICE_ROUTES.ready, 503);
+      await fits('GET', SERVICE_ROUTES.ready, 503);
     } finally {
       await service.close();
       await rm(folder, { recursive: true, force: true });

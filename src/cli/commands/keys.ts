@@ -1,8 +1,14 @@
 /** `quark keys`: makes, lists and revokes the keys of a service. */
-import { KEY_SCOPES, type AccessBook, type UserKey } from '../../service.ts';
+import { KEY_SCOPES, type UserKey } from '../../service.ts';
 import { UsageError } from '../args.ts';
 import { EXIT, JSON_OPTION, jsonText, type Command, type CommandContext } from '../command.ts';
-import { ACCESS_OPTIONS, withAccess } from '../service-storage.ts';
+import {
+  ACCESS_OPTIONS,
+  accessUrl,
+  ADMIN_NOTE,
+  withAccess,
+  type AccessActions,
+} from '../service-storage.ts';
 import { localTime, table } from '../text.ts';
 
 const UNITS_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000, w: 604_800_000 };
@@ -23,7 +29,7 @@ export const keysCommand: Command = {
       expires: {
         kind: 'text',
         value: 'WHEN',
-        help: 'When a new key ends: a date, or a time from now such as 12h, 90d, 4w. Default: never.',
+        help: 'When a new key ends: a date, or a time from now such as 12h, 90d, 4w. Default: never; with --url, with the key that makes it.',
       },
       label: { kind: 'text', value: 'TEXT', help: 'What a new key is for.' },
       json: JSON_OPTION,
@@ -31,6 +37,7 @@ export const keysCommand: Command = {
     notes: [
       '"quark keys create USER" makes a key, and the user with the first one. The key is shown this once: only its hash is kept.',
       '"quark keys revoke KEY_ID" takes the "qk_" and 12 characters that "quark keys list" shows. It counts at once.',
+      `${ADMIN_NOTE} USER may be left out there, and a new key ends with the one that makes it unless --expires names an earlier instant.`,
     ],
   },
   async run(context) {
@@ -39,13 +46,14 @@ export const keysCommand: Command = {
     const isCreating = action === 'create';
     if (action !== 'create' && action !== 'list' && action !== 'revoke')
       throw new UsageError(`"quark keys" can create, list and revoke; got "${action}"`, 'keys');
-    if (action !== 'list' && name === undefined)
+    const needsName = action === 'revoke' || (isCreating && accessUrl(context) === undefined);
+    if (needsName && name === undefined)
       throw new UsageError(
         `"quark keys ${action}" needs ${isCreating ? 'the name of a user' : 'the id of a key'}`,
         'keys',
       );
     await withAccess(context, { create: isCreating }, async (access) => {
-      if (isCreating) await create(context, access, name ?? '');
+      if (isCreating) await create(context, access, name);
       else if (action === 'revoke') await revoke(context, access, name ?? '');
       else await list(context, access);
     });
@@ -55,14 +63,14 @@ export const keysCommand: Command = {
 
 async function create(
   { io, args }: CommandContext,
-  access: AccessBook,
-  user: string,
+  access: AccessActions,
+  user: string | undefined,
 ): Promise<void> {
   const scope = KEY_SCOPES.find((known) => known === args.text('scope'));
   const expires = args.text('expires');
   const label = args.text('label');
   const made = await access.createKey({
-    user,
+    ...(user === undefined ? {} : { user }),
     ...(scope === undefined ? {} : { scope }),
     ...(expires === undefined ? {} : { expiresAt: instantOf(expires) }),
     ...(label === undefined ? {} : { label }),
@@ -78,7 +86,11 @@ async function create(
   await io.stdout.write(`${made.key}\n`);
 }
 
-async function revoke({ io, args }: CommandContext, access: AccessBook, id: string): Promise<void> {
+async function revoke(
+  { io, args }: CommandContext,
+  access: AccessActions,
+  id: string,
+): Promise<void> {
   const revoked = await access.revokeKey(id);
   await io.stdout.write(
     args.flag('json')
@@ -87,7 +99,7 @@ async function revoke({ io, args }: CommandContext, access: AccessBook, id: stri
   );
 }
 
-async function list({ io, args, style }: CommandContext, access: AccessBook): Promise<void> {
+async function list({ io, args, style }: CommandContext, access: AccessActions): Promise<void> {
   const keys = await access.listKeys();
   if (args.flag('json')) {
     await io.stdout.write(jsonText(keys.map(persisted)));

@@ -1,8 +1,14 @@
 /** `quark share`: lets one user of a service see a project of another. */
-import { type AccessBook, type ProjectShare } from '../../service.ts';
+import { type ProjectShare } from '../../service.ts';
 import { UsageError } from '../args.ts';
 import { EXIT, JSON_OPTION, jsonText, type Command, type CommandContext } from '../command.ts';
-import { ACCESS_OPTIONS, withAccess } from '../service-storage.ts';
+import {
+  ACCESS_OPTIONS,
+  accessUrl,
+  ADMIN_NOTE,
+  withAccess,
+  type AccessActions,
+} from '../service-storage.ts';
 import { table } from '../text.ts';
 
 export const shareCommand: Command = {
@@ -12,7 +18,11 @@ export const shareCommand: Command = {
     positionals: ['[PROJECT]'],
     options: {
       ...ACCESS_OPTIONS,
-      from: { kind: 'text', value: 'USER', help: 'Whose project it is.' },
+      from: {
+        kind: 'text',
+        value: 'USER',
+        help: 'Whose project it is. With --url, the user of the key.',
+      },
       with: { kind: 'text', value: 'USER', help: 'Who is to see it.' },
       space: {
         kind: 'text',
@@ -26,6 +36,7 @@ export const shareCommand: Command = {
     notes: [
       'Without PROJECT, all shares are listed. The other user opens the space as "OWNER:NAME" (storageDir or QUARK_STORAGE_DIR of a session, the list of spaces on the page).',
       '"local" is the owner of what was recorded before there were keys.',
+      ADMIN_NOTE,
     ],
   },
   async run(context) {
@@ -33,11 +44,15 @@ export const shareCommand: Command = {
     const [project] = args.positionals;
     const owner = args.text('from');
     const user = args.text('with');
-    if (project !== undefined && (owner === undefined || user === undefined))
-      throw new UsageError('"quark share PROJECT" needs --from and --with', 'share');
+    const isAsking = accessUrl(context) !== undefined;
+    if (project !== undefined && (user === undefined || (owner === undefined && !isAsking)))
+      throw new UsageError(
+        `"quark share PROJECT" needs ${isAsking ? '' : '--from and '}--with`,
+        'share',
+      );
     await withAccess(context, { create: false }, async (access) => {
       if (project === undefined) await list(context, access);
-      else await change(context, access, project, owner ?? '', user ?? '');
+      else await change(context, access, project, user ?? '');
     });
     return EXIT.ok;
   },
@@ -45,11 +60,11 @@ export const shareCommand: Command = {
 
 async function change(
   { io, args }: CommandContext,
-  access: AccessBook,
+  access: AccessActions,
   project: string,
-  owner: string,
   user: string,
 ): Promise<void> {
+  const owner = args.text('from') ?? (await access.userName?.()) ?? '';
   const space = args.text('space') ?? 'default';
   const share = { owner, space, project, user };
   const rights = args.flag('write') ? 'write' : 'read';
@@ -67,7 +82,7 @@ async function change(
   );
 }
 
-async function list({ io, args, style }: CommandContext, access: AccessBook): Promise<void> {
+async function list({ io, args, style }: CommandContext, access: AccessActions): Promise<void> {
   const shares = await access.listShares();
   if (args.flag('json')) {
     await io.stdout.write(

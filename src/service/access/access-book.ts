@@ -5,7 +5,7 @@ import { invalidInput, SessionStoreError } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
 import { checkLabel } from '../../base/names.ts';
 import { compareText } from '../../store/run-rules.ts';
-import type { SqlDatabase } from '../../store/sql-database.ts';
+import type { SqlDatabase, SqlWork } from '../../store/sql-database.ts';
 import * as rows from './access-sql.ts';
 import type { ProjectShare, User, UserKey } from './access-sql.ts';
 import {
@@ -62,6 +62,11 @@ export type GrantedSpace = {
   readonly projects: ReadonlyMap<string, RunAccess> | undefined;
 };
 
+/** The last work of a transaction that changes something: throws, and so undoes it, where that may not be. */
+export type Condition = (nowMs: number) => SqlWork<void>;
+
+const ALWAYS: Condition = function* () {};
+
 /** What an {@link AccessBook} is made of. The database stays the caller's to close. */
 export type AccessBookParts = {
   readonly database: SqlDatabase;
@@ -69,6 +74,9 @@ export type AccessBookParts = {
   /** Compares two arrays of the same length in a time that depends on nothing but that length. */
   readonly timingSafeEqual: (a: Uint8Array, b: Uint8Array) => boolean;
 };
+
+/** Keys of no use that are kept of each user, so that "revoked" is told from "never heard of". */
+const KEPT_USELESS_KEYS = 1_000;
 
 /** Stands for the hash of a key that is not there, so that looking for it takes as long. */
 const NO_HASH = '0'.repeat(64);
@@ -86,11 +94,15 @@ export class AccessBook {
   }
 
   /**
-   * Makes a key and, if need be, its user. The answer is the only place where the key ever stands.
+   * Makes a key and, if need be, its user. The answer is the only place where the key ever stands. Of the keys of a user
+   * that were revoked or have ended, the oldest beyond 1,000 are forgotten.
    *
    * @throws {QuarkError} `invalid_input`
    */
-  async createKey(options: NewKeyOptions): Promise<UserKey & { readonly key: string }> {
+  async createKey(
+    options: NewKeyOptions,
+    condition: Condition = ALWAYS,
+  ): Promise<UserKey & { readonly key: string }> {
     checkOptionNames('options', options, ['user', 'scope', 'label', 'expiresAt']);
     const nowMs = this.#clock.now();
     const userName = checkAccessName('user', options.user);
@@ -107,13 +119,15 @@ export class AccessBook {
     await this.#database.transaction(function* () {
       const user = yield* rows.ensureUser(newUser(userName, nowMs));
       yield* rows.addKey({ ...about, revokedAtMs: null, userId: user.id, hash });
+      yield* rows.forgetKeys(user.id, nowMs, KEPT_USELESS_KEYS);
+      yield* condition(nowMs);
     });
     return { ...about, revokedAtMs: null, key };
   }
 
-  /** All keys, those that ended or were revoked included, oldest first. */
-  async listKeys(): Promise<readonly UserKey[]> {
-    return (await this.#database.read(() => rows.listKeys())).map(withoutHash);
+  /** All keys, or those of one user, those that ended or were revoked included, oldest first. */
+  async listKeys(userId?: string): Promise<readonly UserKey[]> {
+    return (await this.#database.read(() => rows.listKeys(userId))).map(withoutHash);
   }
 
   /** Whether a key was ever made, revoked ones included: a service that had keys never opens up again by itself. */
@@ -122,12 +136,12 @@ export class AccessBook {
   }
 
   /**
-   * Makes a key useless from now on. Doing it again changes nothing.
+   * Makes a key useless from now on, if it is the user's whose id is given. Doing it again changes nothing.
    *
    * @throws {QuarkError} `invalid_input` for what is no key id
    * @throws {SessionStoreError} `missing` when there is no such key
    */
-  async revokeKey(keyId: string): Promise<UserKey> {
+  async revokeKey(keyId: string, userId?: string): Promise<UserKey> {
     // The whole key would do as well as its name, but then it would stand in a shell's history.
     if (typeof keyId !== 'string' || !isKeyId(keyId))
       throw invalidInput(
@@ -136,14 +150,12 @@ export class AccessBook {
         '"qk_" and 12 characters, as the list of keys shows it',
       );
     const nowMs = this.#clock.now();
-    const found = await this.#database.transaction(() => rows.revokeKey(keyId, nowMs));
+    const found = await this.#database.transaction(() => rows.revokeKey(keyId, nowMs, userId));
     if (found === undefined)
       throw new SessionStoreError(
         'missing',
-        `There is no key ${keyId}. "quark keys list" shows all.`,
-        {
-          details: { keyId },
-        },
+        `${userId === undefined ? 'There is' : 'You have'} no key ${keyId}. "quark keys list" shows all.`,
+        { details: { keyId } },
       );
     return withoutHash(found);
   }
@@ -164,9 +176,8 @@ export class AccessBook {
       new TextEncoder().encode(found?.hash ?? NO_HASH),
     );
     if (found === undefined || !isRight) throw refused('This key is not known here.');
-    if (found.revokedAtMs !== null) throw refused('This key has been revoked.', keyId);
-    if (found.expiresAtMs !== null && found.expiresAtMs <= this.#clock.now())
-      throw refused('This key has reached its end. Ask for a new one.', keyId);
+    const refusal = refusalOf(found, this.#clock.now());
+    if (refusal !== undefined) throw refusal;
     return { userId: found.userId, userName: found.userName, keyId, scope: found.scope };
   }
 
@@ -182,7 +193,10 @@ export class AccessBook {
    * @throws {QuarkError} `invalid_input`
    * @throws {SessionStoreError} `missing` when there is no such user or project
    */
-  async share(options: ShareOptions & { readonly access?: RunAccess }): Promise<void> {
+  async share(
+    options: ShareOptions & { readonly access?: RunAccess },
+    condition: Condition = ALWAYS,
+  ): Promise<void> {
     checkOptionNames('options', options, ['owner', 'space', 'project', 'user', 'access']);
     const { owner, space, project, user } = checkShare(options);
     const access = checkLiteral('access', options.access ?? 'read', ['read', 'write'] as const);
@@ -198,6 +212,7 @@ export class AccessBook {
           { details: { owner, space, project } },
         );
       yield* rows.putShare({ ownerId: from.id, space, project, userId: to.id }, access, nowMs);
+      yield* condition(nowMs);
     });
   }
 
@@ -217,19 +232,17 @@ export class AccessBook {
     });
   }
 
-  /** All shares, by owner, space, project and user. */
-  listShares(): Promise<readonly ProjectShare[]> {
-    return this.#database.read(() => rows.listShares());
+  /** All shares, or those of one user's projects, by owner, space, project and user. */
+  listShares(ownerId?: string): Promise<readonly ProjectShare[]> {
+    return this.#database.read(() => rows.listShares(ownerId));
   }
 
   /** The space that a request names, with what the one who asks may do in it. What is not shared does not exist. */
   async openSpace(principal: Principal, address: SpaceAddress): Promise<GrantedSpace> {
     if (address.owner === undefined || address.owner === principal.userName)
       return { storedName: storedSpace(principal.userId, address.name), projects: undefined };
-    const shares = await this.#database.read(() => rows.sharesWith(principal.userId));
-    const here = shares.filter(
-      ({ ownerName, space }) => ownerName === address.owner && space === address.name,
-    );
+    const of = { owner: address.owner, space: address.name };
+    const here = await this.#database.read(() => rows.sharesWith(principal.userId, of));
     const ownerId = here[0]?.ownerId;
     if (ownerId === undefined)
       throw new SessionStoreError(
@@ -294,6 +307,14 @@ function noUser(name: string): never {
     `There is no user "${name}". A user is made with the first key: "quark keys create ${name}".`,
     { details: { user: name } },
   );
+}
+
+/** Why a key that is the right one is refused; undefined where it is good. */
+export function refusalOf(key: rows.KeptKey, nowMs: number): SessionStoreError | undefined {
+  if (key.revokedAtMs !== null) return refused('This key has been revoked.', key.keyId);
+  if (key.expiresAtMs !== null && key.expiresAtMs <= nowMs)
+    return refused('This key has reached its end. Ask for a new one.', key.keyId);
+  return undefined;
 }
 
 function refused(message: string, keyId?: string): SessionStoreError {

@@ -78,9 +78,10 @@ export function* listUsers(): SqlWork<readonly User[]> {
 }
 
 export function* addKey(key: KeptKey): SqlWork<void> {
+  // A second attempt after a lost connection finds its own row: nobody else draws the same name.
   yield sql(
     `INSERT INTO user_keys (id, user_id, hash, scope, label, created_at_ms, expires_at_ms, revoked_at_ms)
-     VALUES (?, ?, ?, ?, ?, ?, ?, NULL)`,
+     VALUES (?, ?, ?, ?, ?, ?, ?, NULL) ON CONFLICT DO NOTHING`,
     key.keyId,
     key.userId,
     key.hash,
@@ -99,19 +100,58 @@ export function* findKey(keyId: string): SqlWork<KeptKey | undefined> {
   return row === undefined ? undefined : keyOf(row);
 }
 
-export function* listKeys(): SqlWork<readonly KeptKey[]> {
+/** All keys, or those of one user. */
+export function* listKeys(userId?: string): SqlWork<readonly KeptKey[]> {
+  const [where, values] = userId === undefined ? ['', []] : ['WHERE k.user_id = ?', [userId]];
   const rows = yield sql(
-    `SELECT ${KEY_COLUMNS} FROM user_keys k JOIN users u ON u.id = k.user_id ORDER BY k.created_at_ms, k.id`,
+    `SELECT ${KEY_COLUMNS} FROM user_keys k JOIN users u ON u.id = k.user_id ${where} ORDER BY k.created_at_ms, k.id`,
+    ...values,
   );
   return rows.map(keyOf);
+}
+
+/** The key, which nobody revokes before the end of the transaction; what its user may have is counted by one at a time. */
+export function* lockKey(keyId: string, userId: string): SqlWork<KeptKey | undefined> {
+  yield sql('SELECT text(id) FROM users WHERE id = ? FOR UPDATE', userId);
+  yield sql('SELECT text(id) FROM user_keys WHERE id = ? FOR UPDATE', keyId);
+  return yield* findKey(keyId);
+}
+
+/** Keys of a user that were not revoked and have not reached their end. */
+export function* countKeys(userId: string, nowMs: number): SqlWork<number> {
+  const [row] = yield sqlOne(
+    `SELECT count(*) FROM user_keys
+     WHERE user_id = ? AND revoked_at_ms IS NULL AND (expires_at_ms IS NULL OR expires_at_ms > ?)`,
+    userId,
+    nowMs,
+  );
+  return row === undefined ? 0 : numberCell(row, 0);
+}
+
+/** Drops the oldest keys of a user that are of no use any longer, all but so many. */
+export function* forgetKeys(userId: string, nowMs: number, kept: number): SqlWork<void> {
+  yield sql(
+    `DELETE FROM user_keys WHERE id IN (
+       SELECT id FROM user_keys WHERE user_id = ? AND (revoked_at_ms IS NOT NULL OR expires_at_ms <= ?)
+       ORDER BY created_at_ms DESC, id LIMIT 1000 OFFSET ?)`,
+    userId,
+    nowMs,
+    kept,
+  );
 }
 
 export function* hasKeys(): SqlWork<boolean> {
   return (yield sqlOne('SELECT text(id) FROM user_keys LIMIT 1')).length > 0;
 }
 
-/** The first revocation counts. */
-export function* revokeKey(keyId: string, nowMs: number): SqlWork<KeptKey | undefined> {
+/** Revokes a key, one of this user if one is given. The first revocation counts. */
+export function* revokeKey(
+  keyId: string,
+  nowMs: number,
+  userId?: string,
+): SqlWork<KeptKey | undefined> {
+  const found = yield* findKey(keyId);
+  if (found === undefined || (userId !== undefined && found.userId !== userId)) return undefined;
   yield sql(
     'UPDATE user_keys SET revoked_at_ms = ? WHERE id = ? AND revoked_at_ms IS NULL',
     nowMs,
@@ -164,24 +204,37 @@ export function* removeShare(row: ShareRow): SqlWork<boolean> {
   return removed.length > 0;
 }
 
-export function* listShares(): SqlWork<readonly ProjectShare[]> {
+/** All shares, or those of the projects of one user. */
+export function* listShares(ownerId?: string): SqlWork<readonly ProjectShare[]> {
+  const [where, values] = ownerId === undefined ? ['', []] : ['WHERE s.owner_id = ?', [ownerId]];
   const rows = yield sql(
     `SELECT ${SHARE_COLUMNS} FROM project_shares s
      JOIN users o ON o.id = s.owner_id JOIN users u ON u.id = s.user_id
-     ORDER BY o.name, s.space_name, s.project_name, u.name`,
+     ${where} ORDER BY o.name, s.space_name, s.project_name, u.name`,
+    ...values,
   );
   return rows.map(shareOf);
 }
 
-/** What is shared with a user, each with the id of its owner. */
+/** How many shares there are of a user's projects. */
+export function* countShares(ownerId: string): SqlWork<number> {
+  const [row] = yield sqlOne('SELECT count(*) FROM project_shares WHERE owner_id = ?', ownerId);
+  return row === undefined ? 0 : numberCell(row, 0);
+}
+
+/** What is shared with a user, of one space if one is given, each with the id of its owner. */
 export function* sharesWith(
   userId: string,
+  of?: { readonly owner: string; readonly space: string },
 ): SqlWork<readonly (ProjectShare & { readonly ownerId: string })[]> {
+  const [where, values] =
+    of === undefined ? ['', []] : ['AND o.name = ? AND s.space_name = ?', [of.owner, of.space]];
   const rows = yield sql(
     `SELECT ${SHARE_COLUMNS}, text(o.id) FROM project_shares s
      JOIN users o ON o.id = s.owner_id JOIN users u ON u.id = s.user_id
-     WHERE s.user_id = ? ORDER BY o.name, s.space_name, s.project_name`,
+     WHERE s.user_id = ? ${where} ORDER BY o.name, s.space_name, s.project_name`,
     userId,
+    ...values,
   );
   return rows.map((row) => ({ ...shareOf(row), ownerId: textCell(row, 6) }));
 }

@@ -1,7 +1,11 @@
 /** Who asks, and what they may do. */
-import { invalidInput } from '../../base/errors.ts';
+import { invalidInput, SessionStoreError } from '../../base/errors.ts';
 
-/** What a key allows; each includes the ones before it. */
+/**
+ * What a key allows; each includes the ones before it. `read` and `write` are about runs, one's own and shared ones.
+ * `admin` adds the keys and shares of the key's own user, and the counters of the service; it opens nobody else's runs,
+ * and makes no users.
+ */
 export const KEY_SCOPES = ['read', 'write', 'admin'] as const;
 
 /** One of {@link KEY_SCOPES}. */
@@ -22,6 +26,16 @@ export type Principal = {
 /** Whether a scope includes another one. */
 export function allows(scope: KeyScope, needed: KeyScope): boolean {
   return KEY_SCOPES.indexOf(scope) >= KEY_SCOPES.indexOf(needed);
+}
+
+/** @throws {SessionStoreError} `unauthorised` (403) when the key does not reach that far */
+export function checkScope(principal: Principal, needed: KeyScope): void {
+  if (allows(principal.scope, needed)) return;
+  throw new SessionStoreError(
+    'unauthorised',
+    `This needs a key of scope "${needed}"; yours has "${principal.scope}".`,
+    { details: { needed, scope: principal.scope, httpStatus: 403 } },
+  );
 }
 
 /** What a scope allows with runs. */

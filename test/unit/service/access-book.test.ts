@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openSpaces } from '../../../src/node/open-spaces.ts';
 import { AccessBook } from '../../../src/service/access/access-book.ts';
+import { forgetKeys } from '../../../src/service/access/access-sql.ts';
+import { OwnAccess } from '../../../src/service/access/own-access.ts';
 import { storedSpace } from '../../../src/service/access/principal.ts';
 import { sql, textCell, type SqlRow, type SqlWork } from '../../../src/store/sql-database.ts';
 import type { StoreSpaces } from '../../../src/store/sql-store.ts';
@@ -86,6 +88,44 @@ describe.each(PLACES)('on %s', (_name, makePlace) => {
     clock.nowMs += 5;
     expect(await access.revokeKey(keyId)).toMatchObject({ revokedAtMs: clock.nowMs - 5 });
     expect(await access.hasKeys()).toBe(true);
+  });
+
+  it('a key that is revoked after it was looked at makes no key and no share', async () => {
+    const { key, keyId } = await access.createKey({ user: 'alice', scope: 'admin' });
+    const admin = await access.identify(key);
+    await user('bob');
+    await spaces
+      .store(storedSpace(admin.userId, 'default'))
+      .ensureProject({ id: 'p', name: 'digits', createdAtMs: 1 });
+    const limits = { keysPerUser: 9, sharesPerUser: 9 };
+    const own = new OwnAccess({ access, clock, limits, database: spaces.database });
+    const share = { project: 'digits', user: 'bob' };
+    await own.createKey(admin, { scope: 'read' });
+    await own.share(admin, share);
+    await own.unshare(admin, share);
+    const before = [await access.listKeys(), await access.listShares()];
+    await access.revokeKey(keyId);
+    await expect(own.createKey(admin, {})).rejects.toMatchObject({ reason: 'unauthorised' });
+    await expect(own.share(admin, share)).rejects.toMatchObject({ reason: 'unauthorised' });
+    expect([
+      (await access.listKeys()).map((one) => ({ ...one, revokedAtMs: null })),
+      await access.listShares(),
+    ]).toEqual(before);
+  });
+
+  it('forgets the oldest keys of no use, and none that is good or of somebody else', async () => {
+    const names: string[] = [];
+    for (let i = 0; i < 4; i++) {
+      clock.nowMs += 1;
+      names.push((await access.createKey({ user: 'alice' })).keyId);
+    }
+    const { keyId: other } = await access.createKey({ user: 'bob' });
+    for (const keyId of [...names.slice(0, 3), other]) await access.revokeKey(keyId);
+    const [alice] = await access.listUsers();
+    await spaces.database.transaction(() => forgetKeys(alice?.id ?? '', clock.nowMs, 1));
+    expect((await access.listKeys()).map(({ keyId }) => keyId).toSorted()).toEqual(
+      [...names.slice(2), other].toSorted(),
+    );
   });
 
   it('shares a project that is there with a user who is there', async () => {
