@@ -3,10 +3,10 @@
  * delete the database, opened again after the browser has ended it.
  *
  * Durability: an acknowledged write has reached the operating system and survives killing the tab and the whole browser
- * (tested in test/kill/ with Chromium). Appends go no further (`relaxed`): waiting for the disk makes them a quarter to
- * a half slower on a fast disk, and much more on others. Changes of runs and merges, which remove what they replace, do
- * wait for the disk (`strict`); browsers that keep one log for all, as Chromium does, then have the appends before them
- * on the disk too. After a loss of power the last appends since then may be missing.
+ * (tested in test/kill/ with Chromium, which needs help for it: idb-log.ts). Appends go no further (`relaxed`): waiting
+ * for the disk makes them a quarter to a half slower on a fast disk, and much more on others. Changes of runs and merges,
+ * which remove what they replace, do wait for the disk (`strict`); browsers that keep one log for all, as Chromium does,
+ * then have the appends before them on the disk too. After a loss of power the last appends since then may be missing.
  */
 import { openDB } from 'idb';
 import {

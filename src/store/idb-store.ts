@@ -5,6 +5,7 @@ import { RunNotFoundError } from '../base/errors.ts';
 import { checkBlob, checkKeptBlob, checkSha256 } from './blob-rules.ts';
 import { IdbConnection } from './idb-connection.ts';
 import type { IdbTransaction } from './idb-layout.ts';
+import { beginNewLog } from './idb-log.ts';
 import { idbNotes } from './idb-notes.ts';
 import { onPutAside, pageStorage, putAside, takeBack } from './put-aside.ts';
 import * as segmentsIn from './idb-segments.ts';
@@ -67,6 +68,7 @@ export async function openIdbStorage(
   const name = uri.replace(/^idb:/i, '') || DEFAULT_NAME;
   const connection = new IdbConnection(name, `idb:${name}`);
   await connection.open(options.create ?? true);
+  beginNewLog();
   const store = new IdbStore(`idb:${name}`, connection, options.clock ?? systemClock);
   await store.followTabs(name);
   return store;

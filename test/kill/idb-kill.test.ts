@@ -1,8 +1,12 @@
 /**
  * IndexedDB in Chromium, with the tab crashed, closed and the whole browser killed at random moments. The profile stays.
+ *
+ * A browser that is killed between the two parts of a write leaves half a record behind, and would throw all away when it
+ * is started a second time after that (see src/store/idb-log.ts). Of itself this happens after some one in fifty kills of
+ * a busy browser; here after every kill, so that no run of this test is spared. Nothing may be lost then either.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { appendFile, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium, type Browser, type Page } from 'playwright';
@@ -12,6 +16,9 @@ import { startPageServer, type PageServer } from './page-server.ts';
 
 const ROUNDS = 12;
 const MAX_LIFE_MS = 400;
+const LOG_BLOCK_BYTES = 32_768;
+/** A checksum of four bytes, the length 1,024 in two, and that the record is whole. */
+const HALF_A_RECORD = Uint8Array.of(1, 2, 3, 4, 0, 4, 1);
 const WAYS = ['crash the tab', 'close the tab', 'kill the browser'] as const;
 
 let profile: string;
@@ -31,9 +38,6 @@ afterAll(async () => {
 
 test(`${ROUNDS} times the plug is pulled: what was acknowledged is there exactly once`, async () => {
   const acknowledged: string[] = [];
-  // Chromium that is killed has been seen to begin again with an empty profile, some once in two hundred kills on a loaded machine:
-  // what the browser itself throws away no store can keep.
-  let thrownAway = 0;
   for (let round = 0; round < ROUNDS; round++) {
     const page = await openPage();
     const lines: string[] = [];
@@ -52,15 +56,10 @@ test(`${ROUNDS} times the plug is pulled: what was acknowledged is there exactly
     expect(lines.filter((line) => line.startsWith('failed'))).toEqual([]);
     acknowledged.push(...lines);
     const after = await openPage();
-    const wrong = await after.evaluate((all) => window.quarkKill.inspect(all), acknowledged);
-    if (wrong[0] === 'no database') {
-      thrownAway++;
-      acknowledged.length = 0;
-    } else expect(wrong).toEqual([]);
+    expect(await after.evaluate((all) => window.quarkKill.inspect(all), acknowledged)).toEqual([]);
     await after.close();
   }
-  expect(thrownAway).toBeLessThan(2);
-  expect(acknowledged.length).toBeGreaterThan(thrownAway === 0 ? ROUNDS : 0);
+  expect(acknowledged.length).toBeGreaterThan(ROUNDS);
 }, 240_000);
 
 async function openPage(): Promise<Page> {
@@ -92,6 +91,7 @@ async function pullThePlug(page: Page, way: (typeof WAYS)[number]): Promise<void
     }
     case 'kill the browser':
       await killBrowser();
+      await leaveHalfARecord();
   }
 }
 
@@ -125,4 +125,23 @@ async function killBrowser(): Promise<void> {
   else process.kill(-killed.child.pid, 'SIGKILL');
   await gone;
   await killed.browser.close().catch(() => undefined);
+}
+
+/**
+ * Ends the log of the databases as a kill in the middle of a write does: with the head of a record whose bytes are missing.
+ * A Chromium that keeps IndexedDB in another form than LevelDB has no such log.
+ */
+async function leaveHalfARecord(): Promise<void> {
+  const folder = join(profile, 'Default', 'IndexedDB');
+  const files = await readdir(folder, { recursive: true }).catch(() => []);
+  // A number of six digits each: the last is the one that is written.
+  const log = files
+    .filter((file) => /\.leveldb.\d+\.log$/.test(file))
+    .sort()
+    .at(-1);
+  if (log === undefined) return;
+  const { size } = await stat(join(folder, log));
+  // A head never lies across two blocks of 32 KiB.
+  if (LOG_BLOCK_BYTES - (size % LOG_BLOCK_BYTES) > HALF_A_RECORD.byteLength)
+    await appendFile(join(folder, log), HALF_A_RECORD);
 }

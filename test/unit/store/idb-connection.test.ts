@@ -11,6 +11,7 @@ import { openIdbStorage } from '../../../src/store/idb-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { RUN_ID, runOf, segmentOf } from '../../support/segments.ts';
 
+const PATIENCE = { timeout: 30_000 };
 const opened: Store[] = [];
 
 async function open(
@@ -37,6 +38,7 @@ function spyOnConnections(): IDBDatabase[] {
 afterEach(async () => {
   vi.useRealTimers();
   vi.restoreAllMocks();
+  vi.unstubAllGlobals();
   for (const store of opened.splice(0)) await store.close();
 });
 
@@ -179,3 +181,43 @@ test('no IndexedDB at all', async () => {
     globalThis.indexedDB = kept;
   }
 });
+
+// What a new log is good for: test/kill/idb-kill.test.ts.
+test('in Chromium a database is made and deleted to begin a new log, once for a page', async () => {
+  const deleted = vi.spyOn(indexedDB, 'deleteDatabase');
+  const names = [randomUUID(), randomUUID()];
+  await openInPage('Chrome/153.0.0.0 Safari/537.36', names);
+  await vi.waitFor(() => expect(deleted).toHaveBeenCalled(), PATIENCE);
+  await vi.waitFor(async () => {
+    const left = (await indexedDB.databases()).map(({ name }) => name);
+    expect(left).toEqual(expect.arrayContaining(names));
+    expect(left).not.toContain(deleted.mock.calls[0]?.[0]);
+  }, PATIENCE);
+  expect(deleted).toHaveBeenCalledTimes(1);
+});
+
+test('other browsers need no new log', async () => {
+  const made = vi.spyOn(indexedDB, 'open');
+  const name = randomUUID();
+  await openInPage('Gecko/20100101 Firefox/140.0', [name]);
+  expect(made.mock.calls.map(([one]) => one)).toEqual([name]);
+});
+
+test('where no further database can be made the store opens all the same', async () => {
+  const original = indexedDB.open.bind(indexedDB);
+  const name = randomUUID();
+  const made = vi.spyOn(indexedDB, 'open').mockImplementation((wanted, version) => {
+    if (wanted !== name) throw new DOMException('There is no room.', 'QuotaExceededError');
+    return original(wanted, version);
+  });
+  await openInPage('Chrome/153.0.0.0 Safari/537.36', [name]);
+  await vi.waitFor(() => expect(made).toHaveBeenCalledTimes(2), PATIENCE);
+});
+
+/** Opens and closes stores in a page that has not done anything yet. */
+async function openInPage(userAgent: string, names: readonly string[]): Promise<void> {
+  vi.stubGlobal('navigator', { userAgent });
+  vi.resetModules();
+  const page = await import('../../../src/store/idb-store.ts');
+  for (const name of names) await (await page.openIdbStorage(name)).close();
+}
