@@ -8,6 +8,7 @@ import './styles/list.css';
 import './styles/run.css';
 import './styles/facts.css';
 import './styles/layers.css';
+import './styles/batches.css';
 import './styles/files.css';
 import './styles/analysis.css';
 import './styles/train.css';

@@ -11,6 +11,7 @@ import {
   type Lease,
 } from 'quark-sdk';
 import type { ImportProgress } from 'quark-sdk/exchange';
+import type { BatchFindings } from '../dashboard/model/batch-findings.ts';
 import type { RunAnalysis } from '../dashboard/model/run-analysis.ts';
 import { offerSeries } from '../dashboard/model/series-reader.ts';
 import type { ServerAccess } from '../app/server-access.ts';
@@ -76,6 +77,15 @@ export class ImportClient {
   /** Analyses a run of the worker's store, or of the one at `uri`. */
   analyze(uri: string | undefined, runId: string, access: ServerAccess = {}): Promise<RunAnalysis> {
     return this.#ask({ kind: 'analyze', uri, access, runId });
+  }
+
+  /** What hard batches of a run have in common. The run is where {@link analyze} has it. */
+  findBatches(
+    uri: string | undefined,
+    runId: string,
+    access: ServerAccess = {},
+  ): Promise<BatchFindings> {
+    return this.#ask({ kind: 'batches', uri, access, runId });
   }
 
   /** Ends the import under way, which rejects with code `aborted`. */

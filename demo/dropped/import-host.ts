@@ -2,6 +2,7 @@
 import { createMemoryStore, isQuarkError, openStorage, type Store } from 'quark-sdk';
 import { blobInput, importRuns, type InputFile } from 'quark-sdk/exchange';
 import type { ServerAccess } from '../app/server-access.ts';
+import type { BatchFindings } from '../dashboard/model/batch-findings.ts';
 import type { RunAnalysis } from '../dashboard/model/run-analysis.ts';
 import { windowReader, type ReadSeries } from '../dashboard/model/series-reader.ts';
 import { nextMessage } from '../dashboard/model/turns.ts';
@@ -67,6 +68,8 @@ class ImportHost {
       }
       case 'analyze':
         return this.#analyze(request.uri, request.access, request.runId);
+      case 'batches':
+        return this.#findBatches(request.uri, request.access, request.runId);
       case 'files':
         for (const { file, path } of request.files)
           this.#waiting.push(answering(blobInput(file, path)));
@@ -107,6 +110,15 @@ class ImportHost {
   ): Promise<RunAnalysis> {
     const { analyzeRun } = await import('../dashboard/model/run-analysis.ts');
     return analyzeRun(await this.#storeAt(uri, access), runId);
+  }
+
+  async #findBatches(
+    uri: string | undefined,
+    access: ServerAccess,
+    runId: string,
+  ): Promise<BatchFindings> {
+    const { findBatches } = await import('../dashboard/model/batch-findings.ts');
+    return findBatches(await this.#storeAt(uri, access), runId);
   }
 
   /** The store in this worker, or another one, which is opened once. */

@@ -30,7 +30,8 @@ export type Request =
   | { readonly kind: 'series'; readonly query: SeriesQuery }
   /** Analyses a run: of the store in the worker, or of the one at `uri`. Answered with a `RunAnalysis`. */
   | {
-      readonly kind: 'analyze';
+      /** `batches`: what hard batches have in common. Answered with `BatchFindings`. */
+      readonly kind: 'analyze' | 'batches';
       readonly uri: string | undefined;
       /** What the store is opened with. */
       readonly access: ServerAccess;

@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { listRuns, type RunSummary, type Store } from 'quark-sdk';
 import { hrefOf, numberSettingOf } from '../app/route.ts';
 import { chooseSource } from '../app/sources.ts';
+import { widenedRange } from '../dashboard/model/chart-range.ts';
 import { createChartView } from '../dashboard/model/chart-view.ts';
 import { formatAgo, formatCount, formatDuration, shortId } from '../dashboard/model/format.ts';
 import { ChartGrid } from '../dashboard/panels/chart-grid.tsx';
@@ -19,6 +20,7 @@ import { GuessGrid } from './guess-grid.tsx';
 import { RecordingCost } from './recording-cost.tsx';
 import { SyncIndicator } from './sync-indicator.tsx';
 import { TrainForm } from './train-form.tsx';
+import { WatchedAlerts } from './watched-alerts.tsx';
 import { stopTraining, train } from './trainer.ts';
 import { isTraining, runIdOf, training, type TrainingProgress } from './training-state.ts';
 
@@ -215,11 +217,26 @@ function LiveRun({ store, runId }: { readonly store: Store; readonly runId: stri
           >
             Its layers
           </a>
+          <a
+            class="link"
+            href={hrefOf({ kind: 'run', runId, view: 'analysis' })}
+            onClick={() => chooseSource('browser')}
+          >
+            Its analysis
+          </a>
         </span>
       </header>
       {feed !== undefined && (
         <RecordingCost feed={feed} isLive={feed.isLive} metricsRevision={watch.revision} />
       )}
+      <WatchedAlerts
+        isLive={feed?.isLive ?? true}
+        onShow={(range) => {
+          view.chosenAxis.value = 'step';
+          view.axis.value = 'step';
+          view.zoom.value = widenedRange(range, feed?.series.extent('step', 0) ?? range);
+        }}
+      />
       {feed === undefined || feed.series.keys.length === 0 ? (
         <Placeholder />
       ) : (

@@ -31,6 +31,7 @@ import {
   isTraining,
   recording,
   training,
+  watching,
   type TrainingProgress,
 } from './training-state.ts';
 
@@ -64,6 +65,7 @@ export async function train(request: TrainingRequest): Promise<void> {
   if (isTraining(training.value)) return;
   stopRequested = false;
   guesses.value = [];
+  watching.value = undefined;
   training.value = { kind: 'preparing', what: 'Loading TensorFlow.js and the images' };
   let session: TrainingSession | undefined;
   try {
@@ -76,6 +78,7 @@ export async function train(request: TrainingRequest): Promise<void> {
     const opened = await openRun(tf, request, digits.count);
     session = opened.session;
     recording.value = session;
+    await watchRun(session);
     let outcome = await fit(tf, session, opened, digits);
     if (session.signal.aborted) {
       // Somebody else has the run now; an open session would claim it.
@@ -96,6 +99,23 @@ export async function train(request: TrainingRequest): Promise<void> {
   } catch (error) {
     await failRun(session, error);
     training.value = { kind: 'failed', error, runId: session?.runId };
+  }
+}
+
+/** Asks the rules while it trains, in a worker. The session ends the watch with its run. */
+async function watchRun(session: TrainingSession): Promise<void> {
+  try {
+    const { AnalyzerEngine } = await import('quark-sdk/analysis');
+    watching.value = { alerts: [], problem: undefined };
+    const watch = new AnalyzerEngine(session).watch({
+      onAlert: () => {
+        if (recording.value === session)
+          watching.value = { alerts: watch.alerts, problem: undefined };
+      },
+    });
+  } catch (problem) {
+    // A training that nobody watches is still one.
+    watching.value = { alerts: [], problem };
   }
 }
 

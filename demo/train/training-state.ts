@@ -1,6 +1,6 @@
 /** What the page shows of the training in this tab. It belongs to the tab, not to a view: going elsewhere stops nothing. */
 import { signal, type Signal } from '@preact/signals';
-import type { TrainingSession } from 'quark-sdk';
+import type { AlertRecord, TrainingSession } from 'quark-sdk';
 
 /** How far a training has come. */
 export type TrainingProgress = {
@@ -45,6 +45,17 @@ export const training: Signal<TrainingState> = signal({ kind: 'idle' });
  * taken yet is sent on.
  */
 export const recording: Signal<TrainingSession | undefined> = signal(undefined);
+
+/** What the rules said of the run in this tab. */
+export type Watching = {
+  /** Alerts in the order in which they came. */
+  readonly alerts: readonly AlertRecord[];
+  /** Why nobody watches; undefined while somebody does. */
+  readonly problem: unknown;
+};
+
+/** The watching over the run in this tab; undefined before it began. */
+export const watching: Signal<Watching | undefined> = signal(undefined);
 
 /** Some validation images with the guesses of the last epoch. */
 export const guesses: Signal<readonly Guess[]> = signal([]);

@@ -233,29 +233,41 @@ describe('the layers of a run', () => {
 
   it('come with the machine and the batches', { timeout: LIMIT_MS }, async () => {
     const session = await started(store);
+    const metrics = new MetricsLogger(session);
     const telemetry = new SystemTelemetry(session);
     const diagnostics = new DataDiagnostics(session);
-    for (let step = 0; step < 40; step += 1) {
-      telemetry.recordStep(step, { stepTimeMs: 10 + step });
-      diagnostics.logBatch(step === 33 ? 80 : 1 + (step % 7) / 10, {
-        step,
-        epoch: step < 20 ? 0 : 1,
-        labels: [step % 2, 1],
-        sampleIds: [`image-${step}`, 'other'],
-      });
-    }
+    const usual = (step: number): number =>
+      0.3 + 2 * Math.exp(-step / 80) + Math.sin(step * step) / 100;
+    const train = (from: number, to: number): void => {
+      for (let step = from; step < to; step += 1) {
+        const loss = step === 533 ? 80 : usual(step);
+        metrics.log('train/loss', loss, { step, epoch: step < 300 ? 0 : 1 });
+        telemetry.recordStep(step, { stepTimeMs: 10 + (step % 40) });
+        diagnostics.logBatch(loss, {
+          step,
+          epoch: step < 300 ? 0 : 1,
+          labels: [step % 2, 1],
+          sampleIds: [`image-${step}`, 'other'],
+        });
+      }
+    };
+    await openView(session.runId, 'batches');
+    await page.getByRole('heading', { name: 'No batches yet' }).waitFor();
+    train(0, 300);
+    await session.flush();
+    // What comes while the page is open is shown, and added to.
+    const count = page.locator('.batches .tile dd').first();
+    await expect.poll(() => count.innerText(), { timeout: PATIENCE_MS }).toBe('300');
+    train(300, 600);
     await telemetry.close();
     await diagnostics.close();
     await session.endRun('completed');
-    await openView(session.runId, 'machine');
-    await panel(page, 'machine:step time (ms)').locator('canvas').waitFor();
-    await panel(page, 'machine:memory of the program').locator('canvas').waitFor();
-    await page.getByRole('link', { name: 'Batches' }).click();
+    await expect.poll(() => count.innerText(), { timeout: PATIENCE_MS }).toBe('600');
     const hard = page.getByRole('region', { name: 'Hard batches' });
-    await hard.waitFor();
     const row = hard.locator('tbody tr').first();
-    expect(await row.innerText()).toMatch(/33\s+1\s+80\s/);
-    expect(await row.innerText()).toContain('image-33, other');
+    await expect.poll(() => row.innerText()).toMatch(/533\s+1\s+80\s/);
+    expect(await row.innerText()).toContain('image-533, other');
+    expect(await row.innerText()).toContain('1 100\u00a0%');
     // A long line of reasons wraps; it does not push the table over what stands beside it.
     const end = await hard.evaluate((section) => {
       const tiles = section.parentElement?.getBoundingClientRect().right ?? Infinity;
@@ -265,9 +277,24 @@ describe('the layers of a run', () => {
     expect(end).toBeLessThanOrEqual(beside?.x ?? 0);
     const classes = page.getByRole('region', { name: 'Class exposure' }).locator('tbody tr');
     expect(await classes.allInnerTexts()).toEqual([
-      expect.stringMatching(/^0\s+20\s+25\.0 %$/),
-      expect.stringMatching(/^1\s+60\s+75\.0 %$/),
+      expect.stringMatching(/^0\s+300\s+25.0 %$/),
+      expect.stringMatching(/^1\s+900\s+75.0 %$/),
     ]);
+
+    // What the worker finds: the last asking is of the run that has ended.
+    const spike = page
+      .getByRole('region', { name: 'Spikes and their batches' })
+      .locator('tbody tr');
+    await expect
+      .poll(() => spike.allInnerTexts(), { timeout: PATIENCE_MS })
+      .toEqual([expect.stringMatching(/^train\/loss\s+533\s+0\.3.*80\s+80\s+image-533, other/)]);
+    await page.getByText('No class stands out.').waitFor();
+    await hard.getByRole('radio', { name: 'Of their time' }).click();
+    await expect.poll(() => row.innerText()).toMatch(/533\s+1\s+80\s.*is usual at that time/);
+
+    await page.getByRole('link', { name: 'Machine' }).click();
+    await panel(page, 'machine:step time (ms)').locator('canvas').waitFor();
+    await panel(page, 'machine:memory of the program').locator('canvas').waitFor();
     expect(errors).toEqual([]);
   });
 

@@ -187,7 +187,7 @@ describe('the training page', () => {
   );
 
   it(
-    'stops when asked, offers to resume, and refuses senseless settings',
+    'shows alerts while it trains, stops when asked, offers to resume, and refuses senseless settings',
     { timeout: LIMIT_MS },
     async () => {
       await page.goto(address('#/train'));
@@ -195,10 +195,24 @@ describe('the training page', () => {
       await page.getByText('from 1 to 500').waitFor();
       expect(await page.getByRole('button', { name: 'Start training' }).isDisabled()).toBe(true);
       await page.getByRole('button', { name: 'Epochs 60' }).click();
+      // Far too high: the rules have something to say within some fifty steps.
+      await page.getByLabel('Learning rate', { exact: true }).fill('10');
       await page.getByRole('button', { name: 'Start training' }).click();
       await page.locator('section[data-run]').waitFor();
       const runId = (await page.locator('section[data-run]').getAttribute('data-run')) ?? '';
       await lossPoints(2);
+      const alerts = page.getByRole('region', { name: 'Alerts' });
+      await alerts.locator('.alert').first().waitFor({ timeout: TRAINING_MS });
+      expect(await page.locator('.progress[data-outcome="training"]').count()).toBe(1);
+      expect(await alerts.locator('.severity').first().innerText()).toMatch(
+        /^(warning|error|critical)$/,
+      );
+      const showAll = page.getByRole('button', { name: 'Show all' });
+      await alerts
+        .getByRole('button', { name: /^since step \d/ })
+        .last()
+        .click();
+      await expect.poll(() => showAll.isEnabled()).toBe(true);
       await page.getByRole('button', { name: 'Stop' }).click();
       await page.locator('.progress[data-outcome="interrupted"]').waitFor();
       await page.locator(`.resumable li[data-run="${runId}"]`).waitFor();
@@ -206,6 +220,7 @@ describe('the training page', () => {
       await expect
         .poll(() => page.locator('.run-title .status').innerText(), { timeout: PATIENCE_MS })
         .toBe('Interrupted');
+      await page.locator('.event[data-type="alert"]').first().waitFor();
       expect(errors).toEqual([]);
     },
   );

@@ -16,3 +16,14 @@ export function pannedRange(range: XRange, full: XRange, share: number): XRange 
   const shift = Math.max(full.min - range.min, Math.min(full.max - range.max, width * share));
   return { min: range.min + shift, max: range.max + shift };
 }
+
+/** Room on both sides of a stretch that is zoomed to, as a share of it. */
+const ROOM = 0.5;
+
+/** A stretch with room around it, inside of `full`; undefined where that is no stretch. */
+export function widenedRange(range: XRange, full: XRange): XRange | undefined {
+  const room = Math.max(1, (range.max - range.min) * ROOM);
+  const min = Math.max(full.min, range.min - room);
+  const max = Math.min(full.max, range.max + room);
+  return min < max ? { min, max } : undefined;
+}

@@ -33,6 +33,8 @@ export type EventText = {
 /** One line for an event, and the rest of its payload where there is more to say. */
 export function eventText(event: Pick<EventRecord, 'payload' | 'status'>): EventText {
   const { message, ...rest } = event.payload;
+  const alert = alertText(rest);
+  if (alert !== undefined) return alert;
   const inline: string[] = [];
   const exact: string[] = [];
   let isLong = false;
@@ -53,6 +55,13 @@ export function eventText(event: Pick<EventRecord, 'payload' | 'status'>): Event
     exact: !said && isRounded ? exact.join(' · ') : undefined,
     details: isLong || (said && inline.length > 0) ? detailText(rest) : undefined,
   };
+}
+
+/** An alert has a title, and sentences: its ids say nothing to a person. */
+function alertText({ title, fact, inference }: EventRecord['payload']): EventText | undefined {
+  if (typeof title !== 'string' || typeof fact !== 'string') return undefined;
+  const sentences = [fact, ...(typeof inference === 'string' ? [inference] : [])];
+  return { text: title, exact: undefined, details: sentences.join('\n') };
 }
 
 /** `loss 1.1526`, `duration 3.2 s`: an entry of a payload, its numbers rounded. */

@@ -1,28 +1,23 @@
 /** What the analyzers say of a run: its health, its phases over the loss, and what was found. */
 import { useComputed, useSignal, type ReadonlySignal, type Signal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import type { PhaseName } from 'quark-sdk';
 import { seriesColor } from '../../app/palette.ts';
 import { analyzeInWorker } from '../../dropped/analysis.ts';
-import { isGrowing } from '../../dropped/dropped-files.ts';
+import { widenedRange } from '../model/chart-range.ts';
 import { createChartView, type ChartView } from '../model/chart-view.ts';
-import { formatCount, formatValue } from '../model/format.ts';
+import { formatCount } from '../model/format.ts';
 import { groupMetrics } from '../model/group.ts';
 import type { XRange } from '../model/reduce.ts';
 import type { RunAnalysis } from '../model/run-analysis.ts';
 import type { RunFeed } from '../model/run-feed.ts';
 import type { ChartBand } from '../panels/metric-chart.ts';
 import { Panel, type PanelContext } from '../panels/panel.tsx';
+import { AlertList } from './alert-list.tsx';
 import { Icon } from './icons.tsx';
 import { ErrorNotice, textOf } from './parts.tsx';
-
-/** How often a run that goes on is analysed again, in milliseconds. */
-const AGAIN_MS = 15_000;
-/** Room on both sides of a stretch that is zoomed to, as a share of it. */
-const ZOOM_ROOM = 0.5;
-/** Items of evidence that are listed. */
-const SHOWN_EVIDENCE = 12;
+import { askingStamp, useAsked } from './use-asked.ts';
 
 /** The "Analysis" part of a run's page. */
 export function AnalysisView(props: {
@@ -32,42 +27,16 @@ export function AnalysisView(props: {
   readonly nowMs: number;
 }): JSX.Element {
   const { feed } = props;
-  const analysis = useSignal<RunAnalysis | undefined>(undefined);
-  const error = useSignal<unknown>(undefined);
-  const attempt = useSignal(0);
   const { store } = feed.reader;
-  const isGoing = feed.isLive || isGrowing(store);
-  // A run that goes on is looked at again now and then, and once more when it has ended.
-  const stamp = `${feed.run.updatedAt} ${isGoing ? Math.floor(props.nowMs / AGAIN_MS) : 'ended'}`;
-  useEffect(() => {
-    let isCurrent = true;
-    analyzeInWorker(store, feed.run.id).then(
-      (found) => {
-        if (!isCurrent) return;
-        analysis.value = found;
-        error.value = undefined;
-      },
-      (failure: unknown) => {
-        if (isCurrent) error.value = failure;
-      },
-    );
-    return () => {
-      isCurrent = false;
-    };
-  }, [feed, stamp, attempt.value]);
-  if (analysis.value === undefined) {
+  const { answer, error, retry } = useAsked(
+    () => analyzeInWorker(store, feed.run.id),
+    feed,
+    askingStamp(feed, props.nowMs),
+  );
+  if (answer.value === undefined) {
     if (error.value === undefined)
       return <div class="heat-waiting" aria-busy="true" aria-label="Analysing the run" />;
-    return (
-      <ErrorNotice
-        title="This run cannot be analysed"
-        error={error.value}
-        onRetry={() => {
-          error.value = undefined;
-          attempt.value += 1;
-        }}
-      />
-    );
+    return <ErrorNotice title="This run cannot be analysed" error={error.value} onRetry={retry} />;
   }
   return (
     <>
@@ -76,7 +45,7 @@ export function AnalysisView(props: {
           <Icon name="warning" /> It could not be analysed again: {textOf(error.value)}
         </p>
       )}
-      <Findings feed={feed} analysis={analysis.value} revision={props.revision} />
+      <Findings feed={feed} analysis={answer.value} revision={props.revision} />
     </>
   );
 }
@@ -97,12 +66,7 @@ function Findings(props: {
   const show = (range: XRange): void => {
     marked.value = range;
     const extent = feed.series.extent(analysis.phaseAxis, 0) ?? range;
-    const room = Math.max(1, (range.max - range.min) * ZOOM_ROOM);
-    const zoom = {
-      min: Math.max(extent.min, range.min - room),
-      max: Math.min(extent.max, range.max + room),
-    };
-    view.zoom.value = zoom.min < zoom.max ? zoom : undefined;
+    view.zoom.value = widenedRange(range, extent);
     document.querySelector('.analysis-chart')?.scrollIntoView({ block: 'nearest' });
   };
   return (
@@ -251,73 +215,8 @@ function Alerts(props: {
       {alerts.length === 0 ? (
         <p class="quiet">Nothing was found that needs looking at.</p>
       ) : (
-        <ol>
-          {alerts.map((alert) => {
-            const { id, severity, title, fact, inference, stepStart, stepEnd } = alert;
-            return (
-              <li key={id} class={`alert alert-${severity}`} data-rule={alert.ruleId}>
-                <header>
-                  <span class={`severity severity-${severity}`}>{severity}</span>
-                  <h3>{title}</h3>
-                  {stepStart !== null && (
-                    <button
-                      type="button"
-                      class="button button-small alert-place"
-                      title="Show this stretch in the chart"
-                      onClick={() => props.onShow({ min: stepStart, max: stepEnd ?? stepStart })}
-                    >
-                      since {phaseAxis} {formatCount(stepStart)}
-                      {stepEnd !== null && stepEnd !== stepStart
-                        ? ` (to ${formatCount(stepEnd)})`
-                        : ''}
-                    </button>
-                  )}
-                </header>
-                <p class="breakable">{fact}</p>
-                <p class="alert-advice breakable">{inference}</p>
-                <Evidence evidence={alert.evidence} />
-              </li>
-            );
-          })}
-        </ol>
+        <AlertList alerts={alerts} axis={phaseAxis} onShow={props.onShow} />
       )}
     </section>
   );
-}
-
-/** What an alert rests on. */
-function Evidence({ evidence }: { readonly evidence: unknown }): JSX.Element | null {
-  const items = Array.isArray(evidence) ? evidence.filter(isRecord) : [];
-  if (items.length === 0) return null;
-  const text = (item: object, name: string): string | undefined => {
-    const value: unknown = Reflect.get(item, name);
-    if (typeof value === 'number') return formatValue(value);
-    return typeof value === 'string' ? value : undefined;
-  };
-  return (
-    <details class="evidence">
-      <summary>What it rests on</summary>
-      <ul>
-        {items.slice(0, SHOWN_EVIDENCE).map((item, at) => (
-          // oxlint-disable-next-line react/no-array-index-key -- evidence does not change
-          <li key={at} class="breakable">
-            <span class="mono">{text(item, 'source') ?? ''}</span> {text(item, 'summary') ?? ''}
-            {text(item, 'observed_value') !== undefined && (
-              <span class="quiet">
-                {' '}
-                seen {text(item, 'observed_value')}
-                {text(item, 'threshold_value') === undefined
-                  ? ''
-                  : `, threshold ${text(item, 'threshold_value') ?? ''}`}
-              </span>
-            )}
-          </li>
-        ))}
-      </ul>
-    </details>
-  );
-}
-
-function isRecord(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }

@@ -1,40 +1,70 @@
-/** What the model was shown: hard batches, and how often it saw each class. */
-import { useSignal } from '@preact/signals';
+/** What the model was shown: hard batches, what they have in common, and how often the model saw each class. */
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
-import type { DataDiagnosticsSummary, HardBatchFinding, ReadableRun } from 'quark-sdk/probes';
-import { exposureRows, reasonText } from '../model/batch-text.ts';
+import type { DataDiagnosticsSummary } from 'quark-sdk/probes';
+import { findBatchesInWorker } from '../../dropped/analysis.ts';
+import { exposureRows } from '../model/batch-text.ts';
 import { formatCount, formatValue } from '../model/format.ts';
 import { BatchFeed } from '../model/probe-feed.ts';
+import type { RunFeed } from '../model/run-feed.ts';
+import { Findings } from './batch-findings.tsx';
+import { HardBatches, rounded } from './hard-batches.tsx';
 import { HowTo } from './how-to.tsx';
-import { ErrorNotice, Segmented } from './parts.tsx';
+import { ErrorNotice } from './parts.tsx';
+import { askingStamp, useAsked } from './use-asked.ts';
 import { useFeed } from './use-feed.ts';
 
 /** The "Batches" part of a run's page. */
 export function BatchesView(props: {
-  readonly run: ReadableRun;
+  readonly feed: RunFeed;
   readonly isLive: boolean;
+  /** The clock of the page. */
+  readonly nowMs: number;
 }): JSX.Element {
-  const feed = useMemo(() => new BatchFeed(props.run), [props.run]);
-  const { revision, error, isRead } = useFeed(feed, props.isLive);
+  const { feed, isLive } = props;
+  const batches = useMemo(() => new BatchFeed(feed.reader), [feed]);
+  const { revision, error, isRead } = useFeed(batches, isLive);
   void revision.value;
   if (error.value !== undefined && !isRead.value)
     return <ErrorNotice title="The batches cannot be read" error={error.value} />;
   if (!isRead.value) return <div class="heat-waiting" aria-busy="true" aria-label="Reading" />;
-  const { summary } = feed;
+  const { summary } = batches;
   if (summary === undefined)
     return (
       <HowTo
-        title={props.isLive ? 'No batches yet' : 'No batches were recorded'}
+        title={isLive ? 'No batches yet' : 'No batches were recorded'}
         text="Data diagnostics keep the loss and the make-up of each batch, never the samples."
         code={`const diagnostics = new DataDiagnostics(session);
 diagnostics.logBatch(loss, { step, labels, sampleIds });`}
       />
     );
   return (
+    <Batches
+      feed={feed}
+      summary={summary}
+      lastEpoch={batches.lastEpoch}
+      stamp={askingStamp(feed, props.nowMs)}
+    />
+  );
+}
+
+function Batches(props: {
+  readonly feed: RunFeed;
+  readonly summary: DataDiagnosticsSummary;
+  readonly lastEpoch: DataDiagnosticsSummary | undefined;
+  readonly stamp: string;
+}): JSX.Element {
+  const { feed, summary } = props;
+  const asked = useAsked(
+    () => findBatchesInWorker(feed.reader.store, feed.run.id),
+    feed,
+    props.stamp,
+  );
+  return (
     <section class="batches" aria-label="Batches">
       <Losses summary={summary} />
-      <HardBatches summary={summary} lastEpoch={feed.lastEpoch} />
+      <HardBatches summary={summary} lastEpoch={props.lastEpoch} findings={asked.answer.value} />
+      <Findings asked={asked} exposure={summary.exposure} />
       <Exposure summary={summary} />
     </section>
   );
@@ -62,78 +92,6 @@ function Losses({ summary }: { readonly summary: DataDiagnosticsSummary }): JSX.
   );
 }
 
-const SPANS = [
-  { value: 'epoch', label: 'Last epoch' },
-  { value: 'run', label: 'Whole run' },
-] as const;
-
-function HardBatches(props: {
-  readonly summary: DataDiagnosticsSummary;
-  readonly lastEpoch: DataDiagnosticsSummary | undefined;
-}): JSX.Element {
-  // Of a whole run the first batches are the hard ones, because the model knew nothing yet.
-  const span = useSignal<(typeof SPANS)[number]['value']>('epoch');
-  const shown = span.value === 'epoch' ? (props.lastEpoch ?? props.summary) : props.summary;
-  const found: readonly HardBatchFinding[] = shown.hardBatches;
-  return (
-    <section aria-label="Hard batches">
-      <header class="section-head">
-        <h2>Hard batches</h2>
-        {props.lastEpoch !== undefined && (
-          <Segmented
-            label="Batches of"
-            options={SPANS}
-            value={span.value}
-            onChange={(next) => {
-              span.value = next;
-            }}
-          />
-        )}
-      </header>
-      {found.length === 0 ? (
-        <p class="nothing">No batch stands out.</p>
-      ) : (
-        <div class="table-frame">
-          <table class="table">
-            <thead>
-              <tr>
-                <th scope="col">Step</th>
-                <th scope="col">Epoch</th>
-                <th scope="col">Loss</th>
-                <th scope="col">Deviations</th>
-                <th scope="col" class="cell-words">
-                  Why
-                </th>
-                <th scope="col" class="cell-words">
-                  Samples
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {found.map((batch) => (
-                <tr key={batch.sequence ?? batch.step}>
-                  <td>{batch.step === null ? '–' : formatCount(batch.step)}</td>
-                  <td>{batch.epoch === null ? '–' : formatCount(batch.epoch)}</td>
-                  <td class={Number.isFinite(batch.loss) ? '' : 'is-bad'}>
-                    {formatValue(batch.loss)}
-                  </td>
-                  <td>{batch.zScore === null ? '–' : `${formatValue(round(batch.zScore))} σ`}</td>
-                  <td class="cell-words">{batch.reasons.map(reasonText).join(', ')}</td>
-                  <td class="cell-words" title={batch.sampleIds?.join(', ')}>
-                    {batch.sampleIds === null
-                      ? '–'
-                      : `${batch.sampleIds.slice(0, 4).join(', ')}${batch.sampleIds.length > 4 ? ', …' : ''}`}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-    </section>
-  );
-}
-
 function Exposure({ summary }: { readonly summary: DataDiagnosticsSummary }): JSX.Element | null {
   const rows = exposureRows(summary.exposure);
   if (rows.length === 0) return null;
@@ -144,7 +102,7 @@ function Exposure({ summary }: { readonly summary: DataDiagnosticsSummary }): JS
         <h2>Class exposure</h2>
         {imbalanceRatio !== null && (
           <span class="quiet">
-            the most seen class {formatValue(round(imbalanceRatio))} times as often as the least
+            the most seen class {formatValue(rounded(imbalanceRatio))} times as often as the least
           </span>
         )}
       </header>
@@ -179,8 +137,4 @@ function Exposure({ summary }: { readonly summary: DataDiagnosticsSummary }): JS
 
 function numberText(value: number | null | undefined): string {
   return value === null || value === undefined ? '–' : formatValue(value);
-}
-
-function round(value: number): number {
-  return Number(value.toPrecision(3));
 }

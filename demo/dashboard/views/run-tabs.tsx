@@ -87,7 +87,7 @@ export function RunView(props: {
       );
     case 'batches':
       return (
-        <LazyView key="batches" load={loadBatches} of={{ run: feed.reader, isLive: feed.isLive }} />
+        <LazyView key="batches" load={loadBatches} of={{ feed, isLive: feed.isLive, nowMs }} />
       );
     case 'machine':
       return (

@@ -1,6 +1,14 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
-import { isQuarkError, listRuns, openRun, openStorage } from 'quark-sdk';
+import {
+  isQuarkError,
+  listRuns,
+  MetricsLogger,
+  openRun,
+  openStorage,
+  TrainingSession,
+} from 'quark-sdk';
+import { DataDiagnostics } from 'quark-sdk/probes';
 import { CompareFeed } from '../../../demo/dashboard/model/compare-feed.ts';
 import { RunFeed } from '../../../demo/dashboard/model/run-feed.ts';
 import { importOf, runNames } from '../../../demo/dashboard/model/run-name.ts';
@@ -257,6 +265,33 @@ describe('the worker that imports', () => {
     await expect(client.analyze(undefined, 'run_none')).rejects.toMatchObject({
       code: 'run_not_found',
     });
+    // Logs of other tools have no batches.
+    expect(await client.findBatches(undefined, runId)).toMatchObject({ batchCount: 0, spikes: [] });
+  });
+
+  it('looks through the batches of a run of another store', async () => {
+    const store = await openStorage('memory:batches');
+    const session = await TrainingSession.startRun({
+      project: 'batches',
+      config: {},
+      storage: store,
+      handleSignals: false,
+    });
+    const metrics = new MetricsLogger(session);
+    const diagnostics = new DataDiagnostics(session);
+    for (let step = 0; step < 600; step += 1) {
+      const loss = step === 400 ? 6 : 0.3 + 2 * Math.exp(-step / 80) + 0.01 * Math.sin(step * step);
+      metrics.log('train/loss', loss, { step });
+      diagnostics.logBatch(loss, { step, sampleIds: [`s${step}`], labels: [step % 2] });
+    }
+    await diagnostics.close();
+    await session.endRun();
+    const found = await started().findBatches('memory:batches', session.runId);
+    expect(found).toMatchObject({ batchCount: 600, testedSampleCount: 0, classes: [] });
+    expect(found.batches[0]).toMatchObject({ step: 400, loss: 6, sampleIds: ['s400'] });
+    expect(found.spikes).toMatchObject([
+      { metricKey: 'train/loss', step: 400, peak: 6, batch: { sampleIds: ['s400'] } },
+    ]);
   });
 
   it('gives runs to compare, by the loss that most of them have', async () => {

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { numberSettingOf, parseRoute, hrefOf } from '../../../demo/app/route.ts';
-import { pannedRange, zoomedRange } from '../../../demo/dashboard/model/chart-range.ts';
+import {
+  pannedRange,
+  widenedRange,
+  zoomedRange,
+} from '../../../demo/dashboard/model/chart-range.ts';
 import { countSeverities, eventText } from '../../../demo/dashboard/model/event-text.ts';
 import { lossKey } from '../../../demo/dashboard/model/preview.ts';
 
@@ -45,6 +49,12 @@ describe('zoom', () => {
     expect(zoomedRange({ min: 0, max: 20 }, full, 2)).toEqual({ min: 0, max: 30 });
     expect(zoomedRange({ min: 25, max: 75 }, full, 2)).toBeUndefined();
   });
+  it('gives a stretch room, inside of what there is', () => {
+    expect(widenedRange({ min: 40, max: 60 }, full)).toEqual({ min: 30, max: 70 });
+    expect(widenedRange({ min: 90, max: 98 }, full)).toEqual({ min: 86, max: 100 });
+    expect(widenedRange({ min: 7, max: 7 }, full)).toEqual({ min: 6, max: 8 });
+    expect(widenedRange({ min: 7, max: 7 }, { min: 7, max: 7 })).toBeUndefined();
+  });
   it('pans by a share of the width and stops at the ends', () => {
     expect(pannedRange({ min: 20, max: 40 }, full, 0.5)).toEqual({ min: 30, max: 50 });
     expect(pannedRange({ min: 20, max: 40 }, full, -5)).toEqual({ min: 0, max: 20 });
@@ -57,6 +67,21 @@ describe('events', () => {
     expect(
       eventText({ status: null, payload: { message: 'loss is NaN', stack: 'Error\n  at f' } }),
     ).toEqual({ text: 'loss is NaN', exact: undefined, details: 'stack: Error\n  at f' });
+  });
+  it('says the title of an alert, and its sentences in the details', () => {
+    const payload = {
+      alert_id: 'alr_1',
+      rule_id: 'loss_spike',
+      title: 'A spike of train/loss',
+      fact: 'It jumped.',
+      inference: 'Look at the batch.',
+      step_start: 3,
+    };
+    expect(eventText({ status: null, payload })).toEqual({
+      text: 'A spike of train/loss',
+      exact: undefined,
+      details: 'It jumped.\nLook at the batch.',
+    });
   });
   it('puts short entries on the line where there is no message', () => {
     expect(

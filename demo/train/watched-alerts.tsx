@@ -1,0 +1,41 @@
+/** What the rules say of the training under way, as it comes. */
+import type { JSX } from 'preact';
+import { AlertList } from '../dashboard/views/alert-list.tsx';
+import { formatCount } from '../dashboard/model/format.ts';
+import type { XRange } from '../dashboard/model/reduce.ts';
+import { textOf } from '../dashboard/views/parts.tsx';
+import { watching } from './training-state.ts';
+
+/** Alerts, the latest first. Nothing before somebody watches. */
+export function WatchedAlerts(props: {
+  readonly isLive: boolean;
+  /** Shows a stretch in the charts below. */
+  readonly onShow: (range: XRange) => void;
+}): JSX.Element | null {
+  const watched = watching.value;
+  if (watched === undefined) return null;
+  const { alerts, problem } = watched;
+  return (
+    <section class="alerts train-alerts" aria-label="Alerts">
+      <header class="section-head">
+        <h2>Alerts</h2>
+        <span class="quiet" role="status">
+          {stateText(alerts.length, problem, props.isLive)}
+        </span>
+      </header>
+      {alerts.length > 0 && (
+        <div class="train-alert-list" tabIndex={0} role="group" aria-label="Alerts so far">
+          <AlertList alerts={alerts.toReversed()} axis="step" onShow={props.onShow} />
+        </div>
+      )}
+    </section>
+  );
+}
+
+function stateText(count: number, problem: unknown, isLive: boolean): string {
+  if (problem !== undefined) return `Nobody watches this training: ${textOf(problem)}`;
+  if (count > 0) return formatCount(count);
+  return isLive
+    ? 'Nothing so far that needs looking at.'
+    : 'Nothing was found that needs looking at.';
+}
