@@ -5,21 +5,32 @@
  * it was killed in the middle of a write, half a record stays in the middle of that log; whoever reads the log after the
  * next end of the browser takes it for damage, and Chromium then removes all databases of the site (google/leveldb,
  * issue 1287: logs that end in an incomplete record are reused). A database that is deleted makes LevelDB write into
- * tables what the log holds, and begin a new log. Before that is done, some 20 ms after the first opening, a second
- * kill can still lose everything; without it, any end of the browser could, until 4 MB more were written.
+ * tables what the log holds, and begin a new log. Until that is done, some 20 ms after the first opening, a second kill
+ * can still lose everything; without it, any end of the browser could, until 4 MB more were written.
  */
 import { deleteDB, openDB } from 'idb';
 
 /** No name that anybody gives a database of their own. */
 const NAME = 'quark-sdk: made and deleted to begin a new log';
 
-let hasBegun = false;
+/** A browser that takes longer is not waited for. */
+const MAX_WAIT_MS = 1000;
 
-/** Begins a new log where it matters, once for each page or worker. Nothing waits for it, and it never fails. */
-export function beginNewLog(): void {
-  if (hasBegun || !isChromium()) return;
-  hasBegun = true;
-  void makeAndDelete();
+let begun: Promise<void> | undefined;
+
+/** Begins a new log where it matters, once for each page or worker. Never fails. */
+export function beginNewLog(): Promise<void> {
+  begun ??= isChromium() ? waitFor(makeAndDelete()) : Promise.resolve();
+  return begun;
+}
+
+async function waitFor(work: Promise<void>): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const patience = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, MAX_WAIT_MS);
+  });
+  await Promise.race([work, patience]);
+  clearTimeout(timer);
 }
 
 async function makeAndDelete(): Promise<void> {

@@ -68,7 +68,7 @@ export async function openIdbStorage(
   const name = uri.replace(/^idb:/i, '') || DEFAULT_NAME;
   const connection = new IdbConnection(name, `idb:${name}`);
   await connection.open(options.create ?? true);
-  beginNewLog();
+  await beginNewLog();
   const store = new IdbStore(`idb:${name}`, connection, options.clock ?? systemClock);
   await store.followTabs(name);
   return store;
