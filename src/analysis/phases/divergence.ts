@@ -30,8 +30,9 @@ const NOISE_LIMIT = 4;
 const MIN_SHARE = 0.1;
 /** The same for one that begins with the run: training that settles. */
 const MIN_SHARE_AT_START = 0.2;
-/** Share of the run that an excursion at its end lasts at least; in a curve of points, one is enough. */
+/** Share of the run that an excursion at its end lasts at least, and points of a step-level curve; in a curve of points, one is enough. */
 const MIN_FINAL_SHARE = 0.01;
+const MIN_FINAL_POINTS = { epoch: 2, step: 5 } as const;
 /** Share of a rise up to which a loss is at the foot of it. */
 const FOOT_SHARE = 0.1;
 /** What comes back more often than this goes up and down, and does not diverge. */
@@ -47,7 +48,13 @@ const START_SHARE = 0.02;
  * They begin at the rise itself and end with the last point that is that high.
  */
 export function findExcursions(track: Track, thresholds: PhaseSettings): Excursions {
-  const all = mergeNear(track, collect(track, thresholds));
+  const single = collect(track, thresholds);
+  const all = mergeNear(track, single).flatMap((episode): readonly Episode[] => {
+    const last = single.find(({ to }) => to === episode.to);
+    return last !== undefined && risesForGood(track, episode, last)
+      ? [{ ...episode, to: last.from }, last]
+      : [episode];
+  });
   const isPhase = all.map(
     (episode) => lasts(track, episode, thresholds) && isTypical(track, episode, thresholds),
   );
@@ -55,6 +62,16 @@ export function findExcursions(track: Track, thresholds: PhaseSettings): Excursi
     divergence: all.filter((_, i) => isPhase[i]),
     events: all.filter((_, i) => !isPhase[i]),
   };
+}
+
+/** Whether what goes up and down goes up at last, higher than ever before, and lasts. */
+function risesForGood(track: Track, { from, returns }: Episode, last: Episode): boolean {
+  const { fitted } = track.curve;
+  return (
+    returns > MAX_RETURNS &&
+    shareOf(track, last.from, last.to) >= MIN_SHARE &&
+    middleOf(fitted.subarray(last.from, last.to)) > Math.max(...fitted.subarray(from, last.from))
+  );
 }
 
 function collect(track: Track, thresholds: PhaseSettings): readonly Episode[] {
@@ -148,7 +165,10 @@ function lasts(track: Track, { from, to }: Episode, thresholds: PhaseSettings): 
   const { fitted, regime } = track.curve;
   const share = shareOf(track, from, to);
   const isFinal = to === fitted.length;
-  if (isFinal) return regime === 'point' || (to - from >= 2 && share >= MIN_FINAL_SHARE);
+  if (isFinal)
+    return (
+      regime === 'point' || (to - from >= MIN_FINAL_POINTS[regime] && share >= MIN_FINAL_SHARE)
+    );
   const isAtStart =
     regime === 'step'
       ? shareOf(track, 0, from) <= START_SHARE

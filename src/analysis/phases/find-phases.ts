@@ -46,7 +46,7 @@ export type PhaseView = {
  *
  * The run is judged by its training loss; without one by the validation loss, and without either by the accuracies, as error rates. A series of
  * up to 20 values is judged from point to point, one of up to 200 as its moving median, and a longer one by the lines between the change points
- * of the medians of its blocks. Divergence goes before overfitting, and both before how the loss falls:
+ * of the medians of its blocks; so is a shorter one of training, where noise is larger than the trend from one value to the next. Divergence goes before overfitting, and both before how the loss falls:
  *
  * - `divergence`: see {@link PhaseAnalyzerThresholds}, for good or for a tenth of the run; also from where no loss is finite any more.
  *   What comes back sooner is an event, and no phase, and neither is a loss that goes up and down in turns.
@@ -124,10 +124,10 @@ function alignedSeries(series: RoleSeries): RoleSeries {
 }
 
 function tracksOf(series: RoleSeries, kernel: SeriesKernel): Tracks | undefined {
-  const trainLoss = lossTrack(series.trainLoss, kernel);
-  const valLoss = lossTrack(series.valLoss, kernel);
-  const trainError = errorTrack(series.trainAccuracy, kernel);
-  const valError = errorTrack(series.valAccuracy, kernel);
+  const trainLoss = lossTrack(series.trainLoss, 'training', kernel);
+  const valLoss = lossTrack(series.valLoss, 'validation', kernel);
+  const trainError = errorTrack(series.trainAccuracy, 'training', kernel);
+  const valError = errorTrack(series.valAccuracy, 'validation', kernel);
   const errors = [valError, trainError].flatMap((track) => track ?? []).slice(0, 1);
   if (trainLoss !== null) return { primary: trainLoss, val: valLoss, errors };
   if (valLoss !== null) return { primary: valLoss, val: null, errors };

@@ -1,6 +1,8 @@
 /** Where validation gets worse while training goes on falling. */
 import { indexAtOrBefore } from '../series/finite-part.ts';
+import { noiseOf } from '../rules/profile.ts';
 import type { PhaseSettings } from './thresholds.ts';
+import { turnsOf } from '../series/robust-curve.ts';
 import { middleOf, relativeTo, type Track } from './track.ts';
 
 /** A stretch of the run in which the model learns its training data by heart. */
@@ -22,10 +24,14 @@ export type Overfitting = {
 const MIN_SHARE = 0.1;
 /** A regression has to stand out of the noise of the validation by this many standard deviations. */
 const NOISE_LIMIT = 2;
+/** Validations that it lasts at least: a lone one that is worse is an event. */
+const MIN_POINTS = 2;
+/** Validations that noise is told from. */
+const MIN_FOR_NOISE = 5;
 
 /**
  * Stretches that begin with the first validation which is `overfittingMinValidationRegression` above the best before it, and end with the next
- * that is better than that best. Over the stretch the median regression must hold, the training loss must have fallen by
+ * that is better than that best, two validations later at least. Over the stretch the median regression must hold and stand out of the noise, the training loss must have fallen by
  * `overfittingMinTrainRelativeChange` since the best, and the median gap must be `overfittingMinGap` of the validation loss.
  */
 export function findOverfitting(
@@ -47,7 +53,7 @@ export function findOverfitting(
     if (!isWorse(i)) continue;
     let to = i;
     while (to < fitted.length && (fitted[to] ?? 0) > best) to++;
-    const one = judge(train, val, i, to, bestAt, thresholds);
+    const one = to - i < MIN_POINTS ? undefined : judge(train, val, i, to, bestAt, thresholds);
     if (one !== undefined) found.push(one);
     i = to - 1;
   }
@@ -64,7 +70,7 @@ function judge(
   bestAt: number,
   thresholds: PhaseSettings,
 ): Overfitting | undefined {
-  const { fitted, noise, positions } = val.curve;
+  const { fitted, positions } = val.curve;
   const best = fitted[bestAt] ?? 0;
   const places = positions.subarray(from, to);
   const rises = Array.from(fitted.subarray(from, to), (value) => value - best);
@@ -87,7 +93,7 @@ function judge(
   const gap = middleOf(gaps);
   const holds =
     regression >= thresholds.overfittingMinValidationRegression &&
-    rise > NOISE_LIMIT * noise &&
+    rise > NOISE_LIMIT * noiseSince(val, bestAt) &&
     trainFall >= thresholds.overfittingMinTrainRelativeChange &&
     gap >= thresholds.overfittingMinGap;
   if (!holds) return undefined;
@@ -100,6 +106,12 @@ function judge(
     gap,
     trainFall,
   };
+}
+
+/** The noise of validation from its best on: none where it only turns there. */
+function noiseSince({ curve: { noise, values } }: Track, bestAt: number): number {
+  const rest = values.subarray(Math.min(bestAt, Math.max(0, values.length - MIN_FOR_NOISE)));
+  return turnsOf(rest) > 1 ? Math.max(noise, noiseOf(rest)) : noise;
 }
 
 function regressionAt(val: Track, i: number, best: number): number {

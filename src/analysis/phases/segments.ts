@@ -83,7 +83,9 @@ function shortestIn(
     const length = (next?.start ?? end) - segment.start;
     if (found !== undefined && length >= found.length) return;
     if (!isTooShort(segment, before, next, track, length)) return;
-    const name = isOpen(before) ? before?.name : isOpen(next) ? next?.name : undefined;
+    // A loss that has come back for a moment at the end has not recovered.
+    const isLeft = next === undefined && before?.name === 'divergence';
+    const name = isOpen(before) || isLeft ? before?.name : isOpen(next) ? next?.name : undefined;
     if (name !== undefined) found = { at: i, becomes: [{ ...segment, name }], length };
   });
   return found;

@@ -19,13 +19,24 @@ export type Track = {
   readonly drop: number;
 };
 
+/** Whose values a track has: single batches of training, or whole sets. */
+export type Sampled = 'training' | 'validation';
+
 /** A loss as a track; null where it has no finite value. */
-export function lossTrack(series: MetricSeries | null, kernel: SeriesKernel): Track | null {
-  return series === null ? null : trackOf(series, false, kernel);
+export function lossTrack(
+  series: MetricSeries | null,
+  sampled: Sampled,
+  kernel: SeriesKernel,
+): Track | null {
+  return series === null ? null : trackOf(series, false, sampled, kernel);
 }
 
 /** An accuracy as an error rate; percentages are known by values above 1. */
-export function errorTrack(series: MetricSeries | null, kernel: SeriesKernel): Track | null {
+export function errorTrack(
+  series: MetricSeries | null,
+  sampled: Sampled,
+  kernel: SeriesKernel,
+): Track | null {
   if (series === null) return null;
   let top = 1;
   for (let i = 0; i < series.values.length; i++) {
@@ -33,13 +44,18 @@ export function errorTrack(series: MetricSeries | null, kernel: SeriesKernel): T
     if (value > 1.5 && value < Infinity) top = 100;
   }
   const values = series.values.map((value) => (top - value) / top);
-  return trackOf({ ...series, values }, true, kernel);
+  return trackOf({ ...series, values }, true, sampled, kernel);
 }
 
-function trackOf(series: MetricSeries, isRate: boolean, kernel: SeriesKernel): Track | null {
+function trackOf(
+  series: MetricSeries,
+  isRate: boolean,
+  sampled: Sampled,
+  kernel: SeriesKernel,
+): Track | null {
   const part = finitePart(series);
   if (part.values.length === 0) return null;
-  const curve = robustCurve(part, kernel);
+  const curve = robustCurve(part, kernel, { isOfBatches: sampled === 'training' });
   const { fitted, positions } = curve;
   const early = Math.max(1, Math.ceil(fitted.length * 0.05));
   const high = Math.max(...fitted.subarray(0, early));

@@ -3,8 +3,13 @@ import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
 import { NORMAL_MAD_SCALE } from '../../kernel/series/order.ts';
 import type { FinitePart } from './finite-part.ts';
 
-/** Most points of an epoch-level series: up to here each point counts by itself. */
+/** Most points of an epoch-level series: up to here each point counts by itself, unless they are mostly noise. */
 export const EPOCH_LEVEL_POINTS = 200;
+/**
+ * Share of values that are higher, or lower, than both neighbours, from which the noise of a series is larger than its trend from one value to
+ * the next: it is 2/3 where there is nothing but noise (Bienaymé 1874), and next to 0 in a smooth curve.
+ */
+const NOISY_TURNS = 0.5;
 /** Up to this many points nothing is smoothed but a lone spike. */
 export const POINTWISE_POINTS = 20;
 /** Blocks that a longer series is reduced to: one is a fifth of a percent of the run. */
@@ -24,7 +29,10 @@ export type BlockMedians = {
 /** A series as a curve of at most 512 points. All arrays but `lines` have one element a point. */
 export type RobustCurve = {
   readonly key: string;
-  /** `point`: up to 20 values, `epoch`: up to 200, each a point of the curve; `step`: more, a point is a block of them. */
+  /**
+   * `point`: up to 20 values, `epoch`: up to 200, each a point of the curve; `step`: more, a point is a block of them; or fewer, each a point,
+   * where noise is larger than the trend from one to the next.
+   */
   readonly regime: 'point' | 'epoch' | 'step';
   /** Position of the first value of each block, ascending. */
   readonly positions: Float64Array;
@@ -78,19 +86,22 @@ export function blockMedians(
 export type RobustCurveOptions = {
   /** Whether up and down are alike, as in a difference: spikes are cut either way or not at all, and no logarithm is taken. Default false. */
   readonly isSigned?: boolean;
+  /** Whether values may be those of single batches, so that a short series is judged as a step-level one where it is mostly noise. Default false. */
+  readonly isOfBatches?: boolean;
 };
 
 /** The curve of a series. Multiplying values by a constant multiplies `values`, `fitted` and `noise` and changes nothing else. */
 export function robustCurve(
   part: FinitePart,
   kernel: SeriesKernel,
-  { isSigned = false }: RobustCurveOptions = {},
+  { isOfBatches = false, isSigned = false }: RobustCurveOptions = {},
 ): RobustCurve {
   const { key, values, positions } = part;
   const regime =
     values.length <= POINTWISE_POINTS
       ? 'point'
-      : values.length <= EPOCH_LEVEL_POINTS
+      : values.length <= EPOCH_LEVEL_POINTS &&
+          !(isOfBatches && turnsOf(values) >= NOISY_TURNS * (values.length - 2))
         ? 'epoch'
         : 'step';
   const { starts, medians } = blockMedians(values, MAX_BLOCKS, kernel);
@@ -117,6 +128,18 @@ export function robustCurve(
   const residuals = calm.map((value, i) => value - (fitted[i] ?? 0));
   const { mad } = kernel.medianAbsoluteDeviation(residuals, { scale: NORMAL_MAD_SCALE });
   return { key, regime, positions: at, counts, values: calm, fitted, changes, noise: mad };
+}
+
+/** How many values lie above both neighbours, or below both. */
+export function turnsOf(values: Float64Array): number {
+  let turns = 0;
+  for (let i = 1; i + 1 < values.length; i++) {
+    const here = values[i] ?? 0;
+    const before = values[i - 1] ?? 0;
+    const after = values[i + 1] ?? 0;
+    if ((here > before && here > after) || (here < before && here < after)) turns++;
+  }
+  return turns;
 }
 
 function movingMedian(values: Float64Array, kernel: SeriesKernel): Float64Array {

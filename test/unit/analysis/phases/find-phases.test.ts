@@ -148,6 +148,17 @@ describe('epoch by epoch', () => {
     ]);
   });
 
+  test('a validation that is worse once, or as much as it wavers, is no overfitting', () => {
+    const train = [1.4, 1, 0.7, 0.5, 0.4, 0.34, 0.3, 0.27, 0.24, 0.22, 0.2, 0.19];
+    const of = (...val: number[]): readonly string[] => names(losses(train, val));
+    const once = [1.4, 1, 0.8, 0.65, 0.55, 0.5, 0.46, 0.58, 0.44, 0.42, 0.41, 0.4];
+    expect(of(...once)).not.toContain('overfitting_onset');
+    const wavers = [1.4, 1, 0.75, 0.5, 0.6, 0.52, 0.58, 0.59, 0.51, 0.62, 0.54, 0.58];
+    expect(of(...wavers)).not.toContain('overfitting_onset');
+    const rises = [1.4, 1, 0.75, 0.5, 0.51, 0.56, 0.58, 0.62, 0.61, 0.66, 0.7, 0.74];
+    expect(of(...rises).at(-1)).toBe('overfitting_onset');
+  });
+
   test('accuracies alone, as shares and as percentages', () => {
     const train = [0.1, 0.3, 0.55, 0.75, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98];
     const val = [0.1, 0.28, 0.5, 0.68, 0.74, 0.75, 0.74, 0.73, 0.72, 0.71];
@@ -195,23 +206,38 @@ describe('step by step', () => {
     expect(of(spiky)).not.toContain('divergence');
   });
 
-  test('losses of small batches, calm at the start and far from normal at the end, diverge nowhere', () => {
-    // A slow start, a steep middle, a long tail; the loss of a batch is the mean of squares of few normal numbers.
+  /** A slow start, a steep middle, a long tail; the loss of a batch is the mean of squares of few normal numbers. */
+  const ofBatches = (length: number, seed: number): RoleSeries => {
     const course = (share: number): number => 0.15 + 2.2 / (1 + Math.exp(14 * (share - 0.3)));
+    const next = noiseFrom(seed);
+    const values = Float64Array.from({ length }, (_, i) => {
+      const level = course(i / (length - 1));
+      const draws = Array.from({ length: 4 }, () => next() ** 2);
+      const noisy = draws.reduce((sum, draw) => sum + draw, 0) / (4 / 3);
+      const share = Math.min(1, 0.5 / level);
+      return level * (1 - share + share * noisy);
+    });
+    return roles({ trainLoss: byStep('train/loss', values) });
+  };
+
+  test('losses of small batches, calm at the start and far from normal at the end, diverge nowhere', () => {
     for (let seed = 1; seed <= 12; seed++) {
-      const next = noiseFrom(seed);
-      const values = Float64Array.from({ length: 260 + 20 * seed }, (_, i) => {
-        const level = course(i / (259 + 20 * seed));
-        const draws = Array.from({ length: 4 }, () => next() ** 2);
-        const noisy = draws.reduce((sum, draw) => sum + draw, 0) / (4 / 3);
-        const share = Math.min(1, 0.5 / level);
-        return level * (1 - share + share * noisy);
-      });
-      const found = named(roles({ trainLoss: byStep('train/loss', values) }));
+      const found = named(ofBatches(260 + 20 * seed, seed));
       expect(found.join(), `seed ${seed}`).toMatch(
         /^initialization_adaptation [^,]+,(stagnation [^,]+,)?rapid_learning [^,]+,st[^,]+(,st[^,]+)?$/,
       );
     }
+  });
+
+  test('nor do a hundred of them, which are no epochs', () => {
+    const diverged = Array.from({ length: 40 }, (_, seed) => names(ofBatches(80 + 3 * seed, seed)));
+    expect(diverged.filter((found) => found.includes('divergence')).length).toBeLessThan(3);
+    const risen = Array.from({ length: 20 }, (_, seed) => {
+      const { trainLoss } = ofBatches(120, seed);
+      const values = trainLoss?.values.map((value, i) => (i < 80 ? value : 3 * value + 8));
+      return phasesOf(roles({ trainLoss: byStep('train/loss', values ?? []) })).at(-1);
+    });
+    for (const last of risen) expect(last).toMatchObject({ phaseName: 'divergence', end: 119 });
   });
 
   test('what goes up and down in turns does not diverge', () => {
