@@ -21,6 +21,7 @@ import {
 import type { SegmentFiles } from '../store/object-files.ts';
 import type { SqlDatabase } from '../store/sql-database.ts';
 import type { Store } from '../store/store.ts';
+import { mergeParts } from './merge-parts.ts';
 
 /** What maintenance works on: the parts of an opened database. */
 export type MaintainedSpaces = {
@@ -257,13 +258,24 @@ class Rounds implements Maintenance {
     const store = this.#spaces.store(space);
     try {
       const startedAtMs = clock.now();
-      const mergeId = createId('mrg', startedAtMs);
-      const { added, isDone, removed } = await compactTable(store, table, runId, mergeId, {
-        rows: mergeRows,
-        segments: mergeSegments,
-        merges: MERGES_A_ROUND,
+      const parts = await mergeParts(store, runId, name, {
         signal: this.#stop.signal,
+        onFailure: (error) => this.#fail(`keep the sketch of ${runId}`, error),
       });
+      let isDone = true;
+      let removed = 0;
+      let added = 0;
+      for (const part of parts) {
+        const merged = await compactTable(part, table, runId, createId('mrg', startedAtMs), {
+          rows: mergeRows,
+          segments: mergeSegments,
+          merges: MERGES_A_ROUND,
+          signal: this.#stop.signal,
+        });
+        isDone &&= merged.isDone;
+        removed += merged.removed;
+        added += merged.added;
+      }
       if (removed > 0) {
         this.#count({ mergedSegments: removed, writtenSegments: added });
         const durationMs = clock.now() - startedAtMs;

@@ -1,6 +1,9 @@
 /**
  * One metric on a grid of equal parts of an axis: of each part the first, lowest, highest and last finite sample and the first
  * of each kind that is not finite (M4: Jugel et al., 2014). Samples may come in any order; memory depends on the grid alone.
+ *
+ * Parts are powers of two wide and begin at multiples of their width, so that those of a fine grid lie within those of a coarse one:
+ * what a fine grid has kept comes, on a coarse one, to what all samples come to.
  */
 
 /** Columns of samples that a grid takes from. */
@@ -18,7 +21,27 @@ export type KeptSamples = {
   readonly steps: Float64Array<ArrayBuffer>;
   readonly epochs: Float64Array<ArrayBuffer>;
   readonly timesMs: Float64Array<ArrayBuffer>;
+  readonly sequences: Float64Array<ArrayBuffer>;
 };
+
+/** Lowest and highest place of any sample; none where `min` is above `max`. */
+export type PlaceRange = { readonly min: number; readonly max: number };
+
+/** A division of an axis: parts are 2 to the power of `exponent` wide, and `first` counts those before the range. */
+export type AxisGrid = { readonly exponent: number; readonly first: number };
+
+/** Parts are no narrower than 2^-10: steps are whole, and clocks tell no less of a millisecond. */
+const LOWEST_EXPONENT = -10;
+const HIGHEST_EXPONENT = 64;
+
+/** The finest grid with at most so many parts over a range; one part for everything where there is nothing to divide. */
+export function divideAxis({ min, max }: PlaceRange, parts: number): AxisGrid {
+  if (!(min <= max)) return { exponent: HIGHEST_EXPONENT, first: 0 };
+  let exponent = LOWEST_EXPONENT;
+  const firstOf = (place: number): number => Math.floor(place * 2 ** -exponent);
+  while (exponent < HIGHEST_EXPONENT && firstOf(max) - firstOf(min) >= parts) exponent++;
+  return { exponent, first: firstOf(min) };
+}
 
 /** What is kept of a part. */
 const FIRST = 0;
@@ -36,28 +59,26 @@ const SEQUENCE = 4;
 
 /** See the top of this file. */
 export class CurveGrid {
-  sampleCount = 0;
-  nonFiniteCount = 0;
-  readonly #start: number;
+  readonly #first: number;
   readonly #perUnit: number;
   readonly #buckets: number;
   readonly #facts: Float64Array;
 
-  /** @param range lowest and highest place of any sample; what lies outside is taken to lie on the edge */
-  constructor(range: { readonly min: number; readonly max: number }, buckets: number) {
-    this.#start = range.min;
-    const span = range.max - range.min;
-    this.#perUnit = span > 0 ? buckets / span : 0;
+  /** @param axis what lies outside of it and its `buckets` parts is taken to lie on the edge */
+  constructor({ exponent, first }: AxisGrid, buckets: number) {
+    this.#first = first;
+    this.#perUnit = 2 ** -exponent;
     this.#buckets = buckets;
     this.#facts = new Float64Array(buckets * SLOTS * FACTS).fill(Number.NaN);
   }
 
   /**
-   * Takes in some rows. `places` are their places on the axis, none of them NaN. Only what a run of neighbours in one part comes to is
-   * written down, so that a long series costs a few comparisons a sample.
+   * Takes in some rows; returns how many of them are not finite. `places` are their places on the axis, none of them NaN. Only what a run
+   * of neighbours in one part comes to is written down, so that a long series costs a few comparisons a sample.
    */
-  add(columns: SampleColumns, places: Float64Array, rows: Int32Array | number): void {
+  add(columns: SampleColumns, places: Float64Array, rows: Int32Array | number): number {
     const { values } = columns;
+    let nonFiniteCount = 0;
     const count = typeof rows === 'number' ? rows : rows.length;
     const isList = typeof rows !== 'number';
     let bucket = -1;
@@ -81,14 +102,14 @@ export class CurveGrid {
     for (let i = 0; i < count; i++) {
       const row = isList ? (rows[i] ?? 0) : i;
       const value = values[row] ?? Number.NaN;
-      const at = Math.floor(((places[row] ?? 0) - this.#start) * this.#perUnit);
+      const at = Math.floor((places[row] ?? 0) * this.#perUnit) - this.#first;
       const found = at < 0 ? 0 : at < this.#buckets ? at : this.#buckets - 1;
       if (found !== bucket) {
         flush();
         bucket = found;
       }
       if (!Number.isFinite(value)) {
-        this.nonFiniteCount += 1;
+        nonFiniteCount += 1;
         const kind = Number.isNaN(value) ? NOT_A_NUMBER : value > 0 ? ABOVE : BELOW;
         this.#keep(bucket, kind, columns, places, row);
         continue;
@@ -106,7 +127,7 @@ export class CurveGrid {
       }
     }
     flush();
-    this.sampleCount += count;
+    return nonFiniteCount;
   }
 
   /** Every sample that is kept, once. */
@@ -119,7 +140,13 @@ export class CurveGrid {
     const order = [...bySequence].sort(([a], [b]) => a - b);
     const column = (fact: number): Float64Array<ArrayBuffer> =>
       Float64Array.from(order, ([, at]) => this.#facts[at + fact] ?? Number.NaN);
-    return { values: column(0), steps: column(1), epochs: column(2), timesMs: column(3) };
+    return {
+      values: column(0),
+      steps: column(1),
+      epochs: column(2),
+      timesMs: column(3),
+      sequences: column(SEQUENCE),
+    };
   }
 
   #keep(

@@ -3,23 +3,34 @@ import { checkCount, checkNotAborted } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
 import { nextTask } from '../base/next-task.ts';
 import { metricTable } from '../records/metric.ts';
-import { decodeSegment, type OpenedSegment, type ReadySegment } from '../segment/open-segment.ts';
-import type { Curve, CurveQuery, RunCurves } from '../store/curves.ts';
-import type { SegmentFilter, SegmentManifest, Store } from '../store/store.ts';
-import { CurveGrid, type SampleColumns } from './curve-grid.ts';
-import { keyColumn } from './metric-columns.ts';
-import { scanSegments, type SegmentVisitor } from './scan.ts';
+import type { CurveQuery, RunCurves } from '../store/curves.ts';
+import { holdsKey } from '../store/segment-rules.ts';
+import type { SegmentFilter, SegmentManifest, Store, StoreNotes } from '../store/store.ts';
+import { CurveSink, curveLimit, lookedAt, MAX_CURVES, type ThinnedRows } from './curve-sink.ts';
+import { findSketch, keepSketch, segmentsAfter, sketchOf } from './curve-sketch.ts';
+import { scanSegments, type ScanOptions } from './scan.ts';
 
-/** Metrics in one answer. */
-export const MAX_CURVES = 64;
 /** Parts of an axis: more than a screen has pixels. */
 export const MAX_CURVE_BUCKETS = 4_096;
-/** Parts of all curves of an answer together: some 350 bytes each while they are read. */
-export const MAX_BUCKETS_IN_ALL = 131_072;
 
 /** Read at a time: others are served in between. */
 const GROUP_BYTES = 2 << 20;
 const GROUP_SEGMENTS = 64;
+/** Sizes of sketches. */
+type SketchSizes = {
+  /** Parts of the axis, at most: a sketch serves every query that asks for no more. Of many metrics it has fewer. */
+  readonly buckets: number;
+  /** Rows that are worth a sketch, or a sketch made anew. */
+  readonly rows: number;
+  /** A sketch that keeps a larger share of its rows saves little. */
+  readonly keptShare: number;
+};
+
+const SKETCH_SIZES: SketchSizes = { buckets: 2_048, rows: 65_536, keptShare: 0.25 };
+/** Parts of all metrics of a sketch together: as many as a note holds, some ten characters a sample and four samples a part. */
+const SKETCH_BUCKETS_IN_ALL = 65_536;
+/** What a sketch leaves to be read is at most so much of what it stands for: so making it again and again costs little a row. */
+const LEFT_SHARE = 1 / 16;
 
 /** @throws {QuarkError} `invalid_input` naming the field */
 export function checkCurveQuery(query: CurveQuery): void {
@@ -38,20 +49,216 @@ export function checkCurveQuery(query: CurveQuery): void {
     throw invalidInput('stepMin', stepMin, `at most stepMax (${stepMax})`);
 }
 
-/** How many metrics an answer takes. */
-function curveLimit(buckets: number): number {
-  return Math.min(MAX_CURVES, Math.floor(MAX_BUCKETS_IN_ALL / buckets));
+/** What readers of curves may be given. */
+export type CurveSource = {
+  /** All segments of the metrics of the run, where the caller has looked a moment ago. */
+  readonly listed?: readonly SegmentManifest[];
+  /** Where sketches are kept. Without it every sample is looked at. */
+  readonly notes?: StoreNotes | undefined;
+  /** Told why a sketch could not be kept: curves are read all the same. */
+  readonly onFailure?: ((error: unknown) => void) | undefined;
+  readonly signal?: AbortSignal;
+  /** Tests ask for smaller sketches. */
+  readonly sizes?: SketchSizes;
+};
+
+/** All segments of the metrics of a run. */
+export async function metricSegments(
+  store: Store,
+  runId: string,
+): Promise<readonly SegmentManifest[]> {
+  return store.listSegments({ runId, table: metricTable.table });
 }
 
-/** The segments that a query is about. */
-export async function curveSegments(
+/** Those of the segments that a query is about. */
+export function segmentsOf(
+  { metricKeys, stepMin, stepMax }: CurveQuery,
+  manifests: readonly SegmentManifest[],
+): readonly SegmentManifest[] {
+  return manifests.filter(
+    (one) =>
+      holdsKey(one.keys, metricKeys) &&
+      (stepMin === undefined || (one.stepMax !== null && one.stepMax >= stepMin)) &&
+      (stepMax === undefined || (one.stepMin !== null && one.stepMin <= stepMax)),
+  );
+}
+
+/**
+ * Reads curves. See {@link CurveQuery} and {@link Curve}. A sketch of the run is used, and made, where that is allowed and of use.
+ *
+ * @throws {QuarkError} `invalid_input`, `aborted`
+ */
+export async function readCurves(
   store: Store,
   query: CurveQuery,
-): Promise<readonly SegmentManifest[]> {
-  return store.listSegments(curveFilter(query));
+  source: CurveSource = {},
+): Promise<RunCurves> {
+  checkCurveQuery(query);
+  const listed = source.listed ?? (await metricSegments(store, query.runId));
+  const manifests = segmentsOf(query, listed);
+  const looked = lookedAt(manifests);
+  if (looked.rowCount < (query.rowsMin ?? 0))
+    return { ...looked, curves: [], leftOutCount: 0, damagedCount: 0 };
+  const { stepMin, stepMax, metricKeys, runId } = query;
+  const isCut = stepMin !== undefined || stepMax !== undefined;
+  const { notes, sizes = SKETCH_SIZES } = source;
+  if (notes !== undefined && !isCut && looked.rowCount >= sizes.rows) {
+    // Of one metric among many, a sketch is used if it is there: going through all of the run for it would be a detour.
+    const isWorthMaking =
+      metricKeys === undefined && query.buckets <= bucketsOf(sizes, countKeys(listed));
+    const sketched = await refreshSketch(store, runId, {
+      ...source,
+      listed,
+      use: isWorthMaking ? 'make' : 'find',
+    });
+    const found = sketched && (await readWithSketch(store, query, sketched, source));
+    if (found !== undefined) return found;
+  }
+  const { damage, visitor } = await scanSegments(
+    store,
+    filterOf(query),
+    (segments) => new CurveSink(query, segments),
+    { ...pace(source), listed: manifests },
+  );
+  return { ...visitor.curves(), damagedCount: damage.length };
 }
 
-function curveFilter({ runId, metricKeys, stepMin, stepMax }: CurveQuery): SegmentFilter {
+/** A sketch, and the segments that it leaves to be read. */
+type Sketched = {
+  readonly rows: ThinnedRows;
+  /** All segments: those of the sketch, and the rest. */
+  readonly manifests: readonly SegmentManifest[];
+  readonly rest: readonly SegmentManifest[];
+  /** Rows before this sequence number are in the sketch. */
+  readonly endSequence: number;
+  /** Whether it is there for others. */
+  readonly isKept: boolean;
+  /** Segments that could not be read when it was made. */
+  readonly damagedCount: number;
+};
+
+/** The answer from a sketch and what came after it; undefined where it is not fine enough. */
+async function readWithSketch(
+  store: Store,
+  query: CurveQuery,
+  { rows, manifests, rest, damagedCount }: Sketched,
+  source: CurveSource,
+): Promise<RunCurves | undefined> {
+  const first = new CurveSink(query, segmentsOf(query, manifests));
+  if (!first.fits(rows)) return undefined;
+  first.take(rows);
+  let count = damagedCount;
+  let next: CurveSink | undefined = first;
+  const { damage, visitor } = await scanSegments(
+    store,
+    filterOf(query),
+    (segments) => {
+      // Another attempt, over other segments: without the sketch.
+      if (next === undefined) count = 0;
+      const sink = next ?? new CurveSink(query, segments);
+      next = undefined;
+      return sink;
+    },
+    { ...pace(source), listed: segmentsOf(query, rest) },
+  );
+  return { ...visitor.curves(), damagedCount: count + damage.length };
+}
+
+/**
+ * The sketch of a run. Undefined where there is none, or is of no use: there are few rows, or too many metrics.
+ *
+ * @param source.use `make` makes it where there is none that leaves little to be read, `extend` only adds to one that there is, and
+ *   `find` does neither
+ * @throws {QuarkError} `aborted`
+ */
+export async function refreshSketch(
+  store: Store,
+  runId: string,
+  source: CurveSource & { readonly use: 'make' | 'extend' | 'find' },
+): Promise<Sketched | undefined> {
+  const { notes, sizes = SKETCH_SIZES, use } = source;
+  const listed = source.listed ?? (await metricSegments(store, runId));
+  if (notes === undefined || lookedAt(listed).rowCount < sizes.rows) return undefined;
+  const known = await usableSketch(store, notes, runId, listed);
+  if (use === 'find' || (use === 'extend' && known === undefined)) return known;
+  const { manifests, rest } = known ?? { manifests: listed, rest: listed };
+  const leftCount = lookedAt(rest).rowCount;
+  const isEnough = leftCount < Math.max(sizes.rows, LEFT_SHARE * lookedAt(manifests).rowCount);
+  const keyCount = countKeys(manifests);
+  if ((known !== undefined && isEnough) || keyCount > MAX_CURVES) return known;
+  const query = { buckets: bucketsOf(sizes, keyCount) };
+  const extended = new CurveSink(query, manifests);
+  const isExtended = known !== undefined && extended.fits(known.rows);
+  if (isExtended) extended.take(known.rows);
+  let next: CurveSink | undefined = isExtended ? extended : undefined;
+  const { damage, visitor } = await scanSegments(
+    store,
+    filterOf({ runId }),
+    (segments) => {
+      const sink = next ?? new CurveSink(query, segments);
+      next = undefined;
+      return sink;
+    },
+    { ...pace(source), listed: isExtended ? rest : manifests },
+  );
+  if (visitor.leftOutCount > 0) return undefined;
+  const sketch = await sketchOf(visitor.thinned(), visitor.manifests);
+  let isKept = false;
+  // What is damaged may have been damaged on its way only: it is not to be remembered.
+  if (damage.length === 0 && isWorthKeeping(sketch.rows, sizes.keptShare))
+    try {
+      isKept = await keepSketch(notes, runId, sketch);
+    } catch (error) {
+      source.onFailure?.(error);
+    }
+  const { endSequence, rows } = sketch;
+  const damagedCount = damage.length;
+  return { rows, manifests: visitor.manifests, rest: [], endSequence, isKept, damagedCount };
+}
+
+function bucketsOf({ buckets }: SketchSizes, keyCount: number): number {
+  return Math.min(buckets, Math.floor(SKETCH_BUCKETS_IN_ALL / Math.max(1, keyCount)));
+}
+
+function isWorthKeeping({ batch, metrics }: ThinnedRows, keptShare: number): boolean {
+  return batch.rowCount <= keptShare * metrics.reduce((sum, one) => sum + one.sampleCount, 0);
+}
+
+async function usableSketch(
+  store: Store,
+  notes: StoreNotes,
+  runId: string,
+  listed: readonly SegmentManifest[],
+): Promise<Sketched | undefined> {
+  const sketch = await findSketch(notes, runId);
+  if (sketch === undefined) return undefined;
+  let manifests = listed;
+  let rest = await segmentsAfter(sketch, manifests);
+  if (rest === undefined) {
+    // Segments may have been merged, and named in the sketch, since they were listed.
+    manifests = await metricSegments(store, runId);
+    rest = await segmentsAfter(sketch, manifests);
+  }
+  const { endSequence, rows } = sketch;
+  return rest && { rows, manifests, rest, endSequence, isKept: true, damagedCount: 0 };
+}
+
+/** How many metrics the segments name; more than any answer takes where one has too many to name them. */
+function countKeys(manifests: readonly SegmentManifest[]): number {
+  const keys = new Set<string>();
+  for (const { keys: some } of manifests) {
+    if (some === null) return Number.POSITIVE_INFINITY;
+    for (const key of some) keys.add(key);
+  }
+  return keys.size;
+}
+
+function filterOf({
+  runId,
+  metricKeys,
+  stepMin,
+  stepMax,
+}: Omit<CurveQuery, 'buckets'>): SegmentFilter {
   return {
     runId,
     table: metricTable.table,
@@ -61,188 +268,13 @@ function curveFilter({ runId, metricKeys, stepMin, stepMax }: CurveQuery): Segme
   };
 }
 
-/**
- * Reads curves. See {@link CurveQuery} and {@link Curve}.
- *
- * @param listed what {@link curveSegments} found a moment ago, where the caller has looked
- * @throws {QuarkError} `invalid_input`, `aborted`
- */
-export async function readCurves(
-  store: Store,
-  query: CurveQuery,
-  listed?: readonly SegmentManifest[],
-  signal?: AbortSignal,
-): Promise<RunCurves> {
-  checkCurveQuery(query);
-  const manifests = listed ?? (await curveSegments(store, query));
-  const looked = lookedAt(manifests);
-  if (looked.rowCount < (query.rowsMin ?? 0))
-    return { ...looked, curves: [], leftOutCount: 0, damagedCount: 0 };
-  const { damage, visitor } = await scanSegments(
-    store,
-    curveFilter(query),
-    (segments) => new CurveSink(query, segments),
-    {
-      listed: manifests,
-      fetch: { segments: GROUP_SEGMENTS, bytes: GROUP_BYTES },
-      turn: () => {
-        checkNotAborted(signal);
-        return nextTask();
-      },
-    },
-  );
-  return { ...visitor.curves(), damagedCount: damage.length };
-}
-
-function lookedAt(
-  manifests: readonly SegmentManifest[],
-): Pick<RunCurves, 'rowCount' | 'lastSequence'> {
+/** Others are served between two segments. */
+function pace({ signal }: CurveSource): ScanOptions {
   return {
-    rowCount: manifests.reduce((sum, one) => sum + one.rowCount, 0),
-    lastSequence: manifests.reduce((last, one) => Math.max(last, one.lastSequence), -1),
+    fetch: { segments: GROUP_SEGMENTS, bytes: GROUP_BYTES },
+    turn: () => {
+      checkNotAborted(signal);
+      return nextTask();
+    },
   };
-}
-
-type Range = { min: number; max: number };
-
-/** The grids of one metric: samples without a step are placed by their time. */
-type Grids = { byStep: CurveGrid | undefined; byTime: CurveGrid | undefined };
-
-class CurveSink implements SegmentVisitor {
-  readonly #looked: Pick<RunCurves, 'rowCount' | 'lastSequence'>;
-  readonly #wanted: ReadonlySet<string> | undefined;
-  readonly #buckets: number;
-  readonly #bySteps: Range;
-  readonly #byTimes: Range;
-  readonly #stepMin: number;
-  readonly #stepMax: number;
-  readonly #isCut: boolean;
-  readonly #grids = new Map<string, Grids>();
-  readonly #leftOut = new Set<string>();
-  /** One segment after the other is joined in the same memory: new memory for each costs more than what is done in it. */
-  #memory = new Uint8Array(0);
-
-  constructor(query: CurveQuery, manifests: readonly SegmentManifest[]) {
-    const { buckets, metricKeys, stepMax, stepMin } = query;
-    this.#wanted = metricKeys === undefined ? undefined : new Set(metricKeys);
-    this.#buckets = buckets;
-    this.#stepMin = stepMin ?? Number.NEGATIVE_INFINITY;
-    this.#stepMax = stepMax ?? Number.POSITIVE_INFINITY;
-    this.#isCut = stepMin !== undefined || stepMax !== undefined;
-    const steps = rangeOf(manifests, 'stepMin', 'stepMax');
-    this.#bySteps = { min: stepMin ?? steps.min, max: stepMax ?? steps.max };
-    this.#byTimes = rangeOf(manifests, 'timeMinMs', 'timeMaxMs');
-    this.#looked = lookedAt(manifests);
-  }
-
-  visit(ready: ReadySegment): void {
-    const toArrow = (): Uint8Array =>
-      ready.toArrow((byteLength) => {
-        if (this.#memory.byteLength < byteLength) this.#memory = new Uint8Array(byteLength);
-        return this.#memory.subarray(0, byteLength);
-      });
-    this.#add(decodeSegment(metricTable, { ...ready, toArrow }));
-  }
-
-  #add({ batch, sequences }: OpenedSegment): void {
-    const value = batch.columns.get('value');
-    if (value?.kind !== 'f64' && value?.kind !== 'number') return;
-    const numbers = (name: string): Float64Array | undefined => {
-      const column = batch.columns.get(name);
-      return column?.kind === 'number' ? column.values : undefined;
-    };
-    const columns: SampleColumns = {
-      values: value.values,
-      steps: numbers('step'),
-      epochs: numbers('epoch'),
-      timesMs: numbers('timestamp'),
-      sequences,
-    };
-    const { dictionary, indices } = keyColumn(batch);
-    const { rowCount } = batch;
-    const { steps, timesMs } = columns;
-    // Merged segments hold one metric, and most metrics have a step everywhere: nothing is sorted out then.
-    if (
-      dictionary.length === 1 &&
-      !this.#isCut &&
-      steps !== undefined &&
-      isWhole(steps, rowCount)
-    ) {
-      this.#grid(dictionary[0] ?? '', 'byStep')?.add(columns, steps, rowCount);
-      return;
-    }
-    const withStep = dictionary.map((): number[] => []);
-    const withTime = dictionary.map((): number[] => []);
-    for (let row = 0; row < rowCount; row++) {
-      const step = steps?.[row] ?? Number.NaN;
-      const hasStep = !Number.isNaN(step);
-      if (this.#isCut && !(hasStep && step >= this.#stepMin && step <= this.#stepMax)) continue;
-      (hasStep ? withStep : withTime)[indices[row] ?? 0]?.push(row);
-    }
-    for (const [at, key] of dictionary.entries()) {
-      const stepRows = withStep[at] ?? [];
-      const timeRows = withTime[at] ?? [];
-      if (stepRows.length > 0 && steps !== undefined)
-        this.#grid(key, 'byStep')?.add(columns, steps, Int32Array.from(stepRows));
-      if (timeRows.length > 0)
-        this.#grid(key, 'byTime')?.add(columns, timesMs ?? sequences, Int32Array.from(timeRows));
-    }
-  }
-
-  curves(): Omit<RunCurves, 'damagedCount'> {
-    const curves = [...this.#grids].map(([metricKey, { byStep, byTime }]): Curve => {
-      const parts = [byTime, byStep].flatMap((grid) => (grid === undefined ? [] : [grid]));
-      const samples = parts.map((grid) => grid.samples());
-      const joined = (pick: (one: (typeof samples)[number]) => Float64Array<ArrayBuffer>) =>
-        samples.length === 1 && samples[0] !== undefined
-          ? pick(samples[0])
-          : Float64Array.from(samples.flatMap((one) => [...pick(one)]));
-      return {
-        metricKey,
-        sampleCount: parts.reduce((sum, grid) => sum + grid.sampleCount, 0),
-        nonFiniteCount: parts.reduce((sum, grid) => sum + grid.nonFiniteCount, 0),
-        values: joined((one) => one.values),
-        steps: joined((one) => one.steps),
-        epochs: joined((one) => one.epochs),
-        timestampsMs: joined((one) => one.timesMs),
-      };
-    });
-    return { ...this.#looked, curves, leftOutCount: this.#leftOut.size };
-  }
-
-  #grid(key: string, by: keyof Grids): CurveGrid | undefined {
-    if (this.#wanted?.has(key) === false) return undefined;
-    let grids = this.#grids.get(key);
-    if (grids === undefined) {
-      if (this.#grids.size >= curveLimit(this.#buckets)) {
-        this.#leftOut.add(key);
-        return undefined;
-      }
-      grids = { byStep: undefined, byTime: undefined };
-      this.#grids.set(key, grids);
-    }
-    return (grids[by] ??= new CurveGrid(
-      by === 'byStep' ? this.#bySteps : this.#byTimes,
-      this.#buckets,
-    ));
-  }
-}
-
-function isWhole(column: Float64Array, length: number): boolean {
-  for (let row = 0; row < length; row++) if (Number.isNaN(column[row])) return false;
-  return true;
-}
-
-function rangeOf(
-  manifests: readonly SegmentManifest[],
-  low: 'stepMin' | 'timeMinMs',
-  high: 'stepMax' | 'timeMaxMs',
-): Range {
-  let min = Number.POSITIVE_INFINITY;
-  let max = Number.NEGATIVE_INFINITY;
-  for (const manifest of manifests) {
-    min = Math.min(min, manifest[low] ?? min);
-    max = Math.max(max, manifest[high] ?? max);
-  }
-  return { min, max };
 }

@@ -103,8 +103,11 @@ export async function openRun(store: Store, runId: string): Promise<RunReader> {
 }
 
 async function loadSummary(store: Store, runId: string): Promise<RunSummary> {
-  const stored = await store.findRun(runId);
+  // At once: behind a network each is a round trip.
+  const [stored, early] = await Promise.all([store.findRun(runId), store.listLeases([runId])]);
   if (stored === undefined) throw new RunNotFoundError(runId, store.uri);
-  const leases = await store.listLeases([runId]);
+  // A session claims its run after it has made it, and lets go of it after its end: where the two do not go together, leases are read again.
+  const isInDoubt = (stored.status === 'running') !== early.length > 0;
+  const leases = isInDoubt ? await store.listLeases([runId]) : early;
   return summarize(stored, leases.length > 0);
 }

@@ -5,7 +5,7 @@
 import type { Hono } from 'hono';
 import { checkCount } from '../base/assert.ts';
 import { invalidInput, RunNotFoundError } from '../base/errors.ts';
-import { checkCurveQuery, curveSegments, readCurves } from '../read/curves.ts';
+import { checkCurveQuery, metricSegments, readCurves, segmentsOf } from '../read/curves.ts';
 import type { CurveQuery } from '../store/curves.ts';
 import type { SegmentManifest } from '../store/store.ts';
 import { json, type WireContext, type WireEnvironment } from './answers.ts';
@@ -22,19 +22,23 @@ const READING_BYTES = 32 << 20;
 const PARAMETERS = ['buckets', 'key', 'step_min', 'step_max', 'rows_min'];
 
 /** Adds the route that gives out curves. */
-export function addCurvesRoute(app: Hono<WireEnvironment>): void {
+export function addCurvesRoute(
+  app: Hono<WireEnvironment>,
+  onFailure: (error: unknown) => void,
+): void {
   const memory = new CurveMemory();
   app.get(ROUTES.curves, async (context) => {
-    const { store, takeRoom } = context.env.scope;
+    const { store, takeRoom, notes } = context.env.scope;
     const query = queryOf(context);
     checkCurveQuery(query);
-    const manifests = await curveSegments(store, query);
+    const listed = await metricSegments(store, query.runId);
+    const manifests = segmentsOf(query, listed);
     if (manifests.length === 0 && (await store.findRun(query.runId)) === undefined)
       throw new RunNotFoundError(query.runId, 'this store');
     // Whoever gets here may see these segments; what was made of the same bytes for somebody else is the same.
     const answer = await memory.once(fingerprint(query, manifests), async () => {
       takeRoom?.(READING_BYTES + query.buckets * BYTES_PER_BUCKET);
-      return encodeCurves(await readCurves(store, query, manifests));
+      return encodeCurves(await readCurves(store, query, { listed, notes, onFailure }));
     });
     return json(context, answer);
   });

@@ -1,7 +1,14 @@
 /** What the handler is told: once by its options, and with each request by its scope. */
 import type { Clock } from '../base/clock.ts';
 import { checkFlag, checkOptionNames, checkPositive } from '../base/assert.ts';
-import type { MergedSegment, NewSegment, Store, StoredProject, StoredRun } from '../store/store.ts';
+import type {
+  MergedSegment,
+  NewSegment,
+  Store,
+  StoredProject,
+  StoredRun,
+  StoreNotes,
+} from '../store/store.ts';
 import {
   ANSWER_TARGET_BYTES,
   FEED_POLL_MS,
@@ -22,6 +29,8 @@ export type StoreScope = {
    * until its stream ends.
    */
   readonly feed?: { readonly space: string; readonly view: string };
+  /** Notes of the space that `store` is a view of: sketches of curves are kept there, whoever asks. None are unless given. */
+  readonly notes?: StoreNotes | undefined;
   /** What to throw for a change where the store cannot be written to; an error with reason `read_only` unless given. */
   readonly writeRefusal?: Error | undefined;
   /**

@@ -17,6 +17,7 @@ import {
 import { API_PATH, chooseVersion, PROTOCOL_HEADER, ROUTES } from './protocol.ts';
 import { addReadRoutes } from './read-routes.ts';
 import { addRowsRoute } from './rows-route.ts';
+import { SketchKeeper } from './sketch-keeper.ts';
 import { addWriteRoutes } from './write-routes.ts';
 
 /** Answers requests about stores; see `protocol.ts` for the routes. */
@@ -25,7 +26,7 @@ export interface StoreHandler {
   handle(request: Request, scope: StoreScope): Promise<Response>;
   /** What is answered, as registered: methods and paths below `/api/v1`. */
   readonly routes: readonly { readonly method: string; readonly path: string }[];
-  /** Ends the streams of live updates; all else goes on. */
+  /** Ends the streams of live updates and the work on the side; all else goes on. */
   close(): void;
 }
 
@@ -50,14 +51,15 @@ export function createStoreHandler(options: StoreHandlerOptions = {}): StoreHand
   const failed = (error: unknown): void => onFailure?.(error);
   addFileRoutes(app, failed);
   addRowsRoute(app, failed);
-  addCurvesRoute(app);
+  addCurvesRoute(app, failed);
   const feeds = new Feeds({
     pollMs: settings.feedPollMs,
     onFailure: failed,
     ...(clock === undefined ? {} : { clock }),
   });
   feeds.addRoutes(app);
-  if (settings.writable) addWriteRoutes(app, settings, feeds);
+  const sketches = new SketchKeeper(clock, failed);
+  if (settings.writable) addWriteRoutes(app, settings, feeds, sketches);
   app.all('*', (context) => refuse(context, settings));
   app.notFound((context) => refuse(context, settings));
   app.onError((error, context) => {
@@ -77,7 +79,10 @@ export function createStoreHandler(options: StoreHandlerOptions = {}): StoreHand
       return answer;
     },
     routes,
-    close: () => feeds.end(),
+    close: () => {
+      feeds.end();
+      sketches.end();
+    },
   };
 }
 

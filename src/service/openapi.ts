@@ -212,7 +212,7 @@ const OPERATIONS: Readonly<Record<keyof typeof ROUTES, Partial<Record<Method, Op
         query(
           'buckets',
           { ...count, minimum: 1, maximum: 4096 },
-          'Equal parts of the steps (of the times, for samples without a step); 1,000 unless given. Of each part the first, lowest, highest and last sample is in the answer, and one of each kind that is not finite.',
+          'Equal parts of the steps (of the times, for samples without a step) at most; 1,000 unless given. Parts are powers of two wide. Of each part the first, lowest, highest and last sample is in the answer, and one of each kind that is not finite.',
         ),
         repeated('key', 'Only these metrics, at most 64; unless given, the first of the run.'),
         query('step_min', count, 'Smallest step, inclusive.'),

@@ -179,12 +179,14 @@ export class ServiceHandler {
     const { spaces, access, limits } = this.#parts;
     const address = parseSpaceAddress(request.headers.get(SPACE_HEADER) ?? undefined);
     const { storedName, projects } = await access.openSpace(principal, address);
-    const whole = watchStore(spaces.store(storedName), this.#metrics, limits);
+    const kept = spaces.store(storedName);
+    const whole = watchStore(kept, this.#metrics, limits);
     const name = address.owner === undefined ? address.name : `${address.owner}:${address.name}`;
     const store = guardStore({ store: whole, name, access: accessOf(principal.scope), projects });
     const answer = await this.#stores.handle(request, {
       store,
       feed: { space: storedName, view: `${principal.userId} ${viewOf(projects)}` },
+      notes: kept.notes,
       writeRefusal: writeRefusal(principal, name),
       takeRoom: (bytes) => this.#takeRoom(share, bytes),
     });

@@ -17,6 +17,7 @@ import {
   ROUTES,
   UPLOAD_MEDIA_TYPE,
 } from './protocol.ts';
+import type { SketchKeeper } from './sketch-keeper.ts';
 import { decodeAppend, decodeMerge } from './upload.ts';
 import { decodeNewRun, decodeProject, decodeRun, Fields } from './wire.ts';
 
@@ -33,6 +34,7 @@ export function addWriteRoutes(
   app: Hono<WireEnvironment>,
   settings: HandlerSettings,
   feeds: Feeds,
+  sketches: SketchKeeper,
 ): void {
   const memory = new AnswerMemory();
   const wrote = (context: WireContext, runId: string, table?: string): void =>
@@ -61,6 +63,7 @@ export function addWriteRoutes(
     settings.checks.run?.(run);
     const answer = await memory.once(context, lengthOf(run), () => store.updateRun(run));
     wrote(context, runId);
+    if (run.status !== 'running') sketches.ended(context.env.scope, runId);
     return done(answer);
   });
   app.put(ROUTES.lease, async (context) => {
@@ -81,6 +84,7 @@ export function addWriteRoutes(
     await checkAll(segments, settings);
     const kept = await store.appendSegments(segments, seen);
     for (const { runId, table } of kept) wrote(context, runId, table);
+    sketches.appended(context.env.scope, kept);
     return done({ segments: kept });
   });
   app.put(ROUTES.table, async (context) => {

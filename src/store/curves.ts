@@ -5,7 +5,11 @@ export type CurveQuery = {
   readonly runId: string;
   /** Only these metrics, at most 64 (fewer above 2,048 buckets); unless given, the first of the run. */
   readonly metricKeys?: readonly string[];
-  /** Into how many equal parts the steps (the times, for samples without a step) are divided: pixels, usually. 1 to 4,096. */
+  /**
+   * Into how many equal parts the steps (the times, for samples without a step) are divided at most: pixels, usually. 1 to 4,096.
+   * Parts are powers of two wide and begin at multiples of their width; where steps span more than one part, there are at least half as
+   * many as asked for, less one.
+   */
   readonly buckets: number;
   /** Only samples from this step on, and up to this one, both inclusive. Samples without a step are left out then. */
   readonly stepMin?: number;

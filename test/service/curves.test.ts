@@ -50,6 +50,17 @@ async function withRun(
 const remoteOf = (store: Store): Promise<Store> =>
   openHttpStorage('http://127.0.0.1', { fetch: handlerOf(store) });
 
+/** The smallest power of two that divides an axis into no more than so many parts; nothing recorded here lies closer than 2^-10. */
+function partWidth(min: number, max: number, buckets: number): number {
+  let width = 2 ** 40;
+  while (
+    width > 2 ** -10 &&
+    Math.floor(max / (width / 2)) - Math.floor(min / (width / 2)) < buckets
+  )
+    width /= 2;
+  return width;
+}
+
 /** Rows to keep of one metric, by the definition: of each part first, lowest, highest, last, and one of each kind of no number. */
 function expected(
   { keys, keyIndex, steps, timestampsMs, values }: MetricColumns,
@@ -65,14 +76,12 @@ function expected(
     const place = (row: number): number => (hasStep ? steps : timestampsMs)[row] ?? 0;
     // The axis is that of all metrics; manifests tell its ends: of steps where there are any, of times always.
     const axis = (hasStep ? places(true) : all).map(place);
-    const min = Math.min(...axis);
-    const span = Math.max(...axis) - min;
+    const width = partWidth(Math.min(...axis), Math.max(...axis), buckets);
     const parts = new Map<number, number[]>();
     for (const row of places(hasStep)) {
       if (keys[keyIndex[row] ?? -1] !== key) continue;
       count += 1;
-      const part =
-        span > 0 ? Math.min(buckets - 1, Math.floor((place(row) - min) * (buckets / span))) : 0;
+      const part = Math.floor(place(row) / width);
       parts.set(part, [...(parts.get(part) ?? []), row]);
     }
     const found = new Set<number>();
@@ -146,7 +155,7 @@ it('of a part of the steps, of some metrics, or of none where there is little', 
       stepMax: 20,
     });
     expect(part?.curves.map(({ metricKey, steps }) => [metricKey, [...steps]])).toEqual([
-      ['loss', [10, 14, 15, 20]],
+      ['loss', [10, 15, 16, 20]],
     ]);
     expect((await remote.readCurves?.({ runId, buckets: 2, rowsMin: 151 }))?.curves).toEqual([]);
     await expect(remote.readCurves?.({ runId: 'run_nobody', buckets: 2 })).rejects.toMatchObject({

@@ -1,0 +1,325 @@
+/** Takes the segments of a run one after the other, and keeps of each metric what its curve needs. */
+import { metricTable } from '../records/metric.ts';
+import { decodeSegment, type OpenedSegment, type ReadySegment } from '../segment/open-segment.ts';
+import type { RowBatch, Vector } from '../segment/vectors.ts';
+import type { Curve, CurveQuery, RunCurves } from '../store/curves.ts';
+import type { SegmentManifest } from '../store/store.ts';
+import {
+  CurveGrid,
+  divideAxis,
+  type AxisGrid,
+  type KeptSamples,
+  type PlaceRange,
+  type SampleColumns,
+} from './curve-grid.ts';
+import { keyColumn } from './metric-columns.ts';
+import type { SegmentVisitor } from './scan.ts';
+
+/** Metrics in one answer. */
+export const MAX_CURVES = 64;
+/** Parts of all curves of an answer together: some 350 bytes each while they are read. */
+const MAX_BUCKETS_IN_ALL = 131_072;
+
+/** How many metrics an answer takes. */
+export function curveLimit(buckets: number): number {
+  return Math.min(MAX_CURVES, Math.floor(MAX_BUCKETS_IN_ALL / buckets));
+}
+
+/** Rows that segments say they have, and the last of them. */
+export function lookedAt(
+  manifests: readonly SegmentManifest[],
+): Pick<RunCurves, 'rowCount' | 'lastSequence'> {
+  return {
+    rowCount: manifests.reduce((sum, one) => sum + one.rowCount, 0),
+    lastSequence: manifests.reduce((last, one) => Math.max(last, one.lastSequence), -1),
+  };
+}
+
+/** What is known of all samples of a metric, those that are not kept too. */
+export type MetricCounts = {
+  readonly key: string;
+  readonly sampleCount: number;
+  readonly nonFiniteCount: number;
+  /** Sequence number of its first sample: metrics stand in this order. */
+  readonly firstSequence: number;
+};
+
+/** Samples that stand for all samples of some segments on any grid that is as fine or coarser. */
+export type ThinnedRows = {
+  readonly metrics: readonly MetricCounts[];
+  readonly stepExponent: number;
+  readonly timeExponent: number;
+  /** Metric key, value, step, epoch, time; nothing else. */
+  readonly batch: RowBatch;
+  readonly sequences: Float64Array;
+};
+
+/** One metric: samples without a step are placed by their time. */
+type Metric = {
+  byStep: CurveGrid | undefined;
+  byTime: CurveGrid | undefined;
+  sampleCount: number;
+  nonFiniteCount: number;
+  firstSequence: number;
+};
+
+/** See the top of this file. */
+export class CurveSink implements SegmentVisitor {
+  /** All segments that the curves are about. */
+  readonly manifests: readonly SegmentManifest[];
+  readonly #wanted: ReadonlySet<string> | undefined;
+  readonly #buckets: number;
+  readonly #steps: AxisGrid;
+  readonly #times: AxisGrid;
+  readonly #stepMin: number;
+  readonly #stepMax: number;
+  readonly #isCut: boolean;
+  readonly #metrics = new Map<string, Metric>();
+  readonly #leftOut = new Set<string>();
+  /** One segment after the other is joined in the same memory: new memory for each costs more than what is done in it. */
+  #memory = new Uint8Array(0);
+
+  constructor(query: Omit<CurveQuery, 'runId'>, manifests: readonly SegmentManifest[]) {
+    const { buckets, metricKeys, stepMax, stepMin } = query;
+    this.manifests = manifests;
+    this.#wanted = metricKeys === undefined ? undefined : new Set(metricKeys);
+    this.#buckets = buckets;
+    this.#stepMin = stepMin ?? Number.NEGATIVE_INFINITY;
+    this.#stepMax = stepMax ?? Number.POSITIVE_INFINITY;
+    this.#isCut = stepMin !== undefined || stepMax !== undefined;
+    const steps = rangeOf(manifests, 'stepMin', 'stepMax');
+    const shown = { min: stepMin ?? steps.min, max: stepMax ?? steps.max };
+    this.#steps = divideAxis(shown, buckets);
+    this.#times = divideAxis(rangeOf(manifests, 'timeMinMs', 'timeMaxMs'), buckets);
+  }
+
+  /** Whether these rows can be taken for the samples that they stand for. */
+  fits({ stepExponent, timeExponent }: ThinnedRows): boolean {
+    return (
+      !this.#isCut && this.#steps.exponent >= stepExponent && this.#times.exponent >= timeExponent
+    );
+  }
+
+  visit(ready: ReadySegment): void {
+    const toArrow = (): Uint8Array =>
+      ready.toArrow((byteLength) => {
+        if (this.#memory.byteLength < byteLength) this.#memory = new Uint8Array(byteLength);
+        return this.#memory.subarray(0, byteLength);
+      });
+    this.#add(decodeSegment(metricTable, { ...ready, toArrow }), true);
+  }
+
+  /** Takes rows that {@link fits} has found good, before any other. */
+  take(thinned: ThinnedRows): void {
+    for (const { key, ...counts } of thinned.metrics) {
+      const metric = this.#metric(key);
+      if (metric !== undefined) Object.assign(metric, counts);
+    }
+    this.#add(thinned, false);
+  }
+
+  #add({ batch, sequences }: Pick<OpenedSegment, 'batch' | 'sequences'>, isCounted: boolean): void {
+    const value = batch.columns.get('value');
+    if (value?.kind !== 'f64' && value?.kind !== 'number') return;
+    const numbers = (name: string): Float64Array | undefined => {
+      const column = batch.columns.get(name);
+      return column?.kind === 'number' ? column.values : undefined;
+    };
+    const columns: SampleColumns = {
+      values: value.values,
+      steps: numbers('step'),
+      epochs: numbers('epoch'),
+      timesMs: numbers('timestamp'),
+      sequences,
+    };
+    const { dictionary, indices } = keyColumn(batch);
+    const { rowCount } = batch;
+    const { steps, timesMs } = columns;
+    const place = (
+      key: string,
+      by: 'byStep' | 'byTime',
+      places: Float64Array,
+      rows: Int32Array | number,
+    ): void => {
+      const metric = this.#metric(key);
+      if (metric === undefined) return;
+      const axis = by === 'byStep' ? this.#steps : this.#times;
+      const grid = (metric[by] ??= new CurveGrid(axis, this.#buckets));
+      const nonFiniteCount = grid.add(columns, places, rows);
+      if (!isCounted) return;
+      const first = typeof rows === 'number' ? 0 : (rows[0] ?? 0);
+      metric.sampleCount += typeof rows === 'number' ? rows : rows.length;
+      metric.nonFiniteCount += nonFiniteCount;
+      metric.firstSequence = Math.min(metric.firstSequence, sequences[first] ?? 0);
+    };
+    // Merged segments hold one metric, and most metrics have a step everywhere: nothing is sorted out then.
+    if (
+      dictionary.length === 1 &&
+      !this.#isCut &&
+      steps !== undefined &&
+      rowCount > 0 &&
+      isWhole(steps, rowCount)
+    ) {
+      place(dictionary[0] ?? '', 'byStep', steps, rowCount);
+      return;
+    }
+    const withStep = dictionary.map((): number[] => []);
+    const withTime = dictionary.map((): number[] => []);
+    for (let row = 0; row < rowCount; row++) {
+      const step = steps?.[row] ?? Number.NaN;
+      const hasStep = !Number.isNaN(step);
+      if (this.#isCut && !(hasStep && step >= this.#stepMin && step <= this.#stepMax)) continue;
+      (hasStep ? withStep : withTime)[indices[row] ?? 0]?.push(row);
+    }
+    for (const [at, key] of dictionary.entries()) {
+      const stepRows = withStep[at] ?? [];
+      const timeRows = withTime[at] ?? [];
+      if (stepRows.length > 0 && steps !== undefined)
+        place(key, 'byStep', steps, Int32Array.from(stepRows));
+      if (timeRows.length > 0)
+        place(key, 'byTime', timesMs ?? sequences, Int32Array.from(timeRows));
+    }
+  }
+
+  /** The metrics that are not kept, for want of room. */
+  get leftOutCount(): number {
+    return this.#leftOut.size;
+  }
+
+  curves(): Omit<RunCurves, 'damagedCount'> {
+    const curves = this.#kept().map(
+      ([metricKey, { nonFiniteCount, sampleCount }, samples]): Curve => {
+        const { epochs, steps, timesMs, values } = samples;
+        return {
+          metricKey,
+          sampleCount,
+          nonFiniteCount,
+          values,
+          steps,
+          epochs,
+          timestampsMs: timesMs,
+        };
+      },
+    );
+    return { ...lookedAt(this.manifests), curves, leftOutCount: this.leftOutCount };
+  }
+
+  /** What is kept, to be taken by other sinks. */
+  thinned(): ThinnedRows {
+    const kept = this.#kept();
+    const joined = (pick: (samples: KeptSamples) => Float64Array): Float64Array =>
+      joinColumns(kept.map(([, , samples]) => pick(samples)));
+    const values = joined((one) => one.values);
+    const indices = new Int32Array(values.length);
+    let at = 0;
+    for (const [index, [, , samples]] of kept.entries())
+      indices.fill(index, at, (at += samples.values.length));
+    const number = (pick: (samples: KeptSamples) => Float64Array): Vector => ({
+      kind: 'number',
+      values: joined(pick),
+    });
+    return {
+      metrics: kept.map(([key, { firstSequence, nonFiniteCount, sampleCount }]) => ({
+        key,
+        sampleCount,
+        nonFiniteCount,
+        firstSequence,
+      })),
+      stepExponent: this.#steps.exponent,
+      timeExponent: this.#times.exponent,
+      batch: {
+        rowCount: values.length,
+        columns: new Map<string, Vector>([
+          ['metric_key', { kind: 'key', dictionary: kept.map(([key]) => key), indices }],
+          ['value', { kind: 'f64', values, isNull: null }],
+          ['step', number((one) => one.steps)],
+          ['epoch', number((one) => one.epochs)],
+          ['timestamp', number((one) => one.timesMs)],
+        ]),
+      },
+      sequences: joined((one) => one.sequences),
+    };
+  }
+
+  /** Metrics that have samples, in their order: for each those without a step, then the others. */
+  #kept(): (readonly [string, Metric, KeptSamples])[] {
+    return [...this.#metrics]
+      .filter(([, metric]) => metric.sampleCount > 0)
+      .sort(([, a], [, b]) => a.firstSequence - b.firstSequence)
+      .map(([key, metric]) => {
+        const [one, other] = [metric.byTime, metric.byStep].flatMap(
+          (grid) => grid?.samples() ?? [],
+        );
+        if (one === undefined || other === undefined) return [key, metric, one ?? NOTHING] as const;
+        const both = (pick: (samples: KeptSamples) => Float64Array) =>
+          joinColumns([pick(one), pick(other)]);
+        return [
+          key,
+          metric,
+          {
+            values: both((samples) => samples.values),
+            steps: both((samples) => samples.steps),
+            epochs: both((samples) => samples.epochs),
+            timesMs: both((samples) => samples.timesMs),
+            sequences: both((samples) => samples.sequences),
+          },
+        ] as const;
+      });
+  }
+
+  #metric(key: string): Metric | undefined {
+    if (this.#wanted?.has(key) === false) return undefined;
+    const known = this.#metrics.get(key);
+    if (known !== undefined) return known;
+    if (this.#metrics.size >= curveLimit(this.#buckets)) {
+      this.#leftOut.add(key);
+      return undefined;
+    }
+    const metric = {
+      byStep: undefined,
+      byTime: undefined,
+      sampleCount: 0,
+      nonFiniteCount: 0,
+      firstSequence: Number.POSITIVE_INFINITY,
+    };
+    this.#metrics.set(key, metric);
+    return metric;
+  }
+}
+
+const NOTHING: KeptSamples = {
+  values: new Float64Array(0),
+  steps: new Float64Array(0),
+  epochs: new Float64Array(0),
+  timesMs: new Float64Array(0),
+  sequences: new Float64Array(0),
+};
+
+function joinColumns(columns: readonly Float64Array[]): Float64Array<ArrayBuffer> {
+  const joined = new Float64Array(columns.reduce((sum, one) => sum + one.length, 0));
+  let at = 0;
+  for (const column of columns) {
+    joined.set(column, at);
+    at += column.length;
+  }
+  return joined;
+}
+
+function isWhole(column: Float64Array, length: number): boolean {
+  for (let row = 0; row < length; row++) if (Number.isNaN(column[row])) return false;
+  return true;
+}
+
+function rangeOf(
+  manifests: readonly SegmentManifest[],
+  low: 'stepMin' | 'timeMinMs',
+  high: 'stepMax' | 'timeMaxMs',
+): PlaceRange {
+  let min = Number.POSITIVE_INFINITY;
+  let max = Number.NEGATIVE_INFINITY;
+  for (const manifest of manifests) {
+    min = Math.min(min, manifest[low] ?? min);
+    max = Math.max(max, manifest[high] ?? max);
+  }
+  return { min, max };
+}
