@@ -128,12 +128,15 @@ const APART = [
   'test/{unit/objects/large,property/import-fuzz}.test.ts', // look at the memory of their process
 ];
 
+/** What only the tests of it ask Git itself for: see there. */
+const knownGit = { find: /^\.\/git\.ts$/, replacement: here('./test/support/known-git.ts') };
+
 async function tests(): Promise<ViteUserConfig> {
   const { TestOrder } = await import('./scripts/test-order.ts');
   // A machine without any browser can still run the other projects.
   const executablePath = await findChromium().catch(() => undefined);
   return {
-    resolve: { alias: sourceAlias },
+    resolve: { alias: [...sourceAlias, knownGit] },
     plugins: [inlineWorker(), sourceSeams()],
     server: { headers },
     test: {

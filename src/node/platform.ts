@@ -1,5 +1,4 @@
 /** What a session needs to know of Node: signals, exit, Git, the machine. */
-import { execFile } from 'node:child_process';
 import {
   arch,
   availableParallelism,
@@ -9,13 +8,12 @@ import {
   totalmem,
   type as osType,
 } from 'node:os';
-import { promisify } from 'node:util';
 import type { JsonObject } from '../base/json.ts';
 import { VERSION } from '../base/version.ts';
 import type { Platform } from '../session/platform.ts';
+import { readGit } from './git.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
-const GIT_TIMEOUT_MS = 2000;
 
 const interruptListeners = new Set<(reason: string) => Promise<void>>();
 const exitListeners = new Set<() => void>();
@@ -26,7 +24,7 @@ export const nodePlatform: Platform = {
   leaseTtlMs: 30_000,
   holderTag: { tag: `${hostname()} ${process.pid}`, isGone },
   environment,
-  gitCommit: () => git('rev-parse', 'HEAD'),
+  gitCommit: async () => (await readGit()).commit,
   onInterrupt(listener) {
     interruptListeners.add(listener);
     listen();
@@ -90,10 +88,7 @@ function onExit(): void {
 }
 
 async function environment(): Promise<JsonObject> {
-  const [branch, changes] = await Promise.all([
-    git('rev-parse', '--abbrev-ref', 'HEAD'),
-    git('status', '--porcelain', '--untracked-files=no'),
-  ]);
+  const { branch, hasChanges } = await readGit();
   return {
     platform: 'node',
     quark_version: VERSION,
@@ -107,20 +102,6 @@ async function environment(): Promise<JsonObject> {
     ram_total_bytes: totalmem(),
     time_zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
     git_branch: branch,
-    git_has_changes: changes === null ? null : changes !== '',
+    git_has_changes: hasChanges,
   };
-}
-
-async function git(...args: string[]): Promise<string | null> {
-  try {
-    const { stdout } = await promisify(execFile)('git', args, {
-      cwd: process.cwd(),
-      timeout: GIT_TIMEOUT_MS,
-      windowsHide: true,
-    });
-    return stdout.trim();
-  } catch {
-    // No Git, no repository, or no commit yet: there is nothing to record.
-    return null;
-  }
 }

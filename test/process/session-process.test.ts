@@ -1,5 +1,5 @@
 /** Sessions in processes of their own: signals, exits, two writers. Needs the build (`npm run build:lib`). */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -29,6 +29,18 @@ afterEach(async () => {
 
 function start(...args: string[]): ChildProcess {
   return spawn(process.execPath, [CHILD, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+}
+
+/** Null where the tests run outside of a repository, or without Git. */
+function currentCommit(): string | null {
+  try {
+    const stdio = ['ignore', 'pipe', 'ignore'] as const;
+    return execFileSync('git', ['rev-parse', 'HEAD'], { stdio: [...stdio] })
+      .toString()
+      .trim();
+  } catch {
+    return null;
+  }
 }
 
 async function firstLine(child: ChildProcess): Promise<string> {
@@ -77,6 +89,7 @@ test('process.exit loses nothing that was logged, and the run can be resumed', a
   const runId = await firstLine(child);
   expect(await ended(child)).toEqual({ code: 0, signal: null });
   const reader = await read(runId);
+  expect(reader.run.gitCommit).toBe(currentCommit());
   expect((await reader.readMetricColumns()).rowCount).toBe(501);
   expect(await reader.readEvents({ eventType: 'non_finite_metric' })).toHaveLength(1);
   await expect

@@ -70,10 +70,42 @@ export function lineCost(values: Float64Array): SegmentCost {
 }
 
 /**
- * Squared deviations from the mean, or squared residuals of the line, in constant time: from running sums to twice the digits of a
- * float64 (two-sum), so that their differences do not cancel. Squares are rounded, so values must be within some thousands of the
- * deviations.
+ * The cost that {@link optimalPartition} finds for squared deviations from the mean, or squared residuals of the line, over every pair
+ * of places as there, in constant time each: from running sums to twice the digits of a float64 (two-sum), so that their differences
+ * do not cancel. Squares are rounded, so values must be within some thousands of the deviations.
  */
+export function quickOptimum(
+  values: Float64Array,
+  penalty: number,
+  isLine: boolean,
+  least = 1,
+): number {
+  const count = values.length;
+  const centre = values.reduce((sum, value) => sum + value / count, 0);
+  const sums = runningSums(count, (i) => (values[i] ?? 0) - centre);
+  const squares = runningSums(count, (i) => ((values[i] ?? 0) - centre) ** 2);
+  const products = runningSums(count, (i) => (i - count / 2) * ((values[i] ?? 0) - centre));
+  const costs = new Float64Array(count + 1).fill(Infinity);
+  costs[0] = -penalty;
+  for (let end = least; end <= count; end++) {
+    let lowest = Infinity;
+    for (let start = 0; start <= end - least; start++) {
+      const n = end - start;
+      const sum = between(sums, start, end);
+      let cost = between(squares, start, end) - (sum * sum) / n;
+      if (isLine && n > 1) {
+        const product = between(products, start, end) - ((start + end - 1 - count) / 2) * sum;
+        cost -= (product * product * 12) / (n * (n * n - 1));
+      }
+      cost += (costs[start] ?? 0) + penalty;
+      if (cost < lowest) lowest = cost;
+    }
+    costs[end] = lowest;
+  }
+  return costs[count] ?? 0;
+}
+
+/** The same cost of one segment. */
 export function quickCost(values: Float64Array, isLine: boolean): SegmentCost {
   const count = values.length;
   const centre = values.reduce((sum, value) => sum + value / count, 0);
@@ -82,15 +114,21 @@ export function quickCost(values: Float64Array, isLine: boolean): SegmentCost {
   const products = runningSums(count, (i) => (i - count / 2) * ((values[i] ?? 0) - centre));
   return (a, b) => {
     const n = b - a;
-    const sum = sums(a, b);
-    const rest = squares(a, b) - (sum * sum) / n;
+    const sum = between(sums, a, b);
+    const rest = between(squares, a, b) - (sum * sum) / n;
     if (!isLine || n === 1) return rest;
-    const product = products(a, b) - ((a + b - 1 - count) / 2) * sum;
+    const product = between(products, a, b) - ((a + b - 1 - count) / 2) * sum;
     return rest - (product * product * 12) / (n * (n * n - 1));
   };
 }
 
-function runningSums(count: number, read: (i: number) => number): SegmentCost {
+type RunningSums = { readonly high: Float64Array; readonly low: Float64Array };
+
+function between({ high, low }: RunningSums, start: number, end: number): number {
+  return (high[end] ?? 0) - (high[start] ?? 0) + ((low[end] ?? 0) - (low[start] ?? 0));
+}
+
+function runningSums(count: number, read: (i: number) => number): RunningSums {
   const high = new Float64Array(count + 1);
   const low = new Float64Array(count + 1);
   for (let i = 0; i < count; i++) {
@@ -101,7 +139,7 @@ function runningSums(count: number, read: (i: number) => number): SegmentCost {
     high[i + 1] = sum;
     low[i + 1] = (low[i] ?? 0) + (held - (sum - part)) + (term - part);
   }
-  return (a, b) => (high[b] ?? 0) - (high[a] ?? 0) + ((low[b] ?? 0) - (low[a] ?? 0));
+  return { high, low };
 }
 
 /** Squared deviations of at most `reach`, from the best of all levels: the mean of some neighbours in the sorted order. */

@@ -8,6 +8,7 @@ import type {
   TensorUnitStats,
   TensorUnitStatsOptions,
 } from '../../src/kernel/kernel.ts';
+import { expectAtMost, expectSame, expectSameNumbers } from './quick-expect.ts';
 
 /** A sum with Neumaier's compensation. */
 export function exactSum(values: Iterable<number>): number {
@@ -100,10 +101,10 @@ export function expectWithinBounds(
   threshold?: number | null,
 ): void {
   const wanted = referenceStats(data, epsilon, threshold);
-  for (const name of EXACT) expect(actual[name], name).toBe(wanted[name]);
+  for (const name of EXACT) expectSame(actual[name], wanted[name], name);
   // A zero is +0.
-  expect(actual.min, 'min').toBe(wanted.min + 0);
-  expect(actual.max, 'max').toBe(wanted.max + 0);
+  expectSame(actual.min, wanted.min + 0, 'min');
+  expectSame(actual.max, wanted.max + 0, 'max');
   const isFloat32 = data instanceof Float32Array;
   const scale = Number.isNaN(wanted.rms) ? 0 : wanted.rms;
   const condition = wanted.std > 0 ? 2 ** -50 * (Math.abs(wanted.mean) / wanted.std) : 0;
@@ -111,19 +112,18 @@ export function expectWithinBounds(
     name: keyof TensorStats & ('variance' | 'std' | 'l1Norm' | 'l2Norm' | 'rms'),
     bound: number,
   ): void => {
-    if (Number.isNaN(wanted[name])) expect(actual[name], name).toBeNaN();
-    else
-      expect(Math.abs(actual[name] - wanted[name]), name).toBeLessThanOrEqual(wanted[name] * bound);
+    if (Number.isNaN(wanted[name])) expectSame(actual[name], Number.NaN, name);
+    else expectAtMost(Math.abs(actual[name] - wanted[name]), wanted[name] * bound, name);
   };
   relative('variance', (isFloat32 ? 6.5e-5 : 1e-12) + condition);
   relative('std', (isFloat32 ? 3.25e-5 : 1e-12) + condition);
   relative('l1Norm', isFloat32 ? 2e-6 : 1e-12);
   relative('l2Norm', isFloat32 ? 3.5e-5 : 1e-12);
   relative('rms', isFloat32 ? 3.5e-5 : 1e-12);
-  if (Number.isNaN(wanted.mean)) expect(actual.mean, 'mean').toBeNaN();
+  if (Number.isNaN(wanted.mean)) expectSame(actual.mean, Number.NaN, 'mean');
   else {
     const bound = (isFloat32 ? 5e-6 * wanted.std : 0) + 1e-12 * scale;
-    expect(Math.abs(actual.mean - wanted.mean), 'mean').toBeLessThanOrEqual(bound);
+    expectAtMost(Math.abs(actual.mean - wanted.mean), bound, 'mean');
   }
 }
 
@@ -142,14 +142,42 @@ function binsOf(x: number, min: number, max: number, bins: number): readonly num
 function expectCountsBeside(actual: Histogram, all: readonly number[]): void {
   const { min, max } = actual;
   const count = (keep: (x: number) => boolean): number => all.filter(keep).length;
-  expect(actual.sampledCount).toBe(all.length);
-  expect(actual.nanCount).toBe(count((x) => Number.isNaN(x)));
-  expect(actual.positiveInfinityCount).toBe(count((x) => x === Infinity));
-  expect(actual.negativeInfinityCount).toBe(count((x) => x === -Infinity));
-  expect(actual.zeroCount).toBe(count((x) => x === 0));
-  expect(actual.underflowCount).toBe(count((x) => x < min && x !== -Infinity));
-  expect(actual.overflowCount).toBe(count((x) => x > max && x !== Infinity));
-  expect(exactSum(actual.counts)).toBe(count((x) => x >= min && x <= max));
+  expectSame(actual.sampledCount, all.length, 'sampledCount');
+  expectSame(
+    actual.nanCount,
+    count((x) => Number.isNaN(x)),
+    'nanCount',
+  );
+  expectSame(
+    actual.positiveInfinityCount,
+    count((x) => x === Infinity),
+    'positiveInfinityCount',
+  );
+  expectSame(
+    actual.negativeInfinityCount,
+    count((x) => x === -Infinity),
+    'negativeInfinityCount',
+  );
+  expectSame(
+    actual.zeroCount,
+    count((x) => x === 0),
+    'zeroCount',
+  );
+  expectSame(
+    actual.underflowCount,
+    count((x) => x < min && x !== -Infinity),
+    'underflowCount',
+  );
+  expectSame(
+    actual.overflowCount,
+    count((x) => x > max && x !== Infinity),
+    'overflowCount',
+  );
+  expectSame(
+    exactSum(actual.counts),
+    count((x) => x >= min && x <= max),
+    'counts',
+  );
 }
 
 /** Fails unless `actual` counts every element of `data` where the doc comment of Histogram says of uniform bins. */
@@ -157,7 +185,7 @@ export function expectHistogramOf(actual: Histogram, data: TensorData): void {
   const { min, max, counts } = actual;
   const all = Array.from(data);
   expect(actual).toMatchObject({ scale: 'uniform', magnitudes: null, binsPerOctave: null });
-  expect(actual.elementCount).toBe(data.length);
+  expectSame(actual.elementCount, data.length, 'elementCount');
   expectCountsBeside(actual, all);
   const inside = all.filter((x) => x >= min && x <= max);
   const sure = new Float64Array(counts.length);
@@ -169,8 +197,8 @@ export function expectHistogramOf(actual: Histogram, data: TensorData): void {
     if (only !== undefined && others.length === 0) sure[only] = (sure[only] ?? 0) + 1;
   }
   counts.forEach((value, bin) => {
-    expect(value, `bin ${bin}`).toBeGreaterThanOrEqual(sure[bin] ?? 0);
-    expect(value, `bin ${bin}`).toBeLessThanOrEqual(possible[bin] ?? 0);
+    expectAtMost(sure[bin] ?? 0, value, `bin ${bin}, surely in it`);
+    expectAtMost(value, possible[bin] ?? 0, `bin ${bin}`);
   });
 }
 
@@ -194,8 +222,8 @@ export function expectLogHistogramOf(
   const edges = [...above.map((edge) => -edge).toReversed(), ...above];
   expect(actual).toMatchObject({ scale: 'log_magnitude', magnitudes, binsPerOctave });
   expect([actual.min, actual.max]).toEqual([-magnitudes.max, magnitudes.max]);
-  expect([...histogramEdges(actual)]).toEqual(edges);
-  expect(actual.elementCount).toBe(data.length);
+  expectSameNumbers(histogramEdges(actual), edges, 'edges');
+  expectSame(actual.elementCount, data.length, 'elementCount');
   const all = Array.from(data);
   expectCountsBeside(actual, all);
   const counts = new Array<number>(edges.length - 1).fill(0);
@@ -206,7 +234,7 @@ export function expectLogHistogramOf(
     const bin = past < 0 ? counts.length - 1 : past - 1;
     counts[bin] = (counts[bin] ?? 0) + 1;
   }
-  expect([...actual.counts]).toEqual(counts);
+  expectSameNumbers(actual.counts, counts, 'counts');
 }
 
 /** Fails unless `actual` lies within the bounds that the doc comment of TensorUnitStats states. */
@@ -217,27 +245,26 @@ export function expectUnitsWithinBounds(
 ): void {
   const values = Array.from({ length: units }, (): number[] => []);
   data.forEach((x, i) => values[Math.floor(i / innerSize) % units]?.push(x));
-  expect(actual).toMatchObject({ units, epsilon, elementCount: data.length });
+  expectSame(actual.units, units, 'units');
+  expectSame(actual.epsilon, epsilon, 'epsilon');
+  expectSame(actual.elementCount, data.length, 'elementCount');
   const finite = values.map((list) => list.filter((x) => Number.isFinite(x)));
   const inactive = finite.map((list) => list.filter((x) => Math.abs(x) <= epsilon).length);
-  expect([...actual.finiteCounts]).toEqual(finite.map((list) => list.length));
-  expect([...actual.inactiveCounts]).toEqual(inactive);
+  const lengths = finite.map((list) => list.length);
+  expectSameNumbers(actual.finiteCounts, lengths, 'finiteCounts');
+  expectSameNumbers(actual.inactiveCounts, inactive, 'inactiveCounts');
   const ratios = finite.map((list, unit) => (inactive[unit] ?? 0) / list.length);
-  expect([...actual.inactiveRatios]).toEqual(ratios);
-  expect(actual.deadUnitCount).toBe(ratios.filter((ratio) => ratio === 1).length);
-  expect([...actual.maxMagnitudes]).toEqual(
-    finite.map((list) =>
-      list.length > 0 ? list.reduce((a, x) => Math.max(a, Math.abs(x)), 0) : Number.NaN,
-    ),
+  expectSameNumbers(actual.inactiveRatios, ratios, 'inactiveRatios');
+  expectSame(actual.deadUnitCount, ratios.filter((ratio) => ratio === 1).length, 'deadUnitCount');
+  const magnitudes = finite.map((list) =>
+    list.length > 0 ? list.reduce((a, x) => Math.max(a, Math.abs(x)), 0) : Number.NaN,
   );
+  expectSameNumbers(actual.maxMagnitudes, magnitudes, 'maxMagnitudes');
   finite.forEach((list, unit) => {
     const mean = exactSum(list) / list.length;
     const bound = (1e-12 * exactSum(list.map(Math.abs))) / list.length;
-    if (list.length === 0) expect(actual.means[unit]).toBeNaN();
-    else
-      expect(
-        Math.abs((actual.means[unit] ?? 0) - mean),
-        `mean of unit ${unit}`,
-      ).toBeLessThanOrEqual(bound);
+    const what = `mean of unit ${unit}`;
+    if (list.length === 0) expectSame(actual.means[unit], Number.NaN, what);
+    else expectAtMost(Math.abs((actual.means[unit] ?? 0) - mean), bound, what);
   });
 }

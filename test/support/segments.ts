@@ -26,7 +26,9 @@ export function runOf(change: Partial<StoredRun> = {}): Omit<StoredRun, 'revisio
 /** Bytes that tell where they came from. */
 export function bytesOf(length: number, seed = 1): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(length);
-  for (let i = 0; i < length; i++) bytes[i] = (i * 31 + seed * 17) & 255;
+  for (let i = 0; i < Math.min(length, 256); i++) bytes[i] = (i * 31 + seed * 17) & 255;
+  // They repeat every 256.
+  for (let filled = 256; filled < length; filled *= 2) bytes.copyWithin(filled, 0, filled);
   return bytes;
 }
 
