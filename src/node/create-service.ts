@@ -60,8 +60,8 @@ export type Service = {
   readonly storageUri: string;
   /** Users, keys and shares. */
   readonly access: AccessBook;
-  /** Turns new requests away; resolves when those under way are answered, or after so many milliseconds. */
-  drain(timeoutMs: number): Promise<void>;
+  /** Turns new requests away; resolves when those under way are answered, or after so many milliseconds, to whether they were. */
+  drain(timeoutMs: number): Promise<boolean>;
   /** Drains for 10 seconds at most unless {@link Service.drain} was called, then closes the database. Closing twice is fine. */
   close(): Promise<void>;
 };

@@ -43,26 +43,34 @@ function answerBroken(error: Error & { readonly code?: string }, socket: Duplex)
   const answer: unknown = Reflect.get(socket, '_httpMessage');
   const isAnswered =
     typeof answer === 'object' && answer !== null && Reflect.get(answer, 'headersSent') === true;
-  if (!socket.writable || error.code === 'ECONNRESET' || isAnswered) {
+  // Clients and proxies open connections before they need them. An answer on one that never asked would be taken for that
+  // of the request that its client sends in the same instant.
+  const isSilent = Reflect.get(socket, 'bytesRead') === 0;
+  if (!socket.writable || error.code === 'ECONNRESET' || isAnswered || isSilent) {
     socket.destroy();
     return;
   }
-  const [status, rule] =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? ['431 Request Header Fields Too Large', 'headers of at most 16 KiB']
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? ['408 Request Timeout', 'sent without long pauses']
-        : ['400 Bad Request', 'HTTP/1.1'];
-  const { body } = encodeError(
-    new SessionStoreError('rejected', `The request must be ${rule}.`, {
-      details: { field: 'request', rule },
-    }),
-  );
-  const text = JSON.stringify(body);
+  const { status, text } = refusalOf(error.code);
   socket.end(
     `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
     () => socket.destroy(),
   );
+}
+
+function refusalOf(code: string | undefined): { readonly status: string; readonly text: string } {
+  // Slow is not wrong: the same may be sent again, and a client that keeps records has to.
+  const isLate = code === 'ERR_HTTP_REQUEST_TIMEOUT';
+  const [status, rule] = isLate
+    ? ['408 Request Timeout', 'sent without long pauses']
+    : code === 'HPE_HEADER_OVERFLOW'
+      ? ['431 Request Header Fields Too Large', 'headers of at most 16 KiB']
+      : ['400 Bad Request', 'HTTP/1.1'];
+  const error = new SessionStoreError(
+    isLate ? 'busy' : 'rejected',
+    `The request must be ${rule}.`,
+    { details: { field: 'request', rule, httpStatus: Number.parseInt(status, 10) } },
+  );
+  return { status, text: JSON.stringify(encodeError(error).body) };
 }
 
 function listenFailure(

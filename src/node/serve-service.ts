@@ -88,7 +88,8 @@ export async function serveService(options: ServeServiceOptions = {}): Promise<S
       // Connections that ask for something more are told to go while the last answers are made.
       const drained = service.drain(drainTimeoutMs);
       const closed = closeServer(server, drainTimeoutMs + SEND_TIMEOUT_MS);
-      await drained;
+      // What is open now asks for nothing, such as a connection that a browser has opened in advance.
+      if ((await drained) && 'closeAllConnections' in server) server.closeAllConnections();
       await closed;
       await service.close();
     };

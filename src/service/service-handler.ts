@@ -138,17 +138,20 @@ export class ServiceHandler {
     return this.#isClosing;
   }
 
-  /** Turns new requests away and ends streams; resolves when all others are answered, or after `timeoutMs`. */
-  async drain(timeoutMs: number): Promise<void> {
+  /**
+   * Turns new requests away and ends streams; resolves when all others are answered, or after `timeoutMs`, to whether
+   * they were.
+   */
+  async drain(timeoutMs: number): Promise<boolean> {
     this.#isClosing = true;
     this.#streams.endAll();
     this.#stores.close();
-    if (this.#inFlight === 0) return;
-    await new Promise<void>((resolve) => {
-      const undo = this.#parts.clock.after(timeoutMs, resolve);
+    if (this.#inFlight === 0) return true;
+    return new Promise((resolve) => {
+      const undo = this.#parts.clock.after(timeoutMs, () => resolve(false));
       this.#idle.push(() => {
         undo();
-        resolve();
+        resolve(true);
       });
     });
   }

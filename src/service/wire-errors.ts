@@ -105,7 +105,9 @@ export function decodeError(
   }
   if (code === 'invalid_run_state') return new InvalidRunStateError(body.message, details);
   if (code !== 'store_failed') return new QuarkError(code, body.message, { details });
-  return new SessionStoreError(reasonOf(details), body.message, { details });
+  // Services of before have called what came too slowly rejected, as if it were wrong.
+  const reason = status === 408 ? 'busy' : reasonOf(details);
+  return new SessionStoreError(reason, body.message, { details });
 }
 
 function reasonOf(details: ErrorDetails): StoreFailureReason {
@@ -120,6 +122,8 @@ function reasonOfStatus(status: number): StoreFailureReason {
       return 'unauthorised';
     case 413:
       return 'too_large';
+    case 408:
+    case 425:
     case 429:
     case 503:
       return 'busy';

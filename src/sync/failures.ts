@@ -39,6 +39,8 @@ export function kindOfFailure(error: unknown): FailureKind {
   if (!isStoreError(error)) return 'retry';
   // A proxy, a captive portal or another server at this address answers: that is no word of the service.
   if (error.reason === 'rejected' && isFromElsewhere(error.details)) return 'user';
+  // What did not arrive as HTTP was spoiled on its way: that says nothing of the record in it.
+  if (error.details['field'] === 'request') return 'retry';
   return KINDS[error.reason] ?? 'retry';
 }
 

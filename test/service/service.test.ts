@@ -1,4 +1,6 @@
 /** The service as it is started, asked over sockets: who is let in, what they see, and how it ends. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { EventLogger, listRuns, MetricsLogger, openRun, TrainingSession } from '../../src/index.ts';
@@ -379,6 +381,9 @@ describe('streams of live updates', () => {
   it('are so many for a key, show what is open to it, and end with the service', async () => {
     // Whoever closes it does not wait for a connection that a stream has left behind.
     const service = await services.start({ limits: { streamsPerKey: 1 }, drainTimeoutMs: 3e6 });
+    // Nor for one that was opened in advance, as browsers do.
+    const silent = connect(service.port, '127.0.0.1').on('error', () => undefined);
+    await once(silent, 'connect');
     const [alice, bob] = [await keyOf(service, 'alice'), await keyOf(service, 'bob')];
     const a = await storeOf(service, alice);
     for (const name of ['open', 'closed'])
