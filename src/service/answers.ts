@@ -1,5 +1,6 @@
 /** How answers of the handler are made, alike on every route. */
 import type { Context } from 'hono';
+import { invalidInput } from '../base/errors.ts';
 import { toHex } from '../base/hex.ts';
 import type { StoreScope } from './handler-options.ts';
 import { PROTOCOL_HEADER, PROTOCOL_VERSION } from './protocol.ts';
@@ -35,6 +36,28 @@ export function failure(error: unknown): Response {
   if (status === 401) headers.set('www-authenticate', 'Bearer realm="quark"');
   if (retryAfterSeconds !== undefined) headers.set('retry-after', String(retryAfterSeconds));
   return new Response(JSON.stringify(body), { status, headers });
+}
+
+/**
+ * The parameters of a request, which has no others: a filter with a typing error in its name would otherwise let all
+ * through.
+ *
+ * @param once those that are given once at most
+ * @throws {QuarkError} `invalid_input`
+ */
+export function queryOf(
+  context: WireContext,
+  once: readonly string[],
+  repeated: readonly string[] = [],
+): Record<string, string[]> {
+  const given = context.req.queries();
+  for (const [name, values] of Object.entries(given)) {
+    const isOnce = once.includes(name);
+    if (!isOnce && !repeated.includes(name))
+      throw invalidInput(name, name, `one of ${[...once, ...repeated].join(', ')}`);
+    if (isOnce && values.length > 1) throw invalidInput(name, values.length, 'given once');
+  }
+  return given;
 }
 
 /** The answer to a question, as JSON in the names of the wire. The same answer has the same ETag. */

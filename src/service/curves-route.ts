@@ -4,11 +4,11 @@
  */
 import type { Hono } from 'hono';
 import { checkCount } from '../base/assert.ts';
-import { invalidInput, RunNotFoundError } from '../base/errors.ts';
+import { RunNotFoundError } from '../base/errors.ts';
 import { checkCurveQuery, metricSegments, readCurves, segmentsOf } from '../read/curves.ts';
 import type { CurveQuery } from '../store/curves.ts';
 import type { SegmentManifest } from '../store/store.ts';
-import { json, type WireContext, type WireEnvironment } from './answers.ts';
+import { json, queryOf, type WireContext, type WireEnvironment } from './answers.ts';
 import { encodeCurves } from './curve-messages.ts';
 import { ROUTES } from './protocol.ts';
 
@@ -19,7 +19,7 @@ const BYTES_PER_BUCKET = 350;
 /** Held for segments that are being opened. */
 const READING_BYTES = 32 << 20;
 
-const PARAMETERS = ['buckets', 'key', 'step_min', 'step_max', 'rows_min'];
+const PARAMETERS = ['buckets', 'step_min', 'step_max', 'rows_min'];
 
 /** Adds the route that gives out curves. */
 export function addCurvesRoute(
@@ -29,7 +29,7 @@ export function addCurvesRoute(
   const memory = new CurveMemory();
   app.get(ROUTES.curves, async (context) => {
     const { store, takeRoom, notes } = context.env.scope;
-    const query = queryOf(context);
+    const query = curveQuery(context);
     checkCurveQuery(query);
     const listed = await metricSegments(store, query.runId);
     const manifests = segmentsOf(query, listed);
@@ -44,13 +44,8 @@ export function addCurvesRoute(
   });
 }
 
-function queryOf(context: WireContext): CurveQuery {
-  const given = context.req.queries();
-  for (const [name, values] of Object.entries(given)) {
-    if (!PARAMETERS.includes(name))
-      throw invalidInput(name, name, `one of ${PARAMETERS.join(', ')}`);
-    if (name !== 'key' && values.length > 1) throw invalidInput(name, values.length, 'given once');
-  }
+function curveQuery(context: WireContext): CurveQuery {
+  const given = queryOf(context, PARAMETERS, ['key']);
   const number = (name: string): number | undefined => {
     const text = given[name]?.[0];
     if (text === undefined) return undefined;

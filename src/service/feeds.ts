@@ -5,7 +5,7 @@ import { invalidInput, RunNotFoundError } from '../base/errors.ts';
 import { checkRunId } from '../store/run-rules.ts';
 import { checkTable } from '../store/segment-rules.ts';
 import type { Store } from '../store/store.ts';
-import { HEADERS, type WireContext, type WireEnvironment } from './answers.ts';
+import { HEADERS, queryOf, type WireContext, type WireEnvironment } from './answers.ts';
 import { FeedChannel, type FeedChange } from './feed-channel.ts';
 import { decodeCursor } from './feed-cursor.ts';
 import type { StoreScope } from './handler-options.ts';
@@ -46,8 +46,9 @@ export class Feeds {
 
   async #answer(context: WireContext): Promise<Response> {
     const { scope } = context.env;
-    const runIds = [...new Set(context.req.queries('run') ?? [])].map(checkRunId);
-    const tables = [...new Set(context.req.queries('table') ?? [])].map(checkTable);
+    const { run = [], table = [] } = queryOf(context, [], ['run', 'table']);
+    const runIds = [...new Set(run)].map(checkRunId);
+    const tables = [...new Set(table)].map(checkTable);
     if (runIds.length > MAX_RUNS_PER_FEED)
       throw invalidInput('run', runIds.length, `at most ${MAX_RUNS_PER_FEED} runs`);
     if (tables.length > MAX_TABLES_PER_FEED)

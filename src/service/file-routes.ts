@@ -50,7 +50,7 @@ async function blob(context: WireContext): Promise<Response> {
     throw new QuarkError('unsupported', 'No such blob.', { details: { sha256 } });
   if (matchesTag(context.req.header('if-none-match'), etag))
     return new Response(null, { status: 304, headers: { ...FILE_HEADERS, etag } });
-  const range = requestedRange(context.req.raw.headers, bytes.byteLength, etag);
+  const range = rangeOf(context, bytes.byteLength, etag);
   const { status, headers } = rangeHeaders(range, bytes.byteLength);
   return new Response(range === undefined ? bytes : bytes.subarray(range.start, range.end), {
     status,
@@ -74,7 +74,7 @@ async function artifact(
   const etag = `"${sha256}"`;
   if (matchesTag(context.req.header('if-none-match'), etag))
     return new Response(null, { status: 304, headers: { ...FILE_HEADERS, etag } });
-  const range = requestedRange(context.req.raw.headers, sizeBytes, etag);
+  const range = rangeOf(context, sizeBytes, etag);
   const { status, headers } = rangeHeaders(range, sizeBytes);
   const answer = {
     status,
@@ -85,6 +85,11 @@ async function artifact(
   // The first part is read before the answer begins, so that a payload that is gone is an error with a status.
   const first = await pieces.next();
   return new Response(streamOf(first, pieces, onFailure), answer);
+}
+
+/** RFC 9110 gives `Range` a meaning with GET only. */
+function rangeOf({ req }: WireContext, sizeBytes: number, etag: string): ByteRange | undefined {
+  return req.method === 'GET' ? requestedRange(req.raw.headers, sizeBytes, etag) : undefined;
 }
 
 type TakeRoom = StoreScope['takeRoom'];

@@ -87,9 +87,10 @@ export class RateLimiter {
   take(name: string): number {
     const nowMs = this.#clock.now();
     const tokens = this.#tokensOf(name, nowMs);
+    const isEmpty = tokens < WHOLE_TOKEN;
     // Kept also when there is none to take: a clock that was set back would stand still until it is where it was.
-    this.#buckets.set(name, { tokens: tokens < 1 ? tokens : tokens - 1, atMs: nowMs });
-    if (tokens < 1) return Math.max(1, Math.ceil((1 - tokens) / this.#perMs));
+    this.#buckets.set(name, { tokens: isEmpty ? tokens : tokens - 1, atMs: nowMs });
+    if (isEmpty) return Math.max(1, Math.ceil((1 - tokens) / this.#perMs));
     if (this.#buckets.size > this.#sweepAt) this.#sweep(nowMs);
     return 0;
   }
@@ -110,6 +111,8 @@ export class RateLimiter {
   }
 }
 
+/** Parts of a token that have come one after the other add up to a little less than a whole one. What is lent is taken off. */
+const WHOLE_TOKEN = 1 - 1e-9;
 const SWEEP_BUCKETS = 1_024;
 
 /** What requests under way hold: one number for all of them, and a share for each. */

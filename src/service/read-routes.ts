@@ -9,7 +9,7 @@ import type {
   SegmentReference,
   Store,
 } from '../store/store.ts';
-import { HEADERS, json, type WireContext, type WireEnvironment } from './answers.ts';
+import { HEADERS, json, queryOf, type WireContext, type WireEnvironment } from './answers.ts';
 import { readJson } from './body.ts';
 import { encodeFrames, frameBytes } from './frames.ts';
 import type { HandlerSettings } from './handler-options.ts';
@@ -30,6 +30,9 @@ import { decodeReference, Fields } from './wire.ts';
 
 /** Segments read from the store at once: bounds the memory that one answer takes beyond its target. */
 const SEGMENTS_PER_STORE_READ = 8;
+
+const RUN_FILTERS = ['project', 'started_min_ms', 'started_max_ms', 'text', 'limit', 'offset'];
+const SEGMENT_FILTERS = ['sequence_min', 'step_min', 'step_max', 'epoch_min', 'epoch_max'];
 
 /** Adds the routes that read. */
 export function addReadRoutes(app: Hono<WireEnvironment>, settings: HandlerSettings): void {
@@ -53,6 +56,7 @@ export function addReadRoutes(app: Hono<WireEnvironment>, settings: HandlerSetti
     json(context, { projects: await context.env.scope.store.listProjects() }),
   );
   app.get(ROUTES.runs, async (context) => {
+    queryOf(context, RUN_FILTERS, ['status', 'tag', 'config']);
     const search = checkSearch(context.req.query('text'), context.req.queries('config') ?? []);
     const { store, takeRoom } = context.env.scope;
     return json(context, await searchRuns(store, runFilter(context), search, takeRoom));
@@ -163,7 +167,7 @@ function runFilter(context: WireContext): RunFilter {
 }
 
 function segmentFilter(context: WireContext, runId: string, table: string): SegmentFilter {
-  const keys = context.req.queries('key');
+  const { key: keys } = queryOf(context, SEGMENT_FILTERS, ['key']);
   const filter: Record<string, number> = {};
   for (const [name, key] of [
     ['sequenceMin', 'sequence_min'],
@@ -180,7 +184,7 @@ function segmentFilter(context: WireContext, runId: string, table: string): Segm
 }
 
 function leaseRuns(context: WireContext): readonly string[] | undefined {
-  const runs = context.req.queries('run');
+  const { run: runs } = queryOf(context, [], ['run']);
   if (runs !== undefined && runs.length > MAX_RUNS_PER_LEASE_QUERY)
     throw new SessionStoreError(
       'too_large',

@@ -52,6 +52,13 @@ export type ServiceParts = {
   readonly maintenance?: () => Promise<NonNullable<Gauges['maintenance']>>;
 };
 
+/** What only tells of the service itself. */
+const OWN_PATHS: ReadonlySet<string> = new Set([
+  SERVICE_ROUTES.health,
+  SERVICE_ROUTES.ready,
+  SERVICE_ROUTES.metrics,
+  DESCRIPTOR_PATH,
+]);
 /** Where looks at stores for live updates are booked. */
 const EVENTS_PATH = `/${API_PATH}${ROUTES.events}`;
 /** How long a readiness check waits for the database. */
@@ -159,6 +166,10 @@ export class ServiceHandler {
   async #answer(exchange: Exchange): Promise<Response> {
     const { request, path } = exchange;
     const origin = request.headers.get('origin');
+    if (OWN_PATHS.has(path) && request.method !== 'GET' && request.method !== 'HEAD')
+      throw new QuarkError('unsupported', 'This address can only be read.', {
+        details: { path, httpStatus: 405 },
+      });
     if (path === SERVICE_ROUTES.health) return plain(200, { status: 'ok' });
     if (path === SERVICE_ROUTES.ready) return this.#ready();
     if (this.#isClosing)

@@ -101,6 +101,19 @@ describe('the read handler', () => {
         400,
         { code: 'invalid_input', details: { field: 'stepMin' } },
       ],
+      // A filter whose name has a typing error would show everything.
+      ...[
+        '/runs?projekt=digits',
+        '/runs/r_1/tables/metrics/segments?keys=a',
+        '/leases?runs=r_1',
+      ].map((path): [string, RequestInit, number, object] => [
+        path,
+        {},
+        400,
+        { code: 'invalid_input' },
+      ]),
+      ['/events?runs=r_1', {}, 400, { code: 'invalid_input', details: { field: 'runs' } }],
+      ['/runs?limit=1&limit=2', {}, 400, { code: 'invalid_input', details: { field: 'limit' } }],
       ['/blobs/..%2f..', {}, 400, { code: 'invalid_input' }],
       [
         `/leases?${'run=r_1&'.repeat(101)}`,

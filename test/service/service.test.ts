@@ -475,6 +475,10 @@ describe('what the service tells', () => {
   it('says that it is alive and ready', async () => {
     const service = await services.start();
     expect((await ask(service.port, '/healthz')).text).toBe('{"status":"ok"}\n');
+    for (const path of ['/healthz', '/readyz', '/metrics']) {
+      const { status, headers } = await ask(service.port, path, { method: 'POST' });
+      expect([path, status, headers.allow]).toEqual([path, 405, 'GET, HEAD']);
+    }
     const ready = await ask(service.port, '/readyz');
     expect([ready.status, ready.headers['cache-control']]).toEqual([200, 'no-store']);
     expect(JSON.parse(ready.text)).toMatchObject({ status: 'ready' });

@@ -48,8 +48,11 @@ export const syncCommand: Command = {
       });
       try {
         if (tasks.length === 0) {
+          const { persistenceUrl } = serviceOptions(context);
           await io.stderr.write(
-            'No run here was recorded for a service. Name one with --url, and add --all to send the runs.\n',
+            typeof persistenceUrl === 'string'
+              ? `No run here was recorded for ${plain(persistenceUrl)}. Add --all to send the runs there all the same.\n`
+              : 'No run here was recorded for a service. Name one with --url, and add --all to send the runs.\n',
           );
           return EXIT.failure;
         }

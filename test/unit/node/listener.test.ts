@@ -42,7 +42,7 @@ test.each(['408 Request Timeout', '400 Bad Request'])(
   async (status) => {
     // As services of before have answered.
     const details = { reason: 'rejected', field: 'request', rule: 'sent without long pauses' };
-    const [code, text = ''] = [Number(status.slice(0, 3)), status.slice(4)];
+    const [code, text] = [Number(status.slice(0, 3)), status.slice(4)];
     const client = new HttpClient('http://127.0.0.1/', {
       fetch: async () =>
         new Response(JSON.stringify({ code: 'store_failed', message: text, details }), {
