@@ -169,9 +169,15 @@ describe('files dropped on the page', () => {
       await page.getByRole('link', { name: 'Quark, all runs' }).click();
       await expect.poll(() => page.locator('.run-row').count()).toBe(4);
 
-      await dropOn(page, [await write('again/metrics.csv', lightningCsv(50, 1))]);
-      await imported('1 run from 1 file');
+      // Runs that are picked here are none of those that are dropped: these are compared, all of them.
+      for (const at of [0, 1]) await page.locator('.run-row').nth(at).getByRole('checkbox').check();
+      await dropOn(page, [
+        await write('again/one.csv', lightningCsv(50, 1)),
+        await write('again/two.csv', lightningCsv(60, 2)),
+      ]);
+      await imported('2 runs from 2 files');
       await page.getByRole('radio', { name: 'Files' }).waitFor();
+      await expect.poll(() => chart.locator('.legend-item').count()).toBe(2);
       await dock().getByRole('button', { name: 'Let go' }).click();
       await expect.poll(() => page.locator('.run-row').count()).toBe(4);
       expect(await page.getByRole('radio', { name: 'Files' }).count()).toBe(0);

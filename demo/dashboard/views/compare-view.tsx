@@ -2,7 +2,7 @@
 import { useComputed, useSignal, useSignalEffect, type ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
-import type { Store } from 'quark-sdk';
+import { isQuarkError, type Store } from 'quark-sdk';
 import { PALETTE_SIZE } from '../../app/palette.ts';
 import { hrefOf } from '../../app/route.ts';
 import { isGrowing } from '../../dropped/dropped-files.ts';
@@ -194,7 +194,12 @@ function Remarks({
     lines.push(`Only the first ${MAX_COMPARED} of ${asked} runs are shown.`);
   if (feed.metric !== undefined && without.length > 0)
     lines.push(`Without ${feed.metric}: ${without.map((runId) => feed.nameOf(runId)).join(', ')}.`);
-  for (const [runId, error] of feed.failures) lines.push(`${runId}: ${textOf(error)}`);
+  for (const [runId, error] of feed.failures)
+    lines.push(
+      isQuarkError(error, 'run_not_found')
+        ? `There is no run ${runId} here.`
+        : `${runId}: ${textOf(error)}`,
+    );
   if (lines.length === 0) return null;
   return (
     <ul class="remarks quiet">

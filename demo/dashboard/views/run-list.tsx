@@ -105,9 +105,11 @@ export function RunList(props: {
     );
   }
   // Who drops several runs wants to see them beside each other; elsewhere one asks for it.
+  // Picks of another place are kept, and are none of these.
+  const chosen = pickedOf(runs.value);
   const compared =
     props.sourceId === 'files' && runs.value.length > 1
-      ? (picked.value.size > 1 ? pickedOf(runs.value) : shown.value)
+      ? (chosen.length > 1 ? chosen : shown.value)
           .slice(0, COMPARED_AT_FIRST)
           .map(({ run }) => run.id)
       : [];
