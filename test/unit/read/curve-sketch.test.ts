@@ -195,7 +195,7 @@ it('curves are those of all samples, whatever was appended, merged, replaced, ma
         await history.look(8, ['loss']);
       },
     ),
-    runs(60),
+    runs(40),
   );
 }, 60_000);
 
