@@ -116,10 +116,11 @@ const PATIENCE = {
 };
 
 /** Folders whose test files share processes, which spares most of them the loading of the sources. */
-const SHARING = 'unit|property|contract';
+const SHARING = 'cli|contract|e2e|faults|kill|process|property|service|unit';
 /** Files in there that change their process, or look at what is in it: each has one of its own. */
 const APART = [
   'test/{unit,property,contract}/**/*{onnx,tfjs}*.test.ts', // their engines keep state
+  'test/cli/demo.test.ts', // uses one of the engines
   'test/unit/adapters/**/*.test.ts',
   'test/unit/analysis/batches/hard-batches.test.ts', // uses one of the engines
   'test/unit/{kernel,node,session,telemetry}/**/*.test.ts',
