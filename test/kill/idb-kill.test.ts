@@ -60,7 +60,7 @@ test(`${ROUNDS} times the plug is pulled: what was acknowledged is there exactly
     await after.close();
   }
   expect(acknowledged.length).toBeGreaterThan(ROUNDS);
-}, 240_000);
+}, 480_000);
 
 async function openPage(): Promise<Page> {
   running ??= await startBrowser();
