@@ -409,7 +409,7 @@ test('whatever is damaged in it, an import ends, and says what it left out', asy
         report.problems.every(({ reason }) => reason !== '' && !reason.includes('undefined')),
       ).toBe(true);
     }),
-    settings(2000),
+    settings(800),
   );
 }, 120_000);
 

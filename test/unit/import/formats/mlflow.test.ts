@@ -103,7 +103,7 @@ describe('an MLflow file store', () => {
       fc.asyncProperty(damaged([STORE]), async (files) => {
         expect(await importText(files)).toHaveProperty('report');
       }),
-      settings(2000),
+      settings(800),
     );
   }, 240_000);
 });

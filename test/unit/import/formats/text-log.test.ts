@@ -273,7 +273,7 @@ describe('a text log', () => {
           expect(await importText(files)).toHaveProperty('report');
         },
       ),
-      settings(2000),
+      settings(800),
     );
   }, 240_000);
 });

@@ -253,6 +253,6 @@ test('whatever is damaged in any of them, an import ends', async () => {
     fc.asyncProperty(damaged([DVCLIVE, SACRED, TRACK, PROFILE, WANDB]), async (files) => {
       expect(await importText(files)).toHaveProperty('report');
     }),
-    settings(4000),
+    settings(1500),
   );
 }, 240_000);
