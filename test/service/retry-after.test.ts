@@ -51,10 +51,15 @@ async function record(
     check: async () => {
       const status = await outbox.sync.status();
       expect(status).toMatchObject({ pendingRuns: 0, pendingRows: 0, refusedSegments: [] });
-      // Under the limit: time passes between the requests.
+      // Under the limit: one request after the other, and time passes between them.
+      let last: Promise<unknown> = Promise.resolve();
       const slowly = (request: Request): Promise<Response> => {
-        clock.advance(600_000);
-        return fetch(request);
+        const answer = last.then(() => {
+          clock.advance(600_000);
+          return fetch(request);
+        });
+        last = answer.catch(() => undefined);
+        return answer;
       };
       const store = await openHttpStorage(service.url, { space: 'default', fetch: slowly });
       const progress = { acknowledged: SEGMENTS * ROWS, tried: SEGMENTS * ROWS };
