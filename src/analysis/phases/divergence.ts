@@ -26,6 +26,8 @@ export type Excursions = {
 const RISE_FLOOR = 0.25;
 /** A rise has to stand out of the noise of the curve by this many standard deviations. */
 const NOISE_LIMIT = 4;
+/** By half of them where it lasts for this share of the run, and to its end: a line through many points is less uncertain than one. */
+const LASTING_SHARE = 0.5;
 /** Share of the run that an excursion lasts before it is a phase, when the loss comes back. */
 const MIN_SHARE = 0.1;
 /** The same for one that begins with the run: training that settles. */
@@ -48,7 +50,13 @@ const START_SHARE = 0.02;
  * They begin at the rise itself and end with the last point that is that high.
  */
 export function findExcursions(track: Track, thresholds: PhaseSettings): Excursions {
-  const single = collect(track, thresholds);
+  const lasting = lastingRise(track, thresholds);
+  const single = [
+    ...collect(track, NOISE_LIMIT, thresholds).filter(
+      ({ to }) => to <= (lasting[0]?.from ?? Infinity),
+    ),
+    ...lasting,
+  ];
   const all = mergeNear(track, single).flatMap((episode): readonly Episode[] => {
     const last = single.find(({ to }) => to === episode.to);
     return last !== undefined && risesForGood(track, episode, last)
@@ -64,6 +72,17 @@ export function findExcursions(track: Track, thresholds: PhaseSettings): Excursi
   };
 }
 
+/** What is above its best for most of the run, whether or not each point of it stands out of the noise. */
+function lastingRise(track: Track, thresholds: PhaseSettings): readonly Episode[] {
+  const { fitted, regime } = track.curve;
+  const last = collect(track, NOISE_LIMIT / 2, thresholds).at(-1);
+  return regime === 'step' &&
+    last?.to === fitted.length &&
+    shareOf(track, last.from, last.to) >= LASTING_SHARE
+    ? [last]
+    : [];
+}
+
 /** Whether what goes up and down goes up at last, higher than ever before, and lasts. */
 function risesForGood(track: Track, { from, returns }: Episode, last: Episode): boolean {
   const { fitted } = track.curve;
@@ -74,7 +93,7 @@ function risesForGood(track: Track, { from, returns }: Episode, last: Episode): 
   );
 }
 
-function collect(track: Track, thresholds: PhaseSettings): readonly Episode[] {
+function collect(track: Track, limit: number, thresholds: PhaseSettings): readonly Episode[] {
   const { fitted, noise } = track.curve;
   const least = Math.max(
     thresholds.divergenceFromBestRatio,
@@ -86,7 +105,7 @@ function collect(track: Track, thresholds: PhaseSettings): readonly Episode[] {
   let bestAt = 0;
   const isAbove = (value: number): boolean => {
     const rise = value - best;
-    if (!(rise > NOISE_LIMIT * noise)) return false;
+    if (!(rise > limit * noise)) return false;
     const scale = track.isRate ? 1 : Math.max(Math.abs(best), RISE_FLOOR * (high - best));
     return rise >= least * scale && rise > 0;
   };

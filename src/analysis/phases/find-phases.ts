@@ -4,6 +4,7 @@ import { jsSeriesKernel, type SeriesKernel } from '../../kernel/series/series-ke
 import { axisOf, type MetricSeries, type SeriesAxis } from '../columns/run-columns.ts';
 import { indexAtOrBefore } from '../series/finite-part.ts';
 import type { RoleSeries } from '../series/loss-roles.ts';
+import { turnsOf } from '../series/robust-curve.ts';
 import { onAxisOf } from './align-axis.ts';
 import { describePhase, type FoundPhase } from './describe.ts';
 import { findExcursions, withoutEvents, type Episode } from './divergence.ts';
@@ -16,10 +17,14 @@ import {
   type PhaseAnalyzerThresholds,
   type PhaseSettings,
 } from './thresholds.ts';
-import { errorTrack, firstAt, lossTrack, type Track } from './track.ts';
+import { errorTrack, firstAt, lossTrack, relativeTo, type Track } from './track.ts';
 
 /** Error rate up to which a task counts as solved. */
 const SOLVED_ERROR = 0.05;
+
+/** Validations that show progress, and how many times the change of a standstill they fall by in all. */
+const MIN_SEEN = 5;
+const MIN_FALLS = 3;
 
 /** What phases are found from, all on one axis. */
 export type PhaseView = {
@@ -55,7 +60,7 @@ export type PhaseView = {
  *   2 % of the run once it falls.
  * - `rapid_learning`: up to the knee of the curve, or as long as the loss falls fast enough; falls at the begin of epochs come later
  *   and are no learning anew.
- * - `stagnation`: the loss stands still, see {@link PhaseAnalyzerThresholds}, or has not begun to fall after a tenth of the run. Where it
+ * - `stagnation`: the loss stands still, see {@link PhaseAnalyzerThresholds}, or has not begun to fall after a tenth of the run, nor has validation. Where it
  *   stands still near its minimum, after a fall of nine tenths, or with an accuracy of 0.95, it has converged: that is stabilization.
  * - `stabilization`: all else.
  *
@@ -173,7 +178,7 @@ function segmentsOfView(view: PhaseView, { errors, primary }: Tracks): readonly 
     if (end > from) labelLeg(primary, values, { from, to: end, firstPoints }, thresholds, labels);
     from = to;
   }
-  let segments = segmentsOf(labels, positions);
+  let segments = withProgress(segmentsOf(labels, positions), view);
   const { window } = view.still;
   const slow = positions[Math.max(0, labels.indexOf('stabilization'))] ?? first;
   const begun = positions[Math.max(0, labels.indexOf('rapid_learning'))] ?? first;
@@ -199,6 +204,24 @@ function segmentsOfView(view: PhaseView, { errors, primary }: Tracks): readonly 
   if (!Number.isNaN(failedFrom)) segments = overlay(segments, 'divergence', failedFrom, Infinity);
   const whole = segments.map((segment, i) => (i === 0 ? { ...segment, start: first } : segment));
   return withoutShort(whole, primary, last);
+}
+
+/** A training loss whose noise hides that it has begun to fall makes progress where the validation beside it falls. */
+function withProgress(segments: readonly Segment[], { thresholds, val }: PhaseView): Segment[] {
+  return segments.map((segment, i) => {
+    if (segment.name !== 'stagnation' || val === null) return segment;
+    const { fitted, noise, positions } = val.curve;
+    const from = firstAt(positions, segment.start);
+    const seen = fitted.subarray(from, firstAt(positions, segments[i + 1]?.start ?? Infinity));
+    const before = seen[0] ?? 0;
+    const fall = before - (seen.at(-1) ?? before);
+    const isFalling =
+      seen.length >= MIN_SEEN &&
+      turnsOf(seen) <= 1 &&
+      fall > 2 * noise &&
+      relativeTo(val, fall, before) > MIN_FALLS * thresholds.stagnationMaxRelativeChange;
+    return isFalling ? { ...segment, name: 'stabilization' } : segment;
+  });
 }
 
 /** Points of the primary that are initialization: validations before the first of them count as well, but for one. */

@@ -44,7 +44,7 @@ export type ReportModel = {
   readonly phases: readonly PhaseRecord[];
   /** What the steps of phases count. */
   readonly phaseAxis: 'step' | 'epoch';
-  /** The most severe first. */
+  /** In the order of the analysis: causes before consequences, remarks last. */
   readonly alerts: readonly AlertRecord[];
   /** What the batches tell; empty where none stands out or none were recorded. */
   readonly dataTables: readonly HardBatchTable[];
@@ -63,9 +63,7 @@ export function modelOf(
   found: Pick<ReportModel, 'alerts' | 'healthScores' | 'phases'>,
   about: Pick<ReportModel, 'title' | 'generatedAt' | 'facts'>,
 ): ReportModel {
-  const alerts = found.alerts.toSorted(
-    (a, b) => ALERT_SEVERITIES.indexOf(b.severity) - ALERT_SEVERITIES.indexOf(a.severity),
-  );
+  const { alerts } = found;
   const series = inOrderOfInterest(columns.metrics.keys()).flatMap(
     (key) => columns.metrics.get(key) ?? [],
   );

@@ -240,6 +240,33 @@ describe('step by step', () => {
     for (const last of risen) expect(last).toMatchObject({ phaseName: 'divergence', end: 119 });
   });
 
+  test('what is thrown up at once and stays there diverges, however it wavers', () => {
+    for (let seed = 1; seed <= 4; seed++) {
+      const next = noiseFrom(seed);
+      const thrown = Float64Array.from({ length: 120 }, (_, i) =>
+        i < 6 ? 2.8 + 0.1 * i : 8.5 + 1.7 * next(),
+      );
+      const last = phasesOf(roles({ trainLoss: byStep('train/loss', thrown) })).at(-1);
+      expect(last).toMatchObject({ phaseName: 'divergence', end: 119 });
+    }
+  });
+
+  test('a fall that the noise of batches hides is seen in the validation', () => {
+    const next = noiseFrom(7);
+    const trainLoss = byStep(
+      'train/loss',
+      Float64Array.from({ length: 120 }, () => 2 + 0.3 * next()),
+    );
+    const of = (fall: number): readonly string[] => {
+      const val = Float64Array.from({ length: 10 }, (_, i) => 2.1 - fall * i);
+      const found = byStep('val/loss', val);
+      const steps = found.steps.map((step) => 12 * step + 11);
+      return names(roles({ trainLoss, valLoss: { ...found, steps } }));
+    };
+    expect(of(0)).toContain('stagnation');
+    expect(of(0.02)).not.toContain('stagnation');
+  });
+
   test('what goes up and down in turns does not diverge', () => {
     for (let seed = 1; seed <= 4; seed++) {
       const next = noiseFrom(seed);

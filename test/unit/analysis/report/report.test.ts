@@ -59,6 +59,15 @@ describe('a stored run', () => {
     expect(html).toContain('val/loss from 2.1 to 30.1');
   });
 
+  test('causes come before what follows from them, as in the analysis', async () => {
+    const session = await recorded();
+    const { alerts } = await new AnalyzerEngine(session).analyze({ persist: false });
+    const { markdown } = await report(session);
+    const titles = [...markdown.matchAll(/^### (.*)$/gmu)].map(([, title]) => title);
+    expect(titles).toEqual(alerts.map(({ title }) => escapeMarkdown(title)));
+    expect(markdown).toContain(`Look first at: ${titles[0]} (`);
+  });
+
   test('as Markdown: tables whose rows have as many cells as their heads', async () => {
     const { markdown } = await report(await recorded());
     expect(markdown).toContain('| Divergence | 40 | 60 |');
