@@ -122,40 +122,19 @@ describe('the layers of a run', () => {
     await session.flush();
     await openView(session.runId, 'layers');
     const map = page.locator('.heat-panel').first();
+    const columns = (): Promise<string | null> =>
+      map.locator('canvas').getAttribute('data-columns');
     await expect.poll(labels, { timeout: PATIENCE_MS }).toEqual(LAYERS);
-    await expect.poll(() => map.locator('canvas').getAttribute('data-columns')).toBe('3');
+    await expect.poll(columns).toBe('3');
     expect(await map.locator('.heat-axis span').first().innerText()).toBe('step 0');
     const [first, second, missing] = await cellColors(map, 0, 3);
     expect(first).not.toBe(second);
     // Nothing was recorded there: the surface shows through.
     expect(missing).toBe('0,0,0,0');
-    await page.getByRole('button', { name: 'hidden', exact: true }).click();
-    const histogram = page.locator('[data-histogram="hidden/kernel value"] canvas');
-    await expect.poll(() => histogram.getAttribute('data-columns')).toBe('3');
 
     await writeProbeRows(session, probed([30, 40]));
     await session.flush();
-    await expect
-      .poll(() => map.locator('canvas').getAttribute('data-columns'), { timeout: PATIENCE_MS })
-      .toBe('5');
-    await expect
-      .poll(() => histogram.getAttribute('data-columns'), { timeout: PATIENCE_MS })
-      .toBe('5');
-    expect(
-      await panel(page, 'layer:activation mean').locator('.chart').getAttribute('aria-label'),
-    ).toContain('5 points');
-    // Step times are metrics: they come on a way of their own.
-    expect(await page.getByTestId('probe-cost').count()).toBe(0);
-    await writeProbeRows(session, probed([50]));
-    await session.flush();
-    await expect
-      .poll(() => map.locator('canvas').getAttribute('data-columns'), { timeout: PATIENCE_MS })
-      .toBe('6');
-    const metrics = new MetricsLogger(session);
-    for (let step = 0; step <= 50; step += 1)
-      metrics.log('perf/step_time_ms', step % 10 === 0 ? 3 : 2, { step });
-    await metrics.flush();
-    await page.getByTestId('probe-cost').waitFor();
+    await expect.poll(columns, { timeout: PATIENCE_MS }).toBe('5');
     await page.getByRole('button', { name: 'Gradient norm' }).click();
     await expect.poll(labels).toEqual(LAYERS);
     await page.getByText('NaN or infinite').waitFor();
@@ -165,6 +144,26 @@ describe('the layers of a run', () => {
         return colors[4] !== colors[3] && colors[0] === colors[3];
       })
       .toBe(true);
+
+    // What is open of a layer grows as well. No pixels are read from here on: beside so many charts that takes long.
+    await page.getByRole('button', { name: 'hidden', exact: true }).click();
+    const histogram = page.locator('[data-histogram="hidden/kernel value"] canvas');
+    await expect.poll(() => histogram.getAttribute('data-columns')).toBe('5');
+    await writeProbeRows(session, probed([50]));
+    await session.flush();
+    await expect.poll(columns, { timeout: PATIENCE_MS }).toBe('6');
+    await expect
+      .poll(() => histogram.getAttribute('data-columns'), { timeout: PATIENCE_MS })
+      .toBe('6');
+    const chart = panel(page, 'layer:activation mean').locator('.chart');
+    await expect.poll(() => chart.getAttribute('aria-label')).toContain('6 points');
+    // Step times are metrics: they come on a way of their own.
+    expect(await page.getByTestId('probe-cost').count()).toBe(0);
+    const metrics = new MetricsLogger(session);
+    for (let step = 0; step <= 50; step += 1)
+      metrics.log('perf/step_time_ms', step % 10 === 0 ? 3 : 2, { step });
+    await metrics.flush();
+    await page.getByTestId('probe-cost').waitFor();
     await session.endRun('completed');
     expect(errors).toEqual([]);
   });
