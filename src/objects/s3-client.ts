@@ -3,6 +3,7 @@
  * typed error otherwise. Bodies are signed with their SHA-256, so that the server refuses what was damaged on the way.
  */
 import { AwsClient } from 'aws4fetch';
+import { holding } from '../base/held-request.ts';
 import { toHex } from '../base/hex.ts';
 import { SessionStoreError } from '../base/errors.ts';
 import type { S3Config } from './s3-config.ts';
@@ -105,9 +106,11 @@ export class S3Client {
     try {
       limit.start((call.body?.byteLength ?? 0) / SLOWEST_UPLOAD);
       const request = await this.#sign(call, sha256, limit.signal);
-      const response = await this.config.fetch(request);
-      limit.start(0);
-      return await read(response, () => limit.start(0));
+      return await holding(request, async () => {
+        const response = await this.config.fetch(request);
+        limit.start(0);
+        return read(response, () => limit.start(0));
+      });
     } catch (cause) {
       // What the answer says, such as an object of a wrong size, is not a matter of the line.
       if (cause instanceof SessionStoreError) throw cause;

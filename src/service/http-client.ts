@@ -1,6 +1,7 @@
 /** The requests of an HTTP store: address, key, version, packing, time limits, and errors that say what to do. */
 import { checkNotAborted, checkPositive } from '../base/assert.ts';
 import { invalidInput, isQuarkError, QuarkError, SessionStoreError } from '../base/errors.ts';
+import { holding } from '../base/held-request.ts';
 import { createId } from '../base/ids.ts';
 import { collect, packedIfWorthwhile } from './body.ts';
 import {
@@ -106,15 +107,7 @@ export class HttpClient {
     try {
       const request = await this.#request(ask, signal);
       signal.throwIfAborted();
-      const response = await this.#fetch(request);
-      if (response.type === 'opaqueredirect' || REDIRECTS.has(response.status))
-        throw notQuark(this.base.href, ': it redirects elsewhere. Use the address it points to');
-      const bytes = await boundedBytes(response, this.base.href);
-      const { status, headers } = response;
-      if (!response.ok)
-        throw decodeError(status, tryJson(bytes), this.base.href, headers.get('retry-after'));
-      this.#checkVersion(response);
-      return bytes;
+      return await holding(request, () => this.#send(request));
     } catch (error) {
       if (isQuarkError(error)) throw error;
       if (this.#closing.signal.aborted) throw this.#closedError();
@@ -124,6 +117,18 @@ export class HttpClient {
         cause: error,
       });
     }
+  }
+
+  async #send(request: Request): Promise<Uint8Array<ArrayBuffer>> {
+    const response = await this.#fetch(request);
+    if (response.type === 'opaqueredirect' || REDIRECTS.has(response.status))
+      throw notQuark(this.base.href, ': it redirects elsewhere. Use the address it points to');
+    const bytes = await boundedBytes(response, this.base.href);
+    const { status, headers } = response;
+    if (!response.ok)
+      throw decodeError(status, tryJson(bytes), this.base.href, headers.get('retry-after'));
+    this.#checkVersion(response);
+    return bytes;
   }
 
   /** @throws {SessionStoreError} `closed` */
