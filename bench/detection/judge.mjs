@@ -99,8 +99,9 @@ function sift(outcomes) {
 
 async function runIds(store) {
   const ids = new Map();
+  // A recording that was broken off leaves a run behind that never came to its end.
   for (const { run } of await listRuns(store))
-    ids.set(`${run.config.variant}/${run.config.seed}`, run.id);
+    if (run.status === 'completed') ids.set(`${run.config.variant}/${run.config.seed}`, run.id);
   return ids;
 }
 
