@@ -1,7 +1,7 @@
 import type { LayerSeries } from '../columns/run-columns.ts';
 import { placeAt, sayRange } from './places.ts';
 import { defineRule, say, sayOthers, sayShare, severityAbove, type Observation } from './rule.ts';
-import { isLastLayer, deadUnitShare } from './layer-facts.ts';
+import { deadUnitShare, isLastLayer, passesOn } from './layer-facts.ts';
 import { median } from './statistics.ts';
 import type { AlertSeverity } from '../../records/literals.ts';
 
@@ -10,7 +10,7 @@ const LAST_PROBES = 3;
 /** A deviation this small beside the mean is that of a constant; beside its own start, of a layer that has collapsed. */
 const CONSTANT_RATIO = 0.01;
 const SHRUNK_RATIO = 0.02;
-/** Share of units that are dead for every sample, probe after probe. */
+/** More than this share of the units dead for every sample, probe after probe. */
 const PERSISTENT_SHARE = 0.5;
 
 type Collapse = {
@@ -71,7 +71,7 @@ export const activationCollapse = defineRule({
     const found: Collapse[] = [];
     for (const layer of layers) {
       const rows = layer.std.length;
-      if (rows === 0 || (!isReference && rows < 2)) continue;
+      if (rows === 0 || (!isReference && (rows < 2 || passesOn(layer)))) continue;
       // An output may well be saturated, and mostly zero; one that is the same for all samples says nothing.
       const isOutput = !isReference && isLastLayer(layer, layers);
       const last = (values: Float64Array): number => median(values.subarray(-LAST_PROBES));
@@ -159,7 +159,7 @@ export const activationCollapse = defineRule({
 function isDeadForGood(layer: LayerSeries): boolean {
   const share = deadUnitShare(layer);
   const persistent = median(share.subarray(-LAST_PROBES));
-  if (!Number.isNaN(persistent)) return persistent >= PERSISTENT_SHARE;
+  if (!Number.isNaN(persistent)) return persistent > PERSISTENT_SHARE;
   return median(layer.deadUnitRatio.subarray(-LAST_PROBES)) >= 0.995;
 }
 

@@ -1,5 +1,5 @@
 import type { LayerSeries } from '../columns/run-columns.ts';
-import { deadUnitShare, isLastLayer } from './layer-facts.ts';
+import { deadUnitShare, isLastLayer, passesOn } from './layer-facts.ts';
 import { placeAt, sayPlace, sayRange } from './places.ts';
 import { defineRule, say, sayOthers, sayShare, severityAbove, type Finding } from './rule.ts';
 import { trailingRun } from './statistics.ts';
@@ -16,7 +16,10 @@ export const dyingRelu = defineRule({
   cause: 'a too large update or a very negative bias pushed the units below zero for all inputs',
   advice: 'lower the learning rate, use He initialisation with zero biases, or a leaky ReLU',
   thresholds: {
-    dyingReluWarningShare: { value: 0.5, doc: 'Share of dead units of a layer for a warning.' },
+    dyingReluWarningShare: {
+      value: 0.5,
+      doc: 'Dead units of a layer for a warning: more than this share.',
+    },
     dyingReluErrorShare: { value: 0.8, doc: 'Share of dead units for an error.' },
     dyingReluCriticalShare: { value: 0.98, doc: 'Share of dead units that is critical.' },
     dyingReluMinProbes: { value: 3, doc: 'Probes in a row, up to the last.' },
@@ -24,12 +27,12 @@ export const dyingRelu = defineRule({
   evaluate({ signals, thresholds: t }) {
     const layers = signals.layers('activation');
     const found = layers
-      .filter((layer) => !isLastLayer(layer, layers))
+      .filter((layer) => !isLastLayer(layer, layers) && !passesOn(layer))
       .map((layer) => {
         const share = deadUnitShare(layer);
         const probes = trailingRun(
           share.length,
-          (row) => (share[row] ?? 0) >= t.dyingReluWarningShare,
+          (row) => (share[row] ?? 0) > t.dyingReluWarningShare,
         );
         const units = layer.unitCount.at(-1) ?? 0;
         return { layer, share, probes, units, last: share.at(-1) ?? 0 };

@@ -21,3 +21,14 @@ export function deadUnitShare(layer: LayerSeries): Float64Array {
 export function isInput({ moduleType }: Pick<LayerSeries, 'moduleType'>): boolean {
   return /^(?:input|inputlayer)$/i.test(moduleType);
 }
+
+/**
+ * Whether a layer only passes on what another computed: dropout, reshaping, pooling, joining. Zeros that dropout makes are no
+ * dead units, and what died before such a layer is not to be told of twice.
+ */
+export function passesOn({ moduleType }: Pick<LayerSeries, 'moduleType'>): boolean {
+  return PASSING.test(moduleType);
+}
+
+const PASSING =
+  /^(?:\w*dropout\w*|gaussiannoise|flatten|reshape|permute|transpose|squeeze|unsqueeze|identity|repeatvector|masking|\w*pool(?:ing)?(?:[123]d)?|(?:zero)?pad(?:ding)?(?:[123]d)?|cropping[123]d|slice|upsampling[123]d|concat(?:enate)?)$/i;

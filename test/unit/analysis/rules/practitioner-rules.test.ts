@@ -72,6 +72,32 @@ describe('input_not_normalised', () => {
     const asLayer = { ...dead, moduleType: 'Dense' };
     expect(find('dying_relu', { ...parts, layers: [asLayer, hidden, output] })).toBeDefined();
   });
+
+  test('a layer that only passes on has no dead units of its own, and half of the units is not more than half', () => {
+    const reading = (persistentDead: number, zeros: number) => ({
+      mean: () => 0.4,
+      std: () => 1,
+      deadUnitRatio: () => zeros,
+      persistentDeadUnitCount: () => persistentDead,
+      unitCount: () => 24,
+    });
+    const hidden = (dead: number) =>
+      layer('hidden', 'activation', probes, reading(dead, 0.73), { moduleType: 'Dense' });
+    const dropout = layer('dropout', 'activation', probes, reading(13, 0.87), {
+      moduleType: 'Dropout',
+    });
+    const output = layer('o', 'activation', probes, { std: () => 1, mean: () => 0 });
+    const healthy = { metrics: [falling], layers: [hidden(12), dropout, output] };
+    expect(find('dying_relu', healthy)).toBeUndefined();
+    expect(find('activation_collapse', healthy)).toBeUndefined();
+    // The zeros of a layer like any other would be its own.
+    const dense = { ...dropout, moduleName: 'dense', moduleType: 'Dense' };
+    const parts = { metrics: [falling], layers: [hidden(13), dense, dropout, output] };
+    expect(find('activation_collapse', parts)?.fact).toMatch(
+      /^In dense: 87 % of the outputs are zero from step \d+ to \d+\.$/,
+    );
+    expect(find('dying_relu', parts)?.fact).toMatch(/of hidden .* and one other layer as well\.$/);
+  });
 });
 
 describe('train_eval_mismatch', () => {
