@@ -20,6 +20,11 @@ const STEEP_SHARE = 0.5;
 const INIT_SHARE = 0.02;
 /** Share of the run that a loss may stay where it was before it counts as stuck. */
 const STUCK_SHARE = 0.1;
+/** Standard deviations of the noise that a loss has to fall by: between lines through many points, between points. */
+const LINE_NOISE = 1;
+const POINT_NOISE = 2;
+/** Points, mostly noise, that a step-level series has to stay there: fewer say nothing. */
+const MIN_STUCK_POINTS = 20;
 /** How far the curve is below its chord at the knee at least, as a share of the box around it. */
 const MIN_KNEE = 0.25;
 /** Points from which on a curve can have a knee. */
@@ -37,8 +42,10 @@ export function labelLeg(
 ): void {
   labels.fill('stabilization', leg.from, leg.to);
   const { begin, left, origin } = beginOf(track, values, leg, thresholds);
-  const knee = kneeOf(track, values, origin, leg.to, thresholds);
-  const isStuck = spanOf(track, begin, left) > STUCK_SHARE * track.span;
+  const knee = endOfSteep(track, values, origin, leg.to, thresholds);
+  const isStuck =
+    spanOf(track, begin, left) > STUCK_SHARE * track.span &&
+    (track.curve.regime !== 'step' || left - begin >= MIN_STUCK_POINTS);
   labels.fill('initialization_adaptation', leg.from, begin);
   if (track.curve.regime === 'point') {
     labelPoints(track, values, begin, leg.to, thresholds, labels);
@@ -82,7 +89,7 @@ function beginOf(
   { from, to, firstPoints }: Leg,
   thresholds: PhaseSettings,
 ): Begin {
-  const { positions, regime } = track.curve;
+  const { noise, positions, regime } = track.curve;
   const start = positions[from] ?? 0;
   const early = Math.max(from + 1, firstAt(positions, start + INIT_SHARE * track.span));
   let top = from;
@@ -93,7 +100,7 @@ function beginOf(
   const high = values[top] ?? 0;
   const hasFall =
     relativeTo(track, high - least, high) > thresholds.stagnationMaxRelativeChange &&
-    high - least > 2 * track.curve.noise;
+    high - least > (regime === 'step' ? LINE_NOISE : POINT_NOISE) * noise;
   const middle = high - STEEP_SHARE * (high - least);
   let half = hasFall ? top : to;
   while (half < to && (values[half] ?? 0) > middle) half++;
@@ -117,10 +124,10 @@ function beginOf(
 
 /**
  * Index after the last point of the steep part of a curve: the knee, where the curve is furthest below the straight line from its first to its
- * last point, both axes as shares (Satopää, Albrecht, Irwin and Raghavan 2011). `from` where there is no clear knee, or the fall up to it is
- * too small.
+ * last point, both axes as shares (Satopää, Albrecht, Irwin and Raghavan 2011), or the lowest point where the curve has no knee, as it falls
+ * undiminished. `from` where the fall up to there is too small.
  */
-function kneeOf(
+function endOfSteep(
   track: Track,
   values: Float64Array,
   from: number,
@@ -138,11 +145,13 @@ function kneeOf(
     (first - (values[i] ?? 0)) / fall - spanOf(track, from, i) / length;
   let sharpest = 0;
   for (let i = from; i <= least; i++) sharpest = Math.max(sharpest, bend(i));
-  if (sharpest < MIN_KNEE) return from;
-  let knee = from;
-  while (bend(knee) < sharpest) knee++;
-  const fallToKnee = relativeTo(track, first - (values[knee] ?? 0), first);
-  return fallToKnee >= thresholds.rapidLearningMinRelativeChange ? knee + 1 : from;
+  let end = least;
+  if (sharpest >= MIN_KNEE) {
+    end = from;
+    while (bend(end) < sharpest) end++;
+  }
+  const fallToEnd = relativeTo(track, first - (values[end] ?? 0), first);
+  return fallToEnd >= thresholds.rapidLearningMinRelativeChange ? end + 1 : from;
 }
 
 /** Index after the last point of the start of a leg over which the loss falls fast enough, seen over a twentieth of the run. */

@@ -1,6 +1,6 @@
 /** Where a loss stands still, and whether that is for want of progress or because nothing is left to learn. */
 import type { PhaseSettings } from './thresholds.ts';
-import { firstAt, relativeTo, type Track } from './track.ts';
+import { firstAt, lineError, relativeTo, type Track } from './track.ts';
 
 /** The loss that standing still is seen in. */
 export type StillView = {
@@ -146,7 +146,10 @@ function resumes(
   return next;
 }
 
-/** Whether the loss moves clearly slower than on the whole since `begin`, or hardly at all on the whole. */
+/**
+ * Whether the loss moves clearly slower than on the whole since `begin`, or hardly at all on the whole. What noise may hide of a fall
+ * counts as fallen: of few noisy values nobody can say that they stand still.
+ */
 function isSlower(
   track: Track,
   levels: Float64Array,
@@ -154,11 +157,12 @@ function isSlower(
   { from, to }: { readonly from: number; readonly to: number },
   thresholds: PhaseSettings,
 ): boolean {
-  const { positions } = track.curve;
+  const { noise, positions, regime } = track.curve;
   const first = levels[begin] ?? 0;
   const all = first - levels.subarray(begin).reduce((low, value) => Math.min(low, value), Infinity);
   if (relativeTo(track, all, first) <= 2 * thresholds.stagnationMaxRelativeChange) return true;
-  const inside = Math.abs((levels[to] ?? 0) - (levels[from] ?? 0));
+  const hidden = regime === 'step' ? lineError(noise, to - from + 1) : 0;
+  const inside = Math.abs((levels[to] ?? 0) - (levels[from] ?? 0)) + hidden;
   const length = (positions.at(-1) ?? 0) - (positions[begin] ?? 0);
   return inside * length <= SLOWER * all * ((positions[to] ?? 0) - (positions[from] ?? 0));
 }

@@ -16,6 +16,9 @@ export const POINTWISE_POINTS = 20;
 const MAX_BLOCKS = 512;
 /** Distance from the median of five blocks, in standard deviations of the noise, at which a block is a spike (Hampel 1974). */
 const HAMPEL_LIMIT = 6;
+/** Parts of a series whose noise is told apart, and the least number of values of one. */
+const NOISE_PARTS = 4;
+const LEAST_PART = 12;
 /** Lines of a fit: more bends than a person would see in a curve. */
 const MAX_BENDS = 40;
 
@@ -163,14 +166,14 @@ function fitLines(
   const isPositive = !isSigned && values.every((value) => value > 0);
   // Of the quotients, so that the unit of the loss does not even show in roundings.
   const unit = isPositive ? kernel.median(values) : 1;
-  const fit = kernel.changePoints(
-    isPositive ? values.map((value) => Math.log(value / unit)) : values,
-    {
-      model: 'slope',
-      autocorrelation: 'ignore',
-      maxChanges: MAX_BENDS,
-    },
-  );
+  const scaled = isPositive ? values.map((value) => Math.log(value / unit)) : values;
+  const noise = loudestNoise(scaled, kernel);
+  const fit = kernel.changePoints(scaled, {
+    model: 'slope',
+    autocorrelation: 'ignore',
+    maxChanges: MAX_BENDS,
+    ...(noise > 0 ? { noise } : {}),
+  });
   const fitted = new Float64Array(values.length);
   const bounds = [0, ...fit.indices, values.length];
   for (let s = 0; s + 1 < bounds.length; s++) {
@@ -185,6 +188,22 @@ function fitLines(
     }
   }
   return { fitted, changes: [...fit.indices] };
+}
+
+/**
+ * The noise of the loudest part: where some of a series is calm, as before a model begins to learn, the noise of the whole would make
+ * bends of what is noise in the rest.
+ */
+function loudestNoise(values: Float64Array, kernel: SeriesKernel): number {
+  const size = Math.max(LEAST_PART, Math.ceil(values.length / NOISE_PARTS));
+  let loudest = 0;
+  for (let from = 0; from < values.length; from += size) {
+    // The last part is as long as the others.
+    const start = Math.max(0, Math.min(from, values.length - size));
+    const noise = noiseScale(values.subarray(start, start + size), kernel);
+    if (noise > loudest) loudest = noise;
+  }
+  return loudest;
 }
 
 /** Points above both neighbours by more than three times what the neighbours differ by, cut down to the higher neighbour. The ends stay. */

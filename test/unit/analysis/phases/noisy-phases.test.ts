@@ -71,3 +71,51 @@ test('a fall that the noise of batches hides is seen in the validation', () => {
   expect(of(0)).toContain('stagnation');
   expect(of(0.02)).not.toContain('stagnation');
 });
+
+/** Sixty batches: calm before anything is learnt, then wavering more and more about a level that falls. */
+const wakingUp = (seed: number, level: (i: number) => number): RoleSeries => {
+  const next = noiseFrom(seed);
+  const values = Float64Array.from(
+    { length: 60 },
+    (_, i) => level(i) * Math.exp((i < 20 ? 0.012 : 0.14) * next()),
+  );
+  return roles({ trainLoss: byStep('train/loss', values) });
+};
+
+test('what wavers more than it did at the start neither diverges nor stands still while it falls', () => {
+  const found = Array.from({ length: 40 }, (_, seed) =>
+    names(wakingUp(seed, (i) => (i < 12 ? 1.38 : 1.38 * Math.exp(-0.02 * (i - 12))))),
+  );
+  const count = (name: string): number => found.filter((one) => one.includes(name)).length;
+  expect(count('divergence')).toBeLessThan(2);
+  expect(count('stagnation')).toBeLessThan(4);
+  expect(count('rapid_learning')).toBeGreaterThan(30);
+});
+
+test('a fall that does not slow down is rapid learning up to its end', () => {
+  for (let seed = 1; seed <= 10; seed++) {
+    const next = noiseFrom(seed);
+    const falling = (to: number, noise: number, length: number): RoleSeries =>
+      roles({
+        trainLoss: byStep(
+          'train/loss',
+          Float64Array.from(
+            { length },
+            (_, i) => 2 - ((2 - to) * i) / (length - 1) + noise * next(),
+          ),
+        ),
+      });
+    for (const [noise, length] of [
+      [0.05, 100],
+      [0.05, 5000],
+      [0.002, 60],
+    ] as const) {
+      const last = phasesOf(falling(1.2, noise, length)).findLast(
+        ({ phaseName }) => phaseName === 'rapid_learning',
+      );
+      expect(last?.end, `${String(length)} values`).toBeGreaterThan(0.8 * length);
+      // A tenth of its level is no such fall.
+      expect(names(falling(1.85, noise, length))).not.toContain('rapid_learning');
+    }
+  }
+});
