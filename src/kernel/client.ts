@@ -34,7 +34,15 @@ export class WorkerClient {
     clock: Clock,
     timeoutMs: number,
   ): Promise<WorkerClient> {
-    const client = new WorkerClient(await way.spawn(), clock);
+    const worker = await way.spawn();
+    let client: WorkerClient;
+    try {
+      client = new WorkerClient(worker, clock);
+    } catch (error) {
+      // It is none that can be talked to, and would keep the process alive.
+      worker.terminate();
+      throw error;
+    }
     client.#worker.setBusy(true);
     try {
       await client.#start(modules, timeoutMs);

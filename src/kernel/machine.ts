@@ -25,9 +25,12 @@ export type NodeThreads = {
 
 type NodeProcess = { readonly getBuiltinModule?: (name: string) => unknown };
 
-/** Whether the Worker of the web exists. Asked before Node is: some test environments put a window into Node. */
+/**
+ * Whether the Worker of the web exists. Asked before Node is: some test environments put a window into Node. Others, such as
+ * onnxruntime-web, make Node's own a global of that name, which is none of the web.
+ */
 export function hasWebWorker(): boolean {
-  return typeof Worker === 'function';
+  return typeof Worker === 'function' && (Worker as unknown) !== nodeThreads()?.Worker;
 }
 
 /** Node's `worker_threads`; undefined outside Node. */

@@ -339,6 +339,20 @@ test('a worker that never answers does not hold anything up for longer than its 
   expect(kernels.diagnostics().workerFailures.join()).toContain('did not start within 300 ms');
 });
 
+test('a Worker that some library has made of the one of Node is not taken for one of the web', async () => {
+  vi.stubGlobal('Worker', Worker);
+  try {
+    const kernels = await make();
+    expectWithinBounds(await kernels.tensorStats(data), data);
+    expect(kernels.diagnostics()).toMatchObject({
+      isMemoryShared: true,
+      workerMode: 'inline-source',
+    });
+  } finally {
+    vi.unstubAllGlobals();
+  }
+});
+
 test('a worker keeps the process alive only while it works', async () => {
   const asked: string[] = [];
   const kernels = await make({
