@@ -1,5 +1,6 @@
 /** Two runs side by side, and many. */
 import { checkFlag, checkOptionNames } from '../../base/assert.ts';
+import { invalidInput } from '../../base/errors.ts';
 import { systemClock } from '../../base/clock.ts';
 import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
 import type { Dict } from '../../schema/record.ts';
@@ -113,14 +114,20 @@ export class ComparisonEngine {
   /**
    * The primary and many other runs at once, in groups of the same configuration but for seeds.
    *
-   * @throws {QuarkError} `invalid_input`
+   * @throws {QuarkError} `invalid_input`, also for a run that is given twice: it would count as another seed
    * @throws {RunNotFoundError}
    */
   async compareGroups(others: readonly ComparisonTarget[]): Promise<GroupComparison> {
     const primary = await openTarget('session', this.#primary, undefined);
     const runs = [await loadMetrics(primary)];
-    for (const [i, other] of others.entries())
-      runs.push(await loadMetrics(await openTarget(`others[${i}]`, other, primary.store)));
+    const known = new Set([primary.run.id]);
+    for (const [i, other] of others.entries()) {
+      const reader = await openTarget(`others[${i}]`, other, primary.store);
+      const { id } = reader.run;
+      if (known.has(id)) throw invalidInput(`others[${i}]`, id, 'a run that is not given twice');
+      known.add(id);
+      runs.push(await loadMetrics(reader));
+    }
     return groupsOf(runs, this.#settings, await analysisKernel());
   }
 

@@ -19,6 +19,13 @@ export function inOrderOfInterest(keys: Iterable<string>): readonly string[] {
     .map(({ key }) => key);
 }
 
+/** The first of so many metric keys, for a sentence: `train/loss, val/loss, val/accuracy and 3 more`. */
+export function someOf(keys: Iterable<string>): string {
+  const ordered = inOrderOfInterest(new Set(keys));
+  const shown = ordered.slice(0, 3).join(', ');
+  return ordered.length <= 3 ? shown : `${shown} and ${ordered.length - 3} more`;
+}
+
 function rankOf(key: string): number {
   if (MACHINE.test(key)) return /^perf/iu.test(key) ? 10 : 12;
   if (RATE.test(key)) return 8;

@@ -61,7 +61,8 @@ export async function loadRunData(
   const alerts = await readAll(reader.store, alertTable, id);
   const phases = await readAll(reader.store, phaseTable, id);
   const stored = {
-    alerts: scores.length + alerts.length > 0 ? alerts : null,
+    // An analysis leaves scores, too; alerts alone are of a watch, which does not ask every rule.
+    alerts: scores.length > 0 ? alerts : null,
     phases: lastAnalysis(phases),
   };
   return runDataOf(columns, settings, { run: reader.run, ...stored });

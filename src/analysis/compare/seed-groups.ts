@@ -7,7 +7,7 @@ import type { ComparisonSettings } from './compare-config.ts';
 import { configWithoutSeeds, flatSettings, isSeedPath } from './config-diff.ts';
 import type { MetricDirection } from './diff-records.ts';
 import { arrival, directionOf } from './metric-diff.ts';
-import { inOrderOfInterest } from './metric-order.ts';
+import { inOrderOfInterest, someOf } from './metric-order.ts';
 import { holm, meanInterval, welchTest, type MeanInterval } from './student-t.ts';
 
 /** Runs of one configuration. */
@@ -40,10 +40,10 @@ export type GroupDifference = {
   readonly first: number;
   readonly second: number;
   readonly difference: number;
-  /** Confidence interval of the difference; NaN where a group has fewer than two runs. */
+  /** Confidence interval of the difference; NaN where `pValue` is. */
   readonly low: number;
   readonly high: number;
-  /** Two-sided; NaN where a group has fewer than two runs. */
+  /** Two-sided; NaN where a group has fewer than two runs, and where neither varies: the value follows from the settings. */
   readonly pValue: number;
   /** The same for so many pairs of groups (Holm 1979). */
   readonly adjustedPValue: number;
@@ -74,13 +74,7 @@ export function groupsOf(
   const groups = namedGroups(members);
   const keys = inOrderOfInterest(new Set(runs.flatMap(({ metrics }) => [...metrics.keys()])));
   const metrics = keys.flatMap((key) => metricGroups(key, members, settings, kernel) ?? []);
-  const single = groups.filter(({ runIds }) => runIds.length < 2);
-  const notes =
-    single.length === 0
-      ? []
-      : [
-          `${single.length} of ${groups.length} groups have one run: what seeds do to it is unknown, and no difference from it can be called significant.`,
-        ];
+  const notes = notesOn(groups, members, metrics);
   const { confidenceLevel } = settings;
   return Object.freeze({
     confidenceLevel,
@@ -89,6 +83,46 @@ export function groupsOf(
     notes,
     toDict: () => dictOf({ confidenceLevel, groups, metrics, notes }),
   });
+}
+
+/** What is to be kept in mind, in sentences. */
+function notesOn(
+  groups: readonly RunGroup[],
+  members: readonly (readonly RunColumns[])[],
+  metrics: readonly MetricGroups[],
+): readonly string[] {
+  const notes: string[] = [];
+  const single = groups.filter(({ runIds }) => runIds.length < 2);
+  if (single.length > 0)
+    notes.push(
+      `${single.length} of ${groups.length} groups have one run: what seeds do to it is unknown, and no difference from it can be called significant.`,
+    );
+  const constant = metrics.filter(
+    ({ differences, groups: means }) =>
+      means.every(({ count }) => count > 1) &&
+      differences.some(({ isSignificant }) => isSignificant === null),
+  );
+  if (constant.length > 0)
+    notes.push(
+      `Within groups ${someOf(constant.map(({ metricKey }) => metricKey))} does not vary: it follows from the settings, and there is nothing to test.`,
+    );
+  for (const [i, runs] of members.entries()) {
+    const of = `of the ${runs.length} runs${members.length === 1 ? '' : ` of ${groups[i]?.name}`}`;
+    const broken = runs.flatMap(({ metrics: own }) => {
+      const keys = [...own.values()].filter(({ values }) => !Number.isFinite(values.at(-1)));
+      return keys.length === 0 ? [] : [keys.map(({ key }) => key)];
+    });
+    if (broken.length > 0)
+      notes.push(
+        `${broken.length} ${of} ended in NaN or infinity (${someOf(broken.flat())}): the last finite values stand for them.`,
+      );
+    const early = runs.filter(({ run }) => run.isLive || run.status !== 'completed').length;
+    if (early > 0)
+      notes.push(
+        `${early} ${of} did not end as completed, or not yet: what they have reached stands for them.`,
+      );
+  }
+  return notes;
 }
 
 function byConfig(runs: readonly RunColumns[]): Map<string, RunColumns[]> {

@@ -22,7 +22,7 @@ export const compareCommand: Command = {
       target: {
         kind: 'list',
         value: 'KEY>=VALUE',
-        help: 'A value to be reached, such as val/accuracy>=0.8 or val/loss<=0.5.',
+        help: 'A value that two runs are to reach, such as val/accuracy>=0.8 or val/loss<=0.5.',
       },
       baseline: { kind: 'flag', help: 'Take the second run for the baseline.' },
       system: { kind: 'flag', help: 'Show what the machine did (system/...), too.' },
@@ -45,6 +45,11 @@ export const compareCommand: Command = {
       const engine = new ComparisonEngine(first.reader, config);
       const width = io.stdout.columns;
       if (others.length > 0) {
+        if (args.flag('baseline'))
+          throw new UsageError(
+            `--baseline is for two runs; there are ${runs.length}: ${runs.map(({ name }) => plain(name)).join(', ')}`,
+            'compare',
+          );
         const groups = await engine.compareGroups([second, ...others].map(({ reader }) => reader));
         await io.stdout.write(
           args.flag('json')
@@ -217,7 +222,7 @@ function describeGroups(
       .filter(({ isSignificant }) => isSignificant === true)
       .map(
         ({ adjustedPValue, difference, first, second }) =>
-          `${metricKey}: ${groups[first]?.name ?? ''} less ${groups[second]?.name ?? ''} is ${shortNumber(difference)} (p = ${adjustedPValue.toPrecision(2)})\n`,
+          `${metricKey}: ${groups[first]?.name ?? ''} less ${groups[second]?.name ?? ''} is ${shortNumber(difference)} (p ${adjustedPValue < 1e-4 ? '< 0.0001' : `= ${adjustedPValue.toPrecision(2)}`})\n`,
       ),
   );
   const said = differences.length === 0 ? ['No difference is significant.\n'] : differences;

@@ -168,6 +168,27 @@ describe('two stored runs', () => {
     expect(() => new ComparisonEngine(one, { confidenceLevel: 95 })).toThrow(/confidenceLevel/);
   });
 
+  test('alerts of a watch are no analysis: not every rule was asked', async () => {
+    const store = createMemoryStore();
+    const values = {
+      'train/loss': [2, 1, Number.NaN],
+      'system/runtime/step_time_ms': Array.from({ length: 40 }, (_, i) => 1000 + i),
+      'system/runtime/data_time_ms': Array.from({ length: 40 }, (_, i) => 900 + i),
+    };
+    const one = await recorded(store, values);
+    const two = await recorded(store, values);
+    const watch = new AnalyzerEngine(one).watch({ workerMode: 'none' });
+    await watch.close();
+    expect(watch.alerts.map(({ ruleId }) => ruleId)).toEqual(['non_finite']);
+    const { alertDiff, comparability, primary } = await ComparisonEngine.compareRuns(one, two);
+    expect(primary.alertsAreStored).toBe(false);
+    expect(alertDiff).toMatchObject({ newRuleIds: [], resolvedRuleIds: [] });
+    expect(alertDiff.sharedRuleIds).toContain('runtime_bottleneck_risk');
+    expect(comparability.notes).toContain(
+      'In the primary run train/loss ended in NaN or infinity: the last finite values are compared.',
+    );
+  });
+
   test('alerts and phases that are stored are the ones compared', async () => {
     const store = createMemoryStore();
     const values = {
@@ -408,6 +429,53 @@ describe('many runs', () => {
       expect.closeTo(1.15, 12),
       expect.closeTo(1.3, 12),
     ]);
+  });
+
+  test('a run given twice is no second seed', async () => {
+    const store = createMemoryStore();
+    const [one, two] = [
+      await recorded(store, { 'val/loss': [2, 1] }),
+      await recorded(store, { 'val/loss': [2, 1] }),
+    ];
+    const engine = new ComparisonEngine(one);
+    await expect(engine.compareGroups([two, two.runId])).rejects.toThrow(/others\[1\].*twice/u);
+    await expect(engine.compareGroups([one.runId])).rejects.toThrow(/others\[0\]/u);
+  });
+
+  test('what follows from the settings is not tested, and runs that broke or stopped are named', async () => {
+    const of = (lr: number, seed: number, last: number): RunColumns =>
+      run(
+        { 'val/loss': [2, 1, 0.5 + 0.01 * seed, last], lr: [lr, lr] },
+        { lr, seed },
+        `r${lr}-${seed}`,
+      );
+    const live = of(0.3, 3, 0.7);
+    const { metrics, notes, toDict } = await compareColumnGroups([
+      of(0.1, 1, 0.51),
+      of(0.1, 2, Number.NaN),
+      of(0.3, 1, 0.72),
+      { ...live, run: { ...live.run, isLive: true } },
+    ]);
+    const [loss, rate] = metrics;
+    expect(loss?.groups[0]).toMatchObject({ count: 2, mean: expect.closeTo(0.515, 12) });
+    expect(loss?.differences[0]?.isSignificant).not.toBeNull();
+    expect(rate?.metricKey).toBe('lr');
+    expect(rate?.differences[0]).toEqual({
+      first: 0,
+      second: 1,
+      difference: expect.closeTo(-0.2, 12),
+      low: Number.NaN,
+      high: Number.NaN,
+      pValue: Number.NaN,
+      adjustedPValue: Number.NaN,
+      isSignificant: null,
+    });
+    expect(notes).toEqual([
+      'Within groups lr does not vary: it follows from the settings, and there is nothing to test.',
+      '1 of the 2 runs of lr=0.1 ended in NaN or infinity (val/loss): the last finite values stand for them.',
+      '1 of the 2 runs of lr=0.3 did not end as completed, or not yet: what they have reached stands for them.',
+    ]);
+    expect(JSON.stringify(toDict())).toContain('"p_value":null');
   });
 
   test('a single run of a setting says nothing of its seeds', async () => {
