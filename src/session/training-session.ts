@@ -120,8 +120,8 @@ export class TrainingSession implements AsyncDisposable {
 
   /**
    * Runs `work` in a session. The run ends as `completed` when it returns; as `failed`, after a `runtime_error` log, when
-   * it throws; as `interrupted` on SIGINT, SIGTERM, an `AbortError`, or when the page goes away. What `work` threw is
-   * thrown on.
+   * it throws; as `interrupted` on SIGINT, SIGTERM, an `AbortError`, when the page goes away, or when a watch stopped it. What
+   * `work` threw is thrown on.
    */
   static async run<T>(
     options: StartRunOptions,
@@ -138,7 +138,8 @@ export class TrainingSession implements AsyncDisposable {
         throw error;
       }
       await session.#core.interruption;
-      if (session.#core.isOpen) await session.endRun('completed');
+      if (session.#core.isOpen)
+        await session.endRun(session.signal.aborted ? 'interrupted' : 'completed');
     } catch (error) {
       // Whatever closing has to say, this error came first and says why.
       await session.close().catch(() => undefined);
@@ -184,7 +185,7 @@ export class TrainingSession implements AsyncDisposable {
     return this.#core.store;
   }
 
-  /** Aborted when the run is interrupted: stop training then. */
+  /** Aborted when the run is interrupted or a watch says stop: stop training then. */
   get signal(): AbortSignal {
     return this.#core.signal;
   }

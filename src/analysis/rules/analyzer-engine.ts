@@ -124,9 +124,15 @@ export class AnalyzerEngine {
   /**
    * Asks the rules while the run goes on, after each flush and in a worker, and tells of what they find as `alert` events of
    * the run, by callbacks and by actions. A flush that is awaited, and the end of the run, wait until that was told. Where no
-   * worker can be had, the calling thread asks, a few rules at a time; `status` of the watch says so. A rule that judges a trend has to find the same in three looks, with at least a twentieth
-   * more values each; rules that can only judge a whole run wait for {@link analyze}. A run of another process (opened
-   * with `openRun`) is looked at every `pollMs`; then there are no events, and `stop` does nothing.
+   * worker can be had, the calling thread asks, a few rules at a time; `status` of the watch says so. A rule that judges a trend
+   * has to find the same in three looks, with at least a twentieth more values each; rules that can only judge a whole run wait
+   * for {@link analyze}, which also finds what only later values show.
+   *
+   * A loop that never waits for more than promises that are kept already (as `await loss.data()` on the cpu backend of tfjs)
+   * lets nothing else have its turn, and is looked at when it ends: await `session.flush()` or `tf.nextFrame()` now and then.
+   *
+   * A run of another process (opened with `openRun`) is looked at every `pollMs`; then there are no events, and `stop` does
+   * nothing.
    *
    * @throws {QuarkError} `invalid_input` naming the option; `invalid_run_state` when the session's run has ended
    */

@@ -22,7 +22,8 @@ import { CoolDown } from './live-rules.ts';
 import type { LiveAnswer, Load } from './piece.ts';
 import { WatchFeed } from './watch-feed.ts';
 import { JudgeLost, WatchJudge, type Question } from './watch-judge.ts';
-import { isFor, type WatchAction, type WatchSettings } from './watch-options.ts';
+import { AlertActions } from './watch-actions.ts';
+import type { WatchSettings } from './watch-options.ts';
 
 /** What is watched: a run of this process, or one in a store that somebody else writes. */
 export type WatchedRun = {
@@ -42,7 +43,7 @@ export type WatchStatus = {
   readonly rows: number;
   /** Actions that failed. */
   readonly failedActions: number;
-  /** Why the last look or action failed; null after a success. */
+  /** Why the last look failed; where it did not, why the last action that failed did. Else null. */
   readonly lastError: Error | null;
   /** How the worker that judges was made; `pending` until it has answered, `none` when the calling thread judges. */
   readonly workerMode: WorkerWayName;
@@ -52,9 +53,6 @@ export type WatchStatus = {
 
 /** What a look found, and when. */
 type Judged = { readonly found: readonly Found[]; readonly nowMs: number };
-
-/** Longest time that a webhook may take. */
-const WEBHOOK_TIMEOUT_MS = 10_000;
 
 /** Watches one run until it is closed, or the session ends. Made by `AnalyzerEngine.watch`. */
 export class AlertWatch implements AsyncDisposable {
@@ -66,7 +64,7 @@ export class AlertWatch implements AsyncDisposable {
   readonly #judge: WatchJudge;
   readonly #coolDown: CoolDown;
   readonly #undo: (() => void)[] = [];
-  readonly #pending = new Set<Promise<void>>();
+  readonly #actions: AlertActions;
   #info: RunInfo | undefined;
   #isSilent = false;
   #cancelLook: (() => void) | undefined;
@@ -77,7 +75,6 @@ export class AlertWatch implements AsyncDisposable {
   #looks = 0;
   #evaluations = 0;
   #rows = 0;
-  #failedActions = 0;
   #lastError: Error | null = null;
   #isClosed = false;
   #isOver = false;
@@ -93,6 +90,7 @@ export class AlertWatch implements AsyncDisposable {
     this.#feed = new WatchFeed(run.store, run.runId);
     this.#judge = new WatchJudge(analyzer, settings);
     this.#coolDown = new CoolDown(settings.cooldownMs);
+    this.#actions = new AlertActions(run, settings);
     const { handle } = run;
     if (handle === undefined) {
       this.#poll();
@@ -123,8 +121,8 @@ export class AlertWatch implements AsyncDisposable {
       looks: this.#looks,
       evaluations: this.#evaluations,
       rows: this.#rows,
-      failedActions: this.#failedActions,
-      lastError: this.#lastError,
+      failedActions: this.#actions.failures,
+      lastError: this.#lastError ?? this.#actions.lastFailure,
       workerMode: this.#judge.way,
       workerFailures: this.#judge.failures,
     };
@@ -137,7 +135,10 @@ export class AlertWatch implements AsyncDisposable {
     return this.#looking;
   }
 
-  /** Looks once more and stops watching. Waits for actions that are under way. */
+  /**
+   * Looks once more and stops watching. Waits for webhooks that are under way (ten seconds at most) and for callbacks (two:
+   * one of them may have called this). The end of the run does the same.
+   */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -150,7 +151,7 @@ export class AlertWatch implements AsyncDisposable {
     await this.check();
     this.#isOver = true;
     await this.#judge.close();
-    await Promise.all(this.#pending);
+    await this.#actions.settle();
   }
 
   [ASYNC_DISPOSE](): Promise<void> {
@@ -296,73 +297,9 @@ export class AlertWatch implements AsyncDisposable {
           step_end: alert.stepEnd,
         },
       });
-      // Not waited for: it may wait for a flush, which waits for this look.
-      this.#start(() => this.#settings.onAlert(alert));
-      for (const action of this.#settings.actions)
-        if (isFor(action, alert)) this.#start(() => this.#do(action, alert));
+      this.#actions.start(alert);
     }
     return alerts;
-  }
-
-  /** Begins an action; nobody but `close` waits for it. */
-  #start(action: () => void | Promise<void>): void {
-    const running = this.#act(action).finally(() => this.#pending.delete(running));
-    this.#pending.add(running);
-  }
-
-  async #act(action: () => void | Promise<void>): Promise<void> {
-    try {
-      await action();
-    } catch (error) {
-      this.#failedActions++;
-      this.#fail(error);
-      if (this.#failedActions > 1) return;
-      this.#run.handle?.notify({
-        eventType: 'alert_action_failed',
-        severity: 'warning',
-        step: null,
-        epoch: null,
-        payload: { message: messageOf(error) },
-      });
-    }
-  }
-
-  async #do(action: WatchAction, alert: AlertRecord): Promise<void> {
-    const { handle, runId } = this.#run;
-    switch (action.kind) {
-      case 'log':
-        handle?.notify({
-          eventType: 'user_log',
-          severity: alert.severity === 'critical' ? 'error' : alert.severity,
-          step: alert.stepEnd,
-          epoch: null,
-          payload: {
-            message: alert.summary,
-            identifier:
-              alert.severity === 'info'
-                ? 'Info'
-                : alert.severity === 'warning'
-                  ? 'Warning'
-                  : 'Error',
-          },
-        });
-        return;
-      case 'callback':
-        await action.callback(alert);
-        return;
-      case 'stop':
-        handle?.requestStop(alert.title);
-        return;
-      case 'webhook': {
-        const response = await this.#settings.fetch(action.url, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json', ...action.headers },
-          body: JSON.stringify({ run_id: runId, alert: alert.toDict() }),
-          signal: AbortSignal.timeout(WEBHOOK_TIMEOUT_MS),
-        });
-        if (!response.ok) throw new Error(`The webhook answered with status ${response.status}.`);
-      }
-    }
   }
 
   #fail(error: unknown): void {

@@ -53,6 +53,8 @@ export class LiveRules {
   readonly #streaks: Map<string, number>;
   readonly #turn: (() => Promise<void>) | undefined;
   #lookedAt: number;
+  /** Values that the run had when the rules were asked last. */
+  #valuesAsked = 0;
   /** Times that the rules were asked. */
   evaluations = 0;
 
@@ -95,13 +97,18 @@ export class LiveRules {
     // Probes are rare, and each of them says more than a value.
     let size = 4 * live.probes;
     let isBroken = false;
+    let values = 0;
     for (const series of live.metrics.values()) {
       size = Math.max(size, series.count);
+      values += series.count;
       isBroken ||= series.isBroken;
     }
+    // Asked again with nothing new, they would find the same.
+    isBroken &&= values !== this.#valuesAsked;
     const isGrown = size >= MIN_VALUES && size >= GROWTH * this.#lookedAt;
     if (!isGrown && !isBroken && !isUrgent) return spikes;
     this.evaluations++;
+    this.#valuesAsked = values;
     const found = await this.#ask(live.snapshot(run), nowMs);
     const names = new Set<string>(found.map(({ rule }) => rule.id));
     for (const { id } of RULES) {

@@ -1,6 +1,6 @@
 /** What is done about alerts while a run goes on; checked once. */
 import { checkFlag, checkLiteral, checkOptionNames, checkPositive } from '../../base/assert.ts';
-import { invalidInput } from '../../base/errors.ts';
+import { invalidInput, messageOf } from '../../base/errors.ts';
 import { WORKER_MODES, type WorkerLike, type WorkerMode } from '../../kernel/spawn.ts';
 import type { AlertRecord } from '../../records/alert.ts';
 import { ALERT_SEVERITIES, type AlertSeverity } from '../../records/literals.ts';
@@ -19,8 +19,9 @@ export type ActionCondition = {
 
 /**
  * What is done about an alert: `log` records a `user_log` event; `callback` calls back; `webhook` posts
- * `{ run_id, alert }` as JSON; `stop` aborts `session.signal`, which the training callback stops at, as do loops that
- * look at it.
+ * `{ run_id, alert }` as JSON, once, follows no redirect and gives up after ten seconds; `stop` aborts `session.signal`, which
+ * the training callback stops at, as do loops that look at it. A run of `TrainingSession.run` that was stopped ends as
+ * `interrupted`.
  */
 export type WatchAction = ActionCondition &
   (
@@ -118,11 +119,22 @@ function checkAction(name: string, action: WatchAction): void {
   for (const id of action.rules ?? []) checkLiteral(`${name}.rules`, id, RULE_IDS);
   if (action.kind === 'callback' && typeof action.callback !== 'function')
     throw invalidInput(`${name}.callback`, action.callback, 'a function');
-  if (
-    action.kind === 'webhook' &&
-    (typeof action.url !== 'string' || !/^https?:\/\//.test(action.url))
-  )
+  if (action.kind !== 'webhook') return;
+  if (typeof action.url !== 'string' || !/^https?:$/.test(parsed(action.url)?.protocol ?? ''))
     throw invalidInput(`${name}.url`, action.url, 'an http or https URL');
+  try {
+    void new Headers(action.headers);
+  } catch (error) {
+    throw invalidInput(`${name}.headers`, action.headers, `headers (${messageOf(error)})`);
+  }
+}
+
+function parsed(url: string): URL | undefined {
+  try {
+    return new URL(url);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether an action is for this alert. */

@@ -1,11 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import {
-  createMemoryStore,
-  MetricsLogger,
-  openRun,
-  startRun,
-  type TrainingSession,
-} from 'quark-sdk';
+import { createMemoryStore, MetricsLogger, openRun, startRun, TrainingSession } from 'quark-sdk';
 import { AnalyzerEngine, type WatchOptions } from 'quark-sdk/analysis';
 import type { AlertRecord } from 'quark-sdk';
 import { isFor } from '../../../../src/analysis/watch/watch-options.ts';
@@ -219,6 +213,88 @@ test('an action that fails is counted and recorded, and stops nothing', async ()
   await session.close();
 });
 
+test('a webhook that sends on elsewhere has failed; what is said of it is its server', async () => {
+  const cancelled = vi.fn<() => void>();
+  const body = new ReadableStream({ cancel: cancelled });
+  const asked: (RequestInit | undefined)[] = [];
+  const { log, session, storage, watch } = await watched({
+    fetch: async (_url, init) => {
+      asked.push(init);
+      return new Response(body, { status: 302, headers: { location: 'https://other.test/' } });
+    },
+    actions: [{ kind: 'webhook', url: 'https://hooks.test/services/secret' }],
+  });
+  await log(0, 60, () => Number.NaN);
+  await session.endRun('failed');
+  expect(asked).toMatchObject([{ method: 'POST', redirect: 'manual' }]);
+  expect(cancelled).toHaveBeenCalledTimes(1);
+  expect(watch.status.failedActions).toBe(1);
+  const [failed] = await eventsOf(session, storage, 'alert_action_failed');
+  expect(failed?.payload).toEqual({
+    message: 'The webhook at hooks.test answered with a redirect, which is not followed.',
+  });
+});
+
+test('a server that is not there is named, with the reason', async () => {
+  const { log, session, watch } = await watched({
+    fetch: () => Promise.reject(new TypeError('fetch failed', { cause: new Error('refused') })),
+    actions: [{ kind: 'webhook', url: 'https://hooks.test:81/services/secret' }],
+  });
+  await log(0, 60, () => Number.NaN);
+  await vi.waitFor(() => expect(watch.status.failedActions).toBe(1));
+  expect(watch.status.lastError?.message).toBe(
+    'The webhook at hooks.test:81 was not reached: refused.',
+  );
+  await session.close();
+});
+
+test('a callback may end the run, which then waits a moment for it and not for ever', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    let ended: Promise<unknown> | undefined;
+    const { log, session } = await watched({
+      onAlert: () => {
+        ended = session.endRun('failed');
+        return ended;
+      },
+    });
+    await log(0, 20, () => Number.NaN);
+    await vi.waitFor(async () => {
+      await vi.advanceTimersByTimeAsync(1000);
+      expect(session.status).toBe('failed');
+    });
+    await ended;
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('a training that was stopped ends as interrupted, one that was through before as completed', async () => {
+  const statusOf = async (isEarly: boolean) => {
+    const storage = createMemoryStore();
+    let inner: TrainingSession | undefined;
+    await TrainingSession.run({ project: 'watch', storage }, async (session) => {
+      inner = session;
+      new AnalyzerEngine(session).watch({ actions: [{ kind: 'stop' }] });
+      new MetricsLogger(session).log('train/loss', Number.NaN, { step: 0 });
+      if (isEarly) await session.flush();
+      expect(session.signal.aborted).toBe(isEarly);
+    });
+    return inner?.status;
+  };
+  expect(await statusOf(true)).toBe('interrupted');
+  expect(await statusOf(false)).toBe('completed');
+});
+
+test('without a cool-down the same is told of with each flush that brings more of it, once', async () => {
+  const { log, session, watch } = await watched({ cooldownMs: 0 });
+  await log(0, 60, () => Number.NaN);
+  await watch.check();
+  await watch.check();
+  expect(watch.alerts.map(({ stepEnd }) => stepEnd)).toEqual([19, 39, 59]);
+  await session.close();
+});
+
 test('after the cool-down a rule is heard again', async () => {
   const { clock, log, session, watch } = await watched({ cooldownMs: 60_000 });
   await log(0, 100, () => Number.NaN);
@@ -274,6 +350,12 @@ test.each([
   ['an unknown action', { actions: [{ kind: 'mail' }] }, 'options.actions[0].kind'],
   ['an unknown rule', { actions: [{ kind: 'log', rules: ['x'] }] }, 'options.actions[0].rules'],
   ['no URL', { actions: [{ kind: 'webhook', url: 'file:///x' }] }, 'options.actions[0].url'],
+  ['no address', { actions: [{ kind: 'webhook', url: 'http://' }] }, 'options.actions[0].url'],
+  [
+    'no header',
+    { actions: [{ kind: 'webhook', url: 'http://x.test', headers: { 'a b': 'c' } }] },
+    'options.actions[0].headers',
+  ],
   ['no function', { actions: [{ kind: 'callback' }] }, 'options.actions[0].callback'],
   ['a negative time', { cooldownMs: -1 }, 'options.cooldownMs'],
 ])('options are refused by name: %s', async (_what, options, field) => {
