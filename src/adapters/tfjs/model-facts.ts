@@ -17,6 +17,7 @@ export function modelFacts(model: TfjsLayersModel): JsonObject {
   return {
     ...optional('topology', topologyOf(model)),
     ...optional('loss', 'loss' in model ? nameOf(model.loss) : undefined),
+    ...optional('metrics', 'metrics' in model ? namesOf(model.metrics) : undefined),
     ...optional('optimizer', classOf(optimizer)),
     ...optional('learning_rate', rate),
   };
@@ -37,10 +38,21 @@ function topologyOf(model: object): JsonObject[string] | undefined {
   }
 }
 
-/** Name of a loss: text, or a function with a name; undefined for several. */
-function nameOf(loss: unknown): string | undefined {
-  if (typeof loss === 'string') return loss;
-  return typeof loss === 'function' && loss.name !== '' ? loss.name : undefined;
+/** What TensorFlow.js puts behind the names of its operations: `tf.losses.huberLoss` is a function called `huberLoss__op`. */
+const OPERATION = /_{1,2}op$/;
+
+/** Name of a loss or a metric: text, or a function with a name; undefined for several. */
+function nameOf(given: unknown): string | undefined {
+  if (typeof given === 'string') return given;
+  if (typeof given !== 'function' || given.name === '') return undefined;
+  return given.name.replace(OPERATION, '');
+}
+
+/** Names of the metrics of a model with one output; those without a name are left out. */
+function namesOf(metrics: unknown): string[] | undefined {
+  if (!Array.isArray(metrics)) return undefined;
+  const names = metrics.flatMap((metric) => nameOf(metric) ?? []);
+  return names.length === 0 ? undefined : names;
 }
 
 function classOf(optimizer: unknown): string | undefined {

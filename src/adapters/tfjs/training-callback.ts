@@ -13,6 +13,7 @@ import { SystemTelemetry } from '../../telemetry/system-telemetry.ts';
 import { learningRate, readLogs, type TfjsLogs } from './fit-logs.ts';
 import { modelFacts } from './model-facts.ts';
 import { trainingsOf, type SessionTraining } from './session-training.ts';
+import { StepClock, type StepTimes } from './step-clock.ts';
 import type { TfjsLayersModel, TfjsRuntime } from './tfjs-types.ts';
 import {
   checkTrainingProbes,
@@ -64,7 +65,7 @@ export interface QuarkCallback {
   readonly onTrainEnd: () => Promise<void>;
   readonly onEpochBegin: (epoch: number) => Promise<void>;
   readonly onEpochEnd: (epoch: number, logs?: TfjsLogs) => Promise<void>;
-  readonly onBatchBegin: () => Promise<void>;
+  readonly onBatchBegin: (batch?: number, logs?: TfjsLogs) => Promise<void>;
   readonly onBatchEnd: (batch: number, logs?: TfjsLogs) => Promise<void>;
   /** Does nothing; `fit` calls it when the callback stands in a list behind a `tf.Callback`. */
   readonly setParams: () => void;
@@ -109,7 +110,8 @@ const TELEMETRY_DEFAULTS: SystemTelemetryConfig = Object.freeze({ sampleEveryNSt
  * eight models.
  *
  * The time of a step includes reading its loss back. Where `fit` validates, the last step of an epoch has no
- * `perf/step_time_ms`: `fit` runs the validation inside that step.
+ * `perf/step_time_ms`: `fit` runs the validation inside that step. What `fitDataset` waits for a batch is data time, and part of the
+ * step time, in the telemetry.
  *
  * Beside callbacks of TensorFlow.js, such as `tf.callbacks.earlyStopping`, it comes last in the list: `fit` takes what follows
  * anything else for a plain object of functions, and fails. Beside such objects any place will do.
@@ -160,7 +162,7 @@ class TrainingCallback implements QuarkCallback {
   readonly #everySteps: number;
   readonly #trainings: SessionTraining<TrainingCallback>;
   readonly #probes: TrainingProbes;
-  readonly #now: () => number;
+  readonly #clock: StepClock;
   /** Where it was told to begin. */
   #begun: { readonly initialStep: number | undefined; readonly initialEpoch: number | undefined };
   #nextStep: number;
@@ -169,10 +171,8 @@ class TrainingCallback implements QuarkCallback {
   #epochShift: number | undefined;
   #epoch = 0;
   #epochBatches = 0;
-  #epochBeganMs = 0;
-  #batchBeganMs = 0;
   /** Time of the batch before, held back until it is known that no validation was in it. */
-  #heldTime: { readonly step: number; readonly timeMs: number } | undefined;
+  #heldTime: (StepTimes & { readonly step: number }) | undefined;
   #hasStarted = false;
   #isTraining = false;
   #failures = 0;
@@ -192,7 +192,7 @@ class TrainingCallback implements QuarkCallback {
     this.#nextStep = options.initialStep ?? trainings.nextStep;
     this.#nextEpoch = options.initialEpoch ?? trainings.nextEpoch;
     this.#everySteps = checkPositive('options.everySteps', options.everySteps ?? 1);
-    this.#now = options.now ?? (() => performance.now());
+    this.#clock = new StepClock(options.now);
     this.#ownsMetrics = options.metrics === undefined;
     this.#metrics = options.metrics ?? new MetricsLogger(session);
     this.#events = new EventLogger(session);
@@ -254,13 +254,14 @@ class TrainingCallback implements QuarkCallback {
       (this.#nextEpoch === undefined || this.#nextEpoch < epoch ? epoch : this.#nextEpoch) - epoch;
     this.#epoch = epoch + this.#epochShift;
     this.#epochBatches = 0;
-    this.#epochBeganMs = this.#now();
+    this.#clock.beginEpoch();
   };
 
-  readonly onBatchBegin = async (): Promise<void> => {
+  readonly onBatchBegin = async (_batch?: number, logs: TfjsLogs = {}): Promise<void> => {
+    this.#clock.waited(logs);
     this.#writeHeldTime();
     this.#record(() => this.#probes.beginStep(this.#nextStep, this.#epoch));
-    this.#batchBeganMs = this.#now();
+    this.#clock.beginBatch();
   };
 
   readonly onBatchEnd = async (_batch: number, logs: TfjsLogs = {}): Promise<void> => {
@@ -269,7 +270,7 @@ class TrainingCallback implements QuarkCallback {
     this.#record(() => this.#probes.endStep(step, this.#epoch));
     const isRecorded = step % this.#everySteps === 0;
     const values = isRecorded ? await readLogs(logs) : [];
-    const timeMs = this.#now() - this.#batchBeganMs;
+    const times = this.#clock.batch;
     this.#nextStep += 1;
     this.#trainings.reached(this.#nextStep, this.#nextEpoch);
     this.#epochBatches += 1;
@@ -281,9 +282,10 @@ class TrainingCallback implements QuarkCallback {
         if (rate !== undefined)
           this.#metrics.log('optimizer/lr', rate, { step, epoch: this.#epoch });
       });
-      this.#heldTime = { step, timeMs };
+      this.#heldTime = { step, ...times };
     }
     this.#isInterrupted();
+    this.#clock.leave();
   };
 
   readonly onEpochEnd = async (_epoch: number, logs: TfjsLogs = {}): Promise<void> => {
@@ -309,7 +311,7 @@ class TrainingCallback implements QuarkCallback {
             values.map(([name, value]) => [name, Number.isFinite(value) ? value : String(value)]),
           ),
           batch_count: this.#epochBatches,
-          duration_ms: this.#now() - this.#epochBeganMs,
+          duration_ms: this.#clock.epochMs,
         },
       });
     });
@@ -357,9 +359,11 @@ class TrainingCallback implements QuarkCallback {
     this.#heldTime = undefined;
     if (held === undefined) return;
     this.#record(() => {
-      const { step, timeMs } = held;
-      this.#metrics.log('perf/step_time_ms', timeMs, { step, epoch: this.#epoch });
-      this.#telemetry?.recordStep(step, { epoch: this.#epoch, stepTimeMs: timeMs });
+      const { step, timeMs, waitMs } = held;
+      const at = { epoch: this.#epoch };
+      this.#metrics.log('perf/step_time_ms', timeMs, { step, ...at });
+      const parts = waitMs === undefined ? {} : { dataTimeMs: waitMs, computeTimeMs: timeMs };
+      this.#telemetry?.recordStep(step, { ...at, stepTimeMs: timeMs + (waitMs ?? 0), ...parts });
     });
   }
 

@@ -27,17 +27,21 @@ export const dyingRelu = defineRule({
   evaluate({ signals, thresholds: t }) {
     const layers = signals.layers('activation');
     const found = layers
-      .filter((layer) => !isLastLayer(layer, layers) && !passesOn(layer))
+      .filter((layer) => !passesOn(layer))
       .map((layer) => {
         const share = deadUnitShare(layer);
-        const probes = trailingRun(
-          share.length,
-          (row) => (share[row] ?? 0) > t.dyingReluWarningShare,
+        // An output may well be mostly zero. One that is zero for every sample says nothing.
+        const isOutput = isLastLayer(layer, layers);
+        const probes = trailingRun(share.length, (row) =>
+          isOutput ? (share[row] ?? 0) >= 1 : (share[row] ?? 0) > t.dyingReluWarningShare,
         );
         const units = layer.unitCount.at(-1) ?? 0;
-        return { layer, share, probes, units, last: share.at(-1) ?? 0 };
+        return { layer, share, probes, units, isOutput, last: share.at(-1) ?? 0 };
       })
-      .filter(({ probes, units }) => probes >= t.dyingReluMinProbes && units >= MIN_UNITS)
+      .filter(
+        ({ isOutput, probes, units }) =>
+          probes >= t.dyingReluMinProbes && (isOutput || units >= MIN_UNITS),
+      )
       .toSorted((a, b) => b.last - a.last);
     const [worst] = found;
     if (worst === undefined) return [];

@@ -1,8 +1,9 @@
 import type { BatchColumns, MetricSeries } from '../columns/run-columns.ts';
 import { blockEnd, blockStart, levelOf, type Profile } from './profile.ts';
-import { sayRange } from './places.ts';
+import { placeAt, sayRange } from './places.ts';
 import { defineRule, say, sayShare, type Finding } from './rule.ts';
 import { chanceLoss } from './chance-level.ts';
+import { constantAnswer, type ConstantAnswer } from './constant-answer.ts';
 import type { Signals } from './signals.ts';
 import { median, trendScore } from './statistics.ts';
 import { medianInPlace } from './selection.ts';
@@ -18,9 +19,9 @@ export const lossNotDecreasing = defineRule({
   id: 'loss_not_decreasing',
   category: 'optimization',
   detects:
-    'A training loss that has not fallen since the start of the run, or has settled at the level of chance.',
+    'A training loss that has not fallen since the start of the run, or has settled at the level of chance, or of one answer for all samples.',
   source:
-    'SageMaker Debugger (LossNotDecreasing), AUTOTRAINER (not converging); significance by Mann and Kendall; cross-entropy at the logarithm of the number of classes, or their entropy, is that of a model that says the same of every sample',
+    'SageMaker Debugger (LossNotDecreasing), AUTOTRAINER (not converging); significance by Mann and Kendall; cross-entropy at the logarithm of the number of classes, or their entropy, is that of a model that says the same of every sample; the share of the variance that a regression explains, by the spread of its answers, is ours',
   cause:
     'the learning rate is far off, the gradient does not reach the weights, or labels and samples do not belong together',
   advice:
@@ -140,7 +141,7 @@ export const lossNotDecreasing = defineRule({
     );
     if (found.length > 0 || signals.isSolved) return found;
     // Validation sees more samples at a time: it may show what the noise of single batches hides.
-    return signals.lossPairs.slice(0, 1).flatMap(({ train, validation }): Finding[] => {
+    const seen = signals.lossPairs.slice(0, 1).flatMap(({ train, validation }): Finding[] => {
       const course = signals.course(train);
       const held = signals.course(validation);
       const isHigh =
@@ -149,8 +150,39 @@ export const lossNotDecreasing = defineRule({
         ? judge(validation, MIN_VALIDATIONS, 1.5 * t.lossNotDecreasingVisibleFall)
         : [];
     });
+    if (seen.length > 0) return seen;
+    const constant = constantAnswer(columns, model, signals);
+    return constant === undefined ? [] : [sameAnswer(constant)];
   },
 });
+
+/** A regression that has learned the mean of its targets and little more. */
+function sameAnswer({ error, layer, row, share, spread }: ConstantAnswer): Finding {
+  const from = placeAt(layer, row);
+  const to = placeAt(layer, layer.steps.length - 1);
+  return {
+    severity: 'warning',
+    title: 'Nearly the same answer for every sample',
+    fact: `The answers of ${layer.moduleName} differ by ${say(spread)} from sample to sample (standard deviation) and are wrong by about ${say(error)}, ${sayRange(from, to)}: they explain some ${sayShare(share)} of what the targets differ by, and do not get better.`,
+    confidence: 0.8,
+    cause:
+      'targets and samples do not belong together, or the samples say little of what is asked for',
+    advice:
+      'look at some samples with their targets, and at whether both are shuffled in the same way',
+    from,
+    to,
+    observations: [
+      {
+        kind: 'layer_summary',
+        source: layer.moduleName,
+        summary: `Deviation of the answers ${say(spread)}, error ${say(error)}.`,
+        observed: share,
+        from,
+        to,
+      },
+    ],
+  };
+}
 
 /** Shares of the level of chance between which a loss has not learned; above there is more to it than that. */
 const AT_CHANCE = [0.95, 1.2] as const;

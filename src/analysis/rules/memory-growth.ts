@@ -31,7 +31,11 @@ export const memoryGrowth = defineRule({
     'compare tf.memory().numTensors before and after a step, and dispose or tidy what is left over',
   thresholds: {
     memoryGrowthMinShare: { value: 0.1, doc: 'Least growth over the run after its first sixth.' },
-    memoryGrowthMinSamples: { value: 30, doc: 'Fewest samples.' },
+    memoryGrowthMinSamples: { value: 30, doc: 'Fewest samples of memory.' },
+    memoryGrowthMinTensorSamples: {
+      value: 12,
+      doc: 'Fewest samples of tensors: their number is exact, and no collector makes it go up and down.',
+    },
     memoryGrowthMinTensors: { value: 20, doc: 'Least growth in tensors.' },
     memoryGrowthMinCollectedBytes: {
       value: 128 * 2 ** 20,
@@ -45,7 +49,9 @@ export const memoryGrowth = defineRule({
       telemetry[name].forEach((value, row) => {
         if (Number.isFinite(value)) rows.push(row);
       });
-      if (rows.length < t.memoryGrowthMinSamples) return [];
+      const isExact = name === 'tensorCount' || name === 'tensorBytes';
+      if (rows.length < (isExact ? t.memoryGrowthMinTensorSamples : t.memoryGrowthMinSamples))
+        return [];
       const floors = Array.from({ length: PARTS }, (_, part) => {
         const own = rows.slice(
           Math.floor((part * rows.length) / PARTS),

@@ -1,5 +1,6 @@
 import type { MetricSeries } from '../columns/run-columns.ts';
 import { chanceLoss } from './chance-level.ts';
+import { partsAtOnce } from './first-pass.ts';
 import { placeAt, sayPlace } from './places.ts';
 import { levelOf, noiseOf } from './profile.ts';
 import { defineRule, say, sayShare, severityAbove, type Finding } from './rule.ts';
@@ -83,6 +84,13 @@ export const overfittingOnset = defineRule({
         title: `Overfitting since ${sayPlace(best)}`,
         fact,
         confidence: isReference ? 0.6 : severity === undefined ? 0.7 : 0.92,
+        ...(judged.kind !== 'unlearned' && partsAtOnce(pair, columns, signals) !== undefined
+          ? {
+              cause:
+                'the samples of the validation differ from those of training, as it was worse from the first epoch on, and the model fits the latter',
+              advice: 'compare some samples of both as the model gets them',
+            }
+          : {}),
         ...(judged.kind === 'unlearned'
           ? {
               cause:
@@ -261,8 +269,10 @@ function generalisesNot(
 ): Judged | undefined {
   const lowest = validation[best] ?? Number.NaN;
   const first = validation[0] ?? Number.NaN;
+  // Noise matters beside a level, or beside the difference that is told of.
   const isClear = noise <= CLEAR_NOISE * last;
-  if (!isClear) return undefined;
+  const isApart = noise <= CLEAR_NOISE * (last - lastTrain);
+  if (!isClear && !isApart) return undefined;
   const found = (kind: Judged['kind'], gap: number): Judged | undefined => ({
     kind,
     gap,

@@ -1,4 +1,5 @@
 import type { AlertSeverity } from '../../records/literals.ts';
+import type { TelemetryColumns } from '../columns/run-columns.ts';
 import { placeAt } from './places.ts';
 import {
   defineRule,
@@ -25,6 +26,8 @@ const CLEAR_RISE = 3;
 const RISE_BLOCKS = 40;
 /** Unevenness below this is that of the system, which gives other work a turn. */
 const SCHEDULING_MS = 25;
+/** Share of all processors of the machine in use, in percent, from which a step has to wait for one. */
+const CROWDED_PERCENT = 95;
 
 export const runtimeBottleneckRisk = defineRule({
   id: 'runtime_bottleneck_risk',
@@ -101,6 +104,8 @@ export const runtimeBottleneckRisk = defineRule({
         t.runtimeWarningDataFraction,
       );
     const times = durations === undefined ? new Float64Array(0) : steady(durations.values);
+    const load = loadOf(columns.telemetry);
+    const isCrowded = load >= CROWDED_PERCENT;
     if (durations !== undefined && times.length > 0) {
       const typical = median(times);
       const jitter = robustDeviation(times) / typical;
@@ -113,9 +118,10 @@ export const runtimeBottleneckRisk = defineRule({
         fraction >= t.runtimeWarningDataFraction ||
         (isSlowing && times.length >= 4 * MIN_STEPS) ||
         typical >= PATIENCE_MS;
-      // Other work on the machine makes steps uneven: where nothing else agrees, that is worth a warning and no more.
+      // Other work on the machine makes steps uneven: where nothing else agrees, that is worth a warning and no more, and a remark where
+      // all processors are known to be in use.
       const capped = (severity: AlertSeverity | undefined): AlertSeverity | undefined =>
-        isReference || severity === undefined ? severity : 'warning';
+        isReference || severity === undefined ? severity : isCrowded ? 'info' : 'warning';
       const speed = severityAbove(
         typical,
         t.runtimeWarningStepTimeMs,
@@ -158,6 +164,12 @@ export const runtimeBottleneckRisk = defineRule({
       title: 'Steps are held up',
       fact: `${sorted.map(({ fact }, i) => (i === 0 ? fact : fact.charAt(0).toLowerCase() + fact.slice(1))).join('; ')}.`,
       confidence: isReference ? 0.6 : 0.8,
+      ...(worst.severity === 'info'
+        ? {
+            cause: `other work takes the processors of the machine, of which ${say(load)} % were in use`,
+            advice: 'look at step times again when the machine has nothing else to do',
+          }
+        : {}),
       ...(from === undefined ? {} : { from }),
       ...(to === undefined ? {} : { to }),
       observations: sorted.map(({ observation }) => observation),
@@ -165,6 +177,12 @@ export const runtimeBottleneckRisk = defineRule({
     return [finding];
   },
 });
+
+/** Use of all processors of the machine in percent, as it typically was; NaN where too few samples tell. */
+function loadOf({ cpuUsagePercent }: TelemetryColumns): number {
+  const known = cpuUsagePercent.filter((percent) => Number.isFinite(percent));
+  return known.length < MIN_STEPS ? Number.NaN : median(known);
+}
 
 /** Whether the last fifth takes much longer than the first, by more than uneven times do by chance. */
 function getSlower(times: Float64Array): boolean {

@@ -8,9 +8,18 @@ import { defineRule, say, type Finding } from './rule.ts';
 const NORMALISING = /norm/i;
 const DROPPING = /dropout/i;
 const WITH_WEIGHTS = /^(?:dense|linear|gemm|(?:depthwise|separable)?conv\d?d?(?:transpose)?)$/i;
-const SHAPING = /^(?:flatten|reshape|permute|input(?:layer)?|zeropadding\dd|identity)$/i;
+const SHAPING = /^(?:flatten|reshape|permute|input(?:layer)?|zeropadding\dd|identity|activation)$/i;
 const CLASS_LOSS = /^(?:(?:sparse)?categoricalcrossentropy|crossentropy)$/;
 const BINARY_LOSS = /^binary(?:crossentropy)?$/;
+/** Losses that bring an activation of their own, and outputs that leave little for it. */
+const LOGIT_LOSSES: readonly {
+  readonly name: RegExp;
+  readonly own: string;
+  readonly activations: readonly string[];
+}[] = [
+  { name: /sigmoidcrossentropy/, own: 'sigmoid', activations: ['sigmoid', 'softmax'] },
+  { name: /softmaxcrossentropy|logits/, own: 'softmax', activations: ['softmax', 'sigmoid'] },
+];
 const SQUARED_LOSS = /^(?:meansquarederror|mse)$/;
 const ADAPTIVE = /^(?:adam|adamax|nadam|rmsprop|adamw)(?:optimizer)?$/;
 
@@ -86,6 +95,7 @@ function outputLints({ layers, loss, metrics }: ModelOutline): Lint[] {
   const add = (severity: AlertSeverity, fact: string, cause: string, advice: string): void => {
     lints.push({ severity, where, fact, cause, advice });
   };
+  const isWide = (weights.units ?? 0) > 2;
   const isClassLoss = loss !== undefined && CLASS_LOSS.test(loss);
   if (activation === 'softmax' && weights.units === 1)
     add(
@@ -110,6 +120,14 @@ function outputLints({ layers, loss, metrics }: ModelOutline): Lint[] {
       'the softmax is missing',
       'give the last layer a softmax, or use a loss of logits',
     );
+  // Of two units it is the same as a cross-entropy of classes.
+  if (loss !== undefined && BINARY_LOSS.test(loss) && activation === 'softmax' && isWide)
+    add(
+      'warning',
+      `The loss ${loss} judges each output of ${where} by itself, and the softmax makes them one sum`,
+      'labels of which several may be true get a sigmoid each, classes that exclude each other another loss',
+      'use a sigmoid, or categorical cross-entropy with the softmax',
+    );
   if (
     loss !== undefined &&
     BINARY_LOSS.test(loss) &&
@@ -122,15 +140,12 @@ function outputLints({ layers, loss, metrics }: ModelOutline): Lint[] {
       'the sigmoid is missing',
       'give the last layer a sigmoid, or use a loss of logits',
     );
-  if (
-    loss !== undefined &&
-    /softmaxcrossentropy|fromlogits|logits/.test(loss) &&
-    activation === 'softmax'
-  )
+  const squash = loss === undefined ? undefined : LOGIT_LOSSES.find(({ name }) => name.test(loss));
+  if (squash !== undefined && squash.activations.includes(activation))
     add(
       'error',
-      `The loss ${loss} takes the softmax of outputs that went through one already in ${where}`,
-      'the softmax is there twice',
+      `The loss ${loss ?? ''} takes the ${squash.own} of outputs that went through a ${activation} already in ${where}`,
+      `the ${activation} is one too many: the loss expects numbers of any size (logits)`,
       'leave it out of the last layer',
     );
   const isForClasses = metrics.some((name) =>
@@ -237,13 +252,20 @@ function layerLints({ layers }: ModelOutline, maxDropout: number): Lint[] {
       after.length === 1 &&
       nextWeights(layers, after).some(({ type }) => type === layer.type) &&
       !isActivated(layers, after)
-    )
+    ) {
+      const next = nextWeights(layers, after)[0]?.units ?? 0;
+      const wide = before === undefined ? 0 : (lastWeights(before, layers)?.units ?? 0);
+      // Narrower than what lies on both sides it is no layer too many, but one of low rank: the code of an autoencoder.
+      const isNarrow = (layer.units ?? 0) < Math.min(wide, next);
       add(
-        'warning',
+        isNarrow ? 'info' : 'warning',
         `${where} has no activation, and another ${layer.type} follows`,
-        'two linear layers in a row are one linear layer',
+        isNarrow
+          ? 'it is meant to be a bottleneck, or the activation was forgotten'
+          : 'two linear layers in a row are one linear layer',
         'give it an activation',
       );
+    }
     if (
       NORMALISING.test(layer.type) &&
       before !== undefined &&

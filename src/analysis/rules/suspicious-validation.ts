@@ -1,4 +1,5 @@
-import { axisOf, type MetricSeries } from '../columns/run-columns.ts';
+import { axisOf, type MetricSeries, type RunColumns } from '../columns/run-columns.ts';
+import { partsAtOnce } from './first-pass.ts';
 import { placeAt, rowBefore, sayPlace, sayRange } from './places.ts';
 import { defineRule, say, sayShare, type Finding } from './rule.ts';
 import type { Signals } from './signals.ts';
@@ -8,9 +9,9 @@ export const suspiciousValidation = defineRule({
   id: 'suspicious_validation',
   category: 'generalization',
   detects:
-    'Validation that cannot be right: equal to training, never changing, or near perfect while training is not.',
+    'Validation that cannot be right: equal to training, never changing, near perfect while training is not, or far worse from the first epoch on.',
   source:
-    'UMLAUT (validation accuracy above 0.95 early, or above training); dropout explains small leads, so that only large ones count',
+    'UMLAUT (validation accuracy above 0.95 early, or above training); dropout explains small leads, so that only large ones count; that training has not seen the samples of the first epoch before either is ours',
   cause:
     'validation samples are among the training samples, or the validation is not computed on the current model',
   advice: 'check how the data are split, and that the evaluation uses the weights of the step',
@@ -23,11 +24,12 @@ export const suspiciousValidation = defineRule({
     suspiciousValidationLead: { value: 0.2, doc: 'Lead of validation over training accuracy.' },
     suspiciousValidationPoints: { value: 5, doc: 'Points in a row that are equal.' },
   },
-  evaluate({ signals, thresholds: t }) {
+  evaluate({ columns, signals, thresholds: t }) {
     const found =
       equalLosses(signals, t.suspiciousValidationPoints) ??
       constantLoss(signals, t.suspiciousValidationPoints) ??
-      tooGood(signals, t);
+      tooGood(signals, t) ??
+      ofOtherData(columns, signals);
     return found === undefined ? [] : [found];
   },
 });
@@ -180,4 +182,30 @@ function tooGood(
     value - train,
     t.suspiciousValidationLead,
   );
+}
+
+/** Far worse than training in the first epoch already, and to the end. */
+function ofOtherData(columns: RunColumns, signals: Signals): Finding | undefined {
+  for (const pair of signals.lossPairs) {
+    const parting = partsAtOnce(pair, columns, signals);
+    if (parting === undefined) continue;
+    const { train, validation } = pair;
+    const { length } = validation.values;
+    return report(
+      validation,
+      0,
+      length - 1,
+      0.75,
+      `${validation.key} was ${say(parting.validation)} after the first epoch, in which ${train.key} was ${say(parting.train)} for samples that were just as new, and it stayed far above to the end.`,
+      parting.validation / parting.train,
+      1,
+      {
+        cause:
+          'the samples of the validation come from elsewhere or are prepared in another way, the model computes something else in evaluation, or the samples of training come in a sorted order',
+        advice:
+          'compare some samples of both as the model gets them, and split one shuffled set into the two',
+      },
+    );
+  }
+  return undefined;
 }

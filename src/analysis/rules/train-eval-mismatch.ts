@@ -5,6 +5,7 @@ import { defineRule, say, sayShare, type Finding } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { median } from './statistics.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
+import { strayAverages } from './moving-averages.ts';
 
 export const trainEvalMismatch = defineRule({
   id: 'train_eval_mismatch',
@@ -12,7 +13,7 @@ export const trainEvalMismatch = defineRule({
   detects:
     'A model that computes something else in evaluation than in training: batch normalisation or dropout in the wrong mode.',
   source:
-    'TheDeepChecker (loss of the same batch in both modes differs by more than 0.5); the comparison of layers and dropout that drops nothing are ours',
+    'TheDeepChecker (loss of the same batch in both modes differs by more than 0.5); the comparison of layers, dropout that drops nothing and moving averages beside batches are ours',
   cause:
     'moving averages of batch normalisation do not fit the data, or a layer runs in the wrong mode',
   advice:
@@ -26,13 +27,18 @@ export const trainEvalMismatch = defineRule({
       value: 3,
       doc: "Factor between the sizes of a layer's outputs in training and in evaluation.",
     },
+    trainEvalMismatchAverages: {
+      value: 2,
+      doc: 'Factor between the variance that batch normalisation keeps and that of the batches.',
+    },
     trainEvalMismatchPoints: { value: 3, doc: 'Fewest points or probes of each mode.' },
   },
   evaluate({ columns, model, signals, thresholds: t }) {
     const found =
       ofLosses(signals, t.trainEvalMismatchLoss, t.trainEvalMismatchPoints) ??
       idleDropout(columns, signals, model, t.trainEvalMismatchPoints) ??
-      ofLayers(columns, signals, t.trainEvalMismatchScale, t.trainEvalMismatchPoints);
+      ofLayers(columns, signals, t.trainEvalMismatchScale, t.trainEvalMismatchPoints) ??
+      ofAverages(columns, signals, t.trainEvalMismatchAverages, t.trainEvalMismatchPoints);
     return found === undefined ? [] : [found];
   },
 });
@@ -145,12 +151,7 @@ function ofLayers(
   limit: number,
   points: number,
 ): Finding | undefined {
-  const isBad = signals.lossPairs.some(({ train, validation }) => {
-    const own = signals.course(train);
-    const held = signals.course(validation);
-    return own !== undefined && held !== undefined && own.end > 0 && held.end > 1.5 * own.end;
-  });
-  if (!isBad) return undefined;
+  if (!isWorse(signals)) return undefined;
   const sizeOf = (layer: LayerSeries): number =>
     median(layer.norm.map((norm, row) => norm / Math.sqrt(layer.elementCount[row] ?? Number.NaN)));
   const found = signals.layers('activation').flatMap((layer) => {
@@ -182,6 +183,53 @@ function ofLayers(
       kind: 'layer_summary',
       source: one.layer.moduleName,
       summary: `${say(one.factor)} times as large in evaluation.`,
+      observed: one.factor,
+      threshold: limit,
+      from,
+      to,
+    })),
+  };
+}
+
+/** Whether validation ends far above training. */
+function isWorse(signals: Signals): boolean {
+  return signals.lossPairs.some(({ train, validation }) => {
+    const own = signals.course(train);
+    const held = signals.course(validation);
+    return own !== undefined && held !== undefined && own.end > 0 && held.end > 1.5 * own.end;
+  });
+}
+
+/** Moving averages, with which a normalisation evaluates, beside the batches with which it trains. Validation must be bad as well. */
+function ofAverages(
+  columns: RunColumns,
+  signals: Signals,
+  limit: number,
+  points: number,
+): Finding | undefined {
+  if (!isWorse(signals)) return undefined;
+  const found = strayAverages(columns, signals, limit, points).toSorted(
+    (a, b) => Math.abs(Math.log(b.factor)) - Math.abs(Math.log(a.factor)),
+  );
+  const [worst] = found;
+  if (worst === undefined) return undefined;
+  const { kept, layer, seen } = worst;
+  const from = placeAt(layer, 0);
+  const to = placeAt(layer, layer.steps.length - 1);
+  return {
+    severity: 'error',
+    title: 'Moving averages do not fit the data',
+    fact: `${layer.moduleName} evaluates with a variance of ${say(kept)}, while that of its values in training is ${say(seen)} ${sayRange(from, to)}, and validation is far worse than training.`,
+    confidence: 0.85,
+    cause:
+      'the moving averages have not caught up with the data: the momentum is too close to 1 for so few steps, or they are not updated',
+    advice: 'lower the momentum of batch normalisation (0.9), or train for more steps',
+    from,
+    to,
+    observations: found.slice(0, 5).map((one) => ({
+      kind: 'layer_summary',
+      source: one.layer.moduleName,
+      summary: `Variance of ${say(one.kept)} in evaluation, of ${say(one.seen)} in training.`,
       observed: one.factor,
       threshold: limit,
       from,

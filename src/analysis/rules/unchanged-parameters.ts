@@ -165,12 +165,19 @@ function isUnchanged(parameter: ParameterSeries, row: number, limit: number): bo
   const update = parameter.updateNorm[row] ?? Number.NaN;
   if (!Number.isNaN(update)) return update === 0;
   if (row === 0) return false;
-  // Values that are equal in mean, spread and norm are equal.
+  // Values that are equal in mean, spread and norm are equal, however they were summed: probes change to a faster way when it is there.
+  const size =
+    (parameter.valueNorm[row] ?? Number.NaN) / Math.sqrt(parameter.elementCount[row] ?? Number.NaN);
+  const scales = { valueMean: size, valueStd: size, valueNorm: parameter.valueNorm[row] } as const;
   return (['valueMean', 'valueStd', 'valueNorm'] as const).every((name) => {
     const value = parameter[name][row] ?? Number.NaN;
-    return value === parameter[name][row - 1];
+    const before = parameter[name][row - 1] ?? Number.NaN;
+    return value === before || Math.abs(value - before) <= SUMMED * (scales[name] ?? Number.NaN);
   });
 }
+
+/** Difference of two sums of the same numbers, as a share of their size, at most: what is changed by less is not trained. */
+const SUMMED = 1e-7;
 
 /** Updates that are this much smaller than the weights are lost when they are added to 32-bit numbers. */
 const ROUNDING = 2 ** -24;

@@ -62,6 +62,7 @@ export const updateRatioLow = defineRule({
       title: 'Updates are too small',
       fact: `The typical update is ${say(typical)} of the weights it changes ${sayRange(from, to)}, ${isCrawling ? `while gradients keep their direction (cosine ${say(cosine)}) and the loss goes on falling to the end` : 'and the loss has hardly moved'}.`,
       confidence: 0.85,
+      ...(typical === 0 ? NO_UPDATE : {}),
       from,
       to,
       observations: all
@@ -72,6 +73,12 @@ export const updateRatioLow = defineRule({
     return [finding];
   },
 });
+
+/** No learning rate makes something of nothing. */
+const NO_UPDATE = {
+  cause: 'no gradient reaches these weights: dead or saturated units lie behind them',
+  advice: 'look at the initial values and at the activations of the layers that follow',
+};
 
 /** Share of all that was gained that the last two fifths of the run brought, from which it is far from done. */
 const LATE_SHARE = 0.15;

@@ -4,6 +4,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { createMemoryStore, openRun, TrainingSession } from 'quark-sdk';
 import { AnalyzerEngine } from 'quark-sdk/analysis';
 import { quarkCallback } from 'quark-sdk/tfjs';
+import { modelFacts } from '../../../src/adapters/tfjs/model-facts.ts';
 
 beforeAll(async () => {
   tf.enableProdMode();
@@ -57,4 +58,18 @@ test('layers, loss, optimizer and rate are told', async () => {
 test('a softmax of one unit is found without a word from the user', async () => {
   const { alerts } = await train('softmax', 2);
   expect(JSON.stringify(alerts)).toContain('takes the softmax of one unit');
+});
+
+test('losses and metrics of TensorFlow.js are called by their own names', () => {
+  const network = tf.sequential({ layers: [tf.layers.dense({ inputShape: [2], units: 1 })] });
+  const compile = (loss: tf.ModelCompileArgs['loss'], metrics?: tf.ModelCompileArgs['metrics']) => {
+    network.compile({ optimizer: 'sgd', loss, ...(metrics === undefined ? {} : { metrics }) });
+    return modelFacts(network);
+  };
+  expect(compile(tf.losses.huberLoss, ['accuracy', tf.metrics.meanAbsoluteError])).toMatchObject({
+    loss: 'huberLoss',
+    metrics: ['accuracy', 'meanAbsoluteError'],
+  });
+  expect(compile('meanSquaredError')).not.toHaveProperty('metrics');
+  network.dispose();
 });

@@ -58,6 +58,32 @@ const events = (reader: RunReader, eventType: string): Promise<readonly EventRec
   reader.readEvents({ eventType });
 
 describe('quarkCallback', () => {
+  it('tells what fitDataset waits for its batches, and that fit waits for none', async () => {
+    const { xs, ys } = data();
+    let clock = 0;
+    const batches = tf.data.generator(function* () {
+      for (let i = 0; i < 4; i++) {
+        clock += 30;
+        yield { xs: xs.slice([0, 0], [8, -1]), ys: ys.slice([0, 0], [8, -1]) };
+      }
+    });
+    const compute = { onBatchEnd: async () => void (clock += 10) };
+    const times = async (isDataset: boolean) => {
+      const { reader } = await recorded(
+        (callback, _session, network) =>
+          isDataset
+            ? network.fitDataset(batches, { epochs: 2, verbose: 0, callbacks: [compute, callback] })
+            : network.fit(xs, ys, { ...FIT, callbacks: [compute, callback] }),
+        { callback: { telemetry: { sampleEveryNSteps: 1 }, now: () => clock } },
+      );
+      const { records } = await readTelemetry(reader.store, reader.run.id);
+      return records.map(({ stepTimeMs, dataTimeMs }) => [stepTimeMs, dataTimeMs]);
+    };
+    expect(await times(true)).toStrictEqual(Array.from({ length: 8 }, () => [40, 30]));
+    expect(await times(false)).toStrictEqual(Array.from({ length: 9 }, () => [10, null]));
+    tf.dispose([xs, ys]);
+  });
+
   it('samples the machine every 10th step, or as it is told, or not at all', async () => {
     const { xs, ys } = data();
     const steps = async (telemetry: QuarkCallbackOptions['telemetry']): Promise<number[]> => {
@@ -178,6 +204,7 @@ describe('quarkCallback', () => {
         parameter_count: 21,
         topology: expect.objectContaining({ class_name: 'Sequential' }) as object,
         loss: expect.any(String) as string,
+        metrics: ['accuracy'],
         optimizer: expect.any(String) as string,
         learning_rate: expect.any(Number) as number,
       },
