@@ -199,6 +199,8 @@ test('a webpack 5 app', async () => {
         entry: './main.js',
         output: { path: join(root, 'public'), filename: 'main.js' },
         performance: { hints: false },
+        // The app that Vite builds is minified; here it would take most of the time.
+        optimization: { minimize: false },
       },
       (error, result) => (result ? resolve(result) : reject(error ?? new Error('no result'))),
     );

@@ -68,6 +68,6 @@ it('networks of any layers have the gradients that float64 gives', async () => {
         expect.hasAssertions();
       },
     ),
-    { ...runs(10), endOnFailure: true },
+    { ...runs(6), endOnFailure: true },
   );
 }, 180_000);

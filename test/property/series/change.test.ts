@@ -110,7 +110,7 @@ describe('change points and every segmentation', () => {
           });
         }
       }),
-      runs(150),
+      runs(75),
     );
   });
 
@@ -135,7 +135,7 @@ describe('change points and every segmentation', () => {
           isClose(cost, found.cost, `${name}, recomputed`);
         });
       }),
-      runs(120),
+      runs(60),
     );
   });
 
@@ -154,7 +154,7 @@ describe('change points and every segmentation', () => {
           });
         }
       }),
-      runs(80),
+      runs(40),
     );
   });
 
@@ -213,7 +213,7 @@ describe('change points of series that are reduced first', () => {
           isClose(costOf(found, segmentCost, values.length), found.cost, name);
         });
       }),
-      runs(150),
+      runs(75),
     );
   });
 
@@ -349,7 +349,7 @@ describe('change points of the same series told otherwise', () => {
           }
         });
       }),
-      runs(60),
+      runs(30),
     );
   });
 
@@ -369,7 +369,7 @@ describe('change points of the same series told otherwise', () => {
           ]);
         });
       }),
-      runs(60),
+      runs(30),
     );
   });
 
@@ -390,7 +390,7 @@ describe('change points of the same series told otherwise', () => {
           expect(found.levels.every((level) => !Number.isNaN(level))).toBe(true);
         });
       }),
-      runs(100),
+      runs(50),
     );
   });
 
@@ -406,7 +406,7 @@ describe('change points of the same series told otherwise', () => {
           expect(kernel.changePoints(values, options)).toEqual(found);
         });
       }),
-      runs(60),
+      runs(30),
     );
   });
 });

@@ -80,7 +80,7 @@ describe.each([
         const found = kernel().smoothExponential(values, { weight, adjust });
         expectSmooth(found, wanted, values, (i) => Math.min(i + 1, 1 / (1 - weight)));
       }),
-      runs(250),
+      runs(125),
     );
   });
 
@@ -117,7 +117,7 @@ describe.each([
           expectSmooth(found, wanted, counted, (i) => i + 1);
         },
       ),
-      runs(100),
+      runs(50),
     );
   });
 
@@ -139,7 +139,7 @@ describe.each([
         const gaps = kernel().smoothRobust(values, { window, center });
         expect(gaps.every((x, i) => Number.isNaN(x) === !Number.isFinite(values[i]))).toBe(true);
       }),
-      runs(200),
+      runs(100),
     );
   });
 
@@ -174,7 +174,7 @@ describe.each([
           expect(result.intercept).toBe(intercept);
         },
       ),
-      runs(150),
+      runs(75),
     );
   });
 
@@ -204,7 +204,7 @@ describe.each([
           expect(errorOf(slope, middle) <= 3n * unitInLastPlace(size) * middle[1]).toBe(true);
         },
       ),
-      runs(150),
+      runs(75),
     );
   });
 
@@ -231,7 +231,7 @@ describe.each([
         });
         expect(found.map((spike) => rough(spike))).toEqual(wanted.map((spike) => rough(spike)));
       }),
-      runs(200),
+      runs(100),
     );
   });
 
@@ -262,7 +262,7 @@ describe.each([
           else expect(Math.abs(area - exactSum(terms))).toBeLessThanOrEqual(bound);
         },
       ),
-      runs(150),
+      runs(75),
     );
   });
 
@@ -290,7 +290,7 @@ describe.each([
           alignedOf(first, second, settings),
         );
       }),
-      runs(300),
+      runs(150),
     );
   });
 });

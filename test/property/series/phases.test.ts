@@ -101,7 +101,7 @@ test('phases cover the run, in order, without gap or overlap, and are sure by 0 
         expect(phase.summary).not.toMatch(/undefined|NaN %|Infinity/);
       });
     }),
-    runs(400),
+    runs(200),
   );
 });
 
@@ -110,7 +110,7 @@ test('the unit of the loss does not matter', () => {
     fc.property(shape, fc.constantFrom(2 ** -20, 0.5, 1024), (one, factor) => {
       expect(outline(phasesOf(seriesOf(one, factor)))).toEqual(outline(phasesOf(seriesOf(one))));
     }),
-    runs(200),
+    runs(100),
   );
 });
 
@@ -125,7 +125,7 @@ test('a unit that is no power of two moves a boundary at most where a value lies
       const b = outline(phasesOf(seriesOf(one)));
       if (JSON.stringify(a) === JSON.stringify(b)) same++;
     }),
-    runs(200),
+    runs(100),
   );
   expect(same / all).toBeGreaterThan(0.97);
 });
@@ -144,7 +144,7 @@ test('the numbering of steps does not matter', () => {
         outline(phasesOf(series)).map(([name, start]) => [name, start * factor]),
       );
     }),
-    runs(200),
+    runs(100),
   );
 });
 
@@ -175,7 +175,7 @@ test('other metrics and the order of arrival do not matter', () => {
       fc.pre((whole.trainLoss?.values.some(Number.isFinite) ?? true) && one.length > 0);
       expect(phasesOf(found)).toEqual(phasesOf(whole));
     }),
-    runs(150),
+    runs(75),
   );
 });
 
@@ -185,6 +185,6 @@ test('the twin in plain JavaScript finds the same', () => {
       const series = seriesOf(one);
       expect(outline(findPhases(series))).toEqual(outline(phasesOf(series)));
     }),
-    runs(60),
+    runs(30),
   );
 });
