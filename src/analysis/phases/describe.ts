@@ -186,7 +186,9 @@ function divergence(view: PhaseView, start: number): Observation {
     };
   if (episode === undefined) return neverFinite(source);
   const rise = riseOf(primary, episode);
-  const text = `${source} rose to ${short(episode.peak)}, ${percent(rise)} above its best of ${short(episode.best)}`;
+  const text = primary.isRate
+    ? `The error rate of ${source} rose to ${short(episode.peak)}, ${short(rise * 100)} points above its best of ${short(episode.best)}`
+    : `${source} rose to ${short(episode.peak)}, ${percent(rise)} above its best of ${short(episode.best)}`;
   return { source, text, observed: rise, threshold, isLeast: true };
 }
 
@@ -207,7 +209,9 @@ function overfitting(
     },
     {
       source,
-      text: `${source} is ${percent(one.gap)} above ${primary.part.key}`,
+      text: one.isParting
+        ? `${source} and ${primary.part.key} have parted by ${percent(one.gap)} of it`
+        : `${source} is ${percent(one.gap)} above ${primary.part.key}`,
       observed: one.gap,
       threshold: thresholds.overfittingMinGap,
       isLeast: true,

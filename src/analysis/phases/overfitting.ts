@@ -17,6 +17,8 @@ export type Overfitting = {
   /** The typical regression, the typical gap and the fall of the training loss, as they are held against the thresholds. */
   readonly regression: number;
   readonly gap: number;
+  /** Whether validation lay below training at its best and no longer does: the gap is how far they have parted since. */
+  readonly isParting: boolean;
   readonly trainFall: number;
 };
 
@@ -32,7 +34,8 @@ const MIN_FOR_NOISE = 5;
 /**
  * Stretches that begin with the first validation which is `overfittingMinValidationRegression` above the best before it, and end with the next
  * that is better than that best, two validations later at least. Over the stretch the median regression must hold and stand out of the noise, the training loss must have fallen by
- * `overfittingMinTrainRelativeChange` since the best, and the median gap must be `overfittingMinGap` of the validation loss.
+ * `overfittingMinTrainRelativeChange` since the best, and the median gap must be `overfittingMinGap` of the validation loss, counted from
+ * where it was at the best, if validation lay below training there and no longer does.
  */
 export function findOverfitting(
   train: Track,
@@ -86,9 +89,12 @@ function judge(
     before,
   );
   const trainFall = relativeTo(train, before - after, before);
+  // Where training is the harder task (dropout, augmentation), its loss lies above validation. If that is overtaken, the gap counts from there.
+  const isOvertaken = (fitted[to - 1] ?? 0) >= trainAt(positions[to - 1] ?? 0);
+  const offset = isOvertaken ? Math.min(0, best - before) : 0;
   const gaps = Array.from(places, (place, i) => {
     const value = fitted[from + i] ?? 0;
-    return relativeTo(val, value - trainAt(place), value);
+    return relativeTo(val, value - trainAt(place) - offset, value);
   });
   const gap = middleOf(gaps);
   const holds =
@@ -104,6 +110,7 @@ function judge(
     bestAt: positions[bestAt] ?? 0,
     regression,
     gap,
+    isParting: offset < 0,
     trainFall,
   };
 }

@@ -15,7 +15,10 @@ export type PhaseAnalyzerThresholds = {
   readonly rapidLearningMinRelativeChange?: number;
   /** Relative change of the loss, from point to point or over a long window, up to which it stands still. Default 0.01. */
   readonly stagnationMaxRelativeChange?: number;
-  /** How far the validation loss must be above the training loss, relative to the validation loss. Default 0.12. */
+  /**
+   * How far the validation loss must be above the training loss, relative to the validation loss; where it lay below at its best and
+   * no longer does, how far they have parted since. Default 0.12.
+   */
   readonly overfittingMinGap?: number;
   /** How much the training loss must have fallen since validation was best. Default 0.015. */
   readonly overfittingMinTrainRelativeChange?: number;

@@ -74,10 +74,12 @@ export const lossNotDecreasing = defineRule({
         Math.max(0, seen) + 2 * error <= visible * scale;
       const thirds = [0, 1, 2].map((third) => levelOf(profile, third / 3, (third + 1) / 3));
       const [early = 0, middle = 0, late = 0] = thirds;
-      const isTiny = fall < t.lossNotDecreasingMinChange * (scale || 1);
-      // The lowest of many stretches lies below the start by chance, too.
+      // A loss that is all gone may have been so before the first tenth was over.
+      const hasGone = signals.isSolved;
+      const isTiny = !hasGone && fall < t.lossNotDecreasingMinChange * (scale || 1);
       const isNoise =
-        fall < 1.5 * profile.levelNoise &&
+        !hasGone &&
+        fall < chanceFall(profile) &&
         early - late < 2 * error &&
         trendScore(profile.levels) > CLEAR_FALL;
       // A loss that is flat at the level of chance after a first settling: the accuracy says it. However far it fell before (a penalty
@@ -245,6 +247,17 @@ function accuracyGain(signals: Signals): Gain | undefined {
   const error =
     (MEDIAN_ERROR * profile.levelNoise) / Math.sqrt(Math.max(1, profile.levels.length / 5));
   return { key: series.key, gain, level, noise: profile.levelNoise, error };
+}
+
+/**
+ * How far the lowest of many stretches lies below the start of a loss that does not move: the expected least of their medians (of n normal
+ * values about the square root of 2 ln n deviations below the mean), and one standard error of the start.
+ */
+function chanceFall({ levelNoise, levels }: Profile): number {
+  const stretches = Math.max(2, levels.length / STRETCH);
+  const atStart = Math.max(1, Math.ceil(levels.length / 10));
+  const least = Math.sqrt((2 * Math.log(stretches)) / STRETCH);
+  return MEDIAN_ERROR * levelNoise * (least + 1 / Math.sqrt(atStart));
 }
 
 /** The lowest median of some levels in a row. */

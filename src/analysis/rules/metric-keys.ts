@@ -1,5 +1,6 @@
 /** Which metric is what: the configured keys first, and then names that say it. */
 import type { MetricSeries, RunColumns } from '../columns/run-columns.ts';
+import { isErrorName, withoutAdversaries } from '../series/loss-names.ts';
 
 /** Keys that the analyzer looks for, in order of preference. */
 export type MetricKeys = {
@@ -53,17 +54,26 @@ export function findMetric(columns: RunColumns, keys: readonly string[]): Metric
   return undefined;
 }
 
-/** The training losses: the configured one, or else all of them by their names (`train/cls_loss`, `loss`). */
+/**
+ * The training losses: the configured one, or else all of them by their names (`train/cls_loss`, `loss`), those of discriminators left out
+ * beside those of generators; or else that of single steps (`train/loss_step`), or an error (`train/mse`).
+ */
 export function trainLosses(columns: RunColumns, keys: MetricKeys): readonly MetricSeries[] {
   const configured = findMetric(columns, keys.trainLossMetricKeys);
   if (configured !== undefined) return [configured];
-  const named = [...columns.metrics.values()].filter(
-    ({ key }) => (TRAIN.test(key) || !key.includes('/')) && LOSS.test(key) && !PER_STEP.test(key),
+  const trained = [...columns.metrics.values()].filter(
+    ({ key }) => TRAIN.test(key) || !key.includes('/'),
   );
-  const whole = named.filter(({ key }) =>
+  const allNamed = trained.filter(({ key }) => LOSS.test(key) && !PER_STEP.test(key));
+  const whole = allNamed.filter(({ key }) =>
     /^(?:train\/|training\/)?(?:epoch_|total_)?loss$/i.test(key),
   );
-  return whole.length > 0 ? whole.slice(0, 1) : named;
+  if (whole.length > 0) return whole.slice(0, 1);
+  const kept = new Set(withoutAdversaries(allNamed.map(({ key }) => key)));
+  if (kept.size > 0) return allNamed.filter(({ key }) => kept.has(key));
+  const ofSteps = trained.filter(({ key }) => LOSS.test(key.replace(PER_STEP, '')));
+  if (ofSteps.length > 0) return ofSteps.slice(0, 1);
+  return trained.filter(({ key }) => TRAIN.test(key) && isErrorName(key)).slice(0, 1);
 }
 
 /** A training series and the validation series it is compared with; smaller is better in both. */

@@ -21,7 +21,7 @@ export const overfittingOnset = defineRule({
   thresholds: {
     overfittingWarningGap: {
       value: 0.2,
-      doc: 'Validation loss less training loss for a warning: in units of the best validation loss, of the training loss at the start where validation never turned; as it is in the reference.',
+      doc: 'Validation loss less training loss for a warning (how far they have parted, where validation lay below training at its best and no longer does): in units of the best validation loss, of the training loss at the start where validation never turned; as it is in the reference.',
     },
     overfittingErrorGap: { value: 0.4, doc: 'The same, for an error.' },
     overfittingCriticalGap: { value: 0.7, doc: 'The same, critical.' },
@@ -105,7 +105,7 @@ export const overfittingOnset = defineRule({
           {
             kind: 'metric',
             source: key,
-            summary: `Gap to ${pair.train.key} of ${isReference ? say(judged.gap) : sayShare(judged.gap)}${isReference ? '' : judged.kind === 'memorised' || judged.kind === 'unlearned' ? ' of the start' : ' of the best validation loss'}.`,
+            summary: sayGap(pair.train.key, judged, gaps, isReference),
             observed: judged.gap,
             threshold: t.overfittingWarningGap,
             from: best,
@@ -164,6 +164,21 @@ function isMild({ kind, lost, rise }: Judged, signals: Signals, isReference: boo
   if (profile.levels.length < 3) return false;
   const best = profile.levels.reduce((a, b) => Math.max(a, b));
   return levelOf(profile, 0.8, 1) >= best - Math.max(MILD_ACCURACY, 2 * profile.levelNoise);
+}
+
+/** Which gap was measured, and how large it is. */
+function sayGap(
+  trainKey: string,
+  { best, gap, kind }: Judged,
+  gaps: Float64Array,
+  isReference: boolean,
+): string {
+  if (isReference) return `Gap to ${trainKey} of ${say(gap)}.`;
+  const unit = kind === 'memorised' || kind === 'unlearned' ? 'start' : 'best validation loss';
+  const isParting = kind === 'risen' && (gaps[best] ?? 0) < 0 && (gaps.at(-1) ?? 0) >= 0;
+  return isParting
+    ? `Parted from ${trainKey} by ${sayShare(gap)} of the ${unit} since it was best.`
+    : `Gap to ${trainKey} of ${sayShare(gap)} of the ${unit}.`;
 }
 
 type Judged = {
@@ -251,9 +266,11 @@ function regression(
     trainAtBest - lastTrain > Math.max(2 * noiseOf(train), minRegression * Math.abs(trainAtBest));
   const widening = (gaps.at(-1) ?? 0) - (gaps[best] ?? 0);
   if (above < minPoints || !trainFell || !(widening > 0)) return undefined;
+  // Where training is the harder task (dropout, augmentation), its loss lay above validation: once that is overtaken, the gap counts from there.
+  const lastGap = median(gaps.subarray(-minPoints));
   return {
     kind: 'risen',
-    gap: median(gaps.subarray(-minPoints)) / unit,
+    gap: (lastGap - (lastGap >= 0 ? Math.min(0, gaps[best] ?? 0) : 0)) / unit,
     from: length - above,
     best,
     rise: (last - lowest) / unit,

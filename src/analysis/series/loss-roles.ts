@@ -1,5 +1,6 @@
 /** Which metrics of a run are its losses and accuracies, where nobody says. */
 import type { MetricSeries } from '../columns/run-columns.ts';
+import { isErrorName, withoutAdversaries } from './loss-names.ts';
 
 /** Keys to look for, in order of preference. */
 export type RoleKeys = {
@@ -29,6 +30,12 @@ const TRAIN = /^(?:train|training)[/_.]/iu;
 const HELD_OUT = /^(?:val|valid|validation|eval|evaluation|dev)[/_.]/iu;
 const NOT_TRAINED = /^(?:val|valid|validation|eval|evaluation|dev|test)[/_.]/iu;
 const LOSS = /(?:^|[/_.])loss$/iu;
+/** The same loss of single steps, beside or in the place of its mean over an epoch, as Lightning names them. */
+const STEP_LOSS = /(?:^|[/_.])loss_step$/iu;
+/** Points up to which the means of epochs are too few to show how training began. */
+const FEW_POINTS = 20;
+/** How many times as many values single steps must have to go before them. */
+const FINER = 10;
 /** What is recorded of training and validation alike and is no loss: what is better when higher, or no judgement at all. */
 const NO_LOSS =
   /acc|f1|f_1|precision|recall|map|auc|bleu|rouge|score|iou|dice|r2|top|rate|lr|epoch|step|time|second|sample|token|norm|perplexity|ppl|count|size/iu;
@@ -37,25 +44,43 @@ const NO_LOSS =
  * Finds the four series. A key of `keys` that has a finite value goes first. Without one, losses are found by their names: the parts of a
  * loss (`train/box_loss`, `train/cls_loss`) are added up, with the same parts on both sides where training and validation have parts in
  * common; of several validation sets (`val/a_loss`, `val/b_loss` beside one training loss) the mean counts. Where nothing is called a loss,
- * what is recorded under one name of training and of validation (`train/box`, `val/box`) is added up, measures of quality left out.
+ * what is recorded under one name of training and of validation (`train/box`, `val/box`) is added up, measures of quality left out; without
+ * any, an error of training or else of validation counts (`train/mse`).
+ *
+ * Of two networks that are trained against each other the generator counts: the loss of a discriminator says how good its opponent is, and
+ * rises where that gets better. The loss of single steps (`train/loss_step`) counts where it is all there is, or ten times as long as up to
+ * 20 means of epochs.
  */
 export function findRoleSeries(
   metrics: ReadonlyMap<string, MetricSeries>,
   keys: RoleKeys = CONVENTIONAL_ROLE_KEYS,
 ): RoleSeries {
+  const losses = findLosses(metrics, keys);
+  return {
+    // What somebody chose stays.
+    trainLoss:
+      keys.trainLoss === CONVENTIONAL_ROLE_KEYS.trainLoss
+        ? finest(metrics, losses.trainLoss)
+        : losses.trainLoss,
+    valLoss: losses.valLoss,
+    trainAccuracy: firstOf(metrics, keys.trainAccuracy),
+    valAccuracy: firstOf(metrics, keys.valAccuracy),
+  };
+}
+
+type LossSeries = Pick<RoleSeries, 'trainLoss' | 'valLoss'>;
+
+function findLosses(metrics: ReadonlyMap<string, MetricSeries>, keys: RoleKeys): LossSeries {
   const trainLoss = firstOf(metrics, keys.trainLoss);
   const valLoss = firstOf(metrics, keys.valLoss);
-  const trainAccuracy = firstOf(metrics, keys.trainAccuracy);
-  const valAccuracy = firstOf(metrics, keys.valAccuracy);
-  const accuracies = { trainAccuracy, valAccuracy };
-  if (trainLoss !== null && valLoss !== null) return { trainLoss, valLoss, ...accuracies };
-  const named = [...metrics.keys()].filter((key) => LOSS.test(key) && hasFinite(metrics.get(key)));
-  if (named.length === 0 && trainLoss === null && valLoss === null)
-    return { ...pairedSeries(metrics), ...accuracies };
+  if (trainLoss !== null && valLoss !== null) return { trainLoss, valLoss };
+  const named = withoutAdversaries(
+    [...metrics.keys()].filter((key) => LOSS.test(key) && hasFinite(metrics.get(key))),
+  );
+  if (named.length === 0 && trainLoss === null && valLoss === null) return pairedSeries(metrics);
   const held = named.filter((key) => HELD_OUT.test(key));
   const trained = named.filter((key) => TRAIN.test(key));
-  if (trainLoss !== null)
-    return { trainLoss, valLoss: combine(metrics, held, 'mean'), ...accuracies };
+  if (trainLoss !== null) return { trainLoss, valLoss: combine(metrics, held, 'mean') };
   const common = trained.filter((key) => held.some((other) => tailOf(other) === tailOf(key)));
   const parts = common.length > 0 && valLoss === null ? common : trained;
   // A loss without a namespace is one of training.
@@ -66,8 +91,22 @@ export function findRoleSeries(
     valLoss:
       valLoss ??
       (common.length > 0 ? combine(metrics, sameParts, 'sum') : combine(metrics, held, 'mean')),
-    ...accuracies,
   };
+}
+
+/** The loss of single steps, where that is all there is, or where its means over epochs are too few to show the course of a run. */
+function finest(
+  metrics: ReadonlyMap<string, MetricSeries>,
+  found: MetricSeries | null,
+): MetricSeries | null {
+  const steps = [...metrics.values()].find(
+    (series) => STEP_LOSS.test(series.key) && !NOT_TRAINED.test(series.key) && hasFinite(series),
+  );
+  if (found === null || steps === undefined) return found ?? steps ?? null;
+  const isSame = tailOf(steps.key) === `${tailOf(found.key)}_step`;
+  const isFiner =
+    found.values.length <= FEW_POINTS && steps.values.length >= FINER * found.values.length;
+  return isSame && isFiner ? steps : found;
 }
 
 /** Keys that {@link findRoleSeries} may want, of all there are: what to read of a run. */
@@ -76,10 +115,14 @@ export function roleCandidates(
   keys: RoleKeys = CONVENTIONAL_ROLE_KEYS,
 ): readonly string[] {
   const given = new Set(Object.values(keys).flat());
-  const wanted = all.filter((key) => given.has(key) || LOSS.test(key));
+  const wanted = all.filter((key) => given.has(key) || LOSS.test(key) || STEP_LOSS.test(key));
   if (
     wanted.some(
-      (key) => LOSS.test(key) || keys.trainLoss.includes(key) || keys.valLoss.includes(key),
+      (key) =>
+        LOSS.test(key) ||
+        STEP_LOSS.test(key) ||
+        keys.trainLoss.includes(key) ||
+        keys.valLoss.includes(key),
     )
   )
     return wanted;
@@ -99,10 +142,18 @@ function pairedSeries(
   const common = new Set([...tails(TRAIN)].filter((tail) => heldOut.has(tail)));
   const keysOf = (side: RegExp): readonly string[] =>
     usable.filter((key) => side.test(key) && common.has(tailOf(key)));
-  return {
-    trainLoss: combine(metrics, keysOf(TRAIN), 'sum'),
-    valLoss: combine(metrics, keysOf(HELD_OUT), 'sum'),
-  };
+  if (common.size > 0)
+    return {
+      trainLoss: combine(metrics, keysOf(TRAIN), 'sum'),
+      valLoss: combine(metrics, keysOf(HELD_OUT), 'sum'),
+    };
+  // Errors that are not the same on both sides cannot be compared: training goes first.
+  const error = (side: RegExp): MetricSeries | null =>
+    [...metrics.values()].find(
+      (series) => side.test(series.key) && isErrorName(series.key) && hasFinite(series),
+    ) ?? null;
+  const trainLoss = error(TRAIN);
+  return { trainLoss, valLoss: trainLoss === null ? error(HELD_OUT) : null };
 }
 
 function firstOf(

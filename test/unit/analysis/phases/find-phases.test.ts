@@ -113,6 +113,11 @@ describe('epoch by epoch', () => {
     expect(names(losses(below, val))).toContain('overfitting_onset');
     const rising = val.map((value) => value * 0.5);
     expect(names(losses(rising, val))).not.toContain('overfitting_onset');
+    // Training was the harder task, and is overtaken.
+    const overtaken = [1.4, 1.2, 1.05, 1, 0.96, 0.94, 0.92, 0.91, 0.9, 0.89];
+    const found = phasesOf(losses(overtaken, val)).at(-1);
+    expect(found).toMatchObject({ phaseName: 'overfitting_onset', start: 5 });
+    expect(found?.evidence[1]?.summary).toContain('have parted by');
   });
 
   test('divergence begins at a quarter above the best', () => {

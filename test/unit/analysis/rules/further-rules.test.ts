@@ -232,6 +232,19 @@ describe('overfitting_onset', () => {
     );
   });
 
+  test('measures the gap from where it was, once validation has overtaken a harder training', () => {
+    const slow = metric('train/loss', 40, (i) => 1.2 - 0.01 * i);
+    const held = (rise: number): ReturnType<typeof metric> =>
+      metric('val/loss', 40, (i) => (i < 10 ? 0.8 - 0.04 * i : 0.44 + rise * (i - 10)));
+    const alert = find('overfitting_onset', { metrics: [slow, held(0.014)] });
+    expect(alert).toMatchObject({ severity: 'critical', stepStart: 10 });
+    expect(evidenceOf(alert ?? { evidence: [] })[0]?.summary).toMatch(
+      /^Parted from train\/loss by/u,
+    );
+    // It still lies below: worth knowing, and no more.
+    expect(find('overfitting_onset', { metrics: [slow, held(0.008)] })?.severity).toBe('info');
+  });
+
   test('knows samples learned by heart, and lets early learners and steady accuracies be', () => {
     const train = metric('train/loss', 240, (i) => 2 * Math.exp(-i / 12));
     const stopped = metric('val/loss', 24, (i) => 1 + Math.exp(-i / 2), 10);

@@ -196,6 +196,20 @@ describe('loss_not_decreasing', () => {
     expect(find('loss_not_decreasing', { metrics: [settled, chance] })?.severity).toBe('error');
   });
 
+  test('is found in nothing but noise, whatever its lowest stretch is', () => {
+    const found = Array.from({ length: 40 }, (_, seed) => {
+      const gauss = normal(seed + 1);
+      const noise = metric('train/loss', 100, () => 2.1 + 0.1 * gauss());
+      return find('loss_not_decreasing', { metrics: [noise] }) !== undefined;
+    });
+    expect(found.filter(Boolean).length).toBeGreaterThan(31);
+  });
+
+  test('is no loss that was all gone before a twentieth of the run was over', () => {
+    const gone = metric('train/loss', 2000, (i) => Math.max(0, 4000 * (1 - i / 90)));
+    expect(find('loss_not_decreasing', { metrics: [gone] })).toBeUndefined();
+  });
+
   test('is not slow learning, a solved task, or a run that goes on from another', () => {
     const slow = metric(
       'train/loss',

@@ -147,6 +147,44 @@ describe('which metrics are the losses', () => {
     ]);
   });
 
+  test('the loss of single steps goes before a few means of epochs, and stands in for them', () => {
+    const many = (key: string): MetricSeries =>
+      byStep(
+        key,
+        Array.from({ length: 200 }, () => 1),
+      );
+    const means = byStep('train/loss', [3, 2, 1], 100);
+    expect(keysOf(means, many('train/loss_step'))[0]).toBe('train/loss_step');
+    expect(keysOf(means, byStep('train/loss_step', [3, 2, 1]))[0]).toBe('train/loss');
+    expect(keysOf(many('train/loss'), many('train/loss_step'))[0]).toBe('train/loss');
+    expect(keysOf(means, many('train/aux_loss_step'))[0]).toBe('train/loss');
+    expect(keysOf(many('train_loss_step'), many('val/loss_step')).slice(0, 2)).toEqual([
+      'train_loss_step',
+      undefined,
+    ]);
+    expect(roleCandidates(['lr', 'train_loss_step'])).toEqual(['train_loss_step']);
+    // What somebody chose stays.
+    const chosen = { ...CONVENTIONAL_ROLE_KEYS, trainLoss: ['train/loss'] };
+    const found = findRoleSeries(mapOf(means, many('train/loss_step')), chosen);
+    expect(found.trainLoss?.key).toBe('train/loss');
+  });
+
+  test('of two networks against each other the generator counts', () => {
+    const list = ['d_X_loss', 'd_Y_loss', 'g_loss'].map((key) => byStep(key, [1, 2]));
+    expect(keysOf(...list)[0]).toBe('g_loss');
+    expect(keysOf(byStep('Disc_Loss', [1]), byStep('Gen_Loss', [1]))[0]).toBe('Gen_Loss');
+    expect(keysOf(byStep('d_loss', [1]))[0]).toBe('d_loss');
+  });
+
+  test('errors where nothing is called a loss, of one side where they differ', () => {
+    const of = (...keys: readonly string[]): readonly (string | undefined)[] =>
+      keysOf(...keys.map((key) => byStep(key, [2, 1]))).slice(0, 2);
+    expect(of('train/mse_scaled', 'val/mae', 'val/rmse')).toEqual(['train/mse_scaled', undefined]);
+    expect(of('train/mae', 'val/mae')).toEqual(['train/mae', 'val/mae']);
+    expect(of('val/rmse')).toEqual([undefined, 'val/rmse']);
+    expect(of('train/mse', 'train/loss')).toEqual(['train/loss', undefined]);
+  });
+
   test('pairs without the word, but no measures of quality', () => {
     const list = ['train/box', 'val/box', 'train/map50', 'val/map50', 'train/only'].map((key) =>
       byStep(key, [1, 2]),
