@@ -1,4 +1,7 @@
-import type { LayerSeries } from '../columns/run-columns.ts';
+import type { LayerSeries, RunColumns } from '../columns/run-columns.ts';
+import { activationOf } from './lint.ts';
+import { outlineOf } from './model-layers.ts';
+import { recordedOutline } from './recorded-outline.ts';
 import { deadUnitShare, isLastLayer, passesOn } from './layer-facts.ts';
 import { placeAt, sayPlace, sayRange } from './places.ts';
 import { defineRule, say, sayOthers, sayShare, severityAbove, type Finding } from './rule.ts';
@@ -24,28 +27,29 @@ export const dyingRelu = defineRule({
     dyingReluCriticalShare: { value: 0.98, doc: 'Share of dead units that is critical.' },
     dyingReluMinProbes: { value: 3, doc: 'Probes in a row, up to the last.' },
   },
-  evaluate({ signals, thresholds: t }) {
+  evaluate({ columns, model, signals, thresholds: t }) {
     const layers = signals.layers('activation');
     const found = layers
       .filter((layer) => !passesOn(layer))
       .map((layer) => {
         const share = deadUnitShare(layer);
-        // An output may well be mostly zero. One that is zero for every sample says nothing.
         const isOutput = isLastLayer(layer, layers);
-        const probes = trailingRun(share.length, (row) =>
-          isOutput ? (share[row] ?? 0) >= 1 : (share[row] ?? 0) > t.dyingReluWarningShare,
-        );
+        // An output may well be mostly zero. That of a ReLU that is nothing else, for every sample, says nothing.
+        const isDead = (row: number): boolean =>
+          isOutput ? layer.norm[row] === 0 : (share[row] ?? 0) > t.dyingReluWarningShare;
+        const probes = trailingRun(share.length, isDead);
         const units = layer.unitCount.at(-1) ?? 0;
         return { layer, share, probes, units, isOutput, last: share.at(-1) ?? 0 };
       })
       .filter(
         ({ isOutput, probes, units }) =>
-          probes >= t.dyingReluMinProbes && (isOutput || units >= MIN_UNITS),
+          probes >= t.dyingReluMinProbes &&
+          (isOutput ? endsInRelu(columns, model) : units >= MIN_UNITS),
       )
       .toSorted((a, b) => b.last - a.last);
     const [worst] = found;
     if (worst === undefined) return [];
-    const { last, layer, probes, share } = worst;
+    const { isOutput, last, layer, probes, share } = worst;
     const start = share.length - probes;
     const onset = onsetOf(worst, t.dyingReluMinProbes);
     const from = placeAt(layer, onset);
@@ -62,8 +66,17 @@ export const dyingRelu = defineRule({
       // A wide network may do without half of its units: then it is worth knowing, and no more.
       severity: signals.isSolved && severity !== 'critical' ? 'info' : severity,
       title: `Units of ${layer.moduleName} are dead`,
-      fact: `${sayShare(last)} of the ${say(worst.units)} units of ${layer.moduleName} have given zero for every sample since ${sayPlace(from)}${before === undefined ? '' : ` (${sayShare(before)} before)`}${found.length > 1 ? `, and ${sayOthers(found.length - 1)} as well` : ''}.`,
+      fact: isOutput
+        ? `${layer.moduleName}, the output, has given zero for every sample since ${sayPlace(from)}.`
+        : `${sayShare(last)} of the ${say(worst.units)} units of ${layer.moduleName} have given zero for every sample since ${sayPlace(from)}${before === undefined ? '' : ` (${sayShare(before)} before)`}${found.length > 1 ? `, and ${sayOthers(found.length - 1)} as well` : ''}.`,
       confidence: 0.9,
+      ...(isOutput
+        ? {
+            cause: 'a ReLU stands behind the output, and what it is given lies below zero',
+            advice:
+              'give the last layer the activation that fits its targets, none for those that may be negative',
+          }
+        : {}),
       from,
       to,
       observations: found.slice(0, 5).map((one) => ({
@@ -79,6 +92,13 @@ export const dyingRelu = defineRule({
     return [finding];
   },
 });
+
+/** Whether the output goes through a ReLU, as far as the model is known. */
+function endsInRelu({ events, run: { config } }: RunColumns, model: unknown): boolean {
+  const outline = outlineOf(model ?? config['model'] ?? config, config) ?? recordedOutline(events);
+  const output = outline?.layers.at(-1);
+  return output === undefined || /relu/.test(activationOf(output));
+}
 
 /**
  * A unit counts as dead after some probes in a row without an output, so that it died that many probes earlier: as far back as as

@@ -244,20 +244,30 @@ describe('a regression', () => {
 });
 
 describe('layers', () => {
-  test('an output that is zero for every sample is dead, one that is mostly zero is not', () => {
-    const output = (dead: number) =>
+  test('an output of a ReLU that is zero for every sample is dead, one that is mostly zero is not', () => {
+    const output = (norm: number) =>
       layer('price', 'activation', probes, {
-        std: () => 0.1,
-        mean: () => 0.01,
-        persistentDeadUnitCount: () => dead,
-        deadUnitCount: () => dead,
-        unitCount: () => 3,
+        std: () => norm,
+        norm: () => norm,
+        mean: () => 0,
+        persistentDeadUnitCount: () => 1,
+        deadUnitCount: () => 1,
+        unitCount: () => 1,
       });
     const hidden = layer('hidden', 'activation', probes, { std: () => 1, mean: () => 0.5 });
-    expect(find('dying_relu', { metrics: [falling], layers: [hidden, output(3)] })?.fact).toContain(
-      'units of price',
-    );
-    expect(find('dying_relu', { metrics: [falling], layers: [hidden, output(2)] })).toBeUndefined();
+    const judged = (norm: number, activation?: string) =>
+      find(
+        'dying_relu',
+        { metrics: [falling], layers: [hidden, output(norm)] },
+        activation === undefined
+          ? {}
+          : { model: [{ className: 'Dense', config: { name: 'price', units: 1, activation } }] },
+      );
+    expect(judged(0)?.fact).toContain('price, the output, has given zero');
+    expect(judged(0, 'relu')).toBeDefined();
+    // A sigmoid that says no to every sample is another matter.
+    expect(judged(0, 'sigmoid')).toBeUndefined();
+    expect(judged(0.01)).toBeUndefined();
   });
 
   test('a frozen weight is the same however it was summed', () => {
