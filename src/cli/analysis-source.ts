@@ -2,7 +2,14 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { importRuns } from '../exchange.ts';
-import { createMemoryStore, openRun, QuarkError, type RunReader } from '../index.ts';
+import {
+  createMemoryStore,
+  isQuarkError,
+  openRun,
+  QuarkError,
+  type RunReader,
+  type Store,
+} from '../index.ts';
 import { openInputFiles } from '../node.ts';
 import { UsageError } from './args.ts';
 import { findRun, warnOfDamage, withStore, type CommandContext } from './command.ts';
@@ -41,8 +48,7 @@ export async function withRuns<T>(
     for (const name of names) {
       const imported = fromFiles.get(name);
       if (imported !== undefined) runs.push(...imported);
-      else if (store !== undefined)
-        runs.push({ name, reader: await findRun(store, name), isStored: true });
+      else if (store !== undefined) runs.push(await storedRun(store, name));
     }
     const result = await work(runs);
     for (const { reader } of runs) await warnOfDamage(context.io, reader);
@@ -51,6 +57,19 @@ export async function withRuns<T>(
   return names.every((name) => fromFiles.has(name))
     ? run(undefined)
     : withStore(context, (store) => run(store));
+}
+
+/** A path in the place of a run is a file that is missing: ids have no such characters. */
+async function storedRun(store: Store, name: string): Promise<NamedRun> {
+  try {
+    return { name, reader: await findRun(store, name), isStored: true };
+  } catch (error) {
+    if (!isQuarkError(error, 'run_not_found') || !/[./\\]/u.test(name)) throw error;
+    throw new QuarkError('run_not_found', `There is no file or folder ${name}, and no such run.`, {
+      details: { runId: name, where: store.uri },
+      cause: error,
+    });
+  }
 }
 
 /** Whether results are to be kept. @throws {UsageError} when there is no place to keep them */

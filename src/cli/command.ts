@@ -166,3 +166,12 @@ export function statusStyle(style: Style, status: string): (text: string) => str
 export function jsonText(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
+
+/** The error of a file that `--out` names. */
+export function unwritable(path: string, cause: unknown): QuarkError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new QuarkError('invalid_input', `${path} cannot be written: ${reason}`, {
+    details: { field: 'out', value: path },
+    cause,
+  });
+}

@@ -204,4 +204,19 @@ test('what is no run is said', async () => {
   ]);
   const unknown = await run('analyze', 'run_unknown');
   expect(unknown.code).toBe(3);
+  const missing = await run('analyze', './missing.csv');
+  expect([missing.code, missing.stderr]).toEqual([
+    3,
+    'error: There is no file or folder ./missing.csv, and no such run.\n',
+  ]);
+  const nowhere = await run('report', 'good', '--out', 'no/such/page.html');
+  expect([nowhere.code, nowhere.stderr]).toEqual([
+    1,
+    expect.stringMatching(/^error: no\/such\/page\.html cannot be written: ENOENT[^\n]*\n$/u),
+  ]);
+  const three = await run('compare', 'good', 'bad', 'overfit', '--baseline');
+  expect([three.code, three.stderr]).toEqual([
+    2,
+    expect.stringContaining('--baseline is for two runs; there are 3: good, bad, overfit'),
+  ]);
 });

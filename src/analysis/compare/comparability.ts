@@ -1,4 +1,5 @@
 /** Whether two runs can be compared at all, and what to keep in mind when they are. */
+import { endsBroken } from './metric-diff.ts';
 import { someOf } from './metric-order.ts';
 import type { RunData } from './run-data.ts';
 import type { ConfigDiff, MetricDiff } from './diff-records.ts';
@@ -58,9 +59,7 @@ export function comparabilityOf(
     const { isLive, status } = columns.run;
     if (isLive) notes.push(`The ${name} run goes on.`);
     else if (status !== 'completed') notes.push(`The ${name} run ended as "${status}".`);
-    const broken = [...columns.metrics.values()].filter(
-      ({ values }) => values.length > 0 && !Number.isFinite(values.at(-1)),
-    );
+    const broken = [...columns.metrics.values()].filter(endsBroken);
     if (broken.length > 0)
       notes.push(
         `In the ${name} run ${someOf(broken.map(({ key }) => key))} ended in NaN or infinity: the last finite values are compared.`,

@@ -56,7 +56,10 @@ export type RunComparisonResult = {
   readonly layerSummaryDiffs: readonly LayerSummaryDiff[];
   /** The settings that differ. */
   readonly configDiffs: readonly ConfigDiff[];
-  /** Earliest `partingStep` of a training or validation loss, else of any metric; null where none parts. */
+  /**
+   * Earliest `partingStep` of a training or validation loss, else of any metric; an epoch where all of these were compared by
+   * epoch. Null where none parts.
+   */
   readonly firstPartingStep: number | null;
   /** The result as a plain dictionary with snake_case names. */
   readonly toDict: () => Dict;
@@ -237,7 +240,10 @@ function comparisonOf(
 
 function partingStepOf(diffs: readonly MetricDiff[]): number | null {
   const losses = diffs.filter(({ metricKey }) => LOSS_KEY.test(metricKey));
-  const steps = (losses.length > 0 ? losses : diffs).flatMap(
+  const asked = losses.length > 0 ? losses : diffs;
+  // Steps and epochs are not counted alike: the least of both would be neither.
+  const byStep = asked.filter(({ axis }) => axis === 'step');
+  const steps = (byStep.length > 0 ? byStep : asked).flatMap(
     ({ partingStep }) => partingStep ?? [],
   );
   return steps.length === 0 ? null : Math.min(...steps);

@@ -251,6 +251,12 @@ export function arrival(series: MetricSeries, kernel: SeriesKernel): number | un
   return kernel.median(values.subarray(values.length - count));
 }
 
+/** Whether the last value of a series is NaN or infinite. */
+export function endsBroken(series: MetricSeries | undefined): boolean {
+  const last = series?.values.at(-1);
+  return last !== undefined && !Number.isFinite(last);
+}
+
 /** Last step of a series; undefined where it has epochs only. */
 export function lastStep(series: MetricSeries): number | undefined {
   return series.x === 'step' ? axisOf(series).at(-1) : undefined;

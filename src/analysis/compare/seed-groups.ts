@@ -6,7 +6,7 @@ import type { Dict } from '../../schema/record.ts';
 import type { ComparisonSettings } from './compare-config.ts';
 import { configWithoutSeeds, flatSettings, isSeedPath } from './config-diff.ts';
 import type { MetricDirection } from './diff-records.ts';
-import { arrival, directionOf } from './metric-diff.ts';
+import { arrival, directionOf, endsBroken } from './metric-diff.ts';
 import { inOrderOfInterest, someOf } from './metric-order.ts';
 import { holm, meanInterval, welchTest, type MeanInterval } from './student-t.ts';
 
@@ -28,7 +28,7 @@ export type MetricGroups = {
    * interval of Student. NaN ends where there is one run only: what seeds do is then unknown.
    */
   readonly groups: readonly MeanInterval[];
-  /** Position in `groups` of the best mean; null without a direction. */
+  /** Position in `groups` of the best mean of those that no run broke in; null without a direction, and where one broke in each. */
   readonly best: number | null;
   /** Every two groups. */
   readonly differences: readonly GroupDifference[];
@@ -109,7 +109,7 @@ function notesOn(
   for (const [i, runs] of members.entries()) {
     const of = `of the ${runs.length} runs${members.length === 1 ? '' : ` of ${groups[i]?.name}`}`;
     const broken = runs.flatMap(({ metrics: own }) => {
-      const keys = [...own.values()].filter(({ values }) => !Number.isFinite(values.at(-1)));
+      const keys = [...own.values()].filter(endsBroken);
       return keys.length === 0 ? [] : [keys.map(({ key }) => key)];
     });
     if (broken.length > 0)
@@ -182,13 +182,18 @@ function metricGroups(
       : target.direction === 'at_least'
         ? 'higher'
         : 'lower';
-  const means = groups.map(({ mean }) => mean);
-  const extreme = direction === 'higher' ? Math.max(...means) : Math.min(...means);
+  // What was reached before the numbers broke is no reason to choose a setting.
+  const sound = members.flatMap((runs, i) =>
+    runs.some(({ metrics }) => endsBroken(metrics.get(metricKey))) ? [] : [i],
+  );
+  const sign = direction === 'higher' ? -1 : 1;
+  const heightOf = (i: number): number => sign * (groups[i]?.mean ?? 0);
+  const [best = null] = sound.toSorted((a, b) => heightOf(a) - heightOf(b));
   return {
     metricKey,
     direction,
     groups,
-    best: direction === null ? null : means.indexOf(extreme),
+    best: direction === null ? null : best,
     differences: differencesOf(samples, confidenceLevel),
   };
 }

@@ -108,10 +108,12 @@ function describe(
   for (const reason of comparability.reasons) say(`Not comparable: ${reason}`);
   for (const note of comparability.notes) say(`Note: ${note}`);
   if (firstPartingStep !== null) {
-    const back = metricDiffs.find(({ partingStep }) => partingStep === firstPartingStep);
+    const parted = metricDiffs.filter(({ partingStep }) => partingStep === firstPartingStep);
+    const back = parted.find((diff) => diff.axis === 'step') ?? parted[0];
     const end = back?.rejoiningStep ?? null;
+    const axis = back?.axis ?? 'step';
     say(
-      `The runs part at step ${firstPartingStep}${end === null ? '' : ` and are together again from step ${end} on (${back?.metricKey})`}.`,
+      `The runs part at ${axis} ${firstPartingStep}${end === null ? '' : ` and are together again from ${axis} ${end} on (${back?.metricKey})`}.`,
     );
   }
   const { left, shown } = foldSystem(metricDiffs, isSystemShown);

@@ -26,6 +26,7 @@ import {
   JSON_OPTION,
   jsonText,
   STORAGE_OPTIONS,
+  unwritable,
   withStore,
   type Command,
   type CommandContext,
@@ -253,14 +254,6 @@ async function refuseExisting(path: string): Promise<void> {
 async function isOlderExperiment(path: string): Promise<boolean> {
   const entries = await readdir(dirname(path)).catch((): string[] => []);
   return entries.includes('meta.yaml') && !entries.includes('metrics') && !entries.includes('tags');
-}
-
-function unwritable(path: string, cause: unknown): QuarkError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new QuarkError('invalid_input', `${path} cannot be written: ${reason}`, {
-    details: { field: 'out', value: path },
-    cause,
-  });
 }
 
 /** How much was written so far, on a terminal. */

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { report } from '../../analysis.ts';
 import { SOURCE_NOTE, withRuns } from '../analysis-source.ts';
 import { UsageError } from '../args.ts';
-import { EXIT, STORAGE_OPTIONS, type Command } from '../command.ts';
+import { EXIT, STORAGE_OPTIONS, unwritable, type Command } from '../command.ts';
 import { plain } from '../text.ts';
 
 export const reportCommand: Command = {
@@ -41,7 +41,11 @@ export const reportCommand: Command = {
       const text = isHtml ? made.html : made.markdown;
       if (out === undefined) await io.stdout.write(text);
       else {
-        await writeFile(resolve(io.cwd, out), text);
+        try {
+          await writeFile(resolve(io.cwd, out), text);
+        } catch (cause) {
+          throw unwritable(out, cause);
+        }
         await io.stderr.write(`Wrote ${plain(out)}.\n`);
       }
       return EXIT.ok;

@@ -275,6 +275,22 @@ describe('two runs in memory', () => {
     expect(apart?.rejoiningStep).toBeNull();
   });
 
+  test('a parting step is none of the epochs that other losses were compared by', async () => {
+    const both = (at: number): RunColumns => {
+      const curve = (n: number): number[] =>
+        Array.from({ length: n }, (_, i) => 1 / (i + 1) + (i >= n / 2 ? at : 0));
+      return createRunColumns({
+        metrics: [byStep('train/loss', curve(8)), byEpoch('val/loss', curve(4))],
+      });
+    };
+    const { firstPartingStep, metricDiffs } = await compareColumns(both(0), both(1));
+    expect(metricDiffs.map(({ axis, partingStep }) => [axis, partingStep])).toEqual([
+      ['step', 4],
+      ['epoch', 2],
+    ]);
+    expect(firstPartingStep).toBe(4);
+  });
+
   test('a slower run that arrives at the same loss parts early and comes back', async () => {
     const falling = (rate: number) => (share: number) => 0.5 + 2 * Math.exp(-rate * share);
     for (const count of [150, 4000]) {
@@ -457,6 +473,8 @@ describe('many runs', () => {
       { ...live, run: { ...live.run, isLive: true } },
     ]);
     const [loss, rate] = metrics;
+    // The better mean is of a setting that breaks.
+    expect(loss?.best).toBe(1);
     expect(loss?.groups[0]).toMatchObject({ count: 2, mean: expect.closeTo(0.515, 12) });
     expect(loss?.differences[0]?.isSignificant).not.toBeNull();
     expect(rate?.metricKey).toBe('lr');
