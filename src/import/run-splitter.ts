@@ -12,6 +12,9 @@ export class RunSplitter {
   readonly #first = new Set<string>();
   #sink: RunSink | undefined;
   #runCount = 0;
+  /** Places that rows without a step were at, and the last of them. */
+  #placeCount = 0;
+  #lap = Number.NaN;
 
   constructor(context: ImportContext, file: InputFile, described: ImportedRun) {
     this.#context = context;
@@ -29,9 +32,17 @@ export class RunSplitter {
     return this.#sink;
   }
 
-  /** What to add to the steps of this run: see {@link Counters.offset}. */
-  get offset(): number {
-    return this.#counters.offset;
+  /**
+   * The step of a row within this run, over all epochs; NaN for none. Rows that say a fraction of an epoch and no step, as lines of Hugging Face's
+   * Trainer do, are counted: several of them lie in one epoch, where the later would stand in the place of the earlier.
+   */
+  stepOf({ epoch, step }: { readonly epoch: number; readonly step: number }): number {
+    if (step === step) return step + this.#counters.offset;
+    const isCounted = this.#placeCount > 0 ? epoch === epoch : epoch % 1 > 0;
+    if (!isCounted) return Number.NaN;
+    if (epoch !== this.#lap) this.#placeCount++;
+    this.#lap = epoch;
+    return this.#placeCount;
   }
 
   /** The run of a row with these counters and metrics; undefined when it is to be begun with {@link begin}. */
@@ -58,6 +69,8 @@ export class RunSplitter {
 
   async begin(): Promise<RunSink> {
     this.#runCount++;
+    this.#placeCount = 0;
+    this.#lap = Number.NaN;
     const suffix = this.#runCount === 1 ? '' : `#${this.#runCount}`;
     const { identity, name } = this.#described;
     this.#sink = await this.#context.run({

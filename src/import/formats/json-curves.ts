@@ -146,5 +146,5 @@ async function pushObject(
   const read = readRow(row, context.limits.maxDepth);
   const names = read.values.map(([name]) => name);
   const sink = splitter.find(read.step, read.epoch, names, place) ?? (await splitter.begin());
-  pushRow(sink, read, splitter.offset);
+  pushRow(sink, read, splitter.stepOf(read));
 }

@@ -67,6 +67,7 @@ export async function readJsonLines(
 ): Promise<boolean> {
   const { limits } = context;
   let isFirst = true;
+  let trainStep = Number.NaN;
   for await (const { text, number, isCut } of readLines(file.stream(), limits)) {
     if (text.trim() === '') continue;
     const place = `line ${number}`;
@@ -92,7 +93,11 @@ export async function readJsonLines(
       context.problem({ file: file.path, place: null, reason });
       return false;
     }
-    const read = readRow(row, limits.maxDepth, names);
+    const said = readRow(row, limits.maxDepth, names);
+    // OpenMMLab writes the batches of a validation where the iteration of training stands in the other rows.
+    const isOfLoader = row['mode'] === 'val' && said.step === said.step && trainStep === trainStep;
+    const read = isOfLoader ? { ...said, step: trainStep } : said;
+    if (row['mode'] === 'train') trainStep = said.step;
     const hasCounter = read.step === read.step || read.epoch === read.epoch;
     if (!hasCounter && splitter.sink === undefined && !('value' in row) && isSettings(row, read)) {
       (await splitter.begin()).config(row);
@@ -100,20 +105,19 @@ export async function readJsonLines(
     }
     const metrics = read.values.map(([name]) => name);
     const sink = splitter.find(read.step, read.epoch, metrics, place) ?? (await splitter.begin());
-    pushRow(sink, read, splitter.offset);
+    pushRow(sink, read, splitter.stepOf(read));
     if (sink.pendingRows > FLUSH_ROWS) await sink.flush();
   }
   return true;
 }
 
-/** Adds a row to a run, with its fraction of an epoch as a metric where it has one. */
-export function pushRow(sink: RunSink, row: ObjectRow, offset = 0): void {
-  const { step, epoch, timeMs, values } = row;
+/** Adds a row to a run at a step of it, with its fraction of an epoch as a metric where it has one. */
+export function pushRow(sink: RunSink, row: ObjectRow, step: number): void {
+  const { epoch, timeMs, values } = row;
   const lap = Math.floor(epoch);
   if (lap !== epoch && Number.isFinite(epoch))
-    sink.push(sink.metric('train/epoch'), epoch, step + offset, lap, timeMs);
-  for (const [name, value] of values)
-    sink.push(sink.metric(name), value, step + offset, lap, timeMs);
+    sink.push(sink.metric('train/epoch'), epoch, step, lap, timeMs);
+  for (const [name, value] of values) sink.push(sink.metric(name), value, step, lap, timeMs);
 }
 
 /** A line at the beginning that tells of the program rather than of a step: most of it is text. */

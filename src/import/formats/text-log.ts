@@ -75,7 +75,7 @@ async function readLog(file: InputFile, context: ImportContext): Promise<void> {
       sink.config(Object.fromEntries(settings));
       settings = new Map();
     }
-    pushRow(sink, row, splitter.offset);
+    pushRow(sink, row, splitter.stepOf(row));
     if (sink.pendingRows > FLUSH_ROWS) await sink.flush();
   }
   if (splitter.runCount === 0) {

@@ -51,6 +51,38 @@ describe('JSON lines', () => {
     expect(runs[0]?.times['train/loss/cls']?.[1]).toBe(1_700_000_000_500);
   });
 
+  test('of OpenMMLab: validation stands where training was, whatever its own iterations are', async () => {
+    const { runs } = await importText({
+      'log.json':
+        '{"mode": "train", "epoch": 1, "iter": 1, "loss": 4}\n' +
+        '{"mode": "train", "epoch": 1, "iter": 2, "loss": 3}\n' +
+        '{"mode": "val", "epoch": 1, "iter": 1601, "mAP": 0.5}\n' +
+        '{"mode": "train", "epoch": 2, "iter": 1, "loss": 2}\n' +
+        '{"mode": "train", "epoch": 2, "iter": 2, "loss": 1}\n' +
+        '{"mode": "val", "epoch": 2, "iter": 1601, "mAP": 0.6}\n',
+    });
+    expect(runs).toHaveLength(1);
+    expect(runs[0]?.metrics['train/loss']?.map(([step]) => step)).toEqual([1, 2, 3, 4]);
+    expect(runs[0]?.metrics['val/mAP']?.map(([step]) => step)).toEqual([2, 4]);
+  });
+
+  test('with fractions of epochs and no steps: each row has a place of its own', async () => {
+    const { runs } = await importText({
+      'log.jsonl':
+        '{"epoch": 0.25, "loss": 4}\n{"epoch": 0.5, "loss": 3}\n' +
+        '{"epoch": 1, "loss": 2}\n{"epoch": 1, "eval_loss": 2.5}\n{"epoch": 1.5, "loss": 1}\n',
+    });
+    expect(runs[0]?.metrics).toMatchObject({
+      'train/loss': [
+        [1, 0, 4],
+        [2, 0, 3],
+        [3, 1, 2],
+        [4, 1, 1],
+      ],
+      'val/loss': [[3, 1, 2.5]],
+    });
+  });
+
   test('that are our own export: a sample a line', async () => {
     const { runs } = await importText({
       'x.jsonl':
