@@ -200,6 +200,16 @@ function isWorse(signals: Signals): boolean {
   });
 }
 
+/** Accuracy of validation behind that of training up to which nothing has suffered. */
+const CLOSE = 0.05;
+
+/** Whether validation answers as well as training does, whatever the losses: early averages make answers less sure before they make them wrong. */
+function isAsAccurate({ trainAccuracy, valAccuracy }: Signals): boolean {
+  const own = median(trainAccuracy?.values.subarray(-20) ?? new Float64Array(0));
+  const held = median(valAccuracy?.values.subarray(-3) ?? new Float64Array(0));
+  return held >= own - CLOSE;
+}
+
 /** Moving averages, with which a normalisation evaluates, beside the batches with which it trains. Validation must be bad as well. */
 function ofAverages(
   columns: RunColumns,
@@ -207,7 +217,7 @@ function ofAverages(
   limit: number,
   points: number,
 ): Finding | undefined {
-  if (!isWorse(signals)) return undefined;
+  if (!isWorse(signals) || isAsAccurate(signals)) return undefined;
   const found = strayAverages(columns, signals, limit, points).toSorted(
     (a, b) => Math.abs(Math.log(b.factor)) - Math.abs(Math.log(a.factor)),
   );

@@ -180,8 +180,18 @@ describe('train_eval_mismatch', () => {
       ),
     });
     expect(find('train_eval_mismatch', parts(1, 2, 2.5))).toBeUndefined();
-    // Nothing suffers.
+    // Nothing suffers: the loss is no worse, or the answers are as good.
     expect(find('train_eval_mismatch', parts(1, 0, 0.21))).toBeUndefined();
+    const judged = (held: number) => {
+      const { metrics, ...more } = parts(1, 0, 2.5);
+      const accuracies = [
+        metric('train/accuracy', 240, () => 0.98),
+        atEnds('val/accuracy', 10, 24, () => held),
+      ];
+      return find('train_eval_mismatch', { ...more, metrics: [...metrics, ...accuracies] });
+    };
+    expect(judged(0.97)).toBeUndefined();
+    expect(judged(0.6)).toBeDefined();
   });
 });
 
