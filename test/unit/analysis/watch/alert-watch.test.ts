@@ -7,6 +7,8 @@ import { TestClock } from '../../../support/clock.ts';
 import { fallingLoss, normal } from '../../../support/analysis-runs.ts';
 
 const START = Date.UTC(2026, 0, 2);
+/** Of a loaded machine. */
+const PATIENCE = { timeout: 60_000 };
 
 async function watched(options: WatchOptions = {}, config = {}) {
   const clock = new TestClock(START);
@@ -241,7 +243,7 @@ test('a server that is not there is named, with the reason', async () => {
     actions: [{ kind: 'webhook', url: 'https://hooks.test:81/services/secret' }],
   });
   await log(0, 60, () => Number.NaN);
-  await vi.waitFor(() => expect(watch.status.failedActions).toBe(1));
+  await vi.waitFor(() => expect(watch.status.failedActions).toBe(1), PATIENCE);
   expect(watch.status.lastError?.message).toBe(
     'The webhook at hooks.test:81 was not reached: refused.',
   );
@@ -253,6 +255,8 @@ test('a callback may end the run, which then waits a moment for it and not for e
   try {
     let ended: Promise<unknown> | undefined;
     const { log, session } = await watched({
+      // Time that is turned is not to be that of a worker.
+      workerMode: 'none',
       onAlert: () => {
         ended = session.endRun('failed');
         return ended;
@@ -262,7 +266,7 @@ test('a callback may end the run, which then waits a moment for it and not for e
     await vi.waitFor(async () => {
       await vi.advanceTimersByTimeAsync(1000);
       expect(session.status).toBe('failed');
-    });
+    }, PATIENCE);
     await ended;
   } finally {
     vi.useRealTimers();
