@@ -28,8 +28,8 @@ export const trainEvalMismatch = defineRule({
       doc: "Factor between the sizes of a layer's outputs in training and in evaluation.",
     },
     trainEvalMismatchAverages: {
-      value: 2,
-      doc: 'Factor between the variance that batch normalisation keeps and that of the batches.',
+      value: 4,
+      doc: 'Factor between the variance that batch normalisation keeps and that of the batches: outputs of half or twice the size.',
     },
     trainEvalMismatchPoints: { value: 3, doc: 'Fewest points or probes of each mode.' },
   },
