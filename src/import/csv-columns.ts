@@ -7,6 +7,8 @@ export type CsvColumns = {
   /** Names as they stand in the header, trimmed. */
   readonly names: readonly string[];
   readonly step: number;
+  /** Whether the steps are, by their name, those of an epoch. */
+  readonly isStepOfEpoch: boolean;
   readonly epoch: number;
   readonly time: number;
   /** Says of each row whether it is of training or validation. */
@@ -37,6 +39,7 @@ const STEP_NAMES = [
   'iteration',
   'iter',
   'iterations',
+  'iters',
   '_step',
   'steps',
   'train_step',
@@ -49,6 +52,8 @@ const STEP_NAMES = [
   'index',
   'unnamed: 0',
 ];
+/** Counters within an epoch, where there is no other and the epoch is there too. */
+const BATCH_NAMES = ['batch', 'batch_idx', 'batch_index', 'batch_id'];
 const EPOCH_NAMES = ['epoch', 'epochs', 'trainer/epoch', 'train/epoch', 'ep'];
 const TIME_NAMES = [
   'timestamp',
@@ -137,8 +142,14 @@ export function columnsOf(
     }
     return -1;
   };
-  const step = find(options?.step, STEP_NAMES);
   const epoch = find(options?.epoch, EPOCH_NAMES);
+  const known = find(options?.step, STEP_NAMES);
+  const isStepOfEpoch =
+    options?.step === undefined &&
+    known < 0 &&
+    epoch >= 0 &&
+    lower.some((name) => BATCH_NAMES.includes(name));
+  const step = isStepOfEpoch ? find(undefined, BATCH_NAMES) : known;
   const time = find(options?.time, TIME_NAMES);
   const value = lower.indexOf('value');
   const found = value < 0 ? -1 : find(undefined, KEY_NAMES);
@@ -152,7 +163,17 @@ export function columnsOf(
     if (key >= 0) return i === value ? [i] : [];
     return BOOKKEEPING.has(name) ? [] : [i];
   });
-  return { names, step, epoch, time, phase, key, value: key >= 0 ? value : -1, metrics };
+  return {
+    names,
+    step,
+    isStepOfEpoch,
+    epoch,
+    time,
+    phase,
+    key,
+    value: key >= 0 ? value : -1,
+    metrics,
+  };
 }
 
 /** Whether a row of texts is a header: it shares a name with the one before, or has a counter. */

@@ -173,8 +173,9 @@ export type ImportFormatOptions = {
 
 /**
  * How lines of a text log are understood. Named groups of the expression are metrics by their names, but for `step`, `epoch`, `time` (an
- * instant) and `phase` (the namespace: `train`, `val`). Groups `key` and `value` (with the flag `g`) take any pair. Where a line says
- * neither step nor epoch, those of the line before count.
+ * instant), `phase` (the namespace: `train`, `val`) and `epoch_steps` (steps of an epoch, where `step` begins again with every epoch: the
+ * steps then go on over the whole run). Groups `key` and `value` (with the flag `g`) take any pair. Where a line says neither step nor
+ * epoch, those of the line before count.
  */
 export type TextLogPattern = {
   /** Name of the pattern, for reports. */

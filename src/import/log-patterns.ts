@@ -74,7 +74,7 @@ export const TEXT_LOG_PATTERNS: readonly TextLogPattern[] = Object.freeze([
   },
   {
     name: 'pytorch_mnist',
-    pattern: pattern`^Train Epoch: (?<epoch>\d{1,16}) \[(?<step>\d{1,16})/\d{1,16} [^\]]{0,20}\]\s{1,8}Loss: (?<train_loss>${NUMBER})`,
+    pattern: pattern`^Train Epoch: (?<epoch>\d{1,16}) \[(?<step>\d{1,16})/(?<epoch_steps>\d{1,16}) [^\]]{0,20}\]\s{1,8}Loss: (?<train_loss>${NUMBER})`,
   },
   {
     name: 'pytorch_mnist_test',
@@ -82,7 +82,7 @@ export const TEXT_LOG_PATTERNS: readonly TextLogPattern[] = Object.freeze([
   },
   {
     name: 'pytorch_imagenet',
-    pattern: pattern`^Epoch: \[(?<epoch>\d{1,16})\]\s{0,8}\[\s{0,8}(?<step>\d{1,16})/\d{1,16}\]`,
+    pattern: pattern`^Epoch: \[(?<epoch>\d{1,16})\]\s{0,8}\[\s{0,8}(?<step>\d{1,16})/(?<epoch_steps>\d{1,16})\]`,
     pairs: pairs`(?<![\w@])(?<key>[A-Za-z][\w@]{0,30})\s{1,8}(?<value>${NUMBER})\s{0,4}\(`,
   },
 ]);
@@ -91,8 +91,20 @@ const EPOCH = new RegExp(
   String.raw`(?<![\w.])epochs?\s{0,8}[:=#]?\s{0,8}[[(]?\s{0,8}(?<epoch>\d{1,16})(?:\.\d{1,16})?(?![\w.])`,
   'i',
 );
+/** A counter and, where it is said, how far it counts. */
+const COUNT = String.raw`(?<step>\d{1,16})(?:\s{0,4}(?:/|of)\s{0,4}(?<steps>\d{1,16}))?(?![\w.])`;
 const STEP = new RegExp(
-  String.raw`(?<![\w.])(?:global[_ ]?step|step|iteration|iter|update)\s{0,8}[:=#]?\s{0,8}[[(]?\s{0,8}(?<step>\d{1,16})(?![\w.])`,
+  String.raw`(?<![\w.])(?:global[_ ]?step|step|iteration|iters?|update)\s{0,8}[:=#]?\s{0,8}[[(]?\s{0,8}${COUNT}`,
+  'i',
+);
+/** Batches are counted in their epoch. */
+const BATCH = new RegExp(
+  String.raw`(?<![\w.])(?:mini-?)?batch\s{0,8}[:=#]?\s{0,8}[[(]?\s{0,8}${COUNT}`,
+  'i',
+);
+/** `Epoch [2][20/188]`, `Epoch 2/10 [20/188]`, `Epoch(train) [2][20/188]`: two counters one after the other. */
+const EPOCH_STEP = new RegExp(
+  String.raw`(?<![\w.])epochs?(?:\((?<phase>[a-z]{1,10})\))?\s{0,8}[:=#]?\s{0,8}[[(]?\s{0,8}(?<epoch>\d{1,16})(?:\s{0,4}/\s{0,4}\d{1,16})?\s{0,4}[\])]?[\s,:|-]{0,8}\[\s{0,8}(?<step>\d{1,16})\s{0,4}/\s{0,4}(?<steps>\d{1,16})(?![\w.])`,
   'i',
 );
 const PAIRS = new RegExp(
@@ -110,6 +122,7 @@ const COUNTERS: Readonly<Record<string, 'step' | 'epoch'>> = {
   global_step: 'step',
   'global step': 'step',
   iter: 'step',
+  iters: 'step',
   iteration: 'step',
   update: 'step',
   epoch: 'epoch',
@@ -122,6 +135,8 @@ export type LogRow = {
   readonly pattern: string;
   readonly step: number;
   readonly epoch: number;
+  /** Steps of an epoch, when the step is one of them; 0 when the line does not say how many there are. */
+  readonly epochSteps: number;
   readonly timeMs: number;
   readonly values: readonly (readonly [name: string, value: number])[];
 };
@@ -158,6 +173,7 @@ export class LogReader {
     const position: Record<'step' | 'epoch', number> = { step: Number.NaN, epoch: Number.NaN };
     const values: [string, number][] = [];
     let time: string | undefined;
+    let epochSteps = Number.NaN;
     let phase = namespace;
     let from = 0;
     const take = (groups: Readonly<Record<string, string | undefined>>): void => {
@@ -166,6 +182,7 @@ export class LogReader {
       for (const [group, found] of Object.entries(groups)) {
         if (found === undefined || group === 'key' || group === 'value') continue;
         if (group === 'time') time = found;
+        else if (group === 'epoch_steps') epochSteps = numberOf(found);
         else if (group === 'phase') phase = phaseOf(found);
         else add(group, found);
       }
@@ -194,6 +211,7 @@ export class LogReader {
       pattern: name,
       step: isSilent ? this.#step : position.step,
       epoch: position.epoch === position.epoch ? position.epoch : this.#epoch,
+      epochSteps,
       timeMs: instantMs(time ?? TIME.exec(text)?.[1]),
       values:
         phase === undefined ? values : values.map(([key, value]) => [`${phase}/${key}`, value]),
@@ -202,8 +220,7 @@ export class LogReader {
 
   /** Lines of no known program: pairs beside a step or an epoch, or below a line that names one. */
   #general(text: string): LogRow | undefined {
-    const epoch = numberOf(EPOCH.exec(text)?.groups?.['epoch']);
-    const step = numberOf(STEP.exec(text)?.groups?.['step']);
+    const { step, epoch, epochSteps, loader } = countersIn(text, this.#epoch);
     const hasCounter = epoch === epoch || step === step;
     if (hasCounter && !this.#hasProgram) this.#keep({ step, epoch });
     // A program has lines of its own for what it measures, and a head line for each epoch at most.
@@ -212,7 +229,7 @@ export class LogReader {
       return undefined;
     }
     if (!hasCounter && this.#step !== this.#step && this.#epoch !== this.#epoch) return undefined;
-    const found = PHASE.exec(text)?.[1];
+    const found = PHASE.exec(text)?.[1] ?? loader;
     const phase = found === undefined ? undefined : phaseOf(found);
     const values: [string, number][] = [];
     for (const { groups } of text.matchAll(PAIRS)) {
@@ -227,6 +244,7 @@ export class LogReader {
       pattern: 'pairs',
       step: hasCounter ? step : this.#step,
       epoch: epoch === epoch ? epoch : this.#epoch,
+      epochSteps,
       timeMs: instantMs(TIME.exec(text)?.[1]),
       values,
     };
@@ -238,6 +256,26 @@ export class LogReader {
       this.#step = step;
     } else if (step === step) this.#step = step;
   }
+}
+
+/** The counters of a line of no known program. The loader is what OpenMMLab writes behind the word epoch: train, val. */
+function countersIn(
+  text: string,
+  epochBefore: number,
+): Pick<LogRow, 'step' | 'epoch' | 'epochSteps'> & { readonly loader: string | undefined } {
+  const both = EPOCH_STEP.exec(text)?.groups;
+  const epoch = numberOf(both?.['epoch'] ?? EPOCH.exec(text)?.groups?.['epoch']);
+  const hasEpoch = epoch === epoch || epochBefore === epochBefore;
+  const step = both ?? STEP.exec(text)?.groups;
+  const batch = step === undefined && hasEpoch ? BATCH.exec(text)?.groups : undefined;
+  const { step: count, steps } = step ?? batch ?? {};
+  const unknown = batch === undefined ? undefined : '0';
+  return {
+    step: numberOf(count),
+    epoch,
+    epochSteps: numberOf(steps ?? unknown),
+    loader: both?.['phase'],
+  };
 }
 
 /** A line as a terminal shows it at its end: without colours, and with what was written over left out. */
@@ -259,7 +297,7 @@ function hasPhase(key: string): boolean {
 }
 
 function isCounter(key: string): boolean {
-  return /^(?:.* )?(?:epochs?|(?:global[_ ]?)?steps?|iteration|iter|update|batch|rank|pid)$/i.test(
+  return /^(?:.* )?(?:epochs?|(?:global[_ ]?)?steps?|iteration|iters?|update|batch|rank|pid)$/i.test(
     key,
   );
 }

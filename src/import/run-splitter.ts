@@ -3,6 +3,14 @@ import { Counters } from './counters.ts';
 import type { InputFile } from './input.ts';
 import type { ImportContext, ImportedRun, RunSink } from './importer.ts';
 
+/** The counters of a row, NaN for one that is not there. */
+export type RowCounters = {
+  readonly step: number;
+  readonly epoch: number;
+  /** As `Counters.isBack` takes them. */
+  readonly epochSteps?: number;
+};
+
 export class RunSplitter {
   readonly #context: ImportContext;
   readonly #file: InputFile;
@@ -46,8 +54,15 @@ export class RunSplitter {
   }
 
   /** The run of a row with these counters and metrics; undefined when it is to be begun with {@link begin}. */
-  find(step: number, epoch: number, names: readonly string[], place: string): RunSink | undefined {
-    if (this.#counters.isBack(step, epoch) && names.some((name) => this.#first.has(name))) {
+  find(
+    { step, epoch, epochSteps }: RowCounters,
+    names: readonly string[],
+    place: string,
+  ): RunSink | undefined {
+    if (
+      this.#counters.isBack(step, epoch, epochSteps) &&
+      names.some((name) => this.#first.has(name))
+    ) {
       const { maxRestarts } = this.#context.limits;
       if (this.#runCount < maxRestarts) {
         this.#counters.begin(step, epoch);

@@ -81,7 +81,8 @@ export class TableImport {
     if (columns === undefined || this.#isLong) return this.#sink;
     const step = stepIn(reader, columns.step);
     const epoch = numberIn(reader, columns.epoch);
-    if (this.#counters.isBack(step, epoch) && this.#repeats(reader, columns)) {
+    const epochSteps = columns.isStepOfEpoch ? 0 : Number.NaN;
+    if (this.#counters.isBack(step, epoch, epochSteps) && this.#repeats(reader, columns)) {
       if (this.#runCount < this.#context.limits.maxRestarts) {
         this.#counters.begin(step, epoch);
         this.#sink = undefined;

@@ -145,6 +145,6 @@ async function pushObject(
 ): Promise<void> {
   const read = readRow(row, context.limits.maxDepth);
   const names = read.values.map(([name]) => name);
-  const sink = splitter.find(read.step, read.epoch, names, place) ?? (await splitter.begin());
+  const sink = splitter.find(read, names, place) ?? (await splitter.begin());
   pushRow(sink, read, splitter.stepOf(read));
 }

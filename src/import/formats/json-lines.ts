@@ -104,7 +104,7 @@ export async function readJsonLines(
       continue;
     }
     const metrics = read.values.map(([name]) => name);
-    const sink = splitter.find(read.step, read.epoch, metrics, place) ?? (await splitter.begin());
+    const sink = splitter.find(read, metrics, place) ?? (await splitter.begin());
     pushRow(sink, read, splitter.stepOf(read));
     if (sink.pendingRows > FLUSH_ROWS) await sink.flush();
   }

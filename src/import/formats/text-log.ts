@@ -69,7 +69,7 @@ async function readLog(file: InputFile, context: ImportContext): Promise<void> {
     const row = reader.read(text);
     if (row === undefined) continue;
     const names = row.values.map(([name]) => name);
-    const found = splitter.find(row.step, row.epoch, names, place);
+    const found = splitter.find(row, names, place);
     const sink: RunSink = found ?? (await splitter.begin());
     if (settings.size > 0) {
       sink.config(Object.fromEntries(settings));

@@ -224,6 +224,19 @@ describe('a table', () => {
     expect(metrics['test/accuracy']).toEqual([[0, 0, 0.9]]);
   });
 
+  test('batches are steps of their epoch', async () => {
+    const { metrics } = await one('Epoch,Batch,Gen Loss\n0,0,4\n0,1,3\n1,0,2\n1,1,1\n2,5,0\n');
+    expect(metrics).toEqual({
+      Gen_Loss: [
+        [0, 0, 4],
+        [1, 0, 3],
+        [2, 1, 2],
+        [3, 1, 1],
+        [9, 2, 0],
+      ],
+    });
+  });
+
   test('steps that begin again with every epoch count over the whole run', async () => {
     const { metrics } = await one('epoch,iter,loss\n1,50,1\n1,100,2\n2,50,3\n2,100,4\n3,50,5\n');
     expect(metrics['train/loss']?.map(([step]) => step)).toEqual([50, 100, 150, 200, 250]);

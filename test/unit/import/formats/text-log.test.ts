@@ -107,6 +107,64 @@ describe('a text log', () => {
   });
 
   test.each([
+    [
+      'pytorch-CycleGAN',
+      (epoch: number, step: number) =>
+        `(epoch: ${epoch}, iters: ${step}, time: 2.4, data: 0.1) loss: 0.5`,
+      [20, 40, 60, 80],
+    ],
+    [
+      'mmdetection',
+      (epoch: number, step: number) =>
+        `2021-01-02 03:04:05,123 - mmdet - INFO - Epoch [${epoch}][${step}/45]\tlr: 0.1, eta: 0:30:12, loss: 0.5`,
+      [20, 40, 65, 85],
+    ],
+    [
+      'mmengine',
+      (epoch: number, step: number) => `Epoch(train)  [${epoch}][ ${step}/45]  lr: 0.1  loss: 0.5`,
+      [20, 40, 65, 85],
+    ],
+    [
+      'the ImageNet example',
+      (epoch: number, step: number) => `Epoch: [${epoch}][ ${step}/45]\tLoss 0.5 (0.6)`,
+      [20, 40, 65, 85],
+    ],
+    [
+      'brackets behind the epoch',
+      (epoch: number, step: number) => `Epoch ${epoch} [  ${step}/45] loss=0.5 (1.1s)`,
+      [20, 40, 65, 85],
+    ],
+    [
+      'batches',
+      (epoch: number, step: number) => `[Epoch ${epoch}/9] [Batch ${step}/45] [loss: 0.5]`,
+      [20, 40, 65, 85],
+    ],
+    [
+      'steps of many',
+      (epoch: number, step: number) => `Epoch [${epoch}/9], Step [${step}/45], Loss: 0.5`,
+      [20, 40, 65, 85],
+    ],
+    [
+      'batches below the epoch',
+      (epoch: number, step: number) => `Epoch ${epoch}\nBatch ${step}: loss=0.5`,
+      [20, 40, 60, 80],
+    ],
+  ])('of counters within epochs, as of %s: steps of the run', async (_, line, expected) => {
+    const rows = [
+      [2, 20],
+      [2, 40],
+      [3, 20],
+      [3, 40],
+    ] as const;
+    const text = `${rows.map(([epoch, step]) => line(epoch, step)).join('\n')}\n`;
+    const { runs } = await importText({ 'train.log': text });
+    expect(runs).toHaveLength(1);
+    const loss = Object.entries(runs[0]?.metrics ?? {}).find(([key]) => /loss/i.test(key))?.[1];
+    expect(loss).toEqual(expected.map((step, i) => [step, i < 2 ? 2 : 3, 0.5]));
+    expect(Object.keys(runs[0]?.metrics ?? {}).join()).not.toMatch(/iter|batch|step/i);
+  });
+
+  test.each([
     ['s:5 trl:3.5 lr:0.01 norm:0.5', 'llm_c_log', 5, Number.NaN, { trl: 3.5, lr: 0.01, norm: 0.5 }],
     ['s:5 tel:3.5', 'llm_c_log', 5, Number.NaN, { tel: 3.5 }],
     [
