@@ -1,11 +1,10 @@
 /** `quark-sdk/tfjs`: records trainings of TensorFlow.js. TensorFlow.js itself is handed in, never imported. */
-export {
-  quarkCallback,
-  type QuarkCallback,
-  type QuarkCallbackOptions,
-  type TfjsModel,
-  type TfjsNamespace,
-} from './adapters/tfjs/training-callback.ts';
+export type {
+  QuarkCallbackOptions,
+  TfjsModel,
+  TfjsNamespace,
+} from './adapters/tfjs/callback-options.ts';
+export { quarkCallback, type QuarkCallback } from './adapters/tfjs/training-callback.ts';
 export { type TfjsLogs } from './adapters/tfjs/fit-logs.ts';
 export { type TrainingProbesOptions } from './adapters/tfjs/training-probes.ts';
 export {

@@ -8,52 +8,20 @@ import { EventLogger } from '../../session/event-logger.ts';
 import { MetricsLogger } from '../../session/metrics-logger.ts';
 import { handleOf } from '../../session/run-handle.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
-import type { SystemTelemetryConfig, TensorMemory } from '../../telemetry/config.ts';
 import { SystemTelemetry } from '../../telemetry/system-telemetry.ts';
+import {
+  CALLBACK_OPTION_NAMES,
+  CALLBACK_TELEMETRY,
+  type QuarkCallbackOptions,
+  type TfjsModel,
+  type TfjsNamespace,
+} from './callback-options.ts';
+import { refuseEndlessList } from './callback-order.ts';
 import { learningRate, readLogs, type TfjsLogs } from './fit-logs.ts';
 import { modelFacts } from './model-facts.ts';
 import { trainingsOf, type SessionTraining } from './session-training.ts';
 import { StepClock, type StepTimes } from './step-clock.ts';
-import type { TfjsLayersModel, TfjsRuntime } from './tfjs-types.ts';
-import {
-  checkTrainingProbes,
-  TrainingProbes,
-  type TrainingProbesOptions,
-} from './training-probes.ts';
-
-/** The TensorFlow.js namespace, as {@link quarkCallback} uses it. */
-export type TfjsNamespace = TfjsRuntime & TensorMemory;
-
-/** The part of a `tf.LayersModel` that {@link quarkCallback} uses. */
-export interface TfjsModel extends TfjsLayersModel {
-  stopTraining: boolean;
-  countParams(): number;
-}
-
-/** Options of {@link quarkCallback}. */
-export type QuarkCallbackOptions = TrainingProbesOptions & {
-  /**
-   * Step of the first batch. Unless given, the session's callbacks go on counting: 0 in a session that has recorded none. After
-   * a resume: the last recorded step plus 1.
-   */
-  readonly initialStep?: number;
-  /**
-   * Number of the first epoch. Unless given, the one after the session's last epoch, or the one that fit itself counts where
-   * that is later. After a resume: the epochs done before.
-   */
-  readonly initialEpoch?: number;
-  /** Records the metrics of every n-th step; 1 unless given. Epoch values are always recorded. */
-  readonly everySteps?: number;
-  /** Writes the metrics; one of its own unless given. */
-  readonly metrics?: MetricsLogger;
-  /**
-   * What the machine does meanwhile: settings of a `SystemTelemetry`, or false for none. Unless given, every 10th step is recorded, with
-   * the time it took and the tensors that are alive.
-   */
-  readonly telemetry?: SystemTelemetryConfig | false;
-  /** Milliseconds that only go up, for step times; `performance.now` unless given. */
-  readonly now?: () => number;
-};
+import { checkTrainingProbes, TrainingProbes } from './training-probes.ts';
 
 /**
  * The callbacks of one model: pass it to `fit` or `fitDataset` as `callbacks`, alone or in a list, beside plain objects
@@ -61,7 +29,7 @@ export type QuarkCallbackOptions = TrainingProbesOptions & {
  * probes go on with what they know of the model.
  */
 export interface QuarkCallback {
-  readonly onTrainBegin: () => Promise<void>;
+  readonly onTrainBegin: (logs?: TfjsLogs) => Promise<void>;
   readonly onTrainEnd: () => Promise<void>;
   readonly onEpochBegin: (epoch: number) => Promise<void>;
   readonly onEpochEnd: (epoch: number, logs?: TfjsLogs) => Promise<void>;
@@ -79,21 +47,6 @@ export interface QuarkCallback {
    */
   close(): Promise<void>;
 }
-
-const OPTION_NAMES = [
-  'initialStep',
-  'initialEpoch',
-  'everySteps',
-  'metrics',
-  'now',
-  'telemetry',
-  'hooks',
-  'parameters',
-  'source',
-] as const;
-
-/** What {@link QuarkCallbackOptions.telemetry} adds to. */
-const TELEMETRY_DEFAULTS: SystemTelemetryConfig = Object.freeze({ sampleEveryNSteps: 10 });
 
 /**
  * Records a training by `model.fit`: for every batch `train/loss`, `train/<metric>` for each compiled metric (`acc` is
@@ -113,8 +66,10 @@ const TELEMETRY_DEFAULTS: SystemTelemetryConfig = Object.freeze({ sampleEveryNSt
  * `perf/step_time_ms`: `fit` runs the validation inside that step. What `fitDataset` waits for a batch is data time, and part of the
  * step time, in the telemetry.
  *
- * Beside callbacks of TensorFlow.js, such as `tf.callbacks.earlyStopping`, it comes last in the list: `fit` takes what follows
- * anything else for a plain object of functions, and fails. Beside such objects any place will do.
+ * Beside callbacks of TensorFlow.js, such as `tf.callbacks.earlyStopping`, it comes last in the list: where a list begins with
+ * anything else, `fit` takes all of it for plain objects of functions. A `tf.CustomCallback` behind this one would then call itself
+ * without end, and `fit` rejects with a {@link QuarkError} (`invalid_input`) as it begins; others fail when they look for what is not
+ * there. Beside plain objects any place will do.
  *
  * Recording problems do not reach the training unless the run is strict, or `raiseOnError` of a probe says so: they are
  * counted, and the first is logged.
@@ -132,7 +87,7 @@ export function quarkCallback(
     throw invalidInput('tf', tf, 'the TensorFlow.js namespace');
   if (typeof model?.countParams !== 'function')
     throw invalidInput('model', model, 'a tf.LayersModel');
-  checkOptionNames('options', options, OPTION_NAMES);
+  checkOptionNames('options', options, CALLBACK_OPTION_NAMES);
   checkTrainingProbes(options);
   const { initialStep, initialEpoch, ...others } = options;
   if (initialStep !== undefined) checkCount('options.initialStep', initialStep);
@@ -200,7 +155,7 @@ class TrainingCallback implements QuarkCallback {
     this.#telemetry =
       telemetry === false
         ? undefined
-        : new SystemTelemetry(session, { ...TELEMETRY_DEFAULTS, tf, ...telemetry });
+        : new SystemTelemetry(session, { ...CALLBACK_TELEMETRY, tf, ...telemetry });
     this.#probes = new TrainingProbes(session, tf, model, options);
   }
 
@@ -227,7 +182,8 @@ class TrainingCallback implements QuarkCallback {
   }
 
   // fit may take the functions off the object (it makes a CustomCallback of them): they are bound to this one.
-  readonly onTrainBegin = async (): Promise<void> => {
+  readonly onTrainBegin = async (logs?: TfjsLogs): Promise<void> => {
+    refuseEndlessList(logs);
     this.#isTraining = true;
     this.#epochShift = undefined;
     this.#heldTime = undefined;

@@ -548,6 +548,32 @@ describe('quarkCallback', () => {
     tf.dispose([xs, ys]);
   });
 
+  it('stops a list whose order makes a callback call itself, and takes the order that it asks for', async () => {
+    let calls = 0;
+    class Counted extends tf.CustomCallback {
+      override async onTrainBegin(logs?: Parameters<tf.CustomCallback['onTrainBegin']>[0]) {
+        if (++calls > 5000) throw new Error('without end');
+        await super.onTrainBegin(logs);
+      }
+    }
+    const { xs, ys } = data();
+    await recorded(async (callback, _session, network) => {
+      const fit = (callbacks: object[]): Promise<unknown> =>
+        network.fit(xs, ys, { ...FIT, epochs: 1, callbacks: callbacks as tf.CustomCallback[] });
+      const ended: number[] = [];
+      const onEpochEnd = async () => void ended.push(calls);
+      await expect(fit([callback, new Counted({ onEpochEnd })])).rejects.toMatchObject({
+        code: 'invalid_input',
+        details: { field: 'callbacks' },
+      });
+      calls = 0;
+      await fit([new Counted({ onEpochEnd }), callback]);
+      await fit([callback, { onEpochEnd }]);
+      expect(ended).toEqual([1, 1]);
+    });
+    tf.dispose([xs, ys]);
+  });
+
   it('refuses wrong arguments before training starts', async () => {
     await recorded(async (_callback, session, network) => {
       expect(() => quarkCallback(session, {} as never, network)).toThrow('tf must be');

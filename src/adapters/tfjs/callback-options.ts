@@ -1,0 +1,55 @@
+/** What a training callback takes: the namespace, the model, the options. */
+import type { MetricsLogger } from '../../session/metrics-logger.ts';
+import type { SystemTelemetryConfig, TensorMemory } from '../../telemetry/config.ts';
+import type { TfjsLayersModel, TfjsRuntime } from './tfjs-types.ts';
+import type { TrainingProbesOptions } from './training-probes.ts';
+
+/** The TensorFlow.js namespace, as `quarkCallback` uses it. */
+export type TfjsNamespace = TfjsRuntime & TensorMemory;
+
+/** The part of a `tf.LayersModel` that `quarkCallback` uses. */
+export interface TfjsModel extends TfjsLayersModel {
+  stopTraining: boolean;
+  countParams(): number;
+}
+
+/** Options of `quarkCallback`. */
+export type QuarkCallbackOptions = TrainingProbesOptions & {
+  /**
+   * Step of the first batch. Unless given, the session's callbacks go on counting: 0 in a session that has recorded none. After
+   * a resume: the last recorded step plus 1.
+   */
+  readonly initialStep?: number;
+  /**
+   * Number of the first epoch. Unless given, the one after the session's last epoch, or the one that fit itself counts where
+   * that is later. After a resume: the epochs done before.
+   */
+  readonly initialEpoch?: number;
+  /** Records the metrics of every n-th step; 1 unless given. Epoch values are always recorded. */
+  readonly everySteps?: number;
+  /** Writes the metrics; one of its own unless given. */
+  readonly metrics?: MetricsLogger;
+  /**
+   * What the machine does meanwhile: settings of a `SystemTelemetry`, or false for none. Unless given, every 10th step is recorded, with
+   * the time it took and the tensors that are alive.
+   */
+  readonly telemetry?: SystemTelemetryConfig | false;
+  /** Milliseconds that only go up, for step times; `performance.now` unless given. */
+  readonly now?: () => number;
+};
+
+/** Names of {@link QuarkCallbackOptions}. */
+export const CALLBACK_OPTION_NAMES = [
+  'initialStep',
+  'initialEpoch',
+  'everySteps',
+  'metrics',
+  'now',
+  'telemetry',
+  'hooks',
+  'parameters',
+  'source',
+] as const;
+
+/** What {@link QuarkCallbackOptions.telemetry} adds to. */
+export const CALLBACK_TELEMETRY: SystemTelemetryConfig = Object.freeze({ sampleEveryNSteps: 10 });
