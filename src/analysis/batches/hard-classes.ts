@@ -1,6 +1,7 @@
 /** Which classes batches of high loss have more of than the others. */
 import type { BatchColumns } from '../columns/run-columns.ts';
 import { holm } from '../compare/student-t.ts';
+import { medianInPlace } from '../rules/selection.ts';
 import { lowerTail } from './chance.ts';
 import type { LocalScores } from './local-scores.ts';
 
@@ -25,7 +26,9 @@ const MAX_CLASSES = 200;
 /** Fewest batches that a normal distribution of the sum of ranks takes. */
 const MIN_BATCHES = 30;
 const HARD_SHARE = 0.1;
+/** Spreads that a batch may be from the line and count in full. */
 const MAX_SCORE = 3;
+const STEPS = 10;
 
 /**
  * For each class, whether batches with more of it rank higher: the sum of rank times share, against its mean and variance over all orders of the
@@ -46,11 +49,11 @@ export function findHardClasses(
   if (classCount < 2 || classCount > MAX_CLASSES || known.length < MIN_BATCHES) return [];
   const ranks = ranksOf(Float64Array.from(known, (i) => scores[i] ?? 0));
   const isHard = ranks.map((rank) => (rank > 1 - HARD_SHARE ? 1 : 0));
-  // The first batches of a run, while the level falls fast, and single outliers must not make the line.
   const excesses = Float64Array.from(
     known,
-    (i) => Math.max(-MAX_SCORE, Math.min(MAX_SCORE, scores[i] ?? 0)) * (spreads[i] ?? 0),
+    (i) => (batches.losses[rows[i] ?? 0] ?? 0) - (levels[i] ?? 0),
   );
+  const bounds = Float64Array.from(known, (i) => MAX_SCORE * (spreads[i] ?? 0));
   const level = meanOf(Float64Array.from(known, (i) => levels[i] ?? 0));
   const isPositive = known.every((i) => (levels[i] ?? 0) > 0);
   const totals = Float64Array.from(known, (i) => {
@@ -74,13 +77,13 @@ export function findHardClasses(
     .flatMap((share, at): HardClass[] => {
       const pValue = pValues[at] ?? 1;
       if (!(pValue <= limits.significance)) return [];
-      const mean = meanOf(share);
-      const slope = slopeOf(share, excesses);
-      const loss = level + slope * (1 - mean);
-      const otherLoss = level - slope * mean;
+      const { slope, intercept } = lineOf(share, excesses, bounds);
+      const other = level + intercept;
+      const loss = other + slope;
       if (!(slope > 0)) return [];
-      // Losses around zero have no ratio; there the significant difference is told.
-      if (isPositive && !(otherLoss > 0 && loss >= limits.minClassRatio * otherLoss)) return [];
+      // Losses around zero have no ratio; there the significant difference is told. Of positive ones the line may end below zero, by its error.
+      const otherLoss = isPositive ? Math.max(0, other) : other;
+      if (isPositive && !(loss > 0 && loss >= limits.minClassRatio * otherLoss)) return [];
       return [
         {
           className: classNames[at] ?? '',
@@ -117,9 +120,37 @@ function deviations(share: Float64Array, ranks: Float64Array): number {
   return (ab / Math.sqrt(aa * bb)) * Math.sqrt(Math.max(0, Math.min(share.length - 1, effective)));
 }
 
-function slopeOf(x: Float64Array, y: Float64Array): number {
-  const a = centred(x);
-  return product(a, centred(y)) / product(a, a);
+/**
+ * Line of excess over share that the first batches of a run, while the level falls fast, and single outliers do not make: through the medians of
+ * the batches with more and with less of the class than usual (Brown and Mood 1951), then a few steps of least squares in which what is further
+ * from the line than its bound counts as being there (Huber 1964). Bounds around the line, not around zero: however much the class costs.
+ */
+function lineOf(
+  share: Float64Array,
+  excesses: Float64Array,
+  bounds: Float64Array,
+): { readonly slope: number; readonly intercept: number } {
+  const mean = meanOf(share);
+  const half = (isMore: boolean): readonly [x: number, y: number] => {
+    const at = Array.from(share.keys()).filter((i) => (share[i] ?? 0) > mean === isMore);
+    const valuesOf = (values: Float64Array): Float64Array =>
+      Float64Array.from(at, (i) => values[i] ?? 0);
+    return [meanOf(valuesOf(share)), medianInPlace(valuesOf(excesses))];
+  };
+  const [less, more] = [half(false), half(true)];
+  let slope = (more[1] - less[1]) / (more[0] - less[0]);
+  let intercept = less[1] - slope * less[0];
+  const x = centred(share);
+  for (let step = 0; step < STEPS; step++) {
+    const line = share.map((value) => intercept + slope * value);
+    const taken = excesses.map((value, i) => {
+      const [at, bound] = [line[i] ?? 0, bounds[i] ?? 0];
+      return Math.max(at - bound, Math.min(at + bound, value));
+    });
+    slope = product(x, taken) / product(x, x);
+    intercept = meanOf(taken) - slope * mean;
+  }
+  return { slope, intercept };
 }
 
 function centred(values: Float64Array): Float64Array {

@@ -222,6 +222,30 @@ test('a class that costs more is named with both losses', () => {
   expect((rare?.loss ?? 0) / (rare?.otherLoss ?? 1)).toBeLessThan(6);
 });
 
+test('a class of few batches is named with what it costs, however quiet the others are', () => {
+  // One sample of 80, or of 20, is of the class: far more spreads above the level than a single outlier may count.
+  for (const every of [80, 20]) {
+    for (const noise of [0, 0.01, 0.1]) {
+      const isHard = (id: number): boolean => id % every === 0;
+      const rows = batchesOf({
+        seed: 4,
+        samples: 640,
+        batchSize: 16,
+        epochs: 20,
+        lossOf: (id, _epoch, gauss) => 0.02 * (isHard(id) ? 50 : 1) * (1 + noise * gauss()),
+      }).map((row) => {
+        const hard = row.sampleIds?.filter((id) => isHard(Number(String(id).slice(1)))).length ?? 0;
+        return { ...row, classCounts: { hard, other: 16 - hard } };
+      });
+      const [hard, ...others] = find(rows).classes;
+      expect([hard?.className, others]).toEqual(['hard', []]);
+      expect(hard?.loss).toBeGreaterThan(0.9);
+      expect(hard?.loss).toBeLessThan(1.1);
+      expect(hard?.otherLoss).toBeLessThan(0.06);
+    }
+  }
+});
+
 describe('batches', () => {
   test('nothing recorded, a batch, all the same, none finite', () => {
     expect(find([])).toMatchObject({ batchCount: 0, isShuffled: null, batches: [], samples: [] });
