@@ -41,13 +41,9 @@ export function tabulateHardBatches(found: HardBatches): readonly HardBatchTable
 }
 
 function samples(found: HardBatches): HardBatchTable {
-  const order =
-    found.isShuffled === false
-      ? ' The batches are the same in every epoch, so that nobody can tell which of their samples it is: shuffle them.'
-      : '';
   return {
     title: 'Hard samples',
-    note: `Batches with these samples have high losses far more often than chance would have it (of ${found.testedSampleCount} samples seen more than once): look at their labels.${order}`,
+    note: `Batches with these samples have high losses far more often than chance would have it (of ${found.testedSampleCount} samples seen more than once): look at their labels.${orderNote(found)}`,
     columns: [
       text('Sample'),
       number('Batches'),
@@ -124,7 +120,7 @@ function spikes(found: HardBatches): HardBatchTable {
 function batches(found: HardBatches): HardBatchTable {
   return {
     title: 'Hard batches',
-    note: 'Their losses stand out of those trained on around the same time.',
+    note: `Their losses stand out of those trained on around the same time.${found.samples.length > 0 ? '' : orderNote(found)}`,
     columns: [
       number('Step'),
       number('Loss'),
@@ -140,6 +136,13 @@ function batches(found: HardBatches): HardBatchTable {
       content(batch),
     ]),
   };
+}
+
+/** Why no single sample can be named: ranks of batches that never change say nothing about one of their samples. */
+function orderNote({ isShuffled }: HardBatches): string {
+  return isShuffled === false
+    ? ' The batches are the same in every epoch, so that nobody can tell which of their samples it is: shuffle them.'
+    : '';
 }
 
 /** Samples of a batch, hard ones alone where there are any; classes where no sample was named. */

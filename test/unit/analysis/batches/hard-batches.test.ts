@@ -10,6 +10,7 @@ import {
   evidenceOf,
   findHardBatches,
   loadRunColumns,
+  tabulateHardBatches,
   type BatchRow,
 } from 'quark-sdk/analysis';
 import { DataDiagnostics } from 'quark-sdk/probes';
@@ -164,8 +165,11 @@ describe('samples', () => {
       isFixed: true,
       lossOf: (id, epoch, gauss) => (id === 7 ? 4 : healthy(id, epoch, gauss)),
     });
-    const { isShuffled, samples } = find(rows);
+    const found = find(rows);
+    const { batches, isShuffled, samples } = found;
     expect(isShuffled).toBe(false);
+    expect(batches[0]?.sampleIds).toContain('s7');
+    expect(tabulateHardBatches(found)[0]?.note).toContain('shuffle them');
     expect(samples.length).toBeLessThanOrEqual(1);
     for (const { sampleId, together } of samples) {
       expect([sampleId, ...together]).toContain('s7');
