@@ -131,10 +131,13 @@ test('losses come first, and what the machine did only where somebody asks', asy
   const whole = await run('compare', file, file, '--system');
   expect(shown(whole)).toEqual([...order, 'system/cpu', 'system/ram']);
   expect(whole.stdout).not.toContain('left out');
-  const three = await run('compare', file, file, file);
+  const more = await Promise.all(
+    ['second.quark', 'third.quark'].map((name) => exported(name, [...keys, ...losses])),
+  );
+  const three = await run('compare', file, ...more);
   expect(shown(three)).toEqual(order);
   expect(three.stdout).toContain('left out');
-  expect(shown(await run('compare', file, file, file, '--system'))).toHaveLength(9);
+  expect(shown(await run('compare', file, ...more, '--system'))).toHaveLength(9);
   const { metric_diffs: all } = JSON.parse((await run('compare', file, file, '--json')).stdout);
   expect(all).toHaveLength(9);
 });
