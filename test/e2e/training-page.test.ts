@@ -20,7 +20,7 @@ const TRAINING_MS = 150_000;
 const LEASE_TTL_MS = 4000;
 const BATCH_SIZE = 128;
 /** Of the training that is killed: enough that it is still going on then. */
-const EPOCHS = 3;
+const EPOCHS = 4;
 const BATCHES_PER_EPOCH = Math.ceil(1438 / BATCH_SIZE);
 
 describe('the training page', () => {
@@ -154,7 +154,7 @@ describe('the training page', () => {
       const runId = await start(EPOCHS);
       // Slowed down, so that a quick machine is not done before it is killed.
       const protocol = await context.newCDPSession(page);
-      await protocol.send('Emulation.setCPUThrottlingRate', { rate: 2 });
+      await protocol.send('Emulation.setCPUThrottlingRate', { rate: 3 });
       // Into the second epoch: the checkpoint of the first is there, and batches after it.
       const seen = await lossPoints(BATCHES_PER_EPOCH + 3);
       const crashed = page.waitForEvent('crash');
