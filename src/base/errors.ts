@@ -171,6 +171,11 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : show(error);
 }
 
+/** What was thrown, as an error. */
+export function errorOf(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(messageOf(thrown));
+}
+
 function clip(text: string): string {
   return text.length > MAX_SHOWN_CHARS ? `${text.slice(0, MAX_SHOWN_CHARS)}...` : text;
 }

@@ -1,13 +1,19 @@
 /** Runs in memory for tests of the analysis: courses of losses with noise from a seed, layers, parameters. */
+import type { AlertRecord } from 'quark-sdk';
 import {
+  analyzeColumns,
   createMetricSeries,
+  createRunColumns,
   LAYER_NUMBERS,
   PARAMETER_NUMBERS,
+  type AnalyzerEngineConfig,
   type LayerNumber,
   type LayerSeries,
   type MetricSeries,
   type ParameterNumber,
   type ParameterSeries,
+  type RuleId,
+  type RunColumnsParts,
 } from 'quark-sdk/analysis';
 
 /** Numbers in [0, 1) from a seed (mulberry32). */
@@ -107,4 +113,14 @@ function columnsOf<N extends string>(
     Float64Array.from(steps, (_, i) => numbers[name]?.(i) ?? Number.NaN),
   ]);
   return Object.fromEntries(entries);
+}
+
+/** The alert of a rule on a run made of these parts; undefined where it says nothing. */
+export function findAlert(
+  ruleId: RuleId,
+  parts: RunColumnsParts,
+  config: AnalyzerEngineConfig = {},
+): AlertRecord | undefined {
+  const { alerts } = analyzeColumns(createRunColumns(parts), config, { nowMs: 0 });
+  return alerts.find((alert) => alert.ruleId === ruleId);
 }

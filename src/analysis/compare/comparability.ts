@@ -1,5 +1,5 @@
 /** Whether two runs can be compared at all, and what to keep in mind when they are. */
-import { endsBroken } from './metric-diff.ts';
+import { brokenKeys } from './metric-diff.ts';
 import { someOf } from './metric-order.ts';
 import type { RunData } from './run-data.ts';
 import type { ConfigDiff, MetricDiff } from './diff-records.ts';
@@ -59,10 +59,10 @@ export function comparabilityOf(
     const { isLive, status } = columns.run;
     if (isLive) notes.push(`The ${name} run goes on.`);
     else if (status !== 'completed') notes.push(`The ${name} run ended as "${status}".`);
-    const broken = [...columns.metrics.values()].filter(endsBroken);
+    const broken = brokenKeys(columns);
     if (broken.length > 0)
       notes.push(
-        `In the ${name} run ${someOf(broken.map(({ key }) => key))} ended in NaN or infinity: the last finite values are compared.`,
+        `In the ${name} run ${someOf(broken)} ended in NaN or infinity: the last finite values are compared.`,
       );
     if (columns.damagedSegments > 0) notes.push(`Parts of the ${name} run could not be read.`);
   }

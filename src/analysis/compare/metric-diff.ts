@@ -1,6 +1,11 @@
 /** One metric of two runs. */
 import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
-import { axisOf, type MetricSeries, type SeriesAxis } from '../columns/run-columns.ts';
+import {
+  axisOf,
+  type MetricSeries,
+  type RunColumns,
+  type SeriesAxis,
+} from '../columns/run-columns.ts';
 import { finitePart, type FinitePart } from '../series/finite-part.ts';
 import type { ComparisonSettings, MetricTargetSpec } from './compare-config.ts';
 import { metricDiffRecord, type MetricDiff, type MetricDirection } from './diff-records.ts';
@@ -255,6 +260,11 @@ export function arrival(series: MetricSeries, kernel: SeriesKernel): number | un
 export function endsBroken(series: MetricSeries | undefined): boolean {
   const last = series?.values.at(-1);
   return last !== undefined && !Number.isFinite(last);
+}
+
+/** Keys of the metrics of a run that end so. */
+export function brokenKeys({ metrics }: Pick<RunColumns, 'metrics'>): readonly string[] {
+  return [...metrics.values()].filter(endsBroken).map(({ key }) => key);
 }
 
 /** Last step of a series; undefined where it has epochs only. */

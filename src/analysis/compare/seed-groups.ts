@@ -6,7 +6,7 @@ import type { Dict } from '../../schema/record.ts';
 import type { ComparisonSettings } from './compare-config.ts';
 import { configWithoutSeeds, flatSettings, isSeedPath } from './config-diff.ts';
 import type { MetricDirection } from './diff-records.ts';
-import { arrival, directionOf, endsBroken } from './metric-diff.ts';
+import { arrival, brokenKeys, directionOf, endsBroken } from './metric-diff.ts';
 import { inOrderOfInterest, someOf } from './metric-order.ts';
 import { holm, meanInterval, welchTest, type MeanInterval } from './student-t.ts';
 
@@ -108,10 +108,7 @@ function notesOn(
     );
   for (const [i, runs] of members.entries()) {
     const of = `of the ${runs.length} runs${members.length === 1 ? '' : ` of ${groups[i]?.name}`}`;
-    const broken = runs.flatMap(({ metrics: own }) => {
-      const keys = [...own.values()].filter(endsBroken);
-      return keys.length === 0 ? [] : [keys.map(({ key }) => key)];
-    });
+    const broken = runs.map(brokenKeys).filter((keys) => keys.length > 0);
     if (broken.length > 0)
       notes.push(
         `${broken.length} ${of} ended in NaN or infinity (${someOf(broken.flat())}): the last finite values stand for them.`,

@@ -1,6 +1,6 @@
 /** Where a loss stands still, and whether that is for want of progress or because nothing is left to learn. */
 import type { PhaseSettings } from './thresholds.ts';
-import { firstAt, lineError, relativeTo, type Track } from './track.ts';
+import { firstAt, relativeTo, type Track } from './track.ts';
 
 /** The loss that standing still is seen in. */
 export type StillView = {
@@ -203,6 +203,11 @@ function endOfStill(
 function roomFor({ curve }: Track): number {
   const { fitted, noise, regime } = curve;
   return regime === 'step' ? (2 * noise) / Math.sqrt(STILL_SHARE.step * fitted.length) : noise;
+}
+
+/** Standard error of what a line through some values of that noise falls by, from its first point to its last. */
+function lineError(noise: number, points: number): number {
+  return noise * Math.sqrt(12 / points);
 }
 
 /** Puts a value where it belongs in ascending values. */

@@ -97,8 +97,3 @@ export function middleOf(values: ArrayLike<number>): number {
   const sorted = Float64Array.from(values).sort();
   return sorted[sorted.length >>> 1] ?? Number.NaN;
 }
-
-/** Standard error of what a line through some values of that noise falls by, from its first point to its last. */
-export function lineError(noise: number, points: number): number {
-  return noise * Math.sqrt(12 / points);
-}

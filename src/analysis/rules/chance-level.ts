@@ -1,7 +1,7 @@
 /** What a loss is for a model that has learned nothing: the level of chance. */
 import type { BatchColumns, RunColumns } from '../columns/run-columns.ts';
-import { field, outlineOf, type ModelOutline } from './model-layers.ts';
-import { recordedOutline } from './recorded-outline.ts';
+import { field, type ModelOutline } from './model-layers.ts';
+import { modelOutline } from './recorded-outline.ts';
 
 const CLASS_LOSS = /^(?:(?:sparse)?categoricalcrossentropy|(?:softmax)?crossentropy)$/;
 const BINARY_LOSS = /^(?:binary(?:crossentropy)?|sigmoidcrossentropy)$/;
@@ -14,9 +14,7 @@ const MIN_LABELS = 500;
  */
 export function chanceLoss(columns: RunColumns, model: unknown): number {
   const { config } = columns.run;
-  const outline =
-    outlineOf(model ?? config['model'] ?? config, config) ?? recordedOutline(columns.events);
-  const { count, isCrossEntropy } = classesOf(outline, field(config, 'loss'));
+  const { count, isCrossEntropy } = classesOf(modelOutline(columns, model), field(config, 'loss'));
   if (!isCrossEntropy) return Number.NaN;
   const shown = entropyOf(columns.batches);
   return Number.isNaN(shown) ? Math.log(count) : Math.min(shown, Math.log(count));

@@ -1,8 +1,7 @@
 /** Whether a regression answers nearly the same for every sample: what it has learned is the mean of the targets. */
 import type { LayerSeries, RunColumns } from '../columns/run-columns.ts';
-import { outlineOf } from './model-layers.ts';
 import { levelOf } from './profile.ts';
-import { recordedOutline } from './recorded-outline.ts';
+import { modelOutline, recordedOutline } from './recorded-outline.ts';
 import type { Signals } from './signals.ts';
 import { median } from './statistics.ts';
 
@@ -66,11 +65,8 @@ function errorOf(columns: RunColumns, model: unknown, signals: Signals, from: nu
   }
   const [series] = signals.trainLosses;
   if (series === undefined) return Number.NaN;
-  const { config } = columns.run;
-  const loss =
-    outlineOf(model ?? config['model'] ?? config, config)?.loss ??
-    recordedOutline(columns.events)?.loss ??
-    '';
+  // Who describes the layers need not say what the loss is.
+  const loss = modelOutline(columns, model)?.loss ?? recordedOutline(columns.events)?.loss ?? '';
   const level = late(series.steps, series.values);
   if (SQUARED.test(loss)) return Math.sqrt(level);
   if (ABSOLUTE.test(loss)) return level;

@@ -1,7 +1,6 @@
 import type { LayerSeries, RunColumns } from '../columns/run-columns.ts';
 import { activationOf } from './lint.ts';
-import { outlineOf } from './model-layers.ts';
-import { recordedOutline } from './recorded-outline.ts';
+import { modelOutline } from './recorded-outline.ts';
 import { deadUnitShare, isLastLayer, passesOn } from './layer-facts.ts';
 import { placeAt, sayPlace, sayRange } from './places.ts';
 import { defineRule, say, sayOthers, sayShare, severityAbove, type Finding } from './rule.ts';
@@ -94,9 +93,8 @@ export const dyingRelu = defineRule({
 });
 
 /** Whether the output goes through a ReLU, as far as the model is known. */
-function endsInRelu({ events, run: { config } }: RunColumns, model: unknown): boolean {
-  const outline = outlineOf(model ?? config['model'] ?? config, config) ?? recordedOutline(events);
-  const output = outline?.layers.at(-1);
+function endsInRelu(columns: RunColumns, model: unknown): boolean {
+  const output = modelOutline(columns, model)?.layers.at(-1);
   return output === undefined || /relu/.test(activationOf(output));
 }
 

@@ -39,7 +39,6 @@ export function partsAtOnce(
   if (train.x !== 'step' || Number.isNaN(first) || validation.epochs[0] !== first) return undefined;
   const count = end < 0 ? values.length : end;
   if (count < MIN_VALUES || validation.values.length < MIN_VALIDATIONS) return undefined;
-  if (hasRepeats(columns, train.steps[count - 1] ?? 0)) return undefined;
   const late = values.subarray(count >> 1, count);
   const level = median(late);
   const error = spread(late) / Math.sqrt(late.length);
@@ -48,7 +47,10 @@ export function partsAtOnce(
   const course = signals.course(train);
   const stays = validation.values.every((value) => value >= FACTOR * (course?.end ?? Number.NaN));
   const leads = leadOf(signals, first);
-  return stays && !(leads < MIN_LEAD) ? { train: level, validation: own } : undefined;
+  if (!stays || leads < MIN_LEAD) return undefined;
+  // Last, as it goes through all samples of the epoch.
+  const isRepeated = hasRepeats(columns, train.steps[count - 1] ?? 0);
+  return isRepeated ? undefined : { train: level, validation: own };
 }
 
 /** Standard deviation of values that may fall while they are noisy. */

@@ -1,6 +1,14 @@
-/** The model that a training said it begins with; see `adapters/tfjs/model-facts.ts`. */
-import type { EventColumns } from '../columns/run-columns.ts';
+/** The model of a run: as it was given or configured, or as a training said that it begins with it (`adapters/tfjs/model-facts.ts`). */
+import type { EventColumns, RunColumns } from '../columns/run-columns.ts';
 import { field, outlineOf, type ModelOutline } from './model-layers.ts';
+
+/** The model that was given, or that the configuration of the run describes, or that was recorded; undefined where none is known. */
+export function modelOutline(
+  { events, run: { config } }: RunColumns,
+  model: unknown,
+): ModelOutline | undefined {
+  return outlineOf(model ?? config['model'] ?? config, config) ?? recordedOutline(events);
+}
 
 /** The model of the last start of a training; undefined where none was recorded. */
 export function recordedOutline({ eventTypes, payloads }: EventColumns): ModelOutline | undefined {

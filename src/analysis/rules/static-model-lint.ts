@@ -1,6 +1,6 @@
 import type { AlertSeverity } from '../../records/literals.ts';
-import { outlineOf, type ModelLayer, type ModelOutline } from './model-layers.ts';
-import { recordedOutline } from './recorded-outline.ts';
+import type { ModelLayer, ModelOutline } from './model-layers.ts';
+import { modelOutline } from './recorded-outline.ts';
 import { rangeLints, targetRange } from './output-range.ts';
 import { activationOf, type Lint } from './lint.ts';
 import { defineRule, say, type Finding } from './rule.ts';
@@ -40,9 +40,7 @@ export const staticModelLint = defineRule({
     },
   },
   evaluate({ columns, model, thresholds: t }) {
-    const { config } = columns.run;
-    const outline =
-      outlineOf(model ?? config['model'] ?? config, config) ?? recordedOutline(columns.events);
+    const outline = modelOutline(columns, model);
     if (outline === undefined) return [];
     const order = ['critical', 'error', 'warning', 'info'];
     const lints = [

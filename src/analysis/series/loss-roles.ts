@@ -115,15 +115,10 @@ export function roleCandidates(
   keys: RoleKeys = CONVENTIONAL_ROLE_KEYS,
 ): readonly string[] {
   const given = new Set(Object.values(keys).flat());
-  const wanted = all.filter((key) => given.has(key) || LOSS.test(key) || STEP_LOSS.test(key));
+  const isLoss = (key: string): boolean => LOSS.test(key) || STEP_LOSS.test(key);
+  const wanted = all.filter((key) => given.has(key) || isLoss(key));
   if (
-    wanted.some(
-      (key) =>
-        LOSS.test(key) ||
-        STEP_LOSS.test(key) ||
-        keys.trainLoss.includes(key) ||
-        keys.valLoss.includes(key),
-    )
+    wanted.some((key) => isLoss(key) || keys.trainLoss.includes(key) || keys.valLoss.includes(key))
   )
     return wanted;
   return all.filter(

@@ -5,7 +5,7 @@
  */
 import { systemClock, type Clock } from '../../base/clock.ts';
 import { ASYNC_DISPOSE } from '../../base/dispose.ts';
-import { messageOf } from '../../base/errors.ts';
+import { errorOf } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
 import { openRun } from '../../read/run-reader.ts';
 import { alertTable, type AlertRecord } from '../../records/alert.ts';
@@ -303,6 +303,6 @@ export class AlertWatch implements AsyncDisposable {
   }
 
   #fail(error: unknown): void {
-    this.#lastError = error instanceof Error ? error : new Error(messageOf(error));
+    this.#lastError = errorOf(error);
   }
 }

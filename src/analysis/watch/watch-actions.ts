@@ -1,5 +1,5 @@
 /** What is done about alerts, beside the look that brought them: nobody but the end of a watch waits for it. */
-import { messageOf } from '../../base/errors.ts';
+import { errorOf, messageOf } from '../../base/errors.ts';
 import type { AlertRecord } from '../../records/alert.ts';
 import type { EventSeverity } from '../../records/literals.ts';
 import type { RunHandle } from '../../session/run-handle.ts';
@@ -79,7 +79,7 @@ export class AlertActions {
       await action();
     } catch (error) {
       this.#failures++;
-      this.#lastFailure = error instanceof Error ? error : new Error(messageOf(error));
+      this.#lastFailure = errorOf(error);
       if (this.#failures > 1) return;
       this.#handle?.notify({
         eventType: 'alert_action_failed',

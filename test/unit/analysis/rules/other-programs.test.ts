@@ -1,27 +1,20 @@
 /** What programs of other people showed: machines with other work, first epochs, moving averages, regressions, losses of logits. */
 import { describe, expect, test } from 'vitest';
 import {
-  analyzeColumns,
   createMetricSeries,
   createRunColumns,
-  type AnalyzerEngineConfig,
-  type RuleId,
   type RunColumnsParts,
   type TelemetryColumns,
 } from 'quark-sdk/analysis';
 import {
   fallingLoss,
+  findAlert,
   layer,
   metric,
   normal,
   parameter,
   random,
 } from '../../../support/analysis-runs.ts';
-
-function find(ruleId: RuleId, parts: RunColumnsParts, config: AnalyzerEngineConfig = {}) {
-  const { alerts } = analyzeColumns(createRunColumns(parts), config, { nowMs: 0 });
-  return alerts.find((alert) => alert.ruleId === ruleId);
-}
 
 function telemetry(
   count: number,
@@ -76,7 +69,7 @@ describe('the machine', () => {
     const next = random(1);
     const times = metric('system/runtime/step_time_ms', 100, () => 400 * (0.2 + 3 * next() ** 3));
     const judged = (percent: number) =>
-      find('runtime_bottleneck_risk', {
+      findAlert('runtime_bottleneck_risk', {
         metrics: [times],
         telemetry: telemetry(20, { cpuUsagePercent: () => percent }),
       });
@@ -89,10 +82,10 @@ describe('the machine', () => {
 
   test('a leak of tensors shows in a short run, one of the heap takes longer', () => {
     const leak = (count: number) => telemetry(count, { tensorCount: (i) => 200 + 20 * i });
-    expect(find('memory_growth', { telemetry: leak(12) })).toBeDefined();
-    expect(find('memory_growth', { telemetry: leak(11) })).toBeUndefined();
+    expect(findAlert('memory_growth', { telemetry: leak(12) })).toBeDefined();
+    expect(findAlert('memory_growth', { telemetry: leak(11) })).toBeUndefined();
     const heap = telemetry(20, { heapUsedBytes: (i) => 1e9 + 1e8 * i });
-    expect(find('memory_growth', { telemetry: heap })).toBeUndefined();
+    expect(findAlert('memory_growth', { telemetry: heap })).toBeUndefined();
   });
 });
 
@@ -107,22 +100,24 @@ describe('the first epoch', () => {
 
   test('validation that is worse than samples just as new is of other data', () => {
     const parts = { metrics: [train, atEnds('val/loss', 10, 25, (i) => 1.4 + 0.05 * i)] };
-    const alert = find('suspicious_validation', parts);
+    const alert = findAlert('suspicious_validation', parts);
     expect(alert).toMatchObject({ severity: 'warning', stepStart: 24, stepEnd: 249 });
     expect(alert?.fact).toContain('after the first epoch');
-    expect(find('overfitting_onset', parts)?.inference).toContain('differ from those of training');
+    expect(findAlert('overfitting_onset', parts)?.inference).toContain(
+      'differ from those of training',
+    );
   });
 
   test('what parts later, comes back, or has named samples that came before is not', () => {
     const judged = (valueAt: (epoch: number) => number, more: RunColumnsParts = {}) =>
-      find('suspicious_validation', {
+      findAlert('suspicious_validation', {
         metrics: [train, atEnds('val/loss', 10, 25, valueAt)],
         ...more,
       });
     const overfitted = (i: number) => 0.35 + 0.1 * i;
     expect(judged(overfitted)).toBeUndefined();
     expect(
-      find('overfitting_onset', { metrics: [train, atEnds('val/loss', 10, 25, overfitted)] })
+      findAlert('overfitting_onset', { metrics: [train, atEnds('val/loss', 10, 25, overfitted)] })
         ?.inference,
     ).toContain('by heart');
     expect(judged((i) => (i < 4 ? 1.4 : 0.12))).toBeUndefined();
@@ -173,22 +168,22 @@ describe('train_eval_mismatch', () => {
   };
 
   test('moving averages must come to the variance of the batches, units and their means together', () => {
-    expect(find('train_eval_mismatch', parts(1, 0, 2.5))).toMatchObject({
+    expect(findAlert('train_eval_mismatch', parts(1, 0, 2.5))).toMatchObject({
       title: 'Moving averages do not fit the data',
       fact: expect.stringContaining(
         'norm evaluates with a variance of 1, while that of its values in training is 5',
       ),
     });
-    expect(find('train_eval_mismatch', parts(1, 2, 2.5))).toBeUndefined();
+    expect(findAlert('train_eval_mismatch', parts(1, 2, 2.5))).toBeUndefined();
     // Nothing suffers: the loss is no worse, or the answers are as good.
-    expect(find('train_eval_mismatch', parts(1, 0, 0.21))).toBeUndefined();
+    expect(findAlert('train_eval_mismatch', parts(1, 0, 0.21))).toBeUndefined();
     const judged = (held: number) => {
       const { metrics, ...more } = parts(1, 0, 2.5);
       const accuracies = [
         metric('train/accuracy', 240, () => 0.98),
         atEnds('val/accuracy', 10, 24, () => held),
       ];
-      return find('train_eval_mismatch', { ...more, metrics: [...metrics, ...accuracies] });
+      return findAlert('train_eval_mismatch', { ...more, metrics: [...metrics, ...accuracies] });
     };
     expect(judged(0.97)).toBeUndefined();
     expect(judged(0.6)).toBeDefined();
@@ -227,7 +222,7 @@ describe('a regression', () => {
     },
   });
   const judged = (spread: number, loss: string, floor: number) =>
-    find('loss_not_decreasing', parts(spread, loss, floor), model(loss));
+    findAlert('loss_not_decreasing', parts(spread, loss, floor), model(loss));
 
   test('that gives nearly the same answer for all samples has learned the mean, however far its loss fell', () => {
     expect(judged(0.2, 'meanSquaredError', 0.96)).toMatchObject({
@@ -249,7 +244,7 @@ describe('a regression', () => {
       metric('train/loss', 300, (i) => 3 - i / 200),
       atEnds('val/loss', 15, 20, (i) => 3 - i / 10),
     ];
-    expect(find('loss_not_decreasing', { ...early, metrics }, model('mse'))).toBeUndefined();
+    expect(findAlert('loss_not_decreasing', { ...early, metrics }, model('mse'))).toBeUndefined();
   });
 });
 
@@ -266,7 +261,7 @@ describe('layers', () => {
       });
     const hidden = layer('hidden', 'activation', probes, { std: () => 1, mean: () => 0.5 });
     const judged = (norm: number, activation?: string) =>
-      find(
+      findAlert(
         'dying_relu',
         { metrics: [falling], layers: [hidden, output(norm)] },
         activation === undefined
@@ -304,7 +299,7 @@ describe('layers', () => {
       { isFrozen: true, parameterRole: 'bias' },
     );
     const judged = (drift: number) =>
-      find('unchanged_parameters', {
+      findAlert('unchanged_parameters', {
         metrics: [falling],
         parameters: [weight(drift), bias, trained],
       });
@@ -315,7 +310,7 @@ describe('layers', () => {
   test('no rate is blamed for updates of nothing', () => {
     const flat = metric('train/loss', 240, () => 1);
     const kernel = parameter('a/kernel', probes, { updateRatio: () => 0, valueNorm: () => 1 });
-    const alert = find('update_ratio_low', { metrics: [flat], parameters: [kernel] });
+    const alert = findAlert('update_ratio_low', { metrics: [flat], parameters: [kernel] });
     expect(alert?.inference).toContain('no gradient reaches these weights');
     expect(alert?.inference).not.toContain('learning rate');
   });
@@ -326,7 +321,7 @@ describe('static_model_lint', () => {
     className: 'Dense',
     config: { units, activation, name: `dense_${units}` },
   });
-  const lint = (model: object) => find('static_model_lint', {}, { model });
+  const lint = (model: object) => findAlert('static_model_lint', {}, { model });
 
   test.each([
     [

@@ -1,19 +1,14 @@
 /** Rules that look at what a careful practitioner looks at: inputs, targets, modes, penalties, first updates. */
 import { describe, expect, test } from 'vitest';
+import { createRunColumns, type BatchColumns } from 'quark-sdk/analysis';
 import {
-  analyzeColumns,
-  createRunColumns,
-  type AnalyzerEngineConfig,
-  type BatchColumns,
-  type RuleId,
-  type RunColumnsParts,
-} from 'quark-sdk/analysis';
-import { fallingLoss, layer, metric, normal, parameter } from '../../../support/analysis-runs.ts';
-
-function find(ruleId: RuleId, parts: RunColumnsParts, config: AnalyzerEngineConfig = {}) {
-  const { alerts } = analyzeColumns(createRunColumns(parts), config, { nowMs: 0 });
-  return alerts.find((alert) => alert.ruleId === ruleId);
-}
+  fallingLoss,
+  findAlert,
+  layer,
+  metric,
+  normal,
+  parameter,
+} from '../../../support/analysis-runs.ts';
 
 const probes = Array.from({ length: 24 }, (_, i) => i * 10);
 const falling = metric('train/loss', 240, fallingLoss(240));
@@ -38,16 +33,18 @@ describe('input_not_normalised', () => {
 
   test('knows inputs that are one number everywhere, and neither single numbers nor masks', () => {
     const same = input(() => 0.7, 1e-9);
-    expect(find('input_not_normalised', { layers: [same] })).toMatchObject({
+    expect(findAlert('input_not_normalised', { layers: [same] })).toMatchObject({
       severity: 'error',
       fact: 'All values of the inputs (x) are 0.7.',
     });
-    expect(find('input_not_normalised', { layers: [input(() => 0, 0)] })?.severity).toBe('error');
+    expect(findAlert('input_not_normalised', { layers: [input(() => 0, 0)] })?.severity).toBe(
+      'error',
+    );
     // A batch of one number has no deviation; the next batch has another number.
     const single = input((i) => Math.sin(i + 1), 0);
-    expect(find('input_not_normalised', { layers: [single] })).toBeUndefined();
+    expect(findAlert('input_not_normalised', { layers: [single] })).toBeUndefined();
     const image = input(() => 0, 1);
-    expect(find('input_not_normalised', { layers: [image, same] })).toBeUndefined();
+    expect(findAlert('input_not_normalised', { layers: [image, same] })).toBeUndefined();
   });
 
   test('what the model is given is no layer of it', () => {
@@ -67,10 +64,10 @@ describe('input_not_normalised', () => {
     const hidden = layer('h', 'activation', probes, { std: () => 1, mean: () => 0 });
     const output = layer('o', 'activation', probes, { std: () => 1, mean: () => 0 });
     const parts = { metrics: [falling], layers: [dead, hidden, output] };
-    expect(find('dying_relu', parts)).toBeUndefined();
-    expect(find('activation_collapse', parts)).toBeUndefined();
+    expect(findAlert('dying_relu', parts)).toBeUndefined();
+    expect(findAlert('activation_collapse', parts)).toBeUndefined();
     const asLayer = { ...dead, moduleType: 'Dense' };
-    expect(find('dying_relu', { ...parts, layers: [asLayer, hidden, output] })).toBeDefined();
+    expect(findAlert('dying_relu', { ...parts, layers: [asLayer, hidden, output] })).toBeDefined();
   });
 
   test('a layer that only passes on has no dead units of its own, and half of the units is not more than half', () => {
@@ -88,15 +85,17 @@ describe('input_not_normalised', () => {
     });
     const output = layer('o', 'activation', probes, { std: () => 1, mean: () => 0 });
     const healthy = { metrics: [falling], layers: [hidden(12), dropout, output] };
-    expect(find('dying_relu', healthy)).toBeUndefined();
-    expect(find('activation_collapse', healthy)).toBeUndefined();
+    expect(findAlert('dying_relu', healthy)).toBeUndefined();
+    expect(findAlert('activation_collapse', healthy)).toBeUndefined();
     // The zeros of a layer like any other would be its own.
     const dense = { ...dropout, moduleName: 'dense', moduleType: 'Dense' };
     const parts = { metrics: [falling], layers: [hidden(13), dense, dropout, output] };
-    expect(find('activation_collapse', parts)?.fact).toMatch(
+    expect(findAlert('activation_collapse', parts)?.fact).toMatch(
       /^In dense: 87 % of the outputs are zero from step \d+ to \d+\.$/,
     );
-    expect(find('dying_relu', parts)?.fact).toMatch(/of hidden .* and one other layer as well\.$/);
+    expect(findAlert('dying_relu', parts)?.fact).toMatch(
+      /of hidden .* and one other layer as well\.$/,
+    );
   });
 });
 
@@ -124,7 +123,7 @@ describe('train_eval_mismatch', () => {
 
   test('knows dropout that drops nothing in training', () => {
     const parts = { metrics: [falling], layers: [hidden, idle] };
-    expect(find('train_eval_mismatch', parts, { model: model(0.5) })).toMatchObject({
+    expect(findAlert('train_eval_mismatch', parts, { model: model(0.5) })).toMatchObject({
       severity: 'error',
       title: 'Dropout is off in training',
       stepEnd: 230,
@@ -133,19 +132,19 @@ describe('train_eval_mismatch', () => {
 
   test('lets dropout be that works, that is meant to be off, or whose rate is not known', () => {
     const parts = { metrics: [falling], layers: [hidden, idle] };
-    expect(find('train_eval_mismatch', parts, { model: model(0) })).toBeUndefined();
-    expect(find('train_eval_mismatch', parts)).toBeUndefined();
+    expect(findAlert('train_eval_mismatch', parts, { model: model(0) })).toBeUndefined();
+    expect(findAlert('train_eval_mismatch', parts)).toBeUndefined();
     const working = { ...parts, layers: [hidden, values('drop_0', 'Dropout', 1.4)] };
-    expect(find('train_eval_mismatch', working, { model: model(0.5) })).toBeUndefined();
+    expect(findAlert('train_eval_mismatch', working, { model: model(0.5) })).toBeUndefined();
     // A part that was trained before is run in evaluation mode; the new part is not.
     const fine = { ...parts, layers: [hidden, idle, values('drop_1', 'Dropout', 1.4)] };
-    expect(find('train_eval_mismatch', fine, { model: model(0.5, 0.5) })).toBeUndefined();
+    expect(findAlert('train_eval_mismatch', fine, { model: model(0.5, 0.5) })).toBeUndefined();
     // Nothing but zeros says nothing.
     const zeros = {
       ...parts,
       layers: [values('hidden', 'Dense', 0), values('drop_0', 'Dropout', 0)],
     };
-    expect(find('train_eval_mismatch', zeros, { model: model(0.5) })).toBeUndefined();
+    expect(findAlert('train_eval_mismatch', zeros, { model: model(0.5) })).toBeUndefined();
   });
 });
 
@@ -166,7 +165,7 @@ describe('static_model_lint', () => {
 
   test('knows outputs that cannot reach the targets', () => {
     const lint = (activation: string, min: number, max: number) =>
-      find('static_model_lint', { batches: targets(min, max) }, { model: model(activation) });
+      findAlert('static_model_lint', { batches: targets(min, max) }, { model: model(activation) });
     expect(lint('sigmoid', -2, 3)).toMatchObject({
       severity: 'error',
       fact: 'output has a sigmoid, which cannot reach targets from -2 to 3.',
@@ -178,7 +177,7 @@ describe('static_model_lint', () => {
     expect(lint('relu', 0, 1e6)).toBeUndefined();
     expect(lint('linear', -5, 5)).toBeUndefined();
     expect(
-      find('static_model_lint', { batches: batches(20, {}) }, { model: model('sigmoid') }),
+      findAlert('static_model_lint', { batches: batches(20, {}) }, { model: model('sigmoid') }),
     ).toBeUndefined();
   });
 });
@@ -203,8 +202,8 @@ describe('class_imbalance', () => {
           return i % 4 === rare ? 1 : 0;
         }),
       });
-    expect(find('class_imbalance', { batches: build(3) })?.severity).toBe('warning');
-    expect(find('class_imbalance', { batches: build(0.1) })?.severity).toBe('info');
+    expect(findAlert('class_imbalance', { batches: build(3) })?.severity).toBe('warning');
+    expect(findAlert('class_imbalance', { batches: build(0.1) })?.severity).toBe('info');
   });
 });
 
@@ -227,15 +226,17 @@ describe('loss_not_decreasing', () => {
 
   test('knows an accuracy that always naming one class gives, however far the loss fell', () => {
     const parts = { metrics: [penalised, accuracy(0.25)], batches: labels };
-    expect(find('loss_not_decreasing', parts)?.severity).toBe('error');
+    expect(findAlert('loss_not_decreasing', parts)?.severity).toBe('error');
     // Better than that, or the labels are not known: a loss that fell this far has been learned.
     const better = { metrics: [penalised, accuracy(0.6)], batches: labels };
-    expect(find('loss_not_decreasing', better)).toBeUndefined();
-    expect(find('loss_not_decreasing', { metrics: [penalised, accuracy(0.25)] })).toBeUndefined();
+    expect(findAlert('loss_not_decreasing', better)).toBeUndefined();
+    expect(
+      findAlert('loss_not_decreasing', { metrics: [penalised, accuracy(0.25)] }),
+    ).toBeUndefined();
     // It still falls.
     const going = metric('train/loss', 240, (i) => 1.386 + 8 * Math.exp(-i / 90));
     expect(
-      find('loss_not_decreasing', { metrics: [going, accuracy(0.25)], batches: labels }),
+      findAlert('loss_not_decreasing', { metrics: [going, accuracy(0.25)], batches: labels }),
     ).toBeUndefined();
   });
 });
@@ -253,7 +254,10 @@ describe('regularisation_overwhelms', () => {
     );
 
   test('knows weights that shrink away while nothing is learned', () => {
-    const alert = find('regularisation_overwhelms', { metrics: [flat], parameters: weights(0.05) });
+    const alert = findAlert('regularisation_overwhelms', {
+      metrics: [flat],
+      parameters: weights(0.05),
+    });
     expect(alert).toMatchObject({ severity: 'error', stepEnd: 230 });
     expect(alert?.fact).toContain('5 % of it');
   });
@@ -261,19 +265,19 @@ describe('regularisation_overwhelms', () => {
   test('lets weights be that stay, that a normalisation follows, or with which the model learns', () => {
     const shrunk = { metrics: [flat], parameters: weights(0.05) };
     expect(
-      find('regularisation_overwhelms', { ...shrunk, parameters: weights(0.6) }),
+      findAlert('regularisation_overwhelms', { ...shrunk, parameters: weights(0.6) }),
     ).toBeUndefined();
     const norm = layer('n', 'activation', probes, {}, { moduleType: 'BatchNormalization' });
-    expect(find('regularisation_overwhelms', { ...shrunk, layers: [norm] })).toBeUndefined();
+    expect(findAlert('regularisation_overwhelms', { ...shrunk, layers: [norm] })).toBeUndefined();
     const going = metric('train/loss', 240, (i) => 2 - i / 200);
-    expect(find('regularisation_overwhelms', { ...shrunk, metrics: [going] })).toBeUndefined();
+    expect(findAlert('regularisation_overwhelms', { ...shrunk, metrics: [going] })).toBeUndefined();
     const known = metric('train/accuracy', 240, () => 0.95);
     expect(
-      find('regularisation_overwhelms', { ...shrunk, metrics: [flat, known] }),
+      findAlert('regularisation_overwhelms', { ...shrunk, metrics: [flat, known] }),
     ).toBeUndefined();
     const [first] = weights(0.05);
     const one = first === undefined ? [] : [first, ...weights(0.9).slice(1)];
-    expect(find('regularisation_overwhelms', { ...shrunk, parameters: one })).toBeUndefined();
+    expect(findAlert('regularisation_overwhelms', { ...shrunk, parameters: one })).toBeUndefined();
   });
 });
 
@@ -291,14 +295,14 @@ describe('update ratios', () => {
 
   test('a single blow counts where it hits all weights, and is not taken for a rate that is too low', () => {
     const parts = { metrics: [thrown], parameters: [blown('a'), blown('b')] };
-    expect(find('update_ratio_high', parts)).toMatchObject({ stepStart: 0 });
+    expect(findAlert('update_ratio_high', parts)).toMatchObject({ stepStart: 0 });
     const stuck = metric('train/loss', 240, (i) => 1.4 + 0.01 * Math.sin(i * i));
     const calm = { metrics: [stuck], parameters: [blown('a', 1e-6), blown('b', 1e-6)] };
-    expect(find('update_ratio_low', calm)).toBeDefined();
-    expect(find('update_ratio_low', { ...parts, metrics: [stuck] })).toBeUndefined();
+    expect(findAlert('update_ratio_low', calm)).toBeDefined();
+    expect(findAlert('update_ratio_low', { ...parts, metrics: [stuck] })).toBeUndefined();
     const one = { metrics: [thrown], parameters: [blown('a'), blown('b', 0.02)] };
-    expect(find('update_ratio_high', one)).toBeUndefined();
+    expect(findAlert('update_ratio_high', one)).toBeUndefined();
     // A loss that ends far below where it began was not harmed.
-    expect(find('update_ratio_high', { ...parts, metrics: [falling] })).toBeUndefined();
+    expect(findAlert('update_ratio_high', { ...parts, metrics: [falling] })).toBeUndefined();
   });
 });
