@@ -14,11 +14,20 @@ import {
   TYPE_UTF8,
   type ArrowType,
 } from './arrow-format.ts';
+import {
+  ALIGNMENT,
+  BatchCursor,
+  MAX_ROWS,
+  type BatchBody,
+  type BufferSpan,
+} from './arrow-buffers.ts';
 import { damaged, FlatTable } from './flatbuffer.ts';
 
 /** Bounds of what is read at all: far beyond what Quark writes, far below what exhausts memory. */
 const MAX_FIELDS = 1024;
-const MAX_ROWS = 1 << 26;
+/** Bytes of the description of a message: that of a schema may carry facts of its writer, the others follow from the fields. */
+const MAX_SCHEMA_BYTES = 1 << 23;
+const MAX_DESCRIPTION_BYTES = 1 << 17;
 
 /** Numbers of any width. */
 export type ArrowNumbers =
@@ -55,16 +64,6 @@ export type ArrowBatch = {
   readonly columns: ReadonlyMap<string, ArrowColumn>;
 };
 
-/** Where a buffer lies in the bytes: what packing needs to know. */
-export type BufferSpan = {
-  readonly at: number;
-  readonly byteLength: number;
-  /** Bytes a value; 0 for buffers of bits or text. */
-  readonly width: 0 | 1 | 2 | 4 | 8;
-  /** Whether neighbours tend to be close: integers, offsets, indices. */
-  readonly isOrdinal: boolean;
-};
-
 type Field = {
   readonly name: string;
   readonly type: ArrowType;
@@ -72,19 +71,36 @@ type Field = {
   readonly dictionaryId: number;
 };
 
-/** Reads all record batches of a stream. `spans`, if given, collects where the buffers of the batches lie. */
-export function readArrow(bytes: Uint8Array, spans?: BufferSpan[]): ArrowBatch[] {
+/**
+ * Reads all record batches of a stream. Its length has to follow from its columns and rows: padding beyond the alignment of
+ * Arrow, buffers that overlap and bytes behind the end are damage. So the work that a stream makes is bounded by its rows
+ * and its text.
+ *
+ * @param spans collects where the buffers of the batches lie, if given
+ * @param maxMessages schema, dictionaries and batches together; more are damage
+ * @throws {QuarkError} `segment_damaged`
+ */
+export function readArrow(
+  bytes: Uint8Array,
+  spans?: BufferSpan[],
+  maxMessages: number = Number.POSITIVE_INFINITY,
+): ArrowBatch[] {
   const aligned = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
   const words = new DataView(aligned.buffer, aligned.byteOffset, aligned.byteLength);
   let fields: Field[] | undefined;
   const dictionaries = new Map<number, (string | null)[]>();
   const batches: ArrowBatch[] = [];
   let at = 0;
-  while (at + 8 <= aligned.byteLength) {
-    if (words.getUint32(at, true) !== CONTINUATION)
+  let messages = 0;
+  while (at < aligned.byteLength) {
+    if (at + 8 > aligned.byteLength || words.getUint32(at, true) !== CONTINUATION)
       throw damaged('a message does not start with its marker');
     const size = words.getInt32(at + 4, true);
-    if (size === 0) break;
+    if (size === 0) {
+      if (at + 8 !== aligned.byteLength) throw damaged('bytes follow the end of the stream');
+      break;
+    }
+    if (++messages > maxMessages) throw damaged(`more than ${maxMessages} messages`);
     const bodyStart = at + 8 + size;
     if (size < 0 || bodyStart > aligned.byteLength)
       throw damaged('a message is longer than the segment');
@@ -95,14 +111,17 @@ export function readArrow(bytes: Uint8Array, spans?: BufferSpan[]): ArrowBatch[]
     const header = message.table(2);
     if (header === undefined) throw damaged('a message has no header');
     const kind = message.int8(1);
+    if (size > (kind === HEADER_SCHEMA ? MAX_SCHEMA_BYTES : MAX_DESCRIPTION_BYTES))
+      throw damaged('the description of a message is too long');
     if (kind === HEADER_SCHEMA) {
+      if (bodyLength > 0) throw damaged('a schema has a body');
       fields = readSchema(header);
     } else if (kind === HEADER_DICTIONARY || kind === HEADER_BATCH) {
       if (fields === undefined) throw damaged('data comes before the schema');
-      const body: Body = { bytes: aligned, start: bodyStart, end };
+      const body: BatchBody = { bytes: aligned, start: bodyStart, end };
       if (kind === HEADER_BATCH) batches.push(readBatch(header, fields, dictionaries, body, spans));
       else readDictionary(header, dictionaries, body, spans);
-    }
+    } else throw damaged('a message is of no known kind');
     at = (end + 7) & ~7;
   }
   if (fields === undefined) throw damaged('there is no schema');
@@ -125,8 +144,6 @@ export function textsOf(column: ArrowColumn): (string | null)[] {
     return decoder.decode(data.utf8.subarray(data.offsets[i], data.offsets[i + 1]));
   });
 }
-
-type Body = { readonly bytes: Uint8Array; readonly start: number; readonly end: number };
 
 function readSchema(schema: FlatTable): Field[] {
   if (schema.int16(0) !== 0) throw damaged('big-endian data is not supported');
@@ -184,42 +201,11 @@ function readInt(table: FlatTable): ArrowType {
   return { kind: 'int', bits, isSigned: table.int8(1) === 1 };
 }
 
-class BatchCursor {
-  readonly #nodes: [number, number][];
-  readonly #buffers: [number, number][];
-  readonly #body: Body;
-  readonly #spans: BufferSpan[] | undefined;
-
-  constructor(batch: FlatTable, body: Body, spans: BufferSpan[] | undefined) {
-    if (batch.table(3) !== undefined) throw damaged('compressed buffers are not supported');
-    this.#nodes = batch.pairs(1).toReversed();
-    this.#buffers = batch.pairs(2).toReversed();
-    this.#body = body;
-    this.#spans = spans;
-  }
-
-  node(): { length: number; nullCount: number } {
-    const node = this.#nodes.pop();
-    if (node === undefined) throw damaged('a record batch lacks a field node');
-    if (node[0] > MAX_ROWS) throw damaged(`more than ${MAX_ROWS} rows in one batch`);
-    return { length: node[0], nullCount: node[1] };
-  }
-
-  buffer(width: BufferSpan['width'], isOrdinal: boolean): Uint8Array {
-    const pair = this.#buffers.pop();
-    if (pair === undefined) throw damaged('a record batch lacks a buffer');
-    const at = this.#body.start + pair[0];
-    if (at + pair[1] > this.#body.end) throw damaged('a buffer is longer than its message');
-    if (pair[1] > 0) this.#spans?.push({ at, byteLength: pair[1], width, isOrdinal });
-    return this.#body.bytes.subarray(at, at + pair[1]);
-  }
-}
-
 function readBatch(
   batch: FlatTable,
   fields: readonly Field[],
   dictionaries: ReadonlyMap<number, readonly (string | null)[]>,
-  body: Body,
+  body: BatchBody,
   spans: BufferSpan[] | undefined,
 ): ArrowBatch {
   const rowCount = batch.int64(0);
@@ -234,18 +220,22 @@ function readBatch(
       throw damaged(`field "${field.name}" has another length than its batch`);
     columns.set(field.name, column);
   }
+  cursor.close();
   return { rowCount, columns };
 }
 
 function readDictionary(
   header: FlatTable,
   dictionaries: Map<number, (string | null)[]>,
-  body: Body,
+  body: BatchBody,
   spans: BufferSpan[] | undefined,
 ): void {
   const batch = header.table(1);
   if (batch === undefined) throw damaged('a dictionary has no data');
-  const values = textsOf(readColumn(new BatchCursor(batch, body, spans), { kind: 'utf8' }, null));
+  const cursor = new BatchCursor(batch, body, spans);
+  const column = readColumn(cursor, { kind: 'utf8' }, null);
+  cursor.close();
+  const values = textsOf(column);
   const id = header.int64(0);
   const isDelta = header.int8(2) === 1;
   const known = isDelta ? dictionaries.get(id) : undefined;
@@ -262,6 +252,7 @@ function readColumn(
 ): ArrowColumn {
   const { length, nullCount } = cursor.node();
   const bits = cursor.buffer(0, false);
+  cursor.fit(bits, bitmapBytes(length));
   const validity = nullCount === 0 || bits.length === 0 ? null : bits;
   if (validity !== null && validity.length * 8 < length)
     throw damaged('a validity bitmap is too short');
@@ -270,6 +261,7 @@ function readColumn(
     case 'bool': {
       const values = cursor.buffer(0, false);
       if (values.length * 8 < length) throw damaged('a bool buffer is too short');
+      cursor.fit(values, bitmapBytes(length));
       return { ...column, data: { kind: 'bits', bits: values } };
     }
     case 'int':
@@ -279,22 +271,30 @@ function readColumn(
       const offsets = readOffsets(cursor, length);
       const utf8 = cursor.buffer(0, false);
       if ((offsets[length] ?? 0) > utf8.length) throw damaged('a text buffer is too short');
+      cursor.fit(utf8, offsets[length] ?? 0);
       return { ...column, data: { kind: 'text', offsets, utf8 } };
     }
     case 'list': {
       const offsets = readOffsets(cursor, length);
       const items = readColumn(cursor, type.item, null);
-      if ((offsets[length] ?? 0) > items.length)
-        throw damaged('a list has fewer items than its offsets say');
+      if ((offsets[length] ?? 0) !== items.length)
+        throw damaged('a list has more or fewer items than its offsets say');
       return { ...column, data: { kind: 'list', offsets, items } };
     }
   }
 }
 
+function bitmapBytes(length: number): number {
+  return Math.ceil(length / 8);
+}
+
 function readOffsets(cursor: BatchCursor, length: number): Int32Array {
   const buffer = cursor.buffer(4, true);
+  cursor.fit(buffer, 4 * (length + 1));
   if (length === 0) return new Int32Array(1);
   const offsets = view(Int32Array, buffer, length + 1);
+  // What stands before the first text is padding, too.
+  if ((offsets[0] ?? 0) >= ALIGNMENT) throw damaged('offsets do not begin at 0');
   let last = 0;
   for (const offset of offsets) {
     if (offset < last) throw damaged('offsets run backwards');
@@ -310,6 +310,7 @@ function readNumbers(
 ): ArrowNumbers {
   const width = type.bits === 64 ? 8 : type.bits === 32 ? 4 : type.bits === 16 ? 2 : 1;
   const buffer = cursor.buffer(width, type.kind === 'int');
+  cursor.fit(buffer, width * length);
   if (type.kind === 'float')
     return type.bits === 64
       ? view(Float64Array, buffer, length)

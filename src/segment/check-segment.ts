@@ -20,6 +20,8 @@ import type { RowBatch, Vector } from './vectors.ts';
 
 /** Rows of one segment: eight times what merging makes. */
 export const MAX_CHECKED_ROWS: number = 1 << 20;
+/** Messages in the stream of a segment: Quark writes one batch with its dictionaries, other writers some more. */
+const MAX_MESSAGES = 4_096;
 /** Ranges of batches that one merged segment may stand for. */
 const MAX_SOURCES = 16_384;
 const MAX_INSTANT_MS = 8.64e15;
@@ -47,7 +49,7 @@ export async function checkSegmentContent(segment: {
   try {
     const arrow =
       manifest.encoding === 'packed' ? await unpackSegment(bytes, MAX_SEGMENT_BYTES) : bytes;
-    const batches = decodeBatches(table, arrow, manifest.schemaVersion);
+    const batches = decodeBatches(table, arrow, manifest.schemaVersion, MAX_MESSAGES);
     const rowCount = batches.reduce((sum, { rowCount: rows }) => sum + rows, 0);
     if (rowCount !== manifest.rowCount)
       throw misfit(manifest, 'rowCount', manifest.rowCount, `the rows in its bytes, ${rowCount}`);

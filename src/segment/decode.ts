@@ -18,14 +18,16 @@ import type { KeyVector, RowBatch, Vector } from './vectors.ts';
 /**
  * The columns of an Arrow IPC stream that `table` knows. Typed arrays may be views of `bytes`.
  *
+ * @param maxMessages schema, dictionaries and batches together; any number unless given
  * @throws {QuarkError} `segment_damaged`
  */
 export function decodeBatches(
   table: TableDefinition,
   bytes: Uint8Array,
   version: number = CURRENT_SCHEMA_VERSION,
+  maxMessages?: number,
 ): RowBatch[] {
-  return readStored(table, bytes, version).map((batch) => decodeBatch(table, batch));
+  return readStored(table, bytes, version, maxMessages).map((batch) => decodeBatch(table, batch));
 }
 
 /** The same as they stand in the bytes, under the names of today. @throws {QuarkError} `segment_damaged` */
@@ -33,8 +35,11 @@ export function readStored(
   table: TableDefinition,
   bytes: Uint8Array,
   version: number = CURRENT_SCHEMA_VERSION,
+  maxMessages?: number,
 ): ArrowBatch[] {
-  return readArrow(bytes).map((batch) => migrateBatch(table.table, version, batch));
+  return readArrow(bytes, undefined, maxMessages).map((batch) =>
+    migrateBatch(table.table, version, batch),
+  );
 }
 
 function decodeBatch(table: TableDefinition, batch: ArrowBatch): RowBatch {

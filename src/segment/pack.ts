@@ -7,7 +7,8 @@
  * Layout: "QPK1", length of the header (uint32), header (JSON), random planes, DEFLATE stream. ARCHITECTURE.md has an
  * example.
  */
-import { readArrow, type BufferSpan } from './arrow-reader.ts';
+import type { BufferSpan } from './arrow-buffers.ts';
+import { readArrow } from './arrow-reader.ts';
 
 /** "QPK1", little-endian. */
 export const MAGIC = 0x314b5051;
