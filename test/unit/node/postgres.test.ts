@@ -186,6 +186,8 @@ describe('transactions', () => {
         yield sql('SET TRANSACTION ISOLATION LEVEL SERIALIZABLE');
         const [row] = yield sqlOne('SELECT n FROM counters WHERE id = ?', runCount);
         const n = row === undefined ? 0 : numberCell(row, 0);
+        // All read before the first writes. Without this wait, a fast machine may run them one after the other.
+        if (attempts <= 12) yield sql('SELECT pg_sleep(0.05)');
         yield sql('UPDATE counters SET n = ? WHERE id = ?', n + 1, runCount);
       });
     await Promise.all(Array.from({ length: 12 }, add));
