@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundle } from '../../test/support/bundle.mjs';
+import { serversFolder } from '../../test/support/postgres-place.mjs';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -61,7 +62,7 @@ export async function startPostgres() {
   if (given) return { uri: given, stop: async () => undefined };
   const child = fork(
     join(ROOT, 'test/support/postgres-process.mjs'),
-    [join(ROOT, 'build/postgres', `bench-${process.pid}`), String(process.pid), 'durable'],
+    [join(serversFolder(), `bench-${process.pid}`), String(process.pid), 'durable'],
     { stdio: 'ignore' },
   );
   try {

@@ -37,9 +37,54 @@ const LOST_CODES: ReadonlySet<string> = new Set([
 /** Server errors after which the transaction is certainly rolled back, also when they answer a COMMIT. */
 const ROLLED_BACK = /^(?:0A|2[2358]|3D|3F|4[0-4]|53|54|25P02)/;
 
+type PoolerWords = {
+  readonly words: RegExp;
+  readonly kind: FailureKind;
+  readonly reason: StoreFailureReason;
+  readonly advice?: string;
+};
+
+const STARTUP_REFUSED =
+  /unsupported startup parameter|unsupported frontend options|support command-line options/i;
+
+/** What poolers say with a code that stands for a lost connection: what it is instead. */
+const POOLER_WORDS: readonly PoolerWords[] = [
+  {
+    words: STARTUP_REFUSED,
+    kind: 'final',
+    reason: 'failed',
+    advice:
+      'A pooler is in between: leave "pooler=false" out of the address, and let neither the address nor PGOPTIONS ask for other settings than "-c NAME=VALUE"',
+  },
+  {
+    words: /transaction blocks not allowed in statement pooling mode/i,
+    kind: 'final',
+    reason: 'failed',
+    advice: 'Set pool_mode = transaction, or session: Quark needs transactions',
+  },
+  { words: /no such database|database "[^"]*" does not exist/i, kind: 'final', reason: 'missing' },
+  { words: /no such user|authentication failed/i, kind: 'final', reason: 'unauthorised' },
+  {
+    words: /no more connections allowed|query_wait_timeout|too many connections/i,
+    kind: 'lost',
+    reason: 'busy',
+  },
+];
+/** What is asked of a client of a service whose database had no time. */
+const BUSY_RETRY_MS = 1000;
+
+/** Whether a pooler refuses what belongs to a session: parameters at the start, and statements prepared by name. */
+export function isPoolerRefusal(error: unknown): boolean {
+  const code = codeOf(error);
+  if (code === '42P05' || code === '26000') return true;
+  return poolerWords(error)?.words === STARTUP_REFUSED;
+}
+
 /** What an error of a statement says. */
 export function failureKind(error: unknown): FailureKind {
   const code = codeOf(error);
+  const pooler = poolerWords(error);
+  if (pooler !== undefined) return pooler.kind;
   if (code === '40003') return 'unsure';
   // 40001 and 40P01 everywhere; CockroachDB says "restart transaction" with 40001, older ones with CR000.
   if (code.startsWith('40') || code === 'CR000' || code === '55P03') return 'conflict';
@@ -54,7 +99,9 @@ export function failureKind(error: unknown): FailureKind {
 /** What an error of a statement says that had a COMMIT behind it already. */
 export function lastFailureKind(error: unknown): FailureKind {
   const isRefused = severityOf(error) === 'ERROR';
-  return isRefused ? failureKind(error) : 'unsure';
+  const kind = isRefused ? failureKind(error) : 'unsure';
+  // Some poolers say so of a connection that broke behind them: what was on it by then nobody knows.
+  return kind === 'lost' ? 'unsure' : kind;
 }
 
 /** What an error says that answered a COMMIT. */
@@ -86,10 +133,13 @@ export function postgresFailure(error: unknown, facts: FailureFacts): unknown {
   if (isQuarkError(error)) return error;
   const reason = reasonOf(error);
   const code = codeOf(error);
-  return new SessionStoreError(reason, `${sentence(reason, facts)} (${describe(error)})`, {
+  const advice = poolerWords(error)?.advice;
+  const text = advice === undefined ? '' : ` ${advice}.`;
+  return new SessionStoreError(reason, `${sentence(reason, facts)}${text} (${describe(error)})`, {
     details: {
       database: facts.name,
       code,
+      ...(reason === 'busy' ? { retryAfterMs: BUSY_RETRY_MS } : {}),
       ...(facts.isUnsure ? { outcome: 'unknown' } : {}),
     },
     cause: error,
@@ -106,6 +156,8 @@ export function codeOf(error: unknown): string {
 
 function reasonOf(error: unknown): StoreFailureReason {
   const code = codeOf(error);
+  const pooler = poolerWords(error);
+  if (pooler !== undefined) return pooler.reason;
   switch (code) {
     case '3D000':
     case '3F000':
@@ -139,6 +191,13 @@ function reasonOf(error: unknown): StoreFailureReason {
     case 'final':
       return 'failed';
   }
+}
+
+/** A pooler has one code for most of what it says, 08P01. */
+function poolerWords(error: unknown): PoolerWords | undefined {
+  if (!isServerError(error) || !/^(?:08|0A)/.test(codeOf(error))) return undefined;
+  const message = messageOf(error);
+  return POOLER_WORDS.find(({ words }) => words.test(message));
 }
 
 function sentence(reason: StoreFailureReason, { name, triedMs, isUnsure }: FailureFacts): string {

@@ -1,8 +1,7 @@
 /** The store in a PostgreSQL database: from an address to an open store, with its layout up to date. */
-import type { Pool } from 'pg';
 import { checkNotAborted, checkOptionNames } from '../base/assert.ts';
 import { systemClock } from '../base/clock.ts';
-import { invalidInput, messageOf, SessionStoreError } from '../base/errors.ts';
+import { invalidInput, SessionStoreError } from '../base/errors.ts';
 import { openObjects, type ObjectOptions } from '../objects/open-objects.ts';
 import { s3OptionsFromEnvironment } from '../objects/s3-config.ts';
 import type { OpenStorageOptions } from '../store/registry.ts';
@@ -18,13 +17,11 @@ import {
 import { migrateStep, SQL_LAYOUT_VERSION, SQL_TABLES } from '../store/sql-layout.ts';
 import { createSqlStore, type SqlStoreParts, type StoreSpaces } from '../store/sql-store.ts';
 import type { Store } from '../store/store.ts';
-import {
-  DEFAULT_POSTGRES_CONFIG,
-  PostgresDatabase,
-  type PostgresConfig,
-  type PostgresKind,
-} from './postgres.ts';
+import { PostgresDatabase } from './postgres.ts';
+import { parseAddress, type Address } from './postgres-address.ts';
 import { isCreatedTwice } from './postgres-errors.ts';
+import { DEFAULT_POSTGRES_CONFIG, PostgresPools, type PostgresConfig } from './postgres-pools.ts';
+import type { PostgresKind } from './postgres-words.ts';
 
 /** Options of {@link openPostgresSpaces}. */
 export type PostgresOptions = OpenStorageOptions & Partial<PostgresConfig> & ObjectOptions;
@@ -40,15 +37,9 @@ const OPTION_NAMES = [
   'objects',
   'segmentFiles',
 ] as const;
-const SCHEMES: ReadonlySet<string> = new Set(['postgres:', 'postgresql:', 'cockroach:']);
-const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'cockroach:': '26257' };
 const OLDEST_POSTGRES = 14;
 /** The oldest with identity columns and `ALTER TABLE` as the layout uses them. */
 const OLDEST_COCKROACH = 22;
-/** A connection that holds locks and says nothing, because its machine is gone, is ended by the server after this. */
-const IDLE_IN_TRANSACTION_MS = 60_000;
-/** How much later than the server the client gives a statement up: then the network is gone. */
-const GRACE_MS = 5000;
 /** A step of the layout may rewrite large tables. */
 const MIGRATION_MS = 24 * 60 * 60 * 1000;
 const MAX_CONNECTIONS = 1000;
@@ -56,10 +47,14 @@ const MAX_CONNECTIONS = 1000;
 /**
  * Opens the store in a PostgreSQL database: PostgreSQL 14 or later, CockroachDB 22 or later, YugabyteDB.
  * `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` (`postgres:` is the same, `cockroach:` differs in the default port) with
- * what `pg` takes as options (`sslmode=verify-full`, `options=-c%20search_path%3DSCHEMA`, ...); `prepare=false` for
- * poolers that cannot keep prepared statements. Without a password `PGPASSWORD` and `~/.pgpass` are asked. Tables are made
- * in the first schema of the search path. With `QUARK_S3_ENDPOINT` and its siblings in the environment, large blobs and
+ * what `pg` takes as options (`sslmode=verify-full`, `options=-c%20search_path%3DSCHEMA`, ...). Without a password
+ * `PGPASSWORD` and `~/.pgpass` are asked. Tables are made in the first schema of the search path. With `QUARK_S3_ENDPOINT` and its siblings in the environment, large blobs and
  * large merged segments are kept in that object store.
+ *
+ * A pooler in between (PgBouncer in transaction or session mode, with its defaults) is noticed: settings then hold for a
+ * transaction each, and no statement is prepared by name. `pooler=true` says that there is one, which spares the search
+ * for it; `pooler=false` that there is none. `prepare=false` prepares nothing by name without a pooler either;
+ * `prepare=true` does so through one that can (PgBouncer 1.21 and later with `max_prepared_statements`).
  *
  * Calls wait and try again for up to 15 s while the server restarts or transactions collide. If the connection is lost
  * while a change is committed and the server does not come back in that time, the error (`unreachable`) has
@@ -103,12 +98,13 @@ async function openParts(uri: string, options: PostgresOptions): Promise<SqlStor
   const config = checkConfig(options);
   checkNotAborted(options.signal);
   const place = await openObjects(options);
-  const database = await connect(address, config);
+  const pools = await PostgresPools.open(address, config);
+  const database = new PostgresDatabase(address.name, pools);
   try {
-    const kind = await database.read(() => readKind(address.name));
-    database.kind = kind;
+    database.kind = await database.read(() => readKind(address.name));
     checkNotAborted(options.signal);
-    await bringUpToDate(database, address, config, kind, options.create ?? true);
+    const pooler = pools.isPooled ? 'yes' : address.pooler;
+    await bringUpToDate(database, { ...address, pooler }, config, options.create ?? true);
     checkNotAborted(options.signal);
   } catch (error) {
     await database.close();
@@ -121,48 +117,6 @@ async function openParts(uri: string, options: PostgresOptions): Promise<SqlStor
     blobFiles: createBlobParts(database),
     clock: options.clock ?? systemClock,
   });
-}
-
-type Address = {
-  /** With the password, for the driver. */
-  readonly connectionString: string;
-  /** Without it, and without options. */
-  readonly shown: string;
-  /** Names the database in messages. */
-  readonly name: string;
-  readonly isPrepared: boolean;
-};
-
-function parseAddress(uri: string): Address {
-  const rule =
-    'an address as "postgresql://USER:PASSWORD@HOST:PORT/DATABASE", special characters percent-encoded';
-  let url: URL;
-  try {
-    url = new URL(uri);
-  } catch {
-    // Neither the address nor the error is shown: both may hold a password.
-    throw invalidInput('storage', 'an address that cannot be read', rule);
-  }
-  if (!SCHEMES.has(url.protocol)) throw invalidInput('storage', url.protocol, rule);
-  const isCockroach = url.protocol === 'cockroach:';
-  const driver = new URL(`postgresql:${url.href.slice(url.protocol.length)}`);
-  if (driver.port === '' && driver.hostname !== '') driver.port = DEFAULT_PORTS[url.protocol] ?? '';
-  const prepare = driver.searchParams.get('prepare');
-  if (prepare !== null && prepare !== 'true' && prepare !== 'false')
-    throw invalidInput('prepare', prepare, '"true" or "false"');
-  driver.searchParams.delete('prepare');
-  const shown = new URL(driver.href);
-  shown.password = '';
-  shown.search = '';
-  shown.hash = '';
-  const database = decodeURIComponent(shown.pathname.slice(1));
-  const host = shown.host === '' ? 'the local server' : shown.host;
-  return {
-    connectionString: driver.href,
-    shown: isCockroach ? `cockroach:${shown.href.slice('postgresql:'.length)}` : shown.href,
-    name: `Database ${JSON.stringify(database)} at ${host}`,
-    isPrepared: prepare !== 'false',
-  };
 }
 
 function checkConfig(options: PostgresOptions): PostgresConfig {
@@ -189,40 +143,6 @@ function checkConfig(options: PostgresOptions): PostgresConfig {
   return config;
 }
 
-async function connect(address: Address, config: PostgresConfig): Promise<PostgresDatabase> {
-  const pool = await makePool(address, config);
-  return new PostgresDatabase(address.name, pool, config, address.isPrepared);
-}
-
-async function makePool(address: Address, config: PostgresConfig): Promise<Pool> {
-  let pg: typeof import('pg');
-  try {
-    pg = await import('pg');
-  } catch (cause) {
-    throw new SessionStoreError(
-      'failed',
-      `The PostgreSQL driver "pg" could not be loaded: ${messageOf(cause)}. Install quark-sdk with its dependencies.`,
-      { cause },
-    );
-  }
-  try {
-    return new pg.default.Pool({
-      connectionString: address.connectionString,
-      application_name: 'quark',
-      max: config.maxConnections,
-      connectionTimeoutMillis: config.connectTimeoutMs,
-      idleTimeoutMillis: 30_000,
-      keepAlive: true,
-      statement_timeout: config.statementTimeoutMs,
-      query_timeout: config.statementTimeoutMs + GRACE_MS,
-      idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
-      pipeline: true,
-    });
-  } catch {
-    throw invalidInput('storage', address.shown, 'an address whose options "pg" understands');
-  }
-}
-
 /** Which server answers, if it is one that will do. */
 function* readKind(name: string): SqlWork<PostgresKind> {
   const [row] = yield sql('SELECT version()');
@@ -240,10 +160,9 @@ function* readKind(name: string): SqlWork<PostgresKind> {
 }
 
 async function bringUpToDate(
-  database: SqlDatabase,
+  database: PostgresDatabase,
   address: Address,
   config: PostgresConfig,
-  kind: PostgresKind,
   mayCreate: boolean,
 ): Promise<void> {
   const state = await database.read(() => readLayout());
@@ -263,12 +182,13 @@ async function bringUpToDate(
     );
   }
   // A connection of its own, since a step may take longer than any other statement.
-  const migrating = await connect(address, {
-    ...config,
-    maxConnections: 1,
-    statementTimeoutMs: MIGRATION_MS,
-  });
-  migrating.kind = kind;
+  const timeouts = new Map(address.timeouts).set('statement_timeout', MIGRATION_MS);
+  const pools = await PostgresPools.open(
+    { ...address, timeouts },
+    { ...config, maxConnections: 1, statementTimeoutMs: MIGRATION_MS },
+  );
+  const migrating = new PostgresDatabase(address.name, pools);
+  migrating.kind = database.kind;
   try {
     await makeLock(migrating);
     let isBehind = true;
@@ -293,7 +213,7 @@ async function makeLock(database: SqlDatabase): Promise<void> {
   ];
   for (const statement of statements) {
     const run = (): Promise<void> =>
-      database.read(function* () {
+      database.transaction(function* () {
         yield sql(statement);
       });
     // PostgreSQL: "IF NOT EXISTS" looks before another process has committed the same table.

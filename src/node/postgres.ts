@@ -9,10 +9,10 @@
  * - When the connection is lost under a COMMIT nobody knows whether it took effect. The work is told so when it is
  *   attempted again (`mayBeDone`): appends know their identities, changes of runs look for the transaction's id. Only
  *   when the server stays away is the end left open; the error then has `outcome: 'unknown'` in its details.
+ * - Behind a pooler every statement is in a transaction, which travels with it and makes its settings: postgres-pools.ts.
  * - Transactions are READ COMMITTED and lock what they change; CockroachDB runs them SERIALIZABLE.
  */
 import { randomUUID } from 'node:crypto';
-import type { Pool, PoolClient, QueryArrayConfig } from 'pg';
 import { SessionStoreError } from '../base/errors.ts';
 import { Lanes } from '../base/lanes.ts';
 import type {
@@ -23,91 +23,38 @@ import type {
   SqlRow,
   SqlWork,
 } from '../store/sql-database.ts';
-import {
-  commitFailureKind,
-  failureKind,
-  lastFailureKind,
-  postgresFailure,
-  type FailureKind,
-} from './postgres-errors.ts';
-import { sqlCells } from './postgres-cells.ts';
-
-/** Which server answers; they differ in little. */
-export type PostgresKind = 'postgresql' | 'cockroachdb' | 'yugabytedb';
-
-/** How a database is used. */
-export type PostgresConfig = {
-  /** Connections at most, 1 to 1000. All services together must stay under the server's own limit. Default 10. */
-  readonly maxConnections: number;
-  /** How long to wait for a connection, in milliseconds. Default 10,000. */
-  readonly connectTimeoutMs: number;
-  /** How long a statement may take, in milliseconds; the server ends it then. Default 60,000. */
-  readonly statementTimeoutMs: number;
-  /** For how long what failed is attempted again, in milliseconds; 0: once only. Default 15,000. */
-  readonly retryTimeoutMs: number;
-};
-
-/** The defaults of `openPostgresStorage`. */
-export const DEFAULT_POSTGRES_CONFIG: PostgresConfig = Object.freeze({
-  maxConnections: 10,
-  connectTimeoutMs: 10_000,
-  statementTimeoutMs: 60_000,
-  retryTimeoutMs: 15_000,
-});
+import { failureKind, postgresFailure, type FailureKind } from './postgres-errors.ts';
+import { Failure, Link } from './postgres-link.ts';
+import type { PostgresPools } from './postgres-pools.ts';
+import { PostgresWords, type PostgresKind } from './postgres-words.ts';
 
 const FIRST_PAUSE_MS = 4;
 const FIRST_RECONNECT_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1000;
-/** What changes nothing when it is carried out outside of its transaction. */
-const READ = /^\s*SELECT\b/;
-/** So many different statements are prepared once a connection; the rest each time. */
-const MAX_PREPARED = 300;
-
-/** How an attempt failed. */
-class Failure extends Error {
-  readonly kind: FailureKind;
-
-  constructor(kind: FailureKind, cause: unknown) {
-    super('An attempt has failed.', { cause });
-    this.kind = kind;
-  }
-}
-
-type Statement = { readonly text: string; readonly name: string | undefined };
 
 /** A pool of connections as an {@link SqlDatabase}. */
 export class PostgresDatabase implements SqlDatabase {
   readonly name: string;
-  readonly #pool: Pool;
-  readonly #config: PostgresConfig;
-  readonly #isPrepared: boolean;
+  readonly #pools: PostgresPools;
   readonly #lanes = new Lanes();
   readonly #running = new Set<Promise<unknown>>();
-  readonly #statements = new Map<string, Statement>();
-  #preparedCount = 0;
   /** While nothing gets through: work that waited for other work meanwhile does not wait as long once more. */
   #away: { readonly since: number; readonly last: number } | undefined;
-  #kind: PostgresKind = 'postgresql';
+  #words = new PostgresWords('postgresql');
   #isClosed = false;
 
-  constructor(name: string, pool: Pool, config: PostgresConfig, isPrepared: boolean) {
+  constructor(name: string, pools: PostgresPools) {
     this.name = name;
-    this.#pool = pool;
-    this.#config = config;
-    this.#isPrepared = isPrepared;
-    // Each failure reaches the work that meets it; without listeners it would end the process.
-    pool.on('error', () => undefined);
-    pool.on('connect', (client) => client.on('error', () => undefined));
+    this.#pools = pools;
   }
 
   /** Says which server it is, when that is known. */
   set kind(kind: PostgresKind) {
-    this.#kind = kind;
-    this.#statements.clear();
+    this.#words = new PostgresWords(kind);
   }
 
   get kind(): PostgresKind {
-    return this.#kind;
+    return this.#words.kind;
   }
 
   read<T>(work: () => SqlWork<T>): Promise<T> {
@@ -128,7 +75,7 @@ export class PostgresDatabase implements SqlDatabase {
     if (this.#isClosed) return;
     this.#isClosed = true;
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
-    await this.#pool.end();
+    await this.#pools.end();
   }
 
   #track<T>(work: Promise<T>): Promise<T> {
@@ -155,7 +102,7 @@ export class PostgresDatabase implements SqlDatabase {
         isUnsure ||= kind === 'unsure';
         const now = performance.now();
         const triedMs = now - Math.min(start, this.#noteFailure(kind, now));
-        if (kind === 'final' || triedMs > this.#config.retryTimeoutMs) {
+        if (kind === 'final' || triedMs > this.#pools.config.retryTimeoutMs) {
           const cause = error instanceof Failure ? error.cause : error;
           throw postgresFailure(cause, { name: this.name, triedMs, isUnsure });
         }
@@ -172,31 +119,29 @@ export class PostgresDatabase implements SqlDatabase {
   #noteFailure(kind: FailureKind, now: number): number {
     const before = this.#away;
     if (kind !== 'lost' && kind !== 'unsure') this.#away = undefined;
-    else if (before === undefined || now - before.last > this.#config.retryTimeoutMs)
+    else if (before === undefined || now - before.last > this.#pools.config.retryTimeoutMs)
       this.#away = { since: now, last: now };
     else this.#away = { since: before.since, last: now };
     return this.#away?.since ?? now;
   }
 
   async #readOnce<T>(work: () => SqlWork<T>): Promise<T> {
-    const client = await this.#connect();
-    const link = new Link(client, this);
+    const link = await this.#connect();
     try {
       const steps = work();
       let step = steps.next();
       while (step.done !== true) {
-        const answers = await link.ask(callsOf(step.value));
+        const answers = await link.askAlone(callsOf(step.value));
         step = steps.next(answer(step.value, answers));
       }
       return step.value;
     } finally {
-      client.release(link.isBroken);
+      link.release();
     }
   }
 
   async #transactOnce<T>(work: () => SqlWork<T>): Promise<T> {
-    const client = await this.#connect();
-    const link = new Link(client, this);
+    const link = await this.#connect();
     try {
       link.begin();
       const steps = work();
@@ -215,163 +160,17 @@ export class PostgresDatabase implements SqlDatabase {
       await link.rollBack();
       throw error;
     } finally {
-      client.release(link.isBroken);
+      link.release();
     }
   }
 
-  async #connect(): Promise<PoolClient> {
+  async #connect(): Promise<Link> {
     try {
-      return await this.#pool.connect();
+      return new Link(await this.#pools.connect(), this.#words);
     } catch (error) {
       if (this.#isClosed && this.#running.size === 0) throw closed(this.name);
       throw new Failure(failureKind(error), error);
     }
-  }
-
-  /** A statement in the words of the server. */
-  statement(text: string): Statement {
-    const known = this.#statements.get(text);
-    if (known !== undefined) return known;
-    const isPrepared =
-      this.#isPrepared &&
-      this.#preparedCount < MAX_PREPARED &&
-      /^\s*(?:SELECT|INSERT|UPDATE|DELETE)/.test(text);
-    const statement = {
-      text: toPostgres(text, this.#kind),
-      name: isPrepared ? `quark_${++this.#preparedCount}` : undefined,
-    };
-    if (this.#statements.size < 2 * MAX_PREPARED) this.#statements.set(text, statement);
-    return statement;
-  }
-
-  /** What begins a transaction. */
-  get beginText(): string {
-    return this.#kind === 'cockroachdb'
-      ? 'BEGIN ISOLATION LEVEL SERIALIZABLE'
-      : 'BEGIN ISOLATION LEVEL READ COMMITTED';
-  }
-}
-
-/** One connection while one piece of work has it. */
-class Link {
-  /** Whether the connection must not be used again. */
-  isBroken = false;
-  readonly #client: PoolClient;
-  readonly #database: PostgresDatabase;
-  #begin: Promise<unknown> | undefined;
-  #isOpen = false;
-
-  constructor(client: PoolClient, database: PostgresDatabase) {
-    this.#client = client;
-    this.#database = database;
-  }
-
-  /** Begins a transaction, together with what is asked next. */
-  begin(): void {
-    this.#isOpen = true;
-    this.#begin = this.#plain(this.#database.beginText);
-    // Looked at with the first answers.
-    this.#begin.catch(() => undefined);
-  }
-
-  async ask(calls: readonly SqlCall[]): Promise<readonly (readonly SqlRow[])[]> {
-    await this.#begun(calls);
-    const sent = this.#send(calls);
-    const settled = await Promise.allSettled(sent);
-    return settled.map((one) => {
-      if (one.status === 'fulfilled') return one.value;
-      throw this.#failed(failureKind(one.reason), one.reason);
-    });
-  }
-
-  /** Asks and commits in one go. */
-  async askAndCommit(calls: readonly SqlCall[]): Promise<readonly (readonly SqlRow[])[]> {
-    await this.#begun(calls);
-    const sent = this.#send(calls);
-    const commit = this.#plain('COMMIT');
-    const settled = await Promise.allSettled(sent);
-    const [end] = await Promise.allSettled([commit]);
-    this.#isOpen = false;
-    for (const one of settled) {
-      if (one.status === 'fulfilled') continue;
-      // A statement that the server refused took the transaction with it; a lost connection leaves the end open.
-      throw this.#failed(lastFailureKind(one.reason), one.reason);
-    }
-    this.#checkCommit(end);
-    return settled.map((one) => (one.status === 'fulfilled' ? one.value : []));
-  }
-
-  async commit(): Promise<void> {
-    if (!this.#isOpen) return;
-    const begin = this.#begin;
-    this.#begin = undefined;
-    const commit = this.#plain('COMMIT');
-    await Promise.allSettled([begin, commit]);
-    const [end] = await Promise.allSettled([commit]);
-    this.#isOpen = false;
-    this.#checkCommit(end);
-  }
-
-  /** Ends a transaction that has failed, if it has not ended already. */
-  async rollBack(): Promise<void> {
-    if (!this.#isOpen || this.isBroken) return;
-    this.#isOpen = false;
-    await this.#plain('ROLLBACK').catch(() => {
-      this.isBroken = true;
-    });
-  }
-
-  /** Before anything is changed the transaction has to have begun. */
-  async #begun(calls: readonly SqlCall[]): Promise<void> {
-    if (this.#begin === undefined || calls.every(({ text }) => READ.test(text))) return;
-    const [began] = await Promise.allSettled([this.#begin]);
-    this.#begin = undefined;
-    if (began.status === 'rejected') throw this.#failed(failureKind(began.reason), began.reason);
-  }
-
-  #send(calls: readonly SqlCall[]): Promise<readonly SqlRow[]>[] {
-    const begin = this.#begin;
-    this.#begin = undefined;
-    const sent = calls.map((call) => this.#query(call));
-    // A transaction that was not begun fails its statements too, with an error that says less.
-    return begin === undefined
-      ? sent
-      : sent.map(async (one, i) => {
-          if (i > 0) return one;
-          const [began, answered] = await Promise.allSettled([begin, one]);
-          if (began.status === 'rejected') throw began.reason;
-          if (answered.status === 'rejected') throw answered.reason;
-          return answered.value;
-        });
-  }
-
-  async #query(call: SqlCall): Promise<readonly SqlRow[]> {
-    const { text, name } = this.#database.statement(call.text);
-    const config: QueryArrayConfig = {
-      text,
-      values: [...call.params],
-      rowMode: 'array',
-      types: sqlCells,
-      ...(name === undefined ? {} : { name }),
-    };
-    const result = await this.#client.query(config);
-    return result.rows as SqlRow[];
-  }
-
-  async #plain(text: string): Promise<string> {
-    return (await this.#client.query(text)).command;
-  }
-
-  #checkCommit(end: PromiseSettledResult<string>): void {
-    if (end.status === 'rejected') throw this.#failed(commitFailureKind(end.reason), end.reason);
-    // The server answers so when the transaction had failed before.
-    if (end.value === 'ROLLBACK')
-      throw new Failure('conflict', new Error('The transaction was rolled back.'));
-  }
-
-  #failed(kind: FailureKind, error: unknown): Failure {
-    if (kind === 'lost' || kind === 'unsure') this.isBroken = true;
-    return new Failure(kind, error);
   }
 }
 
@@ -386,17 +185,6 @@ function answer(
   if (!('calls' in asked)) return answers[0] ?? [];
   asked.answers.push(...answers);
   return [];
-}
-
-/** What the statements of the SQL store are in the words of the server. */
-function toPostgres(text: string, kind: PostgresKind): string {
-  let count = 0;
-  const common = text
-    .replaceAll(/\btext\(([^)]*)\)/g, '$1')
-    .replaceAll('ADD COLUMN ', 'ADD COLUMN IF NOT EXISTS ')
-    .replaceAll('?', () => `$${++count}`);
-  // Text is always ordered by its bytes there, and has another type with a collation.
-  return kind === 'cockroachdb' ? common.replaceAll(' COLLATE "C"', '') : common;
 }
 
 function closed(name: string): SessionStoreError {

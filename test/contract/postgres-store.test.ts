@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll } from 'vitest';
-import { makeSchema, openSpace, type TestSchema } from '../support/postgres.ts';
+import { afterAll, beforeAll, describe } from 'vitest';
+import { findPgbouncer } from '../support/pgbouncer-program.mjs';
+import { makeSchema, openSpace, throughPooler, type TestSchema } from '../support/postgres.ts';
 import { describeStore } from './store-contract.ts';
 
 let schema: TestSchema;
@@ -10,23 +11,35 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => schema.remove());
 
-describeStore(
-  'postgres',
-  async (clock) => {
-    // A space a test: what the others have left in theirs is not seen.
-    const space = `test/${randomUUID()}`;
-    return {
-      open: () => openSpace(schema.uri, space, { clock }),
-      damage: async (segment) => {
-        await schema.query(
-          `UPDATE segment_bytes SET bytes = substr(bytes, 1, 5) WHERE segment_key IN
-           (SELECT segment_key FROM segments JOIN streams ON streams.stream_key = segments.stream_key
-            WHERE space = $1 AND writer_id = $2 AND batch_number = $3)`,
-          [space, segment.writerId, segment.batchNumber],
-        );
-      },
-      remove: async () => undefined,
-    };
+function describePostgres(name: string, address: () => Promise<string>): void {
+  describeStore(
+    name,
+    async (clock) => {
+      // A space a test: what the others have left in theirs is not seen.
+      const space = `test/${randomUUID()}`;
+      const uri = await address();
+      return {
+        open: () => openSpace(uri, space, { clock }),
+        damage: async (segment) => {
+          await schema.query(
+            `UPDATE segment_bytes SET bytes = substr(bytes, 1, 5) WHERE segment_key IN
+             (SELECT segment_key FROM segments JOIN streams ON streams.stream_key = segments.stream_key
+              WHERE space = $1 AND writer_id = $2 AND batch_number = $3)`,
+            [space, segment.writerId, segment.batchNumber],
+          );
+        },
+        remove: async () => undefined,
+      };
+    },
+    { hasNotes: true },
+  );
+}
+
+describePostgres('postgres', async () => schema.uri);
+
+describe.skipIf(findPgbouncer() === undefined)(
+  'pgbouncer in transaction mode, with its defaults otherwise (skipped where there is none: apt-get install pgbouncer)',
+  () => {
+    describePostgres('postgres through pgbouncer', () => throughPooler(schema.uri));
   },
-  { hasNotes: true },
 );

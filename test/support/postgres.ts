@@ -11,22 +11,43 @@ import { isMainThread } from 'node:worker_threads';
 import pg from 'pg';
 import { openPostgresSpaces, type PostgresOptions } from '../../src/node/postgres-storage.ts';
 import type { Store } from '../../src/store/store.ts';
+import { serversFolder } from './postgres-place.mjs';
 
 const PROGRAM = join(import.meta.dirname, 'postgres-process.mjs');
-const ROOT = join(import.meta.dirname, '../../build/postgres');
+const POOLER_PROGRAM = join(import.meta.dirname, 'pgbouncer-process.mjs');
 const START_MS = 90_000;
 
 /** The address of the server for tests. */
 export async function postgresUri(): Promise<string> {
   const given = process.env['DATABASE_URL'];
   if (given !== undefined && given !== '') return given;
-  // Test files run in processes or threads of one program, and share the server it has.
-  const program = isMainThread ? process.ppid : process.pid;
-  const folder = join(ROOT, `run-${program}`);
-  await mkdir(ROOT, { recursive: true });
+  return sharedServer('PostgreSQL', 'run', (folder, program) => [PROGRAM, folder, program]);
+}
+
+/** The address of a PgBouncer in front of the server for tests, in transaction mode and with its defaults otherwise. */
+export async function poolerUri(): Promise<string> {
+  const server = await postgresUri();
+  return sharedServer('PgBouncer', 'pooler', (folder, program) => [
+    POOLER_PROGRAM,
+    folder,
+    program,
+    server,
+  ]);
+}
+
+/** Test files run in processes or threads of one program, and share the servers it has: the first that asks starts one. */
+async function sharedServer(
+  name: string,
+  kind: string,
+  command: (folder: string, program: string) => readonly string[],
+): Promise<string> {
+  const program = String(isMainThread ? process.ppid : process.pid);
+  const root = serversFolder();
+  const folder = join(root, `${kind}-${program}`);
+  await mkdir(root, { recursive: true });
   try {
     await mkdir(folder);
-    const server = spawn(process.execPath, [PROGRAM, folder, String(program)], {
+    const server = spawn(process.execPath, command(folder, program), {
       detached: true,
       stdio: 'ignore',
     });
@@ -39,9 +60,8 @@ export async function postgresUri(): Promise<string> {
     const ready = await readText(join(folder, 'ready.json'));
     if (ready !== undefined) return (JSON.parse(ready) as { uri: string }).uri;
     const failed = await readText(join(folder, 'failed.txt'));
-    if (failed !== undefined)
-      throw new Error(`PostgreSQL for tests could not be started: ${failed}`);
-    if (Date.now() > deadline) throw new Error('PostgreSQL for tests did not start in time.');
+    if (failed !== undefined) throw new Error(`${name} for tests could not be started: ${failed}`);
+    if (Date.now() > deadline) throw new Error(`${name} for tests did not start in time.`);
     await pause(50);
   }
 }
@@ -78,6 +98,13 @@ export async function makeSchema(server?: string): Promise<TestSchema> {
   };
 }
 
+/** An address of the server for tests, through its PgBouncer or another. */
+export async function throughPooler(uri: string, pooler?: string): Promise<string> {
+  const url = new URL(uri);
+  url.host = new URL(pooler ?? (await poolerUri())).host;
+  return url.href;
+}
+
 /** Opens a space with a pool of its own, which ends with the store. */
 export async function openSpace(
   uri: string,
@@ -104,10 +131,19 @@ export class DoomedServer {
     this.#process = process;
   }
 
-  /** Starts one whose commits wait for the disk. */
-  static async start(): Promise<DoomedServer> {
-    const folder = join(ROOT, `doomed-${randomUUID()}`);
-    const child = fork(PROGRAM, [folder, String(process.pid), 'durable'], { stdio: 'ignore' });
+  /** Starts a PostgreSQL whose commits wait for the disk. */
+  static start(): Promise<DoomedServer> {
+    return DoomedServer.#run(PROGRAM, ['durable']);
+  }
+
+  /** Starts a PgBouncer in front of a server: in transaction mode, with its defaults but for these settings. */
+  static startPooler(server: string, settings: object = {}): Promise<DoomedServer> {
+    return DoomedServer.#run(POOLER_PROGRAM, [server, JSON.stringify(settings)]);
+  }
+
+  static async #run(program: string, args: readonly string[]): Promise<DoomedServer> {
+    const folder = join(serversFolder(), `doomed-${randomUUID()}`);
+    const child = fork(program, [folder, String(process.pid), ...args], { stdio: 'ignore' });
     const { uri } = await messageOf(child, 'uri');
     return new DoomedServer(String(uri), child);
   }
