@@ -101,7 +101,7 @@ describe('the dashboard', () => {
   it('shows how to record a first run when there is none', { timeout: LIMIT_MS }, async () => {
     await page.goto(server.url);
     await page.getByRole('heading', { name: 'No runs yet' }).waitFor();
-    expect(await page.locator('.snippet').innerText()).toContain("from 'quark-sdk'");
+    await expect.poll(() => page.locator('.snippet').innerText()).toContain("from 'quark-sdk'");
     expect(errors).toEqual([]);
   });
 
@@ -157,7 +157,7 @@ describe('the dashboard', () => {
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowUp');
     const focused = page.locator('.run-row:focus-within .run-project');
-    expect(await focused.innerText()).toBe('second');
+    await expect.poll(() => focused.innerText()).toBe('second');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'second', level: 1 }).waitFor();
     expect(new URL(page.url()).hash).toBe(`#/runs/${second.runId}`);
@@ -173,9 +173,9 @@ describe('the dashboard', () => {
     const axis = page.getByRole('radiogroup', { name: 'Horizontal axis' });
     await axis.getByRole('radio', { name: 'Step' }).focus();
     await page.keyboard.press('ArrowRight');
-    expect(await axis.getByRole('radio', { name: 'Time' }).getAttribute('aria-checked')).toBe(
-      'true',
-    );
+    await expect
+      .poll(() => axis.getByRole('radio', { name: 'Time' }).getAttribute('aria-checked'))
+      .toBe('true');
     expect(errors).toEqual([]);
   });
 
@@ -187,8 +187,8 @@ describe('the dashboard', () => {
       await page.goto(`${server.url}#/runs/${runId}`);
       await panel(page, 'loss').locator('canvas').waitFor();
       await expect.poll(() => countColor(page, 'loss', TRAIN_COLOR)).toBeGreaterThan(300);
-      expect(await countColor(page, 'loss', VAL_COLOR)).toBeGreaterThan(100);
-      expect(await pointCount(page, 'loss', 'train/loss')).toBe(STEPS);
+      await expect.poll(() => countColor(page, 'loss', VAL_COLOR)).toBeGreaterThan(100);
+      await expect.poll(() => pointCount(page, 'loss', 'train/loss')).toBe(STEPS);
       expect(await panel(page, 'loss').getByTestId('non-finite').count()).toBe(0);
       expect(await countColor(page, 'loss', TRAIN_COLOR, FOOT_PX)).toBe(0);
 
@@ -216,13 +216,13 @@ describe('the dashboard', () => {
         .click();
       await expect.poll(() => countColor(page, 'loss', TRAIN_COLOR)).toBe(0);
 
-      expect(await page.locator('.facts').innerText()).toContain('adam');
+      await expect.poll(() => page.locator('.facts').innerText()).toContain('adam');
       expect(await page.locator('.event-text').allInnerTexts()).toContain('Gradient is large');
       await page
         .getByRole('group', { name: 'Filter events by severity' })
         .getByText('warning')
         .click();
-      expect(await page.locator('.event').count()).toBe(1);
+      await expect.poll(() => page.locator('.event').count()).toBe(1);
       expect(errors).toEqual([]);
     },
   );
@@ -238,9 +238,9 @@ describe('the dashboard', () => {
       });
       await page.goto(`${server.url}#/runs/${runId}`);
       await panel(page, 'loss').locator('canvas').waitFor();
-      expect(await panel(page, 'loss').getByTestId('non-finite').innerText()).toContain(
-        '5 not finite',
-      );
+      await expect
+        .poll(() => panel(page, 'loss').getByTestId('non-finite').innerText())
+        .toContain('5 not finite');
       // The loss never comes down to the foot of the plot: what has its colour there are the crosses.
       await expect.poll(() => countColor(page, 'loss', TRAIN_COLOR, FOOT_PX)).toBeGreaterThan(20);
       await page
@@ -248,7 +248,9 @@ describe('the dashboard', () => {
         .first()
         .click();
       await expect.poll(() => countColor(page, 'loss', TRAIN_COLOR, FOOT_PX)).toBe(0);
-      expect(await page.locator('.event[data-type="non_finite_metric"]').count()).toBe(1);
+      await expect
+        .poll(() => page.locator('.event[data-type="non_finite_metric"]').count())
+        .toBe(1);
       expect(errors).toEqual([]);
     },
   );
@@ -257,7 +259,7 @@ describe('the dashboard', () => {
     const session = await record(store, 'digits', {});
     await page.goto(`${server.url}#/runs/${session.runId}`);
     await panel(page, 'loss').locator('canvas').waitFor();
-    expect(await page.locator('.run-title .status').innerText()).toBe('Live');
+    await expect.poll(() => page.locator('.run-title .status').innerText()).toBe('Live');
     const metrics = new MetricsLogger(session);
     for (let step = STEPS; step < STEPS + 50; step += 1)
       metrics.log('train/loss', 5, { step, epoch: 3 });
@@ -275,7 +277,7 @@ describe('the dashboard', () => {
     metrics.log('system/runtime/step_time_ms', 12, { step: STEPS });
     await metrics.flush();
     await panel(page, 'machine:step time (ms)').locator('canvas').waitFor();
-    expect(await page.locator('.panel').count()).toBe(1);
+    await expect.poll(() => page.locator('.panel').count()).toBe(1);
     await session.endRun('completed');
     await expect
       .poll(() => page.locator('.run-title .status').innerText(), { timeout: PATIENCE_MS })
@@ -327,7 +329,7 @@ describe('the dashboard', () => {
       await panel(page, 'loss').locator('canvas').waitFor();
       await server.close();
       await page.getByText('New points cannot be read just now').waitFor();
-      expect(await pointCount(page, 'loss', 'train/loss')).toBe(STEPS);
+      await expect.poll(() => pointCount(page, 'loss', 'train/loss')).toBe(STEPS);
       await session.endRun();
     },
   );
@@ -354,9 +356,9 @@ describe('the dashboard', () => {
       await page.getByRole('heading', { name: 'No runs yet' }).waitFor();
       await page.goto(`${server.url}#/runs/${runId}`);
       await page.getByRole('heading', { name: 'digits', level: 1 }).waitFor();
-      expect(await page.getByRole('radio', { name: 'Server' }).getAttribute('aria-checked')).toBe(
-        'true',
-      );
+      await expect
+        .poll(() => page.getByRole('radio', { name: 'Server' }).getAttribute('aria-checked'))
+        .toBe('true');
       expect(errors).toEqual([]);
     },
   );
@@ -367,7 +369,7 @@ describe('the dashboard', () => {
     );
     await page.goto(server.url);
     await page.getByRole('alert').waitFor();
-    expect(await page.getByRole('alert').innerText()).toMatch(/cannot be (opened|read)/);
+    await expect.poll(() => page.getByRole('alert').innerText()).toMatch(/cannot be (opened|read)/);
     await page.getByRole('button', { name: 'Try again' }).waitFor();
   });
 

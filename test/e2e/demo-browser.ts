@@ -24,6 +24,7 @@ export async function launchBrowser(): Promise<Browser> {
   return chromium.launch({
     executablePath: await findChromium(),
     args: [...CHROMIUM_ARGS, ...WEBGL_ARGS],
+    timeout: PATIENCE_MS,
   });
 }
 
@@ -57,7 +58,7 @@ export async function dropOn(page: Page, paths: readonly string[]): Promise<void
   const devtools = await page.context().newCDPSession(page);
   const data = { items: [], files: [...paths], dragOperationsMask: 1 };
   for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
-    await devtools.send('Input.dispatchDragEvent', { type, x: 500, y: 400, data });
+    await devtools.send('Input.dispatchDragEvent', { type, x: 200, y: 400, data });
   await devtools.detach();
 }
 

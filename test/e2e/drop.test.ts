@@ -91,7 +91,7 @@ describe('files dropped on the page', () => {
       await page.getByRole('heading', { name: 'metrics', level: 1 }).waitFor();
       await panel(page, 'loss').locator('canvas').waitFor();
       await expect.poll(() => countColor(page, 'loss', TRAIN_COLOR)).toBeGreaterThan(150);
-      expect(await pointCount(page, 'loss', 'train/loss')).toBe(300);
+      await expect.poll(() => pointCount(page, 'loss', 'train/loss')).toBe(300);
       await imported('1 run from 1 file');
       // What was asked for is the page's own code.
       for (const { url, method, body } of requests) {
@@ -190,7 +190,7 @@ describe('files dropped on the page', () => {
     const long = await write('long.csv', lightningCsv(900_000, 2));
     await dropOn(page, [long]);
     await panel(page, 'loss').locator('canvas').waitFor();
-    expect(await page.locator('.run-title .status').innerText()).toBe('Importing');
+    await expect.poll(() => page.locator('.run-title .status').innerText()).toBe('Importing');
     const bar = dock().getByRole('progressbar');
     expect(Number(await bar.getAttribute('aria-valuenow'))).toBeLessThan(100);
     await dock().getByRole('button', { name: 'Cancel' }).click();
@@ -221,7 +221,7 @@ describe('files dropped on the page', () => {
       await panel(page, 'loss').locator('canvas').waitFor();
       const alert = page.locator('.alert[data-rule="loss_divergence"]');
       await alert.getByText('critical').waitFor();
-      expect(await page.locator('.health-score').count()).toBe(5);
+      await expect.poll(() => page.locator('.health-score').count()).toBe(5);
       expect(await page.locator('.health-score.is-healthy').count()).toBeLessThan(5);
       expect(await phases.getByRole('button', { name: 'Show all' }).count()).toBe(0);
       await alert.getByRole('button', { name: /^since step 3\d\d/ }).click();
@@ -259,7 +259,7 @@ describe('files dropped on the page', () => {
     await page.getByRole('heading', { name: 'recorded elsewhere', level: 1 }).waitFor();
     expect(page.url()).toContain(session.runId);
     await expect.poll(() => pointCount(page, 'loss', 'train/loss')).toBe(50);
-    expect(await page.locator('.facts').innerText()).toContain('adam');
+    await expect.poll(() => page.locator('.facts').innerText()).toContain('adam');
     await page.getByRole('link', { name: 'Layers' }).click();
     await expect.poll(() => page.locator('.heat-label').allInnerTexts()).toEqual(['conv']);
     expect(errors).toEqual([]);

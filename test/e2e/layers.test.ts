@@ -126,7 +126,7 @@ describe('the layers of a run', () => {
       map.locator('canvas').getAttribute('data-columns');
     await expect.poll(labels, { timeout: PATIENCE_MS }).toEqual(LAYERS);
     await expect.poll(columns).toBe('3');
-    expect(await map.locator('.heat-axis span').first().innerText()).toBe('step 0');
+    await expect.poll(() => map.locator('.heat-axis span').first().innerText()).toBe('step 0');
     const [first, second, missing] = await cellColors(map, 0, 3);
     expect(first).not.toBe(second);
     // Nothing was recorded there: the surface shows through.
@@ -188,19 +188,19 @@ describe('the layers of a run', () => {
       await page.keyboard.press('Enter');
       const detail = page.locator('.layer-detail');
       await detail.getByRole('heading', { name: 'hidden', level: 2 }).waitFor();
-      expect(
-        await page
-          .getByRole('button', { name: 'hidden', exact: true })
-          .getAttribute('aria-pressed'),
-      ).toBe('true');
+      await expect
+        .poll(() =>
+          page.getByRole('button', { name: 'hidden', exact: true }).getAttribute('aria-pressed'),
+        )
+        .toBe('true');
       const chart = panel(page, 'layer:activation mean').locator('.chart');
-      expect(await chart.getAttribute('aria-label')).toContain('5 points, last 0.4');
+      await expect.poll(() => chart.getAttribute('aria-label')).toContain('5 points, last 0.4');
 
       const histogram = detail.locator('[data-histogram="hidden/kernel value"]');
       await expect.poll(() => histogram.locator('canvas').getAttribute('data-columns')).toBe('5');
-      expect(await histogram.getByRole('heading').innerText()).toMatch(
-        /value of an element by step/,
-      );
+      await expect
+        .poll(() => histogram.getByRole('heading').innerText())
+        .toMatch(/value of an element by step/);
       const top = await cellColors(histogram, 5, 40);
       const foot = await cellColors(histogram, 35, 40);
       expect(new Set(top).size).toBe(1);
@@ -218,9 +218,9 @@ describe('the layers of a run', () => {
     await session.endRun('completed');
     await openView(session.runId, 'layers');
     await page.getByRole('heading', { name: 'No layers were recorded' }).waitFor();
-    expect(await page.locator('.snippet').innerText()).toContain(
-      'quarkCallback(session, tf, model)',
-    );
+    await expect
+      .poll(() => page.locator('.snippet').innerText())
+      .toContain('quarkCallback(session, tf, model)');
     await page.getByRole('link', { name: 'Machine' }).click();
     await page.getByRole('heading', { name: 'The machine was not watched' }).waitFor();
     await page.getByRole('link', { name: 'Batches' }).click();
@@ -265,8 +265,8 @@ describe('the layers of a run', () => {
     const hard = page.getByRole('region', { name: 'Hard batches' });
     const row = hard.locator('tbody tr').first();
     await expect.poll(() => row.innerText()).toMatch(/533\s+1\s+80\s/);
-    expect(await row.innerText()).toContain('image-533, other');
-    expect(await row.innerText()).toContain('1 100\u00a0%');
+    await expect.poll(() => row.innerText()).toContain('image-533, other');
+    await expect.poll(() => row.innerText()).toContain('1 100\u00a0%');
     // A long line of reasons wraps; it does not push the table over what stands beside it.
     const end = await hard.evaluate((section) => {
       const tiles = section.parentElement?.getBoundingClientRect().right ?? Infinity;

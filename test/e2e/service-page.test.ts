@@ -95,7 +95,7 @@ describe('the page of a service with keys', () => {
       await service.access.revokeKey(keyId);
       await page.reload();
       await page.getByRole('alert').getByText('revoked').waitFor();
-      expect(await page.getByLabel('User key').count()).toBe(1);
+      await expect.poll(() => page.getByLabel('User key').count()).toBe(1);
     },
     2 * PATIENCE_MS,
   );

@@ -81,7 +81,7 @@ it(
     await sync.getByText(/It cannot be reached\. [\d,]+ rows? kept in this browser\./).waitFor();
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.locator('.progress[data-outcome="interrupted"]').waitFor();
-    expect(await state.innerText()).toBe('Waiting for the service');
+    await expect.poll(() => state.innerText()).toBe('Waiting for the service');
 
     service = await serve(port);
     await state.getByText('All sent').waitFor();

@@ -87,19 +87,21 @@ describe('the training page', () => {
       const runId = await start(2);
       await lossPoints(3);
       await expect.poll(() => countColor(page, 'loss', TRAIN_COLOR)).toBeGreaterThan(30);
-      expect(await page.getByRole('progressbar').count()).toBe(1);
+      await expect.poll(() => page.getByRole('progressbar').count()).toBe(1);
       await page.locator('.progress[data-outcome="completed"]').waitFor({ timeout: TRAINING_MS });
       await lossPoints(2 * BATCHES_PER_EPOCH);
-      expect(await page.locator('.guesses li').count()).toBe(30);
-      expect(await page.locator('.guesses header').innerText()).toMatch(/\d+ of 30 right/);
+      await expect.poll(() => page.locator('.guesses li').count()).toBe(30);
+      await expect
+        .poll(() => page.locator('.guesses header').innerText())
+        .toMatch(/\d+ of 30 right/);
 
       await page.reload();
       await page.goto(address(`#/runs/${runId}`));
       expect(await lossPoints(1)).toBe(2 * BATCHES_PER_EPOCH);
-      expect(await pointCount(page, 'loss', 'val/loss')).toBe(2);
+      await expect.poll(() => pointCount(page, 'loss', 'val/loss')).toBe(2);
       await expect.poll(() => countColor(page, 'loss', TRAIN_COLOR)).toBeGreaterThan(100);
-      expect(await countColor(page, 'loss', VAL_COLOR)).toBeGreaterThan(30);
-      expect(await page.locator('.run-title .status').innerText()).toBe('Completed');
+      await expect.poll(() => countColor(page, 'loss', VAL_COLOR)).toBeGreaterThan(30);
+      await expect.poll(() => page.locator('.run-title .status').innerText()).toBe('Completed');
       expect(await page.getByRole('link', { name: 'Resume' }).count()).toBe(0);
       await page.getByRole('link', { name: 'Layers' }).click();
       await page.locator('.heat-label').first().waitFor();
@@ -178,10 +180,10 @@ describe('the training page', () => {
         .toBe('Completed');
       // No step is missing; those between the checkpoint and the kill were written twice and count once.
       expect(await lossPoints(1)).toBe(EPOCHS * BATCHES_PER_EPOCH);
-      expect(await page.locator('.facts').innerText()).toMatch(/resumed\s+1 time/);
+      await expect.poll(() => page.locator('.facts').innerText()).toMatch(/resumed\s+1 time/);
       const events = await page.locator('.event').allInnerTexts();
       expect(events.join('\n')).toMatch(/Going on from the checkpoint after epoch \d+/);
-      expect(await pointCount(page, 'loss', 'val/loss')).toBe(EPOCHS);
+      await expect.poll(() => pointCount(page, 'loss', 'val/loss')).toBe(EPOCHS);
       expect(errors).toEqual([]);
     },
   );
@@ -204,9 +206,9 @@ describe('the training page', () => {
       const alerts = page.getByRole('region', { name: 'Alerts' });
       await alerts.locator('.alert').first().waitFor({ timeout: TRAINING_MS });
       expect(await page.locator('.progress[data-outcome="training"]').count()).toBe(1);
-      expect(await alerts.locator('.severity').first().innerText()).toMatch(
-        /^(warning|error|critical)$/,
-      );
+      await expect
+        .poll(() => alerts.locator('.severity').first().innerText())
+        .toMatch(/^(warning|error|critical)$/);
       const showAll = page.getByRole('button', { name: 'Show all' });
       await alerts
         .getByRole('button', { name: /^since step \d/ })
@@ -263,7 +265,7 @@ describe('the training page', () => {
     async () => {
       await start(1, '', 512);
       await page.locator('.progress[data-outcome="completed"]').waitFor({ timeout: TRAINING_MS });
-      expect(await page.locator('.progress').innerText()).toContain('webgl');
+      await expect.poll(() => page.locator('.progress').innerText()).toContain('webgl');
 
       await context.addInitScript(() => {
         const refuse = (kind: string): boolean => kind.includes('webgl');
@@ -279,7 +281,7 @@ describe('the training page', () => {
       ({ page, errors } = await openTab());
       await start(1, '', 512);
       await page.locator('.progress[data-outcome="completed"]').waitFor({ timeout: TRAINING_MS });
-      expect(await page.locator('.progress').innerText()).toContain('cpu');
+      await expect.poll(() => page.locator('.progress').innerText()).toContain('cpu');
     },
   );
 });

@@ -16,6 +16,8 @@ import { startPageServer, type PageServer } from './page-server.ts';
 
 const ROUNDS = 12;
 const MAX_LIFE_MS = 400;
+/** How long a loaded machine may take. */
+const PATIENCE_MS = 120_000;
 const LOG_BLOCK_BYTES = 32_768;
 /** A checksum of four bytes, the length 1,024 in two, and that the record is whole. */
 const HALF_A_RECORD = Uint8Array.of(1, 2, 3, 4, 0, 4, 1);
@@ -23,7 +25,7 @@ const WAYS = ['crash the tab', 'close the tab', 'kill the browser'] as const;
 
 let profile: string;
 let server: PageServer;
-let running: { readonly child: ChildProcess; readonly browser: Browser } | undefined;
+let running: { readonly child: ChildProcess; browser?: Browser } | undefined;
 
 beforeAll(async () => {
   server = await startPageServer('test/kill/kill-page.ts');
@@ -32,7 +34,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await killBrowser();
-  await server.close();
+  await server?.close();
   await rm(profile, { recursive: true, force: true, maxRetries: 10 });
 });
 
@@ -63,10 +65,10 @@ test(`${ROUNDS} times the plug is pulled: what was acknowledged is there exactly
 }, 480_000);
 
 async function openPage(): Promise<Page> {
-  running ??= await startBrowser();
-  const [context] = running.browser.contexts();
+  const [context] = (running?.browser ?? (await startBrowser())).contexts();
   if (context === undefined) throw new Error('The browser has no context.');
   const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
   await page.goto(server.origin);
   await page.waitForFunction(() => 'quarkKill' in window);
   return page;
@@ -95,36 +97,56 @@ async function pullThePlug(page: Page, way: (typeof WAYS)[number]): Promise<void
   }
 }
 
-/** A browser of our own making, as a group of processes that can be killed at once. */
-async function startBrowser(): Promise<NonNullable<typeof running>> {
+/**
+ * A browser of our own making, as a group of processes that can be killed at once. It has a pipe to this process: where
+ * this process ends before the test does, however it ends, so does the browser.
+ */
+async function startBrowser(): Promise<Browser> {
   const child = spawn(
     await findChromium(),
-    [...CHROMIUM_ARGS, '--headless', '--remote-debugging-port=0', `--user-data-dir=${profile}`],
-    { detached: true, stdio: ['ignore', 'ignore', 'pipe'] },
+    [
+      ...CHROMIUM_ARGS,
+      '--headless',
+      '--remote-debugging-port=0',
+      '--remote-debugging-pipe',
+      `--user-data-dir=${profile}`,
+    ],
+    { detached: true, stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'] },
   );
+  // Known before it answers: a browser that does not has to be killed as well.
+  const started: NonNullable<typeof running> = { child };
+  running = started;
   const endpoint = await new Promise<string>((resolve, reject) => {
     let output = '';
-    child.stderr.on('data', (data: Buffer) => {
+    child.stderr?.on('data', (data: Buffer) => {
       output += data.toString();
       const found = /DevTools listening on (\S+)/.exec(output)?.[1];
       if (found !== undefined) resolve(found);
     });
+    child.on('error', reject);
     child.on('exit', () => reject(new Error(`The browser ended: ${output}`)));
   });
-  return { child, browser: await chromium.connectOverCDP(endpoint) };
+  started.browser = await chromium.connectOverCDP(endpoint, { timeout: PATIENCE_MS });
+  return started.browser;
 }
 
 async function killBrowser(): Promise<void> {
   const killed = running;
   running = undefined;
   if (killed?.child.pid === undefined) return;
+  const { child, browser } = killed;
   const gone = new Promise((resolve) => {
-    killed.child.on('exit', resolve);
+    if (child.exitCode !== null || child.signalCode !== null) resolve(undefined);
+    else child.on('exit', resolve);
   });
-  if (process.platform === 'win32') killed.child.kill('SIGKILL');
-  else process.kill(-killed.child.pid, 'SIGKILL');
+  try {
+    if (process.platform === 'win32') child.kill('SIGKILL');
+    else process.kill(-killed.child.pid, 'SIGKILL');
+  } catch {
+    // All of the group have ended.
+  }
   await gone;
-  await killed.browser.close().catch(() => undefined);
+  await browser?.close().catch(() => undefined);
 }
 
 /**

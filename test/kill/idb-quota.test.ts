@@ -12,11 +12,12 @@ beforeAll(async () => {
   browser = await chromium.launch({
     executablePath: await findChromium(),
     args: [...CHROMIUM_ARGS],
+    timeout: 120_000,
   });
 }, 120_000);
 afterAll(async () => {
-  await browser.close();
-  await server.close();
+  await browser?.close();
+  await server?.close();
 });
 
 test('a full quota: what did not fit left nothing behind, and on it goes once there is room', async () => {

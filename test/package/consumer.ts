@@ -125,7 +125,11 @@ export class StaticServer {
 }
 
 export async function launchBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: await findChromium(), args: CHROMIUM_ARGS });
+  return chromium.launch({
+    executablePath: await findChromium(),
+    args: CHROMIUM_ARGS,
+    timeout: 120_000,
+  });
 }
 
 /** What a page put into `globalThis.outcome`, and everything it complained about on the way. */

@@ -354,6 +354,19 @@ describe('live updates of the list', () => {
       expect(await one.next()).toMatchObject({ data: { run_id: 'run_3' } });
   });
 
+  it('lose nothing that is written between the answer and the first look: it is in the list', async () => {
+    const place = new Place();
+    const listener = await place.listen('');
+    const remote = await place.remote();
+    await remote.createRun(runOf({ id: 'early' }));
+    await place.pass(20);
+    expect(await listener.next()).toMatchObject({ name: 'list' });
+    expect((await remote.listRuns()).map(({ id }) => id)).toEqual(['early']);
+    await remote.createRun(runOf({ id: 'later' }));
+    await place.pass(20);
+    expect(await listener.next()).toMatchObject({ name: 'run', data: { run_id: 'later' } });
+  });
+
   it('notice old runs that change through the same process', async () => {
     const place = new Place();
     for (let i = 0; i < 150; i++)

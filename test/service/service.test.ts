@@ -397,17 +397,22 @@ describe('streams of live updates', () => {
     ]);
     expect((await ask(service.port, '/api/v1/events', { headers })).status).toBe(429);
     expect((await ask(service.port, '/metrics')).text).toContain('quark_open_streams 1\n');
-    for (const [id, projectName] of [
-      ['hidden', 'closed'],
-      ['shown', 'open'],
-    ] as const) {
-      const place = { projectId: `id_of_${projectName}`, projectName };
-      await a.createRun(runOf({ id, ...place, document: JSON.stringify({ id }) }));
-    }
     let text = '';
     let closing: Promise<void> | undefined;
+    let isWritten = false;
     for await (const part of stream.body ?? []) {
       text += new TextDecoder().decode(part);
+      // Runs that are there before a client is told to read the list are in that list, and not told beside it.
+      if (text.includes('event: list') && !isWritten) {
+        isWritten = true;
+        for (const [id, projectName] of [
+          ['hidden', 'closed'],
+          ['shown', 'open'],
+        ] as const) {
+          const place = { projectId: `id_of_${projectName}`, projectName };
+          await a.createRun(runOf({ id, ...place, document: JSON.stringify({ id }) }));
+        }
+      }
       // The end of the service ends the stream.
       if (text.includes('shown')) closing ??= service.close();
     }
