@@ -42,6 +42,13 @@ const WORKERS: readonly WorkerSpec[] = [
     newSeam: '__QUARK_NEW_WATCH_WORKER__',
     urlSeam: '__QUARK_WATCH_WORKER_URL__',
   },
+  {
+    entry: 'worker/service-worker.ts',
+    file: 'service-worker.js',
+    inlineId: 'virtual:quark-inline-service-worker',
+    newSeam: '__QUARK_NEW_SERVICE_WORKER__',
+    urlSeam: '__QUARK_SERVICE_WORKER_URL__',
+  },
 ];
 
 /** The URL of a file beside this one, spelled so that no bundler follows it. */
@@ -136,7 +143,7 @@ export function librarySeams(): Plugin {
     },
     async generateBundle() {
       for (const { entry, file } of WORKERS) {
-        const { code, map } = await buildWorker(entry); // oxlint-disable-line no-await-in-loop -- three
+        const { code, map } = await buildWorker(entry); // oxlint-disable-line no-await-in-loop -- four
         const source = `${code.trimEnd()}\n//# sourceMappingURL=${file}.map\n`;
         this.emitFile({ type: 'asset', fileName: file, source });
         this.emitFile({ type: 'asset', fileName: `${file}.map`, source: map });

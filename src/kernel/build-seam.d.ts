@@ -12,6 +12,8 @@ declare const __QUARK_NEW_SERIES_WORKER__: Worker;
 /** The same two of the worker of a watch. */
 declare const __QUARK_WATCH_WORKER_URL__: URL;
 declare const __QUARK_NEW_WATCH_WORKER__: Worker;
+/** Where the file of the worker of a service lies. Pages have none. */
+declare const __QUARK_SERVICE_WORKER_URL__: URL;
 
 declare module 'virtual:quark-inline-worker' {
   /** The text of the self-contained worker. */
@@ -27,6 +29,12 @@ declare module 'virtual:quark-inline-series-worker' {
 
 declare module 'virtual:quark-inline-watch-worker' {
   /** The text of the self-contained worker of a watch. */
+  const source: string;
+  export default source;
+}
+
+declare module 'virtual:quark-inline-service-worker' {
+  /** The text of the self-contained worker of a service. */
   const source: string;
   export default source;
 }

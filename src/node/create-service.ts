@@ -1,5 +1,6 @@
 /** The persistence service as a function from a request to an answer, over the storage that its options name. */
 import { timingSafeEqual } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
 import { checkLiteral, checkOptionNames } from '../base/assert.ts';
 import { systemClock, type Clock } from '../base/clock.ts';
 import {
@@ -14,6 +15,7 @@ import { checkLimits, type ServiceLimits } from '../service/limits.ts';
 import { errorFields, SILENT_LOGGER, type ServiceLogger } from '../service/logging.ts';
 import { AllowedOrigins, type ServiceConnection } from '../service/origin-rules.ts';
 import { ServiceHandler } from '../service/service-handler.ts';
+import { ComputePool } from './compute-pool.ts';
 import { openSpaces } from './open-spaces.ts';
 import { openStaticFiles } from './static-files.ts';
 
@@ -44,7 +46,7 @@ export type ServiceOptions = {
   readonly keyless?: KeylessUse;
   /** Origins whose pages may use the service, such as `https://app.example.com`; `*` for all that send a key. Default none. */
   readonly allowOrigins?: readonly string[];
-  /** What one key, and all of them together, may take. */
+  /** What one user, each key, and all of them together may take. */
   readonly limits?: Partial<ServiceLimits>;
   /** Where to log; nowhere unless given. A `pino` logger fits. */
   readonly logger?: ServiceLogger;
@@ -79,6 +81,8 @@ const OPTION_NAMES = [
 ] as const;
 const KEYLESS_USES = ['never', 'until_first_key', 'always'] as const;
 
+/** Threads for jobs: one user's jobs are in one of them, so that others have another. */
+const COMPUTE_WORKERS = 2;
 /** How long requests under way may take when a service is closed. */
 export const DRAIN_TIMEOUT_MS = 10_000;
 
@@ -106,6 +110,11 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
           onReport: (report) => logMaintenance(logger, report),
         });
   const access = new AccessBook({ database: spaces.database, clock, timingSafeEqual });
+  const compute = new ComputePool({
+    size: COMPUTE_WORKERS,
+    clock: systemClock,
+    processorMsPerRequest: limits.processorMsPerRequest,
+  });
   const handler = new ServiceHandler({
     spaces,
     access,
@@ -115,6 +124,8 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
     logger,
     clock,
     monotonicMs: () => performance.now(),
+    loopMs: () => performance.eventLoopUtilization().active,
+    computeOf: (userId, charge) => compute.of(userId, charge),
     pages,
     memory: () => {
       const { rss, heapUsed } = process.memoryUsage();
@@ -133,6 +144,7 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
   const close = async (): Promise<void> => {
     const stopped = maintenance?.stop();
     if (!handler.isClosing) await handler.drain(DRAIN_TIMEOUT_MS);
+    await compute.close();
     await stopped;
     await spaces.close();
   };

@@ -38,6 +38,9 @@ export type CurveSketch = {
   readonly rows: ThinnedRows;
 };
 
+/** Where sketches are kept. */
+export type SketchNotes = Pick<StoreNotes, 'read' | 'write'>;
+
 /** Where the sketch of a run is noted. */
 export function sketchName(runId: string): string {
   return `curves/${runId}`;
@@ -65,7 +68,7 @@ export async function segmentsAfter(
 
 /** The sketch of a run, if there is one that this version understands. */
 export async function findSketch(
-  notes: StoreNotes,
+  notes: SketchNotes,
   runId: string,
 ): Promise<CurveSketch | undefined> {
   const text = await notes.read(sketchName(runId));
@@ -74,7 +77,7 @@ export async function findSketch(
 
 /** Keeps a sketch; false when it is too large for a note. */
 export async function keepSketch(
-  notes: StoreNotes,
+  notes: SketchNotes,
   runId: string,
   sketch: CurveSketch,
 ): Promise<boolean> {
@@ -89,7 +92,7 @@ export async function keepSketch(
  * @param before all segments before the exchange
  */
 export async function carrySketch(
-  notes: StoreNotes,
+  notes: SketchNotes,
   runId: string,
   before: readonly SegmentManifest[],
   remove: readonly SegmentReference[],

@@ -5,9 +5,15 @@ import { nextTask } from '../base/next-task.ts';
 import { metricTable } from '../records/metric.ts';
 import type { CurveQuery, RunCurves } from '../store/curves.ts';
 import { holdsKey } from '../store/segment-rules.ts';
-import type { SegmentFilter, SegmentManifest, Store, StoreNotes } from '../store/store.ts';
+import type { SegmentFilter, SegmentManifest, SegmentSource } from '../store/store.ts';
 import { CurveSink, curveLimit, lookedAt, MAX_CURVES, type ThinnedRows } from './curve-sink.ts';
-import { findSketch, keepSketch, segmentsAfter, sketchOf } from './curve-sketch.ts';
+import {
+  findSketch,
+  keepSketch,
+  segmentsAfter,
+  sketchOf,
+  type SketchNotes,
+} from './curve-sketch.ts';
 import { scanSegments, type ScanOptions } from './scan.ts';
 
 /** Parts of an axis: more than a screen has pixels. */
@@ -54,7 +60,7 @@ export type CurveSource = {
   /** All segments of the metrics of the run, where the caller has looked a moment ago. */
   readonly listed?: readonly SegmentManifest[];
   /** Where sketches are kept. Without it every sample is looked at. */
-  readonly notes?: StoreNotes | undefined;
+  readonly notes?: SketchNotes | undefined;
   /** Told why a sketch could not be kept: curves are read all the same. */
   readonly onFailure?: ((error: unknown) => void) | undefined;
   readonly signal?: AbortSignal;
@@ -64,7 +70,7 @@ export type CurveSource = {
 
 /** All segments of the metrics of a run. */
 export async function metricSegments(
-  store: Store,
+  store: SegmentSource,
   runId: string,
 ): Promise<readonly SegmentManifest[]> {
   return store.listSegments({ runId, table: metricTable.table });
@@ -89,7 +95,7 @@ export function segmentsOf(
  * @throws {QuarkError} `invalid_input`, `aborted`
  */
 export async function readCurves(
-  store: Store,
+  store: SegmentSource,
   query: CurveQuery,
   source: CurveSource = {},
 ): Promise<RunCurves> {
@@ -139,7 +145,7 @@ type Sketched = {
 
 /** The answer from a sketch and what came after it; undefined where it is not fine enough. */
 async function readWithSketch(
-  store: Store,
+  store: SegmentSource,
   query: CurveQuery,
   { rows, manifests, rest, damagedCount }: Sketched,
   source: CurveSource,
@@ -172,7 +178,7 @@ async function readWithSketch(
  * @throws {QuarkError} `aborted`
  */
 export async function refreshSketch(
-  store: Store,
+  store: SegmentSource,
   runId: string,
   source: CurveSource & { readonly use: 'make' | 'extend' | 'find' },
 ): Promise<Sketched | undefined> {
@@ -225,8 +231,8 @@ function isWorthKeeping({ batch, metrics }: ThinnedRows, keptShare: number): boo
 }
 
 async function usableSketch(
-  store: Store,
-  notes: StoreNotes,
+  store: SegmentSource,
+  notes: SketchNotes,
   runId: string,
   listed: readonly SegmentManifest[],
 ): Promise<Sketched | undefined> {

@@ -12,7 +12,7 @@ import { SEQUENCE_COLUMN } from '../segment/encode.ts';
 import { openSegment, type DamageReport, type OpenedSegment } from '../segment/open-segment.ts';
 import { unpackedBytes } from '../segment/unpack.ts';
 import type { RowBatch } from '../segment/vectors.ts';
-import type { SegmentManifest, SegmentRead, Store } from '../store/store.ts';
+import type { SegmentManifest, SegmentRead, SegmentSource } from '../store/store.ts';
 import { segmentFilter, type Position } from './filters.ts';
 import { matchConditions, type KeyConditions } from './keyed-records.ts';
 import { withKeyParts } from './key-parts.ts';
@@ -53,7 +53,7 @@ export type TableBatchesOptions = {
  * @throws {QuarkError} `aborted`
  */
 export async function* tableBatches(
-  store: Store,
+  store: SegmentSource,
   table: TableDefinition,
   runId: string,
   { signal, onDamage, rows, takeRoom }: TableBatchesOptions = {},

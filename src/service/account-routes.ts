@@ -17,12 +17,14 @@ import { readJson } from './body.ts';
 import type { ServiceLogger } from './logging.ts';
 import { chooseVersion, PROTOCOL_HEADER } from './protocol.ts';
 import { SERVICE_ROUTES } from './service-routes.ts';
+import type { Usage } from './usage.ts';
 import { Fields } from './wire.ts';
 
 /** What the routes are made of. */
 export type AccountParts = {
   readonly access: AccessBook;
   readonly own: OwnAccess;
+  readonly usage: Pick<Usage, 'takeKey'>;
   readonly logger: ServiceLogger;
 };
 
@@ -101,12 +103,16 @@ async function listKeys({ principal }: AccountRequest, { own }: AccountParts): P
   return { keys: (await own.listKeys(principal)).map(keyMessage) };
 }
 
-async function createKey(asked: AccountRequest, { own, logger }: AccountParts): Promise<object> {
+async function createKey(
+  asked: AccountRequest,
+  { own, logger, usage }: AccountParts,
+): Promise<object> {
   const { principal } = asked;
   const fields = await messageOf(asked, 'key', ['user', 'scope', 'label', 'expires_at_ms']);
   checkOwner('user', fields.get('user'), principal);
   const scope = fields.get('scope');
   const label = fields.get('label');
+  usage.takeKey(principal);
   const made = await own.createKey(principal, {
     ...(scope === undefined ? {} : { scope: checkLiteral('scope', scope, KEY_SCOPES) }),
     ...(label === undefined ? {} : { label: fields.text('label') }),

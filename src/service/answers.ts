@@ -62,7 +62,14 @@ export function queryOf(
 
 /** The answer to a question, as JSON in the names of the wire. The same answer has the same ETag. */
 export async function json(context: WireContext, answer: object): Promise<Response> {
-  const bytes = new TextEncoder().encode(JSON.stringify(toWire(answer)));
+  return jsonBytes(context, new TextEncoder().encode(JSON.stringify(toWire(answer))));
+}
+
+/** The same of an answer that is JSON already. */
+export async function jsonBytes(
+  context: WireContext,
+  bytes: Uint8Array<ArrayBuffer>,
+): Promise<Response> {
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
   const etag = `"${toHex(digest.subarray(0, 16))}"`;
   if (matchesTag(context.req.header('if-none-match'), etag))

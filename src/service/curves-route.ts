@@ -4,16 +4,16 @@
  */
 import type { Hono } from 'hono';
 import { checkCount } from '../base/assert.ts';
-import { RunNotFoundError } from '../base/errors.ts';
-import { checkCurveQuery, metricSegments, readCurves, segmentsOf } from '../read/curves.ts';
+import { isQuarkError, RunNotFoundError, SessionStoreError } from '../base/errors.ts';
+import { checkCurveQuery, metricSegments, segmentsOf } from '../read/curves.ts';
 import type { CurveQuery } from '../store/curves.ts';
 import type { SegmentManifest } from '../store/store.ts';
-import { json, queryOf, type WireContext, type WireEnvironment } from './answers.ts';
-import { encodeCurves } from './curve-messages.ts';
+import { jsonBytes, queryOf, type WireContext, type WireEnvironment } from './answers.ts';
+import { LOCAL_COMPUTE, partsOf } from './jobs.ts';
 import { ROUTES } from './protocol.ts';
 
-/** Numbers in the answers that are kept, about 16 bytes each. */
-const MAX_KEPT_NUMBERS = 1 << 20;
+/** Bytes of the answers that are kept. */
+const MAX_KEPT_BYTES = 16 << 20;
 /** Held for a part of a curve while segments are read. */
 const BYTES_PER_BUCKET = 350;
 /** Held for segments that are being opened. */
@@ -28,7 +28,8 @@ export function addCurvesRoute(
 ): void {
   const memory = new CurveMemory();
   app.get(ROUTES.curves, async (context) => {
-    const { store, takeRoom, notes } = context.env.scope;
+    const { store, takeRoom, notes, compute = LOCAL_COMPUTE } = context.env.scope;
+    const { signal } = context.req.raw;
     const query = curveQuery(context);
     checkCurveQuery(query);
     const listed = await metricSegments(store, query.runId);
@@ -36,11 +37,16 @@ export function addCurvesRoute(
     if (manifests.length === 0 && (await store.findRun(query.runId)) === undefined)
       throw new RunNotFoundError(query.runId, 'this store');
     // Whoever gets here may see these segments; what was made of the same bytes for somebody else is the same.
-    const answer = await memory.once(fingerprint(query, manifests), async () => {
+    const answer = await memory.once(fingerprint(query, manifests), signal, async () => {
       takeRoom?.(READING_BYTES + query.buckets * BYTES_PER_BUCKET);
-      return encodeCurves(await readCurves(store, query, { listed, notes, onFailure }));
+      const task = compute.start(
+        { name: 'curves', query, listed },
+        { store, notes, onFailure, signal },
+      );
+      for await (const part of partsOf(task)) return part;
+      throw new SessionStoreError('failed', 'The curves were not worked out.');
     });
-    return json(context, answer);
+    return jsonBytes(context, answer);
   });
 }
 
@@ -76,35 +82,46 @@ function fingerprint(query: CurveQuery, manifests: readonly SegmentManifest[]): 
   return JSON.stringify([query, segments]);
 }
 
+type Answer = Uint8Array<ArrayBuffer>;
+
 /** The answers that were used last. */
 class CurveMemory {
-  readonly #answers = new Map<string, { answer: Promise<object>; size: number }>();
+  readonly #answers = new Map<string, { answer: Promise<Answer>; size: number }>();
   #size = 0;
 
-  async once(key: string, work: () => Promise<object>): Promise<object> {
-    const known = this.#answers.get(key);
-    if (known !== undefined) {
+  async once(key: string, signal: AbortSignal, work: () => Promise<Answer>): Promise<Answer> {
+    for (;;) {
+      const known = this.#answers.get(key);
+      if (known === undefined) return this.#make(key, work);
       this.#answers.delete(key);
       this.#answers.set(key, known);
-      return known.answer;
+      try {
+        return await known.answer;
+      } catch (error) {
+        // The one who asked first has left or may ask no more; who waits for the same makes it then.
+        if (signal.aborted || !(isQuarkError(error, 'aborted') || isOwnRefusal(error))) throw error;
+      }
     }
+  }
+
+  async #make(key: string, work: () => Promise<Answer>): Promise<Answer> {
     const entry = { answer: work(), size: 0 };
     this.#answers.set(key, entry);
     try {
       const answer = await entry.answer;
-      entry.size = key.length / 8 + numbersIn(answer);
+      entry.size = key.length + answer.byteLength;
       this.#size += entry.size;
       this.#trim();
       return answer;
     } catch (error) {
-      this.#answers.delete(key);
+      if (this.#answers.get(key) === entry) this.#answers.delete(key);
       throw error;
     }
   }
 
   #trim(): void {
     for (const [key, { size }] of this.#answers) {
-      if (this.#size <= MAX_KEPT_NUMBERS) return;
+      if (this.#size <= MAX_KEPT_BYTES) return;
       // One that is being worked out has no size yet.
       if (size === 0) continue;
       this.#answers.delete(key);
@@ -113,8 +130,7 @@ class CurveMemory {
   }
 }
 
-function numbersIn(value: unknown): number {
-  if (Array.isArray(value) && typeof value[0] !== 'object') return value.length;
-  if (typeof value !== 'object' || value === null) return 1;
-  return Object.values(value).reduce((sum: number, item) => sum + numbersIn(item), 0);
+/** A refusal of whoever asked, which others do not share. */
+function isOwnRefusal(error: unknown): boolean {
+  return isQuarkError(error, 'store_failed') && error.details['reason'] === 'busy';
 }

@@ -5,6 +5,7 @@ import type { AccessBook } from './access/access-book.ts';
 import { LOCAL_PRINCIPAL, type Principal } from './access/principal.ts';
 import { RateLimiter, tooOften, type ServiceLimits } from './limits.ts';
 import { isLocalRequest, type AllowedOrigins, type ServiceConnection } from './origin-rules.ts';
+import type { Usage } from './usage.ts';
 
 /** Who may do without a key: nobody; people at this machine until a key is made; people at this machine. */
 export type KeylessUse = 'never' | 'until_first_key' | 'always';
@@ -16,6 +17,7 @@ export type GateParts = {
   readonly keyless: KeylessUse;
   readonly origins: AllowedOrigins;
   readonly clock: Pick<Clock, 'now'>;
+  readonly usage: Usage;
 };
 
 const BEARER = /^Bearer +([^ ]+) *$/i;
@@ -25,13 +27,11 @@ const NO_ADDRESS = 'unknown';
 /** Finds out who asks, and whether they ask too often. */
 export class Gate {
   readonly #parts: GateParts;
-  readonly #requests: RateLimiter;
   readonly #refusals: RateLimiter;
 
   constructor(parts: GateParts) {
     const { clock, limits } = parts;
     this.#parts = parts;
-    this.#requests = new RateLimiter(clock, limits.requestsPerSecond, limits.requestBurst);
     this.#refusals = new RateLimiter(
       clock,
       limits.refusalsPerMinute / 60,
@@ -56,8 +56,7 @@ export class Gate {
         throw tooOften('Too many requests without a good key came from this address.', waitMs);
       throw error;
     }
-    const pauseMs = this.#requests.take(principal.keyId ?? principal.userId);
-    if (pauseMs > 0) throw tooOften('This key makes too many requests. Try again later.', pauseMs);
+    this.#parts.usage.admit(principal);
     return principal;
   }
 

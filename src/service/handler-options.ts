@@ -9,10 +9,12 @@ import type {
   StoredRun,
   StoreNotes,
 } from '../store/store.ts';
+import type { Compute } from './job.ts';
 import {
   ANSWER_TARGET_BYTES,
   FEED_POLL_MS,
   MAX_BLOB_UPLOAD_BYTES,
+  MAX_UNPACKED_BYTES,
   MAX_UPLOAD_BYTES,
 } from './protocol.ts';
 
@@ -38,6 +40,10 @@ export type StoreScope = {
    * gives some of it back; what is left is given back with the end of the answer.
    */
   readonly takeRoom?: (bytes: number) => void;
+  /** Told of what is about to be unpacked, in bytes; throws where that is too much for whoever asks. */
+  readonly takeUnpacked?: (bytes: number) => void;
+  /** Where segments are checked, and rows and curves are worked out; the calling thread unless given. */
+  readonly compute?: Compute | undefined;
 };
 
 /**
@@ -59,6 +65,8 @@ export type StoreHandlerOptions = {
   readonly checks?: ContentChecks;
   /** Most bytes of one upload of segments, unpacked; 66 MiB unless given. */
   readonly maxUploadBytes?: number;
+  /** Most bytes of the segments of an upload in their unpacked form; 512 MiB unless given. */
+  readonly maxUnpackedBytes?: number;
   /** Most bytes of a blob; 64 MiB unless given. */
   readonly maxBlobBytes?: number;
   /** Closes an answer with segments once it holds this many bytes; 16 MiB unless given. */
@@ -78,6 +86,7 @@ export type HandlerSettings = {
   readonly writable: boolean;
   readonly checks: ContentChecks;
   readonly maxUploadBytes: number;
+  readonly maxUnpackedBytes: number;
   readonly maxBlobBytes: number;
   readonly answerTargetBytes: number;
   readonly feedPollMs: number;
@@ -88,6 +97,7 @@ const OPTION_NAMES = [
   'writable',
   'checks',
   'maxUploadBytes',
+  'maxUnpackedBytes',
   'maxBlobBytes',
   'answerTargetBytes',
   'feedPollMs',
@@ -103,6 +113,10 @@ export function settingsOf(options: StoreHandlerOptions): HandlerSettings {
     writable: checkFlag('writable', options.writable ?? false),
     checks: options.checks ?? {},
     maxUploadBytes: checkPositive('maxUploadBytes', options.maxUploadBytes ?? MAX_UPLOAD_BYTES),
+    maxUnpackedBytes: checkPositive(
+      'maxUnpackedBytes',
+      options.maxUnpackedBytes ?? MAX_UNPACKED_BYTES,
+    ),
     maxBlobBytes: checkPositive('maxBlobBytes', options.maxBlobBytes ?? MAX_BLOB_UPLOAD_BYTES),
     answerTargetBytes: checkPositive(
       'answerTargetBytes',

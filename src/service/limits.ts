@@ -1,11 +1,20 @@
-/** What a service lets one key, and all of them together, take. */
+/** What a service lets one user, each of their keys, and all of them together take. */
 import { checkOptionNames, checkPositive } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
 import { invalidInput, SessionStoreError } from '../base/errors.ts';
 import type { NewSegment } from '../store/store.ts';
-import { MAX_BLOB_UPLOAD_BYTES, MAX_SEGMENTS_PER_UPLOAD, MAX_UPLOAD_BYTES } from './protocol.ts';
+import {
+  MAX_BLOB_UPLOAD_BYTES,
+  MAX_SEGMENTS_PER_UPLOAD,
+  MAX_UNPACKED_BYTES,
+  MAX_UPLOAD_BYTES,
+} from './protocol.ts';
 
-/** The limits of a service. */
+/**
+ * The limits of a service. Requests, bytes, processor time and streams are counted for a user, whatever number of keys they
+ * have. While several keys of a user are active, one that has taken more than one and a half even parts in the last seconds may use the
+ * upper half of a burst only: the other half is for the other keys.
+ */
 export type ServiceLimits = {
   /** Bytes of an upload of segments, as sent and unpacked. Default: 66 MiB, the largest segment with its manifest. */
   readonly maxUploadBytes: number;
@@ -19,14 +28,33 @@ export type ServiceLimits = {
   readonly maxNameChars: number;
   /** Tags of one run. Default: 256. */
   readonly maxTags: number;
-  /** Requests a second of one key, on average. Default: 200. */
+  /** Requests a second of one user, on average. Default: 200. */
   readonly requestsPerSecond: number;
-  /** Requests of one key at once, before the average counts. Default: 1,000. */
+  /** Requests of one user at once, before the average counts. Default: 1,000. */
   readonly requestBurst: number;
+  /** Bytes a second of one user, on average: as sent, as unpacked to be checked, and as answered. Default: 128 MiB. */
+  readonly bytesPerSecond: number;
+  /** Bytes of one user at once, before the average counts. Default: 2 GiB. */
+  readonly byteBurst: number;
+  /** Bytes of the segments of one upload, unpacked. Default: 512 MiB. */
+  readonly maxUnpackedBytes: number;
+  /**
+   * Processor time of one user, in milliseconds a second on average, over all threads. While other users are active, those
+   * that take more than one and a half even parts are held back sooner. Default: 1,500.
+   */
+  readonly processorMsPerSecond: number;
+  /** Processor time of one user at once, in milliseconds, before the average counts. Default: 60,000. */
+  readonly processorBurstMs: number;
+  /** Processor time of the checks, rows or curves of one request, in milliseconds. Default: 60,000. */
+  readonly processorMsPerRequest: number;
   /** Attempts a minute to get in without a good key, from one address, before the answer is 429. Default: 60. */
   readonly refusalsPerMinute: number;
   /** Streams of live updates that one key has open. Default: 64. */
   readonly streamsPerKey: number;
+  /** Streams of live updates that one user has open with all keys. Default: 256. */
+  readonly streamsPerUser: number;
+  /** Keys that a user makes in a minute by keys of scope `admin`, on average and at once. Default: 30. */
+  readonly keysPerMinute: number;
   /** Keys of one user that are good, before a key of scope `admin` makes no more of them. Default: 1,000. */
   readonly keysPerUser: number;
   /** Shares of one user's projects, before a key of scope `admin` makes no more of them. Default: 1,000. */
@@ -45,8 +73,16 @@ export const DEFAULT_SERVICE_LIMITS: ServiceLimits = Object.freeze({
   maxTags: 256,
   requestsPerSecond: 200,
   requestBurst: 1_000,
+  bytesPerSecond: 128 * 1024 * 1024,
+  byteBurst: 2 * 1024 * 1024 * 1024,
+  maxUnpackedBytes: MAX_UNPACKED_BYTES,
+  processorMsPerSecond: 1_500,
+  processorBurstMs: 60_000,
+  processorMsPerRequest: 60_000,
   refusalsPerMinute: 60,
   streamsPerKey: 64,
+  streamsPerUser: 256,
+  keysPerMinute: 30,
   keysPerUser: 1_000,
   sharesPerUser: 1_000,
   maxBytesInFlight: 512 * 1024 * 1024,

@@ -18,13 +18,8 @@ import { failure, HEADERS } from './answers.ts';
 import { CONTENT_CHECKS } from './content-checks.ts';
 import { Gate, type KeylessUse } from './gate.ts';
 import { createStoreHandler, type StoreHandler } from './handler.ts';
-import {
-  MemoryBudget,
-  OpenCounter,
-  tooOften,
-  type MemoryShare,
-  type ServiceLimits,
-} from './limits.ts';
+import type { Compute } from './job.ts';
+import { MemoryBudget, tooOften, type MemoryShare, type ServiceLimits } from './limits.ts';
 import { errorFields, type ServiceLogger } from './logging.ts';
 import { METRICS_MEDIA_TYPE, ServiceMetrics, type Gauges } from './metrics.ts';
 import { isLocalRequest, type AllowedOrigins, type ServiceConnection } from './origin-rules.ts';
@@ -32,6 +27,7 @@ import { SERVICE_PATHS } from './openapi-service.ts';
 import { API_PATH, ROUTES, SPACE_HEADER } from './protocol.ts';
 import { DESCRIPTOR_PATH, isApiPath, routeOf, SERVICE_ROUTES } from './service-routes.ts';
 import { isEventStream, StreamKeeper } from './stream-keeper.ts';
+import { Usage } from './usage.ts';
 import { watchStore } from './watched-store.ts';
 
 /** What a service is made of. It closes the spaces. */
@@ -50,6 +46,10 @@ export type ServiceParts = {
   /** Memory of the process. */
   readonly memory?: () => NonNullable<Gauges['memory']>;
   readonly maintenance?: () => Promise<NonNullable<Gauges['maintenance']>>;
+  /** Time for which the thread of the service has worked, in milliseconds; users' processor time has only that of jobs without it. */
+  readonly loopMs?: () => number;
+  /** Where the jobs of a user are done, and what is told of the processor time they take; the calling thread unless given. */
+  readonly computeOf?: (userId: string, charge: (busyMs: number) => void) => Compute;
 };
 
 /** What only tells of the service itself. */
@@ -73,17 +73,19 @@ type Exchange = {
   readonly path: string;
   readonly share: MemoryShare;
   principal: Principal | undefined;
+  /** Ends the count of its user's processor time. */
+  leave: (() => void) | undefined;
 };
 
 /** Answers requests until it is closed. */
 export class ServiceHandler {
   readonly #parts: ServiceParts;
   readonly #gate: Gate;
+  readonly #usage: Usage;
   readonly #account: AccountParts;
   readonly #stores: StoreHandler;
   readonly #metrics = new ServiceMetrics();
   readonly #budget: MemoryBudget;
-  readonly #openStreams = new OpenCounter();
   readonly #streams: StreamKeeper;
   readonly #idle: (() => void)[] = [];
   #inFlight = 0;
@@ -91,17 +93,19 @@ export class ServiceHandler {
 
   constructor(parts: ServiceParts) {
     this.#parts = parts;
-    this.#gate = new Gate(parts);
     const { access, clock, limits, logger, spaces } = parts;
+    this.#usage = new Usage(parts);
+    this.#gate = new Gate({ ...parts, usage: this.#usage });
     const own = new OwnAccess({ access, clock, limits, database: spaces.database });
-    this.#account = { access, own, logger };
+    this.#account = { access, own, logger, usage: this.#usage };
     this.#budget = new MemoryBudget(parts.limits.maxBytesInFlight);
-    this.#streams = new StreamKeeper(parts.clock, this.#openStreams);
+    this.#streams = new StreamKeeper(parts.clock);
     this.#stores = createStoreHandler({
       writable: true,
       checks: CONTENT_CHECKS,
       maxUploadBytes: parts.limits.maxUploadBytes,
       maxBlobBytes: parts.limits.maxBlobBytes,
+      maxUnpackedBytes: parts.limits.maxUnpackedBytes,
       otherPaths: SERVICE_PATHS,
       clock: parts.clock,
       onFailure: (error, request) =>
@@ -122,6 +126,7 @@ export class ServiceHandler {
       path,
       share: this.#budget.open(),
       principal: undefined,
+      leave: undefined,
     };
     this.#inFlight += 1;
     let answer: Response;
@@ -183,6 +188,7 @@ export class ServiceHandler {
     if (!isApiPath(path)) return this.#page(exchange);
     const principal = await this.#gate.admit(request, exchange.connection);
     exchange.principal = principal;
+    exchange.leave = this.#usage.enter(principal);
     const takeRoom = (bytes: number): void => this.#takeRoom(exchange.share, bytes);
     const about = await answerAccount({ request, path, principal, takeRoom }, this.#account);
     return about ?? this.#askStore(exchange, principal);
@@ -203,17 +209,27 @@ export class ServiceHandler {
       notes: kept.notes,
       writeRefusal: writeRefusal(principal, name),
       takeRoom: (bytes) => this.#takeRoom(share, bytes),
+      takeUnpacked: (bytes) => this.#usage.takeBytes(principal, bytes),
+      compute: this.#parts.computeOf?.(principal.userId, (ms) =>
+        this.#usage.chargeProcessor(principal, ms),
+      ),
     });
     if (!isEventStream(answer)) return answer;
-    const holder = principal.keyId ?? principal.userId;
-    if (this.#openStreams.of(holder) >= limits.streamsPerKey) {
+    // A stream waits: its looks at the store are nobody's in particular.
+    exchange.leave?.();
+    const open = this.#streams.countOf(principal);
+    for (const [whose, limit] of [
+      ['key', limits.streamsPerKey],
+      ['user', limits.streamsPerUser],
+    ] as const) {
+      if (open[whose] < limit) continue;
       await answer.body?.cancel();
       throw tooOften(
-        `This key has ${limits.streamsPerKey} streams open, which is all it may have.`,
+        `This ${whose} has ${limit} streams open, which is all it may have.`,
         NO_ROOM_RETRY_MS,
       );
     }
-    return this.#streams.keep(answer, holder);
+    return this.#streams.keep(answer, principal);
   }
 
   /** @throws {SessionStoreError} `busy` (503) */
@@ -233,7 +249,7 @@ export class ServiceHandler {
     const memory = this.#parts.memory?.();
     const maintenance = await this.#parts.maintenance?.();
     const text = this.#metrics.render({
-      openStreams: this.#openStreams.total,
+      openStreams: this.#streams.total,
       requestsInFlight: this.#inFlight,
       bytesInFlight: this.#budget.used,
       ...(memory === undefined ? {} : { memory }),
@@ -282,12 +298,15 @@ export class ServiceHandler {
   }
 
   #finish(
-    { request, connection, path, principal, share }: Exchange,
+    { request, connection, path, principal, share, leave }: Exchange,
     answer: Response,
     startMs: number,
     responseBytes: number,
   ): void {
     share.close();
+    leave?.();
+    const requestBytes = lengthOf(request.headers);
+    if (principal !== undefined) this.#usage.chargeBytes(principal, requestBytes + responseBytes);
     this.#inFlight -= 1;
     const durationMs = this.#parts.monotonicMs() - startMs;
     const facts = {
@@ -295,7 +314,7 @@ export class ServiceHandler {
       method: methodName(request.method),
       status: answer.status,
       durationMs: Math.round(durationMs * 100) / 100,
-      requestBytes: lengthOf(request.headers),
+      requestBytes,
       responseBytes,
     };
     this.#metrics.answered(facts);

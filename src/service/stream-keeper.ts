@@ -1,6 +1,7 @@
 /** Keeps hold of answers that never end by themselves, so that somebody can end them. */
 import type { Clock } from '../base/clock.ts';
-import type { OpenCounter } from './limits.ts';
+import type { Principal } from './access/principal.ts';
+import { OpenCounter } from './limits.ts';
 import { EVENTS_MEDIA_TYPE } from './protocol.ts';
 
 /**
@@ -17,25 +18,35 @@ export function isEventStream(answer: Response): boolean {
 /** The open streams of a service. */
 export class StreamKeeper {
   readonly #clock: Clock;
-  readonly #counter: OpenCounter;
+  readonly #users = new OpenCounter();
+  readonly #keys = new OpenCounter();
   readonly #ends = new Set<() => void>();
 
-  constructor(clock: Clock, counter: OpenCounter) {
+  constructor(clock: Clock) {
     this.#clock = clock;
-    this.#counter = counter;
   }
 
-  /** The same answer with a body that ends in time; counts for `holder` as long as it is open. */
-  keep(answer: Response, holder: string): Response {
+  /** How many streams are open. */
+  get total(): number {
+    return this.#users.total;
+  }
+
+  /** How many streams a user has open, and how many of them by the key that asks. */
+  countOf({ userId, keyId }: Principal): { readonly user: number; readonly key: number } {
+    return { user: this.#users.of(userId), key: this.#keys.of(keyId ?? userId) };
+  }
+
+  /** The same answer with a body that ends in time; counts for the user and the key as long as it is open. */
+  keep(answer: Response, { userId, keyId }: Principal): Response {
     const { body, status, headers } = answer;
     if (body === null) return answer;
     const reader = body.getReader();
-    const closeCount = this.#counter.open(holder);
+    const undoCounts = [this.#users.open(userId), this.#keys.open(keyId ?? userId)];
     let isOpen = true;
     let target: ReadableStreamDefaultController<Uint8Array> | undefined;
     const release = (): void => {
       isOpen = false;
-      closeCount();
+      for (const undo of undoCounts) undo();
       undoTimer();
       this.#ends.delete(end);
     };

@@ -1,13 +1,12 @@
 /** The half of the protocol that changes a store. Whole requests are checked before anything is written. */
 import type { Hono } from 'hono';
 import { invalidInput, SessionStoreError } from '../base/errors.ts';
-import { Mutex } from '../base/mutex.ts';
 import { checkSha256 } from '../store/blob-rules.ts';
-import { checkNewSegments } from '../store/segment-rules.ts';
-import type { NewSegment, Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import { AnswerMemory } from './answer-memory.ts';
 import { done, type WireContext, type WireEnvironment } from './answers.ts';
 import { readBody, readJson } from './body.ts';
+import { checkSegments } from './segment-checks.ts';
 import type { Feeds } from './feeds.ts';
 import type { HandlerSettings } from './handler-options.ts';
 import {
@@ -26,8 +25,6 @@ const JSON_MEDIA_TYPE = 'application/json';
 const MANIFEST_CHARS = 1_024;
 /** What a run has beside its document. */
 const RUN_CHARS = 1_024;
-/** Unpacking takes up to 64 MiB each: one at a time, whatever number of requests waits for it. */
-const unpacking = new Mutex();
 
 /** Adds the routes that write. */
 export function addWriteRoutes(
@@ -81,7 +78,7 @@ export function addWriteRoutes(
   app.post(ROUTES.appendSegments, async (context) => {
     const store = writable(context);
     const { segments, seen } = decodeAppend(await upload(context, settings));
-    await checkAll(segments, settings);
+    await checkSegments(segments, settings, context);
     const kept = await store.appendSegments(segments, seen);
     for (const { runId, table } of kept) wrote(context, runId, table);
     sketches.appended(context.env.scope, kept);
@@ -90,7 +87,7 @@ export function addWriteRoutes(
   app.put(ROUTES.table, async (context) => {
     const store = writable(context);
     const { segments, seen } = decodeAppend(await upload(context, settings));
-    await checkAll(segments, settings);
+    await checkSegments(segments, settings, context);
     const { runId, table } = context.req.param();
     const seenCount = seen?.find((one) => one.runId === runId && one.table === table)?.replaceCount;
     const answer = await memory.once(context, MANIFEST_CHARS * segments.length, async () => ({
@@ -102,7 +99,7 @@ export function addWriteRoutes(
   app.post(ROUTES.mergeSegments, async (context) => {
     const store = writable(context);
     const { remove, add } = decodeMerge(await upload(context, settings));
-    await checkAll(add, settings);
+    await checkSegments(add, settings, context);
     const { runId, table } = context.req.param();
     return done({ replaced: await store.replaceSegments(runId, table, remove, add) });
   });
@@ -157,18 +154,6 @@ async function upload(
   const { takeRoom } = context.env.scope;
   const limits = { what: 'An upload', packedBytes: limit, bytes: limit, takeRoom };
   return readBody(context.req.raw, limits);
-}
-
-async function checkAll(
-  segments: readonly NewSegment[],
-  { checks }: HandlerSettings,
-): Promise<void> {
-  // What every store checks comes first, and costs nothing.
-  checkNewSegments(segments);
-  for (const segment of segments) {
-    const check = async (): Promise<void> => checks.segment?.(segment);
-    await (segment.manifest.encoding === 'packed' ? unpacking.run(check) : check());
-  }
 }
 
 function lengthOf(run: { readonly document: string }): number {

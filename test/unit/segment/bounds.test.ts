@@ -3,27 +3,18 @@ import { tableFromIPC, tableToIPC } from 'apache-arrow';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { TABLES } from '../../../src/records/tables.ts';
-import { metricTable } from '../../../src/records/metric.ts';
 import { readArrow } from '../../../src/segment/arrow-reader.ts';
 import {
   batchMessage,
   dictionaryMessage,
   schemaMessage,
 } from '../../../src/segment/arrow-format.ts';
-import { batchOfRows } from '../../../src/segment/batch-ops.ts';
 import { checkSegmentContent } from '../../../src/segment/check-segment.ts';
-import { segmentChecksum } from '../../../src/segment/checksum.ts';
-import {
-  concat,
-  encodeBatch,
-  END_OF_STREAM,
-  planColumn,
-  pushRows,
-} from '../../../src/segment/encode.ts';
+import { concat, encodeBatch, END_OF_STREAM, planColumn } from '../../../src/segment/encode.ts';
 import type { Plan } from '../../../src/segment/encode.ts';
-import { createSegment } from '../../../src/segment/manifest.ts';
 import type { Vector } from '../../../src/segment/vectors.ts';
 import { anyBatch } from '../../support/batches.ts';
+import { longer, packedBombs, streamOf } from '../../support/packed-bomb.ts';
 import { runs } from '../../support/property.ts';
 
 const COLUMNS: readonly Vector[] = [
@@ -39,24 +30,6 @@ const COLUMNS: readonly Vector[] = [
 function plansOf(column: Vector): Plan[] {
   const plan = planColumn('c', column, 3, 0, undefined);
   return plan === undefined ? [] : [plan];
-}
-
-function streamOf(plans: readonly Plan[], rowCount = 3): Uint8Array<ArrayBuffer> {
-  const parts: Uint8Array[] = [
-    schemaMessage(
-      plans.map(({ field }) => field),
-      [],
-    ),
-  ];
-  pushRows(parts, plans, rowCount);
-  parts.push(END_OF_STREAM);
-  return concat(parts);
-}
-
-function longer(buffer: Uint8Array, byteLength: number): Uint8Array {
-  const bytes = new Uint8Array(byteLength);
-  bytes.set(buffer);
-  return bytes;
 }
 
 describe.each([...TABLES.values()].map((table) => [table.table, table] as const))(
@@ -222,67 +195,10 @@ describe('a stream', () => {
   });
 });
 
-/** A packed segment whose one row is followed by 63 MiB of zeros: 541 bytes or so. */
-function packedBomb(): { bytes: Uint8Array<ArrayBuffer>; rows: ReturnType<typeof batchOfRows> } {
-  const rows = batchOfRows(metricTable, [{ timestamp: '2026-01-01', metricKey: 'a', value: 0 }]);
-  const plans: Plan[] = [];
-  for (const [name, column] of rows.columns) {
-    const plan = planColumn(name, column, 1, plans.length, undefined);
-    if (plan !== undefined) plans.push(plan);
-  }
-  // The zeros are the end of the last column's buffer.
-  const last = plans.at(-1);
-  if (last === undefined) throw new Error('there are columns');
-  const length = 63 << 20;
-  const padded = {
-    ...last,
-    buffers: last.buffers.with(
-      last.buffers.length - 1,
-      longer(last.buffers.at(-1) ?? new Uint8Array(), length),
-    ),
-  };
-  const stream = streamOf([...plans.slice(0, -1), padded], 1);
-  const zeros = length - 4096;
-  const literal = stream.subarray(0, stream.length - zeros);
-  // The literal bytes as one stored block of DEFLATE; what follows is a constant plane.
-  const deflated = new Uint8Array(5 + literal.length);
-  deflated.set([
-    1,
-    literal.length & 255,
-    literal.length >>> 8,
-    ~literal.length & 255,
-    (~literal.length >>> 8) & 255,
-  ]);
-  deflated.set(literal, 5);
-  const header = new TextEncoder().encode(
-    JSON.stringify({
-      length: stream.length,
-      deflated: literal.length,
-      pieces: [[literal.length], [zeros, 4, 0, [0, 0, 0, 0]]],
-    }),
-  );
-  const bytes = new Uint8Array(8 + header.length + deflated.length);
-  bytes.set(new TextEncoder().encode('QPK1'));
-  new DataView(bytes.buffer).setUint32(4, header.length, true);
-  bytes.set(header, 8);
-  bytes.set(deflated, 8 + header.length);
-  return { bytes, rows };
-}
-
 test('a packed segment of one row that unpacks to 63 MiB is refused at the door', async () => {
-  const { bytes, rows } = packedBomb();
-  expect(bytes.byteLength).toBeLessThan(8192);
-  const identity = { runId: 'run_1', table: 'metrics', writerId: 'wrt_1', batchNumber: 0 };
-  const { manifest } = createSegment(metricTable, identity, rows);
-  await expect(
-    checkSegmentContent({
-      manifest: {
-        ...manifest,
-        encoding: 'packed',
-        sizeBytes: bytes.byteLength,
-        checksum: segmentChecksum(identity, bytes),
-      },
-      bytes,
-    }),
-  ).rejects.toThrow(/longer than its rows need/);
+  for (const bomb of packedBombs('run_1', 1)) {
+    expect(bomb.bytes.byteLength).toBeLessThan(8192);
+    await expect(checkSegmentContent(bomb)).rejects.toThrow(/longer than its rows need/);
+  }
+  expect.assertions(2);
 });
