@@ -73,6 +73,11 @@ const POOLER_WORDS: readonly PoolerWords[] = [
 /** What is asked of a client of a service whose database had no time. */
 const BUSY_RETRY_MS = 1000;
 
+/** Whether a pooler does not ask the server at the moment, because that was away: PgBouncer asks again after 15 s. */
+export function isPoolerWaiting(error: unknown): boolean {
+  return isServerError(error) && /server_login_retry/.test(messageOf(error));
+}
+
 /** Whether a pooler refuses what belongs to a session: parameters at the start, and statements prepared by name. */
 export function isPoolerRefusal(error: unknown): boolean {
   const code = codeOf(error);

@@ -23,7 +23,12 @@ import type {
   SqlRow,
   SqlWork,
 } from '../store/sql-database.ts';
-import { failureKind, postgresFailure, type FailureKind } from './postgres-errors.ts';
+import {
+  failureKind,
+  isPoolerWaiting,
+  postgresFailure,
+  type FailureKind,
+} from './postgres-errors.ts';
 import { Failure, Link } from './postgres-link.ts';
 import type { PostgresPools } from './postgres-pools.ts';
 import { PostgresWords, type PostgresKind } from './postgres-words.ts';
@@ -31,6 +36,8 @@ import { PostgresWords, type PostgresKind } from './postgres-words.ts';
 const FIRST_PAUSE_MS = 4;
 const FIRST_RECONNECT_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1000;
+/** PgBouncer's `server_login_retry`, as it is by default, and a moment more. */
+const POOLER_RETRY_MS = 16_000;
 
 /** A pool of connections as an {@link SqlDatabase}. */
 export class PostgresDatabase implements SqlDatabase {
@@ -102,8 +109,8 @@ export class PostgresDatabase implements SqlDatabase {
         isUnsure ||= kind === 'unsure';
         const now = performance.now();
         const triedMs = now - Math.min(start, this.#noteFailure(kind, now));
-        if (kind === 'final' || triedMs > this.#pools.config.retryTimeoutMs) {
-          const cause = error instanceof Failure ? error.cause : error;
+        const cause = error instanceof Failure ? error.cause : error;
+        if (kind === 'final' || triedMs > this.#limitMs(cause)) {
           throw postgresFailure(cause, { name: this.name, triedMs, isUnsure });
         }
       }
@@ -113,6 +120,14 @@ export class PostgresDatabase implements SqlDatabase {
         setTimeout(resolve, pauseMs * (0.5 + Math.random()));
       });
     }
+  }
+
+  /** For how long is tried again what has failed like this. The server may be back long before a pooler asks it. */
+  #limitMs(cause: unknown): number {
+    const { retryTimeoutMs } = this.#pools.config;
+    return retryTimeoutMs > 0 && isPoolerWaiting(cause)
+      ? retryTimeoutMs + POOLER_RETRY_MS
+      : retryTimeoutMs;
   }
 
   /** Since when nothing gets through. A failure long after the last one begins anew. */

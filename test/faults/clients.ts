@@ -1,12 +1,12 @@
 /** Clients without an outbox: they send each batch again until the service has said that it is kept. */
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   isStoreError,
   type SessionStoreError,
   type StoreFailureReason,
 } from '../../src/base/errors.ts';
 import { openHttpStorage, type HttpStorageOptions } from '../../src/service/http-store.ts';
-import { pause } from './processes.ts';
-import { prepareRun, RUN_ID, segmentOf, type ProgressByWriter } from './rows.ts';
+import { prepareRun, RUN_ID, segmentOf, type Progress, type ProgressByWriter } from './rows.ts';
 
 /** What passes by itself; anything else is a finding. */
 const PASSING: ReadonlySet<string> = new Set(['unreachable', 'busy', 'closed', 'full']);
@@ -43,6 +43,10 @@ export type LoadOptions = {
   readonly batchesPerRequest?: number;
   readonly timeoutMs?: number;
   readonly http?: HttpStorageOptions;
+  /** The writer that a client is. Default: `w0`, `w1`, ... */
+  readonly writerOf?: (client: number) => string;
+  /** Told how far a client has come, each time before it sends and after it was answered. */
+  readonly onProgress?: (progress: Readonly<Progress>) => void;
   /** With it, each client renews a lease on the run after each request. */
   readonly leaseTtlMs?: number;
 };
@@ -57,8 +61,9 @@ export class Load {
   #isStopping = false;
 
   constructor(options: LoadOptions) {
+    const { clients, writerOf = (client) => `w${client}` } = options;
     this.#done = Promise.all(
-      Array.from({ length: options.clients }, (_, i) => this.#write(`w${i}`, options)),
+      Array.from({ length: clients }, (_, i) => this.#write(writerOf(i), options)),
     );
     // Heard again in `stop`.
     this.#done.catch(() => undefined);
@@ -89,12 +94,14 @@ export class Load {
         segmentOf(writer, batch + i, rowsPerBatch),
       );
       progress.tried = (batch + batchesPerRequest) * rowsPerBatch;
+      options.onProgress?.(progress);
       const kept = await insist(() => store.appendSegments(segments), note);
       const rows = kept.reduce((sum, { rowCount }) => sum + rowCount, 0);
       // More where a batch sent again was merged meanwhile: then the manifest is that of the merged segment.
       if (rows < batchesPerRequest * rowsPerBatch)
         throw new Error(`${rows} rows were acknowledged of ${batchesPerRequest * rowsPerBatch}`);
       progress.acknowledged = progress.tried;
+      options.onProgress?.(progress);
       this.requests += 1;
       if (leaseTtlMs !== undefined) {
         const lease = await insist(() => store.renewLease(RUN_ID, writer, leaseTtlMs), note);

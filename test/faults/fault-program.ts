@@ -1,4 +1,4 @@
-/** The processes of the tests beside this file: `service OPTIONS`. */
+/** The processes of the tests beside this file: `service OPTIONS`, `client OPTIONS`, `resume OPTIONS`, `sender OPTIONS`. */
 import { writeSync } from 'node:fs';
 import { isStoreError } from '../../src/base/errors.ts';
 import { openFileStorage } from '../../src/node/file-storage.ts';
@@ -7,6 +7,7 @@ import type { ServiceLimits } from '../../src/service/limits.ts';
 import type { NewSegment, Store } from '../../src/store/store.ts';
 import { openOutbox } from '../../src/sync/open-outbox.ts';
 import type { OutboxStore } from '../../src/sync/outbox-store.ts';
+import { Load } from './clients.ts';
 import { CLIENT_ROWS, makeRun, OUTBOX_SPACE, segmentOf } from './rows.ts';
 
 /** What a service is started with, as JSON. */
@@ -27,6 +28,9 @@ export type ClientOptions = {
   /** Batches of a client that ends by itself. */
   readonly batches?: number;
 };
+
+/** What a sender is started with: a client that keeps nothing of its own. */
+export type SenderOptions = Pick<ClientOptions, 'uri' | 'writer'>;
 
 /** Nobody waits for the sake of others here: the limits on how often have tests of their own. */
 const LIMITS: Partial<ServiceLimits> = { requestsPerSecond: 1e6, requestBurst: 1e6 };
@@ -67,6 +71,9 @@ switch (mode) {
   case 'resume':
     await resume(JSON.parse(options) as ClientOptions);
     break;
+  case 'sender':
+    await send(JSON.parse(options) as SenderOptions);
+    break;
   default:
     throw new Error(`There is no mode ${mode}.`);
 }
@@ -93,6 +100,21 @@ async function writeForever({ uri, directory, runId, writer }: ClientOptions): P
       setTimeout(resolve, 5);
     });
   }
+}
+
+/** Sends without end, and says how far it has tried and how far the service has it. */
+async function send({ uri, writer }: SenderOptions): Promise<void> {
+  const load = new Load({
+    uri: () => uri,
+    clients: 1,
+    writerOf: () => writer,
+    rowsPerBatch: CLIENT_ROWS,
+    timeoutMs: 10_000,
+    onProgress: ({ tried, acknowledged }) => {
+      say(`rows ${tried} ${acknowledged}`);
+    },
+  });
+  await load.failed;
 }
 
 /** Goes on with a run of the service that it has nothing of: rows of its own, and tags. */

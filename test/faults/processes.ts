@@ -3,7 +3,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { readFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { bundle } from '../support/bundle.mjs';
-import type { ClientOptions, ServiceOptions } from './fault-program.ts';
+import type { ClientOptions, SenderOptions, ServiceOptions } from './fault-program.ts';
 
 /** A program as one file. */
 export type Program = { readonly path: string; remove(): Promise<void> };
@@ -126,6 +126,11 @@ export function startClient(
   options: ClientOptions,
 ): Child {
   return new Child(program, [mode, JSON.stringify(options)]);
+}
+
+/** A client that keeps nothing of its own; it says `rows TRIED ACKNOWLEDGED`. */
+export function startSender(program: Program, options: SenderOptions): Child {
+  return new Child(program, ['sender', JSON.stringify(options)]);
 }
 
 export function pause(ms: number): Promise<void> {

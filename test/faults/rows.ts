@@ -98,7 +98,7 @@ export async function makeRun(store: Store, runId: string): Promise<void> {
   });
 }
 
-/** What is wrong with the metrics of a run: rows lost, doubled, changed or never written. Empty when nothing is. */
+/** What is wrong with the metrics of a run: rows lost, doubled, reordered, changed or never written. Empty when nothing is. */
 export async function compareRows(
   store: Store,
   writers: ReadonlyMap<string, Progress>,
@@ -109,6 +109,8 @@ export async function compareRows(
   ).readMetricColumns();
   const wrong: string[] = damage.map((report) => `damaged: ${JSON.stringify(report)}`);
   const writerOf = new Map([...writers.keys()].map((writer) => [keyOf(writer), writer]));
+  // Every writer has sent its rows in the order of their steps, each request after the answer to the one before.
+  const last = new Map<string, number>();
   const found = new Map([...writers].map(([writer, { tried }]) => [writer, new Uint8Array(tried)]));
   for (let row = 0; row < rowCount; row++) {
     const step = steps[row] ?? Number.NaN;
@@ -119,6 +121,9 @@ export async function compareRows(
     else if (!Object.is(values[row], valueOf(writer, step)))
       wrong.push(`${writer} at step ${step} is ${values[row]}`);
     else times[step] = (times[step] ?? 0) + 1;
+    const before = last.get(writer) ?? -1;
+    if (step < before) wrong.push(`${writer} at step ${step} follows step ${before}`);
+    last.set(writer, step);
     if (row > 0 && (sequences[row] ?? 0) <= (sequences[row - 1] ?? 0))
       wrong.push(`sequence ${sequences[row]} follows ${sequences[row - 1]}`);
   }
