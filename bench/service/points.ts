@@ -75,7 +75,8 @@ export function segmentOfBatch(
 
 const names = new Map<number, readonly string[]>();
 
-function namesOf(metrics: number): readonly string[] {
+/** Names of metrics, the same list for the same number. */
+export function namesOf(metrics: number): readonly string[] {
   const made = names.get(metrics) ?? Array.from({ length: metrics }, (_, i) => `train/metric_${i}`);
   names.set(metrics, made);
   return made;

@@ -1,0 +1,15 @@
+/** The parts of a siege by name. */
+import { siegeOfExpensive } from './part-expensive.ts';
+import { siegeOfKeys } from './part-keys.ts';
+import { siegeOfLeaving } from './part-leave.ts';
+import { siegeOfSlow } from './part-slow.ts';
+import type { Report, Siege } from './report.ts';
+
+export { printed } from './report.ts';
+
+export const PARTS: Readonly<Record<string, (siege: Siege) => Promise<Report>>> = {
+  leave: (siege) => siegeOfLeaving(siege),
+  expensive: siegeOfExpensive,
+  slow: siegeOfSlow,
+  keys: siegeOfKeys,
+};

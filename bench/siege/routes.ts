@@ -1,0 +1,124 @@
+/** A request for every address and method of the service's own description, with bodies that are right. */
+import { UPLOAD_MEDIA_TYPE } from '../../src/service/protocol.ts';
+import { encodeUpload } from '../../src/service/upload.ts';
+import { toWire } from '../../src/service/wire.ts';
+import { ARTIFACT_ID, RUN_ID, runFields, sha256Of } from './scene.ts';
+import { metricSegment } from './segments.ts';
+
+/** A request without its key. */
+export type RouteRequest = {
+  /** Method and path template. */
+  readonly route: string;
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+  /** Leave it out of most rounds: it rewrites the whole database. */
+  readonly isRare?: boolean;
+};
+
+type Description = {
+  readonly paths: Readonly<
+    Record<
+      string,
+      Readonly<Record<string, { readonly requestBody?: { readonly content: object } }>>
+    >
+  >;
+};
+
+const ROWS_OF_AN_UPLOAD = 2_000;
+const BLOB_BYTES = 256 * 1024;
+const JSON_TYPE = 'application/json';
+
+/** Ways to ask, beyond the bare path: those whose answers are large. */
+const QUERIES: Readonly<Record<string, readonly string[]>> = {
+  '/api/v1/runs/{runId}/tables/{table}/rows': [
+    '?format=arrow',
+    '?format=jsonl',
+    '?format=jsonl&limit=100000',
+    '?format=arrow&metric_key=train/metric_3',
+  ],
+  '/api/v1/runs/{runId}/curves': ['?buckets=1000', '?buckets=2000&step_min=7'],
+  '/api/v1/runs': ['?limit=500', '?text=nowhere', '?config=lr%3C0.1'],
+  '/api/v1/events': ['', `?run=${RUN_ID}&table=metrics`],
+  '/api/v1/shares': ['?project=siege&user=nobody'],
+};
+
+/** All of them, in the order of the description; GET routes also as HEAD, and everything once as OPTIONS. */
+export function everyRoute(description: Description, blobSha256: string): readonly RouteRequest[] {
+  const blob = new Uint8Array(BLOB_BYTES).fill(7);
+  const found: RouteRequest[] = [];
+  for (const [template, methods] of Object.entries(description.paths)) {
+    for (const [name, { requestBody }] of Object.entries(methods)) {
+      const method = name.toUpperCase();
+      const isBlobUpload = method === 'PUT' && template.includes('/blobs/');
+      const path = template
+        .replace('{runId}', RUN_ID)
+        .replace('{table}', method === 'PUT' ? 'alerts' : 'metrics')
+        .replace('{holder}', 'siege')
+        .replace('{artifactId}', ARTIFACT_ID)
+        .replace('{keyId}', 'qk_nobodys')
+        .replace('{sha256}', isBlobUpload ? sha256Of(blob) : blobSha256);
+      const type = Object.keys(requestBody?.content ?? {})[0];
+      const content = type === undefined ? undefined : bodyOf(type, method, template, blob);
+      const base = {
+        route: `${method} ${template}`,
+        method,
+        headers: type === undefined ? {} : { 'content-type': type },
+        ...(content === undefined ? {} : { body: content }),
+        ...(template.endsWith('/reclaim') ? { isRare: true } : {}),
+      };
+      const queries = method === 'GET' || method === 'DELETE' ? (QUERIES[template] ?? ['']) : [''];
+      for (const query of queries) found.push({ ...base, path: path + query });
+      if (method === 'GET')
+        found.push({ ...base, route: `HEAD ${template}`, method: 'HEAD', path });
+    }
+    found.push({ route: `OPTIONS ${template}`, method: 'OPTIONS', path: template, headers: {} });
+  }
+  return found;
+}
+
+function bodyOf(type: string, method: string, template: string, blob: Uint8Array): Uint8Array {
+  if (type === 'application/octet-stream') return blob;
+  if (type === UPLOAD_MEDIA_TYPE) return uploadOf(template);
+  if (type !== JSON_TYPE) throw new Error(`No body is known for ${type} of ${template}`);
+  return new TextEncoder().encode(JSON.stringify(toWire(messageOf(method, template))));
+}
+
+function uploadOf(template: string): Uint8Array {
+  if (template.endsWith('/merge')) return encodeUpload([], { remove: [] });
+  if (template.endsWith('{table}')) return encodeUpload([]);
+  return encodeUpload([
+    metricSegment(RUN_ID, 'leaving', 0, { rows: ROWS_OF_AN_UPLOAD, metrics: 10 }),
+  ]);
+}
+
+function messageOf(method: string, template: string): object {
+  switch (template) {
+    case '/api/v1/projects':
+      return { project: { id: 'prj_other', name: 'other', createdAtMs: 1 } };
+    case '/api/v1/runs':
+      return { run: runFields('run_other') };
+    case '/api/v1/runs/{runId}':
+      return { run: { ...runFields(RUN_ID), revision: 1 } };
+    case '/api/v1/segments/read':
+      return {
+        segments: Array.from({ length: 20 }, (_, batchNumber) => ({
+          runId: RUN_ID,
+          table: 'metrics',
+          writerId: 'siege',
+          batchNumber,
+        })),
+      };
+    case '/api/v1/runs/{runId}/leases/{holder}':
+      return { ttlMs: 30_000 };
+    case '/api/v1/reclaim':
+      return {};
+    case '/api/v1/keys':
+      return { key: { scope: 'read', label: 'siege' } };
+    case '/api/v1/shares':
+      return { share: { project: 'siege', user: 'u1', access: 'read' } };
+    default:
+      throw new Error(`No message is known for ${method} ${template}`);
+  }
+}
