@@ -149,6 +149,7 @@ export { openStorage } from './store/open-storage.ts';
 export { registerStorage, type OpenStorageOptions, type StorageFactory } from './store/registry.ts';
 export { createMemoryStore } from './store/memory-store.ts';
 export type { Curve, CurveQuery, RunCurves } from './store/curves.ts';
+export type { LossReport, RowSpill } from './store/row-spill.ts';
 export { openSync } from './sync/open-sync.ts';
 export type { OpenSyncOptions, SyncTask } from './sync/sync-storage.ts';
 export type { SyncTarget } from './sync/sync-notes.ts';

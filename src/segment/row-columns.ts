@@ -42,19 +42,26 @@ export class RowColumns {
     this.rowCount = at + 1;
   }
 
+  /** All rows, which stay, as views that the next row may overwrite. */
+  view(): RowBatch {
+    return this.#batch(0, this.rowCount);
+  }
+
   /** Empties it. The batches, of at most `maxRows` rows each, are views that the next row may overwrite. */
   take(maxRows: number): RowBatch[] {
     const batches: RowBatch[] = [];
-    for (let from = 0; from < this.rowCount; from += maxRows) {
-      const to = Math.min(this.rowCount, from + maxRows);
-      const columns = new Map<string, Vector>();
-      for (const { stored, cells } of this.#columns) columns.set(stored, cells.view(from, to));
-      batches.push({ rowCount: to - from, columns });
-    }
+    for (let from = 0; from < this.rowCount; from += maxRows)
+      batches.push(this.#batch(from, Math.min(this.rowCount, from + maxRows)));
     for (const { cells } of this.#columns) cells.clear();
     this.rowCount = 0;
     this.textChars = 0;
     return batches;
+  }
+
+  #batch(from: number, to: number): RowBatch {
+    const columns = new Map<string, Vector>();
+    for (const { cells, stored } of this.#columns) columns.set(stored, cells.view(from, to));
+    return { rowCount: to - from, columns };
   }
 }
 

@@ -11,7 +11,8 @@ import type { TableDefinition } from '../schema/table.ts';
 import { gatherRows } from '../segment/batch-ops.ts';
 import { createSegment } from '../segment/manifest.ts';
 import type { RowBatch } from '../segment/vectors.ts';
-import type { NewSegment, SegmentManifest } from '../store/store.ts';
+import type { NewSegment, SegmentIdentity, SegmentManifest } from '../store/store.ts';
+import { RowSaver } from './row-saver.ts';
 import type { OpenWriter, RunHandle } from './run-handle.ts';
 
 /** Options of every buffered writer. */
@@ -49,6 +50,8 @@ export interface RowBuffer {
   readonly rowCount: number;
   /** Characters of text in the buffer, numbers left out. */
   readonly textChars: number;
+  /** All rows, which stay. The batch may be a view that the next row overwrites. */
+  view(): RowBatch;
   /** Empties the buffer. The batches, of at most `maxRows` rows each, may be views that the next row overwrites. */
   take(maxRows: number): RowBatch[];
 }
@@ -63,6 +66,9 @@ const MAX_SEGMENT_BYTES = 16 << 20;
 const MAX_BUFFERED_BYTES = 256 << 20;
 /** Segments in one append: bounds the length of a transaction. */
 const MAX_APPEND_SEGMENTS = 64;
+/** A batch that is being filled is saved as a whole each time: it ends here. */
+const MAX_SAVED_ROWS = 4096;
+const MAX_SAVED_CHARS = 1 << 20;
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 30_000;
 
@@ -73,6 +79,11 @@ export class BufferedWriter implements OpenWriter {
   readonly #options: Required<WriterOptions>;
   readonly #writerId: string;
   readonly #detach: () => void;
+  readonly #saver: RowSaver | undefined;
+  /** Rows that the spill has of the batch that is being filled. */
+  #savedRows = 0;
+  /** Of `#pending`, those whose rows are all in the spill. */
+  readonly #saved = new WeakSet<NewSegment>();
   #nextBatch = 0;
   #pending: NewSegment[] = [];
   #pendingRows = 0;
@@ -99,6 +110,9 @@ export class BufferedWriter implements OpenWriter {
     this.#buffer = buffer;
     this.#options = checkWriterOptions(options);
     this.#writerId = createId('wrt', handle.clock.now());
+    const { spill } = handle.store;
+    if (spill !== undefined)
+      this.#saver = new RowSaver(spill, handle.clock, () => this.#saveRows());
     this.#detach = handle.attach(this);
   }
 
@@ -149,10 +163,13 @@ export class BufferedWriter implements OpenWriter {
 
   /** Tells that rows were put into the buffer. */
   added(): void {
+    this.#saver?.added();
     if (this.#buffer.rowCount >= this.#options.batchSize) {
       if (this.#running === undefined && this.#lastError === null) this.#start();
     } else if (this.#cancelTimer === undefined) {
-      this.#startLater(this.#options.flushIntervalMs);
+      const { flushIntervalMs } = this.#options;
+      const withinMs = this.#handle.store.spill?.flushWithinMs ?? flushIntervalMs;
+      this.#startLater(Math.min(flushIntervalMs, withinMs));
     }
   }
 
@@ -186,12 +203,14 @@ export class BufferedWriter implements OpenWriter {
 
   drainNow(): void {
     const { store } = this.#handle;
-    if (store.appendSegmentsNow === undefined && store.putAside === undefined) return;
-    this.#encode();
+    if (store.appendSegmentsNow === undefined && store.spill === undefined) return;
+    // Small ones to leave a page with: of each that does not fit, all rows are lost.
+    this.#encode(store.appendSegmentsNow === undefined ? MAX_SAVED_ROWS : MAX_SEGMENT_ROWS);
     if (this.#pending.length === 0) return;
     if (store.appendSegmentsNow === undefined) {
       // They stay in line: a page that goes on writes them as always.
-      store.putAside?.(this.#pending);
+      store.spill?.leave(this.#pending);
+      this.#noteSaved(this.#pending);
       return;
     }
     try {
@@ -208,6 +227,7 @@ export class BufferedWriter implements OpenWriter {
     this.#isClosed = true;
     await this.drain();
     this.#cancelTimer?.();
+    this.#saver?.stop();
     this.#detach();
   }
 
@@ -254,6 +274,7 @@ export class BufferedWriter implements OpenWriter {
     }
     // drainNow may have taken some of them meanwhile; identities make that harmless.
     const sent = new Set(sending);
+    this.#handle.store.spill?.forget(sending);
     this.#keep(this.#pending.filter((segment) => !sent.has(segment)));
     const [collector] = this.#collectors;
     sending.forEach((segment, i) => {
@@ -267,19 +288,52 @@ export class BufferedWriter implements OpenWriter {
     this.#succeeded();
   }
 
-  #encode(): void {
+  #encode(maxRows = MAX_SEGMENT_ROWS): void {
     if (this.#buffer.rowCount === 0) return;
-    for (const batch of this.#buffer.take(MAX_SEGMENT_ROWS)) this.#encodeBatch(batch);
+    const first = this.#pending.length;
+    for (const batch of this.#buffer.take(maxRows)) this.#encodeBatch(batch);
+    const segments = this.#pending.slice(first);
+    const savedRows = this.#savedRows;
+    this.#savedRows = 0;
+    if (savedRows === 0) return;
+    const [only] = segments;
+    if (segments.length > 1) {
+      // Rows that are saved as one batch are now of several: the spill has to know before any of them is appended.
+      this.#handle.store.spill?.save(segments);
+      this.#noteSaved(segments);
+    } else if (only?.manifest.rowCount === savedRows) this.#noteSaved(segments);
   }
 
-  #encodeBatch(batch: RowBatch): void {
-    const identity = {
+  /** Saves what is not in the spill: segments that wait for their append, and the batch that is being filled. */
+  #saveRows(): void {
+    const { spill } = this.#handle.store;
+    if (spill === undefined) return;
+    const { rowCount, textChars } = this.#buffer;
+    if (rowCount >= MAX_SAVED_ROWS || textChars >= MAX_SAVED_CHARS) this.#encode();
+    const unsaved = this.#pending.filter((segment) => !this.#saved.has(segment));
+    if (this.#buffer.rowCount > this.#savedRows) {
+      this.#savedRows = this.#buffer.rowCount;
+      unsaved.push(createSegment(this.#table, this.#nextIdentity(), this.#buffer.view()));
+    }
+    spill.save(unsaved);
+    this.#noteSaved(unsaved);
+  }
+
+  #noteSaved(segments: readonly NewSegment[]): void {
+    for (const segment of segments) this.#saved.add(segment);
+  }
+
+  #nextIdentity(): SegmentIdentity {
+    return {
       runId: this.#handle.runId,
       table: this.#table.table,
       writerId: this.#writerId,
       batchNumber: this.#nextBatch,
     };
-    const segment = createSegment(this.#table, identity, batch);
+  }
+
+  #encodeBatch(batch: RowBatch): void {
+    const segment = createSegment(this.#table, this.#nextIdentity(), batch);
     if (segment.bytes.byteLength > MAX_SEGMENT_BYTES && batch.rowCount > 1) {
       // Rows with long texts: halves, until each fits.
       const middle = batch.rowCount >> 1;

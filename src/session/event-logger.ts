@@ -67,6 +67,7 @@ export const DEFAULT_EVENT_SEVERITIES: Readonly<Record<string, EventSeverity>> =
   runtime_interruption: 'warning',
   non_finite_metric: 'warning',
   records_dropped: 'error',
+  rows_recovered: 'warning',
   sync_segment_refused: 'error',
 });
 
@@ -192,7 +193,7 @@ export class EventLogger implements AsyncDisposable {
 
 /** A checked event. @throws {QuarkError} `invalid_input` */
 export function createEvent(
-  handle: RunHandle,
+  handle: Pick<RunHandle, 'clock' | 'runId'>,
   eventType: string,
   options: LogEventOptions,
 ): EventRecord {
@@ -253,6 +254,10 @@ class EventBuffer implements RowBuffer {
   push(event: EventRecord): void {
     this.#events.push(event);
     this.textChars += JSON.stringify(event.payload).length;
+  }
+
+  view(): RowBatch {
+    return batchOfRows(eventTable, this.#events);
   }
 
   take(maxRows: number): RowBatch[] {

@@ -46,6 +46,10 @@ export class MetricBuffer implements RowBuffer {
     this.textChars += (description?.length ?? 0) + (metadata?.length ?? 0);
   }
 
+  view(): RowBatch {
+    return this.#batch(0, this.rowCount);
+  }
+
   take(maxRows: number): RowBatch[] {
     const batches: RowBatch[] = [];
     for (let from = 0; from < this.rowCount; from += maxRows)

@@ -104,6 +104,12 @@ export class MetricsLogger implements AsyncDisposable {
    * @throws {QuarkError} `invalid_input` naming field, value and rule; `writer_closed`; `invalid_run_state`
    */
   log(metric: string, value: number, options: LogMetricOptions): MetricRecord {
+    const record = this.#add(metric, value, options);
+    this.#writer.added();
+    return record;
+  }
+
+  #add(metric: string, value: number, options: LogMetricOptions): MetricRecord {
     const { step, epoch, timestamp } = options ?? NO_OPTIONS;
     const key = this.#keyOf(metric, options);
     const stepNumber = step === undefined || step === null ? Number.NaN : checkIndex('step', step);
@@ -130,7 +136,6 @@ export class MetricsLogger implements AsyncDisposable {
     if (isAdmitted) {
       this.#buffer.push(key.id, value, stepNumber, epochNumber, timeMs);
       if (notes !== null) this.#buffer.annotate(notes.description, metadataText);
-      this.#writer.added();
     }
     return new MetricRecord(
       this.#handle.runId,
@@ -158,7 +163,8 @@ export class MetricsLogger implements AsyncDisposable {
     for (const [metric, value] of entries) {
       this.#checkValue(this.#keyOf(metric, options).key, value);
     }
-    for (const [metric, value] of entries) this.log(metric, value, { ...options, timestamp });
+    for (const [metric, value] of entries) this.#add(metric, value, { ...options, timestamp });
+    this.#writer.added();
   }
 
   /**

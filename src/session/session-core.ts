@@ -24,6 +24,7 @@ import {
 import { changeRun, loadRun } from './run-lifecycle.ts';
 import type { SessionOptions } from './run-options.ts';
 import { persistenceOf } from '../store/persistence.ts';
+import { recordLosses } from './record-losses.ts';
 import { checkRunning } from './run-state.ts';
 
 /**
@@ -115,6 +116,8 @@ export class SessionCore implements RunHandle {
   async start(): Promise<void> {
     await this.#renew();
     this.#renewLater();
+    await this.store.spill?.begin(this.runId);
+    await recordLosses(this.store, this.clock).catch(() => undefined);
     if (this.#handlesSignals)
       this.#undo.push(this.#platform.onInterrupt((reason) => this.#interrupt(reason)));
     const undoRefused = this.store.sync?.onRefused(this.runId, (segment) => this.#refused(segment));
@@ -123,6 +126,7 @@ export class SessionCore implements RunHandle {
       this.#platform.onExit(() => {
         for (const writer of this.#writers) writer.drainNow();
         this.#flushNoticesNow();
+        this.store.spill?.left();
       }),
       this.#platform.onHide(() => {
         // A failure stays with the writer, which tries again.
@@ -278,6 +282,7 @@ export class SessionCore implements RunHandle {
     }
     this.#isClosed = true;
     this.#stop();
+    await this.store.spill?.end(this.runId);
     await this.#merging;
     if (this.#status === 'running')
       await tolerate(() => this.store.releaseLease(this.runId, this.#holder));
@@ -351,15 +356,20 @@ export class SessionCore implements RunHandle {
     for (let notice = this.#notices[0]; notice !== undefined; notice = this.#notices[0]) {
       await this.record(notice.event, notice.batchNumber);
       const written = notice;
+      this.store.spill?.forget([this.#segmentOf(written)]);
       this.#notices = this.#notices.filter((other) => other !== written);
     }
   }
 
   #flushNoticesNow(): void {
     const { store } = this;
-    if (store.appendSegmentsNow === undefined || this.#notices.length === 0) return;
+    if (this.#notices.length === 0) return;
+    const segments = this.#notices.map((notice) => this.#segmentOf(notice));
+    // They stay in line: a page that goes on writes them as always.
+    store.spill?.leave(segments);
+    if (store.appendSegmentsNow === undefined) return;
     try {
-      store.appendSegmentsNow(this.#notices.map((notice) => this.#segmentOf(notice)));
+      store.appendSegmentsNow(segments);
       this.#notices = [];
     } catch {
       // The process is ending and the store refuses: nobody is left to tell.

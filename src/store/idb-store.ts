@@ -2,12 +2,14 @@
 import { checkNotAborted } from '../base/assert.ts';
 import { systemClock, type Clock } from '../base/clock.ts';
 import { RunNotFoundError } from '../base/errors.ts';
+import { isNode } from '../base/runtime.ts';
 import { checkBlob, checkKeptBlob, checkSha256 } from './blob-rules.ts';
 import { IdbConnection } from './idb-connection.ts';
 import type { IdbTransaction } from './idb-layout.ts';
 import { beginNewLog } from './idb-log.ts';
 import { idbNotes } from './idb-notes.ts';
-import { onPutAside, pageStorage, putAside, takeBack } from './put-aside.ts';
+import { IdbSpill } from './idb-spill.ts';
+import { onPutAside, pageStorage, takeBack } from './put-aside.ts';
 import * as segmentsIn from './idb-segments.ts';
 import type { OpenStorageOptions } from './registry.ts';
 import {
@@ -81,7 +83,7 @@ class IdbStore implements Store {
   readonly notes: StoreNotes;
   readonly #connection: IdbConnection;
   readonly #clock: Pick<Clock, 'now'>;
-  putAside?: (segments: readonly NewSegment[]) => void;
+  spill?: IdbSpill;
   #unfollow: () => void = () => undefined;
 
   constructor(uri: string, connection: IdbConnection, clock: Pick<Clock, 'now'>) {
@@ -92,15 +94,25 @@ class IdbStore implements Store {
     this.notes = idbNotes(connection);
   }
 
-  /** Takes in what tabs that were closed had no turn to write, now and later. */
+  /** Takes in what tabs and workers that have ended could not append, now and later. */
   async followTabs(name: string): Promise<void> {
+    if (isNode()) return;
     const storage = pageStorage();
-    if (storage === undefined) return;
-    this.putAside = (segments) => putAside(storage, name, segments);
-    // What fails stays where it is.
-    const take = (): Promise<void> => takeBack(storage, name, this).catch(() => undefined);
-    this.#unfollow = onPutAside(name, () => void take());
-    await take();
+    const isPage = typeof document !== 'undefined';
+    this.spill = new IdbSpill({
+      name,
+      locks: globalThis.navigator?.locks,
+      storage,
+      isPage,
+      isHidden: () => isPage && document.visibilityState === 'hidden',
+    });
+    if (storage !== undefined) {
+      // What fails stays where it is.
+      const take = (): Promise<void> => takeBack(storage, name, this).catch(() => undefined);
+      this.#unfollow = onPutAside(name, () => void take());
+      await take();
+    }
+    await this.spill.follow(this);
   }
 
   async ensureProject(project: StoredProject): Promise<StoredProject> {
@@ -268,6 +280,7 @@ class IdbStore implements Store {
 
   async close(): Promise<void> {
     this.#unfollow();
+    await this.spill?.close();
     await this.#connection.close();
   }
 }

@@ -1,14 +1,25 @@
 /**
- * What a page had no turn left to write: a database answers later, and after `pagehide` there may be no later. Segments are put
- * into `localStorage`, which is written before the call returns, and appended by whoever has the database open or opens it next;
- * one that was written after all is known by its identity.
+ * Segments in `localStorage`, which is written before the call returns: the second way out of a page that is closed, beside
+ * the database of `idb-spill.ts`. Whoever has the database open, or opens it next, appends them; one that was written after
+ * all is known by its identity. What does not fit is noted, so that the next start can say what is missing.
  */
 import { isQuarkError } from '../base/errors.ts';
 import type { NewSegment, Store } from './store.ts';
 
 const PREFIX = 'quark-unsaved';
+const LOST_PREFIX = 'quark-lost';
+const LEFT_PREFIX = 'quark-left';
 /** Characters at a time: more arguments than this do not fit on the stack of a call. */
 const SLICE = 8_192;
+
+/** A batch that did not fit. */
+export type LostBatch = {
+  readonly runId: string;
+  readonly table: string;
+  readonly writerId: string;
+  readonly batchNumber: number;
+  readonly rowCount: number;
+};
 
 /** `localStorage` where there is one: workers have none, and some settings forbid it. */
 export function pageStorage(): Storage | undefined {
@@ -19,26 +30,88 @@ export function pageStorage(): Storage | undefined {
   }
 }
 
-/** Puts segments aside. What does not fit any more is left out: nobody is there to tell. */
-export function putAside(storage: Storage, name: string, segments: readonly NewSegment[]): void {
-  for (const { bytes, manifest } of segments) {
+/** Stores segments until one does not fit, and those after it that do; returns those that did not. */
+export function putAside(
+  storage: Storage,
+  name: string,
+  segments: readonly NewSegment[],
+): readonly NewSegment[] {
+  return segments.filter(({ bytes, manifest }) => {
     const { batchNumber, runId, table, writerId } = manifest;
     let text = '';
     for (let at = 0; at < bytes.byteLength; at += SLICE)
       text += String.fromCharCode(...bytes.subarray(at, at + SLICE));
-    try {
-      const key = `${prefixOf(name)}${runId}/${table}/${writerId}/${batchNumber}`;
-      storage.setItem(key, JSON.stringify({ manifest, bytes: btoa(text) }));
-    } catch {
-      // There is no room left.
-    }
-  }
+    const key = `${prefixOf(PREFIX, name)}${runId}/${table}/${writerId}/${batchNumber}`;
+    return !trySet(storage, key, JSON.stringify({ manifest, bytes: btoa(text) }));
+  });
+}
+
+/**
+ * Stores segments as {@link putAside} does, and notes for `owner` which did not fit. The note is written first, when there
+ * is room for it, and made shorter then.
+ */
+export function putAsideNoting(
+  storage: Storage,
+  name: string,
+  owner: string,
+  segments: readonly NewSegment[],
+): void {
+  const [first] = segments;
+  if (first === undefined) return;
+  const { table, writerId } = first.manifest;
+  const key = `${prefixOf(LOST_PREFIX, name)}${owner}/${table}/${writerId}`;
+  const earlier = lostIn(storage.getItem(key));
+  const note = (lost: readonly NewSegment[]): void => {
+    const names = new Set(segments.map(({ manifest }) => manifest.batchNumber));
+    const all = [
+      ...earlier.filter(({ batchNumber }) => !names.has(batchNumber)),
+      ...lost.map(({ manifest }) => ({
+        runId: manifest.runId,
+        table: manifest.table,
+        writerId: manifest.writerId,
+        batchNumber: manifest.batchNumber,
+        rowCount: manifest.rowCount,
+      })),
+    ];
+    if (all.length === 0) storage.removeItem(key);
+    else trySet(storage, key, JSON.stringify(all));
+  };
+  note(segments);
+  note(putAside(storage, name, segments));
+}
+
+/** Removes and returns what was noted as lost; of one owner, or of all. */
+export function takeLost(storage: Storage, name: string, owner = ''): readonly LostBatch[] {
+  const prefix = `${prefixOf(LOST_PREFIX, name)}${owner === '' ? '' : `${owner}/`}`;
+  return keysUnder(storage, prefix).flatMap((key) => {
+    const lost = lostIn(storage.getItem(key));
+    storage.removeItem(key);
+    return lost;
+  });
+}
+
+/** Owners of whom something was noted as lost. */
+export function lostOwners(storage: Storage, name: string): readonly string[] {
+  const prefix = prefixOf(LOST_PREFIX, name);
+  return keysUnder(storage, prefix).map((key) => key.slice(prefix.length).split('/')[0] ?? '');
+}
+
+/** Notes that an owner has said all it had to say. */
+export function noteLeft(storage: Storage, name: string, owner: string): void {
+  trySet(storage, `${prefixOf(LEFT_PREFIX, name)}${owner}`, '');
+}
+
+/** Whether the owner noted that; the note is removed. */
+export function takeLeft(storage: Storage, name: string, owner: string): boolean {
+  const key = `${prefixOf(LEFT_PREFIX, name)}${owner}`;
+  const hasLeft = storage.getItem(key) !== null;
+  storage.removeItem(key);
+  return hasLeft;
 }
 
 /** Appends what was put aside for a database. What the store cannot take now stays for the next time. */
 export async function takeBack(storage: Storage, name: string, store: Store): Promise<void> {
-  const keys = Array.from({ length: storage.length }, (_, at) => storage.key(at) ?? '');
-  for (const key of keys.filter((one) => one.startsWith(prefixOf(name)))) {
+  for (const key of keysUnder(storage, prefixOf(PREFIX, name))) {
     const text = storage.getItem(key);
     if (text === null) continue;
     try {
@@ -55,15 +128,39 @@ export async function takeBack(storage: Storage, name: string, store: Store): Pr
 /** Calls back when another tab puts something aside; returns the undo. */
 export function onPutAside(name: string, listener: () => void): () => void {
   const look = ({ key, newValue }: StorageEvent): void => {
-    if (newValue !== null && key?.startsWith(prefixOf(name)) === true) listener();
+    if (newValue !== null && key?.startsWith(prefixOf(PREFIX, name)) === true) listener();
   };
   globalThis.addEventListener?.('storage', look);
   return () => globalThis.removeEventListener?.('storage', look);
 }
 
-function prefixOf(name: string): string {
+function prefixOf(kind: string, name: string): string {
   // A name may hold anything; encoded, it ends where the blank is.
-  return `${PREFIX} ${encodeURIComponent(name)} `;
+  return `${kind} ${encodeURIComponent(name)} `;
+}
+
+function keysUnder(storage: Storage, prefix: string): string[] {
+  const keys = Array.from({ length: storage.length }, (_, at) => storage.key(at) ?? '');
+  return keys.filter((key) => key.startsWith(prefix));
+}
+
+function trySet(storage: Storage, key: string, text: string): boolean {
+  try {
+    storage.setItem(key, text);
+    return true;
+  } catch {
+    // There is no room left.
+    return false;
+  }
+}
+
+function lostIn(text: string | null): readonly LostBatch[] {
+  try {
+    const list: unknown = JSON.parse(text ?? '[]');
+    return Array.isArray(list) ? (list as LostBatch[]) : [];
+  } catch {
+    return [];
+  }
 }
 
 function segmentOf(text: string): NewSegment | undefined {

@@ -13,6 +13,7 @@
  */
 
 import type { CurveQuery, RunCurves } from './curves.ts';
+import type { RowSpill } from './row-spill.ts';
 import type { StoreSync } from './sync-control.ts';
 
 /** Largest segment a store takes: what every backend can move in one piece. Larger ones are refused as `too_large`. */
@@ -314,11 +315,8 @@ export interface Store {
    * `appendSegments` that have not settled: give it their segments again, nothing is written twice.
    */
   appendSegmentsNow?(segments: readonly NewSegment[]): readonly SegmentManifest[];
-  /**
-   * Puts segments where they outlive a page that gets no other turn; whoever has the store open, or opens it next, appends them.
-   * Only stores of pages have it. Nothing is written twice when the page goes on and appends them itself.
-   */
-  putAside?(segments: readonly NewSegment[]): void;
+  /** Saves rows that were not appended yet. Only stores of browsers have it, whose tabs and workers end without a word. */
+  readonly spill?: RowSpill;
   /** Live segments in order of their first sequence number, then of last sequence, writer and batch. */
   listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]>;
   /** The bytes of each segment, in the order asked for. The caller owns the bytes. */

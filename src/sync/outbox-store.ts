@@ -6,6 +6,7 @@ import type { Clock } from '../base/clock.ts';
 import { isQuarkError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
 import { compareText, selectLeases, selectRuns } from '../store/run-rules.ts';
+import type { RowSpill } from '../store/row-spill.ts';
 import type {
   Lease,
   MergedSegment,
@@ -78,7 +79,7 @@ export class OutboxStore implements Store {
   readonly notes: StoreNotes;
   readonly sync: StoreSync;
   readonly appendSegmentsNow?: (segments: readonly NewSegment[]) => readonly SegmentManifest[];
-  readonly putAside?: (segments: readonly NewSegment[]) => void;
+  readonly spill?: RowSpill;
   readonly #parts: OutboxParts;
   readonly #local: Store;
   readonly #remote: RemoteStore;
@@ -127,8 +128,7 @@ export class OutboxStore implements Store {
       remoteUri,
       closing: this.#closing.signal,
     });
-    const putAside = local.putAside?.bind(local);
-    if (putAside !== undefined) this.putAside = putAside;
+    if (local.spill !== undefined) this.spill = local.spill;
     const appendNow = local.appendSegmentsNow?.bind(local);
     if (appendNow !== undefined) {
       this.appendSegmentsNow = (segments) => {

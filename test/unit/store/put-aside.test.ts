@@ -1,25 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createMemoryStore } from '../../../src/store/memory-store.ts';
 import { putAside, takeBack } from '../../../src/store/put-aside.ts';
+import { storageOf } from '../../support/local-storage.ts';
 import { RUN_ID, runOf, segmentOf } from '../../support/segments.ts';
-
-/** `localStorage` with room for so many characters. */
-function storageOf(room = Number.POSITIVE_INFINITY): Storage {
-  const kept = new Map<string, string>();
-  return {
-    get length() {
-      return kept.size;
-    },
-    key: (at) => [...kept.keys()][at] ?? null,
-    getItem: (key) => kept.get(key) ?? null,
-    setItem: (key, text) => {
-      if (text.length > room) throw new DOMException('full', 'QuotaExceededError');
-      kept.set(key, text);
-    },
-    removeItem: (key) => kept.delete(key),
-    clear: () => kept.clear(),
-  };
-}
 
 describe('segments put aside', () => {
   it('are taken back once, into the database they are for, whatever else lies there', async () => {

@@ -1,0 +1,456 @@
+/**
+ * Rows that no append has stored yet, in a database of their own beside that of the store. A save is one transaction that
+ * reads nothing and is committed in the same call: once its messages have left the process, the browser finishes it,
+ * whatever becomes of the tab or worker. (Measured by `npm run test:engines`; a file of the origin-private file system costs
+ * the same in Chromium, and WebKitGTK has none.)
+ *
+ * Who saves holds a Web Lock, which ends with the tab or worker. Only who gets that lock appends what was saved, so that
+ * nobody takes a batch that still grows; two that start at once take turns, and the second finds nothing. What the first
+ * had appended before it ended is known by its identity. A tab that is frozen keeps its lock.
+ */
+import { openDB, unwrap, type DBSchema, type IDBPDatabase } from 'idb';
+import { isQuarkError } from '../base/errors.ts';
+import { createId } from '../base/ids.ts';
+import { batchesOf, rangesHold } from './batch-ranges.ts';
+import { keysUnder } from './idb-layout.ts';
+import {
+  lostOwners,
+  noteLeft,
+  putAsideNoting,
+  takeBack,
+  takeLeft,
+  takeLost,
+  type LostBatch,
+} from './put-aside.ts';
+import type { LossReport, RowSpill } from './row-spill.ts';
+import type { NewSegment, SegmentManifest, Store } from './store.ts';
+
+/** Pages are told before they end, as a rule: their rows need not be saved in every task. */
+const PAGE_PAUSE_MS = 20;
+/** Where rows cannot be saved, workers append them so early. */
+const WORKER_FLUSH_MS = 20;
+/** What a save may be late by: the pause, and a task that holds the thread. */
+const GAP_MS = 50;
+/** Nobody waits longer for a lock, or for a database that another tab holds on to. */
+const MAX_WAIT_MS = 2_000;
+
+type SessionKey = [kind: 'session', owner: string, runId: string];
+type RowsKey = [
+  kind: 'rows',
+  owner: string,
+  runId: string,
+  table: string,
+  writerId: string,
+  batchNumber: number,
+];
+type ReportKey = [kind: 'report', owner: string, runId: string];
+/** A session that is open, and whether its page has said all it had to say. */
+type SavedSession = { readonly hasLeft: boolean };
+type SavedRows = NewSegment & { readonly savedAtMs: number };
+
+interface SpillLayout extends DBSchema {
+  saved: { key: SessionKey | RowsKey | ReportKey; value: SavedSession | SavedRows | LossReport };
+}
+
+/** The part of Web Locks that is used. */
+export type SpillLocks = Pick<LockManager, 'request'>;
+
+/** Where and for whom rows are saved. */
+export type SpillParts = {
+  /** Name of the database of the store. */
+  readonly name: string;
+  readonly locks: SpillLocks | undefined;
+  /** `localStorage`; workers have none. */
+  readonly storage: Storage | undefined;
+  /** Whether this thread is told before it ends. */
+  readonly isPage: boolean;
+  readonly isHidden?: () => boolean;
+};
+
+/** See the top of this file. */
+export class IdbSpill implements RowSpill {
+  readonly #parts: SpillParts;
+  readonly #owner = createId('own', Date.now());
+  readonly #sessions = new Map<string, number>();
+  readonly #closing = new AbortController();
+  readonly #watched = new Set<string>();
+  /** Batches of which a version was saved, by name: the last one, and whether the browser has said that it has it. */
+  readonly #saved = new Map<string, { readonly rowCount: number; isConfirmed: boolean }>();
+  #channel: BroadcastChannel | undefined;
+  #database: IDBPDatabase<SpillLayout> | undefined;
+  #opening: Promise<void> | undefined;
+  #locking: Promise<void> | undefined;
+  #unlock: () => void = () => undefined;
+  #hasLock = false;
+  #hasLeft = false;
+
+  constructor(parts: SpillParts) {
+    this.#parts = parts;
+  }
+
+  get isReady(): boolean {
+    return this.#hasLock && this.#database !== undefined;
+  }
+
+  get pauseMs(): number {
+    // Timers of hidden pages are late by a second and more.
+    return this.#parts.isPage && this.#parts.isHidden?.() !== true ? PAGE_PAUSE_MS : 0;
+  }
+
+  get flushWithinMs(): number | null {
+    return this.#parts.isPage || this.isReady ? null : WORKER_FLUSH_MS;
+  }
+
+  async begin(runId: string): Promise<void> {
+    this.#sessions.set(runId, (this.#sessions.get(runId) ?? 0) + 1);
+    this.#locking ??= this.#lock();
+    const begun = Promise.all([this.#open(), this.#locking]).then(() => this.#saveSessions(false));
+    await atMost(MAX_WAIT_MS, begun);
+  }
+
+  async end(runId: string): Promise<void> {
+    const open = (this.#sessions.get(runId) ?? 1) - 1;
+    if (open > 0) {
+      this.#sessions.set(runId, open);
+      return;
+    }
+    this.#sessions.delete(runId);
+    await atMost(MAX_WAIT_MS, this.#removeSession(runId));
+  }
+
+  save(segments: readonly NewSegment[]): void {
+    if (!this.isReady || segments.length === 0) return;
+    if (this.#hasLeft) {
+      // The page has come back from the cache of the browser.
+      this.#hasLeft = false;
+      this.#saveSessions(false);
+    }
+    this.#put(segments);
+  }
+
+  forget(segments: readonly NewSegment[]): void {
+    const known = segments.filter((segment) => this.#saved.delete(nameOf(segment)));
+    if (known.length === 0) return;
+    this.#write((rows) => {
+      for (const segment of known) rows.delete(this.#keyOf(segment));
+    });
+  }
+
+  leave(segments: readonly NewSegment[]): void {
+    const { name, storage } = this.#parts;
+    const open = segments.filter((segment) => {
+      const saved = this.#saved.get(nameOf(segment));
+      return saved?.isConfirmed !== true || saved.rowCount !== segment.manifest.rowCount;
+    });
+    if (this.isReady) this.#put(open);
+    if (storage !== undefined) putAsideNoting(storage, name, this.#owner, open);
+  }
+
+  left(): void {
+    const { name, storage } = this.#parts;
+    if (this.#sessions.size === 0) return;
+    this.#hasLeft = true;
+    this.#saveSessions(true);
+    if (storage !== undefined) noteLeft(storage, name, this.#owner);
+  }
+
+  async listReports(): Promise<readonly LossReport[]> {
+    const found = await this.#database?.getAll('saved', keysUnder(['report']));
+    return (found ?? []) as LossReport[];
+  }
+
+  async removeReport({ owner, runId }: LossReport): Promise<void> {
+    await this.#database?.delete('saved', ['report', owner, runId]);
+  }
+
+  /** Appends what ended tabs and workers have saved, now, and later what those save that are still there. Never fails. */
+  async follow(store: Store): Promise<void> {
+    await atMost(MAX_WAIT_MS, this.#open());
+    const { locks, name } = this.#parts;
+    const takeOver = (owner: string): Promise<void> =>
+      this.#takeOver(owner, store).catch(() => undefined);
+    if (locks === undefined) {
+      await this.#reportLost(store, '', [], undefined).catch(() => undefined);
+      return;
+    }
+    if (typeof BroadcastChannel !== 'undefined') {
+      this.#channel = new BroadcastChannel(`quark-spill ${name}`);
+      this.#channel.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
+        if (typeof data === 'string') this.#watch(data, locks, takeOver);
+      });
+    }
+    const owners = await this.#owners();
+    const taking = owners.map((owner) =>
+      locks.request(lockName(name, owner), { ifAvailable: true }, async (lock) => {
+        if (lock === null) this.#watch(owner, locks, takeOver);
+        else await takeOver(owner);
+      }),
+    );
+    await atMost(MAX_WAIT_MS * 5, Promise.all(taking));
+  }
+
+  /** What sessions that are still open have saved stays until this thread ends. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#channel?.close();
+    const runIds = [...this.#sessions.keys()];
+    this.#sessions.clear();
+    await atMost(MAX_WAIT_MS, Promise.all(runIds.map((runId) => this.#removeSession(runId))));
+    this.#database?.close();
+    this.#database = undefined;
+    this.#hasLock = false;
+    this.#unlock();
+  }
+
+  #open(): Promise<void> {
+    if (this.#closing.signal.aborted) return Promise.resolve();
+    this.#opening ??= this.#openDatabase().catch(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  async #openDatabase(): Promise<void> {
+    const onLost = (): void => {
+      this.#database?.close();
+      this.#database = undefined;
+      this.#opening = undefined;
+    };
+    const database = await openDB<SpillLayout>(
+      `quark-sdk: rows not stored yet of ${this.#parts.name}`,
+      1,
+      {
+        upgrade: (made) => {
+          made.createObjectStore('saved');
+        },
+        blocking: onLost,
+        terminated: onLost,
+      },
+    );
+    if (this.#closing.signal.aborted) database.close();
+    else this.#database = database;
+  }
+
+  async #lock(): Promise<void> {
+    const { locks, name } = this.#parts;
+    if (locks === undefined) return;
+    await new Promise<void>((resolve) => {
+      const held = new Promise<void>((unlock) => {
+        this.#unlock = unlock;
+      });
+      locks
+        .request(lockName(name, this.#owner), () => {
+          this.#hasLock = !this.#closing.signal.aborted;
+          resolve();
+          return this.#hasLock ? held : undefined;
+        })
+        .catch(() => resolve());
+    });
+    this.#channel?.postMessage(this.#owner);
+  }
+
+  #saveSessions(hasLeft: boolean): void {
+    if (!this.isReady) return;
+    this.#write((rows) => {
+      for (const runId of this.#sessions.keys())
+        rows.put({ hasLeft } satisfies SavedSession, ['session', this.#owner, runId]);
+    });
+  }
+
+  async #removeSession(runId: string): Promise<void> {
+    await this.#database?.delete('saved', ['session', this.#owner, runId]);
+  }
+
+  #put(segments: readonly NewSegment[]): void {
+    if (segments.length === 0) return;
+    const savedAtMs = Date.now();
+    const versions = segments.map(({ manifest }) => ({
+      rowCount: manifest.rowCount,
+      isConfirmed: false,
+    }));
+    this.#write(
+      (rows) => {
+        segments.forEach((segment, i) => {
+          const { bytes, manifest } = segment;
+          const version = versions[i];
+          if (version !== undefined) this.#saved.set(nameOf(segment), version);
+          rows.put({ bytes, manifest, savedAtMs } satisfies SavedRows, this.#keyOf(segment));
+        });
+      },
+      () => {
+        for (const version of versions) version.isConfirmed = true;
+      },
+    );
+  }
+
+  /** One transaction, sent as a whole before this returns. What fails is not repeated: the rows are in memory still. */
+  #write(work: (rows: IDBObjectStore) => void, done?: () => void): void {
+    const database = this.#database;
+    if (database === undefined) {
+      void this.#open();
+      return;
+    }
+    try {
+      const transaction = unwrap(database).transaction('saved', 'readwrite', {
+        durability: 'relaxed',
+      });
+      if (done !== undefined) transaction.addEventListener('complete', done);
+      work(transaction.objectStore('saved'));
+      transaction.commit();
+    } catch {
+      // The browser has ended the connection.
+      this.#database = undefined;
+      this.#opening = undefined;
+      void this.#open();
+    }
+  }
+
+  #keyOf({ manifest }: NewSegment): RowsKey {
+    const { batchNumber, runId, table, writerId } = manifest;
+    return ['rows', this.#owner, runId, table, writerId, batchNumber];
+  }
+
+  async #owners(): Promise<readonly string[]> {
+    const keys = [
+      ...((await this.#database?.getAllKeys('saved', keysUnder(['session']))) ?? []),
+      ...((await this.#database?.getAllKeys('saved', keysUnder(['rows']))) ?? []),
+    ];
+    const { name, storage } = this.#parts;
+    const noted = storage === undefined ? [] : lostOwners(storage, name);
+    return [...new Set([...keys.map(([, owner]) => owner), ...noted])].filter(
+      (owner) => owner !== this.#owner,
+    );
+  }
+
+  /** Waits for the end of another tab or worker. */
+  #watch(owner: string, locks: SpillLocks, takeOver: (owner: string) => Promise<void>): void {
+    if (owner === this.#owner || this.#watched.has(owner)) return;
+    this.#watched.add(owner);
+    const { signal } = this.#closing;
+    locks
+      .request(lockName(this.#parts.name, owner), { signal }, () => takeOver(owner))
+      .catch(() => undefined)
+      .finally(() => this.#watched.delete(owner));
+  }
+
+  /** Appends what an ended owner has saved, and writes down what the next session has to record about it. */
+  async #takeOver(owner: string, store: Store): Promise<void> {
+    const database = this.#database;
+    if (database === undefined) return;
+    const [sessionKeys, sessions, saved] = await Promise.all([
+      database.getAllKeys('saved', keysUnder(['session', owner])),
+      database.getAll('saved', keysUnder(['session', owner])),
+      database.getAll('saved', keysUnder(['rows', owner])),
+    ]);
+    const { name, storage } = this.#parts;
+    if (storage !== undefined) await takeBack(storage, name, store);
+    const rows = saved as SavedRows[];
+    const taken: SavedRows[] = [];
+    const isStored = storedBatches(store);
+    for (const segment of rows)
+      if (await appendIfNew(store, segment, isStored)) taken.push(segment);
+    const hasNoted = storage !== undefined && takeLeft(storage, name, owner);
+    const gone = new Map(
+      sessionKeys.map(([, , runId], i) => [
+        runId,
+        hasNoted || (sessions[i] as SavedSession).hasLeft ? 0 : GAP_MS,
+      ]),
+    );
+    await this.#reportLost(store, owner, taken, gone, rows);
+    const transaction = database.transaction('saved', 'readwrite');
+    await Promise.all([
+      transaction.store.delete(keysUnder(['session', owner])),
+      transaction.store.delete(keysUnder(['rows', owner])),
+      transaction.done,
+    ]);
+  }
+
+  /** `gone`: the runs of sessions that have ended, and how many milliseconds of rows may be missing. */
+  async #reportLost(
+    store: Store,
+    owner: string,
+    taken: readonly SavedRows[],
+    gone: ReadonlyMap<string, number> | undefined,
+    saved: readonly SavedRows[] = [],
+  ): Promise<void> {
+    const { name, storage } = this.#parts;
+    const missing: LostBatch[] = [];
+    const isStored = storedBatches(store);
+    for (const lost of storage === undefined ? [] : takeLost(storage, name, owner))
+      if (!(await isStored(lost))) missing.push(lost);
+    const runIds = new Set([...(gone?.keys() ?? []), ...missing.map(({ runId }) => runId)]);
+    for (const runId of runIds) {
+      const gapMs = gone?.get(runId) ?? 0;
+      const lost = missing.filter((one) => one.runId === runId);
+      if (gapMs === 0 && lost.length === 0) continue;
+      const times = saved
+        .filter(({ manifest }) => manifest.runId === runId)
+        .map(({ savedAtMs }) => savedAtMs);
+      const report: LossReport = {
+        // Without an owner: of whoever noted it first.
+        owner: owner === '' ? (lost[0]?.writerId ?? '') : owner,
+        runId,
+        recovered: rowsByTable(
+          taken.map(({ manifest }) => manifest).filter((one) => one.runId === runId),
+        ),
+        missing: rowsByTable(lost),
+        savedAtMs: times.length === 0 ? null : Math.max(...times),
+        gapMs,
+      };
+      await this.#database?.put('saved', report, ['report', report.owner, runId]);
+    }
+  }
+}
+
+/** Appends a saved segment; whether it was missing. One whose run is gone, or that is damaged, is given up. */
+async function appendIfNew(
+  store: Store,
+  { bytes, manifest }: SavedRows,
+  isStored: (batch: LostBatch) => Promise<boolean>,
+): Promise<boolean> {
+  try {
+    if (await isStored(manifest)) return false;
+    await store.appendSegments([{ bytes, manifest }]);
+    return true;
+  } catch (error) {
+    if (isQuarkError(error, 'run_not_found') || isQuarkError(error, 'invalid_input')) return false;
+    throw error;
+  }
+}
+
+/** Tells which batches a store had when it was first asked about their table. */
+function storedBatches(store: Store): (batch: LostBatch) => Promise<boolean> {
+  const tables = new Map<string, Promise<readonly SegmentManifest[]>>();
+  return async (batch) => {
+    const { runId, table } = batch;
+    const live = tables.get(`${runId}/${table}`) ?? store.listSegments({ runId, table });
+    tables.set(`${runId}/${table}`, live);
+    return (await live).some((segment) => rangesHold(batchesOf(segment), batch));
+  };
+}
+
+function rowsByTable(
+  batches: readonly Pick<LostBatch, 'table' | 'rowCount'>[],
+): Readonly<Record<string, number>> {
+  const rows: Record<string, number> = {};
+  for (const { rowCount, table } of batches) rows[table] = (rows[table] ?? 0) + rowCount;
+  return rows;
+}
+
+function nameOf({ manifest }: NewSegment): string {
+  return `${manifest.runId}/${manifest.table}/${manifest.writerId}/${manifest.batchNumber}`;
+}
+
+function lockName(name: string, owner: string): string {
+  return `quark-spill ${owner} ${name}`;
+}
+
+/** Waits for work, but no longer than so; its failure is not told. */
+async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work.catch(() => undefined), late]);
+  clearTimeout(timer);
+}
