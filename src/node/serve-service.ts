@@ -67,12 +67,13 @@ export async function serveService(options: ServeServiceOptions = {}): Promise<S
     overrideGlobalObjects: false,
     serverOptions: CONNECTION_LIMITS,
     fetch: async (request, env) => {
-      const { socket } = env.incoming as IncomingMessage;
+      const { socket, httpVersion } = env.incoming as IncomingMessage;
       const outgoing = env.outgoing as ServerResponse;
       const before = socket.bytesWritten;
       try {
         return await service(request, {
           remoteAddress: socket.remoteAddress,
+          httpVersion,
           onClose: (callback) =>
             outgoing.once('close', () => callback(socket.bytesWritten - before)),
         });

@@ -89,7 +89,7 @@ export class Gate {
     if (keyless === 'never' || (keyless === 'until_first_key' && (await access.hasKeys())))
       return `This service asks for a key. ${how}`;
     if (!isLocalRequest(request, connection))
-      return `Without a key this service answers only requests made on its own machine, to 127.0.0.1 or localhost. ${how}`;
+      return `Without a key this service answers only requests made on its own machine, to 127.0.0.1 or localhost, through no proxy. ${how}`;
     return origins.isOwn(request)
       ? `This service asks for a key. ${how}`
       : 'Without a key this service does not answer pages of another origin. Allow it with --allow-origin, or send a user key.';

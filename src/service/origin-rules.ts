@@ -5,12 +5,81 @@ import { invalidInput } from '../base/errors.ts';
 export type ServiceConnection = {
   /** IP address of the other end. Without it nothing is taken to come from this machine. */
   readonly remoteAddress?: string | undefined;
+  /** Version of HTTP that the request came in, such as `1.1`. Unknown versions count as one that programs speak. */
+  readonly httpVersion?: string | undefined;
   /** Calls back once, when the answer has been sent or the connection is gone, with the bytes that went out. */
   readonly onClose?: (callback: (sentBytes: number) => void) => void;
 };
 
 /** Headers that proxies add: with one of them, the address of the connection says nothing about who asks. */
-const PROXY_HEADERS = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'via'];
+const PROXY_HEADERS: ReadonlySet<string> = new Set([
+  'cdn-loop',
+  'client-ip',
+  'forwarded',
+  'front-end-https',
+  'max-forwards',
+  'ssl-client-cert',
+  'surrogate-capability',
+  'tailscale-user-login',
+  'via',
+  'x-arr-log-id',
+  'x-arr-ssl',
+  'x-coming-from',
+  'x-scheme',
+  'x-varnish',
+]);
+/** Families of such headers: of plain proxies, of meshes and ingresses, of content networks and of clouds. */
+const PROXY_HEADER_STARTS = [
+  'cf-',
+  'cloudfront-',
+  'eagleeye-',
+  'fastly-',
+  'fly-',
+  'incap-',
+  'tailscale-',
+  'true-client-',
+  'x-akamai-',
+  'x-amzn-',
+  'x-appengine-',
+  'x-appgw-',
+  'x-azure-',
+  'x-client-',
+  'x-cloud-trace-',
+  'x-cluster-client-',
+  'x-envoy-',
+  'x-fd-',
+  'x-forwarded',
+  'x-gfe-',
+  'x-goog-iap-',
+  'x-host',
+  'x-nf-client-',
+  'x-original-',
+  'x-originating-',
+  'x-proxy',
+  'x-proxied',
+  'x-real-',
+  'x-remote-',
+  'x-sucuri-',
+  'x-vercel-',
+];
+/** `x-company-client-ip`, `do-connecting-ip` and the like. */
+const ENDS_WITH_ADDRESS = /-(?:client|connecting|remote|source|user)-(?:ip|addr|address)$/;
+
+/**
+ * Whether a request was made by the other end of its connection for somebody else. Headers say so, and HTTP/1.0: nginx
+ * asks in it unless told otherwise, and no browser and no client of ours does.
+ */
+export function isProxied(headers: Headers, { httpVersion }: ServiceConnection): boolean {
+  if (httpVersion !== undefined && httpVersion < '1.1') return true;
+  for (const name of headers.keys())
+    if (
+      PROXY_HEADERS.has(name) ||
+      PROXY_HEADER_STARTS.some((start) => name.startsWith(start)) ||
+      ENDS_WITH_ADDRESS.test(name)
+    )
+      return true;
+  return false;
+}
 
 /** Whether an IP address is one of this machine's own that no other can reach. */
 export function isLoopbackAddress(address: string | undefined): boolean {
@@ -33,7 +102,7 @@ export function isLocalRequest(request: Request, connection: ServiceConnection):
   return (
     isLoopbackAddress(connection.remoteAddress) &&
     isLoopbackHost(new URL(request.url).hostname) &&
-    !PROXY_HEADERS.some((name) => request.headers.has(name))
+    !isProxied(request.headers, connection)
   );
 }
 

@@ -242,7 +242,11 @@ export class ServiceHandler {
   }
 
   async #renderMetrics({ request, connection }: Exchange): Promise<Response> {
-    if (request.headers.has('authorization') || !isLocalRequest(request, connection))
+    if (
+      request.headers.has('authorization') ||
+      this.#parts.keyless === 'never' ||
+      !isLocalRequest(request, connection)
+    )
       checkScope(await this.#gate.admit(request, connection), 'admin');
     else if (!this.#parts.origins.isOwn(request))
       throw new SessionStoreError('unauthorised', 'Pages of another origin are not answered.');

@@ -40,6 +40,10 @@ export const serveCommand: Command = {
         kind: 'flag',
         help: 'Let everybody on this machine in without a key, also once there are keys. Default: QUARK_OPEN=1.',
       },
+      'require-key': {
+        kind: 'flag',
+        help: 'Ask for a key from the first request on, also on this machine: for a service behind a proxy. Default: QUARK_REQUIRE_KEY=1.',
+      },
       'allow-origin': {
         kind: 'list',
         value: 'ORIGIN',
@@ -62,7 +66,7 @@ export const serveCommand: Command = {
       'Records are kept in DIR/.quark (SQLite); in this folder, else ./quark-runs, when none is named.',
       'Until "quark keys create" has made the first key, people on this machine need none, and nobody else is let in.',
       'With QUARK_S3_ENDPOINT, _BUCKET, _ACCESS_KEY_ID and _SECRET_ACCESS_KEY (and _REGION, _PREFIX), artifacts and merged segments go to that object store.',
-      'The service speaks plain HTTP: put a proxy with TLS in front before other machines use it.',
+      'The service speaks plain HTTP: put a proxy with TLS in front before other machines use it. With a proxy on this machine, make a key first and give --require-key: what a proxy asks for others may look as if it were asked here.',
       'SIGTERM or Ctrl-C finishes the requests under way; a second one ends at once.',
     ],
   },
@@ -116,6 +120,12 @@ function start(context: CommandContext, storage: string): Promise<ServedService>
       `--open (QUARK_OPEN) is for this machine only, and --host ${hostOf(context)} lets others in. Make keys instead: "quark keys create NAME"`,
       'serve',
     );
+  const isKeyed = isOn(context, 'require-key', 'QUARK_REQUIRE_KEY');
+  if (isOpen && isKeyed)
+    throw new UsageError(
+      'Give either --open (QUARK_OPEN) or --require-key (QUARK_REQUIRE_KEY), not both',
+      'serve',
+    );
   const isIdle = args.flag('no-maintenance') || !hasMaintenance(io.env['QUARK_MAINTENANCE'] ?? '');
   return serveService({
     storage,
@@ -123,7 +133,7 @@ function start(context: CommandContext, storage: string): Promise<ServedService>
     ...(isIdle ? { maintenance: false } : {}),
     host: hostOf(context),
     port: portOf(context),
-    keyless: isOpen ? 'always' : 'until_first_key',
+    keyless: isOpen ? 'always' : isKeyed ? 'never' : 'until_first_key',
     allowOrigins: args.list('allow-origin') ?? listOf(io.env['QUARK_ALLOW_ORIGIN']),
     logger,
     ...(args.flag('no-dashboard') ? {} : { dashboardDir: dashboardDir() }),
@@ -145,8 +155,13 @@ async function intro(service: ServedService, host: string, isAlways: boolean): P
   return `${lines.join('\n')}\nPress Ctrl-C to stop.\n`;
 }
 
-function isAlwaysOpen({ io, args }: CommandContext): boolean {
-  return args.flag('open') || (io.env['QUARK_OPEN'] ?? '') === '1';
+function isAlwaysOpen(context: CommandContext): boolean {
+  return isOn(context, 'open', 'QUARK_OPEN');
+}
+
+/** Whether a flag was given, or its variable is 1. */
+function isOn({ io, args }: CommandContext, flag: string, variable: string): boolean {
+  return args.flag(flag) || io.env[variable] === '1';
 }
 
 function hostOf({ io, args }: CommandContext): string {
