@@ -49,7 +49,7 @@ export function unquote(quoted: string): string {
   );
 }
 
-/** A plain scalar as a value. Integers that a double cannot hold stay text, so that no digit of them is lost. */
+/** A plain scalar as a value. Integers that would lose a digit as a double stay text. */
 export function plainScalar(text: string): string | number | boolean | null {
   if (/^(?:null|Null|NULL|~|)$/.test(text)) return null;
   if (/^(?:true|True|TRUE)$/.test(text)) return true;
@@ -60,7 +60,8 @@ export function plainScalar(text: string): string | number | boolean | null {
   const isWhole = /^[+-]?\d+$/.test(text);
   const number = /^0[xob][0-9a-f]+$/i.test(text) ? Number(text) : numberFromText(text);
   if (typeof number !== 'number' || Number.isNaN(number)) return text;
-  return isWhole && !Number.isSafeInteger(number) ? text : number;
+  const isWholeNumber = Number.isSafeInteger(number) || String(number) === text.replace('+', '');
+  return isWhole && !isWholeNumber ? text : number;
 }
 
 /** Text without the comment at its end. */

@@ -17,7 +17,7 @@ import { runOf } from '../support/segments.ts';
 import type { MaintenanceTask } from './maintenance-program.ts';
 import { buildProgram, Child, type Program } from './processes.ts';
 
-const KILLS = runs(2).numRuns ?? 2;
+const KILLS = runs(2).numRuns;
 const MAX_LIFE_MS = 400;
 /** So short that uploads which are slow are swept under the merges that wait for them. */
 const KEEP_LOOSE_MS = 300;

@@ -18,7 +18,7 @@ import {
 } from './processes.ts';
 import { compareRows, type Progress, type ProgressByWriter } from './rows.ts';
 
-const ROUNDS = runs(2).numRuns ?? 2;
+const ROUNDS = runs(2).numRuns;
 const SERVICES = 2;
 const SENDERS = 4;
 const MAX_CALM_MS = 300;

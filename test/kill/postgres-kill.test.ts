@@ -11,8 +11,8 @@ import { runs } from '../support/property.ts';
 import { inspect } from './workload.ts';
 
 const CLIENTS = 3;
-const CLIENT_ROUNDS = runs(2).numRuns ?? 2;
-const SERVER_KILLS = runs(3).numRuns ?? 3;
+const CLIENT_ROUNDS = runs(2).numRuns;
+const SERVER_KILLS = runs(3).numRuns;
 const MAX_LIFE_MS = 300;
 /** Of the server, between two kills. */
 const MAX_CALM_MS = 1500;

@@ -10,9 +10,10 @@ import { readMetricColumns } from '../../src/read/metric-columns.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
 import { importInputs } from '../support/import-inputs.ts';
 import type { Files } from '../support/mutations.ts';
+import { seedOfRun } from '../support/property.ts';
 
 const CASES = Number(process.env['QUARK_FUZZ'] ?? '600');
-const SEED = Number(process.env['QUARK_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const SEED = seedOfRun();
 /** The first case, to go on with a campaign. */
 const FROM = Number(process.env['QUARK_FUZZ_FROM'] ?? '0');
 const isLong = CASES > 10_000;

@@ -1,14 +1,21 @@
-/** Settings of property-based tests: `QUARK_SEED` replays a failure, `QUARK_RUNS` multiplies the runs, `QUARK_LONG` adds the long ones. */
-import type fc from 'fast-check';
-
+/**
+ * Settings of property-based tests. They have the same seed in every run; `QUARK_SEED=random` draws one, `QUARK_SEED=N`
+ * replays a failure. `QUARK_RUNS` multiplies the runs, `QUARK_LONG` adds the long ones.
+ */
 const env: Record<string, string | undefined> = typeof process === 'undefined' ? {} : process.env;
 
-export function runs(count: number): fc.Parameters<unknown> {
-  const seed = env['QUARK_SEED'];
-  return {
-    numRuns: Math.ceil(count * Number(env['QUARK_RUNS'] ?? '1')),
-    ...(seed === undefined ? {} : { seed: Number(seed) }),
-  };
+const FIXED_SEED = 20_261_122;
+
+/** How often a property is tried, and from which seed. */
+export function runs(count: number): { readonly numRuns: number; readonly seed: number } {
+  return { numRuns: Math.ceil(count * Number(env['QUARK_RUNS'] ?? '1')), seed: seedOfRun() };
+}
+
+/** The seed from which a test draws all that it draws. */
+export function seedOfRun(): number {
+  const given = env['QUARK_SEED'] ?? '';
+  if (given === 'random') return Math.floor(Math.random() * 2 ** 31);
+  return given === '' ? FIXED_SEED : Number(given);
 }
 
 /** Whether tests that take minutes and gigabytes are wanted. */

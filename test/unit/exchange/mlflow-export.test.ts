@@ -145,7 +145,16 @@ test('comes back through our importer', async () => {
         );
       },
     ),
-    runs(30),
+    {
+      ...runs(30),
+      // Whole numbers beyond those of which a double has every one.
+      examples: [
+        [
+          [{ key: 'train/loss', value: 0, step: 0 }],
+          { a: -(2 ** 53), b: 2 ** 53, c: 2 ** 64, d: 1e20, e: -1e21, f: '9007199254740993' },
+        ],
+      ],
+    },
   );
 });
 

@@ -340,7 +340,9 @@ describe('damage', () => {
   });
 
   test('any single byte is found', async () => {
-    const reader = await recordRun([['events', fc.sample(validBatch(tableOf('events'), 3), 1)]]);
+    const reader = await recordRun([
+      ['events', fc.sample(validBatch(tableOf('events'), 3), { numRuns: 1, seed: 5 })],
+    ]);
     await withArtifact(reader, Uint8Array.of(1, 2, 3), 100);
     const bytes = await bytesOf(exportQuark(reader));
     const ofTheEnd = bytes.length - 64;

@@ -252,7 +252,9 @@ describe('files that lie', () => {
   test('any damage ends, and is told', async () => {
     const table = TABLES.get('parameter_summaries');
     if (table === undefined) throw new Error('parameter_summaries');
-    const reader = await recordRun([['parameter_summaries', fc.sample(validBatch(table, 20), 2)]]);
+    const reader = await recordRun([
+      ['parameter_summaries', fc.sample(validBatch(table, 20), { numRuns: 2, seed: 5 })],
+    ]);
     const inputs = [
       { 'a.parquet': await written(WIDE, ', compression zstd') },
       { 'a.parquet': await written(WIDE, ', parquet_version v2, compression lz4_raw') },
