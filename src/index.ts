@@ -21,6 +21,11 @@ export { VERSION } from './base/version.ts';
 
 export { addLog, addTag, endRun, resumeRun, startRun } from './session/functions.ts';
 export { TrainingSession } from './session/training-session.ts';
+export {
+  type RecordingCallback,
+  type RecordingProblem,
+  type RecordingStatus,
+} from './session/recording-health.ts';
 export { RunContext } from './session/run-context.ts';
 export {
   configurePersistence,

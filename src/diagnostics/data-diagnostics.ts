@@ -8,7 +8,7 @@ import { batchDiagnosticTable, type BatchDiagnosticRecord } from '../records/bat
 import type { WriterStatus } from '../session/buffered-writer.ts';
 import { RecordWriter } from '../session/record-writer.ts';
 import type { RunContext } from '../session/run-context.ts';
-import { handleOf, type RunHandle } from '../session/run-handle.ts';
+import { handleOf, writeFor, type RunHandle } from '../session/run-handle.ts';
 import type { TrainingSession } from '../session/training-session.ts';
 import {
   checkBatch,
@@ -77,7 +77,7 @@ export class DataDiagnostics implements AsyncDisposable {
     this.#detach = this.#handle.attach({
       drain: () => this.#writer.drain(),
       drainNow: () => this.#writer.drainNow(),
-      close: () => this.close(),
+      close: () => this.#end(),
     });
   }
 
@@ -119,7 +119,8 @@ export class DataDiagnostics implements AsyncDisposable {
   /**
    * Makes every batch so far durable and returns those this call wrote.
    *
-   * @throws {SessionStoreError} when the store failed; the records are kept and tried again
+   * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`; in both, the records
+   * are kept and tried again
    */
   flush(): Promise<readonly BatchDiagnosticRecord[]> {
     return this.#writer.flush();
@@ -175,9 +176,8 @@ export class DataDiagnostics implements AsyncDisposable {
   }
 
   /** Flushes and closes; `logBatch` throws `writer_closed` afterwards, reading and summaries still work. */
-  async close(): Promise<void> {
-    await this.#writer.close();
-    this.#detach();
+  close(): Promise<void> {
+    return writeFor(this.#handle, () => this.#end());
   }
 
   /** Same as {@link close}. */
@@ -185,8 +185,13 @@ export class DataDiagnostics implements AsyncDisposable {
     return this.close();
   }
 
+  async #end(): Promise<void> {
+    await this.#writer.close();
+    this.#detach();
+  }
+
   async #ready(): Promise<void> {
-    if (!this.#writer.isClosed) await this.#writer.drain();
+    if (!this.#writer.isClosed) await writeFor(this.#handle, () => this.#writer.drain());
   }
 
   /** Hard rows with what was recorded of their batches, which is read for them alone. */

@@ -3,7 +3,7 @@ import { layerSummaryTable, type LayerSummaryRecord } from '../records/layer-sum
 import { readLayerSummaries, type LayerSummaryFilter } from '../read/layer-summaries.ts';
 import { writerClosed } from '../session/buffered-writer.ts';
 import type { RunContext } from '../session/run-context.ts';
-import { handleOf } from '../session/run-handle.ts';
+import { handleOf, writeFor } from '../session/run-handle.ts';
 import type { TrainingSession } from '../session/training-session.ts';
 import { DeadUnits } from './dead-units.ts';
 import { checkHookConfig, type HookEngineConfig, type HookSettings } from './hook-config.ts';
@@ -89,7 +89,7 @@ export class HookEngine implements AsyncDisposable {
     this.#instrument.open({
       drain: () => this.#drain(),
       drainNow: () => this.#writer.drainNow(),
-      close: () => this.close(),
+      close: () => this.#end(),
     });
     this.#unwatch = source.watchLayers(this.#watch);
   }
@@ -192,7 +192,8 @@ export class HookEngine implements AsyncDisposable {
   /**
    * Waits for the probe under way, makes every summary so far durable and returns those this call wrote.
    *
-   * @throws {SessionStoreError} when the store failed; the summaries are kept and tried again
+   * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`; in both, the summaries
+   * are kept and tried again
    */
   async flush(): Promise<readonly LayerSummaryRecord[]> {
     await this.#instrument.pending.settle();
@@ -201,8 +202,9 @@ export class HookEngine implements AsyncDisposable {
 
   /** Layer summaries of the run, after a flush when the engine is open. @throws {QuarkError} `invalid_input` */
   async read(filter: LayerSummaryFilter = {}): Promise<readonly LayerSummaryRecord[]> {
-    if (!this.#writer.isClosed) await this.#drain();
-    const { store, runId } = this.#instrument.handle;
+    const { handle } = this.#instrument;
+    if (!this.#writer.isClosed) await writeFor(handle, () => this.#drain());
+    const { store, runId } = handle;
     return (await readLayerSummaries(store, runId, filter)).records;
   }
 
@@ -210,7 +212,16 @@ export class HookEngine implements AsyncDisposable {
    * Takes everything off the model at once, then waits for the probe under way and writes what is left. May be called
    * again after a failure.
    */
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    return writeFor(this.#instrument.handle, () => this.#end());
+  }
+
+  /** Same as {@link HookEngine.close}. */
+  [ASYNC_DISPOSE](): Promise<void> {
+    return this.close();
+  }
+
+  async #end(): Promise<void> {
     this.#isClosed = true;
     this.abandonStep();
     this.#unwatch();
@@ -219,11 +230,6 @@ export class HookEngine implements AsyncDisposable {
     this.#instrument.releaseKernels();
     await this.#writer.close();
     this.#instrument.detach();
-  }
-
-  /** Same as {@link HookEngine.close}. */
-  [ASYNC_DISPOSE](): Promise<void> {
-    return this.close();
   }
 
   async #drain(): Promise<void> {

@@ -17,7 +17,7 @@ import {
 } from '../read/parameter-records.ts';
 import { writerClosed } from '../session/buffered-writer.ts';
 import type { RunContext } from '../session/run-context.ts';
-import { handleOf } from '../session/run-handle.ts';
+import { handleOf, writeFor } from '../session/run-handle.ts';
 import type { TrainingSession } from '../session/training-session.ts';
 import { HeldChanges } from './held-changes.ts';
 import {
@@ -110,7 +110,7 @@ export class ParameterDiagnostics implements AsyncDisposable {
         this.#summaries.drainNow();
         this.#distributions.drainNow();
       },
-      close: () => this.close(),
+      close: () => this.#end(),
     });
     this.#unwatch = source.watchParameters(this.#watch);
   }
@@ -167,7 +167,8 @@ export class ParameterDiagnostics implements AsyncDisposable {
   /**
    * Waits for the snapshot under way, makes everything so far durable and returns the records this call wrote.
    *
-   * @throws {SessionStoreError} when the store failed; the records are kept and tried again
+   * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`; in both, the records
+   * are kept and tried again
    */
   async flush(): Promise<ParameterRecords> {
     await this.#instrument.pending.settle();
@@ -207,7 +208,16 @@ export class ParameterDiagnostics implements AsyncDisposable {
    * Takes everything off the optimizer at once, then waits for the snapshot under way and writes what is left. May be
    * called again after a failure.
    */
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    return writeFor(this.#instrument.handle, () => this.#end());
+  }
+
+  /** Same as {@link ParameterDiagnostics.close}. */
+  [ASYNC_DISPOSE](): Promise<void> {
+    return this.close();
+  }
+
+  async #end(): Promise<void> {
     this.#isClosed = true;
     this.#watch.isActive = false;
     this.#unwatch();
@@ -220,11 +230,6 @@ export class ParameterDiagnostics implements AsyncDisposable {
     this.#instrument.detach();
   }
 
-  /** Same as {@link ParameterDiagnostics.close}. */
-  [ASYNC_DISPOSE](): Promise<void> {
-    return this.close();
-  }
-
   async #drain(): Promise<void> {
     await this.#instrument.pending.settle();
     await this.#summaries.drain();
@@ -232,7 +237,7 @@ export class ParameterDiagnostics implements AsyncDisposable {
   }
 
   async #drainOpen(): Promise<void> {
-    if (!this.#summaries.isClosed) await this.#drain();
+    if (!this.#summaries.isClosed) await writeFor(this.#instrument.handle, () => this.#drain());
   }
 
   /** Foresees the next snapshot, so that the optimizer steps in between cost nothing. */

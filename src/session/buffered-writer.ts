@@ -13,7 +13,7 @@ import { createSegment } from '../segment/manifest.ts';
 import type { RowBatch } from '../segment/vectors.ts';
 import type { NewSegment, SegmentIdentity, SegmentManifest } from '../store/store.ts';
 import { RowSaver } from './row-saver.ts';
-import type { OpenWriter, RunHandle } from './run-handle.ts';
+import { writeFor, type OpenWriter, type RunHandle } from './run-handle.ts';
 
 /** Options of every buffered writer. */
 export type WriterOptions = {
@@ -79,11 +79,12 @@ export class BufferedWriter implements OpenWriter {
   readonly #options: Required<WriterOptions>;
   readonly #writerId: string;
   readonly #detach: () => void;
-  readonly #saver: RowSaver | undefined;
+  #saver: RowSaver | undefined;
   /** Rows that the spill has of the batch that is being filled. */
   #savedRows = 0;
   /** Of `#pending`, those whose rows are all in the spill. */
   readonly #saved = new WeakSet<NewSegment>();
+  readonly #uncount: () => void;
   #nextBatch = 0;
   #pending: NewSegment[] = [];
   #pendingRows = 0;
@@ -110,10 +111,9 @@ export class BufferedWriter implements OpenWriter {
     this.#buffer = buffer;
     this.#options = checkWriterOptions(options);
     this.#writerId = createId('wrt', handle.clock.now());
-    const { spill } = handle.store;
-    if (spill !== undefined)
-      this.#saver = new RowSaver(spill, handle.clock, () => this.#saveRows());
+    this.#saver = this.#newSaver();
     this.#detach = handle.attach(this);
+    this.#uncount = handle.recording.count(this);
   }
 
   get isClosed(): boolean {
@@ -188,13 +188,17 @@ export class BufferedWriter implements OpenWriter {
     }
   }
 
-  /** Drains, and returns the segments that this wrote. */
+  /**
+   * Drains, and returns the segments that this wrote. Without strict mode a failure stays in the status.
+   *
+   * @throws {SessionStoreError} in strict mode
+   */
   async drainCollecting(): Promise<readonly StoredSegment[]> {
     const collected: StoredSegment[] = [];
     if (this.#running !== undefined) await this.#running.catch(() => undefined);
     this.#collectors.add(collected);
     try {
-      await this.drain();
+      await writeFor(this.#handle, () => this.drain());
     } finally {
       this.#collectors.delete(collected);
     }
@@ -229,6 +233,7 @@ export class BufferedWriter implements OpenWriter {
     this.#cancelTimer?.();
     this.#saver?.stop();
     this.#detach();
+    this.#uncount();
   }
 
   #startLater(delayMs: number): void {
@@ -237,6 +242,13 @@ export class BufferedWriter implements OpenWriter {
       this.#cancelTimer = undefined;
       this.#start();
     });
+  }
+
+  /** Where the store is open, and has a spill. */
+  #newSaver(): RowSaver | undefined {
+    const { clock, store } = this.#handle;
+    const { spill } = store;
+    return spill === undefined ? undefined : new RowSaver(spill, clock, () => this.#saveRows());
   }
 
   /** Starts a flush nobody waits for: its failure is kept and tried again later. */
@@ -262,6 +274,8 @@ export class BufferedWriter implements OpenWriter {
   }
 
   async #append(): Promise<void> {
+    // A store that could not be opened at first may be open now.
+    this.#saver ??= this.#newSaver();
     this.#encode();
     const sending = this.#pending.slice(0, MAX_APPEND_SEGMENTS);
     if (sending.length === 0) return;
@@ -358,6 +372,7 @@ export class BufferedWriter implements OpenWriter {
     this.#retryMs = FIRST_RETRY_MS;
     const failure = this.#lastError;
     this.#lastError = null;
+    this.#handle.recording.worked(this.#writerId);
     if (failure !== null) {
       this.#notify('runtime_error', {
         message: `Writing ${this.#table.table} failed for a while and works again: ${failure.message}`,
@@ -380,7 +395,9 @@ export class BufferedWriter implements OpenWriter {
     this.#lastError =
       error instanceof Error ? error : new QuarkError('store_failed', messageOf(error));
     this.#retryAtMs = this.#handle.clock.now() + this.#retryMs;
-    if (this.#isClosed) return;
+    this.#handle.recording.failed(this.#writerId, this.#lastError);
+    // Whoever closed it in strict mode was told; a store that was closed takes nothing any more.
+    if ((this.#isClosed && this.#handle.strictMode) || isStoreError(error, 'closed')) return;
     this.#startLater(this.#retryMs);
     this.#retryMs = Math.min(LAST_RETRY_MS, this.#retryMs * 2);
   }

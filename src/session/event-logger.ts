@@ -27,7 +27,7 @@ import {
   type WriterStatus,
 } from './buffered-writer.ts';
 import type { RunContext } from './run-context.ts';
-import { handleOf, type RunHandle } from './run-handle.ts';
+import { handleOf, writeFor, type RunHandle } from './run-handle.ts';
 import type { TrainingSession } from './training-session.ts';
 
 /** Options of {@link EventLogger.log}. */
@@ -156,7 +156,8 @@ export class EventLogger implements AsyncDisposable {
   /**
    * Makes every event so far durable and returns those this call wrote, with their sequence numbers.
    *
-   * @throws {SessionStoreError} when the store failed; the events are kept and tried again
+   * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`; in both, the events
+   * are kept and tried again
    */
   async flush(): Promise<readonly EventRecord[]> {
     const segments = await this.#writer.drainCollecting();
@@ -177,13 +178,13 @@ export class EventLogger implements AsyncDisposable {
    * @throws {QuarkError} `invalid_input` naming the filter
    */
   async read(filter: EventFilter = {}): Promise<readonly EventRecord[]> {
-    if (!this.#writer.isClosed) await this.#writer.drain();
+    if (!this.#writer.isClosed) await writeFor(this.#handle, () => this.#writer.drain());
     return (await readEvents(this.#handle.store, this.#handle.runId, filter)).records;
   }
 
   /** Flushes and closes the logger; `log` throws `writer_closed` afterwards, `read` still works. */
   close(): Promise<void> {
-    return this.#writer.close();
+    return writeFor(this.#handle, () => this.#writer.close());
   }
 
   [ASYNC_DISPOSE](): Promise<void> {

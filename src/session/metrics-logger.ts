@@ -16,7 +16,7 @@ import {
 import { MetricBuffer } from './metric-buffer.ts';
 import { MetricRecord, type MetricKey, type MetricNotes } from '../read/metric-record.ts';
 import type { RunContext } from './run-context.ts';
-import { handleOf, type RunHandle } from './run-handle.ts';
+import { handleOf, writeFor, type RunHandle } from './run-handle.ts';
 import type { TrainingSession } from './training-session.ts';
 
 /** What {@link MetricsLogger} does with NaN and infinities. */
@@ -210,7 +210,8 @@ export class MetricsLogger implements AsyncDisposable {
   /**
    * Makes every sample so far durable and returns those this call wrote, with their sequence numbers.
    *
-   * @throws {SessionStoreError} when the store failed; the samples are kept and tried again
+   * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`; in both, the samples
+   * are kept and tried again
    */
   async flush(): Promise<readonly MetricRecord[]> {
     return recordsOfSegments(this.#handle.runId, await this.#writer.drainCollecting());
@@ -234,7 +235,7 @@ export class MetricsLogger implements AsyncDisposable {
 
   /** Flushes and closes the logger; `log` throws `writer_closed` afterwards, `read` still works. */
   close(): Promise<void> {
-    return this.#writer.close();
+    return writeFor(this.#handle, () => this.#writer.close());
   }
 
   [ASYNC_DISPOSE](): Promise<void> {
@@ -242,7 +243,7 @@ export class MetricsLogger implements AsyncDisposable {
   }
 
   async #drainIfOpen(): Promise<void> {
-    if (!this.#writer.isClosed) await this.#writer.drain();
+    if (!this.#writer.isClosed) await writeFor(this.#handle, () => this.#writer.drain());
   }
 
   #keyOf(metric: string, options: LogMetricOptions | undefined): MetricKey {

@@ -53,7 +53,7 @@ export class RecordWriter<C extends TableColumns> {
     this.#writer.added();
   }
 
-  /** Makes the rows durable and returns those that this wrote as records. @throws {SessionStoreError} */
+  /** Makes the rows durable and returns those that this wrote as records. @throws {SessionStoreError} in strict mode */
   async flush(): Promise<readonly RecordOf<C>[]> {
     const segments = await this.#writer.drainCollecting();
     return segments.flatMap(({ manifest, bytes }) => {
@@ -88,6 +88,7 @@ function detached(handle: RunHandle): RunHandle {
     clock: handle.clock,
     strictMode: handle.strictMode,
     signal: handle.signal,
+    recording: handle.recording,
     checkOpen: () => handle.checkOpen(),
     attach: () => () => undefined,
     flush: () => handle.flush(),

@@ -1,9 +1,16 @@
 /** What writers know of the session they write for, and how they get at it. */
 import type { Clock } from '../base/clock.ts';
-import { invalidInput, InvalidRunStateError } from '../base/errors.ts';
+import {
+  invalidInput,
+  InvalidRunStateError,
+  isQuarkError,
+  isStoreError,
+  messageOf,
+} from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import type { EventSeverity } from '../records/literals.ts';
 import type { SegmentManifest, Store } from '../store/store.ts';
+import type { RecordingHealth } from './recording-health.ts';
 
 /** An event a writer wants recorded about itself. */
 export type Notice = {
@@ -36,11 +43,13 @@ export interface RunHandle {
   readonly strictMode: boolean;
   /** Aborted when the process is asked to stop, or the page is closed. */
   readonly signal: AbortSignal;
+  /** Whatever writes says here when it fails, and when it works again. */
+  readonly recording: RecordingHealth;
   /** @throws {InvalidRunStateError} when the run has ended */
   checkOpen(): void;
   /** Adds a writer to those that are flushed and closed with the session; returns the undo. */
   attach(writer: OpenWriter): () => void;
-  /** Makes durable what all writers have buffered. @throws {SessionStoreError} */
+  /** Makes durable what all writers have buffered. @throws {SessionStoreError} in strict mode */
   flush(): Promise<void>;
   /** Records an event about the recording itself. Never throws. */
   notify(notice: Notice): void;
@@ -73,6 +82,35 @@ export function handleOf(owner: unknown): RunHandle {
       `a TrainingSession or a RunContext that a session returned${owner instanceof Promise ? ' (await the promise first)' : ''}`,
     );
   return handle;
+}
+
+/**
+ * Does work that writes for the caller. Its failure throws in strict mode only; else it is in the status of the session, and
+ * what could not be written is tried again.
+ */
+export async function writeFor(
+  { recording, strictMode }: Pick<RunHandle, 'recording' | 'strictMode'>,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (strictMode || !isRecordingFailure(error)) throw error;
+    recording.note(error);
+  }
+}
+
+/** Whether an error is one of the storage. Others are of what was asked for: wrong input, a run that is over, a probe. */
+export function isRecordingFailure(error: unknown): boolean {
+  return isStoreError(error) || isQuarkError(error, 'run_not_found') || !isQuarkError(error);
+}
+
+/** Throws the first error of several pieces of work that were done side by side. */
+export function throwFirst(results: readonly PromiseSettledResult<unknown>[]): void {
+  for (const result of results) {
+    if (result.status === 'rejected')
+      throw result.reason instanceof Error ? result.reason : new Error(messageOf(result.reason));
+  }
 }
 
 /** The error of using a run that has ended. */

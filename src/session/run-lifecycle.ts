@@ -1,5 +1,5 @@
 /** Creating, changing and ending the run record, by compare-and-set. */
-import { RunNotFoundError, SessionStoreError } from '../base/errors.ts';
+import { isStoreError, RunNotFoundError, SessionStoreError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
@@ -30,31 +30,27 @@ export async function loadProject(store: Store, run: RunRecord): Promise<StoredP
   );
 }
 
-/** Adds a run, and its project if that is new. @throws {RunNotFoundError} when the parent is not in the store */
-export async function createRun(
-  store: Store,
+/** What is known of the machine and the program when a run begins. */
+export type RunFacts = { readonly gitCommit: string | null; readonly environment: JsonObject };
+
+/** A run that begins now, with its id, before it is in a store. */
+export function newRun(
   nowMs: number,
-  options: CheckedStart,
-  facts: { readonly gitCommit: string | null; readonly environment: JsonObject },
-): Promise<LoadedRun> {
-  const { config, parentRunId, project, strictMode, tags } = options;
-  const parent = parentRunId === null ? null : (await loadRun(store, parentRunId)).run;
-  const stored = await store.ensureProject({
-    id: createId('prj', nowMs),
-    name: project,
-    createdAtMs: nowMs,
-  });
+  { config, parentRunId, project, strictMode, tags }: CheckedStart,
+  facts: RunFacts,
+  store: Pick<Store, 'location'> | undefined,
+): RunRecord {
   const id = createId('run', nowMs);
   const at = new Date(nowMs).toISOString();
-  const run = runRecord.create({
+  return runRecord.create({
     id,
-    projectId: stored.id,
-    projectName: stored.name,
+    projectId: createId('prj', nowMs),
+    projectName: project,
     status: 'running',
     parentRunId,
-    lineageRootRunId: parent?.lineageRootRunId ?? id,
+    lineageRootRunId: parentRunId ?? id,
     resumeCount: 0,
-    runPath: `${store.location.storeRoot}/runs/${id}`,
+    runPath: store === undefined ? `runs/${id}` : runPathIn(store, id),
     gitCommit: facts.gitCommit,
     strictMode,
     tags,
@@ -65,7 +61,42 @@ export async function createRun(
     updatedAt: at,
     schemaVersion: CURRENT_SCHEMA_VERSION,
   });
-  return { stored: await store.createRun(storedForm(run)), run };
+}
+
+/** The first run of the line that a parent is in. @throws {RunNotFoundError} when the parent is not in the store */
+export async function lineageRootOf(store: Store, parentRunId: string): Promise<string> {
+  return (await loadRun(store, parentRunId)).run.lineageRootRunId;
+}
+
+/** Adds a run to a store, and its project if that is new; a run that is there already stays as it is. */
+export async function addRun(
+  store: Store,
+  run: RunRecord,
+): Promise<{ readonly run: RunRecord; readonly project: StoredProject }> {
+  const project = await store.ensureProject({
+    id: run.projectId,
+    name: run.projectName,
+    createdAtMs: Date.parse(run.startedAt),
+  });
+  const placed = runRecord.create({
+    ...run,
+    projectId: project.id,
+    projectName: project.name,
+    runPath: runPathIn(store, run.id),
+  });
+  try {
+    await store.createRun(storedForm(placed));
+  } catch (error) {
+    // An earlier attempt may have been carried out though its answer was lost.
+    const stored = isStoreError(error, 'rejected') ? await store.findRun(run.id) : undefined;
+    if (stored === undefined) throw error;
+    return { run: parseRun(stored), project };
+  }
+  return { run: placed, project };
+}
+
+function runPathIn({ location }: Pick<Store, 'location'>, runId: string): string {
+  return `${location.storeRoot}/runs/${runId}`;
 }
 
 /**

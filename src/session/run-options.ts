@@ -4,10 +4,11 @@ import { systemClock, type Clock } from '../base/clock.ts';
 import { invalidInput } from '../base/errors.ts';
 import { encodeJsonObject, type JsonObject } from '../base/json.ts';
 import { checkLabel } from '../base/names.ts';
-import { openStorage } from '../store/open-storage.ts';
+import { defaultPlace, openStorage } from '../store/open-storage.ts';
 import type { Store } from '../store/store.ts';
 import { PERSISTENCE_NAMES, persistenceOf, type PersistenceOptions } from '../store/persistence.ts';
 import { loadPlatform } from './platform.ts';
+import type { RecordingCallback } from './recording-health.ts';
 
 /** Where runs are kept and sent to, and how the session behaves. */
 export type SessionOptions = PersistenceOptions & {
@@ -22,6 +23,12 @@ export type SessionOptions = PersistenceOptions & {
   readonly leaseTtlMs?: number | undefined;
   /** Whether SIGINT, SIGTERM and leaving the page end the run as interrupted. Default true. */
   readonly handleSignals?: boolean | undefined;
+  /**
+   * Told when recording stops being possible (the storage is full or away), when it is possible again, and when what was
+   * stored has been removed. Called at once, from inside whatever found out. Default none; without strict mode the console
+   * is told as well.
+   */
+  readonly onRecordingProblem?: RecordingCallback | undefined;
   /** The clock of time stamps and timers; for tests. */
   readonly clock?: Clock | undefined;
 };
@@ -36,7 +43,11 @@ export type StartRunOptions = SessionOptions & {
   readonly tags?: Iterable<string> | null | undefined;
   /** The run this one continues from; it must be in the same store. */
   readonly parentRunId?: string | null | undefined;
-  /** Whether failures of the recording throw. Default false: they are recorded, and training goes on. */
+  /**
+   * Whether failures of the recording throw. Default false: training goes on. Storage that cannot be opened or written is
+   * tried again, rows wait in memory, and {@link SessionOptions.onRecordingProblem}, `session.recordingStatus()` and the
+   * console say so. Wrong options throw in both modes.
+   */
   readonly strictMode?: boolean | undefined;
 };
 
@@ -48,6 +59,7 @@ const SESSION_NAMES = [
   'storage',
   'leaseTtlMs',
   'handleSignals',
+  'onRecordingProblem',
   'clock',
   ...PERSISTENCE_NAMES,
 ] as const;
@@ -120,6 +132,12 @@ export async function resolveStore(
   };
 }
 
+/** What stands for the store of a session before it is open. */
+export function placeOf({ storage, storageDir }: SessionOptions): string {
+  if (typeof storage === 'object') return storage.uri;
+  return storage ?? storageDir ?? defaultPlace();
+}
+
 /** The clock of a session. */
 export function clockOf(options: SessionOptions): Clock {
   return options.clock ?? systemClock;
@@ -128,7 +146,7 @@ export function clockOf(options: SessionOptions): Clock {
 function checkSessionOptions(options: SessionOptions, otherNames: readonly string[]): void {
   checkOptionNames('options', options, [...otherNames, ...SESSION_NAMES]);
   persistenceOf(options);
-  const { storage, storageDir, leaseTtlMs, handleSignals } = options;
+  const { storage, storageDir, leaseTtlMs, handleSignals, onRecordingProblem } = options;
   if (storageDir !== undefined && (typeof storageDir !== 'string' || storageDir === ''))
     throw invalidInput('storageDir', storageDir, 'a directory, a name or a storage URI');
   if (storage !== undefined && storageDir !== undefined)
@@ -143,6 +161,8 @@ function checkSessionOptions(options: SessionOptions, otherNames: readonly strin
   if (leaseTtlMs !== undefined) checkPositive('leaseTtlMs', leaseTtlMs);
   if (handleSignals !== undefined && typeof handleSignals !== 'boolean')
     throw invalidInput('handleSignals', handleSignals, 'true or false');
+  if (onRecordingProblem !== undefined && typeof onRecordingProblem !== 'function')
+    throw invalidInput('onRecordingProblem', onRecordingProblem, 'a function');
 }
 
 function checkTags(tags: Iterable<string> | null | undefined): readonly string[] {

@@ -1,43 +1,46 @@
 /** The inside of a session: its writers, its lease, its end. */
 import type { Clock } from '../base/clock.ts';
-import { isStoreError, messageOf } from '../base/errors.ts';
-import { createId } from '../base/ids.ts';
-import { Mutex } from '../base/mutex.ts';
+import { isQuarkError, isStoreError, RunNotFoundError } from '../base/errors.ts';
 import { eventTable, type EventRecord } from '../records/event.ts';
 import type { RunStatus, TerminalRunStatus } from '../records/literals.ts';
-import type { RunRecord } from '../records/run.ts';
-import { TABLES } from '../records/tables.ts';
-import { batchOfRows } from '../segment/batch-ops.ts';
-import { compactTable } from '../segment/compact.ts';
-import { createSegment } from '../segment/manifest.ts';
-import type { NewSegment, SegmentManifest, Store } from '../store/store.ts';
+import { runRecord, type RunRecord } from '../records/run.ts';
+import { persistenceOf } from '../store/persistence.ts';
+import type { SegmentManifest, Store, StoredProject } from '../store/store.ts';
 import type { RefusedSegment } from '../store/sync-control.ts';
+import { Claim } from './claim.ts';
 import { createEvent } from './event-logger.ts';
+import { EventQueue, type NumberedEvent } from './event-queue.ts';
+import { Housekeeping, tolerate } from './housekeeping.ts';
 import type { Platform } from './platform.ts';
+import { RecordingHealth } from './recording-health.ts';
+import { Retry } from './retry.ts';
 import {
+  isRecordingFailure,
   runEnded,
+  throwFirst,
+  writeFor,
   type AppendListener,
   type Notice,
   type OpenWriter,
   type RunHandle,
 } from './run-handle.ts';
-import { changeRun, loadRun } from './run-lifecycle.ts';
+import { loadRun } from './run-lifecycle.ts';
 import type { SessionOptions } from './run-options.ts';
-import { persistenceOf } from '../store/persistence.ts';
 import { recordLosses } from './record-losses.ts';
 import { checkRunning } from './run-state.ts';
+import { RunStore, type LateStore } from './run-store.ts';
+import { segmentRefused, stopRequested, storageCleared } from './session-notices.ts';
+import { SessionRun, type RunChange } from './session-run.ts';
 
-/**
- * Small segments of one table after which they are merged while the run goes on. Merging costs about a microsecond a row
- * on the training thread; listing this many segments costs a reader some 30 ms.
- */
-const MERGE_AFTER_SEGMENTS = 4096;
-const NOTICE_RETRY_MS = 1000;
 /** How long a process that was asked to stop waits for the service: what is left is sent by the next one. */
 const LAST_SYNC_MS = 1000;
 
-/** An event on its way: with its number it can be appended again without being written twice. */
-type NumberedEvent = { readonly event: EventRecord; readonly batchNumber: number };
+/** An end, or a mere leaving, that could not be stored yet. */
+type Postponed = {
+  readonly status: TerminalRunStatus | undefined;
+  readonly merges: boolean;
+  readonly resumeCount: number;
+};
 
 export class SessionCore implements RunHandle {
   readonly runId: string;
@@ -46,34 +49,39 @@ export class SessionCore implements RunHandle {
   readonly strictMode: boolean;
   /** Whether the session joined a run that another one started. */
   readonly isGuest: boolean;
+  readonly recording: RecordingHealth;
+  /** Its name in claims on the run. */
+  readonly holder: string;
+  readonly #run: SessionRun;
+  readonly #runStore: RunStore;
+  readonly #housekeeping: Housekeeping;
   readonly #isStoreOwned: boolean;
-  readonly #holder: string;
-  readonly #leaseTtlMs: number;
+  readonly #claim: Claim;
   readonly #platform: Platform;
-  readonly #handlesSignals: boolean;
-  readonly #syncWaitMs: number;
+  readonly #options: SessionOptions;
+  /** Whether the run was stored before this session. */
+  readonly #isKnown: boolean;
   readonly #abort = new AbortController();
   readonly #writers = new Set<OpenWriter>();
-  readonly #eventOrder = new Mutex();
-  readonly #segmentCounts = new Map<string, number>();
+  readonly #events: EventQueue;
+  /** Writes events and changes of the run that wait. */
+  readonly #writeRetry: Retry;
+  /** Stores an end that was postponed. */
+  readonly #endRetry: Retry;
   readonly #undo: (() => void)[] = [];
   readonly #listeners = new Set<AppendListener>();
-  #nextEventBatch = 0;
-  #notices: NumberedEvent[] = [];
-  #hasNoticeTimer = false;
   #status: RunStatus;
   /** The attempt to end the run that is under way. */
   #ending: Promise<RunRecord> | undefined;
-  #lastWord: (NumberedEvent & { readonly status: string }) | undefined;
+  #lastWord: { readonly status: string; readonly numbered: NumberedEvent } | undefined;
+  #postponed: Postponed | undefined;
   #isClosing = false;
   #isClosed = false;
-  #renewedAtMs = 0;
-  #merging: Promise<void> | undefined;
-  #mergeFailure: unknown;
   #interruption: Promise<void> | undefined;
 
+  /** @param isStored whether the run is in the store; else {@link SessionCore.ready} puts it there */
   constructor(
-    store: Store,
+    store: Store | LateStore,
     isStoreOwned: boolean,
     platform: Platform,
     clock: Clock,
@@ -81,8 +89,8 @@ export class SessionCore implements RunHandle {
     run: RunRecord,
     options: SessionOptions,
     isGuest: boolean,
+    isStored = true,
   ) {
-    this.store = store;
     this.clock = clock;
     this.runId = run.id;
     this.strictMode = run.strictMode;
@@ -90,10 +98,55 @@ export class SessionCore implements RunHandle {
     this.#isStoreOwned = isStoreOwned;
     this.#platform = platform;
     this.#status = run.status;
-    this.#holder = holder;
-    this.#leaseTtlMs = options.leaseTtlMs ?? platform.leaseTtlMs;
-    this.#handlesSignals = options.handleSignals ?? true;
-    this.#syncWaitMs = store.sync === undefined ? 0 : (persistenceOf(options)?.timeoutMs ?? 0);
+    this.holder = holder;
+    this.#options = options;
+    this.#isKnown = isStored;
+    this.#run = new SessionRun(run, clock);
+    this.#runStore = new RunStore(store, isStored, {
+      runId: run.id,
+      isMadeAgain: !run.strictMode,
+      createRun: (opened) => this.#createRun(opened),
+      onOpened: (opened) => void this.#begin(opened).catch(() => undefined),
+      onCleared: (rows) => this.#cleared(rows),
+    });
+    this.store = this.#runStore.store;
+    const ttlMs = options.leaseTtlMs ?? platform.leaseTtlMs;
+    this.#claim = new Claim(this.store, run.id, holder, clock, ttlMs);
+    this.#housekeeping = new Housekeeping(this.store, run.id, clock);
+    this.recording = new RecordingHealth(run.id, clock, {
+      strictMode: run.strictMode,
+      callback: options.onRecordingProblem,
+      onWorks: () => this.#storageWorks(),
+    });
+    this.#events = new EventQueue(this, holder);
+    this.#writeRetry = new Retry(clock, () => this.#writeWaiting());
+    this.#endRetry = new Retry(clock, () => this.#endLate());
+  }
+
+  /** The run as this session knows it, with changes that wait to be stored. */
+  get run(): RunRecord {
+    const run = this.#run.current;
+    if (this.#postponed?.status === undefined || this.#lastWord === undefined) return run;
+    const { status } = this.#postponed;
+    return runRecord.create({ ...run, status, endedAt: this.#lastWord.numbered.event.timestamp });
+  }
+
+  get project(): StoredProject {
+    return this.#run.project;
+  }
+
+  set project(project: StoredProject) {
+    this.#run.project = project;
+  }
+
+  /** The store itself, once it is open. */
+  get openedStore(): Store | undefined {
+    return this.#runStore.opened;
+  }
+
+  /** Opens the store and puts the run into it, where that is left to do. */
+  async ready(): Promise<void> {
+    await this.#runStore.ready();
   }
 
   get isOpen(): boolean {
@@ -114,23 +167,22 @@ export class SessionCore implements RunHandle {
   }
 
   async start(): Promise<void> {
-    await this.#renew();
-    this.#renewLater();
-    await this.store.spill?.begin(this.runId);
-    await recordLosses(this.store, this.clock).catch(() => undefined);
-    if (this.#handlesSignals)
+    // Without strict mode the claim on a new run is stored with the run.
+    if (this.strictMode || this.#isKnown) await this.#claim.renew();
+    this.#claim.keep(() => this.isOpen);
+    this.#undo.push(() => this.#claim.stop());
+    if (this.#options.handleSignals ?? true)
       this.#undo.push(this.#platform.onInterrupt((reason) => this.#interrupt(reason)));
-    const undoRefused = this.store.sync?.onRefused(this.runId, (segment) => this.#refused(segment));
-    if (undoRefused !== undefined) this.#undo.push(undoRefused);
+    if (this.openedStore !== undefined) await this.#begin(this.openedStore);
     this.#undo.push(
       this.#platform.onExit(() => {
         for (const writer of this.#writers) writer.drainNow();
-        this.#flushNoticesNow();
+        this.#events.flushNow();
         this.store.spill?.left();
       }),
       this.#platform.onHide(() => {
         // A failure stays with the writer, which tries again.
-        this.flush().catch(() => undefined);
+        this.#flush().catch(() => undefined);
       }),
     );
   }
@@ -152,11 +204,10 @@ export class SessionCore implements RunHandle {
     return () => this.#writers.delete(writer);
   }
 
-  notify({ eventType, ...options }: Notice): void {
-    const event = createEvent(this, eventType, options);
-    this.#notices.push({ event, batchNumber: this.#nextEventBatch++ });
+  notify(notice: Notice): void {
+    this.#events.notify(notice);
     // Together with others of the same moment, and never inside a call of the training loop.
-    this.#flushNoticesLater(0);
+    this.#writeRetry.soon();
   }
 
   onAppended(listener: AppendListener): () => void {
@@ -167,47 +218,53 @@ export class SessionCore implements RunHandle {
   requestStop(reason: string): void {
     if (this.#abort.signal.aborted) return;
     const message = `Asked to stop: ${reason}.`;
-    this.notify({
-      eventType: 'stop_requested',
-      severity: 'warning',
-      step: null,
-      epoch: null,
-      payload: { message, reason },
-    });
+    this.notify(stopRequested(message, reason));
     this.#abort.abort(new DOMException(message, 'AbortError'));
   }
 
   appended(table: string, segments: readonly SegmentManifest[]): void {
     for (const listener of this.#listeners) listener(table, segments);
-    if (this.clock.now() - this.#renewedAtMs > this.#leaseTtlMs / 3)
-      this.#renew().catch(() => undefined);
-    const count = (this.#segmentCounts.get(table) ?? 0) + segments.length;
-    this.#segmentCounts.set(table, count);
-    if (count < MERGE_AFTER_SEGMENTS || this.#merging !== undefined || this.#ending !== undefined)
-      return;
-    this.#segmentCounts.set(table, 0);
-    // Merging is housekeeping: when it fails, the segments are there as they were, and the next one tries again.
-    this.#merging = this.#merge(table)
-      .catch((error: unknown) => {
-        if (!isStoreError(error)) this.#mergeFailure = error;
-      })
-      .finally(() => {
-        this.#merging = undefined;
-      });
+    this.#claim.touch();
+    this.#housekeeping.appended(table, segments.length, this.#ending === undefined);
   }
 
-  /** Appends one event and returns it with its sequence number. */
-  record(event: EventRecord, batchNumber: number = this.#nextEventBatch++): Promise<EventRecord> {
-    return this.#eventOrder.run(async () => {
-      const kept = await this.store.appendSegments([this.#segmentOf({ event, batchNumber })]);
-      this.appended(eventTable.table, kept);
-      return eventTable.wrap({ ...event, sequence: kept[0]?.firstSequence ?? null });
-    });
+  /**
+   * Appends one event and returns it with its sequence number. Without strict mode an event that cannot be stored now waits
+   * and is returned without one.
+   */
+  async record(event: EventRecord): Promise<EventRecord> {
+    if (this.strictMode) return this.#events.append(this.#events.number(event));
+    const numbered = this.#events.add(event);
+    await this.#events.flush().catch(() => this.#writeRetry.later());
+    return eventTable.wrap({ ...event, sequence: numbered.sequence });
+  }
+
+  /** Changes the run record. Without strict mode a change that cannot be stored now waits. */
+  async change(change: RunChange): Promise<RunRecord> {
+    try {
+      await this.#writeChanges();
+      await this.#run.change(this.store, change);
+    } catch (error) {
+      if (this.strictMode || !isRecordingFailure(error)) throw error;
+      this.#run.changeLater(change);
+      this.recording.failed('run', error);
+      this.#writeRetry.later();
+    }
+    return this.run;
+  }
+
+  /** Reads the run again. */
+  async reload(): Promise<void> {
+    await this.#run.reload(this.store);
   }
 
   async flush(): Promise<void> {
+    await writeFor(this, () => this.#flush());
+  }
+
+  async #flush(): Promise<void> {
     const results = await this.#askWriters((writer) => writer.drain());
-    throwFirst([...results, ...(await Promise.allSettled([this.#flushNotices()]))]);
+    throwFirst([...results, ...(await Promise.allSettled([this.#writeWaiting()]))]);
   }
 
   async #askWriters(ask: (writer: OpenWriter) => Promise<void>) {
@@ -224,49 +281,101 @@ export class SessionCore implements RunHandle {
 
   /**
    * Ends the run. `merges` is false where there is no time for housekeeping; a run that is resumed is merged when it
-   * ends again.
+   * ends again. Without strict mode an end that cannot be stored now is stored as soon as that is possible; with
+   * `isCertain`, whatever stands in its way.
    */
-  async end(status: TerminalRunStatus, merges: boolean): Promise<RunRecord> {
+  async end(status: TerminalRunStatus, merges: boolean, isCertain = false): Promise<RunRecord> {
     this.checkOpen();
     if (this.#ending !== undefined) throw runEnded(this.runId, 'ending');
     this.#ending = this.#end(status);
-    let run: RunRecord;
     try {
-      run = await this.#ending;
+      await this.#ending;
+    } catch (error) {
+      const mayPostpone = isCertain
+        ? !isQuarkError(error, 'invalid_run_state')
+        : isRecordingFailure(error);
+      if (this.strictMode || !mayPostpone) throw error;
+      this.#postpone(status, merges, error);
+      return this.run;
     } finally {
       this.#ending = undefined;
     }
-    await this.#merging;
+    await writeFor(this, () => this.#afterEnd(merges));
+    return this.run;
+  }
+
+  async #afterEnd(merges: boolean): Promise<void> {
+    await this.#housekeeping.settle();
     await this.store.sync?.synced({
       runId: this.runId,
-      timeoutMs: merges ? this.#syncWaitMs : LAST_SYNC_MS,
+      timeoutMs: merges ? (persistenceOf(this.#options)?.timeoutMs ?? 0) : LAST_SYNC_MS,
       onlyWhileReachable: true,
     });
-    if (merges) await tolerate(() => this.#mergeAll());
-    if (this.#mergeFailure !== undefined) throw this.#mergeFailure;
-    return run;
+    if (merges) await this.#housekeeping.mergeAll();
+    this.#housekeeping.check();
   }
 
   async #end(status: TerminalRunStatus): Promise<RunRecord> {
-    throwFirst(await this.#askWriters((writer) => writer.close()));
-    await this.#flushNotices();
+    await this.#closeWriters();
     // Before the event: when somebody else ended the run, there is nothing to say.
     checkRunning((await loadRun(this.store, this.runId)).run, 'ended again');
-    // Kept from a first attempt to a second, so that the event is written once.
-    if (this.#lastWord?.status !== status) {
-      const event = createEvent(this, 'run_ended', { status, payload: { status } });
-      this.#lastWord = { status, event, batchNumber: this.#nextEventBatch++ };
-    }
-    const { batchNumber, event } = this.#lastWord;
-    await this.record(event, batchNumber);
-    const run = await changeRun(this.store, this.runId, this.clock.now(), (current) => {
+    const lastWord = this.#lastWordOf(status);
+    await this.#events.append(lastWord);
+    const run = await this.#run.change(this.store, (current) => {
       checkRunning(current, 'ended again');
-      return { status, endedAt: event.timestamp };
+      return { status, endedAt: lastWord.event.timestamp };
     });
     this.#status = status;
     this.#stop();
-    await tolerate(() => this.store.releaseLease(this.runId, this.#holder));
+    await tolerate(() => this.#claim.release());
     return run;
+  }
+
+  /** The event of the end: kept from a first attempt to a second, so that it is written once. */
+  #lastWordOf(status: TerminalRunStatus): NumberedEvent {
+    if (this.#lastWord?.status !== status) {
+      const event = createEvent(this, 'run_ended', { status, payload: { status } });
+      this.#lastWord = { status, numbered: this.#events.number(event) };
+    }
+    return this.#lastWord.numbered;
+  }
+
+  /** The end is the caller's; storing it goes on without them. */
+  #postpone(status: TerminalRunStatus | undefined, merges: boolean, error: unknown): void {
+    if (status !== undefined) {
+      this.#lastWordOf(status);
+      this.#status = status;
+    }
+    this.#postponed = { status, merges, resumeCount: this.#run.stored.resumeCount };
+    this.recording.failed('end', error);
+    this.#endRetry.later();
+  }
+
+  /** Stores what is left of a session that was ended or closed. Rejects as long as that has to be tried again. */
+  async #endLate(): Promise<void> {
+    const postponed = this.#postponed;
+    if (postponed === undefined) return;
+    const { merges, resumeCount, status } = postponed;
+    try {
+      const { run } = await loadRun(this.store, this.runId);
+      // Somebody else has gone on with it: its end is theirs.
+      if (status === undefined || run.resumeCount !== resumeCount) await this.#leave();
+      else await this.#end(status);
+    } catch (error) {
+      this.recording.failed('end', error);
+      // The store that was handed in is closed: nothing can be tried any more.
+      if (isStoreError(error, 'closed')) this.#stop();
+      else if (!isQuarkError(error, 'invalid_run_state')) throw error;
+    }
+    this.#postponed = undefined;
+    this.recording.worked('end');
+    if (status !== undefined) await writeFor(this, () => this.#afterEnd(merges));
+    if (this.#isClosed) await this.#release();
+  }
+
+  async #leave(): Promise<void> {
+    await this.#closeWriters();
+    this.#stop();
   }
 
   async close(): Promise<void> {
@@ -274,39 +383,74 @@ export class SessionCore implements RunHandle {
     if (this.#status === 'running') {
       this.#isClosing = true;
       try {
-        throwFirst(await this.#askWriters((writer) => writer.close()));
-        await this.#flushNotices();
+        await this.#closeWriters();
+      } catch (error) {
+        if (this.strictMode || !isRecordingFailure(error)) throw error;
+        this.#postpone(undefined, false, error);
       } finally {
         this.#isClosing = false;
       }
     }
     this.#isClosed = true;
+    // The rest is done once everything is stored.
+    if (this.#postponed !== undefined) return;
     this.#stop();
+    await writeFor(this, () => this.#release());
+  }
+
+  async #release(): Promise<void> {
     await this.store.spill?.end(this.runId);
-    await this.#merging;
-    if (this.#status === 'running')
-      await tolerate(() => this.store.releaseLease(this.runId, this.#holder));
+    await this.#housekeeping.settle();
+    if (this.#run.stored.status === 'running') await tolerate(() => this.#claim.release());
     if (this.#isStoreOwned) await this.store.close();
   }
 
-  #refused({ batchNumber, message, reason, rowCount, table, writerId }: RefusedSegment): void {
+  async #createRun(store: Store): Promise<void> {
+    await this.#run.create(store);
+    // Where the claim fails, the next renewal makes up for it.
+    if (!this.strictMode) await tolerate(() => this.#claim.renew(store));
+  }
+
+  /** Once the store is open. */
+  async #begin(store: Store): Promise<void> {
+    const undo = store.sync?.onRefused(this.runId, (segment) => this.#refused(segment));
+    if (undo !== undefined) this.#undo.push(undo);
+    await store.spill?.begin(this.runId);
+    await recordLosses(store, this.clock).catch(() => undefined);
+  }
+
+  /** The run was removed under the session, and begun anew. */
+  #cleared(rows: ReadonlyMap<string, number>): void {
+    const { lostRows, message, notice } = storageCleared(this.runId, this.store.uri, rows);
+    this.notify(notice);
+    this.recording.cleared(lostRows, new RunNotFoundError(this.runId, this.store.uri), message);
+  }
+
+  /** Something that failed works again: what else waits need not wait for its own turn. */
+  #storageWorks(): void {
+    if (this.#postponed === undefined) this.#flush().catch(() => undefined);
+    else void this.#endRetry.now();
+  }
+
+  async #closeWriters(): Promise<void> {
+    throwFirst(await this.#askWriters((writer) => writer.close()));
+    await this.#writeWaiting();
+  }
+
+  /** Writes events and changes of the run that wait. */
+  async #writeWaiting(): Promise<void> {
+    await this.#events.flush();
+    await this.#writeChanges();
+  }
+
+  async #writeChanges(): Promise<void> {
+    await this.#run.flush(this.store);
+    this.recording.worked('run');
+  }
+
+  #refused(segment: RefusedSegment): void {
     // An event about an event that was refused would be refused as well, and so on.
-    if (table === eventTable.table) return;
-    const payload = {
-      table,
-      writer_id: writerId,
-      batch_number: batchNumber,
-      row_count: rowCount,
-      reason,
-      message,
-    };
-    this.notify({
-      eventType: 'sync_segment_refused',
-      severity: 'error',
-      step: null,
-      epoch: null,
-      payload,
-    });
+    if (segment.table !== eventTable.table) this.notify(segmentRefused(segment));
   }
 
   #stop(): void {
@@ -336,96 +480,7 @@ export class SessionCore implements RunHandle {
       else await this.end('interrupted', false);
     } catch (error) {
       // The store refused the last words. What was acknowledged is there, and the lease will lapse.
-      if (!isStoreError(error)) throw error;
+      if (this.strictMode && !isStoreError(error)) throw error;
     }
-  }
-
-  #flushNoticesLater(delayMs: number): void {
-    if (this.#hasNoticeTimer) return;
-    this.#hasNoticeTimer = true;
-    this.clock.after(delayMs, () => {
-      this.#hasNoticeTimer = false;
-      this.#flushNotices().catch(() => {
-        if (!this.#isClosed) this.#flushNoticesLater(NOTICE_RETRY_MS);
-      });
-    });
-  }
-
-  /** Records what was noticed, in order. What the store refuses stays for the next time. */
-  async #flushNotices(): Promise<void> {
-    for (let notice = this.#notices[0]; notice !== undefined; notice = this.#notices[0]) {
-      await this.record(notice.event, notice.batchNumber);
-      const written = notice;
-      this.store.spill?.forget([this.#segmentOf(written)]);
-      this.#notices = this.#notices.filter((other) => other !== written);
-    }
-  }
-
-  #flushNoticesNow(): void {
-    const { store } = this;
-    if (this.#notices.length === 0) return;
-    const segments = this.#notices.map((notice) => this.#segmentOf(notice));
-    // They stay in line: a page that goes on writes them as always.
-    store.spill?.leave(segments);
-    if (store.appendSegmentsNow === undefined) return;
-    try {
-      store.appendSegmentsNow(segments);
-      this.#notices = [];
-    } catch {
-      // The process is ending and the store refuses: nobody is left to tell.
-    }
-  }
-
-  #segmentOf({ batchNumber, event }: NumberedEvent): NewSegment {
-    const { table } = eventTable;
-    const identity = { runId: this.runId, table, writerId: this.#holder, batchNumber };
-    return createSegment(eventTable, identity, batchOfRows(eventTable, [event]));
-  }
-
-  async #renew(): Promise<void> {
-    this.#renewedAtMs = this.clock.now();
-    await this.store.renewLease(this.runId, this.#holder, this.#leaseTtlMs);
-  }
-
-  #renewLater(): void {
-    const cancel = this.clock.after(this.#leaseTtlMs / 3, () => {
-      const at = this.#undo.indexOf(cancel);
-      if (at >= 0) this.#undo.splice(at, 1);
-      if (!this.isOpen) return;
-      // A renewal that fails is made up for by the next one; until then the run may look interrupted.
-      this.#renew().catch(() => undefined);
-      this.#renewLater();
-    });
-    this.#undo.push(cancel);
-  }
-
-  async #mergeAll(): Promise<void> {
-    for (const table of TABLES.keys()) await this.#merge(table);
-    await this.store.reclaimSpace();
-  }
-
-  async #merge(name: string): Promise<void> {
-    const table = TABLES.get(name);
-    if (table !== undefined)
-      await compactTable(this.store, table, this.runId, createId('mrg', this.clock.now()));
-  }
-}
-
-function throwFirst(results: readonly PromiseSettledResult<unknown>[]): void {
-  for (const result of results) {
-    if (result.status === 'rejected')
-      throw result.reason instanceof Error ? result.reason : new Error(messageOf(result.reason));
-  }
-}
-
-/**
- * Housekeeping after everything is stored: where the store refuses it, segments stay small and a lease lapses by itself,
- * and nothing is lost.
- */
-async function tolerate(work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if (!isStoreError(error)) throw error;
   }
 }

@@ -1,7 +1,6 @@
 import { checkLiteral, checkOptionNames } from '../base/assert.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput, messageOf } from '../base/errors.ts';
-import { createId } from '../base/ids.ts';
 import { checkLabel } from '../base/names.ts';
 import type { EventRecord } from '../records/event.ts';
 import {
@@ -9,26 +8,24 @@ import {
   type RunStatus,
   type TerminalRunStatus,
 } from '../records/literals.ts';
-import type { RunRecord } from '../records/run.ts';
 import type { Dict } from '../schema/record.ts';
-import type { Store, StoredProject } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import { SYNC_OFF, type SyncStatus } from '../store/sync-control.ts';
 import { createEvent, logEvent, type AddLogOptions } from './event-logger.ts';
-import { loadPlatform, type Platform } from './platform.ts';
+import { openKnownRun, openNewRun } from './open-session.ts';
+import type { RecordingStatus } from './recording-health.ts';
 import { RunContext } from './run-context.ts';
 import { setHandle } from './run-handle.ts';
-import { changeRun, createRun, loadProject, loadRun, type LoadedRun } from './run-lifecycle.ts';
+import { changeRun, loadRun } from './run-lifecycle.ts';
 import {
   checkResumeOptions,
   checkStartOptions,
   clockOf,
-  resolveStore,
   type ResumeRunOptions,
-  type SessionOptions,
   type StartRunOptions,
 } from './run-options.ts';
 import { checkResumable, checkRunning } from './run-state.ts';
-import { SessionCore } from './session-core.ts';
+import type { SessionCore } from './session-core.ts';
 
 /**
  * The live handle of a run: everything that is recorded goes through a session.
@@ -40,47 +37,39 @@ export class TrainingSession implements AsyncDisposable {
   readonly #core: SessionCore;
   #context: RunContext;
 
-  private constructor(core: SessionCore, project: StoredProject, run: RunRecord) {
+  private constructor(core: SessionCore) {
     this.#core = core;
-    this.#context = new RunContext(core, project, run);
+    this.#context = new RunContext(core, core.project, core.run);
     setHandle(this, core);
   }
 
   /**
    * Starts a run.
    *
+   * Without strict mode it resolves whatever the storage does: where that cannot be opened or written (quota or disk full,
+   * folder read-only, service away, no IndexedDB), rows wait in memory and the run is stored as soon as it can be. Look at
+   * {@link TrainingSession.recordingStatus}, or give `onRecordingProblem`.
+   *
    * @throws {QuarkError} `invalid_input` naming the option
    * @throws {RunNotFoundError} when the parent run is not in the store
-   * @throws {SessionStoreError} when the store cannot be opened or written
+   * @throws {SessionStoreError} when the options are at fault: an unknown scheme, a key that is not known, a store that
+   * only reads; in strict mode also when the store cannot be opened or written
    */
   static async startRun(options: StartRunOptions): Promise<TrainingSession> {
-    const checked = checkStartOptions(options);
-    return openSession(options, async (store, platform) => {
-      const [gitCommit, environment] = await Promise.all([
-        platform.gitCommit(),
-        platform.environment(),
-      ]);
-      const created = await createRun(store, clockOf(options).now(), checked, {
-        gitCommit,
-        environment,
-      });
-      return {
-        ...created,
-        event: 'run_started',
-        payload: { project: checked.project, parent_run_id: checked.parentRunId },
-      };
-    });
+    return new TrainingSession(await openNewRun(options, checkStartOptions(options)));
   }
 
   /**
-   * Continues a run that was interrupted or failed, or whose session died without a word.
+   * Continues a run that was interrupted or failed, or whose session died without a word. It needs what is stored of the run:
+   * while the storage cannot be read or written it rejects, in both modes.
    *
    * @throws {RunNotFoundError}
    * @throws {InvalidRunStateError} when the run is completed, or held by a live session
+   * @throws {SessionStoreError} when the store cannot be opened, read or written
    */
   static async resumeRun(options: ResumeRunOptions): Promise<TrainingSession> {
     const runId = checkResumeOptions(options);
-    return openSession(options, async (store, platform, holder) => {
+    const core = await openKnownRun(options, runId, async (store, platform, holder) => {
       await loadRun(store, runId);
       // The lease comes first: of two sessions that resume at once, each sees the other's claim.
       await store.renewLease(runId, holder, options.leaseTtlMs ?? platform.leaseTtlMs);
@@ -100,28 +89,36 @@ export class TrainingSession implements AsyncDisposable {
         payload: { previous_status: previous, resume_count: run.resumeCount },
       };
     });
+    return new TrainingSession(core);
   }
 
   /**
    * Joins a running run from another process or tab: both write to it, and nothing of either is lost. The run keeps its
-   * state; whoever calls `endRun` ends it, `close` only leaves it.
+   * state; whoever calls `endRun` ends it, `close` only leaves it. While the storage cannot be read it rejects, in both modes.
    *
    * @throws {RunNotFoundError}
    * @throws {InvalidRunStateError} when the run has ended
+   * @throws {SessionStoreError} when the store cannot be opened, read or written
    */
   static async attachRun(options: ResumeRunOptions): Promise<TrainingSession> {
     const runId = checkResumeOptions(options);
-    return openSession(options, async (store) => {
+    const core = await openKnownRun(options, runId, async (store) => {
       const { run } = await loadRun(store, runId);
       checkRunning(run, 'joined');
       return { run };
     });
+    return new TrainingSession(core);
   }
 
   /**
    * Runs `work` in a session. The run ends as `completed` when it returns; as `failed`, after a `runtime_error` log, when
-   * it throws; as `interrupted` on SIGINT, SIGTERM, an `AbortError`, when the page goes away, or when a watch stopped it. What
-   * `work` threw is thrown on.
+   * it throws; as `interrupted` on SIGINT, SIGTERM, an `AbortError`, when the page goes away, or when a watch stopped it.
+   *
+   * What `work` returned is returned, and what it threw is thrown, whatever recording met: without strict mode, storage that
+   * is full or away when the run ends is tried again after this has resolved, as long as the page or process is there.
+   *
+   * @throws {QuarkError} as {@link TrainingSession.startRun}, before `work` is called; in strict mode also what ending the
+   * run throws
    */
   static async run<T>(
     options: StartRunOptions,
@@ -134,23 +131,23 @@ export class TrainingSession implements AsyncDisposable {
       try {
         result = await work(session);
       } catch (error) {
-        await session.#endAfter(error);
+        await session.#finish(() => session.#endAfter(error));
         throw error;
       }
-      await session.#core.interruption;
-      if (session.#core.isOpen)
-        await session.endRun(session.signal.aborted ? 'interrupted' : 'completed');
+      await session.#finish(() => session.#endDone());
     } catch (error) {
       // Whatever closing has to say, this error came first and says why.
       await session.close().catch(() => undefined);
       throw error;
     }
-    await session.close();
+    await session.#finish(() => session.close());
     return result;
   }
 
   /** The run as this session last saw it. */
   get context(): RunContext {
+    // What was made before its storage could be opened is elsewhere now.
+    if (this.#context.run.runPath !== this.#core.run.runPath) this.#update();
     return this.#context;
   }
 
@@ -160,7 +157,7 @@ export class TrainingSession implements AsyncDisposable {
 
   /** Directory of the run, or the URI that stands for it. */
   get runPath(): string {
-    return this.#context.runPath;
+    return this.context.runPath;
   }
 
   get projectName(): string {
@@ -168,7 +165,7 @@ export class TrainingSession implements AsyncDisposable {
   }
 
   get storageDir(): string {
-    return this.#context.storageDir;
+    return this.context.storageDir;
   }
 
   /** The status as this session knows it; `reload()` asks the store. */
@@ -180,9 +177,9 @@ export class TrainingSession implements AsyncDisposable {
     return this.#core.strictMode;
   }
 
-  /** The store the run is in. */
+  /** The store the run is in. One that could not be opened yet is opened by the first call that it answers. */
   get store(): Store {
-    return this.#core.store;
+    return this.#core.openedStore ?? this.#core.store;
   }
 
   /** Aborted when the run is interrupted or a watch says stop: stop training then. */
@@ -192,25 +189,32 @@ export class TrainingSession implements AsyncDisposable {
 
   /** Reads the run again. @throws {RunNotFoundError} */
   async reload(): Promise<RunContext> {
-    const { run } = await loadRun(this.store, this.runId);
-    return this.#update(run);
-  }
-
-  /** Adds a label to the run. A label it has already changes nothing. @throws {QuarkError} `invalid_input` */
-  async addTag(tag: string): Promise<RunContext> {
-    checkLabel('tag', tag);
-    this.#core.checkOpen();
-    const run = await changeRun(this.store, this.runId, this.#core.clock.now(), ({ tags }) =>
-      tags.includes(tag) ? undefined : { tags: [...tags, tag] },
-    );
-    return this.#update(run);
+    await this.#core.reload();
+    return this.#update();
   }
 
   /**
-   * Records a message at once: it is durable when the promise resolves.
+   * Adds a label to the run. A label it has already changes nothing. Without strict mode a label that cannot be stored now
+   * is stored later.
    *
    * @throws {QuarkError} `invalid_input`, `invalid_run_state`
-   * @throws {SessionStoreError} when the store failed; the message is then not recorded
+   * @throws {SessionStoreError} in strict mode, when the store failed
+   */
+  async addTag(tag: string): Promise<RunContext> {
+    checkLabel('tag', tag);
+    this.#core.checkOpen();
+    await this.#core.change(({ tags }) =>
+      tags.includes(tag) ? undefined : { tags: [...tags, tag] },
+    );
+    return this.#update();
+  }
+
+  /**
+   * Records a message at once: it is durable when the promise resolves. Without strict mode a message that cannot be stored
+   * now is stored later; it is returned with `sequence: null` then.
+   *
+   * @throws {QuarkError} `invalid_input`, `invalid_run_state`
+   * @throws {SessionStoreError} in strict mode, when the store failed; the message is then not recorded
    */
   async addLog(message: string, options: AddLogOptions = {}): Promise<EventRecord> {
     const [eventType, eventOptions] = logEvent(message, options);
@@ -219,7 +223,23 @@ export class TrainingSession implements AsyncDisposable {
     return this.#core.record(event);
   }
 
-  /** Makes durable what all writers of the session have buffered. @throws {SessionStoreError} */
+  /**
+   * How recording is going: whether it has stopped, since when and why, and how many rows wait, were dropped or were lost.
+   *
+   * @example
+   * await session.flush();
+   * if (session.recordingStatus().state === 'stopped') console.log('not stored yet');
+   */
+  recordingStatus(): RecordingStatus {
+    return this.#core.recording.status;
+  }
+
+  /**
+   * Makes durable what all writers of the session have buffered. Without strict mode it resolves also when the store takes
+   * nothing: {@link TrainingSession.recordingStatus} says so, and what is buffered is tried again.
+   *
+   * @throws {SessionStoreError} in strict mode
+   */
   flush(): Promise<void> {
     return this.#core.flush();
   }
@@ -253,12 +273,18 @@ export class TrainingSession implements AsyncDisposable {
    * configured, waits for it as long as one request may take, and not at all while it is away; what is left is sent by
    * whoever opens this place next, or by `quark sync`.
    *
+   * Without strict mode it resolves also when the store takes nothing: the run is over for this session, and everything that
+   * waits is stored, with this end and its time, as soon as that is possible while the page or process is there.
+   * {@link TrainingSession.recordingStatus} says whether it is.
+   *
    * @throws {InvalidRunStateError} when the run has ended already
-   * @throws {SessionStoreError} when something could not be written; the run is then still open and nothing is lost
+   * @throws {SessionStoreError} in strict mode, when something could not be written; the run is then still open and nothing
+   * is lost
    */
   async endRun(status: TerminalRunStatus = 'completed'): Promise<RunContext> {
     checkLiteral('status', status, TERMINAL_RUN_STATUSES);
-    return this.#update(await this.#core.end(status, true));
+    await this.#core.end(status, true);
+    return this.#update();
   }
 
   /** The whole context with the names of the specification. */
@@ -266,7 +292,12 @@ export class TrainingSession implements AsyncDisposable {
     return this.#context.toDict();
   }
 
-  /** Flushes, lets go of the run without ending it, and closes the store if the session opened it. */
+  /**
+   * Flushes, leaves the run without ending it, and closes the store if the session opened it. Without strict mode it resolves
+   * also when the store takes nothing: what waits is tried again, and the store is closed after that.
+   *
+   * @throws {SessionStoreError} in strict mode; it may be called again then
+   */
   close(): Promise<void> {
     return this.#core.close();
   }
@@ -279,19 +310,26 @@ export class TrainingSession implements AsyncDisposable {
     }
   }
 
-  /** @internal */
-  static open(core: SessionCore, project: StoredProject, run: RunRecord): TrainingSession {
-    return new TrainingSession(core, project, run);
+  #update(): RunContext {
+    const { project, run } = this.#core;
+    this.#context = new RunContext(this.#core, project, run);
+    return this.#context;
   }
 
-  #update(run: RunRecord): RunContext {
-    const { project } = this.#context;
-    this.#context = new RunContext(
-      this.#core,
-      { id: project.id, name: project.name, createdAtMs: Date.parse(project.createdAt) },
-      run,
-    );
-    return this.#context;
+  /** The last part of `run`. What it fails with is thrown in strict mode only: what the work gave comes first. */
+  async #finish(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (this.strictMode) throw error;
+      this.#core.recording.note(error);
+    }
+  }
+
+  async #endDone(): Promise<void> {
+    await this.#core.interruption;
+    if (this.#core.isOpen)
+      await this.#core.end(this.signal.aborted ? 'interrupted' : 'completed', true, true);
   }
 
   async #endAfter(error: unknown): Promise<void> {
@@ -317,7 +355,7 @@ export class TrainingSession implements AsyncDisposable {
           payload,
         });
       }
-      await this.endRun(isAbort ? 'interrupted' : 'failed');
+      await this.#core.end(isAbort ? 'interrupted' : 'failed', true, true);
     } catch (storeError) {
       throw new AggregateError(
         [error, storeError],
@@ -333,47 +371,4 @@ const MAX_ERROR_CHARS = 16_384;
 
 function shorten(text: string): string {
   return text.length > MAX_ERROR_CHARS ? `${text.slice(0, MAX_ERROR_CHARS)}...` : text;
-}
-
-/** What opening a session came to: the run, and the event that says so. */
-type Opening = Pick<LoadedRun, 'run'> & {
-  readonly event?: string;
-  readonly payload?: Readonly<Record<string, string | number | null>>;
-};
-
-async function openSession(
-  options: SessionOptions,
-  open: (store: Store, platform: Platform, holder: string) => Promise<Opening>,
-): Promise<TrainingSession> {
-  const platform = await loadPlatform();
-  const clock = clockOf(options);
-  const { store, isOwned } = await resolveStore(options);
-  const holder = createId('ses', clock.now());
-  let runId = 'runId' in options ? String(options.runId) : undefined;
-  let core: SessionCore | undefined;
-  try {
-    const { event, payload = {}, run } = await open(store, platform, holder);
-    runId = run.id;
-    core = new SessionCore(
-      store,
-      isOwned,
-      platform,
-      clock,
-      holder,
-      run,
-      options,
-      event === undefined,
-    );
-    await core.start();
-    const session = TrainingSession.open(core, await loadProject(store, run), run);
-    if (event !== undefined)
-      await core.record(createEvent(core, event, { status: run.status, payload }));
-    return session;
-  } catch (error) {
-    // What matters is the first error: a claim that cannot be given back lapses.
-    await core?.close().catch(() => undefined);
-    if (runId !== undefined) await store.releaseLease(runId, holder).catch(() => undefined);
-    if (isOwned) await store.close();
-    throw error;
-  }
 }

@@ -77,6 +77,7 @@ function builtIn(scheme: string): StorageFactory | undefined {
   return Object.hasOwn(BUILT_IN, scheme) ? BUILT_IN[scheme] : undefined;
 }
 
-function defaultPlace(): string {
+/** What is opened when nothing is named. */
+export function defaultPlace(): string {
   return isNode() ? '.' : 'idb:quark';
 }

@@ -17,7 +17,7 @@ import type { WriterStatus } from '../session/buffered-writer.ts';
 import { MetricsLogger } from '../session/metrics-logger.ts';
 import { RecordWriter } from '../session/record-writer.ts';
 import type { RunContext } from '../session/run-context.ts';
-import { handleOf, type RunHandle } from '../session/run-handle.ts';
+import { handleOf, writeFor, type RunHandle } from '../session/run-handle.ts';
 import type { TrainingSession } from '../session/training-session.ts';
 import { watchBrowser } from './browser-watch.ts';
 import {
@@ -91,7 +91,7 @@ export class SystemTelemetry implements AsyncDisposable {
     this.#detach = this.#handle.attach({
       drain: () => this.#writer.drain(),
       drainNow: () => this.#writer.drainNow(),
-      close: () => this.close(),
+      close: () => this.#end(),
     });
     this.#metrics = emitScalarMetrics
       ? new MetricsLogger(session, { nonFinite: 'store' })
@@ -201,7 +201,8 @@ export class SystemTelemetry implements AsyncDisposable {
   /**
    * Makes every record so far durable and returns those this call wrote.
    *
-   * @throws {SessionStoreError} when the store failed; the records are kept and tried again
+   * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`; in both, the records
+   * are kept and tried again
    */
   async flush(): Promise<readonly SystemTelemetryRecord[]> {
     await this.#metrics?.flush();
@@ -214,21 +215,25 @@ export class SystemTelemetry implements AsyncDisposable {
    * @throws {QuarkError} `invalid_input` naming the filter
    */
   async read(filter: TelemetryFilter = {}): Promise<readonly SystemTelemetryRecord[]> {
-    if (!this.#writer.isClosed) await this.#writer.drain();
+    if (!this.#writer.isClosed) await writeFor(this.#handle, () => this.#writer.drain());
     return (await readTelemetry(this.#handle.store, this.#handle.runId, filter)).records;
   }
 
   /** Flushes, and ends what watches the machine; later records throw `writer_closed`, `read` still works. */
-  async close(): Promise<void> {
-    this.#watch.close();
-    await this.#writer.close();
-    await this.#metrics?.close();
-    this.#detach();
+  close(): Promise<void> {
+    return writeFor(this.#handle, () => this.#end());
   }
 
   /** Same as {@link close}. */
   [ASYNC_DISPOSE](): Promise<void> {
     return this.close();
+  }
+
+  async #end(): Promise<void> {
+    this.#watch.close();
+    await this.#writer.close();
+    await this.#metrics?.close();
+    this.#detach();
   }
 
   #checkMoment(step: number | null, options: SampleOptions): Moment {

@@ -118,8 +118,8 @@ describe('an end', () => {
   });
 });
 
-test('closing lets no new writer in, and can be tried again', async () => {
-  const session = await startRun({ project: 'p', storage, clock });
+test('closing lets no new writer in, and can be tried again in strict mode', async () => {
+  const session = await startRun({ project: 'p', storage, clock, strictMode: true });
   const metrics = new MetricsLogger(session);
   metrics.log('a', 1, { step: 0 });
   overrides = { appendSegments: () => Promise.reject(full) };
@@ -133,8 +133,9 @@ test('closing lets no new writer in, and can be tried again', async () => {
 });
 
 describe('TrainingSession.run', () => {
-  test('throws what the work threw, also when the store refuses everything after it', async () => {
-    const run = TrainingSession.run({ project: 'p', storage, clock }, (session) => {
+  test('in strict mode throws what the work threw, and that the store refused everything after it', async () => {
+    const options = { project: 'p', storage, clock, strictMode: true };
+    const run = TrainingSession.run(options, (session) => {
       new MetricsLogger(session).log('a', 1, { step: 0 });
       overrides = { appendSegments: () => Promise.reject(full) };
       throw new TypeError('bad shape');
@@ -168,7 +169,7 @@ describe('TrainingSession.run', () => {
 
 test('a session that could not be opened leaves no sign of life', async () => {
   overrides = { appendSegments: () => Promise.reject(full) };
-  await expect(startRun({ project: 'p', storage, clock })).rejects.toBe(full);
+  await expect(startRun({ project: 'p', storage, clock, strictMode: true })).rejects.toBe(full);
   overrides = {};
   clock.advance(300_000);
   await settle();

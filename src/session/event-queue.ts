@@ -1,0 +1,144 @@
+/** Events of a session on their way to the store: what it notices of itself, and messages that are recorded at once. */
+import { Mutex } from '../base/mutex.ts';
+import { eventTable, type EventRecord } from '../records/event.ts';
+import { batchOfRows } from '../segment/batch-ops.ts';
+import { createSegment } from '../segment/manifest.ts';
+import type { NewSegment } from '../store/store.ts';
+import { createEvent } from './event-logger.ts';
+import type { Notice, RunHandle } from './run-handle.ts';
+
+/** Events that wait at most. */
+const MAX_WAITING = 100_000;
+/** Events in one append. */
+const MAX_APPEND = 64;
+
+/** An event on its way: with its number it can be appended again without being written twice. */
+export type NumberedEvent = {
+  readonly event: EventRecord;
+  readonly batchNumber: number;
+  /** Once the store has given it one. */
+  sequence: number | null;
+};
+
+/** See the top of this file. */
+export class EventQueue {
+  readonly #handle: RunHandle;
+  readonly #writerId: string;
+  readonly #order = new Mutex();
+  #nextBatch = 0;
+  #waiting: NumberedEvent[] = [];
+  #droppedRows = 0;
+  #unreportedDrops = 0;
+
+  constructor(handle: RunHandle, writerId: string) {
+    this.#handle = handle;
+    this.#writerId = writerId;
+    handle.recording.count(this);
+  }
+
+  get status() {
+    return { bufferedRows: this.#waiting.length, droppedRows: this.#droppedRows };
+  }
+
+  /** Gives an event its number. */
+  number(event: EventRecord): NumberedEvent {
+    return { event, batchNumber: this.#nextBatch++, sequence: null };
+  }
+
+  /** Puts what was noticed behind the events that wait. */
+  notify({ eventType, ...options }: Notice): void {
+    this.add(createEvent(this.#handle, eventType, options));
+  }
+
+  /** Puts an event behind those that wait; beyond the bound it is counted and given up. */
+  add(event: EventRecord): NumberedEvent {
+    const numbered = this.number(event);
+    if (this.#waiting.length < MAX_WAITING) {
+      this.#waiting.push(numbered);
+    } else {
+      this.#droppedRows++;
+      this.#unreportedDrops++;
+    }
+    return numbered;
+  }
+
+  /** Appends one event past those that wait, and returns it with its sequence number. */
+  async append(numbered: NumberedEvent): Promise<EventRecord> {
+    await this.#order.run(() => this.#append([numbered]));
+    return eventTable.wrap({ ...numbered.event, sequence: numbered.sequence });
+  }
+
+  /** Appends what waits, in order. What the store refuses stays for the next time. */
+  async flush(): Promise<void> {
+    const { recording } = this.#handle;
+    try {
+      await this.#order.run(async () => {
+        while (this.#waiting.length > 0) {
+          const sending = this.#waiting.slice(0, MAX_APPEND);
+          await this.#append(sending);
+          this.#written(sending);
+        }
+      });
+    } catch (error) {
+      recording.failed(eventTable.table, error);
+      throw error;
+    }
+    recording.worked(eventTable.table);
+  }
+
+  /** The same before returning, where the store can; for the last moment of a process. */
+  flushNow(): void {
+    const { store } = this.#handle;
+    if (this.#waiting.length === 0) return;
+    const sending = this.#waiting;
+    const segments = sending.map((one) => this.#segmentOf(one));
+    // They stay in line: a page that goes on writes them as always.
+    store.spill?.leave(segments);
+    if (store.appendSegmentsNow === undefined) return;
+    try {
+      store.appendSegmentsNow(segments);
+      this.#written(sending);
+    } catch {
+      // The process is ending and the store refuses: nobody is left to tell.
+    }
+  }
+
+  #written(sent: readonly NumberedEvent[]): void {
+    const gone = new Set(sent);
+    this.#waiting = this.#waiting.filter((one) => !gone.has(one));
+    if (this.#unreportedDrops === 0) return;
+    const payload = {
+      table: eventTable.table,
+      count: this.#unreportedDrops,
+      max_buffered_rows: MAX_WAITING,
+    };
+    this.#unreportedDrops = 0;
+    this.notify({
+      eventType: 'records_dropped',
+      severity: 'error',
+      step: null,
+      epoch: null,
+      payload,
+    });
+  }
+
+  async #append(events: readonly NumberedEvent[]): Promise<void> {
+    const segments = events.map((one) => this.#segmentOf(one));
+    const { store } = this.#handle;
+    const placed = await store.appendSegments(segments);
+    store.spill?.forget(segments);
+    this.#handle.appended(eventTable.table, placed);
+    for (const [i, one] of events.entries()) {
+      const manifest = placed[i];
+      // Else it was written by an earlier attempt and has been merged since.
+      if (manifest?.writerId === this.#writerId && manifest.batchNumber === one.batchNumber)
+        one.sequence = manifest.firstSequence;
+    }
+  }
+
+  #segmentOf({ batchNumber, event }: NumberedEvent): NewSegment {
+    const { table } = eventTable;
+    const identity = { runId: this.#handle.runId, table, writerId: this.#writerId, batchNumber };
+    return createSegment(eventTable, identity, batchOfRows(eventTable, [event]));
+  }
+}

@@ -1,0 +1,81 @@
+/** Merging the small segments of a run while it goes on and when it ends. Nothing is lost where it fails. */
+import type { Clock } from '../base/clock.ts';
+import { isStoreError } from '../base/errors.ts';
+import { createId } from '../base/ids.ts';
+import { TABLES } from '../records/tables.ts';
+import { compactTable } from '../segment/compact.ts';
+import type { Store } from '../store/store.ts';
+
+/**
+ * Small segments of one table after which they are merged while the run goes on. Merging costs about a microsecond a row
+ * on the training thread; listing this many segments costs a reader some 30 ms.
+ */
+const MERGE_AFTER_SEGMENTS = 4096;
+
+/** The merges of one run. */
+export class Housekeeping {
+  readonly #store: Store;
+  readonly #runId: string;
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #counts = new Map<string, number>();
+  #merging: Promise<void> | undefined;
+  #failure: unknown;
+
+  constructor(store: Store, runId: string, clock: Pick<Clock, 'now'>) {
+    this.#store = store;
+    this.#runId = runId;
+    this.#clock = clock;
+  }
+
+  /** Counts segments that were appended to a table, and merges them once they are many. */
+  appended(table: string, segments: number, mayMerge: boolean): void {
+    const count = (this.#counts.get(table) ?? 0) + segments;
+    this.#counts.set(table, count);
+    if (count < MERGE_AFTER_SEGMENTS || this.#merging !== undefined || !mayMerge) return;
+    this.#counts.set(table, 0);
+    // When it fails, the segments are there as they were, and the next merge tries again.
+    this.#merging = this.#merge(table)
+      .catch((error: unknown) => {
+        if (!isStoreError(error)) this.#failure = error;
+      })
+      .finally(() => {
+        this.#merging = undefined;
+      });
+  }
+
+  /** Waits for the merge that is under way. */
+  async settle(): Promise<void> {
+    await this.#merging;
+  }
+
+  /** Merges every table and gives space back. */
+  async mergeAll(): Promise<void> {
+    await tolerate(async () => {
+      for (const table of TABLES.keys()) await this.#merge(table);
+      await this.#store.reclaimSpace();
+    });
+  }
+
+  /** Throws what a merge failed with that was not the store's. */
+  check(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  async #merge(name: string): Promise<void> {
+    const table = TABLES.get(name);
+    if (table !== undefined)
+      await compactTable(this.#store, table, this.#runId, createId('mrg', this.#clock.now()));
+  }
+}
+
+/**
+ * Work after everything is stored: where the store refuses it, segments stay small and a lease lapses by itself, and
+ * nothing is lost.
+ */
+export async function tolerate(work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!isStoreError(error)) throw error;
+  }
+}

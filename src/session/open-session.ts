@@ -1,0 +1,162 @@
+/** From options to the inside of a session: with its run stored, or waiting to be. */
+import { isQuarkError, isStoreError, type StoreFailureReason } from '../base/errors.ts';
+import { createId } from '../base/ids.ts';
+import { runRecord, type RunRecord } from '../records/run.ts';
+import type { Store } from '../store/store.ts';
+import { createEvent } from './event-logger.ts';
+import { loadPlatform, type Platform } from './platform.ts';
+import { lineageRootOf, loadProject, newRun } from './run-lifecycle.ts';
+import {
+  clockOf,
+  placeOf,
+  resolveStore,
+  type CheckedStart,
+  type ResumeRunOptions,
+  type SessionOptions,
+  type StartRunOptions,
+} from './run-options.ts';
+import type { LateStore } from './run-store.ts';
+import { SessionCore } from './session-core.ts';
+
+/** What opening a known run came to: the run, and the event that says so; none for one that is joined. */
+type Opening = {
+  readonly run: RunRecord;
+  readonly event?: string;
+  readonly payload?: Readonly<Record<string, string | number | null>>;
+};
+
+/** Store failures that the options are to blame for: trying again would not help, and nothing has been trained yet. */
+const MISTAKES: ReadonlySet<StoreFailureReason> = new Set([
+  'unknown_scheme',
+  'read_only',
+  'unauthorised',
+  'rejected',
+  'missing',
+  'closed',
+]);
+
+/** Starts a run. Without strict mode, storage that fails is tried again later. @throws {QuarkError} */
+export async function openNewRun(
+  options: StartRunOptions,
+  checked: CheckedStart,
+): Promise<SessionCore> {
+  const platform = await loadPlatform();
+  const clock = clockOf(options);
+  const mayBeLate = !checked.strictMode;
+  const { failure, isOwned, store } = await openNow(options, mayBeLate);
+  let core: SessionCore | undefined;
+  try {
+    const [gitCommit, environment] = await Promise.all([
+      platform.gitCommit(),
+      platform.environment(),
+    ]);
+    const facts = { gitCommit, environment };
+    let run = newRun(clock.now(), checked, facts, 'location' in store ? store : undefined);
+    if (run.parentRunId !== null && 'findRun' in store)
+      run = await withLineage(store, run, run.parentRunId, mayBeLate);
+    const holder = createId('ses', clock.now());
+    core = new SessionCore(store, isOwned, platform, clock, holder, run, options, false, false);
+    if (failure === undefined) await tryToStore(core, mayBeLate);
+    else core.recording.failed('run', failure);
+    await core.start();
+    await core.record(
+      createEvent(core, 'run_started', {
+        status: run.status,
+        payload: { project: checked.project, parent_run_id: checked.parentRunId },
+      }),
+    );
+    return core;
+  } catch (error) {
+    await abandon(core, store, isOwned);
+    throw error;
+  }
+}
+
+/** Opens a session for a run that is stored. */
+export async function openKnownRun(
+  options: ResumeRunOptions,
+  runId: string,
+  open: (store: Store, platform: Platform, holder: string) => Promise<Opening>,
+): Promise<SessionCore> {
+  const platform = await loadPlatform();
+  const clock = clockOf(options);
+  const { store, isOwned } = await resolveStore(options);
+  const holder = createId('ses', clock.now());
+  let core: SessionCore | undefined;
+  try {
+    const { event, payload = {}, run } = await open(store, platform, holder);
+    const isGuest = event === undefined;
+    core = new SessionCore(store, isOwned, platform, clock, holder, run, options, isGuest);
+    await core.start();
+    core.project = await loadProject(store, run);
+    if (event !== undefined)
+      await core.record(createEvent(core, event, { status: run.status, payload }));
+    return core;
+  } catch (error) {
+    await abandon(core, store, isOwned, { runId, holder });
+    throw error;
+  }
+}
+
+type Opened = {
+  readonly store: Store | LateStore;
+  readonly isOwned: boolean;
+  /** Why the store is not open yet. */
+  readonly failure?: unknown;
+};
+
+async function openNow(options: SessionOptions, mayBeLate: boolean): Promise<Opened> {
+  try {
+    return await resolveStore(options);
+  } catch (failure) {
+    if (!mayBeLate || isMistake(failure)) throw failure;
+    const open = async (): Promise<Store> => (await resolveStore(options)).store;
+    return { store: { uri: placeOf(options), open }, isOwned: true, failure };
+  }
+}
+
+async function withLineage(
+  store: Store,
+  run: RunRecord,
+  parentRunId: string,
+  mayBeLate: boolean,
+): Promise<RunRecord> {
+  try {
+    const lineageRootRunId = await lineageRootOf(store, parentRunId);
+    return runRecord.create({ ...run, lineageRootRunId });
+  } catch (error) {
+    if (!mayBeLate || isMistake(error)) throw error;
+    return run;
+  }
+}
+
+async function tryToStore(core: SessionCore, mayBeLate: boolean): Promise<void> {
+  try {
+    await core.ready();
+  } catch (error) {
+    if (!mayBeLate || isMistake(error)) throw error;
+    core.recording.failed('run', error);
+  }
+}
+
+/** Whether the caller has to change something before a run can start. Else the storage has, and may do so meanwhile. */
+function isMistake(error: unknown): boolean {
+  if (isStoreError(error)) return MISTAKES.has(error.reason);
+  // A browser without IndexedDB.
+  if (isQuarkError(error, 'unsupported')) return false;
+  return isQuarkError(error);
+}
+
+/** What matters is the first error: a claim that cannot be given back lapses. */
+async function abandon(
+  core: SessionCore | undefined,
+  store: Store | LateStore,
+  isOwned: boolean,
+  claim = core === undefined ? undefined : { runId: core.runId, holder: core.holder },
+): Promise<void> {
+  await core?.close().catch(() => undefined);
+  if (!('releaseLease' in store)) return;
+  if (claim !== undefined)
+    await store.releaseLease(claim.runId, claim.holder).catch(() => undefined);
+  if (isOwned) await store.close();
+}

@@ -1,0 +1,202 @@
+/**
+ * The store as a session sees it: it may have to be opened yet, its run may have to be made yet, and the run may be
+ * removed under the session. Whoever writes rows calls it like any store; the run is there before the first row is.
+ */
+import { isQuarkError, QuarkError } from '../base/errors.ts';
+import type { NewSegment, SegmentManifest, Store, StoreLocation } from '../store/store.ts';
+
+/** A store that could not be opened when the session began. */
+export type LateStore = {
+  /** What stands for the store until it is open. */
+  readonly uri: string;
+  open(): Promise<Store>;
+};
+
+/** What a {@link RunStore} asks of its session. */
+export type RunStoreOwner = {
+  readonly runId: string;
+  /** Makes the run in the store, unless it is there. */
+  createRun(store: Store): Promise<void>;
+  /** Whether a run that was removed is made again. */
+  readonly isMadeAgain: boolean;
+  onOpened(store: Store): void;
+  /** Told after the run was made again: rows that this session had stored in it, by table. */
+  onCleared(rows: ReadonlyMap<string, number>): void;
+};
+
+/** Members that a store need not have. */
+const OPTIONAL = new Set<PropertyKey>([
+  'notes',
+  'sync',
+  'readCurves',
+  'appendSegmentsNow',
+  'spill',
+  'segmentSizes',
+  'listStreams',
+  'listRunChanges',
+] satisfies (keyof Store)[]);
+
+/** See the top of this file. */
+export class RunStore {
+  /** Calls go to the store that is opened; reads wait for nothing but its opening. */
+  readonly store: Store;
+  readonly #owner: RunStoreOwner;
+  readonly #late: LateStore | undefined;
+  #opened: Store | undefined;
+  #opening: Promise<Store> | undefined;
+  #isStored: boolean;
+  #making: Promise<void> | undefined;
+  #rows = new Map<string, number>();
+
+  /** @param isStored whether the run is in the store */
+  constructor(store: Store | LateStore, isStored: boolean, owner: RunStoreOwner) {
+    this.#owner = owner;
+    this.#isStored = isStored;
+    if ('appendSegments' in store) this.#opened = store;
+    else this.#late = store;
+    this.store = this.#proxy(store.uri);
+  }
+
+  /** The store itself, once it is open. */
+  get opened(): Store | undefined {
+    return this.#opened;
+  }
+
+  /** Whether the run has been made, as far as the session knows. */
+  get isStored(): boolean {
+    return this.#isStored;
+  }
+
+  /** Opens the store and makes the run, where that is left to do. */
+  async ready(): Promise<Store> {
+    const store = await this.#open();
+    if (!this.#isStored) await this.#make(store);
+    return store;
+  }
+
+  async #open(): Promise<Store> {
+    if (this.#opened !== undefined) return this.#opened;
+    this.#opening ??= this.#openLate().finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  async #openLate(): Promise<Store> {
+    if (this.#late === undefined) throw new QuarkError('store_failed', 'There is no store.');
+    const store = await this.#late.open();
+    this.#opened = store;
+    this.#owner.onOpened(store);
+    return store;
+  }
+
+  #make(store: Store): Promise<void> {
+    this.#making ??= this.#owner
+      .createRun(store)
+      .then(() => {
+        this.#isStored = true;
+      })
+      .finally(() => {
+        this.#making = undefined;
+      });
+    return this.#making;
+  }
+
+  /** Does work that needs the run to be there; once more when the run was removed. */
+  async #withRun<T>(work: (store: Store) => Promise<T>): Promise<T> {
+    const store = await this.ready();
+    try {
+      return await work(store);
+    } catch (error) {
+      if (!this.#isOwnRunGone(error)) throw error;
+      await this.#makeAgain(store);
+      return work(store);
+    }
+  }
+
+  #isOwnRunGone(error: unknown): boolean {
+    return (
+      this.#owner.isMadeAgain &&
+      isQuarkError(error, 'run_not_found') &&
+      error.details['runId'] === this.#owner.runId
+    );
+  }
+
+  async #makeAgain(store: Store): Promise<void> {
+    // Several writers find out at once.
+    const isFirst = this.#isStored;
+    this.#isStored = false;
+    await this.#make(store);
+    if (!isFirst) return;
+    const rows = this.#rows;
+    this.#rows = new Map();
+    this.#owner.onCleared(rows);
+  }
+
+  #count(segments: readonly NewSegment[]): void {
+    for (const { manifest } of segments)
+      if (manifest.runId === this.#owner.runId)
+        this.#rows.set(manifest.table, (this.#rows.get(manifest.table) ?? 0) + manifest.rowCount);
+  }
+
+  #proxy(uri: string): Store {
+    const location: StoreLocation = { storageDir: uri, storeRoot: uri, dbPath: uri };
+    const own: Partial<Store> = {
+      appendSegments: async (segments, seen) => {
+        const manifests = await this.#withRun((store) => store.appendSegments(segments, seen));
+        this.#count(segments);
+        return manifests;
+      },
+      replaceTable: (runId, table, add, seenCount) =>
+        this.#withRun((store) => store.replaceTable(runId, table, add, seenCount)),
+      findRun: async (runId) => {
+        if (runId !== this.#owner.runId) return (await this.#open()).findRun(runId);
+        const store = await this.ready();
+        const found = await store.findRun(runId);
+        if (found !== undefined || !this.#owner.isMadeAgain) return found;
+        await this.#makeAgain(store);
+        return store.findRun(runId);
+      },
+      close: async () => {
+        await this.#opening?.catch(() => undefined);
+        await this.#opened?.close();
+      },
+    };
+    return new Proxy({} as Store, {
+      has: (_target, member) => this.#opened !== undefined && member in this.#opened,
+      get: (_target, member): unknown => {
+        const opened = this.#opened;
+        if (opened !== undefined && member === 'appendSegmentsNow') return this.#appendNow(opened);
+        if (Object.hasOwn(own, member)) return Reflect.get(own, member);
+        if (opened !== undefined) {
+          const value: unknown = Reflect.get(opened, member, opened);
+          return typeof value === 'function' ? value.bind(opened) : value;
+        }
+        if (member === 'uri') return uri;
+        if (member === 'location') return location;
+        if (member === 'isWritable') return true;
+        // A proxy that has `then` would be awaited.
+        if (OPTIONAL.has(member) || member === 'then' || typeof member === 'symbol')
+          return undefined;
+        return async (...args: unknown[]) => {
+          const store = await this.#open();
+          return Reflect.apply(
+            Reflect.get(store, member) as (...all: unknown[]) => unknown,
+            store,
+            args,
+          );
+        };
+      },
+    });
+  }
+
+  #appendNow(store: Store): Store['appendSegmentsNow'] {
+    // Without its run nothing can be written at once.
+    if (store.appendSegmentsNow === undefined || !this.#isStored) return undefined;
+    return (segments): readonly SegmentManifest[] => {
+      const manifests = store.appendSegmentsNow?.(segments) ?? [];
+      this.#count(segments);
+      return manifests;
+    };
+  }
+}

@@ -1,0 +1,88 @@
+/** The record of a session's run: as it is stored, with changes that wait, and made anew where it was removed. */
+import type { Clock } from '../base/clock.ts';
+import { isQuarkError } from '../base/errors.ts';
+import { runRecord, type RunRecord } from '../records/run.ts';
+import type { Store, StoredProject } from '../store/store.ts';
+import { addRun, changeRun, lineageRootOf, loadRun } from './run-lifecycle.ts';
+
+/** A change of the run record, as `changeRun` takes it. Making it twice is making it once. */
+export type RunChange = (run: RunRecord) => Partial<RunRecord> | undefined;
+
+/** See the top of this file. */
+export class SessionRun {
+  readonly #clock: Pick<Clock, 'now'>;
+  #stored: RunRecord;
+  #project: StoredProject;
+  #changes: RunChange[] = [];
+
+  constructor(run: RunRecord, clock: Pick<Clock, 'now'>) {
+    this.#clock = clock;
+    this.#stored = run;
+    this.#project = {
+      id: run.projectId,
+      name: run.projectName,
+      createdAtMs: Date.parse(run.startedAt),
+    };
+  }
+
+  /** As it was stored last, or is going to be stored first. */
+  get stored(): RunRecord {
+    return this.#stored;
+  }
+
+  /** The same with changes that wait. */
+  get current(): RunRecord {
+    let run = this.#stored;
+    for (const change of this.#changes) run = runRecord.create({ ...run, ...change(run) });
+    return run;
+  }
+
+  get project(): StoredProject {
+    return this.#project;
+  }
+
+  set project(project: StoredProject) {
+    this.#project = project;
+  }
+
+  /** Puts the run into a store, at the beginning or after it was removed from there. */
+  async create(store: Store): Promise<void> {
+    let run = this.#stored;
+    const { lineageRootRunId, parentRunId } = run;
+    if (parentRunId !== null && lineageRootRunId === parentRunId) {
+      // Nobody could look when the run began; a parent that is not there is the root as far as anybody knows.
+      const root = await lineageRootOf(store, parentRunId).catch((error: unknown) => {
+        if (isQuarkError(error, 'run_not_found')) return parentRunId;
+        throw error;
+      });
+      run = runRecord.create({ ...run, lineageRootRunId: root });
+    }
+    const added = await addRun(store, run);
+    this.#stored = added.run;
+    this.#project = added.project;
+  }
+
+  async reload(store: Store): Promise<void> {
+    this.#stored = (await loadRun(store, this.#stored.id)).run;
+  }
+
+  /** Stores a change. @throws what `change` throws */
+  async change(store: Store, change: RunChange): Promise<RunRecord> {
+    this.#stored = await changeRun(store, this.#stored.id, this.#clock.now(), change);
+    return this.#stored;
+  }
+
+  /** Puts a change behind those that wait. */
+  changeLater(change: RunChange): void {
+    this.#changes.push(change);
+  }
+
+  /** Stores the changes that wait. */
+  async flush(store: Store): Promise<void> {
+    for (let [change] = this.#changes; change !== undefined; [change] = this.#changes) {
+      await this.change(store, change);
+      const made = change;
+      this.#changes = this.#changes.filter((other) => other !== made);
+    }
+  }
+}
