@@ -13,6 +13,7 @@ import { AccessBook } from '../service/access/access-book.ts';
 import type { KeylessUse } from '../service/gate.ts';
 import { checkLimits, type ServiceLimits } from '../service/limits.ts';
 import { errorFields, SILENT_LOGGER, type ServiceLogger } from '../service/logging.ts';
+import type { Gauges } from '../service/metrics.ts';
 import { AllowedOrigins, type ServiceConnection } from '../service/origin-rules.ts';
 import { ServiceHandler } from '../service/service-handler.ts';
 import { ComputePool } from './compute-pool.ts';
@@ -93,7 +94,15 @@ export const DRAIN_TIMEOUT_MS = 10_000;
  * @throws {QuarkError} `invalid_input` naming the option
  * @throws {SessionStoreError} what the storage reports: `unwritable`, `corrupt`, `version`, `unreachable`, ...
  */
-export async function createService(options: ServiceOptions = {}): Promise<Service> {
+export function createService(options: ServiceOptions = {}): Promise<Service> {
+  return makeService(options);
+}
+
+/** The same with what the server around it knows. */
+export async function makeService(
+  options: ServiceOptions,
+  connections?: () => NonNullable<Gauges['connections']>,
+): Promise<Service> {
   checkOptionNames('options', options, OPTION_NAMES);
   const { logger = SILENT_LOGGER, clock = systemClock } = options;
   const keyless = checkLiteral('keyless', options.keyless ?? 'until_first_key', KEYLESS_USES);
@@ -131,6 +140,7 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
       const { rss, heapUsed } = process.memoryUsage();
       return { residentBytes: rss, heapBytes: heapUsed };
     },
+    ...(connections === undefined ? {} : { connections }),
     ...(maintenance === undefined
       ? {}
       : {

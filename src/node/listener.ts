@@ -1,7 +1,7 @@
 /** Putting a handler of requests on a port, and taking it off again. */
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { ServerType } from '@hono/node-server';
 import { checkCount } from '../base/assert.ts';
 import { invalidInput, messageOf, SessionStoreError } from '../base/errors.ts';
 import { encodeError } from '../service/wire-errors.ts';
@@ -22,7 +22,7 @@ export function urlOf(host: string, port: number): string {
 }
 
 /** @throws {SessionStoreError} `failed` when the port is taken or may not be used; `details.port` says which */
-export function listen(server: ServerType, port: number, host: string): Promise<AddressInfo> {
+export function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     // Once it listens, a failure (no file descriptor left for a connection) is that connection's; an error that nobody
     // hears would end the process, and with it the training.
@@ -39,7 +39,7 @@ export function listen(server: ServerType, port: number, host: string): Promise<
 }
 
 /** What is no HTTP gets an answer like everything else that is refused, where Node would send none but the status. */
-function answerBroken(error: Error & { readonly code?: string }, socket: Duplex): void {
+export function answerBroken(error: Error & { readonly code?: string }, socket: Duplex): void {
   const answer: unknown = Reflect.get(socket, '_httpMessage');
   const isAnswered =
     typeof answer === 'object' && answer !== null && Reflect.get(answer, 'headersSent') === true;
@@ -91,17 +91,17 @@ function listenFailure(
 }
 
 /** Answers what was asked already, for `timeoutMs` at most, then closes. Closing twice is fine. */
-export function closeServer(server: ServerType, timeoutMs: number): Promise<void> {
+export function closeServer(server: Server, timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
     if (!server.listening) {
       resolve();
       return;
     }
     const cut = setTimeout(() => {
-      if ('closeAllConnections' in server) server.closeAllConnections();
+      server.closeAllConnections();
     }, timeoutMs);
     const closeIdle = (): void => {
-      if ('closeIdleConnections' in server) server.closeIdleConnections();
+      server.closeIdleConnections();
     };
     // A connection whose answer began before is kept by Node when the answer ends, as one of a stream does.
     const again = setInterval(closeIdle, IDLE_LOOK_MS);

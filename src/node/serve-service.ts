@@ -1,12 +1,15 @@
 /** The persistence service on a port. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createAdaptorServer } from '@hono/node-server';
 import { checkCount } from '../base/assert.ts';
+import { systemClock } from '../base/clock.ts';
 import { invalidInput } from '../base/errors.ts';
 import type { AccessBook } from '../service/access/access-book.ts';
-import { failure } from '../service/answers.ts';
+import { checkLimits } from '../service/limits.ts';
+import { SILENT_LOGGER } from '../service/logging.ts';
 import { isLoopbackHost } from '../service/origin-rules.ts';
-import { createService, DRAIN_TIMEOUT_MS, type ServiceOptions } from './create-service.ts';
+import { RepeatedLog } from '../service/repeated-log.ts';
+import { ConnectionSlots } from './connection-slots.ts';
+import { DRAIN_TIMEOUT_MS, makeService, type ServiceOptions } from './create-service.ts';
+import { createHttpServer } from './http-exchanges.ts';
 import { checkPort, closeServer, listen, urlOf } from './listener.ts';
 
 /** Options of {@link serveService}. */
@@ -34,13 +37,6 @@ export type ServedService = {
   close(): Promise<void>;
 };
 
-/** Limits of connections, in milliseconds: slow senders are cut off, idle clients are kept longer than proxies keep them. */
-const CONNECTION_LIMITS = {
-  headersTimeout: 15_000,
-  requestTimeout: 120_000,
-  keepAliveTimeout: 75_000,
-  maxHeaderSize: 16 * 1024,
-} as const;
 /** How long answers may take to reach their clients once they are made. */
 const SEND_TIMEOUT_MS = 2_000;
 
@@ -62,26 +58,14 @@ export async function serveService(options: ServeServiceOptions = {}): Promise<S
       keyless,
       `"never" or "until_first_key" where other machines reach the service (host ${host})`,
     );
-  const service = await createService({ ...rest, keyless: isLocal ? keyless : 'never' });
-  const server = createAdaptorServer({
-    overrideGlobalObjects: false,
-    serverOptions: CONNECTION_LIMITS,
-    fetch: async (request, env) => {
-      const { socket, httpVersion } = env.incoming as IncomingMessage;
-      const outgoing = env.outgoing as ServerResponse;
-      const before = socket.bytesWritten;
-      try {
-        return await service(request, {
-          remoteAddress: socket.remoteAddress,
-          httpVersion,
-          onClose: (callback) =>
-            outgoing.once('close', () => callback(socket.bytesWritten - before)),
-        });
-      } catch (error) {
-        return failure(error);
-      }
-    },
-  });
+  const { clock = systemClock, limits, logger = SILENT_LOGGER } = rest;
+  const log = new RepeatedLog(logger, clock);
+  const slots = new ConnectionSlots(checkLimits(limits), (bound) =>
+    log.write('warn', bound, { bound, open: slots.open }, 'connection refused'),
+  );
+  const service = await makeService({ ...rest, keyless: isLocal ? keyless : 'never' }, () => slots);
+  const server = createHttpServer(service);
+  slots.guard(server);
   try {
     const address = await listen(server, port, host);
     let closing: Promise<void> | undefined;
@@ -90,8 +74,9 @@ export async function serveService(options: ServeServiceOptions = {}): Promise<S
       const drained = service.drain(drainTimeoutMs);
       const closed = closeServer(server, drainTimeoutMs + SEND_TIMEOUT_MS);
       // What is open now asks for nothing, such as a connection that a browser has opened in advance.
-      if ((await drained) && 'closeAllConnections' in server) server.closeAllConnections();
+      if (await drained) server.closeAllConnections();
       await closed;
+      log.flush();
       await service.close();
     };
     return {

@@ -1,13 +1,13 @@
 /** Puts a store's read handler and the built dashboard on a local port. */
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { createAdaptorServer } from '@hono/node-server';
 import { checkOptionNames } from '../base/assert.ts';
 import { SessionStoreError } from '../base/errors.ts';
 import { failure } from '../service/answers.ts';
 import { createStoreHandler } from '../service/handler.ts';
 import { DESCRIPTOR_PATH, isApiPath } from '../service/service-routes.ts';
 import type { Store } from '../store/store.ts';
+import { createHttpServer } from './http-exchanges.ts';
 import { checkPort, closeServer, listen, urlOf } from './listener.ts';
 import { descriptorAnswer, openStaticFiles } from './static-files.ts';
 
@@ -62,24 +62,19 @@ export async function serveStore(options: ServeOptions): Promise<ServedStore> {
 
   let activeRequests = 0;
   let requestCount = 0;
-  const server = createAdaptorServer({
-    overrideGlobalObjects: false,
-    fetch: async (request, env) => {
-      activeRequests += 1;
-      requestCount += 1;
-      try {
-        if (!isAllowedHost(env.incoming as IncomingMessage, allowed)) return refusedHost();
-        const path = new URL(request.url).pathname;
-        if (isApiPath(path)) return await handler.handle(request, { store });
-        if (path === DESCRIPTOR_PATH && request.method === 'GET')
-          return descriptorAnswer('{"storage": "./"}\n');
-        return await files(request, path);
-      } catch (error) {
-        return failure(error);
-      } finally {
-        activeRequests -= 1;
-      }
-    },
+  const server = createHttpServer(async (request, { signal }, incoming) => {
+    activeRequests += 1;
+    requestCount += 1;
+    try {
+      if (!isAllowedHost(incoming, allowed)) return refusedHost();
+      const path = new URL(request.url).pathname;
+      if (isApiPath(path)) return await handler.handle(request, { store, signal });
+      if (path === DESCRIPTOR_PATH && request.method === 'GET')
+        return descriptorAnswer('{"storage": "./"}\n');
+      return await files(request, path);
+    } finally {
+      activeRequests -= 1;
+    }
   });
   const address = await listen(server, port, host);
   return {

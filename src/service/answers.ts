@@ -13,6 +13,11 @@ export type WireEnvironment = { Bindings: { readonly scope: StoreScope } };
 /** A request as routes see it. */
 export type WireContext = Context<WireEnvironment>;
 
+/** Aborted when the client of a request has gone. */
+export function signalOf({ env, req }: WireContext): AbortSignal {
+  return env.scope.signal ?? req.raw.signal;
+}
+
 /** Headers of every answer. */
 export const HEADERS = {
   [PROTOCOL_HEADER]: String(PROTOCOL_VERSION),

@@ -141,21 +141,60 @@ export function streamOf(
   onFailure: (error: unknown) => void,
 ): ReadableStream<Uint8Array> {
   let next: typeof first | undefined = first;
+  let isCancelled = false;
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
           const piece = next ?? (await rest.next());
           next = undefined;
+          // It may have been cancelled while the piece was made.
+          if (isCancelled) return;
           if (piece.done === true) controller.close();
           else controller.enqueue(piece.value);
         } catch (error) {
+          if (isCancelled) return;
           onFailure(error);
           throw error;
         }
       },
       async cancel() {
+        isCancelled = true;
         await rest.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** The same body; `onEnd` is told when it was read, was cancelled or broke off. */
+export function whenRead(
+  body: ReadableStream<Uint8Array>,
+  onEnd: () => void,
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  let isCancelled = false;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (isCancelled) return;
+          if (!done) {
+            controller.enqueue(value);
+            return;
+          }
+        } catch (error) {
+          onEnd();
+          throw error;
+        }
+        onEnd();
+        controller.close();
+      },
+      async cancel(reason) {
+        isCancelled = true;
+        onEnd();
+        await reader.cancel(reason);
       },
     },
     { highWaterMark: 0 },

@@ -8,7 +8,7 @@ import { isQuarkError, RunNotFoundError, SessionStoreError } from '../base/error
 import { checkCurveQuery, metricSegments, segmentsOf } from '../read/curves.ts';
 import type { CurveQuery } from '../store/curves.ts';
 import type { SegmentManifest } from '../store/store.ts';
-import { jsonBytes, queryOf, type WireContext, type WireEnvironment } from './answers.ts';
+import { jsonBytes, queryOf, signalOf, type WireContext, type WireEnvironment } from './answers.ts';
 import { LOCAL_COMPUTE, partsOf } from './jobs.ts';
 import { ROUTES } from './protocol.ts';
 
@@ -29,7 +29,7 @@ export function addCurvesRoute(
   const memory = new CurveMemory();
   app.get(ROUTES.curves, async (context) => {
     const { store, takeRoom, notes, compute = LOCAL_COMPUTE } = context.env.scope;
-    const { signal } = context.req.raw;
+    const signal = signalOf(context);
     const query = curveQuery(context);
     checkCurveQuery(query);
     const listed = await metricSegments(store, query.runId);

@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts';
 import { HEADERS, queryOf, type WireContext, type WireEnvironment } from './answers.ts';
 import { FeedChannel, type FeedChange } from './feed-channel.ts';
 import { decodeCursor } from './feed-cursor.ts';
-import type { StoreScope } from './handler-options.ts';
+import { lastingStoreOf, type StoreScope } from './handler-options.ts';
 import { EVENTS_MEDIA_TYPE, MAX_RUNS_PER_FEED, MAX_TABLES_PER_FEED, ROUTES } from './protocol.ts';
 
 /** How {@link Feeds} are made. */
@@ -64,7 +64,12 @@ export class Feeds {
       'x-accel-buffering': 'no',
     };
     if (context.req.method === 'HEAD') return new Response(null, { headers });
-    const listener = this.#channel(scope).open({ store: scope.store, runIds, tables, seen });
+    const listener = this.#channel(scope).open({
+      store: lastingStoreOf(scope),
+      runIds,
+      tables,
+      seen,
+    });
     return new Response(listener.body, { headers });
   }
 
@@ -87,8 +92,9 @@ export class Feeds {
 }
 
 /** Without a name, a store shares with nobody: one that is made for a request may show other things than the next. */
-function keysOf({ store, feed }: StoreScope): { readonly space: unknown; readonly view: unknown } {
-  return feed ?? { space: store, view: store };
+function keysOf(scope: StoreScope): { readonly space: unknown; readonly view: unknown } {
+  const store = lastingStoreOf(scope);
+  return scope.feed ?? { space: store, view: store };
 }
 
 async function requireRuns(store: Store, runIds: readonly string[]): Promise<void> {

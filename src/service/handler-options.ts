@@ -25,6 +25,10 @@ export type StoreScope = {
    * false is read only, whatever the handler could do.
    */
   readonly store: Store;
+  /** Aborted when the client has gone: the store is asked for nothing more on its behalf. */
+  readonly signal?: AbortSignal | undefined;
+  /** The store for work that outlives the request: looks for live updates, sketches of curves. `store` unless given. */
+  readonly lastingStore?: Store;
   /**
    * Who shares a poll of the store for live updates: listeners of an equal `view` of an equal `space`. Writes into a
    * space wake all its views. Unless given, the `store` object stands for both, and a listener's store is kept in use
@@ -36,8 +40,8 @@ export type StoreScope = {
   /** What to throw for a change where the store cannot be written to; an error with reason `read_only` unless given. */
   readonly writeRefusal?: Error | undefined;
   /**
-   * Told of memory that bodies and answers are about to hold; throws when the server has none left. A number below zero
-   * gives some of it back; what is left is given back with the end of the answer.
+   * Told of memory that bodies and answers are about to hold; throws when the server has none left, and once the client
+   * has gone. A number below zero gives some of it back; what is left is given back with the end of the answer.
    */
   readonly takeRoom?: (bytes: number) => void;
   /** Told of what is about to be unpacked, in bytes; throws where that is too much for whoever asks. */
@@ -45,6 +49,11 @@ export type StoreScope = {
   /** Where segments are checked, and rows and curves are worked out; the calling thread unless given. */
   readonly compute?: Compute | undefined;
 };
+
+/** The store for what outlives the request. */
+export function lastingStoreOf({ lastingStore, store }: StoreScope): Store {
+  return lastingStore ?? store;
+}
 
 /**
  * What is checked beyond what every store checks, before anything of a request is written. Each throws for what is not

@@ -5,6 +5,7 @@
 import { Hono, type Context } from 'hono';
 import { QuarkError, SessionStoreError } from '../base/errors.ts';
 import { failure, type WireEnvironment } from './answers.ts';
+import { clientGone, storeWhile } from './client-gone.ts';
 import { addCurvesRoute } from './curves-route.ts';
 import { Feeds } from './feeds.ts';
 import { addFileRoutes } from './file-routes.ts';
@@ -63,7 +64,8 @@ export function createStoreHandler(options: StoreHandlerOptions = {}): StoreHand
   app.all('*', (context) => refuse(context, settings));
   app.notFound((context) => refuse(context, settings));
   app.onError((error, context) => {
-    const answer = failure(error);
+    // What breaks because the client has gone, such as its body, is no failure of anybody.
+    const answer = failure(context.env.scope.signal?.aborted === true ? clientGone() : error);
     if (answer.status >= 500) onFailure?.(error, context.req.raw);
     return answer;
   });
@@ -73,7 +75,12 @@ export function createStoreHandler(options: StoreHandlerOptions = {}): StoreHand
   const methodsOf = methodFinder(routes);
   return {
     handle: async (request, scope) => {
-      const answer = await app.fetch(request, { scope });
+      const { signal, store } = scope;
+      const bound =
+        signal === undefined
+          ? scope
+          : { lastingStore: store, ...scope, store: storeWhile(signal, store) };
+      const answer = await app.fetch(request, { scope: bound });
       if (answer.status === 405)
         answer.headers.set('allow', methodsOf(new URL(request.url).pathname, scope).join(', '));
       return answer;

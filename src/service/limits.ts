@@ -61,6 +61,16 @@ export type ServiceLimits = {
   readonly sharesPerUser: number;
   /** Bytes that requests and answers under way may hold, all keys together. Default: 512 MiB. */
   readonly maxBytesInFlight: number;
+  /**
+   * Connections that are open, all clients together. Beyond it, the connection that has waited longest without a request
+   * is ended for a new one; where all have requests under way, the new one is refused with status 503. Default: 4,096.
+   */
+  readonly maxConnections: number;
+  /**
+   * Connections that are open from one address; further ones are refused with status 503. Does not count for addresses of
+   * loopback. A proxy on another machine needs `maxConnections` here, as it is the address of all its clients. Default: 512.
+   */
+  readonly maxConnectionsPerAddress: number;
 };
 
 /** The defaults of {@link ServiceLimits}. */
@@ -86,6 +96,8 @@ export const DEFAULT_SERVICE_LIMITS: ServiceLimits = Object.freeze({
   keysPerUser: 1_000,
   sharesPerUser: 1_000,
   maxBytesInFlight: 512 * 1024 * 1024,
+  maxConnections: 4_096,
+  maxConnectionsPerAddress: 512,
 });
 
 /** The limits with their defaults filled in. @throws {QuarkError} `invalid_input` */
@@ -150,45 +162,6 @@ export class RateLimiter {
 /** Parts of a token that have come one after the other add up to a little less than a whole one. What is lent is taken off. */
 const WHOLE_TOKEN = 1 - 1e-9;
 const SWEEP_BUCKETS = 1_024;
-
-/** What requests under way hold: one number for all of them, and a share for each. */
-export class MemoryBudget {
-  readonly #limit: number;
-  #used = 0;
-
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  get used(): number {
-    return this.#used;
-  }
-
-  /** The share of one request. */
-  open(): MemoryShare {
-    let held = 0;
-    return {
-      take: (bytes) => {
-        if (this.#used + bytes > this.#limit) return false;
-        this.#used += bytes;
-        held += bytes;
-        return true;
-      },
-      close: () => {
-        this.#used -= held;
-        held = 0;
-      },
-    };
-  }
-}
-
-/** What one request holds of a {@link MemoryBudget}. */
-export type MemoryShare = {
-  /** Whether there is room for so many bytes more; they count from now on. */
-  readonly take: (bytes: number) => boolean;
-  /** Gives all of it back. Closing twice is fine. */
-  readonly close: () => void;
-};
 
 /** Counts what is open, for each name and in all. */
 export class OpenCounter {

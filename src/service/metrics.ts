@@ -27,6 +27,11 @@ export type Gauges = {
   readonly openStreams: number;
   readonly requestsInFlight: number;
   readonly bytesInFlight: number;
+  readonly bytesInFlightLimit: number;
+  /** How long the budget of these bytes has been used up with nothing given back. */
+  readonly budgetStuckMs: number;
+  /** Connections of the server, where it counts them. */
+  readonly connections?: { readonly open: number; readonly refused: number };
   /** Memory of the process in bytes, where that can be known. */
   readonly memory?: { readonly residentBytes: number; readonly heapBytes: number };
   /** What this process has done on the side, and how many streams wait for any process. */
@@ -153,7 +158,31 @@ export class ServiceMetrics {
         'Memory that requests under way hold.',
         gauges.bytesInFlight,
       ),
+      ...single(
+        'quark_bytes_in_flight_limit',
+        'gauge',
+        'Memory that requests under way may hold.',
+        gauges.bytesInFlightLimit,
+      ),
+      ...single(
+        'quark_bytes_in_flight_stuck_seconds',
+        'gauge',
+        'How long that memory has been used up with nothing given back; 0 while there is room.',
+        gauges.budgetStuckMs / 1_000,
+      ),
     ];
+    if (gauges.connections !== undefined) {
+      const { open, refused } = gauges.connections;
+      lines.push(
+        ...single('quark_open_connections', 'gauge', 'Connections that are open.', open),
+        ...single(
+          'quark_refused_connections_total',
+          'counter',
+          'Connections that were not taken, as too many were open.',
+          refused,
+        ),
+      );
+    }
     if (gauges.memory !== undefined) {
       lines.push(
         ...single(

@@ -7,8 +7,14 @@ export type ServiceConnection = {
   readonly remoteAddress?: string | undefined;
   /** Version of HTTP that the request came in, such as `1.1`. Unknown versions count as one that programs speak. */
   readonly httpVersion?: string | undefined;
-  /** Calls back once, when the answer has been sent or the connection is gone, with the bytes that went out. */
+  /**
+   * Calls back once, when the answer has been sent or the connection is gone, with the bytes that went out; at once where
+   * that was before. What the request holds is given back then. Without it, an answer holds memory until its body was read
+   * or cancelled.
+   */
   readonly onClose?: (callback: (sentBytes: number) => void) => void;
+  /** Aborted when the client goes before it has the answer: the work for it stops. The signal of the request unless given. */
+  readonly signal?: AbortSignal;
 };
 
 /** Headers that proxies add: with one of them, the address of the connection says nothing about who asks. */

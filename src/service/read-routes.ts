@@ -12,7 +12,7 @@ import type {
 import { HEADERS, json, queryOf, type WireContext, type WireEnvironment } from './answers.ts';
 import { readJson } from './body.ts';
 import { encodeFrames, frameBytes } from './frames.ts';
-import type { HandlerSettings } from './handler-options.ts';
+import type { HandlerSettings, StoreScope } from './handler-options.ts';
 import { describeApi } from './openapi.ts';
 import {
   FRAMES_MEDIA_TYPE,
@@ -83,7 +83,7 @@ export function addReadRoutes(app: Hono<WireEnvironment>, settings: HandlerSetti
   });
   app.post(ROUTES.readSegments, async (context) => {
     const { store, takeRoom } = context.env.scope;
-    const references = (await question(context.req.raw)).map(decodeReference);
+    const references = (await question(context.req.raw, takeRoom)).map(decodeReference);
     const frames = encodeFrames(
       await readSegments(store, references, settings.answerTargetBytes, takeRoom),
     );
@@ -135,8 +135,16 @@ async function fitting(
   return { some: next.slice(0, count), sizeBytes };
 }
 
-async function question(request: Request): Promise<readonly unknown[]> {
-  const limits = { what: 'The body', packedBytes: MAX_QUESTION_BYTES, bytes: MAX_QUESTION_BYTES };
+async function question(
+  request: Request,
+  takeRoom: StoreScope['takeRoom'],
+): Promise<readonly unknown[]> {
+  const limits = {
+    what: 'The body',
+    packedBytes: MAX_QUESTION_BYTES,
+    bytes: MAX_QUESTION_BYTES,
+    takeRoom,
+  };
   const segments = new Fields('body', await readJson(request, limits)).list('segments');
   if (segments.length > MAX_SEGMENTS_PER_READ)
     throw new SessionStoreError(

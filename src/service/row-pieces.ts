@@ -17,9 +17,18 @@ export async function* rowPieces(query: RowsQuery, host: JobHost): JobParts {
   const batches = batchesOf(table, query, host);
   if (query.format === 'arrow') {
     const encoder = createStreamEncoder(table, [['quark:run_id', query.runId]]);
-    yield encoder.start();
-    for await (const batch of batches) yield encoder.rows(batch);
-    yield encoder.end();
+    try {
+      // The first rows come before the schema leaves: what fails until then is an error with a status.
+      let next = await batches.next();
+      yield encoder.start();
+      while (next.done !== true) {
+        yield encoder.rows(next.value);
+        next = await batches.next();
+      }
+      yield encoder.end();
+    } finally {
+      await batches.return(undefined);
+    }
     return undefined;
   }
   const text = new TextEncoder();

@@ -3,7 +3,7 @@ import type { Hono } from 'hono';
 import { checkCount, checkLiteral, checkPositive } from '../base/assert.ts';
 import { invalidInput, RunNotFoundError } from '../base/errors.ts';
 import { checkPosition, type PositionFilter } from '../read/filters.ts';
-import { HEADERS, type WireContext, type WireEnvironment } from './answers.ts';
+import { HEADERS, signalOf, type WireContext, type WireEnvironment } from './answers.ts';
 import { streamOf } from './body.ts';
 import type { RowsQuery } from './job.ts';
 import { LOCAL_COMPUTE, partsOf } from './jobs.ts';
@@ -41,7 +41,7 @@ export function addRowsRoute(
       'content-type': query.format === 'arrow' ? ARROW_MEDIA_TYPE : JSON_LINES_MEDIA_TYPE,
     };
     if (context.req.method === 'HEAD') return new Response(null, { headers });
-    const { signal } = context.req.raw;
+    const signal = signalOf(context);
     const task = compute.start({ name: 'rows', query }, { store, takeRoom, signal });
     const pieces = partsOf(task);
     // What is wrong from the start is an error with a status.

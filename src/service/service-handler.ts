@@ -5,7 +5,7 @@
  *     request ─ key ─ limits ─ space ─ guarded store ─ handler ─ answer ─ counters, log
  */
 import type { Clock } from '../base/clock.ts';
-import { QuarkError, SessionStoreError } from '../base/errors.ts';
+import { isQuarkError, messageOf, QuarkError, SessionStoreError } from '../base/errors.ts';
 import { numberCell, sqlOne } from '../store/sql-database.ts';
 import { SQL_LAYOUT_VERSION } from '../store/sql-layout.ts';
 import type { StoreSpaces } from '../store/sql-store.ts';
@@ -15,16 +15,20 @@ import { OwnAccess } from './access/own-access.ts';
 import { accessOf, checkScope, parseSpaceAddress, type Principal } from './access/principal.ts';
 import { answerAccount, plain, type AccountParts } from './account-routes.ts';
 import { failure, HEADERS } from './answers.ts';
+import { whenRead } from './body.ts';
+import { checkClient, clientGone } from './client-gone.ts';
 import { CONTENT_CHECKS } from './content-checks.ts';
 import { Gate, type KeylessUse } from './gate.ts';
 import { createStoreHandler, type StoreHandler } from './handler.ts';
 import type { Compute } from './job.ts';
-import { MemoryBudget, tooOften, type MemoryShare, type ServiceLimits } from './limits.ts';
+import { tooOften, type ServiceLimits } from './limits.ts';
 import { errorFields, type ServiceLogger } from './logging.ts';
+import { MemoryBudget, type MemoryShare } from './memory-budget.ts';
 import { METRICS_MEDIA_TYPE, ServiceMetrics, type Gauges } from './metrics.ts';
 import { isLocalRequest, type AllowedOrigins, type ServiceConnection } from './origin-rules.ts';
 import { SERVICE_PATHS } from './openapi-service.ts';
 import { API_PATH, ROUTES, SPACE_HEADER } from './protocol.ts';
+import { RepeatedLog } from './repeated-log.ts';
 import { DESCRIPTOR_PATH, isApiPath, routeOf, SERVICE_ROUTES } from './service-routes.ts';
 import { isEventStream, StreamKeeper } from './stream-keeper.ts';
 import { Usage } from './usage.ts';
@@ -45,6 +49,8 @@ export type ServiceParts = {
   readonly pages?: (request: Request, path: string) => Promise<Response>;
   /** Memory of the process. */
   readonly memory?: () => NonNullable<Gauges['memory']>;
+  /** Connections of the server, where it counts them. */
+  readonly connections?: () => NonNullable<Gauges['connections']>;
   readonly maintenance?: () => Promise<NonNullable<Gauges['maintenance']>>;
   /** Time for which the thread of the service has worked, in milliseconds; users' processor time has only that of jobs without it. */
   readonly loopMs?: () => number;
@@ -65,16 +71,23 @@ const EVENTS_PATH = `/${API_PATH}${ROUTES.events}`;
 const READY_TIMEOUT_MS = 2_000;
 /** How long whoever finds no room is told to wait. */
 const NO_ROOM_RETRY_MS = 1_000;
+/** A memory budget that is used up for so long, with nothing given back, does not come back by itself. */
+const STUCK_MS = 30_000;
 
 /** What is known of a request while it is under way. */
 type Exchange = {
   readonly request: Request;
   readonly connection: ServiceConnection;
   readonly path: string;
+  /** Given back when the answer was made, and has been sent or has nobody to be sent to. */
   readonly share: MemoryShare;
+  /** Aborted when the client has gone. */
+  readonly signal: AbortSignal;
   principal: Principal | undefined;
   /** Ends the count of its user's processor time. */
   leave: (() => void) | undefined;
+  /** Why nobody was let in, as those are told. */
+  refusal: string;
 };
 
 /** Answers requests until it is closed. */
@@ -87,6 +100,7 @@ export class ServiceHandler {
   readonly #metrics = new ServiceMetrics();
   readonly #budget: MemoryBudget;
   readonly #streams: StreamKeeper;
+  readonly #refusals: RepeatedLog;
   readonly #idle: (() => void)[] = [];
   #inFlight = 0;
   #isClosing = false;
@@ -98,7 +112,8 @@ export class ServiceHandler {
     this.#gate = new Gate({ ...parts, usage: this.#usage });
     const own = new OwnAccess({ access, clock, limits, database: spaces.database });
     this.#account = { access, own, logger, usage: this.#usage };
-    this.#budget = new MemoryBudget(parts.limits.maxBytesInFlight);
+    this.#budget = new MemoryBudget(limits.maxBytesInFlight, parts.monotonicMs);
+    this.#refusals = new RepeatedLog(logger, clock);
     this.#streams = new StreamKeeper(parts.clock);
     this.#stores = createStoreHandler({
       writable: true,
@@ -125,24 +140,44 @@ export class ServiceHandler {
       connection,
       path,
       share: this.#budget.open(),
+      signal: connection.signal ?? request.signal,
       principal: undefined,
       leave: undefined,
+      refusal: '',
     };
     this.#inFlight += 1;
-    let answer: Response;
-    try {
-      answer = await this.#answer(exchange);
-    } catch (error) {
-      answer = failure(error);
-      if (answer.status >= 500) this.#logFailure(error, path);
-      if (answer.status === 429) this.#metrics.limited('rate');
-    }
+    let answer = await this.#answerOrFailure(exchange);
     this.#parts.origins.mark(answer, request.headers.get('origin'));
     if (this.#isClosing) answer.headers.set('connection', 'close');
     const finish = (sentBytes: number): void => this.#finish(exchange, answer, startMs, sentBytes);
-    if (connection.onClose === undefined) finish(lengthOf(answer.headers));
-    else connection.onClose(finish);
+    const { share } = exchange;
+    if (connection.onClose !== undefined)
+      connection.onClose((sentBytes) => {
+        share.close();
+        finish(sentBytes);
+      });
+    else {
+      finish(lengthOf(answer.headers));
+      answer = closedWithBody(answer, share);
+    }
     return answer;
+  }
+
+  async #answerOrFailure(exchange: Exchange): Promise<Response> {
+    const { path, signal } = exchange;
+    try {
+      const answer = await this.#answer(exchange);
+      if (!signal.aborted) return answer;
+      // Whatever the body holds is given back, and nothing of it is made.
+      await answer.body?.cancel().catch(() => undefined);
+      return failure(clientGone());
+    } catch (error) {
+      if (signal.aborted) return failure(clientGone());
+      const answer = failure(error);
+      if (answer.status >= 500) this.#logFailure(error, path);
+      if (answer.status === 429) this.#metrics.limited('rate');
+      return answer;
+    }
   }
 
   /** Whether requests are taken. */
@@ -158,6 +193,7 @@ export class ServiceHandler {
     this.#isClosing = true;
     this.#streams.endAll();
     this.#stores.close();
+    this.#refusals.flush();
     if (this.#inFlight === 0) return true;
     return new Promise((resolve) => {
       const undo = this.#parts.clock.after(timeoutMs, () => resolve(false));
@@ -186,16 +222,26 @@ export class ServiceHandler {
     if (path === SERVICE_ROUTES.metrics) return this.#renderMetrics(exchange);
     if (path === DESCRIPTOR_PATH) return this.#describe(exchange);
     if (!isApiPath(path)) return this.#page(exchange);
-    const principal = await this.#gate.admit(request, exchange.connection);
-    exchange.principal = principal;
+    const principal = await this.#admit(exchange);
     exchange.leave = this.#usage.enter(principal);
-    const takeRoom = (bytes: number): void => this.#takeRoom(exchange.share, bytes);
+    checkClient(exchange.signal);
+    const takeRoom = (bytes: number): void => this.#takeRoom(exchange, bytes);
     const about = await answerAccount({ request, path, principal, takeRoom }, this.#account);
     return about ?? this.#askStore(exchange, principal);
   }
 
+  async #admit(exchange: Exchange): Promise<Principal> {
+    try {
+      exchange.principal = await this.#gate.admit(exchange.request, exchange.connection);
+      return exchange.principal;
+    } catch (error) {
+      exchange.refusal = messageOf(error);
+      throw error;
+    }
+  }
+
   async #askStore(exchange: Exchange, principal: Principal): Promise<Response> {
-    const { request, share } = exchange;
+    const { request, signal } = exchange;
     const { spaces, access, limits } = this.#parts;
     const address = parseSpaceAddress(request.headers.get(SPACE_HEADER) ?? undefined);
     const { storedName, projects } = await access.openSpace(principal, address);
@@ -205,10 +251,11 @@ export class ServiceHandler {
     const store = guardStore({ store: whole, name, access: accessOf(principal.scope), projects });
     const answer = await this.#stores.handle(request, {
       store,
+      signal,
       feed: { space: storedName, view: `${principal.userId} ${viewOf(projects)}` },
       notes: kept.notes,
       writeRefusal: writeRefusal(principal, name),
-      takeRoom: (bytes) => this.#takeRoom(share, bytes),
+      takeRoom: (bytes) => this.#takeRoom(exchange, bytes),
       takeUnpacked: (bytes) => this.#usage.takeBytes(principal, bytes),
       compute: this.#parts.computeOf?.(principal.userId, (ms) =>
         this.#usage.chargeProcessor(principal, ms),
@@ -232,8 +279,9 @@ export class ServiceHandler {
     return this.#streams.keep(answer, principal);
   }
 
-  /** @throws {SessionStoreError} `busy` (503) */
-  #takeRoom(share: MemoryShare, bytes: number): void {
+  /** @throws {SessionStoreError} `busy` (503); {QuarkError} `aborted` once the client has gone */
+  #takeRoom({ share, signal }: Exchange, bytes: number): void {
+    checkClient(signal);
     if (share.take(bytes)) return;
     this.#metrics.limited('memory');
     throw new SessionStoreError('busy', 'The service has no room for this request now.', {
@@ -251,12 +299,16 @@ export class ServiceHandler {
     else if (!this.#parts.origins.isOwn(request))
       throw new SessionStoreError('unauthorised', 'Pages of another origin are not answered.');
     const memory = this.#parts.memory?.();
+    const connections = this.#parts.connections?.();
     const maintenance = await this.#parts.maintenance?.();
     const text = this.#metrics.render({
       openStreams: this.#streams.total,
       requestsInFlight: this.#inFlight,
       bytesInFlight: this.#budget.used,
+      bytesInFlightLimit: this.#budget.limit,
+      budgetStuckMs: this.#budget.stuckMs,
       ...(memory === undefined ? {} : { memory }),
+      ...(connections === undefined ? {} : { connections }),
       ...(maintenance === undefined ? {} : { maintenance }),
     });
     const headers = { ...HEADERS, 'content-type': METRICS_MEDIA_TYPE, 'cache-control': 'no-store' };
@@ -266,6 +318,14 @@ export class ServiceHandler {
   /** Alive is not ready: a service whose database is away, or that is going, is not asked. */
   async #ready(): Promise<Response> {
     if (this.#isClosing) return plain(503, { status: 'closing' });
+    const { limit, stuckMs, used } = this.#budget;
+    if (stuckMs >= STUCK_MS)
+      return plain(503, {
+        status: 'no_memory_budget',
+        reason: `${used} of ${limit} bytes are in use by requests, and none was given back for ${Math.round(stuckMs / 1_000)} seconds.`,
+        bytesInFlight: used,
+        requestsInFlight: this.#inFlight,
+      });
     const { clock, spaces } = this.#parts;
     let undo = (): void => undefined;
     const late = new Promise<never>((_resolve, reject) => {
@@ -302,12 +362,11 @@ export class ServiceHandler {
   }
 
   #finish(
-    { request, connection, path, principal, share, leave }: Exchange,
-    answer: Response,
+    { request, connection, path, principal, refusal, leave }: Exchange,
+    { status }: Response,
     startMs: number,
     responseBytes: number,
   ): void {
-    share.close();
     leave?.();
     const requestBytes = lengthOf(request.headers);
     if (principal !== undefined) this.#usage.chargeBytes(principal, requestBytes + responseBytes);
@@ -316,26 +375,40 @@ export class ServiceHandler {
     const facts = {
       route: routeOf(path),
       method: methodName(request.method),
-      status: answer.status,
+      status,
       durationMs: Math.round(durationMs * 100) / 100,
       requestBytes,
       responseBytes,
     };
     this.#metrics.answered(facts);
-    this.#parts.logger.info(
-      {
-        ...facts,
-        keyId: principal?.keyId ?? null,
-        remoteAddress: connection.remoteAddress ?? null,
-      },
-      'request',
-    );
+    const keyId = principal?.keyId ?? null;
+    const line = { ...facts, keyId, remoteAddress: connection.remoteAddress ?? null };
+    if (status < 400) this.#parts.logger.info(line, 'request');
+    else {
+      const kind = `${facts.method} ${facts.route} ${status} ${keyId ?? ''} ${refusal}`;
+      this.#refusals.write('info', kind, line, 'request');
+    }
     if (this.#inFlight === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
   #logFailure(error: unknown, path: string): void {
-    this.#parts.logger.error({ route: routeOf(path), error: errorFields(error) }, 'failed');
+    // A stream that its client has left.
+    if (isQuarkError(error, 'aborted')) return;
+    const route = routeOf(path);
+    const fields = errorFields(error);
+    const kind = `${route} ${JSON.stringify({ ...fields, stack: undefined })}`;
+    this.#refusals.write('error', kind, { route, error: fields }, 'failed');
   }
+}
+
+/** The answer, whose share is closed with its body. */
+function closedWithBody(answer: Response, share: MemoryShare): Response {
+  if (answer.body === null) {
+    share.close();
+    return answer;
+  }
+  const { status, headers } = answer;
+  return new Response(whenRead(answer.body, share.close), { status, headers });
 }
 
 /** All keys of one user see the same of a space, until something is shared or no longer. */

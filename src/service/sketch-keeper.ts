@@ -7,7 +7,7 @@ import { isQuarkError } from '../base/errors.ts';
 import { metricTable } from '../records/metric.ts';
 import { metricSegments, refreshSketch } from '../read/curves.ts';
 import type { SegmentManifest } from '../store/store.ts';
-import type { StoreScope } from './handler-options.ts';
+import { lastingStoreOf, type StoreScope } from './handler-options.ts';
 
 /** Rows of a run that came through this process are worth a look at it from here on. */
 const MANY_ROWS = 65_536;
@@ -81,8 +81,10 @@ export class SketchKeeper {
     }
   }
 
-  async #refresh(name: string, { scope: { store, notes }, runId }: Watched): Promise<void> {
+  async #refresh(name: string, { scope, runId }: Watched): Promise<void> {
     const { signal } = this.#stop;
+    const { notes } = scope;
+    const store = lastingStoreOf(scope);
     if (signal.aborted) return;
     try {
       const listed = await metricSegments(store, runId);

@@ -169,8 +169,8 @@ describe('rows over HTTP', () => {
     const rows = (query: string): Promise<Response> =>
       handler(new Request(`http://127.0.0.1/api/v1/runs/${RUN_ID}/tables/metrics/rows${query}`));
     expect((await rows('?format=jsonl')).status).toBe(500);
-    const arrow = await rows('');
-    await expect(arrow.arrayBuffer()).rejects.toThrow('short');
+    // Arrow alike: what is wrong before the first rows has a status, too.
+    expect((await rows('')).status).toBe(500);
     expect(failures).toHaveLength(2);
     const rest = await text(rows('?format=jsonl&damaged=skip'));
     expect(rest.split('\n')).toHaveLength(21);

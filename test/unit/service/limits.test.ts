@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 import {
   checkLimits,
   DEFAULT_SERVICE_LIMITS,
-  MemoryBudget,
   OpenCounter,
   RateLimiter,
 } from '../../../src/service/limits.ts';
+import { MemoryBudget } from '../../../src/service/memory-budget.ts';
 import { runs } from '../../support/property.ts';
 
 describe('a rate', () => {
@@ -60,7 +60,7 @@ describe('a budget of memory', () => {
       fc.property(
         fc.array(fc.record({ share: fc.nat({ max: 4 }), bytes: fc.nat({ max: 60 }) })),
         (steps) => {
-          const budget = new MemoryBudget(100);
+          const budget = new MemoryBudget(100, () => 0);
           const shares = Array.from({ length: 5 }, () => budget.open());
           for (const { share, bytes } of steps) {
             const before = budget.used;

@@ -1,0 +1,232 @@
+/**
+ * A server of HTTP/1.1 over a handler of requests. The end of every request is certain: its answer was sent, or its
+ * connection is gone, in whatever phase that was, and the handler is told of both.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import { QuarkError } from '../base/errors.ts';
+import { failure } from '../service/answers.ts';
+import type { ServiceConnection } from '../service/origin-rules.ts';
+import { answerBroken } from './listener.ts';
+import { sendAnswer } from './send-answer.ts';
+
+/** What answers the requests of a server. */
+export type ExchangeHandler = (
+  request: Request,
+  connection: ServiceConnection,
+  incoming: IncomingMessage,
+) => Promise<Response>;
+
+/** Time limits of connections, in milliseconds. Node looks at them every second. */
+export type ConnectionTimes = {
+  /** From the first byte of a request, or from the start of the connection, to the last byte of its headers. */
+  readonly headersMs: number;
+  /** To the last byte of its body. */
+  readonly requestMs: number;
+  /** A body of which nothing arrives, and an answer of which nothing is taken, for so long. */
+  readonly idleMs: number;
+  /** Between the answer to a request and the next request. */
+  readonly keepAliveMs: number;
+};
+
+/** Slow senders are cut off; idle clients are kept longer than proxies keep them. */
+export const CONNECTION_TIMES: ConnectionTimes = Object.freeze({
+  headersMs: 15_000,
+  requestMs: 120_000,
+  idleMs: 30_000,
+  keepAliveMs: 75_000,
+});
+
+const MAX_HEADER_BYTES = 16 * 1024;
+/** Node's own interval is 30 s, by which every limit above would be late. */
+const LOOK_MS = 1_000;
+/** A connection with so many requests that wait for their turn is not read on. */
+const MAX_WAITING = 8;
+/** What was read before the reading stopped may hold more of them; the one after so many ends the connection. */
+const MAX_READ_AHEAD = 256;
+
+/** A server; it does not listen yet. */
+export function createHttpServer(
+  handler: ExchangeHandler,
+  times: ConnectionTimes = CONNECTION_TIMES,
+): Server {
+  const connections = new WeakMap<Socket, ConnectionTurns>();
+  const turnsOf = (socket: Socket): ConnectionTurns => {
+    const known = connections.get(socket) ?? new ConnectionTurns(socket);
+    connections.set(socket, known);
+    return known;
+  };
+  const server = createServer(
+    {
+      connectionsCheckingInterval: LOOK_MS,
+      headersTimeout: times.headersMs,
+      requestTimeout: times.requestMs,
+      keepAliveTimeout: times.keepAliveMs,
+      maxHeaderSize: MAX_HEADER_BYTES,
+    },
+    getRequestListener(
+      async (request, env) => {
+        const incoming = env.incoming as IncomingMessage;
+        const outgoing = env.outgoing as ServerResponse;
+        const { socket } = incoming;
+        // A write that comes too late is no reason to end the process.
+        outgoing.on('error', () => undefined);
+        const turns = turnsOf(socket);
+        await turns.run(incoming, async (signal) => {
+          const before = socket.bytesWritten;
+          let isClosed: ((sentBytes: number) => void) | undefined;
+          try {
+            const answer = await answerTo(handler, request, incoming, {
+              remoteAddress: socket.remoteAddress,
+              httpVersion: incoming.httpVersion,
+              signal,
+              onClose: (callback) => {
+                isClosed = callback;
+              },
+            });
+            await sendAnswer(answer, outgoing, signal, times.idleMs);
+          } finally {
+            isClosed?.(socket.bytesWritten - before);
+          }
+        });
+        return RESPONSE_ALREADY_SENT;
+      },
+      {
+        overrideGlobalObjects: false,
+        errorHandler: () => badRequest('a Host and a target that make a URL'),
+      },
+    ),
+  );
+  server.timeout = times.idleMs;
+  server.on('timeout', (socket: Socket) => {
+    turnsOf(socket).endIdle();
+  });
+  return server;
+}
+
+async function answerTo(
+  handler: ExchangeHandler,
+  request: Request,
+  incoming: IncomingMessage,
+  connection: ServiceConnection,
+): Promise<Response> {
+  // Proxies and this server could take different ones for the name that was asked.
+  const names = incoming.rawHeaders.filter((name, i) => i % 2 === 0 && /^host$/i.test(name));
+  if (names.length > 1) return badRequest('one Host');
+  try {
+    return await handler(request, connection, incoming);
+  } catch (error) {
+    return failure(error);
+  }
+}
+
+function badRequest(rule: string): Response {
+  const answer = failure(
+    new QuarkError('invalid_input', `The request must have ${rule}.`, {
+      details: { field: 'request', rule },
+    }),
+  );
+  answer.headers.set('connection', 'close');
+  return answer;
+}
+
+type Exchange = {
+  readonly incoming: IncomingMessage;
+  readonly gone: AbortController;
+  /** Lets it begin, or end unanswered when the connection is gone. */
+  readonly begin: () => void;
+};
+
+/**
+ * The requests of one connection, one at a time: their answers are sent in order in any case, and what a client sends
+ * without waiting for answers (pipelining) must not make the others wait.
+ */
+class ConnectionTurns {
+  readonly #socket: Socket;
+  readonly #waiting: Exchange[] = [];
+  #active: Exchange | undefined;
+  #isPaused = false;
+  /** So many requests were sent ahead of their answers that the connection ends with the answer under way. */
+  #isOverrun = false;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.once('close', () => {
+      for (const { begin, gone } of [this.#active, ...this.#waiting.splice(0)].filter(isExchange)) {
+        gone.abort();
+        begin();
+      }
+    });
+  }
+
+  /** Does the work of a request when it is its turn; not at all when the connection has gone before. */
+  async run(
+    incoming: IncomingMessage,
+    work: (signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
+    const gone = new AbortController();
+    if (this.#isOverrun || !this.#socket.writable) return;
+    if (this.#waiting.length >= MAX_READ_AHEAD) {
+      this.#isOverrun = true;
+      // None of them is answered: which ones their client may send again is clear from the answers that it has.
+      for (const { begin, gone: dropped } of this.#waiting.splice(0)) {
+        dropped.abort();
+        begin();
+      }
+      return;
+    }
+    await new Promise<void>((begin) => {
+      const exchange = { incoming, gone, begin };
+      if (this.#active === undefined) {
+        this.#active = exchange;
+        begin();
+      } else {
+        this.#waiting.push(exchange);
+        if (this.#waiting.length === MAX_WAITING) this.#pauseSoon();
+      }
+    });
+    if (gone.signal.aborted) return;
+    try {
+      await work(gone.signal);
+    } finally {
+      this.#next();
+    }
+  }
+
+  /** Nothing has come or gone for a while: right only while an answer is being made. */
+  endIdle(): void {
+    if (this.#active === undefined) this.#socket.destroy();
+    else if (!this.#active.incoming.complete) answerBroken(lateRequest(), this.#socket);
+  }
+
+  #next(): void {
+    this.#active = this.#waiting.shift();
+    if (this.#isOverrun) this.#socket.destroySoon();
+    if (this.#isPaused && this.#waiting.length < MAX_WAITING / 2) {
+      this.#isPaused = false;
+      this.#socket.resume();
+    }
+    this.#active?.begin();
+  }
+
+  #pauseSoon(): void {
+    // Within the reading of a chunk the parser would have the socket resume.
+    setImmediate(() => {
+      if (this.#waiting.length < MAX_WAITING / 2 || this.#socket.destroyed) return;
+      this.#isPaused = true;
+      this.#socket.pause();
+    });
+  }
+}
+
+function isExchange(exchange: Exchange | undefined): exchange is Exchange {
+  return exchange !== undefined;
+}
+
+function lateRequest(): Error & { readonly code: string } {
+  return Object.assign(new Error('The request stopped arriving.'), {
+    code: 'ERR_HTTP_REQUEST_TIMEOUT',
+  });
+}

@@ -1,0 +1,100 @@
+/**
+ * What requests under way hold in memory: one number for all of them, and a share for each. Every byte belongs to a share
+ * that is open; a share that was closed takes nothing more, and one that was lost without being closed is given back when
+ * its object is collected.
+ */
+
+/** The part of a budget below which a refusal says that the budget is used up, and not that one request is large. */
+const EXHAUSTED_SHARE = 0.75;
+
+type Holding = { bytes: number; isOpen: boolean };
+
+/** Memory that requests share. */
+export class MemoryBudget {
+  readonly limit: number;
+  readonly #nowMs: () => number;
+  readonly #lost: FinalizationRegistry<Holding>;
+  #used = 0;
+  #openShares = 0;
+  /** When a request was first refused with nothing given back since. */
+  #refusedAtMs: number | undefined;
+
+  /**
+   * @param limit in bytes
+   * @param nowMs a time that is never set back, in milliseconds
+   */
+  constructor(limit: number, nowMs: () => number) {
+    this.limit = limit;
+    this.#nowMs = nowMs;
+    this.#lost = new FinalizationRegistry((holding) => this.#close(holding));
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  /** Shares that are open, whether they hold anything or not. */
+  get openShares(): number {
+    return this.#openShares;
+  }
+
+  /**
+   * How long the budget has been used up with requests refused and nothing given back, in milliseconds; 0 while there is
+   * room, or while room comes back.
+   */
+  get stuckMs(): number {
+    if (this.#refusedAtMs === undefined || this.#used < this.limit * EXHAUSTED_SHARE) return 0;
+    return this.#nowMs() - this.#refusedAtMs;
+  }
+
+  /** The share of one request. */
+  open(): MemoryShare {
+    const holding: Holding = { bytes: 0, isOpen: true };
+    this.#openShares += 1;
+    const share: MemoryShare = {
+      take: (bytes) => this.#take(holding, bytes),
+      close: () => {
+        this.#lost.unregister(holding);
+        this.#close(holding);
+      },
+    };
+    this.#lost.register(share, holding, holding);
+    return share;
+  }
+
+  #take(holding: Holding, bytes: number): boolean {
+    if (!holding.isOpen) return bytes <= 0;
+    // Nobody gives back more than they hold.
+    const change = Math.max(bytes, -holding.bytes);
+    if (change > 0 && this.#used + change > this.limit) {
+      this.#refusedAtMs ??= this.#nowMs();
+      return false;
+    }
+    this.#add(holding, change);
+    return true;
+  }
+
+  #close(holding: Holding): void {
+    if (!holding.isOpen) return;
+    holding.isOpen = false;
+    this.#openShares -= 1;
+    this.#add(holding, -holding.bytes);
+  }
+
+  #add(holding: Holding, bytes: number): void {
+    holding.bytes += bytes;
+    this.#used += bytes;
+    if (bytes < 0) this.#refusedAtMs = undefined;
+  }
+}
+
+/** What one request holds of a {@link MemoryBudget}. */
+export type MemoryShare = {
+  /**
+   * Whether there is room for so many bytes more; they count from now on. A number below zero gives some back. A share
+   * that was closed has room for nothing.
+   */
+  readonly take: (bytes: number) => boolean;
+  /** Gives all of it back. Closing twice is fine. */
+  readonly close: () => void;
+};
