@@ -33,7 +33,7 @@ export async function sendAnswer(
     if (chunk === undefined) {
       sender.begin(answer);
       chunk = await sender.unlessGone(reading);
-    } else if (chunk.done !== true) {
+    } else if (!chunk.done) {
       const next = reader.read();
       const following = await soon(next);
       if (following?.done === true) {
@@ -44,7 +44,7 @@ export async function sendAnswer(
       await sender.write(chunk.value);
       chunk = following ?? (await sender.unlessGone(next));
     }
-    while (chunk !== undefined && chunk.done !== true && !gone.aborted) {
+    while (chunk !== undefined && !chunk.done && !gone.aborted) {
       await sender.write(chunk.value);
       chunk = await sender.unlessGone(reader.read());
     }

@@ -4,7 +4,7 @@ import { Mutex } from '../base/mutex.ts';
 import { unpackedBytes } from '../segment/unpack.ts';
 import { checkNewSegments } from '../store/segment-rules.ts';
 import type { NewSegment } from '../store/store.ts';
-import type { WireContext } from './answers.ts';
+import { signalOf, type WireContext } from './answers.ts';
 import type { HandlerSettings } from './handler-options.ts';
 import { partsOf } from './jobs.ts';
 
@@ -49,7 +49,7 @@ export async function checkSegments(
     }
     return;
   }
-  const { signal } = context.req.raw;
+  const signal = signalOf(context);
   for (const group of groupsOf(sized, JOB)) {
     const held = group.reduce((sum, one) => sum + one.bytes, 0);
     takeRoom?.(held);
