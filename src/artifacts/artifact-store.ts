@@ -4,7 +4,7 @@ import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput, messageOf, QuarkError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
 import { type JsonObject, copyJsonObject } from '../base/json.ts';
-import { checkLabel, parseKey } from '../base/names.ts';
+import { checkType, parseKey } from '../base/names.ts';
 import { readArtifacts, type ArtifactFilter } from '../read/artifacts.ts';
 import { artifactTable, type ArtifactRecord } from '../records/artifact.ts';
 import type { ArtifactPayloadFormat } from '../records/literals.ts';
@@ -82,7 +82,6 @@ const OPTION_NAMES = [
   'metadata',
   'timestamp',
 ] as const;
-const ARTIFACT_TYPE = /^[a-z][a-z0-9_./-]*$/;
 
 /**
  * Keeps artifacts of a run. `store` resolves once payload and record are durable; payloads of any size are kept without being held in
@@ -237,7 +236,7 @@ export class ArtifactStore implements AsyncDisposable {
     const row = {
       timestamp: checkTimestamp(timestamp, this.#handle.clock),
       id,
-      artifactType: checkArtifactType(artifactType),
+      artifactType: checkType('artifactType', artifactType),
       namespace: key.namespace,
       artifactName: key.name,
       artifactKey: key.key,
@@ -316,14 +315,4 @@ function track<T>(set: Set<Promise<unknown>>, work: Promise<T>): Promise<T> {
   const forget = (): void => void set.delete(work);
   work.then(forget, forget);
   return work;
-}
-
-function checkArtifactType(value: unknown): string {
-  if (typeof value !== 'string' || !ARTIFACT_TYPE.test(value))
-    throw invalidInput(
-      'artifactType',
-      value,
-      'a lowercase letter followed by lowercase letters, digits, "_", ".", "/" or "-"',
-    );
-  return checkLabel('artifactType', value);
 }

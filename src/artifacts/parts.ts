@@ -5,6 +5,7 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { SessionStoreError } from '../base/errors.ts';
 import { toHex } from '../base/hex.ts';
+import { checkHash } from '../base/names.ts';
 import type { ArtifactRecord } from '../records/artifact.ts';
 import { ARTIFACT_PART_BYTES, sha256Hex } from '../store/blob-rules.ts';
 import type { Store } from '../store/store.ts';
@@ -74,6 +75,7 @@ export async function* getPayload(
   const whole = record.partSha256 === null ? undefined : sha256.create();
   let sizeBytes = 0;
   for (const [i, hash] of parts.entries()) {
+    if (!isHash(hash)) throw damaged(record, 'one of its hashes is none');
     const bytes = await store.getBlob(hash);
     if (bytes === undefined) {
       throw new SessionStoreError(
@@ -85,6 +87,8 @@ export async function* getPayload(
     if ((await hashOf(bytes)) !== hash) throw damaged(record, `blob ${hash} has another hash`);
     whole?.update(bytes);
     sizeBytes += bytes.byteLength;
+    if (i < parts.length - 1 && sizeBytes > record.sizeBytes)
+      throw damaged(record, `its parts have more than ${record.sizeBytes} bytes`);
     if (i === parts.length - 1) {
       if (sizeBytes !== record.sizeBytes)
         throw damaged(record, `it has ${sizeBytes} bytes instead of ${record.sizeBytes}`);
@@ -92,6 +96,15 @@ export async function* getPayload(
         throw damaged(record, 'the parts together have another hash');
     }
     yield bytes;
+  }
+}
+
+function isHash(text: string): boolean {
+  try {
+    checkHash('sha256', text);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -2,10 +2,15 @@
 import { invalidInput } from './errors.ts';
 
 const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
-const EVENT_TYPE = /^[a-z][a-z0-9_./-]*$/;
+const TYPE = /^[a-z][a-z0-9_./-]*$/;
+const TYPE_RULE = 'a lowercase letter followed by lowercase letters, digits, "_", ".", "/" or "-"';
+// oxlint-disable-next-line no-control-regex -- the rule is about control characters
+const CONTROL = /[\u0000-\u001f\u007f]/;
 
-/** Longest key, event type, tag or project name. */
+/** Longest key, event type, tag, module name or project name. */
 export const MAX_NAME_CHARS = 512;
+/** Longest path of a payload: a key with the id of its artifact and the name of a file. */
+const MAX_PATH_CHARS = 1024;
 
 /** A metric or artifact name taken apart. */
 export type KeyParts = {
@@ -44,15 +49,29 @@ export function splitKey(key: string): KeyParts {
   return { key, namespace: cut < 0 ? null : key.slice(0, cut), name: key.slice(cut + 1) };
 }
 
+/** The key of a metric or an artifact, with its namespace. @throws {QuarkError} `invalid_input` */
+export function checkKey(field: string, value: unknown): string {
+  return parseKey(field, value).key;
+}
+
+/** The path of a payload, relative to its run: no part of it leads up or out. @throws {QuarkError} `invalid_input` */
+export function checkRelativePath(field: string, value: unknown): string {
+  if (typeof value !== 'string') throw invalidInput(field, value, 'text');
+  checkSegments(field, value);
+  if (value.length > MAX_PATH_CHARS)
+    throw invalidInput(field, value, `at most ${MAX_PATH_CHARS} characters`);
+  return value;
+}
+
 /** @throws {QuarkError} `invalid_input` */
 export function checkEventType(value: unknown): string {
-  if (typeof value !== 'string' || !EVENT_TYPE.test(value) || value.length > MAX_NAME_CHARS) {
-    throw invalidInput(
-      'event_type',
-      value,
-      'a lowercase letter followed by lowercase letters, digits, "_", ".", "/" or "-"',
-    );
-  }
+  return checkType('event_type', value);
+}
+
+/** The type of an event or an artifact. @throws {QuarkError} `invalid_input` */
+export function checkType(field: string, value: unknown): string {
+  if (typeof value !== 'string' || !TYPE.test(value) || value.length > MAX_NAME_CHARS)
+    throw invalidInput(field, value, TYPE_RULE);
   return value;
 }
 
@@ -62,8 +81,7 @@ export function checkLabel(field: string, value: unknown): string {
     typeof value !== 'string' ||
     value.trim() === '' ||
     value.length > MAX_NAME_CHARS ||
-    // oxlint-disable-next-line no-control-regex -- the rule is about control characters
-    /[\u0000-\u001f\u007f]/.test(value)
+    CONTROL.test(value)
   ) {
     throw invalidInput(
       field,
@@ -71,6 +89,36 @@ export function checkLabel(field: string, value: unknown): string {
       `non-blank text of at most ${MAX_NAME_CHARS} characters on one line`,
     );
   }
+  return value;
+}
+
+/** The SHA-256 that names a blob. @throws {QuarkError} `invalid_input` */
+export function checkHash(field: string, value: unknown): string {
+  if (typeof value !== 'string' || !/^[0-9a-f]{64}$/.test(value))
+    throw invalidInput(field, value, '64 lowercase hex digits');
+  return value;
+}
+
+/** Text of another program as a label; undefined where nothing is left of it. */
+export function toLabel(text: string): string | undefined {
+  const label = text
+    // oxlint-disable-next-line no-control-regex -- the rule is about control characters
+    .replace(/[\u0000-\u001f\u007f]+/g, ' ')
+    .trim()
+    .slice(0, MAX_NAME_CHARS)
+    .replace(/\p{Surrogate}/gu, '')
+    .trimEnd();
+  return label === '' ? undefined : label;
+}
+
+/** The name that a framework gives a layer or parameter; empty for the model itself. @throws {QuarkError} `invalid_input` */
+export function checkModuleName(field: string, value: unknown): string {
+  if (typeof value !== 'string' || value.length > MAX_NAME_CHARS || CONTROL.test(value))
+    throw invalidInput(
+      field,
+      value,
+      `text of at most ${MAX_NAME_CHARS} characters without control characters`,
+    );
   return value;
 }
 

@@ -5,7 +5,7 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { getPayload } from '../artifacts/parts.ts';
 import { PAYLOAD_FILE_NAMES } from '../artifacts/payload.ts';
-import { checkNotAborted, checkOptionNames } from '../base/assert.ts';
+import { checkFlag, checkNotAborted, checkOptionNames } from '../base/assert.ts';
 import { invalidInput, isQuarkError, messageOf } from '../base/errors.ts';
 import type { JsonValue } from '../base/json.ts';
 import { readArtifacts } from '../read/artifacts.ts';
@@ -13,6 +13,7 @@ import type { MetricColumns } from '../read/metric-columns.ts';
 import type { RunReader } from '../read/run-reader.ts';
 import type { RunRecord } from '../records/run.ts';
 import { describeDamage } from '../segment/open-segment.ts';
+import { FilePaths } from './file-names.ts';
 import { exportTableJsonLines } from './table-export.ts';
 import { TABLE_NAMES } from './table-names.ts';
 
@@ -28,6 +29,11 @@ export type ExportedFile = {
 export type ExportMlflowOptions = {
   /** Where the file store will lie, as a path or URI: MLflow looks for artifacts there. Default: `mlruns`. */
   readonly root?: string | undefined;
+  /**
+   * Whether the names are for file systems of Windows and macOS as well: none is a device of Windows (`aux`), ends in a dot or differs from
+   * another in case alone. What would be one gets "_" in it, of which `onProblem` is told. Default: false, names as in the run.
+   */
+  readonly portableNames?: boolean | undefined;
   /** Ends the export: it rejects with code `aborted`. */
   readonly signal?: AbortSignal | undefined;
   /** Told what has no place in MLflow or cannot be read, as a sentence. */
@@ -37,6 +43,7 @@ export type ExportMlflowOptions = {
 /** MLflow refuses longer values. */
 const MAX_PARAM_CHARS = 6000;
 const LINES_PER_PIECE = 4000;
+const ENVIRONMENT_PATH = 'quark/environment.json';
 const STATUS = { running: 1, completed: 3, failed: 4, interrupted: 5 } as const;
 
 /**
@@ -44,7 +51,8 @@ const STATUS = { running: 1, completed: 3, failed: 4, interrupted: 5 } as const;
  *
  * - `metrics/KEY`: a line for each sample, `time value step`, in the order in which they were persisted. A sample without a step gets its
  *   epoch, one without either its position among the samples of its key. A metric whose key is the beginning of another's path gets "_"
- *   behind it, because a file cannot be a folder as well.
+ *   behind it, because a file cannot be a folder as well. Keys that cannot be paths (stored by an older Quark, or over 240 characters
+ *   between two "/") are changed, and `onProblem` is told. No path leads out of the folder.
  * - `params/NAME`: the configuration; nested names are joined by ".", what MLflow does not allow in names becomes "_".
  * - `tags/`: the name of the run, its commit, and `quark.tags` with the labels as JSON.
  * - `artifacts/`: the payloads under their keys; `quark/environment.json`, and `quark/TABLE.jsonl` for the other tables that have rows.
@@ -58,28 +66,30 @@ export async function* exportMlflow(
   reader: RunReader,
   options: ExportMlflowOptions = {},
 ): AsyncGenerator<ExportedFile, void, undefined> {
-  checkOptionNames('options', options, ['root', 'signal', 'onProblem']);
-  const { root = 'mlruns', signal, onProblem } = options;
+  checkOptionNames('options', options, ['root', 'portableNames', 'signal', 'onProblem']);
+  const { root = 'mlruns', portableNames = false, signal, onProblem } = options;
+  checkFlag('portableNames', portableNames);
   if (typeof root !== 'string' || root === '')
     throw invalidInput('root', root, 'a path or URI that is not empty');
   const { run } = reader;
   const experiment = experimentId(run.projectName);
-  const folder = `${experiment}/${run.id}`;
+  const newPaths = (): FilePaths => new FilePaths(portableNames);
+  const folder = `${experiment}/${newPaths().pathOf([run.id])}`;
   const base = root.replace(/\/+$/, '');
   yield textFile(`${experiment}/meta.yaml`, experimentMeta(run, experiment, base));
   yield textFile(`${folder}/meta.yaml`, runMeta(run, experiment, base));
   for (const [name, value] of tagsOf(run)) yield textFile(`${folder}/tags/${name}`, value);
-  for (const [name, value] of paramsOf(run.config, onProblem))
+  for (const [name, value] of paramsOf(run.config, newPaths(), onProblem))
     yield textFile(`${folder}/params/${name}`, value);
   const points = await reader.readMetricColumns();
   for (const report of points.damage) onProblem?.(describeDamage(report));
-  for (const { path, rows } of metricFiles(points)) {
+  for (const { path, rows } of metricFiles(points, newPaths(), onProblem)) {
     checkNotAborted(signal);
     yield { path: `${folder}/metrics/${path}`, pieces: samples(points, rows) };
   }
   yield* artifactFiles(reader, folder, options);
   const environment = JSON.stringify(run.environment, null, 2);
-  yield textFile(`${folder}/artifacts/quark/environment.json`, environment);
+  yield textFile(`${folder}/artifacts/${ENVIRONMENT_PATH}`, environment);
   for (const table of TABLE_NAMES) {
     if (table === 'metrics') continue;
     checkNotAborted(signal);
@@ -89,21 +99,35 @@ export async function* exportMlflow(
       signal,
       onDamage: (report) => onProblem?.(describeDamage(report)),
     });
-    yield { path: `${folder}/artifacts/quark/${table}.jsonl`, pieces: encoded(lines) };
+    yield { path: `${folder}/artifacts/${tablePath(table)}`, pieces: encoded(lines) };
   }
+}
+
+function tablePath(table: string): string {
+  return `quark/${table}.jsonl`;
 }
 
 async function* artifactFiles(
   reader: RunReader,
   folder: string,
-  { signal, onProblem }: ExportMlflowOptions,
+  { signal, onProblem, portableNames = false }: ExportMlflowOptions,
 ): AsyncGenerator<ExportedFile> {
+  const paths = new FilePaths(portableNames);
+  for (const path of [ENVIRONMENT_PATH, ...TABLE_NAMES.map(tablePath)]) paths.take(path);
   const { records } = await readArtifacts(reader.store, reader.run.id);
   for (const record of records) {
     checkNotAborted(signal);
     const { artifactKey, id, payloadFormat } = record;
-    const place = [...artifactKey.split('/'), id].map(fileNameOf).join('/');
-    const path = `${folder}/artifacts/${place}/${PAYLOAD_FILE_NAMES[payloadFormat]}`;
+    const place = paths.pathOf([...artifactKey.split('/'), id]);
+    const wanted = `${place}/${PAYLOAD_FILE_NAMES[payloadFormat]}`;
+    if (paths.isInFile(wanted)) {
+      onProblem?.(
+        `Artifact ${JSON.stringify(artifactKey)} is left out: another file has its path.`,
+      );
+      continue;
+    }
+    paths.reserveFolders([wanted]);
+    const path = `${folder}/artifacts/${paths.take(wanted)}`;
     try {
       // Looked at before the file is begun: half of one is worse than none.
       for await (const _ of getPayload(reader.store, record)) checkNotAborted(signal);
@@ -117,25 +141,32 @@ async function* artifactFiles(
 }
 
 /** The rows of each metric, in their order, under the path of its file. */
-function metricFiles(points: MetricColumns): { readonly path: string; readonly rows: number[] }[] {
+function metricFiles(
+  points: MetricColumns,
+  paths: FilePaths,
+  onProblem: ExportMlflowOptions['onProblem'],
+): { readonly path: string; readonly rows: number[] }[] {
   const rows: number[][] = points.keys.map(() => []);
   for (let row = 0; row < points.rowCount; row++) rows[points.keyIndex[row] ?? 0]?.push(row);
-  const folders = new Set(
-    points.keys.flatMap((key) => {
-      const parts = key.split('/');
-      return parts.slice(1).map((_, i) => parts.slice(0, i + 1).join('/'));
-    }),
-  );
-  const taken = new Set<string>(points.keys.filter((key) => !folders.has(key)));
-  return points.keys.map((key, i) => {
-    let path = key;
-    if (folders.has(key)) {
-      do path += '_';
-      while (folders.has(path) || taken.has(path));
-      taken.add(path);
-    }
-    return { path, rows: rows[i] ?? [] };
-  });
+  const files = points.keys.map((key, i) => ({
+    key,
+    wanted: paths.pathOfKey(key),
+    path: '',
+    rows: rows[i] ?? [],
+  }));
+  paths.reserveFolders(files.map(({ wanted }) => wanted));
+  // A key that can be a path is its own, whatever others become.
+  const isOwn = ({ key, wanted }: (typeof files)[number]): boolean =>
+    key === wanted && paths.isFree(key);
+  const own = new Set(files.filter(isOwn));
+  for (const file of [...own, ...files.filter((one) => !own.has(one))]) {
+    file.path = paths.take(file.wanted);
+    if (file.key !== file.wanted)
+      onProblem?.(
+        `Metric ${JSON.stringify(file.key)} is in metrics/${file.path}: its key cannot be the path of a file.`,
+      );
+  }
+  return files;
 }
 
 async function* samples(
@@ -214,6 +245,7 @@ function tagsOf(run: RunRecord): (readonly [string, string])[] {
 /** Leaves of the configuration under names that are files. */
 function paramsOf(
   config: JsonValue,
+  paths: FilePaths,
   onProblem: ExportMlflowOptions['onProblem'],
 ): Map<string, string> {
   const params = new Map<string, string>();
@@ -223,8 +255,7 @@ function paramsOf(
         visit(item, path === '' ? key : `${path}.${key}`);
       return;
     }
-    let name = fileNameOf(path);
-    while (params.has(name)) name += '_';
+    const name = paths.take(paths.pathOf([path]));
     const text = pythonText(value);
     if (text.length > MAX_PARAM_CHARS)
       onProblem?.(`Parameter "${name}" is cut off after ${MAX_PARAM_CHARS} characters.`);
@@ -240,12 +271,6 @@ function pythonText(value: JsonValue): string {
   if (typeof value === 'number') return pythonNumber(value);
   // A parameter is one line.
   return typeof value === 'string' && !/[\r\n]/.test(value) ? value : JSON.stringify(value);
-}
-
-/** Letters, digits, "_", "-", "." and blanks are what MLflow allows, and what every file system does; no name is a way up. */
-function fileNameOf(name: string): string {
-  const safe = name.replace(/[^A-Za-z0-9_.\- ]+/g, '_').slice(0, 200);
-  return /^[. ]*$/.test(safe) ? `_${safe.replaceAll('.', '_')}` : safe;
 }
 
 /** A number of 18 digits, as MLflow gives its experiments, that follows from the name of the project. */

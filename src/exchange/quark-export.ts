@@ -102,8 +102,10 @@ async function* writeRun(
   for (const sha256 of hashes) {
     checkNotAborted(signal);
     const bytes = await store.getBlob(sha256).catch((error: unknown) => {
-      if (isQuarkError(error, 'store_failed') && error.details['reason'] === 'corrupt')
-        return undefined;
+      const isCorrupt =
+        isQuarkError(error, 'store_failed') && error.details['reason'] === 'corrupt';
+      // An older Quark took records whose hashes are none.
+      if (isCorrupt || isQuarkError(error, 'invalid_input')) return undefined;
       throw error;
     });
     if (bytes === undefined) onProblem?.(`Blob ${sha256} of an artifact is missing or damaged.`);

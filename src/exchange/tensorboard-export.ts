@@ -10,6 +10,7 @@ import type { MetricColumns, MetricFilter } from '../read/metric-columns.ts';
 import type { RunReader } from '../read/run-reader.ts';
 import type { ArtifactRecord } from '../records/artifact.ts';
 import type { RunRecord } from '../records/run.ts';
+import { fileNameOf } from './file-names.ts';
 import { ByteWriter } from './protobuf-writer.ts';
 
 const BYTES_PER_PIECE = 1 << 18;
@@ -33,7 +34,7 @@ const STATUS = { completed: 1, failed: 2, interrupted: 2, running: 3 } as const;
  */
 export function tensorBoardFileName(run: RunRecord): string {
   const seconds = Math.floor(Date.parse(run.startedAt) / 1000);
-  return `events.out.tfevents.${String(seconds).padStart(10, '0')}.${run.id}`;
+  return `events.out.tfevents.${String(seconds).padStart(10, '0')}.${fileNameOf(run.id)}`;
 }
 
 /**

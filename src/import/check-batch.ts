@@ -1,6 +1,5 @@
 /** Rows of a file held against the declaration of their table: a store takes what it is given, so what is wrong stays outside. */
 import { isQuarkError } from '../base/errors.ts';
-import { parseKey } from '../base/names.ts';
 import type { Column } from '../schema/column.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import { gatherRows } from '../segment/batch-ops.ts';
@@ -25,10 +24,10 @@ export function checkBatch(table: TableDefinition, batch: RowBatch): CheckedBatc
     if (column === undefined) continue;
     const stored = table.storedNames.get(name) ?? name;
     const vector = batch.columns.get(stored);
-    const parse =
-      table.table === 'metrics' && name === 'metricKey'
-        ? (value: unknown) => void parseKey(stored, String(value))
-        : (value: unknown) => void column.parse(stored, value);
+    const parse = (value: unknown): void => {
+      column.parse(stored, value);
+      for (const one of Array.isArray(value) ? value : [value]) column.checkName?.(stored, one);
+    };
     checkColumn(column, vector, batch.rowCount, parse, (row, why) =>
       refuse(row, `${stored}: ${why}`),
     );

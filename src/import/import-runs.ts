@@ -3,7 +3,7 @@ import { toHex } from '../base/hex.ts';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { checkNotAborted, checkOptionNames } from '../base/assert.ts';
 import { invalidInput, isQuarkError, messageOf, QuarkError } from '../base/errors.ts';
-import { checkLabel } from '../base/names.ts';
+import { checkLabel, toLabel } from '../base/names.ts';
 import { checkStore } from '../read/runs.ts';
 import type { Store } from '../store/store.ts';
 import { IMPORTERS } from './importers.ts';
@@ -235,7 +235,7 @@ class GroupImport {
     // Another mapping of columns or names makes other rows, which are another run.
     const reading = readingOf(options);
     const runId = idOf(`${format}\n${described.identity}\n${this.#fingerprint}${reading}`);
-    const project = options.project ?? projectName(described.project) ?? 'imported';
+    const project = options.project ?? toLabel(described.project ?? '') ?? 'imported';
     const startedAtMs =
       timeOf(described.startedAtMs) ?? timeOf(this.#group[0]?.modifiedAtMs) ?? Date.now();
     const found = await openRunFor(this.#store, {
@@ -371,15 +371,6 @@ function idOf(text: string): string {
   return `run_imp${toHex(sha256(new TextEncoder().encode(text)).subarray(0, 12))}`;
 }
 
-function projectName(name: string | null | undefined): string | undefined {
-  const text = name
-    // oxlint-disable-next-line no-control-regex -- names come from anywhere
-    ?.replace(/[\u0000-\u001f\u007f]+/g, ' ')
-    .trim()
-    .slice(0, 512);
-  return text === '' ? undefined : text;
-}
-
 function timeOf(ms: number | null | undefined): number | undefined {
   return typeof ms === 'number' && Math.abs(ms) <= 8.64e15 ? ms : undefined;
 }
@@ -400,6 +391,7 @@ function checkOptions(files: readonly InputFile[], options: ImportOptions): Sett
       `at most ${limits.maxFiles} (limits.maxFiles)`,
     );
   if (options.project !== undefined) checkLabel('project', options.project);
+  for (const [i, tag] of (options.tags ?? []).entries()) checkLabel(`tags[${i}]`, tag);
   const importers = [...(options.importers ?? []), ...IMPORTERS];
   if (options.format !== undefined && !importers.some(({ format }) => format === options.format)) {
     const known = importers.map(({ format }) => `"${format}"`).join(', ');

@@ -1,4 +1,5 @@
 /** The record of an imported run: made before its first row, completed after its last. */
+import { toLabel } from '../base/names.ts';
 import { createId } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
 import { parseRun } from '../read/runs.ts';
@@ -130,5 +131,5 @@ function isComplete(environment: JsonObject): boolean {
 }
 
 function uniqueTags(...lists: readonly (readonly string[])[]): string[] {
-  return [...new Set(lists.flat())];
+  return [...new Set(lists.flat().flatMap((tag) => toLabel(tag) ?? []))];
 }

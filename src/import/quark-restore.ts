@@ -5,10 +5,12 @@
  */
 import { isQuarkError, messageOf, QuarkError } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
+import { checkLabel } from '../base/names.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
 import { metricTable } from '../records/metric.ts';
 import { TABLES } from '../records/tables.ts';
 import { gatherRows } from '../segment/batch-ops.ts';
+import { checkListedKeys, checkNames } from '../segment/check-names.ts';
 import { SEQUENCE_COLUMN } from '../segment/encode.ts';
 import { createSegment } from '../segment/manifest.ts';
 import { openSegment } from '../segment/open-segment.ts';
@@ -61,7 +63,8 @@ export class QuarkRestore {
     const run = runRecord.fromDict(dict as { readonly [key: string]: unknown });
     const project = fieldOf(meta, 'project');
     const createdAtMs = fieldOf(project, 'created_at_ms');
-    const name = place.project ?? run.projectName;
+    const name = place.project ?? checkLabel('run.project_name', run.projectName);
+    for (const tag of run.tags) checkLabel('run.tags', tag);
     this.#run = runRecord.create({
       ...run,
       projectName: name,
@@ -270,6 +273,8 @@ export class QuarkRestore {
       if (opened.kind !== 'opened')
         throw new Error(opened.kind === 'damaged' ? opened.report.reason : opened.kind);
       const { batch, sequences } = opened.segment;
+      checkListedKeys(table, manifest.keys);
+      checkNames(table, batch);
       const keys = batch.columns.get('metric_key');
       // A manifest lists only so many keys.
       if (table === metricTable && keys?.kind === 'key')

@@ -4,7 +4,7 @@
  */
 import { invalidInput, messageOf } from '../base/errors.ts';
 import { encodeJsonObject, freezeJson, type JsonObject } from '../base/json.ts';
-import { checkEventType, parseKey } from '../base/names.ts';
+import { checkEventType, parseKey, toLabel } from '../base/names.ts';
 import { PART_BYTES, putPayload } from '../artifacts/parts.ts';
 import { PAYLOAD_FILE_NAMES } from '../artifacts/payload.ts';
 import { artifactTable } from '../records/artifact.ts';
@@ -176,8 +176,8 @@ export class RunWriter implements TableSink {
 
   tags(tags: readonly string[]): void {
     for (const tag of tags) {
-      const text = tag.replace(/\s+/g, ' ').trim().slice(0, 512);
-      if (text !== '') this.#tags.add(text);
+      const label = toLabel(tag.replace(/\s+/g, ' '));
+      if (label !== undefined) this.#tags.add(label);
     }
   }
 

@@ -1,5 +1,6 @@
 /** Checks of a model source: it may be a user's own. */
 import { invalidInput } from '../base/errors.ts';
+import { checkModuleName } from '../base/names.ts';
 import type { ModelSource } from './model-source.ts';
 
 /** @throws {QuarkError} `invalid_input` naming the field */
@@ -27,6 +28,7 @@ function checkUnique(field: string, items: readonly { readonly name: string }[])
   items.forEach(({ name }, i) => {
     if (typeof name !== 'string' || name === '' || seen.has(name))
       throw invalidInput(`${field}[${i}].name`, name, 'non-empty text that no other has');
+    checkModuleName(`${field}[${i}].name`, name);
     seen.add(name);
   });
 }

@@ -1,6 +1,6 @@
 /** Brings stored segments to the current schema. Readers do not need it: they migrate in memory. */
 import { checkInstant, checkOptionNames } from '../base/assert.ts';
-import { invalidInput, SchemaMigrationError } from '../base/errors.ts';
+import { invalidInput, isQuarkError, SchemaMigrationError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
 import { eventTable } from '../records/event.ts';
 import { TABLES } from '../records/tables.ts';
@@ -9,10 +9,16 @@ import { CURRENT_SCHEMA_VERSION } from '../schema/version.ts';
 import { batchOfRows } from '../segment/batch-ops.ts';
 import { encodeBatch, SEQUENCE_COLUMN } from '../segment/encode.ts';
 import { groupSegments } from '../segment/group-segments.ts';
+import { checkNames } from '../segment/check-names.ts';
 import { createSegment, describeSegment } from '../segment/manifest.ts';
 import { describeDamage, openSegment, type OpenedSegment } from '../segment/open-segment.ts';
 import { openStorage } from '../store/open-storage.ts';
-import type { MergedSegment, SegmentManifest, Store } from '../store/store.ts';
+import {
+  segmentName,
+  type MergedSegment,
+  type SegmentManifest,
+  type Store,
+} from '../store/store.ts';
 
 /** Options of {@link migrateStore}. */
 export type MigrateStoreOptions = {
@@ -30,7 +36,8 @@ const GROUP = { segments: 64, bytes: 64 << 20 };
  *
  * @param storage an open store, or a directory or URI
  * @returns the current schema version
- * @throws {SchemaMigrationError} when a segment is damaged or from a newer Quark; nothing is changed then
+ * @throws {SchemaMigrationError} when a segment is damaged, from a newer Quark, or holds a name outside of the grammar (`details` has
+ *   `field`, `value` and `rule`); nothing is changed then
  */
 export async function migrateStore(
   storage: string | Store,
@@ -139,7 +146,10 @@ async function openAll(
   return Promise.all(
     manifests.map(async (manifest, i) => {
       const result = await openSegment(table, manifest, reads[i] ?? { kind: 'gone' });
-      if (result.kind === 'opened') return result.segment;
+      if (result.kind === 'opened') {
+        checkMigratedNames(table, result.segment);
+        return result.segment;
+      }
       const reason =
         result.kind === 'damaged'
           ? describeDamage(result.report)
@@ -157,6 +167,19 @@ async function openAll(
       );
     }),
   );
+}
+
+/** What is rewritten is held against the grammar of names as anything that comes in. */
+function checkMigratedNames(table: TableDefinition, { batch, manifest }: OpenedSegment): void {
+  try {
+    checkNames(table, batch);
+  } catch (error) {
+    if (!isQuarkError(error, 'invalid_input')) throw error;
+    throw new SchemaMigrationError(
+      `Segment ${segmentName(manifest)}: ${error.message} The store was not changed; readers take the run as it is.`,
+      { details: { ...error.details, segment: segmentName(manifest) }, cause: error },
+    );
+  }
 }
 
 function rewrite(

@@ -1,4 +1,5 @@
-import { count, json, key, literal, nullable, text } from '../schema/column.ts';
+import { checkLabel } from '../base/names.ts';
+import { count, json, key, literal, named, nullable, text } from '../schema/column.ts';
 import type { RecordOf } from '../schema/record.ts';
 import { defineTable, TABLE_COLUMNS, type TableDefinition } from '../schema/table.ts';
 import { ALERT_CATEGORIES, ALERT_SEVERITIES } from './literals.ts';
@@ -6,7 +7,7 @@ import { ALERT_CATEGORIES, ALERT_SEVERITIES } from './literals.ts';
 const columns = {
   ...TABLE_COLUMNS,
   id: text('Identifier of the alert.'),
-  ruleId: key('The rule that fired.'),
+  ruleId: named(key('The rule that fired.'), checkLabel),
   category: literal('What it is about.', ALERT_CATEGORIES),
   severity: literal('How serious it is.', ALERT_SEVERITIES),
   title: text('The finding in a few words.'),

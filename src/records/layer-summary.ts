@@ -1,11 +1,21 @@
-import { count, countList, f64, jsonObject, key, literal, nullable } from '../schema/column.ts';
+import { checkModuleName } from '../base/names.ts';
+import {
+  count,
+  countList,
+  f64,
+  jsonObject,
+  key,
+  literal,
+  named,
+  nullable,
+} from '../schema/column.ts';
 import type { RecordOf } from '../schema/record.ts';
 import { defineTable, TABLE_COLUMNS, type TableDefinition } from '../schema/table.ts';
 import { HOOK_DIRECTIONS, LAYER_SUMMARY_TYPES } from './literals.ts';
 
 const columns = {
   ...TABLE_COLUMNS,
-  moduleName: key('Path of the layer in the model.'),
+  moduleName: named(key('Path of the layer in the model.'), checkModuleName),
   moduleType: key('Class of the layer.'),
   summaryType: literal('What was summarised.', LAYER_SUMMARY_TYPES),
   hookDirection: literal('The pass in which it was captured.', HOOK_DIRECTIONS),

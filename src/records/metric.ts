@@ -1,11 +1,15 @@
-import { count, f64, jsonObject, key, nullable } from '../schema/column.ts';
+import { checkKey } from '../base/names.ts';
+import { count, f64, jsonObject, key, named, nullable } from '../schema/column.ts';
 import { defineTable, TABLE_COLUMNS, type TableDefinition } from '../schema/table.ts';
 
 const columns = {
   ...TABLE_COLUMNS,
-  metricKey: key('Namespace and name, joined by "/".'),
-  namespace: nullable(key('All segments of the key but the last; null for a bare name.')),
-  metricName: key('Last segment of the key.'),
+  metricKey: named(key('Namespace and name, joined by "/".'), checkKey),
+  namespace: named(
+    nullable(key('All segments of the key but the last; null for a bare name.')),
+    checkKey,
+  ),
+  metricName: named(key('Last segment of the key.'), checkKey),
   value: f64('The sample. NaN and infinities are kept bit for bit unless the writer rejects them.'),
   step: nullable(count('Training step.')),
   epoch: nullable(count('Training epoch.')),

@@ -1,12 +1,22 @@
-import { count, countList, f64List, jsonObject, key, literal, nullable } from '../schema/column.ts';
+import { checkModuleName } from '../base/names.ts';
+import {
+  count,
+  countList,
+  f64List,
+  jsonObject,
+  key,
+  literal,
+  named,
+  nullable,
+} from '../schema/column.ts';
 import type { RecordOf } from '../schema/record.ts';
 import { defineTable, TABLE_COLUMNS, type TableDefinition } from '../schema/table.ts';
 import { PARAMETER_DISTRIBUTION_TYPES, PARAMETER_ROLES } from './literals.ts';
 
 const columns = {
   ...TABLE_COLUMNS,
-  moduleName: key('Path of the layer in the model.'),
-  parameterName: key('Full name of the parameter.'),
+  moduleName: named(key('Path of the layer in the model.'), checkModuleName),
+  parameterName: named(key('Full name of the parameter.'), checkModuleName),
   parameterRole: literal('What the parameter is to its layer.', PARAMETER_ROLES),
   distributionType: literal('What is counted.', PARAMETER_DISTRIBUTION_TYPES),
   step: nullable(count('Training step.')),

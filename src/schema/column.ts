@@ -41,6 +41,11 @@ export interface Column<T> {
   readonly literals: readonly string[] | undefined;
   /** Checks a value that may be anything and returns it in its normal form. @throws {QuarkError} `invalid_input` */
   readonly parse: (field: string, value: unknown) => T;
+  /**
+   * The grammar of a name, or of each name in a list; undefined for what is no name. What comes from elsewhere is held against it before it is stored. What is stored
+   * is read without it. @throws {QuarkError} `invalid_input`
+   */
+  readonly checkName: ((field: string, value: unknown) => unknown) | undefined;
 }
 
 type Notes = { readonly unit?: string; readonly literals?: readonly string[] };
@@ -51,7 +56,23 @@ function column<T>(
   parse: (field: string, value: unknown) => T,
   notes: Notes = {},
 ): Column<T> {
-  return { kind, isNullable: false, doc, unit: notes.unit, literals: notes.literals, parse };
+  return {
+    kind,
+    isNullable: false,
+    doc,
+    unit: notes.unit,
+    literals: notes.literals,
+    parse,
+    checkName: undefined,
+  };
+}
+
+/** The same column, for names of this grammar. */
+export function named<T>(
+  inner: Column<T>,
+  checkName: (field: string, value: unknown) => unknown,
+): Column<T> {
+  return { ...inner, checkName };
 }
 
 /** The same column, where a value may be missing: null in code, null in storage. */

@@ -3,7 +3,6 @@
  * and that its manifest says of them what is true. Readers skip segments by their manifests and believe them.
  */
 import { isQuarkError, messageOf, SessionStoreError, show } from '../base/errors.ts';
-import { MAX_NAME_CHARS } from '../base/names.ts';
 import { metricTable } from '../records/metric.ts';
 import { TABLES } from '../records/tables.ts';
 import type { Column } from '../schema/column.ts';
@@ -11,6 +10,7 @@ import type { TableDefinition } from '../schema/table.ts';
 import { CURRENT_SCHEMA_VERSION } from '../schema/version.ts';
 import { MAX_SEGMENT_BYTES, segmentName, type NewSegment } from '../store/store.ts';
 import { concatBatches } from './batch-ops.ts';
+import { checkListedKeys, checkNames } from './check-names.ts';
 import { segmentChecksum } from './checksum.ts';
 import { decodeBatches } from './decode.ts';
 import { SEQUENCE_COLUMN } from './encode.ts';
@@ -34,6 +34,7 @@ type Manifest = NewSegment['manifest'] & {
 /**
  * Checks a segment as a whole. Unpacks at most 64 MiB, and nothing of it stays.
  *
+ * @throws {QuarkError} `invalid_input` naming a column, the name in it and its rule, for a name outside of the grammar
  * @throws {SessionStoreError} `rejected` with `field` and `rule`; `too_large`; `version` when it was written by a newer
  *   Quark than this one can read
  */
@@ -55,6 +56,7 @@ export async function checkSegmentContent(segment: {
       throw misfit(manifest, 'rowCount', manifest.rowCount, `the rows in its bytes, ${rowCount}`);
     batch = concatBatches(batches);
     checkColumns(manifest, table, batch);
+    checkNames(table, batch);
   } catch (error) {
     const isDamage =
       isQuarkError(error, 'segment_damaged') ||
@@ -104,6 +106,7 @@ function checkManifest(manifest: Manifest): TableDefinition {
       manifest.keys.length,
       `null, or at most ${MAX_LISTED_KEYS} keys`,
     );
+  checkListedKeys(table, manifest.keys);
   if (manifest.sources.length > MAX_SOURCES)
     throw misfit(manifest, 'sources', manifest.sources.length, `at most ${MAX_SOURCES} ranges`);
   return table;
@@ -120,11 +123,6 @@ function checkColumns(manifest: Manifest, table: TableDefinition, batch: RowBatc
     const wrong =
       vector === undefined ? missing(column) : wrongCell(column, vector, batch.rowCount);
     if (wrong !== undefined) throw misfit(manifest, stored, ...wrong);
-    if (name === table.keyColumn && vector?.kind === 'key') {
-      const long = vector.dictionary.find((text) => text.length > MAX_NAME_CHARS);
-      if (long !== undefined)
-        throw misfit(manifest, stored, long, `at most ${MAX_NAME_CHARS} characters`);
-    }
   }
 }
 

@@ -1,6 +1,6 @@
 /** What a service looks at before it keeps a run or a project that came from elsewhere: everybody's lists show them. */
 import { invalidInput } from '../base/errors.ts';
-import { MAX_NAME_CHARS } from '../base/names.ts';
+import { checkLabel } from '../base/names.ts';
 import type { StoredProject, StoredRun } from '../store/store.ts';
 
 /** Tags of one run. */
@@ -12,18 +12,18 @@ const MAX_INSTANT_MS = 8.64e15;
 
 /** @throws {QuarkError} `invalid_input` naming the field */
 export function checkProjectContent(project: StoredProject): void {
-  checkLength('project.name', project.name, MAX_NAME_CHARS);
+  checkLabel('project.name', project.name);
   checkInstantMs('project.createdAtMs', project.createdAtMs);
 }
 
 /** @throws {QuarkError} `invalid_input` naming the field */
 export function checkRunContent(run: Omit<StoredRun, 'revision'>): void {
-  checkLength('run.projectName', run.projectName, MAX_NAME_CHARS);
+  checkLabel('run.projectName', run.projectName);
   checkLength('run.status', run.status, MAX_STATUS_CHARS);
   checkInstantMs('run.startedAtMs', run.startedAtMs);
   if (run.tags.length > MAX_TAGS)
     throw invalidInput('run.tags', run.tags.length, `at most ${MAX_TAGS} tags`);
-  for (const tag of run.tags) checkLength('run.tags', tag, MAX_NAME_CHARS);
+  for (const tag of run.tags) checkLabel('run.tags', tag);
   checkLength('run.document', run.document, MAX_DOCUMENT_CHARS);
   let document: unknown;
   try {
@@ -43,6 +43,8 @@ export function checkRunContent(run: Omit<StoredRun, 'revision'>): void {
     if (found !== undefined && found !== value)
       throw invalidInput(`run.document.${field}`, found, `that of the run, "${value}"`);
   }
+  const tags: unknown = Reflect.get(told, 'tags');
+  if (Array.isArray(tags)) for (const tag of tags) checkLabel('run.document.tags', tag);
 }
 
 function checkLength(field: string, text: string, max: number): void {

@@ -1,12 +1,11 @@
 /** Blobs are named by their SHA-256: the check that a name fits its bytes. */
 import { invalidInput, SessionStoreError } from '../base/errors.ts';
+import { checkHash } from '../base/names.ts';
 import { toHex } from '../base/hex.ts';
 import { MAX_BLOB_BYTES } from './store.ts';
 
 /** Payloads of artifacts that are larger are kept in parts of this size, the last one smaller. */
 export const ARTIFACT_PART_BYTES: number = 16 * 1024 * 1024;
-
-const SHA256 = /^[0-9a-f]{64}$/;
 
 /** The SHA-256 of bytes as 64 lowercase hex digits, or undefined where the platform withholds it (pages over plain http). */
 export async function sha256Hex(bytes: Uint8Array<ArrayBuffer>): Promise<string | undefined> {
@@ -17,9 +16,7 @@ export async function sha256Hex(bytes: Uint8Array<ArrayBuffer>): Promise<string 
 
 /** @throws {QuarkError} `invalid_input` unless `value` can be a SHA-256 */
 export function checkSha256(value: unknown): string {
-  if (typeof value !== 'string' || !SHA256.test(value))
-    throw invalidInput('sha256', value, '64 lowercase hex digits');
-  return value;
+  return checkHash('sha256', value);
 }
 
 /** Checks a blob before it is kept. */

@@ -40,6 +40,21 @@ const anyText = fc.oneof(
   fc.constantFrom('', 'a,b', '"quoted"', 'line\nend', 'naïve ☃ 𝄞'),
 );
 const anyKey = fc.constantFrom('loss', 'train/loss', 'val/acc', 'a/b/c', 'x.y-z_1');
+const anyName = fc.stringMatching(/^[a-z][a-z0-9_.-]{0,7}(?:\/[a-z0-9]{1,4})?$/);
+
+/** Any text; for a column of names, any that its grammar allows. */
+function textOf({ checkName }: Column<unknown>): fc.Arbitrary<string> {
+  if (checkName === undefined) return anyText;
+  return fc.oneof(anyText, anyName, fc.stringMatching(/^[0-9a-f]{64}$/)).filter((text) => {
+    try {
+      checkName('name', text);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
 const anyObject = fc
   .dictionary(fc.string({ maxLength: 5 }), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 })
   .map((value) => JSON.stringify(value));
@@ -94,7 +109,10 @@ function validVector(
     case 'key': {
       const words =
         column.literals === undefined
-          ? fc.uniqueArray(name === 'metricKey' ? anyKey : anyText, { minLength: 1, maxLength: 9 })
+          ? fc.uniqueArray(name === 'metricKey' ? anyKey : textOf(column), {
+              minLength: 1,
+              maxLength: 9,
+            })
           : fc.constant([...column.literals]);
       return words.chain((dictionary) =>
         rows(fc.nat(dictionary.length - 1)).map((values) => ({
@@ -105,7 +123,7 @@ function validVector(
       );
     }
     case 'text':
-      return rows(anyText).map((values) => ({ kind: 'text', values }));
+      return rows(textOf(column)).map((values) => ({ kind: 'text', values }));
     case 'json':
       return rows(anyObject).map((values) => ({ kind: 'text', values }));
     case 'bool':
@@ -121,7 +139,7 @@ function validVector(
       }));
     }
     case 'text_list':
-      return rows(fc.array(anyText, { maxLength: 4 })).map((values) => ({
+      return rows(fc.array(textOf(column), { maxLength: 4 })).map((values) => ({
         kind: 'text_list',
         values,
       }));

@@ -1,9 +1,6 @@
 /** `quark export RUN`: a run in the format of another program, or all of it in one file. */
-import { createWriteStream } from 'node:fs';
-import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
-import { once } from 'node:events';
-import { finished } from 'node:stream/promises';
+import { readdir } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import {
   exportMlflow,
@@ -18,7 +15,7 @@ import {
   type ExportTableOptions,
   type TableName,
 } from '../../exchange.ts';
-import { describeDamage, isQuarkError, QuarkError, type RunReader } from '../../index.ts';
+import { describeDamage, isQuarkError, type RunReader } from '../../index.ts';
 import { UsageError } from '../args.ts';
 import {
   EXIT,
@@ -26,17 +23,12 @@ import {
   JSON_OPTION,
   jsonText,
   STORAGE_OPTIONS,
-  unwritable,
   withStore,
   type Command,
   type CommandContext,
 } from '../command.ts';
+import { OutputFolder, type OutFile } from '../output-folder.ts';
 import { plain } from '../text.ts';
-
-type Pieces = AsyncIterable<Uint8Array | string>;
-
-/** A file on its way to the disk: its path below what `--out` names, or that itself. */
-type OutFile = { readonly path: string; readonly pieces: Pieces };
 
 type TableExport = (
   reader: RunReader,
@@ -53,6 +45,8 @@ const TABLE_FORMATS: Readonly<
   arrow: { extension: 'arrow', write: exportTableArrow },
 };
 const FORMATS = ['quark', ...Object.keys(TABLE_FORMATS), 'tensorboard', 'mlflow'];
+/** Systems whose file systems take two names that differ in case alone for one, as they come. */
+const IS_CASE_BLIND = process.platform === 'win32' || process.platform === 'darwin';
 /** A terminal is rewritten at most this often. */
 const REDRAW_MS = 100;
 /** A merge may go on while a run is exported, but not again and again. */
@@ -108,8 +102,16 @@ export const exportCommand: Command = {
       const written = await attempt(() => {
         problems.length = 0;
         const progress = new Progress(context);
-        const files = filesOf(reader, format, tables, out, onProblem);
-        return writeFiles(files, args.flag('force'), progress);
+        const isFile = isOneFile(format, tables, out);
+        const files = filesOf(
+          reader,
+          format,
+          tables,
+          isFile ? basename(out) : undefined,
+          out,
+          onProblem,
+        );
+        return writeFiles(files, isFile ? dirname(out) : out, args.flag('force'), progress);
       });
       for (const reason of problems) await io.stderr.write(`warning: ${plain(reason)}\n`);
       const bytes = written.reduce((sum, file) => sum + file.bytes, 0);
@@ -136,17 +138,25 @@ function defaultOut({ run }: RunReader, format: string): string {
   return format === 'mlflow' ? 'mlruns' : run.id;
 }
 
+/** Whether `--out` is the file itself. */
+function isOneFile(format: string, tables: readonly string[] | undefined, out: string): boolean {
+  const tableFormat = TABLE_FORMATS[format];
+  if (tableFormat === undefined) return format === 'quark';
+  return tables?.length === 1 && out.endsWith(`.${tableFormat.extension}`);
+}
+
+/** The files with their paths below the folder; `fileName` is that of the file that `--out` names. */
 async function* filesOf(
   reader: RunReader,
   format: string,
   tables: readonly string[] | undefined,
+  fileName: string | undefined,
   out: string,
   onProblem: (reason: string) => void,
 ): AsyncGenerator<OutFile> {
   const tableFormat = TABLE_FORMATS[format];
   if (tableFormat !== undefined) {
     const { extension, write } = tableFormat;
-    const isFile = tables?.length === 1 && out.endsWith(`.${extension}`);
     for (const table of TABLE_NAMES) {
       const isAsked = tables?.includes(table) ?? (await hasRows(reader, table));
       if (!isAsked) continue;
@@ -155,18 +165,19 @@ async function* filesOf(
           onProblem(describeDamage(report)),
       };
       yield {
-        path: isFile ? out : join(out, `${table}.${extension}`),
+        path: fileName ?? `${table}.${extension}`,
         pieces: write(reader, table, options),
       };
     }
   } else if (format === 'quark') {
-    yield { path: out, pieces: exportQuark(reader, { onProblem }) };
+    yield { path: fileName ?? basename(out), pieces: exportQuark(reader, { onProblem }) };
   } else if (format === 'tensorboard') {
-    yield { path: join(out, tensorBoardFileName(reader.run)), pieces: exportTensorBoard(reader) };
+    yield { path: tensorBoardFileName(reader.run), pieces: exportTensorBoard(reader) };
   } else {
     const root = pathToFileURL(out).href;
-    for await (const { path, pieces } of exportMlflow(reader, { root, onProblem }))
-      yield { path: join(out, ...path.split('/')), pieces };
+    const options = { root, onProblem, portableNames: IS_CASE_BLIND };
+    for await (const { path, pieces } of exportMlflow(reader, options))
+      yield { path, pieces, isShared: await isOlderExperiment(join(out, path)) };
   }
 }
 
@@ -186,72 +197,26 @@ async function attempt<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-type Written = { readonly path: string; readonly bytes: number };
-
-/** Each file is written under another name first: what has its name is whole. */
+/** Writes the files into the folder, in their order. */
 async function writeFiles(
   files: AsyncIterable<OutFile>,
+  folderPath: string,
   isForced: boolean,
   progress: Progress,
-): Promise<Written[]> {
-  const written: Written[] = [];
-  for await (const { path, pieces } of files) {
-    // The experiment of MLflow is shared by its runs.
-    const isShared = path.endsWith('meta.yaml') && (await isOlderExperiment(path));
-    if (!isForced && !isShared) await refuseExisting(path);
-    await mkdir(dirname(path), { recursive: true }).catch((cause: unknown) => {
-      throw unwritable(dirname(path), cause);
-    });
-    const partial = `${path}.part`;
-    try {
-      const bytes = await writeFile(partial, pieces, progress);
-      await rename(partial, path);
-      written.push({ path, bytes });
-    } catch (error) {
-      await rm(partial, { force: true });
-      throw isQuarkError(error) ? error : unwritable(path, error);
-    }
+): Promise<{ readonly path: string; readonly bytes: number }[]> {
+  const written: { readonly path: string; readonly bytes: number }[] = [];
+  let folder: OutputFolder | undefined;
+  for await (const file of files) {
+    folder ??= await OutputFolder.open(folderPath, isForced);
+    written.push(await folder.write(file, (bytes) => progress.add(bytes)));
   }
   await progress.end();
   return written;
 }
 
-async function writeFile(path: string, pieces: Pieces, progress: Progress): Promise<number> {
-  const stream = createWriteStream(path);
-  // Whoever waits for the end is told of errors.
-  const ended = finished(stream);
-  ended.catch(() => undefined);
-  let bytes = 0;
-  try {
-    for await (const piece of pieces) {
-      const content = typeof piece === 'string' ? Buffer.from(piece) : piece;
-      bytes += content.byteLength;
-      if (stream.errored !== null) break;
-      if (!stream.write(content)) await Promise.race([once(stream, 'drain'), ended]);
-      await progress.add(content.byteLength);
-    }
-    stream.end();
-    await ended;
-  } finally {
-    stream.destroy();
-  }
-  return bytes;
-}
-
-async function refuseExisting(path: string): Promise<void> {
-  const found = await stat(path).catch(() => undefined);
-  if (found === undefined) return;
-  throw new QuarkError(
-    'invalid_input',
-    found.isDirectory()
-      ? `${path} is a folder. Name another file with --out.`
-      : `${path} is there already. Give --force to write over it, or name another place with --out.`,
-    { details: { field: 'out', value: path } },
-  );
-}
-
-/** Whether this is the description of an experiment that has other runs. */
+/** Whether this is the description of an experiment that has other runs: the runs of MLflow share it. */
 async function isOlderExperiment(path: string): Promise<boolean> {
+  if (basename(path) !== 'meta.yaml') return false;
   const entries = await readdir(dirname(path)).catch((): string[] => []);
   return entries.includes('meta.yaml') && !entries.includes('metrics') && !entries.includes('tags');
 }
