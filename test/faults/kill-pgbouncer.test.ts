@@ -70,7 +70,7 @@ describe.skipIf(findPgbouncer() === undefined)(
         const rows = [...field.progress.values()].reduce((sum, one) => sum + one.acknowledged, 0);
         expect(rows).toBeGreaterThan(ROUNDS * SENDERS);
         console.log(
-          `${ROUNDS} rounds through pgbouncer: ${field.killed} kills, ${rows} acknowledged rows compared by value: none lost, doubled or reordered`,
+          `Figures: ${ROUNDS} rounds, ${field.killed} kills, ${rows} acknowledged rows compared by value: none lost, doubled or reordered`,
         );
       },
       120_000 + ROUNDS * (RECOVERY_MS + 10_000),

@@ -12,9 +12,10 @@ import { join } from 'node:path';
 import { chromium, type Browser, type Page } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CHROMIUM_ARGS, findChromium } from '../../scripts/chromium.mjs';
+import { runs } from '../support/property.ts';
 import { startPageServer, type PageServer } from './page-server.ts';
 
-const ROUNDS = 12;
+const ROUNDS = runs(12).numRuns;
 const MAX_LIFE_MS = 400;
 /** How long a loaded machine may take. */
 const PATIENCE_MS = 120_000;
@@ -38,31 +39,37 @@ afterAll(async () => {
   await rm(profile, { recursive: true, force: true, maxRetries: 10 });
 });
 
-test(`${ROUNDS} times the plug is pulled: what was acknowledged is there exactly once`, async () => {
-  const acknowledged: string[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    const page = await openPage();
-    const lines: string[] = [];
-    const begun = new Promise<void>((resolve) => {
-      page.on('console', (message) => {
-        lines.push(message.text());
-        resolve();
+test(
+  `${ROUNDS} times the plug is pulled: what was acknowledged is there exactly once`,
+  async () => {
+    const acknowledged: string[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      const page = await openPage();
+      const lines: string[] = [];
+      const begun = new Promise<void>((resolve) => {
+        page.on('console', (message) => {
+          lines.push(message.text());
+          resolve();
+        });
       });
-    });
-    await page.evaluate((writerId) => window.quarkKill.work(writerId), `w${round}`);
-    await begun;
-    await new Promise((resolve) => {
-      setTimeout(resolve, Math.random() * MAX_LIFE_MS);
-    });
-    await pullThePlug(page, WAYS[round % WAYS.length] ?? 'crash the tab');
-    expect(lines.filter((line) => line.startsWith('failed'))).toEqual([]);
-    acknowledged.push(...lines);
-    const after = await openPage();
-    expect(await after.evaluate((all) => window.quarkKill.inspect(all), acknowledged)).toEqual([]);
-    await after.close();
-  }
-  expect(acknowledged.length).toBeGreaterThan(ROUNDS);
-}, 480_000);
+      await page.evaluate((writerId) => window.quarkKill.work(writerId), `w${round}`);
+      await begun;
+      await new Promise((resolve) => {
+        setTimeout(resolve, Math.random() * MAX_LIFE_MS);
+      });
+      await pullThePlug(page, WAYS[round % WAYS.length] ?? 'crash the tab');
+      expect(lines.filter((line) => line.startsWith('failed'))).toEqual([]);
+      acknowledged.push(...lines);
+      const after = await openPage();
+      expect(await after.evaluate((all) => window.quarkKill.inspect(all), acknowledged)).toEqual(
+        [],
+      );
+      await after.close();
+    }
+    expect(acknowledged.length).toBeGreaterThan(ROUNDS);
+  },
+  ROUNDS * 40_000,
+);
 
 async function openPage(): Promise<Page> {
   const [context] = (running?.browser ?? (await startBrowser())).contexts();

@@ -6,10 +6,11 @@ import Database from 'libsql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openFileStorage } from '../../src/node/file-storage.ts';
 import { bundle } from '../support/bundle.mjs';
+import { runs } from '../support/property.ts';
 import { runAndKill } from '../support/run-and-kill.ts';
 import { inspect } from './workload.ts';
 
-const ROUNDS = 26;
+const ROUNDS = runs(26).numRuns;
 const CHILDREN = 2;
 const MAX_LIFE_MS = 150;
 
@@ -31,21 +32,25 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-test(`${ROUNDS * CHILDREN} processes killed: what was acknowledged is there exactly once`, async () => {
-  const acknowledged: string[] = [];
-  // The first two make the database, at the same time.
-  for (let round = 0; round < ROUNDS; round++) {
-    const children = Array.from({ length: CHILDREN }, (_, i) =>
-      // One may be killed before it has kept anything, the other has.
-      runAndKill([program, directory, `w${round}-${i}`], MAX_LIFE_MS, 1 + (i % 2)),
-    );
-    acknowledged.push(...(await Promise.all(children)).flat());
-    const store = await openFileStorage(directory);
-    expect(await inspect(store, acknowledged)).toEqual([]);
-    await store.close();
-  }
-  expect(acknowledged.length).toBeGreaterThanOrEqual(ROUNDS);
-  const database = new Database(join(directory, '.quark', 'quark.db'));
-  expect(database.pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }]);
-  database.close();
-}, 240_000);
+test(
+  `${ROUNDS * CHILDREN} processes killed: what was acknowledged is there exactly once`,
+  async () => {
+    const acknowledged: string[] = [];
+    // The first two make the database, at the same time.
+    for (let round = 0; round < ROUNDS; round++) {
+      const children = Array.from({ length: CHILDREN }, (_, i) =>
+        // One may be killed before it has kept anything, the other has.
+        runAndKill([program, directory, `w${round}-${i}`], MAX_LIFE_MS, 1 + (i % 2)),
+      );
+      acknowledged.push(...(await Promise.all(children)).flat());
+      const store = await openFileStorage(directory);
+      expect(await inspect(store, acknowledged)).toEqual([]);
+      await store.close();
+    }
+    expect(acknowledged.length).toBeGreaterThanOrEqual(ROUNDS);
+    const database = new Database(join(directory, '.quark', 'quark.db'));
+    expect(database.pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }]);
+    database.close();
+  },
+  60_000 + ROUNDS * 7_000,
+);

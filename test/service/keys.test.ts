@@ -8,7 +8,8 @@ import { createServiceLog } from '../../src/node/service-log.ts';
 import type { KeyScope } from '../../src/service/access/principal.ts';
 import { openHttpStorage } from '../../src/service/http-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { makeSchema } from '../support/postgres.ts';
+import { findPgbouncer } from '../support/pgbouncer-program.mjs';
+import { makeSchema, throughPooler } from '../support/postgres.ts';
 import { runOf } from '../support/segments.ts';
 import { bearer } from './running-service.ts';
 
@@ -46,11 +47,22 @@ const PLACES: readonly (readonly [string, () => Promise<Place>])[] = [
     },
   ],
   ['PostgreSQL', makeSchema],
+  [
+    'PostgreSQL through PgBouncer',
+    async () => {
+      const schema = await makeSchema();
+      return { uri: await throughPooler(schema.uri), remove: () => schema.remove() };
+    },
+  ],
 ];
+/** Where PgBouncer is not installed, its tests are shown as skipped by test/contract/postgres-store.test.ts. */
+const PLACES_HERE = PLACES.filter(
+  ([name]) => !name.includes('PgBouncer') || findPgbouncer() !== undefined,
+);
 const PROJECT = { id: 'project_1', name: 'digits', createdAtMs: 1 };
 const NO_KEY = 'qk_000000000000';
 
-describe.each(PLACES)('keys and shares over HTTP, on %s', (name, makePlace) => {
+describe.each(PLACES_HERE)('keys and shares over HTTP, on %s', (name, makePlace) => {
   let place: Place;
   let service: Service;
   let log = '';

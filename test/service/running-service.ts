@@ -1,4 +1,7 @@
-/** A service on a free port over a new folder, and ways to ask it. */
+/**
+ * A service on a free port over a new folder, and ways to ask it. With `QUARK_TEST_STORAGE=pgbouncer` services that are not
+ * told where to keep things have a new schema of PostgreSQL each, through PgBouncer.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -11,6 +14,7 @@ import {
 import { createServiceLog } from '../../src/node/service-log.ts';
 import { openHttpStorage } from '../../src/service/http-store.ts';
 import type { Store } from '../../src/store/store.ts';
+import { makeSchema, throughPooler, type TestSchema } from '../support/postgres.ts';
 
 export type Answer = {
   readonly status: number;
@@ -22,12 +26,13 @@ export type Answer = {
 export class RunningServices {
   readonly #services: ServedService[] = [];
   readonly #folders: string[] = [];
+  readonly #schemas: TestSchema[] = [];
   /** Everything that was logged. */
   log = '';
 
   async start(options: ServeServiceOptions = {}): Promise<ServedService> {
     const service = await serveService({
-      storage: this.folder(),
+      storage: options.storage ?? (await this.#storage()),
       logger: createServiceLog('debug', (line) => {
         this.log += line;
       }),
@@ -43,8 +48,16 @@ export class RunningServices {
     return folder;
   }
 
+  async #storage(): Promise<string> {
+    if (process.env['QUARK_TEST_STORAGE'] !== 'pgbouncer') return this.folder();
+    const schema = await makeSchema();
+    this.#schemas.push(schema);
+    return throughPooler(schema.uri);
+  }
+
   async clear(): Promise<void> {
     for (const service of this.#services.splice(0)) await service.close();
+    for (const schema of this.#schemas.splice(0)) await schema.remove();
     for (const folder of this.#folders.splice(0)) rmSync(folder, { recursive: true, force: true });
     this.log = '';
   }

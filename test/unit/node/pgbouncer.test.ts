@@ -3,6 +3,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { openPostgresSpaces } from '../../../src/node/postgres-storage.ts';
+import { encodeError } from '../../../src/service/wire-errors.ts';
 import { numberCell, sql, sqlOne, textCell } from '../../../src/store/sql-database.ts';
 import type { StoreSpaces } from '../../../src/store/sql-store.ts';
 import { findPgbouncer } from '../../support/pgbouncer-program.mjs';
@@ -227,10 +228,12 @@ describe.skipIf(findPgbouncer() === undefined)('pgbouncer (skipped where there i
     await store.createRun(runOf());
     const guest = new pg.Client({ connectionString: where.uri });
     await guest.connect();
-    await expect(openPostgresSpaces(uri, { retryTimeoutMs: 0 })).rejects.toMatchObject({
-      reason: 'busy',
-      details: { retryAfterMs: 1000 },
-    });
+    const refused: unknown = await openPostgresSpaces(uri, { retryTimeoutMs: 0 }).catch(
+      (error: unknown) => error,
+    );
+    expect(refused).toMatchObject({ reason: 'busy' });
+    // What a client of a service is told.
+    expect(encodeError(refused)).toMatchObject({ status: 503, retryAfterSeconds: 1 });
     const late = open(uri, { maxConnections: 1 });
     await store.appendSegments([segmentOf(0)]);
     await guest.end();

@@ -1,0 +1,229 @@
+// `npm run campaign`: everything that is too long for `npm test`. `npm run campaign -- kills properties` runs some parts,
+// `--help` lists them. Ends with a table and the sum of all of it: `N passed, N failed`. Exit code 1 on any failure.
+//
+// Property tests, which have one seed in `npm test`, draw another here; it is printed, and `--seed N` says it. With `--record` the
+// result is written to docs/campaigns.md, with the commit and the date.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { bin, root, run, script } from './run-program.mjs';
+import { countReport } from './vitest-report.mjs';
+
+/** Longer than any honest step takes: what is still there then hangs. */
+const STEP_LIMIT_MS = 4 * 60 * 60_000;
+const RECORD = join(root, 'docs/campaigns.md');
+const BEGIN = '<!-- campaign: begin -->';
+const END = '<!-- campaign: end -->';
+const resultsFile = join(root, 'build/campaign-results.json');
+
+/** Tests, so many times as often as in `npm test`. */
+const tests = (name, files, env = {}) => ({ name, files, env });
+/** A command of its own, which counts as one test; left out where its files are not there. */
+const command = (name, [program, args], missing) => ({ name, program, args, missing });
+
+const scripts = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts;
+
+const PARTS = {
+  kills: {
+    about: 'stores, services, clients, PostgreSQL and PgBouncer killed under load',
+    steps: [
+      tests('SQLite', ['test/kill/sqlite-kill.test.ts'], { QUARK_RUNS: '11' }),
+      tests('IndexedDB', ['test/kill/idb-kill.test.ts', 'test/kill/idb-quota.test.ts'], {
+        QUARK_RUNS: '5',
+      }),
+      tests('PostgreSQL', ['test/kill/postgres-kill.test.ts'], { QUARK_RUNS: '11' }),
+      tests(
+        'service',
+        [
+          'test/faults/kill-service.test.ts',
+          'test/faults/kill-postgres.test.ts',
+          'test/faults/kill-maintenance.test.ts',
+          'test/faults/network.test.ts',
+          'test/faults/outbox.test.ts',
+          'test/process/outbox-kill.test.ts',
+        ],
+        { QUARK_RUNS: '10' },
+      ),
+      tests('pgbouncer', ['test/faults/kill-pgbouncer.test.ts'], { QUARK_RUNS: '25' }),
+    ],
+  },
+  pooler: {
+    about: 'the tests of the service, each service over PostgreSQL through PgBouncer',
+    steps: [tests('service tests', ['test/service'], { QUARK_TEST_STORAGE: 'pgbouncer' })],
+  },
+  properties: {
+    about: 'property tests and hostile requests from a new seed, and those over 10^8 elements',
+    steps: [
+      tests('properties', ['test/property', 'test/unit', 'test/contract', 'test/service'], {
+        QUARK_RUNS: '5',
+        isSeeded: true,
+      }),
+      tests('hostile requests', ['test/faults/hostile.test.ts'], {
+        QUARK_RUNS: '5',
+        isSeeded: true,
+      }),
+      tests(
+        'long',
+        ['test/property/kernel-long', 'test/property/series', 'test/unit/objects/large'],
+        {
+          QUARK_LONG: '1',
+        },
+      ),
+    ],
+  },
+  fuzz: {
+    about: '100,000 mutated files through every importer',
+    steps: [command('mutated files', [process.execPath, ['scripts/fuzz.mjs']])],
+  },
+  sieges: {
+    about: 'a service besieged by real processes; needs a build',
+    steps: [
+      command(
+        'siege',
+        script('bench', 'siege'),
+        existsSync(join(root, 'bench/siege.mjs')) ? undefined : 'bench/siege.mjs is not there',
+      ),
+    ],
+  },
+  engines: {
+    about: 'Chromium, Firefox and WebKit; needs a build',
+    steps: [
+      command(
+        'engines',
+        script('test:engines'),
+        'test:engines' in scripts ? undefined : 'package.json has no test:engines',
+      ),
+    ],
+  },
+};
+
+const HELP = `npm run campaign -- [PART...] [--seed N] [--record]
+
+Runs what is too long for "npm test"; without a part, all of them:
+${Object.entries(PARTS)
+  .map(([name, { about }]) => `  ${name.padEnd(12)}${about}`)
+  .join('\n')}
+
+  --seed N    the seed of property tests; without it, one is drawn
+  --record    write the result to docs/campaigns.md`;
+
+/** What a step comes to; figures are the lines that begin with "Figures: ". */
+async function runStep(step, seed) {
+  if (step.missing !== undefined)
+    return { passed: 0, failed: 0, skipped: 1, failures: [], figures: [step.missing] };
+  let said = '';
+  const options = {
+    hear: (chunk) => {
+      said += chunk.toString();
+    },
+    limitMs: STEP_LIMIT_MS,
+  };
+  const figures = () => [...said.matchAll(/Figures: (.+)/g)].map(([, text]) => text);
+  if (step.program !== undefined) {
+    const code = await run(step.program, step.args, options);
+    const failures = code === 0 ? [] : [`${step.name}: exit code ${code}`];
+    return {
+      passed: 1 - failures.length,
+      failed: failures.length,
+      skipped: 0,
+      failures,
+      figures: figures(),
+    };
+  }
+  rmSync(resultsFile, { force: true });
+  const { isSeeded, ...env } = step.env;
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${resultsFile}`];
+  // Long rounds are bounded by the step, not by what a short one takes.
+  const patience = ['--testTimeout=3600000', '--hookTimeout=600000'];
+  const workers = `--maxWorkers=${availableParallelism()}`;
+  const code = await run(
+    bin('vitest'),
+    ['run', workers, ...patience, ...reporters, ...step.files],
+    { ...options, env: { ...env, ...(isSeeded ? { QUARK_SEED: String(seed) } : {}) } },
+  );
+  return { ...countReport(resultsFile, code, root), figures: figures() };
+}
+
+function table(results) {
+  const rows = [
+    ['part', 'step', 'passed', 'failed', 'skipped', 'minutes', 'figures'],
+    ...results.map(({ part, name, passed, failed, skipped, minutes, figures }) => [
+      part,
+      name,
+      ...[passed, failed, skipped].map(String),
+      minutes.toFixed(1),
+      figures.join('; '),
+    ]),
+  ];
+  const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
+  const line = (cells) =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column])).join(' | ')} |`;
+  const [head, ...body] = rows;
+  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...body.map(line)].join('\n');
+}
+
+/** The result takes the place of that of the last campaign; the text around it stays. */
+function record(text) {
+  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root });
+  const changed = execFileSync('git', ['status', '--porcelain'], { cwd: root }).length > 0;
+  const where = `${String(commit).trim()}${changed ? ', with changes' : ''}`;
+  const section = `${BEGIN}\n\nCommit ${where}, ${new Date().toISOString().slice(0, 10)}, Node ${process.version}.\n\n${text}\n\n${END}`;
+  const before = readFileSync(RECORD, 'utf8');
+  const [start, end] = [before.indexOf(BEGIN), before.indexOf(END)];
+  if (start < 0 || end < start) throw new Error(`${RECORD} has lost its marks.`);
+  writeFileSync(RECORD, before.slice(0, start) + section + before.slice(end + END.length));
+  execFileSync(bin('oxfmt'), [RECORD], { cwd: root, shell: process.platform === 'win32' });
+}
+
+function readArguments() {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      help: { type: 'boolean', short: 'h' },
+      record: { type: 'boolean' },
+      seed: { type: 'string' },
+    },
+  });
+  const unknown = positionals.filter((name) => !Object.hasOwn(PARTS, name));
+  if (unknown.length > 0) throw new Error(`No part is called ${unknown.join(', ')}.`);
+  const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
+  if (!Number.isInteger(seed)) throw new Error('--seed takes a whole number.');
+  const names = positionals.length > 0 ? [...new Set(positionals)] : Object.keys(PARTS);
+  return { isHelp: values.help === true, isRecorded: values.record === true, seed, names };
+}
+
+async function main({ isRecorded, seed, names }) {
+  mkdirSync(join(root, 'build'), { recursive: true });
+  console.log(`campaign: ${names.join(', ')}; seed ${seed}`);
+  const results = [];
+  for (const part of names)
+    for (const step of PARTS[part].steps) {
+      console.log(`\n== ${part}: ${step.name}`);
+      const startMs = performance.now();
+      const result = await runStep(step, seed);
+      const minutes = (performance.now() - startMs) / 60_000;
+      if (step.env?.isSeeded) result.figures.push(`seed ${seed}`);
+      results.push({ part, name: step.name, minutes, ...result });
+    }
+  const sum = (field) => results.reduce((total, result) => total + result[field], 0);
+  const failures = results.flatMap((result) => result.failures);
+  const tail = sum('skipped') > 0 ? `, ${sum('skipped')} skipped` : '';
+  const summary = `${sum('passed')} passed, ${sum('failed')} failed${tail}`;
+  const text = table(results);
+  if (failures.length > 0) console.log(`\nFailed:\n  ${failures.join('\n  ')}`);
+  console.log(`\n${text}`);
+  if (isRecorded) record(`${text}\n\n${summary}`);
+  process.stdout.write(`\n${summary}\n`, () => process.exit(sum('failed') === 0 ? 0 : 1));
+}
+
+let asked;
+try {
+  asked = readArguments();
+} catch (error) {
+  console.error(`${error.message}\n\n${HELP}`);
+  process.exit(2);
+}
+if (asked.isHelp) console.log(HELP);
+else await main(asked);
