@@ -1,8 +1,9 @@
 /** The files of the built dashboard, as a page needs them. */
 import { open, realpath } from 'node:fs/promises';
-import { extname, join, sep } from 'node:path';
+import { extname, join } from 'node:path';
 import { isQuarkError, QuarkError, SessionStoreError } from '../base/errors.ts';
 import { failure } from '../service/answers.ts';
+import { openInside } from './open-inside.ts';
 
 /** Answers a request for a file; `path` is that of its URL. */
 export type StaticFiles = (request: Request, path: string) => Promise<Response>;
@@ -131,12 +132,10 @@ async function readInside(root: string, path: string): Promise<FoundFile | undef
   )
     return undefined;
   try {
-    const file = await realpath(join(root, name));
-    if (!file.startsWith(root + sep)) return undefined;
-    const handle = await open(file);
+    const handle = await openInside([root], join(root, name));
+    if (handle === undefined) return undefined;
     try {
       const stat = await handle.stat();
-      if (!stat.isFile()) return undefined;
       const bytes = new Uint8Array(await handle.readFile());
       return {
         name,
@@ -155,5 +154,7 @@ async function readInside(root: string, path: string): Promise<FoundFile | undef
 function isMissing(error: unknown): boolean {
   if (isQuarkError(error) || typeof error !== 'object' || error === null || !('code' in error))
     return false;
-  return ['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'ENAMETOOLONG'].includes(String(error.code));
+  return ['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'ENAMETOOLONG', 'ENXIO'].includes(
+    String(error.code),
+  );
 }
