@@ -43,6 +43,27 @@ export function createBlobFiles(storeRoot: string): BlobFiles {
         throw sqliteFailure(error, pathOf(sha256));
       }
     },
+    async getRange(sha256, start, end) {
+      try {
+        const file = await open(pathOf(sha256), 'r');
+        try {
+          const bytes = new Uint8Array(end - start);
+          let filled = 0;
+          while (filled < bytes.byteLength) {
+            const left = bytes.byteLength - filled;
+            const { bytesRead } = await file.read(bytes, filled, left, start + filled);
+            if (bytesRead === 0) break;
+            filled += bytesRead;
+          }
+          return bytes.slice(0, filled);
+        } finally {
+          await file.close();
+        }
+      } catch (error) {
+        if (isMissing(error)) return undefined;
+        throw sqliteFailure(error, pathOf(sha256));
+      }
+    },
     async has(sha256, sizeBytes) {
       try {
         return (await stat(pathOf(sha256))).size === sizeBytes;

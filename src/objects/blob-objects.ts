@@ -17,6 +17,7 @@ export function createBlobObjects(objects: S3Objects): BlobFiles {
     name: objects.name,
     put: (sha256, bytes) => objects.put(keyOf(sha256), bytes, sha256),
     get: (sha256) => objects.get(keyOf(sha256), MAX_BLOB_BYTES),
+    getRange: (sha256, start, end) => objects.getRange(keyOf(sha256), start, end),
     has: async (sha256, sizeBytes) => (await objects.size(keyOf(sha256))) === sizeBytes,
     removeAbandoned: async (nowMs) => {
       await objects.abortUploads(ROOT, nowMs - ABANDONED_AFTER_MS);

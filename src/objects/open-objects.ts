@@ -52,6 +52,8 @@ function layered(first: BlobFiles, second: BlobFiles): BlobFiles {
     name: first.name,
     put: (sha256, bytes) => first.put(sha256, bytes),
     get: async (sha256) => (await first.get(sha256)) ?? second.get(sha256),
+    getRange: async (sha256, start, end) =>
+      (await first.getRange(sha256, start, end)) ?? second.getRange(sha256, start, end),
     has: async (sha256, sizeBytes) =>
       (await first.has(sha256, sizeBytes)) || second.has(sha256, sizeBytes),
     removeAbandoned: async (nowMs) => {

@@ -107,6 +107,59 @@ export class S3Objects {
     );
   }
 
+  /**
+   * Bytes of an object from `start` to `end`, which is not among them, as far as it goes; undefined where it is not there.
+   * A connection that breaks begins anew.
+   */
+  async getRange(
+    key: string,
+    start: number,
+    end: number,
+  ): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const read = async (
+      response: Response,
+      progress: Progress,
+    ): Promise<S3Outcome<Uint8Array<ArrayBuffer> | undefined>> => {
+      if (response.status !== 200 && response.status !== 206) {
+        const refusal = await readRefusal(response);
+        if (refusal.status === 404 && refusal.code !== 'NoSuchBucket')
+          return { kind: 'done', value: undefined };
+        // It is shorter than that.
+        if (refusal.status === 416) return { kind: 'done', value: new Uint8Array(0) };
+        return { kind: 'refused', refusal };
+      }
+      // A server may answer a range with the whole: it is read as far as is asked for.
+      let at = response.status === 200 ? 0 : start;
+      if (
+        response.status === 206 &&
+        !(response.headers.get('content-range') ?? '').startsWith(`bytes ${start}-`)
+      )
+        throw new Error('The answer is another range than the one asked for.');
+      const length = Number(response.headers.get('content-length') ?? Number.NaN);
+      if (!Number.isSafeInteger(length)) throw new Error('The answer does not say how long it is.');
+      const last = Math.min(end, at + length);
+      const bytes = new Uint8Array(Math.max(0, last - start));
+      for await (const chunk of chunksOf(response)) {
+        progress();
+        const wanted = chunk.subarray(Math.max(0, start - at), Math.max(0, last - at));
+        bytes.set(wanted, Math.max(0, at - start));
+        at += chunk.byteLength;
+        if (at >= last) break;
+      }
+      if (at < last) throw new Error('The answer broke off.');
+      return { kind: 'done', value: bytes };
+    };
+    return this.#client.send(
+      {
+        method: 'GET',
+        key,
+        what: 'get a part of an object',
+        headers: { range: `bytes=${start}-${end - 1}` },
+      },
+      read,
+    );
+  }
+
   /** The size of an object in bytes, or undefined when it is not there. */
   async size(key: string): Promise<number | undefined> {
     return this.#client.send(

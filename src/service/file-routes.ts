@@ -1,11 +1,11 @@
 /** Blobs, and payloads of artifacts, which are one blob or several: whole or in part. */
 import type { Hono } from 'hono';
 import { QuarkError, RunNotFoundError, SessionStoreError } from '../base/errors.ts';
-import { Mutex } from '../base/mutex.ts';
 import { recordsOfBatch } from '../read/records.ts';
 import { tableBatches } from '../read/table-batches.ts';
 import { artifactTable, type ArtifactRecord } from '../records/artifact.ts';
 import { gatherRows } from '../segment/batch-ops.ts';
+import { rangeOfBlob, sizeOfBlob } from '../store/blob-ranges.ts';
 import { ARTIFACT_PART_BYTES, checkSha256 } from '../store/blob-rules.ts';
 import type { Store } from '../store/store.ts';
 import { HEADERS, matchesTag, type WireContext, type WireEnvironment } from './answers.ts';
@@ -27,10 +27,6 @@ const FILE_HEADERS = {
   'cache-control': 'private, max-age=31536000, immutable',
 } as const;
 
-/** A blob may have 64 MiB: so many are read at a time, and each counts before the next one is. */
-const reading: readonly Mutex[] = Array.from({ length: 4 }, () => new Mutex());
-let blobsRead = 0;
-
 /** Adds the routes that give out files. */
 export function addFileRoutes(
   app: Hono<WireEnvironment>,
@@ -45,17 +41,23 @@ async function blob(context: WireContext): Promise<Response> {
   const sha256 = checkSha256(context.req.param('sha256'));
   // The name is the hash of the bytes: they never change.
   const etag = `"${sha256}"`;
-  const bytes = await readBlob(store, sha256, takeRoom);
-  if (bytes === undefined)
+  const sizeBytes = await sizeOfBlob(store, sha256);
+  if (sizeBytes === undefined)
     throw new QuarkError('unsupported', 'No such blob.', { details: { sha256 } });
   if (matchesTag(context.req.header('if-none-match'), etag))
     return new Response(null, { status: 304, headers: { ...FILE_HEADERS, etag } });
-  const range = rangeOf(context, bytes.byteLength, etag);
-  const { status, headers } = rangeHeaders(range, bytes.byteLength);
-  return new Response(range === undefined ? bytes : bytes.subarray(range.start, range.end), {
+  const range = rangeOf(context, sizeBytes, etag);
+  const { status, headers } = rangeHeaders(range, sizeBytes);
+  const answer = {
     status,
     headers: { ...FILE_HEADERS, ...headers, etag, 'content-type': 'application/octet-stream' },
-  });
+  };
+  if (context.req.method === 'HEAD') return new Response(null, answer);
+  const { start, end } = range ?? { start: 0, end: sizeBytes };
+  const bytes = await readBytes({ store, takeRoom }, { sha256, sizeBytes }, start, end);
+  if (bytes === undefined)
+    throw new QuarkError('unsupported', 'No such blob.', { details: { sha256 } });
+  return new Response(bytes, answer);
 }
 
 async function artifact(
@@ -94,17 +96,22 @@ function rangeOf({ req }: WireContext, sizeBytes: number, etag: string): ByteRan
 
 type TakeRoom = StoreScope['takeRoom'];
 
-function readBlob(
-  store: Store,
-  sha256: string,
-  takeRoom: TakeRoom,
+type Blob = { readonly sha256: string; readonly sizeBytes: number };
+
+/** Bytes of a blob: all of them are compared with its hash, some are all that is read. There is room for them before. */
+async function readBytes(
+  { store, takeRoom }: { readonly store: Store; readonly takeRoom: TakeRoom },
+  { sha256, sizeBytes }: Blob,
+  start: number,
+  end: number,
 ): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  const read = async (): Promise<Uint8Array<ArrayBuffer> | undefined> => {
-    const bytes = await store.getBlob(sha256);
-    takeRoom?.(bytes?.byteLength ?? 0);
-    return bytes;
-  };
-  return reading[blobsRead++ % reading.length]?.run(read) ?? read();
+  takeRoom?.(end - start);
+  const bytes =
+    start === 0 && end === sizeBytes
+      ? await store.getBlob(sha256)
+      : await rangeOfBlob(store, sha256, start, end);
+  takeRoom?.((bytes?.byteLength ?? 0) - (end - start));
+  return bytes;
 }
 
 /** The record that was written last under this id. */
@@ -140,21 +147,22 @@ async function* payloadPieces(
     const partEnd = i === parts.length - 1 ? record.sizeBytes : partStart + partBytes;
     if (partEnd <= start || partStart >= end) continue;
     takeRoom?.(-held);
-    const bytes = await readBlob(store, checkSha256(hash), takeRoom);
+    held = 0;
+    const part = { sha256: checkSha256(hash), sizeBytes: partEnd - partStart };
+    const from = Math.max(0, start - partStart);
+    const to = Math.min(part.sizeBytes, end - partStart);
+    const bytes = await readBytes({ store, takeRoom }, part, from, to);
     held = bytes?.byteLength ?? 0;
     if (bytes === undefined)
       throw new SessionStoreError(
         'missing',
         `Part ${i + 1} of ${parts.length} of the payload is not in the store.`,
       );
-    if (bytes.byteLength !== partEnd - partStart)
+    if (bytes.byteLength !== to - from)
       throw new SessionStoreError(
         'corrupt',
         `Part ${i + 1} of the payload has another size than its record says.`,
       );
-    yield bytes.subarray(
-      Math.max(0, start - partStart),
-      Math.min(bytes.byteLength, end - partStart),
-    );
+    yield bytes;
   }
 }

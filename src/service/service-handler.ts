@@ -285,7 +285,7 @@ export class ServiceHandler {
     if (share.take(bytes)) return;
     this.#metrics.limited('memory');
     throw new SessionStoreError('busy', 'The service has no room for this request now.', {
-      details: { retryAfterMs: NO_ROOM_RETRY_MS },
+      details: { retryAfterMs: NO_ROOM_RETRY_MS, limit: 'memory' },
     });
   }
 
@@ -393,12 +393,17 @@ export class ServiceHandler {
 
   #logFailure(error: unknown, path: string): void {
     // A stream that its client has left.
-    if (isQuarkError(error, 'aborted')) return;
+    if (isQuarkError(error, 'aborted') || isRefusal(error)) return;
     const route = routeOf(path);
     const fields = errorFields(error);
     const kind = `${route} ${JSON.stringify({ ...fields, stack: undefined })}`;
     this.#refusals.write('error', kind, { route, error: fields }, 'failed');
   }
+}
+
+/** Whether somebody was refused by a limit, which the line of their request says. */
+function isRefusal(error: unknown): boolean {
+  return isQuarkError(error, 'store_failed') && error.details['limit'] !== undefined;
 }
 
 /** The answer, whose share is closed with its body. */

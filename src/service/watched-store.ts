@@ -14,6 +14,7 @@ import type {
   StoreLocation,
   StreamState,
 } from '../store/store.ts';
+import { rangeOfBlob, sizeOfBlob } from '../store/blob-ranges.ts';
 import { checkNameLength, checkRunNames, checkUpload, type ServiceLimits } from './limits.ts';
 import type { ServiceMetrics } from './metrics.ts';
 
@@ -147,6 +148,14 @@ class WatchedStore implements Store {
 
   getBlob(sha256: string): ReturnType<Store['getBlob']> {
     return this.#watch(() => this.#store.getBlob(sha256));
+  }
+
+  blobSize(sha256: string): Promise<number | undefined> {
+    return this.#watch(() => sizeOfBlob(this.#store, sha256));
+  }
+
+  getBlobRange(sha256: string, start: number, end: number): ReturnType<Store['getBlob']> {
+    return this.#watch(() => rangeOfBlob(this.#store, sha256, start, end));
   }
 
   reclaimSpace(): Promise<void> {

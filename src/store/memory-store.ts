@@ -2,6 +2,7 @@
 import { systemClock, type Clock } from '../base/clock.ts';
 import { RunNotFoundError } from '../base/errors.ts';
 import { checkMergeSources, coalesceRanges, rangesHold } from './batch-ranges.ts';
+import { checkRange } from './blob-ranges.ts';
 import { checkBlob, checkSha256 } from './blob-rules.ts';
 import {
   checkLeaseClaim,
@@ -291,6 +292,19 @@ class MemoryStore implements Store {
 
   async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
     return this.#open().blobs.get(checkSha256(sha256))?.slice();
+  }
+
+  async blobSize(sha256: string): Promise<number | undefined> {
+    return this.#open().blobs.get(checkSha256(sha256))?.byteLength;
+  }
+
+  async getBlobRange(
+    sha256: string,
+    start: number,
+    end: number,
+  ): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    checkRange(start, end);
+    return this.#open().blobs.get(checkSha256(sha256))?.slice(start, end);
   }
 
   async reclaimSpace(): Promise<void> {

@@ -2,6 +2,7 @@
  * Large blobs in the database itself, in parts, for servers without an object store. Parts are written before the line
  * of their blob; those of a call that was interrupted stay until the blob is put again.
  */
+import { bytesFrom } from './sql-blobs.ts';
 import { bytesCell, numberCell, sql, sqlOne, together, type SqlDatabase } from './sql-database.ts';
 import type { BlobFiles } from './sql-store.ts';
 
@@ -63,6 +64,28 @@ export function createBlobParts(database: SqlDatabase): BlobFiles {
         end += bytes.byteLength;
       }
       return whole;
+    },
+    async getRange(sha256, start, end) {
+      const range = new Uint8Array(end - start);
+      for (let at = start; at < end;) {
+        const part = Math.floor(at / PART_BYTES);
+        const partStart = part * PART_BYTES;
+        const partEnd = Math.min(end, partStart + PART_BYTES);
+        const wanted = bytesFrom(at - partStart, partEnd - partStart);
+        const bytes = await database.read(function* () {
+          const [row] = yield sqlOne(
+            `SELECT ${wanted} FROM blob_parts WHERE sha256 = ? AND part = ?`,
+            sha256,
+            part,
+          );
+          return row === undefined ? undefined : bytesCell(row, 0);
+        });
+        if (bytes === undefined) return undefined;
+        range.set(bytes, at - start);
+        if (bytes.byteLength < partEnd - at) return range.slice(0, at - start + bytes.byteLength);
+        at = partEnd;
+      }
+      return range;
     },
     async has(sha256, sizeBytes) {
       return (await sizeOf(sha256)).sizeBytes === sizeBytes;

@@ -1,5 +1,6 @@
 /** Blobs in SQL: bytes once for all spaces, and a line for each space that may see them. */
-import { bytesCell, numberCell, sql, type SqlWork } from './sql-database.ts';
+import { checkCount } from '../base/assert.ts';
+import { bytesCell, numberCell, sql, sqlOne, type SqlWork } from './sql-database.ts';
 
 /** Blobs up to this size are kept in the table of blobs, larger ones as files. */
 export const MAX_DATABASE_BLOB_BYTES: number = 256 * 1024;
@@ -23,6 +24,37 @@ export function* keepBlob(
     space,
     sha256,
   );
+}
+
+/** The size of a blob that the space may see, and where it is kept. */
+export function* findBlobSize(
+  space: string,
+  sha256: string,
+): SqlWork<{ readonly sizeBytes: number; readonly isFile: boolean } | undefined> {
+  const [row] = yield sqlOne(
+    `SELECT blobs.size_bytes FROM blob_spaces JOIN blobs ON blobs.sha256 = blob_spaces.sha256
+     WHERE blob_spaces.space = ? AND blob_spaces.sha256 = ?`,
+    space,
+    sha256,
+  );
+  if (row === undefined) return undefined;
+  const sizeBytes = numberCell(row, 0);
+  return { sizeBytes, isFile: sizeBytes > MAX_DATABASE_BLOB_BYTES };
+}
+
+/** Bytes of a blob that is kept in the table of blobs. */
+export function* readBlobRange(
+  sha256: string,
+  start: number,
+  end: number,
+): SqlWork<Uint8Array<ArrayBuffer> | undefined> {
+  const [row] = yield sqlOne(`SELECT ${bytesFrom(start, end)} FROM blobs WHERE sha256 = ?`, sha256);
+  return row === undefined ? undefined : bytesCell(row, 0);
+}
+
+/** The expression for some bytes of the column `bytes`. Its numbers stand in the text: parameters have types of their own. */
+export function bytesFrom(start: number, end: number): string {
+  return `substr(bytes, ${checkCount('start', start) + 1}, ${checkCount('length', end - start)})`;
 }
 
 /** The bytes of a blob that the space may see, or `file` when they are kept outside. */

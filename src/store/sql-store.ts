@@ -1,6 +1,7 @@
 /** The store over an SQL database. What differs between databases and places is handed in. */
 import type { Clock } from '../base/clock.ts';
 import { SessionStoreError } from '../base/errors.ts';
+import { checkRange } from './blob-ranges.ts';
 import { checkBlob, checkKeptBlob, checkSha256 } from './blob-rules.ts';
 import {
   checkLeaseClaim,
@@ -24,7 +25,13 @@ import {
 } from './segment-rules.ts';
 import { appendSegments } from './sql-append.ts';
 import type { SegmentFiles } from './object-files.ts';
-import { findBlob, keepBlob, MAX_DATABASE_BLOB_BYTES } from './sql-blobs.ts';
+import {
+  findBlob,
+  findBlobSize,
+  keepBlob,
+  MAX_DATABASE_BLOB_BYTES,
+  readBlobRange,
+} from './sql-blobs.ts';
 import type { SqlDatabase } from './sql-database.ts';
 import { sqlNotes, survey } from './sql-notes.ts';
 import * as runs from './sql-runs.ts';
@@ -59,6 +66,12 @@ export interface BlobFiles {
   readonly name: string;
   put(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
   get(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
+  /** Bytes from `start` to `end`, which is not among them, as far as there are; nothing else is read. */
+  getRange(
+    sha256: string,
+    start: number,
+    end: number,
+  ): Promise<Uint8Array<ArrayBuffer> | undefined>;
   has(sha256: string, sizeBytes: number): Promise<boolean>;
   /** Removes what interrupted calls of `put` have left. */
   removeAbandoned(nowMs: number): Promise<void>;
@@ -313,16 +326,35 @@ class SqlStore implements Store {
     if (found === undefined) return undefined;
     const { blobFiles } = this.#parts;
     const bytes = found === 'file' ? await blobFiles.get(sha256) : found;
-    if (bytes === undefined) {
-      throw new SessionStoreError(
-        'corrupt',
-        `The file of blob ${sha256} is missing from ${blobFiles.name}. Put the blob again to repair it.`,
-        {
-          details: { sha256, where: blobFiles.name },
-        },
-      );
-    }
+    if (bytes === undefined) throw missingBytes(sha256, blobFiles.name);
     await checkKeptBlob(sha256, bytes, found === 'file' ? blobFiles.name : database.name);
+    return bytes;
+  }
+
+  async blobSize(sha256: string): Promise<number | undefined> {
+    const database = this.#open();
+    checkSha256(sha256);
+    return (await database.read(() => findBlobSize(this.#space, sha256)))?.sizeBytes;
+  }
+
+  async getBlobRange(
+    sha256: string,
+    start: number,
+    end: number,
+  ): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const database = this.#open();
+    checkSha256(sha256);
+    checkRange(start, end);
+    const found = await database.read(() => findBlobSize(this.#space, sha256));
+    if (found === undefined) return undefined;
+    const last = Math.min(end, found.sizeBytes);
+    if (start >= last) return new Uint8Array(0);
+    const { blobFiles } = this.#parts;
+    const bytes = found.isFile
+      ? await blobFiles.getRange(sha256, start, last)
+      : await database.read(() => readBlobRange(sha256, start, last));
+    if (bytes?.byteLength !== last - start)
+      throw missingBytes(sha256, found.isFile ? blobFiles.name : database.name);
     return bytes;
   }
 
@@ -421,5 +453,14 @@ function noSegmentFiles(segment: SegmentReference): SessionStoreError {
     'missing',
     `Segment ${segmentName(segment)} is kept in an object store, and none is configured here. Set the QUARK_S3_... variables, or the options that they stand for, to those of the service that wrote it.`,
     { details: { segment: segmentName(segment) } },
+  );
+}
+
+/** A blob that is known and whose bytes are gone. */
+function missingBytes(sha256: string, where: string): SessionStoreError {
+  return new SessionStoreError(
+    'corrupt',
+    `The bytes of blob ${sha256} are missing from ${where}. Put the blob again to repair it.`,
+    { details: { sha256, where } },
   );
 }

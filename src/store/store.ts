@@ -374,6 +374,22 @@ export interface Store {
   putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
   /** The bytes of a blob, if it is there. @throws {SessionStoreError} `corrupt` when they no longer have their hash */
   getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
+  /**
+   * The size of a blob in bytes, if it is there, without reading it. Stores of services have it, and `getBlobRange`.
+   * @throws {QuarkError} `invalid_input`
+   */
+  blobSize?(sha256: string): Promise<number | undefined>;
+  /**
+   * The bytes of a blob from `start` to `end`, which is not among them, as far as the blob goes, if it is there. No more
+   * than these are read, and a part of a file cannot be compared with the hash of the whole: only `getBlob` does that.
+   * @throws {QuarkError} `invalid_input`
+   * @throws {SessionStoreError} `corrupt` when the bytes are missing or fewer than there should be
+   */
+  getBlobRange?(
+    sha256: string,
+    start: number,
+    end: number,
+  ): Promise<Uint8Array<ArrayBuffer> | undefined>;
 
   /** Gives space of removed segments back to the system, where that is a step of its own. */
   reclaimSpace(): Promise<void>;

@@ -25,6 +25,48 @@ export function describePlaces(place: TestPlace): void {
       },
     );
 
+    test.each([0, 1, 1000, 256 * 1024, 256 * 1024 + 1, 2 * 1024 * 1024 + 5])(
+      'of %i bytes, any part comes back, and the size alone',
+      async (size) => {
+        const { store } = place;
+        // Stores that are no service's read whole blobs.
+        if (store.blobSize === undefined || store.getBlobRange === undefined) return;
+        const bytes = bytesOf(size, size + 1);
+        const hash = (await sha256Hex(bytes)) ?? '';
+        expect(await store.blobSize(hash)).toBeUndefined();
+        expect(await store.getBlobRange(hash, 0, 10)).toBeUndefined();
+        await store.putBlob(hash, bytes);
+        expect(await store.blobSize(hash)).toBe(size);
+        const MIB = 1024 * 1024;
+        for (const [start, end] of [
+          [0, 1],
+          [0, size],
+          [size - 1, size],
+          [10, 20],
+          [MIB - 1, MIB + 1],
+          [5, 2 * MIB + 3],
+          [size, size + 10],
+          [0, size + 10],
+          [3, 3],
+        ] as const) {
+          if (start < 0) continue;
+          const part = await store.getBlobRange(hash, start, end);
+          const expected = bytes.subarray(Math.min(start, size), end);
+          expect([start, end, part?.byteLength]).toEqual([start, end, expected.byteLength]);
+          expect(await sha256Hex(part ?? bytesOf(1))).toBe(await sha256Hex(expected.slice()));
+        }
+        await expect(store.getBlobRange(hash, -1, 2)).rejects.toMatchObject({
+          code: 'invalid_input',
+        });
+        await expect(store.getBlobRange(hash, 2, 1)).rejects.toMatchObject({
+          code: 'invalid_input',
+        });
+        await expect(store.blobSize('../../etc/passwd')).rejects.toMatchObject({
+          code: 'invalid_input',
+        });
+      },
+    );
+
     test('the same blob from two stores at once', async () => {
       const other = await place.openAnother();
       const bytes = bytesOf(300_000);

@@ -12,6 +12,7 @@
  * in the records of its run, or follows from having the bytes.
  */
 import { RunNotFoundError, SessionStoreError } from '../../base/errors.ts';
+import { rangeOfBlob, sizeOfBlob } from '../../store/blob-ranges.ts';
 import {
   checkLeaseClaim,
   checkProject,
@@ -271,7 +272,26 @@ class GuardedStore implements Store {
   }
 
   async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    return this.#open().getBlob(sha256);
+    return (await this.#openForBlob(sha256))?.getBlob(sha256);
+  }
+
+  async blobSize(sha256: string): Promise<number | undefined> {
+    const store = await this.#openForBlob(sha256);
+    return store && sizeOfBlob(store, sha256);
+  }
+
+  async getBlobRange(
+    sha256: string,
+    start: number,
+    end: number,
+  ): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const store = await this.#openForBlob(sha256);
+    return store && rangeOfBlob(store, sha256, start, end);
+  }
+
+  /** The store, where this blob may be read: whole, in part, or its size alone. */
+  async #openForBlob(_sha256: string): Promise<Store | undefined> {
+    return this.#open();
   }
 
   /** The database is everybody's: the service gives space back by itself, when it suits all. */

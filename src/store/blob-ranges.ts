@@ -1,0 +1,32 @@
+/** Sizes and parts of blobs, of any store: those that can read less than the whole do. */
+import { checkCount } from '../base/assert.ts';
+import { invalidInput } from '../base/errors.ts';
+import type { Store } from './store.ts';
+
+type BlobSource = Pick<Store, 'getBlob' | 'blobSize' | 'getBlobRange'>;
+
+/** The size of a blob in bytes, if it is there. */
+export async function sizeOfBlob(store: BlobSource, sha256: string): Promise<number | undefined> {
+  return store.blobSize === undefined
+    ? (await store.getBlob(sha256))?.byteLength
+    : store.blobSize(sha256);
+}
+
+/** The bytes of a blob from `start` to `end`, which is not among them, as far as it goes; if it is there. */
+export async function rangeOfBlob(
+  store: BlobSource,
+  sha256: string,
+  start: number,
+  end: number,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  return store.getBlobRange === undefined
+    ? (await store.getBlob(sha256))?.slice(start, end)
+    : store.getBlobRange(sha256, start, end);
+}
+
+/** @throws {QuarkError} `invalid_input` naming `start` or `end` */
+export function checkRange(start: number, end: number): void {
+  checkCount('start', start);
+  if (!Number.isSafeInteger(end) || end < start)
+    throw invalidInput('end', end, `an integer of at least start (${start})`);
+}
