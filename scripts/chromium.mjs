@@ -98,8 +98,8 @@ function untar(archive, folder) {
 
 const shellQuote = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** Writes the script that stands for the browser, so that no caller has to know its libraries and fonts. */
-function writeLauncher(file, folder, libraries) {
+/** The script that stands for the browser, so that no caller has to know its libraries and fonts. */
+function launcherText(folder, libraries) {
   const home = shellQuote(folder);
   const lines = [
     '#!/bin/sh',
@@ -108,7 +108,32 @@ function writeLauncher(file, folder, libraries) {
     `exec ${home}/chrome "$@"`,
     '',
   ];
-  writeFileSync(file, lines.join('\n'), { mode: 0o755 });
+  return lines.join('\n');
+}
+
+function fontsText(folder) {
+  return `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir>${join(folder, 'fonts')}</dir>
+  <dir>/usr/share/fonts</dir>
+  <cachedir>${join(folder, 'fonts-cache')}</cachedir>
+</fontconfig>
+`;
+}
+
+/** Both files name the folder they are in: in a repository that was moved, the one in which it was. */
+function repairPaths(folder, launcher) {
+  const libraries = readFileSync(launcher, 'utf8').includes('LD_LIBRARY_PATH');
+  for (const [file, text, mode] of [
+    [join(folder, 'fonts.conf'), fontsText(folder), 0o644],
+    [launcher, launcherText(folder, libraries), 0o755],
+  ]) {
+    if (readFileSync(file, 'utf8') === text) continue;
+    const draft = `${file}.${process.pid}`;
+    writeFileSync(draft, text, { mode });
+    renameSync(draft, file);
+  }
 }
 
 /** Unpacks the npm package's browser below build/, once per version; safe when several processes do it at once. */
@@ -118,7 +143,10 @@ function unpackCarried() {
   const { version } = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8'));
   const folder = join(root, 'build', `chromium-${version}`);
   const launcher = join(folder, 'chromium');
-  if (existsSync(launcher)) return launcher;
+  if (existsSync(launcher)) {
+    repairPaths(folder, launcher);
+    return launcher;
+  }
 
   const scratch = `${folder}.${process.pid}`;
   rmSync(scratch, { recursive: true, force: true });
@@ -128,19 +156,11 @@ function unpackCarried() {
   for (const name of ['swiftshader.tar.br', 'al2023.tar.br', 'fonts.tar.br']) {
     untar(unpacked(name), scratch);
   }
-  const fonts = `<?xml version="1.0"?>
-<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
-<fontconfig>
-  <dir>${join(folder, 'fonts')}</dir>
-  <dir>/usr/share/fonts</dir>
-  <cachedir>${join(folder, 'fonts-cache')}</cachedir>
-</fontconfig>
-`;
-  writeFileSync(join(scratch, 'fonts.conf'), fonts);
+  writeFileSync(join(scratch, 'fonts.conf'), fontsText(folder));
   // The libraries in the archive need glibc 2.34; an older system has to bring its own NSS.
   const withLibraries = { ...process.env, LD_LIBRARY_PATH: join(scratch, 'lib') };
   const needsLibraries = starts(join(scratch, 'chrome'), withLibraries);
-  writeLauncher(join(scratch, 'chromium'), folder, needsLibraries);
+  writeFileSync(join(scratch, 'chromium'), launcherText(folder, needsLibraries), { mode: 0o755 });
   try {
     renameSync(scratch, folder);
   } catch (error) {
