@@ -2,6 +2,7 @@
  * The `quark` command: finds the command, runs it, and turns whatever was thrown into a message and an exit code.
  * 0 success, 1 failure, 2 wrong usage, 3 not found, 130 interrupted while training.
  */
+import { withControlsShown } from '../base/control-characters.ts';
 import { isQuarkError, VERSION } from '../index.ts';
 import { columns, helpText, parseCommand, UsageError, usageLine } from './args.ts';
 import { EXIT, jsonText, type Command } from './command.ts';
@@ -23,7 +24,7 @@ import { shareCommand } from './commands/share.ts';
 import { showCommand } from './commands/show.ts';
 import { syncCommand } from './commands/sync.ts';
 import { verifyCommand } from './commands/verify.ts';
-import { OutputClosed, type CliIo } from './io.ts';
+import { guardTerminal, OutputClosed, type CliIo } from './io.ts';
 import { plain, styleFor } from './text.ts';
 
 const COMMANDS: readonly Command[] = [
@@ -48,8 +49,9 @@ const COMMANDS: readonly Command[] = [
 ];
 
 /** Runs one command line, without the name of the program, and returns its exit code. Throws nothing. */
-export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
+export async function runCli(args: readonly string[], given: CliIo): Promise<number> {
   const wantsJson = args.includes('--json');
+  const io = wantsJson ? given : guardTerminal(given);
   try {
     return await dispatch(args, io);
   } catch (error) {
@@ -118,7 +120,7 @@ function errorText(error: unknown, io: CliIo): string {
     lines.push(`See "quark ${command === undefined ? '' : `${command.spec.name} `}--help".`);
   } else if (isDebug(io) && error instanceof Error) {
     for (let at: unknown = error; at instanceof Error; at = at.cause)
-      lines.push(at.stack ?? String(at));
+      lines.push(withControlsShown(at.stack ?? String(at)));
   } else if (!isQuarkError(error)) {
     lines.push('This should not happen; QUARK_DEBUG=1 shows where it did.');
   }

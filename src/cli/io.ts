@@ -1,5 +1,6 @@
 /** What the commands touch outside of themselves: handed in, so that tests see and steer all of it. */
 import { spawn } from 'node:child_process';
+import { withOwnSequences } from '../base/control-characters.ts';
 
 /** One of the two output streams. */
 export type CliOutput = {
@@ -31,6 +32,32 @@ export class OutputClosed extends Error {
     super('The output was closed.');
     this.name = 'OutputClosed';
   }
+}
+
+/**
+ * The same surroundings, where no text that was recorded steers the terminal that shows it: not even one that a command
+ * forgot to make plain. What goes into a file or another program is left as it is.
+ */
+export function guardTerminal(io: CliIo): CliIo {
+  const guarded = (output: CliOutput): CliOutput => ({
+    get isTty() {
+      return output.isTty;
+    },
+    get columns() {
+      return output.columns;
+    },
+    write: (data) => output.write(typeof data === 'string' ? withOwnSequences(data) : data),
+  });
+  const { stdout } = io;
+  return {
+    stdout: stdout.isTty ? guarded(stdout) : stdout,
+    stderr: guarded(io.stderr),
+    env: io.env,
+    cwd: io.cwd,
+    onInterrupt: (callback) => io.onInterrupt(callback),
+    openBrowser: (url) => io.openBrowser(url),
+    exit: (code) => io.exit(code),
+  };
 }
 
 /** The surroundings of this process. */

@@ -1,4 +1,5 @@
 /** How values and tables are written for a person. */
+import { onOneLine } from '../base/control-characters.ts';
 import type { CliOutput } from './io.ts';
 
 /** Colours, or none of them. */
@@ -31,8 +32,7 @@ export function styleFor(
 
 /** Text from a run on one line: recorded text may hold anything, also what would steer the terminal. */
 export function plain(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- the rule is about control characters
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]+/g, ' ');
+  return onOneLine(text);
 }
 
 /** A column of a table. */
@@ -55,9 +55,10 @@ export function table<Row>(
   width: number | undefined,
   style: Style,
 ): string {
+  const titles = columns.map(({ title }) => plain(title));
   const cells = rows.map((row) => columns.map((column) => plain(column.cell(row))));
-  const widths = columns.map((column, at) =>
-    Math.max(textWidth(column.title), ...cells.map((line) => textWidth(line[at] ?? ''))),
+  const widths = titles.map((title, at) =>
+    Math.max(textWidth(title), ...cells.map((line) => textWidth(line[at] ?? ''))),
   );
   let excess = width === undefined ? 0 : sum(widths) + GAP * (columns.length - 1) - width;
   for (const [at, column] of columns.entries()) {
@@ -76,10 +77,7 @@ export function table<Row>(
       })
       .join(' '.repeat(GAP))
       .trimEnd();
-  const head = line(
-    columns.map(({ title }) => title),
-    style.bold,
-  );
+  const head = line(titles, style.bold);
   const body = cells.map((texts, row) =>
     line(texts, (text, at) => paintCell(columns[at], rows[row], text)),
   );

@@ -1,5 +1,6 @@
 /** The log of a service: one JSON object a line, by `pino`. */
 import { pino } from 'pino';
+import { escapeInJson } from '../base/control-characters.ts';
 import { hideKeys } from '../service/access/user-key.ts';
 import type { ServiceLogger } from '../service/logging.ts';
 
@@ -9,7 +10,7 @@ export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
 /** One of {@link LOG_LEVELS}. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** A logger that hands finished lines to `write`. No line holds more of a key than its name, whatever it was given. */
+/** A logger that hands finished lines to `write`. No line holds more of a key than its name, or steers the terminal that shows it, whatever it was given. */
 export function createServiceLog(level: LogLevel, write: (line: string) => void): ServiceLogger {
   return pino(
     {
@@ -20,6 +21,6 @@ export function createServiceLog(level: LogLevel, write: (line: string) => void)
       // Nobody logs these; should somebody come to, they stay out all the same.
       redact: ['authorization', '*.authorization', 'headers', '*.headers', 'userKey', '*.userKey'],
     },
-    { write: (line: string) => write(hideKeys(line)) },
+    { write: (line: string) => write(escapeInJson(hideKeys(line))) },
   );
 }

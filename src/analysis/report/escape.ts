@@ -1,4 +1,5 @@
 /** Text of other people within HTML and Markdown. */
+import { withControlsShown } from '../../base/control-characters.ts';
 
 const ENTITIES: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -24,6 +25,6 @@ export function escapeMarkdown(text: string): string {
 }
 
 function withoutControls(text: string): string {
-  // Tabs and line ends stay. Lone surrogates are no text that can be written.
-  return text.replace(/\p{Cs}/gu, '\uFFFD').replace(/[^\P{Cc}\t\n\r]/gu, '');
+  // Tabs and line ends stay. Lone surrogates are no text that can be written. What turns the direction of a text is shown.
+  return withControlsShown(text.replace(/\p{Cs}/gu, '\uFFFD').replace(/[^\P{Cc}\t\n\r]/gu, ''));
 }

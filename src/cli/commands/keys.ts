@@ -9,7 +9,7 @@ import {
   withAccess,
   type AccessActions,
 } from '../service-storage.ts';
-import { localTime, table } from '../text.ts';
+import { localTime, plain, table } from '../text.ts';
 
 const UNITS_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
@@ -81,7 +81,7 @@ async function create(
   }
   // The key alone on standard output: QUARK_USER_KEY=$(quark keys create ...).
   await io.stderr.write(
-    `A key of ${made.userName}, scope ${made.scope}, ${ending(made)}. It is not shown again:\n`,
+    `A key of ${plain(made.userName)}, scope ${made.scope}, ${ending(made)}. It is not shown again:\n`,
   );
   await io.stdout.write(`${made.key}\n`);
 }
@@ -95,7 +95,7 @@ async function revoke(
   await io.stdout.write(
     args.flag('json')
       ? jsonText(persisted(revoked))
-      : `The key ${revoked.keyId} of ${revoked.userName} is of no use any longer.\n`,
+      : `The key ${revoked.keyId} of ${plain(revoked.userName)} is of no use any longer.\n`,
   );
 }
 

@@ -9,7 +9,7 @@ import {
   withAccess,
   type AccessActions,
 } from '../service-storage.ts';
-import { table } from '../text.ts';
+import { plain, table } from '../text.ts';
 
 export const shareCommand: Command = {
   spec: {
@@ -68,17 +68,19 @@ async function change(
   const space = args.text('space') ?? 'default';
   const share = { owner, space, project, user };
   const rights = args.flag('write') ? 'write' : 'read';
-  let text = `${user} can ${rights} "${project}" of ${owner}, in the space "${owner}:${space}".\n`;
+  let text = `${user} can ${rights} "${project}" of ${owner}, in the space "${owner}:${space}".`;
   let isShared = true;
   if (args.flag('remove')) {
     const wasShared = await access.unshare(share);
     isShared = false;
     text = wasShared
-      ? `${user} no longer sees "${project}" of ${owner}.\n`
-      : `"${project}" of ${owner} was not shared with ${user}.\n`;
+      ? `${user} no longer sees "${project}" of ${owner}.`
+      : `"${project}" of ${owner} was not shared with ${user}.`;
   } else await access.share({ ...share, access: rights });
   await io.stdout.write(
-    args.flag('json') ? jsonText({ ...share, access: isShared ? rights : null }) : text,
+    args.flag('json')
+      ? jsonText({ ...share, access: isShared ? rights : null })
+      : `${plain(text)}\n`,
   );
 }
 

@@ -76,7 +76,7 @@ async function sendAll({ args, io }: CommandContext, tasks: readonly SyncTask[])
       if (!args.flag('json')) await io.stdout.write(`${describe(task, status)}\n`);
       for (const { batchNumber, message, runId, table, writerId } of status.refusedSegments)
         await io.stderr.write(
-          `refused: ${runId}/${table}/${writerId}/${batchNumber}: ${plain(message)}\n`,
+          `${plain(`refused: ${runId}/${table}/${writerId}/${batchNumber}: ${message}`)}\n`,
         );
     }
   } finally {
