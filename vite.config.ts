@@ -2,7 +2,9 @@
 // the test projects (`vitest`).
 import { fileURLToPath } from 'node:url';
 import { playwright } from '@vitest/browser-playwright';
+import type { Plugin } from 'vite';
 import { defineConfig, type ViteUserConfig, type ViteUserConfigFnPromise } from 'vitest/config';
+import { pagePolicy } from './src/node/page-policy.ts';
 import { CHROMIUM_ARGS, WEBGL_ARGS, WEBGPU_ARGS, findChromium } from './scripts/chromium.mjs';
 import { inlineWorker, inOneChunk, librarySeams, sourceSeams } from './scripts/vite-plugins.ts';
 
@@ -77,6 +79,24 @@ const library: ViteUserConfig = {
   },
 };
 
+/**
+ * A host of files only sends no policy, so the page carries one. Its `quark.json` may name a store anywhere; a server of the package
+ * allows itself only.
+ */
+const policyInPage = (): Plugin => ({
+  name: 'quark:policy-in-page',
+  transformIndexHtml: () => [
+    {
+      tag: 'meta',
+      attrs: {
+        'http-equiv': 'content-security-policy',
+        content: pagePolicy("'self' http: https:"),
+      },
+      injectTo: 'head-prepend',
+    },
+  ],
+});
+
 /** The demo is a user of the package: built from dist/, developed from source. */
 const demo = (command: 'build' | 'serve'): ViteUserConfig => ({
   root: here('./demo'),
@@ -93,7 +113,7 @@ const demo = (command: 'build' | 'serve'): ViteUserConfig => ({
             },
           ],
   },
-  plugins: command === 'serve' ? [inlineWorker(), sourceSeams()] : [],
+  plugins: command === 'serve' ? [inlineWorker(), sourceSeams()] : [policyInPage()],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   server: { headers },
   preview: { headers },

@@ -4,6 +4,7 @@ import { extname, join } from 'node:path';
 import { isQuarkError, QuarkError, SessionStoreError } from '../base/errors.ts';
 import { failure } from '../service/answers.ts';
 import { openInside } from './open-inside.ts';
+import { pagePolicy } from './page-policy.ts';
 
 /** Answers a request for a file; `path` is that of its URL. */
 export type StaticFiles = (request: Request, path: string) => Promise<Response>;
@@ -27,13 +28,13 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 
 /**
  * Makes the page cross-origin isolated, which shared memory between it and its workers needs, and keeps it out of frames of other sites:
- * what a click does here is not hidden under a page of somebody else.
+ * what a click does here is not hidden under a page of somebody else. It runs its own scripts only, and asks nobody but this server.
  */
 const PAGE_HEADERS = {
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-embedder-policy': 'require-corp',
   'cross-origin-resource-policy': 'same-origin',
-  'content-security-policy': "frame-ancestors 'self'",
+  'content-security-policy': `${pagePolicy("'self'")}; frame-ancestors 'self'`,
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
 } as const;

@@ -68,7 +68,8 @@ describe('the local server', () => {
     expect(Object.fromEntries(page.headers)).toMatchObject({
       'content-type': 'text/html; charset=utf-8',
       'cross-origin-opener-policy': 'same-origin',
-      'content-security-policy': "frame-ancestors 'self'",
+      'content-security-policy':
+        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self' blob:; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
       'referrer-policy': 'no-referrer',
       'cross-origin-embedder-policy': 'require-corp',
       'cache-control': 'no-cache',
