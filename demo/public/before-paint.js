@@ -10,7 +10,7 @@
 })();
 // A browser started under a POSIX locale names a language that no formatter takes, and uPlot asks for one on load.
 try {
-  new Intl.NumberFormat(navigator.language);
+  Intl.NumberFormat(navigator.language);
 } catch {
   Object.defineProperty(navigator, 'language', { value: 'en-US' });
 }

@@ -39,14 +39,14 @@ export class OutputClosed extends Error {
  * forgot to make plain. What goes into a file or another program is left as it is.
  */
 export function guardTerminal(io: CliIo): CliIo {
-  const guarded = (output: CliOutput): CliOutput => ({
+  const guarded = (target: CliOutput): CliOutput => ({
     get isTty() {
-      return output.isTty;
+      return target.isTty;
     },
     get columns() {
-      return output.columns;
+      return target.columns;
     },
-    write: (data) => output.write(typeof data === 'string' ? withOwnSequences(data) : data),
+    write: (data) => target.write(typeof data === 'string' ? withOwnSequences(data) : data),
   });
   const { stdout } = io;
   return {

@@ -30,8 +30,11 @@ const HOSTILE =
 const EVERY = [
   ...Array.from({ length: 32 }, (_, at) => at),
   ...Array.from({ length: 33 }, (_, at) => 0x7f + at),
-  ...[0x061c, 0x200e, 0x200f, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e],
-  ...[0x2066, 0x2067, 0x2068, 0x2069],
+  0x061c,
+  0x200e,
+  0x200f,
+  ...Array.from({ length: 5 }, (_, at) => 0x202a + at),
+  ...Array.from({ length: 4 }, (_, at) => 0x2066 + at),
 ].map((code) => String.fromCharCode(code));
 const text = fc
   .array(fc.oneof(fc.constantFrom(...EVERY), fc.string({ unit: 'binary', maxLength: 3 })), {
@@ -57,6 +60,7 @@ describe('text that steers a terminal', () => {
     fc.assert(
       fc.property(text, (one) => {
         expect(withControlsShown(one)).not.toMatch(HOSTILE);
+        // oxlint-disable-next-line no-control-regex -- the rule is about control characters
         const rest = withOwnSequences(one).replaceAll(/\u001b\[(?:\d{1,2}m|2K)/g, '');
         expect(rest).not.toMatch(HOSTILE);
       }),
