@@ -154,33 +154,35 @@ export class IdbConnection {
   }
 
   async #openDatabase(mayCreate: boolean, onLost: () => void): Promise<IdbDatabase> {
-    if (typeof indexedDB === 'undefined') {
-      throw new QuarkError(
-        'unsupported',
-        `There is no IndexedDB here, so ${this.#uri} cannot be opened. Use "memory:" or, in Node, "file:DIR".`,
-      );
-    }
     let wasMissing = false;
     let isForeign = false;
-    const opening = openDB<IdbLayout>(this.#name, IDB_LAYOUT_VERSION, {
-      upgrade(database, oldVersion, _newVersion, transaction) {
-        wasMissing = oldVersion === 0 && !mayCreate;
-        isForeign = !hasLayout(database, oldVersion);
-        if (wasMissing || isForeign) {
-          transaction.done.catch(() => undefined);
-          transaction.abort();
-          return;
-        }
-        upgradeIdb(database, oldVersion);
-      },
-      blocking: (_current, _wanted, event) => {
-        onLost();
-        (event.target as IDBDatabase).close();
-      },
-      terminated: onLost,
-    });
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let opening: Promise<IdbDatabase> | undefined;
     try {
+      // Asking for it may throw already, in pages without an origin of their own.
+      if (typeof indexedDB === 'undefined') {
+        throw new QuarkError(
+          'unsupported',
+          `There is no IndexedDB here, so ${this.#uri} cannot be opened. Use "memory:" or, in Node, "file:DIR".`,
+        );
+      }
+      opening = openDB<IdbLayout>(this.#name, IDB_LAYOUT_VERSION, {
+        upgrade(database, oldVersion, _newVersion, transaction) {
+          wasMissing = oldVersion === 0 && !mayCreate;
+          isForeign = !hasLayout(database, oldVersion);
+          if (wasMissing || isForeign) {
+            transaction.done.catch(() => undefined);
+            transaction.abort();
+            return;
+          }
+          upgradeIdb(database, oldVersion);
+        },
+        blocking: (_current, _wanted, event) => {
+          onLost();
+          (event.target as IDBDatabase).close();
+        },
+        terminated: onLost,
+      });
       const database = await Promise.race([
         opening,
         new Promise<never>((_resolve, reject) => {
@@ -192,7 +194,7 @@ export class IdbConnection {
       throw this.#foreign();
     } catch (error) {
       // An opening that comes through later has nobody left to use it.
-      opening.then(
+      opening?.then(
         (database) => database.close(),
         () => undefined,
       );

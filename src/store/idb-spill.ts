@@ -11,6 +11,7 @@
 import { openDB, unwrap, type DBSchema, type IDBPDatabase } from 'idb';
 import { isQuarkError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
+import { ifAllowed } from '../base/if-allowed.ts';
 import { batchesOf, rangesHold } from './batch-ranges.ts';
 import { keysUnder } from './idb-layout.ts';
 import {
@@ -174,8 +175,8 @@ export class IdbSpill implements RowSpill {
       return;
     }
     if (typeof BroadcastChannel !== 'undefined') {
-      this.#channel = new BroadcastChannel(`quark-spill ${name}`);
-      this.#channel.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
+      this.#channel = ifAllowed(() => new BroadcastChannel(`quark-spill ${name}`));
+      this.#channel?.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
         if (typeof data === 'string') this.#watch(data, locks, takeOver);
       });
     }

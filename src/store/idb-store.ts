@@ -2,6 +2,7 @@
 import { checkNotAborted } from '../base/assert.ts';
 import { systemClock, type Clock } from '../base/clock.ts';
 import { RunNotFoundError } from '../base/errors.ts';
+import { ifAllowed } from '../base/if-allowed.ts';
 import { isNode } from '../base/runtime.ts';
 import { checkBlob, checkKeptBlob, checkSha256 } from './blob-rules.ts';
 import { IdbConnection } from './idb-connection.ts';
@@ -101,7 +102,7 @@ class IdbStore implements Store {
     const isPage = typeof document !== 'undefined';
     this.spill = new IdbSpill({
       name,
-      locks: globalThis.navigator?.locks,
+      locks: ifAllowed(() => globalThis.navigator?.locks),
       storage,
       isPage,
       isHidden: () => isPage && document.visibilityState === 'hidden',

@@ -3,6 +3,7 @@
  * the database of `idb-spill.ts`. Whoever has the database open, or opens it next, appends them; one that was written after
  * all is known by its identity. What does not fit is noted, so that the next start can say what is missing.
  */
+import { ifAllowed } from '../base/if-allowed.ts';
 import { isQuarkError } from '../base/errors.ts';
 import type { NewSegment, Store } from './store.ts';
 
@@ -23,11 +24,7 @@ export type LostBatch = {
 
 /** `localStorage` where there is one: workers have none, and some settings forbid it. */
 export function pageStorage(): Storage | undefined {
-  try {
-    return globalThis.localStorage;
-  } catch {
-    return undefined;
-  }
+  return ifAllowed(() => globalThis.localStorage);
 }
 
 /** Stores segments until one does not fit, and those after it that do; returns those that did not. */

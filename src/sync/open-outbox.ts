@@ -1,5 +1,6 @@
 /** From a service and a local store to an outbox, with what the place it runs in has to offer. */
 import { systemClock, type Clock } from '../base/clock.ts';
+import { ifAllowed } from '../base/if-allowed.ts';
 import { isNode } from '../base/runtime.ts';
 import { openHttpStorage } from '../service/http-store.ts';
 import type { Store } from '../store/store.ts';
@@ -82,5 +83,5 @@ async function outliving(request: Request): Promise<Request> {
 function webLocks(): LocksLike | undefined {
   if (isNode()) return undefined;
   const { navigator } = globalThis as { navigator?: { locks?: LocksLike } };
-  return navigator?.locks;
+  return ifAllowed(() => navigator?.locks);
 }

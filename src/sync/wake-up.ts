@@ -1,5 +1,7 @@
 /** Tells the one who sends that something was written: in this page or process at once, in other tabs of the origin too. */
 
+import { ifAllowed } from '../base/if-allowed.ts';
+
 const inProcess = new Map<string, Set<() => void>>();
 
 /** Tabs are told at most so often: the uploader looks by itself too. */
@@ -19,7 +21,9 @@ export class WakeUp {
     inProcess.set(name, listeners.add(listener));
     // Node's reaches the threads of this process only, which all have a map of their own.
     if (typeof BroadcastChannel === 'undefined') return;
-    this.#channel = new BroadcastChannel(`quark-sync ${name}`);
+    // Some browsers refuse it to pages in a sandbox: there are no tabs to tell then.
+    this.#channel = ifAllowed(() => new BroadcastChannel(`quark-sync ${name}`));
+    if (this.#channel === undefined) return;
     this.#channel.addEventListener('message', listener);
     const { unref } = this.#channel as { unref?: () => void };
     unref?.call(this.#channel);

@@ -19,6 +19,14 @@ export async function startPageServer(entry: string): Promise<PageServer> {
   const server = createServer((request, response) => {
     const isScript = request.url === '/page.js';
     response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html');
+    // A page in a sandbox has an origin of its own.
+    response.setHeader('access-control-allow-origin', '*');
+    if (request.url === '/sandbox')
+      response.setHeader('content-security-policy', 'sandbox allow-scripts');
+    if (request.url === '/frame') {
+      response.end('<iframe sandbox="allow-scripts" src="/"></iframe>');
+      return;
+    }
     response.end(isScript ? script : '<script type="module" src="/page.js"></script>');
   });
   await new Promise<void>((resolve) => {
