@@ -18,6 +18,7 @@ import type { DigitsTrainingConfig } from './digits.ts';
 import { isMachineMetric } from '../dashboard/model/group.ts';
 import { GuessGrid } from './guess-grid.tsx';
 import { RecordingCost } from './recording-cost.tsx';
+import { RecordingNotice } from './recording-notice.tsx';
 import { SyncIndicator } from './sync-indicator.tsx';
 import { TrainForm } from './train-form.tsx';
 import { WatchedAlerts } from './watched-alerts.tsx';
@@ -66,6 +67,7 @@ export function TrainPage(props: {
           <TrainForm isBusy={isTraining(state)} onStart={begin} onStop={stopTraining} />
           <div class="train-progress">
             <Progress />
+            <RecordingNotice />
             <SyncIndicator />
           </div>
           {!isTraining(state) && (

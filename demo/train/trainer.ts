@@ -1,6 +1,12 @@
 /** Trains the digits network in this tab and records it, from a fresh start or from where a run was left. */
 import type { LayersModel } from '@tensorflow/tfjs';
-import { isQuarkError, MetricsLogger, TrainingSession, type Store } from 'quark-sdk';
+import {
+  isQuarkError,
+  MetricsLogger,
+  TrainingSession,
+  type RecordingProblem,
+  type Store,
+} from 'quark-sdk';
 import { DataDiagnostics } from 'quark-sdk/probes';
 import { quarkCallback } from 'quark-sdk/tfjs';
 import { nextMessage } from '../dashboard/model/turns.ts';
@@ -30,6 +36,7 @@ import {
   guesses,
   isTraining,
   recording,
+  recordingProblem,
   training,
   watching,
   type TrainingProgress,
@@ -66,6 +73,7 @@ export async function train(request: TrainingRequest): Promise<void> {
   stopRequested = false;
   guesses.value = [];
   watching.value = undefined;
+  recordingProblem.value = undefined;
   training.value = { kind: 'preparing', what: 'Loading TensorFlow.js and the images' };
   let session: TrainingSession | undefined;
   try {
@@ -155,6 +163,9 @@ async function openRun(tf: Tf, request: TrainingRequest, imageCount: number): Pr
   const options = {
     ...(leaseTtlMs === undefined ? {} : { leaseTtlMs }),
     ...recordingOptions(await findDestination(), store),
+    onRecordingProblem: (problem: RecordingProblem) => {
+      recordingProblem.value = problem;
+    },
   };
   if ('resumeRunId' in start) {
     const { resumeRunId: runId } = start;

@@ -1,6 +1,6 @@
 /** What the page shows of the training in this tab. It belongs to the tab, not to a view: going elsewhere stops nothing. */
 import { signal, type Signal } from '@preact/signals';
-import type { AlertRecord, TrainingSession } from 'quark-sdk';
+import type { AlertRecord, RecordingProblem, TrainingSession } from 'quark-sdk';
 
 /** How far a training has come. */
 export type TrainingProgress = {
@@ -45,6 +45,9 @@ export const training: Signal<TrainingState> = signal({ kind: 'idle' });
  * taken yet is sent on.
  */
 export const recording: Signal<TrainingSession | undefined> = signal(undefined);
+
+/** What the session of the last run said of its recording last; undefined while it has had nothing to say. */
+export const recordingProblem: Signal<RecordingProblem | undefined> = signal(undefined);
 
 /** What the rules said of the run in this tab. */
 export type Watching = {

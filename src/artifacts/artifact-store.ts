@@ -10,8 +10,9 @@ import { artifactTable, type ArtifactRecord } from '../records/artifact.ts';
 import type { ArtifactPayloadFormat } from '../records/literals.ts';
 import { RecordWriter } from '../session/record-writer.ts';
 import type { RunContext } from '../session/run-context.ts';
-import { handleOf, type RunHandle } from '../session/run-handle.ts';
+import { handleOf, writeFor, type RunHandle } from '../session/run-handle.ts';
 import type { TrainingSession } from '../session/training-session.ts';
+import { HeldBlobs } from './held-blobs.ts';
 import { checkHistogram } from './histogram.ts';
 import { interruptible } from './interruptible.ts';
 import { getPayload, PART_BYTES, putPayload } from './parts.ts';
@@ -90,6 +91,7 @@ const OPTION_NAMES = [
 export class ArtifactStore implements AsyncDisposable {
   readonly #handle: RunHandle;
   readonly #writer: RecordWriter<typeof artifactTable.columns>;
+  readonly #held: HeldBlobs;
   readonly #hooks: readonly RetentionHook[];
   readonly #raisesRetentionErrors: boolean;
   readonly #detach: () => void;
@@ -112,7 +114,8 @@ export class ArtifactStore implements AsyncDisposable {
     checkFlag('raiseOnRetentionError', raises);
     this.#hooks = [...retentionHooks];
     this.#raisesRetentionErrors = raises;
-    this.#writer = new RecordWriter(this.#handle, artifactTable, {});
+    this.#held = new HeldBlobs(this.#handle);
+    this.#writer = new RecordWriter(this.#handle, artifactTable, {}, this.#held);
     this.#detach = this.#handle.attach({
       drain: async () => {
         // Not for the hooks: one may wait for this.
@@ -120,18 +123,22 @@ export class ArtifactStore implements AsyncDisposable {
         await this.#writer.drain();
       },
       drainNow: () => this.#writer.drainNow(),
-      close: () => this.close(),
+      close: () => this.#end(),
     });
   }
 
   /**
    * Keeps one artifact. A JSON payload, or one in memory, is read before this returns; a stream while the promise is pending.
    *
+   * Without strict mode it resolves also when the store takes nothing: record and payload wait in memory, with `sequence: null`,
+   * and are stored once there is room. At most 64 MiB of payloads wait; an artifact beyond that is given up, and counted in a
+   * `records_dropped` event and in `recordingStatus()`.
+   *
    * @param artifactType `tensor_summary`, `checkpoint_metadata`, ...
    * @param name a full key (`layers/encoder/weights`) or a name that `namespace` is put before
    * @throws {QuarkError} `invalid_input` naming field, value and rule, before anything is kept; `writer_closed`; `invalid_run_state`;
    *   `retention_failed`; `aborted` when the process is to stop and a stream brings nothing for five seconds
-   * @throws {SessionStoreError} when the store failed; a record that could not be written is tried again with the next flush
+   * @throws {SessionStoreError} in strict mode, when the store failed; a record that could not be written is tried again with the next flush
    */
   store(
     artifactType: string,
@@ -211,15 +218,19 @@ export class ArtifactStore implements AsyncDisposable {
    * Waits for what is being kept, and for the hooks; stops taking more. `read` and `load` still work. A hook must not wait for this,
    * nor for the end of the run, which closes the store; it may wait for `session.flush()`.
    */
-  async close(): Promise<void> {
-    await Promise.allSettled(this.#running);
-    await this.#writer.close();
-    this.#detach();
+  close(): Promise<void> {
+    return writeFor(this.#handle, () => this.#end());
   }
 
   /** Same as {@link close}. */
   [ASYNC_DISPOSE](): Promise<void> {
     return this.close();
+  }
+
+  async #end(): Promise<void> {
+    await Promise.allSettled(this.#running);
+    await this.#writer.close();
+    this.#detach();
   }
 
   async #keep(
@@ -249,11 +260,13 @@ export class ArtifactStore implements AsyncDisposable {
         metadata === null || metadata === undefined ? null : copyJsonObject('metadata', metadata),
     };
     this.#writer.check();
-    const { clock, signal, store } = this.#handle;
+    const { clock, signal } = this.#handle;
     const { pieces } = source;
     const comes = Symbol.asyncIterator in pieces ? interruptible(pieces, signal, clock) : pieces;
-    const kept = await putPayload(store, comes, PART_BYTES);
-    this.#writer.add({ ...row, ...kept });
+    const held = this.#held.forPayload();
+    const kept = await putPayload(held, comes, PART_BYTES);
+    if (held.isDropped) this.#held.drop(held.hashes, key.key, kept.sizeBytes);
+    else this.#writer.add({ ...row, ...kept });
     const written = await this.#writer.flush();
     return (
       written.find((found) => found.id === id) ??

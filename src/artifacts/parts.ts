@@ -24,7 +24,7 @@ export type KeptPayload = {
 
 /** Keeps a payload. @throws {SessionStoreError} when the store failed; parts that were kept stay, and are found again */
 export async function putPayload(
-  store: Store,
+  store: Pick<Store, 'putBlob'>,
   pieces: PayloadSource['pieces'],
   partBytes: number,
 ): Promise<KeptPayload> {

@@ -45,6 +45,14 @@ export type WriterStatus = {
   readonly lastError: Error | null;
 };
 
+/** What has to be stored before the rows of a writer. */
+export interface RowGate {
+  /** Whether the rows may be stored now. */
+  readonly isOpen: boolean;
+  /** Stores what comes first. @throws {SessionStoreError} */
+  open(): Promise<void>;
+}
+
 /** Rows in memory. */
 export interface RowBuffer {
   readonly rowCount: number;
@@ -77,6 +85,7 @@ export class BufferedWriter implements OpenWriter {
   readonly #table: TableDefinition;
   readonly #buffer: RowBuffer;
   readonly #options: Required<WriterOptions>;
+  readonly #gate: RowGate | undefined;
   readonly #writerId: string;
   readonly #detach: () => void;
   #saver: RowSaver | undefined;
@@ -105,11 +114,13 @@ export class BufferedWriter implements OpenWriter {
     table: TableDefinition,
     buffer: RowBuffer,
     options: WriterOptions,
+    gate?: RowGate,
   ) {
     this.#handle = handle;
     this.#table = table;
     this.#buffer = buffer;
     this.#options = checkWriterOptions(options);
+    this.#gate = gate;
     this.#writerId = createId('wrt', handle.clock.now());
     this.#saver = this.#newSaver();
     this.#detach = handle.attach(this);
@@ -208,6 +219,7 @@ export class BufferedWriter implements OpenWriter {
   drainNow(): void {
     const { store } = this.#handle;
     if (store.appendSegmentsNow === undefined && store.spill === undefined) return;
+    if (this.#gate?.isOpen === false) return;
     // Small ones to leave a page with: of each that does not fit, all rows are lost.
     this.#encode(store.appendSegmentsNow === undefined ? MAX_SAVED_ROWS : MAX_SEGMENT_ROWS);
     if (this.#pending.length === 0) return;
@@ -281,6 +293,7 @@ export class BufferedWriter implements OpenWriter {
     if (sending.length === 0) return;
     let manifests: readonly SegmentManifest[];
     try {
+      await this.#gate?.open();
       manifests = await this.#handle.store.appendSegments(sending);
     } catch (error) {
       this.#failed(error);

@@ -5,7 +5,12 @@ import { recordsOfBatch } from '../read/records.ts';
 import { concatBatches } from '../segment/batch-ops.ts';
 import { decodeBatches } from '../segment/decode.ts';
 import { RowColumns } from '../segment/row-columns.ts';
-import { BufferedWriter, type WriterOptions, type WriterStatus } from './buffered-writer.ts';
+import {
+  BufferedWriter,
+  type RowGate,
+  type WriterOptions,
+  type WriterStatus,
+} from './buffered-writer.ts';
 import type { RunHandle } from './run-handle.ts';
 
 /**
@@ -26,11 +31,16 @@ export class RecordWriter<C extends TableColumns> {
   readonly #writer: BufferedWriter;
 
   /** @throws {QuarkError} `invalid_input` naming the option */
-  constructor(handle: RunHandle, table: TableDefinition<C>, options: WriterOptions) {
+  constructor(
+    handle: RunHandle,
+    table: TableDefinition<C>,
+    options: WriterOptions,
+    gate?: RowGate,
+  ) {
     this.#handle = handle;
     this.#table = table;
     this.#rows = new RowColumns(table);
-    this.#writer = new BufferedWriter(detached(handle), table, this.#rows, options);
+    this.#writer = new BufferedWriter(detached(handle), table, this.#rows, options, gate);
   }
 
   get status(): WriterStatus {

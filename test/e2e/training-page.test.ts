@@ -81,6 +81,35 @@ describe('the training page', () => {
   }
 
   it(
+    'says when recording stops and when it works again, and trains to the end meanwhile',
+    { timeout: LIMIT_MS },
+    async () => {
+      const cdp = await context.newCDPSession(page);
+      const { origin } = new URL(server.url);
+      await cdp.send('Storage.overrideQuotaForOrigin', { origin, quotaSize: 6_000_000 });
+      await page.goto(address('#/train'));
+      await page.getByRole('button', { name: 'Start training' }).waitFor();
+      await page.evaluate(fillStorage);
+      await start(2);
+      const notice = page.locator('[data-recording="stopped"]');
+      await notice.waitFor();
+      expect(await notice.getByRole('alert').textContent()).toMatch(
+        /Recording has stopped; training goes on\. .*quota/,
+      );
+      await page.locator('[data-outcome="completed"]').waitFor({ timeout: TRAINING_MS });
+      expect(await page.getByTestId('recording-waits').textContent()).toMatch(/rows in memory/);
+      await cdp.send('Storage.overrideQuotaForOrigin', { origin });
+      await page.evaluate(() => indexedDB.deleteDatabase('ballast'));
+      await page.locator('[data-recording="resumed"]').waitFor();
+      expect(await page.locator('[data-recording]').textContent()).toMatch(
+        /works again\. Nothing is missing\./,
+      );
+      await lossPoints(20);
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it(
     'trains, draws while it trains, and has the run after a reload',
     { timeout: LIMIT_MS },
     async () => {
@@ -285,3 +314,27 @@ describe('the training page', () => {
     },
   );
 });
+
+/** Takes all room that the site has. */
+async function fillStorage(): Promise<void> {
+  const database = await new Promise<IDBDatabase>((resolve, reject) => {
+    const opening = indexedDB.open('ballast');
+    opening.addEventListener('upgradeneeded', () => opening.result.createObjectStore('all'));
+    opening.addEventListener('success', () => resolve(opening.result));
+    opening.addEventListener('error', () => reject(new Error('no ballast')));
+  });
+  let size = 500_000;
+  for (let key = 0; size > 1000; key++) {
+    const transaction = database.transaction('all', 'readwrite');
+    const fits = new Promise<boolean>((resolve) => {
+      transaction.addEventListener('complete', () => resolve(true));
+      transaction.addEventListener('abort', () => resolve(false));
+    });
+    const noise = new Uint8Array(size);
+    for (let at = 0; at < size; at += 65_536)
+      crypto.getRandomValues(noise.subarray(at, Math.min(size, at + 65_536)));
+    transaction.objectStore('all').put(noise, key);
+    if (!(await fits)) size >>= 1;
+  }
+  database.close();
+}

@@ -12,7 +12,6 @@ import {
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { CHROMIUM_ARGS, findChromium } from '../../scripts/chromium.mjs';
 import { startPageServer, type PageServer } from './page-server.ts';
-import type {} from './recording-page.ts';
 
 const STORAGE = 'idb:training';
 /** Retries come after 30 seconds at most. */

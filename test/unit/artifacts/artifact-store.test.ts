@@ -14,6 +14,7 @@ import { getPayload, putPayload } from '../../../src/artifacts/parts.ts';
 import { readArtifacts } from '../../../src/read/artifacts.ts';
 import { artifactTable } from '../../../src/records/artifact.ts';
 import { runs } from '../../support/property.ts';
+import { faultyStore } from '../../support/store-proxy.ts';
 
 const open: Store[] = [];
 
@@ -452,3 +453,75 @@ const BLANK = {
   metadataRelativePath: 'a',
   metadata: null,
 } as const;
+
+describe('a store that takes nothing', () => {
+  async function failing(strictMode: boolean) {
+    const inner = memory();
+    const fault = { isFull: false };
+    const storage = faultyStore(inner, (call) =>
+      fault.isFull && ['appendSegments', 'putBlob'].includes(call)
+        ? { kind: 'before', reason: 'full' }
+        : { kind: 'none' },
+    );
+    const session = await startRun({ project: 'artifacts', storage, strictMode });
+    return { inner, fault, session, artifacts: new ArtifactStore(session) };
+  }
+
+  test('gets records and payloads once it takes them again', async () => {
+    const { artifacts, fault, inner, session } = await failing(false);
+    fault.isFull = true;
+    const payload = new Uint8Array(300_000).fill(7);
+    async function* stream(): AsyncGenerator<Uint8Array> {
+      yield payload;
+    }
+    const records = [
+      await artifacts.store('note', 'a', 'text'),
+      await artifacts.store('file', 'b', stream()),
+    ];
+    expect(records.map(({ sequence }) => sequence)).toEqual([null, null]);
+    expect(session.recordingStatus()).toMatchObject({ state: 'stopped', droppedRows: 0 });
+    await artifacts.close();
+    await session.endRun();
+    await session.close();
+    expect((await readArtifacts(inner, session.runId)).records).toEqual([]);
+    fault.isFull = false;
+    await expect
+      .poll(async () => (await openRun(inner, session.runId)).run.status, { timeout: 60_000 })
+      .toBe('completed');
+    const stored = (await readArtifacts(inner, session.runId)).records;
+    expect(stored.map(({ id }) => id)).toEqual(records.map(({ id }) => id));
+    const parts: Uint8Array[] = [];
+    for (const record of stored)
+      for await (const part of getPayload(inner, record)) parts.push(part);
+    expect(parts.map(sha256)).toEqual([sha256(new TextEncoder().encode('text')), sha256(payload)]);
+  });
+
+  test('has no record of a payload that memory had no room for; it is counted', async () => {
+    const { artifacts, fault, inner, session } = await failing(false);
+    fault.isFull = true;
+    const payload = new Uint8Array(70 << 20);
+    for (let at = 0; at < payload.length; at += 1 << 20) payload[at] = at >> 20;
+    const large = await artifacts.store('file', 'large', payload);
+    expect(large).toMatchObject({ sizeBytes: 70 << 20, sequence: null });
+    const small = await artifacts.store('file', 'small', new Uint8Array(1 << 20));
+    expect(session.recordingStatus().droppedRows).toBe(1);
+    fault.isFull = false;
+    await session.endRun();
+    const reader = await openRun(inner, session.runId);
+    expect((await readArtifacts(inner, session.runId)).records.map(({ id }) => id)).toEqual([
+      small.id,
+    ]);
+    const [event] = await reader.readEvents({ eventType: 'records_dropped' });
+    expect(event?.payload).toMatchObject({ table: 'artifacts', count: 1, artifact_key: 'large' });
+    await session.close();
+  });
+
+  test('rejects in strict mode', async () => {
+    const { artifacts, fault, session } = await failing(true);
+    fault.isFull = true;
+    await expect(artifacts.store('note', 'a', 'text')).rejects.toMatchObject({ reason: 'full' });
+    fault.isFull = false;
+    await session.endRun();
+    await session.close();
+  });
+});

@@ -1,0 +1,64 @@
+/** Whether what the training in this tab reports is stored: said while it is not, and when it is again. */
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
+import type { RecordingProblem, TrainingSession } from 'quark-sdk';
+import { formatCount, formatDuration } from '../dashboard/model/format.ts';
+import { Icon } from '../dashboard/views/icons.tsx';
+import { recording, recordingProblem } from './training-state.ts';
+
+const POLL_MS = 1000;
+
+/** Nothing while recording works and always has. */
+export function RecordingNotice(): JSX.Element | null {
+  const problem = recordingProblem.value;
+  if (problem === undefined) return null;
+  const session = recording.value;
+  if (problem.kind === 'stopped')
+    return <Stopped key={problem.sinceMs} problem={problem} session={session} />;
+  return (
+    <div class="strip strip-warning" role="status" data-recording={problem.kind}>
+      <Icon name="warning" /> {pastText(problem)}
+    </div>
+  );
+}
+
+function Stopped(props: {
+  readonly problem: RecordingProblem;
+  /** Undefined until the run has begun. */
+  readonly session: TrainingSession | undefined;
+}): JSX.Element {
+  const { problem, session } = props;
+  const nowMs = useSignal(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => {
+      nowMs.value = Date.now();
+    }, POLL_MS);
+    return () => clearInterval(timer);
+  }, []);
+  const { bufferedRows, droppedRows } = session?.recordingStatus() ?? problem;
+  const forMs = Math.max(0, nowMs.value - problem.sinceMs);
+  return (
+    <div class="strip strip-error" data-recording="stopped">
+      <Icon name="warning" />
+      <span>
+        <span role="alert">Recording has stopped; training goes on. {problem.error.message}</span>{' '}
+        <span data-testid="recording-waits">
+          For {formatDuration(forMs)}. {rows(bufferedRows)} in memory
+          {droppedRows === 0 ? '' : `, ${rows(droppedRows)} dropped`}. Keep this tab open.
+        </span>
+      </span>
+    </div>
+  );
+}
+
+function pastText({ droppedRows, kind, lostRows }: RecordingProblem): string {
+  if (kind === 'storage_cleared')
+    return `The data of this site was cleared: ${rows(lostRows)} of this run are gone. Recording goes on with what was in memory.`;
+  const drops = droppedRows === 0 ? 'Nothing is missing.' : `${rows(droppedRows)} were dropped.`;
+  return `Recording had stopped and works again. ${drops}`;
+}
+
+function rows(count: number): string {
+  return `${formatCount(count)} ${count === 1 ? 'row' : 'rows'}`;
+}
