@@ -4,7 +4,7 @@ import { isRecordingFailure, type RunHandle } from '../session/run-handle.ts';
 import type { Store } from '../store/store.ts';
 
 /** Bytes of payloads that wait in memory at most, of all artifacts of a store together. */
-export const MAX_HELD_BYTES: number = 64 << 20;
+const MAX_HELD_BYTES: number = 64 << 20;
 
 /** See the top of this file. */
 export class HeldBlobs implements RowGate {
@@ -77,7 +77,7 @@ export class HeldBlobs implements RowGate {
 }
 
 /** One payload on its way. */
-export class HeldPayload implements Pick<Store, 'putBlob'> {
+class HeldPayload implements Pick<Store, 'putBlob'> {
   readonly #handle: RunHandle;
   readonly #blobs: HeldBlobs;
   /** Parts that this payload has put there. */

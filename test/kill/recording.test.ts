@@ -12,6 +12,7 @@ import {
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { CHROMIUM_ARGS, findChromium } from '../../scripts/chromium.mjs';
 import { startPageServer, type PageServer } from './page-server.ts';
+import type { StoredTraining } from './recording-page.ts';
 
 const STORAGE = 'idb:training';
 /** Retries come after 30 seconds at most. */
@@ -53,7 +54,7 @@ async function setQuota(cdp: CDPSession, quotaSize?: number): Promise<void> {
 }
 
 /** Waits until everything has been stored. */
-async function storedTraining(page: Page, runId: string) {
+async function storedTraining(page: Page, runId: string): Promise<StoredTraining> {
   await page.waitForFunction(
     () => {
       const { bufferedRows, state } = window.quarkTraining.recordingStatus();
