@@ -9,8 +9,9 @@ import { isQuarkError, messageOf, QuarkError, SessionStoreError } from '../base/
 import { numberCell, sqlOne } from '../store/sql-database.ts';
 import { SQL_LAYOUT_VERSION } from '../store/sql-layout.ts';
 import type { StoreSpaces } from '../store/sql-store.ts';
-import type { AccessBook, GrantedSpace } from './access/access-book.ts';
+import type { AccessBook } from './access/access-book.ts';
 import { guardStore } from './access/guarded-store.ts';
+import { OpenGrants, viewOf } from './access/open-grants.ts';
 import { OwnAccess } from './access/own-access.ts';
 import { accessOf, checkScope, parseSpaceAddress, type Principal } from './access/principal.ts';
 import { answerAccount, plain, type AccountParts } from './account-routes.ts';
@@ -30,7 +31,7 @@ import { SERVICE_PATHS } from './openapi-service.ts';
 import { API_PATH, ROUTES, SPACE_HEADER } from './protocol.ts';
 import { RepeatedLog } from './repeated-log.ts';
 import { DESCRIPTOR_PATH, isApiPath, routeOf, SERVICE_ROUTES } from './service-routes.ts';
-import { isEventStream, StreamKeeper } from './stream-keeper.ts';
+import { isEventStream, StreamKeeper, type StreamHolder } from './stream-keeper.ts';
 import { Usage } from './usage.ts';
 import { watchStore } from './watched-store.ts';
 
@@ -101,6 +102,7 @@ export class ServiceHandler {
   readonly #budget: MemoryBudget;
   readonly #streams: StreamKeeper;
   readonly #refusals: RepeatedLog;
+  readonly #grants: OpenGrants;
   readonly #idle: (() => void)[] = [];
   #inFlight = 0;
   #isClosing = false;
@@ -115,6 +117,9 @@ export class ServiceHandler {
     this.#budget = new MemoryBudget(limits.maxBytesInFlight, parts.monotonicMs);
     this.#refusals = new RepeatedLog(logger, clock);
     this.#streams = new StreamKeeper(parts.clock);
+    this.#grants = new OpenGrants(access, parts.keyless === 'always');
+    // What was taken away here ends here at once; other processes look by themselves.
+    access.onLoss = () => void this.#streams.look();
     this.#stores = createStoreHandler({
       writable: true,
       checks: CONTENT_CHECKS,
@@ -241,14 +246,24 @@ export class ServiceHandler {
   }
 
   async #askStore(exchange: Exchange, principal: Principal): Promise<Response> {
-    const { request, signal } = exchange;
+    const { request, signal, path } = exchange;
     const { spaces, access, limits } = this.#parts;
     const address = parseSpaceAddress(request.headers.get(SPACE_HEADER) ?? undefined);
     const { storedName, projects } = await access.openSpace(principal, address);
     const kept = spaces.store(storedName);
     const whole = watchStore(kept, this.#metrics, limits);
     const name = address.owner === undefined ? address.name : `${address.owner}:${address.name}`;
-    const store = guardStore({ store: whole, name, access: accessOf(principal.scope), projects });
+    const store = guardStore({
+      store: whole,
+      name,
+      access: accessOf(principal.scope),
+      projects,
+      blobs: {
+        index: this.#grants.blobsOf(storedName),
+        notes: kept.notes,
+        userId: principal.userId,
+      },
+    });
     const answer = await this.#stores.handle(request, {
       store,
       signal,
@@ -261,7 +276,15 @@ export class ServiceHandler {
         this.#usage.chargeProcessor(principal, ms),
       ),
     });
-    if (!isEventStream(answer)) return answer;
+    const holder: StreamHolder = {
+      principal,
+      grant: `${principal.keyId ?? ''} ${principal.userId} ${name} ${viewOf(projects)}`,
+      mayGoOn: () => this.#grants.isOpen(principal, address, viewOf(projects)),
+    };
+    if (!isEventStream(answer))
+      return isSentInParts(path) && answer.body !== null
+        ? this.#streams.keepLong(answer, holder)
+        : answer;
     // A stream waits: its looks at the store are nobody's in particular.
     exchange.leave?.();
     const open = this.#streams.countOf(principal);
@@ -276,7 +299,7 @@ export class ServiceHandler {
         NO_ROOM_RETRY_MS,
       );
     }
-    return this.#streams.keep(answer, principal);
+    return this.#streams.keepStream(answer, holder);
   }
 
   /** @throws {SessionStoreError} `busy` (503); {QuarkError} `aborted` once the client has gone */
@@ -416,9 +439,9 @@ function closedWithBody(answer: Response, share: MemoryShare): Response {
   return new Response(whenRead(answer.body, share.close), { status, headers });
 }
 
-/** All keys of one user see the same of a space, until something is shared or no longer. */
-function viewOf(projects: GrantedSpace['projects']): string {
-  return projects === undefined ? 'all' : JSON.stringify([...projects.keys()].sort());
+/** Answers that are read from the store while they are sent. */
+function isSentInParts(path: string): boolean {
+  return [ROUTES.rows, ROUTES.artifact].some((route) => routeOf(path) === `/${API_PATH}${route}`);
 }
 
 /** What somebody is told who may only read: that it is their key, or what is shared with them. */

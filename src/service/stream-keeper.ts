@@ -1,13 +1,11 @@
-/** Keeps hold of answers that never end by themselves, so that somebody can end them. */
+/** Keeps hold of answers that are long under way, so that they end when their time is over or their reader's right to them. */
 import type { Clock } from '../base/clock.ts';
+import { SessionStoreError } from '../base/errors.ts';
 import type { Principal } from './access/principal.ts';
 import { OpenCounter } from './limits.ts';
 import { EVENTS_MEDIA_TYPE } from './protocol.ts';
 
-/**
- * Longest life of a stream. A client goes on with its cursor in a new one, and its key is looked at again: a key that
- * was revoked reads on for this long at most.
- */
+/** Longest life of a stream. A client goes on with its cursor in a new one. */
 export const MAX_STREAM_MS = 600_000;
 
 /** Whether an answer is a stream of live updates. */
@@ -15,12 +13,28 @@ export function isEventStream(answer: Response): boolean {
   return (answer.headers.get('content-type') ?? '').startsWith(EVENTS_MEDIA_TYPE);
 }
 
-/** The open streams of a service. */
+/** How often it is looked up whether streams may go on: other processes revoke keys and take shares back, too. */
+const LOOK_MS = 500;
+
+/** Whose answer it is, and how it is found out whether they may still read it. */
+export type StreamHolder = {
+  readonly principal: Principal;
+  /** Names what `mayGoOn` looks at: the streams of one name share a look. */
+  readonly grant: string;
+  /** What it throws says nothing: the database may be away. */
+  readonly mayGoOn: () => Promise<boolean>;
+};
+
+type Kept = { readonly holder: StreamHolder; readonly end: () => void };
+
+/** The open streams of a service, and other answers that are long under way. */
 export class StreamKeeper {
   readonly #clock: Clock;
   readonly #users = new OpenCounter();
   readonly #keys = new OpenCounter();
-  readonly #ends = new Set<() => void>();
+  readonly #kept = new Set<Kept>();
+  readonly #streams = new Set<() => void>();
+  #undoLook: (() => void) | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -36,33 +50,100 @@ export class StreamKeeper {
     return { user: this.#users.of(userId), key: this.#keys.of(keyId ?? userId) };
   }
 
-  /** The same answer with a body that ends in time; counts for the user and the key as long as it is open. */
-  keep(answer: Response, { userId, keyId }: Principal): Response {
+  /**
+   * The same stream of live updates with a body that ends in time, and when its holder may no longer read it; counts for the
+   * user and the key as long as it is open.
+   */
+  keepStream(answer: Response, holder: StreamHolder): Response {
+    const { userId, keyId } = holder.principal;
+    const undo = [this.#users.open(userId), this.#keys.open(keyId ?? userId)];
+    const kept = this.#keep(answer, holder, {
+      // As if there were nothing more to tell: whoever may, goes on in a new one.
+      finish: (target) => target.close(),
+      onRelease: () => {
+        for (const one of undo) one();
+        undoTimer();
+        this.#streams.delete(kept.end);
+      },
+    });
+    const undoTimer = this.#clock.after(MAX_STREAM_MS, kept.end);
+    this.#streams.add(kept.end);
+    return kept.answer;
+  }
+
+  /** The same answer with a body that breaks off when its holder may no longer read it. */
+  keepLong(answer: Response, holder: StreamHolder): Response {
+    return this.#keep(answer, holder, {
+      finish: (target) =>
+        target.error(new SessionStoreError('unauthorised', 'This may no longer be read.')),
+      onRelease: () => undefined,
+    }).answer;
+  }
+
+  /** Ends all streams, as if they had nothing more to tell. */
+  endAll(): void {
+    for (const end of this.#streams) end();
+  }
+
+  /** Looks now whether those that are open may go on. */
+  async look(): Promise<void> {
+    const looks = new Map<string, Promise<boolean>>();
+    for (const { holder, end } of this.#kept) {
+      const { grant, mayGoOn } = holder;
+      const look = looks.get(grant) ?? mayGoOn().catch(() => true);
+      looks.set(grant, look);
+      if (!(await look)) end();
+    }
+  }
+
+  #lookLater(): void {
+    if (this.#undoLook !== undefined || this.#kept.size === 0) return;
+    this.#undoLook = this.#clock.after(LOOK_MS, () => {
+      void this.look().finally(() => {
+        this.#undoLook = undefined;
+        this.#lookLater();
+      });
+    });
+  }
+
+  #keep(
+    answer: Response,
+    holder: StreamHolder,
+    {
+      finish,
+      onRelease,
+    }: {
+      readonly finish: (target: ReadableStreamDefaultController<Uint8Array>) => void;
+      readonly onRelease: () => void;
+    },
+  ): { readonly answer: Response; readonly end: () => void } {
     const { body, status, headers } = answer;
-    if (body === null) return answer;
-    const reader = body.getReader();
-    const undoCounts = [this.#users.open(userId), this.#keys.open(keyId ?? userId)];
+    const reader = (body ?? new ReadableStream<Uint8Array>()).getReader();
     let isOpen = true;
     let target: ReadableStreamDefaultController<Uint8Array> | undefined;
     const release = (): void => {
       isOpen = false;
-      for (const undo of undoCounts) undo();
-      undoTimer();
-      this.#ends.delete(end);
+      this.#kept.delete(kept);
+      if (this.#kept.size === 0) {
+        this.#undoLook?.();
+        this.#undoLook = undefined;
+      }
+      onRelease();
     };
     const end = (): void => {
       if (!isOpen) return;
       release();
       reader.cancel().catch(() => undefined);
       try {
-        target?.close();
+        if (target !== undefined) finish(target);
       } catch {
         // The other end has gone already.
       }
     };
-    const undoTimer = this.#clock.after(MAX_STREAM_MS, end);
-    this.#ends.add(end);
-    const kept = new ReadableStream<Uint8Array>(
+    const kept: Kept = { holder, end };
+    this.#kept.add(kept);
+    this.#lookLater();
+    const stream = new ReadableStream<Uint8Array>(
       {
         start(controller) {
           target = controller;
@@ -90,11 +171,6 @@ export class StreamKeeper {
       // Nothing is read ahead of the client.
       { highWaterMark: 0 },
     );
-    return new Response(kept, { status, headers });
-  }
-
-  /** Ends all streams, as if they had nothing more to tell. */
-  endAll(): void {
-    for (const end of this.#ends) end();
+    return { answer: new Response(stream, { status, headers }), end };
   }
 }

@@ -1,5 +1,6 @@
 /** The payloads that records of artifacts name, before the records. */
 import { artifactTable } from '../records/artifact.ts';
+import { addBlobNames } from '../segment/blob-names.ts';
 import { openSegment } from '../segment/open-segment.ts';
 import type { NewSegment, SegmentManifest, Store } from '../store/store.ts';
 
@@ -59,20 +60,6 @@ export async function blobsNamedIn({ manifest, bytes }: NewSegment): Promise<Rea
   const result = await openSegment(artifactTable, placed, { kind: 'bytes', bytes });
   const hashes = new Set<string>();
   if (result.kind !== 'opened') return hashes;
-  const { batch } = result.segment;
-  const whole = batch.columns.get('sha256');
-  const parts = batch.columns.get('part_sha256');
-  for (let row = 0; row < batch.rowCount; row++) {
-    const partHashes = parts?.kind === 'text_list' ? parts.values[row] : null;
-    if (partHashes !== null && partHashes !== undefined)
-      for (const hash of partHashes) hashes.add(hash);
-    else if (whole?.kind === 'text') {
-      const hash = whole.values[row];
-      if (typeof hash === 'string') hashes.add(hash);
-    } else if (whole?.kind === 'key') {
-      const hash = whole.dictionary[whole.indices[row] ?? -1];
-      if (hash !== undefined) hashes.add(hash);
-    }
-  }
+  addBlobNames(result.segment.batch, hashes);
   return hashes;
 }

@@ -83,6 +83,8 @@ const NO_HASH = '0'.repeat(64);
 
 /** The list of users, keys and shares. */
 export class AccessBook {
+  /** Told when a key was revoked or a share taken back through this book. Set by the service that ends what was open by it. */
+  onLoss: () => void = () => undefined;
   readonly #database: SqlDatabase;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #timingSafeEqual: AccessBookParts['timingSafeEqual'];
@@ -157,7 +159,14 @@ export class AccessBook {
         `${userId === undefined ? 'There is' : 'You have'} no key ${keyId}. "quark keys list" shows all.`,
         { details: { keyId } },
       );
+    this.onLoss();
     return withoutHash(found);
+  }
+
+  /** Whether a key is good: there, not revoked, and not at its end. */
+  async isGood(keyId: string): Promise<boolean> {
+    const found = await this.#database.read(() => rows.findKey(keyId));
+    return found !== undefined && refusalOf(found, this.#clock.now()) === undefined;
   }
 
   /**
@@ -224,12 +233,14 @@ export class AccessBook {
   async unshare(options: ShareOptions): Promise<boolean> {
     checkOptionNames('options', options, ['owner', 'space', 'project', 'user']);
     const { owner, space, project, user } = checkShare(options);
-    return this.#database.transaction(function* () {
+    const isRemoved = await this.#database.transaction(function* () {
       const from = yield* rows.findUser(owner);
       const to = yield* rows.findUser(user);
       if (from === undefined || to === undefined) return false;
       return yield* rows.removeShare({ ownerId: from.id, space, project, userId: to.id });
     });
+    if (isRemoved) this.onLoss();
+    return isRemoved;
   }
 
   /** All shares, or those of one user's projects, by owner, space, project and user. */

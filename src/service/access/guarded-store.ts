@@ -7,12 +7,12 @@
  * that follows, an owner may move the run to another project: the write then counts as having come before. Changes of
  * the run itself have no such gap, because they compare the revision that was looked at.
  *
- * Two things cannot be hidden from somebody who may write into a space: that an id they choose for a new run is taken
- * there, and that a blob is there whose SHA-256 they know. The hash of a blob is as good as leave to read it: it stands
- * in the records of its run, or follows from having the bytes.
+ * One thing cannot be hidden from somebody who may write into a space: that an id they choose for a new run is taken
+ * there. Blobs are open to a guest as far as the shared projects name them: see `guest-blobs.ts`.
  */
 import { RunNotFoundError, SessionStoreError } from '../../base/errors.ts';
 import { rangeOfBlob, sizeOfBlob } from '../../store/blob-ranges.ts';
+import { checkSha256 } from '../../store/blob-rules.ts';
 import {
   checkLeaseClaim,
   checkProject,
@@ -50,6 +50,7 @@ import type {
   StreamState,
   UpdateResult,
 } from '../../store/store.ts';
+import { GuestBlobs, type GuestBlobParts } from './guest-blobs.ts';
 import type { RunAccess } from './principal.ts';
 
 /** What a guarded store is made of. */
@@ -62,6 +63,8 @@ export type GuardParts = {
   readonly access: RunAccess;
   /** The projects that are open, by name; undefined: all of them, because the space is the user's own. */
   readonly projects?: ReadonlyMap<string, RunAccess> | undefined;
+  /** How it is found out which blobs a guest may read. */
+  readonly blobs?: Pick<GuestBlobParts, 'index' | 'notes' | 'userId'> | undefined;
 };
 
 /** The store as one user may use it. */
@@ -75,11 +78,14 @@ class GuardedStore implements Store {
   readonly isWritable: boolean;
   readonly #store: Store;
   readonly #projects: ReadonlyMap<string, RunAccess> | undefined;
+  /** Undefined where the space is the user's own. */
+  readonly #blobs: GuestBlobs | undefined;
   #isClosed = false;
 
-  constructor({ store, name, access, projects }: GuardParts) {
+  constructor({ store, name, access, projects, blobs }: GuardParts) {
     this.#store = store;
     this.#projects = projects;
+    this.#blobs = projects && new GuestBlobs({ ...blobs, store, projects: [...projects.keys()] });
     this.uri = name;
     // Where the store lies on the server's disk is nobody's business.
     this.location = { storageDir: name, storeRoot: name, dbPath: name };
@@ -197,6 +203,7 @@ class GuardedStore implements Store {
     if (this.#projects !== undefined)
       for (const runId of new Set(segments.map(({ manifest }) => manifest.runId)))
         await this.#requireWritable(runId);
+    await this.#blobs?.checkNamed(segments);
     return store.appendSegments(segments, seen);
   }
 
@@ -239,6 +246,7 @@ class GuardedStore implements Store {
     // Every reference and every added segment is of this run and table, or refused by this check.
     checkReplacement(runId, table, remove, add);
     if (this.#projects !== undefined) await this.#requireWritable(runId);
+    await this.#blobs?.checkNamed(add);
     return store.replaceSegments(runId, table, remove, add);
   }
 
@@ -251,6 +259,7 @@ class GuardedStore implements Store {
     const store = this.#openToWrite();
     checkTableSegments(runId, table, add);
     if (this.#projects !== undefined) await this.#requireWritable(runId);
+    await this.#blobs?.checkNamed(add);
     return store.replaceTable(runId, table, add, seenCount);
   }
 
@@ -269,6 +278,7 @@ class GuardedStore implements Store {
 
   async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     await this.#openToWrite().putBlob(sha256, bytes);
+    await this.#blobs?.sent(sha256);
   }
 
   async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
@@ -290,8 +300,10 @@ class GuardedStore implements Store {
   }
 
   /** The store, where this blob may be read: whole, in part, or its size alone. */
-  async #openForBlob(_sha256: string): Promise<Store | undefined> {
-    return this.#open();
+  async #openForBlob(sha256: string): Promise<Store | undefined> {
+    const store = this.#open();
+    checkSha256(sha256);
+    return this.#blobs === undefined || (await this.#blobs.mayRead(sha256)) ? store : undefined;
   }
 
   /** The database is everybody's: the service gives space back by itself, when it suits all. */

@@ -1,0 +1,52 @@
+/** What is open to users of a service right now, while their answers are under way. */
+import { isStoreError } from '../../base/errors.ts';
+import type { AccessBook, GrantedSpace } from './access-book.ts';
+import { BlobIndex } from './guest-blobs.ts';
+import type { Principal, SpaceAddress } from './principal.ts';
+
+/** Spaces whose blobs are remembered, those that guests have asked of last. */
+const MAX_BLOB_INDEXES = 256;
+
+/** All keys of one user see the same of a space, until something is shared or no longer. */
+export function viewOf(projects: GrantedSpace['projects']): string {
+  return projects === undefined ? 'all' : JSON.stringify([...projects.keys()].sort());
+}
+
+/** Looks up whether what was opened is still open. */
+export class OpenGrants {
+  readonly #access: AccessBook;
+  /** Whether people at this machine may do without a key for ever, or until there is one. */
+  readonly #isKeyless: boolean;
+  readonly #indexes = new Map<string, BlobIndex>();
+
+  constructor(access: AccessBook, isKeyless: boolean) {
+    this.#access = access;
+    this.#isKeyless = isKeyless;
+  }
+
+  /** Whether somebody sees the same of a space as when it was opened to them. */
+  async isOpen(principal: Principal, address: SpaceAddress, view: string): Promise<boolean> {
+    const { keyId } = principal;
+    const isKnown =
+      keyId === undefined
+        ? this.#isKeyless || !(await this.#access.hasKeys())
+        : await this.#access.isGood(keyId);
+    if (!isKnown) return false;
+    try {
+      return viewOf((await this.#access.openSpace(principal, address)).projects) === view;
+    } catch (error) {
+      if (isStoreError(error, 'missing')) return false;
+      throw error;
+    }
+  }
+
+  /** Which blobs the runs of a space name. */
+  blobsOf(storedName: string): BlobIndex {
+    const index = this.#indexes.get(storedName) ?? new BlobIndex();
+    this.#indexes.delete(storedName);
+    this.#indexes.set(storedName, index);
+    const [oldest] = this.#indexes.keys();
+    if (this.#indexes.size > MAX_BLOB_INDEXES && oldest !== undefined) this.#indexes.delete(oldest);
+    return index;
+  }
+}
