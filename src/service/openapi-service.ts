@@ -102,11 +102,14 @@ export const SERVICE_PATHS: Readonly<Record<string, object>> = {
         JSON_TYPE,
         object(
           {
-            status: { enum: ['closing', 'other_layout', 'no_database'] },
+            status: { enum: ['closing', 'other_layout', 'no_database', 'no_memory_budget'] },
             layout: count,
             known: count,
+            reason: { type: 'string' },
+            bytesInFlight: count,
+            requestsInFlight: count,
           },
-          ['layout', 'known'],
+          ['layout', 'known', 'reason', 'bytesInFlight', 'requestsInFlight'],
         ),
       ),
     },

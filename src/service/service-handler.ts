@@ -163,7 +163,7 @@ export class ServiceHandler {
       });
     else {
       finish(lengthOf(answer.headers));
-      answer = closedWithBody(answer, share);
+      answer = closedWithBody(answer, exchange);
     }
     return answer;
   }
@@ -429,12 +429,13 @@ function isRefusal(error: unknown): boolean {
   return isQuarkError(error, 'store_failed') && error.details['limit'] !== undefined;
 }
 
-/** The answer, whose share is closed with its body. */
-function closedWithBody(answer: Response, share: MemoryShare): Response {
-  if (answer.body === null) {
+/** The answer, whose share is closed with its body, or when the client goes before. */
+function closedWithBody(answer: Response, { share, signal }: Exchange): Response {
+  if (answer.body === null || signal.aborted) {
     share.close();
     return answer;
   }
+  signal.addEventListener('abort', share.close, { once: true });
   const { status, headers } = answer;
   return new Response(whenRead(answer.body, share.close), { status, headers });
 }

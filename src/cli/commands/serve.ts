@@ -2,11 +2,13 @@
 import { QuarkError } from '../../index.ts';
 import {
   createServiceLog,
+  DEFAULT_SERVICE_LIMITS,
   LOG_LEVELS,
   s3OptionsFromEnvironment,
   serveService,
   type LogLevel,
   type ServedService,
+  type ServiceLimits,
 } from '../../service.ts';
 import { UsageError } from '../args.ts';
 import { EXIT, type Command, type CommandContext } from '../command.ts';
@@ -48,6 +50,16 @@ export const serveCommand: Command = {
         kind: 'list',
         value: 'ORIGIN',
         help: 'Let pages of this origin use the service. Default: QUARK_ALLOW_ORIGIN, with commas.',
+      },
+      'max-connections': {
+        kind: 'count',
+        value: 'N',
+        help: `Connections that are open, all clients together. Default: QUARK_MAX_CONNECTIONS, or ${DEFAULT_SERVICE_LIMITS.maxConnections}.`,
+      },
+      'max-connections-per-address': {
+        kind: 'count',
+        value: 'N',
+        help: `Those from one address, which a proxy on another machine is for all; this machine has no such bound. Default: QUARK_MAX_CONNECTIONS_PER_ADDRESS, or ${DEFAULT_SERVICE_LIMITS.maxConnectionsPerAddress}.`,
       },
       'log-level': {
         kind: 'text',
@@ -135,6 +147,7 @@ function start(context: CommandContext, storage: string): Promise<ServedService>
     port: portOf(context),
     keyless: isOpen ? 'always' : isKeyed ? 'never' : 'until_first_key',
     allowOrigins: args.list('allow-origin') ?? listOf(io.env['QUARK_ALLOW_ORIGIN']),
+    limits: connectionLimits(context),
     logger,
     ...(args.flag('no-dashboard') ? {} : { dashboardDir: dashboardDir() }),
   });
@@ -176,6 +189,27 @@ function portOf({ io, args }: CommandContext): number {
   if (!/^\d{1,5}$/.test(text) || Number(text) > MAX_PORT)
     throw new UsageError(`QUARK_PORT must be a port number from 0 to ${MAX_PORT}; got "${text}"`);
   return Number(text);
+}
+
+/** The bounds of connections that were given. */
+function connectionLimits({ io, args }: CommandContext): Partial<ServiceLimits> {
+  const given: Record<string, number> = {};
+  for (const [name, flag, variable] of [
+    ['maxConnections', 'max-connections', 'QUARK_MAX_CONNECTIONS'],
+    [
+      'maxConnectionsPerAddress',
+      'max-connections-per-address',
+      'QUARK_MAX_CONNECTIONS_PER_ADDRESS',
+    ],
+  ] as const) {
+    const text = io.env[variable] ?? '';
+    const count = args.count(flag) ?? (text === '' ? undefined : Number(text));
+    if (count === undefined) continue;
+    if (!Number.isSafeInteger(count) || count < 1)
+      throw new UsageError(`${variable} must be a whole number from 1 on; got "${text}"`, 'serve');
+    given[name] = count;
+  }
+  return given;
 }
 
 function logLevel({ io, args }: CommandContext): LogLevel {
