@@ -5,6 +5,7 @@
  * Up to 19 digits go through a division in two doubles, whose rounding is tested (Ziv, "Fast evaluation of elementary mathematical
  * functions", 1991); what stands too near to the middle between two doubles, and every other number, goes through `Number`.
  */
+import { MAX_NUMBER_CHARS } from './number-text.ts';
 
 const POWERS = Float64Array.from({ length: 23 }, (_, i) => Number(`1e${i}`));
 /** 2^27 + 1: cuts a double into two halves of 26 bits (Dekker, 1971). */
@@ -13,7 +14,7 @@ const SPLITTER = 134_217_729;
 const DOUBT = 2 ** -48;
 const MAX_EXPONENT = 100_000;
 
-/** Reads numbers; `end` is where the last one stopped, or -1 when there was none. */
+/** Reads numbers; `end` is where the last one stopped, or -1 when there was none, or one that is longer than any number. */
 export class DecimalScanner {
   end = -1;
 
@@ -78,6 +79,10 @@ export class DecimalScanner {
         if (power < MAX_EXPONENT) power = power * 10 + (digit - 0x30);
       exponent += isSmall ? -power : power;
       at = to;
+    }
+    if (at - start > MAX_NUMBER_CHARS) {
+      this.end = -1;
+      return Number.NaN;
     }
     this.end = at;
     const size = isLong ? Number.NaN : magnitude(high, low, lowDigits, exponent);

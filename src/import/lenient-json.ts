@@ -2,7 +2,10 @@
 import { QuarkError } from '../base/errors.ts';
 import type { InputFile } from './input.ts';
 import type { ImportLimits } from './limits.ts';
+import { MAX_NUMBER_CHARS } from './number-text.ts';
 
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
 /** What V8 takes for an object or list, and for an item of one, about; measured with rows of logs. */
 const NODE_BYTES = 140;
 const ITEM_BYTES = 40;
@@ -42,10 +45,10 @@ function estimate(bytes: Uint8Array): number {
 /**
  * Parses JSON in which NaN, Infinity and -Infinity may stand for numbers.
  *
- * @throws {QuarkError} `invalid_input` when it is no JSON, or nested more than `maxDepth` levels deep
+ * @throws {QuarkError} `invalid_input` when it is no JSON, nested more than `maxDepth` levels deep, or has a number that is longer than any
  */
 export function parseLenientJson(text: string, maxDepth: number): unknown {
-  checkDepth(text, maxDepth);
+  checkShape(text, maxDepth);
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -66,27 +69,53 @@ export function parseLenientJson(text: string, maxDepth: number): unknown {
 /** No text that anybody writes starts with it; one that does is left alone by the escape below. */
 const MARK = '\u0000quark:number:';
 
-/** The words outside of strings as marked strings; undefined when there is none. */
+const NON_FINITE = /-?\bInfinity\b|\bNaN\b/g;
+
+/** The words outside of strings as marked strings; undefined when there is none. Goes through the text once, whatever is in it. */
 function quoteNonFinite(text: string): string | undefined {
+  const parts: string[] = [];
   let found = false;
-  const quoted = text.replace(/"(?:[^"\\]|\\.)*"|-?\bInfinity\b|\bNaN\b/gs, (part) => {
-    if (part.startsWith('"')) return part;
-    found = true;
-    return JSON.stringify(`${MARK}${part}`);
-  });
-  return found ? quoted : undefined;
+  let from = 0;
+  while (from < text.length) {
+    const quote = text.indexOf('"', from);
+    const outside = text.slice(from, quote < 0 ? undefined : quote);
+    const quoted = outside.replace(NON_FINITE, (word) => JSON.stringify(`${MARK}${word}`));
+    found ||= quoted !== outside;
+    parts.push(quoted);
+    if (quote < 0) break;
+    from = stringEnd(text, quote);
+    parts.push(text.slice(quote, from));
+  }
+  return found ? parts.join('') : undefined;
 }
 
-/** Parsers recurse: what is nested too deep is refused before. */
-function checkDepth(text: string, maxDepth: number): void {
+/** Where the text behind a string begins; the end of the text where the string has no end. */
+function stringEnd(text: string, quote: number): number {
+  for (let at = quote + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === BACKSLASH) at++;
+    else if (code === QUOTE) return at + 1;
+  }
+  return text.length;
+}
+
+/** Parsers recurse, and put a number together digit by digit: what is nested too deep or too long for a number is refused before. */
+function checkShape(text: string, maxDepth: number): void {
   let depth = 0;
-  let isText = false;
+  let numberChars = 0;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
-    if (isText) {
-      if (code === 0x5c) i++;
-      else if (code === 0x22) isText = false;
-    } else if (code === 0x22) isText = true;
+    if (code >= 0x30 && code <= 0x39) {
+      if (++numberChars > MAX_NUMBER_CHARS)
+        throw new QuarkError(
+          'invalid_input',
+          `The JSON has a number of more than ${MAX_NUMBER_CHARS} digits, at character ${i}.`,
+        );
+      continue;
+    }
+    // A point is inside of a number.
+    if (code !== 0x2e) numberChars = 0;
+    if (code === QUOTE) i = stringEnd(text, i) - 1;
     else if (code === 0x7b || code === 0x5b) {
       if (++depth > maxDepth)
         throw new QuarkError(

@@ -18,6 +18,8 @@ const WORDS: ReadonlyMap<string, number> = new Map([
 ]);
 const ABSENT = new Set(['', 'none', 'null', 'na', 'n/a', '<na>', '-', '--']);
 const LONGEST_NUMBER_CHARS = 400;
+/** Longest number in JSON and tables. All digits of a double are fewer than 1,100. */
+export const MAX_NUMBER_CHARS = 2_048;
 
 /** The number that a text says, `undefined` when it says that there is none, `null` when it is no number. */
 export function numberFromText(text: string): number | undefined | null {

@@ -97,12 +97,14 @@ export class QuarkParts {
         await this.#file.slice(end.offset, end.offset + length),
         end.checksum,
       );
-      // Parts that lie in one another could be read for ever.
-      const isInOrder = entries?.every((entry, i) => {
-        const before = entries[i - 1];
-        return entry.offset >= (before === undefined ? FILE_HEADER_BYTES : partEnd(before));
-      });
-      return isInOrder === true ? entries : undefined;
+      if (entries === undefined) return undefined;
+      // Each part begins where the one before ends, and the index behind the last: nothing lies in between, or in one another.
+      let at = FILE_HEADER_BYTES;
+      for (const entry of entries) {
+        if (entry.offset !== at) return undefined;
+        at = partEnd(entry);
+      }
+      return at === end.offset ? entries : undefined;
     } catch (error) {
       if (isQuarkError(error, 'segment_damaged')) return undefined;
       throw error;

@@ -16,6 +16,8 @@ type YamlLine = { readonly indent: number; readonly text: string; readonly numbe
 const MAX_PROBLEMS = 1000;
 /** Lines that one scalar may go over. */
 const MAX_SCALAR_LINES = 10_000;
+/** Each line is joined to one before it once, where all can be read. */
+const JOINS_PER_LINE = 8;
 
 /** Reads the first document of a text. */
 export function parseYaml(text: string, maxDepth: number): YamlDocument {
@@ -31,10 +33,13 @@ class YamlReader {
   #at = 0;
   /** Brackets that were never closed are looked for once, not from each line. */
   #hasOpenBrackets = false;
+  /** Lines that may still be joined to ones before: what cannot be read is tried again from the next line, but not from every line. */
+  #joinsLeft: number;
 
   constructor(text: string, maxDepth: number) {
     this.#maxDepth = maxDepth;
     this.#raw = text.replace(/^\ufeff/, '').split(/\r\n|\n|\r/);
+    this.#joinsLeft = JOINS_PER_LINE * this.#raw.length;
     let hasStarted = false;
     for (const [i, raw] of this.#raw.entries()) {
       if (/^(?:---|\.\.\.)(?:\s|$)/.test(raw)) {
@@ -172,7 +177,7 @@ class YamlReader {
   /** Lines that go on with a scalar: those that are indented deeper. */
   #continued(indent: number): string[] {
     const lines: string[] = [];
-    for (; lines.length < MAX_SCALAR_LINES; this.#at++) {
+    for (; lines.length < MAX_SCALAR_LINES && this.#joinsLeft-- > 0; this.#at++) {
       const line = this.#lines[this.#at];
       if (line === undefined || line.indent <= indent) break;
       lines.push(line.text);
@@ -205,7 +210,7 @@ class YamlReader {
     if (!isBalanced(whole) && !this.#hasOpenBrackets) {
       const parts = [rest];
       let balance = balanceOf(rest);
-      while (balance > 0 && parts.length < MAX_SCALAR_LINES) {
+      while (balance > 0 && parts.length < MAX_SCALAR_LINES && this.#joinsLeft-- > 0) {
         const next = this.#lines[this.#at];
         if (next === undefined) break;
         this.#at++;
