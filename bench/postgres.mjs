@@ -3,7 +3,8 @@
 //   node bench/postgres.mjs [--points 1000000] [--rounds 5]
 //
 // Measured: `appendSegments` alone, segments of 28 bytes a point, made before the clock starts: one call (one
-// transaction) a segment, ten segments a call, and runs side by side. The server is that of `DATABASE_URL`, or the one the
+// transaction) a segment, ten segments a call, and runs side by side; and lists of the segments of a table, which are short
+// reads. The same through PgBouncer in transaction mode, where it is installed: there no statement is prepared. The server is that of `DATABASE_URL`, or the one the
 // tests bring, on the disk of the repository, with every commit waiting for that disk; beside it the same on SQLite, and
 // what somebody would write by hand: the same bytes as one row, a statement each, each its own transaction.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -13,7 +14,7 @@ import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { bundle } from '../test/support/bundle.mjs';
 import { runOf, segmentOf } from './made-segments.mjs';
-import { startPostgres } from './service/processes.mjs';
+import { startPooler, startPostgres } from './service/processes.mjs';
 
 const BYTES_A_POINT = 28;
 const ROWS = 1000;
@@ -62,6 +63,18 @@ async function appendAll(store, together, runs) {
   return spent;
 }
 
+const READS = 500;
+
+/** Asks for the list of a few segments again and again; returns milliseconds. */
+async function listAgain(store) {
+  const id = crypto.randomUUID();
+  await store.createRun(runOf(id));
+  await store.appendSegments(Array.from({ length: 5 }, (_, i) => segmentOf(id, i, ROWS, bytes)));
+  return timed(async () => {
+    for (let i = 0; i < READS; i++) await store.listSegments({ runId: id, table: 'metrics' });
+  });
+}
+
 async function insertByHand() {
   const client = new pg.Client({ connectionString: server.uri });
   await client.connect();
@@ -81,11 +94,20 @@ async function insertByHand() {
 
 const sqlite = await openFileStorage(join(root, 'sqlite'));
 const postgres = await openPostgresStorage(server.uri);
+const pooler = await startPooler(server);
+const pooled = pooler && (await openPostgresStorage(pooler.uri));
 const CASES = {
   'by hand, one row a segment': insertByHand,
   'PostgreSQL, a segment a call': () => appendAll(postgres, 1, 1),
   'PostgreSQL, 10 segments a call': () => appendAll(postgres, 10, 1),
   'PostgreSQL, a segment a call, 10 runs at once': () => appendAll(postgres, 1, 10),
+  [`PostgreSQL, ${READS} lists`]: () => listAgain(postgres),
+  ...(pooled && {
+    'through PgBouncer, a segment a call': () => appendAll(pooled, 1, 1),
+    'through PgBouncer, 10 segments a call': () => appendAll(pooled, 10, 1),
+    'through PgBouncer, a segment a call, 10 runs at once': () => appendAll(pooled, 1, 10),
+    [`through PgBouncer, ${READS} lists`]: () => listAgain(pooled),
+  }),
   'SQLite, a segment a call': () => appendAll(sqlite, 1, 1),
   'SQLite, 10 segments a call': () => appendAll(sqlite, 10, 1),
 };
@@ -96,6 +118,8 @@ try {
 } finally {
   await sqlite.close();
   await postgres.close();
+  await pooled?.close();
+  await pooler?.stop();
   await server.stop();
   await rm(root, { recursive: true, force: true });
 }
@@ -110,8 +134,12 @@ const results = Object.entries(spent).map(([name, values]) => ({
 }));
 console.log(`${points} points in segments of ${ROWS}, median of ${rounds} interleaved rounds`);
 for (const { name, medianMs, pointsPerSecond, ratio } of results) {
-  const figures = `${medianMs.toFixed(0).padStart(7)} ms ${(pointsPerSecond / 1e6).toFixed(2).padStart(7)} M points/s`;
-  console.log(`${name.padEnd(46)} ${figures} ${ratio.toFixed(2).padStart(6)} x by hand`);
+  const spentMs = `${name.padEnd(52)} ${medianMs.toFixed(0).padStart(7)} ms`;
+  if (name.endsWith('lists')) console.log(`${spentMs} ${(medianMs / READS).toFixed(2)} ms each`);
+  else {
+    const rate = `${(pointsPerSecond / 1e6).toFixed(2).padStart(7)} M points/s`;
+    console.log(`${spentMs} ${rate} ${ratio.toFixed(2).padStart(6)} x by hand`);
+  }
 }
 const folder = new URL('results/', import.meta.url);
 await mkdir(folder, { recursive: true });

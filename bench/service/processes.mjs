@@ -1,9 +1,11 @@
 // The service as a process of its own, and a PostgreSQL server.
 import { fork } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundle } from '../../test/support/bundle.mjs';
+import { findPgbouncer } from '../../test/support/pgbouncer-program.mjs';
 import { serversFolder } from '../../test/support/postgres-place.mjs';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -60,11 +62,22 @@ export async function startService(program, options) {
 export async function startPostgres() {
   const given = process.env.DATABASE_URL;
   if (given) return { uri: given, stop: async () => undefined };
-  const child = fork(
-    join(ROOT, 'test/support/postgres-process.mjs'),
-    [join(serversFolder(), `bench-${process.pid}`), String(process.pid), 'durable'],
-    { stdio: 'ignore' },
-  );
+  return startKept('PostgreSQL', 'postgres-process.mjs', ['durable']);
+}
+
+/** A PgBouncer in front of a server, in transaction mode; undefined, with a line that says so, where there is none. */
+export async function startPooler(server) {
+  if (findPgbouncer() !== undefined)
+    return startKept('PgBouncer', 'pgbouncer-process.mjs', [server.uri]);
+  console.log('PgBouncer is left out: it is not installed.');
+  return undefined;
+}
+
+async function startKept(name, program, args) {
+  const folder = join(serversFolder(), `bench-${randomUUID()}`);
+  const child = fork(join(ROOT, 'test/support', program), [folder, String(process.pid), ...args], {
+    stdio: 'ignore',
+  });
   try {
     const answer = await Promise.race([said(child, 'uri'), said(child, 'failed')]);
     if (answer.failed) throw new Error(answer.failed);
@@ -77,7 +90,7 @@ export async function startPostgres() {
       },
     };
   } catch (error) {
-    console.log(`PostgreSQL is left out: ${String(error).split('\n')[0]}`);
+    console.log(`${name} is left out: ${String(error).split('\n')[0]}`);
     return undefined;
   }
 }
