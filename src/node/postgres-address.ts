@@ -115,7 +115,9 @@ export function parseOptions(options: string): {
 /** The statement that makes a setting hold until the end of the transaction. */
 export function localSetting(name: string, value: string): string {
   const values = name === 'search_path' ? splitPath(value) : [value];
-  return `SET LOCAL ${name} = ${values.map(literal).join(', ')}`;
+  // The default is for transactions that have not begun.
+  const own = name === 'default_transaction_read_only' ? 'transaction_read_only' : name;
+  return `SET LOCAL ${own} = ${values.map(literal).join(', ')}`;
 }
 
 /** The names of a search path: as they stand within quotes, in small letters without. */
