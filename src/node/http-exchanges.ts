@@ -148,8 +148,6 @@ class ConnectionTurns {
   readonly #waiting: Exchange[] = [];
   #active: Exchange | undefined;
   #isPaused = false;
-  /** So many requests were sent ahead of their answers that the connection ends with the answer under way. */
-  #isOverrun = false;
 
   constructor(socket: Socket) {
     this.#socket = socket;
@@ -167,14 +165,10 @@ class ConnectionTurns {
     work: (signal: AbortSignal) => Promise<void>,
   ): Promise<void> {
     const gone = new AbortController();
-    if (this.#isOverrun || !this.#socket.writable) return;
+    if (!this.#socket.writable) return;
     if (this.#waiting.length >= MAX_READ_AHEAD) {
-      this.#isOverrun = true;
-      // None of them is answered: which ones their client may send again is clear from the answers that it has.
-      for (const { begin, gone: dropped } of this.#waiting.splice(0)) {
-        dropped.abort();
-        begin();
-      }
+      // Nothing more of it is parsed, and all that waits ends. Which requests to send again, a client knows from its answers.
+      this.#socket.destroy();
       return;
     }
     await new Promise<void>((begin) => {
@@ -203,7 +197,6 @@ class ConnectionTurns {
 
   #next(): void {
     this.#active = this.#waiting.shift();
-    if (this.#isOverrun) this.#socket.destroySoon();
     if (this.#isPaused && this.#waiting.length < MAX_WAITING / 2) {
       this.#isPaused = false;
       this.#socket.resume();
