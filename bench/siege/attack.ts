@@ -6,6 +6,8 @@ import type { Candidate } from './requests.ts';
 import { metricSegment } from './segments.ts';
 
 const MAX_SOCKETS = 64;
+/** What is not answered after so long is no longer waited for. */
+const GIVEN_UP_MS = 5_000;
 
 export type AttackPlan = {
   readonly port: number;
@@ -146,7 +148,7 @@ export async function work(plan: WorkPlan): Promise<WorkTimes> {
             : { 'content-type': UPLOAD_MEDIA_TYPE, 'content-length': body.byteLength }),
         },
       });
-      outgoing.setTimeout(30_000, () => outgoing.destroy());
+      outgoing.setTimeout(GIVEN_UP_MS, () => outgoing.destroy());
       outgoing.on('response', (response) => {
         response.resume();
         response.on('end', () => end(String(response.statusCode)));

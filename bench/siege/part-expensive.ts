@@ -26,10 +26,11 @@ const SIZES: AttackSizes = {
   runs: 2_000,
   blobBytes: 60 << 20,
 };
-const VICTIM_ROWS = 100_000;
+const VICTIM_ROWS = 20_000;
 const PER_SECOND = 50;
 const APPENDS_PER_SECOND = 20;
-const CURVES_PER_SECOND = 5;
+const CURVES_PER_SECOND = 4;
+const WARM_SECONDS = 0.5;
 const DEAREST = 5;
 /** Each candidate alone: so many times, and for so long at most. */
 const TRIES = 1;
@@ -138,6 +139,8 @@ export async function siegeOfExpensive(siege: Siege): Promise<Report> {
       });
       const work = (name: string, length: number): Promise<WorkTimes> =>
         victim.do({ kind: 'work', plan: plan(name, length) });
+      // What a service just started has yet to compile is no figure.
+      await work('warm', WARM_SECONDS);
       const control = await work('control', controlSeconds);
       const before = await service.processorSeconds();
       const { bodies, ...request } = one;

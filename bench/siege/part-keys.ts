@@ -8,6 +8,8 @@ import { ServiceUnderSiege } from './service.ts';
 
 const KEYS = 30;
 const AT_ONCE = 48;
+/** What one user may have open with all keys (`streamsPerUser`). */
+const STREAMS = 256;
 /** What thirty keys may get more than one: parts of a second that the rounds differ by. */
 const SPARE = 1.25;
 
