@@ -53,7 +53,13 @@ const PROBE_EVERY_MS = 500;
 /** A service that says that it is ready answers others within this time. */
 const LIE_MS = 5_000;
 
-type Probe = { readonly atMs: number; readonly ready: number; readonly rows: number };
+type Probe = {
+  readonly atMs: number;
+  readonly ready: number;
+  readonly rows: number;
+  /** Why there were no rows. */
+  readonly refusal: string;
+};
 
 /** The users of this part, each with a run and a payload. */
 export async function makeLeaveScene(
@@ -136,7 +142,12 @@ function watch(port: number, user: SiegeUser): { end: () => Promise<readonly Pro
           limitMs: 10_000,
         }),
       ]);
-      probes.push({ atMs: performance.now() - startMs, ready: ready.status, rows: rows.status });
+      probes.push({
+        atMs: performance.now() - startMs,
+        ready: ready.status,
+        rows: rows.status,
+        refusal: rows.status === 200 ? '' : `${rows.status} ${rows.text.slice(0, 200)}`,
+      });
       await sleep(PROBE_EVERY_MS);
     }
   };
@@ -222,6 +233,7 @@ function tableOf(found: {
   probes: readonly Probe[];
 }) {
   const { counts, sizes, spentMs, cpu, backMs, held, before, after, probes } = found;
+  const refusals = [...new Set(probes.map(({ refusal }) => refusal.replaceAll(/\d{2,}/g, '...')))];
   const rows: string[][] = [
     ['requests that left early', `${counts.requests} in ${(spentMs / 1_000).toFixed(0)} s`],
     ['  by phase', statusText(counts.phases)],
