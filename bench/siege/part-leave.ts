@@ -253,6 +253,7 @@ function tableOf(found: {
     ],
     ['handles before, after', `${before.handles}, ${after.handles}`],
     ['resident MiB before, after', `${before.mib.toFixed(0)}, ${after.mib.toFixed(0)}`],
+    ['why there were no rows', refusals.filter((text) => text !== '').join('; ')],
     [
       'looks at /readyz; 200; rows 200',
       `${probes.length}; ${probes.filter(({ ready }) => ready === 200).length}; ${probes.filter(({ rows: status }) => status === 200).length}`,

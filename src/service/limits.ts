@@ -59,7 +59,10 @@ export type ServiceLimits = {
   readonly keysPerUser: number;
   /** Shares of one user's projects, before a key of scope `admin` makes no more of them. Default: 1,000. */
   readonly sharesPerUser: number;
-  /** Bytes that requests and answers under way may hold, all keys together. Default: 512 MiB. */
+  /**
+   * Bytes that requests and answers under way may hold, of all users together. One user may hold half of it, or one
+   * upload of the largest size where that is more. Default: 512 MiB.
+   */
   readonly maxBytesInFlight: number;
   /**
    * Connections that are open, all clients together. Beyond it, the connection that has waited longest without a request

@@ -7,12 +7,19 @@
 /** The part of a budget below which a refusal says that the budget is used up, and not that one request is large. */
 const EXHAUSTED_SHARE = 0.75;
 
-type Holding = { bytes: number; isOpen: boolean };
+type Holding = {
+  bytes: number;
+  isOpen: boolean;
+  owner: string | undefined;
+  isOwnerFull: boolean;
+};
 
 /** Memory that requests share. */
 export class MemoryBudget {
   readonly limit: number;
+  readonly #ownerLimit: number;
   readonly #nowMs: () => number;
+  readonly #byOwner = new Map<string, number>();
   readonly #lost: FinalizationRegistry<Holding>;
   #used = 0;
   #openShares = 0;
@@ -22,9 +29,11 @@ export class MemoryBudget {
   /**
    * @param limit in bytes
    * @param nowMs a time that is never set back, in milliseconds
+   * @param ownerLimit bytes of all shares of one owner
    */
-  constructor(limit: number, nowMs: () => number) {
+  constructor(limit: number, nowMs: () => number, ownerLimit: number = limit) {
     this.limit = limit;
+    this.#ownerLimit = ownerLimit;
     this.#nowMs = nowMs;
     this.#lost = new FinalizationRegistry((holding) => this.#close(holding));
   }
@@ -47,12 +56,18 @@ export class MemoryBudget {
     return this.#nowMs() - this.#refusedAtMs;
   }
 
-  /** The share of one request. */
+  /** The share of one request, whose owner may be found out later. */
   open(): MemoryShare {
-    const holding: Holding = { bytes: 0, isOpen: true };
+    const holding: Holding = { bytes: 0, isOpen: true, owner: undefined, isOwnerFull: false };
     this.#openShares += 1;
     const share: MemoryShare = {
       take: (bytes) => this.#take(holding, bytes),
+      isOwnerFull: () => holding.isOwnerFull,
+      giveTo: (owner) => {
+        this.#countOwner(holding, -holding.bytes);
+        holding.owner = owner;
+        this.#countOwner(holding, holding.bytes);
+      },
       close: () => {
         this.#lost.unregister(holding);
         this.#close(holding);
@@ -63,6 +78,7 @@ export class MemoryBudget {
   }
 
   #take(holding: Holding, bytes: number): boolean {
+    holding.isOwnerFull = false;
     if (!holding.isOpen) return bytes <= 0;
     // Nobody gives back more than they hold.
     const change = Math.max(bytes, -holding.bytes);
@@ -70,6 +86,10 @@ export class MemoryBudget {
       this.#refusedAtMs ??= this.#nowMs();
       return false;
     }
+    const { owner } = holding;
+    const held = owner === undefined ? 0 : (this.#byOwner.get(owner) ?? 0);
+    holding.isOwnerFull = change > 0 && held + change > this.#ownerLimit;
+    if (holding.isOwnerFull) return false;
     this.#add(holding, change);
     return true;
   }
@@ -81,9 +101,17 @@ export class MemoryBudget {
     this.#add(holding, -holding.bytes);
   }
 
+  #countOwner({ owner }: Holding, bytes: number): void {
+    if (owner === undefined || bytes === 0) return;
+    const held = (this.#byOwner.get(owner) ?? 0) + bytes;
+    if (held > 0) this.#byOwner.set(owner, held);
+    else this.#byOwner.delete(owner);
+  }
+
   #add(holding: Holding, bytes: number): void {
     holding.bytes += bytes;
     this.#used += bytes;
+    this.#countOwner(holding, bytes);
     if (bytes < 0) this.#refusedAtMs = undefined;
   }
 }
@@ -95,6 +123,10 @@ export type MemoryShare = {
    * that was closed has room for nothing.
    */
   readonly take: (bytes: number) => boolean;
+  /** Whether the last refusal was the owner's limit, and not that of all. */
+  readonly isOwnerFull: () => boolean;
+  /** Says whose it is: what it holds, and what it takes later, counts for this owner. */
+  readonly giveTo: (owner: string) => void;
   /** Gives all of it back. Closing twice is fine. */
   readonly close: () => void;
 };

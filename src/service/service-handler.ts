@@ -114,7 +114,9 @@ export class ServiceHandler {
     this.#gate = new Gate({ ...parts, usage: this.#usage });
     const own = new OwnAccess({ access, clock, limits, database: spaces.database });
     this.#account = { access, own, logger, usage: this.#usage };
-    this.#budget = new MemoryBudget(limits.maxBytesInFlight, parts.monotonicMs);
+    // However much one user asks for at once, others find room.
+    const userLimit = Math.max(limits.maxBytesInFlight / 2, limits.maxUploadBytes);
+    this.#budget = new MemoryBudget(limits.maxBytesInFlight, parts.monotonicMs, userLimit);
     this.#refusals = new RepeatedLog(logger, clock);
     this.#streams = new StreamKeeper(parts.clock);
     this.#grants = new OpenGrants(access, parts.keyless === 'always');
@@ -238,6 +240,7 @@ export class ServiceHandler {
   async #admit(exchange: Exchange): Promise<Principal> {
     try {
       exchange.principal = await this.#gate.admit(exchange.request, exchange.connection);
+      exchange.share.giveTo(exchange.principal.userId);
       return exchange.principal;
     } catch (error) {
       exchange.refusal = messageOf(error);
@@ -302,11 +305,19 @@ export class ServiceHandler {
     return this.#streams.keepStream(answer, holder);
   }
 
-  /** @throws {SessionStoreError} `busy` (503); {QuarkError} `aborted` once the client has gone */
+  /**
+   * @throws {SessionStoreError} `busy` (503; 429 where the user holds as much as one may); {QuarkError} `aborted` once the
+   *   client has gone
+   */
   #takeRoom({ share, signal }: Exchange, bytes: number): void {
     checkClient(signal);
     if (share.take(bytes)) return;
     this.#metrics.limited('memory');
+    if (share.isOwnerFull())
+      throw tooOften(
+        'The requests of this user hold all the memory that one user may. Try again later.',
+        NO_ROOM_RETRY_MS,
+      );
     throw new SessionStoreError('busy', 'The service has no room for this request now.', {
       details: { retryAfterMs: NO_ROOM_RETRY_MS, limit: 'memory' },
     });

@@ -3,9 +3,16 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
-import { build } from 'vite';
+import { build, runnerImport } from 'vite';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** The plugin that makes the text of a worker, which is TypeScript. */
+let seams;
+const inlineWorker = async () => {
+  seams ??= runnerImport(join(ROOT, 'scripts/vite-plugins.ts'));
+  return (await seams).module.inlineWorker();
+};
 
 /**
  * Bundles `entry` (a path from the root of the repository) to one ES module in a new folder and returns its path. Node
@@ -22,6 +29,7 @@ export async function bundle(entry, { forNode = true, folder } = {}) {
     root: ROOT,
     logLevel: 'error',
     publicDir: false,
+    plugins: [await inlineWorker()],
     build: {
       outDir,
       emptyOutDir: false,

@@ -56,6 +56,23 @@ describe('a budget of memory', () => {
     expect(budget.stuckMs).toBe(0);
   });
 
+  it('leaves room for others, whatever one owner asks for', () => {
+    const budget = new MemoryBudget(100, () => 0, 50);
+    const [first, second, other] = [budget.open(), budget.open(), budget.open()];
+    // What was taken before it was known whose it is counts as well.
+    first.take(30);
+    for (const share of [first, second]) share.giveTo('greedy');
+    other.giveTo('modest');
+    expect([second.take(30), second.isOwnerFull()]).toEqual([false, true]);
+    expect(second.take(20)).toBe(true);
+    expect([other.take(50), budget.used]).toEqual([true, 100]);
+    expect([other.take(1), other.isOwnerFull()]).toEqual([false, false]);
+    first.close();
+    second.close();
+    expect(budget.open().take(50)).toBe(true);
+    expect([budget.used, budget.stuckMs]).toEqual([100, 0]);
+  });
+
   it('gets back what a share holds that was lost without being closed', async () => {
     setFlagsFromString('--expose_gc');
     const collect = runInNewContext('gc') as () => void;
