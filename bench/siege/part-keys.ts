@@ -53,8 +53,8 @@ export async function siegeOfKeys(siege: Siege): Promise<Report> {
           `${good(before)} and ${good(after)}`,
         ),
         criterion(
-          'keys: thirty keys get no more streams than one',
-          after.streams <= before.streams,
+          `keys: thirty keys have at most the ${STREAMS} streams of a user`,
+          after.streams <= STREAMS,
           `${before.streams} and ${after.streams}`,
         ),
         criterion(

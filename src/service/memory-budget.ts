@@ -3,6 +3,8 @@
  * that is open; a share that was closed takes nothing more, and one that was lost without being closed is given back when
  * its object is collected.
  */
+import { SessionStoreError } from '../base/errors.ts';
+import { tooOften } from './limits.ts';
 
 /** The part of a budget below which a refusal says that the budget is used up, and not that one request is large. */
 const EXHAUSTED_SHARE = 0.75;
@@ -130,3 +132,15 @@ export type MemoryShare = {
   /** Gives all of it back. Closing twice is fine. */
   readonly close: () => void;
 };
+
+/** The error for a request that finds no room: 503, or 429 where its user holds as much as one user may. */
+export function noRoom(isOwnerFull: boolean, retryAfterMs: number): SessionStoreError {
+  if (isOwnerFull)
+    return tooOften(
+      'The requests of this user hold all the memory that one user may. Try again later.',
+      retryAfterMs,
+    );
+  return new SessionStoreError('busy', 'The service has no room for this request now.', {
+    details: { retryAfterMs, limit: 'memory' },
+  });
+}

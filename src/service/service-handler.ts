@@ -24,7 +24,7 @@ import { createStoreHandler, type StoreHandler } from './handler.ts';
 import type { Compute } from './job.ts';
 import { tooOften, type ServiceLimits } from './limits.ts';
 import { errorFields, type ServiceLogger } from './logging.ts';
-import { MemoryBudget, type MemoryShare } from './memory-budget.ts';
+import { MemoryBudget, noRoom, type MemoryShare } from './memory-budget.ts';
 import { METRICS_MEDIA_TYPE, ServiceMetrics, type Gauges } from './metrics.ts';
 import { isLocalRequest, type AllowedOrigins, type ServiceConnection } from './origin-rules.ts';
 import { SERVICE_PATHS } from './openapi-service.ts';
@@ -313,14 +313,7 @@ export class ServiceHandler {
     checkClient(signal);
     if (share.take(bytes)) return;
     this.#metrics.limited('memory');
-    if (share.isOwnerFull())
-      throw tooOften(
-        'The requests of this user hold all the memory that one user may. Try again later.',
-        NO_ROOM_RETRY_MS,
-      );
-    throw new SessionStoreError('busy', 'The service has no room for this request now.', {
-      details: { retryAfterMs: NO_ROOM_RETRY_MS, limit: 'memory' },
-    });
+    throw noRoom(share.isOwnerFull(), NO_ROOM_RETRY_MS);
   }
 
   async #renderMetrics({ request, connection }: Exchange): Promise<Response> {
