@@ -1,4 +1,5 @@
 /** Joining, picking and making batches of rows. */
+import type { Breather } from '../base/breather.ts';
 import type { Column } from '../schema/column.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import { RowColumns } from './row-columns.ts';
@@ -12,6 +13,22 @@ export function concatBatches(batches: readonly RowBatch[]): RowBatch {
   const names = new Set(batches.flatMap((batch) => [...batch.columns.keys()]));
   const columns = new Map<string, Vector>();
   for (const name of names) columns.set(name, concatColumn(batches, name, rowCount));
+  return { rowCount, columns };
+}
+
+/** The same for many rows: others have a turn between two columns. */
+export async function concatBatchesInTurns(
+  batches: readonly RowBatch[],
+  breather: Breather,
+): Promise<RowBatch> {
+  const [only] = batches;
+  if (batches.length === 1 && only !== undefined) return only;
+  const rowCount = batches.reduce((sum, batch) => sum + batch.rowCount, 0);
+  const columns = new Map<string, Vector>();
+  for (const name of new Set(batches.flatMap((batch) => [...batch.columns.keys()]))) {
+    columns.set(name, concatColumn(batches, name, rowCount));
+    await breather.breathe();
+  }
   return { rowCount, columns };
 }
 

@@ -3,6 +3,7 @@
  * touches its own segments only. Safe at any time and by anyone: the exchange is one transaction that fails when
  * somebody else merged first.
  */
+import { Breather } from '../base/breather.ts';
 import { isQuarkError } from '../base/errors.ts';
 import { xxh32 } from '../base/xxh32.ts';
 import type { TableDefinition } from '../schema/table.ts';
@@ -14,7 +15,7 @@ import type {
   Store,
 } from '../store/store.ts';
 import { mergeableSegments } from '../store/unsent.ts';
-import { concatBatches, gatherRows } from './batch-ops.ts';
+import { concatBatches, concatBatchesInTurns, gatherRows } from './batch-ops.ts';
 import { encodeBatch, SEQUENCE_COLUMN } from './encode.ts';
 import { groupSegments } from './group-segments.ts';
 import { describeSegment } from './manifest.ts';
@@ -26,6 +27,9 @@ import type { RowBatch } from './vectors.ts';
 /** Rows that are merged at a time: bounds the memory of a merge to about 150 MB. */
 const WINDOW_ROWS = 1 << 20;
 const WINDOW_BYTES = 128 << 20;
+/** Rows and stored bytes that are read at a time: what a merge needs beside the rows themselves. */
+const READ_ROWS = 1 << 16;
+const READ_BYTES = 8 << 20;
 /** Rows of a merged segment, at most. */
 const MAX_ROWS = 1 << 17;
 /** Bytes of a merged segment before packing: half of what stores take, however badly it packs. */
@@ -112,30 +116,20 @@ async function mergeWindow(
 ): Promise<Merged | undefined> {
   const nothing = { removed: 0, added: 0 };
   if (window.length === 1 && window[0]?.encoding === 'packed') return { ...nothing, seen: 1 };
-  const reads = await store.readSegments(window);
-  const opened: OpenedSegment[] = [];
-  let arrowBytes = 0;
-  let seen = 0;
-  for (const [i, manifest] of window.entries()) {
-    const read = reads[i];
-    if (read === undefined || read.kind === 'gone') return undefined;
-    const result = await openSegment(table, manifest, read);
-    if (result.kind === 'opened') {
-      arrowBytes += result.segment.arrowBytes;
-      if (opened.length > 0 && arrowBytes > WINDOW_BYTES) break;
-      opened.push(result.segment);
-    }
-    // A damaged segment stays as it is, so that its loss stays visible.
-    seen = i + 1;
-  }
-  const [first] = opened;
-  if (first === undefined || (opened.length === 1 && first.manifest.encoding === 'packed'))
+  const breather = new Breather();
+  const read = await readWindow(store, table, window, breather);
+  if (read === undefined) return undefined;
+  const { manifests, rows, seen } = read;
+  const [first] = manifests;
+  if (first === undefined || (manifests.length === 1 && first.encoding === 'packed'))
     return { ...nothing, seen };
-  const rows = withSequences(opened);
-  const sources = sourcesOf(opened.map((segment) => segment.manifest));
+  const sources = sourcesOf(manifests);
   const merged: MergedSegment[] = [];
-  for (const { arrow, batch } of encodeCuts(table, rows, cutRows(table, rows))) {
-    const { bytes, encoding } = await packSafely(arrow);
+  const cuts = await cutRows(table, rows, breather);
+  for (const { arrow, batch } of encodeCuts(table, rows, cuts)) {
+    await breather.breathe();
+    const { bytes, encoding } = await packSafely(arrow, breather);
+    await breather.breathe();
     const batchNumber = merged.length;
     const identity = { runId, table: table.table, writerId: mergeId, batchNumber };
     const { manifest } = describeSegment(table, identity, batch, bytes, encoding, sources);
@@ -144,13 +138,54 @@ async function mergeWindow(
       sequences?.kind === 'number' ? extent(sequences.values) : [0, 0];
     merged.push({ manifest: { ...manifest, firstSequence, lastSequence }, bytes });
   }
-  const isReplaced = await store.replaceSegments(
-    runId,
-    table.table,
-    opened.map((segment) => segment.manifest),
-    merged,
-  );
-  return isReplaced ? { removed: opened.length, added: merged.length, seen } : undefined;
+  const isReplaced = await store.replaceSegments(runId, table.table, manifests, merged);
+  return isReplaced ? { removed: manifests.length, added: merged.length, seen } : undefined;
+}
+
+/** Rows of the segments of a window, and how many of those were looked at. */
+type ReadWindow = {
+  readonly manifests: readonly SegmentManifest[];
+  readonly rows: RowBatch;
+  readonly seen: number;
+};
+
+/**
+ * Reads a window a few segments at a time: what was read is joined and let go before the next are read. Undefined when one of
+ * them is gone.
+ */
+async function readWindow(
+  store: Store,
+  table: TableDefinition,
+  window: readonly SegmentManifest[],
+  breather: Breather,
+): Promise<ReadWindow | undefined> {
+  const manifests: SegmentManifest[] = [];
+  const joined: RowBatch[] = [];
+  let arrowBytes = 0;
+  let seen = 0;
+  for (const group of groupSegments(window, { rows: READ_ROWS, bytes: READ_BYTES })) {
+    const reads = await store.readSegments(group);
+    const opened: OpenedSegment[] = [];
+    let isFull = false;
+    for (const [i, manifest] of group.entries()) {
+      const read = reads[i];
+      if (read === undefined || read.kind === 'gone') return undefined;
+      const result = await openSegment(table, manifest, read);
+      await breather.breathe();
+      if (result.kind === 'opened') {
+        arrowBytes += result.segment.arrowBytes;
+        isFull = manifests.length > 0 && arrowBytes > WINDOW_BYTES;
+        if (isFull) break;
+        opened.push(result.segment);
+        manifests.push(manifest);
+      }
+      // A damaged segment stays as it is, so that its loss stays visible.
+      seen++;
+    }
+    if (opened.length > 0) joined.push(withSequences(opened));
+    if (isFull) break;
+  }
+  return { manifests, rows: await concatBatchesInTurns(joined, breather), seen };
 }
 
 /**
@@ -159,10 +194,12 @@ async function mergeWindow(
  */
 async function packSafely(
   arrow: Uint8Array<ArrayBuffer>,
+  breather: Breather,
 ): Promise<{ readonly bytes: Uint8Array<ArrayBuffer>; readonly encoding: SegmentEncoding }> {
-  const packed = await packSegment(arrow);
+  const packed = await packSegment(arrow, breather);
   try {
     const again = await unpackSegment(packed);
+    await breather.breathe();
     if (again.byteLength === arrow.byteLength && xxh32(again) === xxh32(arrow))
       return { bytes: packed, encoding: 'packed' };
   } catch (error) {
@@ -202,7 +239,11 @@ function withSequences(opened: readonly OpenedSegment[]): RowBatch {
 }
 
 /** Row numbers of each merged segment: ordered by key when there are many rows, by sequence within a key. */
-function cutRows(table: TableDefinition, rows: RowBatch): Int32Array[] {
+async function cutRows(
+  table: TableDefinition,
+  rows: RowBatch,
+  breather: Breather,
+): Promise<Int32Array[]> {
   const sequenceColumn = rows.columns.get(SEQUENCE_COLUMN);
   const sequences =
     sequenceColumn?.kind === 'number' ? sequenceColumn.values : new Float64Array(rows.rowCount);
@@ -219,6 +260,7 @@ function cutRows(table: TableDefinition, rows: RowBatch): Int32Array[] {
     starts[slot] = (starts[slot] ?? 0) + 1;
   }
   for (let i = 1; i <= keyCount; i++) starts[i] = (starts[i] ?? 0) + (starts[i - 1] ?? 0);
+  await breather.breathe();
   const order = new Int32Array(rows.rowCount);
   const next = starts.slice();
   for (let row = 0; row < rows.rowCount; row++) {
@@ -233,6 +275,7 @@ function cutRows(table: TableDefinition, rows: RowBatch): Int32Array[] {
     const start = starts[key] ?? 0;
     const end = starts[key + 1] ?? 0;
     sortBySequence(order.subarray(start, end), sequences);
+    await breather.breathe();
     while (end - from > MAX_ROWS) {
       cuts.push(order.subarray(from, from + MAX_ROWS));
       from += MAX_ROWS;

@@ -7,6 +7,7 @@
  * Layout: "QPK1", length of the header (uint32), header (JSON), random planes, DEFLATE stream. ARCHITECTURE.md has an
  * example.
  */
+import { Breather } from '../base/breather.ts';
 import type { BufferSpan } from './arrow-buffers.ts';
 import { readArrow } from './arrow-reader.ts';
 
@@ -38,9 +39,10 @@ export type Header = {
   readonly pieces: readonly Piece[];
 };
 
-/** Packs the bytes of a segment. */
+/** Packs the bytes of a segment; gives others a turn where it takes longer than one. */
 export async function packSegment(
   bytes: Uint8Array<ArrayBuffer>,
+  breather = new Breather(),
 ): Promise<Uint8Array<ArrayBuffer>> {
   const spans: BufferSpan[] = [];
   readArrow(bytes, spans);
@@ -60,6 +62,7 @@ export async function packSegment(
   };
   for (const { at: start, byteLength, width, isOrdinal } of wide) {
     literal(start);
+    await breather.breathe();
     const values = bytes.subarray(start, start + byteLength);
     const isDelta = isOrdinal || isMonotone(values, width);
     const planes = split(values, width, isDelta).map((plane) => {

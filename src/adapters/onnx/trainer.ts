@@ -15,7 +15,7 @@ import {
   type OrtTensor,
 } from './ort.ts';
 import { batchFeeds, type OnnxBatch } from './batch-feeds.ts';
-import { Breather } from './breather.ts';
+import { Breather } from '../../base/breather.ts';
 import { DeviceReductions } from './device-reductions.ts';
 import { DeviceTensors } from './device-tensors.ts';
 import { TrainerSource } from './trainer-source.ts';

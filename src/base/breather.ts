@@ -1,13 +1,14 @@
 /**
- * Lets everything else have a turn now and then. On the provider `wasm` a run never leaves the microtasks: a training loop
- * that only awaits steps would keep timers, workers' answers and the page itself waiting until it ends.
+ * Lets everything else have a turn now and then. Work that awaits nothing but what is ready never leaves the microtasks: a
+ * training loop on the ONNX provider `wasm`, or the merge of a long run, would keep timers, workers' answers and the page
+ * itself waiting until it ends.
  */
-import { nextTask } from '../../base/next-task.ts';
+import { nextTask } from './next-task.ts';
 
 /** Milliseconds after which everything else gets a turn; a sixtieth of a second has 16. */
 const TURN_MS = 8;
 
-/** One a loop. */
+/** One for each loop. */
 export class Breather {
   #lastMs = performance.now();
 
