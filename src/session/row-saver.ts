@@ -52,7 +52,9 @@ export class RowSaver {
     this.#save();
     const after = performance.now();
     const tookMs = after - before;
-    this.#mayAtMs = Math.max(this.#mayAtMs, after - BURST_MS) + PAUSE_FACTOR * tookMs;
+    const mayAtMs = Math.max(this.#mayAtMs, after - BURST_MS) + PAUSE_FACTOR * tookMs;
+    // On a machine that is busy with other things a save takes long without costing much.
+    this.#mayAtMs = Math.min(mayAtMs, after + MAX_UNSAVED_MS);
   }
 
   /** Nothing is unsaved any more. */

@@ -9,10 +9,8 @@
  * had appended before it ended is known by its identity. A tab that is frozen keeps its lock.
  */
 import { openDB, unwrap, type DBSchema, type IDBPDatabase } from 'idb';
-import { isQuarkError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
 import { ifAllowed } from '../base/if-allowed.ts';
-import { batchesOf, rangesHold } from './batch-ranges.ts';
 import { keysUnder } from './idb-layout.ts';
 import {
   lostOwners,
@@ -24,7 +22,8 @@ import {
   type LostBatch,
 } from './put-aside.ts';
 import type { LossReport, RowSpill } from './row-spill.ts';
-import type { NewSegment, SegmentManifest, Store } from './store.ts';
+import { appendIfNew, rowsByTable, storedBatches, type SavedRows } from './spill-recovery.ts';
+import type { NewSegment, Store } from './store.ts';
 
 /** Pages are told before they end, as a rule: their rows need not be saved in every task. */
 const PAGE_PAUSE_MS = 20;
@@ -32,6 +31,8 @@ const PAGE_PAUSE_MS = 20;
 const WORKER_FLUSH_MS = 20;
 /** What a save may be late by: the pause, and a task that holds the thread. */
 const GAP_MS = 50;
+/** The same where only appends store rows, by the default of writers. */
+const FLUSH_GAP_MS = 1000;
 /** Nobody waits longer for a lock, or for a database that another tab holds on to. */
 const MAX_WAIT_MS = 2_000;
 
@@ -46,8 +47,7 @@ type RowsKey = [
 ];
 type ReportKey = [kind: 'report', owner: string, runId: string];
 /** A session that is open, and whether its page has said all it had to say. */
-type SavedSession = { readonly hasLeft: boolean };
-type SavedRows = NewSegment & { readonly savedAtMs: number };
+type SavedSession = { readonly hasLeft: boolean; readonly gapMs: number };
 
 interface SpillLayout extends DBSchema {
   saved: { key: SessionKey | RowsKey | ReportKey; value: SavedSession | SavedRows | LossReport };
@@ -66,6 +66,8 @@ export type SpillParts = {
   /** Whether this thread is told before it ends. */
   readonly isPage: boolean;
   readonly isHidden?: () => boolean;
+  /** False: only the end of sessions is noticed, and rows are left to appends. */
+  readonly savesRows?: boolean;
 };
 
 /** See the top of this file. */
@@ -90,6 +92,10 @@ export class IdbSpill implements RowSpill {
   }
 
   get isReady(): boolean {
+    return this.#hasBegun && this.#parts.savesRows !== false;
+  }
+
+  get #hasBegun(): boolean {
     return this.#hasLock && this.#database !== undefined;
   }
 
@@ -99,7 +105,7 @@ export class IdbSpill implements RowSpill {
   }
 
   get flushWithinMs(): number | null {
-    return this.#parts.isPage || this.isReady ? null : WORKER_FLUSH_MS;
+    return this.#parts.isPage || this.#hasBegun ? null : WORKER_FLUSH_MS;
   }
 
   async begin(runId: string): Promise<void> {
@@ -156,12 +162,13 @@ export class IdbSpill implements RowSpill {
   }
 
   async listReports(): Promise<readonly LossReport[]> {
-    const found = await this.#database?.getAll('saved', keysUnder(['report']));
+    // A shared worker that ends may leave a transaction behind in WebKit, and everybody waiting.
+    const found = await atMost(MAX_WAIT_MS, this.#read('report'));
     return (found ?? []) as LossReport[];
   }
 
   async removeReport({ owner, runId }: LossReport): Promise<void> {
-    await this.#database?.delete('saved', ['report', owner, runId]);
+    await atMost(MAX_WAIT_MS, this.#remove(['report', owner, runId]));
   }
 
   /** Appends what ended tabs and workers have saved, now, and later what those save that are still there. Never fails. */
@@ -180,14 +187,14 @@ export class IdbSpill implements RowSpill {
         if (typeof data === 'string') this.#watch(data, locks, takeOver);
       });
     }
-    const owners = await this.#owners();
+    const owners = (await atMost(MAX_WAIT_MS, this.#owners())) ?? [];
     const taking = owners.map((owner) =>
       locks.request(lockName(name, owner), { ifAvailable: true }, async (lock) => {
         if (lock === null) this.#watch(owner, locks, takeOver);
         else await takeOver(owner);
       }),
     );
-    await atMost(MAX_WAIT_MS * 5, Promise.all(taking));
+    await atMost(2 * MAX_WAIT_MS, Promise.all(taking));
   }
 
   /** What sessions that are still open have saved stays until this thread ends. */
@@ -251,15 +258,25 @@ export class IdbSpill implements RowSpill {
   }
 
   #saveSessions(hasLeft: boolean): void {
-    if (!this.isReady) return;
+    if (!this.#hasBegun) return;
+    const gapMs = this.isReady ? GAP_MS : FLUSH_GAP_MS;
     this.#write((rows) => {
       for (const runId of this.#sessions.keys())
-        rows.put({ hasLeft } satisfies SavedSession, ['session', this.#owner, runId]);
+        rows.put({ hasLeft, gapMs } satisfies SavedSession, ['session', this.#owner, runId]);
     });
   }
 
-  async #removeSession(runId: string): Promise<void> {
-    await this.#database?.delete('saved', ['session', this.#owner, runId]);
+  async #read(kind: 'report' | 'rows' | 'session', owner?: string) {
+    const range = keysUnder(owner === undefined ? [kind] : [kind, owner]);
+    return (await this.#database?.getAll('saved', range)) ?? [];
+  }
+
+  async #remove(key: SessionKey | ReportKey): Promise<void> {
+    await this.#database?.delete('saved', key);
+  }
+
+  #removeSession(runId: string): Promise<void> {
+    return this.#remove(['session', this.#owner, runId]);
   }
 
   #put(segments: readonly NewSegment[]): void {
@@ -340,8 +357,8 @@ export class IdbSpill implements RowSpill {
     if (database === undefined) return;
     const [sessionKeys, sessions, saved] = await Promise.all([
       database.getAllKeys('saved', keysUnder(['session', owner])),
-      database.getAll('saved', keysUnder(['session', owner])),
-      database.getAll('saved', keysUnder(['rows', owner])),
+      this.#read('session', owner),
+      this.#read('rows', owner),
     ]);
     const { name, storage } = this.#parts;
     if (storage !== undefined) await takeBack(storage, name, store);
@@ -352,10 +369,10 @@ export class IdbSpill implements RowSpill {
       if (await appendIfNew(store, segment, isStored)) taken.push(segment);
     const hasNoted = storage !== undefined && takeLeft(storage, name, owner);
     const gone = new Map(
-      sessionKeys.map(([, , runId], i) => [
-        runId,
-        hasNoted || (sessions[i] as SavedSession).hasLeft ? 0 : GAP_MS,
-      ]),
+      sessionKeys.map(([, , runId], i) => {
+        const { gapMs, hasLeft } = sessions[i] as SavedSession;
+        return [runId, hasNoted || hasLeft ? 0 : gapMs];
+      }),
     );
     await this.#reportLost(store, owner, taken, gone, rows);
     const transaction = database.transaction('saved', 'readwrite');
@@ -403,41 +420,6 @@ export class IdbSpill implements RowSpill {
   }
 }
 
-/** Appends a saved segment; whether it was missing. One whose run is gone, or that is damaged, is given up. */
-async function appendIfNew(
-  store: Store,
-  { bytes, manifest }: SavedRows,
-  isStored: (batch: LostBatch) => Promise<boolean>,
-): Promise<boolean> {
-  try {
-    if (await isStored(manifest)) return false;
-    await store.appendSegments([{ bytes, manifest }]);
-    return true;
-  } catch (error) {
-    if (isQuarkError(error, 'run_not_found') || isQuarkError(error, 'invalid_input')) return false;
-    throw error;
-  }
-}
-
-/** Tells which batches a store had when it was first asked about their table. */
-function storedBatches(store: Store): (batch: LostBatch) => Promise<boolean> {
-  const tables = new Map<string, Promise<readonly SegmentManifest[]>>();
-  return async (batch) => {
-    const { runId, table } = batch;
-    const live = tables.get(`${runId}/${table}`) ?? store.listSegments({ runId, table });
-    tables.set(`${runId}/${table}`, live);
-    return (await live).some((segment) => rangesHold(batchesOf(segment), batch));
-  };
-}
-
-function rowsByTable(
-  batches: readonly Pick<LostBatch, 'table' | 'rowCount'>[],
-): Readonly<Record<string, number>> {
-  const rows: Record<string, number> = {};
-  for (const { rowCount, table } of batches) rows[table] = (rows[table] ?? 0) + rowCount;
-  return rows;
-}
-
 function nameOf({ manifest }: NewSegment): string {
   return `${manifest.runId}/${manifest.table}/${manifest.writerId}/${manifest.batchNumber}`;
 }
@@ -447,11 +429,16 @@ function lockName(name: string, owner: string): string {
 }
 
 /** Waits for work, but no longer than so; its failure is not told. */
-async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+async function atMost<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), ms);
   });
-  await Promise.race([work.catch(() => undefined), late]);
-  clearTimeout(timer);
+  try {
+    return await Promise.race([work, late]);
+  } catch {
+    return undefined;
+  } finally {
+    clearTimeout(timer);
+  }
 }

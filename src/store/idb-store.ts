@@ -106,6 +106,8 @@ class IdbStore implements Store {
       storage,
       isPage,
       isHidden: () => isPage && document.visibilityState === 'hidden',
+      // A shared worker of WebKit that ends in the middle of a transaction leaves it open, and all others wait for it.
+      savesRows: !('SharedWorkerGlobalScope' in globalThis && isWebKit()),
     });
     if (storage !== undefined) {
       // What fails stays where it is.
@@ -284,6 +286,11 @@ class IdbStore implements Store {
     await this.spill?.close();
     await this.#connection.close();
   }
+}
+
+/** Whether the browser is built on WebKit. A wrong answer costs a shared worker that ends the rows of a second. */
+function isWebKit(): boolean {
+  return /AppleWebKit\//.test(navigator.userAgent) && !/Chrom(e|ium)\//.test(navigator.userAgent);
 }
 
 /** The first runs of a filter without loading all: the index gives them in order. */

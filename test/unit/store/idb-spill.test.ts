@@ -175,3 +175,17 @@ test('without Web Locks nothing is saved, and a worker is told to flush early', 
   await openTab();
   expect(await stored()).toEqual([]);
 });
+
+test('where rows are left to appends, the end of a session is reported all the same', async () => {
+  const worker = locks.openTab();
+  const parts = { name, locks: worker.locks, storage: undefined, isPage: false, savesRows: false };
+  const spill = new IdbSpill(parts);
+  await spill.follow(store);
+  await spill.begin(RUN_ID);
+  expect([spill.isReady, spill.flushWithinMs]).toEqual([false, null]);
+  spill.save([segmentOf(0)]);
+  worker.end();
+  const next = await openTab();
+  expect(await stored()).toEqual([]);
+  expect(await next.spill.listReports()).toMatchObject([{ recovered: {}, gapMs: 1000 }]);
+});
