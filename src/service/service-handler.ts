@@ -19,6 +19,7 @@ import { failure, HEADERS } from './answers.ts';
 import { whenRead } from './body.ts';
 import { checkClient, clientGone } from './client-gone.ts';
 import { CONTENT_CHECKS } from './content-checks.ts';
+import { EarlyLeases } from './early-leases.ts';
 import { Gate, type KeylessUse } from './gate.ts';
 import { createStoreHandler, type StoreHandler } from './handler.ts';
 import type { Compute } from './job.ts';
@@ -31,7 +32,7 @@ import { SERVICE_PATHS } from './openapi-service.ts';
 import { API_PATH, ROUTES, SPACE_HEADER } from './protocol.ts';
 import { RepeatedLog } from './repeated-log.ts';
 import { DESCRIPTOR_PATH, isApiPath, routeOf, SERVICE_ROUTES } from './service-routes.ts';
-import { isEventStream, StreamKeeper, type StreamHolder } from './stream-keeper.ts';
+import { isEventStream, isSentInParts, StreamKeeper, type StreamHolder } from './stream-keeper.ts';
 import { Usage } from './usage.ts';
 import { watchStore } from './watched-store.ts';
 
@@ -103,6 +104,7 @@ export class ServiceHandler {
   readonly #streams: StreamKeeper;
   readonly #refusals: RepeatedLog;
   readonly #grants: OpenGrants;
+  readonly #earlyLeases: EarlyLeases;
   readonly #idle: (() => void)[] = [];
   #inFlight = 0;
   #isClosing = false;
@@ -119,6 +121,7 @@ export class ServiceHandler {
     this.#budget = new MemoryBudget(limits.maxBytesInFlight, parts.monotonicMs, userLimit);
     this.#refusals = new RepeatedLog(logger, clock);
     this.#streams = new StreamKeeper(parts.clock);
+    this.#earlyLeases = new EarlyLeases(clock);
     this.#grants = new OpenGrants(access, parts.keyless === 'always');
     // What was taken away here ends here at once; other processes look by themselves.
     access.onLoss = () => void this.#streams.look();
@@ -268,7 +271,8 @@ export class ServiceHandler {
       },
     });
     const answer = await this.#stores.handle(request, {
-      store,
+      // A guest's claim waits for no run: it would be on one that may not be shared with them.
+      store: projects === undefined ? this.#earlyLeases.over(store, storedName) : store,
       signal,
       feed: { space: storedName, view: `${principal.userId} ${viewOf(projects)}` },
       notes: kept.notes,
@@ -442,11 +446,6 @@ function closedWithBody(answer: Response, { share, signal }: Exchange): Response
   signal.addEventListener('abort', share.close, { once: true });
   const { status, headers } = answer;
   return new Response(whenRead(answer.body, share.close), { status, headers });
-}
-
-/** Answers that are read from the store while they are sent. */
-function isSentInParts(path: string): boolean {
-  return [ROUTES.rows, ROUTES.artifact].some((route) => routeOf(path) === `/${API_PATH}${route}`);
 }
 
 /** What somebody is told who may only read: that it is their key, or what is shared with them. */

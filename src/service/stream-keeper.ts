@@ -3,7 +3,8 @@ import type { Clock } from '../base/clock.ts';
 import { SessionStoreError } from '../base/errors.ts';
 import type { Principal } from './access/principal.ts';
 import { OpenCounter } from './limits.ts';
-import { EVENTS_MEDIA_TYPE } from './protocol.ts';
+import { API_PATH, EVENTS_MEDIA_TYPE, ROUTES } from './protocol.ts';
+import { routeOf } from './service-routes.ts';
 
 /** Longest life of a stream. A client goes on with its cursor in a new one. */
 export const MAX_STREAM_MS = 600_000;
@@ -11,6 +12,11 @@ export const MAX_STREAM_MS = 600_000;
 /** Whether an answer is a stream of live updates. */
 export function isEventStream(answer: Response): boolean {
   return (answer.headers.get('content-type') ?? '').startsWith(EVENTS_MEDIA_TYPE);
+}
+
+/** Answers that are read from the store while they are sent. */
+export function isSentInParts(path: string): boolean {
+  return [ROUTES.rows, ROUTES.artifact].some((route) => routeOf(path) === `/${API_PATH}${route}`);
 }
 
 /** How often it is looked up whether streams may go on: other processes revoke keys and take shares back, too. */
