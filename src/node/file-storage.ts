@@ -12,6 +12,7 @@ import { createSqlStore, type SqlStoreParts, type StoreSpaces } from '../store/s
 import type { Store, StoreLocation } from '../store/store.ts';
 import { createBlobFiles } from './blob-files.ts';
 import { makeFolder } from './folders.ts';
+import { isOnlyRead, openReadOnlySqlite } from './sqlite-read-only.ts';
 import { openSqlite, type Synchronous } from './sqlite.ts';
 
 const SYNCHRONOUS: readonly Synchronous[] = ['normal', 'full'];
@@ -20,6 +21,10 @@ const SYNCHRONOUS: readonly Synchronous[] = ['normal', 'full'];
  * Opens the store in a directory, given as a plain path or as `file:DIR` (percent-encoded; relative to the current
  * directory or absolute). The directory is made if it is not there. `file:DIR?synchronous=full` makes every write wait
  * for the disk, so that it survives power loss too; without it a write survives the end of the process in any way.
+ *
+ * A store on read-only media, or whose files this user may not write, is opened for reading: its `isWritable` is false, and what
+ * would write rejects with reason `read_only`. Where nobody has such a store open, what is read is the store as it was when it was
+ * opened; while another user records into it, what they record is seen as it comes.
  *
  * @throws {QuarkError} `invalid_input` when the URI cannot be understood
  * @throws {SessionStoreError} `unwritable`, `full`, `corrupt`, `version`, `busy`, `missing`, `failed`
@@ -53,7 +58,9 @@ export async function openFileSpaces(
         ...parts,
         space,
         isShared: true,
-        prepareRun: (runId) => makeFolder(join(folder, runId)),
+        ...(parts.prepareRun === undefined
+          ? {}
+          : { prepareRun: (runId: string) => makeFolder(join(folder, runId)) }),
       });
     },
     close: () => parts.database.close(),
@@ -65,15 +72,20 @@ async function openParts(uri: string, options: OpenStorageOptions): Promise<SqlS
   const { directory, synchronous } = parseFileUri(uri);
   const location = locate(directory);
   if (options.create === false && !existsSync(location.dbPath)) throw storeMissing(location);
-  await makeFolder(runFolder(location, ''));
+  const isReadOnly = isOnlyRead(location.dbPath);
+  if (!isReadOnly) await makeFolder(runFolder(location, ''));
   checkNotAborted(options.signal);
   return {
     uri: pathToFileURL(directory).href + (synchronous === 'full' ? '?synchronous=full' : ''),
     location,
-    database: await openSqlite(location.dbPath, { synchronous }),
+    database: isReadOnly
+      ? await openReadOnlySqlite(location.dbPath)
+      : await openSqlite(location.dbPath, { synchronous }),
     blobFiles: createBlobFiles(location.storeRoot),
     clock: options.clock ?? systemClock,
-    prepareRun: (runId) => makeFolder(join(runFolder(location, ''), runId)),
+    ...(isReadOnly
+      ? {}
+      : { prepareRun: (runId: string) => makeFolder(join(runFolder(location, ''), runId)) }),
   };
 }
 

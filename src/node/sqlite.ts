@@ -90,15 +90,51 @@ export async function openSqlite(
   return database;
 }
 
+/**
+ * Opens a database file that is only read, as it is: no log, no migration.
+ *
+ * @param file what the driver opens: a path, or a `file:` URI with settings
+ * @param path names the database in messages
+ * @throws {SessionStoreError} as {@link openSqlite}; `version` where the layout is an older one, which only a writer brings up to date
+ */
+export async function openSqliteForReading(file: string, path: string): Promise<SqlDatabase> {
+  const Database = await loadDriver();
+  let database: SqliteDatabase;
+  try {
+    database = new SqliteDatabase(
+      new Database(file),
+      path,
+      DEFAULT_SQLITE_CONFIG.busyTimeoutMs,
+      true,
+    );
+  } catch (error) {
+    throw sqliteFailure(error, path);
+  }
+  try {
+    await database.prepareForReading();
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return database;
+}
+
 class SqliteDatabase implements SqlDatabase {
   readonly name: string;
+  readonly isReadOnly: boolean;
   readonly #database: Libsql.Database;
   readonly #busyTimeoutMs: number;
   readonly #statements = new Map<string, Statement>();
   readonly #writes = new Mutex();
 
-  constructor(database: Libsql.Database, path: string, busyTimeoutMs: number) {
+  constructor(
+    database: Libsql.Database,
+    path: string,
+    busyTimeoutMs: number,
+    isReadOnly: boolean = false,
+  ) {
     this.name = path;
+    this.isReadOnly = isReadOnly;
     this.#database = database;
     this.#busyTimeoutMs = busyTimeoutMs;
   }
@@ -126,15 +162,35 @@ class SqliteDatabase implements SqlDatabase {
     }
   }
 
+  /** Sets a connection up that only reads; refuses databases of other programs and of other layouts. */
+  async prepareForReading(): Promise<void> {
+    await this.#retry(() => {
+      this.#pragma(`busy_timeout = ${SHORT_WAIT_MS}`);
+      this.#refuseForeign();
+      this.#pragma('temp_store = MEMORY');
+    });
+    const version = await this.#layoutVersion();
+    if (version === SQL_LAYOUT_VERSION) return;
+    throw new SessionStoreError(
+      'version',
+      version > SQL_LAYOUT_VERSION
+        ? `The database ${this.name} was written by a newer version of Quark. Update quark-sdk to read it.`
+        : `The database ${this.name} was written by an earlier version of Quark and cannot be brought up to date, as it can only be read. Copy the folder to where it can be written, and open the copy.`,
+      { details: { path: this.name, version, expected: SQL_LAYOUT_VERSION } },
+    );
+  }
+
   read<T>(work: () => SqlWork<T>): Promise<T> {
     return this.#retry(() => this.#drive(work));
   }
 
-  transaction<T>(work: (attempt: SqlAttempt) => SqlWork<T>): Promise<T> {
+  async transaction<T>(work: (attempt: SqlAttempt) => SqlWork<T>): Promise<T> {
+    this.#checkWritable();
     return this.#writes.run(() => this.#retry(() => this.#transact(work)));
   }
 
   transactionNow<T>(work: (attempt: SqlAttempt) => SqlWork<T>): T {
+    this.#checkWritable();
     try {
       this.#pragma(`busy_timeout = ${Math.min(LAST_MOMENT_MS, this.#busyTimeoutMs)}`);
       return this.#transact(work);
@@ -146,6 +202,7 @@ class SqliteDatabase implements SqlDatabase {
   }
 
   async reclaimSpace(): Promise<void> {
+    this.#checkWritable();
     for (;;) {
       const isDone = await this.#writes.run(() =>
         this.#retry(() => {
@@ -162,13 +219,22 @@ class SqliteDatabase implements SqlDatabase {
     await this.#writes.run(async () => {
       if (!this.#database.open) return;
       try {
-        this.#pragma('wal_checkpoint(TRUNCATE)');
+        if (!this.isReadOnly) this.#pragma('wal_checkpoint(TRUNCATE)');
       } catch {
         // The log stays and is read at the next opening: nothing is lost.
       }
       this.#statements.clear();
       this.#database.close();
     });
+  }
+
+  #checkWritable(): void {
+    if (!this.isReadOnly) return;
+    throw new SessionStoreError(
+      'read_only',
+      `${this.name} can only be read: it lies on read-only media, or this user may not write it or its folder. Nothing was changed.`,
+      { details: { path: this.name } },
+    );
   }
 
   #transact<T>(work: (attempt: SqlAttempt) => SqlWork<T>): T {

@@ -52,6 +52,8 @@ export const ONLY_ATTEMPT: SqlAttempt = Object.freeze({ id: null, mayBeDone: fal
 export interface SqlDatabase {
   /** Names the database in messages. */
   readonly name: string;
+  /** True where nothing can be written: transactions then fail with reason `read_only`. Default false. */
+  readonly isReadOnly?: boolean;
   /** Runs work that only reads. Each statement may see a newer state than the one before. */
   read<T>(work: () => SqlWork<T>): Promise<T>;
   /**

@@ -126,7 +126,7 @@ export function createSqlStore(parts: SqlStoreParts): Store {
 class SqlStore implements Store {
   readonly uri: string;
   readonly location: StoreLocation;
-  readonly isWritable = true;
+  readonly isWritable: boolean;
   readonly notes: StoreNotes;
   readonly appendSegmentsNow?: (segments: readonly NewSegment[]) => readonly SegmentManifest[];
   readonly #parts: SqlStoreParts;
@@ -136,6 +136,7 @@ class SqlStore implements Store {
   constructor(parts: SqlStoreParts) {
     this.uri = parts.uri;
     this.location = parts.location;
+    this.isWritable = parts.database.isReadOnly !== true;
     this.#parts = parts;
     this.#space = checkSpace(parts.space ?? '');
     this.notes = sqlNotes(() => this.#open(), this.#space, parts.clock);
