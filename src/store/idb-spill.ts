@@ -13,8 +13,10 @@ import { createId } from '../base/ids.ts';
 import { ifAllowed } from '../base/if-allowed.ts';
 import { keysUnder } from './idb-layout.ts';
 import {
+  listAside,
   lostOwners,
   noteLeft,
+  onPutAside,
   putAsideNoting,
   takeBack,
   takeLeft,
@@ -22,7 +24,13 @@ import {
   type LostBatch,
 } from './put-aside.ts';
 import type { LossReport, RowSpill } from './row-spill.ts';
-import { appendIfNew, rowsByTable, storedBatches, type SavedRows } from './spill-recovery.ts';
+import {
+  appendIfNew,
+  joinVersions,
+  rowsByTable,
+  storedBatches,
+  type SavedRows,
+} from './spill-recovery.ts';
 import type { NewSegment, Store } from './store.ts';
 
 /** Pages are told before they end, as a rule: their rows need not be saved in every task. */
@@ -84,6 +92,7 @@ export class IdbSpill implements RowSpill {
   #opening: Promise<void> | undefined;
   #locking: Promise<void> | undefined;
   #unlock: () => void = () => undefined;
+  #unfollow: () => void = () => undefined;
   #hasLock = false;
   #hasLeft = false;
 
@@ -178,6 +187,8 @@ export class IdbSpill implements RowSpill {
     const takeOver = (owner: string): Promise<void> =>
       this.#takeOver(owner, store).catch(() => undefined);
     if (locks === undefined) {
+      await this.#takeAside(store);
+      this.#unfollow = onPutAside(name, () => void this.#takeAside(store));
       await this.#reportLost(store, '', [], undefined).catch(() => undefined);
       return;
     }
@@ -195,11 +206,14 @@ export class IdbSpill implements RowSpill {
       }),
     );
     await atMost(2 * MAX_WAIT_MS, Promise.all(taking));
+    // What a living page has put aside comes after what it has saved.
+    if (this.#watched.size === 0) await this.#takeAside(store);
   }
 
   /** What sessions that are still open have saved stays until this thread ends. */
   async close(): Promise<void> {
     this.#closing.abort();
+    this.#unfollow();
     this.#channel?.close();
     const runIds = [...this.#sessions.keys()];
     this.#sessions.clear();
@@ -340,6 +354,12 @@ export class IdbSpill implements RowSpill {
     );
   }
 
+  /** What fails stays where it is. */
+  async #takeAside(store: Store): Promise<void> {
+    const { name, storage } = this.#parts;
+    if (storage !== undefined) await takeBack(storage, name, store).catch(() => undefined);
+  }
+
   /** Waits for the end of another tab or worker. */
   #watch(owner: string, locks: SpillLocks, takeOver: (owner: string) => Promise<void>): void {
     if (owner === this.#owner || this.#watched.has(owner)) return;
@@ -361,12 +381,13 @@ export class IdbSpill implements RowSpill {
       this.#read('rows', owner),
     ]);
     const { name, storage } = this.#parts;
-    if (storage !== undefined) await takeBack(storage, name, store);
-    const rows = saved as SavedRows[];
+    const aside = storage === undefined ? [] : listAside(storage, name);
+    const rows = joinVersions(saved as SavedRows[], aside);
     const taken: SavedRows[] = [];
     const isStored = storedBatches(store);
     for (const segment of rows)
       if (await appendIfNew(store, segment, isStored)) taken.push(segment);
+    if (storage !== undefined) await takeBack(storage, name, store);
     const hasNoted = storage !== undefined && takeLeft(storage, name, owner);
     const gone = new Map(
       sessionKeys.map(([, , runId], i) => {

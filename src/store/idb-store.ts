@@ -10,7 +10,7 @@ import type { IdbTransaction } from './idb-layout.ts';
 import { beginNewLog } from './idb-log.ts';
 import { idbNotes } from './idb-notes.ts';
 import { IdbSpill } from './idb-spill.ts';
-import { onPutAside, pageStorage, takeBack } from './put-aside.ts';
+import { pageStorage } from './put-aside.ts';
 import * as segmentsIn from './idb-segments.ts';
 import type { OpenStorageOptions } from './registry.ts';
 import {
@@ -85,7 +85,6 @@ class IdbStore implements Store {
   readonly #connection: IdbConnection;
   readonly #clock: Pick<Clock, 'now'>;
   spill?: IdbSpill;
-  #unfollow: () => void = () => undefined;
 
   constructor(uri: string, connection: IdbConnection, clock: Pick<Clock, 'now'>) {
     this.uri = uri;
@@ -98,23 +97,16 @@ class IdbStore implements Store {
   /** Takes in what tabs and workers that have ended could not append, now and later. */
   async followTabs(name: string): Promise<void> {
     if (isNode()) return;
-    const storage = pageStorage();
     const isPage = typeof document !== 'undefined';
     this.spill = new IdbSpill({
       name,
       locks: ifAllowed(() => globalThis.navigator?.locks),
-      storage,
+      storage: pageStorage(),
       isPage,
       isHidden: () => isPage && document.visibilityState === 'hidden',
       // A shared worker of WebKit that ends in the middle of a transaction leaves it open, and all others wait for it.
       savesRows: !('SharedWorkerGlobalScope' in globalThis && isWebKit()),
     });
-    if (storage !== undefined) {
-      // What fails stays where it is.
-      const take = (): Promise<void> => takeBack(storage, name, this).catch(() => undefined);
-      this.#unfollow = onPutAside(name, () => void take());
-      await take();
-    }
     await this.spill.follow(this);
   }
 
@@ -282,7 +274,6 @@ class IdbStore implements Store {
   }
 
   async close(): Promise<void> {
-    this.#unfollow();
     await this.spill?.close();
     await this.#connection.close();
   }

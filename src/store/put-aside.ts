@@ -106,6 +106,14 @@ export function takeLeft(storage: Storage, name: string, owner: string): boolean
   return hasLeft;
 }
 
+/** What was put aside for a database, as far as it can be read. */
+export function listAside(storage: Storage, name: string): readonly NewSegment[] {
+  return keysUnder(storage, prefixOf(PREFIX, name)).flatMap((key) => {
+    const segment = segmentOf(storage.getItem(key) ?? '');
+    return typeof segment?.manifest?.rowCount === 'number' ? [segment] : [];
+  });
+}
+
 /** Appends what was put aside for a database. What the store cannot take now stays for the next time. */
 export async function takeBack(storage: Storage, name: string, store: Store): Promise<void> {
   for (const key of keysUnder(storage, prefixOf(PREFIX, name))) {

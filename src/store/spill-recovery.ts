@@ -2,7 +2,8 @@
 import { isQuarkError } from '../base/errors.ts';
 import { batchesOf, rangesHold } from './batch-ranges.ts';
 import type { LostBatch } from './put-aside.ts';
-import type { NewSegment, SegmentManifest, Store } from './store.ts';
+import { compareText } from './run-rules.ts';
+import { segmentName, type NewSegment, type SegmentManifest, type Store } from './store.ts';
 
 /** A segment, and when it was saved, in UTC epoch milliseconds. */
 export type SavedRows = NewSegment & { readonly savedAtMs: number };
@@ -41,4 +42,28 @@ export function rowsByTable(
   const rows: Record<string, number> = {};
   for (const { rowCount, table } of batches) rows[table] = (rows[table] ?? 0) + rowCount;
   return rows;
+}
+
+/**
+ * Rows that were saved in the database and in `localStorage`: of each batch the version with more rows, and the batches of a
+ * writer in their order.
+ */
+export function joinVersions(
+  saved: readonly SavedRows[],
+  aside: readonly NewSegment[],
+): readonly SavedRows[] {
+  const versions = new Map(saved.map((rows) => [segmentName(rows.manifest), rows]));
+  for (const { bytes, manifest } of aside) {
+    const name = segmentName(manifest);
+    if ((versions.get(name)?.manifest.rowCount ?? 0) >= manifest.rowCount) continue;
+    versions.set(name, { bytes, manifest, savedAtMs: manifest.timeMaxMs ?? 0 });
+  }
+  return [...versions.values()].sort(
+    ({ manifest: a }, { manifest: b }) =>
+      compareText(streamOf(a), streamOf(b)) || a.batchNumber - b.batchNumber,
+  );
+}
+
+function streamOf({ runId, table, writerId }: NewSegment['manifest']): string {
+  return `${runId}/${table}/${writerId}`;
 }

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeEach, expect, test } from 'vitest';
 import { IdbSpill } from '../../../src/store/idb-spill.ts';
 import { createMemoryStore } from '../../../src/store/memory-store.ts';
+import { putAside } from '../../../src/store/put-aside.ts';
 import type { NewSegment, Store } from '../../../src/store/store.ts';
 import { storageOf } from '../../support/local-storage.ts';
 import { RUN_ID, runOf, segmentOf } from '../../support/segments.ts';
@@ -188,4 +189,24 @@ test('where rows are left to appends, the end of a session is reported all the s
   const next = await openTab();
   expect(await stored()).toEqual([]);
   expect(await next.spill.listReports()).toMatchObject([{ recovered: {}, gapMs: 1000 }]);
+});
+
+test('what a page saved and what it put aside are joined: in order, and of each batch the version with more rows', async () => {
+  const page = await openTab(true);
+  await page.spill.begin(RUN_ID);
+  page.spill.save([segmentOf(0), segmentOf(1, { rowCount: 4 })]);
+  // The last transaction of the page does not arrive, as in Firefox and WebKit.
+  putAside(storage, name, [segmentOf(10), segmentOf(2), segmentOf(1)]);
+  // A tab that opens before the page has ended.
+  const other = await openTab(true);
+  expect(await stored()).toEqual([]);
+  page.end();
+  await expect.poll(stored).toEqual([
+    [0, 10],
+    [1, 10],
+    [2, 10],
+    [10, 10],
+  ]);
+  await expect.poll(() => storage.length).toBe(0);
+  expect(await other.spill.listReports()).toMatchObject([{ recovered: { metrics: 40 } }]);
 });
