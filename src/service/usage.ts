@@ -2,12 +2,12 @@
 import type { Clock } from '../base/clock.ts';
 import type { Principal } from './access/principal.ts';
 import { FairShares } from './fair-shares.ts';
-import { RateLimiter, tooOften, type ServiceLimits } from './limits.ts';
+import { OpenCounter, RateLimiter, tooOften, type ServiceLimits } from './limits.ts';
 
 /** What a {@link Usage} is made of. */
 export type UsageParts = {
   readonly limits: ServiceLimits;
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Pick<Clock, 'now' | 'after'>;
   /** Time for which the thread of the service has worked, in milliseconds; it is not counted unless given. */
   readonly loopMs?: (() => number) | undefined;
 };
@@ -20,12 +20,17 @@ const EVERYBODY = '';
  */
 const LOOP_MS_PER_SECOND = 500;
 const LOOP_BURST_MS = 1_000;
+/** Requests of one user that wait for their turn, and for how long: as long as a debt of that thread lasts. */
+const MAX_WAITING = 8;
+const MAX_WAIT_MS = 6_000;
 
 type Owner = { readonly user: string; readonly key: string; requests: number };
 
 /** Counts for each user and key, and refuses. */
 export class Usage {
+  readonly #clock: UsageParts['clock'];
   readonly #loopMs: (() => number) | undefined;
+  readonly #waiting = new OpenCounter();
   readonly #requests: FairShares;
   readonly #bytes: FairShares;
   readonly #processor: FairShares;
@@ -37,6 +42,7 @@ export class Usage {
   #settledMs: number;
 
   constructor({ limits, clock, loopMs }: UsageParts) {
+    this.#clock = clock;
     this.#loopMs = loopMs;
     this.#settledMs = loopMs?.() ?? 0;
     this.#requests = new FairShares(clock, limits.requestsPerSecond, limits.requestBurst);
@@ -47,18 +53,38 @@ export class Usage {
     this.#keys = new RateLimiter(clock, keysPerMinute / 60, keysPerMinute);
   }
 
-  /** Takes a request. @throws {SessionStoreError} `busy` (429) */
-  admit(principal: Principal): void {
+  /**
+   * Takes a request. One of a user who is ahead of others waits for a while before it is refused: who works hard is slower
+   * while others work, and gets no error.
+   *
+   * @throws {SessionStoreError} `busy` (429)
+   */
+  async admit(principal: Principal): Promise<void> {
     const { userId: user } = principal;
     const key = keyOf(principal);
     this.#settle();
     refuse(this.#processor.wait(user, key, 0), 'has used its processor time');
     refuse(this.#bytes.wait(user, key, 0), 'sends and asks for too many bytes');
-    refuse(
-      this.#loop.waitOfAhead(EVERYBODY, user),
-      'has used its part of the processor while others wait',
-    );
     refuse(this.#requests.take(user, key), 'makes too many requests');
+    await this.#waitForTurn(user);
+  }
+
+  /** @throws {SessionStoreError} `busy` (429) for too many that wait, or that would wait too long */
+  async #waitForTurn(user: string): Promise<void> {
+    const what = 'has used its part of the processor while others wait';
+    const endMs = this.#clock.now() + MAX_WAIT_MS;
+    for (;;) {
+      const waitMs = this.#loop.waitOfAhead(EVERYBODY, user);
+      if (waitMs === 0) return;
+      const isOver = this.#clock.now() + waitMs > endMs;
+      if (isOver || this.#waiting.of(user) >= MAX_WAITING) refuse(waitMs, what);
+      const leave = this.#waiting.open(user);
+      await new Promise<void>((resolve) => {
+        this.#clock.after(waitMs, resolve);
+      });
+      leave();
+      this.#settle();
+    }
   }
 
   /** Takes bytes beyond those of the message itself. @throws {SessionStoreError} `busy` (429) */
