@@ -1,6 +1,6 @@
 // Chromium, Firefox and WebKitGTK behind one small interface: start with a profile, open a tab, evaluate in it, close it.
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -10,6 +10,7 @@ import { CHROMIUM_ARGS, findChromium } from '../../scripts/chromium.mjs';
 import { connectBidi } from './bidi.mjs';
 
 const START_MS = 60_000;
+const REMOVING = { recursive: true, force: true, maxRetries: 20, retryDelay: 100 };
 
 const onPath = (name) =>
   (process.env.PATH ?? '')
@@ -28,6 +29,8 @@ function miniBrowser() {
 
 /** Programs that run, to be ended with this one. */
 const running = new Set();
+/** Profiles that are in use, to be removed with it. */
+const profiles = new Set();
 
 function endAll() {
   for (const { child } of running) {
@@ -37,6 +40,7 @@ function endAll() {
       // It has ended.
     }
   }
+  for (const profile of profiles) rmSync(profile, REMOVING);
 }
 process.once('exit', endAll);
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130));
@@ -336,10 +340,12 @@ export const ENGINES = {
 /** Gives `work` a new profile, and removes it. */
 export async function withProfile(engine, work) {
   const profile = await mkdtemp(join(tmpdir(), `quark-engines-${engine}-`));
+  profiles.add(profile);
   try {
     return await work(profile);
   } finally {
-    await rm(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    await rm(profile, REMOVING);
+    profiles.delete(profile);
   }
 }
 
