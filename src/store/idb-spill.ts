@@ -95,6 +95,7 @@ export class IdbSpill implements RowSpill {
   #unfollow: () => void = () => undefined;
   #hasLock = false;
   #hasLeft = false;
+  #wasTold = false;
 
   constructor(parts: SpillParts) {
     this.#parts = parts;
@@ -109,8 +110,9 @@ export class IdbSpill implements RowSpill {
   }
 
   get pauseMs(): number {
-    // Timers of hidden pages are late by a second and more.
-    return this.#parts.isPage && this.#parts.isHidden?.() !== true ? PAGE_PAUSE_MS : 0;
+    // Timers of hidden pages are late by a second and more; after `pagehide` a task may come still, and no timer.
+    const isTold = this.#parts.isPage && !this.#wasTold;
+    return isTold && this.#parts.isHidden?.() !== true ? PAGE_PAUSE_MS : 0;
   }
 
   get flushWithinMs(): number | null {
@@ -166,6 +168,7 @@ export class IdbSpill implements RowSpill {
     const { name, storage } = this.#parts;
     if (this.#sessions.size === 0) return;
     this.#hasLeft = true;
+    this.#wasTold = true;
     this.#saveSessions(true);
     if (storage !== undefined) noteLeft(storage, name, this.#owner);
   }
