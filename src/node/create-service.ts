@@ -98,10 +98,17 @@ export function createService(options: ServiceOptions = {}): Promise<Service> {
   return makeService(options);
 }
 
+/** What the server around a service knows. */
+type ServerFacts = {
+  readonly connections?: () => NonNullable<Gauges['connections']>;
+  /** Unless given: with `keyless: 'never'`. A server that sets `never` because of its address leaves `/metrics` to this machine. */
+  readonly areMetricsKeyed?: boolean;
+};
+
 /** The same with what the server around it knows. */
 export async function makeService(
   options: ServiceOptions,
-  connections?: () => NonNullable<Gauges['connections']>,
+  server: ServerFacts = {},
 ): Promise<Service> {
   checkOptionNames('options', options, OPTION_NAMES);
   const { logger = SILENT_LOGGER, clock = systemClock } = options;
@@ -129,6 +136,7 @@ export async function makeService(
     access,
     limits,
     keyless,
+    areMetricsKeyed: server.areMetricsKeyed ?? keyless === 'never',
     origins,
     logger,
     clock,
@@ -140,7 +148,7 @@ export async function makeService(
       const { rss, heapUsed } = process.memoryUsage();
       return { residentBytes: rss, heapBytes: heapUsed };
     },
-    ...(connections === undefined ? {} : { connections }),
+    ...(server.connections === undefined ? {} : { connections: server.connections }),
     ...(maintenance === undefined
       ? {}
       : {

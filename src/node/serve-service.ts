@@ -63,7 +63,10 @@ export async function serveService(options: ServeServiceOptions = {}): Promise<S
   const slots = new ConnectionSlots(checkLimits(limits), (bound) =>
     log.write('warn', bound, { bound, open: slots.open }, 'connection refused'),
   );
-  const service = await makeService({ ...rest, keyless: isLocal ? keyless : 'never' }, () => slots);
+  const service = await makeService(
+    { ...rest, keyless: isLocal ? keyless : 'never' },
+    { connections: () => slots, areMetricsKeyed: keyless === 'never' },
+  );
   const server = createHttpServer(service);
   slots.guard(server);
   try {

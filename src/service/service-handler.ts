@@ -42,6 +42,8 @@ export type ServiceParts = {
   readonly access: AccessBook;
   readonly limits: ServiceLimits;
   readonly keyless: KeylessUse;
+  /** Whether `/metrics` asks everybody for a key of scope `admin`, requests of this machine included. */
+  readonly areMetricsKeyed?: boolean;
   readonly origins: AllowedOrigins;
   readonly logger: ServiceLogger;
   readonly clock: Clock;
@@ -323,7 +325,7 @@ export class ServiceHandler {
   async #renderMetrics({ request, connection }: Exchange): Promise<Response> {
     if (
       request.headers.has('authorization') ||
-      this.#parts.keyless === 'never' ||
+      this.#parts.areMetricsKeyed === true ||
       !isLocalRequest(request, connection)
     )
       checkScope(await this.#gate.admit(request, connection), 'admin');

@@ -107,6 +107,15 @@ describe('without a key', () => {
     expect((await ask(service.port, '/api/v1/runs')).status).toBe(401);
     await expect(services.start({ host: '0.0.0.0', keyless: 'always' })).rejects.toThrow(/keyless/);
   });
+
+  it('leaves the counters to programs of this machine, unless everybody is asked for a key', async () => {
+    const reachable = await services.start({ host: '0.0.0.0' });
+    expect((await ask(reachable.port, '/metrics')).status).toBe(200);
+    const proxied = { headers: { 'x-forwarded-for': '192.0.2.1' } };
+    expect((await ask(reachable.port, '/metrics', proxied)).status).toBe(401);
+    const keyed = await services.start({ host: '0.0.0.0', keyless: 'never' });
+    expect((await ask(keyed.port, '/metrics')).status).toBe(401);
+  });
 });
 
 describe('with keys', () => {
