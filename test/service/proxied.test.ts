@@ -170,7 +170,11 @@ function askOld(port: number, headers: string): Promise<string> {
     const socket = connect(port, '127.0.0.1', () =>
       socket.write(`GET /api/v1/runs HTTP/1.0\r\nHost: 127.0.0.1:${port}\r\n${headers}\r\n`),
     );
-    socket.setEncoding('utf8').on('data', (text: string) => (answer += text));
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      answer += text;
+      // A connection that is to be used again stays open behind its answer.
+      if (/\r\n\r\n./s.test(answer)) socket.destroy();
+    });
     socket.on('close', () => resolve(answer)).on('error', reject);
   });
 }
