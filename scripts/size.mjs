@@ -10,8 +10,11 @@ import { minifySync, parseSync } from 'vite';
 
 const dist = fileURLToPath(new URL('../dist/', import.meta.url));
 
-/** Bytes, with 1 kB = 1000 bytes. */
-export const CORE_BUDGET_BYTES = 120_000;
+/**
+ * Bytes, with 1 kB = 1000 bytes. It was 120,000 until sessions went on without storage and workers saved their rows one by one:
+ * both are part of recording in every page, and take some 8 kB.
+ */
+export const CORE_BUDGET_BYTES = 126_000;
 /** What a page loads besides once it names a service. */
 export const SERVICE_BUDGET_BYTES = 25_000;
 
