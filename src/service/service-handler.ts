@@ -323,11 +323,8 @@ export class ServiceHandler {
   }
 
   async #renderMetrics({ request, connection }: Exchange): Promise<Response> {
-    if (
-      request.headers.has('authorization') ||
-      this.#parts.areMetricsKeyed === true ||
-      !isLocalRequest(request, connection)
-    )
+    const isFree = this.#parts.areMetricsKeyed !== true && isLocalRequest(request, connection);
+    if (request.headers.has('authorization') || !isFree)
       checkScope(await this.#gate.admit(request, connection), 'admin');
     else if (!this.#parts.origins.isOwn(request))
       throw new SessionStoreError('unauthorised', 'Pages of another origin are not answered.');
