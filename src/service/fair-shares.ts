@@ -57,13 +57,6 @@ export class FairShares {
     return missing <= ROUNDING ? 0 : Math.max(1, Math.ceil(missing / this.#perMs));
   }
 
-  /** The same for members that are ahead of others only: one that is alone never waits, and takes all there is. */
-  waitOfAhead(group: string, member: string): number {
-    const found = this.#groups.get(group);
-    const isAhead = found !== undefined && this.#isAhead(found, member, this.#clock.now());
-    return isAhead ? this.wait(group, member, 0) : 0;
-  }
-
   /** Takes what has been used already: a bucket may then hold less than nothing. */
   charge(group: string, member: string, count: number): void {
     const nowMs = this.#clock.now();

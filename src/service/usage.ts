@@ -1,90 +1,109 @@
 /** What users take of a service: requests, bytes, processor time. Those who take too much are told when to come back. */
 import type { Clock } from '../base/clock.ts';
 import type { Principal } from './access/principal.ts';
+import { checkClient } from './client-gone.ts';
 import { FairShares } from './fair-shares.ts';
 import { OpenCounter, RateLimiter, tooOften, type ServiceLimits } from './limits.ts';
+import { LoopShares } from './loop-shares.ts';
 
 /** What a {@link Usage} is made of. */
 export type UsageParts = {
   readonly limits: ServiceLimits;
   readonly clock: Pick<Clock, 'now' | 'after'>;
+  /** A time that is never set back, in milliseconds. */
+  readonly monotonicMs: () => number;
   /** Time for which the thread of the service has worked, in milliseconds; it is not counted unless given. */
   readonly loopMs?: (() => number) | undefined;
 };
 
-/** Names the one group of all users. */
-const EVERYBODY = '';
-/**
- * Time of the service's own thread that those who are ahead of others get, in milliseconds a second: while they work, all
- * others wait.
- */
-const LOOP_MS_PER_SECOND = 500;
-const LOOP_BURST_MS = 1_000;
-/** Requests of one user that wait for their turn, and for how long: as long as a debt of that thread lasts. */
-const MAX_WAITING = 8;
+/** Requests of one user that wait for the thread of the service. */
+const MAX_WAITING = 64;
+/** Longest time until one that waits goes on, whatever its user has taken, in milliseconds. */
 const MAX_WAIT_MS = 6_000;
+/** How often those that wait look whether the others are gone. */
+const LOOK_MS = 250;
+const RETRY_MS = 1_000;
 
 type Owner = { readonly user: string; readonly key: string; requests: number };
 
 /** Counts for each user and key, and refuses. */
 export class Usage {
   readonly #clock: UsageParts['clock'];
+  readonly #monotonicMs: () => number;
   readonly #loopMs: (() => number) | undefined;
   readonly #waiting = new OpenCounter();
   readonly #requests: FairShares;
   readonly #bytes: FairShares;
   readonly #processor: FairShares;
-  readonly #loop: FairShares;
+  readonly #loop: LoopShares;
   readonly #keys: RateLimiter;
   /** Whose requests are under way. */
   readonly #owners = new Map<string, Owner>();
   #underWay = 0;
   #settledMs: number;
 
-  constructor({ limits, clock, loopMs }: UsageParts) {
+  constructor({ limits, clock, monotonicMs, loopMs }: UsageParts) {
     this.#clock = clock;
+    this.#monotonicMs = monotonicMs;
     this.#loopMs = loopMs;
     this.#settledMs = loopMs?.() ?? 0;
     this.#requests = new FairShares(clock, limits.requestsPerSecond, limits.requestBurst);
     this.#bytes = new FairShares(clock, limits.bytesPerSecond, limits.byteBurst);
     this.#processor = new FairShares(clock, limits.processorMsPerSecond, limits.processorBurstMs);
-    this.#loop = new FairShares(clock, LOOP_MS_PER_SECOND, LOOP_BURST_MS);
+    this.#loop = new LoopShares(monotonicMs);
     const { keysPerMinute } = limits;
     this.#keys = new RateLimiter(clock, keysPerMinute / 60, keysPerMinute);
   }
 
   /**
-   * Takes a request. One of a user who is ahead of others waits for a while before it is refused: who works hard is slower
-   * while others work, and gets no error.
+   * Takes a request. One of a user who is ahead of others waits for a while: who works hard is slower while others work, and
+   * gets no error. Ends when the client leaves.
    *
    * @throws {SessionStoreError} `busy` (429)
+   * @throws {QuarkError} `aborted`
    */
-  async admit(principal: Principal): Promise<void> {
+  async admit(principal: Principal, signal?: AbortSignal): Promise<void> {
     const { userId: user } = principal;
     const key = keyOf(principal);
     this.#settle();
     refuse(this.#processor.wait(user, key, 0), 'has used its processor time');
     refuse(this.#bytes.wait(user, key, 0), 'sends and asks for too many bytes');
     refuse(this.#requests.take(user, key), 'makes too many requests');
-    await this.#waitForTurn(user);
+    if (this.#loop.wait(user) > 0) await this.#waitForTurn(user, signal);
   }
 
-  /** @throws {SessionStoreError} `busy` (429) for too many that wait, or that would wait too long */
-  async #waitForTurn(user: string): Promise<void> {
-    const what = 'has used its part of the processor while others wait';
-    const endMs = this.#clock.now() + MAX_WAIT_MS;
-    for (;;) {
-      const waitMs = this.#loop.waitOfAhead(EVERYBODY, user);
-      if (waitMs === 0) return;
-      const isOver = this.#clock.now() + waitMs > endMs;
-      if (isOver || this.#waiting.of(user) >= MAX_WAITING) refuse(waitMs, what);
-      const leave = this.#waiting.open(user);
-      await new Promise<void>((resolve) => {
-        this.#clock.after(waitMs, resolve);
-      });
+  /** @throws {SessionStoreError} `busy` (429) where too many of this user wait already */
+  async #waitForTurn(user: string, signal: AbortSignal | undefined): Promise<void> {
+    if (this.#waiting.of(user) >= MAX_WAITING)
+      refuse(RETRY_MS, `has ${MAX_WAITING} requests that wait`);
+    const leave = this.#waiting.open(user);
+    const enough = this.#loop.enter(user);
+    const endMs = this.#monotonicMs() + MAX_WAIT_MS;
+    try {
+      for (;;) {
+        this.#settle();
+        const waitMs = Math.min(this.#loop.wait(user), endMs - this.#monotonicMs(), LOOK_MS);
+        if (waitMs <= 0) return;
+        await this.#sleep(waitMs, signal);
+        checkClient(signal);
+      }
+    } finally {
+      enough();
       leave();
-      this.#settle();
     }
+  }
+
+  #sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        undo();
+        signal?.removeEventListener('abort', wake);
+        resolve();
+      };
+      const undo = this.#clock.after(ms, wake);
+      if (signal?.aborted === true) wake();
+      else signal?.addEventListener('abort', wake);
+    });
   }
 
   /** Takes bytes beyond those of the message itself. @throws {SessionStoreError} `busy` (429) */
@@ -120,6 +139,7 @@ export class Usage {
     const name = `${principal.userId}\n${key}`;
     const owner = this.#owners.get(name) ?? { user: principal.userId, key, requests: 0 };
     this.#owners.set(name, owner);
+    const leave = this.#loop.enter(owner.user);
     owner.requests += 1;
     this.#underWay += 1;
     let isOpen = true;
@@ -127,6 +147,7 @@ export class Usage {
       if (!isOpen) return;
       isOpen = false;
       this.#settle();
+      leave();
       this.#underWay -= 1;
       owner.requests -= 1;
       if (owner.requests === 0) this.#owners.delete(name);
@@ -139,10 +160,12 @@ export class Usage {
     const share = (nowMs - this.#settledMs) / Math.max(1, this.#underWay);
     this.#settledMs = nowMs;
     if (!(share > 0)) return;
+    const worked = new Map<string, number>();
     for (const { user, key, requests } of this.#owners.values()) {
       this.#processor.charge(user, key, share * requests);
-      this.#loop.charge(EVERYBODY, user, share * requests);
+      worked.set(user, (worked.get(user) ?? 0) + share * requests);
     }
+    this.#loop.charge(worked);
   }
 }
 

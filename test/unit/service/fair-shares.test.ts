@@ -52,18 +52,6 @@ describe('a rate that keys of a user share', () => {
     expect(shares.take('user', 'a', 150)).toBe(0);
     expect(shares.wait('user', 'a')).toBe(5_100);
   });
-
-  test('holds back only those that are ahead of others where it is asked so', () => {
-    const shares = sharesOf();
-    shares.charge('', 'alone', 150);
-    expect(shares.waitOfAhead('', 'alone')).toBe(0);
-    shares.charge('', 'other', 1);
-    expect(shares.waitOfAhead('', 'alone')).toBeGreaterThan(0);
-    expect(shares.waitOfAhead('', 'other')).toBe(0);
-    // Two that take the same are not ahead of each other.
-    shares.charge('', 'other', 149);
-    expect(shares.waitOfAhead('', 'alone')).toBe(0);
-  });
 });
 
 test('a queue serves one of each owner in turn', () => {
