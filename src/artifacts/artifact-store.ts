@@ -130,15 +130,15 @@ export class ArtifactStore implements AsyncDisposable {
   /**
    * Keeps one artifact. A JSON payload, or one in memory, is read before this returns; a stream while the promise is pending.
    *
-   * Without strict mode it resolves also when the store takes nothing: record and payload wait in memory, with `sequence: null`,
-   * and are stored once there is room. At most 64 MiB of payloads wait; an artifact beyond that is given up, and counted in a
+   * Without strict mode it also resolves when the store fails: the record, with `sequence: null`, and the payload are buffered in
+   * memory and stored later. At most 64 MiB of payloads are buffered; an artifact beyond that is dropped, and counted in a
    * `records_dropped` event and in `recordingStatus()`.
    *
    * @param artifactType `tensor_summary`, `checkpoint_metadata`, ...
    * @param name a full key (`layers/encoder/weights`) or a name that `namespace` is put before
-   * @throws {QuarkError} `invalid_input` naming field, value and rule, before anything is kept; `writer_closed`; `invalid_run_state`;
-   *   `retention_failed`; `aborted` when the process is to stop and a stream brings nothing for five seconds
-   * @throws {SessionStoreError} in strict mode, when the store failed; a record that could not be written is tried again with the next flush
+   * @throws {QuarkError} `invalid_input` naming field, value and rule, before anything is kept; `writer_closed`;
+   *   `invalid_run_state`; `retention_failed`; `aborted` when the process is to stop and a stream brings nothing for five seconds
+   * @throws {SessionStoreError} in strict mode, when the store failed; the next flush retries a record that could not be written
    */
   store(
     artifactType: string,

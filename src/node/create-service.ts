@@ -47,7 +47,7 @@ export type ServiceOptions = {
   readonly keyless?: KeylessUse;
   /** Origins whose pages may use the service, such as `https://app.example.com`; `*` for all that send a key. Default none. */
   readonly allowOrigins?: readonly string[];
-  /** What one user, each key, and all of them together may take. */
+  /** Limits per request, key and user, and in all. Default: `DEFAULT_SERVICE_LIMITS`. */
   readonly limits?: Partial<ServiceLimits>;
   /** Where to log; nowhere unless given. A `pino` logger fits. */
   readonly logger?: ServiceLogger;
@@ -82,7 +82,7 @@ const OPTION_NAMES = [
 ] as const;
 const KEYLESS_USES = ['never', 'until_first_key', 'always'] as const;
 
-/** Threads for jobs: one user's jobs are in one of them, so that others have another. */
+/** Worker threads. All jobs of one user run in one of them, which leaves the other one to other users. */
 const COMPUTE_WORKERS = 2;
 /** How long requests under way may take when a service is closed. */
 export const DRAIN_TIMEOUT_MS = 10_000;
@@ -105,7 +105,7 @@ type ServerFacts = {
   readonly areMetricsKeyed?: boolean;
 };
 
-/** The same with what the server around it knows. */
+/** {@link createService}, with the connection counts of the server around it. */
 export async function makeService(
   options: ServiceOptions,
   server: ServerFacts = {},

@@ -18,13 +18,13 @@ import { openSqlite, type Synchronous } from './sqlite.ts';
 const SYNCHRONOUS: readonly Synchronous[] = ['normal', 'full'];
 
 /**
- * Opens the store in a directory, given as a plain path or as `file:DIR` (percent-encoded; relative to the current
- * directory or absolute). The directory is made if it is not there. `file:DIR?synchronous=full` makes every write wait
- * for the disk, so that it survives power loss too; without it a write survives the end of the process in any way.
+ * Opens the store in a directory, given as a plain path or as `file:DIR` (percent-encoded; relative to the current directory or
+ * absolute). The directory is made if it is not there. `file:DIR?synchronous=full` makes every write wait for the disk, so that
+ * it survives power loss too; without it a write survives the end of the process in any way.
  *
- * A store on read-only media, or whose files this user may not write, is opened for reading: its `isWritable` is false, and what
- * would write rejects with reason `read_only`. Where nobody has such a store open, what is read is the store as it was when it was
- * opened; while another user records into it, what they record is seen as it comes.
+ * A store on read-only media, or with files that this user may not write, is opened for reading: `isWritable` is false, and calls
+ * that write reject with reason `read_only`. While another process records into it, new records are visible as they are
+ * committed. Otherwise the store shows its state at the time of opening.
  *
  * @throws {QuarkError} `invalid_input` when the URI cannot be understood
  * @throws {SessionStoreError} `unwritable`, `full`, `corrupt`, `version`, `busy`, `missing`, `failed`

@@ -46,18 +46,18 @@ const MAX_CONNECTIONS = 1000;
 
 /**
  * Opens the store in a PostgreSQL database: PostgreSQL 14 or later, CockroachDB 22 or later, YugabyteDB.
- * `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` (`postgres:` is the same, `cockroach:` differs in the default port) with
- * what `pg` takes as options (`sslmode=verify-full`, `options=-c%20search_path%3DSCHEMA`, ...). Without a password
- * `PGPASSWORD` and `~/.pgpass` are asked. Tables are made in the first schema of the search path. With `QUARK_S3_ENDPOINT` and its siblings in the environment, large blobs and
- * large merged segments are kept in that object store.
+ * `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` (`postgres:` is the same, `cockroach:` differs in the default port) with what
+ * `pg` takes as options (`sslmode=verify-full`, `options=-c%20search_path%3DSCHEMA`, ...). Without a password `PGPASSWORD` and
+ * `~/.pgpass` are asked. Tables are made in the first schema of the search path. With `QUARK_S3_ENDPOINT` and its siblings in the
+ * environment, large blobs and large merged segments are kept in that object store.
  *
- * A pooler in between (PgBouncer in transaction or session mode, with its defaults) is noticed: settings then hold for a
- * transaction each, and no statement is prepared by name. `pooler=true` says that there is one, which spares the search
- * for it; `pooler=false` that there is none. `prepare=false` prepares nothing by name without a pooler either;
- * `prepare=true` does so through one that can (PgBouncer 1.21 and later with `max_prepared_statements`).
+ * A pooler in front of the database (PgBouncer in transaction or session mode, with its defaults) is detected. Settings are then
+ * made in each transaction, and named prepared statements are not used. `pooler=true` declares a pooler and saves its detection;
+ * `pooler=false` declares that there is none. `prepare=false` turns named prepared statements off without a pooler too;
+ * `prepare=true` uses them through a pooler that supports them (PgBouncer 1.21 and later with `max_prepared_statements`).
  *
- * Calls wait and try again for up to 15 s while the server restarts or transactions collide. If the connection is lost
- * while a change is committed and the server does not come back in that time, the error (`unreachable`) has
+ * Calls are retried for up to 15 s while the server restarts or transactions conflict (31 s behind PgBouncer). If the connection
+ * is lost while a change is committed and the server does not come back in that time, the error (`unreachable`) has
  * `outcome: 'unknown'` in its details: that change may have been made. Every other failed call has changed nothing.
  *
  * @throws {QuarkError} `invalid_input` when the URI cannot be understood; no error and no `uri` shows the password

@@ -108,8 +108,8 @@ export class S3Objects {
   }
 
   /**
-   * Bytes of an object from `start` to `end`, which is not among them, as far as it goes; undefined where it is not there.
-   * A connection that breaks begins anew.
+   * The bytes of an object from `start` (inclusive) to `end` (exclusive), cut at its end; undefined when there is no such object.
+   * A broken connection is retried.
    */
   async getRange(
     key: string,
@@ -124,11 +124,11 @@ export class S3Objects {
         const refusal = await readRefusal(response);
         if (refusal.status === 404 && refusal.code !== 'NoSuchBucket')
           return { kind: 'done', value: undefined };
-        // It is shorter than that.
+        // The object ends before `start`.
         if (refusal.status === 416) return { kind: 'done', value: new Uint8Array(0) };
         return { kind: 'refused', refusal };
       }
-      // A server may answer a range with the whole: it is read as far as is asked for.
+      // A server may ignore the range and send the whole object: reading stops at `end`.
       let at = response.status === 200 ? 0 : start;
       if (
         response.status === 206 &&

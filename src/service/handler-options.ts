@@ -25,9 +25,9 @@ export type StoreScope = {
    * false is read only, whatever the handler could do.
    */
   readonly store: Store;
-  /** Aborted when the client has gone: the store is asked for nothing more on its behalf. */
+  /** Aborted when the client has disconnected: no more calls are made to the store for it. */
   readonly signal?: AbortSignal | undefined;
-  /** The store for work that outlives the request: looks for live updates, sketches of curves. `store` unless given. */
+  /** The store for work that outlives the request: polls for live updates, sketches of curves. Default: `store`. */
   readonly lastingStore?: Store;
   /**
    * Who shares a poll of the store for live updates: listeners of an equal `view` of an equal `space`. Writes into a
@@ -40,17 +40,17 @@ export type StoreScope = {
   /** What to throw for a change where the store cannot be written to; an error with reason `read_only` unless given. */
   readonly writeRefusal?: Error | undefined;
   /**
-   * Told of memory that bodies and answers are about to hold; throws when the server has none left, and once the client
-   * has gone. A number below zero gives some of it back; what is left is given back with the end of the answer.
+   * Reserves memory for bodies and answers, in bytes; a negative number releases some. The rest is released when the answer ends.
+   * Throws when the budget is exhausted or the client has disconnected. Default: no limit.
    */
   readonly takeRoom?: (bytes: number) => void;
-  /** Told of what is about to be unpacked, in bytes; throws where that is too much for whoever asks. */
+  /** Called with the number of bytes that are about to be unpacked; throws when the user exceeds a limit. Default: no limit. */
   readonly takeUnpacked?: (bytes: number) => void;
-  /** Where segments are checked, and rows and curves are worked out; the calling thread unless given. */
+  /** Where segment checks, rows and curves are computed. Default: the calling thread. */
   readonly compute?: Compute | undefined;
 };
 
-/** The store for what outlives the request. */
+/** The store for work that outlives the request. */
 export function lastingStoreOf({ lastingStore, store }: StoreScope): Store {
   return lastingStore ?? store;
 }
@@ -74,7 +74,7 @@ export type StoreHandlerOptions = {
   readonly checks?: ContentChecks;
   /** Most bytes of one upload of segments, unpacked; 66 MiB unless given. */
   readonly maxUploadBytes?: number;
-  /** Most bytes of the segments of an upload in their unpacked form; 512 MiB unless given. */
+  /** Largest number of unpacked bytes of the segments of one upload. Default: 512 MiB. */
   readonly maxUnpackedBytes?: number;
   /** Most bytes of a blob; 64 MiB unless given. */
   readonly maxBlobBytes?: number;

@@ -1,4 +1,4 @@
-/** What a service lets one user, each of their keys, and all of them together take. */
+/** Limits of a service: per request, per key, per user and in all. */
 import { checkOptionNames, checkPositive } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
 import { invalidInput, SessionStoreError } from '../base/errors.ts';
@@ -11,9 +11,19 @@ import {
 } from './protocol.ts';
 
 /**
- * The limits of a service. Requests, bytes, processor time and streams are counted for a user, whatever number of keys they
- * have. While several keys of a user are active, one that has taken more than one and a half even parts in the last seconds may use the
- * upper half of a burst only: the other half is for the other keys.
+ * Limits of a service, as the option `limits` of `createService` and `serveService`. What exceeds a limit is refused with status
+ * 4xx, or with 429 or 503 and `Retry-After`.
+ *
+ * Requests, bytes and processor time are token buckets of a user, over all keys of that user. While several keys of a user are
+ * active, a key that used more than 1.5 times its equal share in the last seconds may use only the upper half of a bucket: the
+ * other half is reserved for the other keys.
+ *
+ * @example
+ * await serveService({
+ *   storage: 'quark-runs',
+ *   port: 4747,
+ *   limits: { requestsPerSecond: 50, maxConnections: 1_000 },
+ * });
  */
 export type ServiceLimits = {
   /** Bytes of an upload of segments, as sent and unpacked. Default: 66 MiB, the largest segment with its manifest. */
@@ -28,50 +38,54 @@ export type ServiceLimits = {
   readonly maxNameChars: number;
   /** Tags of one run. Default: 256. */
   readonly maxTags: number;
-  /** Requests a second of one user, on average. Default: 200. */
+  /** Requests per second of one user, on average. Default: 200. */
   readonly requestsPerSecond: number;
-  /** Requests of one user at once, before the average counts. Default: 1,000. */
+  /** Burst of requests of one user: the size of the bucket that `requestsPerSecond` fills. Default: 1,000. */
   readonly requestBurst: number;
-  /** Bytes a second of one user, on average: as sent, as unpacked to be checked, and as answered. Default: 128 MiB. */
+  /** Bytes per second of one user, on average: of bodies as sent, of segments as unpacked, and of answers. Default: 128 MiB. */
   readonly bytesPerSecond: number;
-  /** Bytes of one user at once, before the average counts. Default: 2 GiB. */
+  /** Burst of bytes of one user: the size of the bucket that `bytesPerSecond` fills. Default: 2 GiB. */
   readonly byteBurst: number;
-  /** Bytes of the segments of one upload, unpacked. Default: 512 MiB. */
+  /** Unpacked bytes of the segments of one upload. Default: 512 MiB. */
   readonly maxUnpackedBytes: number;
   /**
-   * Processor time of one user, in milliseconds a second on average, over all threads. While other users are active, those
-   * that take more than one and a half even parts are held back sooner. Default: 1,500.
+   * Processor time of one user over all threads, in milliseconds per second, on average. While other users are active, a user
+   * with more than 1.5 times an equal share waits earlier. Default: 1,500.
    */
   readonly processorMsPerSecond: number;
-  /** Processor time of one user at once, in milliseconds, before the average counts. Default: 60,000. */
+  /**
+   * Burst of processor time of one user, in milliseconds: the size of the bucket that `processorMsPerSecond` fills. Default:
+   * 60,000.
+   */
   readonly processorBurstMs: number;
-  /** Processor time of the checks, rows or curves of one request, in milliseconds. Default: 60,000. */
+  /** Processor time of one request for segment checks, rows or curves, in milliseconds. Default: 60,000. */
   readonly processorMsPerRequest: number;
   /** Attempts a minute to get in without a good key, from one address, before the answer is 429. Default: 60. */
   readonly refusalsPerMinute: number;
   /** Streams of live updates that one key has open. Default: 64. */
   readonly streamsPerKey: number;
-  /** Streams of live updates that one user has open with all keys. Default: 256. */
+  /** Open streams of live updates of one user, over all keys. Default: 256. */
   readonly streamsPerUser: number;
-  /** Keys that a user makes in a minute by keys of scope `admin`, on average and at once. Default: 30. */
+  /** Keys per minute that a user creates with keys of scope `admin`, on average and as a burst. Default: 30. */
   readonly keysPerMinute: number;
   /** Keys of one user that are good, before a key of scope `admin` makes no more of them. Default: 1,000. */
   readonly keysPerUser: number;
   /** Shares of one user's projects, before a key of scope `admin` makes no more of them. Default: 1,000. */
   readonly sharesPerUser: number;
   /**
-   * Bytes that requests and answers under way may hold, of all users together. One user may hold half of it, or one
-   * upload of the largest size where that is more. Default: 512 MiB.
+   * Memory budget of all requests and answers under way, in bytes. One user may hold half of it, or one upload of the largest
+   * size if that is more. Default: 512 MiB.
    */
   readonly maxBytesInFlight: number;
   /**
-   * Connections that are open, all clients together. Beyond it, the connection that has waited longest without a request
-   * is ended for a new one; where all have requests under way, the new one is refused with status 503. Default: 4,096.
+   * Open connections in all. At the limit, a new connection replaces the one that has been idle longest; when all have requests
+   * under way, the new one is refused with status 503. Counts for `serveService` only. Default: 4,096.
    */
   readonly maxConnections: number;
   /**
-   * Connections that are open from one address; further ones are refused with status 503. Does not count for addresses of
-   * loopback. A proxy on another machine needs `maxConnections` here, as it is the address of all its clients. Default: 512.
+   * Open connections from one address; further ones are refused with status 503. Loopback addresses are exempt. Behind a proxy on
+   * another machine, set it to the number of connections that the proxy may open: all its clients share its address. Counts for
+   * `serveService` only. Default: 512.
    */
   readonly maxConnectionsPerAddress: number;
 };

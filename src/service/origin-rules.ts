@@ -5,15 +5,20 @@ import { invalidInput } from '../base/errors.ts';
 export type ServiceConnection = {
   /** IP address of the other end. Without it nothing is taken to come from this machine. */
   readonly remoteAddress?: string | undefined;
-  /** Version of HTTP that the request came in, such as `1.1`. Unknown versions count as one that programs speak. */
+  /**
+   * HTTP version of the request, such as `1.1`. Requests in `1.0` always need a key. Unless given, the version is not examined.
+   */
   readonly httpVersion?: string | undefined;
   /**
-   * Calls back once, when the answer has been sent or the connection is gone, with the bytes that went out; at once where
-   * that was before. What the request holds is given back then. Without it, an answer holds memory until its body was read
-   * or cancelled.
+   * Registers a callback for the end of the request: the answer was sent, or the connection is gone. It is called once, with the
+   * number of bytes sent; immediately if the end was before. The request then releases its memory. Without this member, an answer
+   * holds memory until its body was read or cancelled.
    */
   readonly onClose?: (callback: (sentBytes: number) => void) => void;
-  /** Aborted when the client goes before it has the answer: the work for it stops. The signal of the request unless given. */
+  /**
+   * Aborted when the client disconnects before it has the answer; the work on the request then stops. Default: the signal of the
+   * request.
+   */
   readonly signal?: AbortSignal;
 };
 
@@ -34,7 +39,7 @@ const PROXY_HEADERS: ReadonlySet<string> = new Set([
   'x-scheme',
   'x-varnish',
 ]);
-/** Families of such headers: of plain proxies, of meshes and ingresses, of content networks and of clouds. */
+/** Prefixes of such headers: of proxies, service meshes, ingresses, content delivery networks and clouds. */
 const PROXY_HEADER_STARTS = [
   'cf-',
   'cloudfront-',
@@ -72,8 +77,8 @@ const PROXY_HEADER_STARTS = [
 const ENDS_WITH_ADDRESS = /-(?:client|connecting|remote|source|user)-(?:ip|addr|address)$/;
 
 /**
- * Whether a request was made by the other end of its connection for somebody else. Headers say so, and HTTP/1.0: nginx
- * asks in it unless told otherwise, and no browser and no client of ours does.
+ * Whether the other end of the connection is a proxy. Signs are headers that proxies add, and HTTP/1.0: the default of nginx, and
+ * used by no browser and no client of this package.
  */
 export function isProxied(headers: Headers, { httpVersion }: ServiceConnection): boolean {
   if (httpVersion !== undefined && httpVersion < '1.1') return true;

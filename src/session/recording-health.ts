@@ -1,61 +1,72 @@
 /**
- * Whether recording is possible. Everything of a session that writes says here when it fails and when it works again;
- * recording has stopped while anything of it fails. A stop and its end are told once each: to the callback of the
- * session and, where errors are not thrown, on the console.
+ * Whether recording works. Every writer of a session reports its failures and successes here; recording is stopped while any of
+ * them fails. The stop and the end of the stop are reported once each: to the session's callback and, without strict mode, on the
+ * console.
  */
 import type { Clock } from '../base/clock.ts';
 import { warn } from '../base/console.ts';
 import { errorOf, messageOf } from '../base/errors.ts';
 
-/** How the recording of a session is going. */
+/** State of the recording of a session: the result of `session.recordingStatus()`. */
 export type RecordingStatus = {
   /**
-   * `recording`: what is logged reaches the storage. `stopped`: the storage takes nothing; rows wait in memory and are
-   * tried again, at least every 30 seconds.
+   * `recording`: logged rows reach the storage. `stopped`: writes to the storage fail; rows are buffered in memory, and writes
+   * are retried at least every 30 seconds.
    */
   readonly state: 'recording' | 'stopped';
-  /** When it stopped, in UTC epoch milliseconds; null while it works. */
+  /** When recording stopped, in UTC epoch milliseconds; null while it works. */
   readonly sinceMs: number | null;
-  /** Why it stopped, mostly a {@link SessionStoreError}; while it works, why the last one stopped, or null. */
+  /** Why recording stopped, usually a {@link SessionStoreError}. While recording works: the cause of the last stop, or null. */
   readonly error: Error | null;
-  /** Rows of all writers that are not in the storage yet. */
+  /** Buffered rows of all writers: logged and not yet stored. */
   readonly bufferedRows: number;
-  /** Rows that were given up because the buffers were full. */
+  /** Rows dropped since the session began, because the buffers were full. */
   readonly droppedRows: number;
-  /** Rows that had been stored, and were removed with the storage while the session went on. */
+  /** Stored rows of this session that were removed with the run while the session was open. */
   readonly lostRows: number;
 };
 
-/** What {@link RecordingCallback} is told. */
+/**
+ * A change in recording, as the option `onRecordingProblem` receives it: recording stopped, recording works again, or the stored
+ * run was removed.
+ *
+ * @example
+ * await startRun({
+ *   project: 'demo',
+ *   onRecordingProblem: ({ kind, bufferedRows, error }) => {
+ *     if (kind === 'stopped') console.warn(`${bufferedRows} rows are buffered: ${error.message}`);
+ *   },
+ * });
+ */
 export type RecordingProblem = {
   /**
-   * `stopped`: recording is not possible any more. `resumed`: it is again, and what waited is being written.
-   * `storage_cleared`: somebody removed the stored run (the browser's data was cleared, the database deleted); the
-   * session has begun anew with what was in memory, and `lostRows` are gone.
+   * `stopped`: writes to the storage fail. `resumed`: they succeed again, and buffered rows are being written. `storage_cleared`:
+   * the stored run was removed (the browser's data was cleared, the database deleted); the session has created the run again with
+   * its buffered rows, and `lostRows` are gone.
    */
   readonly kind: 'stopped' | 'resumed' | 'storage_cleared';
   readonly runId: string;
-  /** When recording stopped, in UTC epoch milliseconds; for `storage_cleared`, when that was found. */
+  /** When recording stopped, in UTC epoch milliseconds; for `storage_cleared`, when the removal was detected. */
   readonly sinceMs: number;
-  /** Rows of all writers that wait in memory. */
+  /** Rows of all writers that are buffered in memory. */
   readonly bufferedRows: number;
-  /** Rows given up since the session began, because the buffers were full. */
+  /** Rows dropped since the session began, because the buffers were full. */
   readonly droppedRows: number;
-  /** Rows that were stored and are gone, since the session began. */
+  /** Stored rows that were removed since the session began. */
   readonly lostRows: number;
-  /** Why recording stopped, mostly a {@link SessionStoreError} with a `reason`. */
+  /** Why recording stopped, usually a {@link SessionStoreError} with a `reason`. */
   readonly error: Error;
 };
 
-/** Told when recording stops being possible, and when it is over. What it throws is ignored. */
+/** Receives each {@link RecordingProblem}. Errors that it throws are ignored. */
 export type RecordingCallback = (problem: RecordingProblem) => void;
 
-/** Something whose rows are counted. */
+/** A source of row counts, such as a writer. */
 export type RowCounter = {
   readonly status: { readonly bufferedRows: number; readonly droppedRows: number };
 };
 
-/** Storage that fails and works by turns says so on the console once a minute at most. */
+/** Minimum interval between reports on the console, for storage that fails intermittently. */
 const CONSOLE_PAUSE_MS = 60_000;
 
 /** See the top of this file. */
@@ -74,7 +85,7 @@ export class RecordingHealth {
   #saidAtMs = Number.NEGATIVE_INFINITY;
   #isSaid = false;
 
-  /** @param onWorks called when one of several that fail works again: the others should try now */
+  /** @param onWorks called when one of several failing writers works again: the others should retry now */
   constructor(
     runId: string,
     clock: Pick<Clock, 'now'>,
@@ -101,7 +112,7 @@ export class RecordingHealth {
     };
   }
 
-  /** Counts the rows of a writer; the undo is for one that has written all it had. */
+  /** Adds the rows of a writer to the counts. The returned function removes a writer that has stored all its rows. */
   count(counter: RowCounter): () => void {
     this.#counters.add(counter);
     return () => {
@@ -109,7 +120,7 @@ export class RecordingHealth {
     };
   }
 
-  /** Says that `source` could not write. */
+  /** Reports that `source` could not write. */
   failed(source: string, error: unknown): void {
     const isFirst = this.#failures.size === 0;
     this.#lastError = errorOf(error);
@@ -121,11 +132,11 @@ export class RecordingHealth {
     this.#saidAtMs = this.#sinceMs;
     this.#isSaid = true;
     warn(
-      `Quark: recording of run ${this.#runId} has stopped. Training goes on; rows wait in memory and are tried again. ${messageOf(error)}`,
+      `Quark: recording of run ${this.#runId} has stopped. Training goes on; rows are buffered in memory and written again later. ${messageOf(error)}`,
     );
   }
 
-  /** Says that `source` wrote what it had, or has nothing more to write. */
+  /** Reports that `source` has stored its rows, or has no more rows to store. */
   worked(source: string): void {
     const error = this.#failures.get(source);
     if (error === undefined) return;
@@ -146,7 +157,7 @@ export class RecordingHealth {
     warn(`Quark: recording of run ${this.#runId} works again, after ${seconds} s.${drops}`);
   }
 
-  /** Says that rows which were stored are gone, and that recording has begun anew. */
+  /** Reports that stored rows were removed and that the run was created again. */
   cleared(rows: number, error: Error, message: string): void {
     this.#lostRows += rows;
     this.#lastError = error;
@@ -154,7 +165,7 @@ export class RecordingHealth {
     if (!this.#isQuiet) warn(`Quark: ${message}`);
   }
 
-  /** Remembers an error that stops nothing. */
+  /** Records an error that does not stop recording. */
   note(error: unknown): void {
     this.#lastError = errorOf(error);
   }
@@ -173,7 +184,7 @@ export class RecordingHealth {
     try {
       this.#callback?.({ kind, runId: this.#runId, sinceMs, ...this.#rows(), error });
     } catch {
-      // The callback is the caller's, and the caller here may be anything that writes.
+      // An error of the callback must not reach the writer that reported the change.
     }
   }
 }

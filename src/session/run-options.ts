@@ -24,9 +24,9 @@ export type SessionOptions = PersistenceOptions & {
   /** Whether SIGINT, SIGTERM and leaving the page end the run as interrupted. Default true. */
   readonly handleSignals?: boolean | undefined;
   /**
-   * Told when recording stops being possible (the storage is full or away), when it is possible again, and when what was
-   * stored has been removed. Called at once, from inside whatever found out. Default none; without strict mode the console
-   * is told as well.
+   * Called when recording stops (the storage is full or unreachable), when it works again, and when the stored run was removed.
+   * Called synchronously, once for each change. Default: none. Without strict mode the console gets a line as well. Example:
+   * {@link RecordingProblem}.
    */
   readonly onRecordingProblem?: RecordingCallback | undefined;
   /** The clock of time stamps and timers; for tests. */
@@ -44,9 +44,9 @@ export type StartRunOptions = SessionOptions & {
   /** The run this one continues from; it must be in the same store. */
   readonly parentRunId?: string | null | undefined;
   /**
-   * Whether failures of the recording throw. Default false: training goes on. Storage that cannot be opened or written is
-   * tried again, rows wait in memory, and {@link SessionOptions.onRecordingProblem}, `session.recordingStatus()` and the
-   * console say so. Wrong options throw in both modes.
+   * Whether storage failures throw. Default: false, so that training continues. The session then buffers rows in memory, retries
+   * to open and write the storage, and reports failures through {@link SessionOptions.onRecordingProblem},
+   * `session.recordingStatus()` and the console. Invalid options throw in both modes.
    */
   readonly strictMode?: boolean | undefined;
 };
@@ -132,7 +132,7 @@ export async function resolveStore(
   };
 }
 
-/** What stands for the store of a session before it is open. */
+/** Placeholder for the store of a session before it is open. */
 export function placeOf({ storage, storageDir }: SessionOptions): string {
   if (typeof storage === 'object') return storage.uri;
   return storage ?? storageDir ?? defaultPlace();

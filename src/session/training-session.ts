@@ -46,22 +46,22 @@ export class TrainingSession implements AsyncDisposable {
   /**
    * Starts a run.
    *
-   * Without strict mode it resolves whatever the storage does: where that cannot be opened or written (quota or disk full,
-   * folder read-only, service away, no IndexedDB), rows wait in memory and the run is stored as soon as it can be. Look at
-   * {@link TrainingSession.recordingStatus}, or give `onRecordingProblem`.
+   * Without strict mode it resolves even when the storage cannot be opened or written (quota or disk full, folder read-only,
+   * service away, no IndexedDB). Rows are then buffered in memory, and the run is stored as soon as the storage works.
+   * {@link TrainingSession.recordingStatus} and the option `onRecordingProblem` report the failure.
    *
    * @throws {QuarkError} `invalid_input` naming the option
    * @throws {RunNotFoundError} when the parent run is not in the store
-   * @throws {SessionStoreError} when the options are at fault: an unknown scheme, a key that is not known, a store that
-   * only reads; in strict mode also when the store cannot be opened or written
+   * @throws {SessionStoreError} when an option is wrong: an unknown scheme, an unknown key, a read-only store; in strict mode
+   *   also when the store cannot be opened or written
    */
   static async startRun(options: StartRunOptions): Promise<TrainingSession> {
     return new TrainingSession(await openNewRun(options, checkStartOptions(options)));
   }
 
   /**
-   * Continues a run that was interrupted or failed, or whose session died without a word. It needs what is stored of the run:
-   * while the storage cannot be read or written it rejects, in both modes.
+   * Continues a run that was interrupted or failed, or whose session ended unexpectedly. The stored run must be readable: while
+   * the storage cannot be read or written, the call rejects in both modes.
    *
    * @throws {RunNotFoundError}
    * @throws {InvalidRunStateError} when the run is completed, or held by a live session
@@ -93,8 +93,9 @@ export class TrainingSession implements AsyncDisposable {
   }
 
   /**
-   * Joins a running run from another process or tab: both write to it, and nothing of either is lost. The run keeps its
-   * state; whoever calls `endRun` ends it, `close` only leaves it. While the storage cannot be read it rejects, in both modes.
+   * Joins a running run from another process or tab: both write to it, and nothing of either is lost. The run keeps its state:
+   * `endRun` ends it for all sessions, `close` leaves it running. While the storage cannot be read, the call rejects in both
+   * modes.
    *
    * @throws {RunNotFoundError}
    * @throws {InvalidRunStateError} when the run has ended
@@ -111,14 +112,14 @@ export class TrainingSession implements AsyncDisposable {
   }
 
   /**
-   * Runs `work` in a session. The run ends as `completed` when it returns; as `failed`, after a `runtime_error` log, when
-   * it throws; as `interrupted` on SIGINT, SIGTERM, an `AbortError`, when the page goes away, or when a watch stopped it.
+   * Runs `work` in a session. The run ends as `completed` when it returns; as `failed`, after a `runtime_error` log, when it
+   * throws; as `interrupted` on SIGINT, SIGTERM, an `AbortError`, when the page goes away, or when a watch stopped it.
    *
-   * What `work` returned is returned, and what it threw is thrown, whatever recording met: without strict mode, storage that
-   * is full or away when the run ends is tried again after this has resolved, as long as the page or process is there.
+   * The result of `work` is returned, and its error is thrown, whether or not recording failed. Without strict mode, storage that
+   * fails when the run ends is retried after this has resolved, as long as the page or process exists.
    *
-   * @throws {QuarkError} as {@link TrainingSession.startRun}, before `work` is called; in strict mode also what ending the
-   * run throws
+   * @throws {QuarkError} as {@link TrainingSession.startRun}, before `work` is called; in strict mode also what ending the run
+   *   throws
    */
   static async run<T>(
     options: StartRunOptions,
@@ -146,7 +147,7 @@ export class TrainingSession implements AsyncDisposable {
 
   /** The run as this session last saw it. */
   get context(): RunContext {
-    // What was made before its storage could be opened is elsewhere now.
+    // The location is known only after the storage was opened.
     if (this.#context.run.runPath !== this.#core.run.runPath) this.#update();
     return this.#context;
   }
@@ -177,7 +178,7 @@ export class TrainingSession implements AsyncDisposable {
     return this.#core.strictMode;
   }
 
-  /** The store the run is in. One that could not be opened yet is opened by the first call that it answers. */
+  /** The store of the run. If it could not be opened at the start, calls on it try to open it. */
   get store(): Store {
     return this.#core.openedStore ?? this.#core.store;
   }
@@ -194,8 +195,8 @@ export class TrainingSession implements AsyncDisposable {
   }
 
   /**
-   * Adds a label to the run. A label it has already changes nothing. Without strict mode a label that cannot be stored now
-   * is stored later.
+   * Adds a label to the run. A label that the run already has changes nothing. Without strict mode, a label that cannot be stored
+   * now is stored later.
    *
    * @throws {QuarkError} `invalid_input`, `invalid_run_state`
    * @throws {SessionStoreError} in strict mode, when the store failed
@@ -210,8 +211,8 @@ export class TrainingSession implements AsyncDisposable {
   }
 
   /**
-   * Records a message at once: it is durable when the promise resolves. Without strict mode a message that cannot be stored
-   * now is stored later; it is returned with `sequence: null` then.
+   * Records a message immediately: it is durable when the promise resolves. Without strict mode, a message that cannot be stored
+   * now is returned with `sequence: null` and stored later.
    *
    * @throws {QuarkError} `invalid_input`, `invalid_run_state`
    * @throws {SessionStoreError} in strict mode, when the store failed; the message is then not recorded
@@ -224,7 +225,8 @@ export class TrainingSession implements AsyncDisposable {
   }
 
   /**
-   * How recording is going: whether it has stopped, since when and why, and how many rows wait, were dropped or were lost.
+   * The current state of recording: whether it has stopped, since when and why, and how many rows are buffered, dropped or lost.
+   * Reads no storage and never throws.
    *
    * @example
    * await session.flush();
@@ -235,8 +237,8 @@ export class TrainingSession implements AsyncDisposable {
   }
 
   /**
-   * Makes durable what all writers of the session have buffered. Without strict mode it resolves also when the store takes
-   * nothing: {@link TrainingSession.recordingStatus} says so, and what is buffered is tried again.
+   * Makes the buffered rows of all writers durable. Without strict mode it also resolves when the store fails:
+   * {@link TrainingSession.recordingStatus} then has the failure, and the rows stay buffered for the next attempt.
    *
    * @throws {SessionStoreError} in strict mode
    */
@@ -269,17 +271,16 @@ export class TrainingSession implements AsyncDisposable {
   }
 
   /**
-   * Ends the run: closes all its writers, records `run_ended`, sets the status, merges small segments. With a service
-   * configured, waits for it as long as one request may take, and not at all while it is away; what is left is sent by
-   * whoever opens this place next, or by `quark sync`.
+   * Ends the run: closes all its writers, records `run_ended`, sets the status, merges small segments. With a service configured,
+   * waits for it as long as one request may take, and not at all while it is away; what is left is sent by whoever opens this
+   * place next, or by `quark sync`.
    *
-   * Without strict mode it resolves also when the store takes nothing: the run is over for this session, and everything that
-   * waits is stored, with this end and its time, as soon as that is possible while the page or process is there.
-   * {@link TrainingSession.recordingStatus} says whether it is.
+   * Without strict mode it also resolves when the store fails. The run is then over for this session; buffered rows, the end and
+   * its time are stored as soon as the storage works, while the page or process exists. {@link TrainingSession.recordingStatus}
+   * says whether that is still pending.
    *
    * @throws {InvalidRunStateError} when the run has ended already
-   * @throws {SessionStoreError} in strict mode, when something could not be written; the run is then still open and nothing
-   * is lost
+   * @throws {SessionStoreError} in strict mode, when a write failed; the run is then still open and nothing is lost
    */
   async endRun(status: TerminalRunStatus = 'completed'): Promise<RunContext> {
     checkLiteral('status', status, TERMINAL_RUN_STATUSES);
@@ -293,10 +294,10 @@ export class TrainingSession implements AsyncDisposable {
   }
 
   /**
-   * Flushes, leaves the run without ending it, and closes the store if the session opened it. Without strict mode it resolves
-   * also when the store takes nothing: what waits is tried again, and the store is closed after that.
+   * Flushes, leaves the run without ending it, and closes the store if the session opened it. Without strict mode it also
+   * resolves when the store fails: buffered rows are retried, and the store is closed after they are stored.
    *
-   * @throws {SessionStoreError} in strict mode; it may be called again then
+   * @throws {SessionStoreError} in strict mode; the call may then be repeated
    */
   close(): Promise<void> {
     return this.#core.close();
@@ -316,7 +317,7 @@ export class TrainingSession implements AsyncDisposable {
     return this.#context;
   }
 
-  /** The last part of `run`. What it fails with is thrown in strict mode only: what the work gave comes first. */
+  /** Ends the session of `run`. Its failure is thrown in strict mode only: the result of `work` has priority. */
   async #finish(work: () => Promise<void>): Promise<void> {
     try {
       await work();

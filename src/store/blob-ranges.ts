@@ -1,18 +1,21 @@
-/** Sizes and parts of blobs, of any store: those that can read less than the whole do. */
+/** Sizes and ranges of blobs from any store. Stores without ranged reads read the whole blob. */
 import { checkCount } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
 import type { Store } from './store.ts';
 
 type BlobSource = Pick<Store, 'getBlob' | 'blobSize' | 'getBlobRange'>;
 
-/** The size of a blob in bytes, if it is there. */
+/** The size of a blob in bytes; undefined when there is no such blob. */
 export async function sizeOfBlob(store: BlobSource, sha256: string): Promise<number | undefined> {
   return store.blobSize === undefined
     ? (await store.getBlob(sha256))?.byteLength
     : store.blobSize(sha256);
 }
 
-/** The bytes of a blob from `start` to `end`, which is not among them, as far as it goes; if it is there. */
+/**
+ * The bytes of a blob from `start` (inclusive) to `end` (exclusive), cut at the end of the blob; undefined when there is no such
+ * blob.
+ */
 export async function rangeOfBlob(
   store: BlobSource,
   sha256: string,

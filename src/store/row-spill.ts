@@ -1,48 +1,51 @@
 /**
- * Rows that no append has stored yet, saved for the next start. A tab or worker may end between two turns of its event
- * loop; an append needs several turns. What is saved here needs none.
+ * The spill of a store: rows that were logged and not yet appended, saved for the next start. A tab or worker may end between two
+ * tasks of its event loop, and an append takes several tasks. A save is complete within the call.
  */
 import type { NewSegment } from './store.ts';
 
-/** What the next start found of a session that ended without a word. */
+/** What the next start found of a session that ended unexpectedly. */
 export type LossReport = {
   /** Identity of the tab or worker that ended; unique. */
   readonly owner: string;
   readonly runId: string;
-  /** Rows that were appended at the next start, by table. */
+  /** Number of rows that were recovered (appended at the next start), by table. */
   readonly recovered: Readonly<Record<string, number>>;
-  /** Rows that are known to be lost, by table. */
+  /** Number of rows that are known to be lost, by table. */
   readonly missing: Readonly<Record<string, number>>;
-  /** When rows were saved last, in UTC epoch milliseconds; null where none had to be. */
+  /** Time of the last save, in UTC epoch milliseconds; null when no row was saved. */
   readonly savedAtMs: number | null;
-  /** Rows of so many milliseconds after the last save may be lost beside those; 0 where none are. */
+  /** For how many milliseconds after the last save rows may be missing, beside those in `missing`; 0 when none are. */
   readonly gapMs: number;
 };
 
-/** Saves rows of open sessions without waiting for an answer. Only stores of browsers have it. */
+/**
+ * Saves unappended rows of open sessions without waiting for the storage. The IndexedDB store has one; other stores need none.
+ * Sessions use it by themselves.
+ */
 export interface RowSpill {
-  /** Whether {@link save} saves: false before {@link begin}, and where the browser has no Web Locks. */
+  /** Whether {@link save} has an effect: false before {@link begin}, and in browsers without Web Locks. */
   readonly isReady: boolean;
-  /** How long an added row may wait for a save, in milliseconds; 0: until the end of the task that added it. */
+  /** Longest delay between a new row and its save, in milliseconds; 0: the end of the task that added the row. */
   readonly pauseMs: number;
-  /** How long a row may wait for an append, in milliseconds; null where rows are saved until then. */
+  /** Longest delay between a new row and its append, in milliseconds; null where rows are saved in the meantime. */
   readonly flushWithinMs: number | null;
-  /** Begins to save rows of a session. Never fails, and waits at most a second. */
+  /** Begins to save the rows of a session. Never rejects, and resolves within a second. */
   begin(runId: string): Promise<void>;
-  /** The session has stored its rows, or has given up the run: nothing of it is missing from here on. */
+  /** Ends saving for a session that has stored its rows or abandoned the run: the next start reports nothing for it. */
   end(runId: string): Promise<void>;
   /**
-   * Saves segments before it returns, as far as this process is concerned. A segment may grow: the version that was saved
-   * last counts. Its identity tells the next start whether an append has stored it after all.
+   * Hands segments to the browser before it returns. A segment may grow: a later version replaces an earlier one. The next start
+   * compares identities to see whether an append has stored the segment already.
    */
   save(segments: readonly NewSegment[]): void;
-  /** Removes segments that an append has stored, as far as they were saved. */
+  /** Removes saved segments that an append has stored. */
   forget(segments: readonly NewSegment[]): void;
-  /** Saves segments in the last turn of a page, in every way there is. They do not grow any more. */
+  /** Saves final segments in the last task of a page, in IndexedDB and in `localStorage`. */
   leave(segments: readonly NewSegment[]): void;
-  /** The page is about to end, and {@link leave} was called with all that its sessions hold. */
+  /** Notes that the page is about to end and that {@link leave} has all rows of its sessions. */
   left(): void;
-  /** What earlier sessions left behind and nobody has recorded yet. */
+  /** Reports on earlier sessions that are not recorded in their runs yet. */
   listReports(): Promise<readonly LossReport[]>;
   removeReport(report: LossReport): Promise<void>;
 }

@@ -26,7 +26,7 @@ export function* keepBlob(
   );
 }
 
-/** The size of a blob that the space may see, and where it is kept. */
+/** The size of a blob that the space may read, and where its bytes are stored. */
 export function* findBlobSize(
   space: string,
   sha256: string,
@@ -42,7 +42,7 @@ export function* findBlobSize(
   return { sizeBytes, isFile: sizeBytes > MAX_DATABASE_BLOB_BYTES };
 }
 
-/** Bytes of a blob that is kept in the table of blobs. */
+/** A range of a blob that is stored in the table `blobs`. */
 export function* readBlobRange(
   sha256: string,
   start: number,
@@ -52,7 +52,7 @@ export function* readBlobRange(
   return row === undefined ? undefined : bytesCell(row, 0);
 }
 
-/** The expression for some bytes of the column `bytes`. Its numbers stand in the text: parameters have types of their own. */
+/** The SQL expression for a range of the column `bytes`. The numbers are literals, because parameters would need types. */
 export function bytesFrom(start: number, end: number): string {
   return `substr(bytes, ${checkCount('start', start) + 1}, ${checkCount('length', end - start)})`;
 }

@@ -66,7 +66,7 @@ export interface BlobFiles {
   readonly name: string;
   put(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
   get(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
-  /** Bytes from `start` to `end`, which is not among them, as far as there are; nothing else is read. */
+  /** The bytes from `start` (inclusive) to `end` (exclusive), cut at the end; nothing else is read. */
   getRange(
     sha256: string,
     start: number,
@@ -457,7 +457,7 @@ function noSegmentFiles(segment: SegmentReference): SessionStoreError {
   );
 }
 
-/** A blob that is known and whose bytes are gone. */
+/** The error for a blob with a row and without bytes. */
 function missingBytes(sha256: string, where: string): SessionStoreError {
   return new SessionStoreError(
     'corrupt',

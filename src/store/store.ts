@@ -315,7 +315,7 @@ export interface Store {
    * `appendSegments` that have not settled: give it their segments again, nothing is written twice.
    */
   appendSegmentsNow?(segments: readonly NewSegment[]): readonly SegmentManifest[];
-  /** Saves rows that were not appended yet. Only stores of browsers have it, whose tabs and workers end without a word. */
+  /** Saves rows that are not appended yet. Only the IndexedDB store has it, because tabs and workers end without notice. */
   readonly spill?: RowSpill;
   /** Live segments in order of their first sequence number, then of last sequence, writer and batch. */
   listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]>;
@@ -375,13 +375,21 @@ export interface Store {
   /** The bytes of a blob, if it is there. @throws {SessionStoreError} `corrupt` when they no longer have their hash */
   getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
   /**
-   * The size of a blob in bytes, if it is there, without reading it. Stores of services have it, and `getBlobRange`.
+   * The size of a blob in bytes, without reading the blob; undefined when there is no such blob. Optional: the file, PostgreSQL
+   * and memory stores have it, together with `getBlobRange`.
+   *
+   * @example
+   * const size = (await store.blobSize?.(sha256)) ?? 0;
+   * const tail = await store.getBlobRange?.(sha256, Math.max(0, size - 1024), size);
+   *
    * @throws {QuarkError} `invalid_input`
    */
   blobSize?(sha256: string): Promise<number | undefined>;
   /**
-   * The bytes of a blob from `start` to `end`, which is not among them, as far as the blob goes, if it is there. No more
-   * than these are read, and a part of a file cannot be compared with the hash of the whole: only `getBlob` does that.
+   * The bytes of a blob from `start` (inclusive) to `end` (exclusive), both in bytes; undefined when there is no such blob. A
+   * range beyond the end of the blob is cut there. Only these bytes are read, so they are not compared with the hash: `getBlob`
+   * does that.
+   *
    * @throws {QuarkError} `invalid_input`
    * @throws {SessionStoreError} `corrupt` when the bytes are missing or fewer than there should be
    */
