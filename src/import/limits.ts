@@ -26,7 +26,10 @@ export type ImportLimits = {
   readonly maxFooterBytes: number;
   /** Column chunks of a Parquet file (row groups times columns), and parts of a `.quark` file; default 500,000. */
   readonly maxTableChunks: number;
-  /** Cells of a Parquet file for each of its bytes, beyond the first million; default 256. Runs of one value take no room in a file. */
+  /**
+   * Cells of a Parquet file for each of its bytes, beyond the first million; default 256. Runs of one value take no room in a file. All of
+   * its pages together become at most as many values, and eight bytes for each of them beside one page of `maxRecordBytes`.
+   */
   readonly maxCellsPerByte: number;
   /** Levels of nesting; default 64. */
   readonly maxDepth: number;

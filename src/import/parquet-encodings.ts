@@ -304,8 +304,13 @@ export function deltaLengthBytes(input: PageBytes, count: number): ByteValues {
   return { bytes: input.bytes, starts, ends };
 }
 
-/** Each text shares its beginning with the one before. What comes out may be far longer than what is read: `maxBytes` bounds it. */
-export function deltaBytes(input: PageBytes, count: number, maxBytes: number): ByteValues {
+/** Each text shares its beginning with the one before. What comes out may be far longer than what is read: `maxBytes` bounds it, and `take` hears of it before memory is taken. */
+export function deltaBytes(
+  input: PageBytes,
+  count: number,
+  maxBytes: number,
+  take: (totalBytes: number) => void,
+): ByteValues {
   const shared = deltaNumbers(input, count);
   const rest = deltaLengthBytes(input, count);
   const starts = new Int32Array(count);
@@ -322,6 +327,7 @@ export function deltaBytes(input: PageBytes, count: number, maxBytes: number): B
     if (total > maxBytes) throw new Error(`its texts have more than ${maxBytes} bytes`);
     ends[i] = total;
   }
+  take(total);
   const bytes = new Uint8Array(total);
   for (let i = 0; i < count; i++) {
     const from = starts[i] ?? 0;

@@ -147,7 +147,15 @@ class FooterParser {
     reader.struct((id, type) => {
       if (id === 2) reader.list(type, () => elements.push(this.#element(elements.length)));
       else if (id === 3) rowCount = reader.integer(type);
-      else if (id === 4) reader.list(type, () => groups.push(this.#group()));
+      else if (id === 4)
+        reader.list(type, () => {
+          // A row group of one byte is one of no columns, and an object all the same.
+          if (groups.length >= this.#limits.maxTableChunks)
+            throw bad(
+              `it has more than ${this.#limits.maxTableChunks} row groups (limits.maxTableChunks)`,
+            );
+          groups.push(this.#group());
+        });
       else if (id === 5) reader.list(type, () => this.#fact(metadata));
       else return false;
       return true;
@@ -298,6 +306,8 @@ class FooterParser {
 
 type Place = {
   readonly names: readonly string[];
+  /** Of the names, joined. */
+  readonly chars: number;
   readonly definition: number;
   readonly repetition: number;
   readonly listDefinition: number;
@@ -306,10 +316,11 @@ type Place = {
 /** The schema is a tree in the order in which one walks through it. */
 function leavesOf(
   elements: readonly Element[],
-  { maxColumns, maxDepth }: ImportLimits,
+  { maxColumns, maxDepth, maxFooterBytes }: ImportLimits,
 ): ParquetLeaf[] {
   const leaves: ParquetLeaf[] = [];
   let next = 1;
+  let nameChars = 0;
   const walk = (count: number, place: Place, depth: number): void => {
     if (depth > maxDepth) throw new Error('the schema is nested too deep');
     for (let i = 0; i < count; i++) {
@@ -317,7 +328,14 @@ function leavesOf(
       if (element === undefined) throw new Error('the schema ends in the middle');
       const isRepeated = element.repetition === 2;
       const definition = place.definition + (element.repetition === 0 ? 0 : 1);
+      nameChars += place.chars + element.name.length;
+      // Each column repeats the names of the groups that it is in.
+      if (nameChars > maxFooterBytes)
+        throw bad(
+          `the names of its columns have more than ${maxFooterBytes} characters (limits.maxFooterBytes)`,
+        );
       const here: Place = {
+        chars: place.chars + element.name.length + 1,
         names: [...place.names, element.name],
         definition,
         repetition: place.repetition + (isRepeated ? 1 : 0),
@@ -331,7 +349,7 @@ function leavesOf(
   };
   walk(
     elements[0]?.children ?? 0,
-    { names: [], definition: 0, repetition: 0, listDefinition: 0 },
+    { names: [], chars: 0, definition: 0, repetition: 0, listDefinition: 0 },
     0,
   );
   return leaves;

@@ -2,6 +2,7 @@
 import { crc32 } from '../base/crc32.ts';
 import type { InputFile } from './input.ts';
 import type { ImportLimits } from './limits.ts';
+import type { ParquetBudget } from './parquet-budget.ts';
 import { decompressPage } from './parquet-codecs.ts';
 import {
   deltaBytes,
@@ -95,17 +96,26 @@ export class ParquetPages {
   readonly #leaf: ParquetLeaf;
   readonly #chunk: ParquetChunk;
   readonly #limits: ImportLimits;
+  readonly #budget: ParquetBudget;
   #at: number;
   #buffer = new Uint8Array(0);
   #bufferStart = 0;
   #dictionary: PageValues | undefined;
   #left: number;
 
-  constructor(file: InputFile, leaf: ParquetLeaf, chunk: ParquetChunk, limits: ImportLimits) {
+  /** @param budget shared by all pages of the file */
+  constructor(
+    file: InputFile,
+    leaf: ParquetLeaf,
+    chunk: ParquetChunk,
+    limits: ImportLimits,
+    budget: ParquetBudget,
+  ) {
     this.#file = file;
     this.#leaf = leaf;
     this.#chunk = chunk;
     this.#limits = limits;
+    this.#budget = budget;
     this.#at = chunk.start;
     this.#left = chunk.valueCount;
   }
@@ -222,7 +232,11 @@ export class ParquetPages {
         return texts(deltaLengthBytes(page, count));
       case DELTA_BYTE_ARRAY:
         if (leaf.type !== 'BYTE_ARRAY') break;
-        return texts(deltaBytes(page, count, this.#limits.maxRecordBytes));
+        return texts(
+          deltaBytes(page, count, this.#limits.maxRecordBytes, (total) =>
+            this.#budget.takeBytes(total),
+          ),
+        );
       case BYTE_STREAM_SPLIT:
         return { kind: 'numbers', values: splitNumbers(page, leaf, count) };
       default:
@@ -277,6 +291,8 @@ export class ParquetPages {
     // What is longer than its values need is no page; runs of one value take next to nothing.
     if (count > maxRecordBytes / 4) throw new Error(`a page has ${count} values`);
     if (packed > this.#chunk.end - this.#at) throw new Error('a page is longer than its column');
+    this.#budget.takeBytes(unpacked);
+    this.#budget.takeValues(count);
     return header;
   }
 
@@ -287,11 +303,13 @@ export class ParquetPages {
     return this.#buffer.slice(start, start + length);
   }
 
-  /** Makes sure that so many bytes from the current place on are in the buffer. */
+  /** Makes sure that so many bytes from the current position on are in the buffer. */
   async #fill(length: number): Promise<void> {
     const start = this.#at - this.#bufferStart;
     if (start >= 0 && start + length <= this.#buffer.length) return;
     const end = Math.min(this.#chunk.end, this.#at + Math.max(length, READ_BYTES));
+    // Columns may be said to lie over one another: what is read counts each time.
+    this.#budget.takeBytes(end - this.#at);
     this.#buffer = await this.#file.slice(this.#at, end);
     this.#bufferStart = this.#at;
   }

@@ -4,18 +4,18 @@ import type { InputFile } from './input.ts';
 import type { ImportLimits } from './limits.ts';
 import { numberFromText } from './number-text.ts';
 import type { ParquetFooter, ParquetLeaf } from './parquet-footer.ts';
+import { maxCellsOf, ParquetBudget, ParquetBudgetError } from './parquet-budget.ts';
 import { ParquetPages, type ParquetPage, type Texts } from './parquet-pages.ts';
 import { CELL_ABSENT, CELL_NUMBER, CELL_TEXT, type TableRow } from './table-rows.ts';
 
 /** Longer texts are no numbers. */
 const MAX_NUMBER_BYTES = 40;
-const FREE_CELLS = 1 << 20;
 
 /** @throws {Error} when the file says of itself that it holds more than it can */
 export function checkRowCount(footer: ParquetFooter, file: InputFile, limits: ImportLimits): void {
   const rows = footer.groups.reduce((sum, { rowCount }) => sum + rowCount, 0);
   const cells = rows * Math.max(1, footer.leaves.length);
-  if (cells > FREE_CELLS + file.sizeBytes * limits.maxCellsPerByte)
+  if (cells > maxCellsOf(file, limits))
     throw new Error(
       `It says that it has ${rows} rows of ${footer.leaves.length} columns, in ${file.sizeBytes} bytes (limits.maxCellsPerByte).`,
     );
@@ -54,8 +54,9 @@ export class ParquetRows implements TableRow {
     this.numbers = new Float64Array(this.cellCount);
   }
 
-  /** Yields when pages are there; then {@link next} goes over their rows. What is damaged costs its row group. */
+  /** Yields when pages are there; then {@link next} goes over their rows. What is damaged costs its row group; pages that become too much, the rest of the file. */
   async *stretches(): AsyncGenerator<void, void, undefined> {
+    const budget = new ParquetBudget(this.#file, this.#limits);
     let first = 0;
     for (const [number, group] of this.#footer.groups.entries()) {
       let column = '';
@@ -65,7 +66,7 @@ export class ParquetRows implements TableRow {
           const chunk = group.chunks[this.#places[i] ?? -1];
           if (chunk === undefined) continue;
           if (chunk.isElsewhere) throw new Error('it is in another file');
-          cursor.open(new ParquetPages(this.#file, cursor.leaf, chunk, this.#limits));
+          cursor.open(new ParquetPages(this.#file, cursor.leaf, chunk, this.#limits, budget));
         }
         for (let left = group.rowCount; left > 0; left -= this.#left) {
           let bytes = 0;
@@ -93,8 +94,12 @@ export class ParquetRows implements TableRow {
         const where = column === '' ? '' : `, column "${column.slice(0, 100)}"`;
         this.#problem(
           `row group ${number + 1}${where}`,
-          `The rest of it is left out: ${messageOf(error)}.`,
+          `The rest of ${error instanceof ParquetBudgetError ? 'the file' : 'it'} is left out: ${messageOf(error)}.`,
         );
+        if (error instanceof ParquetBudgetError) {
+          this.#left = 0;
+          return;
+        }
       }
       this.#left = 0;
       first += group.rowCount;

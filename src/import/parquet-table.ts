@@ -6,6 +6,7 @@ import type { RowBatch, Vector } from '../segment/vectors.ts';
 import type { InputFile } from './input.ts';
 import type { ImportLimits } from './limits.ts';
 import type { ParquetFooter, ParquetGroup, ParquetLeaf } from './parquet-footer.ts';
+import { ParquetBudget, ParquetBudgetError } from './parquet-budget.ts';
 import { ParquetPages, type ParquetPage } from './parquet-pages.ts';
 import { checkRowCount } from './parquet-rows.ts';
 
@@ -25,13 +26,17 @@ export async function* parquetBatches(
   problem: (place: string, reason: string) => void,
 ): AsyncGenerator<RowBatch, void, undefined> {
   checkRowCount(footer, file, limits);
+  const budget = new ParquetBudget(file, limits);
   for (const [number, group] of footer.groups.entries()) {
     if (group.rowCount === 0) continue;
     try {
-      yield await readGroup(table, file, footer, group, limits);
+      yield await readGroup(table, file, footer, group, limits, budget);
     } catch (error) {
       if (isQuarkError(error, 'aborted')) throw error;
-      problem(`row group ${number + 1}`, `It is left out: ${messageOf(error)}.`);
+      const isOver = error instanceof ParquetBudgetError;
+      const what = isOver ? 'It and the rest of the file are' : 'It is';
+      problem(`row group ${number + 1}`, `${what} left out: ${messageOf(error)}.`);
+      if (isOver) return;
     }
   }
 }
@@ -42,6 +47,7 @@ async function readGroup(
   { leaves }: ParquetFooter,
   group: ParquetGroup,
   limits: ImportLimits,
+  budget: ParquetBudget,
 ): Promise<RowBatch> {
   if (group.rowCount > MAX_GROUP_ROWS) throw new Error(`it has ${group.rowCount} rows`);
   const columns = new Map<string, Vector>();
@@ -56,7 +62,7 @@ async function readGroup(
     try {
       if (chunk.isElsewhere) throw new Error('it is in another file');
       const pages: ParquetPage[] = [];
-      const reader = new ParquetPages(file, leaf, chunk, limits);
+      const reader = new ParquetPages(file, leaf, chunk, limits, budget);
       for (let page = await reader.next(); page !== undefined; page = await reader.next()) {
         pages.push(page);
         bytes += page.bytes;
@@ -65,14 +71,20 @@ async function readGroup(
             `it takes more than ${limits.maxExpandedBytes} bytes (limits.maxExpandedBytes)`,
           );
       }
-      const vector = vectorOf(column, leaf, pages, group.rowCount);
+      const vector = vectorOf(column, leaf, pages, group.rowCount, budget);
       if (vector !== undefined) columns.set(name, vector);
     } catch (error) {
-      if (isQuarkError(error, 'aborted')) throw error;
+      if (isQuarkError(error, 'aborted') || error instanceof ParquetBudgetError) throw error;
       throw new Error(`column "${name}": ${messageOf(error)}`, { cause: error });
     }
   }
   return { rowCount: group.rowCount, columns };
+}
+
+function takeTexts(pages: readonly ParquetPage[], budget: ParquetBudget): void {
+  for (const { values } of pages)
+    if (values.kind === 'texts' && values.positions !== null)
+      for (const position of values.positions) budget.takeBytes(values.texts.byteLength(position));
 }
 
 /** Undefined when all of it is null. */
@@ -81,6 +93,7 @@ function vectorOf(
   leaf: ParquetLeaf,
   pages: readonly ParquetPage[],
   rowCount: number,
+  budget: ParquetBudget,
 ): Vector | undefined {
   const isList = kind === 'f64_list' || kind === 'text_list';
   if (isList !== (leaf.maxRepetition === 1))
@@ -88,6 +101,8 @@ function vectorOf(
   const wantsTexts = kind === 'key' || kind === 'text' || kind === 'json' || kind === 'text_list';
   if (pages.some(({ values }) => (values.kind === 'texts') !== wantsTexts))
     throw new Error('it has another type than its declaration');
+  // Texts of a dictionary are stored once here, and once for each row where they go.
+  if (kind !== 'key') takeTexts(pages, budget);
   const hasAny = pages.some(({ values }) => lengthOf(values) > 0);
   if (!isList) {
     const count = pages.reduce((sum, page) => sum + page.count, 0);

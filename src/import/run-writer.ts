@@ -108,8 +108,7 @@ export class RunWriter implements TableSink {
   }
 
   metric(name: string): number {
-    const known = this.#ids.get(name);
-    if (known !== undefined) return known;
+    // Before it is looked up: a long path that thousands of values share would be written out for each of them.
     if (name.length > MAX_ORIGINAL_CHARS) {
       if (!this.#hasLongName)
         this.#config.problem(
@@ -118,6 +117,8 @@ export class RunWriter implements TableSink {
       this.#hasLongName = true;
       return -1;
     }
+    const known = this.#ids.get(name);
+    if (known !== undefined) return known;
     const id = this.#addMetric(name);
     // A file may have any number of names: those that are refused are remembered, to be reported once, up to a bound.
     if (id >= 0 || this.#refusedCount++ < this.#config.limits.maxKeys) this.#ids.set(name, id);

@@ -10,7 +10,7 @@ import { readWal, type WalPages } from './sqlite-wal.ts';
 /** A value of a cell. Integers beyond 2^53 are the nearest double. */
 export type SqliteValue = string | number | Uint8Array | null;
 
-/** A row by the names of its columns. */
+/** A row by the names of its columns. One that was added to the table after the row may be missing, which is null. */
 export type SqliteRow = ReadonlyMap<string, SqliteValue>;
 
 const MAGIC = new TextEncoder().encode('SQLite format 3\0');
@@ -100,9 +100,13 @@ export class SqliteFile {
     if (found === undefined) return;
     for await (const { id, values } of this.#walk(found.root)) {
       const row = new Map<string, SqliteValue>();
-      found.columns.forEach((name, i) => {
-        row.set(name, i === found.idColumn ? id : (values[i] ?? null));
-      });
+      // As many cells as the row has, not the table: a row of one byte may be of a table of thousands of columns.
+      for (const [i, value] of values.entries()) {
+        const name = found.columns[i];
+        if (name !== undefined) row.set(name, value);
+      }
+      const idName = found.columns[found.idColumn];
+      if (idName !== undefined) row.set(idName, id);
       yield row;
     }
   }

@@ -47,6 +47,9 @@ const ELEMENTS: ReadonlyMap<number, Element> = new Map([
   [UINT64, { bytes: 8, read: (view, at) => Number(view.getBigUint64(at, true)) }],
 ]);
 const MAX_RANK = 254;
+/** A tensor of one value again and again has it once. How many such values there may be beside those that have bytes of their own. */
+const FREE_REPEATS = 64;
+const REPEATS_PER_BYTE = 16;
 
 /**
  * Reads the TensorProto that `field` is at. At most `maxValues` numbers or texts are read; a tensor of more, or of a type without numbers,
@@ -100,6 +103,9 @@ export function readTensor(field: ProtoReader, maxValues: number): TensorValues 
   const element = ELEMENTS.get(type);
   if (element === undefined || (count !== null && count > maxValues))
     return { shape, numbers: null, texts: null };
+  const maxCount = listed.length + FREE_REPEATS + REPEATS_PER_BYTE * (field.to - field.from);
+  const isListed = content === undefined || content.byteLength === 0;
+  if (isListed && count !== null && count > maxCount) return { shape, numbers: null, texts: null };
   const numbers =
     content === undefined || content.byteLength === 0
       ? fromList(type, listed, count)

@@ -14,6 +14,8 @@ const KEY = 1;
 const NESTED_KEY = 2;
 const VALUE_JSON = 16;
 const MAX_PATH = 64;
+/** A longer path is no key. What lies below it stays one value: each of its leaves would repeat the path. */
+const MAX_PATH_CHARS = 4_096;
 
 /** Reads the item that `field` is at; undefined when it is damaged or has no key. */
 export function readItem(field: ProtoReader): WandbItem | undefined {
@@ -65,11 +67,15 @@ export function removeValue(tree: ValueTree, path: readonly string[]): void {
   if (level instanceof Map) level.delete(path.at(-1) ?? '');
 }
 
-/** Every value that is no object, with its path joined by "/". Objects with a `_type` are values: histograms, images, tables. */
+/** Every value that is no object, with its path joined by "/". Objects with a `_type` are values: histograms, images, tables; so is what lies below a path that is too long. */
 export function* leavesOf(value: unknown, path: string): Generator<readonly [string, unknown]> {
   const entries =
     value instanceof Map ? [...value] : isPlain(value) ? Object.entries(value) : undefined;
-  if (entries === undefined || entries.some(([key]) => key === '_type')) {
+  if (
+    entries === undefined ||
+    path.length > MAX_PATH_CHARS ||
+    entries.some(([key]) => key === '_type')
+  ) {
     yield [path, value];
     return;
   }

@@ -28,9 +28,9 @@ export class WandbLogScanner {
   #used = 0;
   /** Place in the file of the block. */
   #place = 0;
-  /** Parts of a record that has begun. */
-  #parts: Uint8Array[] = [];
-  #partBytes = 0;
+  /** What there is of a record that has begun, in a buffer that grows: chunks may have no bytes or one. */
+  #begun = new Uint8Array(0);
+  #begunBytes = 0;
   #partPlace = -1;
   #isTooLarge = false;
 
@@ -133,11 +133,8 @@ export class WandbLogScanner {
     if (type === FIRST) this.#partPlace = place;
     // What follows damage is the rest of a record whose beginning is gone.
     else if (!hasBegun) return;
-    this.#isTooLarge ||= this.#partBytes + end - start > this.#maxRecordBytes;
-    if (!this.#isTooLarge) {
-      this.#parts.push(this.#block.slice(start, end));
-      this.#partBytes += end - start;
-    }
+    this.#isTooLarge ||= this.#begunBytes + end - start > this.#maxRecordBytes;
+    if (!this.#isTooLarge) this.#append(start, end);
     if (type === MIDDLE || type === FIRST) return;
     if (this.#isTooLarge)
       this.#onProblem(
@@ -145,20 +142,26 @@ export class WandbLogScanner {
         `A record is left out; it may have ${this.#maxRecordBytes} bytes (limits.maxRecordBytes).`,
       );
     else {
-      const whole = new Uint8Array(this.#partBytes);
-      let to = 0;
-      for (const part of this.#parts) {
-        whole.set(part, to);
-        to += part.byteLength;
-      }
-      this.#onRecord(whole, new DataView(whole.buffer), 0, whole.byteLength, this.#partPlace);
+      const whole = this.#begun;
+      this.#onRecord(whole, new DataView(whole.buffer), 0, this.#begunBytes, this.#partPlace);
     }
     this.#forget();
   }
 
+  #append(start: number, end: number): void {
+    const needed = this.#begunBytes + end - start;
+    if (needed > this.#begun.byteLength) {
+      const grown = new Uint8Array(Math.max(needed, 2 * this.#begun.byteLength));
+      grown.set(this.#begun.subarray(0, this.#begunBytes));
+      this.#begun = grown;
+    }
+    this.#begun.set(this.#block.subarray(start, end), this.#begunBytes);
+    this.#begunBytes = needed;
+  }
+
   #forget(): void {
-    this.#parts = [];
-    this.#partBytes = 0;
+    this.#begun = new Uint8Array(0);
+    this.#begunBytes = 0;
     this.#partPlace = -1;
     this.#isTooLarge = false;
   }
