@@ -1,6 +1,6 @@
 /** Opening files of folders that somebody else may have filled: a link leads nowhere else, and a pipe keeps nobody waiting. */
 import { constants } from 'node:fs';
-import { open, realpath, stat, type FileHandle } from 'node:fs/promises';
+import { lstat, open, realpath, stat, type FileHandle } from 'node:fs/promises';
 import { sep } from 'node:path';
 
 /** Whether the real path lies in one of these, which are real paths of folders, or of files themselves. */
@@ -48,4 +48,28 @@ async function isOpenedInside(
     file.stat({ bigint: true }),
   ]);
   return isInside(roots, real) && found.dev === handle.dev && found.ino === handle.ino;
+}
+
+/**
+ * Opens a folder that is at this path itself: no part of the path is a link. On Linux what is opened by the path that comes back lies in
+ * this very folder, whatever somebody puts in its position meanwhile; elsewhere it is the path that was given.
+ *
+ * @param path a real path
+ * @returns undefined when a link leads somewhere else
+ * @throws what the system says, such as `ENOENT`
+ */
+export async function openRealFolder(
+  path: string,
+): Promise<{ readonly path: string; readonly close: () => Promise<void> } | undefined> {
+  if (process.platform !== 'linux')
+    return (await realpath(path)) === path ? { path, close: async () => undefined } : undefined;
+  const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
+  if ((await lstat(path)).isSymbolicLink()) return undefined;
+  const handle = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  const opened = `/proc/self/fd/${handle.fd}`;
+  const real = await realpath(opened).catch(() => undefined);
+  if (real === path) return { path: opened, close: () => handle.close() };
+  await handle.close();
+  // Without /proc the path is taken as it was.
+  return real === undefined ? { path, close: async () => undefined } : undefined;
 }

@@ -2,6 +2,7 @@
 import { checkOptionNames } from '../base/assert.ts';
 import { isQuarkError, SessionStoreError } from '../base/errors.ts';
 import { checkBlob, checkSha256 } from '../store/blob-rules.ts';
+import { checkAnsweredProject, checkAnsweredRun } from '../store/run-content.ts';
 import {
   checkLeaseClaim,
   checkProject,
@@ -115,17 +116,19 @@ class HttpStore implements Store {
     checkProject(project);
     const { id, name, createdAtMs } = project;
     const answer = await this.#send('POST', '/projects', { project: { id, name, createdAtMs } });
-    return decodeProject(answer.get('project'));
+    return checkAnsweredProject(decodeProject(answer.get('project')));
   }
 
   async listProjects(): Promise<readonly StoredProject[]> {
-    return (await this.#client.json({ path: '/projects' })).list('projects').map(decodeProject);
+    const answer = await this.#client.json({ path: '/projects' });
+    return answer.list('projects').map((one) => checkAnsweredProject(decodeProject(one)));
   }
 
   async createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun> {
     this.#checkWritable();
     checkRun(run);
-    const added = decodeRun((await this.#send('POST', '/runs', { run })).get('run'));
+    const answer = await this.#send('POST', '/runs', { run });
+    const added = checkAnsweredRun(decodeRun(answer.get('run')), run.id);
     this.#seen.noteNew(added.id);
     return added;
   }
@@ -133,7 +136,8 @@ class HttpStore implements Store {
   async findRun(runId: string): Promise<StoredRun | undefined> {
     this.#client.checkOpen();
     try {
-      return decodeRun((await this.#client.json({ path: runPath(runId) })).get('run'));
+      const answer = await this.#client.json({ path: runPath(runId) });
+      return checkAnsweredRun(decodeRun(answer.get('run')), runId);
     } catch (error) {
       if (isQuarkError(error, 'run_not_found')) return undefined;
       throw error;
@@ -160,7 +164,7 @@ class HttpStore implements Store {
       if (filter.startedMaxMs !== undefined)
         query.push(['started_max_ms', String(filter.startedMaxMs)]);
       const answer = await this.#client.json({ path: '/runs', query });
-      const page = answer.list('runs').map(decodeRun);
+      const page = answer.list('runs').map((one) => checkAnsweredRun(decodeRun(one)));
       for (const run of page) found.set(run.id, run);
       // A page may be closed early, where documents are long.
       const next = answer.get('next');
@@ -174,7 +178,9 @@ class HttpStore implements Store {
   async updateRun(run: StoredRun): Promise<UpdateResult> {
     this.#checkWritable();
     checkRevisedRun(run);
-    return decodeUpdate(await this.#send('PUT', runPath(run.id), { run }));
+    const result = decodeUpdate(await this.#send('PUT', runPath(run.id), { run }));
+    checkAnsweredRun(result.run, run.id);
+    return result;
   }
 
   async renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease> {

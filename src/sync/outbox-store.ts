@@ -367,7 +367,7 @@ export class OutboxStore implements Store {
       return;
     }
     const found = await remote.findRun(runId);
-    if (found !== undefined) await this.#mirror.adopt(found);
+    if (found !== undefined) await this.#mirror.adopt(found, runId);
   }
 
   /** Does work that needs a run to be here; a run that only the service has is taken over first. */
@@ -379,7 +379,7 @@ export class OutboxStore implements Store {
       const runId = String(error.details['runId']);
       const found = await (await this.#remote.open()).findRun(runId);
       if (found === undefined) throw error;
-      await this.#mirror.adopt(found);
+      await this.#mirror.adopt(found, runId);
       return work();
     }
   }

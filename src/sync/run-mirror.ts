@@ -1,6 +1,7 @@
 /** Run documents to the service and back, by compare-and-set on both sides. */
 import { isStoreError, RunNotFoundError, SessionStoreError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
+import { checkTakenRun } from '../store/run-content.ts';
 import type { Store, StoredProject, StoredRun } from '../store/store.ts';
 import {
   areSameRuns,
@@ -100,8 +101,13 @@ export class RunMirror {
       });
   }
 
-  /** Takes a run of the service into the local store, so that it can be written to. */
-  async adopt(found: StoredRun): Promise<void> {
+  /**
+   * Takes a run of the service into the local store, so that it can be written to.
+   *
+   * @throws {SessionStoreError} `rejected` when the service names things as no store does
+   */
+  async adopt(found: StoredRun, runId: string): Promise<void> {
+    checkTakenRun(found, runId);
     const project = await this.#local.ensureProject({
       id: found.projectId,
       name: found.projectName,
@@ -151,6 +157,7 @@ export class RunMirror {
     base: RunForm | undefined,
   ): Promise<boolean> {
     const theirs = toLocalForm(found, local.projectId, runPathOf(local));
+    if (!areSameRuns(theirs, formOf(local))) checkTakenRun(found, local.id);
     // Where both are the same, nobody has to be asked who is at work.
     const merged = areSameRuns(theirs, formOf(local))
       ? theirs

@@ -3,7 +3,9 @@ import {
   existsSync,
   readdirSync,
   readFileSync,
+  renameSync,
   statSync,
+  symlinkSync,
   truncateSync,
   utimesSync,
   writeFileSync,
@@ -169,6 +171,48 @@ describe('the place', () => {
     await store.reclaimSpace();
     expect(readdirSync(incoming)).toEqual(['new']);
   });
+
+  test.skipIf(process.platform === 'win32')(
+    'nothing is written, read or removed through a link below blobs',
+    async () => {
+      const store = await open();
+      const bytes = bytesOf(300_000);
+      const hash = (await sha256Hex(bytes)) ?? '';
+      const blobs = join(directory, '.quark', 'blobs');
+      const outside = join(directory, 'outside');
+      await mkdir(blobs, { recursive: true });
+      await mkdir(outside);
+      writeFileSync(join(outside, 'old'), 'x');
+      utimesSync(join(outside, 'old'), new Date(0), new Date(0));
+      const refusal = { code: 'store_failed', reason: 'unwritable' };
+
+      for (const name of [hash.slice(0, 2), 'incoming']) {
+        await rm(join(blobs, name), { recursive: true, force: true });
+        symlinkSync(outside, join(blobs, name));
+        const failure = await failureOf(store.putBlob(hash, bytes));
+        expect(failure).toMatchObject(refusal);
+        expect(failure.message).toContain(join(blobs, name));
+        await store.reclaimSpace();
+        expect(readdirSync(outside)).toEqual(['old']);
+        await rm(join(blobs, name));
+      }
+
+      await store.putBlob(hash, bytes);
+      const path = join(blobs, hash.slice(0, 2), hash);
+      const moved = join(outside, hash);
+      renameSync(path, moved);
+      symlinkSync(moved, path);
+      expect(await failureOf(store.getBlob(hash))).toMatchObject(refusal);
+      // A link to the whole folder is one that its owner made.
+      await rm(path);
+      renameSync(moved, path);
+      renameSync(blobs, join(directory, 'larger-disk'));
+      symlinkSync(join(directory, 'larger-disk'), blobs);
+      expect((await store.getBlob(hash))?.byteLength).toBe(bytes.byteLength);
+      const other = bytesOf(300_001);
+      await store.putBlob((await sha256Hex(other)) ?? '', other);
+    },
+  );
 
   test('the file shrinks after a merge', async () => {
     const store = await open();
