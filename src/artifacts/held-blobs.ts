@@ -1,9 +1,9 @@
-/** Parts of payloads that the store did not take, in memory until it does. Records are written once their parts are. */
+/** Payload parts that could not be stored, buffered in memory until they are. A record is written after its parts. */
 import type { RowGate } from '../session/buffered-writer.ts';
 import { isRecordingFailure, type RunHandle } from '../session/run-handle.ts';
 import type { Store } from '../store/store.ts';
 
-/** Bytes of payloads that wait in memory at most, of all artifacts of a store together. */
+/** Limit on buffered payload bytes, over all artifacts of an artifact store. */
 const MAX_HELD_BYTES: number = 64 << 20;
 
 /** See the top of this file. */
@@ -18,7 +18,7 @@ export class HeldBlobs implements RowGate {
     handle.recording.count(this);
   }
 
-  /** Artifacts that were given up. Those that wait are rows of the writer. */
+  /** Number of dropped artifacts. Buffered ones count as rows of the writer. */
   get status() {
     return { bufferedRows: 0, droppedRows: this.#droppedRows };
   }
@@ -59,7 +59,7 @@ export class HeldBlobs implements RowGate {
       if (held !== undefined && --held.uses === 0) this.#remove(hash);
     }
     this.#droppedRows++;
-    const message = `The payload of artifact ${artifactKey} (${sizeBytes} bytes) could not be stored, and there was no room for it in memory.`;
+    const message = `The payload of artifact ${artifactKey} (${sizeBytes} bytes) could not be stored, and the buffer in memory is full.`;
     const payload = { table: 'artifacts', count: 1, artifact_key: artifactKey, message };
     this.#handle.notify({
       eventType: 'records_dropped',

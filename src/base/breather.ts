@@ -1,7 +1,6 @@
 /**
- * Lets everything else have a turn now and then. Work that awaits nothing but what is ready never leaves the microtasks: a
- * training loop on the ONNX provider `wasm`, or the merge of a long run, would keep timers, workers' answers and the page
- * itself waiting until it ends.
+ * Yields to the event loop now and then. Work that awaits only settled promises never leaves the microtask queue: a training loop
+ * on the ONNX provider `wasm`, or the merge of a long run, would block timers, messages of workers and rendering until it ends.
  */
 import { nextTask } from './next-task.ts';
 

@@ -1,6 +1,7 @@
 /**
- * Jobs of a service in workers, so that what one request costs stops nobody else. A user's jobs are in one worker, which
- * takes them and those of others in turns; a turn ends with each part of an answer and each look at the store.
+ * A pool of worker threads for the jobs of a service, so that an expensive request does not block others. All jobs of one user
+ * run in the same worker. A worker serves its users round robin, in time slices; a slice ends with each part of an answer and
+ * each read from the store.
  */
 import { QuarkError, SessionStoreError } from '../base/errors.ts';
 import type { Clock } from '../base/clock.ts';
@@ -10,18 +11,18 @@ import { tooOften } from '../service/limits.ts';
 import { ComputeTask, type TaskLimits } from './compute-task.ts';
 import { ComputeWorker, type Turn } from './compute-worker.ts';
 
-/** What a {@link ComputePool} is made of. */
+/** The parts of a {@link ComputePool}. */
 export type ComputePoolParts = TaskLimits & {
-  /** Workers at most. */
+  /** Largest number of workers. */
   readonly size: number;
   readonly clock: Pick<Clock, 'after'>;
 };
 
-/** Jobs of one user that are open at once: answers that are being sent count until they end. */
+/** Limit on open jobs of one user. A job is open until its answer is sent. */
 const JOBS_PER_USER = 64;
 const RETRY_MS = 1_000;
 
-/** The workers of a service; they start with the first job. */
+/** The workers of a service. Threads start with the first job. */
 export class ComputePool {
   readonly #parts: ComputePoolParts;
   readonly #workers: ComputeWorker[];
@@ -33,7 +34,7 @@ export class ComputePool {
     this.#workers = Array.from({ length: parts.size }, () => new ComputeWorker(parts.clock));
   }
 
-  /** Where jobs of a user are done. @param charge told of the processor time that they take, in milliseconds */
+  /** Runs jobs of one user. @param charge called with the processor time of each slice, in milliseconds */
   of(user: string, charge: (busyMs: number) => void): Compute {
     return { start: (job, host) => this.#start(user, charge, job, host) };
   }
@@ -45,12 +46,16 @@ export class ComputePool {
 
   #start(user: string, charge: (busyMs: number) => void, job: Job, host: JobHost): Task {
     if (this.#isClosed) throw closed();
-    // Without workers, as in a build that lacks their file, all is done here.
+    // Without worker threads, as in a build that lacks their file, jobs run on this thread.
     if (this.#workers.some(({ isUseless }) => isUseless)) return LOCAL_COMPUTE.start(job, host);
     const open = this.#workers.reduce((sum, worker) => sum + worker.countOf(user), 0);
     if (open >= JOBS_PER_USER)
-      throw tooOften(`${JOBS_PER_USER} answers of this user are being worked out.`, RETRY_MS);
-    if (host.signal?.aborted === true) throw new QuarkError('aborted', 'The client has left.');
+      throw tooOften(
+        `${JOBS_PER_USER} requests of this user are being computed. Try again later.`,
+        RETRY_MS,
+      );
+    if (host.signal?.aborted === true)
+      throw new QuarkError('aborted', 'The client has disconnected.');
     const worker = this.#workerOf(user);
     const id = ++this.#lastId;
     const turn = (message: Turn['message'], transfer: readonly ArrayBuffer[] = []): void =>
@@ -60,7 +65,7 @@ export class ComputePool {
     return task;
   }
 
-  /** The one where this user has jobs; else the one with the fewest other users. */
+  /** The worker that has jobs of this user; otherwise the one with the fewest users. */
   #workerOf(user: string): ComputeWorker {
     const [first, ...rest] = this.#workers;
     if (first === undefined) throw new SessionStoreError('failed', 'There are no workers.');

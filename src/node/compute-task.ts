@@ -1,4 +1,4 @@
-/** A job in a worker, as the request sees it that waits for it. */
+/** A job in a worker thread, as the waiting request sees it. */
 import { QuarkError, SessionStoreError } from '../base/errors.ts';
 import type { SegmentFilter, SegmentReference } from '../store/store.ts';
 import type { Job, JobHost, Task } from '../service/job.ts';
@@ -11,27 +11,27 @@ import {
 } from '../service/job-messages.ts';
 import type { ComputeWorker, WorkerTask } from './compute-worker.ts';
 
-/** What a job may take. */
+/** Limits of one job. */
 export type TaskLimits = {
   /** Processor time of one job, in milliseconds. */
   readonly processorMsPerRequest: number;
 };
 
-/** What a {@link ComputeTask} is made of. */
+/** The parts of a {@link ComputeTask}. */
 export type ComputeTaskParts = {
   readonly id: number;
   readonly job: Job;
   readonly host: JobHost;
   readonly limits: TaskLimits;
   readonly worker: Pick<ComputeWorker, 'leave'>;
-  /** Lets the job work when its turn comes. */
+  /** Queues a time slice for the job. */
   readonly turn: (message: ToWorker, transfer?: readonly ArrayBuffer[]) => void;
   readonly charge: (busyMs: number) => void;
 };
 
 type Result = IteratorResult<Uint8Array<ArrayBuffer>, undefined>;
 
-/** Ends when its client leaves. */
+/** The job ends when its client disconnects. */
 export class ComputeTask implements Task, WorkerTask {
   readonly id: number;
   readonly #parts: ComputeTaskParts;
@@ -100,7 +100,8 @@ export class ComputeTask implements Task, WorkerTask {
     }
   }
 
-  readonly #onAbort = (): void => this.fail(new QuarkError('aborted', 'The client has left.'));
+  readonly #onAbort = (): void =>
+    this.fail(new QuarkError('aborted', 'The client has disconnected.'));
 
   #start(): void {
     this.#isStarted = true;
@@ -110,7 +111,7 @@ export class ComputeTask implements Task, WorkerTask {
       turn({ kind: 'start', id, job, hasNotes });
       return;
     }
-    // The bytes go over, so that they are in memory once more and not twice: they are views of the upload.
+    // The bytes are views of the upload. They are copied once, and the copy is transferred to the worker.
     const segments = job.segments.map((segment) => ({ ...segment, bytes: segment.bytes.slice() }));
     turn(
       { kind: 'start', id, hasNotes, job: { name: 'check', segments } },
@@ -127,7 +128,7 @@ export class ComputeTask implements Task, WorkerTask {
     this.fail(
       new SessionStoreError(
         'too_large',
-        `A request may take ${rule}. Send or ask for less at once.`,
+        `A request may take ${rule}. Split the request into smaller ones.`,
         {
           details: { field: 'request', value: Math.round(this.#busyMs), rule },
         },
@@ -146,7 +147,7 @@ export class ComputeTask implements Task, WorkerTask {
     }
   }
 
-  /** What jobs ask for has the types of `job-host.ts`. */
+  /** The arguments have the types that `job-host.ts` sends. */
   async #call(method: HostMethod, given: readonly unknown[]): Promise<unknown> {
     const { store, notes } = this.#parts.host;
     const [first, second, third] = given;
@@ -155,7 +156,7 @@ export class ComputeTask implements Task, WorkerTask {
         return store.listSegments(first as SegmentFilter);
       case 'readSegments': {
         const reads = await store.readSegments(first as readonly SegmentReference[]);
-        // A view would take all of its buffer along.
+        // Transferring a view would transfer its whole buffer.
         return reads.map((read) =>
           read.kind === 'bytes' ? { ...read, bytes: ownBytes(read.bytes) } : read,
         );

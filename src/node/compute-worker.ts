@@ -1,11 +1,11 @@
-/** One worker of a service, and whose turn it is in there. */
+/** One worker thread of a service, and the queue of time slices for it. */
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../base/clock.ts';
 import { SessionStoreError } from '../base/errors.ts';
 import { FairQueue } from '../service/fair-queue.ts';
 import type { FromWorker, ToWorker } from '../service/job-messages.ts';
 
-/** A message that lets a job work. */
+/** A message that starts a time slice of a job. */
 export type Turn = {
   readonly id: number;
   readonly message: ToWorker;
@@ -19,18 +19,18 @@ export type WorkerTask = {
   fail(error: unknown): void;
 };
 
-/** A turn that takes longer ends its worker: it has nothing that it waits for. */
+/** A longer time slice terminates the worker. A slice waits for nothing, so all of it is processor time. */
 const MAX_TURN_MS = 20_000;
 const MEMORY_MB = 1_024;
 const RETRY_MS = 1_000;
 
-/** Starts its thread with the first job, and again after it has died. */
+/** Starts its thread with the first job, and again after the thread has died. */
 export class ComputeWorker {
   readonly #clock: Pick<Clock, 'after'>;
   readonly #tasks = new Map<number, { readonly task: WorkerTask; readonly user: string }>();
   readonly #queue = new FairQueue<Turn>();
   #thread: Promise<Worker> | undefined;
-  /** Whose turn it is. */
+  /** The time slice that is running. */
   #current: { readonly id: number; readonly undo: () => void } | undefined;
   #hasAnswered = false;
   /** Whether a thread could not be started. */
@@ -40,12 +40,12 @@ export class ComputeWorker {
     this.#clock = clock;
   }
 
-  /** Users with jobs in here. */
+  /** Number of users with jobs in this worker. */
   get userCount(): number {
     return new Set([...this.#tasks.values()].map(({ user }) => user)).size;
   }
 
-  /** How many jobs a user has in here. */
+  /** Number of jobs of a user in this worker. */
   countOf(user: string): number {
     let count = 0;
     for (const one of this.#tasks.values()) if (one.user === user) count += 1;
@@ -54,20 +54,20 @@ export class ComputeWorker {
 
   open(task: WorkerTask, user: string): void {
     this.#tasks.set(task.id, { task, user });
-    // A thread with nothing to do keeps no process alive.
+    // An idle thread does not keep the process alive.
     void this.#thread?.then(
       (thread) => thread.ref(),
       () => undefined,
     );
   }
 
-  /** Lets a job work when its user's turn comes. */
+  /** Queues a time slice for a job of this user. */
   ask(turn: Turn, user: string): void {
     this.#queue.add(user, turn);
     this.#go();
   }
 
-  /** Takes a job out; where it has been started, it is ended. */
+  /** Removes a job, and stops it if it was started. */
   leave(id: number, isStarted: boolean): void {
     if (!this.#tasks.delete(id)) return;
     this.#queue.drop((turn) => turn.id === id);
@@ -81,7 +81,7 @@ export class ComputeWorker {
     );
   }
 
-  /** Ends the thread, and its jobs with `error`. */
+  /** Terminates the thread and fails its jobs with `error`. */
   async close(error: unknown): Promise<void> {
     const thread = this.#thread;
     this.#thread = undefined;
@@ -103,7 +103,7 @@ export class ComputeWorker {
         ?.task.fail(
           new SessionStoreError(
             'too_large',
-            `A part of this request took more than ${MAX_TURN_MS / 1_000} s of processor time. Send or ask for less at once.`,
+            `A part of this request took more than ${MAX_TURN_MS / 1_000} s of processor time. Split the request into smaller ones.`,
             { details: { rule: `at most ${MAX_TURN_MS} ms of processor time` } },
           ),
         );
@@ -147,7 +147,7 @@ export class ComputeWorker {
     this.#go();
   }
 
-  /** The thread has died: of memory, or it could not start. The next job starts another one. */
+  /** The thread has died, out of memory or while starting. The next job starts another one. */
   #lose(thread: Worker | undefined): void {
     void this.#thread?.then(
       (current) => {
@@ -161,7 +161,7 @@ export class ComputeWorker {
   }
 }
 
-/** What jobs are told that were in a worker with one that broke it. */
+/** The error for jobs that shared a worker with the job that terminated it. */
 function died(): SessionStoreError {
   return new SessionStoreError('busy', 'The work on this request was interrupted. Try again.', {
     details: { retryAfterMs: RETRY_MS },

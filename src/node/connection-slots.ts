@@ -1,4 +1,4 @@
-/** How many connections a server takes, in all and from one address. */
+/** Limits on the connections of a server, in all and per address. */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { SessionStoreError } from '../base/errors.ts';
@@ -6,14 +6,14 @@ import { OpenCounter } from '../service/limits.ts';
 import { isLoopbackAddress } from '../service/origin-rules.ts';
 import { encodeError } from '../service/wire-errors.ts';
 
-/** The bounds. */
+/** The limits. */
 export type ConnectionBounds = {
   readonly maxConnections: number;
-  /** Not for addresses of loopback: a proxy on this machine is all its clients. */
+  /** Loopback addresses are exempt: a proxy on this machine stands for all its clients. */
   readonly maxConnectionsPerAddress: number;
 };
 
-/** Connections that are told why they are refused, at a time; further ones are cut. */
+/** Limit on refused connections that are being sent a 503; further ones are closed without an answer. */
 const MAX_TOLD = 64;
 const TOLD_MS = 1_000;
 const RETRY_MS = 5_000;
@@ -23,14 +23,14 @@ export class ConnectionSlots {
   readonly #bounds: ConnectionBounds;
   readonly #onRefused: (bound: 'all' | 'address') => void;
   readonly #byAddress = new OpenCounter();
-  /** Those that wait for a request, the longest waiting first. */
+  /** Idle connections, the longest idle first. */
   readonly #idle = new Set<Socket>();
-  /** Requests of each that are not answered. */
+  /** Unanswered requests of each connection. */
   readonly #requests = new Map<Socket, number>();
   #told = 0;
   #refused = 0;
 
-  /** @param onRefused told of connections that were not taken, and by which bound */
+  /** @param onRefused called for each refused connection, with the limit that refused it */
   constructor(
     bounds: ConnectionBounds,
     onRefused: (bound: 'all' | 'address') => void = () => undefined,
@@ -39,17 +39,17 @@ export class ConnectionSlots {
     this.#onRefused = onRefused;
   }
 
-  /** Connections that are open. */
+  /** Number of open connections. */
   get open(): number {
     return this.#byAddress.total;
   }
 
-  /** Connections that were not taken so far. */
+  /** Number of connections refused so far. */
   get refused(): number {
     return this.#refused;
   }
 
-  /** Bounds the connections of a server. */
+  /** Applies the limits to a server. */
   guard(server: Server): void {
     server.on('connection', (socket: Socket) => this.#take(socket));
     server.on('request', ({ socket }, answer) => {
@@ -87,7 +87,7 @@ export class ConnectionSlots {
     });
   }
 
-  /** Ends the connection that has waited longest without a request: one that asks for something goes before it. */
+  /** Closes the connection that has been idle longest, to make space for a new one. */
   #makeRoom(): boolean {
     const [longest] = this.#idle;
     if (longest === undefined) return false;

@@ -1,6 +1,6 @@
 /**
- * A server of HTTP/1.1 over a handler of requests. The end of every request is certain: its answer was sent, or its
- * connection is gone, in whatever phase that was, and the handler is told of both.
+ * An HTTP/1.1 server for a request handler. Every request ends exactly once, in every phase: its answer was sent, or its
+ * connection is gone. The handler is notified of both.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -12,26 +12,26 @@ import type { ServiceConnection } from '../service/origin-rules.ts';
 import { answerBroken } from './listener.ts';
 import { sendAnswer } from './send-answer.ts';
 
-/** What answers the requests of a server. */
+/** The handler of a server's requests. */
 export type ExchangeHandler = (
   request: Request,
   connection: ServiceConnection,
   incoming: IncomingMessage,
 ) => Promise<Response>;
 
-/** Time limits of connections, in milliseconds. Node looks at them every second. */
+/** Time limits of connections, in milliseconds. Node checks them every second. */
 export type ConnectionTimes = {
   /** From the first byte of a request, or from the start of the connection, to the last byte of its headers. */
   readonly headersMs: number;
   /** To the last byte of its body. */
   readonly requestMs: number;
-  /** A body of which nothing arrives, and an answer of which nothing is taken, for so long. */
+  /** Longest pause in a body that arrives, and in an answer that the client reads. */
   readonly idleMs: number;
   /** Between the answer to a request and the next request. */
   readonly keepAliveMs: number;
 };
 
-/** Slow senders are cut off; idle clients are kept longer than proxies keep them. */
+/** Slow senders are disconnected. The idle limit is longer than that of common proxies. */
 export const CONNECTION_TIMES: ConnectionTimes = Object.freeze({
   headersMs: 15_000,
   requestMs: 120_000,
@@ -40,14 +40,14 @@ export const CONNECTION_TIMES: ConnectionTimes = Object.freeze({
 });
 
 const MAX_HEADER_BYTES = 16 * 1024;
-/** Node's own interval is 30 s, by which every limit above would be late. */
+/** Node's default interval of 30 s would delay every limit above by as much. */
 const LOOK_MS = 1_000;
-/** A connection with so many requests that wait for their turn is not read on. */
+/** Pipelined requests of a connection that may wait; then reading stops (back pressure). */
 const MAX_WAITING = 8;
-/** What was read before the reading stopped may hold more of them; the one after so many ends the connection. */
+/** Data read before that may hold more requests. One more than this closes the connection. */
 const MAX_READ_AHEAD = 256;
 
-/** A server; it does not listen yet. */
+/** Creates the server; it does not listen yet. */
 export function createHttpServer(
   handler: ExchangeHandler,
   times: ConnectionTimes = CONNECTION_TIMES,
@@ -71,7 +71,7 @@ export function createHttpServer(
         const incoming = env.incoming as IncomingMessage;
         const outgoing = env.outgoing as ServerResponse;
         const { socket } = incoming;
-        // A write that comes too late is no reason to end the process.
+        // A write after the end of the connection must not end the process.
         outgoing.on('error', () => undefined);
         const turns = turnsOf(socket);
         await turns.run(incoming, async (signal) => {
@@ -112,7 +112,7 @@ async function answerTo(
   incoming: IncomingMessage,
   connection: ServiceConnection,
 ): Promise<Response> {
-  // Proxies and this server could take different ones for the name that was asked.
+  // Proxies and this server could disagree about the host.
   const names = incoming.rawHeaders.filter((name, i) => i % 2 === 0 && /^host$/i.test(name));
   if (names.length > 1) return badRequest('one Host');
   try {
@@ -135,13 +135,13 @@ function badRequest(rule: string): Response {
 type Exchange = {
   readonly incoming: IncomingMessage;
   readonly gone: AbortController;
-  /** Lets it begin, or end unanswered when the connection is gone. */
+  /** Starts the request, or ends it unanswered when the connection is gone. */
   readonly begin: () => void;
 };
 
 /**
- * The requests of one connection, one at a time: their answers are sent in order in any case, and what a client sends
- * without waiting for answers (pipelining) must not make the others wait.
+ * The requests of one connection, one at a time. Answers are sent in order in any case, and a client that pipelines requests must
+ * not delay other clients.
  */
 class ConnectionTurns {
   readonly #socket: Socket;
@@ -159,7 +159,7 @@ class ConnectionTurns {
     });
   }
 
-  /** Does the work of a request when it is its turn; not at all when the connection has gone before. */
+  /** Handles a request after the ones before it; not at all when the connection is already gone. */
   async run(
     incoming: IncomingMessage,
     work: (signal: AbortSignal) => Promise<void>,
@@ -167,7 +167,7 @@ class ConnectionTurns {
     const gone = new AbortController();
     if (!this.#socket.writable) return;
     if (this.#waiting.length >= MAX_READ_AHEAD) {
-      // Nothing more of it is parsed, and all that waits ends. Which requests to send again, a client knows from its answers.
+      // Parsing stops, and all waiting requests end. The client sees from the answers which requests to repeat.
       this.#socket.destroy();
       return;
     }
@@ -189,7 +189,7 @@ class ConnectionTurns {
     }
   }
 
-  /** Nothing has come or gone for a while: right only while an answer is being made. */
+  /** The socket has been idle for a while, which is allowed only while an answer is being computed. */
   endIdle(): void {
     if (this.#active === undefined) this.#socket.destroy();
     else if (!this.#active.incoming.complete) answerBroken(lateRequest(), this.#socket);
@@ -205,7 +205,7 @@ class ConnectionTurns {
   }
 
   #pauseSoon(): void {
-    // Within the reading of a chunk the parser would have the socket resume.
+    // While a chunk is being parsed, the parser would resume the socket.
     setImmediate(() => {
       if (this.#waiting.length < MAX_WAITING / 2 || this.#socket.destroyed) return;
       this.#isPaused = true;

@@ -142,7 +142,7 @@ function toInput(
   };
 }
 
-/** Something that was found and is not read: whoever tries is told why. */
+/** A file that was found and must not be read: reading it throws the reason. */
 function unreadable(name: string, path: string, reason: string): InputFile {
   return {
     path: name,

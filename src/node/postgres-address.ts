@@ -1,10 +1,10 @@
-/** The address of a PostgreSQL database: what it says to the driver, to the server, and to those who read messages. */
+/** The address of a PostgreSQL database, split into parts for the driver, for the server, and for messages. */
 import { invalidInput } from '../base/errors.ts';
 
-/** Whether a pooler that shares sessions of the server among its clients is in between: found out, yes, no. */
+/** Whether a pooler is in front of the server: to be detected, yes, no. */
 export type PoolerChoice = 'auto' | 'yes' | 'no';
 
-/** An address, taken apart. */
+/** A parsed address. */
 export type Address = {
   /** With the password, for the driver; without what {@link startup} and {@link settings} hold. */
   readonly connectionString: string;
@@ -12,10 +12,10 @@ export type Address = {
   readonly shown: string;
   /** Names the database in messages. */
   readonly name: string;
-  /** Whether statements may be prepared by name; undefined: where no pooler is in between. */
+  /** Whether statements may be prepared by name. Undefined: only without a pooler. */
   readonly isPrepared: boolean | undefined;
   readonly pooler: PoolerChoice;
-  /** What `options=` says, as it is. */
+  /** The value of `options=`, unchanged. */
   readonly options: string;
   /** Time limits of sessions, in milliseconds, by the name of the setting. */
   readonly timeouts: ReadonlyMap<string, number>;
@@ -27,7 +27,7 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'cockroach:': '26257' 
 const TIMEOUTS = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'];
 
 /**
- * Takes the address of a database apart.
+ * Parses the address of a database.
  *
  * @throws {QuarkError} `invalid_input`, without the password
  */

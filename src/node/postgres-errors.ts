@@ -47,7 +47,7 @@ type PoolerWords = {
 const STARTUP_REFUSED =
   /unsupported startup parameter|unsupported frontend options|support command-line options/i;
 
-/** What poolers say with a code that stands for a lost connection: what it is instead. */
+/** Errors of poolers whose code means a lost connection, and their real meaning. */
 const POOLER_WORDS: readonly PoolerWords[] = [
   {
     words: STARTUP_REFUSED,
@@ -70,7 +70,7 @@ const POOLER_WORDS: readonly PoolerWords[] = [
     reason: 'busy',
   },
 ];
-/** What is asked of a client of a service whose database had no time. */
+/** The `Retry-After` for a client of a service whose database was busy, in milliseconds. */
 const BUSY_RETRY_MS = 1000;
 
 /** Whether a pooler does not ask the server at the moment, because that was away: PgBouncer asks again after 15 s. */
@@ -105,7 +105,7 @@ export function failureKind(error: unknown): FailureKind {
 export function lastFailureKind(error: unknown): FailureKind {
   const isRefused = severityOf(error) === 'ERROR';
   const kind = isRefused ? failureKind(error) : 'unsure';
-  // Some poolers say so of a connection that broke behind them: what was on it by then nobody knows.
+  // Some poolers report a broken server connection like this: the outcome of its statements is unknown.
   return kind === 'lost' ? 'unsure' : kind;
 }
 

@@ -1,4 +1,4 @@
-/** One connection while one piece of work has it: statements of a batch travel together. */
+/** A connection leased for one unit of work. The statements of a batch are pipelined. */
 import type { QueryArrayConfig } from 'pg';
 import type { SqlCall, SqlRow } from '../store/sql-database.ts';
 import { sqlCells } from './postgres-cells.ts';
@@ -11,7 +11,7 @@ import {
 import type { Connection } from './postgres-pools.ts';
 import type { PostgresWords } from './postgres-words.ts';
 
-/** What changes nothing when it is carried out outside of its transaction. */
+/** Statements that change nothing when they run outside of their transaction. */
 const READ = /^\s*SELECT\b/;
 
 /** How an attempt failed. */
@@ -24,7 +24,7 @@ export class Failure extends Error {
   }
 }
 
-/** One connection while one piece of work has it. */
+/** A connection leased for one unit of work. */
 export class Link {
   /** Whether the connection must not be used again. */
   isBroken = false;
@@ -43,7 +43,7 @@ export class Link {
     this.#connection.client.release(this.isBroken);
   }
 
-  /** Begins a transaction, together with what is asked next. */
+  /** Begins a transaction, in one round trip with the next statements. */
   begin(): void {
     this.#isOpen = true;
     const { settings } = this.#connection.manner;
@@ -62,7 +62,7 @@ export class Link {
     });
   }
 
-  /** Asks without a transaction, but for the one that settings may need; all of it travels together. */
+  /** Queries without a transaction, except for the one that settings may need; all in one round trip. */
   async askAlone(calls: readonly SqlCall[]): Promise<readonly (readonly SqlRow[])[]> {
     if (this.#connection.manner.settings.length === 0) return this.ask(calls);
     this.begin();
@@ -80,7 +80,7 @@ export class Link {
     return answers;
   }
 
-  /** Asks and commits in one go. */
+  /** Queries and commits in one round trip. */
   async askAndCommit(calls: readonly SqlCall[]): Promise<readonly (readonly SqlRow[])[]> {
     await this.#begun(calls);
     const sent = this.#send(calls);
@@ -90,7 +90,7 @@ export class Link {
     this.#isOpen = false;
     for (const one of settled) {
       if (one.status === 'fulfilled') continue;
-      // A statement that the server refused took the transaction with it; a lost connection leaves the end open.
+      // A refused statement has rolled the transaction back; after a lost connection the outcome is unknown.
       throw this.#failed(lastFailureKind(one.reason), one.reason);
     }
     this.#checkCommit(end);
@@ -171,7 +171,7 @@ export class Link {
 
   #failed(kind: FailureKind, error: unknown): Failure {
     if (kind === 'lost' || kind === 'unsure') this.isBroken = true;
-    // What was refused for this reason was rolled back: it is said again in another manner.
+    // A statement refused for this reason was rolled back and is retried in pooler mode.
     const isPooled = kind === 'final' && this.#connection.showsPooler(error);
     return new Failure(isPooled ? 'conflict' : kind, error);
   }

@@ -1,23 +1,26 @@
 /**
- * Connections to PostgreSQL, and what has to be said on them. A session of one's own is given its settings once, as it
- * starts. Behind a pooler that gives each transaction to whichever session is free (PgBouncer, and most others), nothing
- * that belongs to a session may be used: no parameters at the start, no statements by name. There every transaction
- * makes its settings for itself, and they end with it. What does so works on a session of one's own too, only slower.
+ * Connections to PostgreSQL, with and without a pooler. A direct connection gets its settings once, at the start of the session.
+ * A pooler in transaction mode (PgBouncer, and most others) gives each transaction to any free session, so no session state may
+ * be used: no startup parameters, no named prepared statements. There every transaction makes its settings with SET LOCAL. That
+ * works on a direct connection too, but slower.
  */
 import type { Pool, PoolClient } from 'pg';
 import { invalidInput, messageOf, SessionStoreError } from '../base/errors.ts';
 import { localSetting, parseOptions, type Address } from './postgres-address.ts';
 import { isPoolerRefusal } from './postgres-errors.ts';
 
-/** How a database is used. */
+/** Limits of the connections to a database. */
 export type PostgresConfig = {
-  /** Connections at most, 1 to 1000. All services together must stay under the server's own limit. Default 10. */
+  /**
+   * Largest number of connections, 1 to 1000. The sum over all services must stay under the server's `max_connections`. Default:
+   * 10.
+   */
   readonly maxConnections: number;
   /** How long to wait for a connection, in milliseconds. Default 10,000. */
   readonly connectTimeoutMs: number;
   /** How long a statement may take, in milliseconds; the server ends it then. Default 60,000. */
   readonly statementTimeoutMs: number;
-  /** For how long what failed is attempted again, in milliseconds; 0: once only. Default 15,000. */
+  /** How long failed work is retried, in milliseconds; 0: no retries. Default: 15,000. */
   readonly retryTimeoutMs: number;
 };
 
@@ -29,30 +32,30 @@ export const DEFAULT_POSTGRES_CONFIG: PostgresConfig = Object.freeze({
   retryTimeoutMs: 15_000,
 });
 
-/** A connection that holds locks and says nothing, because its machine is gone, is ended by the server after this. */
+/** The server ends a connection that is idle in a transaction for this long: its client may be gone, and it holds locks. */
 const IDLE_IN_TRANSACTION_MS = 60_000;
-/** How much later than the server the client gives a statement up: then the network is gone. */
+/** The client's time limit of a statement is this much longer than the server's: when it expires, the network is gone. */
 const GRACE_MS = 5000;
 
-/** What is said on a connection. */
+/** How statements are sent on a connection. */
 export type Manner = {
-  /** What each transaction begins with; where there is any, a single statement needs a transaction too. */
+  /** Settings that begin each transaction. If there are any, single statements need a transaction too. */
   readonly settings: readonly string[];
-  /** Whether statements are prepared once a connection. */
+  /** Whether statements are prepared by name, once per connection. */
   readonly isPrepared: boolean;
 };
 
-/** A connection, and how to speak on it. */
+/** A connection, and how statements are sent on it. */
 export type Connection = {
   readonly client: PoolClient;
   readonly manner: Manner;
-  /** Whether an error shows that there is a pooler, and it was not known to this connection: the next ones know. */
+  /** Whether an error reveals a pooler that this connection did not know of. Later connections know it. */
   showsPooler(error: unknown): boolean;
 };
 
 type Driver = typeof import('pg');
 
-/** Connections to one database, and whether they go through a pooler. */
+/** The connections to one database, and whether they go through a pooler. */
 export class PostgresPools {
   readonly config: PostgresConfig;
   readonly #address: Address;
@@ -60,9 +63,9 @@ export class PostgresPools {
   #pool: Pool;
   #isPooled: boolean;
   #manner: Manner;
-  /** Pools from before a pooler was noticed; who waits for one of their connections still gets it. */
+  /** Pools from before a pooler was detected. Work that waits for one of their connections still gets it. */
   readonly #former: Pool[] = [];
-  /** Connections that are known to be a session of one's own. */
+  /** Connections that are known to be direct. */
   readonly #own = new WeakSet<PoolClient>();
 
   private constructor(address: Address, config: PostgresConfig, driver: Driver) {
@@ -94,7 +97,7 @@ export class PostgresPools {
     return new PostgresPools(address, config, driver);
   }
 
-  /** Whether nothing of a session is used. */
+  /** Whether session state is avoided. */
   get isPooled(): boolean {
     return this.#isPooled;
   }
@@ -124,10 +127,10 @@ export class PostgresPools {
     await Promise.all([this.#pool, ...this.#former].map((pool) => pool.end()));
   }
 
-  /** Whether what was said as the session started holds: a pooler may have taken it, and told nobody. */
+  /** Whether the startup parameters are in force: a pooler may accept and ignore them. */
   async #isOwnSession(client: PoolClient): Promise<boolean> {
     if (this.#address.pooler === 'no' || this.#own.has(client)) return true;
-    // 0 was not said: the driver leaves it out.
+    // The driver does not send 0.
     const said = [...this.#startSettings()].filter(([, ms]) => ms > 0);
     const shown = said.map(([name]) => `current_setting('${name}')`);
     let row: readonly unknown[];
@@ -147,7 +150,7 @@ export class PostgresPools {
     return isOwn;
   }
 
-  /** What a session of one's own is told, in milliseconds. */
+  /** Startup settings of a direct connection, in milliseconds. */
   #startSettings(): ReadonlyMap<string, number> {
     return new Map([
       ['statement_timeout', this.config.statementTimeoutMs],
@@ -156,7 +159,7 @@ export class PostgresPools {
     ]);
   }
 
-  /** False when who has spoken in this manner knew, or a pooler was ruled out. */
+  /** False when the connection knew of the pooler, or when a pooler is excluded. */
   #noticePooler(manner: Manner): boolean {
     if (manner !== this.#manner) return true;
     if (this.#isPooled || this.#address.pooler === 'no') return false;
@@ -200,7 +203,7 @@ export class PostgresPools {
     } catch {
       throw invalidInput('storage', shown, 'an address whose options "pg" understands');
     }
-    // Each failure reaches the work that meets it; without listeners it would end the process.
+    // Failures reach the work that uses the connection. Without a listener they would end the process.
     pool.on('error', () => undefined);
     pool.on('connect', (client) => client.on('error', () => undefined));
     return pool;

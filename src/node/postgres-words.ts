@@ -7,7 +7,7 @@ export type PostgresKind = 'postgresql' | 'cockroachdb' | 'yugabytedb';
 /** A statement, and the name by which it is prepared where statements are. */
 export type Statement = { readonly text: string; readonly name: string | undefined };
 
-/** So many different statements are prepared once a connection; the rest each time. */
+/** Limit on different statements that are prepared per connection; others are parsed each time. */
 const MAX_PREPARED = 300;
 const NAME_LENGTH = 16;
 
@@ -42,8 +42,8 @@ export class PostgresWords {
 }
 
 /**
- * The name of a statement says what it is: should a pooler give this program a session in which another has prepared
- * statements, one of the same name is the same statement.
+ * The name of a statement is derived from its text. If a pooler assigns a session in which another program has prepared
+ * statements, an equal name means an equal statement.
  */
 function nameOf(text: string): string {
   return `quark_${createHash('sha256').update(text).digest('hex').slice(0, NAME_LENGTH)}`;

@@ -1,18 +1,19 @@
-/** Writing an answer to its connection: as fast as the client takes it, and no longer than it does. */
+/** Writes an answer to its connection with back pressure, and stops when the client disconnects. */
 import type { ServerResponse } from 'node:http';
 import { failure } from '../service/answers.ts';
 
-/** Written at a time. A client has to take so much within the idle limit, so that its rate has a floor, too. */
+/** Bytes per write. A client has to read this many within the idle limit, which sets a minimum rate. */
 const SLICE_BYTES = 64 * 1024;
 
 type Chunk = ReadableStreamReadResult<Uint8Array>;
 
 /**
- * Sends an answer. Resolves when it was sent, or when the connection is gone; the body is read to its end or cancelled by
- * then. What fails before the first byte is an answer of its own; later it breaks the connection, which clients notice.
+ * Sends an answer. Resolves when it was sent, or when the connection is gone; the body was then read to its end or cancelled. A
+ * failure before the first byte becomes an error answer; a later failure closes the connection, which the client sees as an
+ * incomplete answer.
  *
  * @param gone aborted when the connection is gone
- * @param idleMs longest time in which the client takes nothing
+ * @param idleMs longest time, in milliseconds, in which the client reads nothing
  */
 export async function sendAnswer(
   answer: Response,
@@ -28,7 +29,7 @@ export async function sendAnswer(
       return;
     }
     const reading = reader.read();
-    // Most answers are whole at once, and say how long they are. Of others, the headers do not wait for the body.
+    // Most answers are complete at once and get a content-length. For others, the headers are sent before the body.
     let chunk = await soon(reading);
     if (chunk === undefined) {
       sender.begin(answer);
@@ -53,14 +54,14 @@ export async function sendAnswer(
     if (outgoing.headersSent || gone.aborted) outgoing.destroy();
     else await sendAnswer(failure(error), outgoing, gone, idleMs);
   } finally {
-    // Nothing is left to be read after the end; what the client did not wait for is not made.
+    // Cancels what is left of the body when the client has disconnected.
     await reader?.cancel().catch(() => undefined);
   }
 }
 
-/** What there is within this turn of the event loop, or undefined. */
+/** What the body yields within this task of the event loop, or undefined. */
 async function soon(reading: Promise<Chunk>): Promise<Chunk | undefined> {
-  // A failure that comes later is heard by who waits for it then.
+  // A later failure is handled by the next reader.
   reading.catch(() => undefined);
   return Promise.race([
     reading,
@@ -81,20 +82,20 @@ class Sender {
     this.#idleMs = idleMs;
   }
 
-  /** Sends the headers of a body whose length is not known, or is among them. */
+  /** Sends the headers, of a body with unknown length or with a content-length among them. */
   begin(answer: Response): void {
     if (this.#gone.aborted || this.#outgoing.headersSent) return;
     this.#outgoing.writeHead(answer.status, Object.fromEntries(answer.headers));
     this.#outgoing.flushHeaders();
   }
 
-  /** Sends bytes, and waits until the client has taken most of them. */
+  /** Sends bytes, and waits until the socket's buffer has drained. */
   async write(bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.byteLength && !this.#gone.aborted; at += SLICE_BYTES)
       if (!this.#outgoing.write(bytes.subarray(at, at + SLICE_BYTES))) await this.#taken('drain');
   }
 
-  /** Sends what is left, `only` being a whole body, and waits until the client has taken it. */
+  /** Sends the rest (`only` is a complete body), and waits until it was written. */
   async end(answer: Response, only?: Uint8Array): Promise<void> {
     if (this.#gone.aborted) return;
     if (!this.#outgoing.headersSent) {
@@ -111,7 +112,7 @@ class Sender {
     await this.#taken('close');
   }
 
-  /** What is read, unless the connection goes before. */
+  /** The next chunk, unless the connection ends first. */
   async unlessGone(reading: Promise<Chunk>): Promise<Chunk | undefined> {
     reading.catch(() => undefined);
     let stop = (): void => undefined;
@@ -126,7 +127,7 @@ class Sender {
     }
   }
 
-  /** Waits for the client. One that takes nothing for too long is left. */
+  /** Waits for the client. A client that reads nothing for too long is disconnected. */
   #taken(event: 'drain' | 'close'): Promise<void> {
     const outgoing = this.#outgoing;
     return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** An SQLite database that may not be written: on read-only media, or of another user. */
+/** Opens SQLite databases that this process may not write: on read-only media, or of another user. */
 import {
   accessSync,
   chmodSync,
@@ -39,10 +39,10 @@ function may(path: string, mode: number): boolean {
 /**
  * Opens a database that {@link isOnlyRead}.
  *
- * - Somebody has it open (there is the index of a log): what they commit is seen as it comes, under their locks.
- * - Nobody has, and the log was folded into the file: the file as it is. Nothing that is written later is seen.
- * - Nobody has, and there is a log, which a writer that was killed has left: SQLite cannot read a log without an index, and cannot
- *   make one here, so a copy of both in the folder for temporary files is read, and removed with the store.
+ * - Another process has it open (the index of a log exists): commits are visible as they are made, under SQLite's locks.
+ * - It is not open, and its log is empty: the file is read in its current state. Later writes are not visible.
+ * - It is not open, and a killed writer has left a log: SQLite cannot read a log without an index, and cannot create the index
+ *   here. A copy of both files in the temporary folder is read, and removed when the store is closed.
  *
  * @throws {SessionStoreError} `corrupt`, `unwritable`, `busy`, `version`, `failed`
  */

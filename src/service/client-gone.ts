@@ -1,23 +1,23 @@
-/** Requests whose client has gone: their work stops where it next asks for anything. */
+/** Requests whose client has disconnected: their work stops at its next call to the store. */
 import { QuarkError } from '../base/errors.ts';
 import type { Store } from '../store/store.ts';
 
-/** Status of requests whose client did not wait for the answer, in logs and counters; nobody receives it. */
+/** Status of requests whose client disconnected before the answer, for logs and counters. It is never sent. */
 const CLIENT_GONE_STATUS = 499;
 
-/** What stops the work for a client that has gone. */
+/** The error that stops the work for a disconnected client. */
 export function clientGone(): QuarkError {
-  return new QuarkError('aborted', 'The client has gone.', {
+  return new QuarkError('aborted', 'The client has disconnected.', {
     details: { httpStatus: CLIENT_GONE_STATUS },
   });
 }
 
-/** @throws {QuarkError} `aborted` once the client has gone */
+/** @throws {QuarkError} `aborted` once the client has disconnected */
 export function checkClient(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) throw clientGone();
 }
 
-/** The same store for as long as the client is there: every later call throws `aborted`. */
+/** The same store while the client is connected; afterwards every call throws `aborted`. */
 export function storeWhile(signal: AbortSignal, store: Store): Store {
   return new Proxy(store, {
     get: (target, name) => {

@@ -44,7 +44,7 @@ export function addCurvesRoute(
         { store, notes, onFailure, signal },
       );
       for await (const part of partsOf(task)) return part;
-      throw new SessionStoreError('failed', 'The curves were not worked out.');
+      throw new SessionStoreError('failed', 'The curves could not be computed.');
     });
     return jsonBytes(context, answer);
   });

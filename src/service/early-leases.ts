@@ -1,12 +1,12 @@
 /**
- * Leases on runs that are not there yet. A client that sends its records later claims a run before the service has it: the
- * claim is answered and remembered for its time, and kept with the run. Claims on what never comes are forgotten.
+ * Leases on runs that do not exist yet. A client that sends its records later claims a run before the service has it. The claim
+ * is answered, remembered until it expires, and stored with the run. Claims on runs that never arrive are forgotten.
  */
 import type { Clock } from '../base/clock.ts';
 import { checkLeaseClaim } from '../store/run-rules.ts';
 import type { Lease, Store } from '../store/store.ts';
 
-/** Claims that are remembered; the oldest are forgotten first. */
+/** Limit on remembered claims; the oldest are forgotten first. */
 const MAX_CLAIMS = 1_000;
 
 type Claim = Lease & { readonly space: string };

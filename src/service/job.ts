@@ -1,18 +1,18 @@
-/** What a service works out of stored or uploaded bytes, as data: see `jobs.ts` for how, and {@link Compute} for where. */
+/** Jobs of a service on stored or uploaded bytes, as plain data. `jobs.ts` runs them; {@link Compute} chooses the thread. */
 import type { PositionFilter } from '../read/filters.ts';
 import type { KeyConditions } from '../read/keyed-records.ts';
 import type { SketchNotes } from '../read/curve-sketch.ts';
 import type { CurveQuery } from '../store/curves.ts';
 import type { MergedSegment, NewSegment, SegmentManifest, SegmentSource } from '../store/store.ts';
 
-/** Which rows to give out, and how. */
+/** Which rows to answer with, and in which format. */
 export type RowsQuery = {
   readonly table: string;
   readonly runId: string;
   readonly format: 'arrow' | 'jsonl';
   readonly position: PositionFilter;
   readonly conditions: KeyConditions;
-  /** The last rows only, at most so many. */
+  /** Only the last rows, at most this many. */
   readonly limit: number | undefined;
   /** Whether segments that cannot be read are left out; they end the answer otherwise. */
   readonly skipsDamage: boolean;
@@ -32,9 +32,9 @@ export type Job =
 export type JobHost = {
   readonly store: SegmentSource;
   readonly notes?: SketchNotes | undefined;
-  /** Told of memory before it is held, and below zero when it is given back. */
+  /** Reserves memory, in bytes; a negative number releases it. */
   readonly takeRoom?: ((bytes: number) => void) | undefined;
-  /** Told of failures that the answer does not suffer from. */
+  /** Called with failures that do not affect the answer. */
   readonly onFailure?: ((error: unknown) => void) | undefined;
   /** Ends the job between two steps. */
   readonly signal?: AbortSignal | undefined;
@@ -51,7 +51,7 @@ export type Task = {
   readonly close: () => void;
 };
 
-/** Where jobs are done. */
+/** Runs jobs on some thread. */
 export type Compute = {
   /** @throws {SessionStoreError} `busy` when there are too many jobs */
   readonly start: (job: Job, host: JobHost) => Task;

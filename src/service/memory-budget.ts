@@ -1,12 +1,11 @@
 /**
- * What requests under way hold in memory: one number for all of them, and a share for each. Every byte belongs to a share
- * that is open; a share that was closed takes nothing more, and one that was lost without being closed is given back when
- * its object is collected.
+ * The memory budget of all requests under way. Every reserved byte belongs to an open lease of one request. A closed lease
+ * reserves nothing more, and a lease that was lost without being closed is released when its object is garbage-collected.
  */
 import { SessionStoreError } from '../base/errors.ts';
 import { tooOften } from './limits.ts';
 
-/** The part of a budget below which a refusal says that the budget is used up, and not that one request is large. */
+/** Requests smaller than this fraction of the budget count as a sign of exhaustion when they are refused. */
 const EXHAUSTED_SHARE = 0.75;
 
 type Holding = {
@@ -16,7 +15,7 @@ type Holding = {
   isOwnerFull: boolean;
 };
 
-/** Memory that requests share. */
+/** The memory budget that requests share. */
 export class MemoryBudget {
   readonly limit: number;
   readonly #ownerLimit: number;
@@ -25,13 +24,13 @@ export class MemoryBudget {
   readonly #lost: FinalizationRegistry<Holding>;
   #used = 0;
   #openShares = 0;
-  /** When a request was first refused with nothing given back since. */
+  /** Time of the first refusal since memory was last released. */
   #refusedAtMs: number | undefined;
 
   /**
    * @param limit in bytes
-   * @param nowMs a time that is never set back, in milliseconds
-   * @param ownerLimit bytes of all shares of one owner
+   * @param nowMs a monotonic time, in milliseconds
+   * @param ownerLimit largest number of bytes of one owner over all requests
    */
   constructor(limit: number, nowMs: () => number, ownerLimit: number = limit) {
     this.limit = limit;
@@ -44,21 +43,18 @@ export class MemoryBudget {
     return this.#used;
   }
 
-  /** Shares that are open, whether they hold anything or not. */
+  /** Number of open leases, empty ones included. */
   get openShares(): number {
     return this.#openShares;
   }
 
-  /**
-   * How long the budget has been used up with requests refused and nothing given back, in milliseconds; 0 while there is
-   * room, or while room comes back.
-   */
+  /** How long the budget has been exhausted, with requests refused and nothing released, in milliseconds; 0 otherwise. */
   get stuckMs(): number {
     if (this.#refusedAtMs === undefined || this.#used < this.limit * EXHAUSTED_SHARE) return 0;
     return this.#nowMs() - this.#refusedAtMs;
   }
 
-  /** The share of one request, whose owner may be found out later. */
+  /** Opens the lease of one request. Its owner may be set later. */
   open(): MemoryShare {
     const holding: Holding = { bytes: 0, isOpen: true, owner: undefined, isOwnerFull: false };
     this.#openShares += 1;
@@ -82,7 +78,7 @@ export class MemoryBudget {
   #take(holding: Holding, bytes: number): boolean {
     holding.isOwnerFull = false;
     if (!holding.isOpen) return bytes <= 0;
-    // Nobody gives back more than they hold.
+    // No lease releases more than it holds.
     const change = Math.max(bytes, -holding.bytes);
     if (change > 0 && this.#used + change > this.limit) {
       this.#refusedAtMs ??= this.#nowMs();
@@ -118,29 +114,29 @@ export class MemoryBudget {
   }
 }
 
-/** What one request holds of a {@link MemoryBudget}. */
+/** The lease of one request on a {@link MemoryBudget}. */
 export type MemoryShare = {
   /**
-   * Whether there is room for so many bytes more; they count from now on. A number below zero gives some back. A share
-   * that was closed has room for nothing.
+   * Reserves bytes and returns whether the budget has space for them. A negative number releases some. A closed lease reserves
+   * nothing.
    */
   readonly take: (bytes: number) => boolean;
-  /** Whether the last refusal was the owner's limit, and not that of all. */
+  /** Whether the last refusal came from the owner's limit. */
   readonly isOwnerFull: () => boolean;
-  /** Says whose it is: what it holds, and what it takes later, counts for this owner. */
+  /** Sets the owner: all bytes of the lease, present and later, count for it. */
   readonly giveTo: (owner: string) => void;
-  /** Gives all of it back. Closing twice is fine. */
+  /** Releases everything. Closing twice is fine. */
   readonly close: () => void;
 };
 
-/** The error for a request that finds no room: 503, or 429 where its user holds as much as one user may. */
+/** The error for a refused reservation: 503, or 429 at the user's own limit. */
 export function noRoom(isOwnerFull: boolean, retryAfterMs: number): SessionStoreError {
   if (isOwnerFull)
     return tooOften(
-      'The requests of this user hold all the memory that one user may. Try again later.',
+      'The requests of this user have used up the memory of one user. Try again later.',
       retryAfterMs,
     );
-  return new SessionStoreError('busy', 'The service has no room for this request now.', {
+  return new SessionStoreError('busy', 'The service has no memory left for this request now.', {
     details: { retryAfterMs, limit: 'memory' },
   });
 }

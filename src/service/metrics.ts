@@ -28,9 +28,9 @@ export type Gauges = {
   readonly requestsInFlight: number;
   readonly bytesInFlight: number;
   readonly bytesInFlightLimit: number;
-  /** How long the budget of these bytes has been used up with nothing given back. */
+  /** How long the memory budget has been exhausted without a release, in milliseconds. */
   readonly budgetStuckMs: number;
-  /** Connections of the server, where it counts them. */
+  /** Connection counts of the server, if it has them. */
   readonly connections?: { readonly open: number; readonly refused: number };
   /** Memory of the process in bytes, where that can be known. */
   readonly memory?: { readonly residentBytes: number; readonly heapBytes: number };
@@ -167,18 +167,18 @@ export class ServiceMetrics {
       ...single(
         'quark_bytes_in_flight_stuck_seconds',
         'gauge',
-        'How long that memory has been used up with nothing given back; 0 while there is room.',
+        'How long the memory budget has been exhausted without a release; 0 otherwise.',
         gauges.budgetStuckMs / 1_000,
       ),
     ];
     if (gauges.connections !== undefined) {
       const { open, refused } = gauges.connections;
       lines.push(
-        ...single('quark_open_connections', 'gauge', 'Connections that are open.', open),
+        ...single('quark_open_connections', 'gauge', 'Open connections.', open),
         ...single(
           'quark_refused_connections_total',
           'counter',
-          'Connections that were not taken, as too many were open.',
+          'Connections refused at a connection limit.',
           refused,
         ),
       );

@@ -1,10 +1,10 @@
-/** A log in which lines of one kind stand once a minute, with their number: who is refused often fills no disk. */
+/** A log that writes repeated lines of one kind once a minute, with their number, so that refusals cannot fill the disk. */
 import type { Clock } from '../base/clock.ts';
 import type { ServiceLogger } from './logging.ts';
 
-/** How long lines of a kind are counted before the next one is written. */
+/** How long lines of a kind are counted before the next one is written, in milliseconds. */
 const INTERVAL_MS = 60_000;
-/** Kinds that are told apart at a time; what comes beyond them is counted together. */
+/** Limit on distinct kinds; further kinds are counted together. */
 const MAX_KINDS = 256;
 const OTHER_KINDS = 'others';
 

@@ -8,17 +8,17 @@ import { signalOf, type WireContext } from './answers.ts';
 import type { HandlerSettings } from './handler-options.ts';
 import { partsOf } from './jobs.ts';
 
-/** What is checked at once: about a millisecond. A message to a worker costs as much as the rest. */
+/** Uploads up to this size are checked on this thread, which takes about a millisecond; a message to a worker costs as much. */
 const SMALL = { bytes: 256 << 10, rows: 4_096, segments: 32 };
-/** What one job checks; a larger segment has a job of its own. */
+/** Size of one job; a larger segment is a job of its own. */
 const JOB = { bytes: 4 << 20, rows: 1 << 17, segments: 64 };
-/** Unpacking takes up to 64 MiB each: one at a time on this thread, whatever number of requests waits for it. */
+/** Unpacking takes up to 64 MiB of memory: this thread unpacks one segment at a time. */
 const unpacking = new Mutex();
 
 type Sized = { readonly segment: NewSegment; readonly bytes: number };
 
 /**
- * Checks all of an upload before anything of it is written. Ends when the client leaves.
+ * Checks a whole upload before any of it is written. Stops when the client disconnects.
  *
  * @throws {SessionStoreError} `rejected`, `too_large`, `version`; `busy` where this is too much of one user
  * @throws {QuarkError} `aborted`
@@ -37,7 +37,7 @@ export async function checkSegments(
   if (bytes > maxUnpackedBytes)
     throw new SessionStoreError(
       'too_large',
-      `The segments of an upload may have at most ${maxUnpackedBytes} bytes unpacked; got ${bytes}. Send less at once.`,
+      `The segments of an upload may have at most ${maxUnpackedBytes} bytes unpacked; got ${bytes}. Split the upload.`,
       { details: { field: 'segments', value: bytes, rule: `at most ${maxUnpackedBytes} bytes` } },
     );
   takeUnpacked?.(bytes);

@@ -75,7 +75,7 @@ const EVENTS_PATH = `/${API_PATH}${ROUTES.events}`;
 const READY_TIMEOUT_MS = 2_000;
 /** How long whoever finds no room is told to wait. */
 const NO_ROOM_RETRY_MS = 1_000;
-/** A memory budget that is used up for so long, with nothing given back, does not come back by itself. */
+/** A memory budget that is exhausted this long without a release will not recover by itself. */
 const STUCK_MS = 30_000;
 
 /** What is known of a request while it is under way. */
@@ -83,14 +83,14 @@ type Exchange = {
   readonly request: Request;
   readonly connection: ServiceConnection;
   readonly path: string;
-  /** Given back when the answer was made, and has been sent or has nobody to be sent to. */
+  /** Closed when the answer was sent or its client has disconnected. */
   readonly share: MemoryShare;
-  /** Aborted when the client has gone. */
+  /** Aborted when the client has disconnected. */
   readonly signal: AbortSignal;
   principal: Principal | undefined;
   /** Ends the count of its user's processor time. */
   leave: (() => void) | undefined;
-  /** Why nobody was let in, as those are told. */
+  /** Why the request was refused, for the answer. */
   refusal: string;
 };
 
@@ -118,7 +118,7 @@ export class ServiceHandler {
     this.#gate = new Gate({ ...parts, usage: this.#usage });
     const own = new OwnAccess({ access, clock, limits, database: spaces.database });
     this.#account = { access, own, logger, usage: this.#usage };
-    // However much one user asks for at once, others find room.
+    // One user cannot reserve the whole budget.
     const userLimit = Math.max(limits.maxBytesInFlight / 2, limits.maxUploadBytes);
     this.#budget = new MemoryBudget(limits.maxBytesInFlight, parts.monotonicMs, userLimit);
     this.#refusals = new RepeatedLog(logger, clock);
@@ -180,7 +180,7 @@ export class ServiceHandler {
     try {
       const answer = await this.#answer(exchange);
       if (!signal.aborted) return answer;
-      // Whatever the body holds is given back, and nothing of it is made.
+      // The body is cancelled, and its memory is released.
       await answer.body?.cancel().catch(() => undefined);
       return failure(clientGone());
     } catch (error) {
@@ -304,7 +304,7 @@ export class ServiceHandler {
       if (open[whose] < limit) continue;
       await answer.body?.cancel();
       throw tooOften(
-        `This ${whose} has ${limit} streams open, which is all it may have.`,
+        `This ${whose} has ${limit} streams open, which is the limit.`,
         NO_ROOM_RETRY_MS,
       );
     }
@@ -352,7 +352,7 @@ export class ServiceHandler {
     if (stuckMs >= STUCK_MS)
       return plain(503, {
         status: 'no_memory_budget',
-        reason: `${used} of ${limit} bytes are in use by requests, and none was given back for ${Math.round(stuckMs / 1_000)} seconds.`,
+        reason: `${used} of ${limit} bytes are reserved by requests, and none was released for ${Math.round(stuckMs / 1_000)} seconds.`,
         bytesInFlight: used,
         requestsInFlight: this.#inFlight,
       });
@@ -422,7 +422,7 @@ export class ServiceHandler {
   }
 
   #logFailure(error: unknown, path: string): void {
-    // A stream that its client has left.
+    // A stream whose client has disconnected.
     if (isQuarkError(error, 'aborted') || isRefusal(error)) return;
     const route = routeOf(path);
     const fields = errorFields(error);

@@ -1,4 +1,4 @@
-/** Keeps hold of answers that are long under way, so that they end when their time is over or their reader's right to them. */
+/** Long answers and streams: ends them when their time is over or their reader loses access. */
 import type { Clock } from '../base/clock.ts';
 import { SessionStoreError } from '../base/errors.ts';
 import type { Principal } from './access/principal.ts';
@@ -6,7 +6,7 @@ import { OpenCounter } from './limits.ts';
 import { API_PATH, EVENTS_MEDIA_TYPE, ROUTES } from './protocol.ts';
 import { routeOf } from './service-routes.ts';
 
-/** Longest life of a stream. A client goes on with its cursor in a new one. */
+/** Longest life of a stream, in milliseconds. The client continues from its cursor in a new one. */
 export const MAX_STREAM_MS = 600_000;
 
 /** Whether an answer is a stream of live updates. */
@@ -19,21 +19,23 @@ export function isSentInParts(path: string): boolean {
   return [ROUTES.rows, ROUTES.artifact].some((route) => routeOf(path) === `/${API_PATH}${route}`);
 }
 
-/** How often it is looked up whether streams may go on: other processes revoke keys and take shares back, too. */
+/**
+ * Interval of the access checks, in milliseconds. Polling is needed because other processes revoke keys and remove shares too.
+ */
 const LOOK_MS = 500;
 
-/** Whose answer it is, and how it is found out whether they may still read it. */
+/** The reader of an answer, and the check whether the reader still has access. */
 export type StreamHolder = {
   readonly principal: Principal;
-  /** Names what `mayGoOn` looks at: the streams of one name share a look. */
+  /** Identifies the access that `mayGoOn` checks: streams with equal grants share a check. */
   readonly grant: string;
-  /** What it throws says nothing: the database may be away. */
+  /** An error counts as yes: the database may be unreachable. */
   readonly mayGoOn: () => Promise<boolean>;
 };
 
 type Kept = { readonly holder: StreamHolder; readonly end: () => void };
 
-/** The open streams of a service, and other answers that are long under way. */
+/** The open streams and long answers of a service. */
 export class StreamKeeper {
   readonly #clock: Clock;
   readonly #users = new OpenCounter();
@@ -64,7 +66,7 @@ export class StreamKeeper {
     const { userId, keyId } = holder.principal;
     const undo = [this.#users.open(userId), this.#keys.open(keyId ?? userId)];
     const kept = this.#keep(answer, holder, {
-      // As if there were nothing more to tell: whoever may, goes on in a new one.
+      // A normal end: a client that still has access continues in a new stream.
       finish: (target) => target.close(),
       onRelease: () => {
         for (const one of undo) one();
@@ -81,17 +83,17 @@ export class StreamKeeper {
   keepLong(answer: Response, holder: StreamHolder): Response {
     return this.#keep(answer, holder, {
       finish: (target) =>
-        target.error(new SessionStoreError('unauthorised', 'This may no longer be read.')),
+        target.error(new SessionStoreError('unauthorised', 'Access to this run has ended.')),
       onRelease: () => undefined,
     }).answer;
   }
 
-  /** Ends all streams, as if they had nothing more to tell. */
+  /** Ends all streams normally. */
   endAll(): void {
     for (const end of this.#streams) end();
   }
 
-  /** Looks now whether those that are open may go on. */
+  /** Checks the access of all open answers now. */
   async look(): Promise<void> {
     const looks = new Map<string, Promise<boolean>>();
     for (const { holder, end } of this.#kept) {

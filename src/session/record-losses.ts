@@ -1,4 +1,4 @@
-/** Events about rows of earlier sessions that ended without a word: recorded in their runs by the next session. */
+/** Events about earlier sessions that ended unexpectedly, recorded in their runs by the next session. */
 import type { Clock } from '../base/clock.ts';
 import { isQuarkError } from '../base/errors.ts';
 import { eventTable } from '../records/event.ts';

@@ -1,18 +1,20 @@
 /**
- * When rows in memory are saved in the spill of the store. In a worker, which is told nothing before it ends: within the
- * call that adds them, while that takes less than a tenth of the thread's time; then once for all rows of a task; then less
- * often. In a page that is shown: every 20 ms, as it is told before it ends.
+ * Decides when buffered rows are saved in the spill of the store. A worker gets no notice before it ends: it saves within the
+ * call that adds a row while saving takes less than a tenth of the thread's time, otherwise once per task, then less often. A
+ * visible page gets `pagehide`, and saves every 20 ms.
  */
 import type { Clock } from '../base/clock.ts';
 import type { RowSpill } from '../store/row-spill.ts';
 
-/** A loop that gives the event loop no turn has its rows saved by the call that adds one, so late at most. */
+/**
+ * Longest delay of a save, in milliseconds, in a loop that never yields to the event loop: the call that adds a row then saves.
+ */
 const MAX_UNSAVED_MS = 20;
-/** A save may be followed by the next after so many times of what it took. */
+/** The pause after a save is this many times its duration. */
 const PAUSE_FACTOR = 10;
-/** Saves that come in a burst may take so much of the time that comes after them. */
+/** How far a burst of saves may run ahead of that pause, in milliseconds. */
 const BURST_MS = 500;
-/** Rows are saved one by one while this much of that is left. */
+/** Rows are saved one by one while this much of the burst is left, in milliseconds. */
 const SPARE_MS = 250;
 
 /** See the top of this file. */

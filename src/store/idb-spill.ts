@@ -1,12 +1,12 @@
 /**
- * Rows that no append has stored yet, in a database of their own beside that of the store. A save is one transaction that
- * reads nothing and is committed in the same call: once its messages have left the process, the browser finishes it,
- * whatever becomes of the tab or worker. (Measured by `npm run test:engines`; a file of the origin-private file system costs
- * the same in Chromium, and WebKitGTK has none.)
+ * The spill of the IndexedDB store: rows that are not appended yet, in a second database. A save is one transaction that reads
+ * nothing and is committed in the same call. Once its messages have left the process, the browser completes it, even when the tab
+ * or worker ends. (Measured by `npm run test:engines`; a file of the origin-private file system costs the same in Chromium, and
+ * WebKitGTK has none.)
  *
- * Who saves holds a Web Lock, which ends with the tab or worker. Only who gets that lock appends what was saved, so that
- * nobody takes a batch that still grows; two that start at once take turns, and the second finds nothing. What the first
- * had appended before it ended is known by its identity. A tab that is frozen keeps its lock.
+ * A thread that saves holds a Web Lock, which the browser releases when the tab or worker ends. Recovery needs that lock, so that
+ * no batch is taken while it grows. Of two threads that recover at the same time, the second finds nothing. Batches that were
+ * appended before the end are recognised by their identity. A frozen tab holds its lock.
  */
 import { openDB, unwrap, type DBSchema, type IDBPDatabase } from 'idb';
 import { createId } from '../base/ids.ts';
@@ -41,7 +41,7 @@ const WORKER_FLUSH_MS = 20;
 const GAP_MS = 50;
 /** The same where only appends store rows, by the default of writers. */
 const FLUSH_GAP_MS = 1000;
-/** Nobody waits longer for a lock, or for a database that another tab holds on to. */
+/** Longest wait for a lock, or for a database that another tab blocks, in milliseconds. */
 const MAX_WAIT_MS = 2_000;
 
 type SessionKey = [kind: 'session', owner: string, runId: string];

@@ -1,4 +1,4 @@
-/** What the next start does with rows that an ended tab or worker has saved. */
+/** Recovery of rows that an ended tab or worker has spilled. */
 import { isQuarkError } from '../base/errors.ts';
 import { batchesOf, rangesHold } from './batch-ranges.ts';
 import type { LostBatch } from './put-aside.ts';

@@ -44,7 +44,7 @@ export const serveCommand: Command = {
       },
       'require-key': {
         kind: 'flag',
-        help: 'Ask for a key from the first request on, also on this machine: for a service behind a proxy. Default: QUARK_REQUIRE_KEY=1.',
+        help: 'Require a key for every request, also from this machine: for a service behind a proxy. Default: QUARK_REQUIRE_KEY=1.',
       },
       'allow-origin': {
         kind: 'list',
@@ -54,12 +54,12 @@ export const serveCommand: Command = {
       'max-connections': {
         kind: 'count',
         value: 'N',
-        help: `Connections that are open, all clients together. Default: QUARK_MAX_CONNECTIONS, or ${DEFAULT_SERVICE_LIMITS.maxConnections}.`,
+        help: `Limit on open connections, over all clients. Default: QUARK_MAX_CONNECTIONS, or ${DEFAULT_SERVICE_LIMITS.maxConnections}.`,
       },
       'max-connections-per-address': {
         kind: 'count',
         value: 'N',
-        help: `Those from one address, which a proxy on another machine is for all; this machine has no such bound. Default: QUARK_MAX_CONNECTIONS_PER_ADDRESS, or ${DEFAULT_SERVICE_LIMITS.maxConnectionsPerAddress}.`,
+        help: `Limit on open connections from one address. All clients of a proxy share its address; this machine is exempt. Default: QUARK_MAX_CONNECTIONS_PER_ADDRESS, or ${DEFAULT_SERVICE_LIMITS.maxConnectionsPerAddress}.`,
       },
       'log-level': {
         kind: 'text',
@@ -78,7 +78,7 @@ export const serveCommand: Command = {
       'Records are kept in DIR/.quark (SQLite); in this folder, else ./quark-runs, when none is named.',
       'Until "quark keys create" has made the first key, people on this machine need none, and nobody else is let in.',
       'With QUARK_S3_ENDPOINT, _BUCKET, _ACCESS_KEY_ID and _SECRET_ACCESS_KEY (and _REGION, _PREFIX), artifacts and merged segments go to that object store.',
-      'The service speaks plain HTTP: put a proxy with TLS in front before other machines use it. With a proxy on this machine, make a key first and give --require-key: what a proxy asks for others may look as if it were asked here.',
+      'The service speaks plain HTTP: put a proxy with TLS in front before other machines use it. With a proxy on this machine, use --require-key: requests through a proxy can look like requests from this machine.',
       'SIGTERM or Ctrl-C finishes the requests under way; a second one ends at once.',
     ],
   },
@@ -172,7 +172,7 @@ function isAlwaysOpen(context: CommandContext): boolean {
   return isOn(context, 'open', 'QUARK_OPEN');
 }
 
-/** Whether a flag was given, or its variable is 1. */
+/** Whether a flag is set, or its variable is 1. */
 function isOn({ io, args }: CommandContext, flag: string, variable: string): boolean {
   return args.flag(flag) || io.env[variable] === '1';
 }
@@ -191,7 +191,7 @@ function portOf({ io, args }: CommandContext): number {
   return Number(text);
 }
 
-/** The bounds of connections that were given. */
+/** The connection limits from flags and variables. */
 function connectionLimits({ io, args }: CommandContext): Partial<ServiceLimits> {
   const given: Record<string, number> = {};
   for (const [name, flag, variable] of [
@@ -206,7 +206,10 @@ function connectionLimits({ io, args }: CommandContext): Partial<ServiceLimits> 
     const count = args.count(flag) ?? (text === '' ? undefined : Number(text));
     if (count === undefined) continue;
     if (!Number.isSafeInteger(count) || count < 1)
-      throw new UsageError(`${variable} must be a whole number from 1 on; got "${text}"`, 'serve');
+      throw new UsageError(
+        `${variable} must be a whole number of at least 1; got "${text}"`,
+        'serve',
+      );
     given[name] = count;
   }
   return given;

@@ -1,6 +1,6 @@
 /**
- * Which blobs of a space somebody may read who sees some of its projects only: those that artifacts of these projects name,
- * and those that they have sent themselves. To know the hash of another one opens nothing.
+ * Which blobs of a space a guest may read, who sees only some of its projects: blobs that artifacts of these projects name, and
+ * blobs that the guest has uploaded. Knowing the hash of another blob gives no access.
  */
 import { SessionStoreError } from '../../base/errors.ts';
 import { nextTask } from '../../base/next-task.ts';
@@ -133,7 +133,7 @@ export class GuestBlobs {
       if (!(await this.mayRead(sha256)))
         throw new SessionStoreError(
           'unauthorised',
-          `An artifact names the blob ${sha256}, which no project that is shared with you has. Send the blob first.`,
+          `An artifact names the blob ${sha256}, which is in no project that is shared with you. Upload the blob first.`,
           { details: { sha256, httpStatus: 403 } },
         );
   }
