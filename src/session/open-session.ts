@@ -2,7 +2,9 @@
 import { isQuarkError, isStoreError, type StoreFailureReason } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
+import type { Clock } from '../base/clock.ts';
 import type { Store } from '../store/store.ts';
+import { AnswerLimit, UnansweredError } from './answer-limit.ts';
 import { createEvent } from './event-logger.ts';
 import { loadPlatform, type Platform } from './platform.ts';
 import { lineageRootOf, loadProject, newRun } from './run-lifecycle.ts';
@@ -53,7 +55,7 @@ export async function openNewRun(
     const facts = { gitCommit, environment };
     let run = newRun(clock.now(), checked, facts, 'location' in store ? store : undefined);
     if (run.parentRunId !== null && 'findRun' in store)
-      run = await withLineage(store, run, run.parentRunId, mayBeLate);
+      run = await withLineage(store, run, run.parentRunId, mayBeLate, clock);
     const holder = createId('ses', clock.now());
     core = new SessionCore(store, isOwned, platform, clock, holder, run, options, false, false);
     if (failure === undefined) await tryToStore(core, mayBeLate);
@@ -106,11 +108,19 @@ type Opened = {
 };
 
 async function openNow(options: SessionOptions, mayBeLate: boolean): Promise<Opened> {
+  let opening: ReturnType<typeof resolveStore> | undefined = resolveStore(options);
+  if (!mayBeLate) return opening;
   try {
-    return await resolveStore(options);
+    return await new AnswerLimit(clockOf(options)).within('open', opening);
   } catch (failure) {
-    if (!mayBeLate || isMistake(failure)) throw failure;
-    const open = async (): Promise<Store> => (await resolveStore(options)).store;
+    if (isMistake(failure)) throw failure;
+    if (!(failure instanceof UnansweredError)) opening = undefined;
+    const open = async (): Promise<Store> => {
+      // One that was not answered may be yet.
+      const first = opening;
+      opening = undefined;
+      return (await (first ?? resolveStore(options))).store;
+    };
     return { store: { uri: placeOf(options), open }, isOwned: true, failure };
   }
 }
@@ -120,9 +130,13 @@ async function withLineage(
   run: RunRecord,
   parentRunId: string,
   mayBeLate: boolean,
+  clock: Clock,
 ): Promise<RunRecord> {
   try {
-    const lineageRootRunId = await lineageRootOf(store, parentRunId);
+    const looked = lineageRootOf(store, parentRunId);
+    const lineageRootRunId = await (mayBeLate
+      ? new AnswerLimit(clock).within('findRun', looked)
+      : looked);
     return runRecord.create({ ...run, lineageRootRunId });
   } catch (error) {
     if (!mayBeLate || isMistake(error)) throw error;

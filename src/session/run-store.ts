@@ -4,6 +4,7 @@
  */
 import { isQuarkError, QuarkError } from '../base/errors.ts';
 import type { NewSegment, SegmentManifest, Store, StoreLocation } from '../store/store.ts';
+import type { AnswerLimit } from './answer-limit.ts';
 
 /** A store that could not be opened when the session began. */
 export type LateStore = {
@@ -15,6 +16,8 @@ export type LateStore = {
 /** What a {@link RunStore} asks of its session. */
 export type RunStoreOwner = {
   readonly runId: string;
+  /** How long each call may take; none in strict mode. */
+  readonly answers: AnswerLimit | undefined;
   /** Makes the run in the store, unless it is there. */
   createRun(store: Store): Promise<void>;
   /** Whether a run that was removed is made again. */
@@ -43,6 +46,8 @@ export class RunStore {
   readonly #owner: RunStoreOwner;
   readonly #late: LateStore | undefined;
   #opened: Store | undefined;
+  /** The same, within the limit of each call. */
+  #limited: Store | undefined;
   #opening: Promise<Store> | undefined;
   #isStored: boolean;
   #making: Promise<void> | undefined;
@@ -52,7 +57,7 @@ export class RunStore {
   constructor(store: Store | LateStore, isStored: boolean, owner: RunStoreOwner) {
     this.#owner = owner;
     this.#isStored = isStored;
-    if ('appendSegments' in store) this.#opened = store;
+    if ('appendSegments' in store) this.#setOpened(store);
     else this.#late = store;
     this.store = this.#proxy(store.uri);
   }
@@ -60,6 +65,11 @@ export class RunStore {
   /** The store itself, once it is open. */
   get opened(): Store | undefined {
     return this.#opened;
+  }
+
+  /** The same, within the limit of each call. */
+  get limited(): Store | undefined {
+    return this.#limited;
   }
 
   /** Whether the run has been made, as far as the session knows. */
@@ -74,20 +84,26 @@ export class RunStore {
     return store;
   }
 
+  #setOpened(store: Store): Store {
+    this.#opened = store;
+    this.#limited = this.#owner.answers?.limit(store) ?? store;
+    return this.#limited;
+  }
+
   async #open(): Promise<Store> {
-    if (this.#opened !== undefined) return this.#opened;
+    if (this.#limited !== undefined) return this.#limited;
     this.#opening ??= this.#openLate().finally(() => {
       this.#opening = undefined;
     });
-    return this.#opening;
+    return this.#owner.answers?.within('open', this.#opening) ?? this.#opening;
   }
 
   async #openLate(): Promise<Store> {
     if (this.#late === undefined) throw new QuarkError('store_failed', 'There is no store.');
     const store = await this.#late.open();
-    this.#opened = store;
-    this.#owner.onOpened(store);
-    return store;
+    const limited = this.#setOpened(store);
+    this.#owner.onOpened(limited);
+    return limited;
   }
 
   #make(store: Store): Promise<void> {
@@ -158,8 +174,8 @@ export class RunStore {
         return store.findRun(runId);
       },
       close: async () => {
-        await this.#opening?.catch(() => undefined);
-        await this.#opened?.close();
+        if (this.#opening !== undefined) await this.#open().catch(() => undefined);
+        await this.#limited?.close();
       },
     };
     return new Proxy({} as Store, {
@@ -169,8 +185,9 @@ export class RunStore {
         if (opened !== undefined && member === 'appendSegmentsNow') return this.#appendNow(opened);
         if (Object.hasOwn(own, member)) return Reflect.get(own, member);
         if (opened !== undefined) {
-          const value: unknown = Reflect.get(opened, member, opened);
-          return typeof value === 'function' ? value.bind(opened) : value;
+          const store = this.#limited ?? opened;
+          const value: unknown = Reflect.get(store, member, store);
+          return typeof value === 'function' ? value.bind(store) : value;
         }
         if (member === 'uri') return uri;
         if (member === 'location') return location;

@@ -7,6 +7,7 @@ import { runRecord, type RunRecord } from '../records/run.ts';
 import { persistenceOf } from '../store/persistence.ts';
 import type { SegmentManifest, Store, StoredProject } from '../store/store.ts';
 import type { RefusedSegment } from '../store/sync-control.ts';
+import { AnswerLimit } from './answer-limit.ts';
 import { Claim } from './claim.ts';
 import { createEvent } from './event-logger.ts';
 import { EventQueue, type NumberedEvent } from './event-queue.ts';
@@ -104,6 +105,7 @@ export class SessionCore implements RunHandle {
     this.#run = new SessionRun(run, clock);
     this.#runStore = new RunStore(store, isStored, {
       runId: run.id,
+      answers: run.strictMode ? undefined : new AnswerLimit(clock),
       isMadeAgain: !run.strictMode,
       createRun: (opened) => this.#createRun(opened),
       onOpened: (opened) => void this.#begin(opened).catch(() => undefined),
@@ -173,7 +175,8 @@ export class SessionCore implements RunHandle {
     this.#undo.push(() => this.#claim.stop());
     if (this.#options.handleSignals ?? true)
       this.#undo.push(this.#platform.onInterrupt((reason) => this.#interrupt(reason)));
-    if (this.openedStore !== undefined) await this.#begin(this.openedStore);
+    const { limited } = this.#runStore;
+    if (limited !== undefined) await this.#begin(limited);
     this.#undo.push(
       this.#platform.onExit(() => {
         for (const writer of this.#writers) writer.drainNow();
@@ -242,11 +245,11 @@ export class SessionCore implements RunHandle {
   /** Changes the run record. Without strict mode a change that cannot be stored now waits. */
   async change(change: RunChange): Promise<RunRecord> {
     try {
-      await this.#writeChanges();
-      await this.#run.change(this.store, change);
+      if (this.strictMode) await this.#run.change(this.store, change);
+      else await this.#run.changeInOrder(this.store, change);
+      this.recording.worked('run');
     } catch (error) {
       if (this.strictMode || !isRecordingFailure(error)) throw error;
-      this.#run.changeLater(change);
       this.recording.failed('run', error);
       this.#writeRetry.later();
     }
@@ -363,9 +366,10 @@ export class SessionCore implements RunHandle {
       else await this.#end(status);
     } catch (error) {
       this.recording.failed('end', error);
-      // The store that was handed in is closed: nothing can be tried any more.
-      if (isStoreError(error, 'closed')) this.#stop();
-      else if (!isQuarkError(error, 'invalid_run_state')) throw error;
+      // Somebody has ended it: an earlier attempt, whose answer was lost, or another session. Or the store that was handed in is
+      // closed: nothing can be tried any more.
+      if (!isQuarkError(error, 'invalid_run_state') && !isStoreError(error, 'closed')) throw error;
+      this.#stop();
     }
     this.#postponed = undefined;
     this.recording.worked('end');

@@ -1,8 +1,10 @@
 /** The record of a session's run: as it is stored, with changes that wait, and made anew where it was removed. */
 import type { Clock } from '../base/clock.ts';
 import { isQuarkError } from '../base/errors.ts';
+import { Mutex } from '../base/mutex.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
 import type { Store, StoredProject } from '../store/store.ts';
+import { isRecordingFailure } from './run-handle.ts';
 import { addRun, changeRun, lineageRootOf, loadRun } from './run-lifecycle.ts';
 
 /** A change of the run record, as `changeRun` takes it. Making it twice is making it once. */
@@ -11,6 +13,7 @@ export type RunChange = (run: RunRecord) => Partial<RunRecord> | undefined;
 /** See the top of this file. */
 export class SessionRun {
   readonly #clock: Pick<Clock, 'now'>;
+  readonly #order = new Mutex();
   #stored: RunRecord;
   #project: StoredProject;
   #changes: RunChange[] = [];
@@ -72,17 +75,29 @@ export class SessionRun {
     return this.#stored;
   }
 
-  /** Puts a change behind those that wait. */
-  changeLater(change: RunChange): void {
+  /** Stores a change behind those that wait. Where storage fails it waits with them. @throws what `change` throws */
+  async changeInOrder(store: Store, change: RunChange): Promise<void> {
+    // Of two that are made side by side, the first stays the first.
     this.#changes.push(change);
+    try {
+      await this.flush(store);
+    } catch (error) {
+      if (!isRecordingFailure(error)) this.#drop(change);
+      throw error;
+    }
   }
 
-  /** Stores the changes that wait. */
-  async flush(store: Store): Promise<void> {
-    for (let [change] = this.#changes; change !== undefined; [change] = this.#changes) {
-      await this.change(store, change);
-      const made = change;
-      this.#changes = this.#changes.filter((other) => other !== made);
-    }
+  /** Stores the changes that wait, in their order. */
+  flush(store: Store): Promise<void> {
+    return this.#order.run(async () => {
+      for (let [change] = this.#changes; change !== undefined; [change] = this.#changes) {
+        await this.change(store, change);
+        this.#drop(change);
+      }
+    });
+  }
+
+  #drop(change: RunChange): void {
+    this.#changes = this.#changes.filter((other) => other !== change);
   }
 }

@@ -116,7 +116,9 @@ export class TrainingSession implements AsyncDisposable {
    * throws; as `interrupted` on SIGINT, SIGTERM, an `AbortError`, when the page goes away, or when a watch stopped it.
    *
    * The result of `work` is returned, and its error is thrown, whether or not recording failed. Without strict mode, storage that
-   * fails when the run ends is retried after this has resolved, as long as the page or process exists.
+   * fails when the run ends is retried after this has resolved, as long as the page or process exists. A storage call that is
+   * not answered within 60 seconds counts as failed; until one is answered, the limit of the next calls is 5 seconds.
+   * `recordingStatus()`, `onRecordingProblem` and the console say what is not stored.
    *
    * @throws {QuarkError} as {@link TrainingSession.startRun}, before `work` is called; in strict mode also what ending the run
    *   throws
@@ -188,7 +190,13 @@ export class TrainingSession implements AsyncDisposable {
     return this.#core.signal;
   }
 
-  /** Reads the run again. @throws {RunNotFoundError} */
+  /**
+   * Reads the run again. It has nothing to give while the storage cannot be read: then it rejects, in both modes, as every
+   * call does that reads what is stored (`read` of the loggers, `syncStatus`). Training that must not end by that catches it.
+   *
+   * @throws {RunNotFoundError}
+   * @throws {SessionStoreError} when the store cannot be read
+   */
   async reload(): Promise<RunContext> {
     await this.#core.reload();
     return this.#update();
@@ -249,7 +257,7 @@ export class TrainingSession implements AsyncDisposable {
   /**
    * How far the records of this run are on their way to the service that is configured; `state: 'off'` where none is.
    *
-   * @throws {SessionStoreError} when the local store cannot be read
+   * @throws {SessionStoreError} when the local store cannot be read, in both modes
    */
   async syncStatus(): Promise<SyncStatus> {
     return (await this.store.sync?.status(this.runId)) ?? SYNC_OFF;
@@ -259,7 +267,7 @@ export class TrainingSession implements AsyncDisposable {
    * Waits until the service has acknowledged what is recorded now, and returns how far it is then. It flushes first, and
    * never throws because of the service: after the time is up, or when the run cannot be sent, look at the status.
    *
-   * @throws {SessionStoreError} when the local store cannot be written
+   * @throws {SessionStoreError} when the local store cannot be read, in both modes; in strict mode also when it cannot be written
    * @throws {QuarkError} `aborted`; `invalid_input`
    */
   async synced(

@@ -18,7 +18,7 @@ import {
 } from '../../records/literals.ts';
 import type { RecordOf } from '../../schema/record.ts';
 import type { TableColumns, TableDefinition } from '../../schema/table.ts';
-import { handleOf } from '../../session/run-handle.ts';
+import { handleOf, writeFor } from '../../session/run-handle.ts';
 import type { Store } from '../../store/store.ts';
 import { checkColumnsOf, loadRunColumns, type AnalyzableRun } from '../columns/load-run-columns.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
@@ -94,8 +94,12 @@ export class AnalyzerEngine {
    * Analyses what the run has so far; what the session has buffered is made durable first, unless `columns` are given. A run that has ended can be
    * analysed too, as long as its store is open.
    *
+   * Without strict mode the result of a session's run is returned also when it cannot be stored; `recordingStatus()` has the
+   * failure, and the records have `sequence: null`. What cannot be read cannot be analysed: then it rejects, in both modes.
+   *
    * @throws {QuarkError} `invalid_input` naming the option
-   * @throws {SessionStoreError} `read_only` among others; pass `persist: false` for a store that cannot be written
+   * @throws {SessionStoreError} when the run cannot be read; in strict mode, and for a run opened with `openRun`, also when the
+   * result cannot be stored: `read_only` among others; pass `persist: false` for a store that cannot be written
    */
   async analyze(options: AnalyzeRunOptions = {}): Promise<AnalyzerResult> {
     checkOptionNames('options', options, ['replaceExisting', 'persist', 'columns']);
@@ -116,9 +120,14 @@ export class AnalyzerEngine {
     });
     if (!persists) return result;
     const keep = { store: this.#store, runId: this.#runId, replaces, nowMs };
-    const alerts = await keepRecords(alertTable, result.alerts, keep);
-    const scores = await keepRecords(healthScoreTable, result.healthScores, keep);
-    return resultOf(result.runId, result.generatedAt, alerts, scores);
+    let kept = result;
+    const write = async (): Promise<void> => {
+      const alerts = await keepRecords(alertTable, result.alerts, keep);
+      const scores = await keepRecords(healthScoreTable, result.healthScores, keep);
+      kept = resultOf(result.runId, result.generatedAt, alerts, scores);
+    };
+    await (this.#source instanceof RunReader ? write() : writeFor(handleOf(this.#source), write));
+    return kept;
   }
 
   /**

@@ -18,6 +18,7 @@ import {
   type StartRunOptions,
   type Store,
 } from 'quark-sdk';
+import { AnalyzerEngine } from 'quark-sdk/analysis';
 import { TestClock } from '../../support/clock.ts';
 import { intercept } from '../../support/store-proxy.ts';
 
@@ -298,6 +299,26 @@ describe('without strict mode', () => {
     expect(lines).toHaveLength(2);
     await session.endRun();
     await session.close();
+  });
+
+  test('an analysis within the work is returned though it cannot be stored', async () => {
+    const session = await startRun(options());
+    const metrics = new MetricsLogger(session);
+    for (let step = 0; step < 50; step++) metrics.log('train/loss', 2 ** step, { step });
+    await session.flush();
+    failure = full;
+    const result = await new AnalyzerEngine(session).analyze();
+    expect(result.alerts.map(({ sequence }) => sequence)).toContain(null);
+    expect(session.recordingStatus().error).toBe(full);
+    failure = undefined;
+    const stored = await new AnalyzerEngine(session).analyze();
+    expect(stored.alerts.map(({ sequence }) => sequence)).toEqual(stored.alerts.map((_, i) => i));
+    await session.endRun();
+    const strict = await startRun({ ...options(), strictMode: true });
+    new MetricsLogger(strict).log('a', 1, { step: 0 });
+    await strict.flush();
+    failure = full;
+    await expect(new AnalyzerEngine(strict).analyze()).rejects.toBe(full);
   });
 
   test('a run removed from the storage begins anew with what is in memory, and says so', async () => {
