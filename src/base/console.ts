@@ -1,6 +1,6 @@
 /**
- * The only way to the console outside the command line. For what nobody would hear of otherwise: no error is thrown, and
- * the caller may have given no callback.
+ * The only output to the console outside the command line, for problems that are not thrown and that a caller without a callback
+ * would miss.
  */
 
 /** Writes one line as a warning. */

@@ -1,6 +1,6 @@
 /**
- * Characters that steer whatever shows a text: those of terminals (C0, DEL, C1, and with them every escape sequence), line ends of
- * Unicode, and those that turn the direction of what follows, by which a name can look like another one.
+ * Characters that control a display: terminal controls (C0, DEL, C1, and with them every escape sequence), line separators of
+ * Unicode, and bidirectional controls, which can make one name look like another.
  */
 
 const CONTROLS = String.raw`\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2060\u2066-\u206f\ufeff\ufff9-\ufffb`;
@@ -9,16 +9,16 @@ const RUNS = new RegExp(`[${CONTROLS}]+`, 'g');
 const INNER = new RegExp(String.raw`(?![\t\n\r])[${CONTROLS}]`, 'g');
 /** A line of JSON is written with these escaped already, or has them between its tokens. */
 const IN_JSON = new RegExp(String.raw`(?![\u0000-\u001f])[${CONTROLS}]`, 'g');
-/** What this program writes itself: a colour, and a progress line that is drawn anew. */
+/** The escape sequences that this program writes itself: colours, and erasing a progress line. */
 // oxlint-disable-next-line no-control-regex -- the rule is about control characters
 const OWN_SEQUENCE = /(\u001b\[(?:\d{1,2}m|2K))/;
 
-/** Text on one line that steers nothing: control characters become blanks, several in a row one. */
+/** Text on one line without control characters: each run of them becomes one blank. */
 export function onOneLine(text: string): string {
   return text.replace(RUNS, ' ');
 }
 
-/** Text of several lines that steers nothing: line ends and tabs stay, other control characters are written as `\u202e`. */
+/** Text of several lines without control characters: line ends and tabs stay, others are written as escapes such as `\u202e`. */
 export function withControlsShown(text: string): string {
   return text.replace(INNER, escapeOf);
 }

@@ -119,8 +119,8 @@ export class DataDiagnostics implements AsyncDisposable {
   /**
    * Makes every batch so far durable and returns those this call wrote.
    *
-   * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`; in both, the records
-   * are kept and tried again
+   * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`. In both modes the
+   *   records stay buffered and are retried
    */
   flush(): Promise<readonly BatchDiagnosticRecord[]> {
     return this.#writer.flush();

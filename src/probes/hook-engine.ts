@@ -192,8 +192,8 @@ export class HookEngine implements AsyncDisposable {
   /**
    * Waits for the probe under way, makes every summary so far durable and returns those this call wrote.
    *
-   * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`; in both, the summaries
-   * are kept and tried again
+   * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`. In both modes the
+   *   summaries stay buffered and are retried
    */
   async flush(): Promise<readonly LayerSummaryRecord[]> {
     await this.#instrument.pending.settle();

@@ -167,8 +167,8 @@ export class ParameterDiagnostics implements AsyncDisposable {
   /**
    * Waits for the snapshot under way, makes everything so far durable and returns the records this call wrote.
    *
-   * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`; in both, the records
-   * are kept and tried again
+   * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`. In both modes the
+   *   records stay buffered and are retried
    */
   async flush(): Promise<ParameterRecords> {
     await this.#instrument.pending.settle();

@@ -1,4 +1,4 @@
-/** Work that waits for its turn: one entry of each owner in turn, however many some of them have. */
+/** A round-robin queue over owners: takes one entry of each owner in turn, however many entries an owner has. */
 export class FairQueue<T> {
   readonly #waiting = new Map<string, T[]>();
   #size = 0;
@@ -14,7 +14,7 @@ export class FairQueue<T> {
     this.#size += 1;
   }
 
-  /** The next one; its owner comes last then. */
+  /** Takes the next entry. Its owner then moves to the end. */
   take(): T | undefined {
     for (const [owner, items] of this.#waiting) {
       const item = items.shift();
@@ -27,7 +27,7 @@ export class FairQueue<T> {
     return undefined;
   }
 
-  /** Takes those out that are of no use any more. */
+  /** Removes entries that are no longer needed. */
   drop(isUseless: (item: T) => boolean): void {
     for (const [owner, items] of this.#waiting) {
       const left = items.filter((item) => !isUseless(item));

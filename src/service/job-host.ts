@@ -1,4 +1,4 @@
-/** The worker's side of jobs: they run here, and read through the thread of the service. */
+/** The worker's side of jobs: they run here, and read the store through the main thread. */
 import { QuarkError } from '../base/errors.ts';
 import type { SegmentManifest, SegmentRead } from '../store/store.ts';
 import type { JobHost, JobParts } from './job.ts';
@@ -35,7 +35,7 @@ type Threads = {
   } | null;
 };
 
-/** Makes this thread a worker of a service. */
+/** Runs this thread as a worker of a service. */
 export function exposeJobs(): void {
   const { process } = globalThis as {
     readonly process?: { readonly getBuiltinModule?: (name: string) => unknown };
@@ -49,7 +49,7 @@ export function exposeJobs(): void {
   });
 }
 
-/** Does the jobs that arrive at `port`. One of them has the turn at a time, which the other end sees to. */
+/** Runs the jobs that arrive at `port`. The main thread gives one job at a time a time slice. */
 function hostJobs(port: JobPort): void {
   const running = new Map<number, Running>();
   let turnAtMs = 0;

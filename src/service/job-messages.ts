@@ -1,4 +1,4 @@
-/** What the thread of a service and its workers tell each other about jobs. */
+/** Messages between the main thread of a service and its workers. */
 import {
   isQuarkError,
   messageOf,
@@ -10,13 +10,13 @@ import {
 } from '../base/errors.ts';
 import type { Job } from './job.ts';
 
-/** What jobs may ask their host for. */
+/** Calls that jobs may make on their host. */
 export const HOST_METHODS = ['listSegments', 'readSegments', 'readNote', 'writeNote'] as const;
 
 /** One of {@link HOST_METHODS}. */
 export type HostMethod = (typeof HOST_METHODS)[number];
 
-/** To a worker. Each of the first three lets it work until it answers with a message that ends its turn. */
+/** To a worker. Each of the first three starts a time slice, which lasts until the worker answers with a message that ends it. */
 export type ToWorker =
   | { readonly kind: 'start'; readonly id: number; readonly job: Job; readonly hasNotes: boolean }
   | { readonly kind: 'next'; readonly id: number }
@@ -29,7 +29,7 @@ export type ToWorker =
     }
   | { readonly kind: 'stop'; readonly id: number };
 
-/** From a worker. `part`, `done`, `failed` and `call` end its turn, which took `busyMs` of processor time. */
+/** From a worker. `part`, `done`, `failed` and `call` end its time slice, which used `busyMs` of processor time. */
 export type FromWorker =
   | {
       readonly kind: 'part';
@@ -99,7 +99,7 @@ export function receiveError(sent: SentError, calls: ReadonlyMap<number, unknown
   return new SessionStoreError(reason, message, { details });
 }
 
-/** The buffers that a message may take with it: bytes that nothing else stands in. */
+/** The buffers that a message may transfer: those that hold nothing else. */
 export function ownBytes(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
 }

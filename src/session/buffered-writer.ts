@@ -45,7 +45,7 @@ export type WriterStatus = {
   readonly lastError: Error | null;
 };
 
-/** What has to be stored before the rows of a writer. */
+/** Dependencies of a writer's rows, which are stored first. */
 export interface RowGate {
   /** Whether the rows may be stored now. */
   readonly isOpen: boolean;
@@ -89,7 +89,7 @@ export class BufferedWriter implements OpenWriter {
   readonly #writerId: string;
   readonly #detach: () => void;
   #saver: RowSaver | undefined;
-  /** Rows that the spill has of the batch that is being filled. */
+  /** Rows of the current batch that are in the spill. */
   #savedRows = 0;
   /** Of `#pending`, those whose rows are all in the spill. */
   readonly #saved = new WeakSet<NewSegment>();
@@ -220,7 +220,7 @@ export class BufferedWriter implements OpenWriter {
     const { store } = this.#handle;
     if (store.appendSegmentsNow === undefined && store.spill === undefined) return;
     if (this.#gate?.isOpen === false) return;
-    // Small ones to leave a page with: of each that does not fit, all rows are lost.
+    // Small segments for the end of a page: all rows of a segment that does not fit are lost.
     this.#encode(store.appendSegmentsNow === undefined ? MAX_SAVED_ROWS : MAX_SEGMENT_ROWS);
     if (this.#pending.length === 0) return;
     if (store.appendSegmentsNow === undefined) {
@@ -256,7 +256,7 @@ export class BufferedWriter implements OpenWriter {
     });
   }
 
-  /** Where the store is open, and has a spill. */
+  /** Undefined while the store is not open, and for stores without a spill. */
   #newSaver(): RowSaver | undefined {
     const { clock, store } = this.#handle;
     const { spill } = store;
@@ -325,13 +325,13 @@ export class BufferedWriter implements OpenWriter {
     if (savedRows === 0) return;
     const [only] = segments;
     if (segments.length > 1) {
-      // Rows that are saved as one batch are now of several: the spill has to know before any of them is appended.
+      // Rows that were saved as one batch are split into several: the spill is updated before any of them is appended.
       this.#handle.store.spill?.save(segments);
       this.#noteSaved(segments);
     } else if (only?.manifest.rowCount === savedRows) this.#noteSaved(segments);
   }
 
-  /** Saves what is not in the spill: segments that wait for their append, and the batch that is being filled. */
+  /** Saves what is not in the spill yet: segments that await their append, and the current batch. */
   #saveRows(): void {
     const { spill } = this.#handle.store;
     if (spill === undefined) return;
@@ -409,7 +409,7 @@ export class BufferedWriter implements OpenWriter {
       error instanceof Error ? error : new QuarkError('store_failed', messageOf(error));
     this.#retryAtMs = this.#handle.clock.now() + this.#retryMs;
     this.#handle.recording.failed(this.#writerId, this.#lastError);
-    // Whoever closed it in strict mode was told; a store that was closed takes nothing any more.
+    // In strict mode the caller of close got the error; a closed store takes no more writes.
     if ((this.#isClosed && this.#handle.strictMode) || isStoreError(error, 'closed')) return;
     this.#startLater(this.#retryMs);
     this.#retryMs = Math.min(LAST_RETRY_MS, this.#retryMs * 2);

@@ -1,8 +1,8 @@
-/** The claim of a session on its run: the sign of life that others see. */
+/** The lease of a session on its run: shows others that the run is live. */
 import type { Clock } from '../base/clock.ts';
 import type { Store } from '../store/store.ts';
 
-/** Renews the claim every third of its time. */
+/** The lease is renewed every third of its duration. */
 export class Claim {
   readonly #store: Store;
   readonly #runId: string;
@@ -20,29 +20,29 @@ export class Claim {
     this.#ttlMs = ttlMs;
   }
 
-  /** Renews it now; through `store` where that is not the one of the session. */
+  /** Renews it now, through `store` if given instead of the store of the session. */
   async renew(store: Pick<Store, 'renewLease'> = this.#store): Promise<void> {
     this.#renewedAtMs = this.#clock.now();
     await store.renewLease(this.#runId, this.#holder, this.#ttlMs);
   }
 
-  /** Something was written: timers may be slow, so this is an occasion as well. */
+  /** Renews it after a write if it is due, because timers may be late. */
   touch(): void {
     if (this.#clock.now() - this.#renewedAtMs > this.#ttlMs / 3)
       this.renew().catch(() => undefined);
   }
 
-  /** Goes on renewing it while `isWanted` says so. */
+  /** Renews it periodically while `isWanted` returns true. */
   keep(isWanted: () => boolean): void {
     this.#cancel = this.#clock.after(this.#ttlMs / 3, () => {
       if (!isWanted()) return;
-      // A renewal that fails is made up for by the next one; until then the run may look interrupted.
+      // After a failed renewal the next one restores the lease; until then the run may look interrupted.
       this.renew().catch(() => undefined);
       this.keep(isWanted);
     });
   }
 
-  /** Renews it no more. */
+  /** Stops renewing it. */
   stop(): void {
     this.#cancel?.();
   }

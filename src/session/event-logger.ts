@@ -156,8 +156,8 @@ export class EventLogger implements AsyncDisposable {
   /**
    * Makes every event so far durable and returns those this call wrote, with their sequence numbers.
    *
-   * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`; in both, the events
-   * are kept and tried again
+   * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`. In both modes the
+   *   events stay buffered and are retried
    */
   async flush(): Promise<readonly EventRecord[]> {
     const segments = await this.#writer.drainCollecting();

@@ -1,4 +1,4 @@
-/** Events of a session on their way to the store: what it notices of itself, and messages that are recorded at once. */
+/** The queue of a session's events: notices of the session itself, and messages that are recorded immediately. */
 import { Mutex } from '../base/mutex.ts';
 import { eventTable, type EventRecord } from '../records/event.ts';
 import { batchOfRows } from '../segment/batch-ops.ts';
@@ -7,12 +7,12 @@ import type { NewSegment } from '../store/store.ts';
 import { createEvent } from './event-logger.ts';
 import type { Notice, RunHandle } from './run-handle.ts';
 
-/** Events that wait at most. */
+/** Largest number of queued events. */
 const MAX_WAITING = 100_000;
 /** Events in one append. */
 const MAX_APPEND = 64;
 
-/** An event on its way: with its number it can be appended again without being written twice. */
+/** A queued event. Its batch number makes the append idempotent: a retry does not write it twice. */
 export type NumberedEvent = {
   readonly event: EventRecord;
   readonly batchNumber: number;
@@ -50,7 +50,7 @@ export class EventQueue {
     this.add(createEvent(this.#handle, eventType, options));
   }
 
-  /** Puts an event behind those that wait; beyond the bound it is counted and given up. */
+  /** Queues an event; at the limit it is dropped and counted. */
   add(event: EventRecord): NumberedEvent {
     const numbered = this.number(event);
     if (this.#waiting.length < MAX_WAITING) {
@@ -62,13 +62,13 @@ export class EventQueue {
     return numbered;
   }
 
-  /** Appends one event past those that wait, and returns it with its sequence number. */
+  /** Appends one event ahead of the queue, and returns it with its sequence number. */
   async append(numbered: NumberedEvent): Promise<EventRecord> {
     await this.#order.run(() => this.#append([numbered]));
     return eventTable.wrap({ ...numbered.event, sequence: numbered.sequence });
   }
 
-  /** Appends what waits, in order. What the store refuses stays for the next time. */
+  /** Appends the queued events in order. Events that the store refuses stay in the queue. */
   async flush(): Promise<void> {
     const { recording } = this.#handle;
     try {
@@ -86,13 +86,13 @@ export class EventQueue {
     recording.worked(eventTable.table);
   }
 
-  /** The same before returning, where the store can; for the last moment of a process. */
+  /** The synchronous form, for stores that have one, at the end of a process. */
   flushNow(): void {
     const { store } = this.#handle;
     if (this.#waiting.length === 0) return;
     const sending = this.#waiting;
     const segments = sending.map((one) => this.#segmentOf(one));
-    // They stay in line: a page that goes on writes them as always.
+    // They stay queued: a page that continues writes them as usual.
     store.spill?.leave(segments);
     if (store.appendSegmentsNow === undefined) return;
     try {

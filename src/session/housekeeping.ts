@@ -1,4 +1,4 @@
-/** Merging the small segments of a run while it goes on and when it ends. Nothing is lost where it fails. */
+/** Merges the small segments of a run during the run and at its end. A failed merge loses nothing. */
 import type { Clock } from '../base/clock.ts';
 import { isStoreError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';

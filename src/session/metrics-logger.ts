@@ -210,8 +210,8 @@ export class MetricsLogger implements AsyncDisposable {
   /**
    * Makes every sample so far durable and returns those this call wrote, with their sequence numbers.
    *
-   * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`; in both, the samples
-   * are kept and tried again
+   * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`. In both modes the
+   *   samples stay buffered and are retried
    */
   async flush(): Promise<readonly MetricRecord[]> {
     return recordsOfSegments(this.#handle.runId, await this.#writer.drainCollecting());

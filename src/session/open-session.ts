@@ -1,4 +1,4 @@
-/** From options to the inside of a session: with its run stored, or waiting to be. */
+/** Opens the core of a session from its options, with the run stored or still to be stored. */
 import { isQuarkError, isStoreError, type StoreFailureReason } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
@@ -20,14 +20,14 @@ import {
 import type { LateStore } from './run-store.ts';
 import { SessionCore } from './session-core.ts';
 
-/** What opening a known run came to: the run, and the event that says so; none for one that is joined. */
+/** The result of opening a stored run: the run, and the event of resuming it; no event when the run is joined. */
 type Opening = {
   readonly run: RunRecord;
   readonly event?: string;
   readonly payload?: Readonly<Record<string, string | number | null>>;
 };
 
-/** Store failures that the options are to blame for: trying again would not help, and nothing has been trained yet. */
+/** Store failures caused by the options. A retry would not help, and training has not begun. */
 const MISTAKES: ReadonlySet<StoreFailureReason> = new Set([
   'unknown_scheme',
   'read_only',
@@ -37,7 +37,7 @@ const MISTAKES: ReadonlySet<StoreFailureReason> = new Set([
   'closed',
 ]);
 
-/** Starts a run. Without strict mode, storage that fails is tried again later. @throws {QuarkError} */
+/** Starts a run. Without strict mode, failing storage is retried later. @throws {QuarkError} */
 export async function openNewRun(
   options: StartRunOptions,
   checked: CheckedStart,
@@ -153,7 +153,7 @@ async function tryToStore(core: SessionCore, mayBeLate: boolean): Promise<void> 
   }
 }
 
-/** Whether the caller has to change something before a run can start. Else the storage has, and may do so meanwhile. */
+/** Whether the caller has to change the options. Otherwise the storage failed, and may work later. */
 function isMistake(error: unknown): boolean {
   if (isStoreError(error)) return MISTAKES.has(error.reason);
   // A browser without IndexedDB.
@@ -161,7 +161,7 @@ function isMistake(error: unknown): boolean {
   return isQuarkError(error);
 }
 
-/** What matters is the first error: a claim that cannot be given back lapses. */
+/** The first error is the one to report; a lease that cannot be released expires. */
 async function abandon(
   core: SessionCore | undefined,
   store: Store | LateStore,

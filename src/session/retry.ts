@@ -1,10 +1,10 @@
-/** Work that is tried again, with growing pauses, until it succeeds. */
+/** Retries work with growing pauses until it succeeds. */
 import type { Clock } from '../base/clock.ts';
 
 const FIRST_PAUSE_MS = 1000;
 const LAST_PAUSE_MS = 30_000;
 
-/** See the top of this file. Never two attempts at once. */
+/** Retries work until it succeeds. Attempts never overlap. */
 export class Retry {
   readonly #clock: Clock;
   readonly #work: () => Promise<void>;
@@ -12,25 +12,25 @@ export class Retry {
   #pauseMs = FIRST_PAUSE_MS;
   #running: Promise<void> | undefined;
 
-  /** @param work rejects as long as it has to be tried again */
+  /** @param work rejects while it has to be retried */
   constructor(clock: Clock, work: () => Promise<void>) {
     this.#clock = clock;
     this.#work = work;
   }
 
-  /** The next turn of the event loop makes an attempt, unless one is planned. */
+  /** Schedules an attempt for the next task of the event loop, unless one is scheduled. */
   soon(): void {
     if (this.#cancel === undefined) this.#plan(0);
   }
 
-  /** An attempt after the pause that is due, unless one is planned. */
+  /** Schedules an attempt after the current pause, unless one is scheduled. */
   later(): void {
     if (this.#cancel !== undefined) return;
     this.#plan(this.#pauseMs);
     this.#pauseMs = Math.min(LAST_PAUSE_MS, this.#pauseMs * 2);
   }
 
-  /** An attempt now, or the one that is under way. */
+  /** Makes an attempt now, or returns the one under way. */
   now(): Promise<void> {
     this.#running ??= this.#attempt().finally(() => {
       this.#running = undefined;
@@ -38,7 +38,7 @@ export class Retry {
     return this.#running;
   }
 
-  /** No more attempts, until one is asked for again. */
+  /** Cancels scheduled attempts. */
   stop(): void {
     this.#cancel?.();
     this.#cancel = undefined;
@@ -56,7 +56,7 @@ export class Retry {
       await this.#work();
       this.#pauseMs = FIRST_PAUSE_MS;
     } catch {
-      // The work has said what is wrong to those who should know.
+      // The work has reported its failure itself.
       this.later();
     }
   }

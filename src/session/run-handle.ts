@@ -43,7 +43,7 @@ export interface RunHandle {
   readonly strictMode: boolean;
   /** Aborted when the process is asked to stop, or the page is closed. */
   readonly signal: AbortSignal;
-  /** Whatever writes says here when it fails, and when it works again. */
+  /** Writers report failures and successes here. */
   readonly recording: RecordingHealth;
   /** @throws {InvalidRunStateError} when the run has ended */
   checkOpen(): void;
@@ -85,8 +85,8 @@ export function handleOf(owner: unknown): RunHandle {
 }
 
 /**
- * Does work that writes for the caller. Its failure throws in strict mode only; else it is in the status of the session, and
- * what could not be written is tried again.
+ * Does work that writes for the caller. Its failure throws in strict mode only; otherwise it is in the status of the session, and
+ * the write is retried.
  */
 export async function writeFor(
   { recording, strictMode }: Pick<RunHandle, 'recording' | 'strictMode'>,
@@ -105,7 +105,7 @@ export function isRecordingFailure(error: unknown): boolean {
   return isStoreError(error) || isQuarkError(error, 'run_not_found') || !isQuarkError(error);
 }
 
-/** Throws the first error of several pieces of work that were done side by side. */
+/** Throws the first error of several concurrent operations. */
 export function throwFirst(results: readonly PromiseSettledResult<unknown>[]): void {
   for (const result of results) {
     if (result.status === 'rejected')

@@ -1,6 +1,6 @@
 /**
- * The store as a session sees it: it may have to be opened yet, its run may have to be made yet, and the run may be
- * removed under the session. Whoever writes rows calls it like any store; the run is there before the first row is.
+ * The store as a session sees it. It opens a store that could not be opened at first, creates the run before the first row is
+ * written, and creates the run again when it was removed. Writers call it like any store.
  */
 import { isQuarkError, QuarkError } from '../base/errors.ts';
 import type { NewSegment, SegmentManifest, Store, StoreLocation } from '../store/store.ts';
@@ -8,26 +8,26 @@ import type { AnswerLimit } from './answer-limit.ts';
 
 /** A store that could not be opened when the session began. */
 export type LateStore = {
-  /** What stands for the store until it is open. */
+  /** Placeholder for the store until it is open. */
   readonly uri: string;
   open(): Promise<Store>;
 };
 
-/** What a {@link RunStore} asks of its session. */
+/** What a {@link RunStore} needs of its session. */
 export type RunStoreOwner = {
   readonly runId: string;
   /** How long each call may take; none in strict mode. */
   readonly answers: AnswerLimit | undefined;
   /** Makes the run in the store, unless it is there. */
   createRun(store: Store): Promise<void>;
-  /** Whether a run that was removed is made again. */
+  /** Whether a removed run is created again. */
   readonly isMadeAgain: boolean;
   onOpened(store: Store): void;
-  /** Told after the run was made again: rows that this session had stored in it, by table. */
+  /** Called after the run was created again, with the number of rows that this session had stored in it, by table. */
   onCleared(rows: ReadonlyMap<string, number>): void;
 };
 
-/** Members that a store need not have. */
+/** Optional members of a store. */
 const OPTIONAL = new Set<PropertyKey>([
   'notes',
   'sync',
@@ -41,7 +41,7 @@ const OPTIONAL = new Set<PropertyKey>([
 
 /** See the top of this file. */
 export class RunStore {
-  /** Calls go to the store that is opened; reads wait for nothing but its opening. */
+  /** Forwards calls to the store once it is open; reads do not wait for the run. */
   readonly store: Store;
   readonly #owner: RunStoreOwner;
   readonly #late: LateStore | undefined;
@@ -72,12 +72,12 @@ export class RunStore {
     return this.#limited;
   }
 
-  /** Whether the run has been made, as far as the session knows. */
+  /** Whether the run exists in the store, as far as the session knows. */
   get isStored(): boolean {
     return this.#isStored;
   }
 
-  /** Opens the store and makes the run, where that is left to do. */
+  /** Opens the store and creates the run, unless that is done. */
   async ready(): Promise<Store> {
     const store = await this.#open();
     if (!this.#isStored) await this.#make(store);
@@ -118,7 +118,7 @@ export class RunStore {
     return this.#making;
   }
 
-  /** Does work that needs the run to be there; once more when the run was removed. */
+  /** Does work that needs the run; repeats it once when the run was removed. */
   async #withRun<T>(work: (store: Store) => Promise<T>): Promise<T> {
     const store = await this.ready();
     try {
@@ -139,7 +139,7 @@ export class RunStore {
   }
 
   async #makeAgain(store: Store): Promise<void> {
-    // Several writers find out at once.
+    // Several writers may detect the removal at the same time.
     const isFirst = this.#isStored;
     this.#isStored = false;
     await this.#make(store);

@@ -36,7 +36,7 @@ import { SessionRun, type RunChange } from './session-run.ts';
 /** How long a process that was asked to stop waits for the service: what is left is sent by the next one. */
 const LAST_SYNC_MS = 1000;
 
-/** An end, or a mere leaving, that could not be stored yet. */
+/** An end, or a leave without an end, that is not stored yet. */
 type Postponed = {
   readonly status: TerminalRunStatus | undefined;
   readonly merges: boolean;
@@ -51,7 +51,7 @@ export class SessionCore implements RunHandle {
   /** Whether the session joined a run that another one started. */
   readonly isGuest: boolean;
   readonly recording: RecordingHealth;
-  /** Its name in claims on the run. */
+  /** Its name in leases on the run. */
   readonly holder: string;
   readonly #run: SessionRun;
   readonly #runStore: RunStore;
@@ -146,7 +146,7 @@ export class SessionCore implements RunHandle {
     return this.#runStore.opened;
   }
 
-  /** Opens the store and puts the run into it, where that is left to do. */
+  /** Opens the store and creates the run, unless that is done. */
   async ready(): Promise<void> {
     await this.#runStore.ready();
   }
@@ -232,8 +232,8 @@ export class SessionCore implements RunHandle {
   }
 
   /**
-   * Appends one event and returns it with its sequence number. Without strict mode an event that cannot be stored now waits
-   * and is returned without one.
+   * Appends one event and returns it with its sequence number. Without strict mode, an event that cannot be stored now is queued
+   * and returned without a number.
    */
   async record(event: EventRecord): Promise<EventRecord> {
     if (this.strictMode) return this.#events.append(this.#events.number(event));
@@ -242,7 +242,7 @@ export class SessionCore implements RunHandle {
     return eventTable.wrap({ ...event, sequence: numbered.sequence });
   }
 
-  /** Changes the run record. Without strict mode a change that cannot be stored now waits. */
+  /** Changes the run record. Without strict mode, a change that cannot be stored now is queued. */
   async change(change: RunChange): Promise<RunRecord> {
     try {
       if (this.strictMode) await this.#run.change(this.store, change);
@@ -343,7 +343,7 @@ export class SessionCore implements RunHandle {
     return this.#lastWord.numbered;
   }
 
-  /** The end is the caller's; storing it goes on without them. */
+  /** The caller gets its answer now; storing the end continues in the background. */
   #postpone(status: TerminalRunStatus | undefined, merges: boolean, error: unknown): void {
     if (status !== undefined) {
       this.#lastWordOf(status);
@@ -354,14 +354,14 @@ export class SessionCore implements RunHandle {
     this.#endRetry.later();
   }
 
-  /** Stores what is left of a session that was ended or closed. Rejects as long as that has to be tried again. */
+  /** Stores the rest of a session that was ended or closed. Rejects while that has to be retried. */
   async #endLate(): Promise<void> {
     const postponed = this.#postponed;
     if (postponed === undefined) return;
     const { merges, resumeCount, status } = postponed;
     try {
       const { run } = await loadRun(this.store, this.runId);
-      // Somebody else has gone on with it: its end is theirs.
+      // Another session has resumed the run, and will end it.
       if (status === undefined || run.resumeCount !== resumeCount) await this.#leave();
       else await this.#end(status);
     } catch (error) {
@@ -411,7 +411,7 @@ export class SessionCore implements RunHandle {
 
   async #createRun(store: Store): Promise<void> {
     await this.#run.create(store);
-    // Where the claim fails, the next renewal makes up for it.
+    // If the lease fails, the next renewal restores it.
     if (!this.strictMode) await tolerate(() => this.#claim.renew(store));
   }
 
@@ -423,14 +423,14 @@ export class SessionCore implements RunHandle {
     await recordLosses(store, this.clock).catch(() => undefined);
   }
 
-  /** The run was removed under the session, and begun anew. */
+  /** The stored run was removed during the session and created again. */
   #cleared(rows: ReadonlyMap<string, number>): void {
     const { lostRows, message, notice } = storageCleared(this.runId, this.store.uri, rows);
     this.notify(notice);
     this.recording.cleared(lostRows, new RunNotFoundError(this.runId, this.store.uri), message);
   }
 
-  /** Something that failed works again: what else waits need not wait for its own turn. */
+  /** A failing writer works again: other pending writes need not wait for their next retry. */
   #storageWorks(): void {
     if (this.#postponed === undefined) this.#flush().catch(() => undefined);
     else void this.#endRetry.now();

@@ -1,4 +1,4 @@
-/** What a session notices of its own recording, as events. */
+/** Events that a session records about itself. */
 import type { EventSeverity } from '../records/literals.ts';
 import type { JsonObject } from '../base/json.ts';
 import type { RefusedSegment } from '../store/sync-control.ts';
@@ -13,7 +13,7 @@ export function stopRequested(message: string, reason: string): Notice {
   return noticeOf('stop_requested', 'warning', { message, reason });
 }
 
-/** The service will never take a segment as it is. */
+/** The service has rejected a segment permanently. */
 export function segmentRefused(segment: RefusedSegment): Notice {
   const { batchNumber, message, reason, rowCount, table, writerId } = segment;
   return noticeOf('sync_segment_refused', 'error', {
@@ -26,7 +26,7 @@ export function segmentRefused(segment: RefusedSegment): Notice {
   });
 }
 
-/** The stored run was removed under the session: rows by table that are gone. */
+/** The stored run was removed during the session, with the number of lost rows by table. */
 export function storageCleared(
   runId: string,
   uri: string,

@@ -1,4 +1,4 @@
-/** The record of a session's run: as it is stored, with changes that wait, and made anew where it was removed. */
+/** The run record of a session: the stored record, pending changes to it, and its creation and re-creation. */
 import type { Clock } from '../base/clock.ts';
 import { isQuarkError } from '../base/errors.ts';
 import { Mutex } from '../base/mutex.ts';
@@ -7,7 +7,7 @@ import type { Store, StoredProject } from '../store/store.ts';
 import { isRecordingFailure } from './run-handle.ts';
 import { addRun, changeRun, lineageRootOf, loadRun } from './run-lifecycle.ts';
 
-/** A change of the run record, as `changeRun` takes it. Making it twice is making it once. */
+/** A change of the run record, as `changeRun` takes it. Changes are idempotent. */
 export type RunChange = (run: RunRecord) => Partial<RunRecord> | undefined;
 
 /** See the top of this file. */
@@ -28,12 +28,12 @@ export class SessionRun {
     };
   }
 
-  /** As it was stored last, or is going to be stored first. */
+  /** The record as last stored, or as it will first be stored. */
   get stored(): RunRecord {
     return this.#stored;
   }
 
-  /** The same with changes that wait. */
+  /** The record with pending changes. */
   get current(): RunRecord {
     let run = this.#stored;
     for (const change of this.#changes) run = runRecord.create({ ...run, ...change(run) });

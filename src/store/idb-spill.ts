@@ -33,11 +33,11 @@ import {
 } from './spill-recovery.ts';
 import type { NewSegment, Store } from './store.ts';
 
-/** Pages are told before they end, as a rule: their rows need not be saved in every task. */
+/** Pages usually get `pagehide` before they end: their rows need not be saved in every task. */
 const PAGE_PAUSE_MS = 20;
-/** Where rows cannot be saved, workers append them so early. */
+/** Where rows cannot be saved, workers append them after this time, in milliseconds. */
 const WORKER_FLUSH_MS = 20;
-/** What a save may be late by: the pause, and a task that holds the thread. */
+/** Longest delay of a save, in milliseconds: the pause, and a task that blocks the thread. */
 const GAP_MS = 50;
 /** The same where only appends store rows, by the default of writers. */
 const FLUSH_GAP_MS = 1000;
@@ -54,7 +54,7 @@ type RowsKey = [
   batchNumber: number,
 ];
 type ReportKey = [kind: 'report', owner: string, runId: string];
-/** A session that is open, and whether its page has said all it had to say. */
+/** An open session, and whether its page has saved all its rows. */
 type SavedSession = { readonly hasLeft: boolean; readonly gapMs: number };
 
 interface SpillLayout extends DBSchema {
@@ -64,17 +64,17 @@ interface SpillLayout extends DBSchema {
 /** The part of Web Locks that is used. */
 export type SpillLocks = Pick<LockManager, 'request'>;
 
-/** Where and for whom rows are saved. */
+/** The environment of a spill. */
 export type SpillParts = {
   /** Name of the database of the store. */
   readonly name: string;
   readonly locks: SpillLocks | undefined;
   /** `localStorage`; workers have none. */
   readonly storage: Storage | undefined;
-  /** Whether this thread is told before it ends. */
+  /** Whether this thread gets notice before it ends. */
   readonly isPage: boolean;
   readonly isHidden?: () => boolean;
-  /** False: only the end of sessions is noticed, and rows are left to appends. */
+  /** False: rows are not saved, only appended, and the spill only notices the end of sessions. */
   readonly savesRows?: boolean;
 };
 
@@ -183,7 +183,7 @@ export class IdbSpill implements RowSpill {
     await atMost(MAX_WAIT_MS, this.#remove(['report', owner, runId]));
   }
 
-  /** Appends what ended tabs and workers have saved, now, and later what those save that are still there. Never fails. */
+  /** Recovers rows of ended tabs and workers now, and of those that are still open when they end. Never rejects. */
   async follow(store: Store): Promise<void> {
     await atMost(MAX_WAIT_MS, this.#open());
     const { locks, name } = this.#parts;
@@ -318,7 +318,7 @@ export class IdbSpill implements RowSpill {
     );
   }
 
-  /** One transaction, sent as a whole before this returns. What fails is not repeated: the rows are in memory still. */
+  /** One transaction, sent completely before this returns. A failure is not retried: the rows are still in memory. */
   #write(work: (rows: IDBObjectStore) => void, done?: () => void): void {
     const database = this.#database;
     if (database === undefined) {
@@ -357,7 +357,7 @@ export class IdbSpill implements RowSpill {
     );
   }
 
-  /** What fails stays where it is. */
+  /** Rows that cannot be recovered stay saved. */
   async #takeAside(store: Store): Promise<void> {
     const { name, storage } = this.#parts;
     if (storage !== undefined) await takeBack(storage, name, store).catch(() => undefined);
@@ -452,7 +452,7 @@ function lockName(name: string, owner: string): string {
   return `quark-spill ${owner} ${name}`;
 }
 
-/** Waits for work, but no longer than so; its failure is not told. */
+/** Waits for work up to a time limit, and ignores its failure. */
 async function atMost<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<undefined>((resolve) => {

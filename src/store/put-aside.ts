@@ -1,7 +1,7 @@
 /**
- * Segments in `localStorage`, which is written before the call returns: the second way out of a page that is closed, beside
- * the database of `idb-spill.ts`. Whoever has the database open, or opens it next, appends them; one that was written after
- * all is known by its identity. What does not fit is noted, so that the next start can say what is missing.
+ * Segments in `localStorage`, which is written before the call returns: the second way out of a page that is closed, beside the
+ * database of `idb-spill.ts`. A thread that has the database open, or opens it next, appends them; identities show which were
+ * appended before. Segments that do not fit are noted, so that the next start can report the loss.
  */
 import { ifAllowed } from '../base/if-allowed.ts';
 import { isQuarkError } from '../base/errors.ts';
@@ -93,7 +93,7 @@ export function lostOwners(storage: Storage, name: string): readonly string[] {
   return keysUnder(storage, prefix).map((key) => key.slice(prefix.length).split('/')[0] ?? '');
 }
 
-/** Notes that an owner has said all it had to say. */
+/** Notes that an owner has saved all its rows. */
 export function noteLeft(storage: Storage, name: string, owner: string): void {
   trySet(storage, `${prefixOf(LEFT_PREFIX, name)}${owner}`, '');
 }
@@ -154,7 +154,7 @@ function trySet(storage: Storage, key: string, text: string): boolean {
     storage.setItem(key, text);
     return true;
   } catch {
-    // There is no room left.
+    // The storage is full.
     return false;
   }
 }

@@ -201,8 +201,8 @@ export class SystemTelemetry implements AsyncDisposable {
   /**
    * Makes every record so far durable and returns those this call wrote.
    *
-   * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`; in both, the records
-   * are kept and tried again
+   * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`. In both modes the
+   *   records stay buffered and are retried
    */
   async flush(): Promise<readonly SystemTelemetryRecord[]> {
     await this.#metrics?.flush();
