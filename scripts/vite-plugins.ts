@@ -4,7 +4,7 @@
 //   __QUARK_WORKER_URL__     an expression: the URL of the same file, for worker_threads
 //   __QUARK_IMPORT_NODE__()  a call: the Node entry, which no bundler may follow
 // and one module, `virtual:quark-inline-worker`, whose default export is the worker's whole text; all but the last seam
-// once for each worker of the table below. Loaded as source, the seams of the workers stay undefined and the kernels
+// once for each worker of the table below. The program of a process has the module alone. Loaded as source, the seams of the workers stay undefined and the kernels
 // start their workers from that text.
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin, type Rolldown } from 'vite';
@@ -51,6 +51,12 @@ const WORKERS: readonly WorkerSpec[] = [
   },
 ];
 
+/** What is only there as a text: the programs of processes. */
+const PROGRAMS: readonly Pick<WorkerSpec, 'entry' | 'inlineId'>[] = [
+  { entry: 'worker/query-process.ts', inlineId: 'virtual:quark-inline-query-process' },
+];
+const INLINED = [...WORKERS, ...PROGRAMS];
+
 /** The URL of a file beside this one, spelled so that no bundler follows it. */
 const hidden = (name: string): string =>
   `((file, base) => new URL(file, base))('./${name}', import.meta.url)`;
@@ -92,9 +98,9 @@ async function bundleWorker(entry: string): Promise<BuiltWorker> {
 export function inlineWorker(): Plugin {
   return {
     name: 'quark:inline-worker',
-    resolveId: (id) => (WORKERS.some(({ inlineId }) => id === inlineId) ? `\0${id}` : undefined),
+    resolveId: (id) => (INLINED.some(({ inlineId }) => id === inlineId) ? `\0${id}` : undefined),
     load: async (id) => {
-      const worker = WORKERS.find(({ inlineId }) => id === `\0${inlineId}`);
+      const worker = INLINED.find(({ inlineId }) => id === `\0${inlineId}`);
       if (worker === undefined) return undefined;
       return `export default ${JSON.stringify((await buildWorker(worker.entry)).code)};`;
     },

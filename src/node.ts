@@ -7,12 +7,8 @@ export { openPostgresStorage } from './node/postgres-storage.ts';
 export { nodePlatform } from './node/platform.ts';
 export { serveStore, type ServedStore, type ServeOptions } from './node/serve.ts';
 export { openInputFiles } from './node/input-files.ts';
-export {
-  queryRuns,
-  type QueryOptions,
-  type QueryResult,
-  type QueryValue,
-} from './query/query-runs.ts';
+export { queryRuns, type QueryOptions, type QueryResult } from './node/query-runs.ts';
+export { type QueryColumn, type QueryValue } from './query/query-messages.ts';
 export {
   openSync,
   verifySync,

@@ -38,3 +38,9 @@ declare module 'virtual:quark-inline-service-worker' {
   const source: string;
   export default source;
 }
+
+declare module 'virtual:quark-inline-query-process' {
+  /** The text of the self-contained program that answers a query, for Node. */
+  const source: string;
+  export default source;
+}

@@ -1,4 +1,4 @@
-/** DuckDB, as far as queries use it: an optional package, loaded when the first query is asked. */
+/** DuckDB, as far as queries use it: an optional package, loaded by the process of a query. */
 import { messageOf, QuarkError } from '../base/errors.ts';
 
 /** A column of a chunk that is filled. */
@@ -9,7 +9,10 @@ export interface DuckVector {
 
 /** Rows on their way into a table. */
 export interface DuckChunk {
+  readonly rowCount: number;
   getColumnVector(column: number): DuckVector;
+  /** The values of a row, in the types that `converter` has for them. */
+  convertRowValues(row: number, converter: unknown): unknown[];
 }
 
 /** Puts chunks into a table. */
@@ -19,12 +22,11 @@ export interface DuckAppender {
 }
 
 /** Rows as they come. */
-export interface DuckReader {
-  readonly currentRowCount: number;
-  readonly done: boolean;
+export interface DuckResult {
   columnNames(): string[];
   columnTypes(): { toString(): string }[];
-  getRowsJS(): unknown[][];
+  /** The next rows; null, or a chunk without rows, at the end. */
+  fetchChunk(): Promise<DuckChunk | null>;
 }
 
 /** A database that is talked to. */
@@ -32,10 +34,8 @@ export interface DuckConnection {
   run(sql: string): Promise<unknown>;
   extractStatements(sql: string): Promise<{ readonly count: number }>;
   prepare(sql: string): Promise<{ readonly statementType: number }>;
-  streamAndReadUntil(sql: string, rowCount: number): Promise<DuckReader>;
+  stream(sql: string): Promise<DuckResult>;
   createAppender(table: string): Promise<DuckAppender>;
-  interrupt(): void;
-  closeSync(): void;
 }
 
 /** What the package gives. */
@@ -44,7 +44,7 @@ export interface DuckDb {
     create(
       path: string,
       options: Record<string, string>,
-    ): Promise<{ connect(): Promise<DuckConnection>; closeSync(): void }>;
+    ): Promise<{ connect(): Promise<DuckConnection> }>;
   };
   readonly DuckDBDataChunk: { create(types: readonly unknown[], rowCount: number): DuckChunk };
   readonly DuckDBTimestampValue: new (micros: bigint) => object;
@@ -55,16 +55,35 @@ export interface DuckDb {
   readonly BIGINT: unknown;
   readonly BOOLEAN: unknown;
   readonly TIMESTAMP: unknown;
+  /** To values of JavaScript. */
+  readonly JSDuckDBValueConverter: unknown;
   readonly StatementType: Readonly<Record<string, unknown>>;
 }
 
 const PACKAGE = '@duckdb/node-api';
-const NEEDED = ['DuckDBInstance', 'DuckDBDataChunk', 'DuckDBTimestampValue', 'listValue'] as const;
+const NEEDED = [
+  'DuckDBInstance',
+  'DuckDBDataChunk',
+  'DuckDBTimestampValue',
+  'listValue',
+  'JSDuckDBValueConverter',
+] as const;
 
-/** @throws {QuarkError} `unsupported` when the package is not installed; `details.install` is the line that installs it */
-export async function loadDuckDb(
-  load: () => Promise<unknown> = () => import('@duckdb/node-api'),
-): Promise<DuckDb> {
+/**
+ * Where the package lies, for a process that loads it.
+ *
+ * @throws {QuarkError} `unsupported` when it is not installed; `details.install` is the line that installs it
+ */
+export function findDuckDb(resolve: (name: string) => string): string {
+  try {
+    return resolve(PACKAGE);
+  } catch (cause) {
+    throw missing(`could not be loaded (${messageOf(cause)})`, cause);
+  }
+}
+
+/** @throws {QuarkError} `unsupported` when the package cannot be loaded; `details.install` is the line that installs it */
+export async function loadDuckDb(load: () => Promise<unknown>): Promise<DuckDb> {
   let found: unknown;
   try {
     found = await load();

@@ -1,14 +1,8 @@
-/** From records in a store to rows in DuckDB: the declaration of a record is the declaration of its table. */
-import { runRecord } from '../records/run.ts';
+/** Tables of DuckDB, and batches of records on their way into them. */
 import type { ColumnKind } from '../schema/column.ts';
-import type { RecordDefinition } from '../schema/record.ts';
-import type { TableDefinition } from '../schema/table.ts';
-import { listRuns } from '../read/runs.ts';
-import { tableBatches } from '../read/table-batches.ts';
-import type { DamageReport } from '../segment/open-segment.ts';
 import type { RowBatch, Vector } from '../segment/vectors.ts';
-import type { Store } from '../store/store.ts';
 import type { DuckConnection, DuckDb } from './duckdb.ts';
+import type { TableSpec } from './query-messages.ts';
 
 /** Rows of a chunk: what DuckDB works with at a time. */
 const CHUNK_ROWS = 2048;
@@ -25,97 +19,39 @@ const SQL_TYPES: Readonly<Record<ColumnKind, string>> = {
   text_list: 'VARCHAR[]',
 };
 
-/** Columns that `runs` has beside those of the record: what leases say of a run. */
-const RUN_EXTRAS = { effective_status: 'VARCHAR', is_live: 'BOOLEAN' } as const;
-
 /** A table with nothing in it yet. */
 export async function createTable(
   connection: DuckConnection,
-  name: string,
-  { columns, storedNames }: RecordDefinition,
+  { name, columns }: TableSpec,
 ): Promise<void> {
-  const fields = Object.entries(columns).map(
-    ([field, { kind }]) => `"${storedNames.get(field) ?? field}" ${SQL_TYPES[kind]}`,
-  );
-  const extras =
-    name === 'runs' ? Object.entries(RUN_EXTRAS).map(([field, type]) => `"${field}" ${type}`) : [];
-  await connection.run(`CREATE TABLE "${name}" (${[...fields, ...extras].join(', ')})`);
+  const fields = columns.map((column) => `"${column.name}" ${SQL_TYPES[column.kind]}`);
+  await connection.run(`CREATE TABLE "${name}" (${fields.join(', ')})`);
 }
 
-/** Fills a table with the rows of a run. Segments that cannot be read are reported and left out. */
+/** Appends a batch to a table. `runId` is the value of the column `run_id`, which batches do not have. */
 export async function fillTable(
   duckdb: DuckDb,
   connection: DuckConnection,
-  table: TableDefinition,
-  store: Store,
-  runId: string,
-  signal: AbortSignal | undefined,
-): Promise<readonly DamageReport[]> {
-  const fields = Object.entries(table.columns).map(([field, { kind }]) => ({
-    kind,
-    stored: table.storedNames.get(field) ?? field,
-  }));
-  const types = fields.map(({ kind }) => typeOf(duckdb, kind));
-  const damage: DamageReport[] = [];
-  const onDamage = (report: DamageReport): void => void damage.push(report);
-  const appender = await connection.createAppender(table.table);
-  try {
-    for await (const batch of tableBatches(store, table, runId, { signal, onDamage })) {
-      for (let from = 0; from < batch.rowCount; from += CHUNK_ROWS) {
-        const to = Math.min(batch.rowCount, from + CHUNK_ROWS);
-        const chunk = duckdb.DuckDBDataChunk.create(types, to - from);
-        for (const [at, { kind, stored }] of fields.entries()) {
-          const target = chunk.getColumnVector(at);
-          const value = stored === 'run_id' ? () => runId : valuesOf(duckdb, kind, batch, stored);
-          for (let row = from; row < to; row++) target.setItem(row - from, value(row));
-          target.flush();
-        }
-        appender.appendDataChunk(chunk);
-      }
-    }
-  } finally {
-    appender.closeSync();
-  }
-  return damage;
-}
-
-/** Fills `runs`. */
-export async function fillRuns(
-  duckdb: DuckDb,
-  connection: DuckConnection,
-  store: Store,
-  runIds: ReadonlySet<string> | undefined,
+  { name, columns }: TableSpec,
+  runId: string | null,
+  batch: RowBatch,
 ): Promise<void> {
-  const fields = Object.entries(runRecord.columns);
-  const types = [
-    ...fields.map(([, { kind }]) => typeOf(duckdb, kind)),
-    duckdb.VARCHAR,
-    duckdb.BOOLEAN,
-  ];
-  const runs = (await listRuns(store)).filter(({ run }) => runIds?.has(run.id) ?? true);
-  const appender = await connection.createAppender('runs');
+  const types = columns.map(({ kind }) => typeOf(duckdb, kind));
+  const values = columns.map((column) =>
+    runId !== null && column.name === 'run_id'
+      ? () => runId
+      : valuesOf(duckdb, column.kind, batch, column.name),
+  );
+  const appender = await connection.createAppender(name);
   try {
-    for (let from = 0; from < runs.length; from += CHUNK_ROWS) {
-      const some = runs.slice(from, from + CHUNK_ROWS);
-      const chunk = duckdb.DuckDBDataChunk.create(types, some.length);
-      const fill = (at: number, values: readonly unknown[]): void => {
+    for (let from = 0; from < batch.rowCount; from += CHUNK_ROWS) {
+      const to = Math.min(batch.rowCount, from + CHUNK_ROWS);
+      const chunk = duckdb.DuckDBDataChunk.create(types, to - from);
+      for (const [at, value] of values.entries()) {
         const target = chunk.getColumnVector(at);
-        for (const [row, value] of values.entries()) target.setItem(row, value);
+        for (let row = from; row < to; row++) target.setItem(row - from, value(row));
         target.flush();
-      };
-      for (const [at, [field, { kind }]] of fields.entries())
-        fill(
-          at,
-          some.map(({ run }) => fieldValue(duckdb, kind, Reflect.get(run, field))),
-        );
-      fill(
-        fields.length,
-        some.map(({ effectiveStatus }) => effectiveStatus),
-      );
-      fill(
-        fields.length + 1,
-        some.map(({ isLive }) => isLive),
-      );
+      }
       appender.appendDataChunk(chunk);
     }
   } finally {
@@ -142,21 +78,6 @@ function typeOf(duckdb: DuckDb, kind: ColumnKind): unknown {
     case 'text_list':
       return duckdb.LIST(duckdb.VARCHAR);
   }
-}
-
-/** A value of a record as DuckDB takes it. */
-function fieldValue(duckdb: DuckDb, kind: ColumnKind, value: unknown): unknown {
-  if (value === null || value === undefined) return null;
-  if (kind === 'json') return JSON.stringify(value);
-  if (kind === 'instant' && typeof value === 'string') return timestamp(duckdb, Date.parse(value));
-  if (kind === 'count') return BigInt(Number(value));
-  if (kind === 'text_list' || kind === 'f64_list')
-    return duckdb.listValue(Array.isArray(value) ? value : []);
-  return value;
-}
-
-function timestamp(duckdb: DuckDb, ms: number): object {
-  return new duckdb.DuckDBTimestampValue(BigInt(Math.round(ms)) * 1000n);
 }
 
 /** The values of a column by row, as DuckDB takes them. A column that is not there is null in every row. */
@@ -197,7 +118,8 @@ function instantsOf(duckdb: DuckDb, values: Float64Array): (row: number) => obje
   return (row) => {
     const ms = values[row] ?? Number.NaN;
     if (Number.isNaN(ms)) return null;
-    if (ms !== last || made === null) made = timestamp(duckdb, ms);
+    if (ms !== last || made === null)
+      made = new duckdb.DuckDBTimestampValue(BigInt(Math.round(ms)) * 1000n);
     last = ms;
     return made;
   };

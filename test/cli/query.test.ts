@@ -125,6 +125,19 @@ test('refuses what makes no sense', async () => {
   expect(outside.stderr).toContain('disabled');
 });
 
+test.each(['timeout', 'max-memory', 'max-result'])('--%s is at least 1', async (name) => {
+  const none = await run('select 1', `--${name}`, '0');
+  expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining(`--${name}`) });
+});
+
+test('says which option lifts a limit that it reached', async () => {
+  const endless = 'select count(*) from range(1000000000) a, range(1000000000) b';
+  const late = await run(endless, '--timeout', '1');
+  expect(late).toMatchObject({ code: 1, stderr: expect.stringContaining('--timeout') });
+  const large = await run("select repeat('x', 2000000)", '--max-result', '1');
+  expect(large).toMatchObject({ code: 1, stderr: expect.stringContaining('--max-result') });
+});
+
 test('is ended by Ctrl+C', async () => {
   const io = new FakeIo({ cwd: folder });
   const running = runCli(['query', 'select count(*) from range(1000000) a, range(1000000) b'], io);

@@ -1,11 +1,18 @@
 // The same files, loaded in every way a user loads them, with the worker really running in each.
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Browser } from 'playwright';
 import { build, createLogger, createServer, type InlineConfig, type Rolldown } from 'vite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import webpack, { type Stats } from 'webpack';
-import { Consumer, StaticServer, launchBrowser, openPage, packTarball } from './consumer.ts';
+import {
+  Consumer,
+  REPOSITORY,
+  StaticServer,
+  launchBrowser,
+  openPage,
+  packTarball,
+} from './consumer.ts';
 import { GOOD_OUTCOME, kernelOutcome, PAGE, PAGE_MODULE, PROBE } from './probe.ts';
 
 const FILES = { 'index.html': PAGE, 'main.js': PAGE_MODULE, 'probe.js': PROBE };
@@ -76,6 +83,29 @@ test('Node loads every entry, runs the probe, and the command shows the run', ()
   expect(JSON.stringify(project.run(command, 'runs', '--json', '--storage-dir', 'data'))).toContain(
     '"package-test"',
   );
+});
+
+test("SQL uses the DuckDB of the user's project, and says how to install it where there is none", () => {
+  const project = consumer({
+    'main.js': `
+      import { openStorage } from 'quark-sdk';
+      import { queryRuns } from 'quark-sdk/node';
+      const store = await openStorage('memory:');
+      const answer = await queryRuns(store, 'select 6 * 7 from range(2)').catch((error) => error);
+      console.log(JSON.stringify([answer.rows, answer.code, answer.message]));
+    `,
+  });
+  const [rows, code, message] = project.run('main.js') as [unknown, string, string];
+  expect([rows, code]).toEqual([null, 'unsupported']);
+  expect(message).toMatch(
+    /^Queries need the package @duckdb\/node-api, which could not be loaded \(.+\)\. Install it with: npm install @duckdb\/node-api$/,
+  );
+  symlinkSync(
+    join(REPOSITORY, 'node_modules/@duckdb'),
+    join(project.root, 'node_modules/@duckdb'),
+    'junction',
+  );
+  expect(project.run('main.js')).toEqual([[[42], [42]], null, null]);
 });
 
 test('Node ends by itself while a worker still waits for work', () => {

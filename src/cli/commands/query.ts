@@ -15,6 +15,10 @@ import {
 import { plain, table, type Style } from '../text.ts';
 
 const SHOWN_PROBLEMS = 5;
+/** Timers take no more. */
+const MAX_TIMEOUT_S = 2_147_483;
+/** Options that have to be at least 1. */
+const LIMITS = ['max-rows', 'max-result', 'max-memory', 'timeout'] as const;
 
 export const queryCommand: Command = {
   spec: {
@@ -30,6 +34,22 @@ export const queryCommand: Command = {
       },
       run: { kind: 'list', value: 'RUN', help: 'Only this run, by its whole id.' },
       'max-rows': { kind: 'count', value: 'N', help: 'At most so many rows. Default: 1000000.' },
+      'max-result': {
+        kind: 'count',
+        value: 'MIB',
+        help: 'Fail when the answer is larger. Default: 512.',
+      },
+      'max-memory': {
+        kind: 'count',
+        value: 'MIB',
+        help: 'Memory that DuckDB may take. Default: 2048. On Linux, a process that takes 512 MiB more is killed.',
+      },
+      timeout: {
+        kind: 'count',
+        value: 'SECONDS',
+        max: MAX_TIMEOUT_S,
+        help: 'Fail when the query takes longer, with the reading of the runs. Default: 600.',
+      },
       csv: { kind: 'flag', help: 'Write CSV.' },
       json: {
         ...JSON_OPTION,
@@ -40,22 +60,28 @@ export const queryCommand: Command = {
       'Tables: runs, metrics, events, telemetry, layer_summaries, parameter_summaries, parameter_distributions,\n' +
         'batch_diagnostics, artifacts, alerts, health_scores, phases; with the fields of the records. "DESCRIBE metrics" shows them.',
       'The SQL is that of DuckDB, which has to be installed: npm install @duckdb/node-api',
+      'DuckDB runs in a process of its own, which is killed when the query has ended, reaches a limit, or is interrupted.',
     ],
   },
   async run({ io, args, style }) {
     if (args.flag('csv') && args.flag('json'))
       throw new UsageError('Give either --csv or --json, not both', 'query');
-    if (args.count('max-rows') === 0)
-      throw new UsageError('--max-rows must be a whole number, 1 or more; got "0"', 'query');
+    for (const name of LIMITS)
+      if (args.count(name) === 0)
+        throw new UsageError(`--${name} must be a whole number, 1 or more; got "0"`, 'query');
     const sql = args.positionals[0] ?? '';
+    const timeout = args.count('timeout');
     const controller = new AbortController();
     const undo = io.onInterrupt(() => controller.abort());
     try {
       const result = await withSource({ io, args }, controller.signal, (store) =>
         queryRuns(store, sql, {
           signal: controller.signal,
-          ...(args.list('run') === undefined ? {} : { runIds: args.list('run') }),
-          ...(args.count('max-rows') === undefined ? {} : { maxRows: args.count('max-rows') }),
+          runIds: args.list('run'),
+          maxRows: args.count('max-rows'),
+          maxResultMib: args.count('max-result'),
+          maxMemoryMib: args.count('max-memory'),
+          timeoutMs: timeout === undefined ? undefined : timeout * 1_000,
         }),
       );
       for (const report of result.damage)
