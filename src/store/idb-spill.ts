@@ -29,6 +29,7 @@ import {
   joinVersions,
   rowsByTable,
   storedBatches,
+  warnOfLost,
   type SavedRows,
 } from './spill-recovery.ts';
 import type { NewSegment, Store } from './store.ts';
@@ -388,8 +389,10 @@ export class IdbSpill implements RowSpill {
     const rows = joinVersions(saved as SavedRows[], aside);
     const taken: SavedRows[] = [];
     const isStored = storedBatches(store);
+    const lost = new Map<string, number>();
     for (const segment of rows)
-      if (await appendIfNew(store, segment, isStored)) taken.push(segment);
+      if (await appendIfNew(store, segment, isStored, lost)) taken.push(segment);
+    warnOfLost(lost);
     if (storage !== undefined) await takeBack(storage, name, store);
     const hasNoted = storage !== undefined && takeLeft(storage, name, owner);
     const gone = new Map(

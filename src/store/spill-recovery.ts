@@ -1,4 +1,5 @@
 /** Recovery of rows that an ended tab or worker has spilled. */
+import { warn } from '../base/console.ts';
 import { isQuarkError } from '../base/errors.ts';
 import { batchesOf, rangesHold } from './batch-ranges.ts';
 import type { LostBatch } from './put-aside.ts';
@@ -8,20 +9,34 @@ import { segmentName, type NewSegment, type SegmentManifest, type Store } from '
 /** A segment, and when it was saved, in UTC epoch milliseconds. */
 export type SavedRows = NewSegment & { readonly savedAtMs: number };
 
-/** Appends a saved segment; whether it was missing. One whose run is gone, or that is damaged, is given up. */
+/**
+ * Appends a saved segment; whether it was missing. One that is damaged is given up, and one whose run is not in the store: its
+ * rows are counted in `lost`, by run.
+ */
 export async function appendIfNew(
   store: Store,
   { bytes, manifest }: SavedRows,
   isStored: (batch: LostBatch) => Promise<boolean>,
+  lost: Map<string, number>,
 ): Promise<boolean> {
   try {
     if (await isStored(manifest)) return false;
     await store.appendSegments([{ bytes, manifest }]);
     return true;
   } catch (error) {
-    if (isQuarkError(error, 'run_not_found') || isQuarkError(error, 'invalid_input')) return false;
-    throw error;
+    if (isQuarkError(error, 'invalid_input')) return false;
+    if (!isQuarkError(error, 'run_not_found')) throw error;
+    lost.set(manifest.runId, (lost.get(manifest.runId) ?? 0) + manifest.rowCount);
+    return false;
   }
+}
+
+/** Rows without a run: it was deleted, or its page was closed before it could be stored. No run is left to record that in. */
+export function warnOfLost(lost: ReadonlyMap<string, number>): void {
+  for (const [runId, rows] of lost)
+    warn(
+      `Quark: ${rows} rows that a closed page or worker had saved were removed: their run ${runId} is not in the storage. It was deleted, or never stored.`,
+    );
 }
 
 /** Tells which batches a store had when it was first asked about their table. */

@@ -1,7 +1,7 @@
 /** Rows that tabs and workers had not stored when they ended, on an implementation of IndexedDB in memory. */
 import 'fake-indexeddb/auto';
 import { randomUUID } from 'node:crypto';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { IdbSpill } from '../../../src/store/idb-spill.ts';
 import { createMemoryStore } from '../../../src/store/memory-store.ts';
 import { putAside } from '../../../src/store/put-aside.ts';
@@ -112,6 +112,23 @@ test('a run that is gone, and a segment that is damaged, keep nothing from the o
   worker.end();
   await openTab();
   expect(await stored()).toEqual([[2, 10]]);
+});
+
+test('rows whose run was never stored are removed, and the console says so once', async () => {
+  const lines = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+  const worker = await openTab();
+  await worker.spill.begin('run_new');
+  worker.spill.save([
+    segmentOf(0, { runId: 'run_new' }),
+    segmentOf(1, { runId: 'run_new' }),
+    segmentOf(2),
+  ]);
+  worker.end();
+  await openTab();
+  await openTab();
+  expect(await stored()).toEqual([[2, 10]]);
+  expect(lines.mock.calls).toEqual([[expect.stringMatching(/^Quark: 20 rows .*run_new/)]]);
+  lines.mockRestore();
 });
 
 test('a store that cannot take the rows now gets them at the start after', async () => {
