@@ -1,8 +1,8 @@
-// `npm run campaign`: everything that is too long for `npm test`. `npm run campaign -- kills properties` runs some parts,
+// `npm run campaign`: every test that takes too long for `npm test`. `npm run campaign -- kills properties` runs some parts,
 // `--help` lists them. Ends with a table and the sum of all of it: `N passed, N failed`. Exit code 1 on any failure.
 //
-// Property tests, which have one seed in `npm test`, draw another here; it is printed, and `--seed N` says it. With `--record` the
-// result is written to docs/campaigns.md, with the commit and the date.
+// Property tests, which have one seed in `npm test`, draw another here; it is printed, and `--seed N` says it. With `--record`
+// the result is written to docs/campaigns.md, with the commit and the date.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -11,14 +11,14 @@ import { parseArgs } from 'node:util';
 import { bin, root, run, script } from './run-program.mjs';
 import { countReport } from './vitest-report.mjs';
 
-/** Longer than any honest step takes: what is still there then hangs. */
+/** Time limit of a step. A step that is still running after it hangs. */
 const STEP_LIMIT_MS = 4 * 60 * 60_000;
 const RECORD = join(root, 'docs/campaigns.md');
 const BEGIN = '<!-- campaign: begin -->';
 const END = '<!-- campaign: end -->';
 const resultsFile = join(root, 'build/campaign-results.json');
 
-/** Tests, so many times as often as in `npm test`. */
+/** A step of tests, with their rounds multiplied. */
 const tests = (name, files, env = {}) => ({ name, files, env });
 /** A command of its own, which counts as one test; left out where its files are not there. */
 const command = (name, [program, args], missing) => ({ name, program, args, missing });
@@ -164,7 +164,7 @@ function table(results) {
   return [line(head), line(widths.map((width) => '-'.repeat(width))), ...body.map(line)].join('\n');
 }
 
-/** The result takes the place of that of the last campaign; the text around it stays. */
+/** Replaces the result of the last campaign; the text around it stays. */
 function record(text) {
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root });
   const changed = execFileSync('git', ['status', '--porcelain'], { cwd: root }).length > 0;

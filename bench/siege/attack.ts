@@ -1,4 +1,4 @@
-/** What the processes beside the service do: an attacker who asks at a steady rate, and a user who works meanwhile. */
+/** The clients of the benchmark: an attacker at a steady rate, and a user who works at the same time. */
 import { Agent, request, type IncomingMessage } from 'node:http';
 import { UPLOAD_MEDIA_TYPE } from '../../src/service/protocol.ts';
 import { encodeUpload } from '../../src/service/upload.ts';

@@ -1,4 +1,4 @@
-/** Part 2: requests that cost much, at a steady rate, while another user works. */
+/** Part 2: expensive requests at a steady rate, while another user works. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
 import { mkdir } from 'node:fs/promises';
@@ -35,7 +35,7 @@ const DEAREST = 5;
 /** Each candidate alone: so many times, and for so long at most. */
 const TRIES = 1;
 const TRY_MS = 1_500;
-/** What goes on after that is the service's shame; it is started anew. */
+/** Time limit for the service to finish; after it, the service is restarted. */
 const TRY_SETTLE_MS = 1_500;
 const SETTLE_MS = 5_000;
 const APPEND_P99_MS = 100;
@@ -56,7 +56,7 @@ class Battlefield {
     this.service = service;
   }
 
-  /** Milliseconds until all is at rest. */
+  /** Milliseconds until no request is under way. */
   async rest(limitMs = SETTLE_MS): Promise<number | undefined> {
     const restMs = await this.service.settled(limitMs);
     if (restMs !== undefined) return restMs;

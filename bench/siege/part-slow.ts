@@ -1,4 +1,4 @@
-/** Part 3: connections that never get on. */
+/** Part 3: connections that send or read too slowly. */
 import { Helper } from './children.ts';
 import { everydayOf, makeLeaveScene } from './part-leave.ts';
 import { criterion, ms, quantile, statusText, type Report, type Siege } from './report.ts';

@@ -1,4 +1,4 @@
-/** Connections that never get on: heads and bodies that trickle in, answers that nobody reads. */
+/** Slow connections: heads and bodies that arrive byte by byte, and answers that are not read. */
 import { connect, type Socket } from 'node:net';
 import { headOf } from './leaving.ts';
 import { RUN_ID, type SiegeUser } from './scene.ts';

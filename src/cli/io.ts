@@ -35,8 +35,8 @@ export class OutputClosed extends Error {
 }
 
 /**
- * The same surroundings, where no text that was recorded steers the terminal that shows it: not even one that a command
- * forgot to make plain. What goes into a file or another program is left as it is.
+ * The same streams, with control characters escaped in text for a terminal, so that recorded text cannot control it. Output to a
+ * file or another program stays unchanged.
  */
 export function guardTerminal(io: CliIo): CliIo {
   const guarded = (target: CliOutput): CliOutput => ({

@@ -1,6 +1,6 @@
 /**
- * Files of an export on their way to the disk. A path may follow from data, so each is held against the folder that was named: no part of it
- * leads up, no link that lies in the folder leads out of it, and what is opened is what was looked at.
+ * Writes the files of an export. Paths may come from recorded data, so each is checked against the destination folder: no part
+ * leads up, no link in the folder leads out of it, and the file that is opened is the one that was checked.
  */
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, realpath, rename, rm } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { unwritable } from './command.ts';
 export type OutFile = {
   readonly path: string;
   readonly pieces: AsyncIterable<Uint8Array | string>;
-  /** Whether a file that is there already is written over without being asked: it is shared by runs. */
+  /** Whether an existing file is overwritten without --force, because runs share it. */
   readonly isShared?: boolean;
 };
 
@@ -21,7 +21,7 @@ export type OutFile = {
 const NEW_FILE =
   constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
 
-/** The folder that a person named. Links on the way to it are theirs; links in it may have been put there by somebody else. */
+/** The destination folder. Links on the path to it are the user's choice; links inside it may be someone else's. */
 export class OutputFolder {
   readonly #named: string;
   readonly #root: string;
@@ -46,7 +46,7 @@ export class OutputFolder {
   }
 
   /**
-   * Writes one file, under another name first: what has its name is whole.
+   * Writes one file, under a temporary name first, so that the final name is always a complete file.
    *
    * @param onBytes told of what was written
    * @returns its path and its size

@@ -1,4 +1,4 @@
-/** Names of a run as paths of files: no name leads out of its folder, and no two of them are one file. */
+/** Maps names of a run to file paths: no path leads out of its folder, and no two names share a file. */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { toHex } from '../base/hex.ts';
 import { parseKey } from '../base/names.ts';
@@ -7,7 +7,7 @@ import { isQuarkError } from '../base/errors.ts';
 /** File systems take 255 bytes in a name; a writer may put something behind it. */
 const MAX_FILE_NAME_CHARS = 240;
 const MAX_CUT_CHARS = 200;
-/** What Windows takes for a device, whatever is behind a dot. */
+/** Device names of Windows, which count with any extension. */
 const DEVICE = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$|conout\$|clock\$)(?:\.|$)/i;
 /** So often "_" is put behind a name that is taken; then numbers are. */
 const MAX_UNDERSCORES = 8;

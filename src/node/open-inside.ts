@@ -1,4 +1,4 @@
-/** Opening files of folders that somebody else may have filled: a link leads nowhere else, and a pipe keeps nobody waiting. */
+/** Opens files in folders of unknown origin: links cannot lead elsewhere, and pipes cannot block. */
 import { constants } from 'node:fs';
 import { lstat, open, realpath, stat, type FileHandle } from 'node:fs/promises';
 import { sep } from 'node:path';

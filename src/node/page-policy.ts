@@ -1,4 +1,4 @@
-/** What a page of this package may load, run and talk to: it holds a key, so no script but its own runs in it. */
+/** The Content-Security-Policy of the dashboard. The page holds a key, so it runs only its own scripts. */
 
 /**
  * A content security policy for the dashboard. No script in the page itself, no `eval`; WebAssembly, and workers of its own files or

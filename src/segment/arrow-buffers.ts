@@ -1,7 +1,7 @@
-/** The buffers of one Arrow message in the order of its fields. What they hold beyond the rows is padding, and bounded. */
+/** The buffers of one Arrow message in the order of its fields. Bytes beyond the rows are padding, and limited. */
 import { damaged, type FlatTable } from './flatbuffer.ts';
 
-/** Rows of one batch at most. */
+/** Largest number of rows in one batch. */
 export const MAX_ROWS: number = 1 << 26;
 /** Arrow recommends that buffers are padded to 64 bytes; writers pad to 8 or to 64. */
 export const ALIGNMENT = 64;

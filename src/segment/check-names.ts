@@ -1,6 +1,6 @@
 /**
- * The names in rows that come from elsewhere, held against the grammars that their columns are declared with. Whoever exports a run makes
- * paths of them, and terminals and pages show them.
+ * Checks the names in imported or uploaded rows against the grammars of their columns. Exports make paths of names, and terminals
+ * and pages show them.
  */
 import type { Column } from '../schema/column.ts';
 import type { TableDefinition } from '../schema/table.ts';

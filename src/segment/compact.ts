@@ -150,8 +150,8 @@ type ReadWindow = {
 };
 
 /**
- * Reads a window a few segments at a time: what was read is joined and let go before the next are read. Undefined when one of
- * them is gone.
+ * Reads a window a few segments at a time: their rows are appended and their bytes released before the next are read. Undefined
+ * when one of them is gone.
  */
 async function readWindow(
   store: Store,
@@ -179,7 +179,7 @@ async function readWindow(
         opened.push(result.segment);
         manifests.push(manifest);
       }
-      // A damaged segment stays as it is, so that its loss stays visible.
+      // A damaged segment is not merged, so that the damage stays visible.
       seen++;
     }
     if (opened.length > 0) joined.push(withSequences(opened));

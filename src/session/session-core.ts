@@ -125,7 +125,7 @@ export class SessionCore implements RunHandle {
     this.#endRetry = new Retry(clock, () => this.#endLate());
   }
 
-  /** The run as this session knows it, with changes that wait to be stored. */
+  /** The run as this session knows it, with changes that are not stored yet. */
   get run(): RunRecord {
     const run = this.#run.current;
     if (this.#postponed?.status === undefined || this.#lastWord === undefined) return run;

@@ -75,7 +75,7 @@ export class SessionRun {
     return this.#stored;
   }
 
-  /** Stores a change behind those that wait. Where storage fails it waits with them. @throws what `change` throws */
+  /** Stores a change after the queued ones. If the storage fails, the change is queued too. @throws what `change` throws */
   async changeInOrder(store: Store, change: RunChange): Promise<void> {
     // Of two that are made side by side, the first stays the first.
     this.#changes.push(change);
@@ -87,7 +87,7 @@ export class SessionRun {
     }
   }
 
-  /** Stores the changes that wait, in their order. */
+  /** Stores the queued changes, in order. */
   flush(store: Store): Promise<void> {
     return this.#order.run(async () => {
       for (let [change] = this.#changes; change !== undefined; [change] = this.#changes) {

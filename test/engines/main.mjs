@@ -12,7 +12,7 @@ import { closeDisplay, ENGINES, withBrowser, withProfile } from './browsers.mjs'
 import { startSite } from './site.mjs';
 
 const EVERY_MS = 10;
-/** What may be missing in engines that do not finish what a page or worker has sent. */
+/** Allowed loss in engines that do not complete what a page or worker has sent, in milliseconds. */
 const MAX_MISSING_MS = 50;
 /** Shared workers of WebKit, whose rows are left to flushes: the pause of those, and one that is under way. */
 const FLUSH_MISSING_MS = 1500;

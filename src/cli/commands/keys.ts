@@ -95,7 +95,7 @@ async function revoke(
   await io.stdout.write(
     args.flag('json')
       ? jsonText(persisted(revoked))
-      : `The key ${revoked.keyId} of ${plain(revoked.userName)} is revoked.\n`,
+      : `The key ${revoked.keyId} of ${plain(revoked.userName)} is of no use any longer.\n`,
   );
 }
 

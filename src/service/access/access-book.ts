@@ -83,7 +83,7 @@ const NO_HASH = '0'.repeat(64);
 
 /** The list of users, keys and shares. */
 export class AccessBook {
-  /** Told when a key was revoked or a share taken back through this book. Set by the service that ends what was open by it. */
+  /** Called after a key was revoked or a share removed through this book. The service sets it, to end open streams. */
   onLoss: () => void = () => undefined;
   readonly #database: SqlDatabase;
   readonly #clock: Pick<Clock, 'now'>;
@@ -163,7 +163,7 @@ export class AccessBook {
     return withoutHash(found);
   }
 
-  /** Whether a key is good: there, not revoked, and not at its end. */
+  /** Whether a key is valid: it exists, is not revoked and has not expired. */
   async isGood(keyId: string): Promise<boolean> {
     const found = await this.#database.read(() => rows.findKey(keyId));
     return found !== undefined && refusalOf(found, this.#clock.now()) === undefined;

@@ -1,10 +1,10 @@
-/** What is open to users of a service right now, while their answers are under way. */
+/** The current access of users whose answers are under way. */
 import { isStoreError } from '../../base/errors.ts';
 import type { AccessBook, GrantedSpace } from './access-book.ts';
 import { BlobIndex } from './guest-blobs.ts';
 import type { Principal, SpaceAddress } from './principal.ts';
 
-/** Spaces whose blobs are remembered, those that guests have asked of last. */
+/** Limit on spaces with an index of blobs; those used most recently stay. */
 const MAX_BLOB_INDEXES = 256;
 
 /** All keys of one user see the same of a space, until something is shared or no longer. */
@@ -12,7 +12,7 @@ export function viewOf(projects: GrantedSpace['projects']): string {
   return projects === undefined ? 'all' : JSON.stringify([...projects.keys()].sort());
 }
 
-/** Looks up whether what was opened is still open. */
+/** Checks whether access that was granted still exists. */
 export class OpenGrants {
   readonly #access: AccessBook;
   /** Whether people at this machine may do without a key for ever, or until there is one. */
