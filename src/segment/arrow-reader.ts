@@ -29,6 +29,14 @@ const MAX_FIELDS = 1024;
 const MAX_SCHEMA_BYTES = 1 << 23;
 const MAX_DESCRIPTION_BYTES = 1 << 17;
 
+/** Bounds for bytes of somebody who may want to keep the reader busy. */
+export type ReadLimits = {
+  /** Schema, dictionaries and batches together. */
+  readonly messages: number;
+  /** Texts of all dictionaries together. */
+  readonly names: number;
+};
+
 /** Numbers of any width. */
 export type ArrowNumbers =
   | Int8Array
@@ -77,13 +85,13 @@ type Field = {
  * and its text.
  *
  * @param spans collects where the buffers of the batches lie, if given
- * @param maxMessages schema, dictionaries and batches together; more are damage
+ * @param limits more is damage; anything is read unless given
  * @throws {QuarkError} `segment_damaged`
  */
 export function readArrow(
   bytes: Uint8Array,
   spans?: BufferSpan[],
-  maxMessages: number = Number.POSITIVE_INFINITY,
+  limits?: ReadLimits,
 ): ArrowBatch[] {
   const aligned = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
   const words = new DataView(aligned.buffer, aligned.byteOffset, aligned.byteLength);
@@ -92,6 +100,7 @@ export function readArrow(
   const batches: ArrowBatch[] = [];
   let at = 0;
   let messages = 0;
+  let names = 0;
   while (at < aligned.byteLength) {
     if (at + 8 > aligned.byteLength || words.getUint32(at, true) !== CONTINUATION)
       throw damaged('a message does not start with its marker');
@@ -100,7 +109,8 @@ export function readArrow(
       if (at + 8 !== aligned.byteLength) throw damaged('bytes follow the end of the stream');
       break;
     }
-    if (++messages > maxMessages) throw damaged(`more than ${maxMessages} messages`);
+    if (limits !== undefined && ++messages > limits.messages)
+      throw damaged(`more than ${limits.messages} messages`);
     const bodyStart = at + 8 + size;
     if (size < 0 || bodyStart > aligned.byteLength)
       throw damaged('a message is longer than the segment');
@@ -120,7 +130,14 @@ export function readArrow(
       if (fields === undefined) throw damaged('data comes before the schema');
       const body: BatchBody = { bytes: aligned, start: bodyStart, end };
       if (kind === HEADER_BATCH) batches.push(readBatch(header, fields, dictionaries, body, spans));
-      else readDictionary(header, dictionaries, body, spans);
+      else {
+        const column = dictionaryColumn(header, body, spans);
+        // Counted before a text of it is made.
+        names += column.length;
+        if (limits !== undefined && names > limits.names)
+          throw damaged(`more than ${limits.names} names in its dictionaries`);
+        addDictionary(header, dictionaries, column);
+      }
     } else throw damaged('a message is of no known kind');
     at = (end + 7) & ~7;
   }
@@ -224,17 +241,24 @@ function readBatch(
   return { rowCount, columns };
 }
 
-function readDictionary(
+function dictionaryColumn(
   header: FlatTable,
-  dictionaries: Map<number, (string | null)[]>,
   body: BatchBody,
   spans: BufferSpan[] | undefined,
-): void {
+): ArrowColumn {
   const batch = header.table(1);
   if (batch === undefined) throw damaged('a dictionary has no data');
   const cursor = new BatchCursor(batch, body, spans);
   const column = readColumn(cursor, { kind: 'utf8' }, null);
   cursor.close();
+  return column;
+}
+
+function addDictionary(
+  header: FlatTable,
+  dictionaries: Map<number, (string | null)[]>,
+  column: ArrowColumn,
+): void {
   const values = textsOf(column);
   const id = header.int64(0);
   const isDelta = header.int8(2) === 1;

@@ -20,8 +20,13 @@ import type { RowBatch, Vector } from './vectors.ts';
 
 /** Rows of one segment: eight times what merging makes. */
 export const MAX_CHECKED_ROWS: number = 1 << 20;
-/** Messages in the stream of a segment: Quark writes one batch with its dictionaries, other writers some more. */
-const MAX_MESSAGES = 4_096;
+/**
+ * Messages in the stream of a segment: Quark writes one batch with its dictionaries, other writers some more. Names in its
+ * dictionaries: Quark writes at most 131,072 rows into a segment, so that four columns in which all names differ have no more.
+ */
+const READ_LIMITS = { messages: 4_096, names: 1 << 19 };
+/** Larger segments are checked in steps, so that others have a turn between them. */
+const SMALL = { rows: 1 << 16, bytes: 1 << 20 };
 /** Ranges of batches that one merged segment may stand for. */
 const MAX_SOURCES = 16_384;
 const MAX_INSTANT_MS = 8.64e15;
@@ -31,6 +36,8 @@ type Manifest = NewSegment['manifest'] & {
   readonly lastSequence?: number;
 };
 
+type CheckedSegment = { readonly manifest: Manifest; readonly bytes: Uint8Array<ArrayBuffer> };
+
 /**
  * Checks a segment as a whole. Unpacks at most 64 MiB, and nothing of it stays.
  *
@@ -38,11 +45,16 @@ type Manifest = NewSegment['manifest'] & {
  * @throws {SessionStoreError} `rejected` with `field` and `rule`; `too_large`; `version` when it was written by a newer
  *   Quark than this one can read
  */
-export async function checkSegmentContent(segment: {
-  readonly manifest: Manifest;
-  readonly bytes: Uint8Array<ArrayBuffer>;
-}): Promise<void> {
+export async function checkSegmentContent(segment: CheckedSegment): Promise<void> {
+  for await (const step of segmentChecks(segment)) void step;
+}
+
+/** The same in steps: a large segment takes a second, and each of its steps a part of it. */
+export async function* segmentChecks(
+  segment: CheckedSegment,
+): AsyncGenerator<undefined, undefined> {
   const { manifest, bytes } = segment;
+  const isSmall = manifest.rowCount <= SMALL.rows && bytes.byteLength <= SMALL.bytes;
   const table = checkManifest(manifest);
   if (segmentChecksum(manifest, bytes) !== manifest.checksum)
     throw misfit(manifest, 'checksum', manifest.checksum, 'the checksum of its bytes');
@@ -50,12 +62,18 @@ export async function checkSegmentContent(segment: {
   try {
     const arrow =
       manifest.encoding === 'packed' ? await unpackSegment(bytes, MAX_SEGMENT_BYTES) : bytes;
-    const batches = decodeBatches(table, arrow, manifest.schemaVersion, MAX_MESSAGES);
+    if (!isSmall) yield;
+    const batches = decodeBatches(table, arrow, manifest.schemaVersion, READ_LIMITS);
     const rowCount = batches.reduce((sum, { rowCount: rows }) => sum + rows, 0);
     if (rowCount !== manifest.rowCount)
       throw misfit(manifest, 'rowCount', manifest.rowCount, `the rows in its bytes, ${rowCount}`);
+    if (!isSmall) yield;
     batch = concatBatches(batches);
-    checkColumns(manifest, table, batch);
+    for (const name of table.segmentColumns) {
+      if (!isSmall) yield;
+      checkColumn(manifest, table, name, batch);
+    }
+    if (!isSmall) yield;
     checkNames(table, batch);
   } catch (error) {
     const isDamage =
@@ -66,9 +84,11 @@ export async function checkSegmentContent(segment: {
     const reason = isQuarkError(error) ? String(error.details['reason']) : messageOf(error);
     throw misfit(manifest, 'bytes', reason, `readable as ${table.table}`, error);
   }
+  if (!isSmall) yield;
   checkSequences(manifest, batch);
   // What an older form says of itself was true of the older form.
   if (manifest.schemaVersion === CURRENT_SCHEMA_VERSION) checkFacts(manifest, table, batch);
+  return undefined;
 }
 
 function checkManifest(manifest: Manifest): TableDefinition {
@@ -113,17 +133,19 @@ function checkManifest(manifest: Manifest): TableDefinition {
 }
 
 /** Every cell is what its column is declared to hold. */
-function checkColumns(manifest: Manifest, table: TableDefinition, batch: RowBatch): void {
-  for (const name of table.segmentColumns) {
-    const column = table.columns[name];
-    const stored = table.storedNames.get(name) ?? name;
-    const vector = batch.columns.get(stored);
-    // Readers make the parts of a metric key; segments hold the key alone.
-    if (column === undefined || (vector === undefined && isDerived(table, name))) continue;
-    const wrong =
-      vector === undefined ? missing(column) : wrongCell(column, vector, batch.rowCount);
-    if (wrong !== undefined) throw misfit(manifest, stored, ...wrong);
-  }
+function checkColumn(
+  manifest: Manifest,
+  table: TableDefinition,
+  name: string,
+  batch: RowBatch,
+): void {
+  const column = table.columns[name];
+  const stored = table.storedNames.get(name) ?? name;
+  const vector = batch.columns.get(stored);
+  // Readers make the parts of a metric key; segments hold the key alone.
+  if (column === undefined || (vector === undefined && isDerived(table, name))) return;
+  const wrong = vector === undefined ? missing(column) : wrongCell(column, vector, batch.rowCount);
+  if (wrong !== undefined) throw misfit(manifest, stored, ...wrong);
 }
 
 function isDerived(table: TableDefinition, name: string): boolean {

@@ -9,6 +9,7 @@ import {
   type ArrowBatch,
   type ArrowColumn,
   type ArrowNumbers,
+  type ReadLimits,
 } from './arrow-reader.ts';
 import { SEQUENCE_COLUMN } from './encode.ts';
 import { damaged } from './flatbuffer.ts';
@@ -18,16 +19,16 @@ import type { KeyVector, RowBatch, Vector } from './vectors.ts';
 /**
  * The columns of an Arrow IPC stream that `table` knows. Typed arrays may be views of `bytes`.
  *
- * @param maxMessages schema, dictionaries and batches together; any number unless given
+ * @param limits more is damage; anything is read unless given
  * @throws {QuarkError} `segment_damaged`
  */
 export function decodeBatches(
   table: TableDefinition,
   bytes: Uint8Array,
   version: number = CURRENT_SCHEMA_VERSION,
-  maxMessages?: number,
+  limits?: ReadLimits,
 ): RowBatch[] {
-  return readStored(table, bytes, version, maxMessages).map((batch) => decodeBatch(table, batch));
+  return readStored(table, bytes, version, limits).map((batch) => decodeBatch(table, batch));
 }
 
 /** The same as they stand in the bytes, under the names of today. @throws {QuarkError} `segment_damaged` */
@@ -35,9 +36,9 @@ export function readStored(
   table: TableDefinition,
   bytes: Uint8Array,
   version: number = CURRENT_SCHEMA_VERSION,
-  maxMessages?: number,
+  limits?: ReadLimits,
 ): ArrowBatch[] {
-  return readArrow(bytes, undefined, maxMessages).map((batch) =>
+  return readArrow(bytes, undefined, limits).map((batch) =>
     migrateBatch(table.table, version, batch),
   );
 }

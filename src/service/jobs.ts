@@ -3,7 +3,7 @@
  * runs on the calling thread or in a worker alike.
  */
 import { readCurves } from '../read/curves.ts';
-import { checkSegmentContent } from '../segment/check-segment.ts';
+import { segmentChecks } from '../segment/check-segment.ts';
 import { encodeCurves } from './curve-messages.ts';
 import type { Compute, Job, JobHost, JobParts, Task } from './job.ts';
 import { rowPieces } from './row-pieces.ts';
@@ -29,9 +29,10 @@ export function startJob(job: Job, host: JobHost): JobParts {
   }
 }
 
-/** An empty part says that all segments are good. */
+/** Empty parts let others have a turn; the last says that all segments are good. */
 async function* checkParts(segments: Extract<Job, { name: 'check' }>['segments']): JobParts {
-  for (const segment of segments) await checkSegmentContent(segment);
+  for (const segment of segments)
+    for await (const step of segmentChecks(segment)) yield step ?? new Uint8Array(0);
   yield new Uint8Array(0);
   return undefined;
 }

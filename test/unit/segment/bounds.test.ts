@@ -2,6 +2,7 @@
 import { tableFromIPC, tableToIPC } from 'apache-arrow';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { metricTable } from '../../../src/records/metric.ts';
 import { TABLES } from '../../../src/records/tables.ts';
 import { readArrow } from '../../../src/segment/arrow-reader.ts';
 import {
@@ -9,10 +10,13 @@ import {
   dictionaryMessage,
   schemaMessage,
 } from '../../../src/segment/arrow-format.ts';
-import { checkSegmentContent } from '../../../src/segment/check-segment.ts';
+import { checkSegmentContent, segmentChecks } from '../../../src/segment/check-segment.ts';
+import { segmentChecksum } from '../../../src/segment/checksum.ts';
 import { concat, encodeBatch, END_OF_STREAM, planColumn } from '../../../src/segment/encode.ts';
 import type { Plan } from '../../../src/segment/encode.ts';
+import { createSegment } from '../../../src/segment/manifest.ts';
 import type { Vector } from '../../../src/segment/vectors.ts';
+import type { NewSegment } from '../../../src/store/store.ts';
 import { anyBatch } from '../../support/batches.ts';
 import { longer, packedBombs, streamOf } from '../../support/packed-bomb.ts';
 import { runs } from '../../support/property.ts';
@@ -191,7 +195,15 @@ describe('a stream', () => {
     );
     const stream = concat([schema, ...Array.from({ length: 20 }, () => dictionary), END_OF_STREAM]);
     expect(readArrow(stream)).toHaveLength(0);
-    expect(() => readArrow(stream, undefined, 20)).toThrow(/more than 20 messages/);
+    expect(() => readArrow(stream, undefined, { messages: 20, names: 1_000 })).toThrow(/more than 20 messages/);
+  });
+
+  test('with more names in its dictionaries than any writer makes is damage, before one of them is read', () => {
+    const stream = streamOf(plansOf({ kind: 'key', dictionary: ['a', 'b'], indices: Int32Array.of(0, 1, 0) }));
+    expect(readArrow(stream, undefined, { messages: 20, names: 2 })).toHaveLength(1);
+    expect(() => readArrow(stream, undefined, { messages: 20, names: 1 })).toThrow(
+      /more than 1 names/,
+    );
   });
 });
 
@@ -201,4 +213,41 @@ test('a packed segment of one row that unpacks to 63 MiB is refused at the door'
     await expect(checkSegmentContent(bomb)).rejects.toThrow(/longer than its rows need/);
   }
   expect.assertions(2);
+});
+
+describe('a segment with names', () => {
+  const named = (names: number, rows: number): NewSegment => {
+    const dictionary = Array.from({ length: names }, (_, i) => `m${i}`);
+    const columns: [string, Vector][] = [
+      ['timestamp', { kind: 'number', values: new Float64Array(rows).fill(1_700_000_000_000) }],
+      [
+        'metric_key',
+        { kind: 'key', dictionary, indices: Int32Array.from({ length: rows }, (_, i) => i) },
+      ],
+      ['value', { kind: 'f64', values: new Float64Array(rows), isNull: null }],
+      ['step', { kind: 'number', values: new Float64Array(rows) }],
+    ];
+    const identity = { runId: 'run_1', table: 'metrics', writerId: 'w', batchNumber: 0 };
+    return createSegment(metricTable, identity, { rowCount: rows, columns: new Map(columns) });
+  };
+
+  test('of which there are more than rows in what Quark writes is refused', async () => {
+    await expect(checkSegmentContent(named(600_000, 1))).rejects.toThrow(/more than 524288 names/);
+    const largest = named(131_072, 131_072);
+    await expect(checkSegmentContent(largest)).resolves.toBeUndefined();
+  });
+
+  test('is checked in steps where it is large, with the same result', async () => {
+    const stepsOf = async (segment: NewSegment): Promise<number> => {
+      let steps = 0;
+      for await (const step of segmentChecks(segment)) steps += step === undefined ? 1 : 0;
+      return steps;
+    };
+    expect(await stepsOf(named(100, 100))).toBe(0);
+    expect(await stepsOf(named(70_000, 70_000))).toBeGreaterThan(5);
+    const wrong = named(70_000, 70_000);
+    const manifest = { ...wrong.manifest, stepMax: 5 };
+    const lie = { ...wrong, manifest: { ...manifest, checksum: segmentChecksum(manifest, wrong.bytes) } };
+    await expect(stepsOf(lie)).rejects.toThrow(/stepMax/);
+  });
 });
