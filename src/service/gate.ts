@@ -56,7 +56,7 @@ export class Gate {
         throw tooOften('Too many requests without a good key came from this address.', waitMs);
       throw error;
     }
-    await this.#parts.usage.admit(principal, connection.signal ?? request.signal);
+    this.#parts.usage.admit(principal);
     return principal;
   }
 

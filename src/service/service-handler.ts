@@ -88,6 +88,8 @@ type Exchange = {
   /** Aborted when the client has disconnected. */
   readonly signal: AbortSignal;
   principal: Principal | undefined;
+  /** Ends its turn among the requests of its user. */
+  endTurn: (() => void) | undefined;
   /** Ends the count of its user's processor time. */
   leave: (() => void) | undefined;
   /** Why the request was refused, for the answer. */
@@ -154,11 +156,14 @@ export class ServiceHandler {
       share: this.#budget.open(),
       signal: connection.signal ?? request.signal,
       principal: undefined,
+      endTurn: undefined,
       leave: undefined,
       refusal: '',
     };
     this.#inFlight += 1;
     let answer = await this.#answerOrFailure(exchange);
+    // What is still to be sent is made in a worker, part by part, as the client takes it.
+    exchange.endTurn?.();
     this.#parts.origins.mark(answer, request.headers.get('origin'));
     if (this.#isClosing) answer.headers.set('connection', 'close');
     const finish = (sentBytes: number): void => this.#finish(exchange, answer, startMs, sentBytes);
@@ -235,6 +240,7 @@ export class ServiceHandler {
     if (path === DESCRIPTOR_PATH) return this.#describe(exchange);
     if (!isApiPath(path)) return this.#page(exchange);
     const principal = await this.#admit(exchange);
+    exchange.endTurn = await this.#usage.begin(principal, exchange.signal);
     exchange.leave = this.#usage.enter(principal);
     checkClient(exchange.signal);
     const takeRoom = (bytes: number): void => this.#takeRoom(exchange, bytes);

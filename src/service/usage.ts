@@ -1,10 +1,9 @@
 /** What users take of a service: requests, bytes, processor time. Those who take too much are told when to come back. */
 import type { Clock } from '../base/clock.ts';
 import type { Principal } from './access/principal.ts';
-import { checkClient } from './client-gone.ts';
 import { FairShares } from './fair-shares.ts';
-import { OpenCounter, RateLimiter, tooOften, type ServiceLimits } from './limits.ts';
-import { LoopShares } from './loop-shares.ts';
+import { RateLimiter, tooOften, type ServiceLimits } from './limits.ts';
+import { UserTurns } from './user-turns.ts';
 
 /** What a {@link Usage} is made of. */
 export type UsageParts = {
@@ -16,26 +15,15 @@ export type UsageParts = {
   readonly loopMs?: (() => number) | undefined;
 };
 
-/** Requests of one user that wait for the thread of the service. */
-const MAX_WAITING = 64;
-/** Longest time until one that waits goes on, whatever its user has taken, in milliseconds. */
-const MAX_WAIT_MS = 6_000;
-/** How often those that wait look whether the others are gone. */
-const LOOK_MS = 250;
-const RETRY_MS = 1_000;
-
 type Owner = { readonly user: string; readonly key: string; requests: number };
 
 /** Counts for each user and key, and refuses. */
 export class Usage {
-  readonly #clock: UsageParts['clock'];
-  readonly #monotonicMs: () => number;
   readonly #loopMs: (() => number) | undefined;
-  readonly #waiting = new OpenCounter();
   readonly #requests: FairShares;
   readonly #bytes: FairShares;
   readonly #processor: FairShares;
-  readonly #loop: LoopShares;
+  readonly #turns: UserTurns;
   readonly #keys: RateLimiter;
   /** Whose requests are under way. */
   readonly #owners = new Map<string, Owner>();
@@ -43,67 +31,29 @@ export class Usage {
   #settledMs: number;
 
   constructor({ limits, clock, monotonicMs, loopMs }: UsageParts) {
-    this.#clock = clock;
-    this.#monotonicMs = monotonicMs;
     this.#loopMs = loopMs;
     this.#settledMs = loopMs?.() ?? 0;
     this.#requests = new FairShares(clock, limits.requestsPerSecond, limits.requestBurst);
     this.#bytes = new FairShares(clock, limits.bytesPerSecond, limits.byteBurst);
     this.#processor = new FairShares(clock, limits.processorMsPerSecond, limits.processorBurstMs);
-    this.#loop = new LoopShares(monotonicMs);
+    this.#turns = new UserTurns({ clock, monotonicMs });
     const { keysPerMinute } = limits;
     this.#keys = new RateLimiter(clock, keysPerMinute / 60, keysPerMinute);
   }
 
-  /**
-   * Takes a request. One of a user who is ahead of others waits for a while: who works hard is slower while others work, and
-   * gets no error. Ends when the client leaves.
-   *
-   * @throws {SessionStoreError} `busy` (429)
-   * @throws {QuarkError} `aborted`
-   */
-  async admit(principal: Principal, signal?: AbortSignal): Promise<void> {
+  /** Takes a request. @throws {SessionStoreError} `busy` (429) */
+  admit(principal: Principal): void {
     const { userId: user } = principal;
     const key = keyOf(principal);
     this.#settle();
     refuse(this.#processor.wait(user, key, 0), 'has used its processor time');
     refuse(this.#bytes.wait(user, key, 0), 'sends and asks for too many bytes');
     refuse(this.#requests.take(user, key), 'makes too many requests');
-    if (this.#loop.wait(user) > 0) await this.#waitForTurn(user, signal);
   }
 
-  /** @throws {SessionStoreError} `busy` (429) where too many of this user wait already */
-  async #waitForTurn(user: string, signal: AbortSignal | undefined): Promise<void> {
-    if (this.#waiting.of(user) >= MAX_WAITING)
-      refuse(RETRY_MS, `has ${MAX_WAITING} requests that wait`);
-    const leave = this.#waiting.open(user);
-    const enough = this.#loop.enter(user);
-    const endMs = this.#monotonicMs() + MAX_WAIT_MS;
-    try {
-      for (;;) {
-        this.#settle();
-        const waitMs = Math.min(this.#loop.wait(user), endMs - this.#monotonicMs(), LOOK_MS);
-        if (waitMs <= 0) return;
-        await this.#sleep(waitMs, signal);
-        checkClient(signal);
-      }
-    } finally {
-      enough();
-      leave();
-    }
-  }
-
-  #sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
-    return new Promise((resolve) => {
-      const wake = (): void => {
-        undo();
-        signal?.removeEventListener('abort', wake);
-        resolve();
-      };
-      const undo = this.#clock.after(ms, wake);
-      if (signal?.aborted === true) wake();
-      else signal?.addEventListener('abort', wake);
-    });
+  /** Waits until a request may be worked on: see {@link UserTurns.begin}. */
+  begin({ userId }: Principal, signal: AbortSignal): Promise<() => void> {
+    return this.#turns.begin(userId, signal);
   }
 
   /** Takes bytes beyond those of the message itself. @throws {SessionStoreError} `busy` (429) */
@@ -139,7 +89,6 @@ export class Usage {
     const name = `${principal.userId}\n${key}`;
     const owner = this.#owners.get(name) ?? { user: principal.userId, key, requests: 0 };
     this.#owners.set(name, owner);
-    const leave = this.#loop.enter(owner.user);
     owner.requests += 1;
     this.#underWay += 1;
     let isOpen = true;
@@ -147,7 +96,6 @@ export class Usage {
       if (!isOpen) return;
       isOpen = false;
       this.#settle();
-      leave();
       this.#underWay -= 1;
       owner.requests -= 1;
       if (owner.requests === 0) this.#owners.delete(name);
@@ -160,12 +108,8 @@ export class Usage {
     const share = (nowMs - this.#settledMs) / Math.max(1, this.#underWay);
     this.#settledMs = nowMs;
     if (!(share > 0)) return;
-    const worked = new Map<string, number>();
-    for (const { user, key, requests } of this.#owners.values()) {
+    for (const { user, key, requests } of this.#owners.values())
       this.#processor.charge(user, key, share * requests);
-      worked.set(user, (worked.get(user) ?? 0) + share * requests);
-    }
-    this.#loop.charge(worked);
   }
 }
 

@@ -195,11 +195,15 @@ describe('a stream', () => {
     );
     const stream = concat([schema, ...Array.from({ length: 20 }, () => dictionary), END_OF_STREAM]);
     expect(readArrow(stream)).toHaveLength(0);
-    expect(() => readArrow(stream, undefined, { messages: 20, names: 1_000 })).toThrow(/more than 20 messages/);
+    expect(() => readArrow(stream, undefined, { messages: 20, names: 1_000 })).toThrow(
+      /more than 20 messages/,
+    );
   });
 
   test('with more names in its dictionaries than any writer makes is damage, before one of them is read', () => {
-    const stream = streamOf(plansOf({ kind: 'key', dictionary: ['a', 'b'], indices: Int32Array.of(0, 1, 0) }));
+    const stream = streamOf(
+      plansOf({ kind: 'key', dictionary: ['a', 'b'], indices: Int32Array.of(0, 1, 0) }),
+    );
     expect(readArrow(stream, undefined, { messages: 20, names: 2 })).toHaveLength(1);
     expect(() => readArrow(stream, undefined, { messages: 20, names: 1 })).toThrow(
       /more than 1 names/,
@@ -247,7 +251,10 @@ describe('a segment with names', () => {
     expect(await stepsOf(named(70_000, 70_000))).toBeGreaterThan(5);
     const wrong = named(70_000, 70_000);
     const manifest = { ...wrong.manifest, stepMax: 5 };
-    const lie = { ...wrong, manifest: { ...manifest, checksum: segmentChecksum(manifest, wrong.bytes) } };
+    const lie = {
+      ...wrong,
+      manifest: { ...manifest, checksum: segmentChecksum(manifest, wrong.bytes) },
+    };
     await expect(stepsOf(lie)).rejects.toThrow(/stepMax/);
   });
 });
