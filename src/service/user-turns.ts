@@ -13,6 +13,8 @@ const AT_ONCE_ALONE = 32;
 const MAX_WAITING = 256;
 /** Longest time until one that waits goes on in any case, in milliseconds. */
 const MAX_WAIT_MS = 6_000;
+/** After this time a request is no longer counted: it waits for its client, or for a worker. In milliseconds. */
+const TURN_MS = 2_000;
 /** How often those that wait look whether the others are gone. */
 const LOOK_MS = 250;
 /** A user is there for so long after its last request. */
@@ -64,13 +66,16 @@ export class UserTurns {
     user.running += 1;
     user.seenAtMs = this.#parts.monotonicMs();
     let isOpen = true;
-    return () => {
+    const end = (): void => {
       if (!isOpen) return;
       isOpen = false;
+      undo();
       user.running -= 1;
       user.seenAtMs = this.#parts.monotonicMs();
       this.#letIn(name, user);
     };
+    const undo = this.#parts.clock.after(TURN_MS, end);
+    return end;
   }
 
   #wait(name: string, user: User, signal: AbortSignal | undefined): Promise<() => void> {
