@@ -46,7 +46,8 @@ type CheckedSegment = { readonly manifest: Manifest; readonly bytes: Uint8Array<
  *   Quark than this one can read
  */
 export async function checkSegmentContent(segment: CheckedSegment): Promise<void> {
-  for await (const step of segmentChecks(segment)) void step;
+  const steps = segmentChecks(segment);
+  while ((await steps.next()).done !== true);
 }
 
 /** The same in steps: a large segment takes a second, and each of its steps a part of it. */

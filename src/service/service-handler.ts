@@ -89,9 +89,9 @@ type Exchange = {
   readonly signal: AbortSignal;
   principal: Principal | undefined;
   /** Ends its turn among the requests of its user. */
-  endTurn: (() => void) | undefined;
+  endTurn?: () => void;
   /** Ends the count of its user's processor time. */
-  leave: (() => void) | undefined;
+  leave?: () => void;
   /** Why the request was refused, for the answer. */
   refusal: string;
 };
@@ -156,8 +156,6 @@ export class ServiceHandler {
       share: this.#budget.open(),
       signal: connection.signal ?? request.signal,
       principal: undefined,
-      endTurn: undefined,
-      leave: undefined,
       refusal: '',
     };
     this.#inFlight += 1;
