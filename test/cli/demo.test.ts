@@ -113,7 +113,7 @@ describe.skipIf(!isBuilt)('quark demo, built (needs "npm run build")', () => {
         200,
         'require-corp',
       ]);
-      const script = /src="([^"]+\.js)"/.exec(await page.text())?.[1] ?? '';
+      const script = /src="([^"]*assets\/[^"]+\.js)"/.exec(await page.text())?.[1] ?? '';
       expect((await fetch(new URL(script, base))).headers.get('cache-control')).toContain(
         'immutable',
       );

@@ -57,7 +57,7 @@ describe('import graph', () => {
     ['worker.js', 'index.js', 'inline-worker'],
     ['series-worker.js', 'analysis.js', 'inline-series-worker'],
     ['watch-worker.js', 'analysis.js', 'inline-watch-worker'],
-    ['service-worker.js', 'node.js', 'inline-service-worker'],
+    ['service-worker.js', 'service.js', 'inline-service-worker'],
   ])('%s is one file, and the text that %s carries the same', async (worker, entry, chunk) => {
     const { files } = closureOf(join(DIST, worker));
     expect(files).toHaveLength(1);

@@ -1,5 +1,5 @@
 /** What a writer gives the spill of its store, and when. */
-import { beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createMemoryStore, MetricsLogger, startRun, type Store } from 'quark-sdk';
 import type { LossReport, RowSpill } from '../../../src/store/row-spill.ts';
 import type { NewSegment } from '../../../src/store/store.ts';
@@ -60,6 +60,8 @@ let store: Store;
 
 beforeEach(() => {
   clock = new TestClock(Date.UTC(2026, 0, 2));
+  // A loaded machine takes longer over the calls of a test than a save may be late.
+  vi.spyOn(performance, 'now').mockImplementation(() => clock.now());
   spill = new SeenSpill();
   const inner = createMemoryStore({ clock });
   store = new Proxy(inner, {
@@ -70,6 +72,10 @@ beforeEach(() => {
       return typeof value === 'function' ? value.bind(target) : value;
     },
   });
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
 });
 
 test('in a worker a row is saved before `log` returns, as a version of the batch that grows, and forgotten once it is stored', async () => {
