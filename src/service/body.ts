@@ -168,10 +168,7 @@ export function streamOf(
 }
 
 /** The same body; `onEnd` is told when it was read, was cancelled or broke off. */
-export function whenRead(
-  body: ReadableStream<Uint8Array>,
-  onEnd: () => void,
-): ReadableStream<Uint8Array> {
+function whenRead(body: ReadableStream<Uint8Array>, onEnd: () => void): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let isCancelled = false;
   return new ReadableStream<Uint8Array>(
@@ -237,4 +234,15 @@ function tooLarge(what: string, limit: number, bytes?: number): SessionStoreErro
   return new SessionStoreError('too_large', `${what} may have at most ${limit} bytes${got}.`, {
     details: { field: 'body', rule: `at most ${limit} bytes`, limitBytes: limit },
   });
+}
+
+/** The same answer; `onEnd` is called when its body was read, was cancelled or broke off, or when `signal` is aborted before. */
+export function endingWith(answer: Response, onEnd: () => void, signal: AbortSignal): Response {
+  if (answer.body === null || signal.aborted) {
+    onEnd();
+    return answer;
+  }
+  signal.addEventListener('abort', onEnd, { once: true });
+  const { status, headers } = answer;
+  return new Response(whenRead(answer.body, onEnd), { status, headers });
 }

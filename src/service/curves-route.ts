@@ -11,6 +11,7 @@ import type { SegmentManifest } from '../store/store.ts';
 import { jsonBytes, queryOf, signalOf, type WireContext, type WireEnvironment } from './answers.ts';
 import { LOCAL_COMPUTE, partsOf } from './jobs.ts';
 import { ROUTES } from './protocol.ts';
+import { SpaceNames } from './space-names.ts';
 
 /** Bytes of the answers that are kept. */
 const MAX_KEPT_BYTES = 16 << 20;
@@ -27,6 +28,7 @@ export function addCurvesRoute(
   onFailure: (error: unknown) => void,
 ): void {
   const memory = new CurveMemory();
+  const spaces = new SpaceNames();
   app.get(ROUTES.curves, async (context) => {
     const { store, takeRoom, notes, compute = LOCAL_COMPUTE } = context.env.scope;
     const signal = signalOf(context);
@@ -36,8 +38,9 @@ export function addCurvesRoute(
     const manifests = segmentsOf(query, listed);
     if (manifests.length === 0 && (await store.findRun(query.runId)) === undefined)
       throw new RunNotFoundError(query.runId, 'this store');
-    // Whoever gets here may see these segments; what was made of the same bytes for somebody else is the same.
-    const answer = await memory.once(fingerprint(query, manifests), signal, async () => {
+    // Whoever gets here may see these segments; what was made of them for somebody else is the same.
+    const space = spaces.of(context.env.scope);
+    const answer = await memory.once(fingerprint(space, query, manifests), signal, async () => {
       takeRoom?.(READING_BYTES + query.buckets * BYTES_PER_BUCKET);
       const task = compute.start(
         { name: 'curves', query, listed },
@@ -73,13 +76,20 @@ function curveQuery(context: WireContext): CurveQuery {
 /** Without a word: about a screen. */
 const DEFAULT_BUCKETS = 1_000;
 
-/** The query and the bytes it is about, which a checksum of each segment stands for. */
-function fingerprint(query: CurveQuery, manifests: readonly SegmentManifest[]): string {
+/**
+ * The query and the bytes it is about. A checksum of each segment stands for them within a space only: it has 32 bits, and
+ * whoever wants the same one for other bytes finds them.
+ */
+function fingerprint(
+  space: string,
+  query: CurveQuery,
+  manifests: readonly SegmentManifest[],
+): string {
   const segments = manifests.map(
     ({ writerId, batchNumber, checksum, firstSequence }) =>
       `${writerId}/${batchNumber}/${checksum}/${firstSequence}`,
   );
-  return JSON.stringify([query, segments]);
+  return JSON.stringify([space, query, segments]);
 }
 
 type Answer = Uint8Array<ArrayBuffer>;

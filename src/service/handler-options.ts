@@ -37,6 +37,11 @@ export type StoreScope = {
   readonly feed?: { readonly space: string; readonly view: string };
   /** Notes of the space that `store` is a view of: sketches of curves are kept there, whoever asks. None are unless given. */
   readonly notes?: StoreNotes | undefined;
+  /**
+   * Asked when the body of a request has arrived, before anything is read or written for it: rejects where its sender has
+   * lost the right to that since the request began. Nothing is asked unless given.
+   */
+  readonly confirm?: (() => Promise<void>) | undefined;
   /** What to throw for a change where the store cannot be written to; an error with reason `read_only` unless given. */
   readonly writeRefusal?: Error | undefined;
   /**

@@ -83,7 +83,7 @@ export function addReadRoutes(app: Hono<WireEnvironment>, settings: HandlerSetti
   });
   app.post(ROUTES.readSegments, async (context) => {
     const { store, takeRoom } = context.env.scope;
-    const references = (await question(context.req.raw, takeRoom)).map(decodeReference);
+    const references = (await question(context.req.raw, context.env.scope)).map(decodeReference);
     const frames = encodeFrames(
       await readSegments(store, references, settings.answerTargetBytes, takeRoom),
     );
@@ -137,7 +137,7 @@ async function fitting(
 
 async function question(
   request: Request,
-  takeRoom: StoreScope['takeRoom'],
+  { confirm, takeRoom }: StoreScope,
 ): Promise<readonly unknown[]> {
   const limits = {
     what: 'The body',
@@ -146,6 +146,7 @@ async function question(
     takeRoom,
   };
   const segments = new Fields('body', await readJson(request, limits)).list('segments');
+  await confirm?.();
   if (segments.length > MAX_SEGMENTS_PER_READ)
     throw new SessionStoreError(
       'too_large',

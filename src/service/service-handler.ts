@@ -13,10 +13,16 @@ import type { AccessBook } from './access/access-book.ts';
 import { guardStore } from './access/guarded-store.ts';
 import { OpenGrants, viewOf } from './access/open-grants.ts';
 import { OwnAccess } from './access/own-access.ts';
-import { accessOf, checkScope, parseSpaceAddress, type Principal } from './access/principal.ts';
+import {
+  accessOf,
+  checkScope,
+  parseSpaceAddress,
+  type Principal,
+  writeRefusal,
+} from './access/principal.ts';
 import { answerAccount, plain, type AccountParts } from './account-routes.ts';
 import { failure, HEADERS } from './answers.ts';
-import { whenRead } from './body.ts';
+import { endingWith } from './body.ts';
 import { checkClient, clientGone } from './client-gone.ts';
 import { CONTENT_CHECKS } from './content-checks.ts';
 import { EarlyLeases } from './early-leases.ts';
@@ -32,7 +38,13 @@ import { SERVICE_PATHS } from './openapi-service.ts';
 import { API_PATH, ROUTES, SPACE_HEADER } from './protocol.ts';
 import { RepeatedLog } from './repeated-log.ts';
 import { DESCRIPTOR_PATH, isApiPath, routeOf, SERVICE_ROUTES } from './service-routes.ts';
-import { isEventStream, isSentInParts, StreamKeeper, type StreamHolder } from './stream-keeper.ts';
+import {
+  isEventStream,
+  isSentInParts,
+  LOOK_MS,
+  StreamKeeper,
+  type StreamHolder,
+} from './stream-keeper.ts';
 import { Usage } from './usage.ts';
 import { watchStore } from './watched-store.ts';
 
@@ -80,6 +92,8 @@ const STUCK_MS = 30_000;
 
 /** What is known of a request while it is under way. */
 type Exchange = {
+  /** When it began, by the clock that is never set back. */
+  readonly startMs: number;
   readonly request: Request;
   readonly connection: ServiceConnection;
   readonly path: string;
@@ -147,9 +161,9 @@ export class ServiceHandler {
 
   /** The answer to a request. Never rejects. */
   async handle(request: Request, connection: ServiceConnection = {}): Promise<Response> {
-    const startMs = this.#parts.monotonicMs();
     const path = new URL(request.url).pathname;
     const exchange: Exchange = {
+      startMs: this.#parts.monotonicMs(),
       request,
       connection,
       path,
@@ -164,7 +178,7 @@ export class ServiceHandler {
     exchange.endTurn?.();
     this.#parts.origins.mark(answer, request.headers.get('origin'));
     if (this.#isClosing) answer.headers.set('connection', 'close');
-    const finish = (sentBytes: number): void => this.#finish(exchange, answer, startMs, sentBytes);
+    const finish = (sentBytes: number): void => this.#finish(exchange, answer, sentBytes);
     const { share } = exchange;
     if (connection.onClose !== undefined)
       connection.onClose((sentBytes) => {
@@ -173,7 +187,7 @@ export class ServiceHandler {
       });
     else {
       finish(lengthOf(answer.headers));
-      answer = closedWithBody(answer, exchange);
+      answer = endingWith(answer, share.close, exchange.signal);
     }
     return answer;
   }
@@ -282,6 +296,10 @@ export class ServiceHandler {
       signal,
       feed: { space: storedName, view: `${principal.userId} ${viewOf(projects)}` },
       notes: kept.notes,
+      confirm: async () => {
+        const tookMs = this.#parts.monotonicMs() - exchange.startMs;
+        if (tookMs >= LOOK_MS) await this.#grants.confirm(principal, address, projects);
+      },
       writeRefusal: writeRefusal(principal, name),
       takeRoom: (bytes) => this.#takeRoom(exchange, bytes),
       takeUnpacked: (bytes) => this.#usage.takeBytes(principal, bytes),
@@ -396,9 +414,8 @@ export class ServiceHandler {
   }
 
   #finish(
-    { request, connection, path, principal, refusal, leave }: Exchange,
+    { startMs, request, connection, path, principal, refusal, leave }: Exchange,
     { status }: Response,
-    startMs: number,
     responseBytes: number,
   ): void {
     leave?.();
@@ -438,26 +455,6 @@ export class ServiceHandler {
 /** Whether somebody was refused by a limit, which the line of their request says. */
 function isRefusal(error: unknown): boolean {
   return isQuarkError(error, 'store_failed') && error.details['limit'] !== undefined;
-}
-
-/** The answer, whose share is closed with its body, or when the client goes before. */
-function closedWithBody(answer: Response, { share, signal }: Exchange): Response {
-  if (answer.body === null || signal.aborted) {
-    share.close();
-    return answer;
-  }
-  signal.addEventListener('abort', share.close, { once: true });
-  const { status, headers } = answer;
-  return new Response(whenRead(answer.body, share.close), { status, headers });
-}
-
-/** What somebody is told who may only read: that it is their key, or what is shared with them. */
-function writeRefusal({ scope }: Principal, space: string): SessionStoreError {
-  const message =
-    accessOf(scope) === 'read'
-      ? 'This key may read and not write. Make one of scope "write" with "quark keys create".'
-      : `Nothing in ${space} is shared with you for writing.`;
-  return new SessionStoreError('unauthorised', message, { details: { httpStatus: 403 } });
 }
 
 /** Methods as labels: what a client makes up is not one. */

@@ -21,8 +21,9 @@ export function isSentInParts(path: string): boolean {
 
 /**
  * Interval of the access checks, in milliseconds. Polling is needed because other processes revoke keys and remove shares too.
+ * A request whose body takes longer to arrive is checked again, too.
  */
-const LOOK_MS = 500;
+export const LOOK_MS = 500;
 
 /** The reader of an answer, and the check whether the reader still has access. */
 export type StreamHolder = {

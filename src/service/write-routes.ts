@@ -106,10 +106,7 @@ export function addWriteRoutes(
   app.put(ROUTES.blob, async (context) => {
     const store = writable(context);
     const sha256 = checkSha256(context.req.param('sha256'));
-    const { maxBlobBytes: limit } = settings;
-    const { takeRoom } = context.env.scope;
-    const limits = { what: 'A blob', packedBytes: limit, bytes: limit, takeRoom };
-    await store.putBlob(sha256, await readBody(context.req.raw, limits));
+    await store.putBlob(sha256, await arrived(context, 'A blob', settings.maxBlobBytes));
     return done({});
   });
   app.post(ROUTES.reclaim, async (context) => {
@@ -143,7 +140,9 @@ async function message(context: WireContext): Promise<Fields> {
     bytes: MAX_RUN_MESSAGE_BYTES,
     takeRoom: context.env.scope.takeRoom,
   };
-  return new Fields('body', await readJson(context.req.raw, limits));
+  const fields = new Fields('body', await readJson(context.req.raw, limits));
+  await context.env.scope.confirm?.();
+  return fields;
 }
 
 async function upload(
@@ -151,9 +150,20 @@ async function upload(
   { maxUploadBytes: limit }: HandlerSettings,
 ): Promise<Uint8Array<ArrayBuffer>> {
   checkType(context, UPLOAD_MEDIA_TYPE);
-  const { takeRoom } = context.env.scope;
-  const limits = { what: 'An upload', packedBytes: limit, bytes: limit, takeRoom };
-  return readBody(context.req.raw, limits);
+  return arrived(context, 'An upload', limit);
+}
+
+/** The body of a change, whose sender may still make it. */
+async function arrived(
+  context: WireContext,
+  what: string,
+  limit: number,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const { confirm, takeRoom } = context.env.scope;
+  const limits = { what, packedBytes: limit, bytes: limit, takeRoom };
+  const bytes = await readBody(context.req.raw, limits);
+  await confirm?.();
+  return bytes;
 }
 
 function lengthOf(run: { readonly document: string }): number {

@@ -1,11 +1,12 @@
 /** What guests of a project may read, and that it ends when a key or a share does: in every process over one database. */
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startRun } from '../../src/index.ts';
 import { ArtifactStore } from '../../src/probes.ts';
 import type { ServedService } from '../../src/node/serve-service.ts';
 import { segmentChecksum } from '../../src/segment/checksum.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { NewSegment, Store } from '../../src/store/store.ts';
 import { makeSchema, type TestSchema } from '../support/postgres.ts';
 import { metricSegmentOf } from '../support/real-segments.ts';
 import { runOf } from '../support/segments.ts';
@@ -22,6 +23,52 @@ afterEach(async () => {
 const keyOf = async (service: ServedService, user: string): Promise<string> =>
   (await service.access.createKey({ user })).key;
 const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+type Begun = { readonly finish: () => Promise<IncomingMessage> };
+
+/** A request with the first half of its body; `finish` sends the other one. */
+function beginRequest(
+  port: number,
+  { method, path }: { readonly method: string; readonly path: string },
+  headers: Readonly<Record<string, string>>,
+  body: Uint8Array | string,
+): Begun {
+  const bytes = Buffer.from(body);
+  const request = httpRequest({ port, host: '127.0.0.1', method, path, headers });
+  const answer = new Promise<IncomingMessage>((resolve, reject) => {
+    request.on('response', (response) => resolve(response.resume())).on('error', reject);
+  });
+  // Heard where it is finished, which a test that failed before does not come to.
+  answer.catch(() => undefined);
+  const half = bytes.byteLength >> 1;
+  request.write(bytes.subarray(0, half));
+  return {
+    finish: () => {
+      request.end(bytes.subarray(half));
+      return answer;
+    },
+  };
+}
+
+function beginUpload(
+  port: number,
+  headers: Readonly<Record<string, string>>,
+): Begun & { readonly sha256: string } {
+  const bytes = randomBytes(64);
+  const sha256 = sha256Of(bytes);
+  const path = `/api/v1/blobs/${sha256}`;
+  return { sha256, ...beginRequest(port, { method: 'PUT', path }, headers, bytes) };
+}
+
+/** Waits until a service has so many requests under way. */
+async function underWay(service: ServedService, count: number): Promise<void> {
+  for (;;) {
+    const { text } = await ask(service.port, '/metrics');
+    // With the one that asks.
+    if (text.includes(`quark_http_requests_in_flight ${count + 1}\n`)) return;
+    await new Promise(setImmediate);
+  }
+}
 
 /** An artifact in a run of this project; returns the run and the hash of its bytes. */
 async function recordArtifact(
@@ -122,6 +169,44 @@ describe('blobs of a space with a shared project', () => {
   });
 });
 
+/** Two segments of a metric of one row: other values, one name and one checksum, which has 32 bits and is no secret. */
+function twins(): readonly { readonly value: number; readonly segment: NewSegment }[] {
+  const { manifest, bytes } = metricSegmentOf(0, { rowCount: 1 });
+  const at = Buffer.from(bytes).indexOf(Buffer.from(Float64Array.of(1).buffer));
+  expect(at).toBeGreaterThan(0);
+  const bytesWith = (value: number): Uint8Array<ArrayBuffer> => {
+    const changed = bytes.slice();
+    new DataView(changed.buffer).setFloat64(at, value, true);
+    return changed;
+  };
+  const known = new Map<number, number>();
+  for (let i = 1; i < 2 ** 20; i++) {
+    const value = Math.sqrt(i);
+    const checksum = segmentChecksum(manifest, bytesWith(value));
+    const other = known.get(checksum);
+    if (other !== undefined)
+      return [other, value].map((one) => ({
+        value: one,
+        segment: { manifest: { ...manifest, checksum }, bytes: bytesWith(one) },
+      }));
+    known.set(checksum, value);
+  }
+  throw new Error('Of a million checksums of 32 bits, two are the same.');
+}
+
+it('curves are those of the space that was asked, also where another one has a run and segments of the same names', async () => {
+  const service = await services.start();
+  const names = ['alice', 'mallory'];
+  for (const [i, { segment, value }] of twins().entries()) {
+    const store = await storeOf(service, await keyOf(service, names[i] ?? ''));
+    await store.ensureProject({ id: 'id_of_open', name: 'open', createdAtMs: 1 });
+    await store.createRun(runOf({ projectId: 'id_of_open', projectName: 'open' }));
+    await store.appendSegments([segment]);
+    const read = await store.readCurves?.({ runId: 'run_1', buckets: 2 });
+    expect([...(read?.curves[0]?.values ?? [])]).toEqual([value]);
+  }
+});
+
 describe.each([
   ['SQLite', async () => services.folder()],
   [
@@ -175,5 +260,38 @@ describe.each([
     await expect(rowsByShare.text()).rejects.toThrow('terminated');
     for (;;) if ((await reader?.read())?.done !== false) break;
     expect((await open(there, bob.key, 'events')).status).toBe(404);
+  });
+
+  it('write nothing of an upload whose sender lost the right to it in the other one while it arrived', async () => {
+    const storage = await storageOf();
+    const [here, there] = [await services.start({ storage }), await services.start({ storage })];
+    const own = await storeOf(here, await keyOf(here, 'alice'));
+    await own.ensureProject({ id: 'id_of_open', name: 'open', createdAtMs: 1 });
+    const share = { owner: 'alice', project: 'open', user: 'bob', access: 'write' } as const;
+    const [revoked, bob, carol] = [
+      await here.access.createKey({ user: 'bob' }),
+      await here.access.createKey({ user: 'bob' }),
+      await here.access.createKey({ user: 'carol' }),
+    ];
+    await here.access.share(share);
+    const guest = (key: string) => ({ ...bearer(key), 'quark-space': 'alice:default' });
+    const uploads = [revoked.key, bob.key].map((key) => beginUpload(there.port, guest(key)));
+    const untouched = beginUpload(there.port, bearer(carol.key));
+    const asking = { 'content-type': 'application/json', ...guest(revoked.key) };
+    const path = '/api/v1/segments/read';
+    const question = beginRequest(there.port, { method: 'POST', path }, asking, '{"segments":[]}');
+    await underWay(there, 4);
+    // It ends when it was looked up who may go on: those who were here before have been here for longer.
+    const events = await fetch(`${there.url}api/v1/events`, { headers: bearer(revoked.key) });
+    expect(events.status).toBe(200);
+    await here.access.revokeKey(revoked.keyId);
+    await here.access.share({ ...share, access: 'read' });
+    await events.text();
+    for (const [i, { finish, sha256 }] of uploads.entries()) {
+      expect((await finish()).statusCode).toBe([401, 403][i]);
+      expect(await own.getBlob(sha256)).toBeUndefined();
+    }
+    expect((await question.finish()).statusCode).toBe(401);
+    expect((await untouched.finish()).statusCode).toBe(200);
   });
 });

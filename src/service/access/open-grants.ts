@@ -1,5 +1,5 @@
 /** The current access of users whose answers are under way. */
-import { isStoreError } from '../../base/errors.ts';
+import { isStoreError, SessionStoreError } from '../../base/errors.ts';
 import type { AccessBook, GrantedSpace } from './access-book.ts';
 import { BlobIndex } from './guest-blobs.ts';
 import type { Principal, SpaceAddress } from './principal.ts';
@@ -26,18 +26,44 @@ export class OpenGrants {
 
   /** Whether somebody sees the same of a space as when it was opened to them. */
   async isOpen(principal: Principal, address: SpaceAddress, view: string): Promise<boolean> {
-    const { keyId } = principal;
-    const isKnown =
-      keyId === undefined
-        ? this.#isKeyless || !(await this.#access.hasKeys())
-        : await this.#access.isGood(keyId);
-    if (!isKnown) return false;
+    if (!(await this.#isKnown(principal))) return false;
     try {
       return viewOf((await this.#access.openSpace(principal, address)).projects) === view;
     } catch (error) {
       if (isStoreError(error, 'missing')) return false;
       throw error;
     }
+  }
+
+  /**
+   * Looks whether somebody may do in a space what they were let in for.
+   *
+   * @throws {SessionStoreError} `unauthorised` when their key is not good any longer (401), or a project of `projects` is not
+   *   open to them as it was (403); `missing` when none is
+   */
+  async confirm(
+    principal: Principal,
+    address: SpaceAddress,
+    projects: GrantedSpace['projects'],
+  ): Promise<void> {
+    if (!(await this.#isKnown(principal)))
+      throw new SessionStoreError(
+        'unauthorised',
+        'What this request was let in with came to its end before all of it had arrived.',
+      );
+    const now = (await this.#access.openSpace(principal, address)).projects;
+    for (const [project, access] of projects ?? [])
+      if (now !== undefined && now.get(project) !== access && now.get(project) !== 'write')
+        throw new SessionStoreError(
+          'unauthorised',
+          'What is shared with you changed before all of this request had arrived. Send it again.',
+          { details: { project, httpStatus: 403 } },
+        );
+  }
+
+  async #isKnown({ keyId }: Principal): Promise<boolean> {
+    if (keyId !== undefined) return this.#access.isGood(keyId);
+    return this.#isKeyless || !(await this.#access.hasKeys());
   }
 
   /** Which blobs the runs of a space name. */

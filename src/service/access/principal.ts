@@ -93,3 +93,12 @@ export function parseSpaceAddress(text: string | undefined): SpaceAddress {
 export function storedSpace(userId: string, name: string): string {
   return userId === LOCAL_USER && name === DEFAULT_SPACE_NAME ? '' : `${userId}/${name}`;
 }
+
+/** What somebody is told who may only read: that it is their key, or what is shared with them. */
+export function writeRefusal({ scope }: Principal, space: string): SessionStoreError {
+  const message =
+    accessOf(scope) === 'read'
+      ? 'This key may read and not write. Make one of scope "write" with "quark keys create".'
+      : `Nothing in ${space} is shared with you for writing.`;
+  return new SessionStoreError('unauthorised', message, { details: { httpStatus: 403 } });
+}
