@@ -44,6 +44,7 @@ export class StreamKeeper {
   readonly #kept = new Set<Kept>();
   readonly #streams = new Set<() => void>();
   #undoLook: (() => void) | undefined;
+  #isLooking = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -106,10 +107,12 @@ export class StreamKeeper {
   }
 
   #lookLater(): void {
-    if (this.#undoLook !== undefined || this.#kept.size === 0) return;
+    if (this.#undoLook !== undefined || this.#isLooking || this.#kept.size === 0) return;
     this.#undoLook = this.#clock.after(LOOK_MS, () => {
+      this.#undoLook = undefined;
+      this.#isLooking = true;
       void this.look().finally(() => {
-        this.#undoLook = undefined;
+        this.#isLooking = false;
         this.#lookLater();
       });
     });
