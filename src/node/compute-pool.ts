@@ -34,9 +34,20 @@ export class ComputePool {
     this.#workers = Array.from({ length: parts.size }, () => new ComputeWorker(parts.clock));
   }
 
-  /** Runs jobs of one user. @param charge called with the processor time of each slice, in milliseconds */
-  of(user: string, charge: (busyMs: number) => void): Compute {
-    return { start: (job, host) => this.#start(user, charge, job, host) };
+  /**
+   * Runs jobs of one user.
+   *
+   * @param charge called with the processor time of each slice, in milliseconds
+   * @param onStart called when a worker has taken a job: its request uses the calling thread no more than others now
+   */
+  of(user: string, charge: (busyMs: number) => void, onStart?: () => void): Compute {
+    return {
+      start: (job, host) => {
+        const task = this.#start(user, charge, job, host);
+        if (task instanceof ComputeTask) onStart?.();
+        return task;
+      },
+    };
   }
 
   async close(): Promise<void> {

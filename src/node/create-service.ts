@@ -142,7 +142,7 @@ export async function makeService(
     clock,
     monotonicMs: () => performance.now(),
     loopMs: () => performance.eventLoopUtilization().active,
-    computeOf: (userId, charge) => compute.of(userId, charge),
+    computeOf: (userId, charge, onStart) => compute.of(userId, charge, onStart),
     pages,
     memory: () => {
       const { rss, heapUsed } = process.memoryUsage();

@@ -246,3 +246,9 @@ export function endingWith(answer: Response, onEnd: () => void, signal: AbortSig
   const { status, headers } = answer;
   return new Response(whenRead(answer.body, onEnd), { status, headers });
 }
+
+/** How many bytes a message says that its body has; 0 where it does not say so. */
+export function declaredLength(headers: Headers): number {
+  const length = Number(headers.get('content-length') ?? 0);
+  return Number.isSafeInteger(length) && length >= 0 ? length : 0;
+}

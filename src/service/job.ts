@@ -51,6 +51,18 @@ export type Task = {
   readonly close: () => void;
 };
 
+/**
+ * Runs the jobs of a user.
+ *
+ * @param charge called with the processor time of each slice, in milliseconds
+ * @param onStart called when another thread has taken a job
+ */
+export type ComputeOf = (
+  userId: string,
+  charge: (busyMs: number) => void,
+  onStart: () => void,
+) => Compute;
+
 /** Runs jobs on some thread. */
 export type Compute = {
   /** @throws {SessionStoreError} `busy` when there are too many jobs */

@@ -22,13 +22,13 @@ import {
 } from './access/principal.ts';
 import { answerAccount, plain, type AccountParts } from './account-routes.ts';
 import { failure, HEADERS } from './answers.ts';
-import { endingWith } from './body.ts';
+import { declaredLength, endingWith } from './body.ts';
 import { checkClient, clientGone } from './client-gone.ts';
 import { CONTENT_CHECKS } from './content-checks.ts';
 import { EarlyLeases } from './early-leases.ts';
 import { Gate, type KeylessUse } from './gate.ts';
 import { createStoreHandler, type StoreHandler } from './handler.ts';
-import type { Compute } from './job.ts';
+import type { ComputeOf } from './job.ts';
 import { tooOften, type ServiceLimits } from './limits.ts';
 import { errorFields, type ServiceLogger } from './logging.ts';
 import { MemoryBudget, noRoom, type MemoryShare } from './memory-budget.ts';
@@ -71,7 +71,7 @@ export type ServiceParts = {
   /** Time for which the thread of the service has worked, in milliseconds; users' processor time has only that of jobs without it. */
   readonly loopMs?: () => number;
   /** Where the jobs of a user are done, and what is told of the processor time they take; the calling thread unless given. */
-  readonly computeOf?: (userId: string, charge: (busyMs: number) => void) => Compute;
+  readonly computeOf?: ComputeOf;
 };
 
 /** What only tells of the service itself. */
@@ -186,7 +186,7 @@ export class ServiceHandler {
         finish(sentBytes);
       });
     else {
-      finish(lengthOf(answer.headers));
+      finish(declaredLength(answer.headers));
       answer = endingWith(answer, share.close, exchange.signal);
     }
     return answer;
@@ -303,8 +303,11 @@ export class ServiceHandler {
       writeRefusal: writeRefusal(principal, name),
       takeRoom: (bytes) => this.#takeRoom(exchange, bytes),
       takeUnpacked: (bytes) => this.#usage.takeBytes(principal, bytes),
-      compute: this.#parts.computeOf?.(principal.userId, (ms) =>
-        this.#usage.chargeProcessor(principal, ms),
+      compute: this.#parts.computeOf?.(
+        principal.userId,
+        (ms) => this.#usage.chargeProcessor(principal, ms),
+        // In a worker, its user's other requests need not wait for it.
+        () => exchange.endTurn?.(),
       ),
     });
     const holder: StreamHolder = {
@@ -419,7 +422,7 @@ export class ServiceHandler {
     responseBytes: number,
   ): void {
     leave?.();
-    const requestBytes = lengthOf(request.headers);
+    const requestBytes = declaredLength(request.headers);
     if (principal !== undefined) this.#usage.chargeBytes(principal, requestBytes + responseBytes);
     this.#inFlight -= 1;
     const durationMs = this.#parts.monotonicMs() - startMs;
@@ -462,9 +465,4 @@ function methodName(method: string): string {
   return ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'].includes(method)
     ? method
     : 'other';
-}
-
-function lengthOf(headers: Headers): number {
-  const length = Number(headers.get('content-length') ?? 0);
-  return Number.isSafeInteger(length) && length >= 0 ? length : 0;
 }

@@ -13,7 +13,7 @@ const AT_ONCE_ALONE = 32;
 const MAX_WAITING = 256;
 /** Longest time until one that waits goes on in any case, in milliseconds. */
 const MAX_WAIT_MS = 6_000;
-/** After this time a request is no longer counted: it waits for its client, or for a worker. In milliseconds. */
+/** After this time a request is no longer counted: it waits for its client. One that a worker computes ends its turn itself. In milliseconds. */
 const TURN_MS = 2_000;
 /** How often those that wait look whether the others are gone. */
 const LOOK_MS = 250;
