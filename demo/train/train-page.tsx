@@ -23,7 +23,13 @@ import { SyncIndicator } from './sync-indicator.tsx';
 import { TrainForm } from './train-form.tsx';
 import { WatchedAlerts } from './watched-alerts.tsx';
 import { stopTraining, train } from './trainer.ts';
-import { isTraining, runIdOf, training, type TrainingProgress } from './training-state.ts';
+import {
+  isTraining,
+  recordingProblem,
+  runIdOf,
+  training,
+  type TrainingProgress,
+} from './training-state.ts';
 
 const WATCH_POLL_MS = 500;
 const LIST_POLL_MS = 2000;
@@ -190,14 +196,9 @@ function LiveRun({ store, runId }: { readonly store: Store; readonly runId: stri
   const view = useMemo(() => createChartView(), [runId]);
   const feed = watch.feed.value;
   void watch.nowMs.value;
-  if (feed === undefined && watch.error.value !== undefined)
-    return (
-      <ErrorNotice
-        title="The curves cannot be read"
-        error={watch.error.value}
-        onRetry={watch.retry}
-      />
-    );
+  // While nothing can be stored there may be no run to read yet: the notice beside it says why.
+  const isAwaited = recordingProblem.value?.kind === 'stopped';
+  const error = feed === undefined && !isAwaited ? watch.error.value : undefined;
   return (
     <section aria-label="Recorded curves" data-run={runId}>
       <header class="train-run">
@@ -239,7 +240,9 @@ function LiveRun({ store, runId }: { readonly store: Store; readonly runId: stri
           view.zoom.value = widenedRange(range, feed?.series.extent('step', 0) ?? range);
         }}
       />
-      {feed === undefined || feed.series.keys.length === 0 ? (
+      {error !== undefined ? (
+        <ErrorNotice title="The curves cannot be read" error={error} onRetry={watch.retry} />
+      ) : feed === undefined || feed.series.keys.length === 0 ? (
         <Placeholder />
       ) : (
         <ChartGrid
