@@ -1,4 +1,4 @@
-/** Requests that cost a service much more than they cost whoever sends them: candidates, of which the dearest are tried. */
+/** Candidates for expensive requests: each costs the service much more processor time than its client. The most expensive ones are tried. */
 import { gzipSync } from 'node:zlib';
 import { UPLOAD_MEDIA_TYPE } from '../../src/service/protocol.ts';
 import { encodeUpload } from '../../src/service/upload.ts';

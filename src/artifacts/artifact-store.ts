@@ -136,7 +136,7 @@ export class ArtifactStore implements AsyncDisposable {
    *
    * @param artifactType `tensor_summary`, `checkpoint_metadata`, ...
    * @param name a full key (`layers/encoder/weights`) or a name that `namespace` is put before
-   * @throws {QuarkError} `invalid_input` naming field, value and rule, before anything is kept; `writer_closed`;
+   * @throws {QuarkError} `invalid_input` naming field, value and rule, before anything is stored; `writer_closed`;
    *   `invalid_run_state`; `retention_failed`; `aborted` when the process is to stop and a stream brings nothing for five seconds
    * @throws {SessionStoreError} in strict mode, when the store failed; the next flush retries a record that could not be written
    */

@@ -38,7 +38,7 @@ export function addCurvesRoute(
     const manifests = segmentsOf(query, listed);
     if (manifests.length === 0 && (await store.findRun(query.runId)) === undefined)
       throw new RunNotFoundError(query.runId, 'this store');
-    // Whoever gets here may see these segments; what was made of them for somebody else is the same.
+    // The guarded store has shown these segments to this client. Curves computed for another client of the space are the same.
     const space = spaces.of(context.env.scope);
     const answer = await memory.once(fingerprint(space, query, manifests), signal, async () => {
       takeRoom?.(READING_BYTES + query.buckets * BYTES_PER_BUCKET);
@@ -77,8 +77,8 @@ function curveQuery(context: WireContext): CurveQuery {
 const DEFAULT_BUCKETS = 1_000;
 
 /**
- * The query and the bytes it is about. A checksum of each segment stands for them within a space only: it has 32 bits, and
- * whoever wants the same one for other bytes finds them.
+ * The query and the bytes it is about. A checksum of each segment stands for its bytes within one space only: it has 32
+ * bits, so an attacker finds other bytes with the same checksum.
  */
 function fingerprint(
   space: string,
@@ -140,7 +140,7 @@ class CurveMemory {
   }
 }
 
-/** A refusal of whoever asked, which others do not share. */
+/** A refusal of one client. It is not shared with others who asked for the same curves. */
 function isOwnRefusal(error: unknown): boolean {
   return isQuarkError(error, 'store_failed') && error.details['reason'] === 'busy';
 }

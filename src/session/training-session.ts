@@ -280,8 +280,8 @@ export class TrainingSession implements AsyncDisposable {
 
   /**
    * Ends the run: closes all its writers, records `run_ended`, sets the status, merges small segments. With a service configured,
-   * waits for it as long as one request may take, and not at all while it is away; what is left is sent by whoever opens this
-   * place next, or by `quark sync`.
+   * waits for one request at most, and not at all while the service cannot be reached. The next program that opens this storage,
+   * or `quark sync`, sends the rest.
    *
    * Without strict mode it also resolves when the store fails. The run is then over for this session; buffered rows, the end and
    * its time are stored as soon as the storage works, while the page or process exists. {@link TrainingSession.recordingStatus}

@@ -210,7 +210,7 @@ export class IdbSpill implements RowSpill {
       }),
     );
     await atMost(2 * MAX_WAIT_MS, Promise.all(taking));
-    // What a living page has put aside comes after what it has saved.
+    // Segments in localStorage come after the rows that the same page saved in IndexedDB. The page may still be open.
     if (this.#watched.size === 0) await this.#takeAside(store);
   }
 
@@ -432,7 +432,7 @@ export class IdbSpill implements RowSpill {
         .filter(({ manifest }) => manifest.runId === runId)
         .map(({ savedAtMs }) => savedAtMs);
       const report: LossReport = {
-        // Without an owner: of whoever noted it first.
+        // Rows from localStorage have no owner: the report is filed under the first writer that lost some.
         owner: owner === '' ? (lost[0]?.writerId ?? '') : owner,
         runId,
         recovered: rowsByTable(

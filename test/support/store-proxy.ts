@@ -29,6 +29,17 @@ export function faultyStore(
   });
 }
 
+/** The same store without appends that return at once: every append is a call that can fail or wait. */
+export function withoutAppendsNow(store: Store): Store {
+  return new Proxy(store, {
+    get: (target, name): unknown => {
+      if (name === 'appendSegmentsNow') return undefined;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
 /** A store of a process: after `kill`, no call of it is carried out or answered any more. */
 export function mortalStore(store: Store): { readonly store: Store; kill(): void } {
   let isDead = false;

@@ -13,7 +13,7 @@ import {
   type Store,
 } from 'quark-sdk';
 import { TestClock } from '../../support/clock.ts';
-import { intercept } from '../../support/store-proxy.ts';
+import { intercept, withoutAppendsNow } from '../../support/store-proxy.ts';
 
 const model = { weights: [1, 2, 3] };
 let clock: TestClock;
@@ -30,14 +30,7 @@ beforeEach(() => {
   inner = createMemoryStore({ clock });
   hangs = false;
   late = [];
-  const asyncOnly = new Proxy(inner, {
-    get: (target, name): unknown => {
-      if (name === 'appendSegmentsNow') return undefined;
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
-  storage = intercept(asyncOnly, async (_call, _args, work) => {
+  storage = intercept(withoutAppendsNow(inner), async (_call, _args, work) => {
     if (!hangs) return work();
     late.push(work);
     return new Promise<never>(() => undefined);

@@ -20,7 +20,7 @@ import {
 } from 'quark-sdk';
 import { AnalyzerEngine } from 'quark-sdk/analysis';
 import { TestClock } from '../../support/clock.ts';
-import { intercept } from '../../support/store-proxy.ts';
+import { intercept, withoutAppendsNow } from '../../support/store-proxy.ts';
 
 const full = new SessionStoreError('full', 'The disk is full.');
 const WRITES = new Set([
@@ -49,19 +49,10 @@ beforeEach(() => {
   clock = new TestClock(Date.UTC(2026, 0, 2));
   inner = createMemoryStore({ clock });
   failure = undefined;
-  storage = intercept(
-    new Proxy(inner, {
-      get: (target, name): unknown => {
-        if (name === 'appendSegmentsNow') return undefined;
-        const value: unknown = Reflect.get(target, name, target);
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    }),
-    async (call, _args, work) => {
-      if (failure !== undefined && WRITES.has(call)) throw failure;
-      return work();
-    },
-  );
+  storage = intercept(withoutAppendsNow(inner), async (call, _args, work) => {
+    if (failure !== undefined && WRITES.has(call)) throw failure;
+    return work();
+  });
   problems = [];
   lines = [];
   vi.spyOn(console, 'warn').mockImplementation((line: string) => void lines.push(line));
