@@ -17,7 +17,7 @@ import {
   isCounted,
   laneBase,
 } from './histogram';
-import { HISTOGRAM_ZERO } from '../src/kernel/layout';
+import { HISTOGRAM_ZERO } from '../src/kernel/tensor/layout';
 import { maxI32x4, sumI32x4 } from './lanes';
 
 const STEP: i32 = 8;

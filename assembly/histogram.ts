@@ -14,7 +14,7 @@ import {
   HISTOGRAM_POSITIVE_INFINITY,
   HISTOGRAM_SLOTS,
   HISTOGRAM_ZERO,
-} from '../src/kernel/layout';
+} from '../src/kernel/tensor/layout';
 import { firstPair, maxF32x4, minF32x4, secondPair, sumI32x4, sumI64x2 } from './lanes';
 
 /** Elements whose cells are found before they are counted. */

@@ -7,7 +7,7 @@ import {
   PAIR_FIRST,
   PAIR_SECOND,
   PAIR_SLOTS,
-} from '../src/kernel/layout';
+} from '../src/kernel/tensor/layout';
 import { firstPair, secondPair, sumF64x2 } from './lanes';
 
 const BLOCK: i32 = 1024;

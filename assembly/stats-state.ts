@@ -15,7 +15,7 @@ import {
   STATS_SATURATED,
   STATS_SLOTS,
   STATS_ZERO,
-} from '../src/kernel/layout';
+} from '../src/kernel/tensor/layout';
 let finite: f64 = 0;
 let mean: f64 = 0;
 let m2: f64 = 0;

@@ -1,5 +1,5 @@
 // Statistics of each unit of a tensor: sum of the finite values, largest |x|, and counts of NaN and infinities and of |x| <= epsilon.
-// The running ones are kept in a state (src/kernel/layout.ts). In rows, a vector holds neighbouring units: eight rows are taken
+// The running ones are kept in a state (src/kernel/tensor/layout.ts). In rows, a vector holds neighbouring units: eight rows are taken
 // together, so that a state is read and written once for eight values. In runs, a vector holds values of one unit.
 //
 // Both may read, and rows also count, up to 12 bytes beyond the tensor (float64: 24): what lies there goes to lanes that nobody
@@ -8,7 +8,7 @@ import {
   UNIT_INACTIVE_BYTES,
   UNIT_LARGEST_BYTES,
   UNIT_NON_FINITE_BYTES,
-} from '../src/kernel/layout';
+} from '../src/kernel/tensor/layout';
 import { highF64, laneSum, lowF64, maxI32x4, sumF64x2, sumI32x4 } from './lanes';
 
 const ROWS: i32 = 8;

@@ -32,8 +32,8 @@ const build = fileURLToPath(new URL('../build/', import.meta.url));
 await mkdir(build, { recursive: true });
 const root = await mkdtemp(join(build, 'bench-postgres-'));
 const load = async (entry, name) => import(await bundle(entry, { folder: join(root, name) }));
-const { openFileStorage } = await load('src/node/file-storage.ts', 'file');
-const { openPostgresStorage } = await load('src/node/postgres-storage.ts', 'postgres');
+const { openFileStorage } = await load('src/store/sql/node/file-storage.ts', 'file');
+const { openPostgresStorage } = await load('src/store/sql/node/postgres-storage.ts', 'postgres');
 
 const server = await startPostgres();
 if (server === undefined) process.exit(1);

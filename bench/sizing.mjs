@@ -34,8 +34,8 @@ const load = async (entry) =>
 const { metricTable } = await load('src/records/metric.ts');
 const { batchOfRows } = await load('src/segment/batch-ops.ts');
 const { createSegment } = await load('src/segment/manifest.ts');
-const { createMaintenance } = await load('src/maintenance/maintenance.ts');
-const { openFileSpaces } = await load('src/node/file-storage.ts');
+const { createMaintenance } = await load('src/service/maintenance/maintenance.ts');
+const { openFileSpaces } = await load('src/store/sql/node/file-storage.ts');
 
 const RUN = runOf('run_01hv3k9m2x7p5q8r4t6w0y1z2a');
 
@@ -140,7 +140,7 @@ try {
   await measure('SQLite', await openFileSpaces(join(root, 'store')));
   const uri = process.env.DATABASE_URL;
   if (uri !== undefined && uri !== '') {
-    const { openPostgresSpaces } = await load('src/node/postgres-storage.ts');
+    const { openPostgresSpaces } = await load('src/store/sql/node/postgres-storage.ts');
     const { default: pg } = await import('pg');
     const admin = new pg.Client({ connectionString: uri });
     await admin.connect();

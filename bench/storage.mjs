@@ -28,7 +28,7 @@ const build = fileURLToPath(new URL('../build/', import.meta.url));
 await mkdir(build, { recursive: true });
 const root = await mkdtemp(join(build, 'bench-storage-'));
 const { openFileStorage } = await import(
-  await bundle('src/node/file-storage.ts', { folder: join(root, 'code') })
+  await bundle('src/store/sql/node/file-storage.ts', { folder: join(root, 'code') })
 );
 
 const timed = async (work) => {

@@ -5,9 +5,9 @@ import { setFlagsFromString } from 'node:v8';
 import { deflateRawSync } from 'node:zlib';
 
 const MODULES = [
-  { file: 'quark.wasm', target: 'src/kernel/wasm.generated.ts' },
-  { file: 'relaxed.wasm', target: 'src/kernel/wasm-relaxed.generated.ts' },
-  { file: 'series.wasm', target: 'src/kernel/series/wasm.generated.ts' },
+  { file: 'quark.wasm', target: 'src/kernel/tensor/wasm.generated.ts' },
+  { file: 'relaxed.wasm', target: 'src/kernel/tensor/wasm-relaxed.generated.ts' },
+  { file: 'series.wasm', target: 'src/kernel/series/module/wasm.generated.ts' },
 ];
 
 const read = (file) => readFileSync(new URL(`../build/${file}`, import.meta.url));

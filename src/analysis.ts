@@ -19,7 +19,7 @@ export {
   type ChangeModel,
   type ChangePointOptions,
   type ChangePoints,
-} from './kernel/series/change.ts';
+} from './kernel/series/change/change.ts';
 export {
   NORMAL_MAD_SCALE,
   QUANTILE_METHODS,
@@ -28,7 +28,7 @@ export {
   type OrderKernel,
   type QuantileMethod,
   type QuantileOptions,
-} from './kernel/series/order.ts';
+} from './kernel/series/order/order.ts';
 export {
   OUTLIER_METHODS,
   OUTLIER_SIDES,
@@ -38,16 +38,19 @@ export {
   type OutlierOptions,
   type Outliers,
   type OutlierSide,
-} from './kernel/series/outlier.ts';
-export { QuantileSketch, type QuantileSketchOptions } from './kernel/series/quantile-sketch.ts';
+} from './kernel/series/outlier/outlier.ts';
+export {
+  QuantileSketch,
+  type QuantileSketchOptions,
+} from './kernel/series/sketch/quantile-sketch.ts';
 export type {
   BucketOptions,
   BucketReduction,
   DrawKernel,
   LttbOptions,
   SeriesReduction,
-} from './kernel/series/draw.ts';
-export { SeriesPyramid, type PyramidQuery } from './kernel/series/draw-pyramid.ts';
+} from './kernel/series/draw/draw.ts';
+export { SeriesPyramid, type PyramidQuery } from './kernel/series/draw/draw-pyramid.ts';
 export {
   ALIGN_FILLS,
   ALIGN_JOINS,
@@ -68,9 +71,9 @@ export {
   type SteppedSeries,
   type TheilSenOptions,
   type TheilSenResult,
-} from './kernel/series/curve.ts';
-export type { SeriesValues } from './kernel/series/values.ts';
-export type { KernelCallOptions, KernelsDiagnostics } from './kernel/dispatch.ts';
+} from './kernel/series/curve/curve.ts';
+export type { SeriesValues } from './kernel/series/module/values.ts';
+export type { KernelCallOptions, KernelsDiagnostics } from './kernel/workers/dispatch.ts';
 export {
   axisOf,
   LAYER_NUMBERS,
@@ -103,20 +106,20 @@ export {
   type AlertFilter,
   type AnalyzeRunOptions,
   type HealthScoreFilter,
-} from './analysis/rules/analyzer-engine.ts';
+} from './analysis/engine/analyzer-engine.ts';
 export {
   analyzeColumns,
   evidenceOf,
   type AnalyzeOptions,
   type AnalyzerResult,
-} from './analysis/rules/analyze-columns.ts';
+} from './analysis/evaluate/analyze-columns.ts';
 export {
   COMPATIBILITIES,
   DEFAULT_ANALYZER_ENGINE_CONFIG,
   type AnalyzerEngineConfig,
   type Compatibility,
-} from './analysis/rules/analyzer-config.ts';
-export { DEFAULT_METRIC_KEYS, type MetricKeys } from './analysis/rules/metric-keys.ts';
+} from './analysis/evaluate/analyzer-config.ts';
+export { DEFAULT_METRIC_KEYS, type MetricKeys } from './analysis/signals/metric-keys.ts';
 export {
   DEFAULT_ANALYZER_THRESHOLDS,
   describeRules,
@@ -126,7 +129,7 @@ export {
   type RuleId,
   type ThresholdName,
 } from './analysis/rules/rules.ts';
-export { SEVERITY_FACTORS, STATUS_LIMITS } from './analysis/health/health-scores.ts';
+export { SEVERITY_FACTORS, STATUS_LIMITS } from './analysis/evaluate/health-scores.ts';
 export { findPhases } from './analysis/phases/find-phases.ts';
 export { PHASE_DISPLAY_NAMES, type FoundPhase } from './analysis/phases/describe.ts';
 export {
@@ -148,7 +151,7 @@ export {
   findRoleSeries,
   type RoleKeys,
   type RoleSeries,
-} from './analysis/series/loss-roles.ts';
+} from './analysis/signals/loss-roles.ts';
 export {
   compareColumnGroups,
   compareColumns,
@@ -182,7 +185,7 @@ export type {
   MetricGroups,
   RunGroup,
 } from './analysis/compare/seed-groups.ts';
-export type { MeanInterval } from './analysis/compare/student-t.ts';
+export type { MeanInterval } from './analysis/signals/student-t.ts';
 export { AlertWatch, type WatchStatus } from './analysis/watch/alert-watch.ts';
 export {
   WATCH_ACTIONS,

@@ -67,7 +67,7 @@ export { openRun, RunReader } from './read/run-reader.ts';
 export { listRuns, type RunListFilter, type RunSummary } from './read/runs.ts';
 export { toArrowTable } from './read/arrow-table.ts';
 export { describeDamage, type DamageReport } from './segment/open-segment.ts';
-export { migrateStore, type MigrateStoreOptions } from './read/migrate-store.ts';
+export { migrateStore, type MigrateStoreOptions } from './location/migrate-store.ts';
 
 export {
   type Dict,
@@ -123,13 +123,13 @@ export {
   type TerminalRunStatus,
 } from './records/literals.ts';
 
-export { createKernels, type Kernels } from './kernel/kernels.ts';
-export type { KernelCallOptions, KernelsDiagnostics } from './kernel/dispatch.ts';
-export { DEFAULT_KERNELS_CONFIG, type KernelsConfig } from './kernel/config.ts';
-export { DEFAULT_HISTOGRAM_BINS, MAX_HISTOGRAM_BINS, MAX_UNITS } from './kernel/checks.ts';
-export { histogramEdges, mergeHistograms } from './kernel/histogram-bins.ts';
-export { mergeTensorPairStats, mergeTensorStats } from './kernel/results.ts';
-export { inactiveUnits, mergeTensorUnitStats } from './kernel/unit-results.ts';
+export { createKernels, type Kernels } from './kernel/tensor/kernels.ts';
+export type { KernelCallOptions, KernelsDiagnostics } from './kernel/workers/dispatch.ts';
+export { DEFAULT_KERNELS_CONFIG, type KernelsConfig } from './kernel/workers/config.ts';
+export { DEFAULT_HISTOGRAM_BINS, MAX_HISTOGRAM_BINS, MAX_UNITS } from './kernel/tensor/checks.ts';
+export { histogramEdges, mergeHistograms } from './kernel/tensor/histogram-bins.ts';
+export { mergeTensorPairStats, mergeTensorStats } from './kernel/tensor/results.ts';
+export { inactiveUnits, mergeTensorUnitStats } from './kernel/tensor/unit-results.ts';
 export { HISTOGRAM_SCALES } from './kernel/kernel.ts';
 export type {
   Histogram,
@@ -148,11 +148,11 @@ export type {
   TensorUnitStatsOptions,
   ValueRange,
 } from './kernel/kernel.ts';
-export type { WorkerLike, WorkerMode, WorkerWayName } from './kernel/spawn.ts';
+export type { WorkerLike, WorkerMode, WorkerWayName } from './kernel/workers/spawn.ts';
 
-export { openStorage } from './store/open-storage.ts';
+export { openStorage } from './location/open-storage.ts';
 export { registerStorage, type OpenStorageOptions, type StorageFactory } from './store/registry.ts';
-export { createMemoryStore } from './store/memory-store.ts';
+export { createMemoryStore } from './store/memory/memory-store.ts';
 export type { Curve, CurveQuery, RunCurves } from './store/curves.ts';
 export type { LossReport, RowSpill } from './store/row-spill.ts';
 export { openSync } from './sync/open-sync.ts';

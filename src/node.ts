@@ -2,12 +2,12 @@
  * `quark-sdk/node`: what only Node has. The core loads this file by itself when it runs in Node; import it where a
  * bundler hides it from the core, and for serving the dashboard.
  */
-export { openFileStorage } from './node/file-storage.ts';
-export { openPostgresStorage } from './node/postgres-storage.ts';
-export { nodePlatform } from './node/platform.ts';
-export { serveStore, type ServedStore, type ServeOptions } from './node/serve.ts';
-export { openInputFiles } from './node/input-files.ts';
-export { queryRuns, type QueryOptions, type QueryResult } from './node/query-runs.ts';
+export { openFileStorage } from './store/sql/node/file-storage.ts';
+export { openPostgresStorage } from './store/sql/node/postgres-storage.ts';
+export { nodePlatform } from './session/platforms/node/platform.ts';
+export { serveStore, type ServedStore, type ServeOptions } from './service/node/serve.ts';
+export { openInputFiles } from './exchange/import/node/input-files.ts';
+export { queryRuns, type QueryOptions, type QueryResult } from './query/node/query-runs.ts';
 export { type QueryColumn, type QueryValue } from './query/query-messages.ts';
 export {
   openSync,

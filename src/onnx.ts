@@ -3,20 +3,20 @@ export {
   observeOnnxSession,
   type OnnxObserverOptions,
   type OnnxSession,
-} from './adapters/onnx/session-observer.ts';
+} from './adapters/onnx/watch/session-observer.ts';
 export {
   instrumentOnnx,
   type InstrumentedOnnx,
   type InstrumentOnnxOptions,
   type OnnxCapture,
   type OnnxUnobserved,
-} from './adapters/onnx/instrument.ts';
-export type { ElementType, OnnxDimension } from './adapters/onnx/onnx-format.ts';
+} from './adapters/onnx/watch/instrument.ts';
+export type { ElementType, OnnxDimension } from './adapters/onnx/file/onnx-format.ts';
 export {
   openOnnxModel,
   type OnnxModel,
   type OpenOnnxModelOptions,
-} from './adapters/onnx/probed-session.ts';
+} from './adapters/onnx/watch/probed-session.ts';
 export type {
   Ort,
   OrtSession,
@@ -33,27 +33,27 @@ export {
   type OnnxTrainedState,
   type OnnxTraining,
   type OnnxTrainingConfig,
-} from './adapters/onnx/training-step.ts';
+} from './adapters/onnx/train/training-step.ts';
 export {
   openOnnxTrainer,
   type OnnxStepOptions,
   type OnnxTrainer,
   type OnnxTrainerOptions,
   type WeightLocation,
-} from './adapters/onnx/trainer.ts';
-export type { OnnxBatch } from './adapters/onnx/batch-feeds.ts';
+} from './adapters/onnx/train/trainer.ts';
+export type { OnnxBatch } from './adapters/onnx/train/batch-feeds.ts';
 export type {
   OnnxActivation,
   OnnxInitializer,
   OnnxLayer,
   OnnxLayersModel,
-} from './adapters/onnx/layer-kinds.ts';
-export type { OnnxOptimizer, OptimizerSettings } from './adapters/onnx/optimizers.ts';
+} from './adapters/onnx/train/layer-kinds.ts';
+export type { OnnxOptimizer, OptimizerSettings } from './adapters/onnx/train/optimizers.ts';
 export {
   TRAINABLE_OPS as ONNX_TRAINABLE_OPS,
   type NetworkInput,
   type NetworkParameter,
-} from './adapters/onnx/network.ts';
+} from './adapters/onnx/train/network.ts';
 export {
   openLegacyOnnxTraining,
   type LegacyOnnxTraining,
@@ -61,4 +61,4 @@ export {
   type LegacyTrainingArtifacts,
   type LegacyTrainingOptions,
   type LegacyTrainingSession,
-} from './adapters/onnx/legacy-training.ts';
+} from './adapters/onnx/watch/legacy-training.ts';

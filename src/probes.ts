@@ -1,18 +1,21 @@
 /** `quark-sdk/probes`: what goes on inside a model and around it, whatever the framework; and what is no number. */
-export { HookEngine } from './probes/hook-engine.ts';
-export { type ProbeStatus, type ProbeStepOptions } from './probes/instrument.ts';
+export { HookEngine } from './instruments/probes/hook-engine.ts';
+export { type ProbeStatus, type ProbeStepOptions } from './instruments/probes/instrument.ts';
 export {
   DEFAULT_HOOK_ENGINE_CONFIG,
   type HookEngineConfig,
   type ProbeConfig,
-} from './probes/hook-config.ts';
-export { DEFAULT_HOOK_SCHEDULE_CONFIG, type HookScheduleConfig } from './probes/schedule.ts';
+} from './instruments/probes/hook-config.ts';
+export {
+  DEFAULT_HOOK_SCHEDULE_CONFIG,
+  type HookScheduleConfig,
+} from './instruments/probes/schedule.ts';
 export {
   DEFAULT_LAYER_FILTER_CONFIG,
   type LayerFilterConfig,
   type NamePattern,
   type ParameterFilterConfig,
-} from './probes/layer-filter.ts';
+} from './instruments/probes/layer-filter.ts';
 export type {
   CapturePoint,
   DeviceBatch,
@@ -29,14 +32,17 @@ export type {
   TensorHistogram,
   TensorRef,
   TensorSummary,
-} from './probes/model-source.ts';
+} from './instruments/probes/model-source.ts';
 export { type LayerSummaryFilter } from './read/layer-summaries.ts';
 export { type LayerSummaryRecord } from './records/layer-summary.ts';
-export { ParameterDiagnostics, type ParameterRecords } from './probes/parameter-diagnostics.ts';
+export {
+  ParameterDiagnostics,
+  type ParameterRecords,
+} from './instruments/probes/parameter-diagnostics.ts';
 export {
   DEFAULT_PARAMETER_DIAGNOSTICS_CONFIG,
   type ParameterDiagnosticsConfig,
-} from './probes/parameter-config.ts';
+} from './instruments/probes/parameter-config.ts';
 export {
   type ParameterDistributionFilter,
   type ParameterSummaryFilter,
@@ -44,19 +50,19 @@ export {
 export { type ParameterDistributionRecord } from './records/parameter-distribution.ts';
 export { type ParameterSummaryRecord } from './records/parameter-summary.ts';
 
-export { SystemTelemetry } from './telemetry/system-telemetry.ts';
+export { SystemTelemetry } from './instruments/telemetry/system-telemetry.ts';
 export type {
   RecordStepOptions,
   SampleOptions,
   StartStepOptions,
-} from './telemetry/system-telemetry.ts';
+} from './instruments/telemetry/system-telemetry.ts';
 export {
   DEFAULT_SYSTEM_TELEMETRY_CONFIG,
   type SystemTelemetryConfig,
   type TensorMemory,
-} from './telemetry/config.ts';
-export { StepTelemetryScope, type StepOutcome } from './telemetry/step-scope.ts';
-export { TELEMETRY_METRIC_KEYS } from './telemetry/scalars.ts';
+} from './instruments/telemetry/config.ts';
+export { StepTelemetryScope, type StepOutcome } from './instruments/telemetry/step-scope.ts';
+export { TELEMETRY_METRIC_KEYS } from './instruments/telemetry/scalars.ts';
 export { type TelemetryFilter } from './read/telemetry.ts';
 
 export {
@@ -67,22 +73,29 @@ export {
   type LogSnapshotOptions,
   type RetentionHook,
   type StoreArtifactOptions,
-} from './artifacts/artifact-store.ts';
-export type { ArtifactPayload, ByteStream, LoadedPayload } from './artifacts/payload.ts';
+} from './instruments/artifacts/artifact-store.ts';
+export type {
+  ArtifactPayload,
+  ByteStream,
+  LoadedPayload,
+} from './instruments/artifacts/payload.ts';
 export { type ArtifactFilter } from './read/artifacts.ts';
 
-export { DataDiagnostics } from './diagnostics/data-diagnostics.ts';
-export type { BatchRangeFilter, LogBatchOptions } from './diagnostics/data-diagnostics.ts';
+export { DataDiagnostics } from './instruments/diagnostics/data-diagnostics.ts';
+export type {
+  BatchRangeFilter,
+  LogBatchOptions,
+} from './instruments/diagnostics/data-diagnostics.ts';
 export {
   MappingBatchMetadataAdapter,
   type BatchMetadata,
   type BatchMetadataAdapter,
   type MappingBatchMetadataAdapterOptions,
-} from './diagnostics/batch-metadata.ts';
+} from './instruments/diagnostics/batch-metadata.ts';
 export {
   DEFAULT_DATA_DIAGNOSTICS_CONFIG,
   type DataDiagnosticsConfig,
-} from './diagnostics/config.ts';
+} from './instruments/diagnostics/config.ts';
 export {
   HARD_BATCH_REASONS,
   type DataDiagnosticsSummary,
@@ -90,10 +103,13 @@ export {
   type HardBatchFinding,
   type HardBatchReason,
   type LossSummary,
-} from './diagnostics/findings.ts';
-export { MAX_CLASSES, type Labels, type LabelTensor } from './diagnostics/labels.ts';
+} from './instruments/diagnostics/findings.ts';
+export { MAX_CLASSES, type Labels, type LabelTensor } from './instruments/diagnostics/labels.ts';
 export { type BatchDiagnosticFilter } from './read/batch-diagnostics.ts';
-export { summarizeBatches, type SummarizeBatchesOptions } from './diagnostics/summarize-batches.ts';
+export {
+  summarizeBatches,
+  type SummarizeBatchesOptions,
+} from './instruments/diagnostics/summarize-batches.ts';
 
 export {
   readBatchDiagnostics,
@@ -104,7 +120,7 @@ export {
   readParameterSummaries,
   readTelemetry,
   type ReadableRun,
-} from './probes/read-run.ts';
+} from './instruments/probes/read-run.ts';
 export { type LayerColumns } from './read/layer-summaries.ts';
 export { type RecordsRead } from './read/metric-records.ts';
 export { type ParameterColumnFilter, type ParameterColumns } from './read/parameter-records.ts';

@@ -1,14 +1,14 @@
 /**
  * `quark-sdk/service`: the persistence service, for Node. `quark serve` is made of it.
  */
-export { createService, type Service, type ServiceOptions } from './node/create-service.ts';
+export { createService, type Service, type ServiceOptions } from './service/node/create-service.ts';
 export {
   serveService,
   type ServedService,
   type ServeServiceOptions,
-} from './node/serve-service.ts';
-export { openAccess, type OpenedAccess } from './node/open-access.ts';
-export { createServiceLog, LOG_LEVELS, type LogLevel } from './node/service-log.ts';
+} from './service/node/serve-service.ts';
+export { openAccess, type OpenedAccess } from './service/node/open-access.ts';
+export { createServiceLog, LOG_LEVELS, type LogLevel } from './service/node/service-log.ts';
 export {
   type AccessBook,
   type NewKeyOptions,
@@ -21,14 +21,14 @@ export {
   openServiceAccess,
   ServiceAccess,
   type ServiceAccessOptions,
-} from './service/http-access.ts';
-export { type KeylessUse } from './service/gate.ts';
-export { DEFAULT_SERVICE_LIMITS, type ServiceLimits } from './service/limits.ts';
-export { type ServiceLogger } from './service/logging.ts';
-export { type ServiceConnection } from './service/origin-rules.ts';
-export { type MaintenanceOptions } from './maintenance/maintenance.ts';
+} from './service/access/http-access.ts';
+export { type KeylessUse } from './service/limits/gate.ts';
+export { DEFAULT_SERVICE_LIMITS, type ServiceLimits } from './service/limits/limits.ts';
+export { type ServiceLogger } from './service/log/logging.ts';
+export { type ServiceConnection } from './service/limits/origin-rules.ts';
+export { type MaintenanceOptions } from './service/maintenance/maintenance.ts';
 export {
   s3OptionsFromEnvironment,
   type S3Addressing,
   type S3Options,
-} from './objects/s3-config.ts';
+} from './store/objects/s3-config.ts';

@@ -1,4 +1,4 @@
 // The worker of a service, in Node. No top-level await: see kernel-worker.ts.
-import { exposeJobs } from '../src/service/job-host.ts';
+import { exposeJobs } from '../src/service/jobs/job-host.ts';
 
 exposeJobs();

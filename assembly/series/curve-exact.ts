@@ -1,5 +1,5 @@
 // Signs of y1 - y2 - s (x1 - x2), without error: products are split (Dekker, 1971), sums kept as expansions (Shewchuk, 1997). As
-// src/kernel/series/curve-exact.ts, which also says for which sizes of numbers.
+// src/kernel/series/curve/curve-exact.ts, which also says for which sizes of numbers.
 const SPLIT: f64 = 134217729;
 const TERMS: i32 = 6;
 const terms: usize = memory.data(48, 16);

@@ -4,7 +4,7 @@
 //
 // where the shift is the first value, so that rounding is relative to the spread of the values and not to their size. In the end the weight
 // is 1 / (1 - b). Within a block y is a sum over pairs; only the last of eight is waited for.
-import { SMOOTH_LIMIT, SMOOTH_STATE_BYTES } from '../../src/kernel/series/curve-layout';
+import { SMOOTH_LIMIT, SMOOTH_STATE_BYTES } from '../../src/kernel/series/curve/curve-layout';
 
 // Offsets of the state, all float64.
 const Y: usize = 0;

@@ -1,7 +1,7 @@
 // Change points: 20 true ones in 10^4 to 10^7 noisy values, typical and hostile curves, and the plain ways beside them.
-import { jsChange } from '../../src/kernel/series/change-js.ts';
-import { wasmChange } from '../../src/kernel/series/change-wasm.ts';
-import { compileSeries, copyIn, SeriesModule } from '../../src/kernel/series/module.ts';
+import { jsChange } from '../../src/kernel/series/change/change-js.ts';
+import { wasmChange } from '../../src/kernel/series/change/change-wasm.ts';
+import { compileSeries, copyIn, SeriesModule } from '../../src/kernel/series/module/module.ts';
 import { measure, normal, steps } from './support.mjs';
 
 /** Made curves of `length` values: what the search is timed on besides steps. */

@@ -1,6 +1,6 @@
 // Reduction for drawing, against the plain SIMD sum of the same bytes and against the loops one would write in JavaScript.
-import { compileSeries, SeriesModule } from '../../src/kernel/series/module.ts';
-import { SeriesPyramid } from '../../src/kernel/series/draw-pyramid.ts';
+import { compileSeries, SeriesModule } from '../../src/kernel/series/module/module.ts';
+import { SeriesPyramid } from '../../src/kernel/series/draw/draw-pyramid.ts';
 import { createWasmSeriesKernel, jsSeriesKernel } from '../../src/kernel/series/series-kernel.ts';
 import { measure, random } from './support.mjs';
 

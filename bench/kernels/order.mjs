@@ -1,6 +1,6 @@
 // Quantiles, the quantile sketch and outliers, against a sort and the loops one would write in JavaScript, and against numpy.
-import { compileSeries, SeriesModule } from '../../src/kernel/series/module.ts';
-import { QuantileSketch } from '../../src/kernel/series/quantile-sketch.ts';
+import { compileSeries, SeriesModule } from '../../src/kernel/series/module/module.ts';
+import { QuantileSketch } from '../../src/kernel/series/sketch/quantile-sketch.ts';
 import { createWasmSeriesKernel, jsSeriesKernel } from '../../src/kernel/series/series-kernel.ts';
 import { selectionInside } from './inside.mjs';
 import { measure, normal, random, SHARES } from './support.mjs';

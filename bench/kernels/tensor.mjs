@@ -1,8 +1,8 @@
 // Statistics, pairs and histograms of tensors, against the plain SIMD sum of the same bytes and against loops in JavaScript.
-import { compileKernels, instantiateKernels } from '../../src/kernel/abi.ts';
-import { jsKernel } from '../../src/kernel/js-kernel.ts';
-import { createKernels } from '../../src/kernel/kernels.ts';
-import { loadWasmKernel } from '../../src/kernel/wasm-kernel.ts';
+import { compileKernels, instantiateKernels } from '../../src/kernel/tensor/abi.ts';
+import { jsKernel } from '../../src/kernel/tensor/js-kernel.ts';
+import { createKernels } from '../../src/kernel/tensor/kernels.ts';
+import { loadWasmKernel } from '../../src/kernel/tensor/wasm-kernel.ts';
 import { measure, median, normal } from './support.mjs';
 
 const LIMIT = 'SIMD sum, data in WASM (limit)';

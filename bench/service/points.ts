@@ -1,7 +1,7 @@
 /** Segments of metrics as writers make them, for the benchmarks of the service. */
 import { metricTable } from '../../src/records/metric.ts';
 import { createSegment } from '../../src/segment/manifest.ts';
-import type { Vector } from '../../src/segment/vectors.ts';
+import type { Vector } from '../../src/codecs/arrow/vectors.ts';
 import type { NewSegment, SegmentIdentity, Store } from '../../src/store/store.ts';
 
 /** A point as JSON says it. */

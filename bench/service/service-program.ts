@@ -6,8 +6,8 @@ import { timingSafeEqual } from 'node:crypto';
 import { createAdaptorServer } from '@hono/node-server';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createService } from '../../src/node/create-service.ts';
-import { openSpaces } from '../../src/node/open-spaces.ts';
+import { createService } from '../../src/service/node/create-service.ts';
+import { openSpaces } from '../../src/store/sql/node/open-spaces.ts';
 import { AccessBook } from '../../src/service/access/access-book.ts';
 import { segmentOfPoints, type Point } from './points.ts';
 

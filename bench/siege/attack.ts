@@ -1,7 +1,7 @@
 /** The clients of the benchmark: an attacker at a steady rate, and a user who works at the same time. */
 import { Agent, request, type IncomingMessage } from 'node:http';
-import { UPLOAD_MEDIA_TYPE } from '../../src/service/protocol.ts';
-import { encodeUpload } from '../../src/service/upload.ts';
+import { UPLOAD_MEDIA_TYPE } from '../../src/wire/protocol.ts';
+import { encodeUpload } from '../../src/wire/upload.ts';
 import type { Candidate } from './requests.ts';
 import { metricSegment } from './segments.ts';
 

@@ -1,8 +1,8 @@
 /** Part 1: clients that leave, and what they leave behind. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { random as randomFrom } from '../../test/support/tensors.ts';
-import { encodeUpload } from '../../src/service/upload.ts';
-import { UPLOAD_MEDIA_TYPE } from '../../src/service/protocol.ts';
+import { encodeUpload } from '../../src/wire/upload.ts';
+import { UPLOAD_MEDIA_TYPE } from '../../src/wire/protocol.ts';
 import { Helper } from './children.ts';
 import type { LeavingCounts } from './leaving.ts';
 import { criterion, ms, statusText, type Criterion, type Report, type Siege } from './report.ts';

@@ -1,8 +1,8 @@
 /** Candidates for expensive requests: each costs the service much more processor time than its client. The most expensive ones are tried. */
 import { gzipSync } from 'node:zlib';
-import { UPLOAD_MEDIA_TYPE } from '../../src/service/protocol.ts';
-import { encodeUpload } from '../../src/service/upload.ts';
-import { toWire } from '../../src/service/wire.ts';
+import { UPLOAD_MEDIA_TYPE } from '../../src/wire/protocol.ts';
+import { encodeUpload } from '../../src/wire/upload.ts';
+import { toWire } from '../../src/wire/wire.ts';
 import type { NewSegment } from '../../src/store/store.ts';
 import {
   addArtifact,

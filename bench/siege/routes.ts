@@ -1,7 +1,7 @@
 /** A request for every address and method of the service's own description, with bodies that are right. */
-import { UPLOAD_MEDIA_TYPE } from '../../src/service/protocol.ts';
-import { encodeUpload } from '../../src/service/upload.ts';
-import { toWire } from '../../src/service/wire.ts';
+import { UPLOAD_MEDIA_TYPE } from '../../src/wire/protocol.ts';
+import { encodeUpload } from '../../src/wire/upload.ts';
+import { toWire } from '../../src/wire/wire.ts';
 import { ARTIFACT_ID, RUN_ID, runFields, sha256Of } from './scene.ts';
 import { metricSegment } from './segments.ts';
 

@@ -1,6 +1,6 @@
 /** What is in the store before a siege: users with keys, runs, payloads. Written directly, before the service starts. */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { openSpaces } from '../../src/node/open-spaces.ts';
+import { openSpaces } from '../../src/store/sql/node/open-spaces.ts';
 import { AccessBook } from '../../src/service/access/access-book.ts';
 import { storedSpace, type KeyScope } from '../../src/service/access/principal.ts';
 import type { NewSegment, Store } from '../../src/store/store.ts';

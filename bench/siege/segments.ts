@@ -1,12 +1,16 @@
 /** Segments for a siege: those of everyday, those that are small for what is in them, and those that lie. */
 import { metricTable } from '../../src/records/metric.ts';
 import { artifactTable } from '../../src/records/artifact.ts';
-import { batchMessage, dictionaryMessage, schemaMessage } from '../../src/segment/arrow-format.ts';
+import {
+  batchMessage,
+  dictionaryMessage,
+  schemaMessage,
+} from '../../src/codecs/arrow/arrow-format.ts';
 import { segmentChecksum } from '../../src/segment/checksum.ts';
 import { concat, END_OF_STREAM } from '../../src/segment/encode.ts';
 import { createSegment, describeSegment } from '../../src/segment/manifest.ts';
-import { MAGIC, packSegment } from '../../src/segment/pack.ts';
-import type { RowBatch, Vector } from '../../src/segment/vectors.ts';
+import { MAGIC, packSegment } from '../../src/codecs/packed/pack.ts';
+import type { RowBatch, Vector } from '../../src/codecs/arrow/vectors.ts';
 import type { NewSegment, SegmentIdentity } from '../../src/store/store.ts';
 import { namesOf } from '../service/points.ts';
 

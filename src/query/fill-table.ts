@@ -1,6 +1,6 @@
 /** Tables of DuckDB, and batches of records on their way into them. */
 import type { ColumnKind } from '../schema/column.ts';
-import type { RowBatch, Vector } from '../segment/vectors.ts';
+import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 import type { DuckConnection, DuckDb } from './duckdb.ts';
 import type { TableSpec } from './query-messages.ts';
 

@@ -1,7 +1,7 @@
 /** What a program and the process of its query say to each other: each message of the program has one answer. */
 import type { ErrorCode, ErrorDetails } from '../base/errors.ts';
 import type { ColumnKind } from '../schema/column.ts';
-import type { RowBatch } from '../segment/vectors.ts';
+import type { RowBatch } from '../codecs/arrow/vectors.ts';
 
 /** A value of an answer. A BIGINT is a number where that is exact, else a bigint; an instant is ISO 8601 text in UTC. */
 export type QueryValue =

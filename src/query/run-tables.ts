@@ -6,7 +6,7 @@ import { TABLES } from '../records/tables.ts';
 import type { ColumnKind } from '../schema/column.ts';
 import type { RecordDefinition } from '../schema/record.ts';
 import type { DamageReport } from '../segment/open-segment.ts';
-import type { RowBatch, Vector } from '../segment/vectors.ts';
+import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 import type { Store } from '../store/store.ts';
 import type { TableSpec } from './query-messages.ts';
 

@@ -2,7 +2,7 @@
 import { checkOptionNames } from '../base/assert.ts';
 import { batchDiagnosticTable, type BatchDiagnosticRecord } from '../records/batch-diagnostic.ts';
 import { gatherRows } from '../segment/batch-ops.ts';
-import type { RowBatch, Vector } from '../segment/vectors.ts';
+import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 import type { SegmentManifest, Store } from '../store/store.ts';
 import { checkPosition, segmentFilter, type Position, type PositionFilter } from './filters.ts';
 import { recordsOfBatch } from './records.ts';

@@ -1,7 +1,7 @@
 /** Takes the segments of a run one after the other, and keeps of each metric what its curve needs. */
 import { metricTable } from '../records/metric.ts';
 import { decodeSegment, type OpenedSegment, type ReadySegment } from '../segment/open-segment.ts';
-import type { RowBatch, Vector } from '../segment/vectors.ts';
+import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 import type { Curve, CurveQuery, RunCurves } from '../store/curves.ts';
 import type { SegmentManifest } from '../store/store.ts';
 import {

@@ -12,8 +12,8 @@ import { metricTable } from '../records/metric.ts';
 import { concatBatches } from '../segment/batch-ops.ts';
 import { decodeBatches } from '../segment/decode.ts';
 import { encodeBatch, SEQUENCE_COLUMN } from '../segment/encode.ts';
-import { packSegment } from '../segment/pack.ts';
-import { unpackSegment } from '../segment/unpack.ts';
+import { packSegment } from '../codecs/packed/pack.ts';
+import { unpackSegment } from '../codecs/packed/unpack.ts';
 import { compareManifests } from '../store/segment-rules.ts';
 import {
   MAX_NOTE_CHARS,

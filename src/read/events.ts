@@ -5,7 +5,7 @@ import { eventTable, type EventRecord } from '../records/event.ts';
 import { EVENT_SEVERITIES, type EventSeverity } from '../records/literals.ts';
 import { gatherRows } from '../segment/batch-ops.ts';
 import type { OpenedSegment } from '../segment/open-segment.ts';
-import type { Vector } from '../segment/vectors.ts';
+import type { Vector } from '../codecs/arrow/vectors.ts';
 import type { Store } from '../store/store.ts';
 import { checkPosition, segmentFilter, type Position, type PositionFilter } from './filters.ts';
 import type { RecordsRead } from './metric-records.ts';

@@ -1,6 +1,6 @@
 /** Rows as JSON lines: one record a line in its persisted form. */
 import type { TableDefinition } from '../schema/table.ts';
-import type { RowBatch, Vector } from '../segment/vectors.ts';
+import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 
 /** Rows in one piece of text. */
 const ROWS_PER_PIECE = 2_000;

@@ -1,6 +1,6 @@
 /** The parts of metric keys as columns: segments hold the key alone. */
 import { splitKey } from '../base/names.ts';
-import type { KeyVector, RowBatch } from '../segment/vectors.ts';
+import type { KeyVector, RowBatch } from '../codecs/arrow/vectors.ts';
 
 /** The batch with the columns `namespace` and `metric_name`, made from its `metric_key`, where it has none of its own. */
 export function withKeyParts(batch: RowBatch): RowBatch {

@@ -5,7 +5,7 @@ import { splitKey } from '../base/names.ts';
 import { metricTable } from '../records/metric.ts';
 import { gatherRows } from '../segment/batch-ops.ts';
 import type { DamageReport, OpenedSegment } from '../segment/open-segment.ts';
-import type { KeyVector, RowBatch, Vector } from '../segment/vectors.ts';
+import type { KeyVector, RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 import type { SegmentSource } from '../store/store.ts';
 import { checkPosition, segmentFilter, type Position, type PositionFilter } from './filters.ts';
 import { matchRows, scanTable } from './scan.ts';

@@ -5,7 +5,7 @@ import { metricTable } from '../records/metric.ts';
 import { concatBatches, gatherRows, valueAt } from '../segment/batch-ops.ts';
 import { decodeBatches } from '../segment/decode.ts';
 import { damageOf, type DamageReport } from '../segment/open-segment.ts';
-import type { RowBatch, Vector } from '../segment/vectors.ts';
+import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 import type { SegmentManifest, Store } from '../store/store.ts';
 import {
   keyColumn,

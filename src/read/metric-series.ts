@@ -3,11 +3,11 @@
  * place in the series and nowhere in between, and sequence numbers are looked at but not kept while segments lie one after the other.
  */
 import { metricTable } from '../records/metric.ts';
-import type { ArrowBatch, ArrowColumn, ArrowNumbers } from '../segment/arrow-reader.ts';
+import type { ArrowBatch, ArrowColumn, ArrowNumbers } from '../codecs/arrow/arrow-reader.ts';
 import { numbersOf, readStored, toKeyVector } from '../segment/decode.ts';
 import { SEQUENCE_COLUMN } from '../segment/encode.ts';
 import { checkRowCount, type DamageReport, type ReadySegment } from '../segment/open-segment.ts';
-import type { KeyVector } from '../segment/vectors.ts';
+import type { KeyVector } from '../codecs/arrow/vectors.ts';
 import type { SegmentManifest, Store } from '../store/store.ts';
 import { checkPosition, segmentFilter } from './filters.ts';
 import { GrowingSeries, type RecordedSeries } from './growing-series.ts';

@@ -2,7 +2,7 @@
 import type { TableColumns, TableDefinition } from '../schema/table.ts';
 import { gatherRows } from '../segment/batch-ops.ts';
 import type { DamageReport, OpenedSegment } from '../segment/open-segment.ts';
-import type { RowBatch } from '../segment/vectors.ts';
+import type { RowBatch } from '../codecs/arrow/vectors.ts';
 import type { SegmentSource } from '../store/store.ts';
 import { segmentFilter, type Position } from './filters.ts';
 import { matchConditions, type KeyConditions } from './keyed-records.ts';

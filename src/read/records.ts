@@ -3,7 +3,7 @@ import { freezeJson, type JsonValue } from '../base/json.ts';
 import type { RecordOf, RowOf } from '../schema/record.ts';
 import type { TableColumns, TableDefinition } from '../schema/table.ts';
 import { valueAt } from '../segment/batch-ops.ts';
-import type { RowBatch } from '../segment/vectors.ts';
+import type { RowBatch } from '../codecs/arrow/vectors.ts';
 
 /** The rows of a batch as records. Values were checked when they were written. */
 export function recordsOfBatch<C extends TableColumns>(

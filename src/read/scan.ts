@@ -11,7 +11,7 @@ import {
   type ReadyResult,
   type ReadySegment,
 } from '../segment/open-segment.ts';
-import type { Vector } from '../segment/vectors.ts';
+import type { Vector } from '../codecs/arrow/vectors.ts';
 import type { SegmentFilter, SegmentManifest, SegmentSource } from '../store/store.ts';
 import type { Position, Range } from './filters.ts';
 

@@ -3,7 +3,7 @@ import type { Breather } from '../base/breather.ts';
 import type { Column } from '../schema/column.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import { RowColumns } from './row-columns.ts';
-import type { RowBatch, Vector } from './vectors.ts';
+import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 
 /** The rows of all batches, one after the other. */
 export function concatBatches(batches: readonly RowBatch[]): RowBatch {

@@ -1,5 +1,5 @@
 /** Which blobs the records of artifacts name. */
-import type { RowBatch } from './vectors.ts';
+import type { RowBatch } from '../codecs/arrow/vectors.ts';
 
 /** Adds the hashes in rows of artifacts: of each part of a payload in parts, else of the payload. */
 export function addBlobNames({ columns, rowCount }: RowBatch, hashes: Set<string>): void {

@@ -4,7 +4,7 @@
  */
 import type { Column } from '../schema/column.ts';
 import type { TableDefinition } from '../schema/table.ts';
-import type { RowBatch, Vector } from './vectors.ts';
+import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 
 /**
  * Checks every name in the rows of a table.

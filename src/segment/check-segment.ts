@@ -15,8 +15,8 @@ import { segmentChecksum } from './checksum.ts';
 import { decodeBatches } from './decode.ts';
 import { SEQUENCE_COLUMN } from './encode.ts';
 import { keysOf, MAX_LISTED_KEYS, rangeOf } from './manifest.ts';
-import { unpackSegment } from './unpack.ts';
-import type { RowBatch, Vector } from './vectors.ts';
+import { unpackSegment } from '../codecs/packed/unpack.ts';
+import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 
 /** Rows of one segment: eight times what merging makes. */
 export const MAX_CHECKED_ROWS: number = 1 << 20;

@@ -20,9 +20,9 @@ import { encodeBatch, SEQUENCE_COLUMN } from './encode.ts';
 import { groupSegments } from './group-segments.ts';
 import { describeSegment } from './manifest.ts';
 import { openSegment, type OpenedSegment } from './open-segment.ts';
-import { packSegment } from './pack.ts';
-import { unpackSegment } from './unpack.ts';
-import type { RowBatch } from './vectors.ts';
+import { packSegment } from '../codecs/packed/pack.ts';
+import { unpackSegment } from '../codecs/packed/unpack.ts';
+import type { RowBatch } from '../codecs/arrow/vectors.ts';
 
 /** Rows that are merged at a time: bounds the memory of a merge to about 150 MB. */
 const WINDOW_ROWS = 1 << 20;

@@ -1,6 +1,6 @@
 /** Batches of a size that everything can work with: a store takes segments of a bounded size, and files have row groups. */
 import { gatherRows } from './batch-ops.ts';
-import type { RowBatch, Vector } from './vectors.ts';
+import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 
 /** Rows of a batch at most. */
 const BATCH_ROWS = 65_536;

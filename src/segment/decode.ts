@@ -10,11 +10,11 @@ import {
   type ArrowColumn,
   type ArrowNumbers,
   type ReadLimits,
-} from './arrow-reader.ts';
+} from '../codecs/arrow/arrow-reader.ts';
 import { SEQUENCE_COLUMN } from './encode.ts';
-import { damaged } from './flatbuffer.ts';
+import { damaged } from '../codecs/arrow/flatbuffer.ts';
 import { migrateBatch } from './migrations.ts';
-import type { KeyVector, RowBatch, Vector } from './vectors.ts';
+import type { KeyVector, RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 
 /**
  * The columns of an Arrow IPC stream that `table` knows. Typed arrays may be views of `bytes`.

@@ -5,7 +5,7 @@
 import type { Column } from '../schema/column.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import { CURRENT_SCHEMA_VERSION } from '../schema/version.ts';
-import { schemaMessage } from './arrow-format.ts';
+import { schemaMessage } from '../codecs/arrow/arrow-format.ts';
 import {
   concat,
   END_OF_STREAM,
@@ -14,7 +14,7 @@ import {
   SEQUENCE_COLUMN,
   type Plan,
 } from './encode.ts';
-import type { RowBatch, Vector } from './vectors.ts';
+import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 
 /** Makes the pieces of one stream: the start, any number of batches, the end. */
 export type StreamEncoder = {

@@ -13,8 +13,8 @@ import {
   schemaMessage,
   type ArrowField,
   type ArrowType,
-} from './arrow-format.ts';
-import type { RowBatch, Vector } from './vectors.ts';
+} from '../codecs/arrow/arrow-format.ts';
+import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 
 /** Stored name of the column that carries sequence numbers where they are not contiguous. */
 export const SEQUENCE_COLUMN = 'sequence';

@@ -4,7 +4,7 @@ import { CURRENT_SCHEMA_VERSION } from '../schema/version.ts';
 import type { BatchRange, NewSegment, SegmentEncoding, SegmentIdentity } from '../store/store.ts';
 import { segmentChecksum } from './checksum.ts';
 import { encodeBatch } from './encode.ts';
-import type { RowBatch, Vector } from './vectors.ts';
+import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 
 /** A manifest lists its keys up to this number; segments with more are opened by every reader of a key. */
 export const MAX_LISTED_KEYS = 256;

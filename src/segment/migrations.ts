@@ -4,7 +4,7 @@
  */
 import { SchemaMigrationError } from '../base/errors.ts';
 import { CURRENT_SCHEMA_VERSION } from '../schema/version.ts';
-import type { ArrowBatch, ArrowColumn } from './arrow-reader.ts';
+import type { ArrowBatch, ArrowColumn } from '../codecs/arrow/arrow-reader.ts';
 
 /** Turns a batch of version `from` into one of version `from + 1`. */
 type Migration = {

@@ -11,9 +11,9 @@ import { concatBatches } from './batch-ops.ts';
 import { segmentChecksum } from './checksum.ts';
 import { decodeBatches } from './decode.ts';
 import { SEQUENCE_COLUMN } from './encode.ts';
-import { damaged } from './flatbuffer.ts';
-import { inflateSegment, joinPieces } from './unpack.ts';
-import type { RowBatch } from './vectors.ts';
+import { damaged } from '../codecs/arrow/flatbuffer.ts';
+import { inflateSegment, joinPieces } from '../codecs/packed/unpack.ts';
+import type { RowBatch } from '../codecs/arrow/vectors.ts';
 
 /** A segment that could not be read, and why. Readers report it and go on with the rest. */
 export type DamageReport = {

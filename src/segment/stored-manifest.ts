@@ -1,6 +1,6 @@
 /** Manifests in `.quark` files: the names of the specification, and every field checked on the way back. */
 import type { BatchRange, SegmentManifest } from '../store/store.ts';
-import { damaged } from './flatbuffer.ts';
+import { damaged } from '../codecs/arrow/flatbuffer.ts';
 
 /** The persisted form of a manifest. */
 export function manifestToJson(manifest: SegmentManifest): object {

@@ -10,7 +10,7 @@ import { createId } from '../base/ids.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import { gatherRows } from '../segment/batch-ops.ts';
 import { createSegment } from '../segment/manifest.ts';
-import type { RowBatch } from '../segment/vectors.ts';
+import type { RowBatch } from '../codecs/arrow/vectors.ts';
 import type { NewSegment, SegmentIdentity, SegmentManifest } from '../store/store.ts';
 import { RowSaver } from './row-saver.ts';
 import { writeFor, type OpenWriter, type RunHandle } from './run-handle.ts';

@@ -19,7 +19,7 @@ import { readEvents, type EventFilter } from '../read/events.ts';
 import { recordsOfBatch } from '../read/records.ts';
 import { batchOfRows, concatBatches } from '../segment/batch-ops.ts';
 import { decodeBatches } from '../segment/decode.ts';
-import type { RowBatch } from '../segment/vectors.ts';
+import type { RowBatch } from '../codecs/arrow/vectors.ts';
 import {
   BufferedWriter,
   type RowBuffer,

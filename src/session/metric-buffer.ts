@@ -1,5 +1,5 @@
 /** Metric samples in memory: one typed array a column, reused from flush to flush. */
-import type { RowBatch, Vector } from '../segment/vectors.ts';
+import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 import type { RowBuffer } from './buffered-writer.ts';
 import type { MetricKey } from '../read/metric-record.ts';
 

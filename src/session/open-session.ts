@@ -6,7 +6,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Store } from '../store/store.ts';
 import { AnswerLimit, UnansweredError } from './answer-limit.ts';
 import { createEvent } from './event-logger.ts';
-import { loadPlatform, type Platform } from './platform.ts';
+import { loadPlatform, type Platform } from './platforms/platform.ts';
 import { lineageRootOf, loadProject, newRun } from './run-lifecycle.ts';
 import {
   clockOf,

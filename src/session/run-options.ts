@@ -4,10 +4,10 @@ import { systemClock, type Clock } from '../base/clock.ts';
 import { invalidInput } from '../base/errors.ts';
 import { encodeJsonObject, type JsonObject } from '../base/json.ts';
 import { checkLabel } from '../base/names.ts';
-import { defaultPlace, openStorage } from '../store/open-storage.ts';
+import { defaultPlace, openStorage } from '../location/open-storage.ts';
 import type { Store } from '../store/store.ts';
 import { PERSISTENCE_NAMES, persistenceOf, type PersistenceOptions } from '../store/persistence.ts';
-import { loadPlatform } from './platform.ts';
+import { loadPlatform } from './platforms/platform.ts';
 import type { RecordingCallback } from './recording-health.ts';
 
 /** Where runs are kept and sent to, and how the session behaves. */

@@ -12,7 +12,7 @@ import { Claim } from './claim.ts';
 import { createEvent } from './event-logger.ts';
 import { EventQueue, type NumberedEvent } from './event-queue.ts';
 import { Housekeeping, tolerate } from './housekeeping.ts';
-import type { Platform } from './platform.ts';
+import type { Platform } from './platforms/platform.ts';
 import { RecordingHealth } from './recording-health.ts';
 import { Retry } from './retry.ts';
 import {

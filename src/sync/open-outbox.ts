@@ -2,7 +2,7 @@
 import { systemClock, type Clock } from '../base/clock.ts';
 import { ifAllowed } from '../base/if-allowed.ts';
 import { isNode } from '../base/runtime.ts';
-import { openHttpStorage } from '../service/http-store.ts';
+import { openHttpStorage } from '../wire/http-store.ts';
 import type { Store } from '../store/store.ts';
 import type { KeepLocal } from '../store/persistence.ts';
 import { letGo } from './keep-local.ts';

@@ -8,7 +8,7 @@
  * Sequence numbers are left out: a service that several clients write to gives its own.
  */
 import { SEQUENCE_COLUMN } from '../segment/encode.ts';
-import type { RowBatch, Vector } from '../segment/vectors.ts';
+import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 
 const LEFT_OUT: ReadonlySet<string> = new Set([SEQUENCE_COLUMN, 'run_id']);
 

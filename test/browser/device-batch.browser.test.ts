@@ -3,8 +3,8 @@ import * as tf from '@tensorflow/tfjs';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { TfDeviceBatch } from '../../src/adapters/tfjs/device-batch.ts';
 import { TfTensorRef } from '../../src/adapters/tfjs/tfjs-tensor.ts';
-import type { DeviceResult, ReductionRequest } from '../../src/probes/model-source.ts';
-import { deadUnitsOf } from '../../src/probes/reductions.ts';
+import type { DeviceResult, ReductionRequest } from '../../src/instruments/probes/model-source.ts';
+import { deadUnitsOf } from '../../src/instruments/probes/reductions.ts';
 
 beforeAll(async () => {
   tf.enableProdMode();

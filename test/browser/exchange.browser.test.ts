@@ -8,8 +8,8 @@ import {
   importRuns,
   TABLE_NAMES,
 } from 'quark-sdk/exchange';
-import { decompressPage } from '../../src/import/parquet-codecs.ts';
-import { putPayload } from '../../src/artifacts/parts.ts';
+import { decompressPage } from '../../src/codecs/parquet/parquet-codecs.ts';
+import { putPayload } from '../../src/instruments/artifacts/parts.ts';
 import { batchOfRows } from '../../src/segment/batch-ops.ts';
 import { createSegment } from '../../src/segment/manifest.ts';
 import { artifactTable } from '../../src/records/artifact.ts';

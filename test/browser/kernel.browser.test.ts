@@ -1,9 +1,9 @@
 // The kernels where they are used: real web workers, shared memory and transfer, and a page without either.
 import { afterEach, describe, expect, test } from 'vitest';
 import workerSource from 'virtual:quark-inline-worker';
-import type { KernelsConfig } from '../../src/kernel/config.ts';
-import { createKernels, type Kernels } from '../../src/kernel/kernels.ts';
-import { loadWasmKernel } from '../../src/kernel/wasm-kernel.ts';
+import type { KernelsConfig } from '../../src/kernel/workers/config.ts';
+import { createKernels, type Kernels } from '../../src/kernel/tensor/kernels.ts';
+import { loadWasmKernel } from '../../src/kernel/tensor/wasm-kernel.ts';
 import { describeKernel } from '../contract/kernel-contract.ts';
 import { TestClock } from '../support/clock.ts';
 import { expectWithinBounds } from '../support/kernel-reference.ts';

@@ -8,12 +8,12 @@ import {
   type OnnxLayersModel,
   type OnnxTrainer,
 } from '../../src/onnx.ts';
-import { HookEngine } from '../../src/probes/hook-engine.ts';
-import { ParameterDiagnostics } from '../../src/probes/parameter-diagnostics.ts';
+import { HookEngine } from '../../src/instruments/probes/hook-engine.ts';
+import { ParameterDiagnostics } from '../../src/instruments/probes/parameter-diagnostics.ts';
 import type { LayerSummaryRecord } from '../../src/records/layer-summary.ts';
 import type { ParameterSummaryRecord } from '../../src/records/parameter-summary.ts';
 import { TrainingSession } from '../../src/session/training-session.ts';
-import { createMemoryStore } from '../../src/store/memory-store.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { KeptLayers } from '../support/layer-watch.ts';
 
 beforeAll(() => {

@@ -2,8 +2,8 @@
 import { deleteDB } from 'idb';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { createMemoryStore } from '../../src/store/memory-store.ts';
-import { openIdbStorage } from '../../src/store/idb-store.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import { openIdbStorage } from '../../src/store/idb/idb-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { OutboxStore } from '../../src/sync/outbox-store.ts';
 import { RUN_ID, runOf, segmentOf } from '../support/segments.ts';

@@ -3,7 +3,7 @@ import { deleteDB, openDB } from 'idb';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { cdp } from 'vitest/browser';
 import { createId } from '../../src/base/ids.ts';
-import { openIdbStorage } from '../../src/store/idb-store.ts';
+import { openIdbStorage } from '../../src/store/idb/idb-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { bytesOf, runOf, segmentOf } from '../support/segments.ts';
 

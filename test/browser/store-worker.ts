@@ -1,5 +1,5 @@
 /** A worker that records and reads back through a store of its own. */
-import { openIdbStorage } from '../../src/store/idb-store.ts';
+import { openIdbStorage } from '../../src/store/idb/idb-store.ts';
 import { runOf, segmentOf } from '../support/segments.ts';
 
 self.onmessage = async (event: MessageEvent<string>): Promise<void> => {

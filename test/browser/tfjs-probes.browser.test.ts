@@ -5,7 +5,7 @@ import { isQuarkError } from '../../src/base/errors.ts';
 import { HookEngine, ParameterDiagnostics } from '../../src/probes.ts';
 import { openRun } from '../../src/read/run-reader.ts';
 import { TrainingSession } from '../../src/session/training-session.ts';
-import { createMemoryStore } from '../../src/store/memory-store.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { tfjsModel } from '../../src/tfjs.ts';
 import {
   denseModel,

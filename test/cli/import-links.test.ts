@@ -16,7 +16,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { importRuns } from '../../src/exchange.ts';
 import { createMemoryStore } from '../../src/index.ts';
 import { openInputFiles } from '../../src/node.ts';
-import { openStaticFiles } from '../../src/node/static-files.ts';
+import { openStaticFiles } from '../../src/service/node/static-files.ts';
 import { quark, type Ran } from './fake-io.ts';
 
 const SECRET = 'root:x:0:0:the-secret';

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { serveStore } from '../../src/node.ts';
-import { serveService, type ServedService } from '../../src/node/serve-service.ts';
-import { openHttpStorage } from '../../src/service/http-store.ts';
-import { createMemoryStore } from '../../src/store/memory-store.ts';
+import { serveService, type ServedService } from '../../src/service/node/serve-service.ts';
+import { openHttpStorage } from '../../src/wire/http-store.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { quark, type Ran } from './fake-io.ts';
 
 let service: ServedService;

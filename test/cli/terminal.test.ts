@@ -19,7 +19,7 @@ import {
   openStorage,
   TrainingSession,
 } from '../../src/index.ts';
-import { createServiceLog } from '../../src/node/service-log.ts';
+import { createServiceLog } from '../../src/service/node/service-log.ts';
 import { runs } from '../support/property.ts';
 import { FakeIo, quark } from './fake-io.ts';
 

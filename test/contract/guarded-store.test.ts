@@ -3,12 +3,12 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFileSpaces } from '../../src/node/file-storage.ts';
+import { openFileSpaces } from '../../src/store/sql/node/file-storage.ts';
 import { guardStore } from '../../src/service/access/guarded-store.ts';
-import { DEFAULT_SERVICE_LIMITS } from '../../src/service/limits.ts';
-import { ServiceMetrics } from '../../src/service/metrics.ts';
-import { watchStore } from '../../src/service/watched-store.ts';
-import { openMemoryStorage } from '../../src/store/memory-store.ts';
+import { DEFAULT_SERVICE_LIMITS } from '../../src/service/limits/limits.ts';
+import { ServiceMetrics } from '../../src/service/log/metrics.ts';
+import { watchStore } from '../../src/service/live/watched-store.ts';
+import { openMemoryStorage } from '../../src/store/memory/memory-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { describeStore } from './store-contract.ts';
 

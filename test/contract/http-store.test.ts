@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAdaptorServer } from '@hono/node-server';
 import type { AddressInfo } from 'node:net';
-import { openFileStorage } from '../../src/node/file-storage.ts';
-import { createStoreHandler } from '../../src/service/handler.ts';
-import { openHttpStorage } from '../../src/service/http-store.ts';
-import { openMemoryStorage } from '../../src/store/memory-store.ts';
+import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
+import { createStoreHandler } from '../../src/service/routes/handler.ts';
+import { openHttpStorage } from '../../src/wire/http-store.ts';
+import { openMemoryStorage } from '../../src/store/memory/memory-store.ts';
 import { describeStore } from './store-contract.ts';
 
 describeStore('http over memory', async (clock) => {

@@ -1,8 +1,8 @@
 /** The contract on IndexedDB, whichever there is. */
 import { deleteDB, openDB } from 'idb';
 import { createId } from '../../src/base/ids.ts';
-import { openIdbStorage } from '../../src/store/idb-store.ts';
-import { segmentKey } from '../../src/store/idb-layout.ts';
+import { openIdbStorage } from '../../src/store/idb/idb-store.ts';
+import { segmentKey } from '../../src/store/idb/idb-layout.ts';
 import { describeStore } from './store-contract.ts';
 
 export function describeIdb(title: string): void {

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Histogram, HistogramOptions, TensorData } from '../../src/kernel/kernel.ts';
-import { sampleTensor } from '../../src/kernel/sampling.ts';
+import { sampleTensor } from '../../src/kernel/tensor/sampling.ts';
 import {
   expectHistogramOf,
   expectLogHistogramOf,

@@ -1,6 +1,6 @@
 import { describe } from 'vitest';
-import { createKernels } from '../../src/kernel/kernels.ts';
-import { loadWasmKernel } from '../../src/kernel/wasm-kernel.ts';
+import { createKernels } from '../../src/kernel/tensor/kernels.ts';
+import { loadWasmKernel } from '../../src/kernel/tensor/wasm-kernel.ts';
 import { enableRelaxedSimd } from '../support/relaxed-simd.ts';
 import { describeKernel } from './kernel-contract.ts';
 

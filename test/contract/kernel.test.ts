@@ -1,6 +1,6 @@
-import { jsKernel } from '../../src/kernel/js-kernel.ts';
-import { createKernels } from '../../src/kernel/kernels.ts';
-import { loadWasmKernel } from '../../src/kernel/wasm-kernel.ts';
+import { jsKernel } from '../../src/kernel/tensor/js-kernel.ts';
+import { createKernels } from '../../src/kernel/tensor/kernels.ts';
+import { loadWasmKernel } from '../../src/kernel/tensor/wasm-kernel.ts';
 import { describeKernel } from './kernel-contract.ts';
 
 describeKernel('plain JavaScript', async () => jsKernel);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { openMemoryStorage } from '../../src/store/memory-store.ts';
+import { openMemoryStorage } from '../../src/store/memory/memory-store.ts';
 import { describeStore } from './store-contract.ts';
 
 describeStore(

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
-import { openFileSpaces } from '../../src/node/file-storage.ts';
+import { openFileSpaces } from '../../src/store/sql/node/file-storage.ts';
 import { openS3Place, type S3Place } from '../support/s3-place.ts';
 import { describeStore } from './store-contract.ts';
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'libsql';
-import { openFileStorage } from '../../src/node/file-storage.ts';
+import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { describeStore } from './store-contract.ts';
 
 describeStore(

@@ -5,7 +5,7 @@ import { HookEngine, ParameterDiagnostics } from '../../src/probes.ts';
 import type { LayerSummaryRecord } from '../../src/records/layer-summary.ts';
 import type { ParameterSummaryRecord } from '../../src/records/parameter-summary.ts';
 import { TrainingSession } from '../../src/session/training-session.ts';
-import { createMemoryStore } from '../../src/store/memory-store.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { tfjsModel, tfjsVariables } from '../../src/tfjs.ts';
 import {
   batch,

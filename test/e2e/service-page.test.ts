@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MetricsLogger, openStorage, TrainingSession } from '../../src/index.ts';
-import { serveService, type ServedService } from '../../src/node/serve-service.ts';
+import { serveService, type ServedService } from '../../src/service/node/serve-service.ts';
 import { checkBuilt, DEMO_DIR, launchBrowser, PATIENCE_MS } from './demo-browser.ts';
 
 let folder = '';

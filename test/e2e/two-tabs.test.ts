@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContext, Page } from 'playwright';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openRun, openStorage, type MetricsLogger, type TrainingSession } from '../../src/index.ts';
-import { serveService, type ServedService } from '../../src/node/serve-service.ts';
+import { serveService, type ServedService } from '../../src/service/node/serve-service.ts';
 import { checkBuilt, DEMO_DIR, launchBrowser, PATIENCE_MS } from './demo-browser.ts';
 
 /** What a tab of the test keeps between two calls into it. */

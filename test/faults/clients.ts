@@ -5,7 +5,7 @@ import {
   type SessionStoreError,
   type StoreFailureReason,
 } from '../../src/base/errors.ts';
-import { openHttpStorage, type HttpStorageOptions } from '../../src/service/http-store.ts';
+import { openHttpStorage, type HttpStorageOptions } from '../../src/wire/http-store.ts';
 import { prepareRun, RUN_ID, segmentOf, type Progress, type ProgressByWriter } from './rows.ts';
 
 /** What passes by itself; anything else is a finding. */

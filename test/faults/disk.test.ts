@@ -4,7 +4,7 @@ import { mkdtemp, rm, statfs, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openHttpStorage } from '../../src/service/http-store.ts';
+import { openHttpStorage } from '../../src/wire/http-store.ts';
 import { Load } from './clients.ts';
 import { buildProgram, pause, startService, type Program } from './processes.ts';
 import { compareRows } from './rows.ts';

@@ -1,9 +1,9 @@
 /** The processes of the tests beside this file: `service OPTIONS`, `client OPTIONS`, `resume OPTIONS`, `sender OPTIONS`. */
 import { writeSync } from 'node:fs';
 import { isStoreError } from '../../src/base/errors.ts';
-import { openFileStorage } from '../../src/node/file-storage.ts';
-import { serveService } from '../../src/node/serve-service.ts';
-import type { ServiceLimits } from '../../src/service/limits.ts';
+import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
+import { serveService } from '../../src/service/node/serve-service.ts';
+import type { ServiceLimits } from '../../src/service/limits/limits.ts';
 import type { NewSegment, Store } from '../../src/store/store.ts';
 import { openOutbox } from '../../src/sync/open-outbox.ts';
 import type { OutboxStore } from '../../src/sync/outbox-store.ts';

@@ -5,9 +5,9 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { segmentChecksum } from '../../src/segment/checksum.ts';
-import { PROTOCOL_HEADER, SPACE_HEADER, UPLOAD_MEDIA_TYPE } from '../../src/service/protocol.ts';
-import { encodeUpload } from '../../src/service/upload.ts';
-import { toWire } from '../../src/service/wire.ts';
+import { PROTOCOL_HEADER, SPACE_HEADER, UPLOAD_MEDIA_TYPE } from '../../src/wire/protocol.ts';
+import { encodeUpload } from '../../src/wire/upload.ts';
+import { toWire } from '../../src/wire/wire.ts';
 import type { NewSegment } from '../../src/store/store.ts';
 import { RUN_ID, segmentOf } from './rows.ts';
 

@@ -9,10 +9,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ERROR_CODES } from '../../src/base/errors.ts';
-import { openSpaces } from '../../src/node/open-spaces.ts';
+import { openSpaces } from '../../src/store/sql/node/open-spaces.ts';
 import { AccessBook, type NewKeyOptions } from '../../src/service/access/access-book.ts';
-import { UPLOAD_MEDIA_TYPE } from '../../src/service/protocol.ts';
-import { openHttpStorage } from '../../src/service/http-store.ts';
+import { UPLOAD_MEDIA_TYPE } from '../../src/wire/protocol.ts';
+import { openHttpStorage } from '../../src/wire/http-store.ts';
 import { runs } from '../support/property.ts';
 import {
   anyHeavyRequest,

@@ -3,10 +3,10 @@
  * random: everything acknowledged is there exactly once at every moment, and in the end no object is left over.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createMaintenance } from '../../src/maintenance/maintenance.ts';
-import { openPostgresSpaces } from '../../src/node/postgres-storage.ts';
-import { checkS3Options } from '../../src/objects/s3-config.ts';
-import { S3Objects } from '../../src/objects/s3-objects.ts';
+import { createMaintenance } from '../../src/service/maintenance/maintenance.ts';
+import { openPostgresSpaces } from '../../src/store/sql/node/postgres-storage.ts';
+import { checkS3Options } from '../../src/store/objects/s3-config.ts';
+import { S3Objects } from '../../src/store/objects/s3-objects.ts';
 import { readMetricColumns } from '../../src/read/metric-columns.ts';
 import type { Store } from '../../src/store/store.ts';
 import { ROWS, valueAt } from '../support/metric-segments.ts';

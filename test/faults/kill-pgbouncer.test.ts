@@ -4,7 +4,7 @@
  */
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openPostgresStorage } from '../../src/node/postgres-storage.ts';
+import { openPostgresStorage } from '../../src/store/sql/node/postgres-storage.ts';
 import { findPgbouncer } from '../support/pgbouncer-program.mjs';
 import { DoomedServer } from '../support/postgres.ts';
 import { runs } from '../support/property.ts';

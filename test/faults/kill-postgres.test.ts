@@ -1,6 +1,6 @@
 /** PostgreSQL killed under a service at work, at random: what the service acknowledged is there, once. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openPostgresStorage } from '../../src/node/postgres-storage.ts';
+import { openPostgresStorage } from '../../src/store/sql/node/postgres-storage.ts';
 import { DoomedServer } from '../support/postgres.ts';
 import { Load } from './clients.ts';
 import { buildProgram, pause, startService, type Child, type Program } from './processes.ts';

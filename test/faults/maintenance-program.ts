@@ -1,9 +1,9 @@
 /** A process that writes small segments, or one that merges them, until it is killed. */
 import { writeSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { startMaintenance } from '../../src/maintenance/maintenance.ts';
-import { openPostgresSpaces } from '../../src/node/postgres-storage.ts';
-import type { S3Options } from '../../src/objects/s3-config.ts';
+import { startMaintenance } from '../../src/service/maintenance/maintenance.ts';
+import { openPostgresSpaces } from '../../src/store/sql/node/postgres-storage.ts';
+import type { S3Options } from '../../src/store/objects/s3-config.ts';
 import { metricSegments } from '../support/metric-segments.ts';
 
 /** What the process is told by its argument. */

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openHttpStorage } from '../../src/service/http-store.ts';
+import { openHttpStorage } from '../../src/wire/http-store.ts';
 import { Load } from './clients.ts';
 import { buildProgram, pause, startService, type Child, type Program } from './processes.ts';
 import { FaultyProxy, NETWORK_FAULTS } from './proxy.ts';

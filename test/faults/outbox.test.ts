@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openFileStorage } from '../../src/node/file-storage.ts';
-import { openHttpStorage } from '../../src/service/http-store.ts';
+import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
+import { openHttpStorage } from '../../src/wire/http-store.ts';
 import { openOutbox } from '../../src/sync/open-outbox.ts';
 import {
   buildProgram,

@@ -5,7 +5,7 @@
 import { openRun } from '../../src/read/run-reader.ts';
 import { metricTable } from '../../src/records/metric.ts';
 import { createSegment } from '../../src/segment/manifest.ts';
-import type { Vector } from '../../src/segment/vectors.ts';
+import type { Vector } from '../../src/codecs/arrow/vectors.ts';
 import type { NewSegment, Store } from '../../src/store/store.ts';
 
 export const RUN_ID = 'run_faults';

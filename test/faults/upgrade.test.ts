@@ -3,10 +3,10 @@ import { copyFile, cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, afterEach, expect, test } from 'vitest';
-import { openFileStorage } from '../../src/node/file-storage.ts';
+import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { openRun } from '../../src/read/run-reader.ts';
-import { openHttpStorage } from '../../src/service/http-store.ts';
-import { PROTOCOL_HEADER, PROTOCOL_VERSION } from '../../src/service/protocol.ts';
+import { openHttpStorage } from '../../src/wire/http-store.ts';
+import { PROTOCOL_HEADER, PROTOCOL_VERSION } from '../../src/wire/protocol.ts';
 import type { NewSegment, Store } from '../../src/store/store.ts';
 import { buildProgram, startService, type Child, type Program } from './processes.ts';
 

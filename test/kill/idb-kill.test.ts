@@ -2,7 +2,7 @@
  * IndexedDB in Chromium, with the tab crashed, closed and the whole browser killed at random moments. The profile stays.
  *
  * A browser that is killed between the two parts of a write leaves half a record behind, and would throw all away when it
- * is started a second time after that (see src/store/idb-log.ts). Of itself this happens after some one in fifty kills of
+ * is started a second time after that (see src/store/idb/idb-log.ts). Of itself this happens after some one in fifty kills of
  * a busy browser; here after every kill, so that no run of this test is spared. Nothing may be lost then either.
  */
 import { spawn, type ChildProcess } from 'node:child_process';

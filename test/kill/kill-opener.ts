@@ -1,8 +1,8 @@
 /** A process that opens stores one after the other at the same moment as others, and says how it went. */
 import { once } from 'node:events';
 import { writeSync } from 'node:fs';
-import { openFileStorage } from '../../src/node/file-storage.ts';
-import { openPostgresStorage } from '../../src/node/postgres-storage.ts';
+import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
+import { openPostgresStorage } from '../../src/store/sql/node/postgres-storage.ts';
 
 writeSync(1, 'loaded\n');
 await once(process.stdin, 'data');

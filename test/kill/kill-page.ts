@@ -1,5 +1,5 @@
 /** A page to be killed: works on the IndexedDB store and tells the server what is safe. */
-import { openIdbStorage } from '../../src/store/idb-store.ts';
+import { openIdbStorage } from '../../src/store/idb/idb-store.ts';
 import { isStoreError } from '../../src/base/errors.ts';
 import type { NewSegment } from '../../src/store/store.ts';
 import { segmentOf } from '../support/segments.ts';

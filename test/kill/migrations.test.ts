@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import Database from 'libsql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { toSqlite } from '../../src/node/sqlite.ts';
-import type { SqlRow } from '../../src/store/sql-database.ts';
-import { migrateStep, SQL_LAYOUT_VERSION } from '../../src/store/sql-layout.ts';
+import { toSqlite } from '../../src/store/sql/node/sqlite.ts';
+import type { SqlRow } from '../../src/store/sql/sql-database.ts';
+import { migrateStep, SQL_LAYOUT_VERSION } from '../../src/store/sql/sql-layout.ts';
 import { bundle } from '../support/bundle.mjs';
 import { makeSchema, type TestSchema } from '../support/postgres.ts';
 

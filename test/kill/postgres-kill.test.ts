@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openPostgresStorage } from '../../src/node/postgres-storage.ts';
+import { openPostgresStorage } from '../../src/store/sql/node/postgres-storage.ts';
 import { bundle } from '../support/bundle.mjs';
 import { DoomedServer, makeSchema } from '../support/postgres.ts';
 import { runs } from '../support/property.ts';

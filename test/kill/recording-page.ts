@@ -4,7 +4,7 @@ import { openRun } from '../../src/read/run-reader.ts';
 import { MetricsLogger } from '../../src/session/metrics-logger.ts';
 import type { RecordingProblem, RecordingStatus } from '../../src/session/recording-health.ts';
 import { TrainingSession } from '../../src/session/training-session.ts';
-import { openStorage } from '../../src/store/open-storage.ts';
+import { openStorage } from '../../src/location/open-storage.ts';
 
 /** What is found of a run once everything was stored. */
 export type StoredTraining = {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { openFileStorage } from '../../src/node/file-storage.ts';
+import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { MetricsLogger, TrainingSession } from '../../src/index.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));

@@ -1,12 +1,18 @@
 /** Summaries of batches from their columns, against those worked out from records one by one. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { checkDiagnosticsConfig } from '../../src/diagnostics/config.ts';
-import { DataDiagnostics, type BatchRangeFilter } from '../../src/diagnostics/data-diagnostics.ts';
-import { loadNumerics, summarizeBatches } from '../../src/diagnostics/summarize-batches.ts';
+import { checkDiagnosticsConfig } from '../../src/instruments/diagnostics/config.ts';
+import {
+  DataDiagnostics,
+  type BatchRangeFilter,
+} from '../../src/instruments/diagnostics/data-diagnostics.ts';
+import {
+  loadNumerics,
+  summarizeBatches,
+} from '../../src/instruments/diagnostics/summarize-batches.ts';
 import type { BatchDiagnosticRecord } from '../../src/records/batch-diagnostic.ts';
 import { TrainingSession } from '../../src/session/training-session.ts';
-import { createMemoryStore } from '../../src/store/memory-store.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { findHard, summarizeExposureOf, summarizeLosses } from '../support/batch-summaries.ts';
 import { runs } from '../support/property.ts';
 

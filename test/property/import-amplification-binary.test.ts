@@ -1,12 +1,12 @@
 /** Small binary files that would make much work: each ends, is refused or read, and takes no more memory and entries than its limits say. */
 import { brotliCompressSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { i32, list, struct, text, thriftBytes } from '../../src/exchange/thrift-writer.ts';
-import { importRuns } from '../../src/import/import-runs.ts';
-import { bytesInput, watchInput } from '../../src/import/input.ts';
-import { DEFAULT_IMPORT_LIMITS } from '../../src/import/limits.ts';
-import { readParquetFooter } from '../../src/import/parquet-footer.ts';
-import { parquetBatches } from '../../src/import/parquet-table.ts';
+import { i32, list, struct, text, thriftBytes } from '../../src/codecs/thrift/thrift-writer.ts';
+import { importRuns } from '../../src/exchange/import/import-runs.ts';
+import { bytesInput, watchInput } from '../../src/codecs/input.ts';
+import { DEFAULT_IMPORT_LIMITS } from '../../src/codecs/limits.ts';
+import { readParquetFooter } from '../../src/codecs/parquet/parquet-footer.ts';
+import { parquetBatches } from '../../src/exchange/import/tables/parquet-table.ts';
 import { createMemoryStore } from '../../src/index.ts';
 import { TABLES } from '../../src/records/tables.ts';
 import { countWork } from '../support/counted-work.ts';

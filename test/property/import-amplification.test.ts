@@ -1,12 +1,17 @@
 /** Small files that would make much work, for every decoder of text: each ends at once, is refused or read, and writes no more than it holds. */
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { exportQuark, exportTableArrow, exportTableParquet } from '../../src/exchange.ts';
-import { importRuns } from '../../src/import/import-runs.ts';
-import { bytesInput, watchInput } from '../../src/import/input.ts';
-import { parseLenientJson } from '../../src/import/lenient-json.ts';
-import { parseYaml } from '../../src/import/yaml.ts';
+import { importRuns } from '../../src/exchange/import/import-runs.ts';
+import { bytesInput, watchInput } from '../../src/codecs/input.ts';
+import { parseLenientJson } from '../../src/codecs/json/lenient-json.ts';
+import { parseYaml } from '../../src/codecs/yaml/yaml.ts';
 import { createMemoryStore } from '../../src/index.ts';
-import { FILE_END_BYTES, fileEnd, readFileEnd, readIndex } from '../../src/segment/quark-file.ts';
+import {
+  FILE_END_BYTES,
+  fileEnd,
+  readFileEnd,
+  readIndex,
+} from '../../src/codecs/quark/quark-file.ts';
 import { importText } from '../support/imported.ts';
 import { bytesOf, recordRun, validBatch } from '../support/recorded-run.ts';
 import { metricTable } from '../../src/records/metric.ts';

@@ -3,11 +3,11 @@
  * looks at the time and memory of each case as well. `QUARK_SEED` replays one, `QUARK_FUZZ_FROM` begins at a case of it.
  */
 import { beforeAll, expect, test } from 'vitest';
-import { importRuns } from '../../src/import/import-runs.ts';
-import { IMPORTERS } from '../../src/import/importers.ts';
-import { bytesInput } from '../../src/import/input.ts';
+import { importRuns } from '../../src/exchange/import/import-runs.ts';
+import { IMPORTERS } from '../../src/exchange/import/importers.ts';
+import { bytesInput } from '../../src/codecs/input.ts';
 import { readMetricColumns } from '../../src/read/metric-columns.ts';
-import { createMemoryStore } from '../../src/store/memory-store.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { importInputs } from '../support/import-inputs.ts';
 import type { Files } from '../support/mutations.ts';
 import { seedOfRun } from '../support/property.ts';

@@ -1,8 +1,8 @@
 // 10^8 elements once, against compensated sums: minutes, and 2 GB of memory. `QUARK_LONG=1` runs it.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { jsKernel } from '../../src/kernel/js-kernel.ts';
+import { jsKernel } from '../../src/kernel/tensor/js-kernel.ts';
 import type { TensorData, TensorStats } from '../../src/kernel/kernel.ts';
-import { createKernels, type Kernels } from '../../src/kernel/kernels.ts';
+import { createKernels, type Kernels } from '../../src/kernel/tensor/kernels.ts';
 import { isLong } from '../support/property.ts';
 
 const LENGTH = 1e8;

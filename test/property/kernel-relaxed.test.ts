@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Kernel } from '../../src/kernel/kernel.ts';
-import { createKernels } from '../../src/kernel/kernels.ts';
-import { loadWasmKernel } from '../../src/kernel/wasm-kernel.ts';
+import { createKernels } from '../../src/kernel/tensor/kernels.ts';
+import { loadWasmKernel } from '../../src/kernel/tensor/wasm-kernel.ts';
 import { expectWithinBounds } from '../support/kernel-reference.ts';
 import { runs } from '../support/property.ts';
 import { enableRelaxedSimd } from '../support/relaxed-simd.ts';

@@ -2,9 +2,9 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Kernel, TensorData } from '../../src/kernel/kernel.ts';
-import { createKernels } from '../../src/kernel/kernels.ts';
-import { loadWasmKernel } from '../../src/kernel/wasm-kernel.ts';
-import { widenBfloat16, widenFloat16 } from '../../src/kernel/half.ts';
+import { createKernels } from '../../src/kernel/tensor/kernels.ts';
+import { loadWasmKernel } from '../../src/kernel/tensor/wasm-kernel.ts';
+import { widenBfloat16, widenFloat16 } from '../../src/kernel/tensor/half.ts';
 import { expectWithinBounds, valuesOf } from '../support/kernel-reference.ts';
 import { runs } from '../support/property.ts';
 import { anyFloat32, anyFloat64, anyTensor, normal } from '../support/tensors.ts';

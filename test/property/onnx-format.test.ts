@@ -5,18 +5,18 @@ import {
   ELEMENT_TYPES,
   type ElementType,
   type OnnxDimension,
-} from '../../src/adapters/onnx/onnx-format.ts';
-import { readOnnxModel, tensorNumbers } from '../../src/adapters/onnx/onnx-reader.ts';
+} from '../../src/adapters/onnx/file/onnx-format.ts';
+import { readOnnxModel, tensorNumbers } from '../../src/adapters/onnx/file/onnx-reader.ts';
 import {
   modelBytes,
   nodeMessage,
   tensorMessage,
   valueInfoMessage,
   type AttributeValue,
-} from '../../src/adapters/onnx/onnx-writer.ts';
-import { WireReader, WireWriter } from '../../src/adapters/onnx/wire.ts';
-import { instrumentOnnx } from '../../src/adapters/onnx/instrument.ts';
-import { buildOnnxTraining } from '../../src/adapters/onnx/training-step.ts';
+} from '../../src/adapters/onnx/file/onnx-writer.ts';
+import { WireReader, WireWriter } from '../../src/codecs/protobuf/fields.ts';
+import { instrumentOnnx } from '../../src/adapters/onnx/watch/instrument.ts';
+import { buildOnnxTraining } from '../../src/adapters/onnx/train/training-step.ts';
 import { isQuarkError } from '../../src/base/errors.ts';
 import { runs } from '../support/property.ts';
 

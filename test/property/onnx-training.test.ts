@@ -2,7 +2,7 @@
 import * as ort from 'onnxruntime-web';
 import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
-import { ONNX_ACTIVATIONS, type OnnxLayer } from '../../src/adapters/onnx/layer-kinds.ts';
+import { ONNX_ACTIVATIONS, type OnnxLayer } from '../../src/adapters/onnx/train/layer-kinds.ts';
 import { checkNetwork } from '../support/onnx-network.ts';
 import { runs } from '../support/property.ts';
 

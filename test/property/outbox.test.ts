@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { batchesOf, coalesceRanges } from '../../src/store/batch-ranges.ts';
-import { createMemoryStore, openMemoryStorage } from '../../src/store/memory-store.ts';
+import { createMemoryStore, openMemoryStorage } from '../../src/store/memory/memory-store.ts';
 import type { NewSegment, Store } from '../../src/store/store.ts';
 import { mergeableSegments } from '../../src/store/unsent.ts';
 import { OutboxStore } from '../../src/sync/outbox-store.ts';

@@ -1,9 +1,13 @@
 /** Reductions of probes against the plain way, and the choice of a cadence. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DeadUnits } from '../../src/probes/dead-units.ts';
-import { OverheadBudget } from '../../src/probes/overhead-budget.ts';
-import { DeadUnitSearch, deadUnitsOf, differenceOf } from '../../src/probes/reductions.ts';
+import { DeadUnits } from '../../src/instruments/probes/dead-units.ts';
+import { OverheadBudget } from '../../src/instruments/probes/overhead-budget.ts';
+import {
+  DeadUnitSearch,
+  deadUnitsOf,
+  differenceOf,
+} from '../../src/instruments/probes/reductions.ts';
 import { runs } from '../support/property.ts';
 import { normal } from '../support/tensors.ts';
 

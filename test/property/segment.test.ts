@@ -15,8 +15,8 @@ import { TABLES } from '../../src/records/tables.ts';
 import { batchOfRows } from '../../src/segment/batch-ops.ts';
 import { decodeBatches } from '../../src/segment/decode.ts';
 import { encodeBatch } from '../../src/segment/encode.ts';
-import { packSegment } from '../../src/segment/pack.ts';
-import { unpackSegment } from '../../src/segment/unpack.ts';
+import { packSegment } from '../../src/codecs/packed/pack.ts';
+import { unpackSegment } from '../../src/codecs/packed/unpack.ts';
 import { anyBatch, valuesOf } from '../support/batches.ts';
 import { runs } from '../support/property.ts';
 

@@ -1,6 +1,6 @@
 import { deleteDB } from 'idb';
 import { createId } from '../../src/base/ids.ts';
-import { openIdbStorage } from '../../src/store/idb-store.ts';
+import { openIdbStorage } from '../../src/store/idb/idb-store.ts';
 import { testStoreAgainstModel } from './store-commands.ts';
 
 testStoreAgainstModel(

@@ -4,9 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deleteDB } from 'idb';
-import { openFileStorage } from '../../src/node/file-storage.ts';
-import { openIdbStorage } from '../../src/store/idb-store.ts';
-import { openMemoryStorage } from '../../src/store/memory-store.ts';
+import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
+import { openIdbStorage } from '../../src/store/idb/idb-store.ts';
+import { openMemoryStorage } from '../../src/store/memory/memory-store.ts';
 import { testStoreAgainstModel } from './store-commands.ts';
 
 testStoreAgainstModel(

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startRun } from 'quark-sdk';
 import { ArtifactStore } from 'quark-sdk/probes';
 
-import { openFileSpaces, openFileStorage } from '../../src/node/file-storage.ts';
+import { openFileSpaces, openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import type { Store } from '../../src/store/store.ts';
 import { makeSchema, openSpace, type TestSchema } from '../support/postgres.ts';
 import { openS3Place, type S3Place } from '../support/s3-place.ts';

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer, get, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { ConnectionSlots } from '../../src/node/connection-slots.ts';
-import { CONNECTION_TIMES, createHttpServer } from '../../src/node/http-exchanges.ts';
+import { ConnectionSlots } from '../../src/service/node/connection-slots.ts';
+import { CONNECTION_TIMES, createHttpServer } from '../../src/service/node/http-exchanges.ts';
 import { ask, RunningServices } from './running-service.ts';
 
 const services = new RunningServices();

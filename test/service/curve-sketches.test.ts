@@ -1,13 +1,13 @@
 /** A service has a sketch of a long run before anybody looks at it, and uses what another process has kept. */
 import { afterEach, expect, test } from 'vitest';
-import { openFileStorage } from '../../src/node/file-storage.ts';
+import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { findSketch, keepSketch } from '../../src/read/curve-sketch.ts';
 import { readCurves } from '../../src/read/curves.ts';
 import { metricTable } from '../../src/records/metric.ts';
 import { createSegment } from '../../src/segment/manifest.ts';
-import type { Vector } from '../../src/segment/vectors.ts';
-import { SketchKeeper } from '../../src/service/sketch-keeper.ts';
-import { createMemoryStore } from '../../src/store/memory-store.ts';
+import type { Vector } from '../../src/codecs/arrow/vectors.ts';
+import { SketchKeeper } from '../../src/service/maintenance/sketch-keeper.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { NewSegment, SegmentManifest, StoreNotes } from '../../src/store/store.ts';
 import { TestClock } from '../support/clock.ts';
 import { RUN_ID, runOf } from '../support/segments.ts';

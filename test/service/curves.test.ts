@@ -2,10 +2,10 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { readMetricColumns, type MetricColumns } from '../../src/read/metric-columns.ts';
-import { openHttpStorage } from '../../src/service/http-store.ts';
+import { openHttpStorage } from '../../src/wire/http-store.ts';
 import { MetricsLogger } from '../../src/session/metrics-logger.ts';
 import { TrainingSession } from '../../src/session/training-session.ts';
-import { createMemoryStore } from '../../src/store/memory-store.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { runs } from '../support/property.ts';
 import { handlerOf } from './filled-store.ts';

@@ -1,6 +1,6 @@
 /** Leases on runs that are not there: answered, kept with the run once it comes, and in no table before. */
 import { afterEach, expect, it } from 'vitest';
-import { openFileStorage } from '../../src/node/file-storage.ts';
+import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { runOf } from '../support/segments.ts';
 import { RunningServices, storeOf } from './running-service.ts';
 

@@ -1,13 +1,13 @@
 /** What one user asks for stops no other: decompression, rows and curves are done aside, in turns, within limits. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { ComputePool } from '../../src/node/compute-pool.ts';
-import type { ServedService } from '../../src/node/serve-service.ts';
-import type { JobHost } from '../../src/service/job.ts';
-import { partsOf } from '../../src/service/jobs.ts';
-import { API_PATH, ROUTES, UPLOAD_MEDIA_TYPE } from '../../src/service/protocol.ts';
-import { encodeUpload } from '../../src/service/upload.ts';
-import { packSegment } from '../../src/segment/pack.ts';
+import { ComputePool } from '../../src/service/node/compute-pool.ts';
+import type { ServedService } from '../../src/service/node/serve-service.ts';
+import type { JobHost } from '../../src/service/jobs/job.ts';
+import { partsOf } from '../../src/service/jobs/jobs.ts';
+import { API_PATH, ROUTES, UPLOAD_MEDIA_TYPE } from '../../src/wire/protocol.ts';
+import { encodeUpload } from '../../src/wire/upload.ts';
+import { packSegment } from '../../src/codecs/packed/pack.ts';
 import { segmentChecksum } from '../../src/segment/checksum.ts';
 import { metricSegmentOf } from '../support/real-segments.ts';
 import { packedBombs } from '../support/packed-bomb.ts';

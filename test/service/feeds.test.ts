@@ -1,10 +1,10 @@
 /** Live updates: streams of server-sent events, without a socket and on a clock that is turned. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeCursor, encodeCursor, type SeenRun } from '../../src/service/feed-cursor.ts';
-import { createStoreHandler, type StoreHandler } from '../../src/service/handler.ts';
-import { openHttpStorage } from '../../src/service/http-store.ts';
-import { createMemoryStore } from '../../src/store/memory-store.ts';
+import { decodeCursor, encodeCursor, type SeenRun } from '../../src/service/live/feed-cursor.ts';
+import { createStoreHandler, type StoreHandler } from '../../src/service/routes/handler.ts';
+import { openHttpStorage } from '../../src/wire/http-store.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { TestClock } from '../support/clock.ts';
 import { runs } from '../support/property.ts';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createMemoryStore, startRun } from 'quark-sdk';
 import { ArtifactStore } from 'quark-sdk/probes';
-import { requestedRange } from '../../src/service/ranges.ts';
+import { requestedRange } from '../../src/wire/ranges.ts';
 import { runs } from '../support/property.ts';
 import { bytesOf, handlerOf, sha256Of } from './filled-store.ts';
 

@@ -1,7 +1,7 @@
 /** A store with some of everything, for the tests of the wire. */
-import { createStoreHandler } from '../../src/service/handler.ts';
-import type { StoreHandlerOptions } from '../../src/service/handler-options.ts';
-import { createMemoryStore } from '../../src/store/memory-store.ts';
+import { createStoreHandler } from '../../src/service/routes/handler.ts';
+import type { StoreHandlerOptions } from '../../src/service/http/handler-options.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { NewSegment, Store } from '../../src/store/store.ts';
 
 /** `size` bytes that differ from segment to segment. */

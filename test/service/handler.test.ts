@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createStoreHandler } from '../../src/service/handler.ts';
+import { createStoreHandler } from '../../src/service/routes/handler.ts';
 import type { Store } from '../../src/store/store.ts';
 import { bytesOf, filledStore, handlerOf, sha256Of } from './filled-store.ts';
 

@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isStoreError } from '../../src/base/errors.ts';
-import { openHttpStorage } from '../../src/service/http-store.ts';
-import { createMemoryStore } from '../../src/store/memory-store.ts';
+import { openHttpStorage } from '../../src/wire/http-store.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { SegmentFilter, SegmentReference, Store } from '../../src/store/store.ts';
 import { runs } from '../support/property.ts';
 import { bytesOf, filledStore, handlerOf, newSegment, sha256Of } from './filled-store.ts';

@@ -3,10 +3,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createService, type Service, type ServiceOptions } from '../../src/node/create-service.ts';
-import { createServiceLog } from '../../src/node/service-log.ts';
+import {
+  createService,
+  type Service,
+  type ServiceOptions,
+} from '../../src/service/node/create-service.ts';
+import { createServiceLog } from '../../src/service/node/service-log.ts';
 import type { KeyScope } from '../../src/service/access/principal.ts';
-import { openHttpStorage } from '../../src/service/http-store.ts';
+import { openHttpStorage } from '../../src/wire/http-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { findPgbouncer } from '../support/pgbouncer-program.mjs';
 import { makeSchema, throughPooler } from '../support/postgres.ts';

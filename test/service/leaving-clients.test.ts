@@ -5,11 +5,11 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { ServedService } from '../../src/node/serve-service.ts';
+import type { ServedService } from '../../src/service/node/serve-service.ts';
 import { eventTable } from '../../src/records/event.ts';
 import { createSegment } from '../../src/segment/manifest.ts';
-import { describeApi } from '../../src/service/openapi.ts';
-import { SERVICE_PATHS } from '../../src/service/openapi-service.ts';
+import { describeApi } from '../../src/service/http/openapi.ts';
+import { SERVICE_PATHS } from '../../src/service/http/openapi-service.ts';
 import { sha256Hex } from '../../src/store/blob-rules.ts';
 import type { NewSegment } from '../../src/store/store.ts';
 import { RUN_ID, runOf } from '../support/segments.ts';

@@ -4,12 +4,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { openSpaces } from '../../src/node/open-spaces.ts';
+import { openSpaces } from '../../src/store/sql/node/open-spaces.ts';
 import { AccessBook } from '../../src/service/access/access-book.ts';
-import { DEFAULT_SERVICE_LIMITS } from '../../src/service/limits.ts';
-import { SILENT_LOGGER } from '../../src/service/logging.ts';
-import { AllowedOrigins } from '../../src/service/origin-rules.ts';
-import { ServiceHandler } from '../../src/service/service-handler.ts';
+import { DEFAULT_SERVICE_LIMITS } from '../../src/service/limits/limits.ts';
+import { SILENT_LOGGER } from '../../src/service/log/logging.ts';
+import { AllowedOrigins } from '../../src/service/limits/origin-rules.ts';
+import { ServiceHandler } from '../../src/service/routes/service-handler.ts';
 import { TestClock } from '../support/clock.ts';
 
 const MIB = 1024 * 1024;

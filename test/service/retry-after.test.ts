@@ -1,9 +1,9 @@
 /** What a service, or a proxy before it, asks for with `Retry-After` is what the uploader does; and nothing is lost or doubled by it. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, expect, test } from 'vitest';
-import type { ServiceLimits } from '../../src/service/limits.ts';
-import { openHttpStorage } from '../../src/service/http-store.ts';
-import { openMemoryStorage } from '../../src/store/memory-store.ts';
+import type { ServiceLimits } from '../../src/service/limits/limits.ts';
+import { openHttpStorage } from '../../src/wire/http-store.ts';
+import { openMemoryStorage } from '../../src/store/memory/memory-store.ts';
 import { openOutbox } from '../../src/sync/open-outbox.ts';
 import type { OutboxStore } from '../../src/sync/outbox-store.ts';
 import { compareRows, makeRun, segmentOf } from '../faults/rows.ts';

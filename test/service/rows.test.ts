@@ -2,13 +2,13 @@
 import { tableFromIPC } from 'apache-arrow';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { exportTableJsonLines } from '../../src/exchange/table-export.ts';
-import type { TableName } from '../../src/exchange/table-names.ts';
+import { exportTableJsonLines } from '../../src/exchange/export/table-export.ts';
+import type { TableName } from '../../src/exchange/export/table-names.ts';
 import { readMetricColumns } from '../../src/read/metric-columns.ts';
 import { TABLES } from '../../src/records/tables.ts';
 import { concatBatches } from '../../src/segment/batch-ops.ts';
 import { decodeBatches } from '../../src/segment/decode.ts';
-import { createMemoryStore } from '../../src/store/memory-store.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { valuesOf } from '../support/batches.ts';
 import { runs } from '../support/property.ts';

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { matchesSearch, parseConfigCondition, searchRuns } from '../../src/service/run-search.ts';
-import { createMemoryStore } from '../../src/store/memory-store.ts';
+import {
+  matchesSearch,
+  parseConfigCondition,
+  searchRuns,
+} from '../../src/service/routes/run-search.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { Store, StoredRun } from '../../src/store/store.ts';
 import { runOf } from '../support/segments.ts';
 import { handlerOf } from './filled-store.ts';

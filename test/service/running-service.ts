@@ -10,9 +10,9 @@ import {
   serveService,
   type ServedService,
   type ServeServiceOptions,
-} from '../../src/node/serve-service.ts';
-import { createServiceLog } from '../../src/node/service-log.ts';
-import { openHttpStorage } from '../../src/service/http-store.ts';
+} from '../../src/service/node/serve-service.ts';
+import { createServiceLog } from '../../src/service/node/service-log.ts';
+import { openHttpStorage } from '../../src/wire/http-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { makeSchema, throughPooler, type TestSchema } from '../support/postgres.ts';
 

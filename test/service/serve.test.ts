@@ -5,8 +5,8 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { serveStore, type ServedStore } from '../../src/node/serve.ts';
-import { openHttpStorage } from '../../src/service/http-store.ts';
+import { serveStore, type ServedStore } from '../../src/service/node/serve.ts';
+import { openHttpStorage } from '../../src/wire/http-store.ts';
 import { filledStore } from './filled-store.ts';
 
 let folder = '';

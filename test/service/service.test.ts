@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { EventLogger, listRuns, MetricsLogger, openRun, TrainingSession } from '../../src/index.ts';
-import type { ServedService } from '../../src/node/serve-service.ts';
+import type { ServedService } from '../../src/service/node/serve-service.ts';
 import { metricSegmentOf } from '../support/real-segments.ts';
 import { runOf } from '../support/segments.ts';
 import { ask, bearer, RunningServices, storeOf } from './running-service.ts';
@@ -44,7 +44,7 @@ describe('without a key', () => {
     const service = await services.start({ storage });
     await (await storeOf(service)).createRun(runOf());
     await service.close();
-    const { openFileStorage } = await import('../../src/node/file-storage.ts');
+    const { openFileStorage } = await import('../../src/store/sql/node/file-storage.ts');
     const store = await openFileStorage(storage);
     expect((await store.listRuns()).map(({ id }) => id)).toEqual(['run_1']);
     await store.close();

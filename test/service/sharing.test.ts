@@ -4,7 +4,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startRun } from '../../src/index.ts';
 import { ArtifactStore } from '../../src/probes.ts';
-import type { ServedService } from '../../src/node/serve-service.ts';
+import type { ServedService } from '../../src/service/node/serve-service.ts';
 import { segmentChecksum } from '../../src/segment/checksum.ts';
 import type { NewSegment, Store } from '../../src/store/store.ts';
 import { makeSchema, type TestSchema } from '../support/postgres.ts';

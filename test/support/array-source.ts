@@ -11,7 +11,7 @@ import type {
   RetainedTensor,
   SourceTrouble,
   TensorRef,
-} from '../../src/probes/model-source.ts';
+} from '../../src/instruments/probes/model-source.ts';
 import type { TensorData } from '../../src/kernel/kernel.ts';
 
 export function layer(name: string, more: Partial<LayerInfo> = {}): LayerInfo {

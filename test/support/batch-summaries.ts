@@ -3,7 +3,7 @@ import type { JsonObject } from '../../src/base/json.ts';
 import type { Kernel } from '../../src/kernel/kernel.ts';
 import type { SeriesKernel } from '../../src/kernel/series/series-kernel.ts';
 import type { BatchDiagnosticRecord } from '../../src/records/batch-diagnostic.ts';
-import type { OutlierSettings } from '../../src/diagnostics/config.ts';
+import type { OutlierSettings } from '../../src/instruments/diagnostics/config.ts';
 import {
   exposureSummaryRecord,
   hardBatchFindingRecord,
@@ -12,8 +12,8 @@ import {
   type HardBatchFinding,
   type HardBatchReason,
   type LossSummary,
-} from '../../src/diagnostics/findings.ts';
-import { compareClasses } from '../../src/diagnostics/labels.ts';
+} from '../../src/instruments/diagnostics/findings.ts';
+import { compareClasses } from '../../src/instruments/diagnostics/labels.ts';
 
 /** The numeric routines that are used. */
 export type Numerics = {

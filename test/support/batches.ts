@@ -1,7 +1,7 @@
 /** Made-up row batches of any table, for fast-check. */
 import fc from 'fast-check';
 import type { TableDefinition } from '../../src/schema/table.ts';
-import type { RowBatch, Vector } from '../../src/segment/vectors.ts';
+import type { RowBatch, Vector } from '../../src/codecs/arrow/vectors.ts';
 
 const anyText = fc.string({ unit: 'grapheme', maxLength: 12 });
 const anyF64 = fc.oneof(

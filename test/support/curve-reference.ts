@@ -5,7 +5,7 @@ import type {
   Spike,
   SpikeOptions,
   SteppedSeries,
-} from '../../src/kernel/series/curve.ts';
+} from '../../src/kernel/series/curve/curve.ts';
 import { exactly } from './hard-series.ts';
 import { exactSum } from './kernel-reference.ts';
 

@@ -4,7 +4,7 @@ import type {
   BucketOptions,
   BucketReduction,
   SeriesReduction,
-} from '../../src/kernel/series/draw.ts';
+} from '../../src/kernel/series/draw/draw.ts';
 import { exactly } from './hard-series.ts';
 import { random } from './tensors.ts';
 

@@ -1,5 +1,12 @@
 /** Parquet files that claim far more than they hold, written by hand: any number of row groups share one page. */
-import { i32, i64, list, struct, text, thriftBytes } from '../../src/exchange/thrift-writer.ts';
+import {
+  i32,
+  i64,
+  list,
+  struct,
+  text,
+  thriftBytes,
+} from '../../src/codecs/thrift/thrift-writer.ts';
 import { bytesOf, u32, varint } from './event-file.ts';
 
 const MAGIC = new TextEncoder().encode('PAR1');

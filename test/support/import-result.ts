@@ -1,7 +1,7 @@
 /** Files imported into memory, and what came of them. */
 import { createMemoryStore, openRun } from 'quark-sdk';
-import { importRuns, type ImportOptions } from '../../src/import/import-runs.ts';
-import type { InputFile } from '../../src/import/input.ts';
+import { importRuns, type ImportOptions } from '../../src/exchange/import/import-runs.ts';
+import type { InputFile } from '../../src/codecs/input.ts';
 import { readArtifacts } from '../../src/read/artifacts.ts';
 
 /** Imports; the readers are of the first run. */

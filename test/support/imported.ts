@@ -1,7 +1,11 @@
 /** Imports files into a store in memory and gives back what is in it, for tests of formats. */
 import { createMemoryStore, openRun, type RunReader } from 'quark-sdk';
-import { importRuns, type ImportOptions, type ImportReport } from '../../src/import/import-runs.ts';
-import { bytesInput, type InputFile } from '../../src/import/input.ts';
+import {
+  importRuns,
+  type ImportOptions,
+  type ImportReport,
+} from '../../src/exchange/import/import-runs.ts';
+import { bytesInput, type InputFile } from '../../src/codecs/input.ts';
 
 /** A sample as tests compare it: step, epoch, value. */
 export type Sample = readonly [step: number | null, epoch: number | null, value: number];

@@ -1,6 +1,6 @@
 /** What the kernels compute, done slowly: two passes with compensated float64 sums, and one comparison an edge for histograms. */
 import { expect } from 'vitest';
-import { histogramEdges } from '../../src/kernel/histogram-bins.ts';
+import { histogramEdges } from '../../src/kernel/tensor/histogram-bins.ts';
 import type {
   Histogram,
   TensorData,

@@ -1,8 +1,8 @@
 /**
- * Takes the place of `src/node/git.ts` in tests that run from source: sessions are opened by the thousand there, and a
+ * Takes the place of `src/session/platforms/node/git.ts` in tests that run from source: sessions are opened by the thousand there, and a
  * process for each of them is most of what they cost. `git.test.ts` and what runs the built package ask the real one.
  */
-import type { GitState } from '../../src/node/git.ts';
+import type { GitState } from '../../src/session/platforms/node/git.ts';
 
 export const KNOWN_GIT: GitState = {
   commit: '0123456789abcdef0123456789abcdef01234567',

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createMemoryStore, openRun } from 'quark-sdk';
 import { loadRunColumns, type RunColumns } from 'quark-sdk/analysis';
-import { importRuns } from '../../src/import/import-runs.ts';
-import { bytesInput } from '../../src/import/input.ts';
+import { importRuns } from '../../src/exchange/import/import-runs.ts';
+import { bytesInput } from '../../src/codecs/input.ts';
 
 const beside = fileURLToPath(new URL('../../../shared/data/runs', import.meta.url));
 const folder = existsSync(join(beside, 'manifest.json')) ? beside : undefined;

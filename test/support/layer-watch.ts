@@ -5,7 +5,7 @@ import type {
   ModelSource,
   ParameterWatch,
   SourceTrouble,
-} from '../../src/probes/model-source.ts';
+} from '../../src/instruments/probes/model-source.ts';
 
 /** A tensor that was shown. */
 export type SeenTensor = {

@@ -1,5 +1,5 @@
 /** Objects in memory, with requests that fail or stop on demand. */
-import type { ObjectFiles } from '../../src/store/object-files.ts';
+import type { ObjectFiles } from '../../src/store/sql/object-files.ts';
 
 export class MemoryObjects implements ObjectFiles {
   readonly name = 'memory objects';

@@ -2,11 +2,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createBlobFiles } from '../../src/node/blob-files.ts';
-import { openSqlite } from '../../src/node/sqlite.ts';
-import { SegmentFiles } from '../../src/store/object-files.ts';
-import { createSqlStore } from '../../src/store/sql-store.ts';
-import type { SqlDatabase } from '../../src/store/sql-database.ts';
+import { createBlobFiles } from '../../src/store/sql/node/blob-files.ts';
+import { openSqlite } from '../../src/store/sql/node/sqlite.ts';
+import { SegmentFiles } from '../../src/store/sql/object-files.ts';
+import { createSqlStore } from '../../src/store/sql/sql-store.ts';
+import type { SqlDatabase } from '../../src/store/sql/sql-database.ts';
 import type { Store } from '../../src/store/store.ts';
 import { MemoryObjects } from './memory-objects.ts';
 

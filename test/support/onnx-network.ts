@@ -1,8 +1,8 @@
 /** Compares whole networks on onnxruntime-web with the float64 reference. */
 import * as ort from 'onnxruntime-web';
 import { expect } from 'vitest';
-import type { OnnxLayersModel } from '../../src/adapters/onnx/layer-kinds.ts';
-import { networkOfLayers } from '../../src/adapters/onnx/network-layers.ts';
+import type { OnnxLayersModel } from '../../src/adapters/onnx/train/layer-kinds.ts';
+import { networkOfLayers } from '../../src/adapters/onnx/train/network-layers.ts';
 import { buildOnnxTraining, openOnnxTrainer } from '../../src/onnx.ts';
 import { KeptLayers, KeptParameters } from './layer-watch.ts';
 import {

@@ -2,8 +2,8 @@
  * The operators that can be trained through, forward only, in float64 and written straight from ONNX's definitions.
  * Gradients of the training graph are compared with central differences of this.
  */
-import type { Attributes } from '../../src/adapters/onnx/onnx-writer.ts';
-import type { ForwardNode } from '../../src/adapters/onnx/op-rule.ts';
+import type { Attributes } from '../../src/adapters/onnx/file/onnx-writer.ts';
+import type { ForwardNode } from '../../src/adapters/onnx/train/op-rule.ts';
 
 /** A tensor in float64, row-major. */
 export type RefTensor = { readonly shape: readonly number[]; readonly data: Float64Array };

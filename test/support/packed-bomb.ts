@@ -1,6 +1,6 @@
 /** Segments that are small as they are sent, and large unpacked. */
 import { metricTable } from '../../src/records/metric.ts';
-import { schemaMessage } from '../../src/segment/arrow-format.ts';
+import { schemaMessage } from '../../src/codecs/arrow/arrow-format.ts';
 import { batchOfRows } from '../../src/segment/batch-ops.ts';
 import { segmentChecksum } from '../../src/segment/checksum.ts';
 import {

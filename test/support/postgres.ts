@@ -9,7 +9,10 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isMainThread } from 'node:worker_threads';
 import pg from 'pg';
-import { openPostgresSpaces, type PostgresOptions } from '../../src/node/postgres-storage.ts';
+import {
+  openPostgresSpaces,
+  type PostgresOptions,
+} from '../../src/store/sql/node/postgres-storage.ts';
 import type { Store } from '../../src/store/store.ts';
 import { serversFolder } from './postgres-place.mjs';
 

@@ -9,8 +9,8 @@ import type { Column } from '../../src/schema/column.ts';
 import type { TableDefinition } from '../../src/schema/table.ts';
 import { concatBatches } from '../../src/segment/batch-ops.ts';
 import { createSegment } from '../../src/segment/manifest.ts';
-import type { RowBatch, Vector } from '../../src/segment/vectors.ts';
-import { createMemoryStore } from '../../src/store/memory-store.ts';
+import type { RowBatch, Vector } from '../../src/codecs/arrow/vectors.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { valuesOf } from './batches.ts';
 

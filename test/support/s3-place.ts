@@ -9,7 +9,7 @@ import { createServer, request, type IncomingMessage, type ServerResponse } from
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import S3rver from 's3rver';
-import type { S3Options } from '../../src/objects/s3-config.ts';
+import type { S3Options } from '../../src/store/objects/s3-config.ts';
 
 const ACCESS_KEY = 'S3RVER';
 const SECRET_KEY = 'very-secret-key-of-the-tests';

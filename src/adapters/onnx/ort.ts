@@ -1,7 +1,7 @@
 /** The parts of onnxruntime-web that are used, as shapes: the library is handed in and never imported. */
 import { invalidInput } from '../../base/errors.ts';
 import type { TensorData } from '../../kernel/kernel.ts';
-import type { RetainedTensor } from '../../probes/model-source.ts';
+import type { RetainedTensor } from '../../instruments/probes/model-source.ts';
 
 /** An `ort.Tensor`. */
 export interface OrtTensor {

@@ -1,6 +1,6 @@
 /** What a training callback takes: the namespace, the model, the options. */
 import type { MetricsLogger } from '../../session/metrics-logger.ts';
-import type { SystemTelemetryConfig, TensorMemory } from '../../telemetry/config.ts';
+import type { SystemTelemetryConfig, TensorMemory } from '../../instruments/telemetry/config.ts';
 import type { TfjsLayersModel, TfjsRuntime } from './tfjs-types.ts';
 import type { TrainingProbesOptions } from './training-probes.ts';
 

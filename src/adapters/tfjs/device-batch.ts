@@ -8,8 +8,8 @@ import type {
   ReductionRequest,
   TensorRef,
   TensorSummary,
-} from '../../probes/model-source.ts';
-import { sizeOf } from '../../probes/reductions.ts';
+} from '../../instruments/probes/model-source.ts';
+import { sizeOf } from '../../instruments/probes/reductions.ts';
 import { cosineFrom, histogramFrom, summaryOfChunks } from './device-numbers.ts';
 import { TfTensorRef } from './tfjs-tensor.ts';
 import { opsOf, type TfjsRuntime, type TfOps, type TfTensor } from './tfjs-types.ts';

@@ -1,11 +1,11 @@
 /** What a device gave back, as summaries. */
-import { rangeAround } from '../../kernel/checks.ts';
+import { rangeAround } from '../../kernel/tensor/checks.ts';
 import type {
   ReductionRequest,
   TensorHistogram,
   TensorSummary,
-} from '../../probes/model-source.ts';
-import { sizeOf } from '../../probes/reductions.ts';
+} from '../../instruments/probes/model-source.ts';
+import { sizeOf } from '../../instruments/probes/reductions.ts';
 import { CHUNK_NUMBERS, chunkCount, PAIR_NUMBERS } from './webgl-reductions.ts';
 
 type Merged = {

@@ -5,7 +5,7 @@
  * whose body nothing is recorded for the backward pass. Values, gradients and the order of operations stay the same.
  */
 import { messageOf } from '../../base/errors.ts';
-import type { CapturePoint, LayerWatch } from '../../probes/model-source.ts';
+import type { CapturePoint, LayerWatch } from '../../instruments/probes/model-source.ts';
 import { isOnHost, TfTensorRef } from './tfjs-tensor.ts';
 import { opsOf, type TfjsRuntime, type TfTensor } from './tfjs-types.ts';
 

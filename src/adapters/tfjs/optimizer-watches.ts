@@ -3,7 +3,7 @@
  * in `applyGradients`; the values before it are kept as references, which copies nothing.
  */
 import { messageOf } from '../../base/errors.ts';
-import type { ParameterWatch, RetainedTensor } from '../../probes/model-source.ts';
+import type { ParameterWatch, RetainedTensor } from '../../instruments/probes/model-source.ts';
 import { tapMethod } from './method-tap.ts';
 import type { FoundParameter } from './tfjs-layers.ts';
 import { TfTensorRef } from './tfjs-tensor.ts';

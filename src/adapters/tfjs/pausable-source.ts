@@ -4,7 +4,7 @@ import type {
   ModelSource,
   ParameterWatch,
   TensorRef,
-} from '../../probes/model-source.ts';
+} from '../../instruments/probes/model-source.ts';
 
 type Watching = { readonly start: () => () => void; stop: (() => void) | undefined };
 

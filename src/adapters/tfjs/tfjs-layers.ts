@@ -1,6 +1,6 @@
 /** The layers and weights of a model, named by their paths. */
 import { invalidInput } from '../../base/errors.ts';
-import type { LayerInfo, ParameterInfo } from '../../probes/model-source.ts';
+import type { LayerInfo, ParameterInfo } from '../../instruments/probes/model-source.ts';
 import type { ParameterRole } from '../../records/literals.ts';
 import type { TfLayer, TfLayerVariable, TfTensor, TfVariable } from './tfjs-types.ts';
 

@@ -9,7 +9,7 @@ import type {
   ParameterWatch,
   SourceTrouble,
   TensorRef,
-} from '../../probes/model-source.ts';
+} from '../../instruments/probes/model-source.ts';
 import { TfDeviceBatch } from './device-batch.ts';
 import { LayerWatches } from './layer-watches.ts';
 import { tapMethod } from './method-tap.ts';

@@ -1,6 +1,6 @@
 /** Tensors of TensorFlow.js as probes see them. */
 import type { TensorData } from '../../kernel/kernel.ts';
-import type { RetainedTensor, TensorRef } from '../../probes/model-source.ts';
+import type { RetainedTensor, TensorRef } from '../../instruments/probes/model-source.ts';
 import type { TfjsRuntime, TfTensor } from './tfjs-types.ts';
 
 /** Backends whose tensors are in the memory of this process. */

@@ -8,7 +8,7 @@ import { EventLogger } from '../../session/event-logger.ts';
 import { MetricsLogger } from '../../session/metrics-logger.ts';
 import { handleOf } from '../../session/run-handle.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
-import { SystemTelemetry } from '../../telemetry/system-telemetry.ts';
+import { SystemTelemetry } from '../../instruments/telemetry/system-telemetry.ts';
 import {
   CALLBACK_OPTION_NAMES,
   CALLBACK_TELEMETRY,

@@ -1,12 +1,12 @@
 /** The probes that go along with a `fit`. */
 import { invalidInput } from '../../base/errors.ts';
-import { HookEngine } from '../../probes/hook-engine.ts';
-import { checkHookConfig, type HookEngineConfig } from '../../probes/hook-config.ts';
+import { HookEngine } from '../../instruments/probes/hook-engine.ts';
+import { checkHookConfig, type HookEngineConfig } from '../../instruments/probes/hook-config.ts';
 import {
   checkParameterConfig,
   type ParameterDiagnosticsConfig,
-} from '../../probes/parameter-config.ts';
-import { ParameterDiagnostics } from '../../probes/parameter-diagnostics.ts';
+} from '../../instruments/probes/parameter-config.ts';
+import { ParameterDiagnostics } from '../../instruments/probes/parameter-diagnostics.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
 import { PausableSource } from './pausable-source.ts';
 import { isSameModel, tfjsModel, type TfjsSource } from './tfjs-model.ts';

@@ -4,7 +4,7 @@
  * is cut into chunks, and every number of a chunk is made by a thread of its own; the chunks are put together on the host,
  * in float64.
  */
-import type { ReductionRequest } from '../../probes/model-source.ts';
+import type { ReductionRequest } from '../../instruments/probes/model-source.ts';
 import type { TfjsRuntime, TfTensor } from './tfjs-types.ts';
 
 /** Numbers a chunk: count, mean, squared deviations, least, greatest, near zero, saturated, squares of the second tensor. */

@@ -1,5 +1,5 @@
 /** Probabilities of sums of ranks. */
-import { twoSidedProbability } from '../../kernel/series/curve-normal.ts';
+import { twoSidedProbability } from '../../kernel/series/curve/curve-normal.ts';
 
 /** More terms are normal: the sum has lighter tails than that, so the probability comes out too large rather than too small. */
 const MAX_EXACT = 30;

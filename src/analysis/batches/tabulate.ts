@@ -1,5 +1,5 @@
 /** Findings about batches as tables of text: for reports and terminals. */
-import { percentText, shortText } from '../report/number-text.ts';
+import { percentText, shortText } from '../text/number-text.ts';
 import type { HardBatch, HardBatches } from './hard-batches.ts';
 
 /** A table of {@link tabulateHardBatches}. */

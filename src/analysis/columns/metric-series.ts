@@ -1,7 +1,7 @@
 /** Metrics as one series a key. */
 import { checkOptionNames } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
-import { checkSeries, type SeriesValues } from '../../kernel/series/values.ts';
+import { checkSeries, type SeriesValues } from '../../kernel/series/module/values.ts';
 import type { RecordedSeries } from '../../read/growing-series.ts';
 import type { MetricColumns } from '../../read/metric-columns.ts';
 import { gather, placeColumns } from './place-rows.ts';

@@ -1,8 +1,8 @@
 /** What a comparison is set by. */
 import { checkLiteral, checkOptionNames } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
-import type { AnalyzerEngineConfig } from '../rules/analyzer-config.ts';
-import { checkAnalyzerConfig } from '../rules/analyzer-config.ts';
+import type { AnalyzerEngineConfig } from '../evaluate/analyzer-config.ts';
+import { checkAnalyzerConfig } from '../evaluate/analyzer-config.ts';
 import { checkPhaseConfig, type PhaseAnalyzerConfig } from '../phases/thresholds.ts';
 
 /** Whether a target is reached from below (`at_least`) or from above (`at_most`). */

@@ -7,7 +7,7 @@ import type { Dict } from '../../schema/record.ts';
 import { CURRENT_SCHEMA_VERSION } from '../../schema/version.ts';
 import type { AnalyzableRun } from '../columns/load-run-columns.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
-import { analysisKernel } from '../series/analysis-kernel.ts';
+import { analysisKernel } from '../signals/analysis-kernel.ts';
 import { comparabilityOf, type Comparability } from './comparability.ts';
 import {
   checkComparisonConfig,

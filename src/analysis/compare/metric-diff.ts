@@ -6,11 +6,11 @@ import {
   type RunColumns,
   type SeriesAxis,
 } from '../columns/run-columns.ts';
-import { finitePart, type FinitePart } from '../series/finite-part.ts';
+import { finitePart, type FinitePart } from '../signals/finite-part.ts';
 import type { ComparisonSettings, MetricTargetSpec } from './compare-config.ts';
 import { metricDiffRecord, type MetricDiff, type MetricDirection } from './diff-records.ts';
 import { partingOf } from './parting.ts';
-import { momentsOf, welchOfMoments, type Moments } from './student-t.ts';
+import { momentsOf, welchOfMoments, type Moments } from '../signals/student-t.ts';
 
 const LOWER =
   /(?:^|[/_.-])(?:[a-z]*loss(?:_?\d+)?|error|err|perplexity|ppl|mae|mse|rmse|cer|wer|fid|nll|bpb|time|latency|[a-z]*time_ms)(?:$|[/_.-])/iu;

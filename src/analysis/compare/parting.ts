@@ -1,8 +1,8 @@
 /** Where two series of one metric part. */
-import { NORMAL_MAD_SCALE } from '../../kernel/series/order.ts';
+import { NORMAL_MAD_SCALE } from '../../kernel/series/order/order.ts';
 import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
-import { finitePart } from '../series/finite-part.ts';
-import { robustCurve } from '../series/robust-curve.ts';
+import { finitePart } from '../signals/finite-part.ts';
+import { robustCurve } from '../signals/robust-curve.ts';
 
 /** A difference is out of the noise from this many standard deviations on. */
 const PARTED_BY = 3;

@@ -13,7 +13,7 @@ import type { Store } from '../../store/store.ts';
 import { loadRunColumns, settle, type AnalyzableRun } from '../columns/load-run-columns.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
 import { analyzePhases } from '../phases/phase-analyzer.ts';
-import { analyzeColumns } from '../rules/analyze-columns.ts';
+import { analyzeColumns } from '../evaluate/analyze-columns.ts';
 import type { ComparisonSettings } from './compare-config.ts';
 import { comparedRunRecord, type ComparedRun } from './diff-records.ts';
 import { lastStep } from './metric-diff.ts';

@@ -8,7 +8,7 @@ import { configWithoutSeeds, flatSettings, isSeedPath } from './config-diff.ts';
 import type { MetricDirection } from './diff-records.ts';
 import { arrival, brokenKeys, directionOf, endsBroken } from './metric-diff.ts';
 import { inOrderOfInterest, someOf } from './metric-order.ts';
-import { holm, meanInterval, welchTest, type MeanInterval } from './student-t.ts';
+import { holm, meanInterval, welchTest, type MeanInterval } from '../signals/student-t.ts';
 
 /** Runs of one configuration. */
 export type RunGroup = {

@@ -3,7 +3,7 @@ import type { EvidenceRecord } from '../../records/evidence.ts';
 import { evidenceRecord } from '../../records/evidence.ts';
 import type { PhaseName } from '../../records/literals.ts';
 import type { SeriesAxis } from '../columns/run-columns.ts';
-import { indexAtOrBefore } from '../series/finite-part.ts';
+import { indexAtOrBefore } from '../signals/finite-part.ts';
 import { riseOf } from './divergence.ts';
 import type { PhaseView } from './find-phases.ts';
 import type { Segment } from './segments.ts';

@@ -2,9 +2,9 @@
 import type { PhaseName } from '../../records/literals.ts';
 import { jsSeriesKernel, type SeriesKernel } from '../../kernel/series/series-kernel.ts';
 import { axisOf, type MetricSeries, type SeriesAxis } from '../columns/run-columns.ts';
-import { indexAtOrBefore } from '../series/finite-part.ts';
-import type { RoleSeries } from '../series/loss-roles.ts';
-import { turnsOf } from '../series/robust-curve.ts';
+import { indexAtOrBefore } from '../signals/finite-part.ts';
+import type { RoleSeries } from '../signals/loss-roles.ts';
+import { turnsOf } from '../signals/robust-curve.ts';
 import { onAxisOf } from './align-axis.ts';
 import { describePhase, type FoundPhase } from './describe.ts';
 import { findExcursions, withoutEvents, type Episode } from './divergence.ts';

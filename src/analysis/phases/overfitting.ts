@@ -1,8 +1,8 @@
 /** Where validation gets worse while training goes on falling. */
-import { indexAtOrBefore } from '../series/finite-part.ts';
-import { noiseOf } from '../rules/profile.ts';
+import { indexAtOrBefore } from '../signals/finite-part.ts';
+import { noiseOf } from '../signals/profile.ts';
 import type { PhaseSettings } from './thresholds.ts';
-import { turnsOf } from '../series/robust-curve.ts';
+import { turnsOf } from '../signals/robust-curve.ts';
 import { middleOf, relativeTo, type Track } from './track.ts';
 
 /** A stretch of the run in which the model learns its training data by heart. */

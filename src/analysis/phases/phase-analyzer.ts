@@ -18,9 +18,9 @@ import {
   type AnalyzableRun,
 } from '../columns/load-run-columns.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
-import { keepRecords } from '../rules/keep-records.ts';
-import { analysisKernel } from '../series/analysis-kernel.ts';
-import { findRoleSeries, roleCandidates } from '../series/loss-roles.ts';
+import { keepRecords } from '../evaluate/keep-records.ts';
+import { analysisKernel } from '../signals/analysis-kernel.ts';
+import { findRoleSeries, roleCandidates } from '../signals/loss-roles.ts';
 import type { FoundPhase } from './describe.ts';
 import { findPhasesWith } from './find-phases.ts';
 import {

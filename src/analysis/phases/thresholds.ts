@@ -1,7 +1,7 @@
 /** What the phase analyzer is set by. */
 import { checkFlag, checkOptionNames, checkPositive } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
-import { CONVENTIONAL_ROLE_KEYS, type RoleKeys } from '../series/loss-roles.ts';
+import { CONVENTIONAL_ROLE_KEYS, type RoleKeys } from '../signals/loss-roles.ts';
 
 /**
  * Where phases begin. Changes are relative to the level of the loss before them (to a tenth of what the loss has fallen in all, where that is

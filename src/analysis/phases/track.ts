@@ -1,8 +1,8 @@
 /** One loss as the phases see it: a robust curve with the scale that its changes are measured on. */
 import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
 import type { MetricSeries } from '../columns/run-columns.ts';
-import { finitePart, type FinitePart } from '../series/finite-part.ts';
-import { robustCurve, type RobustCurve } from '../series/robust-curve.ts';
+import { finitePart, type FinitePart } from '../signals/finite-part.ts';
+import { robustCurve, type RobustCurve } from '../signals/robust-curve.ts';
 
 /** Share of all that the loss has fallen by which changes are measured at least: near zero, a loss has no scale of its own. */
 const SCALE_FLOOR = 0.1;

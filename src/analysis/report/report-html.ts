@@ -1,7 +1,7 @@
 /** A report as one HTML file: plots within it, nothing to fetch, light and dark, no script. */
 import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
 import { escapeHtml } from './escape.ts';
-import { percentText, shortText } from './number-text.ts';
+import { percentText, shortText } from '../text/number-text.ts';
 import { severityCounts, type ReportModel } from './report-model.ts';
 import { plotSvg } from './report-plot.ts';
 

@@ -1,6 +1,6 @@
 /** A report as Markdown: tables and sentences, no HTML, no pictures. */
 import { escapeMarkdown } from './escape.ts';
-import { shortText } from './number-text.ts';
+import { shortText } from '../text/number-text.ts';
 import type { ReportModel } from './report-model.ts';
 
 /** The report as GitHub-flavoured Markdown. */

@@ -1,7 +1,7 @@
 /** Curves as inline SVG: every extreme, every value that is no number, and the phases behind them. */
 import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
 import { escapeHtml } from './escape.ts';
-import { linearTicks, logTicks, shortText } from './number-text.ts';
+import { linearTicks, logTicks, shortText } from '../text/number-text.ts';
 
 /** One curve. */
 export type PlotSeries = {

@@ -9,7 +9,7 @@ import { emptyColumns } from '../columns/empty-columns.ts';
 import { batchColumns, layerSeries, parameterSeries } from '../columns/grouped-series.ts';
 import { readBatchTable, readTelemetryTable } from '../columns/load-run-columns.ts';
 import type { RunInfo } from '../columns/run-columns.ts';
-import type { AnalyzerSettings } from '../rules/analyzer-config.ts';
+import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
 import { LiveColumns } from './live-columns.ts';
 import { LiveRules, type RuleMemory } from './live-rules.ts';
 import type { LiveAnswer, LiveRequest, Piece } from './piece.ts';

@@ -1,15 +1,15 @@
 /** Which rules are asked while a run goes on, and when their answer counts. */
 import { ALERT_SEVERITIES, type AlertSeverity } from '../../records/literals.ts';
-import { findStepwise, type Found } from '../rules/analyze-columns.ts';
-import type { AnalyzerSettings } from '../rules/analyzer-config.ts';
+import { findStepwise, type Found } from '../evaluate/analyze-columns.ts';
+import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
 import { RULES, type RuleId } from '../rules/rules.ts';
-import { say, type Finding } from '../rules/rule.ts';
-import { sayPlace, type Place } from '../rules/places.ts';
+import { say, type Finding } from '../signals/rule.ts';
+import { sayPlace, type Place } from '../signals/places.ts';
 import type { PlacedColumns, RunColumns, RunInfo } from '../columns/run-columns.ts';
-import { batchEvidence } from '../rules/batch-evidence.ts';
+import { batchEvidence } from '../signals/batch-evidence.ts';
 import type { LiveColumns } from './live-columns.ts';
 import type { LiveSeries, LiveSpike } from './live-series.ts';
-import { findMetric, trainLosses } from '../rules/metric-keys.ts';
+import { findMetric, trainLosses } from '../signals/metric-keys.ts';
 
 /** Whose answer counts at once: it does not become another one when more comes. */
 const IMMEDIATE: ReadonlySet<string> = new Set<RuleId>([

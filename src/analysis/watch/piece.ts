@@ -1,8 +1,8 @@
 /** What goes from the thread that trains to the one that judges, and back. */
 import type { SegmentManifest } from '../../store/store.ts';
 import type { RunInfo } from '../columns/run-columns.ts';
-import type { AnalyzerSettings } from '../rules/analyzer-config.ts';
-import type { Finding } from '../rules/rule.ts';
+import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
+import type { Finding } from '../signals/rule.ts';
 import type { RuleMemory } from './live-rules.ts';
 
 /** The tables that a watch looks at. */

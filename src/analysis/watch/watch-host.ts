@@ -1,5 +1,5 @@
 /** What the worker of a watch runs. */
-import { exposeHost } from '../../kernel/worker-host.ts';
+import { exposeHost } from '../../kernel/workers/worker-host.ts';
 import { LiveEvaluator } from './live-evaluator.ts';
 import type { LiveRequest } from './piece.ts';
 

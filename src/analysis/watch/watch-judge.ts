@@ -5,16 +5,16 @@
 import { systemClock } from '../../base/clock.ts';
 import { isQuarkError, messageOf } from '../../base/errors.ts';
 import { nextTask } from '../../base/next-task.ts';
-import { WorkerClient } from '../../kernel/client.ts';
+import { WorkerClient } from '../../kernel/workers/client.ts';
 import {
   workerWays,
   type WorkerLike,
   type WorkerMode,
   type WorkerWay,
   type WorkerWayName,
-} from '../../kernel/spawn.ts';
+} from '../../kernel/workers/spawn.ts';
 import type { RunInfo } from '../columns/run-columns.ts';
-import type { AnalyzerSettings } from '../rules/analyzer-config.ts';
+import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
 import { LiveEvaluator } from './live-evaluator.ts';
 import type { RuleMemory } from './live-rules.ts';
 import type { LiveAnswer, LiveRequest, Load } from './piece.ts';

@@ -1,7 +1,7 @@
 /** What is done about alerts while a run goes on; checked once. */
 import { checkFlag, checkLiteral, checkOptionNames, checkPositive } from '../../base/assert.ts';
 import { invalidInput, messageOf } from '../../base/errors.ts';
-import { WORKER_MODES, type WorkerLike, type WorkerMode } from '../../kernel/spawn.ts';
+import { WORKER_MODES, type WorkerLike, type WorkerMode } from '../../kernel/workers/spawn.ts';
 import type { AlertRecord } from '../../records/alert.ts';
 import { ALERT_SEVERITIES, type AlertSeverity } from '../../records/literals.ts';
 import { RULE_IDS, type RuleId } from '../rules/rules.ts';

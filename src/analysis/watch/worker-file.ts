@@ -1,5 +1,5 @@
 /** The file of the worker of a watch. The names in capitals are filled in by the package build: see scripts/vite-plugins.ts. */
-import type { WorkerFile } from '../../kernel/spawn.ts';
+import type { WorkerFile } from '../../kernel/workers/spawn.ts';
 
 /** `watch-worker.js`. */
 export const WATCH_WORKER: WorkerFile = {

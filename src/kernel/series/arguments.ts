@@ -1,6 +1,6 @@
 /** Arguments of series kernels on their way to a worker: the numbers go into one buffer, the rest is copied. */
 import type { SeriesArgument } from './host.ts';
-import { isSeries, type SeriesValues } from './values.ts';
+import { isSeries, type SeriesValues } from './module/values.ts';
 
 /** An argument before it is sent. */
 export type Argument =

@@ -1,7 +1,7 @@
 /** What the worker of the series kernels runs: any method, on series that lie in one buffer. */
 import { QuarkError } from '../../base/errors.ts';
-import { exposeHost } from '../worker-host.ts';
-import { SeriesModule } from './module.ts';
+import { exposeHost } from '../workers/worker-host.ts';
+import { SeriesModule } from './module/module.ts';
 import { createWasmSeriesKernel, jsSeriesKernel, type SeriesKernel } from './series-kernel.ts';
 
 /**

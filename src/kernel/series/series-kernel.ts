@@ -1,19 +1,19 @@
 /** All kernels over series, put together from their families. */
-import type { DrawKernel } from './draw.ts';
-import { jsDraw } from './draw-js.ts';
-import { wasmDraw } from './draw-wasm.ts';
-import { jsCurve } from './curve-js.ts';
-import { wasmCurve } from './curve-wasm.ts';
-import type { CurveKernel } from './curve.ts';
-import type { ChangeKernel } from './change.ts';
-import { jsChange } from './change-js.ts';
-import { wasmChange } from './change-wasm.ts';
-import { SeriesModule, compileSeries } from './module.ts';
-import { type OrderKernel, jsOrder } from './order.ts';
-import { wasmOrder } from './order-wasm.ts';
-import type { OutlierKernel } from './outlier.ts';
-import { jsOutlier } from './outlier-js.ts';
-import { wasmOutlier } from './outlier-wasm.ts';
+import type { DrawKernel } from './draw/draw.ts';
+import { jsDraw } from './draw/draw-js.ts';
+import { wasmDraw } from './draw/draw-wasm.ts';
+import { jsCurve } from './curve/curve-js.ts';
+import { wasmCurve } from './curve/curve-wasm.ts';
+import type { CurveKernel } from './curve/curve.ts';
+import type { ChangeKernel } from './change/change.ts';
+import { jsChange } from './change/change-js.ts';
+import { wasmChange } from './change/change-wasm.ts';
+import { SeriesModule, compileSeries } from './module/module.ts';
+import { type OrderKernel, jsOrder } from './order/order.ts';
+import { wasmOrder } from './order/order-wasm.ts';
+import type { OutlierKernel } from './outlier/outlier.ts';
+import { jsOutlier } from './outlier/outlier-js.ts';
+import { wasmOutlier } from './outlier/outlier-wasm.ts';
 
 /** Numeric routines over one or two series, on the calling thread. */
 export interface SeriesKernel

@@ -5,14 +5,14 @@
 import { checkOptionNames } from '../../base/assert.ts';
 import { ASYNC_DISPOSE } from '../../base/dispose.ts';
 import { invalidInput } from '../../base/errors.ts';
-import { checkKernelsConfig, KERNELS_CONFIG_NAMES, type KernelsConfig } from '../config.ts';
+import { checkKernelsConfig, KERNELS_CONFIG_NAMES, type KernelsConfig } from '../workers/config.ts';
 import {
   borrowedRoom,
   Dispatcher,
   type KernelCallOptions,
   type KernelsDiagnostics,
   type Room,
-} from '../dispatch.ts';
+} from '../workers/dispatch.ts';
 import { loadTwin, type Modules } from '../twins.ts';
 import {
   copyWhole,
@@ -25,9 +25,9 @@ import {
 } from './arguments.ts';
 import { costOf } from './costs.ts';
 import { callMethod, executeSeriesCall, type SeriesArgument, type SeriesCall } from './host.ts';
-import { compileSeries, SeriesModule } from './module.ts';
+import { compileSeries, SeriesModule } from './module/module.ts';
 import { createWasmSeriesKernel, jsSeriesKernel, type SeriesKernel } from './series-kernel.ts';
-import type { SeriesValues } from './values.ts';
+import type { SeriesValues } from './module/values.ts';
 import { SERIES_WORKER } from './worker-file.ts';
 
 /**

@@ -1,5 +1,5 @@
 /** The file of the series worker. The names in capitals are filled in by the package build: see scripts/vite-plugins.ts. */
-import type { WorkerFile } from '../spawn.ts';
+import type { WorkerFile } from '../workers/spawn.ts';
 
 /** `series-worker.js`. */
 export const SERIES_WORKER: WorkerFile = {

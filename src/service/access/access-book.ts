@@ -5,7 +5,7 @@ import { invalidInput, SessionStoreError } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
 import { checkLabel } from '../../base/names.ts';
 import { compareText } from '../../store/run-rules.ts';
-import type { SqlDatabase, SqlWork } from '../../store/sql-database.ts';
+import type { SqlDatabase, SqlWork } from '../../store/sql/sql-database.ts';
 import * as rows from './access-sql.ts';
 import type { ProjectShare, User, UserKey } from './access-sql.ts';
 import {

@@ -7,7 +7,7 @@ import {
   textCell,
   type SqlRow,
   type SqlWork,
-} from '../../store/sql-database.ts';
+} from '../../store/sql/sql-database.ts';
 import { KEY_SCOPES, type KeyScope, type RunAccess } from './principal.ts';
 
 /** A user as they are kept. */

@@ -5,7 +5,7 @@
 import { checkInstant } from '../../base/assert.ts';
 import type { Clock } from '../../base/clock.ts';
 import { invalidInput, SessionStoreError } from '../../base/errors.ts';
-import type { SqlDatabase } from '../../store/sql-database.ts';
+import type { SqlDatabase } from '../../store/sql/sql-database.ts';
 import { refusalOf, type AccessBook, type Condition, type NewKeyOptions } from './access-book.ts';
 import * as rows from './access-sql.ts';
 import type { KeptKey, ProjectShare, UserKey } from './access-sql.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ChangeKernel, ChangePointOptions } from '../../../src/kernel/series/change.ts';
+import type { ChangeKernel, ChangePointOptions } from '../../../src/kernel/series/change/change.ts';
 import { normals } from '../../support/change-reference.ts';
 
 const close = (value: number, expected: number, tolerance: number): void => {

@@ -1,6 +1,6 @@
-import { jsChange } from '../../../src/kernel/series/change-js.ts';
-import { wasmChange } from '../../../src/kernel/series/change-wasm.ts';
-import { compileSeries, SeriesModule } from '../../../src/kernel/series/module.ts';
+import { jsChange } from '../../../src/kernel/series/change/change-js.ts';
+import { wasmChange } from '../../../src/kernel/series/change/change-wasm.ts';
+import { compileSeries, SeriesModule } from '../../../src/kernel/series/module/module.ts';
 import { describeChanges } from './change-contract.ts';
 
 describeChanges('plain JavaScript', async () => jsChange);

@@ -1,7 +1,7 @@
 /** What every implementation of the curve kernels has to do, as one suite. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { isQuarkError } from '../../../src/base/errors.ts';
-import type { CurveKernel } from '../../../src/kernel/series/curve.ts';
+import type { CurveKernel } from '../../../src/kernel/series/curve/curve.ts';
 import { normal } from '../../support/tensors.ts';
 
 function expectRefused(call: () => unknown, field: string): void {

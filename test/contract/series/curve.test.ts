@@ -1,4 +1,4 @@
-import { jsCurve } from '../../../src/kernel/series/curve-js.ts';
+import { jsCurve } from '../../../src/kernel/series/curve/curve-js.ts';
 import { loadWasmSeriesKernel } from '../../../src/kernel/series/series-kernel.ts';
 import { describeCurve } from './curve-contract.ts';
 

@@ -1,7 +1,7 @@
 /** What every implementation of the kernels for drawing has to do, as one suite. */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { BucketOptions, DrawKernel } from '../../../src/kernel/series/draw.ts';
+import type { BucketOptions, DrawKernel } from '../../../src/kernel/series/draw/draw.ts';
 import {
   anyPlaces,
   exactChoices,

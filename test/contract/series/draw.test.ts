@@ -1,4 +1,4 @@
-import { jsDraw } from '../../../src/kernel/series/draw-js.ts';
+import { jsDraw } from '../../../src/kernel/series/draw/draw-js.ts';
 import { loadWasmSeriesKernel } from '../../../src/kernel/series/series-kernel.ts';
 import { describeDraw } from './draw-contract.ts';
 

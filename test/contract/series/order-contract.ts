@@ -4,7 +4,7 @@ import {
   NORMAL_MAD_SCALE,
   type OrderKernel,
   QUANTILE_METHODS,
-} from '../../../src/kernel/series/order.ts';
+} from '../../../src/kernel/series/order/order.ts';
 import { drawn } from '../../support/hard-series.ts';
 
 export function describeOrder(way: string, open: () => Promise<OrderKernel>): void {

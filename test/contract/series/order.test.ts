@@ -1,4 +1,4 @@
-import { jsOrder } from '../../../src/kernel/series/order.ts';
+import { jsOrder } from '../../../src/kernel/series/order/order.ts';
 import { loadWasmSeriesKernel } from '../../../src/kernel/series/series-kernel.ts';
 import { describeOrder } from './order-contract.ts';
 

@@ -1,6 +1,6 @@
 /** What outliers have to be, whichever twin finds them. */
 import { describe, expect, test } from 'vitest';
-import type { OutlierKernel, OutlierOptions } from '../../../src/kernel/series/outlier.ts';
+import type { OutlierKernel, OutlierOptions } from '../../../src/kernel/series/outlier/outlier.ts';
 import { drawn } from '../../support/hard-series.ts';
 
 const NONE = [Number.NaN, Infinity, -Infinity];

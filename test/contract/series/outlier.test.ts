@@ -1,4 +1,4 @@
-import { jsOutlier } from '../../../src/kernel/series/outlier-js.ts';
+import { jsOutlier } from '../../../src/kernel/series/outlier/outlier-js.ts';
 import { loadWasmSeriesKernel } from '../../../src/kernel/series/series-kernel.ts';
 import { describeOutlier } from './outlier-contract.ts';
 

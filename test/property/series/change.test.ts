@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { jsChange } from '../../../src/kernel/series/change-js.ts';
-import { wasmChange } from '../../../src/kernel/series/change-wasm.ts';
+import { jsChange } from '../../../src/kernel/series/change/change-js.ts';
+import { wasmChange } from '../../../src/kernel/series/change/change-wasm.ts';
 import type {
   ChangeKernel,
   ChangePointOptions,
   ChangePoints,
-} from '../../../src/kernel/series/change.ts';
-import { compileSeries, SeriesModule } from '../../../src/kernel/series/module.ts';
+} from '../../../src/kernel/series/change/change.ts';
+import { compileSeries, SeriesModule } from '../../../src/kernel/series/module/module.ts';
 import {
   boundedCost,
   boundedLoss,

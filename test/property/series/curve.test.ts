@@ -1,9 +1,13 @@
 /** The curve kernels against their definitions, on hard series. */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { jsCurve } from '../../../src/kernel/series/curve-js.ts';
-import type { CurveKernel } from '../../../src/kernel/series/curve.ts';
-import { ALIGN_FILLS, ALIGN_JOINS, SPIKE_DIRECTIONS } from '../../../src/kernel/series/curve.ts';
+import { jsCurve } from '../../../src/kernel/series/curve/curve-js.ts';
+import type { CurveKernel } from '../../../src/kernel/series/curve/curve.ts';
+import {
+  ALIGN_FILLS,
+  ALIGN_JOINS,
+  SPIKE_DIRECTIONS,
+} from '../../../src/kernel/series/curve/curve.ts';
 import { loadWasmSeriesKernel } from '../../../src/kernel/series/series-kernel.ts';
 import {
   alignedOf,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { jsDraw } from '../../../src/kernel/series/draw-js.ts';
-import { SeriesPyramid } from '../../../src/kernel/series/draw-pyramid.ts';
+import { jsDraw } from '../../../src/kernel/series/draw/draw-js.ts';
+import { SeriesPyramid } from '../../../src/kernel/series/draw/draw-pyramid.ts';
 import { anyPlaces, noise } from '../../support/draw-reference.ts';
 import { hardSeries } from '../../support/hard-series.ts';
 import { runs } from '../../support/property.ts';

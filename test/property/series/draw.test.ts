@@ -1,8 +1,8 @@
 /** What must hold of the kernels for drawing whatever the data is, apart from their results, which the contract checks. */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { DrawKernel } from '../../../src/kernel/series/draw.ts';
-import { jsDraw } from '../../../src/kernel/series/draw-js.ts';
+import type { DrawKernel } from '../../../src/kernel/series/draw/draw.ts';
+import { jsDraw } from '../../../src/kernel/series/draw/draw-js.ts';
 import { loadWasmSeriesKernel } from '../../../src/kernel/series/series-kernel.ts';
 import { anyPlaces, noise } from '../../support/draw-reference.ts';
 import { hardSeries } from '../../support/hard-series.ts';

@@ -1,7 +1,11 @@
 /** Order statistics against a plain sort and exact rational interpolation. */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { type OrderKernel, QUANTILE_METHODS, jsOrder } from '../../../src/kernel/series/order.ts';
+import {
+  type OrderKernel,
+  QUANTILE_METHODS,
+  jsOrder,
+} from '../../../src/kernel/series/order/order.ts';
 import { loadWasmSeriesKernel } from '../../../src/kernel/series/series-kernel.ts';
 import {
   DISTRIBUTIONS,

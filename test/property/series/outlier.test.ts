@@ -1,15 +1,15 @@
 /** Outliers against definitions worked out value by value, and moments against exact ones. */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { MovingMoments } from '../../../src/kernel/series/moving-moments.ts';
-import { MovingRanks } from '../../../src/kernel/series/moving-ranks.ts';
-import { NORMAL_MAD_SCALE, jsOrder } from '../../../src/kernel/series/order.ts';
+import { MovingMoments } from '../../../src/kernel/series/outlier/moving-moments.ts';
+import { MovingRanks } from '../../../src/kernel/series/outlier/moving-ranks.ts';
+import { NORMAL_MAD_SCALE, jsOrder } from '../../../src/kernel/series/order/order.ts';
 import {
   NORMAL_MEAN_DEVIATION_SCALE,
   OUTLIER_METHODS,
   type OutlierKernel,
-} from '../../../src/kernel/series/outlier.ts';
-import { jsOutlier } from '../../../src/kernel/series/outlier-js.ts';
+} from '../../../src/kernel/series/outlier/outlier.ts';
+import { jsOutlier } from '../../../src/kernel/series/outlier/outlier-js.ts';
 import { loadWasmSeriesKernel } from '../../../src/kernel/series/series-kernel.ts';
 import { exactMoments } from '../../support/exact-moments.ts';
 import { drawn, hardSeries } from '../../support/hard-series.ts';

@@ -2,9 +2,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isQuarkError } from '../../../src/base/errors.ts';
-import { ExactSum } from '../../../src/kernel/series/exact-sum.ts';
-import { QuantileSketch } from '../../../src/kernel/series/quantile-sketch.ts';
-import { LogBins } from '../../../src/kernel/series/sketch-bins.ts';
+import { ExactSum } from '../../../src/kernel/series/module/exact-sum.ts';
+import { QuantileSketch } from '../../../src/kernel/series/sketch/quantile-sketch.ts';
+import { LogBins } from '../../../src/kernel/series/sketch/sketch-bins.ts';
 import { drawn, exactly, hardSeries } from '../../support/hard-series.ts';
 import { runs } from '../../support/property.ts';
 

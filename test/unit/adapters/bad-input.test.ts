@@ -16,7 +16,7 @@ import {
 } from '../../../src/probes.ts';
 import { openRun } from '../../../src/read/run-reader.ts';
 import { TrainingSession } from '../../../src/session/training-session.ts';
-import { createMemoryStore } from '../../../src/store/memory-store.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { quarkCallback, tfjsModel, tfjsVariables, type TfjsSource } from '../../../src/tfjs.ts';
 import { registerAsyncBackend } from '../../support/async-backend.ts';
 import { TestClock } from '../../support/clock.ts';

@@ -6,9 +6,9 @@ import {
   TRAINABLE_OPS,
   type Network,
   type NetworkConstant,
-} from '../../../src/adapters/onnx/network.ts';
-import type { Attributes } from '../../../src/adapters/onnx/onnx-writer.ts';
-import { trainingOf, type OnnxLoss } from '../../../src/adapters/onnx/training-step.ts';
+} from '../../../src/adapters/onnx/train/network.ts';
+import type { Attributes } from '../../../src/adapters/onnx/file/onnx-writer.ts';
+import { trainingOf, type OnnxLoss } from '../../../src/adapters/onnx/train/training-step.ts';
 import {
   centralDifferences,
   crossEntropy,

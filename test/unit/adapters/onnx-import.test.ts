@@ -6,8 +6,8 @@ import {
   nodeMessage,
   tensorMessage,
   valueInfoMessage,
-} from '../../../src/adapters/onnx/onnx-writer.ts';
-import { WireWriter } from '../../../src/adapters/onnx/wire.ts';
+} from '../../../src/adapters/onnx/file/onnx-writer.ts';
+import { WireWriter } from '../../../src/codecs/protobuf/fields.ts';
 import {
   buildOnnxTraining,
   openOnnxTrainer,

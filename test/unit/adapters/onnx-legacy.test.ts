@@ -8,15 +8,15 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import * as current from 'onnxruntime-web';
 import { describe, expect, it } from 'vitest';
-import { appendToGraph } from '../../../src/adapters/onnx/instrument.ts';
-import { readOnnxModel } from '../../../src/adapters/onnx/onnx-reader.ts';
+import { appendToGraph } from '../../../src/adapters/onnx/watch/instrument.ts';
+import { readOnnxModel } from '../../../src/adapters/onnx/file/onnx-reader.ts';
 import {
   modelBytes,
   nodeMessage,
   valueInfoMessage,
-} from '../../../src/adapters/onnx/onnx-writer.ts';
+} from '../../../src/adapters/onnx/file/onnx-writer.ts';
 import type { OrtTensor, OrtValues } from '../../../src/adapters/onnx/ort.ts';
-import { WireWriter } from '../../../src/adapters/onnx/wire.ts';
+import { WireWriter } from '../../../src/codecs/protobuf/fields.ts';
 import {
   buildOnnxTraining,
   openLegacyOnnxTraining,

@@ -2,19 +2,19 @@
 import { existsSync, readFileSync } from 'node:fs';
 import * as ort from 'onnxruntime-web';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { instrumentOnnx } from '../../../src/adapters/onnx/instrument.ts';
+import { instrumentOnnx } from '../../../src/adapters/onnx/watch/instrument.ts';
 import {
   modelBytes,
   nodeMessage,
   tensorMessage,
   valueInfoMessage,
-} from '../../../src/adapters/onnx/onnx-writer.ts';
+} from '../../../src/adapters/onnx/file/onnx-writer.ts';
 import {
   openOnnxModel,
   type OpenOnnxModelOptions,
-} from '../../../src/adapters/onnx/probed-session.ts';
-import { WireWriter } from '../../../src/adapters/onnx/wire.ts';
-import { HookEngine } from '../../../src/probes/hook-engine.ts';
+} from '../../../src/adapters/onnx/watch/probed-session.ts';
+import { WireWriter } from '../../../src/codecs/protobuf/fields.ts';
+import { HookEngine } from '../../../src/instruments/probes/hook-engine.ts';
 import { EventLogger } from '../../../src/session/event-logger.ts';
 import { TrainingSession } from '../../../src/session/training-session.ts';
 import { KeptLayers } from '../../support/layer-watch.ts';

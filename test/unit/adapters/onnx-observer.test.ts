@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { openRun, type RunReader } from '../../../src/read/run-reader.ts';
 import { TrainingSession } from '../../../src/session/training-session.ts';
 import { observeOnnxSession, type OnnxObserverOptions } from '../../../src/onnx.ts';
-import { createMemoryStore } from '../../../src/store/memory-store.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { trainingStepModel, weightShapes } from '../../support/onnx-model.ts';
 
 const INPUTS = 2;

@@ -10,16 +10,16 @@ import {
   splitDigits,
   type Digits,
 } from '../../../demo/train/digits.ts';
-import type { OnnxLayersModel } from '../../../src/adapters/onnx/layer-kinds.ts';
-import { networkOfLayers } from '../../../src/adapters/onnx/network-layers.ts';
-import type { OnnxOptimizer } from '../../../src/adapters/onnx/optimizers.ts';
+import type { OnnxLayersModel } from '../../../src/adapters/onnx/train/layer-kinds.ts';
+import { networkOfLayers } from '../../../src/adapters/onnx/train/network-layers.ts';
+import type { OnnxOptimizer } from '../../../src/adapters/onnx/train/optimizers.ts';
 import type { LayerSummaryRecord } from '../../../src/records/layer-summary.ts';
 import type { ParameterSummaryRecord } from '../../../src/records/parameter-summary.ts';
 import { openRun } from '../../../src/read/run-reader.ts';
 import { TrainingSession } from '../../../src/session/training-session.ts';
-import { createMemoryStore } from '../../../src/store/memory-store.ts';
-import { HookEngine } from '../../../src/probes/hook-engine.ts';
-import { ParameterDiagnostics } from '../../../src/probes/parameter-diagnostics.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
+import { HookEngine } from '../../../src/instruments/probes/hook-engine.ts';
+import { ParameterDiagnostics } from '../../../src/instruments/probes/parameter-diagnostics.ts';
 import {
   buildOnnxTraining,
   openOnnxTrainer,

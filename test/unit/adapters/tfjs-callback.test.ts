@@ -14,7 +14,7 @@ import { TrainingSession } from '../../../src/session/training-session.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { data, model, weights } from './small-training.ts';
 import { quarkCallback, type QuarkCallback, type QuarkCallbackOptions } from '../../../src/tfjs.ts';
-import { createMemoryStore } from '../../../src/store/memory-store.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 
 beforeAll(async () => {
   tf.enableProdMode();

@@ -1,12 +1,12 @@
 /** Several calls of fit, such as one an epoch: what is recorded is what one fit would have given. */
 import * as tf from '@tensorflow/tfjs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createKernels, type Kernels } from '../../../src/kernel/kernels.ts';
+import { createKernels, type Kernels } from '../../../src/kernel/tensor/kernels.ts';
 import { readLayerSummaries } from '../../../src/read/layer-summaries.ts';
 import { readParameterSummaries } from '../../../src/read/parameter-records.ts';
 import { openRun } from '../../../src/read/run-reader.ts';
 import { TrainingSession } from '../../../src/session/training-session.ts';
-import { createMemoryStore } from '../../../src/store/memory-store.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { quarkCallback, tfjsModel, type QuarkCallbackOptions } from '../../../src/tfjs.ts';
 import { registerAsyncBackend } from '../../support/async-backend.ts';

@@ -3,7 +3,7 @@ import * as tf from '@tensorflow/tfjs';
 import { beforeAll, expect, it } from 'vitest';
 import { HookEngine, type HookEngineConfig } from '../../../src/probes.ts';
 import { TrainingSession } from '../../../src/session/training-session.ts';
-import { createMemoryStore } from '../../../src/store/memory-store.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { tfjsModel, tfjsVariables } from '../../../src/tfjs.ts';
 
 beforeAll(async () => {

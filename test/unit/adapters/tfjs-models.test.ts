@@ -8,7 +8,7 @@ import { openRun } from '../../../src/read/run-reader.ts';
 import type { EventRecord } from '../../../src/records/event.ts';
 import type { LayerSummaryRecord } from '../../../src/records/layer-summary.ts';
 import { TrainingSession } from '../../../src/session/training-session.ts';
-import { createMemoryStore } from '../../../src/store/memory-store.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { tfjsModel, tfjsVariables } from '../../../src/tfjs.ts';
 
 beforeAll(async () => {

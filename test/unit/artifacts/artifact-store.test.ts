@@ -9,8 +9,11 @@ import {
   type Store,
   type TrainingSession,
 } from 'quark-sdk';
-import { ARTIFACT_STORAGE_LAYOUT, ArtifactStore } from '../../../src/artifacts/artifact-store.ts';
-import { getPayload, putPayload } from '../../../src/artifacts/parts.ts';
+import {
+  ARTIFACT_STORAGE_LAYOUT,
+  ArtifactStore,
+} from '../../../src/instruments/artifacts/artifact-store.ts';
+import { getPayload, putPayload } from '../../../src/instruments/artifacts/parts.ts';
 import { readArtifacts } from '../../../src/read/artifacts.ts';
 import { artifactTable } from '../../../src/records/artifact.ts';
 import { runs } from '../../support/property.ts';

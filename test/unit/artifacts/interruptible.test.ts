@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createMemoryStore } from 'quark-sdk';
-import { interruptible, MAX_PAUSE_MS } from '../../../src/artifacts/interruptible.ts';
-import { putPayload } from '../../../src/artifacts/parts.ts';
+import { interruptible, MAX_PAUSE_MS } from '../../../src/instruments/artifacts/interruptible.ts';
+import { putPayload } from '../../../src/instruments/artifacts/parts.ts';
 import { TestClock } from '../../support/clock.ts';
 
 /** Pieces that a test hands out one by one. */

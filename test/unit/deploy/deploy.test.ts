@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { serveCommand } from '../../../src/cli/commands/serve.ts';
-import { parseYaml } from '../../../src/import/yaml.ts';
-import { DRAIN_TIMEOUT_MS } from '../../../src/node/create-service.ts';
-import { S3_VARIABLES } from '../../../src/objects/s3-config.ts';
-import { SERVICE_ROUTES } from '../../../src/service/service-routes.ts';
+import { parseYaml } from '../../../src/codecs/yaml/yaml.ts';
+import { DRAIN_TIMEOUT_MS } from '../../../src/service/node/create-service.ts';
+import { S3_VARIABLES } from '../../../src/store/objects/s3-config.ts';
+import { SERVICE_ROUTES } from '../../../src/wire/service-routes.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');

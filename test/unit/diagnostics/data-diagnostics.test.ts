@@ -9,10 +9,10 @@ import {
   type Store,
   type TrainingSession,
 } from 'quark-sdk';
-import { MappingBatchMetadataAdapter } from '../../../src/diagnostics/batch-metadata.ts';
-import type { DataDiagnosticsConfig } from '../../../src/diagnostics/config.ts';
-import { DataDiagnostics } from '../../../src/diagnostics/data-diagnostics.ts';
-import { countLabels, MAX_CLASSES } from '../../../src/diagnostics/labels.ts';
+import { MappingBatchMetadataAdapter } from '../../../src/instruments/diagnostics/batch-metadata.ts';
+import type { DataDiagnosticsConfig } from '../../../src/instruments/diagnostics/config.ts';
+import { DataDiagnostics } from '../../../src/instruments/diagnostics/data-diagnostics.ts';
+import { countLabels, MAX_CLASSES } from '../../../src/instruments/diagnostics/labels.ts';
 import { runs } from '../../support/property.ts';
 
 const open: Store[] = [];

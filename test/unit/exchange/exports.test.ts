@@ -8,13 +8,13 @@ import {
   exportMetricsCsv,
   exportMetricsJsonLines,
 } from '../../../src/exchange.ts';
-import { csvNumber } from '../../../src/exchange/numbers.ts';
+import { csvNumber } from '../../../src/exchange/export/numbers.ts';
 import { jsonNumber } from '../../../src/read/json-lines.ts';
 import { openRun, type RunReader } from '../../../src/read/run-reader.ts';
 import { EventLogger } from '../../../src/session/event-logger.ts';
 import { MetricsLogger } from '../../../src/session/metrics-logger.ts';
 import { TrainingSession } from '../../../src/session/training-session.ts';
-import { createMemoryStore } from '../../../src/store/memory-store.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { runs } from '../../support/property.ts';
 
 async function recorded(

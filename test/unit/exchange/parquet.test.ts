@@ -8,7 +8,7 @@ import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exportTableParquet, type TableName } from '../../../src/exchange.ts';
-import { bytesInput } from '../../../src/import/input.ts';
+import { bytesInput } from '../../../src/codecs/input.ts';
 import { TABLES } from '../../../src/records/tables.ts';
 import { compactTable } from '../../../src/segment/compact.ts';
 import { valuesOf } from '../../support/batches.ts';

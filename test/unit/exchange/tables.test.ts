@@ -13,7 +13,7 @@ import {
   TABLE_NAMES,
   type TableName,
 } from '../../../src/exchange.ts';
-import { bytesInput } from '../../../src/import/input.ts';
+import { bytesInput } from '../../../src/codecs/input.ts';
 import { TABLES } from '../../../src/records/tables.ts';
 import { valuesOf } from '../../support/batches.ts';
 import { imported } from '../../support/import-result.ts';

@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ArtifactStore } from '../../../src/artifacts/artifact-store.ts';
+import { ArtifactStore } from '../../../src/instruments/artifacts/artifact-store.ts';
 import { openRun } from '../../../src/read/run-reader.ts';
 import { MetricsLogger } from '../../../src/session/metrics-logger.ts';
 import { TrainingSession } from '../../../src/session/training-session.ts';
-import { createMemoryStore } from '../../../src/store/memory-store.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import {
   exportTensorBoard,
   tensorBoardFileName,
-} from '../../../src/exchange/tensorboard-export.ts';
-import { bytesInput } from '../../../src/import/input.ts';
+} from '../../../src/exchange/export/tensorboard-export.ts';
+import { bytesInput } from '../../../src/codecs/input.ts';
 import type { RunReader } from '../../../src/read/run-reader.ts';
 import { bytesOf } from '../../support/event-file.ts';
 import { imported } from '../../support/import-result.ts';

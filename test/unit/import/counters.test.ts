@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Counters } from '../../../src/import/counters.ts';
+import { Counters } from '../../../src/exchange/import/sink/counters.ts';
 import { runs } from '../../support/property.ts';
 
 const NO = Number.NaN;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { DecimalScanner } from '../../../src/import/decimal.ts';
+import { DecimalScanner } from '../../../src/codecs/csv/decimal.ts';
 import { runs } from '../../support/property.ts';
 
 const scanner = new DecimalScanner();

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { createMemoryStore, openRun, type Store } from 'quark-sdk';
-import { importRuns } from '../../../src/import/import-runs.ts';
-import type { Importer } from '../../../src/import/importer.ts';
-import { blobInput, bytesInput, type InputFile } from '../../../src/import/input.ts';
-import { readLines } from '../../../src/import/lines.ts';
+import { importRuns } from '../../../src/exchange/import/import-runs.ts';
+import type { Importer } from '../../../src/exchange/import/sink/importer.ts';
+import { blobInput, bytesInput, type InputFile } from '../../../src/codecs/input.ts';
+import { readLines } from '../../../src/codecs/lines.ts';
 
 const open: Store[] = [];
 

@@ -1,9 +1,9 @@
 /** JSON in parts: the same as all of it at once, wherever the pieces end. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { bytesInput, type InputFile } from '../../../src/import/input.ts';
-import { readJsonItems } from '../../../src/import/json-items.ts';
-import { DEFAULT_IMPORT_LIMITS } from '../../../src/import/limits.ts';
+import { bytesInput, type InputFile } from '../../../src/codecs/input.ts';
+import { readJsonItems } from '../../../src/codecs/json/json-items.ts';
+import { DEFAULT_IMPORT_LIMITS } from '../../../src/codecs/limits.ts';
 import { runs } from '../../support/property.ts';
 
 const limits = DEFAULT_IMPORT_LIMITS;

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { exportMetricsArrow } from '../../../src/exchange/metrics-export.ts';
-import { bytesInput } from '../../../src/import/input.ts';
+import { exportMetricsArrow } from '../../../src/exchange/export/metrics-export.ts';
+import { bytesInput } from '../../../src/codecs/input.ts';
 import { openRun } from '../../../src/read/run-reader.ts';
 import { MetricsLogger } from '../../../src/session/metrics-logger.ts';
 import { TrainingSession } from '../../../src/session/training-session.ts';
-import { createMemoryStore } from '../../../src/store/memory-store.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { damaged, damages } from '../../support/damage.ts';
 import { bytesOf } from '../../support/event-file.ts';
 import { imported } from '../../support/import-result.ts';

@@ -1,9 +1,9 @@
 /** What a file may put into a run is bounded, whatever the file says. */
 import { afterEach, describe, expect, test } from 'vitest';
 import { createMemoryStore, openRun, type Store } from 'quark-sdk';
-import { finishRun, openRunFor } from '../../../src/import/imported-run.ts';
-import { DEFAULT_IMPORT_LIMITS, type ImportLimits } from '../../../src/import/limits.ts';
-import { RunWriter } from '../../../src/import/run-writer.ts';
+import { finishRun, openRunFor } from '../../../src/exchange/import/sink/imported-run.ts';
+import { DEFAULT_IMPORT_LIMITS, type ImportLimits } from '../../../src/codecs/limits.ts';
+import { RunWriter } from '../../../src/exchange/import/sink/run-writer.ts';
 
 const RUN_ID = 'run_imp0';
 const open: Store[] = [];

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { openRun } from 'quark-sdk';
 import fc from 'fast-check';
 import { crc32, maskedCrc32c } from '../../../src/base/crc32.ts';
-import { bytesInput, type InputFile } from '../../../src/import/input.ts';
+import { bytesInput, type InputFile } from '../../../src/codecs/input.ts';
 import { runs } from '../../support/property.ts';
 import {
   bytesOf,

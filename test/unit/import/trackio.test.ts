@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Database from 'libsql';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { bytesInput, type InputFile } from '../../../src/import/input.ts';
+import { bytesInput, type InputFile } from '../../../src/codecs/input.ts';
 import { damaged, damages } from '../../support/damage.ts';
 import { imported } from '../../support/import-result.ts';
 import { runs } from '../../support/property.ts';

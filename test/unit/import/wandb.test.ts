@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { bytesInput, type InputFile } from '../../../src/import/input.ts';
+import { bytesInput, type InputFile } from '../../../src/codecs/input.ts';
 import { damaged, damages } from '../../support/damage.ts';
 import { bytesOf, crc32cByBits, field, u32 } from '../../support/event-file.ts';
 import { imported } from '../../support/import-result.ts';

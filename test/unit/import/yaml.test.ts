@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseYaml } from '../../../src/import/yaml.ts';
+import { parseYaml } from '../../../src/codecs/yaml/yaml.ts';
 import { runs } from '../../support/property.ts';
 
 function read(text: string): unknown {

@@ -1,10 +1,10 @@
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import workerSource from 'virtual:quark-inline-worker';
-import type { KernelsConfig } from '../../../src/kernel/config.ts';
+import type { KernelsConfig } from '../../../src/kernel/workers/config.ts';
 import type { HistogramOptions, TensorStatsOptions } from '../../../src/kernel/kernel.ts';
-import { jsKernel } from '../../../src/kernel/js-kernel.ts';
-import { createKernels, type Kernels } from '../../../src/kernel/kernels.ts';
+import { jsKernel } from '../../../src/kernel/tensor/js-kernel.ts';
+import { createKernels, type Kernels } from '../../../src/kernel/tensor/kernels.ts';
 import { TestClock } from '../../support/clock.ts';
 import { expectHistogramOf, expectWithinBounds } from '../../support/kernel-reference.ts';
 import { normal } from '../../support/tensors.ts';

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
-import { compileKernels } from '../../../src/kernel/abi.ts';
-import { executeCall, type KernelResult, type TensorJob } from '../../../src/kernel/host.ts';
-import { jsKernel } from '../../../src/kernel/js-kernel.ts';
-import { WorkerPool } from '../../../src/kernel/pool.ts';
-import { workerWays } from '../../../src/kernel/spawn.ts';
-import { Staging } from '../../../src/kernel/staging.ts';
-import { TENSOR_WORKER } from '../../../src/kernel/tensor-worker.ts';
+import { compileKernels } from '../../../src/kernel/tensor/abi.ts';
+import { executeCall, type KernelResult, type TensorJob } from '../../../src/kernel/tensor/host.ts';
+import { jsKernel } from '../../../src/kernel/tensor/js-kernel.ts';
+import { WorkerPool } from '../../../src/kernel/workers/pool.ts';
+import { workerWays } from '../../../src/kernel/workers/spawn.ts';
+import { Staging } from '../../../src/kernel/workers/staging.ts';
+import { TENSOR_WORKER } from '../../../src/kernel/tensor/tensor-worker.ts';
 
 const place = { type: 'float64', byteOffset: 0, length: 10 } as const;
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { jsKernel } from '../../../src/kernel/js-kernel.ts';
-import { histogramEdges, mergeHistograms } from '../../../src/kernel/histogram-bins.ts';
-import { mergeTensorStats } from '../../../src/kernel/results.ts';
+import { jsKernel } from '../../../src/kernel/tensor/js-kernel.ts';
+import { histogramEdges, mergeHistograms } from '../../../src/kernel/tensor/histogram-bins.ts';
+import { mergeTensorStats } from '../../../src/kernel/tensor/results.ts';
 import { expectWithinBounds } from '../../support/kernel-reference.ts';
 import { runs } from '../../support/property.ts';
 import { anyFloat64, normal } from '../../support/tensors.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { jsKernel } from '../../../src/kernel/js-kernel.ts';
-import { createKernels } from '../../../src/kernel/kernels.ts';
-import { sampleTensor } from '../../../src/kernel/sampling.ts';
+import { jsKernel } from '../../../src/kernel/tensor/js-kernel.ts';
+import { createKernels } from '../../../src/kernel/tensor/kernels.ts';
+import { sampleTensor } from '../../../src/kernel/tensor/sampling.ts';
 import { runs } from '../../support/property.ts';
 import { normal } from '../../support/tensors.ts';
 

@@ -10,7 +10,7 @@ import {
   type SeriesKernels,
   type SeriesKernelsConfig,
 } from '../../../src/kernel/series/series-kernels.ts';
-import { buffersIn } from '../../../src/kernel/worker-host.ts';
+import { buffersIn } from '../../../src/kernel/workers/worker-host.ts';
 import { TestClock } from '../../support/clock.ts';
 import { normal } from '../../support/tensors.ts';
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { jsKernel } from '../../../src/kernel/js-kernel.ts';
-import { createKernels } from '../../../src/kernel/kernels.ts';
-import { inactiveUnits, mergeTensorUnitStats } from '../../../src/kernel/unit-results.ts';
-import { loadWasmKernel } from '../../../src/kernel/wasm-kernel.ts';
+import { jsKernel } from '../../../src/kernel/tensor/js-kernel.ts';
+import { createKernels } from '../../../src/kernel/tensor/kernels.ts';
+import { inactiveUnits, mergeTensorUnitStats } from '../../../src/kernel/tensor/unit-results.ts';
+import { loadWasmKernel } from '../../../src/kernel/tensor/wasm-kernel.ts';
 import { expectUnitsWithinBounds } from '../../support/kernel-reference.ts';
 import { runs } from '../../support/property.ts';
 import { normal, random } from '../../support/tensors.ts';

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Arena, PAGE_BYTES } from '../../../src/kernel/arena.ts';
-import { MAX_HISTOGRAM_BINS } from '../../../src/kernel/checks.ts';
-import { jsKernel } from '../../../src/kernel/js-kernel.ts';
-import { loadWasmKernel } from '../../../src/kernel/wasm-kernel.ts';
+import { MAX_HISTOGRAM_BINS } from '../../../src/kernel/tensor/checks.ts';
+import { jsKernel } from '../../../src/kernel/tensor/js-kernel.ts';
+import { loadWasmKernel } from '../../../src/kernel/tensor/wasm-kernel.ts';
 import { runs } from '../../support/property.ts';
 import { anyTensor, normal } from '../../support/tensors.ts';
 

@@ -5,14 +5,14 @@ import {
   startMaintenance,
   type MaintenanceOptions,
   type MaintenanceReport,
-} from '../../../src/maintenance/maintenance.ts';
+} from '../../../src/service/maintenance/maintenance.ts';
 import {
   claimChore,
   claimStreams,
   settleChore,
   settleStream,
-} from '../../../src/store/merge-queue.ts';
-import { numberCell, sql, type SqlWork } from '../../../src/store/sql-database.ts';
+} from '../../../src/store/sql/merge-queue.ts';
+import { numberCell, sql, type SqlWork } from '../../../src/store/sql/sql-database.ts';
 import { KEEP_LOOSE_MS, openObjectSpaces, type ObjectSpaces } from '../../support/object-spaces.ts';
 import { metricSegments, ROWS, valueAt } from '../../support/metric-segments.ts';
 import { TestClock } from '../../support/clock.ts';

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import Database from 'libsql';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openFileStorage, parseFileUri } from '../../../src/node/file-storage.ts';
+import { openFileStorage, parseFileUri } from '../../../src/store/sql/node/file-storage.ts';
 import { sha256Hex } from '../../../src/store/blob-rules.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { bytesOf, mergeOf, RUN_ID, runOf, segmentOf } from '../../support/segments.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { makeFolder } from '../../../src/node/folders.ts';
+import { makeFolder } from '../../../src/store/sql/node/folders.ts';
 
 let root: string;
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { readGit } from '../../../src/node/git.ts';
+import { readGit } from '../../../src/session/platforms/node/git.ts';
 
 let directory: string;
 

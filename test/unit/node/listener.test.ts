@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { closeServer, listen } from '../../../src/node/listener.ts';
-import { HttpClient } from '../../../src/service/http-client.ts';
+import { closeServer, listen } from '../../../src/service/node/listener.ts';
+import { HttpClient } from '../../../src/wire/http-client.ts';
 import { kindOfFailure } from '../../../src/sync/failures.ts';
 
 /** Everything that comes back for these bytes. */

@@ -2,10 +2,10 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { openPostgresSpaces } from '../../../src/node/postgres-storage.ts';
-import { encodeError } from '../../../src/service/wire-errors.ts';
-import { numberCell, sql, sqlOne, textCell } from '../../../src/store/sql-database.ts';
-import type { StoreSpaces } from '../../../src/store/sql-store.ts';
+import { openPostgresSpaces } from '../../../src/store/sql/node/postgres-storage.ts';
+import { encodeError } from '../../../src/wire/wire-errors.ts';
+import { numberCell, sql, sqlOne, textCell } from '../../../src/store/sql/sql-database.ts';
+import type { StoreSpaces } from '../../../src/store/sql/sql-store.ts';
 import { findPgbouncer } from '../../support/pgbouncer-program.mjs';
 import {
   DoomedServer,

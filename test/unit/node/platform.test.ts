@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { expect, test } from 'vitest';
-import { nodePlatform } from '../../../src/node/platform.ts';
+import { nodePlatform } from '../../../src/session/platforms/node/platform.ts';
 import { KNOWN_GIT } from '../../support/known-git.ts';
 
 test('a run is told the machine, and what Git says', async () => {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCli } from '../../../src/cli/cli.ts';
-import { openPostgresStorage } from '../../../src/node/postgres-storage.ts';
+import { openPostgresStorage } from '../../../src/store/sql/node/postgres-storage.ts';
 import { FakeIo } from '../../cli/fake-io.ts';
 import { makeSchema, type TestSchema } from '../../support/postgres.ts';
 import { RUN_ID, runOf, segmentOf } from '../../support/segments.ts';

@@ -2,11 +2,14 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { openPostgresSpaces, openPostgresStorage } from '../../../src/node/postgres-storage.ts';
-import { openStorage } from '../../../src/store/open-storage.ts';
-import { sql, sqlOne, numberCell } from '../../../src/store/sql-database.ts';
-import { SQL_LAYOUT_VERSION } from '../../../src/store/sql-layout.ts';
-import type { StoreSpaces } from '../../../src/store/sql-store.ts';
+import {
+  openPostgresSpaces,
+  openPostgresStorage,
+} from '../../../src/store/sql/node/postgres-storage.ts';
+import { openStorage } from '../../../src/location/open-storage.ts';
+import { sql, sqlOne, numberCell } from '../../../src/store/sql/sql-database.ts';
+import { SQL_LAYOUT_VERSION } from '../../../src/store/sql/sql-layout.ts';
+import type { StoreSpaces } from '../../../src/store/sql/sql-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { makeSchema, openSpace, type TestSchema } from '../../support/postgres.ts';
 import { mergeOf, RUN_ID, runOf, segmentOf } from '../../support/segments.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { checkS3Options } from '../../../src/objects/s3-config.ts';
-import { S3Objects } from '../../../src/objects/s3-objects.ts';
+import { checkS3Options } from '../../../src/store/objects/s3-config.ts';
+import { S3Objects } from '../../../src/store/objects/s3-objects.ts';
 import { isLong } from '../../support/property.ts';
 import { openS3Place } from '../../support/s3-place.ts';
 

@@ -4,13 +4,13 @@ import {
   S3_VARIABLES,
   s3OptionsFromEnvironment,
   type S3Options,
-} from '../../../src/objects/s3-config.ts';
+} from '../../../src/store/objects/s3-config.ts';
 import {
   elementText,
   parseObjectPage,
   parseUploads,
   completeUploadXml,
-} from '../../../src/objects/s3-xml.ts';
+} from '../../../src/store/objects/s3-xml.ts';
 
 const GOOD: S3Options = {
   endpoint: 'https://s3.example.org/',

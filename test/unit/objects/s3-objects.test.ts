@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createBlobObjects } from '../../../src/objects/blob-objects.ts';
-import { checkS3Options, type S3Options } from '../../../src/objects/s3-config.ts';
-import { S3Objects } from '../../../src/objects/s3-objects.ts';
+import { createBlobObjects } from '../../../src/store/objects/blob-objects.ts';
+import { checkS3Options, type S3Options } from '../../../src/store/objects/s3-config.ts';
+import { S3Objects } from '../../../src/store/objects/s3-objects.ts';
 import { sha256Hex } from '../../../src/store/blob-rules.ts';
 import { openS3Place, type Fault, type FrontCall, type S3Place } from '../../support/s3-place.ts';
 import { bytesOf } from '../../support/segments.ts';

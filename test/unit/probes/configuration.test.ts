@@ -2,10 +2,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isQuarkError } from '../../../src/base/errors.ts';
-import { checkHookConfig } from '../../../src/probes/hook-config.ts';
-import { layerFilter } from '../../../src/probes/layer-filter.ts';
-import { checkParameterConfig } from '../../../src/probes/parameter-config.ts';
-import { Schedule } from '../../../src/probes/schedule.ts';
+import { checkHookConfig } from '../../../src/instruments/probes/hook-config.ts';
+import { layerFilter } from '../../../src/instruments/probes/layer-filter.ts';
+import { checkParameterConfig } from '../../../src/instruments/probes/parameter-config.ts';
+import { Schedule } from '../../../src/instruments/probes/schedule.ts';
 import {
   DEFAULT_HOOK_ENGINE_CONFIG,
   DEFAULT_HOOK_SCHEDULE_CONFIG,

@@ -1,12 +1,12 @@
 /** Hook engine and parameter diagnostics over plain arrays: what they write, leave out, hold and give back. */
 import { describe, expect, it, vi } from 'vitest';
-import { createKernels } from '../../../src/kernel/kernels.ts';
+import { createKernels } from '../../../src/kernel/tensor/kernels.ts';
 import { HookEngine, ParameterDiagnostics } from '../../../src/probes.ts';
-import type { DeviceResult, TensorSummary } from '../../../src/probes/model-source.ts';
+import type { DeviceResult, TensorSummary } from '../../../src/instruments/probes/model-source.ts';
 import { openRun } from '../../../src/read/run-reader.ts';
 import type { EventRecord } from '../../../src/records/event.ts';
 import { TrainingSession } from '../../../src/session/training-session.ts';
-import { createMemoryStore } from '../../../src/store/memory-store.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { ArraySource, layer, parameter } from '../../support/array-source.ts';
 import { TestClock } from '../../support/clock.ts';
 import { normal } from '../../support/tensors.ts';

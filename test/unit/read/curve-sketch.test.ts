@@ -1,14 +1,14 @@
 /** Sketches of runs: whatever becomes of the segments, curves read with them are those that all samples come to. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { mergeParts } from '../../../src/maintenance/merge-parts.ts';
+import { mergeParts } from '../../../src/service/maintenance/merge-parts.ts';
 import { findSketch, sketchName } from '../../../src/read/curve-sketch.ts';
 import { metricSegments, readCurves } from '../../../src/read/curves.ts';
 import { metricTable } from '../../../src/records/metric.ts';
 import { batchOfRows } from '../../../src/segment/batch-ops.ts';
 import { compactTable } from '../../../src/segment/compact.ts';
 import { createSegment } from '../../../src/segment/manifest.ts';
-import { createMemoryStore } from '../../../src/store/memory-store.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import type { NewSegment, Store, StoreNotes } from '../../../src/store/store.ts';
 import { runs } from '../../support/property.ts';
 import { RUN_ID, runOf } from '../../support/segments.ts';

@@ -4,18 +4,18 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { metricTable } from '../../../src/records/metric.ts';
 import { TABLES } from '../../../src/records/tables.ts';
-import { readArrow } from '../../../src/segment/arrow-reader.ts';
+import { readArrow } from '../../../src/codecs/arrow/arrow-reader.ts';
 import {
   batchMessage,
   dictionaryMessage,
   schemaMessage,
-} from '../../../src/segment/arrow-format.ts';
+} from '../../../src/codecs/arrow/arrow-format.ts';
 import { checkSegmentContent, segmentChecks } from '../../../src/segment/check-segment.ts';
 import { segmentChecksum } from '../../../src/segment/checksum.ts';
 import { concat, encodeBatch, END_OF_STREAM, planColumn } from '../../../src/segment/encode.ts';
 import type { Plan } from '../../../src/segment/encode.ts';
 import { createSegment } from '../../../src/segment/manifest.ts';
-import type { Vector } from '../../../src/segment/vectors.ts';
+import type { Vector } from '../../../src/codecs/arrow/vectors.ts';
 import type { NewSegment } from '../../../src/store/store.ts';
 import { anyBatch } from '../../support/batches.ts';
 import { longer, packedBombs, streamOf } from '../../support/packed-bomb.ts';

@@ -2,7 +2,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { createMemoryStore, MetricsLogger, openRun, startRun } from 'quark-sdk';
 import { metricTable } from '../../../src/records/metric.ts';
 import { compactTable } from '../../../src/segment/compact.ts';
-import { unpackSegment } from '../../../src/segment/unpack.ts';
+import { unpackSegment } from '../../../src/codecs/packed/unpack.ts';
 
 afterEach(() => {
   vi.unstubAllGlobals();

@@ -9,8 +9,8 @@ import { segmentChecksum } from '../../../src/segment/checksum.ts';
 import { encodeBatch } from '../../../src/segment/encode.ts';
 import { createSegment } from '../../../src/segment/manifest.ts';
 import { openSegment } from '../../../src/segment/open-segment.ts';
-import { packSegment } from '../../../src/segment/pack.ts';
-import type { RowBatch } from '../../../src/segment/vectors.ts';
+import { packSegment } from '../../../src/codecs/packed/pack.ts';
+import type { RowBatch } from '../../../src/codecs/arrow/vectors.ts';
 import type { SegmentEncoding, SegmentManifest } from '../../../src/store/store.ts';
 
 const IDENTITY = { runId: 'run_1', table: 'metrics', writerId: 'wrt_1', batchNumber: 0 };

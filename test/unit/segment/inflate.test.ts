@@ -2,7 +2,7 @@
 import { deflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { inflate, inflateStream } from '../../../src/segment/inflate.ts';
+import { inflate, inflateStream } from '../../../src/codecs/packed/inflate.ts';
 import { runs } from '../../support/property.ts';
 
 function deflated(bytes: Uint8Array): Uint8Array<ArrayBuffer> {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { FairQueue } from '../../../src/service/fair-queue.ts';
-import { FairShares } from '../../../src/service/fair-shares.ts';
+import { FairQueue } from '../../../src/service/limits/fair-queue.ts';
+import { FairShares } from '../../../src/service/limits/fair-shares.ts';
 
 describe('a rate that keys of a user share', () => {
   const clock = { nowMs: 0, now: () => clock.nowMs };

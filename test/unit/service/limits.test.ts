@@ -5,8 +5,8 @@ import {
   DEFAULT_SERVICE_LIMITS,
   OpenCounter,
   RateLimiter,
-} from '../../../src/service/limits.ts';
-import { MemoryBudget } from '../../../src/service/memory-budget.ts';
+} from '../../../src/service/limits/limits.ts';
+import { MemoryBudget } from '../../../src/service/limits/memory-budget.ts';
 import { runs } from '../../support/property.ts';
 
 describe('a rate', () => {

@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it, vi } from 'vitest';
-import { MemoryBudget } from '../../../src/service/memory-budget.ts';
+import { MemoryBudget } from '../../../src/service/limits/memory-budget.ts';
 
 describe('a budget of memory', () => {
   it('gives a share that was closed nothing more', () => {

@@ -1,7 +1,7 @@
 /** Lines of one kind stand once a minute in the log, with their number. */
 import { describe, expect, it } from 'vitest';
-import type { ServiceLogger } from '../../../src/service/logging.ts';
-import { RepeatedLog } from '../../../src/service/repeated-log.ts';
+import type { ServiceLogger } from '../../../src/service/log/logging.ts';
+import { RepeatedLog } from '../../../src/service/log/repeated-log.ts';
 import { TestClock } from '../../support/clock.ts';
 
 function logOf(): { log: RepeatedLog; clock: TestClock; lines: object[] } {

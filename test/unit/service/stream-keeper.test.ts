@@ -1,7 +1,7 @@
 /** The access checks of open answers: one chain of them, whatever opens and closes meanwhile. */
 import { expect, test } from 'vitest';
 import type { Principal } from '../../../src/service/access/principal.ts';
-import { LOOK_MS, StreamKeeper } from '../../../src/service/stream-keeper.ts';
+import { LOOK_MS, StreamKeeper } from '../../../src/service/live/stream-keeper.ts';
 import { TestClock } from '../../support/clock.ts';
 
 const PRINCIPAL: Principal = { userId: 'u_1', userName: 'alice', keyId: 'k_1', scope: 'read' };

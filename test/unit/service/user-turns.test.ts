@@ -1,6 +1,6 @@
 /** The requests of one user wait for each other, and never for those of another user. */
 import { describe, expect, it } from 'vitest';
-import { UserTurns } from '../../../src/service/user-turns.ts';
+import { UserTurns } from '../../../src/service/limits/user-turns.ts';
 import { TestClock } from '../../support/clock.ts';
 
 type Asked = { state?: 'in' | 'refused' | 'left'; end: () => void };

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { SessionStoreError } from '../../../src/base/errors.ts';
-import { decodeError, encodeError } from '../../../src/service/wire-errors.ts';
+import { decodeError, encodeError } from '../../../src/wire/wire-errors.ts';
 
 const lost = (details: Record<string, string>): SessionStoreError =>
   new SessionStoreError('unreachable', 'postgres://10.0.0.7/secret cannot be reached', { details });

@@ -9,7 +9,7 @@ import {
   TrainingSession,
   type Store,
 } from 'quark-sdk';
-import { browserPlatform, type Platform } from '../../../src/session/platform.ts';
+import { browserPlatform, type Platform } from '../../../src/session/platforms/platform.ts';
 import { SessionCore } from '../../../src/session/session-core.ts';
 import { TestClock } from '../../support/clock.ts';
 

@@ -5,9 +5,9 @@ import { forceCloseDatabase } from 'fake-indexeddb';
 import { deleteDB, openDB, unwrap } from 'idb';
 import { afterEach, expect, test, vi } from 'vitest';
 import { RunNotFoundError } from '../../../src/base/errors.ts';
-import { IdbConnection } from '../../../src/store/idb-connection.ts';
-import { segmentKey, upgradeIdb, type IdbLayout } from '../../../src/store/idb-layout.ts';
-import { openIdbStorage } from '../../../src/store/idb-store.ts';
+import { IdbConnection } from '../../../src/store/idb/idb-connection.ts';
+import { segmentKey, upgradeIdb, type IdbLayout } from '../../../src/store/idb/idb-layout.ts';
+import { openIdbStorage } from '../../../src/store/idb/idb-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { RUN_ID, runOf, segmentOf } from '../../support/segments.ts';
 
@@ -218,6 +218,6 @@ test('where no further database can be made the store opens all the same', async
 async function openInPage(userAgent: string, names: readonly string[]): Promise<void> {
   vi.stubGlobal('navigator', { userAgent });
   vi.resetModules();
-  const page = await import('../../../src/store/idb-store.ts');
+  const page = await import('../../../src/store/idb/idb-store.ts');
   for (const name of names) await (await page.openIdbStorage(name)).close();
 }

@@ -2,8 +2,8 @@
 import 'fake-indexeddb/auto';
 import { randomUUID } from 'node:crypto';
 import { beforeEach, expect, test, vi } from 'vitest';
-import { IdbSpill } from '../../../src/store/idb-spill.ts';
-import { createMemoryStore } from '../../../src/store/memory-store.ts';
+import { IdbSpill } from '../../../src/store/idb/idb-spill.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { putAside } from '../../../src/store/put-aside.ts';
 import type { NewSegment, Store } from '../../../src/store/store.ts';
 import { storageOf } from '../../support/local-storage.ts';

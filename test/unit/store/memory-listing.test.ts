@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createMemoryStore } from '../../../src/store/memory-store.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { RUN_ID, runOf, segmentOf } from '../../support/segments.ts';
 
 test('a look at the end of a stream goes through its end only, however long it is', async () => {

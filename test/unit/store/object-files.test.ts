@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SegmentFiles } from '../../../src/store/object-files.ts';
+import { SegmentFiles } from '../../../src/store/sql/object-files.ts';
 import {
   numberCell,
   ONLY_ATTEMPT,
@@ -8,7 +8,7 @@ import {
   type SqlAttempt,
   type SqlRow,
   type SqlWork,
-} from '../../../src/store/sql-database.ts';
+} from '../../../src/store/sql/sql-database.ts';
 import type { SegmentManifest, Store } from '../../../src/store/store.ts';
 import {
   KEEP_LOOSE_MS,

@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { createMemoryStore } from '../../../src/store/memory-store.ts';
-import { openStorage } from '../../../src/store/open-storage.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
+import { openStorage } from '../../../src/location/open-storage.ts';
 import { registerStorage, schemeOf } from '../../../src/store/registry.ts';
 import { runOf } from '../../support/segments.ts';
 

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import Database from 'libsql';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openFileStorage } from '../../../src/node/file-storage.ts';
-import { SQL_LAYOUT_VERSION } from '../../../src/store/sql-layout.ts';
+import { openFileStorage } from '../../../src/store/sql/node/file-storage.ts';
+import { SQL_LAYOUT_VERSION } from '../../../src/store/sql/sql-layout.ts';
 import type { SegmentManifest, Store, StoredRun } from '../../../src/store/store.ts';
 import { segmentOf } from '../../support/segments.ts';
 

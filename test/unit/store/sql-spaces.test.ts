@@ -3,9 +3,9 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openFileSpaces, openFileStorage } from '../../../src/node/file-storage.ts';
+import { openFileSpaces, openFileStorage } from '../../../src/store/sql/node/file-storage.ts';
 import { sha256Hex } from '../../../src/store/blob-rules.ts';
-import type { StoreSpaces } from '../../../src/store/sql-store.ts';
+import type { StoreSpaces } from '../../../src/store/sql/sql-store.ts';
 import { bytesOf, RUN_ID, runOf, segmentOf } from '../../support/segments.ts';
 
 let directory: string;

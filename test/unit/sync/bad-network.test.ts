@@ -1,7 +1,7 @@
 /** A network on which some requests never get through: the others do. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createMemoryStore, openMemoryStorage } from '../../../src/store/memory-store.ts';
+import { createMemoryStore, openMemoryStorage } from '../../../src/store/memory/memory-store.ts';
 import type { NewSegment, Store } from '../../../src/store/store.ts';
 import { OutboxStore } from '../../../src/sync/outbox-store.ts';
 import { FastClock } from '../../support/fast-clock.ts';

@@ -1,7 +1,7 @@
 /** A clock here that jumps by hours: nothing waits for hours because of it. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createMemoryStore, openMemoryStorage } from '../../../src/store/memory-store.ts';
+import { createMemoryStore, openMemoryStorage } from '../../../src/store/memory/memory-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { OutboxStore } from '../../../src/sync/outbox-store.ts';
 import { FastClock } from '../../support/fast-clock.ts';

@@ -1,8 +1,8 @@
 /** A service that its user trusts with records does not get to name things in the store of its client. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openHttpStorage } from '../../../src/service/http-store.ts';
-import { createStoreHandler } from '../../../src/service/handler.ts';
-import { createMemoryStore } from '../../../src/store/memory-store.ts';
+import { openHttpStorage } from '../../../src/wire/http-store.ts';
+import { createStoreHandler } from '../../../src/service/routes/handler.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import type { Store, StoredRun } from '../../../src/store/store.ts';
 import { OutboxStore } from '../../../src/sync/outbox-store.ts';
 import { FastClock } from '../../support/fast-clock.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { QuarkError, SessionStoreError } from '../../../src/base/errors.ts';
-import type { RowBatch } from '../../../src/segment/vectors.ts';
+import type { RowBatch } from '../../../src/codecs/arrow/vectors.ts';
 import { Backoff, kindOfFailure, retryAfterMs } from '../../../src/sync/failures.ts';
 import { areSameRuns, mergeRuns, toRemoteForm, type RunForm } from '../../../src/sync/merge-run.ts';
 import { RequestSize } from '../../../src/sync/request-size.ts';

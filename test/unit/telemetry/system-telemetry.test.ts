@@ -11,10 +11,10 @@ import {
   type Store,
   type TrainingSession,
 } from 'quark-sdk';
-import type { SystemTelemetryConfig } from '../../../src/telemetry/config.ts';
-import { parseNvidiaLine, watchNvidia } from '../../../src/telemetry/nvidia-watch.ts';
-import { TELEMETRY_METRIC_KEYS } from '../../../src/telemetry/scalars.ts';
-import { SystemTelemetry } from '../../../src/telemetry/system-telemetry.ts';
+import type { SystemTelemetryConfig } from '../../../src/instruments/telemetry/config.ts';
+import { parseNvidiaLine, watchNvidia } from '../../../src/instruments/telemetry/nvidia-watch.ts';
+import { TELEMETRY_METRIC_KEYS } from '../../../src/instruments/telemetry/scalars.ts';
+import { SystemTelemetry } from '../../../src/instruments/telemetry/system-telemetry.ts';
 import { runs } from '../../support/property.ts';
 
 /** Of a loaded machine. */

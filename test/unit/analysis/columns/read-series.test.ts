@@ -10,7 +10,7 @@ import { batchOfRows } from '../../../../src/segment/batch-ops.ts';
 import { segmentChecksum } from '../../../../src/segment/checksum.ts';
 import { encodeBatch, SEQUENCE_COLUMN } from '../../../../src/segment/encode.ts';
 import { describeSegment } from '../../../../src/segment/manifest.ts';
-import { packSegment } from '../../../../src/segment/pack.ts';
+import { packSegment } from '../../../../src/codecs/packed/pack.ts';
 import { intercept } from '../../../support/store-proxy.ts';
 import { runs } from '../../../support/property.ts';
 

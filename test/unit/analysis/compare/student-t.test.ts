@@ -6,7 +6,7 @@ import {
   studentQuantile,
   studentTwoSided,
   welchTest,
-} from '../../../../src/analysis/compare/student-t.ts';
+} from '../../../../src/analysis/signals/student-t.ts';
 import { runs } from '../../../support/property.ts';
 
 test('probabilities of tables', () => {

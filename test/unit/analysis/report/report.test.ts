@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
 import { AnalyzerEngine, createRunColumns, PhaseAnalyzer, report } from 'quark-sdk/analysis';
 import { escapeHtml, escapeMarkdown } from '../../../../src/analysis/report/escape.ts';
-import { linearTicks, logTicks, shortText } from '../../../../src/analysis/report/number-text.ts';
+import { linearTicks, logTicks, shortText } from '../../../../src/analysis/text/number-text.ts';
 import { byEpoch, byStep, stepLoss } from '../../../support/loss-curves.ts';
 import { runs } from '../../../support/property.ts';
 

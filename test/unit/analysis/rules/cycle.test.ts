@@ -6,7 +6,7 @@ import {
   createRunColumns,
   type MetricSeries,
 } from 'quark-sdk/analysis';
-import { aroundCourse, strongestCycle } from '../../../../src/analysis/rules/cycle.ts';
+import { aroundCourse, strongestCycle } from '../../../../src/analysis/signals/cycle.ts';
 import { fallingLoss, metric, normal } from '../../../support/analysis-runs.ts';
 
 /** Noise of which each value keeps a share of the one before. */

@@ -6,16 +6,16 @@ import {
   type MetricSeries,
 } from 'quark-sdk/analysis';
 import { onAxisOf } from '../../../../src/analysis/phases/align-axis.ts';
-import { finitePart, indexAtOrBefore } from '../../../../src/analysis/series/finite-part.ts';
+import { finitePart, indexAtOrBefore } from '../../../../src/analysis/signals/finite-part.ts';
 import {
   CONVENTIONAL_ROLE_KEYS,
   roleCandidates,
-} from '../../../../src/analysis/series/loss-roles.ts';
+} from '../../../../src/analysis/signals/loss-roles.ts';
 import {
   blockMedians,
   noiseScale,
   robustCurve,
-} from '../../../../src/analysis/series/robust-curve.ts';
+} from '../../../../src/analysis/signals/robust-curve.ts';
 import { byEpoch, byStep, stepLoss } from '../../../support/loss-curves.ts';
 
 const kernel = await loadSeriesKernel();

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { CsvReader } from '../../../../src/import/csv-reader.ts';
+import { CsvReader } from '../../../../src/codecs/csv/csv-reader.ts';
 import { importText } from '../../../support/imported.ts';
 import { damaged, type Files } from '../../../support/mutations.ts';
 import { runs as settings } from '../../../support/property.ts';

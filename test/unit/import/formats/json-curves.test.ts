@@ -1,9 +1,9 @@
 /** Plain JSON of curves, and what must not be taken for it. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createMemoryStore } from '../../../../src/store/memory-store.ts';
-import { importRuns } from '../../../../src/import/import-runs.ts';
-import { bytesInput } from '../../../../src/import/input.ts';
+import { createMemoryStore } from '../../../../src/store/memory/memory-store.ts';
+import { importRuns } from '../../../../src/exchange/import/import-runs.ts';
+import { bytesInput } from '../../../../src/codecs/input.ts';
 import { importText } from '../../../support/imported.ts';
 import { damaged } from '../../../support/mutations.ts';
 import { runs } from '../../../support/property.ts';

@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { LogReader, TEXT_LOG_PATTERNS } from '../../../../src/import/log-patterns.ts';
+import {
+  LogReader,
+  TEXT_LOG_PATTERNS,
+} from '../../../../src/exchange/import/messages/log-patterns.ts';
 import { importText } from '../../../support/imported.ts';
 import { damaged } from '../../../support/mutations.ts';
 import { runs as settings } from '../../../support/property.ts';

@@ -1,0 +1,342 @@
+/**
+ * Reads the skeleton of an ONNX file: nodes, names, types and shapes, without touching the weights' numbers. A field
+ * that occurs twice is merged, as protocol buffers demand; that is what instrumenting relies on.
+ */
+import { invalidInput, QuarkError } from '../../../base/errors.ts';
+import {
+  ATTRIBUTE_FLOAT,
+  ATTRIBUTE_FLOATS,
+  ATTRIBUTE_INT,
+  ATTRIBUTE_INTS,
+  ATTRIBUTE_STRING,
+  ATTRIBUTE_TENSOR,
+  elementTypeOf,
+  MAX_LIST_LENGTH,
+  MAX_MODEL_BYTES,
+  MAX_NAME_BYTES,
+  MAX_NODES,
+  MAX_RANK,
+  MAX_VALUES,
+  type ElementType,
+  type OnnxAttribute,
+  type OnnxDimension,
+  type OnnxModel,
+  type OnnxNode,
+  type OnnxTensor,
+  type OnnxValueInfo,
+} from './onnx-format.ts';
+import { damagedModel, WireReader } from '../../../codecs/protobuf/fields.ts';
+
+/**
+ * Reads a model. The result holds views of `bytes`.
+ *
+ * @throws {QuarkError} `invalid_input` for bytes that are no complete ONNX file or exceed a limit, `unsupported` for
+ * onnxruntime's own format (`.ort`)
+ */
+export function readOnnxModel(bytes: Uint8Array): OnnxModel {
+  checkModelBytes(bytes);
+  const found = new FoundModel();
+  const model = new WireReader(bytes);
+  while (model.next()) {
+    if (model.field === 1) found.irVersion = model.integer();
+    else if (model.field === 7) found.readGraph(model.message());
+    else if (model.field === 8) found.readOpset(model.message());
+    else if (model.field === 25) found.readFunction(model.message());
+  }
+  return found.finish(bytes.length);
+}
+
+/** The checks that need no reading. @throws {QuarkError} `invalid_input`, or `unsupported` for an `.ort` file */
+function checkModelBytes(bytes: unknown): asserts bytes is Uint8Array {
+  if (!(bytes instanceof Uint8Array))
+    throw invalidInput('model', bytes, 'the bytes of an ONNX file, as a Uint8Array');
+  if (bytes.length === 0) throw damagedModel('the file ends', 0);
+  if (bytes.length > MAX_MODEL_BYTES)
+    throw invalidInput('model', bytes.length, `at most ${MAX_MODEL_BYTES} bytes long`);
+  // The identifier of a FlatBuffers file stands behind the offset of its root.
+  if (bytes.length >= 8 && new TextDecoder().decode(bytes.subarray(4, 8)) === 'ORTM') {
+    throw new QuarkError(
+      'unsupported',
+      'This is an .ort file, which cannot be instrumented. Use the .onnx file it was made from.',
+      { details: { field: 'model', reason: 'ort_format' } },
+    );
+  }
+}
+
+class FoundModel {
+  irVersion = 0;
+  #graphCount = 0;
+  readonly #opsets = new Map<string, number>();
+  readonly #nodes: OnnxNode[] = [];
+  readonly #inputs: OnnxValueInfo[] = [];
+  readonly #outputs: OnnxValueInfo[] = [];
+  readonly #valueInfos = new Map<string, OnnxValueInfo>();
+  readonly #initializers = new Map<string, OnnxTensor>();
+  readonly #functions = new Set<string>();
+
+  readOpset(reader: WireReader): void {
+    let domain = '';
+    let version = 0;
+    while (reader.next()) {
+      if (reader.field === 1) domain = reader.text(MAX_NAME_BYTES);
+      else if (reader.field === 2) version = reader.integer();
+    }
+    this.#opsets.set(ownDomain(domain), version);
+  }
+
+  readFunction(reader: WireReader): void {
+    let name = '';
+    let domain = '';
+    while (reader.next()) {
+      if (reader.field === 1) name = reader.text(MAX_NAME_BYTES);
+      else if (reader.field === 10) domain = reader.text(MAX_NAME_BYTES);
+    }
+    this.#functions.add(`${ownDomain(domain)}:${name}`);
+  }
+
+  readGraph(reader: WireReader): void {
+    this.#graphCount += 1;
+    while (reader.next()) {
+      switch (reader.field) {
+        case 1:
+          if (this.#nodes.push(readNode(reader.message())) > MAX_NODES)
+            throw overLimit('nodes', MAX_NODES);
+          break;
+        case 5: {
+          const tensor = readTensor(reader.bytes());
+          this.#initializers.set(tensor.name, tensor);
+          break;
+        }
+        case 11:
+          this.#inputs.push(readValueInfo(reader.message()));
+          break;
+        case 12:
+          this.#outputs.push(readValueInfo(reader.message()));
+          break;
+        case 13: {
+          const info = readValueInfo(reader.message());
+          this.#valueInfos.set(info.name, info);
+          break;
+        }
+        default:
+      }
+    }
+    const counts = [
+      this.#initializers.size,
+      this.#valueInfos.size,
+      this.#inputs.length,
+      this.#outputs.length,
+    ];
+    if (Math.max(...counts) > MAX_VALUES) throw overLimit('tensors', MAX_VALUES);
+  }
+
+  finish(length: number): OnnxModel {
+    // A cut between two fields leaves a readable rest: exporters put the operator sets behind the graph.
+    if (this.#graphCount === 0) throw damagedModel('the file ends without a graph', length);
+    if (this.#opsets.size === 0)
+      throw damagedModel('the file ends without its operator sets', length);
+    if (this.#outputs.length === 0) throw damagedModel('the graph ends without outputs', length);
+    return {
+      irVersion: this.irVersion,
+      opsets: this.#opsets,
+      nodes: this.#nodes,
+      inputs: this.#inputs,
+      outputs: this.#outputs,
+      valueInfos: this.#valueInfos,
+      initializers: this.#initializers,
+      functions: this.#functions,
+    };
+  }
+}
+
+const overLimit = (what: string, limit: number): QuarkError =>
+  new QuarkError('invalid_input', `model must have at most ${limit} ${what}.`, {
+    details: { field: 'model', rule: `at most ${limit} ${what}` },
+  });
+
+/** `ai.onnx` is another way to write the empty domain. */
+const ownDomain = (domain: string): string => (domain === 'ai.onnx' ? '' : domain);
+
+function readNode(reader: WireReader): OnnxNode {
+  const inputs: string[] = [];
+  const outputs: string[] = [];
+  const attributes = new Map<string, OnnxAttribute>();
+  let name = '';
+  let opType = '';
+  let domain = '';
+  let hasSubgraph = false;
+  while (reader.next()) {
+    if (reader.field === 1) inputs.push(reader.text(MAX_NAME_BYTES));
+    else if (reader.field === 2) outputs.push(reader.text(MAX_NAME_BYTES));
+    else if (reader.field === 3) name = reader.text(MAX_NAME_BYTES);
+    else if (reader.field === 4) opType = reader.text(MAX_NAME_BYTES);
+    else if (reader.field === 7) domain = reader.text(MAX_NAME_BYTES);
+    else if (reader.field === 5) {
+      const [attributeName, value] = readAttribute(reader.message());
+      attributes.set(attributeName, value);
+      hasSubgraph ||= value.kind === 'graph';
+    }
+  }
+  return { name, opType, domain: ownDomain(domain), inputs, outputs, attributes, hasSubgraph };
+}
+
+function readAttribute(reader: WireReader): [name: string, value: OnnxAttribute] {
+  let name = '';
+  let type = 0;
+  let float = 0;
+  let int = 0;
+  let text = '';
+  let tensor: OnnxTensor | undefined;
+  let hasGraph = false;
+  const ints: number[] = [];
+  const floats: number[] = [];
+  while (reader.next()) {
+    const { field } = reader;
+    if (field === 1) name = reader.text(MAX_NAME_BYTES);
+    else if (field === 2) float = reader.float();
+    else if (field === 3) int = reader.integer();
+    else if (field === 4) text = shortText(reader);
+    else if (field === 5) tensor = readTensor(reader.bytes());
+    else if (field === 6 || field === 11) hasGraph = true;
+    else if (field === 7) reader.floats(floats, MAX_LIST_LENGTH);
+    else if (field === 8) reader.integers(ints, MAX_LIST_LENGTH);
+    else if (field === 20) type = reader.integer();
+  }
+  if (hasGraph) return [name, { kind: 'graph' }];
+  if (type === ATTRIBUTE_FLOAT) return [name, { kind: 'float', value: float }];
+  if (type === ATTRIBUTE_INT) return [name, { kind: 'int', value: int }];
+  if (type === ATTRIBUTE_STRING) return [name, { kind: 'string', value: text }];
+  if (type === ATTRIBUTE_FLOATS) return [name, { kind: 'floats', value: floats }];
+  if (type === ATTRIBUTE_INTS) return [name, { kind: 'ints', value: ints }];
+  if (type === ATTRIBUTE_TENSOR && tensor !== undefined)
+    return [name, { kind: 'tensor', value: tensor }];
+  return [name, { kind: 'other' }];
+}
+
+/** An attribute may hold a whole file as text; only names and modes are of interest. */
+function shortText(reader: WireReader): string {
+  return reader.bytes().length > MAX_NAME_BYTES ? '' : reader.text(MAX_NAME_BYTES);
+}
+
+/** Reads a TensorProto. */
+export function readTensor(message: Uint8Array): OnnxTensor {
+  const reader = new WireReader(message);
+  const shape: number[] = [];
+  let name = '';
+  let elementType: ElementType | null = null;
+  let isExternal = false;
+  let rawData: Uint8Array | null = null;
+  while (reader.next()) {
+    if (reader.field === 1) reader.integers(shape, MAX_RANK);
+    else if (reader.field === 2) elementType = elementTypeOf(reader.integer()) ?? null;
+    else if (reader.field === 8) name = reader.text(MAX_NAME_BYTES);
+    else if (reader.field === 9) rawData = reader.bytes();
+    else if (reader.field === 14) isExternal = reader.integer() === 1;
+  }
+  return { name, elementType, shape, isExternal, rawData, message };
+}
+
+function readValueInfo(reader: WireReader): OnnxValueInfo {
+  let name = '';
+  let type: Omit<OnnxValueInfo, 'name'> = { elementType: null, shape: null, isTensor: true };
+  while (reader.next()) {
+    if (reader.field === 1) name = reader.text(MAX_NAME_BYTES);
+    else if (reader.field === 2) type = readType(reader.message());
+  }
+  return { name, ...type };
+}
+
+function readType(reader: WireReader): Omit<OnnxValueInfo, 'name'> {
+  let elementType: ElementType | null = null;
+  let shape: OnnxDimension[] | null = null;
+  let isTensor = true;
+  while (reader.next()) {
+    // 6 is the denotation, which says what a value means, not what it is.
+    if (reader.field !== 1) {
+      isTensor = isTensor && reader.field === 6;
+      continue;
+    }
+    const tensor = reader.message();
+    while (tensor.next()) {
+      if (tensor.field === 1) elementType = elementTypeOf(tensor.integer()) ?? null;
+      else if (tensor.field === 2) shape = readShape(tensor.message());
+    }
+  }
+  return { elementType, shape, isTensor };
+}
+
+function readShape(reader: WireReader): OnnxDimension[] {
+  const shape: OnnxDimension[] = [];
+  while (reader.next()) {
+    if (reader.field !== 1) continue;
+    let size: OnnxDimension = null;
+    const dimension = reader.message();
+    while (dimension.next()) {
+      if (dimension.field === 1) size = dimension.integer();
+      else if (dimension.field === 2) size = dimension.text(MAX_NAME_BYTES);
+    }
+    if (shape.push(size) > MAX_RANK)
+      throw damagedModel('a shape has too many dimensions', reader.offset);
+  }
+  return shape;
+}
+
+/** Numbers that are listed one by one in a TensorProto, by the field that has them. */
+const LISTED: Readonly<Partial<Record<ElementType, number>>> = {
+  float32: 4,
+  int32: 5,
+  int64: 7,
+  bool: 5,
+};
+
+/**
+ * The numbers of a constant of type float32, int32, int64 or bool, in row-major order.
+ *
+ * @throws {QuarkError} `unsupported` for other types and for numbers in another file, `invalid_input` when there are
+ * fewer or more than the shape says
+ */
+export function tensorNumbers(tensor: OnnxTensor): number[] {
+  const { elementType, name } = tensor;
+  if (tensor.isExternal) {
+    throw new QuarkError(
+      'unsupported',
+      `The numbers of "${name}" lie in another file. Save the model with its weights inside.`,
+      { details: { field: 'model', tensor: name, reason: 'external_data' } },
+    );
+  }
+  const field = elementType === null ? undefined : LISTED[elementType];
+  if (elementType === null || field === undefined) {
+    throw new QuarkError('unsupported', `"${name}" is of type ${elementType ?? 'unknown'}.`, {
+      details: { field: 'model', tensor: name, reason: 'element_type' },
+    });
+  }
+  const size = tensor.shape.reduce((product, length) => product * length, 1);
+  const numbers =
+    tensor.rawData === null
+      ? listed(tensor.message, field, size)
+      : raw(tensor.rawData, elementType);
+  if (numbers.length !== size)
+    throw invalidInput(`model: "${name}"`, numbers.length, `${size} numbers`);
+  return numbers;
+}
+
+function raw(bytes: Uint8Array, elementType: ElementType): number[] {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const read = (width: number, at: (offset: number) => number): number[] =>
+    Array.from({ length: Math.floor(bytes.length / width) }, (_, i) => at(i * width));
+  if (elementType === 'float32') return read(4, (at) => view.getFloat32(at, true));
+  if (elementType === 'int32') return read(4, (at) => view.getInt32(at, true));
+  if (elementType === 'int64') return read(8, (at) => Number(view.getBigInt64(at, true)));
+  return [...bytes];
+}
+
+function listed(message: Uint8Array, field: number, size: number): number[] {
+  const numbers: number[] = [];
+  const reader = new WireReader(message);
+  while (reader.next()) {
+    if (reader.field !== field) continue;
+    if (field === 4) reader.floats(numbers, size);
+    else reader.integers(numbers, size);
+  }
+  return numbers;
+}

@@ -1,0 +1,94 @@
+/** Writes ONNX messages: nodes, constants, described tensors, models. */
+import {
+  ATTRIBUTE_FLOAT,
+  ATTRIBUTE_INT,
+  ATTRIBUTE_INTS,
+  ATTRIBUTE_STRING,
+  ELEMENT_TYPES,
+  type ElementType,
+  type OnnxDimension,
+} from './onnx-format.ts';
+import { WireWriter } from '../../../codecs/protobuf/fields.ts';
+
+/** The value of an attribute: integers are `int` and `ints`; a float is marked, since 1 and 1.0 are one in JavaScript. */
+export type AttributeValue = number | readonly number[] | string | { readonly float: number };
+
+/** Attributes of a node by name. */
+export type Attributes = Readonly<Record<string, AttributeValue>>;
+
+/** A NodeProto. */
+export function nodeMessage(
+  opType: string,
+  inputs: readonly string[],
+  outputs: readonly string[],
+  attributes: Attributes = {},
+  name: string = outputs[0] ?? '',
+): WireWriter {
+  const message = new WireWriter();
+  for (const input of inputs) message.text(1, input);
+  for (const output of outputs) message.text(2, output);
+  message.text(3, name).text(4, opType);
+  for (const [key, value] of Object.entries(attributes)) message.message(5, attribute(key, value));
+  return message;
+}
+
+function attribute(name: string, value: AttributeValue): WireWriter {
+  const message = new WireWriter().text(1, name);
+  if (typeof value === 'number') return message.int(3, value).int(20, ATTRIBUTE_INT);
+  if (typeof value === 'string') return message.text(4, value).int(20, ATTRIBUTE_STRING);
+  if ('float' in value) return message.float(2, value.float).int(20, ATTRIBUTE_FLOAT);
+  for (const item of value) message.int(8, item);
+  return message.int(20, ATTRIBUTE_INTS);
+}
+
+/** A ValueInfoProto; without a type, onnxruntime infers it. */
+export function valueInfoMessage(
+  name: string,
+  elementType: ElementType | null = null,
+  shape: readonly OnnxDimension[] | null = null,
+): WireWriter {
+  const message = new WireWriter().text(1, name);
+  if (elementType === null) return message;
+  const tensor = new WireWriter().int(1, ELEMENT_TYPES[elementType]);
+  if (shape !== null) {
+    const dimensions = new WireWriter();
+    for (const size of shape) {
+      const dimension = new WireWriter();
+      if (typeof size === 'number') dimension.int(1, size);
+      else if (size !== null) dimension.text(2, size);
+      dimensions.message(1, dimension);
+    }
+    tensor.message(2, dimensions);
+  }
+  return message.message(2, new WireWriter().message(1, tensor));
+}
+
+/** A TensorProto. The machine is taken to be little-endian, as everything WebAssembly runs on is. */
+export function tensorMessage(
+  name: string,
+  data: Float32Array | Int32Array | BigInt64Array,
+  shape: readonly number[],
+): WireWriter {
+  const message = new WireWriter();
+  for (const size of shape) message.int(1, size);
+  const type =
+    data instanceof Float32Array ? 'float32' : data instanceof Int32Array ? 'int32' : 'int64';
+  return message
+    .int(2, ELEMENT_TYPES[type])
+    .text(8, name)
+    .bytes(9, new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+}
+
+/** A whole model of one operator set. */
+export function modelBytes(
+  graph: WireWriter,
+  opset: number,
+  irVersion: number,
+): Uint8Array<ArrayBuffer> {
+  return new WireWriter()
+    .int(1, irVersion)
+    .text(2, 'quark-sdk')
+    .message(7, graph)
+    .message(8, new WireWriter().text(1, '').int(2, opset))
+    .finish();
+}

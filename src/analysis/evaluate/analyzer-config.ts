@@ -1,0 +1,100 @@
+/** Settings of the analyzer, checked once. */
+import { checkFlag, checkLiteral, checkOptionNames } from '../../base/assert.ts';
+import { invalidInput } from '../../base/errors.ts';
+import { DEFAULT_METRIC_KEYS, type MetricKeys } from '../signals/metric-keys.ts';
+import {
+  DEFAULT_ANALYZER_THRESHOLDS,
+  RULE_IDS,
+  type AnalyzerThresholds,
+  type RuleId,
+} from '../rules/rules.ts';
+
+/** Every {@link Compatibility}. */
+export const COMPATIBILITIES = ['scale_free', 'reference'] as const;
+
+/**
+ * What makes the six rules of the reference fire: its absolute limits and a scale-free test that agrees, or its limits
+ * alone. Overfitting is judged without a unit in the first.
+ */
+export type Compatibility = (typeof COMPATIBILITIES)[number];
+
+/** Settings of the analyzer; all may be left out. */
+export type AnalyzerEngineConfig = Partial<MetricKeys> & {
+  /** Numbers to change, the others keep their defaults. */
+  readonly thresholds?: Partial<AnalyzerThresholds>;
+  /** Whether `analyze` replaces what it found before. Default true. */
+  readonly replaceExistingOutputs?: boolean;
+  /** Default `scale_free`. */
+  readonly compatibility?: Compatibility;
+  /** Rules that are not asked. Default none. */
+  readonly disabledRules?: readonly RuleId[];
+  /**
+   * The model, for `static_model_lint`: what `model.toJSON(null, false)` or `model.getConfig()` of a tfjs model gives, or
+   * a list of layers with `type`, `name`, `units`, `activation`, ... Default: `model` in the configuration of the run, or
+   * that configuration itself where it has `layers`.
+   */
+  readonly model?: unknown;
+};
+
+/** Settings with every default filled in. */
+export type AnalyzerSettings = MetricKeys & {
+  readonly thresholds: AnalyzerThresholds;
+  readonly replaceExistingOutputs: boolean;
+  readonly compatibility: Compatibility;
+  readonly disabledRules: ReadonlySet<string>;
+  readonly model: unknown;
+};
+
+/** Defaults of {@link AnalyzerEngineConfig}. */
+export const DEFAULT_ANALYZER_ENGINE_CONFIG: Required<AnalyzerEngineConfig> = Object.freeze({
+  ...DEFAULT_METRIC_KEYS,
+  thresholds: DEFAULT_ANALYZER_THRESHOLDS,
+  replaceExistingOutputs: true,
+  compatibility: 'scale_free',
+  disabledRules: Object.freeze([]),
+  model: undefined,
+});
+
+/** @throws {QuarkError} `invalid_input` naming the setting */
+export function checkAnalyzerConfig(config: AnalyzerEngineConfig = {}): AnalyzerSettings {
+  checkOptionNames('config', config, Object.keys(DEFAULT_ANALYZER_ENGINE_CONFIG));
+  const { compatibility, disabledRules, replaceExistingOutputs, thresholds = {} } = config;
+  checkOptionNames('config.thresholds', thresholds, Object.keys(DEFAULT_ANALYZER_THRESHOLDS));
+  for (const [name, value] of Object.entries(thresholds)) {
+    if (typeof value !== 'number' || !Number.isFinite(value) || value < 0)
+      throw invalidInput(`config.thresholds.${name}`, value, 'a number of at least 0');
+  }
+  return {
+    ...checkKeys(config),
+    thresholds: { ...DEFAULT_ANALYZER_THRESHOLDS, ...thresholds },
+    replaceExistingOutputs: checkFlag(
+      'config.replaceExistingOutputs',
+      replaceExistingOutputs ?? true,
+    ),
+    compatibility: checkLiteral(
+      'config.compatibility',
+      compatibility ?? 'scale_free',
+      COMPATIBILITIES,
+    ),
+    disabledRules: checkRules(disabledRules ?? []),
+    model: config.model,
+  };
+}
+
+function checkKeys(config: AnalyzerEngineConfig): MetricKeys {
+  const entries = Object.entries(DEFAULT_METRIC_KEYS).map(([name, known]) => {
+    const given: unknown = Reflect.get(config, name) ?? known;
+    if (!Array.isArray(given) || given.some((key) => typeof key !== 'string' || key === ''))
+      throw invalidInput(`config.${name}`, given, 'a list of metric keys');
+    return [name, given];
+  });
+  // Object.fromEntries forgets which names it was given.
+  return Object.fromEntries(entries) as MetricKeys;
+}
+
+function checkRules(given: unknown): ReadonlySet<string> {
+  if (!Array.isArray(given))
+    throw invalidInput('config.disabledRules', given, 'a list of rule ids');
+  for (const id of given) checkLiteral('config.disabledRules', id, RULE_IDS);
+  return new Set(given);
+}

@@ -1,0 +1,196 @@
+/**
+ * The packed form of merged segments: the same Arrow bytes, smaller. Numbers are split into byte planes (all lowest
+ * bytes, then all second bytes, ...), ordinal ones after taking differences; planes that are all one byte shrink to that
+ * byte, planes that look random are kept as they are, and everything else goes through one DEFLATE stream. Unpacking
+ * gives the Arrow bytes back bit for bit.
+ *
+ * Layout: "QPK1", length of the header (uint32), header (JSON), random planes, DEFLATE stream. ARCHITECTURE.md has an
+ * example.
+ */
+import { Breather } from '../../base/breather.ts';
+import type { BufferSpan } from '../arrow/arrow-buffers.ts';
+import { readArrow } from '../arrow/arrow-reader.ts';
+
+/** "QPK1", little-endian. */
+export const MAGIC = 0x314b5051;
+/** Larger segments are not written, and claims of more are not believed. */
+export const MAX_SEGMENT_BYTES: number = 1 << 28;
+/** Below this a header costs more than the planes save. */
+const MIN_SPAN_BYTES = 256;
+/** Planes above this entropy (bits a byte, estimated on a sample) do not get smaller through DEFLATE. */
+const RANDOM_ENTROPY = 7.2;
+const SAMPLE_BYTES = 4096;
+
+/**
+ * A piece of the original bytes. `[length]`: literal bytes in the DEFLATE stream. `[length, width, isDelta, planes]`:
+ * a number buffer; each plane is a byte value for a constant plane, -1 for one in the stream, -2 for a random one.
+ */
+export type Piece = readonly [number] | readonly [number, number, 0 | 1, readonly number[]];
+
+/** A plane that is in the DEFLATE stream. */
+export const IN_STREAM = -1;
+/** A plane that is kept as it is. */
+export const RANDOM = -2;
+
+/** What stands before the planes. */
+export type Header = {
+  readonly length: number;
+  readonly deflated: number;
+  readonly pieces: readonly Piece[];
+};
+
+/** Packs the bytes of a segment; gives others a turn where it takes longer than one. */
+export async function packSegment(
+  bytes: Uint8Array<ArrayBuffer>,
+  breather = new Breather(),
+): Promise<Uint8Array<ArrayBuffer>> {
+  const spans: BufferSpan[] = [];
+  readArrow(bytes, spans);
+  const wide = spans.filter(
+    (span) =>
+      span.width > 1 && span.byteLength >= MIN_SPAN_BYTES && span.byteLength % span.width === 0,
+  );
+  wide.sort((a, b) => a.at - b.at);
+  const pieces: Piece[] = [];
+  const stream: Uint8Array[] = [];
+  const random: Uint8Array[] = [];
+  let at = 0;
+  const literal = (end: number): void => {
+    if (end <= at) return;
+    pieces.push([end - at]);
+    stream.push(bytes.subarray(at, end));
+  };
+  for (const { at: start, byteLength, width, isOrdinal } of wide) {
+    literal(start);
+    await breather.breathe();
+    const values = bytes.subarray(start, start + byteLength);
+    const isDelta = isOrdinal || isMonotone(values, width);
+    const planes = split(values, width, isDelta).map((plane) => {
+      const first = plane[0] ?? 0;
+      if (plane.every((byte) => byte === first)) return first;
+      const isRandom = entropy(plane) > RANDOM_ENTROPY;
+      (isRandom ? random : stream).push(plane);
+      return isRandom ? RANDOM : IN_STREAM;
+    });
+    pieces.push([byteLength, width, isDelta ? 1 : 0, planes]);
+    at = start + byteLength;
+  }
+  literal(bytes.byteLength);
+  const deflated = await transform(stream, new CompressionStream('deflate-raw'));
+  const header: Header = {
+    length: bytes.byteLength,
+    deflated: stream.reduce((sum, part) => sum + part.length, 0),
+    pieces,
+  };
+  const headerBytes = new TextEncoder().encode(JSON.stringify(header));
+  const frame = new Uint8Array(8);
+  new DataView(frame.buffer).setUint32(0, MAGIC, true);
+  new DataView(frame.buffer).setUint32(4, headerBytes.length, true);
+  return join([frame, headerBytes, ...random, deflated]);
+}
+
+/** Byte planes of little-endian numbers, lowest byte first; of differences to the value before, if `isDelta`. */
+function split(bytes: Uint8Array, width: number, isDelta: boolean): Uint8Array[] {
+  const rowCount = bytes.byteLength / width;
+  const planes = Array.from({ length: width }, () => new Uint8Array(rowCount));
+  if (width === 2) {
+    const [low = bytes, high = bytes] = planes;
+    for (let row = 0, last = 0; row < rowCount; row++) {
+      const value = (bytes[2 * row] ?? 0) | ((bytes[2 * row + 1] ?? 0) << 8);
+      const out = isDelta ? value - last : value;
+      last = value;
+      low[row] = out;
+      high[row] = out >>> 8;
+    }
+    return planes;
+  }
+  const aligned = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
+  const words = new Uint32Array(aligned.buffer, aligned.byteOffset, aligned.byteLength / 4);
+  const [low, high] =
+    width === 4 ? [isDelta ? differences(words) : words, undefined] : halves(words, isDelta);
+  for (let i = 0; i < width; i++) {
+    const plane = planes[i] ?? bytes;
+    const source = i < 4 ? low : (high ?? low);
+    const shift = 8 * (i & 3);
+    for (let row = 0; row < rowCount; row++) plane[row] = (source[row] ?? 0) >>> shift;
+  }
+  return planes;
+}
+
+function differences(words: Uint32Array): Uint32Array {
+  const out = new Uint32Array(words.length);
+  for (let row = 0, last = 0; row < words.length; row++) {
+    const value = words[row] ?? 0;
+    out[row] = value - last;
+    last = value;
+  }
+  return out;
+}
+
+/** Low and high words of 64-bit integers, or of their differences. */
+function halves(words: Uint32Array, isDelta: boolean): [Uint32Array, Uint32Array] {
+  const rowCount = words.length / 2;
+  const low = new Uint32Array(rowCount);
+  const high = new Uint32Array(rowCount);
+  let lastLow = 0;
+  let lastHigh = 0;
+  for (let row = 0; row < rowCount; row++) {
+    const valueLow = words[2 * row] ?? 0;
+    const valueHigh = words[2 * row + 1] ?? 0;
+    low[row] = valueLow - lastLow;
+    high[row] = valueHigh - lastHigh - (valueLow < lastLow ? 1 : 0);
+    if (isDelta) {
+      lastLow = valueLow;
+      lastHigh = valueHigh;
+    }
+  }
+  return [low, high];
+}
+
+/** Whether 8-byte floats never fall: instants and large counts, whose bit patterns then grow like integers. */
+function isMonotone(bytes: Uint8Array, width: number): boolean {
+  if (width !== 8 || bytes.byteOffset % 8 !== 0) return false;
+  const values = new Float64Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 8);
+  let falls = 0;
+  let last = values[0] ?? 0;
+  const allowed = values.length >>> 6;
+  for (const value of values) {
+    if (!(value >= last) && ++falls > allowed) return false;
+    last = value;
+  }
+  return true;
+}
+
+function entropy(plane: Uint8Array): number {
+  const counts = new Uint32Array(256);
+  const stride = Math.max(1, Math.floor(plane.length / SAMPLE_BYTES));
+  let sampled = 0;
+  for (let i = 0; i < plane.length; i += stride, sampled++) {
+    const byte = plane[i] ?? 0;
+    counts[byte] = (counts[byte] ?? 0) + 1;
+  }
+  let bits = 0;
+  for (const n of counts) if (n > 0) bits -= (n / sampled) * Math.log2(n / sampled);
+  return bits;
+}
+
+async function transform(
+  parts: readonly Uint8Array[],
+  through: CompressionStream,
+): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(
+    await new Response(
+      new Blob(parts as Uint8Array<ArrayBuffer>[]).stream().pipeThrough(through),
+    ).arrayBuffer(),
+  );
+}
+
+function join(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}

@@ -1,0 +1,115 @@
+/**
+ * Event files of TensorBoard, as TensorFlow, Keras, PyTorch, tensorboardX and others write them: scalars of both generations of the
+ * format, histograms, texts, hyperparameters. A folder with event files is a run, as it is for TensorBoard. Images, audio, graphs and
+ * profiles are left out.
+ */
+import { maskedCrc32c } from '../../../base/crc32.ts';
+import { EventReader } from '../messages/event-proto.ts';
+import { fileName, folderOf, type InputFile, groupByFolder } from '../../../codecs/input.ts';
+import type { ImportContext, Importer, InputHead } from '../sink/importer.ts';
+import { ProtoReader } from '../../../codecs/protobuf/reader.ts';
+import { TfRecordScanner } from '../../../codecs/tfrecord/tf-records.ts';
+
+const NAME = /\btfevents\b/;
+const FLUSH_ROWS = 65_536;
+const HEADER_BYTES = 12;
+const HEAD_BYTES = 65_536;
+
+/** TensorBoard. */
+export const tensorBoard: Importer = {
+  format: 'tensorboard',
+  title: 'TensorBoard event files',
+  detect(head) {
+    const isNamed = NAME.test(fileName(head.file.path));
+    const first = firstEvent(head.bytes);
+    if (first === undefined) return isNamed ? 0.6 : 0;
+    if (first.isVersioned) return 1;
+    // Files of training examples have the same framing; their records do not begin with a time.
+    return isNamed || first.timeMs > 0 ? 0.9 : 0;
+  },
+  group(files) {
+    return groupByFolder(files).map((group) =>
+      group.toSorted(
+        (a, b) => secondsOf(a) - secondsOf(b) || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0),
+      ),
+    );
+  },
+  async read(files, context) {
+    const startedAtMs = await firstTime(files);
+    const [first] = files;
+    if (first === undefined) return;
+    const folder = folderOf(first.path);
+    const sink = await context.run({
+      identity: folder,
+      name: folder === '' ? fileName(first.path) : folder,
+      startedAtMs,
+      tags: ['tensorboard'],
+    });
+    const events = new EventReader(sink, context.limits, fileName(folder), (place, reason) =>
+      context.problem({ file: current, place: place < 0 ? null : `byte ${place}`, reason }),
+    );
+    let current = first.path;
+    for (const file of files) {
+      current = file.path;
+      events.beginFile(fileName(file.path));
+      await readFile(file, context, events);
+      if (sink.pendingRows > FLUSH_ROWS) await sink.flush();
+    }
+  },
+};
+
+async function readFile(
+  file: InputFile,
+  context: ImportContext,
+  events: EventReader,
+): Promise<void> {
+  const scanner = new TfRecordScanner(
+    context.limits,
+    (bytes, view, start, end, place) => events.read(bytes, view, start, end, place),
+    (place, reason) => context.problem({ file: file.path, place: `byte ${place}`, reason }),
+  );
+  if (file.sizeBytes === 0) {
+    context.problem({ file: file.path, place: null, reason: 'The file is empty.' });
+    return;
+  }
+  for await (const piece of file.stream()) {
+    scanner.push(piece);
+    await events.settle();
+  }
+  scanner.end();
+}
+
+/** Writers put the second in which a file was begun into its name. */
+function secondsOf(file: InputFile): number {
+  const digits = /tfevents\.(\d{1,12})/.exec(fileName(file.path))?.[1];
+  return digits === undefined ? Number.MAX_SAFE_INTEGER : Number(digits);
+}
+
+async function firstTime(files: readonly InputFile[]): Promise<number | null> {
+  for (const file of files) {
+    const found = firstEvent(await file.slice(0, HEAD_BYTES));
+    if (found !== undefined && found.timeMs > 0) return found.timeMs;
+  }
+  return null;
+}
+
+type FirstEvent = { readonly isVersioned: boolean; readonly timeMs: number };
+
+/** The first record, when it is an event: a message with a time, a version, a summary. Of one that is longer only the checksum of its length is looked at. */
+function firstEvent(bytes: InputHead['bytes']): FirstEvent | undefined {
+  if (bytes.byteLength < HEADER_BYTES) return undefined;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (maskedCrc32c(bytes, 0, 8) !== view.getUint32(8, true)) return undefined;
+  const length = view.getUint32(0, true);
+  const end = Math.min(bytes.byteLength, HEADER_BYTES + length);
+  const isWhole = end === HEADER_BYTES + length && view.getUint32(4, true) === 0;
+  const message = new ProtoReader().open(bytes, view, HEADER_BYTES, end);
+  let timeMs = 0;
+  let isVersioned = false;
+  while (message.next()) {
+    if (message.field === 1 && message.wire === 1) timeMs = message.double() * 1000;
+    else if (message.field === 3) isVersioned ||= message.text(12) === 'brain.Event:';
+  }
+  if (message.isBroken && isWhole) return undefined;
+  return { isVersioned, timeMs };
+}

@@ -1,0 +1,406 @@
+/** From files to runs in a store. */
+import { toHex } from '../../base/hex.ts';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { checkNotAborted, checkOptionNames } from '../../base/assert.ts';
+import { invalidInput, isQuarkError, messageOf, QuarkError } from '../../base/errors.ts';
+import { checkLabel, toLabel } from '../../base/names.ts';
+import { checkStore } from '../../read/runs.ts';
+import type { Store } from '../../store/store.ts';
+import { IMPORTERS } from './importers.ts';
+import type {
+  ImportContext,
+  ImportedRun,
+  Importer,
+  ImportFormatOptions,
+  ImportProblem,
+  InputHead,
+  RestoredRun,
+  RunSink,
+} from './sink/importer.ts';
+import { watchInput, type InputFile, type InputWatch } from '../../codecs/input.ts';
+import { CONVENTIONAL_KEYS, type KeyRule } from './sink/key-table.ts';
+import { DEFAULT_IMPORT_LIMITS, type ImportLimits } from '../../codecs/limits.ts';
+import { fingerprint } from './fingerprint.ts';
+import { finishRun, openRunFor } from './sink/imported-run.ts';
+import { ImportProgressMeter, type ImportProgress } from './progress.ts';
+import { KnownRun, RunWriter } from './sink/run-writer.ts';
+
+/** Options of {@link importRuns}. */
+export type ImportOptions = ImportFormatOptions & {
+  /** Project of the runs; default: that of the format, else `imported`. */
+  readonly project?: string | undefined;
+  /** Format of all files; default: found by content. */
+  readonly format?: string | undefined;
+  /** Importers beside the known ones; they are asked first. */
+  readonly importers?: readonly Importer[] | undefined;
+  /** Rules for metric names, asked before the known ones. */
+  readonly keyRules?: readonly KeyRule[] | undefined;
+  /** Labels of every run. */
+  readonly tags?: readonly string[] | undefined;
+  /** Bounds of what is taken from files. */
+  readonly limits?: Partial<ImportLimits> | undefined;
+  /** Called now and then. */
+  readonly onProgress?: ((progress: ImportProgress) => void) | undefined;
+  /** Ends the import: it rejects with code `aborted`. Runs that were complete stay. */
+  readonly signal?: AbortSignal | undefined;
+};
+
+/** A run of an import. */
+export type ImportedRunReport = {
+  readonly runId: string;
+  readonly name: string;
+  readonly project: string;
+  readonly format: string;
+  /** Paths of the files it came from. */
+  readonly files: readonly string[];
+  /** Metric samples. */
+  readonly rowCount: number;
+  /** Metric keys, with the names they had. */
+  readonly metrics: Readonly<Record<string, string>>;
+  /** False for a run that was in the store before, from the same files: nothing was written. */
+  readonly isNew: boolean;
+  /** False for a run whose files could not be read to their end: importing them again goes on with it. */
+  readonly isComplete: boolean;
+};
+
+/** What an import did. */
+export type ImportReport = {
+  readonly runs: readonly ImportedRunReport[];
+  /** What could not be read; the rest was imported. */
+  readonly problems: readonly ImportProblem[];
+  /** Problems beyond the limit of those that are listed. */
+  readonly unlistedProblemCount: number;
+  /** Files of no known format. */
+  readonly unknownFiles: readonly string[];
+};
+
+const HEAD_BYTES = 65_536;
+const MIN_CONFIDENCE = 0.05;
+const OPTION_NAMES = [
+  'project',
+  'format',
+  'importers',
+  'keyRules',
+  'tags',
+  'limits',
+  'onProgress',
+  'signal',
+  'columns',
+  'patterns',
+];
+
+/**
+ * Imports runs. The format of each file is found by its content. Importing the same files again changes nothing: a run that is
+ * in the store stays as it is. Other `columns`, `patterns` or `keyRules` read other rows, and make runs of their own.
+ *
+ * @throws {QuarkError} `invalid_input` naming the option; `aborted`
+ * @throws {SessionStoreError} when the store failed; importing again goes on where it stopped
+ */
+export async function importRuns(
+  files: readonly InputFile[],
+  store: Store,
+  options: ImportOptions = {},
+): Promise<ImportReport> {
+  checkStore(store);
+  const settings = checkOptions(files, options);
+  const problems: ImportProblem[] = [];
+  let unlistedProblemCount = 0;
+  let problemCount = 0;
+  const problem = (found: ImportProblem): void => {
+    problemCount++;
+    if (problems.length < settings.limits.maxProblems) problems.push(found);
+    else unlistedProblemCount++;
+  };
+  const progress = new ImportProgressMeter(files, options.onProgress);
+  const { byImporter, unknownFiles } = await sort(files, settings, problem);
+  const runs: ImportedRunReport[] = [];
+  for (const [importer, found] of byImporter) {
+    const groups = importer.group?.(found) ?? found.map((file) => [file]);
+    // Whatever comes in is answered for.
+    const nothing = (file: InputFile | undefined): void =>
+      problem({ file: file?.path ?? '', place: null, reason: 'There is nothing to import in it.' });
+    if (groups.length === 0) nothing(found[0]);
+    for (const group of groups) {
+      const problemsBefore = problemCount;
+      checkNotAborted(options.signal);
+      progress.at(group[0]?.path ?? '');
+      const session = new GroupImport(
+        importer,
+        group,
+        store,
+        settings,
+        problem,
+        progress,
+        runs.length,
+      );
+      let failure: { readonly error: unknown } | undefined;
+      const watch: InputWatch = {
+        signal: options.signal,
+        read: (file, bytes) => progress.read(file, bytes),
+        failed: (error) => (failure ??= { error }),
+      };
+      try {
+        await importer.read(
+          group.map((file) => watchInput(file, watch)),
+          session.context(files),
+        );
+      } catch (error) {
+        if (isQuarkError(error, 'aborted') || isQuarkError(error, 'store_failed')) throw error;
+        problem({ file: group[0]?.path ?? '', place: null, reason: messageOf(error) });
+      }
+      const finished = await session.finish(failure === undefined);
+      if (finished.length === 0 && problemCount === problemsBefore) nothing(group[0]);
+      runs.push(...finished);
+      progress.finished(group, runs);
+    }
+  }
+  return { runs, problems, unlistedProblemCount, unknownFiles };
+}
+
+type Settings = {
+  readonly options: ImportOptions;
+  readonly limits: ImportLimits;
+  readonly importers: readonly Importer[];
+  readonly keyRules: readonly KeyRule[];
+};
+
+type OpenRun = {
+  readonly described: ImportedRun;
+  readonly runId: string;
+  readonly sink: RunSink;
+  readonly writer: RunWriter | undefined;
+  readonly project: string;
+};
+
+/** The runs of one group of files. */
+class GroupImport {
+  readonly #importer: Importer;
+  readonly #group: readonly InputFile[];
+  readonly #store: Store;
+  readonly #settings: Settings;
+  readonly #problem: (problem: ImportProblem) => void;
+  readonly #progress: ImportProgressMeter;
+  readonly #runs = new Map<string, OpenRun>();
+  readonly #runsBefore: number;
+  readonly #restored: RestoredRun[] = [];
+  #fingerprint: string | undefined;
+
+  constructor(
+    importer: Importer,
+    group: readonly InputFile[],
+    store: Store,
+    settings: Settings,
+    problem: (problem: ImportProblem) => void,
+    progress: ImportProgressMeter,
+    runsBefore: number,
+  ) {
+    this.#importer = importer;
+    this.#group = group;
+    this.#store = store;
+    this.#settings = settings;
+    this.#problem = problem;
+    this.#progress = progress;
+    this.#runsBefore = runsBefore;
+  }
+
+  context(files: readonly InputFile[]): ImportContext {
+    const { options, limits } = this.#settings;
+    return {
+      limits,
+      signal: options.signal,
+      options: {
+        ...(options.columns === undefined ? {} : { columns: options.columns }),
+        ...(options.patterns === undefined ? {} : { patterns: options.patterns }),
+      },
+      run: async (run) => (await this.#open(run)).sink,
+      place: { store: this.#store, project: options.project, tags: options.tags ?? [] },
+      restored: (run) => {
+        if (this.#runsBefore + this.#restored.length >= limits.maxRuns)
+          throw tooManyRuns(limits.maxRuns);
+        this.#restored.push(run);
+      },
+      tables: async (run) => (await this.#open(run)).writer,
+      problem: this.#problem,
+      files,
+    };
+  }
+
+  async #open(described: ImportedRun): Promise<OpenRun> {
+    const open = this.#runs.get(described.identity);
+    if (open !== undefined) return open;
+    const { limits, options, keyRules } = this.#settings;
+    if (this.#runsBefore + this.#runs.size >= limits.maxRuns) throw tooManyRuns(limits.maxRuns);
+    this.#fingerprint ??= await fingerprint(this.#group);
+    const { format } = this.#importer;
+    // Another mapping of columns or names makes other rows, which are another run.
+    const reading = readingOf(options);
+    const runId = idOf(`${format}\n${described.identity}\n${this.#fingerprint}${reading}`);
+    const project = options.project ?? toLabel(described.project ?? '') ?? 'imported';
+    const startedAtMs =
+      timeOf(described.startedAtMs) ?? timeOf(this.#group[0]?.modifiedAtMs) ?? Date.now();
+    const found = await openRunFor(this.#store, {
+      runId,
+      project,
+      startedAtMs,
+      described,
+      format,
+      files: this.#group,
+      tags: options.tags ?? [],
+    });
+    const writer = found.isComplete
+      ? undefined
+      : new RunWriter({
+          store: this.#store,
+          runId,
+          format,
+          startedAtMs: found.startedAtMs,
+          limits,
+          keyRules,
+          problem: (reason) =>
+            this.#problem({ file: this.#group[0]?.path ?? '', place: null, reason }),
+        });
+    const opened: OpenRun = { described, runId, project, writer, sink: writer ?? new KnownRun() };
+    this.#runs.set(described.identity, opened);
+    return opened;
+  }
+
+  /**
+   * Completes the runs, also when what was read ended in something that is not of the format.
+   *
+   * @param isRead false when a file could not be read to its end. That may be different next time: the runs stay open for it.
+   */
+  async finish(isRead: boolean): Promise<ImportedRunReport[]> {
+    const reports: ImportedRunReport[] = this.#restored.map(({ metricKeys, ...run }) => ({
+      ...run,
+      format: this.#importer.format,
+      files: this.#group.map(({ path }) => path),
+      metrics: Object.fromEntries(metricKeys.map((key) => [key, key])),
+      isComplete: run.isComplete && isRead,
+    }));
+    for (const { rowCount } of this.#restored) this.#progress.rows(rowCount);
+    for (const { described, runId, project, writer } of this.#runs.values()) {
+      const written = isRead ? await writer?.finish() : undefined;
+      if (written !== undefined)
+        await finishRun(this.#store, runId, written, this.#settings.options.tags ?? []);
+      const rowCount = written?.rowCount ?? (await writer?.leave()) ?? 0;
+      this.#progress.rows(rowCount);
+      reports.push({
+        runId,
+        name: described.name,
+        project,
+        format: this.#importer.format,
+        files: this.#group.map(({ path }) => path),
+        rowCount,
+        metrics: written?.names ?? {},
+        isNew: writer !== undefined,
+        isComplete: isRead || writer === undefined,
+      });
+    }
+    return reports;
+  }
+}
+
+/** Which importer reads which files. */
+async function sort(
+  files: readonly InputFile[],
+  { importers, options }: Settings,
+  problem: (problem: ImportProblem) => void,
+): Promise<{
+  readonly byImporter: ReadonlyMap<Importer, InputFile[]>;
+  readonly unknownFiles: string[];
+}> {
+  const byImporter = new Map<Importer, InputFile[]>();
+  const unknownFiles: string[] = [];
+  const paths = new Set(files.map(({ path }) => path));
+  const hasFile = (path: string): boolean => paths.has(path);
+  const asked =
+    options.format === undefined
+      ? undefined
+      : importers.find(({ format }) => format === options.format);
+  for (const file of files) {
+    checkNotAborted(options.signal);
+    try {
+      const bytes = await file.slice(0, HEAD_BYTES);
+      const text = new TextDecoder().decode(bytes);
+      const head: InputHead = { file, bytes, text, hasFile, options };
+      const importer = asked ?? best(importers, head);
+      if (importer === undefined) {
+        unknownFiles.push(file.path);
+        continue;
+      }
+      const found = byImporter.get(importer);
+      if (found === undefined) byImporter.set(importer, [file]);
+      else found.push(file);
+    } catch (error) {
+      if (isQuarkError(error, 'aborted')) throw error;
+      problem({ file: file.path, place: null, reason: messageOf(error) });
+    }
+  }
+  return { byImporter, unknownFiles };
+}
+
+function best(importers: readonly Importer[], head: InputHead): Importer | undefined {
+  let found: Importer | undefined;
+  let confidence = MIN_CONFIDENCE;
+  for (const importer of importers) {
+    const sure = importer.detect(head);
+    if (sure > confidence) {
+      found = importer;
+      confidence = sure;
+    }
+  }
+  return found;
+}
+
+function tooManyRuns(maxRuns: number): QuarkError {
+  return new QuarkError(
+    'invalid_input',
+    `An import may have ${maxRuns} runs. Import the rest by itself.`,
+  );
+}
+
+/** The options that change what is read, as text; empty for none. */
+function readingOf({ columns, patterns, keyRules }: ImportOptions): string {
+  if (columns === undefined && patterns === undefined && keyRules === undefined) return '';
+  const plain = (_: string, value: unknown): unknown =>
+    value instanceof RegExp ? String(value) : value;
+  return `\n${JSON.stringify([columns ?? null, patterns ?? null, keyRules ?? null], plain)}`;
+}
+
+function idOf(text: string): string {
+  return `run_imp${toHex(sha256(new TextEncoder().encode(text)).subarray(0, 12))}`;
+}
+
+function timeOf(ms: number | null | undefined): number | undefined {
+  return typeof ms === 'number' && Math.abs(ms) <= 8.64e15 ? ms : undefined;
+}
+
+function checkOptions(files: readonly InputFile[], options: ImportOptions): Settings {
+  checkOptionNames('options', options, OPTION_NAMES);
+  const limits = { ...DEFAULT_IMPORT_LIMITS, ...options.limits };
+  checkOptionNames('limits', limits, Object.keys(DEFAULT_IMPORT_LIMITS));
+  for (const [name, value] of Object.entries(limits)) {
+    if (!Number.isSafeInteger(value) || value < 1)
+      throw invalidInput(`limits.${name}`, value, 'a positive integer');
+  }
+  if (!Array.isArray(files)) throw invalidInput('files', files, 'a list of files');
+  if (files.length > limits.maxFiles)
+    throw invalidInput(
+      'files.length',
+      files.length,
+      `at most ${limits.maxFiles} (limits.maxFiles)`,
+    );
+  if (options.project !== undefined) checkLabel('project', options.project);
+  for (const [i, tag] of (options.tags ?? []).entries()) checkLabel(`tags[${i}]`, tag);
+  const importers = [...(options.importers ?? []), ...IMPORTERS];
+  if (options.format !== undefined && !importers.some(({ format }) => format === options.format)) {
+    const known = importers.map(({ format }) => `"${format}"`).join(', ');
+    throw invalidInput('format', options.format, `one of ${known}`);
+  }
+  return {
+    options,
+    limits,
+    importers,
+    keyRules: [...(options.keyRules ?? []), ...CONVENTIONAL_KEYS],
+  };
+}

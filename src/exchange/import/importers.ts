@@ -1,0 +1,40 @@
+/** The known formats. An importer is one file, and one line here. */
+import { csv } from './formats/csv.ts';
+import { dvclive } from './formats/dvclive.ts';
+import { huggingFaceTrainer } from './formats/hugging-face-trainer.ts';
+import { jsonCurves } from './formats/json-curves.ts';
+import { jsonLines } from './formats/json-lines.ts';
+import { mlflow } from './formats/mlflow.ts';
+import { quarkProfiler } from './formats/quark-profiler.ts';
+import { quarkArrow } from './formats/quark-arrow.ts';
+import { parquet } from './formats/parquet.ts';
+import { quarkFile } from './formats/quark-file.ts';
+import { sacred } from './formats/sacred.ts';
+import { tensorBoard } from './formats/tensorboard.ts';
+import { textLog } from './formats/text-log.ts';
+import { track } from './formats/track.ts';
+import { wandbLegacy } from './formats/wandb-legacy.ts';
+import { trackio } from './formats/trackio.ts';
+import { wandb } from './formats/wandb.ts';
+import type { Importer } from './sink/importer.ts';
+
+/** In the order in which they are asked; of two that are equally sure the first reads the file. */
+export const IMPORTERS: readonly Importer[] = [
+  huggingFaceTrainer,
+  csv,
+  jsonLines,
+  textLog,
+  tensorBoard,
+  quarkArrow,
+  parquet,
+  quarkFile,
+  trackio,
+  mlflow,
+  dvclive,
+  sacred,
+  track,
+  quarkProfiler,
+  wandbLegacy,
+  wandb,
+  jsonCurves,
+];

@@ -1,0 +1,311 @@
+/** How lines of text logs are understood: the known patterns, and those that users add. */
+import { instantMs, numberFromText } from '../../../codecs/number-text.ts';
+import type { TextLogPattern } from '../sink/importer.ts';
+
+/** A number with bounds on its digits, so that no line takes long. */
+const NUMBER = String.raw`[-+]?(?:(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,5})?|[nN]a[nN]|NAN|[iI]nf(?:inity)?|INF)`;
+/** What may stand directly after a number: a unit, but neither more digits nor another part of a date or a path. */
+const END = String.raw`(?:%|ms|s|x)?(?![\w:/-]|\.\d)`;
+
+function pattern(source: TemplateStringsArray, ...parts: readonly string[]): RegExp {
+  return new RegExp(String.raw({ raw: source.raw }, ...parts));
+}
+
+function pairs(source: TemplateStringsArray, ...parts: readonly string[]): RegExp {
+  return new RegExp(String.raw({ raw: source.raw }, ...parts), 'g');
+}
+
+/**
+ * The known patterns, in the order in which they are tried; the first that finds a number in a line takes it. Patterns of the user come
+ * before these.
+ */
+export const TEXT_LOG_PATTERNS: readonly TextLogPattern[] = Object.freeze([
+  {
+    name: 'megatron',
+    pattern: pattern`(?:^|[\s:\]])iteration\s{1,20}(?<step>\d{1,16})\s{0,20}/\s{0,20}\d{1,16} ?\|`,
+    pairs: pairs`(?:^|\|)\s{0,20}(?<key>[^|:]{1,80}):\s{0,20}(?<value>${NUMBER})\s{0,20}(?=\|)`,
+  },
+  {
+    name: 'megatron_validation',
+    pattern: pattern`validation loss at (?:iteration (?<step>\d{1,16})|the end of training)(?: (?:on|for) (?<phase>validation|val|test) (?:set|data))? {0,20}\|`,
+    pairs: pairs`(?:^|\|)\s{0,20}(?<key>[^|:]{1,80}):\s{0,20}(?<value>${NUMBER})\s{0,20}(?=\|)`,
+    namespace: 'val',
+  },
+  {
+    name: 'llm_c_log',
+    pattern: pattern`^s:(?<step>\d{1,16})\s`,
+    pairs: pairs`(?<![\w])(?<key>[a-z]{1,20}):(?<value>${NUMBER})${END}`,
+  },
+  {
+    name: 'llm_c',
+    pattern: pattern`^step\s{1,20}(?<step>\d{1,16})/\d{1,16}\s?\|`,
+    pairs: pairs`(?:^|\|)\s{0,20}(?<key>[a-z][a-z _]{0,30}?)\s{1,20}(?<value>${NUMBER})(?=[\s|]|$)`,
+  },
+  { name: 'llm_c_validation', pattern: pattern`^val loss (?<val_loss>${NUMBER})\s*$` },
+  {
+    name: 'modded_nanogpt',
+    pattern: pattern`^step:(?<step>\d{1,16})(?:/\d{1,16})?\s`,
+    pairs: pairs`(?<!\w)(?<key>[a-z]\w{0,30}):(?<value>${NUMBER})${END}`,
+  },
+  {
+    name: 'nanogpt_validation',
+    pattern: pattern`^step (?<step>\d{1,16}): train loss (?<train_loss_estimate>${NUMBER}), val loss (?<val_loss>${NUMBER})`,
+  },
+  {
+    name: 'nanogpt',
+    pattern: pattern`^iter (?<step>\d{1,16}):\s`,
+    pairs: pairs`(?<![\w.])(?<key>[a-z]\w{0,30})\s(?<value>${NUMBER})${END}`,
+  },
+  {
+    // A progress bar at its end; earlier states of it are running means.
+    name: 'keras',
+    pattern: pattern`^\s{0,10}(\d{1,16})/\1 .{0,200}?(?:\d(?:us|ms|s|m|h)(?:/(?:step|epoch|sample))?|\]) (?=- )`,
+    pairs: pairs`- (?<key>[A-Za-z_][\w ./-]{0,60}): (?<value>${NUMBER})(?=\s|$)`,
+  },
+  {
+    name: 'keras_short',
+    pattern: pattern`^\s{0,4}- \d{1,8}(?:ms|s) (?=- )`,
+    pairs: pairs`- (?<key>[A-Za-z_][\w ./-]{0,60}): (?<value>${NUMBER})(?=\s|$)`,
+  },
+  {
+    name: 'python_dict',
+    pattern: pattern`^\{(?=')`,
+    pairs: pairs`'(?<key>[^'{}]{1,100})': '?(?<value>${NUMBER})'?(?=[,}])`,
+  },
+  {
+    name: 'pytorch_mnist',
+    pattern: pattern`^Train Epoch: (?<epoch>\d{1,16}) \[(?<step>\d{1,16})/(?<epoch_steps>\d{1,16}) [^\]]{0,20}\]\s{1,8}Loss: (?<train_loss>${NUMBER})`,
+  },
+  {
+    name: 'pytorch_mnist_test',
+    pattern: pattern`^Test set: Average loss: (?<test_loss>${NUMBER}), Accuracy: \d{1,16}/\d{1,16} \((?<test_accuracy>${NUMBER})%\)`,
+  },
+  {
+    name: 'pytorch_imagenet',
+    pattern: pattern`^Epoch: \[(?<epoch>\d{1,16})\]\s{0,8}\[\s{0,8}(?<step>\d{1,16})/(?<epoch_steps>\d{1,16})\]`,
+    pairs: pairs`(?<![\w@])(?<key>[A-Za-z][\w@]{0,30})\s{1,8}(?<value>${NUMBER})\s{0,4}\(`,
+  },
+]);
+
+const EPOCH = new RegExp(
+  String.raw`(?<![\w.])epochs?\s{0,8}[:=#]?\s{0,8}[[(]?\s{0,8}(?<epoch>\d{1,16})(?:\.\d{1,16})?(?![\w.])`,
+  'i',
+);
+/** A counter and, where it is said, how far it counts. */
+const COUNT = String.raw`(?<step>\d{1,16})(?:\s{0,4}(?:/|of)\s{0,4}(?<steps>\d{1,16}))?(?![\w.])`;
+const STEP = new RegExp(
+  String.raw`(?<![\w.])(?:global[_ ]?step|step|iteration|iters?|update)\s{0,8}[:=#]?\s{0,8}[[(]?\s{0,8}${COUNT}`,
+  'i',
+);
+/** Batches are counted in their epoch. */
+const BATCH = new RegExp(
+  String.raw`(?<![\w.])(?:mini-?)?batch\s{0,8}[:=#]?\s{0,8}[[(]?\s{0,8}${COUNT}`,
+  'i',
+);
+/** `Epoch [2][20/188]`, `Epoch 2/10 [20/188]`, `Epoch(train) [2][20/188]`: two counters one after the other. */
+const EPOCH_STEP = new RegExp(
+  String.raw`(?<![\w.])epochs?(?:\((?<phase>[a-z]{1,10})\))?\s{0,8}[:=#]?\s{0,8}[[(]?\s{0,8}(?<epoch>\d{1,16})(?:\s{0,4}/\s{0,4}\d{1,16})?\s{0,4}[\])]?[\s,:|-]{0,8}\[\s{0,8}(?<step>\d{1,16})\s{0,4}/\s{0,4}(?<steps>\d{1,16})(?![\w.])`,
+  'i',
+);
+const PAIRS = new RegExp(
+  String.raw`(?<![\w.@/-])(?<key>[A-Za-z][\w.@/-]{0,60}(?: [A-Za-z][\w.@-]{0,40}){0,2}?)\s{0,8}[:=]\s{0,8}(?<value>${NUMBER})${END}`,
+  'g',
+);
+const PHASE =
+  /^[^A-Za-z]{0,60}(train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|eval(?:uation)?|dev)(?![\w/])/i;
+/** A progress bar on its way: what it shows are means of a part of the epoch. */
+const RUNNING = /^\s{0,10}\d{1,16}\/\d{1,16}\s.{0,200}?ETA:/;
+const METRIC_WORD =
+  /loss|acc|(?:^|[_ ])lr$|learning.?rate|norm|perplexity|ppl|f1|precision|recall|auc|map|iou|dice|psnr|ssim|bleu|rouge|reward|return|error|score|mse|mae|rmse|kl|entropy/i;
+const COUNTERS: Readonly<Record<string, 'step' | 'epoch'>> = {
+  step: 'step',
+  global_step: 'step',
+  'global step': 'step',
+  iter: 'step',
+  iters: 'step',
+  iteration: 'step',
+  update: 'step',
+  epoch: 'epoch',
+};
+const TIME = /^[^\w]{0,2}(\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)/;
+
+/** What a line says. NaN for what it does not. */
+export type LogRow = {
+  /** Name of the pattern that understood it. */
+  readonly pattern: string;
+  readonly step: number;
+  readonly epoch: number;
+  /** Steps of an epoch, when the step is one of them; 0 when the line does not say how many there are. */
+  readonly epochSteps: number;
+  readonly timeMs: number;
+  readonly values: readonly (readonly [name: string, value: number])[];
+};
+
+/** Reads lines one after another: some tell of the epoch that those after them belong to. */
+export class LogReader {
+  readonly #patterns: readonly TextLogPattern[];
+  #step = Number.NaN;
+  #epoch = Number.NaN;
+  /** The pattern of the program, once one has been seen: other lines with numbers are not of the training then. */
+  #hasProgram = false;
+
+  constructor(patterns: readonly TextLogPattern[] = []) {
+    this.#patterns = [...patterns, ...TEXT_LOG_PATTERNS];
+  }
+
+  /** What a line says; undefined when it says nothing of the training. */
+  read(line: string): LogRow | undefined {
+    const text = lastState(line);
+    if (text === '' || RUNNING.test(text)) return undefined;
+    for (const known of this.#patterns) {
+      const row = this.#match(known, text);
+      if (row === undefined) continue;
+      this.#hasProgram = true;
+      return row;
+    }
+    return this.#general(text);
+  }
+
+  #match(
+    { name, pattern: head, pairs: tail, namespace }: TextLogPattern,
+    text: string,
+  ): LogRow | undefined {
+    const position: Record<'step' | 'epoch', number> = { step: Number.NaN, epoch: Number.NaN };
+    const values: [string, number][] = [];
+    let time: string | undefined;
+    let epochSteps = Number.NaN;
+    let phase = namespace;
+    let from = 0;
+    const take = (groups: Readonly<Record<string, string | undefined>>): void => {
+      const { key, value } = groups;
+      if (key !== undefined && value !== undefined) add(key, value);
+      for (const [group, found] of Object.entries(groups)) {
+        if (found === undefined || group === 'key' || group === 'value') continue;
+        if (group === 'time') time = found;
+        else if (group === 'epoch_steps') epochSteps = numberOf(found);
+        else if (group === 'phase') phase = phaseOf(found);
+        else add(group, found);
+      }
+    };
+    const add = (key: string, found: string): void => {
+      const number = numberFromText(found);
+      if (typeof number !== 'number') return;
+      const counter = COUNTERS[key.trim().toLowerCase()];
+      if (counter !== undefined) position[counter] = number;
+      else values.push([key.trim(), number]);
+    };
+    if (head.global) for (const match of text.matchAll(head)) take(match.groups ?? {});
+    else {
+      head.lastIndex = 0;
+      const match = head.exec(text);
+      if (match === null) return undefined;
+      take(match.groups ?? {});
+      from = match.index + match[0].length;
+    }
+    if (tail !== undefined)
+      for (const match of text.slice(from).matchAll(globalOf(tail))) take(match.groups ?? {});
+    if (values.length === 0) return undefined;
+    const isSilent = position.step !== position.step && position.epoch !== position.epoch;
+    this.#keep(position);
+    return {
+      pattern: name,
+      step: isSilent ? this.#step : position.step,
+      epoch: position.epoch === position.epoch ? position.epoch : this.#epoch,
+      epochSteps,
+      timeMs: instantMs(time ?? TIME.exec(text)?.[1]),
+      values:
+        phase === undefined ? values : values.map(([key, value]) => [`${phase}/${key}`, value]),
+    };
+  }
+
+  /** Lines of no known program: pairs beside a step or an epoch, or below a line that names one. */
+  #general(text: string): LogRow | undefined {
+    const { step, epoch, epochSteps, loader } = countersIn(text, this.#epoch);
+    const hasCounter = epoch === epoch || step === step;
+    if (hasCounter && !this.#hasProgram) this.#keep({ step, epoch });
+    // A program has lines of its own for what it measures, and a head line for each epoch at most.
+    if (this.#hasProgram) {
+      if (/^\W{0,8}epoch\b/i.test(text) && epoch === epoch) this.#epoch = epoch;
+      return undefined;
+    }
+    if (!hasCounter && this.#step !== this.#step && this.#epoch !== this.#epoch) return undefined;
+    const found = PHASE.exec(text)?.[1] ?? loader;
+    const phase = found === undefined ? undefined : phaseOf(found);
+    const values: [string, number][] = [];
+    for (const { groups } of text.matchAll(PAIRS)) {
+      const key = groups?.['key'] ?? '';
+      const value = numberFromText(groups?.['value'] ?? '');
+      if (typeof value !== 'number' || isCounter(key)) continue;
+      if (!hasCounter && phase === undefined && !METRIC_WORD.test(key)) continue;
+      values.push([phase === undefined || hasPhase(key) ? key : `${phase}/${key}`, value]);
+    }
+    if (values.length === 0) return undefined;
+    return {
+      pattern: 'pairs',
+      step: hasCounter ? step : this.#step,
+      epoch: epoch === epoch ? epoch : this.#epoch,
+      epochSteps,
+      timeMs: instantMs(TIME.exec(text)?.[1]),
+      values,
+    };
+  }
+
+  #keep({ step, epoch }: { readonly step: number; readonly epoch: number }): void {
+    if (epoch === epoch) {
+      this.#epoch = epoch;
+      this.#step = step;
+    } else if (step === step) this.#step = step;
+  }
+}
+
+/** The counters of a line of no known program. The loader is what OpenMMLab writes behind the word epoch: train, val. */
+function countersIn(
+  text: string,
+  epochBefore: number,
+): Pick<LogRow, 'step' | 'epoch' | 'epochSteps'> & { readonly loader: string | undefined } {
+  const both = EPOCH_STEP.exec(text)?.groups;
+  const epoch = numberOf(both?.['epoch'] ?? EPOCH.exec(text)?.groups?.['epoch']);
+  const hasEpoch = epoch === epoch || epochBefore === epochBefore;
+  const step = both ?? STEP.exec(text)?.groups;
+  const batch = step === undefined && hasEpoch ? BATCH.exec(text)?.groups : undefined;
+  const { step: count, steps } = step ?? batch ?? {};
+  const unknown = batch === undefined ? undefined : '0';
+  return {
+    step: numberOf(count),
+    epoch,
+    epochSteps: numberOf(steps ?? unknown),
+    loader: both?.['phase'],
+  };
+}
+
+/** A line as a terminal shows it at its end: without colours, and with what was written over left out. */
+function lastState(line: string): string {
+  // oxlint-disable-next-line no-control-regex -- terminals are controlled by them
+  const plain = line.includes('\u001b') ? line.replace(/\u001b\[[0-9;]{0,20}[A-Za-z]/g, '') : line;
+  const cut = Math.max(plain.trimEnd().lastIndexOf('\r'), plain.trimEnd().lastIndexOf('\b'));
+  return cut < 0 ? plain.trimEnd() : plain.slice(cut + 1).trimEnd();
+}
+
+function phaseOf(text: string): string {
+  const word = text.toLowerCase();
+  if (word.startsWith('train')) return 'train';
+  return word.startsWith('test') ? 'test' : /^(?:val|eval|dev)/.test(word) ? 'val' : word;
+}
+
+function hasPhase(key: string): boolean {
+  return /^(?:train|val|valid|test|eval|dev)/i.test(key);
+}
+
+function isCounter(key: string): boolean {
+  return /^(?:.* )?(?:epochs?|(?:global[_ ]?)?steps?|iteration|iters?|update|batch|rank|pid)$/i.test(
+    key,
+  );
+}
+
+function numberOf(text: string | undefined): number {
+  return text === undefined ? Number.NaN : Number(text);
+}
+
+function globalOf(expression: RegExp): RegExp {
+  return expression.global ? expression : new RegExp(expression.source, `${expression.flags}g`);
+}

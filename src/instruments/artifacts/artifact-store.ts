@@ -1,0 +1,336 @@
+/** Keeps what is no number: histograms, snapshots, checkpoints, files. */
+import {
+  checkOptionalCount,
+  checkOptionNames,
+  checkTimestamp,
+  checkFlag,
+} from '../../base/assert.ts';
+import { ASYNC_DISPOSE } from '../../base/dispose.ts';
+import { invalidInput, messageOf, QuarkError } from '../../base/errors.ts';
+import { createId } from '../../base/ids.ts';
+import { type JsonObject, copyJsonObject } from '../../base/json.ts';
+import { checkType, parseKey } from '../../base/names.ts';
+import { readArtifacts, type ArtifactFilter } from '../../read/artifacts.ts';
+import { artifactTable, type ArtifactRecord } from '../../records/artifact.ts';
+import type { ArtifactPayloadFormat } from '../../records/literals.ts';
+import { RecordWriter } from '../../session/record-writer.ts';
+import type { RunContext } from '../../session/run-context.ts';
+import { handleOf, writeFor, type RunHandle } from '../../session/run-handle.ts';
+import type { TrainingSession } from '../../session/training-session.ts';
+import { HeldBlobs } from './held-blobs.ts';
+import { checkHistogram } from './histogram.ts';
+import { interruptible } from './interruptible.ts';
+import { getPayload, PART_BYTES, putPayload } from './parts.ts';
+import {
+  openPayload,
+  PAYLOAD_FILE_NAMES,
+  readPayload,
+  type ArtifactPayload,
+  type LoadedPayload,
+} from './payload.ts';
+
+/**
+ * Where an artifact lies relative to its run, wherever runs become files: in exports and in records. In a store the payload itself is
+ * kept under its SHA-256, so that equal payloads take room once.
+ */
+export const ARTIFACT_STORAGE_LAYOUT = Object.freeze({
+  payload: 'artifacts/{artifact_key}/{id}/{payload_file}',
+  metadata: 'artifacts/{artifact_key}/{id}/metadata.json',
+});
+
+/** Called with each artifact once it is kept. May be async; it is awaited, so it must wait neither for `close` nor for the run's end. */
+export type RetentionHook = (store: ArtifactStore, record: ArtifactRecord) => unknown;
+
+/** Options of {@link ArtifactStore}. */
+export type ArtifactStoreOptions = {
+  /** Called in order with each artifact once it is kept. Default none. */
+  readonly retentionHooks?: readonly RetentionHook[];
+  /**
+   * Whether `store` rejects with `retention_failed` when a hook throws; the artifact is kept all the same. Otherwise a warning event
+   * is recorded. Default: the run's strict mode.
+   */
+  readonly raiseOnRetentionError?: boolean | null;
+};
+
+/** Options of every way of storing. */
+export type StoreArtifactOptions = {
+  readonly step?: number | null | undefined;
+  readonly epoch?: number | null | undefined;
+  /** Put before the artifact's name, with a "/". */
+  readonly namespace?: string | null | undefined;
+  /** Default: `text` for text, `bytes` for bytes, else `json`. */
+  readonly payloadFormat?: ArtifactPayloadFormat | null | undefined;
+  /** Context of the artifact; a JSON object. */
+  readonly metadata?: JsonObject | null | undefined;
+  /** When it was made. Default: now. */
+  readonly timestamp?: string | number | Date | undefined;
+};
+
+/** Options of {@link ArtifactStore.logHistogram}. */
+export type LogHistogramOptions = Omit<StoreArtifactOptions, 'payloadFormat'> & {
+  /** Edges of the bins, ascending: one more than there are counts. */
+  readonly bins: ArrayLike<number>;
+  /** Values in each bin, 0 or more. */
+  readonly counts: ArrayLike<number>;
+};
+
+/** Options of {@link ArtifactStore.logSnapshot}. */
+export type LogSnapshotOptions = StoreArtifactOptions & {
+  /** Artifact type; default `batch_diagnostics_snapshot`. */
+  readonly snapshotType?: string | undefined;
+};
+
+const OPTION_NAMES = [
+  'step',
+  'epoch',
+  'namespace',
+  'payloadFormat',
+  'metadata',
+  'timestamp',
+] as const;
+
+/**
+ * Keeps artifacts of a run. `store` resolves once payload and record are durable; payloads of any size are kept without being held in
+ * memory whole, when they are handed over as a stream.
+ */
+export class ArtifactStore implements AsyncDisposable {
+  readonly #handle: RunHandle;
+  readonly #writer: RecordWriter<typeof artifactTable.columns>;
+  readonly #held: HeldBlobs;
+  readonly #hooks: readonly RetentionHook[];
+  readonly #raisesRetentionErrors: boolean;
+  readonly #detach: () => void;
+  /** Calls that are not in the store yet. */
+  readonly #keeping = new Set<Promise<unknown>>();
+  /** The same, and those whose hooks are running. */
+  readonly #running = new Set<Promise<unknown>>();
+
+  /**
+   * @param session a session, or a context made by one
+   * @throws {QuarkError} `invalid_input` naming the option
+   */
+  constructor(session: TrainingSession | RunContext, options: ArtifactStoreOptions = {}) {
+    this.#handle = handleOf(session);
+    checkOptionNames('options', options, ['retentionHooks', 'raiseOnRetentionError']);
+    const { retentionHooks = [], raiseOnRetentionError } = options;
+    if (!Array.isArray(retentionHooks) || retentionHooks.some((hook) => typeof hook !== 'function'))
+      throw invalidInput('retentionHooks', retentionHooks, 'a list of functions');
+    const raises = raiseOnRetentionError ?? this.#handle.strictMode;
+    checkFlag('raiseOnRetentionError', raises);
+    this.#hooks = [...retentionHooks];
+    this.#raisesRetentionErrors = raises;
+    this.#held = new HeldBlobs(this.#handle);
+    this.#writer = new RecordWriter(this.#handle, artifactTable, {}, this.#held);
+    this.#detach = this.#handle.attach({
+      drain: async () => {
+        // Not for the hooks: one may wait for this.
+        await Promise.allSettled(this.#keeping);
+        await this.#writer.drain();
+      },
+      drainNow: () => this.#writer.drainNow(),
+      close: () => this.#end(),
+    });
+  }
+
+  /**
+   * Keeps one artifact. A JSON payload, or one in memory, is read before this returns; a stream while the promise is pending.
+   *
+   * Without strict mode it also resolves when the store fails: the record, with `sequence: null`, and the payload are buffered in
+   * memory and stored later. At most 64 MiB of payloads are buffered; an artifact beyond that is dropped, and counted in a
+   * `records_dropped` event and in `recordingStatus()`.
+   *
+   * @param artifactType `tensor_summary`, `checkpoint_metadata`, ...
+   * @param name a full key (`layers/encoder/weights`) or a name that `namespace` is put before
+   * @throws {QuarkError} `invalid_input` naming field, value and rule, before anything is stored; `writer_closed`;
+   *   `invalid_run_state`; `retention_failed`; `aborted` when the process is to stop and a stream brings nothing for five seconds
+   * @throws {SessionStoreError} in strict mode, when the store failed; the next flush retries a record that could not be written
+   */
+  store(
+    artifactType: string,
+    name: string,
+    payload: ArtifactPayload,
+    options: StoreArtifactOptions = {},
+  ): Promise<ArtifactRecord> {
+    const kept = track(this.#keeping, this.#keep(artifactType, name, payload, options));
+    const work = kept.then(async (record) => {
+      await this.#runHooks(record);
+      return record;
+    });
+    return track(this.#running, work);
+  }
+
+  /** Keeps a histogram as `{ bins, counts }`. @throws {QuarkError} as {@link store} */
+  async logHistogram(name: string, options: LogHistogramOptions): Promise<ArtifactRecord> {
+    checkOptionNames('options', options, ['bins', 'counts', ...OPTION_NAMES]);
+    const { bins, counts, ...rest } = options;
+    return this.store('histogram', name, checkHistogram(bins, counts), {
+      ...rest,
+      payloadFormat: 'json',
+    });
+  }
+
+  /** Keeps a snapshot of anything. @throws {QuarkError} as {@link store} */
+  async logSnapshot(
+    name: string,
+    payload: ArtifactPayload,
+    options: LogSnapshotOptions = {},
+  ): Promise<ArtifactRecord> {
+    checkOptionNames('options', options, ['snapshotType', ...OPTION_NAMES]);
+    const { snapshotType = 'batch_diagnostics_snapshot', ...rest } = options;
+    return this.store(snapshotType, name, payload, rest);
+  }
+
+  /**
+   * Artifacts of the run in the order they were kept.
+   *
+   * @throws {QuarkError} `invalid_input` naming the filter
+   */
+  async read(filter: ArtifactFilter = {}): Promise<readonly ArtifactRecord[]> {
+    return (await readArtifacts(this.#handle.store, this.#handle.runId, filter)).records;
+  }
+
+  /**
+   * The payload of an artifact, whole: a JSON value, text or bytes. Its hash is checked. For payloads that are larger than
+   * the memory there is {@link ArtifactStore.stream}.
+   *
+   * @param artifact a record, or the id of one
+   * @throws {QuarkError} `artifact_not_found`; `unsupported` for a payload that memory cannot hold
+   * @throws {SessionStoreError} `missing` or `corrupt`
+   */
+  async load(artifact: string | ArtifactRecord): Promise<LoadedPayload> {
+    const record = await this.#find(artifact);
+    const bytes = roomFor(record);
+    let at = 0;
+    for await (const piece of getPayload(this.#handle.store, record)) {
+      // A damaged part may be longer than the payload; the generator says so after the last one.
+      bytes.set(piece.subarray(0, bytes.byteLength - at), at);
+      at += piece.byteLength;
+    }
+    return readPayload(record.payloadFormat, bytes);
+  }
+
+  /**
+   * The bytes of a payload, piece by piece. Each is checked before it is given out, and the whole before the last one is.
+   *
+   * @throws {QuarkError} `artifact_not_found`
+   * @throws {SessionStoreError} `missing` or `corrupt`
+   */
+  async *stream(artifact: string | ArtifactRecord): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+    yield* getPayload(this.#handle.store, await this.#find(artifact));
+  }
+
+  /**
+   * Waits for what is being kept, and for the hooks; stops taking more. `read` and `load` still work. A hook must not wait for this,
+   * nor for the end of the run, which closes the store; it may wait for `session.flush()`.
+   */
+  close(): Promise<void> {
+    return writeFor(this.#handle, () => this.#end());
+  }
+
+  /** Same as {@link close}. */
+  [ASYNC_DISPOSE](): Promise<void> {
+    return this.close();
+  }
+
+  async #end(): Promise<void> {
+    await Promise.allSettled(this.#running);
+    await this.#writer.close();
+    this.#detach();
+  }
+
+  async #keep(
+    artifactType: string,
+    name: string,
+    payload: ArtifactPayload,
+    options: StoreArtifactOptions,
+  ): Promise<ArtifactRecord> {
+    checkOptionNames('options', options, OPTION_NAMES);
+    const key = parseKey('name', name, options.namespace);
+    const { metadata, timestamp } = options;
+    const id = createId('art', this.#handle.clock.now());
+    const source = openPayload(payload, options.payloadFormat);
+    const row = {
+      timestamp: checkTimestamp(timestamp, this.#handle.clock),
+      id,
+      artifactType: checkType('artifactType', artifactType),
+      namespace: key.namespace,
+      artifactName: key.name,
+      artifactKey: key.key,
+      step: checkOptionalCount('step', options.step),
+      epoch: checkOptionalCount('epoch', options.epoch),
+      payloadFormat: source.format,
+      payloadRelativePath: `artifacts/${key.key}/${id}/${PAYLOAD_FILE_NAMES[source.format]}`,
+      metadataRelativePath: `artifacts/${key.key}/${id}/metadata.json`,
+      metadata:
+        metadata === null || metadata === undefined ? null : copyJsonObject('metadata', metadata),
+    };
+    this.#writer.check();
+    const { clock, signal } = this.#handle;
+    const { pieces } = source;
+    const comes = Symbol.asyncIterator in pieces ? interruptible(pieces, signal, clock) : pieces;
+    const held = this.#held.forPayload();
+    const kept = await putPayload(held, comes, PART_BYTES);
+    if (held.isDropped) this.#held.drop(held.hashes, key.key, kept.sizeBytes);
+    else this.#writer.add({ ...row, ...kept });
+    const written = await this.#writer.flush();
+    return (
+      written.find((found) => found.id === id) ??
+      artifactTable.wrap({ ...row, ...kept, runId: this.#handle.runId, sequence: null })
+    );
+  }
+
+  async #runHooks(record: ArtifactRecord): Promise<void> {
+    for (const hook of this.#hooks) {
+      try {
+        await hook(this, record);
+      } catch (cause) {
+        const message = `A retention hook failed after artifact ${record.artifactKey} was kept: ${messageOf(cause)}`;
+        const details = { id: record.id, artifactKey: record.artifactKey };
+        if (this.#raisesRetentionErrors)
+          throw new QuarkError('retention_failed', message, { details, cause });
+        this.#handle.notify({
+          eventType: 'retention_failed',
+          severity: 'warning',
+          step: record.step,
+          epoch: record.epoch,
+          payload: { message, artifact_id: record.id, artifact_key: record.artifactKey },
+        });
+      }
+    }
+  }
+
+  async #find(artifact: string | ArtifactRecord): Promise<ArtifactRecord> {
+    if (typeof artifact === 'object' && artifact !== null && 'sha256' in artifact) return artifact;
+    if (typeof artifact !== 'string')
+      throw invalidInput('artifact', artifact, 'an artifact record, or the id of one');
+    const [record] = await this.read({ artifactId: artifact });
+    if (record === undefined) {
+      throw new QuarkError(
+        'artifact_not_found',
+        `Run ${this.#handle.runId} has no artifact with the id ${artifact}.`,
+        { details: { id: artifact, runId: this.#handle.runId } },
+      );
+    }
+    return record;
+  }
+}
+
+function roomFor({ id, sizeBytes }: ArtifactRecord): Uint8Array<ArrayBuffer> {
+  try {
+    return new Uint8Array(sizeBytes);
+  } catch (cause) {
+    throw new QuarkError(
+      'unsupported',
+      `The payload of artifact ${id} has ${sizeBytes} bytes, more than can be held at once. Read it with stream().`,
+      { details: { id, sizeBytes }, cause },
+    );
+  }
+}
+
+/** Keeps `work` in `set` until it settles. */
+function track<T>(set: Set<Promise<unknown>>, work: Promise<T>): Promise<T> {
+  set.add(work);
+  const forget = (): void => void set.delete(work);
+  work.then(forget, forget);
+  return work;
+}

@@ -1,0 +1,271 @@
+/** What the model is trained on, batch by batch. */
+import { checkOptionalCount, checkOptionNames, checkTimestamp } from '../../base/assert.ts';
+import { ASYNC_DISPOSE } from '../../base/dispose.ts';
+import { invalidInput, isQuarkError, messageOf } from '../../base/errors.ts';
+import { readBatchesAt, type BatchRange } from '../../read/batch-columns.ts';
+import { readBatchDiagnostics, type BatchDiagnosticFilter } from '../../read/batch-diagnostics.ts';
+import {
+  batchDiagnosticTable,
+  type BatchDiagnosticRecord,
+} from '../../records/batch-diagnostic.ts';
+import type { WriterStatus } from '../../session/buffered-writer.ts';
+import { RecordWriter } from '../../session/record-writer.ts';
+import type { RunContext } from '../../session/run-context.ts';
+import { handleOf, writeFor, type RunHandle } from '../../session/run-handle.ts';
+import type { TrainingSession } from '../../session/training-session.ts';
+import {
+  checkBatch,
+  joined,
+  NOTHING_FOUND,
+  type BatchMetadata,
+  type CheckedBatch,
+} from './batch-metadata.ts';
+import {
+  checkDiagnosticsConfig,
+  type DataDiagnosticsConfig,
+  type DataDiagnosticsSettings,
+} from './config.ts';
+import type { DataDiagnosticsSummary, ExposureSummary, HardBatchFinding } from './findings.ts';
+import type { Labels } from './labels.ts';
+import { readBoth, readExposure, readLosses } from './scan-range.ts';
+import { findHardRows, toFinding, type LossColumns, type HardRow } from './summarize.ts';
+import { checkLimit, loadNumerics, summaryOf } from './summarize-batches.ts';
+
+/** Options of {@link DataDiagnostics.logBatch}. What is given here goes before what the adapter finds in `batch`. */
+export type LogBatchOptions = Omit<BatchMetadata, 'classCounts'> & {
+  readonly step?: number | null | undefined;
+  readonly epoch?: number | null | undefined;
+  /** The batch itself, for the adapter. It is not kept. */
+  readonly batch?: unknown;
+  /** Labels of the samples, one-hot rows, a tensor of either, or counts by class. */
+  readonly labels?: Labels | null | undefined;
+  /** When the batch was trained on. Default: now. */
+  readonly timestamp?: string | number | Date | undefined;
+};
+
+/** A range of batches. */
+export type BatchRangeFilter = BatchRange;
+
+const OPTION_NAMES = [
+  'step',
+  'epoch',
+  'batch',
+  'batchSize',
+  'labels',
+  'sampleIds',
+  'sequenceLengths',
+  'metadata',
+  'timestamp',
+] as const;
+
+/**
+ * Records loss and make-up of batches, and finds the hard ones and what the model has been shown. Raw samples are never kept: sample
+ * ids, class counts and sequence lengths are.
+ */
+export class DataDiagnostics implements AsyncDisposable {
+  readonly #handle: RunHandle;
+  readonly #settings: DataDiagnosticsSettings;
+  readonly #writer: RecordWriter<typeof batchDiagnosticTable.columns>;
+  readonly #detach: () => void;
+  readonly #warned = new Set<string>();
+
+  /**
+   * @param session a session, or a context made by one
+   * @throws {QuarkError} `invalid_input` naming the option
+   */
+  constructor(session: TrainingSession | RunContext, config: DataDiagnosticsConfig = {}) {
+    this.#handle = handleOf(session);
+    this.#settings = checkDiagnosticsConfig(config);
+    this.#writer = new RecordWriter(this.#handle, batchDiagnosticTable, this.#settings.writer);
+    this.#detach = this.#handle.attach({
+      drain: () => this.#writer.drain(),
+      drainNow: () => this.#writer.drainNow(),
+      close: () => this.#end(),
+    });
+  }
+
+  /** How many records wait, how many were given up, and why writing failed last. */
+  get status(): WriterStatus {
+    return this.#writer.status;
+  }
+
+  /**
+   * Records one batch. An adapter that fails is reported in one `data_diagnostics_warning` event, and the batch is recorded without what it
+   * would have found; so it is with a tensor that cannot be read any more. In strict mode the error is thrown.
+   *
+   * @param loss loss of the batch; NaN and infinities are recorded as they are
+   * @throws {QuarkError} `invalid_input` naming field, value and rule; `writer_closed`; `invalid_run_state`; in strict mode
+   * `probe_failed` for a tensor that cannot be read, and what the adapter throws
+   */
+  logBatch(loss: number, options: LogBatchOptions = {}): BatchDiagnosticRecord {
+    if (typeof loss !== 'number') throw invalidInput('loss', loss, 'a number');
+    checkOptionNames('options', options, OPTION_NAMES);
+    const { step, epoch, batch, labels, timestamp, ...given } = options;
+    const { adapter } = this.#settings;
+    if (batch !== undefined && adapter === null)
+      throw invalidInput('batch', '[batch]', 'left out, or an adapter in the config');
+    const place = {
+      step: checkOptionalCount('step', step),
+      epoch: checkOptionalCount('epoch', epoch),
+    };
+    const found = batch === undefined ? NOTHING_FOUND : this.#ask(batch, place);
+    const row = {
+      timestamp: checkTimestamp(timestamp, this.#handle.clock),
+      ...place,
+      loss,
+      ...joined(this.#check({ ...given, classCounts: labels }, place), found),
+    };
+    this.#writer.add(row);
+    return batchDiagnosticTable.wrap({ ...row, runId: this.#handle.runId, sequence: null });
+  }
+
+  /**
+   * Makes every batch so far durable and returns those this call wrote.
+   *
+   * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`. In both modes the
+   *   records stay buffered and are retried
+   */
+  flush(): Promise<readonly BatchDiagnosticRecord[]> {
+    return this.#writer.flush();
+  }
+
+  /**
+   * Batches of the run in the order they were persisted, after a flush when this is open.
+   *
+   * @throws {QuarkError} `invalid_input` naming the filter
+   */
+  async read(filter: BatchDiagnosticFilter = {}): Promise<readonly BatchDiagnosticRecord[]> {
+    await this.#ready();
+    return (await readBatchDiagnostics(this.#handle.store, this.#handle.runId, filter)).records;
+  }
+
+  /** Which classes, samples and sequences the model has been shown. @throws {QuarkError} `invalid_input` naming the filter */
+  async summarizeExposure(range: BatchRangeFilter = {}): Promise<ExposureSummary> {
+    await this.#ready();
+    return (await readExposure(this.#handle, range)).summary();
+  }
+
+  /**
+   * Batches that stand out by their loss or their longest sequence, hardest first.
+   *
+   * @throws {QuarkError} `invalid_input` naming the filter
+   */
+  async findHardBatches(
+    range: BatchRangeFilter & { readonly limit?: number | null | undefined } = {},
+  ): Promise<readonly HardBatchFinding[]> {
+    const { limit, ...filter } = range;
+    const most = checkLimit('limit', limit);
+    await this.#ready();
+    const losses = await readLosses(this.#handle, filter);
+    const hard = findHardRows(losses, await loadNumerics(), this.#settings);
+    return this.#findings(losses, hard.slice(0, most));
+  }
+
+  /**
+   * All of it: losses, exposure, hard batches.
+   *
+   * @throws {QuarkError} `invalid_input` naming the filter
+   */
+  async summarize(
+    range: BatchRangeFilter & { readonly hardBatchLimit?: number | null | undefined } = {},
+  ): Promise<DataDiagnosticsSummary> {
+    const { hardBatchLimit, ...filter } = range;
+    const most = checkLimit('hardBatchLimit', hardBatchLimit);
+    await this.#ready();
+    const { losses, exposure } = await readBoth(this.#handle, filter);
+    return summaryOf(losses, exposure, await loadNumerics(), this.#settings, (hard) =>
+      this.#findings(losses, hard.slice(0, most)),
+    );
+  }
+
+  /** Flushes and closes; `logBatch` throws `writer_closed` afterwards, reading and summaries still work. */
+  close(): Promise<void> {
+    return writeFor(this.#handle, () => this.#end());
+  }
+
+  /** Same as {@link close}. */
+  [ASYNC_DISPOSE](): Promise<void> {
+    return this.close();
+  }
+
+  async #end(): Promise<void> {
+    await this.#writer.close();
+    this.#detach();
+  }
+
+  async #ready(): Promise<void> {
+    if (!this.#writer.isClosed) await writeFor(this.#handle, () => this.#writer.drain());
+  }
+
+  /** Hard rows with what was recorded of their batches, which is read for them alone. */
+  async #findings(
+    { sequences }: LossColumns,
+    hard: readonly HardRow[],
+  ): Promise<readonly HardBatchFinding[]> {
+    const sequenceOf = ({ row }: HardRow): number => sequences[row] ?? -1;
+    const { store, runId } = this.#handle;
+    const batches = await readBatchesAt(store, runId, hard.map(sequenceOf));
+    return hard.flatMap((found) => {
+      const batch = batches.get(sequenceOf(found));
+      return batch === undefined ? [] : [toFinding(batch, found)];
+    });
+  }
+
+  /** What was handed in by name. A tensor that cannot be read any more does not reach the training, unless the run is strict. */
+  #check(given: BatchMetadata, place: BatchPlace): CheckedBatch {
+    try {
+      return checkBatch(given, 'labels');
+    } catch (error) {
+      if (!isQuarkError(error, 'probe_failed')) throw error;
+      this.#warn('unreadable_tensor', 'A batch is recorded without its samples', error, place);
+      const { batchSize, metadata } = given;
+      return checkBatch({ batchSize, metadata });
+    }
+  }
+
+  /** What the adapter finds in a batch. Somebody else's code: unless the run is strict, its failures do not reach the training. */
+  #ask(batch: unknown, place: BatchPlace): CheckedBatch {
+    try {
+      return checkBatch(checkFound(this.#settings.adapter?.extractBatchMetadata(batch)));
+    } catch (error) {
+      const message =
+        'The adapter could not read a batch; its loss is recorded without its samples';
+      this.#warn('adapter_failed', message, error, place);
+      return NOTHING_FOUND;
+    }
+  }
+
+  /** Once a reason; in strict mode the error goes on. */
+  #warn(reason: string, message: string, error: unknown, place: BatchPlace): void {
+    if (this.#handle.strictMode) throw error;
+    if (this.#warned.has(reason)) return;
+    this.#warned.add(reason);
+    this.#handle.notify({
+      eventType: 'data_diagnostics_warning',
+      severity: 'warning',
+      ...place,
+      payload: { message: `${message}: ${messageOf(error)}`, reason },
+    });
+  }
+}
+
+type BatchPlace = { readonly step: number | null; readonly epoch: number | null };
+
+/** What an adapter returned: somebody else's code. */
+function checkFound(found: unknown): BatchMetadata {
+  // It has no names of its own, and would count as a batch of which nothing is known.
+  if (typeof found === 'object' && found !== null && 'then' in found)
+    throw invalidInput(
+      'adapter.extractBatchMetadata(batch)',
+      'a promise',
+      'the metadata itself; read what takes time before, and pass it to logBatch',
+    );
+  checkOptionNames('adapter.extractBatchMetadata(batch)', found, [
+    'batchSize',
+    'sampleIds',
+    'classCounts',
+    'sequenceLengths',
+    'metadata',
+  ]);
+  return found as BatchMetadata; // each value is checked where the batch is
+}

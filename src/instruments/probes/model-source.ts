@@ -1,0 +1,219 @@
+/**
+ * What an adapter gives to the hook engine and the parameter diagnostics, and all that these know of a framework. A
+ * network of one's own can be observed by implementing {@link ModelSource}: see `examples/plain-network.mjs`.
+ */
+import type { TensorData } from '../../kernel/kernel.ts';
+import type { HookDirection, ParameterRole } from '../../records/literals.ts';
+
+/** A layer of the model. */
+export type LayerInfo = {
+  /** Path of the layer in the model; no two layers have the same: `encoder/dense_1`. */
+  readonly name: string;
+  /** Class of the layer: `Dense`, `Conv2D`. */
+  readonly type: string;
+  /** The class with what it belongs to: `tfjs.layers.Dense`; type filters match it as well. */
+  readonly qualifiedType?: string | undefined;
+  /** Name of an activation that is part of the layer: `tanh`. Saturation is counted for it as for a layer of its own. */
+  readonly activation?: string | undefined;
+  /** False for containers, whose layers are listed by themselves. */
+  readonly isLeaf: boolean;
+  /** Axis of the output along which its units lie; -1, the last, unless given. */
+  readonly unitAxis?: number | undefined;
+};
+
+/** A parameter of the model. */
+export type ParameterInfo = {
+  /** Full name; no two parameters have the same: `encoder/dense_1/kernel`. */
+  readonly name: string;
+  /** Path of the layer it belongs to; empty when it belongs to none. */
+  readonly moduleName: string;
+  /** What it is to its layer. */
+  readonly role: ParameterRole;
+  /** Its shape. */
+  readonly shape: readonly number[];
+  /** Element type: `float32`, ... */
+  readonly dtype: string;
+  /** Group of the optimizer that changes it; null when none does. Read for every record: it may change. */
+  readonly optimizerGroup: string | null;
+};
+
+/**
+ * A tensor at the moment it is captured. Where `retain` is missing, it is read or copied before the call that handed it
+ * over returns. It is never changed.
+ */
+export interface TensorRef {
+  /** Sizes of the axes, row-major. */
+  readonly shape: readonly number[];
+  /** Element type: `float32`, ... */
+  readonly dtype: string;
+  /** The elements where they are in host memory; undefined on a device. Asked for each time they are read. */
+  readonly data: TensorData | undefined;
+  /** Another reference to the same elements, good until it is released. */
+  retain?(): RetainedTensor;
+}
+
+/** A {@link TensorRef} that outlives the call it was handed over in. */
+export interface RetainedTensor extends TensorRef {
+  /** Gives the elements up. Called once. */
+  release(): void;
+}
+
+/** Where a tensor was captured. */
+export type CapturePoint = {
+  /** Position in {@link ModelSource.layers}. */
+  readonly layer: number;
+  /** `forward`: the output of the layer. `backward`: the gradient of the loss with respect to it. */
+  readonly direction: HookDirection;
+  /** Which call of the layer in the step: what {@link LayerWatch.beginCall} gave; a gradient has that of its output. */
+  readonly callIndex: number;
+  /** Which output of a layer with several, from 0. */
+  readonly outputIndex: number;
+  /** False in a pass that trains nothing: validation, prediction. */
+  readonly isTraining: boolean;
+};
+
+/** What cannot be observed, and why. */
+export type SourceTrouble = {
+  /** Short and stable: `optimizer_replaced`, `tensor_disposed`, ... */
+  readonly reason: string;
+  /** For people: what is not observed, why, and what to do. */
+  readonly message: string;
+};
+
+/** Told by a source what its layers do. None of it throws, or keeps what it is given without retaining it. */
+export interface LayerWatch {
+  /** Layers to capture, by position in {@link ModelSource.layers}. */
+  readonly layers: ReadonlySet<number>;
+  /** Whether outputs are wanted. */
+  readonly forward: boolean;
+  /** Whether gradients with respect to outputs are wanted. */
+  readonly backward: boolean;
+  /** Whether the step under way is probed. While it is false, a source captures nothing. */
+  readonly isActive: boolean;
+  /** Whether passes that train nothing are wanted too. */
+  readonly evaluation: boolean;
+  /** Counts a call of a layer that is about to be captured; returns the `callIndex` of its tensors. */
+  beginCall(layer: number): number;
+  /** Hands a tensor over. Of several for one point, the last one counts. */
+  capture(point: CapturePoint, tensor: TensorRef): void;
+  /** Says that something could not be captured. */
+  warn(trouble: SourceTrouble): void;
+}
+
+/** What an optimizer step did to one parameter. */
+export type ParameterChange = {
+  /** Gradient the optimizer was given; null when there was none. */
+  readonly gradient: TensorRef | null;
+  /** Value before the step. A source that changes its values in place copies them first. Null when it is not known. */
+  readonly before: TensorRef | null;
+};
+
+/** Told by a source what its optimizer does. None of it throws, or keeps what it is given without retaining it. */
+export interface ParameterWatch {
+  /** Parameters to capture, by position in {@link ModelSource.parameters}. */
+  readonly parameters: ReadonlySet<number>;
+  /** Whether the next optimizer step is wanted. While it is false, a source captures nothing. */
+  readonly isActive: boolean;
+  /** Hands over what one optimizer step did to one parameter, after the step. */
+  changed(parameter: number, change: ParameterChange): void;
+  /** Gives up what was handed over so far: it cannot be compared with what is to come, as after a switch of backends. */
+  forget(): void;
+  /** Says that something could not be captured. */
+  warn(trouble: SourceTrouble): void;
+}
+
+/** What to compute of a tensor. */
+export type ReductionRequest = {
+  /** Elements with |x| <= epsilon count as near zero. */
+  readonly epsilon: number;
+  /** Elements with |x| >= threshold count as saturated; null: not counted. */
+  readonly threshold: number | null;
+  /** Axis of the units whose deadness is wanted, from 0; null: not wanted. */
+  readonly unitAxis: number | null;
+  /** Bins of a histogram from the smallest to the largest element, and how many elements to look at; null: none. */
+  readonly histogram: { readonly bins: number; readonly maxValues: number } | null;
+};
+
+/** Counts of a tensor's values in uniform bins. */
+export type TensorHistogram = {
+  /** Edges of the bins, ascending; one more than there are bins. */
+  readonly edges: Float64Array;
+  /** Elements a bin; every bin but the last excludes its upper edge. */
+  readonly counts: Float64Array;
+  /** Elements that were counted. */
+  readonly sampleCount: number;
+};
+
+/**
+ * What is kept of a tensor. NaN and infinities are counted and take part in nothing else; where no element is finite,
+ * mean, variance, extremes and ratios are null.
+ */
+export type TensorSummary = {
+  readonly elementCount: number;
+  /** NaN and infinite elements. */
+  readonly nonFiniteCount: number;
+  readonly mean: number | null;
+  /** Population variance. */
+  readonly variance: number | null;
+  /** Population standard deviation. */
+  readonly std: number | null;
+  /** Square root of the sum of squares. */
+  readonly l2Norm: number;
+  readonly min: number | null;
+  readonly max: number | null;
+  /** Share of finite elements near zero. */
+  readonly nearZeroRatio: number | null;
+  /** Share of finite elements that are saturated; null when not asked for. */
+  readonly saturatedRatio: number | null;
+  /** 1 for each unit that is near zero throughout, `[units]`; null when not asked for. */
+  readonly deadUnits: Uint8Array | null;
+  /** Null when not asked for. */
+  readonly histogram: TensorHistogram | null;
+};
+
+/** Reductions of one step on a device. Results come in the order of the calls, all from one asynchronous read. */
+export interface DeviceBatch {
+  /** Reduces a tensor. */
+  summarize(tensor: TensorRef, request: ReductionRequest): void;
+  /** Reduces `after - before`; the result has `beforeNorm` as well. */
+  summarizeChange(after: TensorRef, before: TensorRef, request: ReductionRequest): void;
+  /** The cosine of the angle between two tensors of one shape. */
+  compare(first: TensorRef, second: TensorRef): void;
+  /** Reads everything back. */
+  read(): Promise<readonly DeviceResult[]>;
+  /** Gives up what was reduced and not read. */
+  discard(): void;
+}
+
+/** What a device found. */
+export type DeviceResult = {
+  /** Of `summarize` and `summarizeChange`. */
+  readonly summary: TensorSummary | null;
+  /** Of `summarizeChange`: the L2 norm of `before`. */
+  readonly beforeNorm: number | null;
+  /** Of `compare`; null when a tensor is all zero. */
+  readonly cosine: number | null;
+};
+
+/** A model that can be observed. Adapters implement it; `tfjsModel` and the ONNX adapter are two. */
+export interface ModelSource {
+  /** Name of the framework, for the records' readers. */
+  readonly framework: string;
+  /** The layers. Positions in it identify them, so it never changes once it has been read. */
+  readonly layers: readonly LayerInfo[];
+  /** The parameters; the same holds. */
+  readonly parameters: readonly ParameterInfo[];
+  /** Captures the layers of a watch until the function it returns is called, which undoes everything. */
+  watchLayers(watch: LayerWatch): () => void;
+  /** Captures what the optimizer does until the function it returns is called, which undoes everything. */
+  watchParameters(watch: ParameterWatch): () => void;
+  /** The value a parameter has now. @throws when there is none any more */
+  readParameter(parameter: number): TensorRef;
+  /** Opens reductions on the device, for tensors without `data`. Sources whose tensors all have it leave it out. */
+  openBatch?(): DeviceBatch;
+  /**
+   * Called when a probed step begins: what has changed since the last one that gets in the way of observing. Where there are
+   * no layers, called once by each hook engine: why.
+   */
+  inspect?(): readonly SourceTrouble[];
+}

@@ -1,0 +1,313 @@
+/**
+ * The numbers of one probed step. Small tensors in host memory are reduced at once, as long as that takes little time;
+ * larger ones are retained and reduced later, in slices, by the workers; tensors on a device are reduced there and read
+ * back once. The training loop waits for none of it.
+ */
+import { QuarkError } from '../../base/errors.ts';
+import { nextTask } from '../../base/next-task.ts';
+import type { TensorData } from '../../kernel/kernel.ts';
+import type { Kernels } from '../../kernel/tensor/kernels.ts';
+import {
+  changeLater,
+  cosineLater,
+  finiteOrNull,
+  release,
+  retain,
+  summaryLater,
+  type ChangeSummary,
+  type LaterWork,
+} from './later-work.ts';
+import type {
+  DeviceBatch,
+  DeviceResult,
+  ModelSource,
+  ReductionRequest,
+  TensorRef,
+  TensorSummary,
+} from './model-source.ts';
+import {
+  deadUnitsOf,
+  differenceOf,
+  histogramOf,
+  isFloat,
+  sizeOf,
+  statsNow,
+  summaryOf,
+} from './reductions.ts';
+import type { KernelAccess } from './shared-kernels.ts';
+
+/**
+ * Longest time a probe may take of a step, in nanoseconds, by the figures below: by those of a clock, what is recorded would
+ * depend on what else the machine is doing.
+ */
+const INLINE_NS = 1.2e6;
+/** Tensors with more elements never are reduced on the training thread. */
+const MAX_INLINE_LENGTH = 1 << 18;
+/** Longest time taken at a time, later. */
+const SLICE_MS = 1;
+/** Nanoseconds an element takes, as measured on one core of 2023, and those of any call. */
+const STATS_NS = 0.4;
+const HISTOGRAM_NS = 2;
+const CHANGE_NS = 2.5;
+const CALL_NS = 5_000;
+
+export class ProbeWork {
+  readonly #kernels: KernelAccess;
+  readonly #source: ModelSource;
+  readonly #now: () => number;
+  #spentMs = 0;
+  #inlineNs = 0;
+  #later: LaterWork[] = [];
+  /** What this thread is at, of work that was meant for others. */
+  #advanced:
+    | { readonly work: LaterWork; readonly slices: ReturnType<LaterWork['slices']> }
+    | undefined;
+  #batch: DeviceBatch | undefined;
+  #deviceDone: ((result: DeviceResult) => void)[] = [];
+  #isDiscarded = false;
+
+  constructor(kernels: KernelAccess, source: ModelSource, now: () => number) {
+    this.#kernels = kernels;
+    this.#source = source;
+    this.#now = now;
+  }
+
+  /** Milliseconds of the training thread so far. */
+  get spentMs(): number {
+    return this.#spentMs;
+  }
+
+  /** Reduces a tensor; `done` is told, now or later. */
+  summarize(
+    tensor: TensorRef,
+    request: ReductionRequest,
+    done: (summary: TensorSummary) => void,
+  ): void {
+    const began = this.#now();
+    const { data } = tensor;
+    if (data !== undefined) checkLength(tensor, data);
+    if (data === undefined) {
+      this.#onDevice((batch) => batch.summarize(tensor, request), 'summary', done);
+    } else if (this.#fits(data.length, STATS_NS + histogramNs(data.length, request))) {
+      done(this.#summarizeNow(tensor, data, request));
+    } else {
+      const kept = retain(tensor, data);
+      this.#later.push(summaryLater(kept, request, done));
+    }
+    this.#spentMs += this.#now() - began;
+  }
+
+  /** Reduces `after - before`. Tensors of different places or without differences are left out: `done` is not told. */
+  change(
+    after: TensorRef,
+    before: TensorRef,
+    request: ReductionRequest,
+    done: (change: ChangeSummary) => void,
+  ): void {
+    const began = this.#now();
+    const now = after.data;
+    const was = before.data;
+    if (now === undefined && was === undefined) {
+      this.#onDevice(
+        (batch) => batch.summarizeChange(after, before, request),
+        'summary',
+        (update, { beforeNorm }) => done({ update, beforeNorm: beforeNorm ?? 0 }),
+      );
+    } else if (
+      now !== undefined &&
+      was !== undefined &&
+      isFloat(now) &&
+      now.length === was.length
+    ) {
+      if (this.#fits(now.length, CHANGE_NS + histogramNs(now.length, request))) {
+        const { update, beforeSquares } = differenceOf(now, was, 0, now.length);
+        const ref = { shape: after.shape, dtype: after.dtype, data: update };
+        const summary = this.#summarizeNow(ref, update, request);
+        done({ update: summary, beforeNorm: Math.sqrt(beforeSquares) });
+      } else {
+        this.#later.push(changeLater(retain(after, now), retain(before, was), request, done));
+      }
+    }
+    this.#spentMs += this.#now() - began;
+  }
+
+  /** The cosine of the angle between two tensors, null when one is all zero; `done` is told unless there is none. */
+  cosine(first: TensorRef, second: TensorRef, done: (cosine: number | null) => void): void {
+    const began = this.#now();
+    const a = first.data;
+    const b = second.data;
+    if (a === undefined && b === undefined) {
+      this.#onDevice((batch) => batch.compare(first, second), 'cosine', done);
+    } else if (a !== undefined && b !== undefined && isFloat(a) && isFloat(b)) {
+      if (a.length !== b.length || a.constructor !== b.constructor) return;
+      if (this.#fits(a.length, STATS_NS)) {
+        done(finiteOrNull(this.#kernels.inline.tensorPairStats(a, b).cosine));
+      } else {
+        this.#later.push(cosineLater(retain(first, a), retain(second, b), done));
+      }
+    }
+    this.#spentMs += this.#now() - began;
+  }
+
+  /** Undefined when everything has been told already, else the end of the rest. */
+  finish(): Promise<void> | undefined {
+    if (this.#batch === undefined && this.#later.length === 0) return undefined;
+    return this.#finishLater();
+  }
+
+  /** Gives up what has not been told yet. */
+  discard(): void {
+    this.#isDiscarded = true;
+    this.#batch?.discard();
+    this.#batch = undefined;
+    for (const { tensors } of this.#later) tensors.forEach(release);
+    this.#later = [];
+  }
+
+  /** Whether everything has been told. */
+  get isComplete(): boolean {
+    return this.#batch === undefined && this.#later.length === 0;
+  }
+
+  /**
+   * Reduces on this thread what waits for other threads, for about a millisecond: for training loops that give the event
+   * loop no turn, so that no answer can come.
+   */
+  advance(): void {
+    const began = this.#now();
+    const { inline } = this.#kernels;
+    for (let work = this.#later[0]; work !== undefined; work = this.#later[0]) {
+      if (this.#advanced?.work !== work)
+        this.#advanced = { work, slices: work.slices(inline, inline) };
+      const step = this.#advanced.slices.next();
+      if (step.done === true) {
+        step.value.now();
+        this.#isDone(work);
+      }
+      if (this.#now() - began >= SLICE_MS) break;
+    }
+    this.#spentMs += this.#now() - began;
+  }
+
+  async #finishLater(): Promise<void> {
+    const batch = this.#batch;
+    const reading = batch === undefined ? undefined : this.#readBack(batch);
+    // Told of below; until then the loop over the others must not make it an unhandled one.
+    reading?.catch(() => undefined);
+    try {
+      if (this.#later.length > 0) {
+        const kernels = await this.#kernels.loaded;
+        for (let work = this.#later[0]; work !== undefined; work = this.#later[0])
+          await this.#runLater(work, kernels);
+      }
+      await reading;
+    } finally {
+      if (!this.#isDiscarded) this.discard();
+    }
+  }
+
+  async #runLater(work: LaterWork, kernels: Kernels): Promise<void> {
+    const slices = work.slices(kernels, kernels.inline);
+    const pause = this.#slices();
+    for (;;) {
+      await pause();
+      // The training thread may have been faster.
+      if (this.#later[0] !== work) return;
+      const step = slices.next();
+      if (step.done !== true) continue;
+      await step.value.later();
+      this.#isDone(work);
+      return;
+    }
+  }
+
+  #isDone(work: LaterWork): void {
+    if (this.#later[0] !== work) return;
+    this.#later.shift();
+    work.tensors.forEach(release);
+  }
+
+  async #readBack(batch: DeviceBatch): Promise<void> {
+    const results = await batch.read();
+    this.#batch = undefined;
+    if (this.#isDiscarded) return;
+    results.forEach((result, i) => this.#deviceDone[i]?.(result));
+  }
+
+  /** Lets other tasks run as soon as a slice has lasted its time; counts the time. */
+  #slices(): () => Promise<void> {
+    let began = this.#now();
+    let counted = began;
+    return async () => {
+      const now = this.#now();
+      this.#spentMs += now - counted;
+      counted = now;
+      if (now - began < SLICE_MS) return;
+      await nextTask();
+      if (this.#isDiscarded) throw new QuarkError('aborted', 'The probe was given up.');
+      began = this.#now();
+      counted = began;
+    };
+  }
+
+  #onDevice<K extends 'summary' | 'cosine'>(
+    add: (batch: DeviceBatch) => void,
+    wanted: K,
+    done: (value: NonNullable<DeviceResult[K]>, result: DeviceResult) => void,
+  ): void {
+    const batch = (this.#batch ??= this.#source.openBatch?.());
+    if (batch === undefined)
+      throw new QuarkError(
+        'unsupported',
+        `A tensor of ${this.#source.framework} is not in host memory, and its source cannot reduce on a device.`,
+      );
+    add(batch);
+    this.#deviceDone.push((result) => {
+      const value = result[wanted];
+      if (value !== null) done(value, result);
+    });
+  }
+
+  #fits(length: number, elementNs: number): boolean {
+    const ns = this.#inlineNs + CALL_NS + length * elementNs;
+    if (length > MAX_INLINE_LENGTH || ns > INLINE_NS) return false;
+    this.#inlineNs = ns;
+    return true;
+  }
+
+  #summarizeNow(tensor: TensorRef, data: TensorData, request: ReductionRequest): TensorSummary {
+    const { inline } = this.#kernels;
+    const { histogram } = request;
+    const stats = statsNow(inline, data, tensor.dtype, request);
+    return summaryOf(
+      stats,
+      unitsOf(tensor, data, request),
+      histogram === null
+        ? null
+        : histogramOf(inline, data, tensor.dtype, histogram.bins, histogram.maxValues),
+    );
+  }
+}
+
+function unitsOf(
+  tensor: TensorRef,
+  data: TensorData,
+  { unitAxis, epsilon }: ReductionRequest,
+): Uint8Array | null {
+  // The bits of half floats are not their values.
+  if (unitAxis === null || data instanceof Uint16Array) return null;
+  return deadUnitsOf(data, tensor.shape, unitAxis, epsilon);
+}
+
+function histogramNs(length: number, { histogram }: ReductionRequest): number {
+  return histogram === null ? 0 : HISTOGRAM_NS * Math.min(1, histogram.maxValues / length);
+}
+
+/** What a tensor says of its shape decides which elements belong to which unit. */
+function checkLength({ shape }: TensorRef, { length }: TensorData): void {
+  if (sizeOf(shape) !== length)
+    throw new QuarkError(
+      'probe_failed',
+      `a tensor of shape [${shape.join(', ')}] came with ${length} elements`,
+    );
+}

@@ -1,0 +1,44 @@
+/** The kernels that all probes of a program share: one WebAssembly instance, one worker pool. */
+import { jsKernel } from '../../kernel/tensor/js-kernel.ts';
+import type { Kernel } from '../../kernel/kernel.ts';
+import { createKernels, type Kernels } from '../../kernel/tensor/kernels.ts';
+
+/** The kernels as a probe uses them. */
+export interface KernelAccess {
+  /** The kernel of this thread; plain JavaScript until the WebAssembly one has loaded. */
+  readonly inline: Kernel;
+  /** The kernels with their workers. */
+  readonly loaded: Promise<Kernels>;
+  /** Gives them back; the last user closes those that are shared. */
+  release(): void;
+}
+
+let shared: { readonly loaded: Promise<Kernels>; users: number } | undefined;
+
+/** The kernels handed in, which stay the caller's, or the shared ones. */
+export function accessKernels(given: Kernels | undefined): KernelAccess {
+  if (given !== undefined)
+    return { inline: given.inline, loaded: Promise.resolve(given), release: () => undefined };
+  shared ??= { loaded: createKernels(), users: 0 };
+  const own = shared;
+  own.users += 1;
+  let inline: Kernel = jsKernel;
+  void own.loaded.then((kernels) => {
+    inline = kernels.inline;
+  });
+  let isReleased = false;
+  return {
+    get inline() {
+      return inline;
+    },
+    loaded: own.loaded,
+    release() {
+      if (isReleased) return;
+      isReleased = true;
+      own.users -= 1;
+      if (own.users > 0) return;
+      if (shared === own) shared = undefined;
+      void own.loaded.then((kernels) => kernels.close());
+    },
+  };
+}

@@ -1,0 +1,330 @@
+/** What the machine did while it trained. */
+import {
+  checkCount,
+  checkOptionalCount,
+  checkOptionNames,
+  checkFlag,
+  checkTimestamp,
+  isGiven,
+} from '../../base/assert.ts';
+import { ASYNC_DISPOSE } from '../../base/dispose.ts';
+import { invalidInput, messageOf } from '../../base/errors.ts';
+import { encodeJsonObject, type JsonObject, copyJsonObject } from '../../base/json.ts';
+import { isNode } from '../../base/runtime.ts';
+import { readTelemetry, type TelemetryFilter } from '../../read/telemetry.ts';
+import {
+  systemTelemetryTable,
+  type SystemTelemetryRecord,
+} from '../../records/system-telemetry.ts';
+import type { WriterStatus } from '../../session/buffered-writer.ts';
+import { MetricsLogger } from '../../session/metrics-logger.ts';
+import { RecordWriter } from '../../session/record-writer.ts';
+import type { RunContext } from '../../session/run-context.ts';
+import { handleOf, writeFor, type RunHandle } from '../../session/run-handle.ts';
+import type { TrainingSession } from '../../session/training-session.ts';
+import { watchBrowser } from './browser-watch.ts';
+import {
+  checkTelemetryConfig,
+  type SystemTelemetryConfig,
+  type SystemTelemetrySettings,
+} from './config.ts';
+import { countOf, UNKNOWN_READING, type MachineReading, type MachineWatch } from './machine.ts';
+import { watchNode, type NodeProcess } from './node-watch.ts';
+import { scalarsOf } from './scalars.ts';
+import { StepTelemetryScope, type StepOutcome, type StepTimes } from './step-scope.ts';
+
+/** Options of {@link SystemTelemetry.startStep}. */
+export type StartStepOptions = {
+  readonly epoch?: number | null | undefined;
+  /** Context of the step; a JSON object. */
+  readonly metadata?: JsonObject | null | undefined;
+};
+
+/** Options of {@link SystemTelemetry.sample}. */
+export type SampleOptions = StartStepOptions & {
+  readonly step?: number | null | undefined;
+  /** When it was. Default: now. */
+  readonly timestamp?: string | number | Date | undefined;
+};
+
+/** Options of {@link SystemTelemetry.recordStep}. */
+export type RecordStepOptions = StartStepOptions &
+  StepOutcome & {
+    /** Duration of the step in milliseconds. */
+    readonly stepTimeMs?: number | null | undefined;
+    /** Part of it spent waiting for data. */
+    readonly dataTimeMs?: number | null | undefined;
+    /** Part of it spent computing. */
+    readonly computeTimeMs?: number | null | undefined;
+    /** When it was. Default: now. */
+    readonly timestamp?: string | number | Date | undefined;
+  };
+
+/** Reading the machine takes some 0.1 ms: records closer together than this share one reading. */
+const MIN_READING_SPAN_MS = 100;
+const NO_TIMES = { stepTimeMs: null, dataTimeMs: null, computeTimeMs: null };
+
+/**
+ * Records how long steps take and what the machine does meanwhile. Every call is synchronous and cheap: what takes long to find out
+ * (`nvidia-smi`, the memory of a page) is watched in the background. What the platform cannot tell is null.
+ */
+export class SystemTelemetry implements AsyncDisposable {
+  readonly #handle: RunHandle;
+  readonly #settings: SystemTelemetrySettings;
+  readonly #writer: RecordWriter<typeof systemTelemetryTable.columns>;
+  readonly #metrics: MetricsLogger | undefined;
+  readonly #watch: MachineWatch;
+  readonly #detach: () => void;
+  #reading: MachineReading | undefined;
+  #readAtMs = Number.NEGATIVE_INFINITY;
+  #hasWarned = false;
+  #overflowCount = 0;
+  #skippedStepCount = 0;
+
+  /**
+   * @param session a session, or a context made by one
+   * @throws {QuarkError} `invalid_input` naming the option; `invalid_run_state` when the run has ended
+   */
+  constructor(session: TrainingSession | RunContext, config: SystemTelemetryConfig = {}) {
+    this.#handle = handleOf(session);
+    this.#settings = checkTelemetryConfig(config);
+    const { emitScalarMetrics, writer } = this.#settings;
+    this.#writer = new RecordWriter(this.#handle, systemTelemetryTable, writer);
+    // First: a run that has ended refuses, and nothing may be left watching then.
+    this.#detach = this.#handle.attach({
+      drain: () => this.#writer.drain(),
+      drainNow: () => this.#writer.drainNow(),
+      close: () => this.#end(),
+    });
+    this.#metrics = emitScalarMetrics
+      ? new MetricsLogger(session, { nonFinite: 'store' })
+      : undefined;
+    this.#watch = isNode()
+      ? watchNode((globalThis as unknown as { process: NodeProcess }).process, this.#settings)
+      : watchBrowser(this.#settings);
+  }
+
+  /** How many records wait, how many were given up, and why writing failed last. */
+  get status(): WriterStatus {
+    return this.#writer.status;
+  }
+
+  /**
+   * Starts the clock of a step. Call `markDataReady()` when the batch is there, and `finish()` at the end.
+   *
+   * @throws {QuarkError} `invalid_input` naming field, value and rule
+   */
+  startStep(step: number, options: StartStepOptions = {}): StepTelemetryScope {
+    checkOptionNames('options', options, ['epoch', 'metadata']);
+    checkCount('step', step);
+    checkOptionalCount('epoch', options.epoch);
+    if (isGiven(options.metadata)) encodeJsonObject('metadata', options.metadata);
+    return new StepTelemetryScope((times: StepTimes, outcome: StepOutcome) =>
+      this.recordStep(step, { ...options, ...times, ...outcome }),
+    );
+  }
+
+  /**
+   * Times a step: the scope given to `work` is finished when it returns or throws.
+   *
+   * @returns what `work` returned
+   */
+  async step<T>(
+    step: number,
+    options: StartStepOptions,
+    work: (scope: StepTelemetryScope) => T | Promise<T>,
+  ): Promise<T> {
+    const scope = this.startStep(step, options);
+    let result: T;
+    try {
+      result = await work(scope);
+    } catch (error) {
+      try {
+        scope.finish();
+      } catch {
+        // The run may be over, as it is after an interruption: why the step failed says more.
+      }
+      throw error;
+    }
+    scope.finish();
+    return result;
+  }
+
+  /**
+   * Records a step that was timed elsewhere. Overflows and skipped steps are counted whether or not the cadence leaves the step out.
+   *
+   * @returns the record; null for a step that the cadence leaves out
+   * @throws {QuarkError} `invalid_input` naming field, value and rule; `writer_closed`; `invalid_run_state`
+   */
+  recordStep(step: number, options: RecordStepOptions = {}): SystemTelemetryRecord | null {
+    checkOptionNames('options', options, [
+      'epoch',
+      'metadata',
+      'stepTimeMs',
+      'dataTimeMs',
+      'computeTimeMs',
+      'overflowOccurred',
+      'skippedStep',
+      'timestamp',
+    ]);
+    checkCount('step', step);
+    const times = {
+      stepTimeMs: checkDuration('stepTimeMs', options.stepTimeMs),
+      dataTimeMs: checkDuration('dataTimeMs', options.dataTimeMs),
+      computeTimeMs: checkDuration('computeTimeMs', options.computeTimeMs),
+    };
+    const { overflowOccurred = false, skippedStep = false } = options;
+    checkFlag('overflowOccurred', overflowOccurred);
+    checkFlag('skippedStep', skippedStep);
+    const moment = this.#checkMoment(step, options);
+    if (overflowOccurred) this.#overflowCount++;
+    if (skippedStep) this.#skippedStepCount++;
+    if (step % this.#settings.sampleEveryNSteps !== 0) return null;
+    return this.#record({ ...moment, boundary: 'step', ...times, overflowOccurred, skippedStep });
+  }
+
+  /**
+   * Records what the machine does now.
+   *
+   * @returns the record; its boundary is `step` when a step is given, else `time`
+   * @throws {QuarkError} `invalid_input` naming field, value and rule; `writer_closed`; `invalid_run_state`
+   */
+  sample(options: SampleOptions = {}): SystemTelemetryRecord {
+    checkOptionNames('options', options, ['step', 'epoch', 'metadata', 'timestamp']);
+    const step = checkOptionalCount('step', options.step);
+    return this.#record({
+      ...this.#checkMoment(step, options),
+      boundary: step === null ? 'time' : 'step',
+      ...NO_TIMES,
+      overflowOccurred: false,
+      skippedStep: false,
+    });
+  }
+
+  /**
+   * Makes every record so far durable and returns those this call wrote.
+   *
+   * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`. In both modes the
+   *   records stay buffered and are retried
+   */
+  async flush(): Promise<readonly SystemTelemetryRecord[]> {
+    await this.#metrics?.flush();
+    return this.#writer.flush();
+  }
+
+  /**
+   * Telemetry of the run in the order it was persisted, after a flush when this is open.
+   *
+   * @throws {QuarkError} `invalid_input` naming the filter
+   */
+  async read(filter: TelemetryFilter = {}): Promise<readonly SystemTelemetryRecord[]> {
+    if (!this.#writer.isClosed) await writeFor(this.#handle, () => this.#writer.drain());
+    return (await readTelemetry(this.#handle.store, this.#handle.runId, filter)).records;
+  }
+
+  /** Flushes, and ends what watches the machine; later records throw `writer_closed`, `read` still works. */
+  close(): Promise<void> {
+    return writeFor(this.#handle, () => this.#end());
+  }
+
+  /** Same as {@link close}. */
+  [ASYNC_DISPOSE](): Promise<void> {
+    return this.close();
+  }
+
+  async #end(): Promise<void> {
+    this.#watch.close();
+    await this.#writer.close();
+    await this.#metrics?.close();
+    this.#detach();
+  }
+
+  #checkMoment(step: number | null, options: SampleOptions): Moment {
+    const { metadata, timestamp } = options;
+    return {
+      step,
+      epoch: checkOptionalCount('epoch', options.epoch),
+      timestamp: checkTimestamp(timestamp, this.#handle.clock),
+      metadata: isGiven(metadata) ? copyJsonObject('metadata', metadata) : null,
+    };
+  }
+
+  #record(row: Moment & Measured): SystemTelemetryRecord {
+    const values = {
+      ...row,
+      ...this.#readMachine(),
+      overflowCount: this.#overflowCount,
+      skippedStepCount: this.#skippedStepCount,
+    };
+    this.#writer.add(values);
+    const record = systemTelemetryTable.wrap({
+      ...values,
+      runId: this.#handle.runId,
+      sequence: null,
+    });
+    // A metric needs a place on an axis; a sample by time has none.
+    if (this.#metrics !== undefined && (row.step !== null || row.epoch !== null)) {
+      this.#metrics.logMany(scalarsOf(record), {
+        step: row.step ?? undefined,
+        epoch: row.epoch ?? undefined,
+        timestamp: row.timestamp,
+      });
+    }
+    return record;
+  }
+
+  #readMachine(): MachineReading {
+    const nowMs = performance.now();
+    const last = this.#reading;
+    if (last !== undefined && nowMs - this.#readAtMs < MIN_READING_SPAN_MS) {
+      // These two are of the time since the record before, which told all of it.
+      return {
+        ...last,
+        longTaskMs: last.longTaskMs === null ? null : 0,
+        longFrameMs: last.longFrameMs === null ? null : 0,
+      };
+    }
+    this.#readAtMs = nowMs;
+    const memory = this.#ask('TensorFlow.js', () => this.#settings.tf?.memory());
+    this.#reading = {
+      ...UNKNOWN_READING,
+      ...this.#ask('The machine', () => this.#watch.read()),
+      tensorCount: countOf(memory?.numTensors),
+      tensorBytes: countOf(memory?.numBytes),
+    };
+    return this.#reading;
+  }
+
+  /** What cannot be told now is null: TensorFlow.js throws before its backend is ready, Node when it runs out of files. */
+  #ask<T>(who: string, question: () => T): T | undefined {
+    try {
+      return question();
+    } catch (error) {
+      if (this.#hasWarned) return undefined;
+      this.#hasWarned = true;
+      this.#handle.notify({
+        eventType: 'telemetry_warning',
+        severity: 'warning',
+        step: null,
+        epoch: null,
+        payload: {
+          message: `${who} could not be asked, and its fields are null: ${messageOf(error)}`,
+        },
+      });
+      return undefined;
+    }
+  }
+}
+
+type Moment = Pick<SystemTelemetryRecord, 'step' | 'epoch' | 'timestamp' | 'metadata'>;
+type Measured = Pick<
+  SystemTelemetryRecord,
+  'boundary' | 'stepTimeMs' | 'dataTimeMs' | 'computeTimeMs' | 'overflowOccurred' | 'skippedStep'
+>;
+
+function checkDuration(field: string, value: unknown): number | null {
+  if (value === null || value === undefined) return null;
+  if (typeof value !== 'number' || !(value >= 0) || value === Infinity)
+    throw invalidInput(field, value, 'milliseconds: a finite number, 0 or more');
+  return value;
+}

@@ -1,0 +1,52 @@
+/** An instance of the WebAssembly kernels, with its memory, and what its callers share. */
+import { instantiateKernels, type KernelExports, type WideType } from './abi.ts';
+import { Arena } from '../arena.ts';
+import type { TensorType } from '../kernel.ts';
+import { SLOT_BYTES, STATS_SLOTS } from './layout.ts';
+import type { Modules } from '../twins.ts';
+
+const LIMIT_BYTES = 64 * 1024 * 1024;
+/** Vectors may read so far beyond the end of a piece. */
+const SLACK_BYTES = 32;
+
+/** An instance and the places in its memory that are always there. */
+export type Instance = {
+  readonly exports: KernelExports;
+  readonly arena: Arena;
+  /** Of a statistics state, or of the sums of a pair. */
+  readonly state: number;
+  /** Of the part of the tensor that is being read. */
+  readonly piece: number;
+  readonly pieceBytes: number;
+};
+
+/** A new instance. */
+export function createInstance(modules: Modules, pieceBytes: number): Instance {
+  const exports = instantiateKernels(modules);
+  const arena = new Arena(exports.memory, exports.heapBase(), LIMIT_BYTES);
+  const state = arena.allocate(STATS_SLOTS * SLOT_BYTES);
+  const piece = arena.allocate(pieceBytes + SLACK_BYTES);
+  return { exports, arena, state, piece, pieceBytes };
+}
+
+/** What a type is widened to where there is no kernel of its own: one that holds all of its values. */
+export function wideType(type: TensorType): WideType {
+  return type === 'float64' || type === 'int32' ? 'float64' : 'float32';
+}
+
+const float32 = new Float32Array(1);
+const bits = new Int32Array(float32.buffer);
+
+/** The largest float32 not above `value`, which is 0 or more. */
+export function floorFloat32(value: number): number {
+  float32[0] = value;
+  if ((float32[0] ?? 0) > value) bits[0] = (bits[0] ?? 0) - 1;
+  return float32[0] ?? 0;
+}
+
+/** The smallest float32 not below `value`, which is 0 or more. */
+export function ceilFloat32(value: number): number {
+  float32[0] = value;
+  if ((float32[0] ?? 0) < value) bits[0] = (bits[0] ?? 0) + 1;
+  return float32[0] ?? 0;
+}

@@ -1,0 +1,84 @@
+/** The way into storage: from a URI, a path or nothing at all to an open store. */
+import { checkNotAborted, checkOptionNames } from '../base/assert.ts';
+import { invalidInput } from '../base/errors.ts';
+import { isNode } from '../base/runtime.ts';
+import {
+  findStorage,
+  schemeOf,
+  unknownScheme,
+  type OpenStorageOptions,
+  type StorageFactory,
+} from '../store/registry.ts';
+import type { Store } from '../store/store.ts';
+
+/** Filled by the build with an import of the Node entry that no bundler follows. */
+declare const __QUARK_IMPORT_NODE__: () => Promise<{
+  readonly openFileStorage: StorageFactory;
+  readonly openPostgresStorage: StorageFactory;
+}>;
+
+const OPTION_NAMES = ['signal', 'create', 'clock', 'userKey', 'space', 'timeoutMs'] as const;
+
+const openHttp: StorageFactory = async (uri, { signal, space, timeoutMs, userKey }) => {
+  const { openHttpStorage } = await import('../wire/http-store.ts');
+  return openHttpStorage(uri, {
+    ...(signal === undefined ? {} : { signal }),
+    ...(space === undefined ? {} : { space }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(userKey === undefined ? {} : { userKey }),
+  });
+};
+
+const openPostgres: StorageFactory = async (uri, options) =>
+  (await __QUARK_IMPORT_NODE__()).openPostgresStorage(uri, options);
+
+/** Stores that come with Quark; each is loaded when it is first asked for. */
+const BUILT_IN: Readonly<Record<string, StorageFactory>> = {
+  memory: async (uri, options) =>
+    (await import('../store/memory/memory-store.ts')).openMemoryStorage(uri, options),
+  idb: async (uri, options) =>
+    (await import('../store/idb/idb-store.ts')).openIdbStorage(uri, options),
+  file: async (uri, options) => (await __QUARK_IMPORT_NODE__()).openFileStorage(uri, options),
+  http: openHttp,
+  https: openHttp,
+  postgres: openPostgres,
+  postgresql: openPostgres,
+  cockroach: openPostgres,
+};
+
+/**
+ * Opens a store. The same place may be opened several times, in one process and in several; close every store you open.
+ *
+ * @param uri what to open:
+ * - `memory:` a new store in memory; `memory:NAME` the one of this name in this process
+ * - `idb:NAME` an IndexedDB database of this name (`idb:` means `idb:quark`)
+ * - `file:DIR` or a plain path, in Node: the directory `DIR`, kept in `DIR/.quark` (`file:` paths are percent-encoded;
+ *   `file:DIR?synchronous=full` survives power loss too). In a browser a plain name is that of an IndexedDB database.
+ * - `http://HOST:PORT` or `https://...` a Quark server: `quark dashboard` lets nobody write, `quark serve` those whose key may
+ * - `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` (or `postgres:`), `cockroach://...`, in Node: a database of
+ *   PostgreSQL 14 or later, CockroachDB or YugabyteDB
+ * - whatever {@link registerStorage} has added; a scheme registered there wins over a built-in one
+ * - nothing: the current directory in Node, `idb:quark` in a browser
+ * @throws {QuarkError} `invalid_input` for what is not text or an unknown option
+ * @throws {SessionStoreError} `unknown_scheme`, and what the store itself reports: `unwritable`, `corrupt`, `version`, ...
+ */
+export async function openStorage(uri?: string, options: OpenStorageOptions = {}): Promise<Store> {
+  checkOptionNames('options', options, OPTION_NAMES);
+  checkNotAborted(options.signal);
+  if (uri !== undefined && typeof uri !== 'string')
+    throw invalidInput('storage', uri, 'a URI or a path');
+  const place = uri === undefined || uri === '' ? defaultPlace() : uri;
+  const scheme = schemeOf(place) ?? (isNode() ? 'file' : 'idb');
+  const factory = findStorage(scheme) ?? builtIn(scheme);
+  if (factory === undefined) throw unknownScheme(place, scheme, Object.keys(BUILT_IN));
+  return factory(place, options);
+}
+
+function builtIn(scheme: string): StorageFactory | undefined {
+  return Object.hasOwn(BUILT_IN, scheme) ? BUILT_IN[scheme] : undefined;
+}
+
+/** What is opened when nothing is named. */
+export function defaultPlace(): string {
+  return isNode() ? '.' : 'idb:quark';
+}

@@ -1,0 +1,354 @@
+/**
+ * What a service does on the side: it merges small segments, of the streams that are due, and deletes objects that
+ * nothing names any more. Any number of processes do so on one database: they claim streams row by row, and a process
+ * that ends at any moment leaves nothing but a claim that lapses.
+ */
+import { checkCount, checkOptionNames, checkPositive } from '../../base/assert.ts';
+import { systemClock, type Clock } from '../../base/clock.ts';
+import { messageOf } from '../../base/errors.ts';
+import { createId } from '../../base/ids.ts';
+import { nextTask } from '../../base/next-task.ts';
+import { TABLES } from '../../records/tables.ts';
+import { compactTable } from '../../segment/compact.ts';
+import {
+  claimChore,
+  claimStreams,
+  countDue,
+  settleChore,
+  settleStream,
+  type DueStream,
+} from '../../store/sql/merge-queue.ts';
+import type { SegmentFiles } from '../../store/sql/object-files.ts';
+import type { SqlDatabase } from '../../store/sql/sql-database.ts';
+import type { Store } from '../../store/store.ts';
+import { mergeParts } from './merge-parts.ts';
+
+/** What maintenance works on: the parts of an opened database. */
+export type MaintainedSpaces = {
+  readonly database: SqlDatabase;
+  /** Where merged segments are kept outside the database, if they are. */
+  readonly segmentFiles?: SegmentFiles | undefined;
+  store(space: string): Store;
+};
+
+/** One thing that was done, or that failed. */
+export type MaintenanceReport =
+  | {
+      readonly kind: 'merged';
+      readonly runId: string;
+      readonly table: string;
+      /** Segments before and after. */
+      readonly removed: number;
+      readonly added: number;
+      readonly durationMs: number;
+    }
+  /** Objects that nothing named were deleted. */
+  | { readonly kind: 'swept'; readonly objects: number }
+  /** Objects that no row knew were found. */
+  | { readonly kind: 'found'; readonly objects: number }
+  /** It is tried again by itself. */
+  | {
+      readonly kind: 'failed';
+      readonly what: string;
+      readonly message: string;
+      readonly error: unknown;
+    };
+
+/** How maintenance goes about its work. */
+export type MaintenanceOptions = {
+  /** Pause between two looks for streams that are due, in milliseconds. Default 5,000; half of it more or less. */
+  readonly intervalMs?: number;
+  /** Streams claimed at a time. Default 16. */
+  readonly streams?: number;
+  /** Rows merged at a time: for as long as that takes, the thread does nothing else. Default 65,536. */
+  readonly mergeRows?: number;
+  /** Segments merged at a time: for as long as exchanging them takes, their stream takes no append. Default 256. */
+  readonly mergeSegments?: number;
+  /** How long a claim lasts, in milliseconds. Default 10 minutes. */
+  readonly claimMs?: number;
+  /** How long a running run's streams are left alone after a merge, in milliseconds. Default 1 hour. */
+  readonly restMs?: number;
+  /** Pause between two sweeps of one process, in milliseconds. Default 10 minutes. */
+  readonly sweepMs?: number;
+  /** Pause between two looks through all objects, by one process of all, in milliseconds. Default 24 hours; 0 for never. */
+  readonly findUnknownMs?: number;
+  /** Told what was done and what failed: for logs and figures. */
+  readonly onReport?: (report: MaintenanceReport) => void;
+  readonly clock?: Clock;
+};
+
+/** What was done since the start, and what waits. */
+export type MaintenanceStatus = {
+  readonly mergedSegments: number;
+  readonly writtenSegments: number;
+  readonly sweptObjects: number;
+  readonly failures: number;
+};
+
+/** Maintenance under way. */
+export interface Maintenance {
+  readonly status: MaintenanceStatus;
+  /** Streams that are due and not merged yet, counted up to 10,000. */
+  countBacklog(): Promise<number>;
+  /** One round now: claims streams, merges them, and sweeps if it is time; returns how many streams were taken. */
+  runOnce(): Promise<number>;
+  /** Ends after the merge that is under way. */
+  stop(): Promise<void>;
+}
+
+const NAMES = [
+  'intervalMs',
+  'streams',
+  'mergeRows',
+  'mergeSegments',
+  'claimMs',
+  'restMs',
+  'sweepMs',
+  'findUnknownMs',
+  'onReport',
+  'clock',
+];
+/** Merges of one stream in a round: others want their turn. */
+const MERGES_A_ROUND = 8;
+/** A stream that could not be merged is left alone for so long. */
+const FAILED_REST_MS = 15 * 60 * 1000;
+/** Sweeps in a row while there is much to delete. */
+const SWEEPS_A_ROUND = 50;
+const MAX_BACKLOG = 10_000;
+const FIND_UNKNOWN = 'find_unknown_objects';
+
+/**
+ * Starts maintenance in this process. It never keeps the process alive; stop it before the database is closed.
+ *
+ * @throws {QuarkError} `invalid_input`
+ */
+export function startMaintenance(
+  spaces: MaintainedSpaces,
+  options: MaintenanceOptions = {},
+): Maintenance {
+  const maintenance = new Rounds(spaces, options);
+  maintenance.start();
+  return maintenance;
+}
+
+/** The same without a timer: rounds are run by the caller. */
+export function createMaintenance(
+  spaces: MaintainedSpaces,
+  options: MaintenanceOptions = {},
+): Maintenance {
+  return new Rounds(spaces, options);
+}
+
+class Rounds implements Maintenance {
+  readonly #spaces: MaintainedSpaces;
+  readonly #config: Required<Omit<MaintenanceOptions, 'onReport'>>;
+  readonly #onReport: (report: MaintenanceReport) => void;
+  readonly #holder: string;
+  readonly #stop = new AbortController();
+  #status: MaintenanceStatus = {
+    mergedSegments: 0,
+    writtenSegments: 0,
+    sweptObjects: 0,
+    failures: 0,
+  };
+  #sweptAtMs = Number.NEGATIVE_INFINITY;
+  #running: Promise<number> = Promise.resolve(0);
+  #undo: () => void = () => undefined;
+
+  constructor(spaces: MaintainedSpaces, options: MaintenanceOptions) {
+    checkOptionNames('maintenance', options, NAMES);
+    this.#spaces = spaces;
+    this.#onReport = options.onReport ?? (() => undefined);
+    this.#config = {
+      clock: options.clock ?? systemClock,
+      intervalMs: checkPositive('maintenance.intervalMs', options.intervalMs ?? 5000),
+      streams: checkPositive('maintenance.streams', options.streams ?? 16),
+      mergeRows: checkPositive('maintenance.mergeRows', options.mergeRows ?? 1 << 16),
+      mergeSegments: checkPositive('maintenance.mergeSegments', options.mergeSegments ?? 256),
+      claimMs: checkPositive('maintenance.claimMs', options.claimMs ?? 10 * 60 * 1000),
+      restMs: checkPositive('maintenance.restMs', options.restMs ?? 60 * 60 * 1000),
+      sweepMs: checkPositive('maintenance.sweepMs', options.sweepMs ?? 10 * 60 * 1000),
+      findUnknownMs: checkCount(
+        'maintenance.findUnknownMs',
+        options.findUnknownMs ?? 24 * 60 * 60 * 1000,
+      ),
+    };
+    this.#holder = createId('mnt', this.#config.clock.now());
+  }
+
+  get status(): MaintenanceStatus {
+    return this.#status;
+  }
+
+  start(): void {
+    // Processes that were started together spread out.
+    const pauseMs = this.#config.intervalMs * (0.5 + Math.random());
+    this.#undo = this.#config.clock.after(pauseMs, () => {
+      this.runOnce()
+        // A round reports what fails; this is for what no round foresees.
+        .catch((error: unknown) => this.#fail('run a round', error))
+        .finally(() => {
+          if (!this.#stop.signal.aborted) this.start();
+        });
+    });
+  }
+
+  countBacklog(): Promise<number> {
+    const nowMs = this.#config.clock.now();
+    return this.#spaces.database.read(() => countDue(nowMs, MAX_BACKLOG));
+  }
+
+  runOnce(): Promise<number> {
+    this.#running = this.#running.then(
+      () => this.#round(),
+      () => this.#round(),
+    );
+    return this.#running;
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#undo();
+    await this.#running.catch(() => 0);
+  }
+
+  async #round(): Promise<number> {
+    let count = 0;
+    const { streams } = this.#config;
+    for (;;) {
+      const taken = await this.#tryTo('claim streams', () => this.#mergeSome());
+      count += taken ?? 0;
+      if (taken !== streams || this.#stop.signal.aborted) break;
+    }
+    await this.#sweep();
+    return count;
+  }
+
+  async #mergeSome(): Promise<number> {
+    if (this.#stop.signal.aborted) return 0;
+    const { claimMs, clock, streams } = this.#config;
+    const { database } = this.#spaces;
+    const nowMs = clock.now();
+    const untilMs = nowMs + claimMs;
+    const due = await database.transaction(() =>
+      claimStreams(this.#holder, nowMs, untilMs, streams),
+    );
+    for (const stream of due) {
+      // What is not begun goes back at once, for others.
+      const nextMs = this.#stop.signal.aborted
+        ? clock.now()
+        : ((await this.#tryTo(`merge ${stream.runId}/${stream.table}`, () =>
+            this.#merge(stream),
+          )) ?? clock.now() + FAILED_REST_MS);
+      const dueAtMs = nextMs === 'done' ? null : nextMs;
+      await database.transaction(() =>
+        settleStream(stream.streamKey, this.#holder, untilMs, dueAtMs),
+      );
+      await nextTask();
+    }
+    return due.length;
+  }
+
+  /** Merges a stream; returns when it is due again. */
+  async #merge({ space, runId, table: name }: DueStream): Promise<number | 'done'> {
+    const table = TABLES.get(name);
+    // A table of a newer version: a process of that version merges it.
+    if (table === undefined) return this.#config.clock.now() + this.#config.restMs;
+    const { clock, mergeRows, mergeSegments, restMs } = this.#config;
+    const store = this.#spaces.store(space);
+    try {
+      const startedAtMs = clock.now();
+      const parts = await mergeParts(store, runId, name, {
+        signal: this.#stop.signal,
+        onFailure: (error) => this.#fail(`keep the sketch of ${runId}`, error),
+      });
+      let isDone = true;
+      let removed = 0;
+      let added = 0;
+      for (const part of parts) {
+        const merged = await compactTable(part, table, runId, createId('mrg', startedAtMs), {
+          rows: mergeRows,
+          segments: mergeSegments,
+          merges: MERGES_A_ROUND,
+          signal: this.#stop.signal,
+        });
+        isDone &&= merged.isDone;
+        removed += merged.removed;
+        added += merged.added;
+      }
+      if (removed > 0) {
+        this.#count({ mergedSegments: removed, writtenSegments: added });
+        const durationMs = clock.now() - startedAtMs;
+        this.#onReport({ kind: 'merged', runId, table: name, removed, added, durationMs });
+      }
+      if (!isDone) return clock.now();
+      const run = await store.findRun(runId);
+      const isLive = run?.status === 'running' && (await store.listLeases([runId])).length > 0;
+      return isLive ? clock.now() + restMs : 'done';
+    } finally {
+      await store.close();
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    const { clock, findUnknownMs, sweepMs } = this.#config;
+    if (this.#stop.signal.aborted || clock.now() - this.#sweptAtMs < sweepMs) return;
+    this.#sweptAtMs = clock.now();
+    const { segmentFiles } = this.#spaces;
+    if (segmentFiles !== undefined) {
+      await this.#tryTo('sweep objects', async () => {
+        for (let i = 0; i < SWEEPS_A_ROUND && !this.#stop.signal.aborted; i++) {
+          const objects = await segmentFiles.sweep();
+          if (objects === 0) break;
+          this.#count({ sweptObjects: objects });
+          this.#onReport({ kind: 'swept', objects });
+        }
+      });
+      if (findUnknownMs > 0)
+        await this.#tryTo('look through all objects', () => this.#findUnknown(segmentFiles));
+    }
+    await this.#tryTo('give space back', async () => {
+      const store = this.#spaces.store('');
+      await store.reclaimSpace();
+      await store.close();
+    });
+  }
+
+  async #findUnknown(segmentFiles: SegmentFiles): Promise<void> {
+    const { claimMs, clock, findUnknownMs } = this.#config;
+    const { database } = this.#spaces;
+    const nowMs = clock.now();
+    const isMine = await database.transaction(() =>
+      claimChore(FIND_UNKNOWN, this.#holder, nowMs, nowMs + claimMs, findUnknownMs),
+    );
+    if (!isMine) return;
+    const objects = await segmentFiles.findUnknown(this.#stop.signal);
+    if (objects > 0) this.#onReport({ kind: 'found', objects });
+    if (!this.#stop.signal.aborted)
+      await database.transaction(() => settleChore(FIND_UNKNOWN, this.#holder, clock.now()));
+  }
+
+  async #tryTo<T>(what: string, work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work();
+    } catch (error) {
+      this.#fail(what, error);
+      return undefined;
+    }
+  }
+
+  #fail(what: string, error: unknown): void {
+    this.#count({ failures: 1 });
+    this.#onReport({ kind: 'failed', what, message: messageOf(error), error });
+  }
+
+  #count(more: Partial<MaintenanceStatus>): void {
+    const sum = (name: keyof MaintenanceStatus): number => this.#status[name] + (more[name] ?? 0);
+    this.#status = {
+      mergedSegments: sum('mergedSegments'),
+      writtenSegments: sum('writtenSegments'),
+      sweptObjects: sum('sweptObjects'),
+      failures: sum('failures'),
+    };
+  }
+}

@@ -1,0 +1,185 @@
+/** The persistence service as a function from a request to an answer, over the storage that its options name. */
+import { timingSafeEqual } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
+import { checkLiteral, checkOptionNames } from '../../base/assert.ts';
+import { systemClock, type Clock } from '../../base/clock.ts';
+import {
+  startMaintenance,
+  type MaintenanceOptions,
+  type MaintenanceReport,
+} from '../maintenance/maintenance.ts';
+import type { S3Options } from '../../store/objects/s3-config.ts';
+import { AccessBook } from '../access/access-book.ts';
+import type { KeylessUse } from '../limits/gate.ts';
+import { checkLimits, type ServiceLimits } from '../limits/limits.ts';
+import { errorFields, SILENT_LOGGER, type ServiceLogger } from '../log/logging.ts';
+import type { Gauges } from '../log/metrics.ts';
+import { AllowedOrigins, type ServiceConnection } from '../limits/origin-rules.ts';
+import { ServiceHandler } from '../routes/service-handler.ts';
+import { ComputePool } from './compute-pool.ts';
+import { openSpaces } from '../../store/sql/node/open-spaces.ts';
+import { openStaticFiles } from './static-files.ts';
+
+/** Options of {@link createService}. */
+export type ServiceOptions = {
+  /**
+   * Where records are kept: a directory or a `file:` URI (SQLite), or `postgres://`, `postgresql://` or `cockroach://`. The
+   * current directory unless given.
+   */
+  readonly storage?: string;
+  /**
+   * Object store for artifacts and merged segments above some 64 KiB. Unless given they are kept in the database, or in files
+   * beside it.
+   */
+  readonly objects?: S3Options | undefined;
+  /**
+   * Merges small segments, and deletes what was merged away, in this process. Any number of services over one database
+   * share the work; false leaves it to the others.
+   */
+  readonly maintenance?: Omit<MaintenanceOptions, 'clock' | 'onReport'> | false;
+  /** Folder with the built dashboard; without it only the API is served. */
+  readonly dashboardDir?: string;
+  /**
+   * Who may do without a key. Requests count as made on this machine only when the handler is told the address of their
+   * connection, it is one of loopback, they are for `localhost` or a loopback address, no proxy has had them, and they
+   * come from no page of another origin. Default `until_first_key`.
+   */
+  readonly keyless?: KeylessUse;
+  /** Origins whose pages may use the service, such as `https://app.example.com`; `*` for all that send a key. Default none. */
+  readonly allowOrigins?: readonly string[];
+  /** Limits per request, key and user, and in all. Default: `DEFAULT_SERVICE_LIMITS`. */
+  readonly limits?: Partial<ServiceLimits>;
+  /** Where to log; nowhere unless given. A `pino` logger fits. */
+  readonly logger?: ServiceLogger;
+  /** Decides when keys and leases end. Default: the clock of the machine. */
+  readonly clock?: Clock;
+};
+
+/** A running service: call it with a request. */
+export type Service = {
+  /** The answer to a request. Never rejects. */
+  (request: Request, connection?: ServiceConnection): Promise<Response>;
+  /** Where records are kept, without anything secret. */
+  readonly storageUri: string;
+  /** Users, keys and shares. */
+  readonly access: AccessBook;
+  /** Turns new requests away; resolves when those under way are answered, or after so many milliseconds, to whether they were. */
+  drain(timeoutMs: number): Promise<boolean>;
+  /** Drains for 10 seconds at most unless {@link Service.drain} was called, then closes the database. Closing twice is fine. */
+  close(): Promise<void>;
+};
+
+const OPTION_NAMES = [
+  'storage',
+  'objects',
+  'maintenance',
+  'dashboardDir',
+  'keyless',
+  'allowOrigins',
+  'limits',
+  'logger',
+  'clock',
+] as const;
+const KEYLESS_USES = ['never', 'until_first_key', 'always'] as const;
+
+/** Worker threads. All jobs of one user run in one of them, which leaves the other one to other users. */
+const COMPUTE_WORKERS = 2;
+/** How long requests under way may take when a service is closed. */
+export const DRAIN_TIMEOUT_MS = 10_000;
+
+/**
+ * Opens the storage and makes the service over it. Put it on a socket with `serveService`, or call it from a server of
+ * your own: `Deno.serve`, an edge function, Hono's `app.mount`.
+ *
+ * @throws {QuarkError} `invalid_input` naming the option
+ * @throws {SessionStoreError} what the storage reports: `unwritable`, `corrupt`, `version`, `unreachable`, ...
+ */
+export function createService(options: ServiceOptions = {}): Promise<Service> {
+  return makeService(options);
+}
+
+/** What the server around a service knows. */
+type ServerFacts = {
+  readonly connections?: () => NonNullable<Gauges['connections']>;
+  /** Unless given: with `keyless: 'never'`. A server that sets `never` because of its address leaves `/metrics` to this machine. */
+  readonly areMetricsKeyed?: boolean;
+};
+
+/** {@link createService}, with the connection counts of the server around it. */
+export async function makeService(
+  options: ServiceOptions,
+  server: ServerFacts = {},
+): Promise<Service> {
+  checkOptionNames('options', options, OPTION_NAMES);
+  const { logger = SILENT_LOGGER, clock = systemClock } = options;
+  const keyless = checkLiteral('keyless', options.keyless ?? 'until_first_key', KEYLESS_USES);
+  const limits = checkLimits(options.limits);
+  const origins = new AllowedOrigins(options.allowOrigins ?? []);
+  const pages = await openStaticFiles(options.dashboardDir);
+  const spaces = await openSpaces(options.storage ?? '.', { clock, objects: options.objects });
+  const maintenance =
+    options.maintenance === false
+      ? undefined
+      : startMaintenance(spaces, {
+          ...options.maintenance,
+          clock,
+          onReport: (report) => logMaintenance(logger, report),
+        });
+  const access = new AccessBook({ database: spaces.database, clock, timingSafeEqual });
+  const compute = new ComputePool({
+    size: COMPUTE_WORKERS,
+    clock: systemClock,
+    processorMsPerRequest: limits.processorMsPerRequest,
+  });
+  const handler = new ServiceHandler({
+    spaces,
+    access,
+    limits,
+    keyless,
+    areMetricsKeyed: server.areMetricsKeyed ?? keyless === 'never',
+    origins,
+    logger,
+    clock,
+    monotonicMs: () => performance.now(),
+    loopMs: () => performance.eventLoopUtilization().active,
+    computeOf: (userId, charge, onStart) => compute.of(userId, charge, onStart),
+    pages,
+    memory: () => {
+      const { rss, heapUsed } = process.memoryUsage();
+      return { residentBytes: rss, heapBytes: heapUsed };
+    },
+    ...(server.connections === undefined ? {} : { connections: server.connections }),
+    ...(maintenance === undefined
+      ? {}
+      : {
+          maintenance: async () => ({
+            ...maintenance.status,
+            backlog: await maintenance.countBacklog(),
+          }),
+        }),
+  });
+  let closing: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    const stopped = maintenance?.stop();
+    if (!handler.isClosing) await handler.drain(DRAIN_TIMEOUT_MS);
+    await compute.close();
+    await stopped;
+    await spaces.close();
+  };
+  return Object.assign(
+    (request: Request, connection?: ServiceConnection) => handler.handle(request, connection),
+    {
+      storageUri: spaces.uri,
+      access,
+      drain: (timeoutMs: number) => handler.drain(timeoutMs),
+      close: () => (closing ??= close()),
+    },
+  );
+}
+
+function logMaintenance(logger: ServiceLogger, report: MaintenanceReport): void {
+  const { kind, ...facts } = report;
+  if (report.kind === 'failed')
+    logger.warn({ what: report.what, error: errorFields(report.error) }, 'maintenance failed');
+  else logger.debug(facts, `maintenance ${kind}`);
+}

@@ -1,0 +1,29 @@
+/** Users, keys and shares of a storage, without the service over it: what an operator's commands work on. */
+import { timingSafeEqual } from 'node:crypto';
+import { systemClock } from '../../base/clock.ts';
+import { AccessBook } from '../access/access-book.ts';
+import type { OpenStorageOptions } from '../../store/registry.ts';
+import { openSpaces } from '../../store/sql/node/open-spaces.ts';
+
+/** An {@link AccessBook} and what closes it. */
+export type OpenedAccess = {
+  readonly access: AccessBook;
+  close(): Promise<void>;
+};
+
+/**
+ * Opens the users, keys and shares of a storage. A service may have it open at the same time: what is changed here
+ * counts there from the next request on.
+ *
+ * @throws {SessionStoreError} `unknown_scheme`, and what the storage reports
+ */
+export async function openAccess(
+  storage: string,
+  options: Pick<OpenStorageOptions, 'create'> = {},
+): Promise<OpenedAccess> {
+  const spaces = await openSpaces(storage, options);
+  return {
+    access: new AccessBook({ database: spaces.database, clock: systemClock, timingSafeEqual }),
+    close: () => spaces.close(),
+  };
+}

@@ -1,0 +1,107 @@
+/** Puts a store's read handler and the built dashboard on a local port. */
+import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+import { checkOptionNames } from '../../base/assert.ts';
+import { SessionStoreError } from '../../base/errors.ts';
+import { failure } from '../http/answers.ts';
+import { createStoreHandler } from '../routes/handler.ts';
+import { DESCRIPTOR_PATH, isApiPath } from '../../wire/service-routes.ts';
+import type { Store } from '../../store/store.ts';
+import { createHttpServer } from './http-exchanges.ts';
+import { checkPort, closeServer, listen, urlOf } from './listener.ts';
+import { descriptorAnswer, openStaticFiles } from './static-files.ts';
+
+/** Options of {@link serveStore}. */
+export type ServeOptions = {
+  /** What to serve. It stays the caller's to close. */
+  readonly store: Store;
+  /** Folder with the built dashboard; without it only the store is served. */
+  readonly dashboardDir?: string;
+  /** Port to listen on; 0, the default, takes a free one. */
+  readonly port?: number;
+  /** Address to listen on; `127.0.0.1` unless given, so that no other machine can reach it. */
+  readonly host?: string;
+  /** Host names that requests may be for, besides `localhost`, IP addresses and `host`. */
+  readonly allowedHosts?: readonly string[];
+};
+
+/** A running server. */
+export type ServedStore = {
+  /** Address of the dashboard and of the store, with a slash at its end: `http://127.0.0.1:4173/`. */
+  readonly url: string;
+  readonly port: number;
+  /** Requests that have arrived and are not answered yet. A busy process can give them its next turns. */
+  readonly activeRequests: number;
+  /** Requests that have arrived so far. */
+  readonly requestCount: number;
+  /** Answers what was asked already, then closes. Closing twice is fine. */
+  close(): Promise<void>;
+};
+
+/** How long `close` waits for answers under way, in milliseconds. */
+const CLOSE_TIMEOUT_MS = 1_000;
+
+const OPTION_NAMES = ['store', 'dashboardDir', 'port', 'host', 'allowedHosts'] as const;
+
+/**
+ * Serves `store` (reading only) and the dashboard. A page finds its store through `quark.json` beside it.
+ *
+ * @throws {QuarkError} `invalid_input` when an option is wrong
+ * @throws {SessionStoreError} `failed` when the port is taken or may not be used; `details.port` says which
+ */
+export async function serveStore(options: ServeOptions): Promise<ServedStore> {
+  checkOptionNames('options', options, OPTION_NAMES);
+  const port = checkPort(options.port ?? 0);
+  const host = options.host ?? '127.0.0.1';
+  const { store } = options;
+  const handler = createStoreHandler();
+  const files = await openStaticFiles(options.dashboardDir);
+  const allowed = new Set(
+    ['localhost', host, ...(options.allowedHosts ?? [])].map((name) => name.toLowerCase()),
+  );
+
+  let activeRequests = 0;
+  let requestCount = 0;
+  const server = createHttpServer(async (request, { signal }, incoming) => {
+    activeRequests += 1;
+    requestCount += 1;
+    try {
+      if (!isAllowedHost(incoming, allowed)) return refusedHost();
+      const path = new URL(request.url).pathname;
+      if (isApiPath(path)) return await handler.handle(request, { store, signal });
+      if (path === DESCRIPTOR_PATH && request.method === 'GET')
+        return descriptorAnswer('{"storage": "./"}\n');
+      return await files(request, path);
+    } finally {
+      activeRequests -= 1;
+    }
+  });
+  const address = await listen(server, port, host);
+  return {
+    url: urlOf(host, address.port),
+    port: address.port,
+    get activeRequests() {
+      return activeRequests;
+    },
+    get requestCount() {
+      return requestCount;
+    },
+    close: () => closeServer(server, CLOSE_TIMEOUT_MS),
+  };
+}
+
+/**
+ * A page on the internet whose name is made to point at this machine (DNS rebinding) would be same-origin with this
+ * server; it cannot make the browser send another name in `Host`, though. IP addresses are no names.
+ */
+function isAllowedHost(incoming: IncomingMessage, allowed: ReadonlySet<string>): boolean {
+  const match = /^(\[[0-9a-f:.]+\]|[^:]*)(?::\d+)?$/i.exec(incoming.headers.host ?? '');
+  const name = match?.[1]?.toLowerCase() ?? '';
+  return allowed.has(name) || isIP(name.replace(/^\[|\]$/g, '')) !== 0;
+}
+
+function refusedHost(): Response {
+  const message =
+    'This server is not known by the name in the request. Open it by its address, http://127.0.0.1 and its port.';
+  return failure(new SessionStoreError('unauthorised', message));
+}

@@ -1,0 +1,161 @@
+/** The files of the built dashboard, as a page needs them. */
+import { open, realpath } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import { isQuarkError, QuarkError, SessionStoreError } from '../../base/errors.ts';
+import { failure } from '../http/answers.ts';
+import { openInside } from '../../base/node/open-inside.ts';
+import { pagePolicy } from './page-policy.ts';
+
+/** Answers a request for a file; `path` is that of its URL. */
+export type StaticFiles = (request: Request, path: string) => Promise<Response>;
+
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.mjs': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.json': 'application/json',
+  '.map': 'application/json',
+  '.wasm': 'application/wasm',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.ico': 'image/x-icon',
+  '.woff2': 'font/woff2',
+  '.txt': 'text/plain; charset=utf-8',
+  '.md': 'text/plain; charset=utf-8',
+  '.gz': 'application/gzip',
+};
+
+/**
+ * Makes the page cross-origin isolated, which shared memory between it and its workers needs, and keeps it out of frames of other sites:
+ * what a click does here is not hidden under a page of somebody else. It runs its own scripts only, and asks nobody but this server.
+ */
+const PAGE_HEADERS = {
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-embedder-policy': 'require-corp',
+  'cross-origin-resource-policy': 'same-origin',
+  'content-security-policy': `${pagePolicy("'self'")}; frame-ancestors 'self'`,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+} as const;
+
+/** A bundler's file whose name carries a hash of its content, as Vite names them: `assets/index-BqW2x9Za.js`. */
+const HASHED_ASSET = /^assets\/.*-[A-Za-z0-9_-]{8}\.[A-Za-z0-9.]+$/;
+
+/**
+ * The files of a folder; of none, when there is no folder.
+ *
+ * @throws {QuarkError} `invalid_input` when the folder holds no `index.html`
+ */
+export async function openStaticFiles(dir: string | undefined): Promise<StaticFiles> {
+  const root = dir === undefined ? undefined : await dashboardRoot(dir);
+  return (request, path) => staticFile(root, path, request);
+}
+
+/** The answer that tells a page where its store is: JSON. */
+export function descriptorAnswer(text: string): Response {
+  const headers = {
+    ...PAGE_HEADERS,
+    'content-type': 'application/json',
+    'cache-control': 'no-cache',
+  };
+  return new Response(text, { headers });
+}
+
+async function dashboardRoot(dir: string): Promise<string> {
+  try {
+    const root = await realpath(dir);
+    await (await open(join(root, 'index.html'))).close();
+    return root;
+  } catch (cause) {
+    throw new QuarkError(
+      'invalid_input',
+      `dashboardDir must hold the built dashboard; there is no index.html in ${dir}.`,
+      {
+        details: { field: 'dashboardDir', path: dir },
+        cause,
+      },
+    );
+  }
+}
+
+async function staticFile(
+  root: string | undefined,
+  path: string,
+  request: Request,
+): Promise<Response> {
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    return failure(
+      new SessionStoreError(
+        'read_only',
+        `Pages are only read: ${request.method} is not answered here.`,
+      ),
+    );
+  }
+  const found = root === undefined ? undefined : await readInside(root, path);
+  if (found === undefined)
+    return new Response('Not found\n', {
+      status: 404,
+      headers: { ...PAGE_HEADERS, 'content-type': 'text/plain' },
+    });
+  const headers = {
+    ...PAGE_HEADERS,
+    'content-type': CONTENT_TYPES[extname(found.name)] ?? 'application/octet-stream',
+    'cache-control': HASHED_ASSET.test(found.name)
+      ? 'public, max-age=31536000, immutable'
+      : 'no-cache',
+    etag: found.etag,
+  };
+  if (request.headers.get('if-none-match') === found.etag)
+    return new Response(null, { status: 304, headers });
+  return new Response(found.bytes, { headers });
+}
+
+type FoundFile = {
+  readonly name: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly etag: string;
+};
+
+/** The file of this URL path, if it lies in `root`, links followed. */
+async function readInside(root: string, path: string): Promise<FoundFile | undefined> {
+  let name: string;
+  try {
+    name = decodeURIComponent(path).replace(/^\/+/, '');
+  } catch {
+    return undefined;
+  }
+  if (name === '' || name.endsWith('/')) name += 'index.html';
+  if (
+    name.includes('\0') ||
+    name.includes('\\') ||
+    name.split('/').some((part) => part.startsWith('.') || part === '')
+  )
+    return undefined;
+  try {
+    const handle = await openInside([root], join(root, name));
+    if (handle === undefined) return undefined;
+    try {
+      const stat = await handle.stat();
+      const bytes = new Uint8Array(await handle.readFile());
+      return {
+        name,
+        bytes,
+        etag: `"${stat.size.toString(36)}-${Math.trunc(stat.mtimeMs).toString(36)}"`,
+      };
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  if (isQuarkError(error) || typeof error !== 'object' || error === null || !('code' in error))
+    return false;
+  return ['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'ENAMETOOLONG', 'ENXIO'].includes(
+    String(error.code),
+  );
+}

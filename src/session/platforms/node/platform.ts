@@ -1,0 +1,107 @@
+/** What a session needs to know of Node: signals, exit, Git, the machine. */
+import {
+  arch,
+  availableParallelism,
+  cpus,
+  hostname,
+  release,
+  totalmem,
+  type as osType,
+} from 'node:os';
+import type { JsonObject } from '../../../base/json.ts';
+import { VERSION } from '../../../base/version.ts';
+import type { Platform } from '../platform.ts';
+import { readGit } from './git.ts';
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+const interruptListeners = new Set<(reason: string) => Promise<void>>();
+const exitListeners = new Set<() => void>();
+let isListening = false;
+
+/** Node. */
+export const nodePlatform: Platform = {
+  leaseTtlMs: 30_000,
+  holderTag: { tag: `${hostname()} ${process.pid}`, isGone },
+  environment,
+  gitCommit: async () => (await readGit()).commit,
+  onInterrupt(listener) {
+    interruptListeners.add(listener);
+    listen();
+    return () => {
+      interruptListeners.delete(listener);
+      unlistenIfIdle();
+    };
+  },
+  onExit(listener) {
+    exitListeners.add(listener);
+    listen();
+    return () => {
+      exitListeners.delete(listener);
+      unlistenIfIdle();
+    };
+  },
+  onHide: () => () => undefined,
+};
+
+/** A process of this machine that is not there any more. A number that was given out again passes for alive. */
+function isGone(tag: string): boolean {
+  const [host, pid = ''] = tag.split(' ');
+  if (host !== hostname() || !/^\d+$/.test(pid)) return false;
+  try {
+    process.kill(Number(pid), 0);
+    return false;
+  } catch (error) {
+    return error instanceof Error && Reflect.get(error, 'code') === 'ESRCH';
+  }
+}
+
+function listen(): void {
+  if (isListening) return;
+  isListening = true;
+  for (const signal of SIGNALS) process.on(signal, onSignal);
+  process.on('exit', onExit);
+}
+
+function unlistenIfIdle(): void {
+  if (interruptListeners.size > 0 || exitListeners.size > 0) return;
+  isListening = false;
+  for (const signal of SIGNALS) process.off(signal, onSignal);
+  process.off('exit', onExit);
+}
+
+/**
+ * Ends the sessions, then lets the signal do what it would have done without us: another listener of the program keeps
+ * the process alive, none ends it. A second signal is not held back.
+ */
+function onSignal(signal: NodeJS.Signals): void {
+  const listeners = [...interruptListeners];
+  for (const name of SIGNALS) process.off(name, onSignal);
+  void Promise.allSettled(listeners.map((listener) => listener(signal))).then(() => {
+    if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
+    else if (isListening) for (const name of SIGNALS) process.on(name, onSignal);
+  });
+}
+
+function onExit(): void {
+  for (const listener of exitListeners) listener();
+}
+
+async function environment(): Promise<JsonObject> {
+  const { branch, hasChanges } = await readGit();
+  return {
+    platform: 'node',
+    quark_version: VERSION,
+    node_version: process.versions.node,
+    operating_system: `${osType()} ${release()}`,
+    architecture: arch(),
+    hostname: hostname(),
+    process_id: process.pid,
+    cpu_model: cpus()[0]?.model ?? null,
+    logical_processors: availableParallelism(),
+    ram_total_bytes: totalmem(),
+    time_zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    git_branch: branch,
+    git_has_changes: hasChanges,
+  };
+}

@@ -1,0 +1,80 @@
+/** What a session needs to know of the place it runs in. Node's part is in `node/platform.ts`. */
+import type { JsonObject } from '../../base/json.ts';
+import { isNode } from '../../base/runtime.ts';
+import { VERSION } from '../../base/version.ts';
+
+/** The place a session runs in. */
+export interface Platform {
+  /** How long a lease lasts without renewal. Browsers slow the timers of hidden tabs down to one a minute. */
+  readonly leaseTtlMs: number;
+  /** Who this process is, to those that share a store with it; null where there is no way to tell that it has ended. */
+  readonly holderTag: { readonly tag: string | null; isGone(tag: string): boolean };
+  /** Facts about the machine and the software, for the run record. */
+  environment(): Promise<JsonObject>;
+  /** Commit of the working directory, or null where there is none. */
+  gitCommit(): Promise<string | null>;
+  /** Calls back when the process is asked to stop or the page goes away; returns the undo. */
+  onInterrupt(listener: (reason: string) => Promise<void>): () => void;
+  /** Calls back at a moment after which there may be no other, when nothing asynchronous can follow. */
+  onExit(listener: () => void): () => void;
+  /** Calls back when the page is hidden: what is buffered should be written now. */
+  onHide(listener: () => void): () => void;
+}
+
+declare const __QUARK_IMPORT_NODE__: () => Promise<typeof import('../../node.ts')>;
+
+const NOTHING = (): void => undefined;
+
+/** Browsers: a page or a worker. */
+export const browserPlatform: Platform = {
+  leaseTtlMs: 75_000,
+  holderTag: { tag: null, isGone: () => false },
+  environment: () => Promise.resolve(browserEnvironment()),
+  gitCommit: () => Promise.resolve(null),
+  onInterrupt(listener) {
+    if (typeof document === 'undefined') return NOTHING;
+    const leave = (event: PageTransitionEvent): void => {
+      // A page kept for going back may come to life again: its run is not over.
+      if (!event.persisted) void listener('the page was closed');
+    };
+    globalThis.addEventListener('pagehide', leave);
+    return () => globalThis.removeEventListener('pagehide', leave);
+  },
+  onExit(listener) {
+    if (typeof document === 'undefined') return NOTHING;
+    globalThis.addEventListener('pagehide', listener);
+    return () => globalThis.removeEventListener('pagehide', listener);
+  },
+  onHide(listener) {
+    if (typeof document === 'undefined') return NOTHING;
+    const hide = (): void => {
+      if (document.visibilityState === 'hidden') listener();
+    };
+    document.addEventListener('visibilitychange', hide);
+    globalThis.addEventListener('pagehide', listener);
+    return () => {
+      document.removeEventListener('visibilitychange', hide);
+      globalThis.removeEventListener('pagehide', listener);
+    };
+  },
+};
+
+/** The platform this code runs on. */
+export async function loadPlatform(): Promise<Platform> {
+  return isNode() ? (await __QUARK_IMPORT_NODE__()).nodePlatform : browserPlatform;
+}
+
+function browserEnvironment(): JsonObject {
+  const { navigator } = globalThis;
+  const memory: unknown = Reflect.get(navigator, 'deviceMemory');
+  return {
+    platform: typeof document === 'undefined' ? 'worker' : 'browser',
+    quark_version: VERSION,
+    user_agent: navigator.userAgent,
+    language: navigator.language,
+    logical_processors: navigator.hardwareConcurrency,
+    device_memory_gib: typeof memory === 'number' ? memory : null,
+    is_cross_origin_isolated: globalThis.crossOriginIsolated,
+    time_zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+  };
+}

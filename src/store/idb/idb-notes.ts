@@ -1,0 +1,102 @@
+/** Notes, the overview and forgetting in IndexedDB. */
+import type { IdbConnection } from './idb-connection.ts';
+import { keysUnder, type IdbTransaction } from './idb-layout.ts';
+import { checkNote, checkNoteName, checkRunId, isAsSurveyed } from '../run-rules.ts';
+import type { StoreNotes, StoreSurvey, StreamState } from '../store.ts';
+
+/** Names are ASCII: this sorts after all of them. */
+const AFTER_NAMES = '\uffff';
+
+/** The notes of the database behind a connection. */
+export function idbNotes(connection: IdbConnection): StoreNotes {
+  return {
+    async read(name) {
+      connection.checkOpen();
+      checkNoteName(name);
+      return connection.read(['notes'], (tx) => tx.objectStore('notes').get(name));
+    },
+    async write(name, text, expected) {
+      connection.checkOpen();
+      checkNote(name, text, expected);
+      return connection.write(['notes'], async (tx) => {
+        const notes = tx.objectStore('notes');
+        if (expected !== undefined && ((await notes.get(name)) ?? null) !== expected) return false;
+        await (text === null ? notes.delete(name) : notes.put(text, name));
+        return true;
+      });
+    },
+    async list(prefix) {
+      connection.checkOpen();
+      const range = IDBKeyRange.bound(prefix, prefix + AFTER_NAMES);
+      return connection.read(['notes'], async (tx) => {
+        const notes = tx.objectStore('notes');
+        const [names, texts] = await Promise.all([notes.getAllKeys(range), notes.getAll(range)]);
+        return names.map((name, i) => ({ name, text: texts[i] ?? '' }));
+      });
+    },
+    async survey(runId) {
+      connection.checkOpen();
+      if (runId !== undefined) checkRunId(runId);
+      return connection.read(['runs', 'counters', 'replacements'], (tx) => surveyIn(tx, runId));
+    },
+    async forgetRun(runId, expected) {
+      connection.checkOpen();
+      checkRunId(runId);
+      const all = keysUnder([runId]);
+      return connection.writeToDisk(
+        ['runs', 'leases', 'counters', 'manifests', 'bytes', 'merged', 'replacements'],
+        async (tx) => {
+          if (!isAsSurveyed(expected, await surveyIn(tx, runId))) return false;
+          await Promise.all([
+            tx.objectStore('runs').delete(runId),
+            tx.objectStore('leases').delete(all),
+            tx.objectStore('counters').delete(all),
+            tx.objectStore('manifests').delete(all),
+            tx.objectStore('bytes').delete(all),
+            tx.objectStore('merged').delete(all),
+            tx.objectStore('replacements').delete(all),
+          ]);
+          return true;
+        },
+      );
+    },
+  };
+}
+
+async function surveyIn(
+  tx: IdbTransaction<'readonly'> | IdbTransaction<'readwrite'>,
+  runId: string | undefined,
+): Promise<StoreSurvey> {
+  const range = runId === undefined ? undefined : keysUnder([runId]);
+  const counters = tx.objectStore('counters');
+  const replacements = tx.objectStore('replacements');
+  const [runs, keys, next, replacedKeys, counts] = await Promise.all([
+    tx.objectStore('runs').getAll(runId),
+    counters.getAllKeys(range),
+    counters.getAll(range),
+    replacements.getAllKeys(range),
+    replacements.getAll(range),
+  ]);
+  const streams = new Map<string, StreamState>();
+  keys.forEach(([id, table], i) =>
+    streams.set(`${id}/${table}`, {
+      runId: id,
+      table,
+      nextSequence: next[i] ?? 0,
+      replaceCount: 0,
+    }),
+  );
+  replacedKeys.forEach(([id, table], i) => {
+    const known = streams.get(`${id}/${table}`);
+    streams.set(`${id}/${table}`, {
+      runId: id,
+      table,
+      nextSequence: known?.nextSequence ?? 0,
+      replaceCount: counts[i] ?? 0,
+    });
+  });
+  return {
+    runs: runs.map(({ id, revision, status }) => ({ id, status, revision })),
+    streams: [...streams.values()],
+  };
+}

@@ -1,0 +1,267 @@
+/** Segments in IndexedDB. Every function runs inside one transaction and awaits only its requests. */
+import { RunNotFoundError, SessionStoreError } from '../../base/errors.ts';
+import { checkMergeSources, coalesceRanges, rangesHold } from '../batch-ranges.ts';
+import {
+  keysUnder,
+  segmentKey,
+  type IdbStoreName,
+  type IdbTransaction,
+  type StreamKey,
+  type WriterKey,
+} from './idb-layout.ts';
+import { segmentTaken } from '../run-rules.ts';
+import {
+  compareManifests,
+  copyManifest,
+  findHolder,
+  matchesSegmentFilter,
+  placeSegment,
+} from '../segment-rules.ts';
+import {
+  segmentName,
+  type BatchRange,
+  type MergedSegment,
+  type NewSegment,
+  type SegmentFilter,
+  type SegmentIdentity,
+  type SegmentManifest,
+  type SegmentRead,
+  type SegmentReference,
+} from '../store.ts';
+
+/** The object stores that {@link appendSegments} and the others that write need. */
+export const SEGMENT_STORES: IdbStoreName[] = ['runs', 'counters', 'manifests', 'bytes', 'merged'];
+
+/** The same for {@link replaceTable}. */
+export const REPLACE_STORES: IdbStoreName[] = [...SEGMENT_STORES, 'replacements'];
+
+type ReadWrite = IdbTransaction<'readwrite'>;
+type Merged = ReadonlyMap<string, readonly BatchRange[]>;
+
+/** Appends new segments, gives the rest as they are kept. */
+export async function appendSegments(
+  tx: ReadWrite,
+  segments: readonly NewSegment[],
+  where: string,
+): Promise<readonly SegmentManifest[]> {
+  const manifests = segments.map((segment) => segment.manifest);
+  const [counters, kept, merged] = await Promise.all([
+    readCounters(tx, manifests),
+    Promise.all(manifests.map((manifest) => tx.objectStore('manifests').get(segmentKey(manifest)))),
+    readMerged(tx, manifests),
+    requireRuns(tx, manifests, where),
+  ]);
+  const known = new Map<string, SegmentManifest>();
+  for (const manifest of kept)
+    if (manifest !== undefined) known.set(segmentName(manifest), manifest);
+  const placed: SegmentManifest[] = [];
+  const writes: Promise<unknown>[] = [];
+  const grown = new Set<string>();
+  for (const { manifest, bytes } of segments) {
+    const name = segmentName(manifest);
+    const own = known.get(name);
+    if (own !== undefined) {
+      placed.push(own);
+      continue;
+    }
+    if (rangesHold(merged.get(writerName(manifest)) ?? [], manifest)) {
+      placed.push(await readHolder(tx, manifest));
+      continue;
+    }
+    const stream = streamName(manifest);
+    const added = placeSegment(manifest, counters.get(stream) ?? 0);
+    counters.set(stream, added.lastSequence + 1);
+    grown.add(stream);
+    known.set(name, added);
+    placed.push(added);
+    writes.push(...putSegment(tx, added, bytes));
+  }
+  for (const stream of grown) {
+    writes.push(
+      tx.objectStore('counters').put(counters.get(stream) ?? 0, stream.split('/') as StreamKey),
+    );
+  }
+  await Promise.all(writes);
+  return placed;
+}
+
+/** Live segments of a filter. */
+export async function listSegments(
+  tx: IdbTransaction<'readonly'>,
+  filter: SegmentFilter,
+): Promise<readonly SegmentManifest[]> {
+  const { runId, table, sequenceMin } = filter;
+  const range =
+    sequenceMin === undefined
+      ? keysUnder([runId, table])
+      : IDBKeyRange.bound([runId, table, sequenceMin], [runId, table, []]);
+  const found = await tx.objectStore('manifests').index('bySequence').getAll(range);
+  return found.filter((manifest) => matchesSegmentFilter(manifest, filter)).sort(compareManifests);
+}
+
+/** The bytes of one segment. */
+export async function readSegment(
+  tx: IdbTransaction<'readonly'>,
+  segment: SegmentReference,
+): Promise<SegmentRead> {
+  const key = segmentKey(segment);
+  const manifest = await tx.objectStore('manifests').get(key);
+  if (manifest === undefined) return { kind: 'gone' };
+  if (segment.checksum !== undefined && manifest.checksum !== segment.checksum)
+    return { kind: 'gone' };
+  const bytes: unknown = await tx.objectStore('bytes').get(key);
+  if (!(bytes instanceof Uint8Array) || !(bytes.buffer instanceof ArrayBuffer)) {
+    return { kind: 'damaged', reason: 'its bytes are missing from the database' };
+  }
+  if (bytes.byteLength !== manifest.sizeBytes) {
+    return {
+      kind: 'damaged',
+      reason: `it has ${bytes.byteLength} bytes instead of ${manifest.sizeBytes}`,
+    };
+  }
+  return { kind: 'bytes', bytes: bytes as Uint8Array<ArrayBuffer> };
+}
+
+/** Puts merged segments in the place of others; false when one of those is not there any more. */
+export async function replaceSegments(
+  tx: ReadWrite,
+  runId: string,
+  table: string,
+  remove: readonly SegmentReference[],
+  add: readonly MergedSegment[],
+): Promise<boolean> {
+  const manifests = tx.objectStore('manifests');
+  const found = await Promise.all(remove.map((segment) => manifests.get(segmentKey(segment))));
+  const removed = found.filter(
+    (manifest, i) =>
+      manifest !== undefined &&
+      (remove[i]?.checksum === undefined || remove[i].checksum === manifest.checksum),
+  ) as SegmentManifest[];
+  if (removed.length !== remove.length) return false;
+  const batches = checkMergeSources(removed, add);
+  const leaving = new Set(removed.map(segmentName));
+  const added = add.map((segment) => segment.manifest);
+  const [merged, taken] = await Promise.all([
+    readMerged(tx, [
+      ...added,
+      ...batches.map((range) => ({ runId, table, writerId: range.writerId })),
+    ]),
+    Promise.all(added.map((manifest) => manifests.getKey(segmentKey(manifest)))),
+  ]);
+  added.forEach((manifest, i) => {
+    const name = segmentName(manifest);
+    const isKnown =
+      taken[i] !== undefined || rangesHold(merged.get(writerName(manifest)) ?? [], manifest);
+    if (isKnown && !leaving.has(name)) throw segmentTaken(name);
+  });
+  const writes: Promise<unknown>[] = removed.flatMap((manifest) => [
+    manifests.delete(segmentKey(manifest)),
+    tx.objectStore('bytes').delete(segmentKey(manifest)),
+  ]);
+  for (const { manifest, bytes } of add)
+    writes.push(...putSegment(tx, copyManifest(manifest), bytes));
+  for (const writerId of new Set(batches.map((range) => range.writerId))) {
+    const before = merged.get(writerName({ runId, table, writerId })) ?? [];
+    const after = coalesceRanges([
+      ...before,
+      ...batches.filter((range) => range.writerId === writerId),
+    ]);
+    writes.push(tx.objectStore('merged').put(after, [runId, table, writerId]));
+  }
+  await Promise.all(writes);
+  return true;
+}
+
+/** Forgets all of a table and appends. */
+export async function replaceTable(
+  tx: ReadWrite,
+  runId: string,
+  table: string,
+  add: readonly NewSegment[],
+  where: string,
+): Promise<readonly SegmentManifest[]> {
+  const all = keysUnder([runId, table]);
+  const replacements = tx.objectStore('replacements');
+  await Promise.all([
+    replacements
+      .get([runId, table])
+      .then((count) => replacements.put((count ?? 0) + 1, [runId, table])),
+    requireRuns(tx, [{ runId }], where),
+    tx.objectStore('manifests').delete(all),
+    tx.objectStore('bytes').delete(all),
+    tx.objectStore('merged').delete(all),
+  ]);
+  return appendSegments(tx, add, where);
+}
+
+function putSegment(
+  tx: ReadWrite,
+  manifest: SegmentManifest,
+  bytes: Uint8Array,
+): Promise<unknown>[] {
+  // Cloning a view would store all of the buffer behind it, and shared memory cannot be stored at all.
+  const isWhole =
+    bytes.buffer instanceof ArrayBuffer && bytes.buffer.byteLength === bytes.byteLength;
+  const whole = isWhole ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes);
+  return [
+    tx.objectStore('manifests').put(manifest),
+    tx.objectStore('bytes').put(whole, segmentKey(manifest)),
+  ];
+}
+
+async function requireRuns(
+  tx: ReadWrite,
+  segments: readonly Pick<SegmentIdentity, 'runId'>[],
+  where: string,
+): Promise<void> {
+  const runIds = [...new Set(segments.map((segment) => segment.runId))];
+  const found = await Promise.all(runIds.map((runId) => tx.objectStore('runs').getKey(runId)));
+  const missing = runIds.find((_, i) => found[i] === undefined);
+  if (missing !== undefined) throw new RunNotFoundError(missing, where);
+}
+
+async function readCounters(
+  tx: ReadWrite,
+  segments: readonly Pick<SegmentIdentity, 'runId' | 'table'>[],
+): Promise<Map<string, number>> {
+  const keys = new Map<string, StreamKey>();
+  for (const { runId, table } of segments) keys.set(streamName({ runId, table }), [runId, table]);
+  const entries = [...keys].map(
+    async ([name, key]) => [name, (await tx.objectStore('counters').get(key)) ?? 0] as const,
+  );
+  return new Map(await Promise.all(entries));
+}
+
+async function readMerged(
+  tx: ReadWrite,
+  segments: readonly Pick<SegmentIdentity, 'runId' | 'table' | 'writerId'>[],
+): Promise<Merged> {
+  const keys = new Map<string, WriterKey>();
+  for (const segment of segments) {
+    keys.set(writerName(segment), [segment.runId, segment.table, segment.writerId]);
+  }
+  const entries = [...keys].map(
+    async ([name, key]) => [name, (await tx.objectStore('merged').get(key)) ?? []] as const,
+  );
+  return new Map(await Promise.all(entries));
+}
+
+/** The segment that a known batch was merged into. */
+async function readHolder(tx: ReadWrite, segment: SegmentIdentity): Promise<SegmentManifest> {
+  const live = await tx.objectStore('manifests').getAll(keysUnder([segment.runId, segment.table]));
+  const holder = findHolder(live, segment);
+  if (holder !== undefined) return holder;
+  throw new SessionStoreError(
+    'corrupt',
+    `Segment ${segmentName(segment)} is recorded as merged, but no segment holds it. Nothing was changed.`,
+    { details: { segment: segmentName(segment) } },
+  );
+}
+
+function streamName(segment: Pick<SegmentIdentity, 'runId' | 'table'>): string {
+  return `${segment.runId}/${segment.table}`;
+}
+
+function writerName(segment: Pick<SegmentIdentity, 'runId' | 'table' | 'writerId'>): string {
+  return `${segment.runId}/${segment.table}/${segment.writerId}`;
+}

@@ -1,0 +1,471 @@
+/**
+ * The spill of the IndexedDB store: rows that are not appended yet, in a second database. A save is one transaction that reads
+ * nothing and is committed in the same call. Once its messages have left the process, the browser completes it, even when the tab
+ * or worker ends. (Measured by `npm run test:engines`; a file of the origin-private file system costs the same in Chromium, and
+ * WebKitGTK has none.)
+ *
+ * A thread that saves holds a Web Lock, which the browser releases when the tab or worker ends. Recovery needs that lock, so that
+ * no batch is taken while it grows. Of two threads that recover at the same time, the second finds nothing. Batches that were
+ * appended before the end are recognised by their identity. A frozen tab holds its lock.
+ */
+import { openDB, unwrap, type DBSchema, type IDBPDatabase } from 'idb';
+import { createId } from '../../base/ids.ts';
+import { ifAllowed } from '../../base/if-allowed.ts';
+import { keysUnder } from './idb-layout.ts';
+import {
+  listAside,
+  lostOwners,
+  noteLeft,
+  onPutAside,
+  putAsideNoting,
+  takeBack,
+  takeLeft,
+  takeLost,
+  type LostBatch,
+} from '../put-aside.ts';
+import type { LossReport, RowSpill } from '../row-spill.ts';
+import {
+  appendIfNew,
+  joinVersions,
+  rowsByTable,
+  storedBatches,
+  warnOfLost,
+  type SavedRows,
+} from '../spill-recovery.ts';
+import type { NewSegment, Store } from '../store.ts';
+
+/** Pages usually get `pagehide` before they end: their rows need not be saved in every task. */
+const PAGE_PAUSE_MS = 20;
+/** Where rows cannot be saved, workers append them after this time, in milliseconds. */
+const WORKER_FLUSH_MS = 20;
+/** Longest delay of a save, in milliseconds: the pause, and a task that blocks the thread. */
+const GAP_MS = 50;
+/** The same where only appends store rows, by the default of writers. */
+const FLUSH_GAP_MS = 1000;
+/** Longest wait for a lock, or for a database that another tab blocks, in milliseconds. */
+const MAX_WAIT_MS = 2_000;
+
+type SessionKey = [kind: 'session', owner: string, runId: string];
+type RowsKey = [
+  kind: 'rows',
+  owner: string,
+  runId: string,
+  table: string,
+  writerId: string,
+  batchNumber: number,
+];
+type ReportKey = [kind: 'report', owner: string, runId: string];
+/** An open session, and whether its page has saved all its rows. */
+type SavedSession = { readonly hasLeft: boolean; readonly gapMs: number };
+
+interface SpillLayout extends DBSchema {
+  saved: { key: SessionKey | RowsKey | ReportKey; value: SavedSession | SavedRows | LossReport };
+}
+
+/** The part of Web Locks that is used. */
+export type SpillLocks = Pick<LockManager, 'request'>;
+
+/** The environment of a spill. */
+export type SpillParts = {
+  /** Name of the database of the store. */
+  readonly name: string;
+  readonly locks: SpillLocks | undefined;
+  /** `localStorage`; workers have none. */
+  readonly storage: Storage | undefined;
+  /** Whether this thread gets notice before it ends. */
+  readonly isPage: boolean;
+  readonly isHidden?: () => boolean;
+  /** False: rows are not saved, only appended, and the spill only notices the end of sessions. */
+  readonly savesRows?: boolean;
+};
+
+/** See the top of this file. */
+export class IdbSpill implements RowSpill {
+  readonly #parts: SpillParts;
+  readonly #owner = createId('own', Date.now());
+  readonly #sessions = new Map<string, number>();
+  readonly #closing = new AbortController();
+  readonly #watched = new Set<string>();
+  /** Batches of which a version was saved, by name: the last one, and whether the browser has said that it has it. */
+  readonly #saved = new Map<string, { readonly rowCount: number; isConfirmed: boolean }>();
+  #channel: BroadcastChannel | undefined;
+  #database: IDBPDatabase<SpillLayout> | undefined;
+  #opening: Promise<void> | undefined;
+  #locking: Promise<void> | undefined;
+  #unlock: () => void = () => undefined;
+  #unfollow: () => void = () => undefined;
+  #hasLock = false;
+  #hasLeft = false;
+  #wasTold = false;
+
+  constructor(parts: SpillParts) {
+    this.#parts = parts;
+  }
+
+  get isReady(): boolean {
+    return this.#hasBegun && this.#parts.savesRows !== false;
+  }
+
+  get #hasBegun(): boolean {
+    return this.#hasLock && this.#database !== undefined;
+  }
+
+  get pauseMs(): number {
+    // Timers of hidden pages are late by a second and more; after `pagehide` a task may come still, and no timer.
+    const isTold = this.#parts.isPage && !this.#wasTold;
+    return isTold && this.#parts.isHidden?.() !== true ? PAGE_PAUSE_MS : 0;
+  }
+
+  get flushWithinMs(): number | null {
+    return this.#parts.isPage || this.#hasBegun ? null : WORKER_FLUSH_MS;
+  }
+
+  async begin(runId: string): Promise<void> {
+    this.#sessions.set(runId, (this.#sessions.get(runId) ?? 0) + 1);
+    this.#locking ??= this.#lock();
+    const begun = Promise.all([this.#open(), this.#locking]).then(() => this.#saveSessions(false));
+    await atMost(MAX_WAIT_MS, begun);
+  }
+
+  async end(runId: string): Promise<void> {
+    const open = (this.#sessions.get(runId) ?? 1) - 1;
+    if (open > 0) {
+      this.#sessions.set(runId, open);
+      return;
+    }
+    this.#sessions.delete(runId);
+    await atMost(MAX_WAIT_MS, this.#removeSession(runId));
+  }
+
+  save(segments: readonly NewSegment[]): void {
+    if (!this.isReady || segments.length === 0) return;
+    if (this.#hasLeft) {
+      // The page has come back from the cache of the browser.
+      this.#hasLeft = false;
+      this.#saveSessions(false);
+    }
+    this.#put(segments);
+  }
+
+  forget(segments: readonly NewSegment[]): void {
+    const known = segments.filter((segment) => this.#saved.delete(nameOf(segment)));
+    if (known.length === 0) return;
+    this.#write((rows) => {
+      for (const segment of known) rows.delete(this.#keyOf(segment));
+    });
+  }
+
+  leave(segments: readonly NewSegment[]): void {
+    const { name, storage } = this.#parts;
+    const open = segments.filter((segment) => {
+      const saved = this.#saved.get(nameOf(segment));
+      return saved?.isConfirmed !== true || saved.rowCount !== segment.manifest.rowCount;
+    });
+    if (this.isReady) this.#put(open);
+    if (storage !== undefined) putAsideNoting(storage, name, this.#owner, open);
+  }
+
+  left(): void {
+    const { name, storage } = this.#parts;
+    if (this.#sessions.size === 0) return;
+    this.#hasLeft = true;
+    this.#wasTold = true;
+    this.#saveSessions(true);
+    if (storage !== undefined) noteLeft(storage, name, this.#owner);
+  }
+
+  async listReports(): Promise<readonly LossReport[]> {
+    // A shared worker that ends may leave a transaction behind in WebKit, and everybody waiting.
+    const found = await atMost(MAX_WAIT_MS, this.#read('report'));
+    return (found ?? []) as LossReport[];
+  }
+
+  async removeReport({ owner, runId }: LossReport): Promise<void> {
+    await atMost(MAX_WAIT_MS, this.#remove(['report', owner, runId]));
+  }
+
+  /** Recovers rows of ended tabs and workers now, and of those that are still open when they end. Never rejects. */
+  async follow(store: Store): Promise<void> {
+    await atMost(MAX_WAIT_MS, this.#open());
+    const { locks, name } = this.#parts;
+    const takeOver = (owner: string): Promise<void> =>
+      this.#takeOver(owner, store).catch(() => undefined);
+    if (locks === undefined) {
+      await this.#takeAside(store);
+      this.#unfollow = onPutAside(name, () => void this.#takeAside(store));
+      await this.#reportLost(store, '', [], undefined).catch(() => undefined);
+      return;
+    }
+    if (typeof BroadcastChannel !== 'undefined') {
+      this.#channel = ifAllowed(() => new BroadcastChannel(`quark-spill ${name}`));
+      this.#channel?.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
+        if (typeof data === 'string') this.#watch(data, locks, takeOver);
+      });
+    }
+    const owners = (await atMost(MAX_WAIT_MS, this.#owners())) ?? [];
+    const taking = owners.map((owner) =>
+      locks.request(lockName(name, owner), { ifAvailable: true }, async (lock) => {
+        if (lock === null) this.#watch(owner, locks, takeOver);
+        else await takeOver(owner);
+      }),
+    );
+    await atMost(2 * MAX_WAIT_MS, Promise.all(taking));
+    // Segments in localStorage come after the rows that the same page saved in IndexedDB. The page may still be open.
+    if (this.#watched.size === 0) await this.#takeAside(store);
+  }
+
+  /** What sessions that are still open have saved stays until this thread ends. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#unfollow();
+    this.#channel?.close();
+    const runIds = [...this.#sessions.keys()];
+    this.#sessions.clear();
+    await atMost(MAX_WAIT_MS, Promise.all(runIds.map((runId) => this.#removeSession(runId))));
+    this.#database?.close();
+    this.#database = undefined;
+    this.#hasLock = false;
+    this.#unlock();
+  }
+
+  #open(): Promise<void> {
+    if (this.#closing.signal.aborted) return Promise.resolve();
+    this.#opening ??= this.#openDatabase().catch(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  async #openDatabase(): Promise<void> {
+    const onLost = (): void => {
+      this.#database?.close();
+      this.#database = undefined;
+      this.#opening = undefined;
+    };
+    const database = await openDB<SpillLayout>(
+      `quark-sdk: rows not stored yet of ${this.#parts.name}`,
+      1,
+      {
+        upgrade: (made) => {
+          made.createObjectStore('saved');
+        },
+        blocking: onLost,
+        terminated: onLost,
+      },
+    );
+    if (this.#closing.signal.aborted) database.close();
+    else this.#database = database;
+  }
+
+  async #lock(): Promise<void> {
+    const { locks, name } = this.#parts;
+    if (locks === undefined) return;
+    await new Promise<void>((resolve) => {
+      const held = new Promise<void>((unlock) => {
+        this.#unlock = unlock;
+      });
+      locks
+        .request(lockName(name, this.#owner), () => {
+          this.#hasLock = !this.#closing.signal.aborted;
+          resolve();
+          return this.#hasLock ? held : undefined;
+        })
+        .catch(() => resolve());
+    });
+    this.#channel?.postMessage(this.#owner);
+  }
+
+  #saveSessions(hasLeft: boolean): void {
+    if (!this.#hasBegun) return;
+    const gapMs = this.isReady ? GAP_MS : FLUSH_GAP_MS;
+    this.#write((rows) => {
+      for (const runId of this.#sessions.keys())
+        rows.put({ hasLeft, gapMs } satisfies SavedSession, ['session', this.#owner, runId]);
+    });
+  }
+
+  async #read(kind: 'report' | 'rows' | 'session', owner?: string) {
+    const range = keysUnder(owner === undefined ? [kind] : [kind, owner]);
+    return (await this.#database?.getAll('saved', range)) ?? [];
+  }
+
+  async #remove(key: SessionKey | ReportKey): Promise<void> {
+    await this.#database?.delete('saved', key);
+  }
+
+  #removeSession(runId: string): Promise<void> {
+    return this.#remove(['session', this.#owner, runId]);
+  }
+
+  #put(segments: readonly NewSegment[]): void {
+    if (segments.length === 0) return;
+    const savedAtMs = Date.now();
+    const versions = segments.map(({ manifest }) => ({
+      rowCount: manifest.rowCount,
+      isConfirmed: false,
+    }));
+    this.#write(
+      (rows) => {
+        segments.forEach((segment, i) => {
+          const { bytes, manifest } = segment;
+          const version = versions[i];
+          if (version !== undefined) this.#saved.set(nameOf(segment), version);
+          rows.put({ bytes, manifest, savedAtMs } satisfies SavedRows, this.#keyOf(segment));
+        });
+      },
+      () => {
+        for (const version of versions) version.isConfirmed = true;
+      },
+    );
+  }
+
+  /** One transaction, sent completely before this returns. A failure is not retried: the rows are still in memory. */
+  #write(work: (rows: IDBObjectStore) => void, done?: () => void): void {
+    const database = this.#database;
+    if (database === undefined) {
+      void this.#open();
+      return;
+    }
+    try {
+      const transaction = unwrap(database).transaction('saved', 'readwrite', {
+        durability: 'relaxed',
+      });
+      if (done !== undefined) transaction.addEventListener('complete', done);
+      work(transaction.objectStore('saved'));
+      transaction.commit();
+    } catch {
+      // The browser has ended the connection.
+      this.#database = undefined;
+      this.#opening = undefined;
+      void this.#open();
+    }
+  }
+
+  #keyOf({ manifest }: NewSegment): RowsKey {
+    const { batchNumber, runId, table, writerId } = manifest;
+    return ['rows', this.#owner, runId, table, writerId, batchNumber];
+  }
+
+  async #owners(): Promise<readonly string[]> {
+    const keys = [
+      ...((await this.#database?.getAllKeys('saved', keysUnder(['session']))) ?? []),
+      ...((await this.#database?.getAllKeys('saved', keysUnder(['rows']))) ?? []),
+    ];
+    const { name, storage } = this.#parts;
+    const noted = storage === undefined ? [] : lostOwners(storage, name);
+    return [...new Set([...keys.map(([, owner]) => owner), ...noted])].filter(
+      (owner) => owner !== this.#owner,
+    );
+  }
+
+  /** Rows that cannot be recovered stay saved. */
+  async #takeAside(store: Store): Promise<void> {
+    const { name, storage } = this.#parts;
+    if (storage !== undefined) await takeBack(storage, name, store).catch(() => undefined);
+  }
+
+  /** Waits for the end of another tab or worker. */
+  #watch(owner: string, locks: SpillLocks, takeOver: (owner: string) => Promise<void>): void {
+    if (owner === this.#owner || this.#watched.has(owner)) return;
+    this.#watched.add(owner);
+    const { signal } = this.#closing;
+    locks
+      .request(lockName(this.#parts.name, owner), { signal }, () => takeOver(owner))
+      .catch(() => undefined)
+      .finally(() => this.#watched.delete(owner));
+  }
+
+  /** Appends what an ended owner has saved, and writes down what the next session has to record about it. */
+  async #takeOver(owner: string, store: Store): Promise<void> {
+    const database = this.#database;
+    if (database === undefined) return;
+    const [sessionKeys, sessions, saved] = await Promise.all([
+      database.getAllKeys('saved', keysUnder(['session', owner])),
+      this.#read('session', owner),
+      this.#read('rows', owner),
+    ]);
+    const { name, storage } = this.#parts;
+    const aside = storage === undefined ? [] : listAside(storage, name);
+    const rows = joinVersions(saved as SavedRows[], aside);
+    const taken: SavedRows[] = [];
+    const isStored = storedBatches(store);
+    const lost = new Map<string, number>();
+    for (const segment of rows)
+      if (await appendIfNew(store, segment, isStored, lost)) taken.push(segment);
+    warnOfLost(lost);
+    if (storage !== undefined) await takeBack(storage, name, store);
+    const hasNoted = storage !== undefined && takeLeft(storage, name, owner);
+    const gone = new Map(
+      sessionKeys.map(([, , runId], i) => {
+        const { gapMs, hasLeft } = sessions[i] as SavedSession;
+        return [runId, hasNoted || hasLeft ? 0 : gapMs];
+      }),
+    );
+    await this.#reportLost(store, owner, taken, gone, rows);
+    const transaction = database.transaction('saved', 'readwrite');
+    await Promise.all([
+      transaction.store.delete(keysUnder(['session', owner])),
+      transaction.store.delete(keysUnder(['rows', owner])),
+      transaction.done,
+    ]);
+  }
+
+  /** `gone`: the runs of sessions that have ended, and how many milliseconds of rows may be missing. */
+  async #reportLost(
+    store: Store,
+    owner: string,
+    taken: readonly SavedRows[],
+    gone: ReadonlyMap<string, number> | undefined,
+    saved: readonly SavedRows[] = [],
+  ): Promise<void> {
+    const { name, storage } = this.#parts;
+    const missing: LostBatch[] = [];
+    const isStored = storedBatches(store);
+    for (const lost of storage === undefined ? [] : takeLost(storage, name, owner))
+      if (!(await isStored(lost))) missing.push(lost);
+    const runIds = new Set([...(gone?.keys() ?? []), ...missing.map(({ runId }) => runId)]);
+    for (const runId of runIds) {
+      const gapMs = gone?.get(runId) ?? 0;
+      const lost = missing.filter((one) => one.runId === runId);
+      if (gapMs === 0 && lost.length === 0) continue;
+      const times = saved
+        .filter(({ manifest }) => manifest.runId === runId)
+        .map(({ savedAtMs }) => savedAtMs);
+      const report: LossReport = {
+        // Rows from localStorage have no owner: the report is filed under the first writer that lost some.
+        owner: owner === '' ? (lost[0]?.writerId ?? '') : owner,
+        runId,
+        recovered: rowsByTable(
+          taken.map(({ manifest }) => manifest).filter((one) => one.runId === runId),
+        ),
+        missing: rowsByTable(lost),
+        savedAtMs: times.length === 0 ? null : Math.max(...times),
+        gapMs,
+      };
+      await this.#database?.put('saved', report, ['report', report.owner, runId]);
+    }
+  }
+}
+
+function nameOf({ manifest }: NewSegment): string {
+  return `${manifest.runId}/${manifest.table}/${manifest.writerId}/${manifest.batchNumber}`;
+}
+
+function lockName(name: string, owner: string): string {
+  return `quark-spill ${owner} ${name}`;
+}
+
+/** Waits for work up to a time limit, and ignores its failure. */
+async function atMost<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } catch {
+    return undefined;
+  } finally {
+    clearTimeout(timer);
+  }
+}

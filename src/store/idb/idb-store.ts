@@ -1,0 +1,302 @@
+/** The store in IndexedDB: the default of browsers, also inside workers. */
+import { checkNotAborted } from '../../base/assert.ts';
+import { systemClock, type Clock } from '../../base/clock.ts';
+import { RunNotFoundError } from '../../base/errors.ts';
+import { ifAllowed } from '../../base/if-allowed.ts';
+import { isNode } from '../../base/runtime.ts';
+import { checkBlob, checkKeptBlob, checkSha256 } from '../blob-rules.ts';
+import { IdbConnection } from './idb-connection.ts';
+import type { IdbTransaction } from './idb-layout.ts';
+import { beginNewLog } from './idb-log.ts';
+import { idbNotes } from './idb-notes.ts';
+import { IdbSpill } from './idb-spill.ts';
+import { pageStorage } from '../put-aside.ts';
+import * as segmentsIn from './idb-segments.ts';
+import type { OpenStorageOptions } from '../registry.ts';
+import {
+  checkLeaseClaim,
+  checkProject,
+  checkRevisedRun,
+  checkRun,
+  checkRunFilter,
+  checkRunId,
+  compareText,
+  copyRun,
+  projectIdTaken,
+  runIdTaken,
+  isLapsed,
+  selectLeases,
+  selectRuns,
+} from '../run-rules.ts';
+import {
+  checkId,
+  checkNewSegments,
+  checkReference,
+  checkReplacement,
+  checkSegmentFilter,
+  checkTableSegments,
+} from '../segment-rules.ts';
+import type {
+  Lease,
+  MergedSegment,
+  NewSegment,
+  RunFilter,
+  SegmentFilter,
+  SegmentManifest,
+  SegmentRead,
+  SegmentReference,
+  Store,
+  StoredProject,
+  StoredRun,
+  StoreLocation,
+  StoreNotes,
+  UpdateResult,
+} from '../store.ts';
+
+const DEFAULT_NAME = 'quark';
+
+/**
+ * Opens `idb:NAME`, or the database of a plain name; `quark` when there is none. A write that resolved survives the end
+ * of the tab and of the browser, however they end. The browser may still remove all data of a site when space gets short; a page that
+ * wants to be spared asks for `navigator.storage.persist()` itself.
+ *
+ * @throws {QuarkError} `unsupported` where there is no IndexedDB
+ * @throws {SessionStoreError} `unwritable`, `version`, `blocked`, `corrupt`, `missing`, `failed`
+ */
+export async function openIdbStorage(
+  uri: string,
+  options: OpenStorageOptions = {},
+): Promise<Store> {
+  checkNotAborted(options.signal);
+  const name = uri.replace(/^idb:/i, '') || DEFAULT_NAME;
+  const connection = new IdbConnection(name, `idb:${name}`);
+  await connection.open(options.create ?? true);
+  await beginNewLog();
+  const store = new IdbStore(`idb:${name}`, connection, options.clock ?? systemClock);
+  await store.followTabs(name);
+  return store;
+}
+
+class IdbStore implements Store {
+  readonly uri: string;
+  readonly location: StoreLocation;
+  readonly isWritable = true;
+  readonly notes: StoreNotes;
+  readonly #connection: IdbConnection;
+  readonly #clock: Pick<Clock, 'now'>;
+  spill?: IdbSpill;
+
+  constructor(uri: string, connection: IdbConnection, clock: Pick<Clock, 'now'>) {
+    this.uri = uri;
+    this.location = { storageDir: uri, storeRoot: uri, dbPath: uri };
+    this.#connection = connection;
+    this.#clock = clock;
+    this.notes = idbNotes(connection);
+  }
+
+  /** Takes in what tabs and workers that have ended could not append, now and later. */
+  async followTabs(name: string): Promise<void> {
+    if (isNode()) return;
+    const isPage = typeof document !== 'undefined';
+    this.spill = new IdbSpill({
+      name,
+      locks: ifAllowed(() => globalThis.navigator?.locks),
+      storage: pageStorage(),
+      isPage,
+      isHidden: () => isPage && document.visibilityState === 'hidden',
+      // A shared worker of WebKit that ends in the middle of a transaction leaves it open, and all others wait for it.
+      savesRows: !('SharedWorkerGlobalScope' in globalThis && isWebKit()),
+    });
+    await this.spill.follow(this);
+  }
+
+  async ensureProject(project: StoredProject): Promise<StoredProject> {
+    this.#connection.checkOpen();
+    checkProject(project);
+    return this.#connection.writeToDisk(['projects'], async (tx) => {
+      const projects = tx.objectStore('projects');
+      const known = await projects.index('byName').get(project.name);
+      if (known !== undefined) return known;
+      if ((await projects.getKey(project.id)) !== undefined) throw projectIdTaken(project.id);
+      const kept = { id: project.id, name: project.name, createdAtMs: project.createdAtMs };
+      await projects.put(kept);
+      return kept;
+    });
+  }
+
+  async listProjects(): Promise<readonly StoredProject[]> {
+    const found = await this.#connection.read(['projects'], (tx) =>
+      tx.objectStore('projects').getAll(),
+    );
+    return found.sort((a, b) => compareText(a.name, b.name));
+  }
+
+  async createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun> {
+    this.#connection.checkOpen();
+    checkRun(run);
+    return this.#connection.writeToDisk(['runs'], async (tx) => {
+      const runs = tx.objectStore('runs');
+      if ((await runs.getKey(run.id)) !== undefined) throw runIdTaken(run.id);
+      const kept = copyRun(run, 1);
+      await runs.put(kept);
+      return kept;
+    });
+  }
+
+  async findRun(runId: string): Promise<StoredRun | undefined> {
+    this.#connection.checkOpen();
+    checkRunId(runId);
+    return this.#connection.read(['runs'], (tx) => tx.objectStore('runs').get(runId));
+  }
+
+  async listRuns(filter: RunFilter = {}): Promise<readonly StoredRun[]> {
+    this.#connection.checkOpen();
+    checkRunFilter(filter);
+    return this.#connection.read(['runs'], async (tx) => {
+      if (filter.limit === undefined)
+        return selectRuns(await tx.objectStore('runs').getAll(), filter);
+      return newestRuns(tx, filter, filter.limit + (filter.offset ?? 0));
+    });
+  }
+
+  async updateRun(run: StoredRun): Promise<UpdateResult> {
+    this.#connection.checkOpen();
+    checkRevisedRun(run);
+    return this.#connection.writeToDisk(['runs'], async (tx): Promise<UpdateResult> => {
+      const runs = tx.objectStore('runs');
+      const kept = await runs.get(run.id);
+      if (kept === undefined) throw new RunNotFoundError(run.id, this.uri);
+      if (kept.revision !== run.revision) return { kind: 'conflict', run: kept };
+      const next = copyRun(run, run.revision + 1);
+      await runs.put(next);
+      return { kind: 'updated', run: next };
+    });
+  }
+
+  async renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease> {
+    this.#connection.checkOpen();
+    checkLeaseClaim(runId, holder, ttlMs);
+    return this.#connection.write(['leases'], async (tx) => {
+      const leases = tx.objectStore('leases');
+      const nowMs = this.#clock.now();
+      const lapsed = (await leases.getAll()).filter((lease) => isLapsed(lease, nowMs));
+      const lease = { runId, holder, expiresAtMs: nowMs + ttlMs };
+      await Promise.all(lapsed.map((old) => leases.delete([old.runId, old.holder])));
+      await leases.put({ ...lease, ttlMs });
+      return lease;
+    });
+  }
+
+  async releaseLease(runId: string, holder: string): Promise<void> {
+    this.#connection.checkOpen();
+    checkRunId(runId);
+    checkId('holder', holder);
+    await this.#connection.write(['leases'], (tx) =>
+      tx.objectStore('leases').delete([runId, holder]),
+    );
+  }
+
+  async listLeases(runIds?: readonly string[]): Promise<readonly Lease[]> {
+    const all = await this.#connection.read(['leases'], (tx) => tx.objectStore('leases').getAll());
+    const live = selectLeases(all, this.#clock.now());
+    return runIds === undefined ? live : live.filter((lease) => runIds.includes(lease.runId));
+  }
+
+  async appendSegments(segments: readonly NewSegment[]): Promise<readonly SegmentManifest[]> {
+    this.#connection.checkOpen();
+    checkNewSegments(segments);
+    return this.#connection.write(segmentsIn.SEGMENT_STORES, (tx) =>
+      segmentsIn.appendSegments(tx, segments, this.uri),
+    );
+  }
+
+  async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
+    this.#connection.checkOpen();
+    checkSegmentFilter(filter);
+    return this.#connection.read(['manifests'], (tx) => segmentsIn.listSegments(tx, filter));
+  }
+
+  async readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]> {
+    this.#connection.checkOpen();
+    for (const segment of segments) checkReference(segment);
+    if (segments.length === 0) return [];
+    return this.#connection.read(['manifests', 'bytes'], (tx) =>
+      Promise.all(segments.map((segment) => segmentsIn.readSegment(tx, segment))),
+    );
+  }
+
+  async replaceSegments(
+    runId: string,
+    table: string,
+    remove: readonly SegmentReference[],
+    add: readonly MergedSegment[],
+  ): Promise<boolean> {
+    this.#connection.checkOpen();
+    checkReplacement(runId, table, remove, add);
+    return this.#connection.writeToDisk(segmentsIn.SEGMENT_STORES, (tx) =>
+      segmentsIn.replaceSegments(tx, runId, table, remove, add),
+    );
+  }
+
+  async replaceTable(
+    runId: string,
+    table: string,
+    add: readonly NewSegment[],
+  ): Promise<readonly SegmentManifest[]> {
+    this.#connection.checkOpen();
+    checkTableSegments(runId, table, add);
+    return this.#connection.writeToDisk(segmentsIn.REPLACE_STORES, (tx) =>
+      segmentsIn.replaceTable(tx, runId, table, add, this.uri),
+    );
+  }
+
+  async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    this.#connection.checkOpen();
+    const copy = new Uint8Array(bytes);
+    await checkBlob(sha256, copy);
+    await this.#connection.writeToDisk(['blobs'], (tx) =>
+      tx.objectStore('blobs').put(copy, sha256),
+    );
+  }
+
+  async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    this.#connection.checkOpen();
+    checkSha256(sha256);
+    const bytes = await this.#connection.read(['blobs'], (tx) =>
+      tx.objectStore('blobs').get(sha256),
+    );
+    if (bytes !== undefined) await checkKeptBlob(sha256, bytes, this.uri);
+    return bytes;
+  }
+
+  async reclaimSpace(): Promise<void> {
+    this.#connection.checkOpen();
+  }
+
+  async close(): Promise<void> {
+    await this.spill?.close();
+    await this.#connection.close();
+  }
+}
+
+/** Whether the browser is built on WebKit. A wrong answer costs a shared worker that ends the rows of a second. */
+function isWebKit(): boolean {
+  return /AppleWebKit\//.test(navigator.userAgent) && !/Chrom(e|ium)\//.test(navigator.userAgent);
+}
+
+/** The first runs of a filter without loading all: the index gives them in order. */
+async function newestRuns(
+  tx: IdbTransaction<'readonly'>,
+  filter: RunFilter,
+  count: number,
+): Promise<readonly StoredRun[]> {
+  const { limit: _limit, offset, ...conditions } = filter;
+  const found: StoredRun[] = [];
+  let cursor =
+    count === 0 ? null : await tx.objectStore('runs').index('byStart').openCursor(null, 'prev');
+  while (cursor !== null && found.length < count) {
+    found.push(...selectRuns([cursor.value], conditions));
+    if (found.length < count) cursor = await cursor.continue();
+  }
+  return found.slice(offset ?? 0);
+}

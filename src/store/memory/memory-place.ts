@@ -1,0 +1,127 @@
+/** What the stores of one name in memory share. */
+import {
+  checkNote,
+  checkNoteName,
+  checkRunId,
+  compareText,
+  isAsSurveyed,
+  type KeptLease,
+} from '../run-rules.ts';
+import {
+  type BatchRange,
+  type SegmentManifest,
+  type StoredProject,
+  type StoredRun,
+  type StoreNotes,
+  type StoreSurvey,
+  type StreamState,
+} from '../store.ts';
+
+/** A segment as it was given. */
+export type Kept = { readonly manifest: SegmentManifest; readonly bytes: Uint8Array<ArrayBuffer> };
+
+/** One table of one run. */
+export type Stream = {
+  nextSequence: number;
+  readonly live: Map<string, Kept>;
+  /** Live segments by their last sequence number, so that a look at the end of a long run does not go through all of it; undefined until it is asked for again. */
+  byEnd: Kept[] | undefined;
+  merged: readonly BatchRange[];
+  replaceCount: number;
+};
+
+/** What the stores of one name share. */
+export type Place = {
+  readonly projects: Map<string, StoredProject>;
+  readonly runs: Map<string, StoredRun>;
+  /** The order of the last change of each run. */
+  readonly changes: Map<string, number>;
+  changeCount: number;
+  readonly leases: Map<string, KeptLease>;
+  readonly streams: Map<string, Stream>;
+  readonly blobs: Map<string, Uint8Array<ArrayBuffer>>;
+  readonly notes: Map<string, string>;
+};
+
+/** An empty place. */
+export function createPlace(): Place {
+  return {
+    projects: new Map(),
+    runs: new Map(),
+    changes: new Map(),
+    changeCount: 0,
+    leases: new Map(),
+    streams: new Map(),
+    blobs: new Map(),
+    notes: new Map(),
+  };
+}
+
+/** The notes of a place. */
+export function memoryNotes(open: () => Place): StoreNotes {
+  return {
+    read: async (name) => open().notes.get(checkNoteName(name)),
+    write: async (name, text, expected) => {
+      const { notes } = open();
+      checkNote(name, text, expected);
+      if (expected !== undefined && (notes.get(name) ?? null) !== expected) return false;
+      if (text === null) notes.delete(name);
+      else notes.set(name, text);
+      return true;
+    },
+    list: async (prefix) =>
+      [...open().notes]
+        .filter(([name]) => name.startsWith(prefix))
+        .map(([name, text]) => ({ name, text }))
+        .sort((a, b) => compareText(a.name, b.name)),
+    survey: async (runId) => surveyOf(open(), runId),
+    forgetRun: async (runId, expected) => {
+      const place = open();
+      checkRunId(runId);
+      if (!isAsSurveyed(expected, surveyOf(place, runId))) return false;
+      place.runs.delete(runId);
+      place.changes.delete(runId);
+      for (const map of [place.leases, place.streams])
+        for (const key of map.keys()) if (key.startsWith(`${runId}/`)) map.delete(key);
+      return true;
+    },
+  };
+}
+
+/** What the notes know of the runs of a place, without a run id of all. */
+export function surveyOf({ runs, streams }: Place, runId: string | undefined): StoreSurvey {
+  const isWanted = (id: string): boolean => runId === undefined || id === runId;
+  const states = [...streams].map(([key, { nextSequence, replaceCount }]): StreamState => {
+    const [id = '', table = ''] = key.split('/');
+    return { runId: id, table, nextSequence, replaceCount };
+  });
+  return {
+    runs: [...runs.values()]
+      .filter(({ id }) => isWanted(id))
+      .map(({ id, revision, status }) => ({ id, status, revision })),
+    streams: states.filter(
+      (one) => (one.nextSequence > 0 || one.replaceCount > 0) && isWanted(one.runId),
+    ),
+  };
+}
+
+/** Live segments, those that end first before the others. */
+export function segmentsByEnd(stream: Stream): readonly Kept[] {
+  stream.byEnd ??= [...stream.live.values()].sort(
+    (a, b) => a.manifest.lastSequence - b.manifest.lastSequence,
+  );
+  return stream.byEnd;
+}
+
+/** Where segments begin that reach this sequence number. */
+export function firstEndingAt(segments: readonly Kept[], sequence: number): number {
+  let from = 0;
+  let to = segments.length;
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((segments[middle]?.manifest.lastSequence ?? Number.POSITIVE_INFINITY) < sequence)
+      from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}

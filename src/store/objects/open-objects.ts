@@ -1,0 +1,64 @@
+/** From the options of an object store to the parts of a store that are kept there. */
+import type { Clock } from '../../base/clock.ts';
+import { SegmentFiles, type SegmentFileOptions } from '../sql/object-files.ts';
+import type { SqlDatabase } from '../sql/sql-database.ts';
+import type { BlobFiles } from '../sql/sql-store.ts';
+import { createBlobObjects } from './blob-objects.ts';
+import { checkS3Options, type S3Options } from './s3-config.ts';
+
+/** Options of databases that may keep large things in an object store. */
+export type ObjectOptions = {
+  /** The object store. Default: everything is kept in the database, or in files beside it. */
+  readonly objects?: S3Options | undefined;
+  /** Which merged segments go there, and how long what nothing names is kept. */
+  readonly segmentFiles?: SegmentFileOptions | undefined;
+};
+
+/** Parts of a store over a database. */
+type Parts = {
+  readonly database: SqlDatabase;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly blobFiles: BlobFiles;
+  readonly segmentFiles?: SegmentFiles | undefined;
+};
+
+/**
+ * Asks for the bucket, so that what is wrong shows when a service starts, and returns what puts the parts of a store there.
+ * Blobs that were kept elsewhere before stay readable.
+ *
+ * @throws {QuarkError} `invalid_input`
+ * @throws {SessionStoreError} `missing` when there is no such bucket; `unauthorised`, `unreachable`, ...
+ */
+export async function openObjects({
+  objects: options,
+  segmentFiles,
+}: ObjectOptions): Promise<<T extends Parts>(parts: T) => T> {
+  if (options === undefined) return (parts) => parts;
+  const config = checkS3Options(options);
+  // Who keeps everything in a database need not have what this loads.
+  const { S3Objects } = await import('./s3-objects.ts');
+  const objects = new S3Objects(config);
+  await objects.check();
+  return (parts) => ({
+    ...parts,
+    blobFiles: layered(createBlobObjects(objects), parts.blobFiles),
+    segmentFiles: new SegmentFiles(parts.database, objects, parts.clock, segmentFiles),
+  });
+}
+
+/** Writes to the first place, reads from both. */
+function layered(first: BlobFiles, second: BlobFiles): BlobFiles {
+  return {
+    name: first.name,
+    put: (sha256, bytes) => first.put(sha256, bytes),
+    get: async (sha256) => (await first.get(sha256)) ?? second.get(sha256),
+    getRange: async (sha256, start, end) =>
+      (await first.getRange(sha256, start, end)) ?? second.getRange(sha256, start, end),
+    has: async (sha256, sizeBytes) =>
+      (await first.has(sha256, sizeBytes)) || second.has(sha256, sizeBytes),
+    removeAbandoned: async (nowMs) => {
+      await first.removeAbandoned(nowMs);
+      await second.removeAbandoned(nowMs);
+    },
+  };
+}

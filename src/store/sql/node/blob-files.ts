@@ -1,0 +1,165 @@
+/**
+ * Large blobs as files beside the database: `blobs/ab/abcdef...`, named by their SHA-256. A file appears under its
+ * name only once it is whole and on the disk.
+ */
+import { randomBytes } from 'node:crypto';
+import { lstat, open, readdir, realpath, rename, rm, type FileHandle } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { SessionStoreError } from '../../../base/errors.ts';
+import type { BlobFiles } from '../sql-store.ts';
+import { makeFolder } from './folders.ts';
+import { openInside, openRealFolder } from '../../../base/node/open-inside.ts';
+import { sqliteFailure } from './sqlite-errors.ts';
+
+/** The folder of files that are being written. */
+const INCOMING = 'incoming';
+/** A file that was left half-written by a process that ended is removed after this time. */
+const ABANDONED_AFTER_MS = 60 * 60 * 1000;
+
+/**
+ * Blob files under `<storeRoot>/blobs`. The folder is made with the first one. `blobs` itself may be a link that its owner made, to a
+ * larger disk; a link below it is nothing that a store makes: nothing is written, read or removed through it.
+ */
+export function createBlobFiles(storeRoot: string): BlobFiles {
+  const root = join(storeRoot, 'blobs');
+
+  return {
+    name: root,
+    async put(sha256, bytes) {
+      const path = pathIn(root, sha256);
+      try {
+        await makeFolder(dirname(path));
+        await makeFolder(join(root, INCOMING));
+        await inFolder(root, INCOMING, (incoming) =>
+          inFolder(root, folderOf(sha256), async (folder) => {
+            const random = randomBytes(6).toString('hex');
+            const draft = join(incoming, `${sha256}.${process.pid}.${random}`);
+            try {
+              await writeDurably(draft, bytes);
+              // A link that lies under the name is replaced, not followed.
+              await rename(draft, join(folder, sha256));
+            } catch (error) {
+              await rm(draft, { force: true }).catch(() => undefined);
+              throw error;
+            }
+            await syncFolder(folder);
+          }),
+        );
+      } catch (error) {
+        throw sqliteFailure(error, path);
+      }
+    },
+    async get(sha256) {
+      return readBlob(root, sha256, async (file) => {
+        const bytes = await file.readFile();
+        return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength).slice();
+      });
+    },
+    async getRange(sha256, start, end) {
+      return readBlob(root, sha256, async (file) => {
+        const bytes = new Uint8Array(end - start);
+        let filled = 0;
+        while (filled < bytes.byteLength) {
+          const left = bytes.byteLength - filled;
+          const { bytesRead } = await file.read(bytes, filled, left, start + filled);
+          if (bytesRead === 0) break;
+          filled += bytesRead;
+        }
+        return bytes.slice(0, filled);
+      });
+    },
+    async has(sha256, sizeBytes) {
+      const size = await readBlob(root, sha256, async (file) => (await file.stat()).size);
+      return size === sizeBytes;
+    },
+    async removeAbandoned(nowMs) {
+      const looking = inFolder(root, INCOMING, async (incoming) => {
+        for (const name of await readdir(incoming)) {
+          const path = join(incoming, name);
+          const found = await lstat(path).catch(() => undefined);
+          if (found !== undefined && nowMs - found.mtimeMs > ABANDONED_AFTER_MS)
+            await rm(path, { force: true });
+        }
+      });
+      // A folder that is missing, a link, or not ours to change has nothing to be cleared away.
+      await looking.catch(() => undefined);
+    },
+  };
+}
+
+function folderOf(sha256: string): string {
+  return sha256.slice(0, 2);
+}
+
+function pathIn(root: string, sha256: string): string {
+  return join(root, folderOf(sha256), sha256);
+}
+
+/** Works in a folder of the store by a path that stays in it. @throws {SessionStoreError} `unwritable` when the folder is a link */
+async function inFolder<T>(
+  root: string,
+  name: string,
+  work: (path: string) => Promise<T>,
+): Promise<T> {
+  const folder = await openRealFolder(join(await realpath(root), name));
+  if (folder === undefined) throw leadsOut(join(root, name));
+  try {
+    return await work(folder.path);
+  } finally {
+    await folder.close();
+  }
+}
+
+/** Undefined when there is no such blob. @throws {SessionStoreError} `unwritable` when a link leads out of the store */
+async function readBlob<T>(
+  root: string,
+  sha256: string,
+  read: (file: FileHandle) => Promise<T>,
+): Promise<T | undefined> {
+  const path = pathIn(root, sha256);
+  try {
+    const file = await openInside([await realpath(root)], path);
+    if (file === undefined) throw leadsOut(path);
+    try {
+      return await read(file);
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw sqliteFailure(error, path);
+  }
+}
+
+function leadsOut(path: string): SessionStoreError {
+  return new SessionStoreError(
+    'unwritable',
+    `${path} is a link, or no file or folder of its own: the store reads and writes nothing through it. Put the folder itself there.`,
+    { details: { path, rule: 'a file or folder inside the store' } },
+  );
+}
+
+async function writeDurably(path: string, bytes: Uint8Array): Promise<void> {
+  const file = await open(path, 'wx');
+  try {
+    await file.writeFile(bytes);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Makes a new name in a folder durable. Windows neither needs nor allows it. */
+async function syncFolder(path: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && 'code' in error && error.code === 'ENOENT';
+}

@@ -1,0 +1,376 @@
+/**
+ * SQLite through `libsql`, as the {@link SqlDatabase} of the SQL store.
+ *
+ * Durability: the database runs in WAL mode. With `synchronous: 'normal'` (the default) an acknowledged write has
+ * reached the operating system: it survives the end of the process by any signal. If the whole machine loses power, the
+ * last writes since the most recent checkpoint may be missing, and the database is whole; closing a store and giving
+ * space back (as at the end of a run) are checkpoints. With `'full'` each write also waits for the disk and survives
+ * power loss; measured (bench/storage.mjs), that makes a small append five to ten times and a large one two to four times as slow.
+ *
+ * What is to be known of libsql 0.5: a lone object (bytes, null) given as the only parameter is taken for named
+ * parameters, so parameters always travel as one array; binding a boolean, or reading a text cell that is not UTF-8,
+ * aborts the process, so text is read as bytes; a closed database lets go of its files when the last prepared statement
+ * has been collected.
+ */
+import { accessSync, constants, statSync } from 'node:fs';
+import type Libsql from 'libsql';
+import { messageOf, SessionStoreError } from '../../../base/errors.ts';
+import { Mutex } from '../../../base/mutex.ts';
+import { migrateStep, SQL_LAYOUT_VERSION } from '../sql-layout.ts';
+import {
+  numberCell,
+  ONLY_ATTEMPT,
+  sql,
+  type SqlAttempt,
+  type SqlBatch,
+  type SqlCall,
+  type SqlDatabase,
+  type SqlRow,
+  type SqlWork,
+} from '../sql-database.ts';
+import { isBusy, notADatabase, sqliteFailure } from './sqlite-errors.ts';
+
+/** How far a write has to come before it counts: to the operating system, or to the disk. */
+export type Synchronous = 'normal' | 'full';
+
+/** How a database is opened. */
+export type SqliteConfig = {
+  readonly synchronous: Synchronous;
+  /** How long to wait, in milliseconds, while other processes write. */
+  readonly busyTimeoutMs: number;
+};
+
+/** The defaults of {@link openSqlite}. */
+export const DEFAULT_SQLITE_CONFIG: SqliteConfig = Object.freeze({
+  synchronous: 'normal',
+  busyTimeoutMs: 15_000,
+});
+
+/** SQLite's own sleep when a lock is taken: short, since it stops the thread; longer waits give the thread back. */
+const SHORT_WAIT_MS = 2;
+const MAX_PAUSE_MS = 25;
+/** How long the last write of a process may stop the thread. */
+const LAST_MOMENT_MS = 5000;
+/** Small pages: an append rewrites seven pages besides its bytes. */
+const PAGE_BYTES = 4096;
+/** The log is folded into the database file when it has grown to 32 MiB: that stops the thread for some 50 ms. */
+const CHECKPOINT_PAGES = 8192;
+/** Pages given back in one transaction: some 10 ms. */
+const RECLAIM_PAGES = 4000;
+/** SQLite takes a file smaller than any page for an empty database and writes over it. */
+const SMALLEST_PAGE_BYTES = 512;
+const MAX_STATEMENTS = 200;
+
+type Statement = { readonly prepared: Libsql.Statement; readonly isReader: boolean };
+
+/**
+ * Opens the database file, makes it if there is none, and brings its layout up to date.
+ *
+ * @throws {SessionStoreError} `corrupt`, `unwritable`, `full`, `busy`, `version`, `failed`
+ */
+export async function openSqlite(
+  path: string,
+  config: Partial<SqliteConfig> = {},
+): Promise<SqlDatabase> {
+  const isNew = checkFile(path);
+  const Database = await loadDriver();
+  const effective = { ...DEFAULT_SQLITE_CONFIG, ...config };
+  let database: SqliteDatabase;
+  try {
+    database = new SqliteDatabase(new Database(path), path, effective.busyTimeoutMs);
+  } catch (error) {
+    throw sqliteFailure(error, path);
+  }
+  try {
+    await database.prepare(isNew, effective.synchronous);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return database;
+}
+
+/**
+ * Opens a database file that is only read, as it is: no log, no migration.
+ *
+ * @param file what the driver opens: a path, or a `file:` URI with settings
+ * @param path names the database in messages
+ * @throws {SessionStoreError} as {@link openSqlite}; `version` where the layout is an older one, which only a writer brings up to date
+ */
+export async function openSqliteForReading(file: string, path: string): Promise<SqlDatabase> {
+  const Database = await loadDriver();
+  let database: SqliteDatabase;
+  try {
+    database = new SqliteDatabase(
+      new Database(file),
+      path,
+      DEFAULT_SQLITE_CONFIG.busyTimeoutMs,
+      true,
+    );
+  } catch (error) {
+    throw sqliteFailure(error, path);
+  }
+  try {
+    await database.prepareForReading();
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return database;
+}
+
+class SqliteDatabase implements SqlDatabase {
+  readonly name: string;
+  readonly isReadOnly: boolean;
+  readonly #database: Libsql.Database;
+  readonly #busyTimeoutMs: number;
+  readonly #statements = new Map<string, Statement>();
+  readonly #writes = new Mutex();
+
+  constructor(
+    database: Libsql.Database,
+    path: string,
+    busyTimeoutMs: number,
+    isReadOnly: boolean = false,
+  ) {
+    this.name = path;
+    this.isReadOnly = isReadOnly;
+    this.#database = database;
+    this.#busyTimeoutMs = busyTimeoutMs;
+  }
+
+  /** Sets the connection up, refuses databases of other programs, migrates. */
+  async prepare(isNew: boolean, synchronous: Synchronous): Promise<void> {
+    await this.#retry(() => {
+      this.#pragma(`busy_timeout = ${SHORT_WAIT_MS}`);
+      if (isNew) {
+        this.#pragma(`page_size = ${PAGE_BYTES}`);
+        this.#pragma('auto_vacuum = INCREMENTAL');
+      } else {
+        this.#refuseForeign();
+      }
+      this.#pragma('journal_mode = WAL');
+      this.#pragma(`synchronous = ${synchronous === 'full' ? 'FULL' : 'NORMAL'}`);
+      this.#pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+      this.#pragma(`journal_size_limit = ${2 * CHECKPOINT_PAGES * PAGE_BYTES}`);
+      this.#pragma('temp_store = MEMORY');
+    });
+    if ((await this.#layoutVersion()) !== SQL_LAYOUT_VERSION) {
+      let isBehind = true;
+      while (isBehind)
+        isBehind = await this.transaction(() => migrateStep(`The database ${this.name}`));
+    }
+  }
+
+  /** Sets a connection up that only reads; refuses databases of other programs and of other layouts. */
+  async prepareForReading(): Promise<void> {
+    await this.#retry(() => {
+      this.#pragma(`busy_timeout = ${SHORT_WAIT_MS}`);
+      this.#refuseForeign();
+      this.#pragma('temp_store = MEMORY');
+    });
+    const version = await this.#layoutVersion();
+    if (version === SQL_LAYOUT_VERSION) return;
+    throw new SessionStoreError(
+      'version',
+      version > SQL_LAYOUT_VERSION
+        ? `The database ${this.name} was written by a newer version of Quark. Update quark-sdk to read it.`
+        : `The database ${this.name} was written by an earlier version of Quark and cannot be brought up to date, as it can only be read. Copy the folder to where it can be written, and open the copy.`,
+      { details: { path: this.name, version, expected: SQL_LAYOUT_VERSION } },
+    );
+  }
+
+  read<T>(work: () => SqlWork<T>): Promise<T> {
+    return this.#retry(() => this.#drive(work));
+  }
+
+  async transaction<T>(work: (attempt: SqlAttempt) => SqlWork<T>): Promise<T> {
+    this.#checkWritable();
+    return this.#writes.run(() => this.#retry(() => this.#transact(work)));
+  }
+
+  transactionNow<T>(work: (attempt: SqlAttempt) => SqlWork<T>): T {
+    this.#checkWritable();
+    try {
+      this.#pragma(`busy_timeout = ${Math.min(LAST_MOMENT_MS, this.#busyTimeoutMs)}`);
+      return this.#transact(work);
+    } catch (error) {
+      throw sqliteFailure(error, this.name);
+    } finally {
+      this.#pragma(`busy_timeout = ${SHORT_WAIT_MS}`);
+    }
+  }
+
+  async reclaimSpace(): Promise<void> {
+    this.#checkWritable();
+    for (;;) {
+      const isDone = await this.#writes.run(() =>
+        this.#retry(() => {
+          this.#database.exec(`PRAGMA incremental_vacuum(${RECLAIM_PAGES})`);
+          return this.#number('PRAGMA freelist_count') === 0;
+        }),
+      );
+      if (isDone) break;
+    }
+    await this.#retry(() => this.#execute(sql('PRAGMA wal_checkpoint(TRUNCATE)')));
+  }
+
+  async close(): Promise<void> {
+    await this.#writes.run(async () => {
+      if (!this.#database.open) return;
+      try {
+        if (!this.isReadOnly) this.#pragma('wal_checkpoint(TRUNCATE)');
+      } catch {
+        // The log stays and is read at the next opening: nothing is lost.
+      }
+      this.#statements.clear();
+      this.#database.close();
+    });
+  }
+
+  #checkWritable(): void {
+    if (!this.isReadOnly) return;
+    throw new SessionStoreError(
+      'read_only',
+      `${this.name} can only be read: it lies on read-only media, or this user may not write it or its folder. Nothing was changed.`,
+      { details: { path: this.name } },
+    );
+  }
+
+  #transact<T>(work: (attempt: SqlAttempt) => SqlWork<T>): T {
+    this.#run('BEGIN IMMEDIATE');
+    try {
+      const result = this.#drive(() => work(ONLY_ATTEMPT));
+      this.#run('COMMIT');
+      return result;
+    } catch (error) {
+      // After a full disk and other severe errors SQLite has rolled back by itself.
+      if (this.#database.inTransaction) this.#run('ROLLBACK');
+      throw error;
+    }
+  }
+
+  #drive<T>(work: () => SqlWork<T>): T {
+    const steps = work();
+    let step = steps.next();
+    while (step.done !== true) step = steps.next(this.#answer(step.value));
+    return step.value;
+  }
+
+  #answer(asked: SqlCall | SqlBatch): readonly SqlRow[] {
+    if (!('calls' in asked)) return this.#execute(asked);
+    for (const call of asked.calls) asked.answers.push(this.#execute(call));
+    return [];
+  }
+
+  #execute(call: SqlCall): readonly SqlRow[] {
+    const { prepared, isReader } = this.#statement(call.text);
+    // One array as the only argument: see the top of this file.
+    if (isReader && call.isSingle) {
+      const row: unknown = prepared.get(call.params);
+      return row === undefined ? [] : [row as SqlRow];
+    }
+    if (isReader) return prepared.all(call.params) as SqlRow[];
+    prepared.run(call.params);
+    return [];
+  }
+
+  #run(text: string): void {
+    this.#statement(text).prepared.run([]);
+  }
+
+  #statement(text: string): Statement {
+    const known = this.#statements.get(text);
+    if (known !== undefined) return known;
+    if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear();
+    const prepared = this.#database.prepare(toSqlite(text)) as Libsql.Statement;
+    const statement = { prepared, isReader: prepared.reader };
+    if (statement.isReader) prepared.raw(true);
+    this.#statements.set(text, statement);
+    return statement;
+  }
+
+  #pragma(text: string): void {
+    this.#database.exec(`PRAGMA ${text}`);
+  }
+
+  #number(text: string): number {
+    const [row] = this.#execute(sql(text));
+    return row === undefined ? 0 : numberCell(row, 0);
+  }
+
+  async #layoutVersion(): Promise<number> {
+    return this.#retry(() => {
+      const count = this.#number("SELECT count(*) FROM sqlite_master WHERE name = 'quark_layout'");
+      return count === 0 ? 0 : this.#number('SELECT max(version) FROM quark_layout');
+    });
+  }
+
+  #refuseForeign(): void {
+    const tables = this.#number("SELECT count(*) FROM sqlite_master WHERE type = 'table'");
+    const own = this.#number("SELECT count(*) FROM sqlite_master WHERE name = 'quark_layout'");
+    if (tables === 0 || own === 1) return;
+    throw new SessionStoreError(
+      'corrupt',
+      `${this.name} is an SQLite database of another program. Nothing was changed. Choose another storage directory, or move the file away.`,
+      { details: { path: this.name } },
+    );
+  }
+
+  /** Runs work again while other processes hold the lock, giving the thread back in between. */
+  async #retry<T>(work: () => T): Promise<T> {
+    const start = performance.now();
+    for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+      try {
+        return work();
+      } catch (error) {
+        const waitedMs = performance.now() - start;
+        if (!isBusy(error) || waitedMs > this.#busyTimeoutMs)
+          throw sqliteFailure(error, this.name, waitedMs);
+      }
+      const jitteredMs = pauseMs * (0.5 + Math.random());
+      await new Promise((resolve) => {
+        setTimeout(resolve, jitteredMs);
+      });
+    }
+  }
+}
+
+/** What SQLite says in other words than PostgreSQL. */
+export function toSqlite(text: string): string {
+  return text
+    .replaceAll(/\btext\(([^)]*)\)/g, 'CAST($1 AS BLOB)')
+    .replaceAll(' FOR UPDATE', '')
+    .replaceAll('BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY', 'INTEGER PRIMARY KEY')
+    .replaceAll('BIGINT PRIMARY KEY', 'INTEGER PRIMARY KEY')
+    .replaceAll(' COLLATE "C"', '')
+    .replaceAll('BYTEA', 'BLOB');
+}
+
+/**
+ * Whether the file has yet to be made. It is looked at and never opened: a process that closes a file loses all its
+ * locks on it, also those of the connections it has, and the next process to leave would delete the log under them.
+ */
+function checkFile(path: string): boolean {
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found === undefined || found.size === 0) return true;
+    accessSync(path, constants.R_OK | constants.W_OK);
+    if (found.isFile() && found.size < SMALLEST_PAGE_BYTES) throw notADatabase(path);
+    return false;
+  } catch (error) {
+    throw sqliteFailure(error, path);
+  }
+}
+
+async function loadDriver(): Promise<typeof Libsql> {
+  try {
+    return (await import('libsql')).default;
+  } catch (cause) {
+    throw new SessionStoreError(
+      'failed',
+      `The SQLite driver "libsql" could not be loaded: ${messageOf(cause)}. Install quark-sdk with its optional platform packages, or use "memory:" or the address of a Quark service as storage.`,
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,143 @@
+/** Appending segments in SQL: all streams are locked and asked first, then everything new is written together. */
+import { SessionStoreError } from '../../base/errors.ts';
+import { coalesceRanges, rangesHold } from '../batch-ranges.ts';
+import { dueAfterAppend, queueStream } from './merge-queue.ts';
+import { findHolder, placeSegment } from '../segment-rules.ts';
+import { lastly, numberCell, sql, type SqlCall, type SqlWork } from './sql-database.ts';
+import {
+  insertBytes,
+  insertManifests,
+  MANIFEST_COLUMNS,
+  manifestOf,
+  SEGMENT_KEY,
+} from './sql-manifests.ts';
+import { lockStreams, type LockedStream, type StreamRequest } from './sql-streams.ts';
+import {
+  segmentName,
+  type BatchRange,
+  type NewSegment,
+  type SeenTable,
+  type SegmentManifest,
+  type SegmentReference,
+} from '../store.ts';
+
+/** A line of the table of segments. */
+export type KeptSegment = { readonly key: number; readonly manifest: SegmentManifest };
+
+/** Appends new segments, gives the rest as they are kept. The last thing a transaction does. */
+export function* appendSegments(
+  space: string,
+  segments: readonly NewSegment[],
+  where: string,
+  nowMs: number,
+  seen: readonly SeenTable[] = [],
+): SqlWork<readonly SegmentManifest[]> {
+  const requests = requestsOf(segments, seen);
+  const locked = yield* lockStreams(space, [...requests.values()], where);
+  const streams = new Map<string, LockedStream & { nextSequence: number }>();
+  for (const [i, name] of [...requests.keys()].entries()) {
+    const stream = locked[i];
+    if (stream !== undefined) streams.set(name, { ...stream });
+  }
+  const placed = new Map<string, SegmentManifest>();
+  const lines: (readonly [number, SegmentManifest])[] = [];
+  const bytesOf: SqlCall[] = [];
+  const due = new Map<number, number>();
+  const grown = new Set<{ readonly key: number; readonly nextSequence: number }>();
+  const answer: SegmentManifest[] = [];
+  for (const { manifest, bytes } of segments) {
+    const name = segmentName(manifest);
+    const stream = streams.get(`${manifest.runId}/${manifest.table}`);
+    if (stream === undefined) throw new Error('Every stream asked for was locked.');
+    let kept = placed.get(name);
+    if (kept === undefined && rangesHold(stream.taken, manifest))
+      kept = yield* findKept(stream.key, manifest);
+    if (kept === undefined) {
+      kept = placeSegment(manifest, stream.nextSequence);
+      stream.nextSequence = kept.lastSequence + 1;
+      grown.add(stream);
+      lines.push([stream.key, kept]);
+      bytesOf.push(insertBytes(stream.key, kept, bytes));
+      const dueAtMs = dueAfterAppend(kept, nowMs);
+      if (dueAtMs !== undefined)
+        due.set(stream.key, Math.min(dueAtMs, due.get(stream.key) ?? dueAtMs));
+    }
+    placed.set(name, kept);
+    answer.push(kept);
+  }
+  if (lines.length > 0) {
+    const counters = [...grown].map(({ key, nextSequence }) =>
+      sql('UPDATE streams SET next_sequence = ? WHERE stream_key = ?', nextSequence, key),
+    );
+    const queue = [...due]
+      .sort(([a], [b]) => a - b)
+      .map(([key, dueAtMs]) => queueStream(key, dueAtMs));
+    yield* lastly([...insertManifests(lines), ...bytesOf, ...counters, ...queue]);
+  }
+  return answer;
+}
+
+/** A segment as it is live, if it is. */
+export function* findSegment(
+  streamKey: number,
+  segment: SegmentReference,
+): SqlWork<KeptSegment | undefined> {
+  const [row] = yield segmentCall(streamKey, segment);
+  if (row === undefined) return undefined;
+  return {
+    key: numberCell(row, SEGMENT_KEY),
+    manifest: manifestOf(row, segment.runId, segment.table),
+  };
+}
+
+/** The statement that finds a segment. */
+export function segmentCall(streamKey: number, segment: SegmentReference): SqlCall {
+  return sql(
+    `SELECT ${MANIFEST_COLUMNS} FROM segments WHERE stream_key = ? AND writer_id = ? AND batch_number = ?`,
+    streamKey,
+    segment.writerId,
+    segment.batchNumber,
+  );
+}
+
+/** The manifest of a known segment: its own, or that of the one it was merged into. */
+function* findKept(streamKey: number, segment: SegmentReference): SqlWork<SegmentManifest> {
+  const own = yield* findSegment(streamKey, segment);
+  if (own !== undefined) return own.manifest;
+  const rows = yield sql(
+    `SELECT ${MANIFEST_COLUMNS} FROM segments WHERE stream_key = ? AND sources IS NOT NULL`,
+    streamKey,
+  );
+  const holder = findHolder(
+    rows.map((row) => manifestOf(row, segment.runId, segment.table)),
+    segment,
+  );
+  if (holder !== undefined) return holder;
+  throw new SessionStoreError(
+    'corrupt',
+    `Segment ${segmentName(segment)} is recorded as merged, but no segment holds it. Nothing was changed. Copy the database aside before you go on.`,
+    { details: { segment: segmentName(segment) } },
+  );
+}
+
+/** The streams of these segments by name, and the ranges of batches in each. */
+function requestsOf(
+  segments: readonly NewSegment[],
+  seen: readonly SeenTable[],
+): Map<string, StreamRequest> {
+  const requests = new Map<string, { runId: string; table: string; batches: BatchRange[] }>();
+  for (const { manifest } of segments) {
+    const { runId, table, writerId, batchNumber } = manifest;
+    const name = `${runId}/${table}`;
+    const request = requests.get(name) ?? { runId, table, batches: [] };
+    request.batches.push({ writerId, batchStart: batchNumber, batchLast: batchNumber });
+    requests.set(name, request);
+  }
+  const counts = new Map(seen.map((one) => [`${one.runId}/${one.table}`, one.replaceCount]));
+  return new Map(
+    [...requests].map(([name, request]) => [
+      name,
+      { ...request, batches: coalesceRanges(request.batches), seenCount: counts.get(name) },
+    ]),
+  );
+}

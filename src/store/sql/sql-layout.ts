@@ -1,0 +1,271 @@
+/**
+ * The layout of the SQL store, and its forward-only migrations. A layout number is never reused; a database with a
+ * newer number than this code knows is refused and left as it is.
+ *
+ * Each step is a transaction of its own, with the number it leads to, so several processes may migrate at once: whoever
+ * comes second finds the step done. Statements are those that SQLite, PostgreSQL 14, CockroachDB and YugabyteDB share.
+ * YugabyteDB commits each change of the schema by itself, so every statement can be run again.
+ */
+import { SessionStoreError } from '../../base/errors.ts';
+import { numberCell, sql, type SqlWork } from './sql-database.ts';
+
+type Step = readonly string[];
+
+const LAYOUT_TABLE = 'CREATE TABLE IF NOT EXISTS quark_layout (version BIGINT NOT NULL)';
+
+// Tables that a space divides. Ids and names are unique within one; the space of a store of its own is ''.
+const PROJECTS = `(
+  space TEXT NOT NULL,
+  id TEXT NOT NULL,
+  name TEXT NOT NULL,
+  created_at_ms DOUBLE PRECISION NOT NULL,
+  PRIMARY KEY (space, id),
+  UNIQUE (space, name))`;
+const RUNS = `(
+  space TEXT NOT NULL,
+  id TEXT COLLATE "C" NOT NULL,
+  project_id TEXT NOT NULL,
+  project_name TEXT NOT NULL,
+  status TEXT NOT NULL,
+  started_at_ms DOUBLE PRECISION NOT NULL,
+  tags TEXT NOT NULL,
+  document TEXT NOT NULL,
+  revision BIGINT NOT NULL,
+  PRIMARY KEY (space, id))`;
+const RUN_TAGS = `(
+  space TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  tag TEXT NOT NULL,
+  PRIMARY KEY (space, run_id, tag))`;
+const LEASES = `(
+  space TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  holder TEXT NOT NULL,
+  expires_at_ms DOUBLE PRECISION NOT NULL,
+  PRIMARY KEY (space, run_id, holder))`;
+// One line for each table of a run: the counter of its sequence numbers, and a short key for the rows below.
+const STREAMS = `(
+  stream_key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  space TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  table_name TEXT NOT NULL,
+  next_sequence BIGINT NOT NULL,
+  UNIQUE (space, run_id, table_name))`;
+
+const INDEXES: Step = [
+  'CREATE INDEX IF NOT EXISTS runs_by_start ON runs (space, started_at_ms, id)',
+  'CREATE INDEX IF NOT EXISTS run_tags_by_tag ON run_tags (space, tag, run_id)',
+  'CREATE INDEX IF NOT EXISTS leases_by_expiry ON leases (space, expires_at_ms)',
+];
+
+const BLOB_TABLES: Step = [
+  // Who may see a blob: bytes are kept once for all spaces.
+  `CREATE TABLE IF NOT EXISTS blob_spaces (
+    space TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    PRIMARY KEY (space, sha256))`,
+  // Large blobs in pieces, where they are kept in the database for want of files.
+  `CREATE TABLE IF NOT EXISTS blob_parts (
+    sha256 TEXT NOT NULL,
+    part BIGINT NOT NULL,
+    bytes BYTEA NOT NULL,
+    PRIMARY KEY (sha256, part))`,
+];
+
+/** From nothing to layout 2. */
+const FRESH: Step = [
+  `CREATE TABLE IF NOT EXISTS projects ${PROJECTS}`,
+  `CREATE TABLE IF NOT EXISTS runs ${RUNS}`,
+  `CREATE TABLE IF NOT EXISTS run_tags ${RUN_TAGS}`,
+  `CREATE TABLE IF NOT EXISTS leases ${LEASES}`,
+  `CREATE TABLE IF NOT EXISTS streams ${STREAMS}`,
+  // No index by sequence: background merging keeps the lines of a stream few, and each index costs an append 15 %.
+  `CREATE TABLE IF NOT EXISTS segments (
+    segment_key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    stream_key BIGINT NOT NULL,
+    writer_id TEXT NOT NULL,
+    batch_number BIGINT NOT NULL,
+    row_count BIGINT NOT NULL,
+    first_sequence BIGINT NOT NULL,
+    last_sequence BIGINT NOT NULL,
+    step_min BIGINT,
+    step_max BIGINT,
+    epoch_min BIGINT,
+    epoch_max BIGINT,
+    time_min_ms DOUBLE PRECISION,
+    time_max_ms DOUBLE PRECISION,
+    keys TEXT,
+    schema_version BIGINT NOT NULL,
+    encoding BIGINT NOT NULL,
+    size_bytes BIGINT NOT NULL,
+    checksum BIGINT NOT NULL,
+    sources TEXT,
+    UNIQUE (stream_key, writer_id, batch_number))`,
+  // Apart from their manifests, so that listing never reads a page of bytes.
+  `CREATE TABLE IF NOT EXISTS segment_bytes (
+    segment_key BIGINT PRIMARY KEY,
+    bytes BYTEA NOT NULL)`,
+  // Batches that live on inside merged segments, as ranges that neither touch nor overlap.
+  `CREATE TABLE IF NOT EXISTS merged_batches (
+    stream_key BIGINT NOT NULL,
+    writer_id TEXT NOT NULL,
+    batch_start BIGINT NOT NULL,
+    batch_last BIGINT NOT NULL,
+    PRIMARY KEY (stream_key, writer_id, batch_start))`,
+  // A blob without bytes is kept outside this table.
+  `CREATE TABLE IF NOT EXISTS blobs (
+    sha256 TEXT PRIMARY KEY,
+    size_bytes BIGINT NOT NULL,
+    bytes BYTEA)`,
+  ...BLOB_TABLES,
+  ...INDEXES,
+];
+const FRESH_VERSION = 2;
+
+/** From layout 1, which knew no spaces, to layout 2. There was layout 1 in SQLite only. */
+const ADD_SPACES: Step = [
+  ...divide('projects', PROJECTS, 'id, name, created_at_ms'),
+  ...divide(
+    'runs',
+    RUNS,
+    'id, project_id, project_name, status, started_at_ms, tags, document, revision',
+  ),
+  ...divide('run_tags', RUN_TAGS, 'run_id, tag'),
+  ...divide('leases', LEASES, 'run_id, holder, expires_at_ms'),
+  ...divide('streams', STREAMS, 'stream_key, run_id, table_name, next_sequence'),
+  ...BLOB_TABLES,
+  "INSERT INTO blob_spaces (space, sha256) SELECT '', sha256 FROM blobs",
+  ...INDEXES,
+];
+
+/** What outboxes keep beside the data, and how often each table of a run was emptied. */
+const ADD_NOTES: Step = [
+  `CREATE TABLE IF NOT EXISTS notes (
+    space TEXT NOT NULL,
+    name TEXT COLLATE "C" NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (space, name))`,
+  `CREATE TABLE IF NOT EXISTS stream_replacements (
+    stream_key BIGINT PRIMARY KEY,
+    replace_count BIGINT NOT NULL)`,
+];
+
+/** Every step after {@link FRESH_VERSION}; step `i` leads to layout `FRESH_VERSION + 1 + i`. Never change one. */
+const LATER: readonly Step[] = [
+  // Who may use a service. A key is kept as its SHA-256 only.
+  [
+    `CREATE TABLE IF NOT EXISTS users (
+      id TEXT PRIMARY KEY,
+      name TEXT NOT NULL UNIQUE,
+      created_at_ms DOUBLE PRECISION NOT NULL)`,
+    `CREATE TABLE IF NOT EXISTS user_keys (
+      id TEXT PRIMARY KEY,
+      user_id TEXT NOT NULL,
+      hash TEXT NOT NULL,
+      scope TEXT NOT NULL,
+      label TEXT NOT NULL,
+      created_at_ms DOUBLE PRECISION NOT NULL,
+      expires_at_ms DOUBLE PRECISION,
+      revoked_at_ms DOUBLE PRECISION)`,
+    `CREATE TABLE IF NOT EXISTS project_shares (
+      user_id TEXT NOT NULL,
+      owner_id TEXT NOT NULL,
+      space_name TEXT NOT NULL,
+      project_name TEXT NOT NULL,
+      access TEXT NOT NULL,
+      created_at_ms DOUBLE PRECISION NOT NULL,
+      PRIMARY KEY (user_id, owner_id, space_name, project_name))`,
+  ],
+  // Which transaction made the revision, for those whose end was not known.
+  ['ALTER TABLE runs ADD COLUMN change_id TEXT'],
+  [
+    // Streams with small segments: see merge-queue.ts. Those of before are looked at once.
+    `CREATE TABLE IF NOT EXISTS merge_queue (
+      stream_key BIGINT PRIMARY KEY,
+      due_at_ms DOUBLE PRECISION NOT NULL,
+      claimed_by TEXT NOT NULL,
+      claimed_until_ms DOUBLE PRECISION NOT NULL)`,
+    'CREATE INDEX IF NOT EXISTS merge_queue_by_due ON merge_queue (due_at_ms)',
+    `INSERT INTO merge_queue (stream_key, due_at_ms, claimed_by, claimed_until_ms)
+     SELECT stream_key, 0, '', 0 FROM streams WHERE true ON CONFLICT (stream_key) DO NOTHING`,
+    // What one process at a time does.
+    `CREATE TABLE IF NOT EXISTS chores (
+      name TEXT PRIMARY KEY,
+      claimed_by TEXT NOT NULL,
+      claimed_until_ms DOUBLE PRECISION NOT NULL,
+      done_at_ms DOUBLE PRECISION NOT NULL)`,
+    // Segments whose bytes are in an object store, and objects that no segment names: see object-files.ts.
+    `CREATE TABLE IF NOT EXISTS segment_objects (
+      segment_key BIGINT PRIMARY KEY,
+      object_key TEXT NOT NULL UNIQUE)`,
+    `CREATE TABLE IF NOT EXISTS loose_objects (
+      object_key TEXT PRIMARY KEY,
+      loose_since_ms DOUBLE PRECISION NOT NULL,
+      is_condemned BIGINT NOT NULL)`,
+    'CREATE INDEX IF NOT EXISTS loose_objects_by_time ON loose_objects (loose_since_ms)',
+    // The name of this database among those that share a bucket.
+    `CREATE TABLE IF NOT EXISTS database_names (
+      slot BIGINT PRIMARY KEY,
+      name TEXT NOT NULL)`,
+  ],
+  ADD_NOTES,
+  // How long a claim lasts: an end further away than that was said under a clock that has jumped since.
+  ['ALTER TABLE leases ADD COLUMN ttl_ms DOUBLE PRECISION'],
+  // Which runs of a space were changed last. Those of before have not changed since.
+  [
+    'ALTER TABLE runs ADD COLUMN change_order BIGINT',
+    'UPDATE runs SET change_order = 0 WHERE change_order IS NULL',
+    'CREATE INDEX IF NOT EXISTS runs_by_change ON runs (space, change_order)',
+  ],
+];
+
+/** Every table of the layout. */
+export const SQL_TABLES: readonly string[] = [FRESH, ...LATER].flatMap((step) =>
+  step.flatMap((statement) => /^CREATE TABLE IF NOT EXISTS (\w+)/.exec(statement)?.[1] ?? []),
+);
+
+/** The layout this code writes. */
+export const SQL_LAYOUT_VERSION: number = FRESH_VERSION + LATER.length;
+
+/**
+ * Takes one step towards the current layout; false when there is none left. To be run in one transaction, again and
+ * again, by one process at a time where the database does not see to that itself. Tests ask for an earlier `goal`.
+ *
+ * @throws {SessionStoreError} `version` when the database is newer than this code
+ */
+export function* migrateStep(name: string, goal = SQL_LAYOUT_VERSION): SqlWork<boolean> {
+  yield sql(LAYOUT_TABLE);
+  const [row] = yield sql('SELECT max(version) FROM quark_layout');
+  const version = row === undefined || row[0] === null ? 0 : numberCell(row, 0);
+  if (version > SQL_LAYOUT_VERSION) throw layoutTooNew(name, version);
+  if (version >= goal) return false;
+  const [step, next] = stepFrom(version);
+  for (const statement of step) yield sql(statement);
+  yield sql('DELETE FROM quark_layout');
+  yield sql('INSERT INTO quark_layout (version) VALUES (?)', next);
+  return true;
+}
+
+function stepFrom(version: number): readonly [step: Step, next: number] {
+  if (version === 0) return [FRESH, FRESH_VERSION];
+  if (version < FRESH_VERSION) return [ADD_SPACES, FRESH_VERSION];
+  return [LATER[version - FRESH_VERSION] ?? [], version + 1];
+}
+
+/** Makes a table again with a space in its keys: SQLite cannot change a key in place. */
+function divide(table: string, columns: string, kept: string): Step {
+  return [
+    `CREATE TABLE divided_${table} ${columns}`,
+    `INSERT INTO divided_${table} (space, ${kept}) SELECT '', ${kept} FROM ${table}`,
+    `DROP TABLE ${table}`,
+    `ALTER TABLE divided_${table} RENAME TO ${table}`,
+  ];
+}
+
+function layoutTooNew(name: string, version: number): SessionStoreError {
+  return new SessionStoreError(
+    'version',
+    `${name} was written by a newer Quark (layout ${version}; this one knows up to ${SQL_LAYOUT_VERSION}). Nothing was changed. Update quark-sdk to open it.`,
+    { details: { name, found: version, known: SQL_LAYOUT_VERSION } },
+  );
+}

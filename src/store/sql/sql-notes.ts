@@ -1,0 +1,165 @@
+/** Notes, the overview and forgetting in SQL, for one space. */
+import type { Clock } from '../../base/clock.ts';
+import { releaseStream } from './object-files.ts';
+import { checkNote, checkNoteName, checkRunId, isAsSurveyed } from '../run-rules.ts';
+import {
+  numberCell,
+  sql,
+  sqlOne,
+  textCell,
+  type SqlDatabase,
+  type SqlValue,
+  type SqlWork,
+} from './sql-database.ts';
+import type { StoreNote, StoreNotes, StoreSurvey } from '../store.ts';
+
+/** Sorts after every character that a name may have. */
+const AFTER_NAMES = '\u007f';
+
+/** The notes of a space. `open` gives the database, or throws when the store is closed. */
+export function sqlNotes(
+  open: () => SqlDatabase,
+  space: string,
+  clock: Pick<Clock, 'now'>,
+): StoreNotes {
+  return {
+    async read(name) {
+      const database = open();
+      checkNoteName(name);
+      return database.read(() => readNote(space, name));
+    },
+    async write(name, text, expected) {
+      const database = open();
+      checkNote(name, text, expected);
+      return database.transaction(() => writeNote(space, name, text, expected));
+    },
+    async list(prefix) {
+      return open().read(() => listNotes(space, prefix));
+    },
+    async survey(runId) {
+      const database = open();
+      if (runId !== undefined) checkRunId(runId);
+      return database.read(() => survey(space, runId));
+    },
+    async forgetRun(runId, expected) {
+      const database = open();
+      checkRunId(runId);
+      return database.transaction(() => forgetRun(space, runId, expected, clock.now()));
+    },
+  };
+}
+
+function* readNote(space: string, name: string): SqlWork<string | undefined> {
+  const [row] = yield sqlOne(
+    'SELECT text(body) FROM notes WHERE space = ? AND name = ?',
+    space,
+    name,
+  );
+  return row === undefined ? undefined : textCell(row, 0);
+}
+
+function* writeNote(
+  space: string,
+  name: string,
+  text: string | null,
+  expected: string | null | undefined,
+): SqlWork<boolean> {
+  if (text === null) {
+    if (expected === null) return (yield* readNote(space, name)) === undefined;
+    const isAny = expected === undefined;
+    const gone = yield sql(
+      `DELETE FROM notes WHERE space = ? AND name = ?${isAny ? '' : ' AND body = ?'} RETURNING 1`,
+      space,
+      name,
+      ...(isAny ? [] : [expected]),
+    );
+    return isAny || gone.length > 0;
+  }
+  if (typeof expected === 'string') {
+    const changed = yield sql(
+      'UPDATE notes SET body = ? WHERE space = ? AND name = ? AND body = ? RETURNING 1',
+      text,
+      space,
+      name,
+      expected,
+    );
+    return changed.length > 0;
+  }
+  const end = expected === null ? 'NOTHING' : 'UPDATE SET body = excluded.body';
+  const written = yield sql(
+    `INSERT INTO notes (space, name, body) VALUES (?, ?, ?) ON CONFLICT (space, name) DO ${end} RETURNING 1`,
+    space,
+    name,
+    text,
+  );
+  return written.length > 0;
+}
+
+function* listNotes(space: string, prefix: string): SqlWork<readonly StoreNote[]> {
+  const rows = yield sql(
+    'SELECT text(name), text(body) FROM notes WHERE space = ? AND name >= ? AND name < ? ORDER BY name',
+    space,
+    prefix,
+    prefix + AFTER_NAMES,
+  );
+  return rows.map((row) => ({ name: textCell(row, 0), text: textCell(row, 1) }));
+}
+
+/** What there is of a space, or of one run. */
+export function* survey(space: string, runId: string | undefined): SqlWork<StoreSurvey> {
+  const params: SqlValue[] = runId === undefined ? [space] : [space, runId];
+  const streams = yield sql(
+    `SELECT text(streams.run_id), text(streams.table_name), streams.next_sequence,
+       coalesce(stream_replacements.replace_count, 0)
+     FROM streams LEFT JOIN stream_replacements ON stream_replacements.stream_key = streams.stream_key
+     WHERE streams.space = ?${runId === undefined ? '' : ' AND streams.run_id = ?'}`,
+    ...params,
+  );
+  // Runs after their tables: what is written in between is then seen as a change of the run, and looked at again.
+  const runs = yield sql(
+    `SELECT text(id), text(status), revision FROM runs WHERE space = ?${runId === undefined ? '' : ' AND id = ?'}`,
+    ...params,
+  );
+  return {
+    runs: runs.map((row) => ({
+      id: textCell(row, 0),
+      status: textCell(row, 1),
+      revision: numberCell(row, 2),
+    })),
+    streams: streams.map((row) => ({
+      runId: textCell(row, 0),
+      table: textCell(row, 1),
+      nextSequence: numberCell(row, 2),
+      replaceCount: numberCell(row, 3),
+    })),
+  };
+}
+
+function* forgetRun(
+  space: string,
+  runId: string,
+  expected: StoreSurvey | undefined,
+  nowMs: number,
+): SqlWork<boolean> {
+  // Whoever appends takes this lock too.
+  const streams = yield sql(
+    'SELECT stream_key FROM streams WHERE space = ? AND run_id = ? FOR UPDATE',
+    space,
+    runId,
+  );
+  if (!isAsSurveyed(expected, yield* survey(space, runId))) return false;
+  for (const row of streams) yield* releaseStream(numberCell(row, 0), nowMs);
+  const keys = 'SELECT stream_key FROM streams WHERE space = ? AND run_id = ?';
+  yield sql(
+    `DELETE FROM segment_bytes WHERE segment_key IN
+       (SELECT segment_key FROM segments WHERE stream_key IN (${keys}))`,
+    space,
+    runId,
+  );
+  for (const table of ['segments', 'merged_batches', 'stream_replacements', 'merge_queue'])
+    yield sql(`DELETE FROM ${table} WHERE stream_key IN (${keys})`, space, runId);
+  for (const table of ['streams', 'leases', 'run_tags'])
+    yield sql(`DELETE FROM ${table} WHERE space = ? AND run_id = ?`, space, runId);
+  yield sql('DELETE FROM runs WHERE space = ? AND id = ?', space, runId);
+  return true;
+}

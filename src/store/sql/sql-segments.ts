@@ -1,0 +1,326 @@
+/** Segments of one space in SQL: listing, reading, replacing. Manifests and bytes are tables of their own, tied by a key. */
+import { checkMergeSources, coalesceRanges, rangesHold } from '../batch-ranges.ts';
+import { segmentTaken } from '../run-rules.ts';
+import { adoptObjects, releaseObjects, releaseStream } from './object-files.ts';
+import { compareManifests, holdsKey } from '../segment-rules.ts';
+import { appendSegments, segmentCall, type KeptSegment } from './sql-append.ts';
+import {
+  bytesCell,
+  lastly,
+  numberCell,
+  sql,
+  textCell,
+  together,
+  type SqlAttempt,
+  type SqlCall,
+  type SqlRow,
+  type SqlValue,
+  type SqlWork,
+} from './sql-database.ts';
+import {
+  insertBytes,
+  insertManifests,
+  MANIFEST_COLUMNS,
+  manifestOf,
+  SEGMENT_KEY,
+} from './sql-manifests.ts';
+import { findStream, lockStreams, STREAM_KEY, type LockedStream } from './sql-streams.ts';
+import {
+  segmentName,
+  type BatchRange,
+  type MergedSegment,
+  type NewSegment,
+  type SegmentFilter,
+  type SegmentManifest,
+  type SegmentRead,
+  type SegmentReference,
+} from '../store.ts';
+
+/** No step or epoch is beyond it; every database takes it for a whole number. */
+const FAR = 2 ** 62;
+
+/** Live segments of a filter. */
+export function* listSegments(
+  space: string,
+  filter: SegmentFilter,
+): SqlWork<readonly SegmentManifest[]> {
+  const conditions = [`stream_key = ${STREAM_KEY}`];
+  const params: SqlValue[] = [space, filter.runId, filter.table];
+  // The columns are whole numbers, which every filter can be rounded to.
+  const add = (condition: string, value: number | undefined): void => {
+    if (value === undefined) return;
+    conditions.push(condition);
+    params.push(Math.min(Math.max(value, -FAR), FAR));
+  };
+  add('last_sequence >= ?', roundUp(filter.sequenceMin));
+  add('step_max >= ?', roundUp(filter.stepMin));
+  add('step_min <= ?', roundDown(filter.stepMax));
+  add('epoch_max >= ?', roundUp(filter.epochMin));
+  add('epoch_min <= ?', roundDown(filter.epochMax));
+  const rows = yield sql(
+    `SELECT ${MANIFEST_COLUMNS} FROM segments WHERE ${conditions.join(' AND ')}`,
+    ...params,
+  );
+  return rows
+    .map((row) => manifestOf(row, filter.runId, filter.table))
+    .filter((manifest) => holdsKey(manifest.keys, filter.keys))
+    .sort(compareManifests);
+}
+
+/** What the database says of the bytes of a segment: the answer, or where they are. */
+export type KeptBytes = SegmentRead | ObjectBytes;
+
+/** The bytes are in an object. */
+export type ObjectBytes = {
+  readonly kind: 'object';
+  readonly objectKey: string;
+  readonly sizeBytes: number;
+};
+
+/** A merged segment, and the object that its bytes are in where they are not kept in the database. */
+export type PlacedSegment = MergedSegment & { readonly objectKey?: string };
+
+/** The bytes of segments, in the order asked for. */
+export function* readSegments(
+  space: string,
+  segments: readonly SegmentReference[],
+): SqlWork<readonly KeptBytes[]> {
+  const answers = yield* together(segments.map((segment) => bytesCall(space, segment)));
+  return segments.map((segment, i) => readOf(segment, answers[i]?.[0]));
+}
+
+/** How many bytes {@link readSegments} would find, without reading them. */
+export function* segmentSizes(
+  space: string,
+  segments: readonly SegmentReference[],
+): SqlWork<readonly number[]> {
+  const answers = yield* together(
+    segments.map((segment) =>
+      sql(
+        `SELECT segments.size_bytes, segments.checksum FROM streams
+         JOIN segments ON segments.stream_key = streams.stream_key
+         WHERE streams.space = ? AND streams.run_id = ? AND streams.table_name = ? AND segments.writer_id = ?
+           AND segments.batch_number = ?`,
+        space,
+        segment.runId,
+        segment.table,
+        segment.writerId,
+        segment.batchNumber,
+      ),
+    ),
+  );
+  return segments.map(({ checksum }, i) => {
+    const row = answers[i]?.[0];
+    if (row === undefined) return 0;
+    return checksum !== undefined && numberCell(row, 1) !== checksum ? 0 : numberCell(row, 0);
+  });
+}
+
+function bytesCall(space: string, segment: SegmentReference): SqlCall {
+  return sql(
+    `SELECT segments.checksum, segments.size_bytes, segment_bytes.bytes, text(segment_objects.object_key) FROM streams
+     JOIN segments ON segments.stream_key = streams.stream_key
+     LEFT JOIN segment_bytes ON segment_bytes.segment_key = segments.segment_key
+     LEFT JOIN segment_objects ON segment_objects.segment_key = segments.segment_key
+     WHERE streams.space = ? AND streams.run_id = ? AND streams.table_name = ? AND segments.writer_id = ?
+       AND segments.batch_number = ?`,
+    space,
+    segment.runId,
+    segment.table,
+    segment.writerId,
+    segment.batchNumber,
+  );
+}
+
+function readOf(segment: SegmentReference, row: SqlRow | undefined): KeptBytes {
+  if (row === undefined) return { kind: 'gone' };
+  if (segment.checksum !== undefined && numberCell(row, 0) !== segment.checksum)
+    return { kind: 'gone' };
+  if (row[3] !== null)
+    return { kind: 'object', objectKey: textCell(row, 3), sizeBytes: numberCell(row, 1) };
+  if (row[2] === null)
+    return { kind: 'damaged', reason: 'its bytes are missing from the database' };
+  const bytes = bytesCell(row, 2);
+  if (bytes.byteLength === numberCell(row, 1)) return { kind: 'bytes', bytes };
+  return {
+    kind: 'damaged',
+    reason: `it has ${bytes.byteLength} bytes instead of ${numberCell(row, 1)}`,
+  };
+}
+
+/** Puts merged segments in the place of others; false when one of those is not there any more. */
+export function* replaceSegments(
+  space: string,
+  runId: string,
+  table: string,
+  remove: readonly SegmentReference[],
+  add: readonly PlacedSegment[],
+  where: string,
+  nowMs: number,
+  attempt: SqlAttempt,
+): SqlWork<boolean> {
+  if ((yield* findStream(space, { runId, table })) === undefined) {
+    if (remove.length > 0) return false;
+    checkMergeSources([], add);
+    return true;
+  }
+  const stream = yield* lockStream(space, runId, table, add.map(ownRange), where);
+  const removed = yield* findSegments(stream.key, remove);
+  if (removed.length < remove.length) {
+    return attempt.mayBeDone && (yield* wasReplaced(stream.key, add));
+  }
+  const known = checkMergeSources(
+    removed.map((kept) => kept.manifest),
+    add,
+  );
+  const removedNames = new Set(removed.map((kept) => segmentName(kept.manifest)));
+  for (const { manifest } of add) {
+    const name = segmentName(manifest);
+    const isTaken = rangesHold(stream.taken, manifest);
+    if (isTaken && !removedNames.has(name)) throw segmentTaken(name);
+  }
+  yield* releaseObjects(
+    removed.map((kept) => kept.key),
+    nowMs,
+  );
+  yield* together([
+    ...removed.flatMap((kept) => [
+      sql('DELETE FROM segment_bytes WHERE segment_key = ?', kept.key),
+      sql('DELETE FROM segments WHERE segment_key = ?', kept.key),
+    ]),
+    ...insertManifests(add.map(({ manifest }) => [stream.key, manifest])),
+    ...add.flatMap(({ manifest, bytes, objectKey }) =>
+      objectKey === undefined ? [insertBytes(stream.key, manifest, bytes)] : [],
+    ),
+  ]);
+  yield* adoptObjects(
+    stream.key,
+    add.flatMap(({ manifest, objectKey }) =>
+      objectKey === undefined ? [] : [[manifest, objectKey] as const],
+    ),
+  );
+  yield* rememberBatches(stream.key, known);
+  return true;
+}
+
+/** Forgets all of a table and appends. */
+export function* replaceTable(
+  space: string,
+  runId: string,
+  table: string,
+  add: readonly NewSegment[],
+  where: string,
+  nowMs: number,
+  seenCount: number | undefined,
+): SqlWork<readonly SegmentManifest[]> {
+  const { key } = yield* lockStream(space, runId, table, [], where, seenCount);
+  yield* releaseStream(key, nowMs);
+  yield* together([
+    sql(
+      'DELETE FROM segment_bytes WHERE segment_key IN (SELECT segment_key FROM segments WHERE stream_key = ?)',
+      key,
+    ),
+    sql('DELETE FROM segments WHERE stream_key = ?', key),
+    sql('DELETE FROM merged_batches WHERE stream_key = ?', key),
+    sql(
+      `INSERT INTO stream_replacements (stream_key, replace_count) VALUES (?, 1)
+       ON CONFLICT (stream_key) DO UPDATE SET replace_count = stream_replacements.replace_count + 1`,
+      key,
+    ),
+  ]);
+  return yield* appendSegments(space, add, where, nowMs);
+}
+
+function* lockStream(
+  space: string,
+  runId: string,
+  table: string,
+  batches: readonly BatchRange[],
+  where: string,
+  seenCount?: number,
+): SqlWork<LockedStream> {
+  const [stream] = yield* lockStreams(space, [{ runId, table, batches, seenCount }], where);
+  if (stream === undefined) throw new Error('The stream asked for was locked.');
+  return stream;
+}
+
+/** Those of the segments that are live, with the checksum if one is given. */
+function* findSegments(
+  streamKey: number,
+  segments: readonly SegmentReference[],
+): SqlWork<readonly KeptSegment[]> {
+  const answers = yield* together(segments.map((segment) => segmentCall(streamKey, segment)));
+  const found: KeptSegment[] = [];
+  for (const [i, segment] of segments.entries()) {
+    const row = answers[i]?.[0];
+    if (row === undefined) continue;
+    const manifest = manifestOf(row, segment.runId, segment.table);
+    if (segment.checksum === undefined || manifest.checksum === segment.checksum)
+      found.push({ key: numberCell(row, SEGMENT_KEY), manifest });
+  }
+  return found;
+}
+
+/** Whether a replacement whose end is not known was done: its segments are there, and hold what they should. */
+function* wasReplaced(streamKey: number, add: readonly MergedSegment[]): SqlWork<boolean> {
+  const manifests = add.map((segment) => segment.manifest);
+  const found = yield* findSegments(streamKey, manifests);
+  const kept = new Set(found.map(({ manifest }) => fingerprint(manifest)));
+  return add.length > 0 && manifests.every((manifest) => kept.has(fingerprint(manifest)));
+}
+
+function fingerprint(manifest: SegmentManifest): string {
+  return JSON.stringify([
+    segmentName(manifest),
+    manifest.checksum,
+    coalesceRanges(manifest.sources),
+  ]);
+}
+
+function* rememberBatches(streamKey: number, batches: readonly BatchRange[]): SqlWork<void> {
+  const writers = [...new Set(batches.map((range) => range.writerId))];
+  const answers = yield* together(
+    writers.map((writerId) =>
+      sql(
+        'SELECT batch_start, batch_last FROM merged_batches WHERE stream_key = ? AND writer_id = ?',
+        streamKey,
+        writerId,
+      ),
+    ),
+  );
+  const calls: SqlCall[] = [];
+  for (const [i, writerId] of writers.entries()) {
+    const known = (answers[i] ?? []).map((row) => ({
+      writerId,
+      batchStart: numberCell(row, 0),
+      batchLast: numberCell(row, 1),
+    }));
+    const added = batches.filter((range) => range.writerId === writerId);
+    calls.push(
+      sql('DELETE FROM merged_batches WHERE stream_key = ? AND writer_id = ?', streamKey, writerId),
+      ...coalesceRanges([...known, ...added]).map((range) =>
+        sql(
+          'INSERT INTO merged_batches (stream_key, writer_id, batch_start, batch_last) VALUES (?, ?, ?, ?)',
+          streamKey,
+          writerId,
+          range.batchStart,
+          range.batchLast,
+        ),
+      ),
+    );
+  }
+  yield* lastly(calls);
+}
+
+function ownRange({ manifest }: MergedSegment): BatchRange {
+  const { writerId, batchNumber } = manifest;
+  return { writerId, batchStart: batchNumber, batchLast: batchNumber };
+}
+
+function roundUp(value: number | undefined): number | undefined {
+  return value === undefined ? undefined : Math.ceil(value);
+}
+
+function roundDown(value: number | undefined): number | undefined {
+  return value === undefined ? undefined : Math.floor(value);
+}

@@ -1,0 +1,467 @@
+/** The store over an SQL database. What differs between databases and places is handed in. */
+import type { Clock } from '../../base/clock.ts';
+import { SessionStoreError } from '../../base/errors.ts';
+import { checkRange } from '../blob-ranges.ts';
+import { checkBlob, checkKeptBlob, checkSha256 } from '../blob-rules.ts';
+import {
+  checkLeaseClaim,
+  checkProject,
+  checkRevisedRun,
+  checkRun,
+  checkRunFilter,
+  checkRunId,
+  checkSpace,
+  compareText,
+  selectLeases,
+  storeClosed,
+} from '../run-rules.ts';
+import {
+  checkId,
+  checkNewSegments,
+  checkReference,
+  checkReplacement,
+  checkSegmentFilter,
+  checkTableSegments,
+} from '../segment-rules.ts';
+import { appendSegments } from './sql-append.ts';
+import type { SegmentFiles } from './object-files.ts';
+import {
+  findBlob,
+  findBlobSize,
+  keepBlob,
+  MAX_DATABASE_BLOB_BYTES,
+  readBlobRange,
+} from './sql-blobs.ts';
+import type { SqlDatabase } from './sql-database.ts';
+import { sqlNotes, survey } from './sql-notes.ts';
+import * as runs from './sql-runs.ts';
+import * as segmentsOf from './sql-segments.ts';
+import {
+  segmentName,
+  type Lease,
+  type MergedSegment,
+  type NewSegment,
+  type RunChanges,
+  type RunFilter,
+  type SeenTable,
+  type SegmentFilter,
+  type SegmentManifest,
+  type SegmentRead,
+  type SegmentReference,
+  type Store,
+  type StoredProject,
+  type StoredRun,
+  type StoreLocation,
+  type StoreNotes,
+  type StreamState,
+  type UpdateResult,
+} from '../store.ts';
+
+/** Segments are read so many at a time: as much as may be in memory in two forms. */
+const READ_AT_ONCE = 8;
+
+/** Where large blobs are kept. A blob that was put is whole and durable. */
+export interface BlobFiles {
+  /** Names the place in messages. */
+  readonly name: string;
+  put(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
+  get(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
+  /** The bytes from `start` (inclusive) to `end` (exclusive), cut at the end; nothing else is read. */
+  getRange(
+    sha256: string,
+    start: number,
+    end: number,
+  ): Promise<Uint8Array<ArrayBuffer> | undefined>;
+  has(sha256: string, sizeBytes: number): Promise<boolean>;
+  /** Removes what interrupted calls of `put` have left. */
+  removeAbandoned(nowMs: number): Promise<void>;
+}
+
+/** What an SQL store is made of. The store closes the database, unless that is shared. */
+export type SqlStoreParts = {
+  readonly uri: string;
+  readonly location: StoreLocation;
+  readonly database: SqlDatabase;
+  /** True: others use the database too, and whoever opened it closes it. Default false. */
+  readonly isShared?: boolean;
+  /**
+   * The part of the database this store sees: runs, projects, leases and blobs of one space are not there in another.
+   * Default '', the space of a store that has its database for itself. See `checkSpace`.
+   */
+  readonly space?: string;
+  readonly blobFiles: BlobFiles;
+  /** Where large merged segments are kept. Default: in the database. */
+  readonly segmentFiles?: SegmentFiles | undefined;
+  readonly clock: Pick<Clock, 'now'>;
+  /** Makes room for a run outside the database, before the run is added. */
+  readonly prepareRun?: (runId: string) => Promise<void>;
+};
+
+/** A database that many spaces share, and a store over each of them. */
+export interface StoreSpaces {
+  /** The URI that opens it, without anything secret. */
+  readonly uri: string;
+  readonly database: SqlDatabase;
+  /** Where large merged segments are kept outside the database, if they are. */
+  readonly segmentFiles?: SegmentFiles | undefined;
+  /**
+   * The store of a space, which need not exist: it is there with the first thing kept in it. Closing such a store
+   * releases nothing; any number may be open on one space.
+   * @throws {QuarkError} `invalid_input` when this is no name of a space
+   */
+  store(space: string): Store;
+  /** Waits for running work, then closes the database under all stores. */
+  close(): Promise<void>;
+}
+
+/**
+ * A store over these parts.
+ *
+ * @throws {QuarkError} `invalid_input` when the space is no name of a space
+ */
+export function createSqlStore(parts: SqlStoreParts): Store {
+  return new SqlStore(parts);
+}
+
+class SqlStore implements Store {
+  readonly uri: string;
+  readonly location: StoreLocation;
+  readonly isWritable: boolean;
+  readonly notes: StoreNotes;
+  readonly appendSegmentsNow?: (segments: readonly NewSegment[]) => readonly SegmentManifest[];
+  readonly #parts: SqlStoreParts;
+  readonly #space: string;
+  #isClosed = false;
+
+  constructor(parts: SqlStoreParts) {
+    this.uri = parts.uri;
+    this.location = parts.location;
+    this.isWritable = parts.database.isReadOnly !== true;
+    this.#parts = parts;
+    this.#space = checkSpace(parts.space ?? '');
+    this.notes = sqlNotes(() => this.#open(), this.#space, parts.clock);
+    const { database } = parts;
+    if (database.transactionNow !== undefined) {
+      const runNow = database.transactionNow.bind(database);
+      this.appendSegmentsNow = (segments) => {
+        this.#open();
+        checkNewSegments(segments);
+        return runNow(() =>
+          appendSegments(this.#space, segments, this.uri, this.#parts.clock.now()),
+        );
+      };
+    }
+  }
+
+  async ensureProject(project: StoredProject): Promise<StoredProject> {
+    const database = this.#open();
+    checkProject(project);
+    return database.transaction(() => runs.ensureProject(this.#space, project));
+  }
+
+  async listProjects(): Promise<readonly StoredProject[]> {
+    const projects = await this.#open().read(() => runs.listProjects(this.#space));
+    return [...projects].sort((a, b) => compareText(a.name, b.name));
+  }
+
+  async createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun> {
+    const database = this.#open();
+    checkRun(run);
+    await this.#parts.prepareRun?.(run.id);
+    return database.transaction(
+      (attempt) => runs.createRun(this.#space, run, attempt),
+      this.#lane(run.id),
+    );
+  }
+
+  async findRun(runId: string): Promise<StoredRun | undefined> {
+    const database = this.#open();
+    checkRunId(runId);
+    return database.read(() => runs.findRun(this.#space, runId));
+  }
+
+  async listRuns(filter: RunFilter = {}): Promise<readonly StoredRun[]> {
+    const database = this.#open();
+    checkRunFilter(filter);
+    return database.read(() => runs.listRuns(this.#space, filter));
+  }
+
+  async updateRun(run: StoredRun): Promise<UpdateResult> {
+    const database = this.#open();
+    checkRevisedRun(run);
+    return database.transaction(
+      (attempt) => runs.updateRun(this.#space, run, this.uri, this.#parts.clock.now(), attempt),
+      this.#lane(run.id),
+    );
+  }
+
+  async renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease> {
+    const database = this.#open();
+    checkLeaseClaim(runId, holder, ttlMs);
+    const nowMs = this.#parts.clock.now();
+    const lease = { runId, holder, expiresAtMs: nowMs + ttlMs };
+    await database.transaction(
+      () => runs.renewLease(this.#space, lease, nowMs, ttlMs),
+      this.#lane(runId, holder),
+    );
+    return lease;
+  }
+
+  async releaseLease(runId: string, holder: string): Promise<void> {
+    const database = this.#open();
+    checkRunId(runId);
+    checkId('holder', holder);
+    await database.transaction(
+      () => runs.releaseLease(this.#space, runId, holder),
+      this.#lane(runId, holder),
+    );
+  }
+
+  async listLeases(runIds?: readonly string[]): Promise<readonly Lease[]> {
+    const database = this.#open();
+    for (const runId of runIds ?? []) checkRunId(runId);
+    const nowMs = this.#parts.clock.now();
+    const found = await database.read(() => runs.listLeases(this.#space, nowMs, runIds));
+    const live = selectLeases(found, nowMs);
+    return runIds === undefined ? live : live.filter((lease) => runIds.includes(lease.runId));
+  }
+
+  async appendSegments(
+    segments: readonly NewSegment[],
+    seen?: readonly SeenTable[],
+  ): Promise<readonly SegmentManifest[]> {
+    const database = this.#open();
+    checkNewSegments(segments);
+    return database.transaction(
+      () => appendSegments(this.#space, segments, this.uri, this.#parts.clock.now(), seen),
+      this.#lane(segments[0]?.manifest.runId ?? ''),
+    );
+  }
+
+  async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
+    const database = this.#open();
+    checkSegmentFilter(filter);
+    return database.read(() => segmentsOf.listSegments(this.#space, filter));
+  }
+
+  async readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]> {
+    const database = this.#open();
+    for (const segment of segments) checkReference(segment);
+    const found: SegmentRead[] = [];
+    for (let at = 0; at < segments.length; at += READ_AT_ONCE)
+      found.push(...(await this.#read(database, segments.slice(at, at + READ_AT_ONCE))));
+    return found;
+  }
+
+  async segmentSizes(segments: readonly SegmentReference[]): Promise<readonly number[]> {
+    const database = this.#open();
+    for (const segment of segments) checkReference(segment);
+    return database.read(() => segmentsOf.segmentSizes(this.#space, segments));
+  }
+
+  async replaceSegments(
+    runId: string,
+    table: string,
+    remove: readonly SegmentReference[],
+    add: readonly MergedSegment[],
+  ): Promise<boolean> {
+    const database = this.#open();
+    checkReplacement(runId, table, remove, add);
+    const nowMs = this.#parts.clock.now();
+    // Before the transaction, which holds the stream: an upload takes as long as it takes.
+    const placed = await this.#placeOutside(add);
+    return database.transaction(
+      (attempt) =>
+        segmentsOf.replaceSegments(
+          this.#space,
+          runId,
+          table,
+          remove,
+          placed,
+          this.uri,
+          nowMs,
+          attempt,
+        ),
+      this.#lane(runId),
+    );
+  }
+
+  async replaceTable(
+    runId: string,
+    table: string,
+    add: readonly NewSegment[],
+    seenCount?: number,
+  ): Promise<readonly SegmentManifest[]> {
+    const database = this.#open();
+    checkTableSegments(runId, table, add);
+    const nowMs = this.#parts.clock.now();
+    return database.transaction(() =>
+      segmentsOf.replaceTable(this.#space, runId, table, add, this.uri, nowMs, seenCount),
+    );
+  }
+
+  async listStreams(runId: string): Promise<readonly StreamState[]> {
+    const database = this.#open();
+    checkRunId(runId);
+    return (await database.read(() => survey(this.#space, runId))).streams;
+  }
+
+  async listRunChanges(after?: number): Promise<RunChanges> {
+    return this.#open().read(() => runs.listRunChanges(this.#space, after));
+  }
+
+  async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    const database = this.#open();
+    await checkBlob(sha256, bytes);
+    const isFile = bytes.byteLength > MAX_DATABASE_BLOB_BYTES;
+    const { blobFiles } = this.#parts;
+    if (isFile && !(await blobFiles.has(sha256, bytes.byteLength)))
+      await blobFiles.put(sha256, bytes);
+    await database.transaction(() => keepBlob(this.#space, sha256, bytes, isFile));
+  }
+
+  async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const database = this.#open();
+    checkSha256(sha256);
+    const found = await database.read(() => findBlob(this.#space, sha256));
+    if (found === undefined) return undefined;
+    const { blobFiles } = this.#parts;
+    const bytes = found === 'file' ? await blobFiles.get(sha256) : found;
+    if (bytes === undefined) throw missingBytes(sha256, blobFiles.name);
+    await checkKeptBlob(sha256, bytes, found === 'file' ? blobFiles.name : database.name);
+    return bytes;
+  }
+
+  async blobSize(sha256: string): Promise<number | undefined> {
+    const database = this.#open();
+    checkSha256(sha256);
+    return (await database.read(() => findBlobSize(this.#space, sha256)))?.sizeBytes;
+  }
+
+  async getBlobRange(
+    sha256: string,
+    start: number,
+    end: number,
+  ): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const database = this.#open();
+    checkSha256(sha256);
+    checkRange(start, end);
+    const found = await database.read(() => findBlobSize(this.#space, sha256));
+    if (found === undefined) return undefined;
+    const last = Math.min(end, found.sizeBytes);
+    if (start >= last) return new Uint8Array(0);
+    const { blobFiles } = this.#parts;
+    const bytes = found.isFile
+      ? await blobFiles.getRange(sha256, start, last)
+      : await database.read(() => readBlobRange(sha256, start, last));
+    if (bytes?.byteLength !== last - start)
+      throw missingBytes(sha256, found.isFile ? blobFiles.name : database.name);
+    return bytes;
+  }
+
+  async reclaimSpace(): Promise<void> {
+    const database = this.#open();
+    await database.reclaimSpace();
+    await this.#parts.blobFiles.removeAbandoned(Date.now());
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#parts.isShared !== true) await this.#parts.database.close();
+  }
+
+  /** Writes large merged segments to the object store, if there is one. */
+  async #placeOutside(add: readonly MergedSegment[]): Promise<readonly segmentsOf.PlacedSegment[]> {
+    const { segmentFiles } = this.#parts;
+    if (segmentFiles === undefined) return add;
+    const outside = add.filter((segment) => segment.bytes.byteLength >= segmentFiles.minBytes);
+    if (outside.length === 0) return add;
+    const keys = await segmentFiles.put(outside.map((segment) => segment.bytes));
+    const keyOf = new Map(outside.map((segment, i) => [segment, keys[i]]));
+    return add.map((segment) => {
+      const objectKey = keyOf.get(segment);
+      return objectKey === undefined ? segment : { ...segment, objectKey };
+    });
+  }
+
+  async #read(
+    database: SqlDatabase,
+    segments: readonly SegmentReference[],
+  ): Promise<readonly SegmentRead[]> {
+    const kept = await this.#readKept(database, segments);
+    return Promise.all(
+      kept.map(async (found, i): Promise<SegmentRead> => {
+        if (found.kind !== 'object') return found;
+        const segment = segments[i];
+        return segment === undefined
+          ? { kind: 'gone' }
+          : this.#readObject(database, segment, found);
+      }),
+    );
+  }
+
+  async #readKept(
+    database: SqlDatabase,
+    segments: readonly SegmentReference[],
+  ): Promise<readonly segmentsOf.KeptBytes[]> {
+    try {
+      return await database.read(() => segmentsOf.readSegments(this.#space, segments));
+    } catch (error) {
+      if (!(error instanceof SessionStoreError && error.reason === 'corrupt')) throw error;
+      if (segments.length === 1) return [{ kind: 'damaged', reason: error.message }];
+    }
+    // One of them is damaged: each by itself.
+    const found: segmentsOf.KeptBytes[] = [];
+    for (const segment of segments) found.push(...(await this.#readKept(database, [segment])));
+    return found;
+  }
+
+  /** An object that is not there any more was that of a segment that is gone, or else is lost. */
+  async #readObject(
+    database: SqlDatabase,
+    segment: SegmentReference,
+    kept: segmentsOf.ObjectBytes,
+  ): Promise<SegmentRead> {
+    const { segmentFiles } = this.#parts;
+    if (segmentFiles === undefined) throw noSegmentFiles(segment);
+    const bytes = await segmentFiles.get(kept.objectKey);
+    if (bytes !== undefined) {
+      if (bytes.byteLength === kept.sizeBytes) return { kind: 'bytes', bytes };
+      const reason = `its object has ${bytes.byteLength} bytes instead of ${kept.sizeBytes}`;
+      return { kind: 'damaged', reason };
+    }
+    const [now] = await this.#readKept(database, [segment]);
+    if (now === undefined) return { kind: 'gone' };
+    if (now.kind !== 'object') return now;
+    return now.objectKey === kept.objectKey
+      ? { kind: 'damaged', reason: `its object is missing from ${segmentFiles.name}` }
+      : this.#readObject(database, segment, now);
+  }
+
+  /** Changes of a run begin in the order of the calls; its leases are a matter of their own. */
+  #lane(runId: string, holder = ''): string {
+    return `${this.#space} ${runId} ${holder}`;
+  }
+
+  #open(): SqlDatabase {
+    if (this.#isClosed) throw storeClosed(this.uri);
+    return this.#parts.database;
+  }
+}
+
+function noSegmentFiles(segment: SegmentReference): SessionStoreError {
+  return new SessionStoreError(
+    'missing',
+    `Segment ${segmentName(segment)} is kept in an object store, and none is configured here. Set the QUARK_S3_... variables, or the options that they stand for, to those of the service that wrote it.`,
+    { details: { segment: segmentName(segment) } },
+  );
+}
+
+/** The error for a blob with a row and without bytes. */
+function missingBytes(sha256: string, where: string): SessionStoreError {
+  return new SessionStoreError(
+    'corrupt',
+    `The bytes of blob ${sha256} are missing from ${where}. Put the blob again to repair it.`,
+    { details: { sha256, where } },
+  );
+}

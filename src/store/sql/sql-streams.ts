@@ -1,0 +1,147 @@
+/**
+ * Streams in SQL: one line for each table of a run, with the counter of its sequence numbers. Whoever changes the
+ * segments of a stream locks its line first, streams of a transaction in the order of their names.
+ */
+import { RunNotFoundError } from '../../base/errors.ts';
+import { tableChanged } from '../run-rules.ts';
+import {
+  numberCell,
+  sql,
+  sqlOne,
+  together,
+  type SqlCall,
+  type SqlRow,
+  type SqlWork,
+} from './sql-database.ts';
+import type { BatchRange } from '../store.ts';
+
+/** The key of a stream by its name. */
+export const STREAM_KEY =
+  '(SELECT stream_key FROM streams WHERE space = ? AND run_id = ? AND table_name = ?)';
+
+/** A table of a run. */
+export type StreamName = { readonly runId: string; readonly table: string };
+
+/** A stream that is there. */
+export type Stream = { readonly key: number; readonly nextSequence: number };
+
+/** A stream, locked, and which of the batches asked for it knows: live segments, and ranges that were merged. */
+export type LockedStream = Stream & { readonly taken: readonly BatchRange[] };
+
+/** A stream to be locked, with the batches somebody wants to know about. */
+export type StreamRequest = StreamName & {
+  readonly batches: readonly BatchRange[];
+  /** How often it was emptied when it was last seen: if that is not so any longer, nothing is done. */
+  readonly seenCount?: number | undefined;
+};
+
+/** The streams of runs that are there, locked, in the order asked for; made where there are none yet. */
+export function* lockStreams(
+  space: string,
+  requests: readonly StreamRequest[],
+  where: string,
+): SqlWork<readonly LockedStream[]> {
+  const inOrder = [...requests].sort(compareNames);
+  for (;;) {
+    // Each statement sees what was committed before it began: what is taken is read behind the lock.
+    const answers = yield* together(
+      inOrder.flatMap((request) => [
+        streamCall(space, request, ' FOR UPDATE'),
+        ...request.batches.map((range) => takenCall(space, request, range)),
+        ...(request.seenCount === undefined ? [] : [replaceCountCall(space, request)]),
+      ]),
+    );
+    const locked = new Map<StreamRequest, LockedStream>();
+    let at = 0;
+    for (const request of inOrder) {
+      const stream = streamOf(answers[at++]?.[0]);
+      const taken = request.batches.flatMap((range) =>
+        (answers[at++] ?? []).map((row) => takenOf(row, range.writerId)),
+      );
+      if (request.seenCount !== undefined) {
+        const [row] = answers[at++] ?? [];
+        const count = row === undefined ? 0 : numberCell(row, 0);
+        if (count !== request.seenCount) throw tableChanged(request.runId, request.table, count);
+      }
+      if (stream !== undefined) locked.set(request, { ...stream, taken });
+    }
+    if (locked.size === inOrder.length)
+      return requests.flatMap((request) => locked.get(request) ?? []);
+    yield* makeStreams(
+      space,
+      inOrder.filter((request) => !locked.has(request)),
+      where,
+    );
+  }
+}
+
+/** The stream of a name, if it is there, without a lock. */
+export function* findStream(space: string, name: StreamName): SqlWork<Stream | undefined> {
+  const [row] = yield streamCall(space, name, '');
+  return streamOf(row);
+}
+
+function* makeStreams(space: string, names: readonly StreamName[], where: string): SqlWork<void> {
+  const runIds = [...new Set(names.map((name) => name.runId))];
+  const found = yield* together(
+    runIds.map((runId) => sqlOne('SELECT 1 FROM runs WHERE space = ? AND id = ?', space, runId)),
+  );
+  for (const [i, runId] of runIds.entries())
+    if ((found[i] ?? []).length === 0) throw new RunNotFoundError(runId, where);
+  yield* together(
+    names.map(({ runId, table }) =>
+      sql(
+        'INSERT INTO streams (space, run_id, table_name, next_sequence) VALUES (?, ?, ?, 0) ON CONFLICT DO NOTHING',
+        space,
+        runId,
+        table,
+      ),
+    ),
+  );
+}
+
+function streamCall(space: string, { runId, table }: StreamName, lock: string): SqlCall {
+  return sqlOne(
+    `SELECT stream_key, next_sequence FROM streams WHERE space = ? AND run_id = ? AND table_name = ?${lock}`,
+    space,
+    runId,
+    table,
+  );
+}
+
+function replaceCountCall(space: string, { runId, table }: StreamName): SqlCall {
+  return sqlOne(
+    `SELECT replace_count FROM stream_replacements WHERE stream_key = ${STREAM_KEY}`,
+    space,
+    runId,
+    table,
+  );
+}
+
+function takenCall(space: string, { runId, table }: StreamName, range: BatchRange): SqlCall {
+  const place = [space, runId, table, range.writerId, range.batchStart, range.batchLast];
+  return sql(
+    `SELECT batch_number, batch_number FROM segments
+     WHERE stream_key = ${STREAM_KEY} AND writer_id = ? AND batch_number >= ? AND batch_number <= ?
+     UNION ALL
+     SELECT batch_start, batch_last FROM merged_batches
+     WHERE stream_key = ${STREAM_KEY} AND writer_id = ? AND batch_last >= ? AND batch_start <= ?`,
+    ...place,
+    ...place,
+  );
+}
+
+function streamOf(row: SqlRow | undefined): Stream | undefined {
+  return row === undefined
+    ? undefined
+    : { key: numberCell(row, 0), nextSequence: numberCell(row, 1) };
+}
+
+function takenOf(row: SqlRow, writerId: string): BatchRange {
+  return { writerId, batchStart: numberCell(row, 0), batchLast: numberCell(row, 1) };
+}
+
+function compareNames(a: StreamName, b: StreamName): number {
+  if (a.runId !== b.runId) return a.runId < b.runId ? -1 : 1;
+  return a.table === b.table ? 0 : a.table < b.table ? -1 : 1;
+}
