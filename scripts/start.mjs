@@ -19,7 +19,15 @@ function isStale() {
   const products = [cli, join(root, 'dist/demo/index.html')];
   if (!products.every((path) => existsSync(path))) return true;
   const oldestProduct = Math.min(...products.map((path) => statSync(path).mtimeMs));
-  const sources = ['src', 'worker', 'assembly', 'demo', 'vite.config.ts', 'package-lock.json'];
+  const sources = [
+    'src',
+    'worker',
+    'assembly',
+    'dashboard',
+    'demo',
+    'vite.config.ts',
+    'package-lock.json',
+  ];
   return sources.some((path) => newestMs(join(root, path)) > oldestProduct);
 }
 

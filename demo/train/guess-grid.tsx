@@ -1,7 +1,7 @@
 /** Validation images with what the network takes them for: what the curves mean, to the eye. */
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { shownTheme } from '../app/theme.ts';
+import { shownTheme } from '../../dashboard/theme/theme.ts';
 import { DIGIT_SIDE } from './digits.ts';
 import { guesses, type Guess } from './training-state.ts';
 

@@ -2,10 +2,10 @@
 import type { ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { costText, probeCost } from '../dashboard/model/probe-cost.ts';
-import { LayerFeed } from '../dashboard/model/probe-feed.ts';
-import type { RunFeed } from '../dashboard/model/run-feed.ts';
-import { useFeed } from '../dashboard/views/use-feed.ts';
+import { costText, probeCost } from '../../dashboard/run/layers/probe-cost.ts';
+import { LayerFeed } from '../../dashboard/run/layers/probe-feed.ts';
+import type { RunFeed } from '../../dashboard/series/run-feed.ts';
+import { useFeed } from '../../dashboard/parts/use-feed.ts';
 
 /** Milliseconds a step with and without probes, once there are enough steps of both. */
 export function RecordingCost(props: {

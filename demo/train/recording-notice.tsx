@@ -3,8 +3,8 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { RecordingProblem, TrainingSession } from 'quark-sdk';
-import { formatCount, formatDuration } from '../dashboard/model/format.ts';
-import { Icon } from '../dashboard/views/icons.tsx';
+import { formatCount, formatDuration } from '../../dashboard/parts/format.ts';
+import { Icon } from '../../dashboard/parts/icons.tsx';
 import { recording, recordingProblem } from './training-state.ts';
 
 const POLL_MS = 1000;

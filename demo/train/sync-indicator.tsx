@@ -3,10 +3,14 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { SyncStatus, SyncTask, TrainingSession } from 'quark-sdk';
-import { unsentRuns } from '../app/unsent-runs.ts';
-import { Icon, type IconName } from '../dashboard/views/icons.tsx';
-import { keepPolling } from '../dashboard/views/polling.ts';
-import { destinationMark, findDestination, type Destination } from './destination.ts';
+import { unsentRuns } from '../../dashboard/sources/unsent-runs.ts';
+import { Icon, type IconName } from '../../dashboard/parts/icons.tsx';
+import { keepPolling } from '../../dashboard/parts/polling.ts';
+import {
+  destinationMark,
+  findDestination,
+  type Destination,
+} from '../../dashboard/sources/destination.ts';
 import {
   destinationText,
   leftoverText,

@@ -1,7 +1,7 @@
 /** How far records are on their way to a service, in words: a short one that is read aloud, and what changes every second. */
 import type { SyncStatus } from 'quark-sdk';
-import { formatCount, formatDuration } from '../dashboard/model/format.ts';
-import type { Destination } from './destination.ts';
+import { formatCount, formatDuration } from '../../dashboard/parts/format.ts';
+import type { Destination } from '../../dashboard/sources/destination.ts';
 
 /** How a state looks; each has a shape of its own, not only a colour. */
 export type SyncTone = 'off' | 'ready' | 'sent' | 'sending' | 'waiting' | 'blocked';

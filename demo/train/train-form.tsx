@@ -1,7 +1,7 @@
 /** Settings of a training, and the button that starts or stops it. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { Icon } from '../dashboard/views/icons.tsx';
+import { Icon } from '../../dashboard/parts/icons.tsx';
 import { DEFAULT_DIGITS_TRAINING, type DigitsTrainingConfig } from './digits.ts';
 import { fieldError, FIELDS, type Field } from './field.ts';
 import { InstrumentSwitches } from './instrument-switches.tsx';

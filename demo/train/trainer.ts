@@ -9,10 +9,10 @@ import {
 } from 'quark-sdk';
 import { DataDiagnostics } from 'quark-sdk/probes';
 import { quarkCallback } from 'quark-sdk/tfjs';
-import { nextMessage } from '../dashboard/model/turns.ts';
+import { nextMessage } from '../../dashboard/parts/turns.ts';
 import { fetchDigits, loadTensorFlow } from './browser-data.ts';
 import { loadCheckpoint, removeCheckpoint, saveCheckpoint, type Checkpoint } from './checkpoint.ts';
-import { findDestination, recordingOptions } from './destination.ts';
+import { findDestination, recordingOptions } from '../../dashboard/sources/destination.ts';
 import { DEMO_PROJECT, DEMO_TRAINER, trainingConfigOf } from './demo-run.ts';
 import {
   buildDigitsModel,

@@ -1,9 +1,9 @@
 /** What the rules say of the training under way, as it comes. */
 import type { JSX } from 'preact';
-import { AlertList } from '../dashboard/views/alert-list.tsx';
-import { formatCount } from '../dashboard/model/format.ts';
-import type { XRange } from '../dashboard/model/reduce.ts';
-import { textOf } from '../dashboard/views/parts.tsx';
+import { AlertList } from '../../dashboard/run/analysis/alert-list.tsx';
+import { formatCount } from '../../dashboard/parts/format.ts';
+import type { XRange } from '../../dashboard/charts/reduce.ts';
+import { textOf } from '../../dashboard/parts/parts.tsx';
 import { watching } from './training-state.ts';
 
 /** Alerts, the latest first. Nothing before somebody watches. */

@@ -1,0 +1,39 @@
+/** Whose runs are shown, in the header of a page whose server asked for a key. */
+import type { JSX } from 'preact';
+import { Icon } from '../parts/icons.tsx';
+import { account, chooseSpace, signOut, space } from '../sources/server-access.ts';
+
+/** Nothing without a key. */
+export function AccountMenu(): JSX.Element | null {
+  const who = account.value;
+  if (who === undefined) return null;
+  const { spaces, user } = who;
+  return (
+    <span class="account">
+      {spaces.length > 1 && (
+        <select
+          class="space-select"
+          aria-label="Space"
+          title="Space: a set of runs of your own, or one that somebody shares with you"
+          value={space.value}
+          onChange={(event) => chooseSpace(event.currentTarget.value)}
+        >
+          {spaces.map((one) => (
+            <option key={one.space} value={one.space}>
+              {one.owner === user ? one.space : one.space.replace(':', ' / ')}
+            </option>
+          ))}
+        </select>
+      )}
+      <button
+        type="button"
+        class="icon-button"
+        title={`Signed in as ${user}. Sign out`}
+        aria-label={`Signed in as ${user}. Sign out`}
+        onClick={() => signOut()}
+      >
+        <Icon name="leave" />
+      </button>
+    </span>
+  );
+}

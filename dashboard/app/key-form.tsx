@@ -1,0 +1,75 @@
+/** Asks for the key of a server that wants one. */
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { Icon } from '../parts/icons.tsx';
+import { refusal, signIn } from '../sources/server-access.ts';
+
+/** Shown in the place of the runs. */
+export function KeyForm(): JSX.Element {
+  const text = useSignal('');
+  const isBusy = useSignal(false);
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
+  const send = async (): Promise<void> => {
+    isBusy.value = true;
+    const isIn = await signIn(text.value);
+    isBusy.value = false;
+    if (!isIn) field.current?.select();
+  };
+  return (
+    <section class="key-page">
+      <form
+        class="key-form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send();
+        }}
+      >
+        <span class="key-icon">
+          <Icon name="key" />
+        </span>
+        <h1>This server asks for a key</h1>
+        <p>
+          Give the user key that you were given, or make one where the server runs:{' '}
+          <code>quark keys create NAME</code>
+        </p>
+        <label for="user-key">User key</label>
+        <div class="key-line">
+          {/* A password field, so that nobody reads along and the browser offers what it keeps. */}
+          <input
+            id="user-key"
+            ref={field}
+            type="password"
+            name="quark-user-key"
+            autocomplete="current-password"
+            spellcheck={false}
+            placeholder="qk_..."
+            value={text.value}
+            aria-invalid={refusal.value !== undefined}
+            aria-describedby="key-note"
+            onInput={(event) => {
+              text.value = event.currentTarget.value;
+              refusal.value = undefined;
+            }}
+          />
+          <button
+            type="submit"
+            class="button button-primary"
+            disabled={isBusy.value || text.value.trim() === ''}
+          >
+            {isBusy.value ? 'Looking' : 'Open'}
+          </button>
+        </div>
+        <p
+          id="key-note"
+          class={refusal.value === undefined ? 'quiet' : 'key-refusal'}
+          role={refusal.value === undefined ? undefined : 'alert'}
+        >
+          {refusal.value ??
+            'It stays in this tab until you close it or sign out, and is sent to this server only.'}
+        </p>
+      </form>
+    </section>
+  );
+}

@@ -1,0 +1,184 @@
+/** All charts of a run, with the controls they share. */
+import { useComputed, useSignal, useSignalEffect, type ReadonlySignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { rememberChartView, settleAxis, SMOOTHING_MAX, type ChartView } from './chart-view.ts';
+import { formatCount, formatElapsed } from '../parts/format.ts';
+import { groupMetrics, splitLarge } from './group.ts';
+import type { SeriesSet, XAxis } from '../series/series.ts';
+import { Segmented } from '../parts/parts.tsx';
+import { Panel, type PanelContext } from './panel.tsx';
+
+const AXES: readonly { value: XAxis; label: string; hint: string }[] = [
+  { value: 'step', label: 'Step', hint: 'Training steps' },
+  { value: 'time', label: 'Time', hint: 'Time since the run started' },
+  { value: 'epoch', label: 'Epoch', hint: 'Epochs, with the step within the epoch as fraction' },
+];
+
+/** Charts that are there at first; a hundred at once would hold the page up. */
+const SHOWN_AT_FIRST = 18;
+const SHOWN_MORE = 12;
+/** Curves in one chart. */
+const MAX_CURVES = 32;
+
+type ChartGridProps = {
+  readonly series: SeriesSet;
+  /** Changes when points arrived. */
+  readonly revision: ReadonlySignal<number>;
+  readonly startMs: number;
+  readonly view: ChartView;
+  /** Which metrics; all of them unless given. */
+  readonly isWanted?: (key: string) => boolean;
+  /** How much of a long run has been read, 0 to 1, while the charts show an overview of it. */
+  readonly readShare?: number | undefined;
+};
+
+/** One panel for each group of metrics, under one toolbar. */
+export function ChartGrid(props: ChartGridProps): JSX.Element {
+  const { series, revision, startMs, view, isWanted = () => true } = props;
+  const context = useComputed((): PanelContext => {
+    const place = { startMs, scale: series.epochScale };
+    const extent = series.extent(view.axis.value, startMs) ?? { min: 0, max: 1 };
+    return { revision: revision.value, placeOf: () => place, extent };
+  });
+  const keyCount = useComputed(() => {
+    void revision.value;
+    return series.keys.length;
+  });
+  const groups = useComputed(() => {
+    void keyCount.value;
+    return splitLarge(groupMetrics(series.keys.filter((key) => isWanted(key))), MAX_CURVES);
+  });
+  const shownCount = useSignal(SHOWN_AT_FIRST);
+  useSignalEffect(() => rememberChartView(view));
+  useSignalEffect(() => {
+    void revision.value;
+    settleAxis(view, (axis) => series.extent(axis, startMs) !== undefined);
+  });
+  const hiddenCount = groups.value.length - shownCount.value;
+  return (
+    <>
+      <ChartToolbar view={view} readShare={props.readShare} />
+      <div class="chart-grid">
+        {groups.value.slice(0, shownCount.value).map((group) => (
+          <Panel key={group.id} group={group} series={series} view={view} context={context} />
+        ))}
+      </div>
+      {hiddenCount > 0 && (
+        <MoreCharts
+          key={shownCount.value}
+          count={hiddenCount}
+          onMore={() => {
+            shownCount.value += SHOWN_MORE;
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+/** A button that presses itself when somebody comes near it. */
+function MoreCharts(props: { readonly count: number; readonly onMore: () => void }): JSX.Element {
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    const element = button.current;
+    if (element === null) return undefined;
+    const observer = new IntersectionObserver(
+      (entries) => {
+        if (entries.at(-1)?.isIntersecting === true) props.onMore();
+      },
+      { rootMargin: '600px' },
+    );
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  return (
+    <button ref={button} type="button" class="button more" onClick={props.onMore}>
+      {formatCount(props.count)} more charts
+    </button>
+  );
+}
+
+/** The controls that the charts of a page share. */
+export function ChartToolbar(props: {
+  readonly view: ChartView;
+  readonly readShare?: number | undefined;
+}): JSX.Element {
+  const { readShare, view } = props;
+  return (
+    <div class="toolbar" role="toolbar" aria-label="Charts">
+      <Segmented
+        label="Horizontal axis"
+        options={AXES}
+        value={view.axis.value}
+        onChange={(axis) => {
+          view.axis.value = axis;
+          view.chosenAxis.value = axis;
+          view.zoom.value = undefined;
+        }}
+      />
+      <label class="slider">
+        <span>Smoothing</span>
+        <input
+          type="range"
+          min="0"
+          max={SMOOTHING_MAX}
+          step="0.01"
+          value={view.smoothing.value}
+          onInput={(event) => {
+            view.smoothing.value = Number(event.currentTarget.value);
+          }}
+        />
+        <output>{view.smoothing.value === 0 ? 'off' : view.smoothing.value.toFixed(2)}</output>
+      </label>
+      <label class="switch">
+        <input
+          type="checkbox"
+          checked={view.isLog.value}
+          onChange={(event) => {
+            view.isLog.value = event.currentTarget.checked;
+          }}
+        />
+        <span>Log scale</span>
+      </label>
+      <span class="toolbar-space" />
+      {readShare !== undefined && (
+        <span
+          class="reading-note"
+          title="The charts show the first, lowest, highest and last point of each pixel. All points are there to zoom into as soon as they have been read."
+        >
+          Overview · reading all points, {Math.floor(100 * readShare)} %
+        </span>
+      )}
+      <CursorReadout view={view} />
+      <button
+        type="button"
+        class="button button-small"
+        disabled={view.zoom.value === undefined}
+        onClick={() => {
+          view.zoom.value = undefined;
+        }}
+      >
+        Show all
+      </button>
+    </div>
+  );
+}
+
+function CursorReadout({ view }: { readonly view: ChartView }): JSX.Element {
+  const x = view.cursorX.value;
+  return (
+    <span class="readout">{x === undefined ? '' : `at ${positionText(x, view.axis.value)}`}</span>
+  );
+}
+
+function positionText(x: number, axis: XAxis): string {
+  switch (axis) {
+    case 'step':
+      return `step ${formatCount(x)}`;
+    case 'time':
+      return formatElapsed(x);
+    case 'epoch':
+      return `epoch ${x.toFixed(2)}`;
+  }
+}

@@ -1,0 +1,206 @@
+/** One metric of several runs, read as the runs grow. */
+import { openRun, type RunReader, type Store } from 'quark-sdk';
+import { lossKey } from '../runs/preview.ts';
+import { groupMetrics } from '../charts/group.ts';
+import { keysOf } from '../series/run-keys.ts';
+import { runNames } from '../parts/run-name.ts';
+import type { PointRange } from '../series/series-parts.ts';
+import { seriesReader, type ReadSeries } from '../series/series-reader.ts';
+import { SeriesSet, X_AXES, type MetricSeries, type XAxis } from '../series/series.ts';
+import { Breather, nextTask } from '../parts/turns.ts';
+
+/** Most runs in one chart: more cannot be told apart. */
+export const MAX_COMPARED = 24;
+
+/** Runs that are read at the same time. */
+const AT_ONCE = 4;
+
+type ComparedRun = {
+  readonly reader: RunReader;
+  keys: readonly string[];
+  series: SeriesSet;
+  next: number;
+};
+
+/** Runs beside each other. */
+export class CompareFeed {
+  readonly #store: Store;
+  readonly #readSeries: ReadSeries;
+  #runIds: readonly string[] = [];
+  readonly #runs = new Map<string, ComparedRun>();
+  readonly #failures = new Map<string, unknown>();
+  #metric: string | undefined;
+  #wanted: string | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+  #names: ReadonlyMap<string, string> = new Map();
+  /** Counts up whenever something came. */
+  revision = 0;
+  /** Of the last poll that ended: what came in between counts as well, and so does another choice of runs. */
+  #toldRevision = 0;
+
+  constructor(store: Store) {
+    this.#store = store;
+    this.#readSeries = seriesReader(store);
+  }
+
+  /** Which runs are read from now on: the first {@link MAX_COMPARED} of these. What is known of them already is kept. */
+  show(runIds: readonly string[]): void {
+    const wanted = runIds.slice(0, MAX_COMPARED);
+    if (wanted.join() !== this.#runIds.join()) this.revision += 1;
+    this.#runIds = wanted;
+    for (const known of [this.#runs, this.#failures])
+      for (const runId of known.keys()) if (!this.#runIds.includes(runId)) known.delete(runId);
+  }
+
+  /** The metric that is read: the one asked for, else the loss that most runs have. */
+  get metric(): string | undefined {
+    return this.#metric;
+  }
+  /** Ids of the runs that are there, in the order asked for. */
+  get runIds(): readonly string[] {
+    return this.#runIds.filter((runId) => this.#runs.has(runId));
+  }
+  /** Runs that could not be opened, and why. */
+  get failures(): ReadonlyMap<string, unknown> {
+    return this.#failures;
+  }
+  /** Metrics of any run, the telling ones first, with the number of runs that have them. */
+  get metrics(): readonly { readonly key: string; readonly runCount: number }[] {
+    const counts = new Map<string, number>();
+    for (const { keys } of this.#runs.values())
+      for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
+    return groupMetrics([...counts.keys()])
+      .flatMap(({ keys }) => keys)
+      .map((key) => ({ key, runCount: counts.get(key) ?? 0 }));
+  }
+  /** What a run is called beside the others. */
+  nameOf(runId: string): string {
+    return this.#names.get(runId) ?? runId;
+  }
+  /** The metric of a run; undefined where it has none. */
+  get(runId: string): MetricSeries | undefined {
+    return this.#metric === undefined ? undefined : this.#runs.get(runId)?.series.get(this.#metric);
+  }
+  /** Where the curve of a run begins on the axes of time and epochs. */
+  placeOf(runId: string): { startMs: number; scale: SeriesSet['epochScale'] } {
+    const run = this.#runs.get(runId);
+    return {
+      startMs: run === undefined ? 0 : Date.parse(run.reader.run.startedAt),
+      scale: (run?.series ?? new SeriesSet()).epochScale,
+    };
+  }
+  /** From the first to the last place of any run. */
+  extent(axis: XAxis): PointRange {
+    let min = Number.POSITIVE_INFINITY;
+    let max = Number.NEGATIVE_INFINITY;
+    for (const [runId, { series }] of this.#runs) {
+      const range = series.extent(axis, this.placeOf(runId).startMs);
+      min = Math.min(min, range?.min ?? min);
+      max = Math.max(max, range?.max ?? max);
+    }
+    return min <= max ? { min, max } : { min: 0, max: 1 };
+  }
+
+  /** Whether this axis shows runs, and as many of them as any axis does. */
+  hasPlaces(axis: XAxis): boolean {
+    const counts = X_AXES.map((one) => this.#runsOn(one));
+    return this.#runsOn(axis) > 0 && this.#runsOn(axis) === Math.max(...counts);
+  }
+
+  /** Reads this metric from now on. */
+  choose(metric: string): void {
+    this.#wanted = metric;
+  }
+
+  /** Reads what has come since. `onPart` is called between parts. True when something has. One reading waits for the one before. */
+  poll(onPart: () => void = () => undefined): Promise<boolean> {
+    const mine = this.#last.then(() => this.#poll(onPart));
+    this.#last = mine.catch(() => undefined);
+    return mine;
+  }
+
+  async #poll(onPart: () => void): Promise<boolean> {
+    const { length: count } = this.#runIds;
+    for (let at = 0; at < count; at += AT_ONCE) {
+      await Promise.all(this.#runIds.slice(at, at + AT_ONCE).map((runId) => this.#open(runId)));
+      await nextTask();
+    }
+    this.#names = runNames([...this.#runs.values()].map(({ reader }) => reader.run));
+    const metric = this.#wanted ?? this.#bestMetric();
+    if (metric !== this.#metric) {
+      this.#metric = metric;
+      for (const run of this.#runs.values()) {
+        run.series = new SeriesSet();
+        run.next = 0;
+      }
+      this.revision += 1;
+    }
+    if (metric !== undefined) {
+      const runs = [...this.#runs.values()];
+      for (let at = 0; at < runs.length; at += AT_ONCE) {
+        const some = runs.slice(at, at + AT_ONCE);
+        await Promise.all(some.map((run) => this.#read(run, metric, onPart)));
+      }
+    }
+    const hasNews = this.revision !== this.#toldRevision;
+    this.#toldRevision = this.revision;
+    return hasNews;
+  }
+
+  async #open(runId: string): Promise<void> {
+    try {
+      let run = this.#runs.get(runId);
+      if (run === undefined) {
+        const reader = await openRun(this.#store, runId);
+        run = { reader, keys: [], series: new SeriesSet(), next: 0 };
+        this.#runs.set(runId, run);
+        this.#failures.delete(runId);
+        this.revision += 1;
+      } else await run.reader.reload();
+      const keys = await keysOf(this.#store, runId, this.#readSeries);
+      if (keys.length !== run.keys.length) {
+        run.keys = keys;
+        this.revision += 1;
+      }
+    } catch (error) {
+      if (this.#runs.has(runId)) return;
+      if (!this.#failures.has(runId)) this.revision += 1;
+      this.#failures.set(runId, error);
+    }
+  }
+
+  async #read(run: ComparedRun, metricKey: string, onPart: () => void): Promise<void> {
+    const runId = run.reader.run.id;
+    const { series } = run;
+    const breather = new Breather();
+    let read;
+    do {
+      read = await this.#readSeries({ runId, metricKey, sequenceMin: run.next });
+      for (const step of series.taking(read)) await breather.pause(step);
+      // Another metric was asked for meanwhile.
+      if (run.series !== series) return;
+      run.next = read.lastSequence + 1;
+      if (read.rowCount > 0) {
+        this.revision += 1;
+        onPart();
+      }
+      await breather.pause();
+    } while (read.hasMore);
+  }
+
+  #runsOn(axis: XAxis): number {
+    return [...this.#runs.values()].filter(({ series }) => series.extent(axis, 0) !== undefined)
+      .length;
+  }
+
+  /** A loss that half of the runs have at least, else what most have. */
+  #bestMetric(): string | undefined {
+    const all = this.metrics;
+    const most = Math.max(0, ...all.map(({ runCount }) => runCount));
+    const keysOfMany = (count: number): readonly string[] =>
+      all.filter(({ runCount }) => runCount >= count).map(({ key }) => key);
+    return (
+      lossKey(keysOfMany(most)) ?? lossKey(keysOfMany(this.#runs.size / 2)) ?? keysOfMany(most)[0]
+    );
+  }
+}

@@ -1,0 +1,213 @@
+/** Several runs in one chart. */
+import { useComputed, useSignal, useSignalEffect, type ReadonlySignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useEffect, useMemo } from 'preact/hooks';
+import { isQuarkError, type Store } from 'quark-sdk';
+import { PALETTE_SIZE } from '../theme/palette.ts';
+import { hrefOf } from '../route/route.ts';
+import { isGrowing } from '../dropped/dropped-files.ts';
+import { createChartView, settleAxis, type ChartView } from '../charts/chart-view.ts';
+import { CompareFeed, MAX_COMPARED } from './compare-feed.ts';
+import type { MetricGroup } from '../charts/group.ts';
+import { ChartToolbar } from '../charts/chart-grid.tsx';
+import { Panel, type PanelContext } from '../charts/panel.tsx';
+import { Icon } from '../parts/icons.tsx';
+import { ErrorNotice, textOf } from '../parts/parts.tsx';
+import { keepPolling } from '../parts/polling.ts';
+
+const POLL_MS = 3000;
+const GROWING_POLL_MS = 300;
+/** How often curves are drawn while long runs are read. */
+const SHOW_EVERY_MS = 200;
+/** A list that is longer is cut: nobody picks from ten thousand metrics. */
+const MAX_LISTED_METRICS = 1000;
+
+/** The page that compares runs. */
+export function ComparePage(props: {
+  readonly store: Store;
+  readonly runIds: readonly string[];
+}): JSX.Element {
+  return (
+    <div class="page compare-page">
+      <header class="page-head">
+        <a class="crumb" href={hrefOf({ kind: 'runs' })}>
+          <Icon name="back" /> Runs
+        </a>
+        <h1>Comparison</h1>
+        <p class="page-sub">
+          {props.runIds.length} {props.runIds.length === 1 ? 'run' : 'runs'}
+        </p>
+      </header>
+      <Comparison store={props.store} runIds={props.runIds} />
+    </div>
+  );
+}
+
+/** One metric of several runs in one chart, with its controls. */
+export function Comparison(props: {
+  readonly store: Store;
+  readonly runIds: readonly string[];
+}): JSX.Element {
+  const { store, runIds } = props;
+  const text = runIds.join();
+  const feed = useMemo(() => new CompareFeed(store), [store]);
+  const revision = useSignal(0);
+  const error = useSignal<unknown>(undefined);
+  const isRead = useSignal(false);
+  const attempt = useSignal(0);
+  const view = useMemo(() => createChartView(), []);
+  useEffect(() => {
+    feed.show(runIds);
+    let shownAtMs = performance.now();
+    return keepPolling(
+      async () => {
+        const hasNew = await feed.poll(() => {
+          if (performance.now() - shownAtMs < SHOW_EVERY_MS) return;
+          shownAtMs = performance.now();
+          revision.value += 1;
+        });
+        isRead.value = true;
+        error.value = undefined;
+        if (hasNew) revision.value += 1;
+      },
+      () => (isGrowing(store) ? GROWING_POLL_MS : POLL_MS),
+      (failure) => {
+        error.value = failure;
+      },
+    );
+  }, [feed, text, attempt.value]);
+  void revision.value;
+  if (error.value !== undefined && !isRead.value)
+    return (
+      <ErrorNotice
+        title="The runs cannot be compared"
+        error={error.value}
+        onRetry={() => {
+          error.value = undefined;
+          attempt.value += 1;
+        }}
+      />
+    );
+  if (feed.metric === undefined) {
+    return (
+      <div class="nothing" aria-busy={!isRead.value}>
+        <p>{emptyText(feed, isRead.value)}</p>
+        <Remarks feed={feed} asked={runIds.length} />
+      </div>
+    );
+  }
+  return (
+    <section class="comparison" aria-label="Comparison">
+      {error.value !== undefined && (
+        <p class="strip strip-warning" role="status">
+          <Icon name="warning" /> New points cannot be read just now. What is shown is what was read
+          before; trying again.
+        </p>
+      )}
+      <MetricChoice
+        feed={feed}
+        onChoose={(metric) => {
+          feed.choose(metric);
+          view.zoom.value = undefined;
+          attempt.value += 1;
+        }}
+      />
+      <ChartToolbar view={view} />
+      <ComparedCurves feed={feed} metric={feed.metric} view={view} revision={revision} />
+      <Remarks feed={feed} asked={runIds.length} />
+    </section>
+  );
+}
+
+function emptyText(feed: CompareFeed, isRead: boolean): string {
+  if (!isRead) return 'Reading the runs…';
+  return feed.runIds.length === 0 ? 'None of these runs is here.' : 'These runs have no metrics.';
+}
+
+function MetricChoice(props: {
+  readonly feed: CompareFeed;
+  readonly onChoose: (metric: string) => void;
+}): JSX.Element {
+  const { feed } = props;
+  const { length: total } = feed.runIds;
+  const metrics = feed.metrics.slice(0, MAX_LISTED_METRICS);
+  return (
+    <label class="metric-choice">
+      <span>Metric</span>
+      <select value={feed.metric} onChange={(event) => props.onChoose(event.currentTarget.value)}>
+        {metrics.map(({ key, runCount }) => (
+          <option key={key} value={key}>
+            {runCount === total ? key : `${key} (${runCount} of ${total} runs)`}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function ComparedCurves(props: {
+  readonly feed: CompareFeed;
+  readonly metric: string;
+  readonly view: ChartView;
+  readonly revision: ReadonlySignal<number>;
+}): JSX.Element {
+  const { feed, metric, view } = props;
+  const context = useComputed((): PanelContext => ({
+    revision: props.revision.value,
+    placeOf: (runId) => feed.placeOf(runId),
+    extent: feed.extent(view.axis.value),
+  }));
+  useSignalEffect(() => {
+    void props.revision.value;
+    settleAxis(view, (axis) => feed.hasPlaces(axis));
+  });
+  // The feed is one object all along: without this, runs that come later would be drawn with the next metric only.
+  void props.revision.value;
+  const shown = feed.runIds.filter((runId) => feed.get(runId) !== undefined);
+  const group: MetricGroup = { id: 'compare', title: metric, keys: shown };
+  return (
+    <div class="chart-grid compare-grid">
+      <Panel
+        group={group}
+        series={feed}
+        view={view}
+        context={context}
+        nameOf={(runId) => feed.nameOf(runId)}
+        colorOf={(runId) => feed.runIds.indexOf(runId) % PALETTE_SIZE}
+        hrefOf={(runId) => hrefOf({ kind: 'run', runId })}
+      />
+    </div>
+  );
+}
+
+/** What the chart does not show. */
+function Remarks({
+  feed,
+  asked,
+}: {
+  readonly feed: CompareFeed;
+  readonly asked: number;
+}): JSX.Element | null {
+  const without = feed.runIds.filter((runId) => feed.get(runId) === undefined);
+  const lines: string[] = [];
+  if (asked > MAX_COMPARED)
+    lines.push(`Only the first ${MAX_COMPARED} of ${asked} runs are shown.`);
+  if (feed.metric !== undefined && without.length > 0)
+    lines.push(`Without ${feed.metric}: ${without.map((runId) => feed.nameOf(runId)).join(', ')}.`);
+  for (const [runId, error] of feed.failures)
+    lines.push(
+      isQuarkError(error, 'run_not_found')
+        ? `There is no run ${runId} here.`
+        : `${runId}: ${textOf(error)}`,
+    );
+  if (lines.length === 0) return null;
+  return (
+    <ul class="remarks quiet">
+      {lines.map((line) => (
+        <li key={line} class="breakable">
+          {line}
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,45 @@
+/** Asks a worker to analyse a run: the one that holds it, or one of its own that opens the store once more. */
+import type { Store } from 'quark-sdk';
+import type { BatchFindings } from '../worker/batch-findings.ts';
+import type { RunAnalysis } from '../worker/run-analysis.ts';
+import { accessTo, type ServerAccess } from '../sources/server-access.ts';
+import { droppedClient } from './dropped-files.ts';
+import { ImportClient } from '../worker/import-client.ts';
+
+let own: ImportClient | undefined;
+
+/** Analyses a run of this store. The page stays free meanwhile. */
+export function analyzeInWorker(store: Store, runId: string): Promise<RunAnalysis> {
+  const { client, uri, access } = workerOf(store);
+  return client.analyze(uri, runId, access);
+}
+
+/** Looks in the batches of a run for what the hard ones have in common. */
+export function findBatchesInWorker(store: Store, runId: string): Promise<BatchFindings> {
+  const { client, uri, access } = workerOf(store);
+  return client.findBatches(uri, runId, access);
+}
+
+function workerOf(store: Store): {
+  readonly client: ImportClient;
+  readonly uri: string | undefined;
+  readonly access: ServerAccess;
+} {
+  const holder = droppedClient(store);
+  if (holder !== undefined) return { client: holder, uri: undefined, access: {} };
+  own ??= started();
+  return { client: own, uri: store.uri, access: accessTo(store.uri.replace(/\/$/, '')) };
+}
+
+function started(): ImportClient {
+  const worker = new Worker(new URL('../worker/import-worker.ts', import.meta.url), {
+    type: 'module',
+  });
+  const client = new ImportClient(worker, 'analysis:');
+  worker.addEventListener('error', (event) => {
+    event.preventDefault();
+    client.fail(new Error(event.message || 'The code that analyses runs cannot be loaded.'));
+    own = undefined;
+  });
+  return client;
+}

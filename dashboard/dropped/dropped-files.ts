@@ -1,0 +1,213 @@
+/** What was dropped on this page, and how far it is: the state behind the dock, and the source that the runs are read from. */
+import { computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
+import { isQuarkError, type Store } from 'quark-sdk';
+import type { ImportProblem, ImportProgress } from 'quark-sdk/exchange';
+import { importOf } from '../parts/run-name.ts';
+import { nextTask } from '../parts/turns.ts';
+import { BROWSER_URI, chooseSource, offerSource, withdrawSource } from '../sources/sources.ts';
+import { hrefOf } from '../route/route.ts';
+import type { DropContents } from './entries.ts';
+import { ImportClient } from '../worker/import-client.ts';
+import type { DroppedReport } from '../worker/protocol.ts';
+
+/** What is done with the files: `collecting` is finding out what a folder holds. */
+export type DropPhase = 'idle' | 'collecting' | 'importing' | 'keeping';
+
+/** Everything the dock shows. */
+export type DropState = {
+  readonly phase: DropPhase;
+  readonly progress: ImportProgress | undefined;
+  readonly fileCount: number;
+  /** Runs that have begun to be there. */
+  readonly runIds: readonly string[];
+  readonly problems: readonly ImportProblem[];
+  readonly unlistedProblemCount: number;
+  readonly unknownFiles: readonly string[];
+  /** Why the last import or keeping did not come to its end. */
+  readonly error: unknown;
+  readonly wasCancelled: boolean;
+  /** How many runs were put into the browser's database. */
+  readonly keptCount: number | undefined;
+};
+
+const NOTHING: DropState = {
+  phase: 'idle',
+  progress: undefined,
+  fileCount: 0,
+  runIds: [],
+  problems: [],
+  unlistedProblemCount: 0,
+  unknownFiles: [],
+  error: undefined,
+  wasCancelled: false,
+  keptCount: undefined,
+};
+
+/** Undefined while nothing was dropped. */
+export const dropState: Signal<DropState | undefined> = signal(undefined);
+
+/** Whether runs grow because they are being imported. */
+export const isImporting: ReadonlySignal<boolean> = computed(
+  () => dropState.value?.phase === 'importing',
+);
+
+type Session = { readonly client: ImportClient; readonly worker: Worker; readonly uri: string };
+let session: Session | undefined;
+let sessionCount = 0;
+let activeCount = 0;
+
+/** Whether rows are being added to this store by an import. */
+export function isGrowing(store: Store): boolean {
+  return isImporting.peek() && store.uri === session?.uri;
+}
+
+/** The worker that holds the runs of a store, if they were dropped. */
+export function droppedClient(store: Store): ImportClient | undefined {
+  return session?.uri === store.uri ? session.client : undefined;
+}
+
+/** Whether rows of this run are still to come from an import. */
+export function isBeingImported(run: Parameters<typeof importOf>[0]): boolean {
+  return isImporting.value && importOf(run)?.isComplete === false;
+}
+
+/** Imports what `collect` finds. The runs are a source of the page from now on. */
+export async function dropFiles(collect: () => Promise<DropContents>): Promise<void> {
+  const { client, uri } = (session ??= startSession());
+  activeCount += 1;
+  change({ phase: 'collecting', wasCancelled: false, error: undefined, keptCount: undefined });
+  const isCurrent = (): boolean => session?.client === client;
+  try {
+    const { files, problems } = await collect();
+    if (!isCurrent()) return;
+    change({ problems: [...(dropState.peek()?.problems ?? []), ...problems] });
+    if (files.length === 0) return;
+    offerSource(
+      {
+        id: 'files',
+        label: 'Files',
+        hint: 'Runs of the files that were dropped on this page',
+        uri,
+      },
+      client.store,
+    );
+    chooseSource('files');
+    location.hash = hrefOf({ kind: 'runs' });
+    change({ phase: 'importing', fileCount: (dropState.peek()?.fileCount ?? 0) + files.length });
+    let runCount = 0;
+    const report = await client.import(
+      files,
+      {
+        onProgress: (progress) => isCurrent() && change({ progress }),
+        onRun: (runId) => {
+          if (!isCurrent()) return;
+          change({ runIds: [...(dropState.peek()?.runIds ?? []), runId] });
+          runCount += 1;
+          // One file is mostly one run: its curves at once, unless somebody went elsewhere.
+          if (runCount === 1 && files.length === 1 && isOnList())
+            location.hash = hrefOf({ kind: 'run', runId });
+        },
+      },
+      nextTask,
+    );
+    if (isCurrent()) add(report);
+  } catch (error) {
+    if (!isCurrent()) return;
+    if (isQuarkError(error, 'aborted')) change({ wasCancelled: true });
+    else change({ error });
+  } finally {
+    if (isCurrent()) {
+      activeCount -= 1;
+      if (activeCount === 0) change({ phase: 'idle', progress: undefined });
+      if ((dropState.peek()?.runIds.length ?? 0) === 0) withdrawSource(uri);
+    }
+  }
+}
+
+/** Ends the import under way. What is there already stays. */
+export async function cancelImport(): Promise<void> {
+  await session?.client.cancel();
+}
+
+/** Puts the runs into this browser's database and lets the copies in memory go. */
+export async function keepDropped(): Promise<void> {
+  const state = dropState.peek();
+  if (session === undefined || state === undefined || state.phase !== 'idle') return;
+  const { client } = session;
+  change({ phase: 'keeping', progress: undefined, error: undefined, wasCancelled: false });
+  try {
+    const report = await client.keep(BROWSER_URI, {
+      onProgress: (progress) => change({ progress }),
+    });
+    const kept = new Set(report.runs.map(({ runId }) => runId));
+    const changed = state.runIds.filter((runId) => !kept.has(runId));
+    chooseSource('browser');
+    if (changed.length === 0) endSession();
+    else
+      change({
+        problems: [
+          ...state.problems,
+          ...changed.map((runId) => ({
+            file: runId,
+            place: null,
+            reason: 'This run was not kept as it is shown: its files have changed since.',
+          })),
+        ],
+      });
+    change({ keptCount: kept.size });
+  } catch (error) {
+    if (isQuarkError(error, 'aborted')) change({ wasCancelled: true });
+    else change({ error });
+  } finally {
+    if (dropState.peek() !== undefined) change({ phase: 'idle', progress: undefined });
+  }
+}
+
+/** Forgets everything that was dropped. */
+export function letGo(): void {
+  const wasShown = session !== undefined && location.hash !== hrefOf({ kind: 'runs' });
+  endSession();
+  dropState.value = undefined;
+  if (wasShown) location.hash = hrefOf({ kind: 'runs' });
+}
+
+function startSession(): Session {
+  sessionCount += 1;
+  const uri = `files:${sessionCount}`;
+  const worker = new Worker(new URL('../worker/import-worker.ts', import.meta.url), {
+    type: 'module',
+  });
+  const client = new ImportClient(worker, uri);
+  worker.addEventListener('error', (event) => {
+    event.preventDefault();
+    client.fail(new Error(event.message || 'The code that reads files cannot be loaded.'));
+  });
+  return { client, worker, uri };
+}
+
+function endSession(): void {
+  if (session === undefined) return;
+  session.worker.terminate();
+  withdrawSource(session.uri);
+  session = undefined;
+  activeCount = 0;
+}
+
+function isOnList(): boolean {
+  return location.hash === '' || location.hash === hrefOf({ kind: 'runs' });
+}
+
+function change(part: Partial<DropState>): void {
+  dropState.value = { ...(dropState.peek() ?? NOTHING), ...part };
+}
+
+function add(report: DroppedReport): void {
+  const known = dropState.peek() ?? NOTHING;
+  change({
+    // Runs that were there before are told of in the report alone.
+    runIds: [...new Set([...known.runIds, ...report.runs.map(({ runId }) => runId)])],
+    problems: [...known.problems, ...report.problems],
+    unlistedProblemCount: known.unlistedProblemCount + report.unlistedProblemCount,
+    unknownFiles: [...known.unknownFiles, ...report.unknownFiles],
+  });
+}

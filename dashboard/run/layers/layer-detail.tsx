@@ -1,0 +1,75 @@
+/** One layer: its curves, and the histograms of its parameters over time. */
+import { useComputed, type ReadonlySignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import type { ReadableRun } from 'quark-sdk/probes';
+import { createChartView } from '../../charts/chart-view.ts';
+import { NO_EPOCHS } from '../../series/epoch-scale.ts';
+import { LayerSeries } from './layer-series.ts';
+import type { LayerTable } from './layer-table.ts';
+import { Panel, type PanelContext } from '../../charts/panel.tsx';
+import { Histograms } from './histograms.tsx';
+import { Icon } from '../../parts/icons.tsx';
+
+const PLACE = { startMs: 0, scale: NO_EPOCHS };
+
+/** Everything recorded of a layer. */
+export function LayerDetail(props: {
+  readonly layer: string;
+  readonly type: string | undefined;
+  readonly table: LayerTable;
+  readonly revision: ReadonlySignal<number>;
+  readonly run: ReadableRun;
+  readonly isLive: boolean;
+  readonly onClose: () => void;
+}): JSX.Element {
+  const { layer, table, revision } = props;
+  const title = useRef<HTMLHeadingElement>(null);
+  const curves = useMemo(() => new LayerSeries(table, layer), [table, layer]);
+  const view = useMemo(() => {
+    const made = createChartView();
+    made.axis.value = 'step';
+    made.chosenAxis.value = 'step';
+    made.smoothing.value = 0;
+    made.isLog.value = false;
+    return made;
+  }, []);
+  const context = useComputed((): PanelContext => {
+    const now = revision.value;
+    curves.update();
+    const extent = curves.series.extent('step', 0) ?? { min: 0, max: 1 };
+    return { revision: now, placeOf: () => PLACE, extent };
+  });
+  useEffect(() => title.current?.scrollIntoView({ block: 'nearest' }), []);
+  void context.value;
+  return (
+    <section class="layer-detail" aria-label={`Layer ${layer}`} data-layer={layer}>
+      <header class="section-head">
+        <h2 ref={title}>
+          {layer}
+          {props.type !== undefined && <span class="quiet layer-type">{props.type}</span>}
+        </h2>
+        <button
+          type="button"
+          class="icon-button"
+          aria-label={`Close layer ${layer}`}
+          onClick={props.onClose}
+        >
+          <Icon name="close" />
+        </button>
+      </header>
+      <div class="chart-grid">
+        {curves.groups.map((group) => (
+          <Panel
+            key={group.id}
+            group={group}
+            series={curves.series}
+            view={view}
+            context={context}
+          />
+        ))}
+      </div>
+      <Histograms layer={layer} run={props.run} isLive={props.isLive} />
+    </section>
+  );
+}

@@ -1,0 +1,52 @@
+/** The numbers of one layer as series for charts: one chart a quantity, a curve for each call or parameter. */
+import type { MetricGroup } from '../../charts/group.ts';
+import { LAYER_QUANTITIES } from './layer-quantities.ts';
+import type { LayerTable } from './layer-table.ts';
+import { SeriesSet } from '../../series/series.ts';
+
+/** Follows one layer of a table. */
+export class LayerSeries {
+  readonly series: SeriesSet = new SeriesSet();
+  readonly #table: LayerTable;
+  readonly #layer: string;
+  readonly #taken = new Map<string, number>();
+
+  constructor(table: LayerTable, layer: string) {
+    this.#table = table;
+    this.#layer = layer;
+  }
+
+  /** Takes over what the table has got since. */
+  update(): void {
+    for (const { id, label } of LAYER_QUANTITIES) {
+      const track = this.#table.track(this.#layer, id);
+      if (track === undefined) continue;
+      const start = this.#taken.get(id) ?? 0;
+      for (let at = start; at < track.length; at += 1) {
+        const { step, epoch, slot, value, isBad } = track.entry(at);
+        // A parameter that was zero before has no ratio to it.
+        if (Number.isNaN(value) && !isBad) continue;
+        const name = label.toLowerCase();
+        this.series.append({
+          rowCount: 1,
+          keys: [slot === '' ? name : `${slot}/${name}`],
+          keyIndex: Int32Array.of(0),
+          values: Float64Array.of(value),
+          steps: Float64Array.of(step),
+          epochs: Float64Array.of(epoch),
+          timestampsMs: Float64Array.of(Number.NaN),
+        });
+      }
+      this.#taken.set(id, track.length);
+    }
+  }
+
+  /** One group a quantity that the layer has. */
+  get groups(): readonly MetricGroup[] {
+    return LAYER_QUANTITIES.flatMap(({ label }) => {
+      const title = label.toLowerCase();
+      const keys = this.series.keys.filter((key) => key === title || key.endsWith(`/${title}`));
+      return keys.length === 0 ? [] : [{ id: `layer:${title}`, title, keys: keys.toSorted() }];
+    });
+  }
+}

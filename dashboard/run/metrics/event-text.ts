@@ -1,0 +1,101 @@
+/** Events in words. */
+import type { EventRecord } from 'quark-sdk';
+import { formatDuration, formatValue } from '../../parts/format.ts';
+
+/** Severities, gravest first. */
+export const SEVERITY_ORDER = ['critical', 'error', 'warning', 'info', 'debug'] as const;
+
+/** How many events there are of each severity. */
+export function countSeverities(
+  events: readonly Pick<EventRecord, 'severity'>[],
+): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { severity } of events) counts.set(severity, (counts.get(severity) ?? 0) + 1);
+  return counts;
+}
+
+/** Payload entries longer than this, or nested, go into the details. */
+const INLINE_CHARS = 60;
+
+/** Digits that a number on the line of an event shows. */
+const INLINE_DIGITS = 5;
+
+/** An event in words. */
+export type EventText = {
+  /** One line. */
+  readonly text: string;
+  /** The same line with its numbers in full, where they were rounded. */
+  readonly exact: string | undefined;
+  /** The rest of the payload, where there is more to say. */
+  readonly details: string | undefined;
+};
+
+/** One line for an event, and the rest of its payload where there is more to say. */
+export function eventText(event: Pick<EventRecord, 'payload' | 'status'>): EventText {
+  const { message, ...rest } = event.payload;
+  const alert = alertText(rest);
+  if (alert !== undefined) return alert;
+  const inline: string[] = [];
+  const exact: string[] = [];
+  let isLong = false;
+  for (const [name, value] of Object.entries(rest)) {
+    const full = typeof value === 'string' ? value : JSON.stringify(value);
+    const entry = inlineEntry(name, value);
+    if (full === undefined || entry.length > INLINE_CHARS + name.length || full.includes('\n'))
+      isLong = true;
+    else if (value !== null) {
+      inline.push(entry);
+      exact.push(`${name} ${full}`);
+    }
+  }
+  const said = typeof message === 'string' && message !== '';
+  const isRounded = inline.some((entry, at) => entry !== spoken(exact[at] ?? ''));
+  return {
+    text: said ? message : inline.join(' · '),
+    exact: !said && isRounded ? exact.join(' · ') : undefined,
+    details: isLong || (said && inline.length > 0) ? detailText(rest) : undefined,
+  };
+}
+
+/** An alert has a title, and sentences: its ids say nothing to a person. */
+function alertText({ title, fact, inference }: EventRecord['payload']): EventText | undefined {
+  if (typeof title !== 'string' || typeof fact !== 'string') return undefined;
+  const sentences = [fact, ...(typeof inference === 'string' ? [inference] : [])];
+  return { text: title, exact: undefined, details: sentences.join('\n') };
+}
+
+/** `loss 1.1526`, `duration 3.2 s`: an entry of a payload, its numbers rounded. */
+function inlineEntry(name: string, value: unknown): string {
+  if (typeof value === 'string') return `${spokenName(name)} ${value}`;
+  if (typeof value === 'number' && name.endsWith('_ms')) {
+    const span = value < 1000 ? `${formatValue(value)} ms` : formatDuration(value);
+    return `${spokenName(name.slice(0, -'_ms'.length))} ${span}`;
+  }
+  return `${spokenName(name)} ${JSON.stringify(value, rounded)}`;
+}
+
+function spokenName(name: string): string {
+  return name.replaceAll('_', ' ');
+}
+
+/** An exact entry as its inline twin would read, had nothing been rounded. */
+function spoken(exact: string): string {
+  const end = exact.indexOf(' ');
+  return spokenName(exact.slice(0, end)) + exact.slice(end);
+}
+
+function rounded(_name: string, value: unknown): unknown {
+  return typeof value === 'number' && !Number.isInteger(value)
+    ? Number(value.toPrecision(INLINE_DIGITS))
+    : value;
+}
+
+/** Strings stand as they are, so that a stack trace keeps its lines. */
+function detailText(payload: Readonly<Record<string, unknown>>): string {
+  return Object.entries(payload)
+    .map(
+      ([name, value]) =>
+        `${name}: ${typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)}`,
+    )
+    .join('\n');
+}

@@ -1,0 +1,207 @@
+/** The loss curve in a row of the run list: read when the row comes into view, a few runs at a time. */
+import { signal, type ReadonlySignal, type Signal } from '@preact/signals';
+import type { RunSummary, Store } from 'quark-sdk';
+import { SeriesPyramid } from 'quark-sdk/analysis';
+import { onAxis } from '../charts/axis.ts';
+import { NO_EPOCHS } from '../series/epoch-scale.ts';
+import { overviewParts, readOverview } from '../series/overview.ts';
+import { reduceSeries } from '../charts/reduce.ts';
+import { keysOf } from '../series/run-keys.ts';
+import { seriesReader, type ReadSeries } from '../series/series-reader.ts';
+import { SeriesSet, type MetricSeries } from '../series/series.ts';
+import { Breather } from '../parts/turns.ts';
+
+/** What a row shows of a run's loss. */
+export type RunPreview = {
+  /** The metric that is shown, or undefined when the run has no loss. */
+  readonly key: string | undefined;
+  readonly last: number | undefined;
+  /** Instant of the last point, epoch milliseconds. */
+  readonly lastActivityMs: number | undefined;
+  /** SVG path in a box of {@link SPARK_WIDTH} by {@link SPARK_HEIGHT}. */
+  readonly path: string;
+};
+
+/** Size of the small curve. */
+export const SPARK_WIDTH = 120;
+export const SPARK_HEIGHT = 28;
+
+const CONCURRENT_READS = 2;
+const SPARK_BUCKETS = 60;
+/** How often the small curve of a long run that goes on is made anew: the service looks at all of it each time. */
+const OVERVIEW_EVERY_MS = 15_000;
+
+type Entry = {
+  readonly preview: Signal<RunPreview | undefined>;
+  key: string | undefined;
+  readonly set: SeriesSet;
+  /** When an overview took the place of the samples, of which none are read then. */
+  overviewAtMs: number | undefined;
+  nextSequence: number;
+  /** What the run looked like when it was read last. */
+  stamp: string;
+  isQueued: boolean;
+};
+
+/** Previews of the runs of one store. */
+export class PreviewCache {
+  readonly #store: Store;
+  readonly #readSeries: ReadSeries;
+  readonly #entries = new Map<string, Entry>();
+  readonly #queue: RunSummary[] = [];
+  #activeCount = 0;
+  /** Counts up with each preview that was read, for those who sort by it. */
+  readonly version: Signal<number> = signal(0);
+
+  constructor(store: Store) {
+    this.#store = store;
+    this.#readSeries = seriesReader(store);
+  }
+
+  /** The preview of a run: undefined until it was read. */
+  of(runId: string): ReadonlySignal<RunPreview | undefined> {
+    return this.#entry(runId).preview;
+  }
+
+  /** The last loss of a run, if it was read. */
+  lossOf(runId: string): number | undefined {
+    return this.#entries.get(runId)?.preview.peek()?.last;
+  }
+
+  /** Reads the preview if it is not there or the run went on since. */
+  want(summary: RunSummary): void {
+    const entry = this.#entry(summary.run.id);
+    const stamp = `${summary.run.updatedAt} ${summary.effectiveStatus}`;
+    if (entry.isQueued || (entry.stamp === stamp && !summary.isLive)) return;
+    entry.isQueued = true;
+    entry.stamp = stamp;
+    this.#queue.push(summary);
+    this.#pump();
+  }
+
+  #entry(runId: string): Entry {
+    let entry = this.#entries.get(runId);
+    if (entry === undefined) {
+      entry = {
+        preview: signal(undefined),
+        key: undefined,
+        set: new SeriesSet(),
+        overviewAtMs: undefined,
+        nextSequence: 0,
+        stamp: '',
+        isQueued: false,
+      };
+      this.#entries.set(runId, entry);
+    }
+    return entry;
+  }
+
+  #pump(): void {
+    while (this.#activeCount < CONCURRENT_READS) {
+      const summary = this.#queue.shift();
+      if (summary === undefined) return;
+      this.#activeCount += 1;
+      void this.#read(summary).finally(() => {
+        this.#activeCount -= 1;
+        this.#pump();
+      });
+    }
+  }
+
+  async #read(summary: RunSummary): Promise<void> {
+    const runId = summary.run.id;
+    const entry = this.#entry(runId);
+    try {
+      if (entry.key === undefined)
+        entry.key = lossKey(await keysOf(this.#store, runId, this.#readSeries));
+      const { key } = entry;
+      const { overviewAtMs } = entry;
+      if (overviewAtMs !== undefined && performance.now() - overviewAtMs < OVERVIEW_EVERY_MS)
+        return;
+      const isFresh = entry.nextSequence === 0;
+      const overview =
+        key === undefined || !isFresh ? undefined : await readOverview(this.#store, runId, key);
+      if (overview !== undefined) {
+        entry.overviewAtMs = performance.now();
+        const thinned = new SeriesSet();
+        thinned.take(overviewParts(overview).parts);
+        entry.preview.value = previewOf(thinned.all()[0]);
+        return;
+      }
+      if (key !== undefined) {
+        const breather = new Breather();
+        let read;
+        do {
+          const query = { runId, metricKey: key, sequenceMin: entry.nextSequence };
+          read = await this.#readSeries(query);
+          for (const step of entry.set.taking(read)) await breather.pause(step);
+          entry.nextSequence = read.lastSequence + 1;
+          await breather.pause();
+        } while (read.hasMore);
+      }
+      const series = key === undefined ? undefined : entry.set.get(key);
+      entry.preview.value = previewOf(series);
+    } catch {
+      // A row without a curve is still a row; the run page says what is wrong.
+      entry.preview.value = previewOf(undefined);
+      entry.stamp = '';
+    } finally {
+      entry.isQueued = false;
+      this.version.value += 1;
+    }
+  }
+}
+
+/** The metric that stands for a run: its training loss, or whatever comes nearest. */
+export function lossKey(keys: readonly string[]): string | undefined {
+  return (
+    keys.find((key) => key === 'train/loss') ??
+    keys.find((key) => key === 'loss') ??
+    keys.find((key) => key.endsWith('/loss')) ??
+    keys.find((key) => key.endsWith('loss'))
+  );
+}
+
+function previewOf(series: MetricSeries | undefined): RunPreview {
+  if (series === undefined)
+    return { key: undefined, last: undefined, lastActivityMs: undefined, path: '' };
+  return {
+    key: series.key,
+    last: series.last?.value,
+    lastActivityMs: series.last?.timeMs,
+    path: sparkPath(series),
+  };
+}
+
+/** The curve of a series as an SVG path; gaps where values are not finite. */
+export function sparkPath(series: MetricSeries): string {
+  const byStep = onAxis(series, 'step', 0, NO_EPOCHS);
+  const points = byStep.xs.length > 0 ? byStep : onAxis(series, 'time', 0, NO_EPOCHS);
+  const first = points.xs[0];
+  const last = points.xs.at(-1);
+  if (first === undefined || last === undefined || last <= first) return '';
+  const pyramid = new SeriesPyramid();
+  pyramid.extendTo(points.ys, points.xs);
+  const reduced = reduceSeries(pyramid, { min: first, max: last }, SPARK_BUCKETS);
+  let low = Number.POSITIVE_INFINITY;
+  let high = Number.NEGATIVE_INFINITY;
+  for (const y of reduced.ys) {
+    if (y === null) continue;
+    low = Math.min(low, y);
+    high = Math.max(high, y);
+  }
+  const height = high - low || 1;
+  let path = '';
+  let isDown = false;
+  for (const [index, y] of reduced.ys.entries()) {
+    if (y === null) {
+      isDown = false;
+      continue;
+    }
+    const left = (((reduced.xs[index] ?? first) - first) / (last - first)) * SPARK_WIDTH;
+    const top = 1.5 + (1 - (y - low) / height) * (SPARK_HEIGHT - 3);
+    path += `${isDown ? 'L' : 'M'}${left.toFixed(1)} ${top.toFixed(1)}`;
+    isDown = true;
+  }
+  return path;
+}

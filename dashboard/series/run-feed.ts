@@ -1,0 +1,203 @@
+/** One run as the page holds it: everything read so far, and how to read what has come since. */
+import {
+  openRun,
+  type DamageReport,
+  type EventRecord,
+  type RunCurves,
+  type RunReader,
+  type Store,
+} from 'quark-sdk';
+import { overviewParts, readOverview } from './overview.ts';
+import { SegmentWindow } from './segment-window.ts';
+import { seriesReader, type ReadSeries } from './series-reader.ts';
+import { SeriesSet } from './series.ts';
+import { Breather } from '../parts/turns.ts';
+
+/** What a poll brought. */
+export type FeedChange = {
+  readonly metrics: boolean;
+  readonly events: boolean;
+  readonly run: boolean;
+};
+
+/** How often a run is looked at for its state while a long one is read. */
+const RELOAD_EVERY_MS = 1_000;
+
+/**
+ * Reads a run incrementally: each poll asks for rows after the last sequence number it has. A long run comes in several polls; between
+ * two of them `hasMore` is true. Where the store can thin curves, a long run is there as an overview first, and gives way to all
+ * of its samples when they have been read.
+ */
+export class RunFeed {
+  /** What is to be shown. The same object for as long as the feed is there. */
+  readonly series: SeriesSet = new SeriesSet();
+  /** What has been read of the samples, while an overview is shown in their place. */
+  #behind: SeriesSet | undefined;
+  #expectedRows = 0;
+  #reloadedAtMs = Number.NEGATIVE_INFINITY;
+  readonly events: EventRecord[] = [];
+  readonly #reader: RunReader;
+  readonly #window: SegmentWindow;
+  readonly #windowReader: RunReader;
+  readonly #readSeries: ReadSeries;
+  readonly #damage = new Map<string, DamageReport>();
+  #hasMoreMetrics = false;
+  #nextMetric = 0;
+  #nextEvent = 0;
+  /** What came in and no poll has told of yet: one that failed half-way tells nothing. */
+  #untold = { metrics: false, events: false };
+
+  private constructor(
+    reader: RunReader,
+    window: SegmentWindow,
+    windowReader: RunReader,
+    readSeries: ReadSeries,
+  ) {
+    this.#reader = reader;
+    this.#window = window;
+    this.#windowReader = windowReader;
+    this.#readSeries = readSeries;
+  }
+
+  /** Opens the run and reads its beginning. @throws {RunNotFoundError} */
+  static async open(store: Store, runId: string): Promise<RunFeed> {
+    const window = new SegmentWindow(store);
+    const [reader, windowReader, overview] = await Promise.all([
+      openRun(store, runId),
+      openRun(window.store, runId),
+      readOverview(store, runId),
+    ]);
+    const feed = new RunFeed(reader, window, windowReader, seriesReader(store));
+    if (overview === undefined) await feed.#read();
+    else feed.#show(overview);
+    return feed;
+  }
+
+  #show(overview: RunCurves): void {
+    const { parts, standing } = overviewParts(overview);
+    this.series.take(parts);
+    for (const series of this.series.all()) series.standsFor = standing.get(series.key);
+    this.#behind = new SeriesSet();
+    this.#expectedRows = overview.rowCount;
+    this.#hasMoreMetrics = true;
+    this.#untold.metrics = true;
+  }
+
+  /** While an overview is shown: how much of the run has been read, 0 to 1. Undefined when all of it is there. */
+  get readShare(): number | undefined {
+    if (this.#behind === undefined) return undefined;
+    return Math.min(1, this.#behind.pointCount / Math.max(1, this.#expectedRows));
+  }
+
+  /** Whether there is more to read at once. */
+  get hasMore(): boolean {
+    return this.#hasMoreMetrics || this.#window.endOf(this.run.id, 'events') !== undefined;
+  }
+
+  /** The run, for readers of its other tables. */
+  get reader(): RunReader {
+    return this.#reader;
+  }
+  get run(): RunReader['run'] {
+    return this.#reader.run;
+  }
+  get status(): RunReader['effectiveStatus'] {
+    return this.#reader.effectiveStatus;
+  }
+  get isLive(): boolean {
+    return this.#reader.isLive;
+  }
+  /** Why the run record could not be read, or null. */
+  get problem(): RunReader['problem'] {
+    return this.#reader.problem;
+  }
+
+  /** Segments that could not be read. */
+  get damage(): RunReader['damage'] {
+    return [...this.#damage.values(), ...this.#windowReader.damage];
+  }
+
+  /** Reads what has come since, or the next part of it. */
+  async poll(): Promise<FeedChange> {
+    const before = fingerprint(this.#reader, this.damage.length);
+    // All at once: a server that also trains answers one round of requests between two batches.
+    const parts = await Promise.allSettled([this.#read(), this.#reload()]);
+    const failed = parts.find((part) => part.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+    const isChanged = fingerprint(this.#reader, this.damage.length) !== before;
+    // The end of a run is its last flush: what the first read came too early for is there now.
+    if (isChanged) await this.#read();
+    const change = { ...this.#untold, run: isChanged };
+    this.#untold = { metrics: false, events: false };
+    return change;
+  }
+
+  async #reload(): Promise<void> {
+    const nowMs = performance.now();
+    if (this.#hasMoreMetrics && nowMs - this.#reloadedAtMs < RELOAD_EVERY_MS) return;
+    this.#reloadedAtMs = nowMs;
+    await this.#reader.reload();
+  }
+
+  async #read(): Promise<void> {
+    const [read, events] = await Promise.all([
+      this.#readSeries({ runId: this.run.id, sequenceMin: this.#nextMetric }),
+      this.#windowReader.readEvents({ sequenceMin: this.#nextEvent }),
+    ]);
+    this.#hasMoreMetrics = read.hasMore;
+    this.#nextMetric = read.lastSequence + 1;
+    for (const report of read.damage) this.#damage.set(JSON.stringify(report.identity), report);
+    const breather = new Breather();
+    const target = this.#behind ?? this.series;
+    for (const step of target.taking(read)) await breather.pause(step);
+    if (this.#behind !== undefined) {
+      if (read.hasMore) this.series.borrow(this.#behind);
+      else {
+        this.series.become(this.#behind);
+        this.#behind = undefined;
+      }
+    }
+    for (const event of events) {
+      this.events.push(event);
+      if (event.sequence !== null && event.sequence >= this.#nextEvent) {
+        this.#nextEvent = event.sequence + 1;
+      }
+    }
+    const eventEnd = this.#window.endOf(this.run.id, 'events') ?? -1;
+    if (eventEnd >= this.#nextEvent) this.#nextEvent = eventEnd + 1;
+    if (read.rowCount > 0 || target !== this.series) this.#untold.metrics = true;
+    if (events.length > 0) this.#untold.events = true;
+  }
+
+  /** The furthest step and epoch of any metric; NaN where there is none. */
+  get position(): { readonly step: number; readonly epoch: number } {
+    let step = Number.NaN;
+    let epoch = Number.NaN;
+    for (const { last } of this.series.all()) {
+      // A comparison with NaN is false: a metric without a step says nothing.
+      if (last !== undefined && (last.step > step || Number.isNaN(step))) step = last.step;
+      if (last !== undefined && (last.epoch > epoch || Number.isNaN(epoch))) epoch = last.epoch;
+    }
+    return { step, epoch };
+  }
+
+  /** When the last thing happened in this run, in epoch milliseconds. */
+  get lastActivityMs(): number {
+    let latest = Date.parse(this.run.startedAt);
+    for (const series of this.series.all()) latest = Math.max(latest, series.last?.timeMs ?? 0);
+    const lastEvent = this.events.at(-1);
+    if (lastEvent !== undefined) latest = Math.max(latest, Date.parse(lastEvent.timestamp));
+    return latest;
+  }
+}
+
+function fingerprint(reader: RunReader, damageCount: number): string {
+  const { run } = reader;
+  return [
+    reader.effectiveStatus,
+    reader.isLive,
+    run.updatedAt,
+    run.tags.join(),
+    damageCount,
+  ].join();
+}

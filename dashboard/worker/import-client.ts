@@ -1,0 +1,165 @@
+/** The page's side: sends files to the worker, and is a store of what they became. */
+import {
+  ERROR_CODES,
+  QuarkError,
+  SessionStoreError,
+  type SegmentManifest,
+  type SegmentRead,
+  type Store,
+  type StoredProject,
+  type StoredRun,
+  type Lease,
+} from 'quark-sdk';
+import type { ImportProgress } from 'quark-sdk/exchange';
+import type { BatchFindings } from './batch-findings.ts';
+import type { RunAnalysis } from './run-analysis.ts';
+import { offerSeries } from '../series/series-reader.ts';
+import type { ServerAccess } from '../sources/server-access.ts';
+import type {
+  DroppedFile,
+  DroppedReport,
+  Line,
+  NumberedRequest,
+  Reply,
+  Request,
+  SentError,
+  StoreCall,
+} from './protocol.ts';
+
+/** Files that go over in one message: more would hold the page up. */
+const FILES_PER_MESSAGE = 500;
+
+/** Who hears of an import while it goes on. */
+export type ImportListener = {
+  readonly onProgress?: (progress: ImportProgress) => void;
+  /** Called when a run has begun to be there. */
+  readonly onRun?: (runId: string) => void;
+};
+
+type Pending = {
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: unknown) => void;
+  readonly listener: ImportListener;
+};
+
+/** Talks to the worker. */
+export class ImportClient {
+  readonly store: Store;
+  readonly #line: Line;
+  readonly #pending = new Map<number, Pending>();
+  #nextId = 0;
+
+  constructor(line: Line, uri: string) {
+    this.#line = line;
+    this.store = droppedStore(uri, (call) => this.#ask({ kind: 'store', call }));
+    offerSeries(this.store, (query) => this.#ask({ kind: 'series', query }));
+    line.addEventListener('message', (event) => this.#hear(event.data));
+  }
+
+  /** Hands files over and imports them. `pause` is waited for between messages. @throws {QuarkError} `aborted` */
+  async import(
+    files: readonly DroppedFile[],
+    listener: ImportListener,
+    pause: () => Promise<void>,
+  ): Promise<DroppedReport> {
+    for (let at = 0; at < files.length; at += FILES_PER_MESSAGE) {
+      await this.#ask({ kind: 'files', files: files.slice(at, at + FILES_PER_MESSAGE) });
+      await pause();
+    }
+    return this.#ask({ kind: 'import' }, listener);
+  }
+
+  /** Imports all that was handed over once more, into the store at `uri`. */
+  keep(uri: string, listener: ImportListener): Promise<DroppedReport> {
+    return this.#ask({ kind: 'keep', uri }, listener);
+  }
+
+  /** Analyses a run of the worker's store, or of the one at `uri`. */
+  analyze(uri: string | undefined, runId: string, access: ServerAccess = {}): Promise<RunAnalysis> {
+    return this.#ask({ kind: 'analyze', uri, access, runId });
+  }
+
+  /** What hard batches of a run have in common. The run is where {@link analyze} has it. */
+  findBatches(
+    uri: string | undefined,
+    runId: string,
+    access: ServerAccess = {},
+  ): Promise<BatchFindings> {
+    return this.#ask({ kind: 'batches', uri, access, runId });
+  }
+
+  /** Ends the import under way, which rejects with code `aborted`. */
+  async cancel(): Promise<void> {
+    await this.#ask({ kind: 'cancel' });
+  }
+
+  /** Fails whatever waits: nobody is there to answer any longer. */
+  fail(error: unknown): void {
+    for (const { reject } of this.#pending.values()) reject(error);
+    this.#pending.clear();
+  }
+
+  #ask<T>(request: Request, listener: ImportListener = {}): Promise<T> {
+    const id = this.#nextId++;
+    return new Promise<T>((resolve, reject) => {
+      this.#pending.set(id, { resolve, reject, listener });
+      const message: NumberedRequest = { id, request };
+      this.#line.postMessage(message);
+    });
+  }
+
+  #hear(reply: Reply): void {
+    const pending = this.#pending.get(reply.id);
+    if (pending === undefined) return;
+    switch (reply.kind) {
+      case 'progress':
+        pending.listener.onProgress?.(reply.progress);
+        return;
+      case 'run':
+        pending.listener.onRun?.(reply.runId);
+        return;
+      case 'answer':
+        this.#pending.delete(reply.id);
+        // What answers which request is the worker's side of the protocol.
+        pending.resolve(reply.value as never);
+        return;
+      case 'error':
+        this.#pending.delete(reply.id);
+        pending.reject(errorOf(reply.error));
+    }
+  }
+}
+
+function errorOf({ message, code, details }: SentError): Error {
+  const known = ERROR_CODES.find((one) => one === code);
+  return known === undefined ? new Error(message) : new QuarkError(known, message, { details });
+}
+
+/** The worker's store, for reading. */
+function droppedStore(uri: string, ask: <T>(call: StoreCall) => Promise<T>): Store {
+  const refuse = (): Promise<never> =>
+    Promise.reject(new SessionStoreError('read_only', 'Files that were dropped are only read.'));
+  return {
+    uri,
+    location: { storageDir: uri, storeRoot: uri, dbPath: uri },
+    isWritable: false,
+    listProjects: () => ask<readonly StoredProject[]>({ name: 'listProjects' }),
+    findRun: (runId) => ask<StoredRun | undefined>({ name: 'findRun', runId }),
+    listRuns: (filter) => ask<readonly StoredRun[]>({ name: 'listRuns', filter }),
+    listLeases: (runIds) => ask<readonly Lease[]>({ name: 'listLeases', runIds }),
+    listSegments: (filter) => ask<readonly SegmentManifest[]>({ name: 'listSegments', filter }),
+    readSegments: (segments) => ask<readonly SegmentRead[]>({ name: 'readSegments', segments }),
+    getBlob: (sha256) => ask<Uint8Array<ArrayBuffer> | undefined>({ name: 'getBlob', sha256 }),
+    ensureProject: refuse,
+    createRun: refuse,
+    updateRun: refuse,
+    renewLease: refuse,
+    releaseLease: refuse,
+    appendSegments: refuse,
+    replaceSegments: refuse,
+    replaceTable: refuse,
+    putBlob: refuse,
+    reclaimSpace: refuse,
+    close: async () => undefined,
+  };
+}

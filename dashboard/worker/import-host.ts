@@ -1,0 +1,246 @@
+/** The worker's side: runs the imports, keeps what they bring in memory, and reads it for the page. */
+import { createMemoryStore, isQuarkError, openStorage, type Store } from 'quark-sdk';
+import { blobInput, importRuns, type InputFile } from 'quark-sdk/exchange';
+import type { ServerAccess } from '../sources/server-access.ts';
+import type { BatchFindings } from './batch-findings.ts';
+import type { RunAnalysis } from './run-analysis.ts';
+import { windowReader, type ReadSeries } from '../series/series-reader.ts';
+import { nextMessage } from '../parts/turns.ts';
+import type {
+  DroppedReport,
+  Line,
+  NumberedRequest,
+  Reply,
+  Request,
+  SentError,
+  StoreCall,
+} from './protocol.ts';
+
+/** Rows that are read for the page at a time: those of a few segments, so that the import goes on in between. */
+const ROWS_PER_READ = 130_000;
+/** How often the page hears of progress, in milliseconds. */
+const TELL_EVERY_MS = 50;
+
+/** Answers the requests that come over the line. */
+export function hostImports(line: Line): void {
+  const host = new ImportHost(line);
+  line.addEventListener('message', (event) => {
+    const { id, request }: NumberedRequest = event.data;
+    void host.answer(id, request);
+  });
+}
+
+class ImportHost {
+  readonly #line: Line;
+  readonly #store: Store = createMemoryStore();
+  readonly #readSeries: ReadSeries = windowReader(this.#store, ROWS_PER_READ);
+  readonly #others = new Map<string, Promise<Store>>();
+  /** All files of imports so far. */
+  readonly #files: InputFile[] = [];
+  /** Files of the import that is put together. */
+  #waiting: InputFile[] = [];
+  /** The import under way, which the next one waits for. */
+  #last: Promise<unknown> = Promise.resolve();
+  #controller = new AbortController();
+
+  constructor(line: Line) {
+    this.#line = line;
+  }
+
+  async answer(id: number, request: Request): Promise<void> {
+    const transfer: Transferable[] = [];
+    try {
+      const value = await this.#do(id, request, transfer);
+      this.#send({ kind: 'answer', id, value }, transfer);
+    } catch (error) {
+      this.#send({ kind: 'error', id, error: sentError(error) });
+    }
+  }
+
+  async #do(id: number, request: Request, transfer: Transferable[]): Promise<unknown> {
+    switch (request.kind) {
+      case 'store':
+        return callStore(this.#store, request.call, transfer);
+      case 'series': {
+        const read = await this.#readSeries(request.query);
+        for (const { values } of read.parts) transfer.push(values.buffer);
+        return read;
+      }
+      case 'analyze':
+        return this.#analyze(request.uri, request.access, request.runId);
+      case 'batches':
+        return this.#findBatches(request.uri, request.access, request.runId);
+      case 'files':
+        for (const { file, path } of request.files)
+          this.#waiting.push(answering(blobInput(file, path)));
+        return undefined;
+      case 'import': {
+        const files = this.#waiting;
+        this.#waiting = [];
+        return this.#inTurn(async () => {
+          this.#files.push(...files);
+          return this.#import(
+            id,
+            files,
+            telling(this.#store, (runId) => this.#told(id, runId)),
+          );
+        });
+      }
+      case 'cancel':
+        this.#controller.abort();
+        this.#controller = new AbortController();
+        return undefined;
+      case 'keep':
+        return this.#inTurn(async () => {
+          const store = await openStorage(request.uri);
+          try {
+            return await this.#import(id, this.#files, store);
+          } finally {
+            await store.close();
+          }
+        });
+    }
+  }
+
+  /** The analyzers are as large as all importers: they come when they are asked for. */
+  async #analyze(
+    uri: string | undefined,
+    access: ServerAccess,
+    runId: string,
+  ): Promise<RunAnalysis> {
+    const { analyzeRun } = await import('./run-analysis.ts');
+    return analyzeRun(await this.#storeAt(uri, access), runId);
+  }
+
+  async #findBatches(
+    uri: string | undefined,
+    access: ServerAccess,
+    runId: string,
+  ): Promise<BatchFindings> {
+    const { findBatches } = await import('./batch-findings.ts');
+    return findBatches(await this.#storeAt(uri, access), runId);
+  }
+
+  /** The store in this worker, or another one, which is opened once. */
+  #storeAt(uri: string | undefined, access: ServerAccess): Promise<Store> {
+    if (uri === undefined) return Promise.resolve(this.#store);
+    const mark = JSON.stringify([uri, access]);
+    let opening = this.#others.get(mark);
+    if (opening === undefined) {
+      opening = openStorage(uri, access);
+      this.#others.set(mark, opening);
+      opening.catch(() => this.#others.delete(mark));
+    }
+    return opening;
+  }
+
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const mine = this.#last.then(work);
+    this.#last = mine.catch(() => undefined);
+    return mine;
+  }
+
+  async #import(id: number, files: readonly InputFile[], store: Store): Promise<DroppedReport> {
+    let toldAtMs = Number.NEGATIVE_INFINITY;
+    const { runs, problems, unlistedProblemCount, unknownFiles } = await importRuns(files, store, {
+      signal: this.#controller.signal,
+      onProgress: (progress) => {
+        const nowMs = performance.now();
+        if (nowMs - toldAtMs < TELL_EVERY_MS) return;
+        toldAtMs = nowMs;
+        this.#send({ kind: 'progress', id, progress });
+      },
+    });
+    return {
+      runs: runs.map(({ runId, format, rowCount, isComplete }) => ({
+        runId,
+        format,
+        rowCount,
+        isComplete,
+      })),
+      problems,
+      unlistedProblemCount,
+      unknownFiles,
+    };
+  }
+
+  #told(id: number, runId: string): void {
+    this.#send({ kind: 'run', id, runId });
+  }
+
+  #send(reply: Reply, transfer: Transferable[] = []): void {
+    this.#line.postMessage(reply, { transfer });
+  }
+}
+
+/** The file, between whose pieces the page is answered: bytes that are in memory come without a pause. */
+function answering(file: InputFile): InputFile {
+  return {
+    ...file,
+    async slice(start, end) {
+      await nextMessage();
+      return file.slice(start, end);
+    },
+    async *stream(start) {
+      for await (const piece of file.stream(start)) {
+        await nextMessage();
+        yield piece;
+      }
+    },
+  };
+}
+
+async function callStore(
+  store: Store,
+  call: StoreCall,
+  transfer: Transferable[],
+): Promise<unknown> {
+  switch (call.name) {
+    case 'listProjects':
+      return store.listProjects();
+    case 'findRun':
+      return store.findRun(call.runId);
+    case 'listRuns':
+      return store.listRuns(call.filter);
+    case 'listLeases':
+      return store.listLeases(call.runIds);
+    case 'listSegments':
+      return store.listSegments(call.filter);
+    case 'readSegments': {
+      const reads = await store.readSegments(call.segments);
+      // The bytes are the caller's, so they can go over as they are.
+      for (const one of reads) if (one.kind === 'bytes') transfer.push(one.bytes.buffer);
+      return reads;
+    }
+    case 'getBlob': {
+      const bytes = await store.getBlob(call.sha256);
+      if (bytes !== undefined) transfer.push(bytes.buffer);
+      return bytes;
+    }
+  }
+}
+
+/** The store, which tells of each run that is made in it. */
+function telling(store: Store, onRun: (runId: string) => void): Store {
+  const createRun: Store['createRun'] = async (run) => {
+    const made = await store.createRun(run);
+    onRun(made.id);
+    return made;
+  };
+  return new Proxy(store, {
+    get(target, name) {
+      if (name === 'createRun') return createRun;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+function sentError(error: unknown): SentError {
+  const message = error instanceof Error ? error.message : String(error);
+  if (!isQuarkError(error)) return { message, code: undefined, details: {} };
+  const details = Object.entries(error.details).filter(([, value]) =>
+    ['string', 'number', 'boolean'].includes(typeof value),
+  );
+  return { message, code: error.code, details: Object.fromEntries(details) };
+}

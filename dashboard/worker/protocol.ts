@@ -1,0 +1,73 @@
+/** What the page and the worker that imports say to each other. */
+import type { Store } from 'quark-sdk';
+import type { ServerAccess } from '../sources/server-access.ts';
+import type { SeriesQuery } from '../series/series-reader.ts';
+import type { ImportedRunReport, ImportProblem, ImportProgress } from 'quark-sdk/exchange';
+
+/** One end of the line: a worker, the inside of one, or a port. */
+export interface Line {
+  postMessage(message: unknown, options?: { transfer?: Transferable[] }): void;
+  addEventListener(type: 'message', listener: (event: MessageEvent) => void): void;
+}
+
+/** A file on its way into an import. */
+export type DroppedFile = { readonly file: File; readonly path: string };
+
+/** A call of the store in the worker, for reading. */
+export type StoreCall =
+  | { readonly name: 'listProjects' }
+  | { readonly name: 'findRun'; readonly runId: string }
+  | { readonly name: 'listRuns'; readonly filter: Parameters<Store['listRuns']>[0] }
+  | { readonly name: 'listLeases'; readonly runIds: readonly string[] | undefined }
+  | { readonly name: 'listSegments'; readonly filter: Parameters<Store['listSegments']>[0] }
+  | { readonly name: 'readSegments'; readonly segments: Parameters<Store['readSegments']>[0] }
+  | { readonly name: 'getBlob'; readonly sha256: string };
+
+/** What the page asks for. Every request gets one {@link Reply}. */
+export type Request =
+  | { readonly kind: 'store'; readonly call: StoreCall }
+  /** Metrics of a run, taken apart for the charts. Answered with a `SeriesRead`. */
+  | { readonly kind: 'series'; readonly query: SeriesQuery }
+  /** Analyses a run: of the store in the worker, or of the one at `uri`. Answered with a `RunAnalysis`. */
+  | {
+      /** `batches`: what hard batches have in common. Answered with `BatchFindings`. */
+      readonly kind: 'analyze' | 'batches';
+      readonly uri: string | undefined;
+      /** What the store is opened with. */
+      readonly access: ServerAccess;
+      readonly runId: string;
+    }
+  /** More files of the import that is put together; a folder is too large for one message. */
+  | { readonly kind: 'files'; readonly files: readonly DroppedFile[] }
+  /** Imports the files that were sent since the import before. Answered with a {@link DroppedReport}. */
+  | { readonly kind: 'import' }
+  /** Ends the import under way. */
+  | { readonly kind: 'cancel' }
+  /** Imports everything that was dropped once more, into another store. Answered with a {@link DroppedReport}. */
+  | { readonly kind: 'keep'; readonly uri: string };
+
+/** A request with its number. */
+export type NumberedRequest = { readonly id: number; readonly request: Request };
+
+/** What comes back. */
+export type Reply =
+  | { readonly kind: 'answer'; readonly id: number; readonly value: unknown }
+  | { readonly kind: 'error'; readonly id: number; readonly error: SentError }
+  | { readonly kind: 'progress'; readonly id: number; readonly progress: ImportProgress }
+  /** A run has begun to be there. */
+  | { readonly kind: 'run'; readonly id: number; readonly runId: string };
+
+/** An error, taken apart: what `postMessage` makes of one has no code. */
+export type SentError = {
+  readonly message: string;
+  readonly code: string | undefined;
+  readonly details: Readonly<Record<string, unknown>>;
+};
+
+/** What an import did, as far as the page shows it. */
+export type DroppedReport = {
+  readonly runs: readonly Pick<ImportedRunReport, 'runId' | 'format' | 'rowCount' | 'isComplete'>[];
+  readonly problems: readonly ImportProblem[];
+  readonly unlistedProblemCount: number;
+  readonly unknownFiles: readonly string[];
+};

@@ -1,0 +1,130 @@
+import { describe, expect, it } from 'vitest';
+import { numberSettingOf, parseRoute, hrefOf } from '../../../dashboard/route/route.ts';
+import { pannedRange, widenedRange, zoomedRange } from '../../../dashboard/charts/chart-range.ts';
+import { countSeverities, eventText } from '../../../dashboard/run/metrics/event-text.ts';
+import { lossKey } from '../../../dashboard/runs/preview.ts';
+
+describe('routes', () => {
+  it('reads every place it writes', () => {
+    for (const route of [
+      { kind: 'runs' },
+      { kind: 'run', runId: 'run_1 /ü' },
+      { kind: 'compare', runIds: ['run_1', 'run.2-b'] },
+      { kind: 'train', resumeRunId: undefined },
+      { kind: 'train', resumeRunId: 'run_2' },
+    ] as const) {
+      expect(parseRoute(hrefOf(route))).toEqual(route);
+    }
+  });
+
+  it('takes an empty hash for the list and knows what it does not know', () => {
+    expect(parseRoute('')).toEqual({ kind: 'runs' });
+    expect(parseRoute('#/runs/')).toEqual({ kind: 'runs' });
+    expect(parseRoute('#/nowhere')).toEqual({ kind: 'unknown', path: '/nowhere' });
+    expect(parseRoute('#/runs/%E0%A4%A')).toEqual({ kind: 'unknown', path: '/runs/%E0%A4%A' });
+  });
+
+  it('takes only positive whole numbers as settings', () => {
+    expect(numberSettingOf('?leaseTtlMs=2000', 'leaseTtlMs')).toBe(2000);
+    for (const search of [
+      '',
+      '?leaseTtlMs=',
+      '?leaseTtlMs=-1',
+      '?leaseTtlMs=1e3',
+      '?leaseTtlMs=0',
+    ]) {
+      expect(numberSettingOf(search, 'leaseTtlMs')).toBeUndefined();
+    }
+  });
+});
+
+describe('zoom', () => {
+  const full = { min: 0, max: 100 };
+  it('zooms around the middle and stays inside', () => {
+    expect(zoomedRange(full, full, 0.5)).toEqual({ min: 25, max: 75 });
+    expect(zoomedRange({ min: 0, max: 20 }, full, 2)).toEqual({ min: 0, max: 30 });
+    expect(zoomedRange({ min: 25, max: 75 }, full, 2)).toBeUndefined();
+  });
+  it('gives a stretch room, inside of what there is', () => {
+    expect(widenedRange({ min: 40, max: 60 }, full)).toEqual({ min: 30, max: 70 });
+    expect(widenedRange({ min: 90, max: 98 }, full)).toEqual({ min: 86, max: 100 });
+    expect(widenedRange({ min: 7, max: 7 }, full)).toEqual({ min: 6, max: 8 });
+    expect(widenedRange({ min: 7, max: 7 }, { min: 7, max: 7 })).toBeUndefined();
+  });
+  it('pans by a share of the width and stops at the ends', () => {
+    expect(pannedRange({ min: 20, max: 40 }, full, 0.5)).toEqual({ min: 30, max: 50 });
+    expect(pannedRange({ min: 20, max: 40 }, full, -5)).toEqual({ min: 0, max: 20 });
+    expect(pannedRange({ min: 70, max: 90 }, full, 5)).toEqual({ min: 80, max: 100 });
+  });
+});
+
+describe('events', () => {
+  it('says the message, and keeps the rest for the details', () => {
+    expect(
+      eventText({ status: null, payload: { message: 'loss is NaN', stack: 'Error\n  at f' } }),
+    ).toEqual({ text: 'loss is NaN', exact: undefined, details: 'stack: Error\n  at f' });
+  });
+  it('says the title of an alert, and its sentences in the details', () => {
+    const payload = {
+      alert_id: 'alr_1',
+      rule_id: 'loss_spike',
+      title: 'A spike of train/loss',
+      fact: 'It jumped.',
+      inference: 'Look at the batch.',
+      step_start: 3,
+    };
+    expect(eventText({ status: null, payload })).toEqual({
+      text: 'A spike of train/loss',
+      exact: undefined,
+      details: 'It jumped.\nLook at the batch.',
+    });
+  });
+  it('puts short entries on the line where there is no message', () => {
+    expect(
+      eventText({ status: null, payload: { metric_key: 'train/loss', count: 2, note: null } }),
+    ).toEqual({
+      text: 'metric key train/loss · count 2',
+      exact: undefined,
+      details: undefined,
+    });
+  });
+  it('rounds numbers, says spans as spans, and keeps the numbers in full beside them', () => {
+    expect(
+      eventText({
+        status: null,
+        payload: {
+          loss: 1.1526178121566772,
+          seed: 123456,
+          duration_ms: 83_456.7,
+          wait_ms: 0.25,
+          nested: { rate: 0.30000000000000004 },
+        },
+      }),
+    ).toEqual({
+      text: 'loss 1.1526 · seed 123456 · duration 1m 23s · wait 0.25 ms · nested {"rate":0.3}',
+      exact:
+        'loss 1.1526178121566772 · seed 123456 · duration_ms 83456.7 · wait_ms 0.25 · nested {"rate":0.30000000000000004}',
+      details: undefined,
+    });
+  });
+  it('counts severities', () => {
+    const counts = countSeverities([
+      { severity: 'info' },
+      { severity: 'error' },
+      { severity: 'info' },
+    ]);
+    expect([...counts]).toEqual([
+      ['info', 2],
+      ['error', 1],
+    ]);
+  });
+});
+
+describe('lossKey', () => {
+  it('prefers the training loss', () => {
+    expect(lossKey(['val/loss', 'train/loss'])).toBe('train/loss');
+    expect(lossKey(['val/loss', 'a'])).toBe('val/loss');
+    expect(lossKey(['gen_loss'])).toBe('gen_loss');
+    expect(lossKey(['accuracy'])).toBeUndefined();
+  });
+});
