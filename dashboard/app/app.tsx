@@ -1,9 +1,8 @@
 /** The frame around every view: header, source, theme, and the view that the address names. */
 import { useSignal, useSignalEffect, type Signal } from '@preact/signals';
-import type { ComponentType, JSX } from 'preact';
+import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { isQuarkError, openRun, type Store } from 'quark-sdk';
-import type { RunFeed } from '../series/run-feed.ts';
 import { Icon, Logo } from '../parts/icons.tsx';
 import { ComparePage } from '../compare/compare-view.tsx';
 import { ErrorNotice, Segmented } from '../parts/parts.tsx';
@@ -25,11 +24,11 @@ import {
 import { DropZone } from '../dropped/drop-zone.tsx';
 import { ImportDock } from '../dropped/import-dock.tsx';
 import { nextTheme, themeChoice, type ThemeChoice } from '../theme/theme.ts';
-import { isDemoRun } from '../../demo/train/demo-run.ts';
-import { isTraining, training } from '../../demo/train/training-state.ts';
+import { LazyView } from '../parts/lazy-view.tsx';
+import type { TrainPage } from './train-page.ts';
 
 /** The whole page. */
-export function App(): JSX.Element {
+export function App({ trainPage }: { readonly trainPage: TrainPage }): JSX.Element {
   useSignalEffect(() => {
     document.title = titleOf(route.value);
   });
@@ -45,9 +44,9 @@ export function App(): JSX.Element {
       >
         Skip to content
       </a>
-      <Header />
+      <Header isTraining={trainPage.isTraining.value} />
       <main id="main" tabIndex={-1}>
-        <View />
+        <View trainPage={trainPage} />
       </main>
       <ImportDock />
       <DropZone />
@@ -72,7 +71,7 @@ function titleOf(place: Route): string {
 
 const THEME_ICONS = { system: 'auto', light: 'sun', dark: 'moon' } as const;
 
-function Header(): JSX.Element {
+function Header({ isTraining }: { readonly isTraining: boolean }): JSX.Element {
   const place = route.value.kind;
   const theme: ThemeChoice = themeChoice.value;
   return (
@@ -93,7 +92,7 @@ function Header(): JSX.Element {
           aria-current={place === 'train' ? 'page' : undefined}
         >
           Train
-          {isTraining(training.value) && (
+          {isTraining && (
             <span class="nav-live">
               <span class="sr-only">, under way</span>
             </span>
@@ -125,7 +124,7 @@ function Header(): JSX.Element {
   );
 }
 
-function View(): JSX.Element {
+function View({ trainPage }: { readonly trainPage: TrainPage }): JSX.Element {
   const place = route.value;
   switch (place.kind) {
     case 'runs':
@@ -149,7 +148,13 @@ function View(): JSX.Element {
               store={store}
               runId={place.runId}
               view={place.view}
-              resumeHref={resumeHref}
+              resumeHref={({ run, status }) =>
+                status === 'interrupted' &&
+                source.value?.id === 'browser' &&
+                trainPage.canResume(run)
+                  ? hrefOf({ kind: 'train', resumeRunId: run.id })
+                  : undefined
+              }
               otherSource={<OtherSource runId={place.runId} />}
             />
           )}
@@ -166,7 +171,9 @@ function View(): JSX.Element {
     case 'train':
       return (
         <WithStore uri={BROWSER_URI}>
-          {(store) => <LazyTrainPage store={store} resumeRunId={place.resumeRunId} />}
+          {(store) => (
+            <LazyView load={trainPage.load} of={{ store, resumeRunId: place.resumeRunId }} />
+          )}
         </WithStore>
       );
     case 'unknown':
@@ -184,11 +191,6 @@ function View(): JSX.Element {
         </section>
       );
   }
-}
-
-function resumeHref(feed: RunFeed): string | undefined {
-  if (source.value?.id !== 'browser' || feed.status !== 'interrupted') return undefined;
-  return isDemoRun(feed.run) ? hrefOf({ kind: 'train', resumeRunId: feed.run.id }) : undefined;
 }
 
 /** A run that is not in this place may be in another one: goes there if it is, else offers to look. */
@@ -269,30 +271,4 @@ function WithStore(props: {
     return <div class="page" aria-busy="true" aria-label="Opening the storage" />;
   }
   return props.children(opened.value.store);
-}
-
-type TrainPageProps = { readonly store: Store; readonly resumeRunId: string | undefined };
-
-/** The training page brings TensorFlow.js with it, so it is loaded when somebody goes there. */
-function LazyTrainPage(props: TrainPageProps): JSX.Element {
-  const page = useSignal<{ component: ComponentType<TrainPageProps> } | undefined>(undefined);
-  const error = useSignal<unknown>(undefined);
-  useEffect(() => {
-    import('../../demo/train/train-page.tsx').then(
-      (loaded) => {
-        page.value = { component: loaded.TrainPage };
-      },
-      (failure: unknown) => {
-        error.value = failure;
-      },
-    );
-  }, []);
-  if (error.value !== undefined) {
-    return <ErrorNotice title="The training page cannot be loaded" error={error.value} />;
-  }
-  if (page.value === undefined) {
-    return <div class="page" aria-busy="true" aria-label="Loading the training page" />;
-  }
-  const Page = page.value.component;
-  return <Page {...props} />;
 }

@@ -32,6 +32,16 @@ export function splitKey(key: string): { namespace: string | null; name: string 
     : { namespace: key.slice(0, at), name: key.slice(at + 1) };
 }
 
+/** The metric that stands for a run: its training loss, or whatever comes nearest. */
+export function lossKey(keys: readonly string[]): string | undefined {
+  return (
+    keys.find((key) => key === 'train/loss') ??
+    keys.find((key) => key === 'loss') ??
+    keys.find((key) => key.endsWith('/loss')) ??
+    keys.find((key) => key.endsWith('loss'))
+  );
+}
+
 /** Charts of the machine: which metrics are one picture. */
 const MACHINE_GROUPS: readonly { readonly title: string; readonly pattern: RegExp }[] = [
   { title: 'load (percent)', pattern: /_percent$/ },

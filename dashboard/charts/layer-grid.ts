@@ -1,6 +1,14 @@
 /** Layers by steps as cells, as many columns as there is room for. Pure. */
 import { colorScale, placeOn, type ColorScale, type ScaleKind } from './color-scale.ts';
-import type { LayerPoints } from '../run/layers/layer-track.ts';
+
+/** One point a step, ascending. Arrays of one length. */
+export type LayerPoints = {
+  readonly steps: Float64Array;
+  /** NaN where every element was NaN or infinite. */
+  readonly values: Float64Array;
+  /** 1 where elements of the tensor were NaN or infinite. */
+  readonly isBad: Uint8Array;
+};
 
 /** Steps that share a column. */
 export type GridColumn = {

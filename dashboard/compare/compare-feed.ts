@@ -1,7 +1,6 @@
 /** One metric of several runs, read as the runs grow. */
 import { openRun, type RunReader, type Store } from 'quark-sdk';
-import { lossKey } from '../runs/preview.ts';
-import { groupMetrics } from '../charts/group.ts';
+import { groupMetrics, lossKey } from '../charts/group.ts';
 import { keysOf } from '../series/run-keys.ts';
 import { runNames } from '../parts/run-name.ts';
 import type { PointRange } from '../series/series-parts.ts';

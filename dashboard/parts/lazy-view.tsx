@@ -4,9 +4,9 @@ import type { ComponentType, JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { ErrorNotice } from './parts.tsx';
 
-/** The component that `load` brings, with its props. `load` is not to change. */
+/** The default export of the module that `load` brings, with its props. `load` is not to change. */
 export function LazyView<P extends object>(props: {
-  readonly load: () => Promise<ComponentType<P>>;
+  readonly load: () => Promise<{ readonly default: ComponentType<P> }>;
   readonly of: P;
 }): JSX.Element {
   const loaded = useSignal<{ readonly component: ComponentType<P> } | undefined>(undefined);
@@ -16,8 +16,8 @@ export function LazyView<P extends object>(props: {
     let isCurrent = true;
     error.value = undefined;
     props.load().then(
-      (component) => {
-        if (isCurrent) loaded.value = { component };
+      (module) => {
+        if (isCurrent) loaded.value = { component: module.default };
       },
       (failure: unknown) => {
         if (isCurrent) error.value = failure;

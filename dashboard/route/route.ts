@@ -1,19 +1,13 @@
 /** Where the page is, in the part of the address after `#`: works under any base path and from any file server. */
 
-/** Parts of a run's page beside its metrics. */
-export const RUN_VIEWS = ['analysis', 'layers', 'machine', 'batches'] as const;
-
-/** One of {@link RUN_VIEWS}. */
-export type RunView = (typeof RUN_VIEWS)[number];
-
 /** A place on the page. */
 export type Route =
   | { readonly kind: 'runs' }
   | {
       readonly kind: 'run';
       readonly runId: string;
-      /** Undefined: the metrics. */
-      readonly view?: RunView | undefined;
+      /** The id of a tab; undefined: the first one. */
+      readonly view?: string | undefined;
     }
   | { readonly kind: 'compare'; readonly runIds: readonly string[] }
   | { readonly kind: 'train'; readonly resumeRunId: string | undefined }
@@ -28,7 +22,7 @@ export function parseRoute(hash: string): Route {
   if (first === undefined || (first === 'runs' && second === undefined)) return { kind: 'runs' };
   if (first === 'runs' && second !== undefined && parts.length === 2) {
     const runId = decoded(second);
-    const view = RUN_VIEWS.find((one) => one === new URLSearchParams(query).get('view'));
+    const view = new URLSearchParams(query).get('view') ?? undefined;
     if (runId !== undefined) return { kind: 'run', runId, view };
   }
   if (first === 'compare' && second === undefined) {
@@ -47,7 +41,7 @@ export function hrefOf(route: Route): string {
     case 'runs':
       return '#/';
     case 'run':
-      return `#/runs/${encodeURIComponent(route.runId)}${route.view === undefined ? '' : `?view=${route.view}`}`;
+      return `#/runs/${encodeURIComponent(route.runId)}${route.view === undefined ? '' : `?view=${encodeURIComponent(route.view)}`}`;
     case 'compare':
       return `#/compare?runs=${route.runIds.map(encodeURIComponent).join()}`;
     case 'train':

@@ -1,120 +1,35 @@
 /** One run: its curves while they grow, what happened, and what it was made of. */
-import { useSignal, type ReadonlySignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import { isQuarkError, type Store } from 'quark-sdk';
-import { hrefOf, type RunView as RunViewName } from '../route/route.ts';
+import { hrefOf } from '../route/route.ts';
 import { createChartView } from '../charts/chart-view.ts';
 import { formatCount, formatDuration, formatValue, shortId } from '../parts/format.ts';
 import { groupMetrics } from '../charts/group.ts';
 import { importOf } from '../parts/run-name.ts';
-import { RunFeed } from '../series/run-feed.ts';
+import type { RunFeed } from '../series/run-feed.ts';
 import { runSpanMs, shownStatus } from '../parts/run-filter.ts';
 import { Icon } from '../parts/icons.tsx';
 import { CopyButton, ErrorNotice, StatusChip } from '../parts/parts.tsx';
-import { keepPolling } from '../parts/polling.ts';
-import { afterPaint, nextTask } from '../parts/turns.ts';
-import { isBeingImported, isGrowing } from '../dropped/dropped-files.ts';
+import { isBeingImported } from '../dropped/dropped-files.ts';
 import { RunFacts } from './run-facts.tsx';
-import { RunTabs, RunView } from './run-tabs.tsx';
-
-const LIVE_POLL_MS = 1000;
-const ENDED_POLL_MS = 5000;
-/** While files are imported into the store. */
-const GROWING_POLL_MS = 200;
-/** How often curves are drawn while a long run is read. */
-const SHOW_EVERY_MS = 200;
-
-/** A run that is being read. */
-export type RunWatch = {
-  readonly feed: ReadonlySignal<RunFeed | undefined>;
-  /** Changes when points arrived. */
-  readonly revision: ReadonlySignal<number>;
-  /** Changes when anything arrived; also the clock of the page. */
-  readonly nowMs: ReadonlySignal<number>;
-  readonly error: ReadonlySignal<unknown>;
-  readonly retry: () => void;
-};
-
-/** Opens a run and follows it for as long as the component is there. */
-export function useRunWatch(
-  store: Store,
-  runId: string,
-  livePollMs: number = LIVE_POLL_MS,
-): RunWatch {
-  const feed = useSignal<RunFeed | undefined>(undefined);
-  const revision = useSignal(0);
-  const nowMs = useSignal(Date.now());
-  const error = useSignal<unknown>(undefined);
-  const attempt = useSignal(0);
-  useEffect(() => {
-    feed.value = undefined;
-    error.value = undefined;
-    let isCurrent = true;
-    const stop = keepPolling(
-      async () => {
-        let hasNews = feed.peek() === undefined;
-        const known = feed.peek() ?? (await RunFeed.open(store, runId));
-        if (!isCurrent) return;
-        const show = (): void => {
-          if (hasNews) revision.value += 1;
-          hasNews = false;
-          feed.value = known;
-          nowMs.value = Date.now();
-          error.value = undefined;
-        };
-        if (hasNews) show();
-        else hasNews = (await known.poll()).metrics;
-        let shownAtMs = performance.now();
-        // What is there is drawn before more is read.
-        if (known.hasMore) await afterPaint();
-        // A long run comes in parts, each in a turn of its own; what is there is shown now and then.
-        while (known.hasMore) {
-          await nextTask();
-          if (!isCurrent) return;
-          hasNews = (await known.poll()).metrics || hasNews;
-          if (performance.now() - shownAtMs < SHOW_EVERY_MS) continue;
-          if (isCurrent) show();
-          shownAtMs = performance.now();
-        }
-        if (isCurrent) show();
-      },
-      () => {
-        if (isGrowing(store)) return GROWING_POLL_MS;
-        return feed.peek()?.isLive === true ? livePollMs : ENDED_POLL_MS;
-      },
-      (failure) => {
-        error.value = failure;
-      },
-    );
-    return () => {
-      isCurrent = false;
-      stop();
-    };
-  }, [store, runId, attempt.value]);
-  return {
-    feed,
-    revision,
-    nowMs,
-    error,
-    retry: () => {
-      attempt.value += 1;
-    },
-  };
-}
+import { RunTabs, tabOf, TabView } from './run-tabs.tsx';
+import { useRunWatch } from './feed/run-watch.ts';
 
 /** The page of one run. */
 export function RunPage(props: {
   readonly store: Store;
   readonly runId: string;
-  readonly view: RunViewName | undefined;
+  /** The tab that is shown, by its id. */
+  readonly view: string | undefined;
   /** Where to go on with an interrupted run of the training page, if this is one. */
   readonly resumeHref: (feed: RunFeed) => string | undefined;
   readonly otherSource: ComponentChildren;
 }): JSX.Element {
   const { store, runId } = props;
   const watch = useRunWatch(store, runId);
-  const view = useMemo(() => createChartView(), [runId]);
+  const charts = useMemo(() => createChartView(), [runId]);
+  const tab = tabOf(props.view);
   const feed = watch.feed.value;
   if (feed === undefined) {
     if (watch.error.value === undefined) return <RunSkeleton />;
@@ -175,10 +90,10 @@ export function RunPage(props: {
       )}
       {feed.damage.length > 0 && <Damage damage={feed.damage} />}
       <Tiles feed={feed} nowMs={watch.nowMs.value} />
-      <RunTabs runId={runId} view={props.view} />
+      <RunTabs runId={runId} shown={tab} />
       <div class="run-columns">
         <div class="run-main">
-          <RunView feed={feed} watch={watch} view={props.view} charts={view} />
+          <TabView tab={tab} of={{ feed, watch, charts }} />
         </div>
         <RunFacts run={run} />
       </div>

@@ -3,6 +3,7 @@ import { signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import type { RunSummary, Store } from 'quark-sdk';
 import { SeriesPyramid } from 'quark-sdk/analysis';
 import { onAxis } from '../charts/axis.ts';
+import { lossKey } from '../charts/group.ts';
 import { NO_EPOCHS } from '../series/epoch-scale.ts';
 import { overviewParts, readOverview } from '../series/overview.ts';
 import { reduceSeries } from '../charts/reduce.ts';
@@ -150,16 +151,6 @@ export class PreviewCache {
       this.version.value += 1;
     }
   }
-}
-
-/** The metric that stands for a run: its training loss, or whatever comes nearest. */
-export function lossKey(keys: readonly string[]): string | undefined {
-  return (
-    keys.find((key) => key === 'train/loss') ??
-    keys.find((key) => key === 'loss') ??
-    keys.find((key) => key.endsWith('/loss')) ??
-    keys.find((key) => key.endsWith('loss'))
-  );
 }
 
 function previewOf(series: MetricSeries | undefined): RunPreview {

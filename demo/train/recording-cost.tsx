@@ -3,7 +3,7 @@ import type { ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { costText, probeCost } from '../../dashboard/run/layers/probe-cost.ts';
-import { LayerFeed } from '../../dashboard/run/layers/probe-feed.ts';
+import { LayerFeed } from '../../dashboard/run/layers/feed.ts';
 import type { RunFeed } from '../../dashboard/series/run-feed.ts';
 import { useFeed } from '../../dashboard/parts/use-feed.ts';
 

@@ -6,13 +6,14 @@ import { listRuns, type RunSummary, type Store } from 'quark-sdk';
 import { hrefOf, numberSettingOf } from '../../dashboard/route/route.ts';
 import { chooseSource } from '../../dashboard/sources/sources.ts';
 import { widenedRange } from '../../dashboard/charts/chart-range.ts';
+import type { TrainPageProps } from '../../dashboard/app/train-page.ts';
 import { createChartView } from '../../dashboard/charts/chart-view.ts';
 import { formatAgo, formatCount, formatDuration, shortId } from '../../dashboard/parts/format.ts';
 import { ChartGrid } from '../../dashboard/charts/chart-grid.tsx';
 import { Icon } from '../../dashboard/parts/icons.tsx';
 import { ErrorNotice, textOf } from '../../dashboard/parts/parts.tsx';
 import { keepPolling } from '../../dashboard/parts/polling.ts';
-import { useRunWatch } from '../../dashboard/run/run-page.tsx';
+import { useRunWatch } from '../../dashboard/run/feed/run-watch.ts';
 import { DEMO_PROJECT, isDemoRun } from './demo-run.ts';
 import type { DigitsTrainingConfig } from './digits.ts';
 import { isMachineMetric } from '../../dashboard/charts/group.ts';
@@ -35,11 +36,7 @@ const WATCH_POLL_MS = 500;
 const LIST_POLL_MS = 2000;
 
 /** Trains a network in this tab and shows what is recorded of it. */
-export function TrainPage(props: {
-  readonly store: Store;
-  readonly resumeRunId: string | undefined;
-}): JSX.Element {
-  const { store, resumeRunId } = props;
+export default function TrainPage({ store, resumeRunId }: TrainPageProps): JSX.Element {
   const state = training.value;
   const begin = (start: DigitsTrainingConfig | { readonly resumeRunId: string }): void => {
     void train({

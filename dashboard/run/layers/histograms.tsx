@@ -6,7 +6,7 @@ import type { ParameterDistributionRecord, ReadableRun } from 'quark-sdk/probes'
 import { formatCount, formatTick, formatValue } from '../../parts/format.ts';
 import { histogramGrid, type HistogramGrid } from './histogram-grid.ts';
 import { shortParameter } from './layer-table.ts';
-import { HistogramFeed } from './probe-feed.ts';
+import { HistogramFeed } from './feed.ts';
 import { HeatLegend } from '../../charts/heat-legend.tsx';
 import { HeatMap, MIN_COLUMN_PX, type CellWords, type HeatCells } from '../../charts/heat-map.tsx';
 import { HowTo } from '../../parts/how-to.tsx';

@@ -4,7 +4,8 @@
  */
 import type { LayerColumns, NameColumn, ParameterColumns } from 'quark-sdk/probes';
 import { LAYER_QUANTITIES, type QuantityId } from './layer-quantities.ts';
-import { LayerTrack, type LayerPoints } from './layer-track.ts';
+import type { LayerPoints } from '../../charts/layer-grid.ts';
+import { LayerTrack } from './layer-track.ts';
 
 /** One layer of the model. */
 export type LayerRow = { readonly name: string; readonly type: string | undefined };

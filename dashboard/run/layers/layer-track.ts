@@ -1,14 +1,6 @@
 /** The numbers of one layer over steps. */
+import type { LayerPoints } from '../../charts/layer-grid.ts';
 import type { QuantityId } from './layer-quantities.ts';
-
-/** One point a step, ascending. Arrays of one length. */
-export type LayerPoints = {
-  readonly steps: Float64Array;
-  /** NaN where every element was NaN or infinite. */
-  readonly values: Float64Array;
-  /** 1 where elements of the tensor were NaN or infinite. */
-  readonly isBad: Uint8Array;
-};
 
 /** One number as it was recorded. */
 export type TrackEntry = {

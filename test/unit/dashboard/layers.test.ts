@@ -20,8 +20,8 @@ import {
   LayerTable,
   shortParameter,
 } from '../../../dashboard/run/layers/layer-table.ts';
-import type { LayerPoints } from '../../../dashboard/run/layers/layer-track.ts';
-import { LayerFeed } from '../../../dashboard/run/layers/probe-feed.ts';
+import type { LayerPoints } from '../../../dashboard/charts/layer-grid.ts';
+import { LayerFeed } from '../../../dashboard/run/layers/feed.ts';
 import { layerRow, parameterRow, writeProbeRows } from '../../support/probe-rows.ts';
 import { runs } from '../../support/property.ts';
 

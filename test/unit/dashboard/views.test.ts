@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { numberSettingOf, parseRoute, hrefOf } from '../../../dashboard/route/route.ts';
 import { pannedRange, widenedRange, zoomedRange } from '../../../dashboard/charts/chart-range.ts';
 import { countSeverities, eventText } from '../../../dashboard/run/metrics/event-text.ts';
-import { lossKey } from '../../../dashboard/runs/preview.ts';
+import { lossKey } from '../../../dashboard/charts/group.ts';
 
 describe('routes', () => {
   it('reads every place it writes', () => {

@@ -5,23 +5,20 @@ import type { DataDiagnosticsSummary } from 'quark-sdk/probes';
 import { findBatchesInWorker } from '../../dropped/analysis.ts';
 import { exposureRows } from './batch-text.ts';
 import { formatCount, formatValue } from '../../parts/format.ts';
-import { BatchFeed } from '../layers/probe-feed.ts';
+import { BatchFeed } from './feed.ts';
 import type { RunFeed } from '../../series/run-feed.ts';
 import { Findings } from './batch-findings.tsx';
 import { HardBatches, rounded } from './hard-batches.tsx';
 import { HowTo } from '../../parts/how-to.tsx';
 import { ErrorNotice } from '../../parts/parts.tsx';
+import type { TabProps } from '../feed/tab.ts';
 import { askingStamp, useAsked } from '../feed/use-asked.ts';
 import { useFeed } from '../../parts/use-feed.ts';
 
-/** The "Batches" part of a run's page. */
-export function BatchesView(props: {
-  readonly feed: RunFeed;
-  readonly isLive: boolean;
-  /** The clock of the page. */
-  readonly nowMs: number;
-}): JSX.Element {
-  const { feed, isLive } = props;
+/** The "Batches" tab. */
+export default function BatchesView({ feed, watch }: TabProps): JSX.Element {
+  const nowMs = watch.nowMs.value;
+  const { isLive } = feed;
   const batches = useMemo(() => new BatchFeed(feed.reader), [feed]);
   const { revision, error, isRead } = useFeed(batches, isLive);
   void revision.value;
@@ -43,7 +40,7 @@ diagnostics.logBatch(loss, { step, labels, sampleIds });`}
       feed={feed}
       summary={summary}
       lastEpoch={batches.lastEpoch}
-      stamp={askingStamp(feed, props.nowMs)}
+      stamp={askingStamp(feed, nowMs)}
     />
   );
 }

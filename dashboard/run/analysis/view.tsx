@@ -17,21 +17,16 @@ import { Panel, type PanelContext } from '../../charts/panel.tsx';
 import { AlertList } from './alert-list.tsx';
 import { Icon } from '../../parts/icons.tsx';
 import { ErrorNotice, textOf } from '../../parts/parts.tsx';
+import type { TabProps } from '../feed/tab.ts';
 import { askingStamp, useAsked } from '../feed/use-asked.ts';
 
-/** The "Analysis" part of a run's page. */
-export function AnalysisView(props: {
-  readonly feed: RunFeed;
-  readonly revision: ReadonlySignal<number>;
-  /** The clock of the page. */
-  readonly nowMs: number;
-}): JSX.Element {
-  const { feed } = props;
+/** The "Analysis" tab. */
+export default function AnalysisView({ feed, watch }: TabProps): JSX.Element {
   const { store } = feed.reader;
   const { answer, error, retry } = useAsked(
     () => analyzeInWorker(store, feed.run.id),
     feed,
-    askingStamp(feed, props.nowMs),
+    askingStamp(feed, watch.nowMs.value),
   );
   if (answer.value === undefined) {
     if (error.value === undefined)
@@ -45,7 +40,7 @@ export function AnalysisView(props: {
           <Icon name="warning" /> It could not be analysed again: {textOf(error.value)}
         </p>
       )}
-      <Findings feed={feed} analysis={answer.value} revision={props.revision} />
+      <Findings feed={feed} analysis={answer.value} revision={watch.revision} />
     </>
   );
 }

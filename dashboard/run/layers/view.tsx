@@ -9,11 +9,12 @@ import { BAD_SHADE, layerGrid, type LayerGrid } from '../../charts/layer-grid.ts
 import { LAYER_QUANTITIES, quantityOf, type QuantityId } from './layer-quantities.ts';
 import type { LayerTable } from './layer-table.ts';
 import { costText, probeCost } from './probe-cost.ts';
-import { LayerFeed } from './probe-feed.ts';
+import { LayerFeed } from './feed.ts';
 import type { SeriesSet } from '../../series/series.ts';
 import { HeatLegend } from '../../charts/heat-legend.tsx';
 import { HeatMap, MIN_COLUMN_PX, type CellWords, type HeatCells } from '../../charts/heat-map.tsx';
 import { HowTo } from '../../parts/how-to.tsx';
+import type { TabProps } from '../feed/tab.ts';
 import { LayerDetail } from './layer-detail.tsx';
 import { ErrorNotice } from '../../parts/parts.tsx';
 import { useFeed } from '../../parts/use-feed.ts';
@@ -23,15 +24,10 @@ const SMALL_ROW_PX = 18;
 /** From so many layers on rows are smaller. */
 const MANY_LAYERS = 24;
 
-/** The "Layers" part of a run's page. */
-export function LayersView(props: {
-  readonly run: ReadableRun;
-  readonly isLive: boolean;
-  readonly metrics: SeriesSet;
-  /** Changes when samples arrived. */
-  readonly metricsRevision: ReadonlySignal<number>;
-}): JSX.Element {
-  const { run, isLive } = props;
+/** The "Layers" tab. */
+export default function LayersView({ feed: ofRun, watch }: TabProps): JSX.Element {
+  void watch.nowMs.value;
+  const { reader: run, isLive } = ofRun;
   const feed = useMemo(() => new LayerFeed(run), [run]);
   const { revision, error, isRead } = useFeed(feed, isLive);
   if (error.value !== undefined && !isRead.value)
@@ -57,8 +53,8 @@ await hooks.step(step, {}, () => trainOnBatch(batch));`}
       revision={revision}
       run={run}
       isLive={isLive}
-      metrics={props.metrics}
-      metricsRevision={props.metricsRevision}
+      metrics={ofRun.series}
+      metricsRevision={watch.revision}
     />
   );
 }

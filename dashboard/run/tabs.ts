@@ -1,0 +1,12 @@
+/** The tabs of a run's page: a line here and a folder beside this file each. */
+import type { RunTab } from './feed/tab.ts';
+import { MetricsView } from './metrics/view.tsx';
+
+/** In the order in which they are shown. The first is the one of an address that names none. */
+export const RUN_TABS: readonly [RunTab, ...RunTab[]] = [
+  { id: 'metrics', title: 'Metrics', view: MetricsView },
+  { id: 'analysis', title: 'Analysis', load: () => import('./analysis/view.tsx') },
+  { id: 'layers', title: 'Layers', load: () => import('./layers/view.tsx') },
+  { id: 'machine', title: 'Machine', load: () => import('./machine/view.tsx') },
+  { id: 'batches', title: 'Batches', load: () => import('./batches/view.tsx') },
+];

@@ -1,0 +1,30 @@
+/** Starts the page. */
+import { render } from 'preact';
+import 'uplot/dist/uPlot.min.css';
+import './theme/tokens.css';
+import './theme/base.css';
+import './parts/parts.css';
+import './runs/list.css';
+import './run/run.css';
+import './run/facts.css';
+import './run/layers/style.css';
+import './run/batches/style.css';
+import './dropped/files.css';
+import './run/analysis/style.css';
+import './app/access.css';
+import { App } from './app/app.tsx';
+import type { TrainPage } from './app/train-page.ts';
+import { followLocation } from './route/location.ts';
+import { findSources } from './sources/sources.ts';
+import { sendUnsentRuns } from './sources/unsent-runs.ts';
+import { followTheme } from './theme/theme.ts';
+
+/** Shows the page in the element `app` of the document, and follows the address from then on. */
+export function startPage(trainPage: TrainPage): void {
+  followTheme();
+  followLocation();
+  void findSources();
+  const root = document.getElementById('app');
+  if (root !== null) render(<App trainPage={trainPage} />, root);
+  sendUnsentRuns();
+}
