@@ -1,5 +1,6 @@
 /** Checks of the options of the curve kernels, with every default filled in. */
 import { checkLiteral, checkOptionNames, checkPositive, checkFlag } from '../../../base/assert.ts';
+import { literal, numberWhere, readOptions } from '../../../base/options.ts';
 import { invalidInput } from '../../../base/errors.ts';
 import {
   ALIGN_FILLS,
@@ -173,14 +174,11 @@ export type AlignSettings = {
 };
 
 export function checkAlign(options: AlignOptions = {}): AlignSettings {
-  checkOptionNames('options', options, ['join', 'fill', 'tolerance']);
-  const tolerance = checkNumber('options.tolerance', options.tolerance ?? Infinity);
-  if (tolerance < 0) throw invalidInput('options.tolerance', tolerance, 'at least 0');
-  return {
-    join: checkLiteral('options.join', options.join ?? 'inner', ALIGN_JOINS),
-    fill: checkLiteral('options.fill', options.fill ?? 'none', ALIGN_FILLS),
-    tolerance,
-  };
+  return readOptions('options', options, {
+    join: literal(ALIGN_JOINS, 'inner'),
+    fill: literal(ALIGN_FILLS, 'none'),
+    tolerance: numberWhere((x) => x >= 0, 'at least 0', Infinity),
+  });
 }
 
 /** Steps and values of a series, as float64. */
