@@ -4,8 +4,8 @@
  */
 import { withControlsShown } from '../base/control-characters.ts';
 import { isQuarkError, VERSION } from '../index.ts';
-import { columns, helpText, parseCommand, UsageError, usageLine } from './args.ts';
-import { EXIT, jsonText, type Command } from './command.ts';
+import { columns, helpText, parseCommand, UsageError, usageLine } from './support/args.ts';
+import { EXIT, jsonText, type Command } from './support/command.ts';
 import { analyzeCommand } from './commands/analyze.ts';
 import { compareCommand } from './commands/compare.ts';
 import { dashboardCommand } from './commands/dashboard.ts';
@@ -24,8 +24,8 @@ import { shareCommand } from './commands/share.ts';
 import { showCommand } from './commands/show.ts';
 import { syncCommand } from './commands/sync.ts';
 import { verifyCommand } from './commands/verify.ts';
-import { guardTerminal, OutputClosed, type CliIo } from './io.ts';
-import { plain, styleFor } from './text.ts';
+import { guardTerminal, OutputClosed, type CliIo } from './support/io.ts';
+import { plain, styleFor } from './support/text.ts';
 
 const COMMANDS: readonly Command[] = [
   runsCommand,

@@ -1,6 +1,6 @@
 /** The surroundings of a command, in memory. */
 import { runCli } from '../../src/cli/cli.ts';
-import { OutputClosed, type CliIo, type CliOutput } from '../../src/cli/io.ts';
+import { OutputClosed, type CliIo, type CliOutput } from '../../src/cli/support/io.ts';
 
 export type Ran = { readonly code: number; readonly stdout: string; readonly stderr: string };
 

@@ -8,9 +8,9 @@ import {
   type HardBatches,
 } from '../../analysis.ts';
 import { ALERT_SEVERITIES } from '../../index.ts';
-import { checkSaves, SOURCE_NOTE, withRuns } from '../analysis-source.ts';
-import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../command.ts';
-import { plain, table, type Style } from '../text.ts';
+import { checkSaves, SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
+import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../support/command.ts';
+import { plain, table, type Style } from '../support/text.ts';
 
 export const analyzeCommand: Command = {
   spec: {

@@ -7,10 +7,10 @@ import {
   type MetricTargetSpec,
   type RunComparisonResult,
 } from '../../analysis.ts';
-import { SOURCE_NOTE, withRuns } from '../analysis-source.ts';
-import { columns, UsageError } from '../args.ts';
-import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../command.ts';
-import { plain, shortNumber, table, type Style } from '../text.ts';
+import { SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
+import { columns, UsageError } from '../support/args.ts';
+import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../support/command.ts';
+import { plain, shortNumber, table, type Style } from '../support/text.ts';
 
 export const compareCommand: Command = {
   spec: {

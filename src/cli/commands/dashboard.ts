@@ -1,6 +1,6 @@
 /** `quark dashboard`: the page over the runs of a store. */
-import { EXIT, JSON_OPTION, STORAGE_OPTIONS, withStore, type Command } from '../command.ts';
-import { openPage, SERVE_OPTIONS, serveDashboard } from '../site.ts';
+import { EXIT, JSON_OPTION, STORAGE_OPTIONS, withStore, type Command } from '../support/command.ts';
+import { openPage, SERVE_OPTIONS, serveDashboard } from '../support/site.ts';
 
 export const dashboardCommand: Command = {
   spec: {

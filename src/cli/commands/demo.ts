@@ -3,29 +3,29 @@ import { resolve } from 'node:path';
 import { AnalyzerEngine, PhaseAnalyzer } from '../../analysis.ts';
 import { isQuarkError, openStorage, TrainingSession, type Store } from '../../index.ts';
 import type { ServedStore } from '../../node.ts';
-import { UsageError } from '../args.ts';
+import { UsageError } from '../support/args.ts';
 import {
   DEFAULT_STORAGE_DIR,
   EXIT,
   JSON_OPTION,
   type Command,
   type CommandContext,
-} from '../command.ts';
+} from '../support/command.ts';
 import {
   DEFAULT_EPOCHS,
   DEFAULT_SEED,
   prepareDemo,
   type DemoBackend,
   type DemoTraining,
-} from '../demo-training.ts';
+} from '../support/demo-training.ts';
 import {
   jsonProgress,
   lineProgress,
   terminalProgress,
   type Progress,
   type RunMeaning,
-} from '../progress.ts';
-import { dashboardDir, openPage, SERVE_OPTIONS, serveDashboard } from '../site.ts';
+} from '../support/progress.ts';
+import { dashboardDir, openPage, SERVE_OPTIONS, serveDashboard } from '../support/site.ts';
 
 /** Longest pause of the training for the page's requests, in milliseconds. */
 const LONGEST_TURN_MS = 250;

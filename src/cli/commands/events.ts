@@ -9,8 +9,8 @@ import {
   warnOfDamage,
   withStore,
   type Command,
-} from '../command.ts';
-import { localTime, table, type Style } from '../text.ts';
+} from '../support/command.ts';
+import { localTime, table, type Style } from '../support/text.ts';
 
 export const eventsCommand: Command = {
   spec: {

@@ -16,7 +16,7 @@ import {
   type TableName,
 } from '../../exchange.ts';
 import { describeDamage, isQuarkError, type RunReader } from '../../index.ts';
-import { UsageError } from '../args.ts';
+import { UsageError } from '../support/args.ts';
 import {
   EXIT,
   findRun,
@@ -26,9 +26,9 @@ import {
   withStore,
   type Command,
   type CommandContext,
-} from '../command.ts';
-import { OutputFolder, type OutFile } from '../output-folder.ts';
-import { plain } from '../text.ts';
+} from '../support/command.ts';
+import { OutputFolder, type OutFile } from '../support/output-folder.ts';
+import { plain } from '../support/text.ts';
 
 type TableExport = (
   reader: RunReader,

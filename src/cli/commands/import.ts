@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { importRuns, type ImportedRunReport, type ImportReport } from '../../exchange.ts';
 import { openStorage } from '../../index.ts';
 import { openInputFiles } from '../../node.ts';
-import { UsageError } from '../args.ts';
+import { UsageError } from '../support/args.ts';
 import {
   DEFAULT_STORAGE_DIR,
   EXIT,
@@ -11,8 +11,8 @@ import {
   jsonText,
   STORAGE_OPTIONS,
   type Command,
-} from '../command.ts';
-import { table } from '../text.ts';
+} from '../support/command.ts';
+import { table } from '../support/text.ts';
 
 const SHOWN_PROBLEMS = 20;
 

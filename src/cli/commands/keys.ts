@@ -1,15 +1,21 @@
 /** `quark keys`: makes, lists and revokes the keys of a service. */
 import { KEY_SCOPES, type UserKey } from '../../service.ts';
-import { UsageError } from '../args.ts';
-import { EXIT, JSON_OPTION, jsonText, type Command, type CommandContext } from '../command.ts';
+import { UsageError } from '../support/args.ts';
+import {
+  EXIT,
+  JSON_OPTION,
+  jsonText,
+  type Command,
+  type CommandContext,
+} from '../support/command.ts';
 import {
   ACCESS_OPTIONS,
   accessUrl,
   ADMIN_NOTE,
   withAccess,
   type AccessActions,
-} from '../service-storage.ts';
-import { localTime, plain, table } from '../text.ts';
+} from '../support/service-storage.ts';
+import { localTime, plain, table } from '../support/text.ts';
 
 const UNITS_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 

@@ -1,7 +1,7 @@
 /** `quark metrics RUN`: a summary of every metric, or the points themselves. */
 import type { MetricColumns, MetricFilter } from '../../index.ts';
 import { exportMetricsCsv, exportMetricsJsonLines } from '../../exchange.ts';
-import { UsageError } from '../args.ts';
+import { UsageError } from '../support/args.ts';
 import {
   EXIT,
   findRun,
@@ -10,8 +10,8 @@ import {
   warnOfDamage,
   withStore,
   type Command,
-} from '../command.ts';
-import { shortNumber, table, type Style } from '../text.ts';
+} from '../support/command.ts';
+import { shortNumber, table, type Style } from '../support/text.ts';
 
 export const metricsCommand: Command = {
   spec: {

@@ -1,8 +1,8 @@
 /** `quark phases RUN|PATH`: the training regimes of a run. */
 import { PhaseAnalyzer, type PhaseAnalysisResult } from '../../analysis.ts';
-import { checkSaves, SOURCE_NOTE, withRuns } from '../analysis-source.ts';
-import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../command.ts';
-import { plain, table, type Style } from '../text.ts';
+import { checkSaves, SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
+import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../support/command.ts';
+import { plain, table, type Style } from '../support/text.ts';
 
 export const phasesCommand: Command = {
   spec: {

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { importRuns } from '../../exchange.ts';
 import { createMemoryStore, describeDamage, type Store } from '../../index.ts';
 import { openInputFiles, queryRuns, type QueryResult, type QueryValue } from '../../node.ts';
-import { UsageError } from '../args.ts';
+import { UsageError } from '../support/args.ts';
 import {
   EXIT,
   JSON_OPTION,
@@ -11,8 +11,8 @@ import {
   withStore,
   type Command,
   type CommandContext,
-} from '../command.ts';
-import { plain, table, type Style } from '../text.ts';
+} from '../support/command.ts';
+import { plain, table, type Style } from '../support/text.ts';
 
 const SHOWN_PROBLEMS = 5;
 /** Timers take no more. */

@@ -2,10 +2,10 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { report } from '../../analysis.ts';
-import { SOURCE_NOTE, withRuns } from '../analysis-source.ts';
-import { UsageError } from '../args.ts';
-import { EXIT, STORAGE_OPTIONS, unwritable, type Command } from '../command.ts';
-import { plain } from '../text.ts';
+import { SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
+import { UsageError } from '../support/args.ts';
+import { EXIT, STORAGE_OPTIONS, unwritable, type Command } from '../support/command.ts';
+import { plain } from '../support/text.ts';
 
 export const reportCommand: Command = {
   spec: {

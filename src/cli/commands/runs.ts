@@ -9,8 +9,8 @@ import {
   summaryJson,
   withStore,
   type Command,
-} from '../command.ts';
-import { duration, localTime, table } from '../text.ts';
+} from '../support/command.ts';
+import { duration, localTime, table } from '../support/text.ts';
 
 const DEFAULT_LIMIT = 50;
 

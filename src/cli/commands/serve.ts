@@ -10,10 +10,10 @@ import {
   type ServedService,
   type ServiceLimits,
 } from '../../service.ts';
-import { UsageError } from '../args.ts';
-import { EXIT, type Command, type CommandContext } from '../command.ts';
-import { SERVICE_STORAGE, serviceStorage } from '../service-storage.ts';
-import { dashboardDir } from '../site.ts';
+import { UsageError } from '../support/args.ts';
+import { EXIT, type Command, type CommandContext } from '../support/command.ts';
+import { SERVICE_STORAGE, serviceStorage } from '../support/service-storage.ts';
+import { dashboardDir } from '../support/site.ts';
 
 const DEFAULT_PORT = 4747;
 const MAX_PORT = 65_535;

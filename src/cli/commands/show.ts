@@ -10,9 +10,9 @@ import {
   summaryJson,
   withStore,
   type Command,
-} from '../command.ts';
-import { columns } from '../args.ts';
-import { localTime, plain, type Style } from '../text.ts';
+} from '../support/command.ts';
+import { columns } from '../support/args.ts';
+import { localTime, plain, type Style } from '../support/text.ts';
 
 export const showCommand: Command = {
   spec: {

@@ -9,10 +9,10 @@ import {
   withStore,
   type Command,
   type CommandContext,
-} from '../command.ts';
-import type { CliIo } from '../io.ts';
-import { SERVICE_OPTION, serviceOptions } from '../service-options.ts';
-import { count, plain } from '../text.ts';
+} from '../support/command.ts';
+import type { CliIo } from '../support/io.ts';
+import { SERVICE_OPTION, serviceOptions } from '../support/service-options.ts';
+import { count, plain } from '../support/text.ts';
 
 const SHOW_EVERY_MS = 1000;
 

@@ -9,9 +9,9 @@ import {
   STORAGE_OPTIONS,
   withStore,
   type Command,
-} from '../command.ts';
-import { SERVICE_OPTION, serviceOptions } from '../service-options.ts';
-import { plain, table, type Style } from '../text.ts';
+} from '../support/command.ts';
+import { SERVICE_OPTION, serviceOptions } from '../support/service-options.ts';
+import { plain, table, type Style } from '../support/text.ts';
 
 type Line = ServiceVerification['tables'][number];
 

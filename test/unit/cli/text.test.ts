@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { columns } from '../../../src/cli/args.ts';
-import { count, fit, styleFor, table, textWidth } from '../../../src/cli/text.ts';
+import { columns } from '../../../src/cli/support/args.ts';
+import { count, fit, styleFor, table, textWidth } from '../../../src/cli/support/text.ts';
 
 const NO_STYLE = styleFor({ isTty: false, columns: undefined, write: async () => {} }, {});
 

@@ -12,7 +12,7 @@ import {
   type RunReader,
   type RunSummary,
   type Store,
-} from '../index.ts';
+} from '../../index.ts';
 import { UsageError, type CommandSpec, type OptionSpec, type ParsedArgs } from './args.ts';
 import type { CliIo } from './io.ts';
 import { plain, type Style } from './text.ts';

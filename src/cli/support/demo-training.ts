@@ -14,7 +14,7 @@ import {
   splitDigits,
   type DigitsSplit,
   type Tf,
-} from '../../demo/train/digits.ts';
+} from '../../../demo/train/digits.ts';
 import {
   DEFAULT_INSTRUMENTS,
   INSTRUMENT_EVERY_STEPS,
@@ -22,10 +22,10 @@ import {
   probeOptions,
   storedInstruments,
   type DigitBatch,
-} from '../../demo/train/instruments.ts';
-import { QuarkError, type TrainingSession } from '../index.ts';
-import { DataDiagnostics } from '../probes.ts';
-import { quarkCallback } from '../tfjs.ts';
+} from '../../../demo/train/instruments.ts';
+import { QuarkError, type TrainingSession } from '../../index.ts';
+import { DataDiagnostics } from '../../probes.ts';
+import { quarkCallback } from '../../tfjs.ts';
 import type { TrainingPosition } from './progress.ts';
 
 /** Backends that the demo trains on. */

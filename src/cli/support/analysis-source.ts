@@ -1,7 +1,7 @@
 /** What the commands of analysis work on: a stored run, or the runs in files of other tools, imported into memory. */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { importRuns } from '../exchange.ts';
+import { importRuns } from '../../exchange.ts';
 import {
   createMemoryStore,
   isQuarkError,
@@ -9,8 +9,8 @@ import {
   QuarkError,
   type RunReader,
   type Store,
-} from '../index.ts';
-import { openInputFiles } from '../node.ts';
+} from '../../index.ts';
+import { openInputFiles } from '../../node.ts';
 import { UsageError } from './args.ts';
 import { findRun, warnOfDamage, withStore, type CommandContext } from './command.ts';
 import { plain } from './text.ts';

@@ -6,7 +6,7 @@ import { constants } from 'node:fs';
 import { lstat, mkdir, open, realpath, rename, rm } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { randomBytes } from 'node:crypto';
-import { isQuarkError, QuarkError } from '../index.ts';
+import { isQuarkError, QuarkError } from '../../index.ts';
 import { unwritable } from './command.ts';
 
 /** A file on its way to the disk: its path below the folder with "/" between its parts, and its content. */

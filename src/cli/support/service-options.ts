@@ -1,6 +1,6 @@
 /** Which service a command talks to. */
 import { resolve } from 'node:path';
-import type { PersistenceOptions } from '../index.ts';
+import type { PersistenceOptions } from '../../index.ts';
 import { UsageError, type OptionSpec } from './args.ts';
 import type { CommandContext } from './command.ts';
 

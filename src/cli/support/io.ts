@@ -1,6 +1,6 @@
 /** What the commands touch outside of themselves: handed in, so that tests see and steer all of it. */
 import { spawn } from 'node:child_process';
-import { withOwnSequences } from '../base/control-characters.ts';
+import { withOwnSequences } from '../../base/control-characters.ts';
 
 /** One of the two output streams. */
 export type CliOutput = {

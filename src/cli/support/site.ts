@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { isQuarkError, QuarkError, type Store } from '../index.ts';
-import { serveStore, type ServedStore } from '../node.ts';
+import { isQuarkError, QuarkError, type Store } from '../../index.ts';
+import { serveStore, type ServedStore } from '../../node.ts';
 import type { OptionSpec } from './args.ts';
 import type { CommandContext } from './command.ts';
 
@@ -28,7 +28,7 @@ export const SERVE_OPTIONS: Readonly<Record<string, OptionSpec>> = {
  */
 export function dashboardDir(): string {
   const here = dirname(fileURLToPath(import.meta.url));
-  const candidates = [join(here, 'demo'), join(here, '../../dist/demo')];
+  const candidates = [join(here, 'demo'), join(here, '../../../dist/demo')];
   const found = candidates.find((dir) => existsSync(join(dir, 'index.html')));
   if (found === undefined) {
     const where = candidates[0] ?? '';

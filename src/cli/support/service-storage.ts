@@ -1,7 +1,7 @@
 /** Where the commands of the service keep their records: from a folder, a URI, or the environment. */
 import { resolve } from 'node:path';
 import { UsageError, type OptionSpec } from './args.ts';
-import { openAccess, openServiceAccess, type ServiceAccess } from '../service.ts';
+import { openAccess, openServiceAccess, type ServiceAccess } from '../../service.ts';
 import { defaultDir, STORAGE_OPTIONS, type CommandContext } from './command.ts';
 import { serviceOptions } from './service-options.ts';
 

@@ -1,5 +1,5 @@
 /** How a demo training says how far it is: a bar for a terminal, lines for a log, JSON for a program. */
-import type { AlertRecord, PhaseRecord } from '../index.ts';
+import type { AlertRecord, PhaseRecord } from '../../index.ts';
 import type { CliOutput } from './io.ts';
 import { duration, fit, type Style } from './text.ts';
 
