@@ -21,7 +21,7 @@ export interface Platform {
   onHide(listener: () => void): () => void;
 }
 
-declare const __QUARK_IMPORT_NODE__: () => Promise<typeof import('../../node.ts')>;
+declare const __QUARK_IMPORT_NODE__: () => Promise<{ readonly nodePlatform: Platform }>;
 
 const NOTHING = (): void => undefined;
 
