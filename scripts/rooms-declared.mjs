@@ -40,6 +40,9 @@ function formErrors(root, room, above) {
   const errors = unknownKeys(where, room, ROOM_KEYS);
   if (above.some(({ name }) => name === room.name)) errors.push(`${where}: declared twice`);
   if (!/^[A-Z].*\.$/.test(room.purpose)) errors.push(`${where}: the purpose is one sentence`);
+  if (room.node && !/^cli$|\/node$/.test(room.name)) {
+    errors.push(`${where}: only cli and rooms called node may name modules of Node`);
+  }
   for (const folder of room.folders) {
     if (!existsSync(join(root, folder.replace(DIRECT, '')))) {
       errors.push(`${where}: there is no folder ${folder}`);

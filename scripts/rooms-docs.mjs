@@ -30,23 +30,23 @@ export function roomTable(rooms) {
   return lines.map((line) => `| ${line.join(' | ')} |`).join('\n');
 }
 
-const BOX = { width: 150, height: 58 };
-const GAP = { x: 76, y: 58 };
+const BOX = { width: 132, height: 56 };
+const GAP = { x: 44, y: 40 };
 const MARGIN = 24;
 
 /** The drawing: a box for each room that is drawn, and the arrows between them. Light or dark as the reader has it. */
-export function roomDrawing({ rooms, arrows }) {
+export function roomDrawing(declared) {
+  const { rooms, arrows } = declared;
   const drawn = rooms.filter(({ draw }) => draw);
   const boxes = new Map(drawn.map((room) => [room.name, boxOf(room)]));
   const right = Math.max(...[...boxes.values()].map(({ x }) => x + BOX.width)) + MARGIN;
   const bottom = Math.max(...[...boxes.values()].map(({ y }) => y + BOX.height)) + MARGIN;
-  const described = arrows.map(([from, to]) => `${from} to ${to}`).join(', ');
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${right} ${bottom}" role="img">`,
     '  <title>The way of the data through the rooms</title>',
-    `  <desc>${escaped(described)}</desc>`,
+    `  <desc>${escaped(arrowText(declared))}</desc>`,
     '  <style>',
-    '    svg { font: 13px system-ui, sans-serif; }',
+    '    svg { font: 13px system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif; }',
     '    .page { fill: #ffffff; stroke: #d0d7de; }',
     '    .box { fill: #f6f8fa; stroke: #57606a; }',
     '    .arrow { fill: none; stroke: #57606a; stroke-width: 1.5; marker-end: url(#tip); }',
@@ -78,6 +78,9 @@ export function roomDrawing({ rooms, arrows }) {
   ].join('\n');
 }
 
+/** The arrows in words, for those who do not see the drawing. */
+const arrowText = ({ arrows }) => arrows.map(([from, to]) => `${from} to ${to}`).join(', ');
+
 function boxOf({ draw }) {
   const [column, row] = draw.at;
   const x = MARGIN + column * (BOX.width + GAP.x);
@@ -87,7 +90,7 @@ function boxOf({ draw }) {
 
 const boxLines = ({ name, draw }, { x, y, middleX, middleY }) => [
   `  <rect class="box" x="${x}" y="${y}" width="${BOX.width}" height="${BOX.height}" rx="6" />`,
-  `  <text class="name" x="${middleX}" y="${middleY - 5}">${escaped(name)}</text>`,
+  `  <text class="name" x="${middleX}" y="${middleY - 5}">${escaped(draw.as ?? name)}</text>`,
   `  <text class="says" x="${middleX}" y="${middleY + 14}">${escaped(draw.says)}</text>`,
 ];
 
@@ -108,9 +111,9 @@ function arrowLines(from, to, label = '') {
     isRow || from.x === to.x
       ? [(begin[0] + end[0]) / 2, (begin[1] + end[1]) / 2]
       : [(begin[0] + corner[0]) / 2, corner[1]];
-  const lines = [
-    `  <path class="arrow" d="M${begin.join(' ')} L${corner.join(' ')} L${end.join(' ')}" />`,
-  ];
+  const way = begin[0] === end[0] || isRow ? [begin, end] : [begin, corner, end];
+  const points = way.map((point) => point.join(' ')).join(' L');
+  const lines = [`  <path class="arrow" d="M${points}" />`];
   if (label !== '') {
     const above = isRow || from.x !== to.x ? 6 : -4;
     lines.push(
@@ -128,9 +131,11 @@ function derivedFiles(root, declared) {
   const begin = page.indexOf(BEGIN);
   const end = page.indexOf(END, begin);
   if (begin < 0 || end < 0) throw new Error(`${PAGE} lacks the lines ${BEGIN} and ${END}`);
-  const table = `${BEGIN}\n\n${roomTable(declared.rooms)}\n\n`;
-  const files = new Map([[PAGE, page.slice(0, begin) + table + page.slice(end)]]);
-  if (declared.rooms.some(({ draw }) => draw)) files.set(DRAWING, roomDrawing(declared));
+  const hasDrawing = declared.rooms.some(({ draw }) => draw);
+  const image = `![The way of the data: ${arrowText(declared)}](${DRAWING})\n\n`;
+  const derived = `${BEGIN}\n\n${hasDrawing ? image : ''}${roomTable(declared.rooms)}\n\n`;
+  const files = new Map([[PAGE, page.slice(0, begin) + derived + page.slice(end)]]);
+  if (hasDrawing) files.set(DRAWING, roomDrawing(declared));
   return files;
 }
 

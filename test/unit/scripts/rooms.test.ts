@@ -131,9 +131,10 @@ describe('the rooms of a tree', () => {
   });
 
   it('refuse files of no room, unknown keys, and imports outwards', () => {
-    const rooms = [room('base', ['store'], { pakages: [] }), ...ROOMS.slice(1, -1)];
+    const rooms = [room('base', ['store'], { pakages: [], node: true }), ...ROOMS.slice(1, -1)];
     expect(roomErrors(tree({}, { rooms, arrows: [['base', 'store']] }))).toEqual([
       expect.stringMatching(/^rooms.json, room base: pakages is not a known key/),
+      'rooms.json, room base: only cli and rooms called node may name modules of Node',
       'rooms.json, room base: imports store, which is no room above it (rooms import inwards)',
       'rooms.json: an arrow names base, which is not drawn',
       'dashboard/page.tsx: belongs to no room of rooms.json',
@@ -174,7 +175,7 @@ describe('the rooms of a tree', () => {
     const root = tree();
     const page = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
     expect(page).toMatch(
-      /^Rooms:\n\n<!-- rooms: .* -->\n\n\| room .*\n\n<!-- \/rooms -->\n\nMore.\n$/s,
+      /^Rooms:\n\n<!-- rooms: .* -->\n\n!\[.*base to store\]\(docs\/images\/rooms\.svg\)\n\n\| room .*\n\n<!-- \/rooms -->\n\nMore.\n$/s,
     );
     expect(page).toContain('| `src/store/node` | Something small. | store, base ');
     write(root, 'ARCHITECTURE.md', page.replace('Something small.', 'Something big.'));
