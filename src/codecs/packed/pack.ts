@@ -4,7 +4,7 @@
  * byte, planes that look random are kept as they are, and everything else goes through one DEFLATE stream. Unpacking
  * gives the Arrow bytes back bit for bit.
  *
- * Layout: "QPK1", length of the header (uint32), header (JSON), random planes, DEFLATE stream. ARCHITECTURE.md has an
+ * Layout: "QPK1", length of the header (uint32), header (JSON), random planes, DEFLATE stream. docs/formats.md has an
  * example.
  */
 import { Breather } from '../../base/breather.ts';

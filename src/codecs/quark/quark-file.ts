@@ -1,5 +1,5 @@
 /**
- * The parts of a `.quark` file, as ARCHITECTURE.md describes them: a header, parts that each carry their checksums, an index of all parts,
+ * The parts of a `.quark` file, as docs/formats.md describes them: a header, parts that each carry their checksums, an index of all parts,
  * and an end by which the index is found. Whoever writes and whoever reads knows the bytes from here.
  */
 import { crc32 } from '../../base/crc32.ts';

@@ -298,7 +298,7 @@ export function describeApi(
       title: 'Quark',
       version: VERSION,
       description:
-        'Runs, segments and blobs of trainings. Uploads and answers with segments are binary; ARCHITECTURE.md of quark-sdk has their layout.',
+        'Runs, segments and blobs of trainings. Uploads and answers with segments are binary; docs/formats.md of quark-sdk has their layout.',
     },
     servers: [{ url: '/' }],
     security: [{ userKey: [] }, {}],
