@@ -33,7 +33,7 @@ test('the Node examples run one after the other, and the command they name shows
       /^loss_divergence: train\/loss has risen .+[\s\S]*\nstopped: true; alerts: [1-9]\n$/,
     );
     expect(outputs[5]).toMatch(/^median 2\.\d\d, the level changes at 600\n$/);
-    expect(outputs[6]).toMatch(/^(waiting|uploading): kept here\n$/);
+    expect(outputs[6]).toMatch(/^(waiting|uploading): stored here\n$/);
     const command = /^npx quark (show run_\w+ --storage-dir quark-runs)\n$/.exec(
       outputs[0] ?? '',
     )?.[1];
