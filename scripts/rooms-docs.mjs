@@ -1,16 +1,24 @@
-// What `npm run rooms` writes from rooms.json: the table in ARCHITECTURE.md and the drawing of the way of the data.
+// What `npm run rooms` writes from rooms.json: the short table in ARCHITECTURE.md, docs/rooms.md with all that is declared,
+// and the drawing of the way of the data.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const PAGE = 'ARCHITECTURE.md';
+const FULL_PAGE = 'docs/rooms.md';
 const DRAWING = 'docs/images/rooms.svg';
 const BEGIN = '<!-- rooms: written by `npm run rooms` from rooms.json -->';
 const END = '<!-- /rooms -->';
 
 const HEAD = ['room', 'what it is for', 'may import', 'packages'];
 
-/** The table of the rooms, in the form that oxfmt gives a table. */
-export function roomTable(rooms) {
+const FULL_INTRO = `# Rooms
+
+Every room with the rooms and the packages that it may import. \`npm run rooms\` writes this page from \`rooms.json\`, and
+\`npm run rooms -- --check\` holds every import to it. [ARCHITECTURE.md](../ARCHITECTURE.md) says what the parts are.
+`;
+
+/** The first columns of the table of the rooms, in the form that oxfmt gives a table. */
+export function roomTable(rooms, columns = HEAD.length) {
   const rows = rooms.map(({ folders, purpose, imports, packages, node }) => [
     folders.map((folder) => `\`${folder}\``).join(', '),
     purpose,
@@ -18,9 +26,11 @@ export function roomTable(rooms) {
     [...packages, ...(node ? ['`node:`'] : [])].join(', '),
   ]);
   const cells = [HEAD, ...rows].map((row) =>
-    row.map((cell) => cell.replaceAll('*', String.raw`\*`)),
+    row.slice(0, columns).map((cell) => cell.replaceAll('*', String.raw`\*`)),
   );
-  const widths = HEAD.map((_, column) => Math.max(3, ...cells.map((row) => row[column].length)));
+  const widths = cells[0].map((_, column) =>
+    Math.max(3, ...cells.map((row) => row[column].length)),
+  );
   const lines = cells.map((row) => row.map((cell, column) => cell.padEnd(widths[column])));
   lines.splice(
     1,
@@ -132,9 +142,11 @@ function derivedFiles(root, declared) {
   const end = page.indexOf(END, begin);
   if (begin < 0 || end < 0) throw new Error(`${PAGE} lacks the lines ${BEGIN} and ${END}`);
   const hasDrawing = declared.rooms.some(({ draw }) => draw);
-  const image = `![The way of the data: ${arrowText(declared)}](${DRAWING})\n\n`;
-  const derived = `${BEGIN}\n\n${hasDrawing ? image : ''}${roomTable(declared.rooms)}\n\n`;
-  const files = new Map([[PAGE, page.slice(0, begin) + derived + page.slice(end)]]);
+  const derived = `${BEGIN}\n\n${roomTable(declared.rooms, 2)}\n\n`;
+  const files = new Map([
+    [PAGE, page.slice(0, begin) + derived + page.slice(end)],
+    [FULL_PAGE, `${FULL_INTRO}\n${roomTable(declared.rooms)}\n`],
+  ]);
   if (hasDrawing) files.set(DRAWING, roomDrawing(declared));
   return files;
 }

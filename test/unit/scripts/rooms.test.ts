@@ -175,13 +175,18 @@ describe('the rooms of a tree', () => {
     const root = tree();
     const page = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
     expect(page).toMatch(
-      /^Rooms:\n\n<!-- rooms: .* -->\n\n!\[.*base to store\]\(docs\/images\/rooms\.svg\)\n\n\| room .*\n\n<!-- \/rooms -->\n\nMore.\n$/s,
+      /^Rooms:\n\n<!-- rooms: .* -->\n\n\| room +\| what it is for +\|\n.*\n\n<!-- \/rooms -->\n\nMore.\n$/s,
     );
-    expect(page).toContain('| `src/store/node` | Something small. | store, base ');
+    expect(page).toContain('| `src/store/node` | Something small. |\n');
+    expect(readFileSync(join(root, 'docs/rooms.md'), 'utf8')).toContain(
+      '| `src/store/node` | Something small. | store, base ',
+    );
     write(root, 'ARCHITECTURE.md', page.replace('Something small.', 'Something big.'));
+    write(root, 'docs/rooms.md', '');
     write(root, 'docs/images/rooms.svg', '<svg/>');
     expect(roomErrors(root)).toEqual([
       'ARCHITECTURE.md: differs from rooms.json; `npm run rooms` writes it anew',
+      'docs/rooms.md: differs from rooms.json; `npm run rooms` writes it anew',
       'docs/images/rooms.svg: differs from rooms.json; `npm run rooms` writes it anew',
     ]);
     writeRooms(root);
