@@ -1,79 +1,92 @@
-/** `quark-sdk/analysis`: numeric routines over series, at once or in workers. */
+/** `quark-sdk/analysis`: finds what went wrong in a run: rules, health scores, phases, comparison, reports and live watching. */
 
+// Names that have moved to `quark-sdk/kernels`.
 export {
-  createSeriesKernels,
-  loadSeriesKernel,
-  type AsyncArguments,
-  type AsyncMethods,
-  type SeriesKernels,
-  type SeriesKernelsConfig,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ createSeriesKernels,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ loadSeriesKernel,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type AsyncArguments,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type AsyncMethods,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type SeriesKernels,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type SeriesKernelsConfig,
 } from './kernel/series/series-kernels.ts';
-export { jsSeriesKernel, type SeriesKernel } from './kernel/series/series-kernel.ts';
 export {
-  AUTOCORRELATION_CHOICES,
-  CHANGE_LOSSES,
-  CHANGE_MODELS,
-  type AutocorrelationChoice,
-  type ChangeKernel,
-  type ChangeLoss,
-  type ChangeModel,
-  type ChangePointOptions,
-  type ChangePoints,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ jsSeriesKernel,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type SeriesKernel,
+} from './kernel/series/series-kernel.ts';
+export {
+  /** @deprecated Import it from `quark-sdk/kernels`. */ AUTOCORRELATION_CHOICES,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ CHANGE_LOSSES,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ CHANGE_MODELS,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type AutocorrelationChoice,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type ChangeKernel,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type ChangeLoss,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type ChangeModel,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type ChangePointOptions,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type ChangePoints,
 } from './kernel/series/change/change.ts';
 export {
-  NORMAL_MAD_SCALE,
-  QUANTILE_METHODS,
-  type MedianAbsoluteDeviation,
-  type MedianAbsoluteDeviationOptions,
-  type OrderKernel,
-  type QuantileMethod,
-  type QuantileOptions,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ NORMAL_MAD_SCALE,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ QUANTILE_METHODS,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type MedianAbsoluteDeviation,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type MedianAbsoluteDeviationOptions,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type OrderKernel,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type QuantileMethod,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type QuantileOptions,
 } from './kernel/series/order/order.ts';
 export {
-  OUTLIER_METHODS,
-  OUTLIER_SIDES,
-  type OutlierBaseline,
-  type OutlierKernel,
-  type OutlierMethod,
-  type OutlierOptions,
-  type Outliers,
-  type OutlierSide,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ OUTLIER_METHODS,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ OUTLIER_SIDES,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type OutlierBaseline,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type OutlierKernel,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type OutlierMethod,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type OutlierOptions,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type Outliers,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type OutlierSide,
 } from './kernel/series/outlier/outlier.ts';
 export {
-  QuantileSketch,
-  type QuantileSketchOptions,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ QuantileSketch,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type QuantileSketchOptions,
 } from './kernel/series/sketch/quantile-sketch.ts';
 export type {
-  BucketOptions,
-  BucketReduction,
-  DrawKernel,
-  LttbOptions,
-  SeriesReduction,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ BucketOptions,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ BucketReduction,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ DrawKernel,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ LttbOptions,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ SeriesReduction,
 } from './kernel/series/draw/draw.ts';
-export { SeriesPyramid, type PyramidQuery } from './kernel/series/draw/draw-pyramid.ts';
 export {
-  ALIGN_FILLS,
-  ALIGN_JOINS,
-  SPIKE_DIRECTIONS,
-  type AlignedSeries,
-  type AlignFill,
-  type AlignJoin,
-  type AlignOptions,
-  type AreaOptions,
-  type CurveArea,
-  type CurveKernel,
-  type MannKendall,
-  type SmoothExponentialOptions,
-  type SmoothRobustOptions,
-  type Spike,
-  type SpikeDirection,
-  type SpikeOptions,
-  type SteppedSeries,
-  type TheilSenOptions,
-  type TheilSenResult,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ SeriesPyramid,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type PyramidQuery,
+} from './kernel/series/draw/draw-pyramid.ts';
+export {
+  /** @deprecated Import it from `quark-sdk/kernels`. */ ALIGN_FILLS,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ ALIGN_JOINS,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ SPIKE_DIRECTIONS,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type AlignedSeries,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type AlignFill,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type AlignJoin,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type AlignOptions,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type AreaOptions,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type CurveArea,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type CurveKernel,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type MannKendall,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type SmoothExponentialOptions,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type SmoothRobustOptions,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type Spike,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type SpikeDirection,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type SpikeOptions,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type SteppedSeries,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type TheilSenOptions,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type TheilSenResult,
 } from './kernel/series/curve/curve.ts';
-export type { SeriesValues } from './kernel/series/module/values.ts';
-export type { KernelCallOptions, KernelsDiagnostics } from './kernel/workers/dispatch.ts';
+export type {
+  /** @deprecated Import it from `quark-sdk/kernels`. */ SeriesValues,
+} from './kernel/series/module/values.ts';
+export type {
+  /** @deprecated Import it from `quark-sdk/kernels`. */ KernelCallOptions,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ KernelsDiagnostics,
+} from './kernel/workers/dispatch.ts';
+
 export {
   axisOf,
   LAYER_NUMBERS,

@@ -123,42 +123,12 @@ export {
   type TerminalRunStatus,
 } from './records/literals.ts';
 
-export { createKernels, type Kernels } from './kernel/tensor/kernels.ts';
-export type { KernelCallOptions, KernelsDiagnostics } from './kernel/workers/dispatch.ts';
-export { DEFAULT_KERNELS_CONFIG, type KernelsConfig } from './kernel/workers/config.ts';
-export { DEFAULT_HISTOGRAM_BINS, MAX_HISTOGRAM_BINS, MAX_UNITS } from './kernel/tensor/checks.ts';
-export { histogramEdges, mergeHistograms } from './kernel/tensor/histogram-bins.ts';
-export { mergeTensorPairStats, mergeTensorStats } from './kernel/tensor/results.ts';
-export { inactiveUnits, mergeTensorUnitStats } from './kernel/tensor/unit-results.ts';
-export { HISTOGRAM_SCALES } from './kernel/kernel.ts';
-export type {
-  Histogram,
-  HistogramOptions,
-  HistogramScale,
-  Kernel,
-  PairData,
-  PairType,
-  TensorData,
-  TensorPairStats,
-  TensorStats,
-  TensorStatsOptions,
-  TensorType,
-  TensorTypeOptions,
-  TensorUnitStats,
-  TensorUnitStatsOptions,
-  ValueRange,
-} from './kernel/kernel.ts';
-export type { WorkerLike, WorkerMode, WorkerWayName } from './kernel/workers/spawn.ts';
-
 export { openStorage } from './location/open-storage.ts';
 export { registerStorage, type OpenStorageOptions, type StorageFactory } from './store/registry.ts';
 export { createMemoryStore } from './store/memory/memory-store.ts';
-export type { Curve, CurveQuery, RunCurves } from './store/curves.ts';
-export type { LossReport, RowSpill } from './store/row-spill.ts';
 export { openSync } from './sync/open-sync.ts';
 export type { OpenSyncOptions, SyncTask } from './sync/sync-storage.ts';
 export type { SyncTarget } from './sync/sync-notes.ts';
-export type { HolderTag } from './sync/leadership.ts';
 export type {
   RefusedSegment,
   StoreSync,
@@ -167,25 +137,93 @@ export type {
   SyncState,
   SyncStatus,
 } from './store/sync-control.ts';
+
+// Names that have moved: to `quark-sdk/kernels` and `quark-sdk/store`.
+export {
+  /** @deprecated Import it from `quark-sdk/kernels`. */ createKernels,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type Kernels,
+} from './kernel/tensor/kernels.ts';
 export type {
-  BatchRange,
-  Lease,
-  MergedSegment,
-  NewSegment,
-  RunFilter,
-  SegmentEncoding,
-  SegmentFilter,
-  SegmentIdentity,
-  SegmentManifest,
-  SegmentRead,
-  SegmentReference,
-  Store,
-  StoredProject,
-  StoredRun,
-  StoreLocation,
-  StoreNote,
-  StoreNotes,
-  StoreSurvey,
-  StreamState,
-  UpdateResult,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ KernelCallOptions,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ KernelsDiagnostics,
+} from './kernel/workers/dispatch.ts';
+export {
+  /** @deprecated Import it from `quark-sdk/kernels`. */ DEFAULT_KERNELS_CONFIG,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ type KernelsConfig,
+} from './kernel/workers/config.ts';
+export {
+  /** @deprecated Import it from `quark-sdk/kernels`. */ DEFAULT_HISTOGRAM_BINS,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ MAX_HISTOGRAM_BINS,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ MAX_UNITS,
+} from './kernel/tensor/checks.ts';
+export {
+  /** @deprecated Import it from `quark-sdk/kernels`. */ histogramEdges,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ mergeHistograms,
+} from './kernel/tensor/histogram-bins.ts';
+export {
+  /** @deprecated Import it from `quark-sdk/kernels`. */ mergeTensorPairStats,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ mergeTensorStats,
+} from './kernel/tensor/results.ts';
+export {
+  /** @deprecated Import it from `quark-sdk/kernels`. */ inactiveUnits,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ mergeTensorUnitStats,
+} from './kernel/tensor/unit-results.ts';
+export {
+  /** @deprecated Import it from `quark-sdk/kernels`. */ HISTOGRAM_SCALES,
+} from './kernel/kernel.ts';
+export type {
+  /** @deprecated Import it from `quark-sdk/kernels`. */ Histogram,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ HistogramOptions,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ HistogramScale,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ Kernel,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ PairData,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ PairType,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ TensorData,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ TensorPairStats,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ TensorStats,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ TensorStatsOptions,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ TensorType,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ TensorTypeOptions,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ TensorUnitStats,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ TensorUnitStatsOptions,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ ValueRange,
+} from './kernel/kernel.ts';
+export type {
+  /** @deprecated Import it from `quark-sdk/kernels`. */ WorkerLike,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ WorkerMode,
+  /** @deprecated Import it from `quark-sdk/kernels`. */ WorkerWayName,
+} from './kernel/workers/spawn.ts';
+export type {
+  /** @deprecated Import it from `quark-sdk/store`. */ Curve,
+  /** @deprecated Import it from `quark-sdk/store`. */ CurveQuery,
+  /** @deprecated Import it from `quark-sdk/store`. */ RunCurves,
+} from './store/curves.ts';
+export type {
+  /** @deprecated Import it from `quark-sdk/store`. */ LossReport,
+  /** @deprecated Import it from `quark-sdk/store`. */ RowSpill,
+} from './store/row-spill.ts';
+export type {
+  /** @deprecated Import it from `quark-sdk/store`. */ HolderTag,
+} from './sync/leadership.ts';
+export type { Store } from './store/store.ts';
+export type {
+  /** @deprecated Import it from `quark-sdk/store`. */ BatchRange,
+  /** @deprecated Import it from `quark-sdk/store`. */ Lease,
+  /** @deprecated Import it from `quark-sdk/store`. */ MergedSegment,
+  /** @deprecated Import it from `quark-sdk/store`. */ NewSegment,
+  /** @deprecated Import it from `quark-sdk/store`. */ RunFilter,
+  /** @deprecated Import it from `quark-sdk/store`. */ SegmentEncoding,
+  /** @deprecated Import it from `quark-sdk/store`. */ SegmentFilter,
+  /** @deprecated Import it from `quark-sdk/store`. */ SegmentIdentity,
+  /** @deprecated Import it from `quark-sdk/store`. */ SegmentManifest,
+  /** @deprecated Import it from `quark-sdk/store`. */ SegmentRead,
+  /** @deprecated Import it from `quark-sdk/store`. */ SegmentReference,
+  /** @deprecated Import it from `quark-sdk/store`. */ StoredProject,
+  /** @deprecated Import it from `quark-sdk/store`. */ StoredRun,
+  /** @deprecated Import it from `quark-sdk/store`. */ StoreLocation,
+  /** @deprecated Import it from `quark-sdk/store`. */ StoreNote,
+  /** @deprecated Import it from `quark-sdk/store`. */ StoreNotes,
+  /** @deprecated Import it from `quark-sdk/store`. */ StoreSurvey,
+  /** @deprecated Import it from `quark-sdk/store`. */ StreamState,
+  /** @deprecated Import it from `quark-sdk/store`. */ UpdateResult,
 } from './store/store.ts';

@@ -110,7 +110,7 @@ export function* findStepwise(
   const context = {
     columns,
     thresholds: settings.thresholds,
-    isReference: settings.compatibility === 'reference',
+    isReference: settings.compatibility === 'abiotic-quark',
     signals,
     model: settings.model,
     nowMs,

@@ -10,11 +10,12 @@ import {
 } from '../rules/rules.ts';
 
 /** Every {@link Compatibility}. */
-export const COMPATIBILITIES = ['scale_free', 'reference'] as const;
+export const COMPATIBILITIES = ['scale_free', 'abiotic-quark', 'reference'] as const;
 
 /**
- * What makes the six rules of the reference fire: its absolute limits and a scale-free test that agrees, or its limits
- * alone. Overfitting is judged without a unit in the first.
+ * What makes the six rules of abiotic-quark, the Python SDK whose contract Quark keeps, fire. `scale_free`: its absolute limits
+ * and a scale-free test that agrees; overfitting is judged without a unit. `abiotic-quark`: its limits alone. `reference` is the
+ * former name of `abiotic-quark`, and means the same.
  */
 export type Compatibility = (typeof COMPATIBILITIES)[number];
 
@@ -40,7 +41,7 @@ export type AnalyzerEngineConfig = Partial<MetricKeys> & {
 export type AnalyzerSettings = MetricKeys & {
   readonly thresholds: AnalyzerThresholds;
   readonly replaceExistingOutputs: boolean;
-  readonly compatibility: Compatibility;
+  readonly compatibility: Exclude<Compatibility, 'reference'>;
   readonly disabledRules: ReadonlySet<string>;
   readonly model: unknown;
 };
@@ -71,14 +72,15 @@ export function checkAnalyzerConfig(config: AnalyzerEngineConfig = {}): Analyzer
       'config.replaceExistingOutputs',
       replaceExistingOutputs ?? true,
     ),
-    compatibility: checkLiteral(
-      'config.compatibility',
-      compatibility ?? 'scale_free',
-      COMPATIBILITIES,
-    ),
+    compatibility: checkCompatibility(compatibility ?? 'scale_free'),
     disabledRules: checkRules(disabledRules ?? []),
     model: config.model,
   };
+}
+
+function checkCompatibility(given: unknown): AnalyzerSettings['compatibility'] {
+  const checked = checkLiteral('config.compatibility', given, COMPATIBILITIES);
+  return checked === 'reference' ? 'abiotic-quark' : checked;
 }
 
 function checkKeys(config: AnalyzerEngineConfig): MetricKeys {
