@@ -6,6 +6,7 @@ import type { Plugin } from 'vite';
 import { defineConfig, type ViteUserConfig, type ViteUserConfigFnPromise } from 'vitest/config';
 import { pagePolicy } from './src/service/node/page-policy.ts';
 import { CHROMIUM_ARGS, WEBGL_ARGS, WEBGPU_ARGS, findChromium } from './scripts/chromium.mjs';
+import { BROWSER_ENTRIES, ENTRIES } from './scripts/entries.mjs';
 import { inlineWorker, inOneChunk, librarySeams, sourceSeams } from './scripts/vite-plugins.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -16,10 +17,13 @@ const headers = {
   'Cross-Origin-Opener-Policy': 'same-origin',
 };
 
+const subpaths = (names: readonly string[]): RegExp =>
+  new RegExp(`^quark-sdk/(${names.join('|')})$`);
+
 const sourceAlias = [
   { find: /^quark-sdk$/, replacement: here('./src/index.ts') },
   {
-    find: /^quark-sdk\/(node|service|analysis|probes|tfjs|onnx|exchange)$/,
+    find: subpaths(ENTRIES),
     replacement: here('./src/$1.ts'),
   },
 ];
@@ -42,14 +46,7 @@ const library: ViteUserConfig = {
     license: { fileName: 'third-party-licenses.md' },
     lib: {
       entry: {
-        index: here('./src/index.ts'),
-        node: here('./src/node.ts'),
-        service: here('./src/service.ts'),
-        analysis: here('./src/analysis.ts'),
-        probes: here('./src/probes.ts'),
-        tfjs: here('./src/tfjs.ts'),
-        onnx: here('./src/onnx.ts'),
-        exchange: here('./src/exchange.ts'),
+        ...Object.fromEntries(ENTRIES.map((name) => [name, here(`./src/${name}.ts`)])),
         cli: here('./src/cli/main.ts'),
       },
       formats: ['es'],
@@ -108,7 +105,7 @@ const demo = (command: 'build' | 'serve'): ViteUserConfig => ({
         : [
             { find: /^quark-sdk$/, replacement: here('./dist/index.js') },
             {
-              find: /^quark-sdk\/(analysis|probes|tfjs|onnx|exchange)$/,
+              find: subpaths(BROWSER_ENTRIES),
               replacement: here('./dist/$1.js'),
             },
           ],

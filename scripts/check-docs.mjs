@@ -1,18 +1,12 @@
 // Every name that an entry exports has a comment saying what it is for. Read from the emitted declarations, so that
 // what a user's editor shows is what is checked.
 import { readFileSync } from 'node:fs';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseSync } from 'vite';
+import { ENTRIES } from './entries.mjs';
 
 const types = fileURLToPath(new URL('../dist/types/', import.meta.url));
-const packageFile = fileURLToPath(new URL('../package.json', import.meta.url));
-
-/** The entries of the package, by the names of their declaration files. */
-const ENTRIES = Object.values(JSON.parse(readFileSync(packageFile, 'utf8')).exports)
-  .map(({ types: file }) => file)
-  .filter((file) => file !== undefined)
-  .map((file) => basename(file, '.d.ts'));
 
 const parsed = new Map();
 

@@ -7,6 +7,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { minifySync, parseSync } from 'vite';
+import { BROWSER_ENTRIES } from './entries.mjs';
 
 const dist = fileURLToPath(new URL('../dist/', import.meta.url));
 
@@ -78,17 +79,7 @@ const kilobytes = (bytes) => `${(bytes / 1000).toFixed(1)} kB`;
 
 function main() {
   let isOver = false;
-  for (const name of [
-    'index',
-    'analysis',
-    'probes',
-    'tfjs',
-    'onnx',
-    'exchange',
-    'worker',
-    'series-worker',
-    'watch-worker',
-  ]) {
+  for (const name of [...BROWSER_ENTRIES, 'worker', 'series-worker', 'watch-worker']) {
     const entry = join(dist, `${name}.js`);
     if (!existsSync(entry)) throw new Error(`${entry} is missing. Run "npm run build" first.`);
     const { own, service } = sharesOf(entry);

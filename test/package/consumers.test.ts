@@ -5,6 +5,7 @@ import type { Browser } from 'playwright';
 import { build, createLogger, createServer, type InlineConfig, type Rolldown } from 'vite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import webpack, { type Stats } from 'webpack';
+import { ENTRIES, subpathsOf } from '../../scripts/entries.mjs';
 import {
   Consumer,
   REPOSITORY,
@@ -14,6 +15,8 @@ import {
   packTarball,
 } from './consumer.ts';
 import { GOOD_OUTCOME, kernelOutcome, PAGE, PAGE_MODULE, PROBE } from './probe.ts';
+
+const SUBPATHS = subpathsOf(ENTRIES);
 
 const FILES = { 'index.html': PAGE, 'main.js': PAGE_MODULE, 'probe.js': PROBE };
 
@@ -54,23 +57,14 @@ test('Node loads every entry, runs the probe, and the command shows the run', ()
     'main.js': `
       import { probe } from './probe.js';
       const entries = {};
-      for (const name of ['', '/node', '/service', '/analysis', '/probes', '/tfjs', '/onnx', '/exchange']) {
+      for (const name of ${JSON.stringify(SUBPATHS)}) {
         entries['.' + name] = Object.keys(await import('quark-sdk' + name)).length > 0;
       }
       console.log(JSON.stringify({ entries, outcome: await probe('file:./data') }));
     `,
   });
   expect(project.run('main.js')).toEqual({
-    entries: {
-      '.': true,
-      './node': true,
-      './service': true,
-      './analysis': true,
-      './probes': true,
-      './tfjs': true,
-      './onnx': true,
-      './exchange': true,
-    },
+    entries: Object.fromEntries(SUBPATHS.map((name) => [`.${name}`, true])),
     outcome: GOOD_OUTCOME,
   });
   expect(existsSync(join(project.root, 'data/.quark/quark.db'))).toBe(true);

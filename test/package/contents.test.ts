@@ -7,6 +7,7 @@ import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { undocumentedNames } from '../../scripts/check-docs.mjs';
+import { BROWSER_ENTRIES, ENTRIES, subpathsOf } from '../../scripts/entries.mjs';
 import {
   CORE_BUDGET_BYTES,
   SERVICE_BUDGET_BYTES,
@@ -27,25 +28,15 @@ afterAll(() => {
   rmSync(dirname(tarball), { recursive: true, force: true });
 });
 
-const BROWSER_ENTRIES = [
-  'index',
-  'analysis',
-  'probes',
-  'tfjs',
-  'onnx',
-  'exchange',
-  'worker',
-  'series-worker',
-  'watch-worker',
-];
+const BROWSER_FILES = [...BROWSER_ENTRIES, 'worker', 'series-worker', 'watch-worker'];
 
 describe('import graph', () => {
-  test.each(BROWSER_ENTRIES)('%s needs nothing that a page would have to resolve', (name) => {
+  test.each(BROWSER_FILES)('%s needs nothing that a page would have to resolve', (name) => {
     expect(closureOf(join(DIST, `${name}.js`)).bare).toEqual([]);
   });
 
   test('the browser entries never reach the Node entry', () => {
-    const files = BROWSER_ENTRIES.flatMap((name) => closureOf(join(DIST, `${name}.js`)).files);
+    const files = BROWSER_FILES.flatMap((name) => closureOf(join(DIST, `${name}.js`)).files);
     const names = files.map((file) => relative(DIST, file));
     expect(names).not.toContain('node.js');
     expect(names).not.toContain('cli.js');
@@ -371,6 +362,48 @@ describe('exported names', () => {
       ]
     `);
   });
+  test('quark-sdk/kernels', async () => {
+    expect(await namesOf('kernels')).toMatchInlineSnapshot(`
+      [
+        "ALIGN_FILLS",
+        "ALIGN_JOINS",
+        "AUTOCORRELATION_CHOICES",
+        "CHANGE_LOSSES",
+        "CHANGE_MODELS",
+        "DEFAULT_HISTOGRAM_BINS",
+        "DEFAULT_KERNELS_CONFIG",
+        "HISTOGRAM_SCALES",
+        "MAX_HISTOGRAM_BINS",
+        "MAX_UNITS",
+        "NORMAL_MAD_SCALE",
+        "OUTLIER_METHODS",
+        "OUTLIER_SIDES",
+        "QUANTILE_METHODS",
+        "QuantileSketch",
+        "SPIKE_DIRECTIONS",
+        "SeriesPyramid",
+        "createKernels",
+        "createSeriesKernels",
+        "histogramEdges",
+        "inactiveUnits",
+        "jsSeriesKernel",
+        "loadSeriesKernel",
+        "mergeHistograms",
+        "mergeTensorPairStats",
+        "mergeTensorStats",
+        "mergeTensorUnitStats",
+      ]
+    `);
+  });
+
+  test('quark-sdk/store', async () => {
+    expect(await namesOf('store')).toMatchInlineSnapshot(`
+      [
+        "registerStorage",
+      ]
+    `);
+  });
+
   test('quark-sdk/exchange', async () => {
     expect(await namesOf('exchange')).toMatchInlineSnapshot(`
       [
@@ -426,7 +459,7 @@ test('importing an entry does nothing', () => {
   const project = new Consumer(tarball, {
     'main.js': `
       const before = Object.keys(globalThis);
-      for (const name of ['', '/node', '/analysis', '/probes', '/tfjs', '/onnx', '/exchange']) await import('quark-sdk' + name);
+      for (const name of ${JSON.stringify(subpathsOf(ENTRIES))}) await import('quark-sdk' + name);
       console.log(JSON.stringify(Object.keys(globalThis).filter((name) => !before.includes(name))));
     `,
   });

@@ -1,0 +1,3 @@
+export const ENTRIES: readonly string[];
+export const BROWSER_ENTRIES: readonly string[];
+export function subpathsOf(names: readonly string[]): string[];
