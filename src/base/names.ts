@@ -6,6 +6,12 @@ const TYPE = /^[a-z][a-z0-9_./-]*$/;
 const TYPE_RULE = 'a lowercase letter followed by lowercase letters, digits, "_", ".", "/" or "-"';
 // oxlint-disable-next-line no-control-regex -- the rule is about control characters
 const CONTROL = /[\u0000-\u001f\u007f]/;
+const ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
+const RUN_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?$/;
+const TABLE = /^[a-z][a-z0-9_]{0,63}$/;
+/** PostgreSQL takes no U+0000, and half a pair of surrogates has no UTF-8. */
+// oxlint-disable-next-line no-control-regex -- the rule is about a control character
+const NOT_STORABLE = /\u0000|\p{Surrogate}/u;
 
 /** Longest key, event type, tag, module name or project name. */
 export const MAX_NAME_CHARS = 512;
@@ -89,6 +95,44 @@ export function checkLabel(field: string, value: unknown): string {
       `non-blank text of at most ${MAX_NAME_CHARS} characters on one line`,
     );
   }
+  return value;
+}
+
+/** An identifier of a writer, a lease holder or a project. @throws {QuarkError} `invalid_input` */
+export function checkId(field: string, value: unknown): string {
+  if (typeof value !== 'string' || !ID.test(value)) {
+    throw invalidInput(
+      field,
+      value,
+      '1 to 128 letters, digits, ".", "_", ":" or "-", the first a letter or digit',
+    );
+  }
+  return value;
+}
+
+/** A run's id; also the name of its folder in a file store. @throws {QuarkError} `invalid_input` */
+export function checkRunId(value: unknown): string {
+  if (typeof value !== 'string' || !RUN_ID.test(value)) {
+    throw invalidInput(
+      'runId',
+      value,
+      '1 to 128 letters, digits, ".", "_" or "-", starting with a letter or digit, not ending in "."',
+    );
+  }
+  return value;
+}
+
+/** The name of a table. @throws {QuarkError} `invalid_input` */
+export function checkTable(value: unknown): string {
+  if (typeof value !== 'string' || !TABLE.test(value))
+    throw invalidInput('table', value, 'a lowercase name of letters, digits and "_"');
+  return value;
+}
+
+/** Text that every database stores unchanged. @throws {QuarkError} `invalid_input` */
+export function checkStorable(field: string, value: unknown): string {
+  if (typeof value !== 'string' || value === '' || NOT_STORABLE.test(value))
+    throw invalidInput(field, value, 'non-empty text without U+0000 and half pairs of surrogates');
   return value;
 }
 

@@ -1,7 +1,10 @@
 /** What every store does alike with runs, projects and leases: checks, filter, order, errors. */
-import { checkCount, checkPositive } from '../base/assert.ts';
 import { invalidInput, SessionStoreError, show } from '../base/errors.ts';
-import { checkId } from './segment-rules.ts';
+import { checkId, checkRunId } from '../base/names.ts';
+import type { StoredLease } from '../records/shapes/lease.ts';
+import { projectShape } from '../records/shapes/project.ts';
+import { newRunShape, runFilterShape, runShape } from '../records/shapes/run.ts';
+import { checkShape, copyShape } from '../schema/shape.ts';
 import {
   MAX_NOTE_CHARS,
   type Lease,
@@ -13,7 +16,6 @@ import {
 } from './store.ts';
 
 const NOTE_NAME = /^[A-Za-z0-9._:/%@+-]{1,512}$/;
-const RUN_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?$/;
 
 const SPACE = /^(?:[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)*)?$/;
 const MAX_SPACE_CHARS = 200;
@@ -30,51 +32,24 @@ export function checkSpace(value: unknown): string {
   return value;
 }
 
-/** A run's id; also the name of its folder in a file store. */
-export function checkRunId(value: unknown): string {
-  if (typeof value !== 'string' || !RUN_ID.test(value)) {
-    throw invalidInput(
-      'runId',
-      value,
-      '1 to 128 letters, digits, ".", "_" or "-", starting with a letter or digit, not ending in "."',
-    );
-  }
-  return value;
-}
-
-/** Checks a project before it is kept. */
+/** Checks a project before it is stored. */
 export function checkProject(project: StoredProject): void {
-  checkId('project.id', project.id);
-  checkText('project.name', project.name);
-  checkInstantMs('project.createdAtMs', project.createdAtMs);
+  checkShape(projectShape, project, 'project.');
 }
 
-/** Checks a run before it is kept. */
+/** Checks a run before it is stored. */
 export function checkRun(run: Omit<StoredRun, 'revision'>): void {
-  checkRunId(run.id);
-  checkId('projectId', run.projectId);
-  checkText('projectName', run.projectName);
-  checkText('status', run.status);
-  checkInstantMs('startedAtMs', run.startedAtMs);
-  checkTexts('tags', run.tags);
-  if (typeof run.document !== 'string') throw invalidInput('document', run.document, 'JSON text');
+  checkShape(newRunShape, run);
 }
 
 /** Checks a run before it takes the place of its previous revision. */
 export function checkRevisedRun(run: StoredRun): void {
-  checkRun(run);
-  checkPositive('revision', run.revision);
+  checkShape(runShape, run);
 }
 
 /** Checks a filter. */
 export function checkRunFilter(filter: RunFilter): void {
-  if (filter.projectName !== undefined) checkText('projectName', filter.projectName);
-  if (filter.statuses !== undefined) checkTexts('statuses', filter.statuses);
-  if (filter.tags !== undefined) checkTexts('tags', filter.tags);
-  for (const field of ['startedMinMs', 'startedMaxMs'] as const)
-    if (filter[field] !== undefined) checkInstantMs(field, filter[field]);
-  if (filter.limit !== undefined) checkCount('limit', filter.limit);
-  if (filter.offset !== undefined) checkCount('offset', filter.offset);
+  checkShape(runFilterShape, filter);
 }
 
 /** Checks the claim of a lease. */
@@ -131,16 +106,7 @@ export function isAsSurveyed(expected: StoreSurvey | undefined, now: StoreSurvey
 
 /** The fields of a run and nothing else, sharing nothing with the one given. */
 export function copyRun(run: Omit<StoredRun, 'revision'>, revision: number): StoredRun {
-  return {
-    id: run.id,
-    projectId: run.projectId,
-    projectName: run.projectName,
-    status: run.status,
-    startedAtMs: run.startedAtMs,
-    tags: [...run.tags],
-    document: run.document,
-    revision,
-  };
+  return copyShape(runShape, { ...run, revision });
 }
 
 /** Runs of a filter in the order of `listRuns`. */
@@ -150,20 +116,17 @@ export function selectRuns(runs: Iterable<StoredRun>, filter: RunFilter): readon
   return found.slice(start, filter.limit === undefined ? undefined : start + filter.limit);
 }
 
-/** A lease as it is kept. Those of before the time to live was kept have none. */
-export type KeptLease = Lease & { readonly ttlMs?: number };
-
 /**
  * Whether a lease has lapsed: at its end, or when more than twice its time to live is still to go. It was claimed under
  * a clock that has jumped back since, and its holder, if there still is one, renews it. Once would not do: the clocks of
  * machines that share a store differ.
  */
-export function isLapsed({ expiresAtMs, ttlMs = Infinity }: KeptLease, nowMs: number): boolean {
+export function isLapsed({ expiresAtMs, ttlMs = Infinity }: StoredLease, nowMs: number): boolean {
   return expiresAtMs <= nowMs || expiresAtMs - nowMs > 2 * ttlMs;
 }
 
 /** Leases in the order of `listLeases`, without those that have lapsed. */
-export function selectLeases(leases: Iterable<KeptLease>, nowMs: number): readonly Lease[] {
+export function selectLeases(leases: Iterable<StoredLease>, nowMs: number): readonly Lease[] {
   return [...leases]
     .filter((lease) => !isLapsed(lease, nowMs))
     .map(({ expiresAtMs, holder, runId }) => ({ runId, holder, expiresAtMs }))
@@ -243,23 +206,4 @@ function matchesRunFilter(run: StoredRun, filter: RunFilter): boolean {
 /** The order of `listRuns`. */
 export function compareRuns(a: StoredRun, b: StoredRun): number {
   return b.startedAtMs - a.startedAtMs || compareText(b.id, a.id);
-}
-
-/** What PostgreSQL would refuse or change: it takes no U+0000, and half a pair of surrogates has no UTF-8. */
-// oxlint-disable-next-line no-control-regex -- the rule is about a control character
-const NOT_KEPT = /\u0000|\p{Surrogate}/u;
-
-function checkText(field: string, value: unknown): void {
-  if (typeof value !== 'string' || value === '' || NOT_KEPT.test(value))
-    throw invalidInput(field, value, 'non-empty text without U+0000 and half pairs of surrogates');
-}
-
-function checkTexts(field: string, value: unknown): void {
-  if (!Array.isArray(value)) throw invalidInput(field, value, 'an array of text');
-  for (const item of value) checkText(field, item);
-}
-
-function checkInstantMs(field: string, value: unknown): void {
-  if (typeof value !== 'number' || !Number.isFinite(value))
-    throw invalidInput(field, value, 'UTC epoch milliseconds');
 }

@@ -1,51 +1,30 @@
 /** What every store does alike with segments: the checks before anything is written, the filter, the order. */
-import { checkCount, checkPositive } from '../base/assert.ts';
+import { checkCount } from '../base/assert.ts';
 import { invalidInput, SessionStoreError } from '../base/errors.ts';
+import { checkId, checkTable } from '../base/names.ts';
+import {
+  identityShape,
+  MANIFEST_BOUNDS,
+  manifestShape,
+  newManifestShape,
+  segmentFilterShape,
+} from '../records/shapes/manifest.ts';
+import { checkShape, copyShape } from '../schema/shape.ts';
 import { batchesOf, rangesHold } from './batch-ranges.ts';
 import {
   MAX_SEGMENT_BYTES,
   segmentName,
-  type BatchRange,
   type MergedSegment,
   type NewSegment,
-  type SegmentEncoding,
   type SegmentFilter,
   type SegmentIdentity,
   type SegmentManifest,
   type SegmentReference,
 } from './store.ts';
 
-const ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
-const TABLE = /^[a-z][a-z0-9_]{0,63}$/;
-const ENCODINGS: ReadonlySet<SegmentEncoding> = new Set(['arrow', 'packed']);
-const MAX_CHECKSUM = 2 ** 32 - 1;
-
-/** An identifier of a writer, a lease holder or a project. */
-export function checkId(field: string, value: unknown): string {
-  if (typeof value !== 'string' || !ID.test(value)) {
-    throw invalidInput(
-      field,
-      value,
-      '1 to 128 letters, digits, ".", "_", ":" or "-", the first a letter or digit',
-    );
-  }
-  return value;
-}
-
-/** The name of a table. */
-export function checkTable(value: unknown): string {
-  if (typeof value !== 'string' || !TABLE.test(value)) {
-    throw invalidInput('table', value, 'a lowercase name of letters, digits and "_"');
-  }
-  return value;
-}
-
 /** Checks a reference to a segment and returns it. */
 export function checkReference<T extends SegmentReference>(segment: T): T {
-  checkId('runId', segment.runId);
-  checkTable(segment.table);
-  checkId('writerId', segment.writerId);
-  checkCount('batchNumber', segment.batchNumber);
+  checkShape(identityShape, segment);
   return segment;
 }
 
@@ -96,16 +75,7 @@ export function checkReplacement(
 
 /** Checks a filter. */
 export function checkSegmentFilter(filter: SegmentFilter): void {
-  checkId('runId', filter.runId);
-  checkTable(filter.table);
-  for (const field of ['sequenceMin', 'stepMin', 'stepMax', 'epochMin', 'epochMax'] as const) {
-    const value: unknown = filter[field];
-    if (value !== undefined && (typeof value !== 'number' || Number.isNaN(value))) {
-      throw invalidInput(field, value, 'a number');
-    }
-  }
-  if (filter.keys !== undefined && !Array.isArray(filter.keys))
-    throw invalidInput('keys', filter.keys, 'an array of text');
+  checkShape(segmentFilterShape, filter);
 }
 
 /** Whether a segment may hold a row that the filter asks for. */
@@ -148,27 +118,7 @@ export function placeSegment(
 
 /** The fields of a manifest and nothing else, sharing nothing with the one given. */
 export function copyManifest(manifest: SegmentManifest): SegmentManifest {
-  return {
-    runId: manifest.runId,
-    table: manifest.table,
-    writerId: manifest.writerId,
-    batchNumber: manifest.batchNumber,
-    rowCount: manifest.rowCount,
-    firstSequence: manifest.firstSequence,
-    lastSequence: manifest.lastSequence,
-    stepMin: manifest.stepMin,
-    stepMax: manifest.stepMax,
-    epochMin: manifest.epochMin,
-    epochMax: manifest.epochMax,
-    timeMinMs: manifest.timeMinMs,
-    timeMaxMs: manifest.timeMaxMs,
-    keys: manifest.keys === null ? null : [...manifest.keys],
-    schemaVersion: manifest.schemaVersion,
-    encoding: manifest.encoding,
-    sizeBytes: manifest.sizeBytes,
-    checksum: manifest.checksum,
-    sources: manifest.sources.map(copyRange),
-  };
+  return copyShape(manifestShape, manifest);
 }
 
 /** The segment among these that took a batch in when it was merged. */
@@ -183,24 +133,8 @@ export function findHolder(
 }
 
 function checkSegment(manifest: NewSegment['manifest'], bytes: unknown): void {
-  checkReference(manifest);
-  checkPositive('rowCount', manifest.rowCount);
-  checkBounds('step', manifest.stepMin, manifest.stepMax);
-  checkBounds('epoch', manifest.epochMin, manifest.epochMax);
-  checkBounds('time', manifest.timeMinMs, manifest.timeMaxMs);
-  if (
-    manifest.keys !== null &&
-    !(Array.isArray(manifest.keys) && manifest.keys.every((key) => typeof key === 'string'))
-  ) {
-    throw invalidInput('keys', manifest.keys, 'an array of text, or null');
-  }
-  checkCount('schemaVersion', manifest.schemaVersion);
-  if (!ENCODINGS.has(manifest.encoding))
-    throw invalidInput('encoding', manifest.encoding, '"arrow" or "packed"');
-  if (checkCount('checksum', manifest.checksum) > MAX_CHECKSUM) {
-    throw invalidInput('checksum', manifest.checksum, 'at most 2^32 - 1');
-  }
-  for (const range of manifest.sources) checkRange(range);
+  checkShape(newManifestShape, manifest);
+  for (const { min, max } of MANIFEST_BOUNDS) checkBounds(min, manifest[min], max, manifest[max]);
   if (!(bytes instanceof Uint8Array)) throw invalidInput('bytes', bytes, 'a Uint8Array');
   if (manifest.sizeBytes !== bytes.byteLength) {
     throw invalidInput(
@@ -218,11 +152,15 @@ function checkSegment(manifest: NewSegment['manifest'], bytes: unknown): void {
   }
 }
 
-function checkBounds(what: string, min: number | null, max: number | null): void {
+function checkBounds(
+  minName: string,
+  min: number | null,
+  maxName: string,
+  max: number | null,
+): void {
   if (min === null && max === null) return;
-  if (typeof min !== 'number' || typeof max !== 'number' || !(min <= max)) {
-    throw invalidInput(`${what}Min`, [min, max], `a number not above ${what}Max, or both null`);
-  }
+  if (min === null || max === null || !(min <= max))
+    throw invalidInput(minName, [min, max], `a number not above ${maxName}, or both null`);
 }
 
 function checkPlace(runId: string, table: string, segment: SegmentIdentity): void {
@@ -239,18 +177,6 @@ function checkDistinct(field: string, segments: readonly SegmentIdentity[]): voi
   const names = new Set(segments.map(segmentName));
   if (names.size !== segments.length)
     throw invalidInput(field, segments.length, 'segments of different identities');
-}
-
-function checkRange(range: BatchRange): void {
-  checkId('writerId', range.writerId);
-  checkCount('batchStart', range.batchStart);
-  if (checkCount('batchLast', range.batchLast) < range.batchStart) {
-    throw invalidInput('batchLast', range.batchLast, 'at or after batchStart');
-  }
-}
-
-function copyRange(range: BatchRange): BatchRange {
-  return { writerId: range.writerId, batchStart: range.batchStart, batchLast: range.batchLast };
 }
 
 function reaches(

@@ -12,68 +12,38 @@
  *   returns, they belong to the caller.
  */
 
+import type { Lease } from '../records/shapes/lease.ts';
+import type {
+  SegmentFilter,
+  SegmentIdentity,
+  SegmentManifest,
+  SegmentReference,
+} from '../records/shapes/manifest.ts';
+import type { StoredProject } from '../records/shapes/project.ts';
+import type { RunFilter, StoredRun } from '../records/shapes/run.ts';
+import type { StreamState } from '../records/shapes/stream.ts';
 import type { CurveQuery, RunCurves } from './curves.ts';
 import type { RowSpill } from './row-spill.ts';
 import type { StoreSync } from './sync-control.ts';
+
+export type { Lease } from '../records/shapes/lease.ts';
+export type {
+  BatchRange,
+  SegmentEncoding,
+  SegmentFilter,
+  SegmentIdentity,
+  SegmentManifest,
+  SegmentReference,
+} from '../records/shapes/manifest.ts';
+export type { StoredProject } from '../records/shapes/project.ts';
+export type { RunFilter, StoredRun } from '../records/shapes/run.ts';
+export type { StreamState } from '../records/shapes/stream.ts';
 
 /** Largest segment a store takes: what every backend can move in one piece. Larger ones are refused as `too_large`. */
 export const MAX_SEGMENT_BYTES: number = 64 * 1024 * 1024;
 
 /** Largest blob a store takes. Larger ones are refused as `too_large`. */
 export const MAX_BLOB_BYTES: number = 1024 * 1024 * 1024;
-
-/** What identifies a segment: one batch of one writer in one table of one run. */
-export type SegmentIdentity = {
-  readonly runId: string;
-  /** Table name: `metrics`, `events`, ... */
-  readonly table: string;
-  readonly writerId: string;
-  /** Counts up from 0 for each writer and table. */
-  readonly batchNumber: number;
-};
-
-/**
- * A segment as somebody saw it. With the checksum it means exactly those bytes: a merged segment that has taken the
- * same identity since then is another one. A {@link SegmentManifest} is such a reference.
- */
-export type SegmentReference = SegmentIdentity & { readonly checksum?: number };
-
-/** How the bytes of a segment are written down: plain Arrow IPC stream, or the packed form of merged segments. */
-export type SegmentEncoding = 'arrow' | 'packed';
-
-/** A range of batches of one writer; both ends are inclusive. */
-export type BatchRange = {
-  readonly writerId: string;
-  readonly batchStart: number;
-  readonly batchLast: number;
-};
-
-/** What a store and its readers know of a segment without opening it. */
-export type SegmentManifest = SegmentIdentity & {
-  readonly rowCount: number;
-  /** Sequence number of the first row; assigned by the store when the segment is appended. */
-  readonly firstSequence: number;
-  /** Sequence number of the last row. Rows of a merged segment need not be contiguous; their bytes carry the numbers. */
-  readonly lastSequence: number;
-  /** Smallest step of the rows that have one; null when no row has. Steps, epochs and times alike. */
-  readonly stepMin: number | null;
-  readonly stepMax: number | null;
-  readonly epochMin: number | null;
-  readonly epochMax: number | null;
-  /** UTC epoch milliseconds. */
-  readonly timeMinMs: number | null;
-  readonly timeMaxMs: number | null;
-  /** Every key (metric key, event type, module name) in the segment, or null when there are too many to list. */
-  readonly keys: readonly string[] | null;
-  /** Version of the table's declaration the bytes were written with. */
-  readonly schemaVersion: number;
-  readonly encoding: SegmentEncoding;
-  readonly sizeBytes: number;
-  /** XXH32 of the bytes, seeded with XXH32 of the identity: see `segment/checksum.ts`. */
-  readonly checksum: number;
-  /** Batches this segment took the place of when it was made by a merge; empty for a segment as written. */
-  readonly sources: readonly BatchRange[];
-};
 
 /** A segment on its way into a store: the store assigns the sequence numbers and keeps the rest as it is. */
 export type NewSegment = {
@@ -87,71 +57,12 @@ export type MergedSegment = {
   readonly bytes: Uint8Array<ArrayBuffer>;
 };
 
-/**
- * Which segments of a table to list. All conditions are joined by "and"; ranges are inclusive. A segment none of whose
- * rows has a step (an epoch) is left out when steps (epochs) are asked for.
- */
-export type SegmentFilter = {
-  readonly runId: string;
-  readonly table: string;
-  /** Only segments with a row at or after this sequence number: what a live reader asks for. */
-  readonly sequenceMin?: number;
-  readonly stepMin?: number;
-  readonly stepMax?: number;
-  readonly epochMin?: number;
-  readonly epochMax?: number;
-  /** Only segments that hold one of these keys, or whose keys are not listed. */
-  readonly keys?: readonly string[];
-};
-
 /** What `readSegments` found. A store reports damage that it sees itself (a short blob, a failed read) as `damaged`. */
 export type SegmentRead =
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array<ArrayBuffer> }
   /** The segment is gone, or other bytes than the checksum asks for have its identity: it was merged or replaced. List again. */
   | { readonly kind: 'gone' }
   | { readonly kind: 'damaged'; readonly reason: string };
-
-/** A project as a store keeps it. */
-export type StoredProject = {
-  readonly id: string;
-  readonly name: string;
-  readonly createdAtMs: number;
-};
-
-/** A run as a store keeps it: the fields a store filters by, and the whole run record as JSON text. */
-export type StoredRun = {
-  readonly id: string;
-  readonly projectId: string;
-  readonly projectName: string;
-  readonly status: string;
-  readonly startedAtMs: number;
-  readonly tags: readonly string[];
-  /** The run record in its persisted form. */
-  readonly document: string;
-  /** 1 when created; every change adds 1. */
-  readonly revision: number;
-};
-
-/** Which runs to list, newest first (by `startedAtMs`, then id, both descending). */
-export type RunFilter = {
-  readonly projectName?: string;
-  readonly statuses?: readonly string[];
-  /** Runs that carry every one of these tags. */
-  readonly tags?: readonly string[];
-  /** Runs that were started at this instant (UTC epoch milliseconds) or later. */
-  readonly startedMinMs?: number;
-  /** Runs that were started at this instant or before. */
-  readonly startedMaxMs?: number;
-  readonly limit?: number;
-  readonly offset?: number;
-};
-
-/** The claim of one live session on a run. Several sessions may hold one each. */
-export type Lease = {
-  readonly runId: string;
-  readonly holder: string;
-  readonly expiresAtMs: number;
-};
 
 /** Where a store keeps its data, in the names of the specification. */
 export type StoreLocation = {
@@ -168,16 +79,6 @@ export type UpdateResult =
   | { readonly kind: 'updated'; readonly run: StoredRun }
   /** Somebody else changed the run first; `run` is what is there now. */
   | { readonly kind: 'conflict'; readonly run: StoredRun };
-
-/** How far a table of a run has come, in numbers that only grow. */
-export type StreamState = {
-  readonly runId: string;
-  readonly table: string;
-  /** Sequence number that the next row gets. */
-  readonly nextSequence: number;
-  /** How often the table was emptied by `replaceTable`. */
-  readonly replaceCount: number;
-};
 
 /**
  * How often a table was emptied, as somebody saw it. A change that names it is made if that is still so: what was held

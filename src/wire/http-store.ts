@@ -1,4 +1,5 @@
 /** A store on the other side of HTTP: what a page or a process opens with `http://host:port`. */
+import { checkRunId, checkId } from '../base/names.ts';
 import { checkOptionNames } from '../base/assert.ts';
 import { isQuarkError, SessionStoreError } from '../base/errors.ts';
 import { checkBlob, checkSha256 } from '../store/blob-rules.ts';
@@ -9,10 +10,8 @@ import {
   checkRevisedRun,
   checkRun,
   checkRunFilter,
-  checkRunId,
 } from '../store/run-rules.ts';
 import {
-  checkId,
   checkNewSegments,
   checkReference,
   checkReplacement,

@@ -14,7 +14,8 @@ import {
   type PartEntry,
   type PartKind,
 } from '../../codecs/quark/quark-file.ts';
-import { manifestToJson } from '../../segment/stored-manifest.ts';
+import { manifestShape } from '../../records/shapes/manifest.ts';
+import { shapeToJson } from '../../schema/shape.ts';
 import { segmentName, type StoredProject } from '../../store/store.ts';
 import { TABLE_NAMES } from './table-names.ts';
 
@@ -127,7 +128,7 @@ async function* writeRun(
               ? undefined
               : 'its checksum does not match';
         if (read.kind === 'bytes' && reason === undefined)
-          yield* file.part('segment', manifestToJson(manifest), read.bytes);
+          yield* file.part('segment', shapeToJson(manifestShape, manifest), read.bytes);
         else onProblem?.(`Segment ${segmentName(manifest)} cannot be read: ${reason ?? ''}.`);
       }
     }

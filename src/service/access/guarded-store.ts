@@ -10,6 +10,7 @@
  * One thing cannot be hidden from somebody who may write into a space: that an id they choose for a new run is taken
  * there. Blobs are open to a guest as far as the shared projects name them: see `guest-blobs.ts`.
  */
+import { checkRunId, checkId } from '../../base/names.ts';
 import { RunNotFoundError, SessionStoreError } from '../../base/errors.ts';
 import { rangeOfBlob, sizeOfBlob } from '../../store/blob-ranges.ts';
 import { checkSha256 } from '../../store/blob-rules.ts';
@@ -19,13 +20,11 @@ import {
   checkRevisedRun,
   checkRun,
   checkRunFilter,
-  checkRunId,
   compareRuns,
   runIdTaken,
   storeClosed,
 } from '../../store/run-rules.ts';
 import {
-  checkId,
   checkNewSegments,
   checkReference,
   checkReplacement,

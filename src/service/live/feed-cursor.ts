@@ -5,8 +5,7 @@
  *
  * For each run its revision, then for each table the sequence number that the next row gets.
  */
-import { checkRunId } from '../../store/run-rules.ts';
-import { checkTable } from '../../store/segment-rules.ts';
+import { checkRunId, checkTable } from '../../base/names.ts';
 import { SessionStoreError } from '../../base/errors.ts';
 
 /** What a listener knows of a run. */

@@ -1,9 +1,8 @@
 /** Live updates: streams of server-sent events about runs, and about the list of runs. */
 import type { Hono } from 'hono';
+import { checkRunId, checkTable } from '../../base/names.ts';
 import { systemClock, type Clock } from '../../base/clock.ts';
 import { invalidInput, RunNotFoundError } from '../../base/errors.ts';
-import { checkRunId } from '../../store/run-rules.ts';
-import { checkTable } from '../../store/segment-rules.ts';
 import type { Store } from '../../store/store.ts';
 import { HEADERS, queryOf, type WireContext, type WireEnvironment } from '../http/answers.ts';
 import { FeedChannel, type FeedChange } from './feed-channel.ts';

@@ -1,5 +1,6 @@
 /** The layout of the IndexedDB store. Object stores are added by version; a version never changes its meaning. */
 import type { DBSchema, IDBPDatabase, IDBPTransaction, StoreNames } from 'idb';
+import type { StoredLease } from '../../records/shapes/lease.ts';
 import type {
   BatchRange,
   SegmentIdentity,
@@ -7,7 +8,6 @@ import type {
   StoredProject,
   StoredRun,
 } from '../store.ts';
-import type { KeptLease } from '../run-rules.ts';
 
 /** The version this code writes. */
 export const IDB_LAYOUT_VERSION = 2;
@@ -23,7 +23,7 @@ export type SegmentKey = [runId: string, table: string, writerId: string, batchN
 export interface IdbLayout extends DBSchema {
   projects: { key: string; value: StoredProject; indexes: { byName: string } };
   runs: { key: string; value: StoredRun; indexes: { byStart: [startedAtMs: number, id: string] } };
-  leases: { key: [runId: string, holder: string]; value: KeptLease };
+  leases: { key: [runId: string, holder: string]; value: StoredLease };
   /** Next sequence number of each table of a run. */
   counters: { key: StreamKey; value: number };
   manifests: {

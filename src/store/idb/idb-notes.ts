@@ -1,7 +1,8 @@
 /** Notes, the overview and forgetting in IndexedDB. */
+import { checkRunId } from '../../base/names.ts';
 import type { IdbConnection } from './idb-connection.ts';
 import { keysUnder, type IdbTransaction } from './idb-layout.ts';
-import { checkNote, checkNoteName, checkRunId, isAsSurveyed } from '../run-rules.ts';
+import { checkNote, checkNoteName, isAsSurveyed } from '../run-rules.ts';
 import type { StoreNotes, StoreSurvey, StreamState } from '../store.ts';
 
 /** Names are ASCII: this sorts after all of them. */

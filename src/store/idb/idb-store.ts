@@ -1,4 +1,5 @@
 /** The store in IndexedDB: the default of browsers, also inside workers. */
+import { checkRunId, checkId } from '../../base/names.ts';
 import { checkNotAborted } from '../../base/assert.ts';
 import { systemClock, type Clock } from '../../base/clock.ts';
 import { RunNotFoundError } from '../../base/errors.ts';
@@ -19,7 +20,6 @@ import {
   checkRevisedRun,
   checkRun,
   checkRunFilter,
-  checkRunId,
   compareText,
   copyRun,
   projectIdTaken,
@@ -29,7 +29,6 @@ import {
   selectRuns,
 } from '../run-rules.ts';
 import {
-  checkId,
   checkNewSegments,
   checkReference,
   checkReplacement,

@@ -1,12 +1,7 @@
 /** What the stores of one name in memory share. */
-import {
-  checkNote,
-  checkNoteName,
-  checkRunId,
-  compareText,
-  isAsSurveyed,
-  type KeptLease,
-} from '../run-rules.ts';
+import type { StoredLease } from '../../records/shapes/lease.ts';
+import { checkRunId } from '../../base/names.ts';
+import { checkNote, checkNoteName, compareText, isAsSurveyed } from '../run-rules.ts';
 import {
   type BatchRange,
   type SegmentManifest,
@@ -37,7 +32,7 @@ export type Place = {
   /** The order of the last change of each run. */
   readonly changes: Map<string, number>;
   changeCount: number;
-  readonly leases: Map<string, KeptLease>;
+  readonly leases: Map<string, StoredLease>;
   readonly streams: Map<string, Stream>;
   readonly blobs: Map<string, Uint8Array<ArrayBuffer>>;
   readonly notes: Map<string, string>;

@@ -1,4 +1,5 @@
 /** The store that keeps everything in memory: for tests, for trying things out, and the simplest form of the contract. */
+import { checkRunId, checkId } from '../../base/names.ts';
 import { systemClock, type Clock } from '../../base/clock.ts';
 import { RunNotFoundError } from '../../base/errors.ts';
 import { checkMergeSources, coalesceRanges, rangesHold } from '../batch-ranges.ts';
@@ -10,7 +11,6 @@ import {
   checkRevisedRun,
   checkRun,
   checkRunFilter,
-  checkRunId,
   compareText,
   copyRun,
   projectIdTaken,
@@ -24,7 +24,6 @@ import {
 } from '../run-rules.ts';
 import type { OpenStorageOptions } from '../registry.ts';
 import {
-  checkId,
   checkNewSegments,
   checkReference,
   checkReplacement,

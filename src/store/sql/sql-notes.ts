@@ -1,7 +1,8 @@
 /** Notes, the overview and forgetting in SQL, for one space. */
+import { checkRunId } from '../../base/names.ts';
 import type { Clock } from '../../base/clock.ts';
 import { releaseStream } from './object-files.ts';
-import { checkNote, checkNoteName, checkRunId, isAsSurveyed } from '../run-rules.ts';
+import { checkNote, checkNoteName, isAsSurveyed } from '../run-rules.ts';
 import {
   numberCell,
   sql,

@@ -1,23 +1,24 @@
 /** Projects, runs and leases of one space in SQL. */
+import { storedLeaseShape, type StoredLease } from '../../records/shapes/lease.ts';
 import { RunNotFoundError } from '../../base/errors.ts';
+import { projectShape } from '../../records/shapes/project.ts';
+import { newRunShape, runShape } from '../../records/shapes/run.ts';
+import { withoutFields } from '../../schema/shape.ts';
+import { sqlShape } from './sql-shapes.ts';
 import { queueRun } from './merge-queue.ts';
-import { copyRun, projectIdTaken, runIdTaken, type KeptLease } from '../run-rules.ts';
+import { copyRun, projectIdTaken, runIdTaken } from '../run-rules.ts';
 import {
-  isTextList,
-  jsonCell,
   numberCell,
   placeholders,
   sql,
   textCell,
   together,
   type SqlAttempt,
-  type SqlRow,
   type SqlValue,
   type SqlWork,
 } from './sql-database.ts';
 import {
   LATEST_CHANGES,
-  type Lease,
   type RunChanges,
   type RunFilter,
   type StoredProject,
@@ -25,9 +26,12 @@ import {
   type UpdateResult,
 } from '../store.ts';
 
-const PROJECT_COLUMNS = 'text(id), text(name), created_at_ms';
-const RUN_COLUMNS =
-  'text(id), text(project_id), text(project_name), text(status), started_at_ms, text(tags), text(document), revision';
+const projects = sqlShape(projectShape);
+const runs = sqlShape(runShape);
+const newRuns = sqlShape(newRunShape);
+/** The fields that a change of a run writes. */
+const changedRuns = sqlShape(withoutFields(newRunShape, 'id'));
+const leases = sqlShape(storedLeaseShape);
 
 /**
  * The number of a change: greater than that of every change that was there before it. Nothing is locked for it, so changes
@@ -43,24 +47,22 @@ const MAX_RUN_IDS = 8;
 
 export function* ensureProject(space: string, project: StoredProject): SqlWork<StoredProject> {
   yield sql(
-    'INSERT INTO projects (space, id, name, created_at_ms) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
+    `INSERT INTO projects (space, ${projects.columns.join(', ')}) VALUES (?, ${placeholders(projects.columns)}) ON CONFLICT DO NOTHING`,
     space,
-    project.id,
-    project.name,
-    project.createdAtMs,
+    ...projects.cells(project),
   );
   const [row] = yield sql(
-    `SELECT ${PROJECT_COLUMNS} FROM projects WHERE space = ? AND name = ?`,
+    `SELECT ${projects.selected} FROM projects WHERE space = ? AND name = ?`,
     space,
     project.name,
   );
   if (row === undefined) throw projectIdTaken(project.id);
-  return projectOf(row);
+  return projects.read(row, {});
 }
 
 export function* listProjects(space: string): SqlWork<readonly StoredProject[]> {
-  const rows = yield sql(`SELECT ${PROJECT_COLUMNS} FROM projects WHERE space = ?`, space);
-  return rows.map(projectOf);
+  const rows = yield sql(`SELECT ${projects.selected} FROM projects WHERE space = ?`, space);
+  return rows.map((row) => projects.read(row, {}));
 }
 
 export function* createRun(
@@ -69,16 +71,10 @@ export function* createRun(
   attempt: SqlAttempt,
 ): SqlWork<StoredRun> {
   const added = yield sql(
-    `INSERT INTO runs (space, id, project_id, project_name, status, started_at_ms, tags, document, change_id, change_order, revision)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ${NEXT_ORDER}, 1) ON CONFLICT DO NOTHING RETURNING revision`,
+    `INSERT INTO runs (space, ${newRuns.columns.join(', ')}, change_id, change_order, revision)
+     VALUES (?, ${placeholders(newRuns.columns)}, ?, ${NEXT_ORDER}, 1) ON CONFLICT DO NOTHING RETURNING revision`,
     space,
-    run.id,
-    run.projectId,
-    run.projectName,
-    run.status,
-    run.startedAtMs,
-    JSON.stringify(run.tags),
-    run.document,
+    ...newRuns.cells(run),
     attempt.id,
     space,
   );
@@ -92,11 +88,11 @@ export function* createRun(
 
 export function* findRun(space: string, runId: string): SqlWork<StoredRun | undefined> {
   const [row] = yield sql(
-    `SELECT ${RUN_COLUMNS} FROM runs WHERE space = ? AND id = ?`,
+    `SELECT ${runs.selected} FROM runs WHERE space = ? AND id = ?`,
     space,
     runId,
   );
-  return row === undefined ? undefined : runOf(row);
+  return row === undefined ? undefined : runs.read(row, {});
 }
 
 export function* listRuns(space: string, filter: RunFilter): SqlWork<readonly StoredRun[]> {
@@ -127,13 +123,13 @@ export function* listRuns(space: string, filter: RunFilter): SqlWork<readonly St
     params.push(space, tag);
   }
   const rows = yield sql(
-    `SELECT ${RUN_COLUMNS} FROM runs WHERE ${conditions.join(' AND ')}
+    `SELECT ${runs.selected} FROM runs WHERE ${conditions.join(' AND ')}
      ORDER BY started_at_ms DESC, id DESC LIMIT ? OFFSET ?`,
     ...params,
     filter.limit ?? NO_LIMIT,
     filter.offset ?? 0,
   );
-  return rows.map(runOf);
+  return rows.map((row) => runs.read(row, {}));
 }
 
 export function* updateRun(
@@ -144,15 +140,10 @@ export function* updateRun(
   attempt: SqlAttempt,
 ): SqlWork<UpdateResult> {
   const changed = yield sql(
-    `UPDATE runs SET project_id = ?, project_name = ?, status = ?, started_at_ms = ?, tags = ?, document = ?,
+    `UPDATE runs SET ${changedRuns.columns.map((column) => `${column} = ?`).join(', ')},
        change_id = ?, change_order = ${NEXT_ORDER}, revision = revision + 1
      WHERE space = ? AND id = ? AND revision = ? RETURNING revision`,
-    run.projectId,
-    run.projectName,
-    run.status,
-    run.startedAtMs,
-    JSON.stringify(run.tags),
-    run.document,
+    ...changedRuns.cells(run),
     attempt.id,
     space,
     space,
@@ -211,9 +202,8 @@ function* wasChanged(
 
 export function* renewLease(
   space: string,
-  { expiresAtMs, holder, runId }: Lease,
+  lease: Required<StoredLease>,
   nowMs: number,
-  ttlMs: number,
 ): SqlWork<void> {
   // See isLapsed in run-rules.ts. The condition that looks double is the one an index serves.
   yield sql(
@@ -221,18 +211,15 @@ export function* renewLease(
        (expires_at_ms <= ? OR (expires_at_ms > ? AND expires_at_ms - 2 * ttl_ms > ?))`,
     space,
     nowMs,
-    nowMs + 2 * ttlMs,
+    nowMs + 2 * lease.ttlMs,
     nowMs,
   );
   yield sql(
-    `INSERT INTO leases (space, run_id, holder, expires_at_ms, ttl_ms) VALUES (?, ?, ?, ?, ?)
+    `INSERT INTO leases (space, ${leases.columns.join(', ')}) VALUES (?, ${placeholders(leases.columns)})
      ON CONFLICT (space, run_id, holder)
      DO UPDATE SET expires_at_ms = excluded.expires_at_ms, ttl_ms = excluded.ttl_ms`,
     space,
-    runId,
-    holder,
-    expiresAtMs,
-    ttlMs,
+    ...leases.cells(lease),
   );
 }
 
@@ -249,23 +236,18 @@ export function* listLeases(
   space: string,
   nowMs: number,
   runIds: readonly string[] | undefined,
-): SqlWork<readonly KeptLease[]> {
+): SqlWork<readonly StoredLease[]> {
   // Of many runs it is quicker to read all.
   const wanted = runIds !== undefined && runIds.length <= MAX_RUN_IDS ? runIds : undefined;
   if (wanted?.length === 0) return [];
   const rows = yield sql(
-    `SELECT text(run_id), text(holder), expires_at_ms, ttl_ms FROM leases WHERE space = ? AND expires_at_ms > ?
+    `SELECT ${leases.selected} FROM leases WHERE space = ? AND expires_at_ms > ?
      ${wanted === undefined ? '' : `AND run_id IN (${placeholders(wanted)})`}`,
     space,
     nowMs,
     ...(wanted ?? []),
   );
-  return rows.map((row) => ({
-    runId: textCell(row, 0),
-    holder: textCell(row, 1),
-    expiresAtMs: numberCell(row, 2),
-    ...(row[3] === null ? {} : { ttlMs: numberCell(row, 3) }),
-  }));
+  return rows.map((row) => leases.read(row, {}));
 }
 
 function* writeTags(space: string, run: Pick<StoredRun, 'id' | 'tags'>): SqlWork<void> {
@@ -279,21 +261,4 @@ function* writeTags(space: string, run: Pick<StoredRun, 'id' | 'tags'>): SqlWork
       ),
     ),
   );
-}
-
-function projectOf(row: SqlRow): StoredProject {
-  return { id: textCell(row, 0), name: textCell(row, 1), createdAtMs: numberCell(row, 2) };
-}
-
-function runOf(row: SqlRow): StoredRun {
-  return {
-    id: textCell(row, 0),
-    projectId: textCell(row, 1),
-    projectName: textCell(row, 2),
-    status: textCell(row, 3),
-    startedAtMs: numberCell(row, 4),
-    tags: jsonCell(row, 5, isTextList),
-    document: textCell(row, 6),
-    revision: numberCell(row, 7),
-  };
 }

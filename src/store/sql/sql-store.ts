@@ -1,4 +1,5 @@
 /** The store over an SQL database. What differs between databases and places is handed in. */
+import { checkRunId, checkId } from '../../base/names.ts';
 import type { Clock } from '../../base/clock.ts';
 import { SessionStoreError } from '../../base/errors.ts';
 import { checkRange } from '../blob-ranges.ts';
@@ -9,14 +10,12 @@ import {
   checkRevisedRun,
   checkRun,
   checkRunFilter,
-  checkRunId,
   checkSpace,
   compareText,
   selectLeases,
   storeClosed,
 } from '../run-rules.ts';
 import {
-  checkId,
   checkNewSegments,
   checkReference,
   checkReplacement,
@@ -201,7 +200,7 @@ class SqlStore implements Store {
     const nowMs = this.#parts.clock.now();
     const lease = { runId, holder, expiresAtMs: nowMs + ttlMs };
     await database.transaction(
-      () => runs.renewLease(this.#space, lease, nowMs, ttlMs),
+      () => runs.renewLease(this.#space, { ...lease, ttlMs }, nowMs),
       this.#lane(runId, holder),
     );
     return lease;

@@ -15,9 +15,13 @@ import {
   readPartMeta,
   type PartEntry,
 } from '../../../codecs/quark/quark-file.ts';
+import { damaged } from '../../../codecs/arrow/flatbuffer.ts';
 import type { InputFile } from '../../../codecs/input.ts';
 import type { ImportContext } from '../sink/importer.ts';
 import type { ImportLimits } from '../../../codecs/limits.ts';
+import { manifestShape } from '../../../records/shapes/manifest.ts';
+import { checkShape, shapeFromJson } from '../../../schema/shape.ts';
+import type { SegmentManifest } from '../../../store/store.ts';
 
 /** A part with what it says of itself. */
 export type QuarkPart = { readonly entry: PartEntry; readonly meta: unknown };
@@ -148,4 +152,27 @@ export class QuarkParts {
 /** Where a part is, for people. */
 export function placeOf({ kind, offset }: PartEntry): string {
   return `${kind} at byte ${offset}`;
+}
+
+/**
+ * The manifest in the description of a segment. This is where a manifest of a file is checked: it comes from outside.
+ *
+ * @throws {QuarkError} `segment_damaged` naming the field
+ */
+export function manifestIn(meta: unknown): SegmentManifest {
+  const misfit = (field: string): Error => damaged(`its description has no sensible ${field}`);
+  const manifest = shapeFromJson(manifestShape, meta, misfit);
+  try {
+    checkShape(manifestShape, manifest);
+  } catch (error) {
+    throw isQuarkError(error, 'invalid_input') ? misfit(String(error.details['field'])) : error;
+  }
+  return manifest;
+}
+
+/** A field of an object; undefined when there is none. */
+export function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? Reflect.get(value, name)
+    : undefined;
 }

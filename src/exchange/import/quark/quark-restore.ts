@@ -15,12 +15,11 @@ import { SEQUENCE_COLUMN } from '../../../segment/encode.ts';
 import { createSegment } from '../../../segment/manifest.ts';
 import { openSegment } from '../../../segment/open-segment.ts';
 import type { PartEntry } from '../../../codecs/quark/quark-file.ts';
-import { fieldOf, manifestFromJson } from '../../../segment/stored-manifest.ts';
 import { batchesOf, coalesceRanges } from '../../../store/batch-ranges.ts';
 import { checkNewSegments } from '../../../store/segment-rules.ts';
 import type { BatchRange, SegmentManifest, Store, StoredRun } from '../../../store/store.ts';
 import type { RestoredRun } from '../sink/importer.ts';
-import { placeOf, type QuarkParts } from './quark-parts.ts';
+import { fieldOf, manifestIn, placeOf, type QuarkParts } from './quark-parts.ts';
 
 /** Tables that are computed anew as a whole, under the same names. */
 const FINDINGS = new Set(['alerts', 'health_scores', 'phases']);
@@ -117,7 +116,7 @@ export class QuarkRestore {
   }
 
   segment(entry: PartEntry, meta: unknown): void {
-    const manifest = manifestFromJson(meta);
+    const manifest = manifestIn(meta);
     if (manifest.runId !== this.#run.id) {
       this.#refuse(entry, `it is of run ${manifest.runId.slice(0, 128)}`);
       return;

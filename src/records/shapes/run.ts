@@ -1,0 +1,67 @@
+/** A run as a store lists it. */
+import { invalidInput } from '../../base/errors.ts';
+import { checkId, checkRunId, checkStorable } from '../../base/names.ts';
+import {
+  count,
+  defineShape,
+  instantMs,
+  optional,
+  text,
+  texts,
+  withoutFields,
+  type Shape,
+  type ValuesOf,
+} from '../../schema/shape.ts';
+
+const fields = {
+  id: text({
+    doc: '1 to 128 letters, digits, ".", "_" or "-".',
+    check: (_, value) => checkRunId(value),
+  }),
+  projectId: text({ check: checkId }),
+  projectName: text({ check: checkStorable }),
+  status: text({ doc: 'running, completed, failed or interrupted.', check: checkStorable }),
+  /** UTC epoch milliseconds. */
+  startedAtMs: instantMs({ doc: 'UTC epoch milliseconds.' }),
+  tags: texts({ check: checkTags }),
+  /** The run record in its persisted form. */
+  document: text({ doc: 'The run record in its persisted form, as JSON text.' }),
+  /** 1 when created; every change adds 1. */
+  revision: count({ min: 1 }),
+};
+
+/** A run as a store lists it: the fields that a store filters by, and the whole run record as JSON text. */
+export const runShape: Shape<typeof fields> = defineShape('run', fields);
+
+/** A run as a store lists it: the fields that a store filters by, and the whole run record as JSON text. */
+export type StoredRun = ValuesOf<typeof fields>;
+
+/** A run before a store has it. */
+export const newRunShape: Shape<Omit<typeof fields, 'revision'>> = withoutFields(
+  runShape,
+  'revision',
+);
+
+const filterFields = {
+  projectName: optional(text({ check: checkStorable })),
+  statuses: optional(texts({ check: checkTags })),
+  /** Runs that carry every one of these tags. */
+  tags: optional(texts({ check: checkTags })),
+  /** Runs that were started at this instant (UTC epoch milliseconds) or later. */
+  startedMinMs: optional(instantMs()),
+  /** Runs that were started at this instant or before. */
+  startedMaxMs: optional(instantMs()),
+  limit: optional(count()),
+  offset: optional(count()),
+};
+
+/** Which runs to list. */
+export const runFilterShape: Shape<typeof filterFields> = defineShape('filter', filterFields);
+
+/** Which runs to list, newest first (by `startedAtMs`, then id, both descending). */
+export type RunFilter = ValuesOf<typeof filterFields>;
+
+function checkTags(field: string, value: unknown): readonly string[] {
+  if (!Array.isArray(value)) throw invalidInput(field, value, 'an array of text');
+  return value.map((tag: unknown) => checkStorable(field, tag));
+}
