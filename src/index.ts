@@ -60,7 +60,7 @@ export {
 } from './session/event-logger.ts';
 
 export { type PositionFilter } from './read/filters.ts';
-export { type EventFilter } from './read/events.ts';
+export { type EventFilter } from './read/tables.ts';
 export { type MetricColumns, type MetricFilter } from './read/metric-columns.ts';
 export { MetricRecord } from './read/metric-record.ts';
 export { openRun, RunReader } from './read/run-reader.ts';

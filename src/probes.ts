@@ -33,7 +33,7 @@ export type {
   TensorRef,
   TensorSummary,
 } from './instruments/probes/model-source.ts';
-export { type LayerSummaryFilter } from './read/layer-summaries.ts';
+export { type LayerSummaryFilter } from './read/tables.ts';
 export { type LayerSummaryRecord } from './records/layer-summary.ts';
 export {
   ParameterDiagnostics,
@@ -43,10 +43,7 @@ export {
   DEFAULT_PARAMETER_DIAGNOSTICS_CONFIG,
   type ParameterDiagnosticsConfig,
 } from './instruments/probes/parameter-config.ts';
-export {
-  type ParameterDistributionFilter,
-  type ParameterSummaryFilter,
-} from './read/parameter-records.ts';
+export { type ParameterDistributionFilter, type ParameterSummaryFilter } from './read/tables.ts';
 export { type ParameterDistributionRecord } from './records/parameter-distribution.ts';
 export { type ParameterSummaryRecord } from './records/parameter-summary.ts';
 
@@ -63,7 +60,7 @@ export {
 } from './instruments/telemetry/config.ts';
 export { StepTelemetryScope, type StepOutcome } from './instruments/telemetry/step-scope.ts';
 export { TELEMETRY_METRIC_KEYS } from './instruments/telemetry/scalars.ts';
-export { type TelemetryFilter } from './read/telemetry.ts';
+export { type TelemetryFilter } from './read/tables.ts';
 
 export {
   ARTIFACT_STORAGE_LAYOUT,
@@ -79,7 +76,7 @@ export type {
   ByteStream,
   LoadedPayload,
 } from './instruments/artifacts/payload.ts';
-export { type ArtifactFilter } from './read/artifacts.ts';
+export { type ArtifactFilter } from './read/tables.ts';
 
 export { DataDiagnostics } from './instruments/diagnostics/data-diagnostics.ts';
 export type {
@@ -105,7 +102,7 @@ export {
   type LossSummary,
 } from './instruments/diagnostics/findings.ts';
 export { MAX_CLASSES, type Labels, type LabelTensor } from './instruments/diagnostics/labels.ts';
-export { type BatchDiagnosticFilter } from './read/batch-diagnostics.ts';
+export { type BatchDiagnosticFilter } from './read/tables.ts';
 export {
   summarizeBatches,
   type SummarizeBatchesOptions,
@@ -120,10 +117,10 @@ export {
   readParameterSummaries,
   readTelemetry,
   type ReadableRun,
-} from './instruments/probes/read-run.ts';
-export { type LayerColumns } from './read/layer-summaries.ts';
-export { type RecordsRead } from './read/metric-records.ts';
-export { type ParameterColumnFilter, type ParameterColumns } from './read/parameter-records.ts';
-export { type NameColumn, type RecordColumns } from './read/record-columns.ts';
+} from './read/tables.ts';
+export { type LayerColumns } from './read/tables.ts';
+export { type RecordsRead } from './read/records.ts';
+export { type ParameterColumnFilter, type ParameterColumns } from './read/tables.ts';
+export { type NameColumn, type RecordColumns } from './read/columns.ts';
 export { type BatchDiagnosticRecord } from './records/batch-diagnostic.ts';
 export { type SystemTelemetryRecord } from './records/system-telemetry.ts';

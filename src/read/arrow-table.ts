@@ -36,7 +36,7 @@ export async function toArrowTable(columns: MetricColumns): Promise<Table<Metric
     value: number(columns.values, false),
     step: number(columns.steps, true),
     epoch: number(columns.epochs, true),
-    timestamp: number(columns.timestampsMs, false),
+    timestamp: number(columns.timesMs, false),
     sequence: number(columns.sequences, false),
   });
 }

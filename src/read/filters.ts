@@ -1,6 +1,7 @@
 /** Filters that every table shares, checked in one place. */
 import { checkCount, checkOptionNames, checkPositive } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
+import type { TableDefinition } from '../schema/table.ts';
 import type { SegmentFilter } from '../store/store.ts';
 
 /** Filters by position. Ranges are inclusive on both ends; a row without a step matches no step filter. */
@@ -52,6 +53,50 @@ export function checkPosition(filter: PositionFilter, otherNames: readonly strin
   };
 }
 
+/** The filters of a table beside those by position. */
+export type FilterNames = {
+  /** Filters that bear the name of a key column and compare its values. */
+  readonly columns?: readonly string[];
+  /** Filters with a list of values, and the key column that has one of them. */
+  readonly lists?: { readonly [filter: string]: string };
+  /** Other filters, each with its check. */
+  readonly others?:
+    | { readonly [filter: string]: (name: string, value: unknown) => unknown }
+    | undefined;
+};
+
+/**
+ * A filter, checked against the declaration of its table.
+ *
+ * @throws {QuarkError} `invalid_input` naming the filter
+ */
+export function checkFilter(
+  table: TableDefinition,
+  filter: PositionFilter,
+  { columns = [], lists = {}, others = {} }: FilterNames,
+): { readonly position: Position; readonly conditions: { [column: string]: readonly string[] } } {
+  const position = checkPosition(filter, [...columns, ...Object.keys({ ...lists, ...others })]);
+  const conditions: { [column: string]: readonly string[] } = {};
+  for (const name of columns) {
+    const value: unknown = Reflect.get(filter, name);
+    if (value === undefined) continue;
+    table.columns[name]?.parse(name, value);
+    conditions[name] = [checkText(name, value)];
+  }
+  for (const [name, column] of Object.entries(lists)) {
+    const values: unknown = Reflect.get(filter, name);
+    if (values === undefined) continue;
+    if (!Array.isArray(values) || !values.every((value) => typeof value === 'string'))
+      throw invalidInput(name, values, 'a list of texts');
+    conditions[column] = conditions[column]?.filter((value) => values.includes(value)) ?? values;
+  }
+  for (const [name, check] of Object.entries(others)) {
+    const value: unknown = Reflect.get(filter, name);
+    if (value !== undefined) check(name, value);
+  }
+  return { position, conditions };
+}
+
 /** What a store can tell from manifests alone. */
 export function segmentFilter(
   runId: string,
@@ -70,6 +115,12 @@ export function segmentFilter(
     ...(epoch !== null && epoch.max < Number.POSITIVE_INFINITY ? { epochMax: epoch.max } : {}),
     ...(keys === undefined ? {} : { keys }),
   };
+}
+
+/** @throws {QuarkError} `invalid_input` unless `value` is text */
+export function checkText(name: string, value: unknown): string {
+  if (typeof value !== 'string') throw invalidInput(name, value, 'text');
+  return value;
 }
 
 function rangeOf(

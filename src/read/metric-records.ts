@@ -2,36 +2,29 @@
 import { freezeJson, type JsonObject } from '../base/json.ts';
 import { splitKey } from '../base/names.ts';
 import { metricTable } from '../records/metric.ts';
-import { concatBatches, gatherRows, valueAt } from '../segment/batch-ops.ts';
+import { concatBatches, valueAt } from '../segment/batch-ops.ts';
 import { decodeBatches } from '../segment/decode.ts';
-import { damageOf, type DamageReport } from '../segment/open-segment.ts';
+import { damageOf } from '../segment/open-segment.ts';
 import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
-import type { SegmentManifest, Store } from '../store/store.ts';
-import {
-  keyColumn,
-  orderBy,
-  scanMetrics,
-  type MetricFilter,
-  type MetricPart,
-} from './metric-columns.ts';
+import type { SegmentManifest } from '../store/store.ts';
+import { orderBy } from './columns.ts';
+import { keyColumn, metricRows, type MetricFilter } from './metric-columns.ts';
 import { MetricRecord, type MetricKey } from './metric-record.ts';
-
-/** Records and what is missing among them. */
-export type RecordsRead<T> = {
-  readonly records: readonly T[];
-  readonly damage: readonly DamageReport[];
-};
+import type { RecordsRead } from './records.ts';
+import { partOf, runIdOf, scanRows, type RowPart, type RunSource } from './scan.ts';
 
 /** Samples in the order they were persisted. @throws {QuarkError} `invalid_input` naming the filter */
 export async function readMetrics(
-  store: Store,
-  runId: string,
+  source: RunSource,
   filter: MetricFilter = {},
 ): Promise<RecordsRead<MetricRecord>> {
-  const { damage: unreadable, parts, position } = await scanMetrics(store, runId, filter);
+  const runId = runIdOf(source);
+  const rows = metricRows(filter);
+  const { limit } = rows.position;
+  const { damage: unreadable, parts } = await scanRows(source, metricTable, rows, (part) => part);
   const damage = [...unreadable];
   const records: MetricRecord[] = [];
-  for (const { batch, manifest, sequences } of mostRecent(parts, position.limit)) {
+  for (const { batch, manifest, sequences } of mostRecent(parts, limit)) {
     try {
       for (const record of recordsOf(runId, batch, sequences)) records.push(record);
     } catch (error) {
@@ -40,14 +33,14 @@ export async function readMetrics(
   }
   const order = orderBy(
     Float64Array.from(records, (record) => record.sequence ?? 0),
-    position.limit,
+    limit,
   );
   if (order === null) return { records, damage };
   return { records: Array.from(order).flatMap((row) => records[row] ?? []), damage };
 }
 
 /** The rows that can be among the last `limit`: no objects are made of the others. */
-function mostRecent(parts: readonly MetricPart[], limit: number): readonly MetricPart[] {
+function mostRecent(parts: readonly RowPart[], limit: number): readonly RowPart[] {
   const rowCount = parts.reduce((sum, part) => sum + part.batch.rowCount, 0);
   if (rowCount <= limit) return parts;
   const all = new Float64Array(rowCount);
@@ -57,14 +50,11 @@ function mostRecent(parts: readonly MetricPart[], limit: number): readonly Metri
     at += sequences.length;
   }
   const first = all.sort()[rowCount - limit] ?? 0;
-  return parts.flatMap(({ batch, manifest, sequences }) => {
-    const rows = Int32Array.from(sequences.keys()).filter((row) => (sequences[row] ?? 0) >= first);
-    if (rows.length === 0) return [];
-    return {
-      manifest,
-      batch: gatherRows(batch, rows),
-      sequences: Float64Array.from(rows, (row) => sequences[row] ?? 0),
-    };
+  return parts.flatMap((part) => {
+    const rows = Int32Array.from(part.sequences.keys()).filter(
+      (row) => (part.sequences[row] ?? 0) >= first,
+    );
+    return rows.length === 0 ? [] : partOf(part, rows);
   });
 }
 

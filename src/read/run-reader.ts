@@ -4,10 +4,10 @@ import type { RunStatus } from '../records/literals.ts';
 import type { RunRecord } from '../records/run.ts';
 import type { DamageReport } from '../segment/open-segment.ts';
 import { segmentName, type Store } from '../store/store.ts';
-import { readEvents, type EventFilter } from './events.ts';
 import { readMetricColumns, type MetricColumns, type MetricFilter } from './metric-columns.ts';
 import type { MetricRecord } from './metric-record.ts';
 import { readMetrics } from './metric-records.ts';
+import { readEvents, type EventFilter } from './tables.ts';
 import { checkStore, summarize, type RunSummary } from './runs.ts';
 
 /** Reads one run. Never changes it. */
@@ -67,21 +67,21 @@ export class RunReader {
 
   /** Metric samples as columns. @throws {QuarkError} `invalid_input` naming the filter */
   async readMetricColumns(filter: MetricFilter = {}): Promise<MetricColumns> {
-    const columns = await readMetricColumns(this.#store, this.run.id, filter);
+    const columns = await readMetricColumns(this, filter);
     this.#note(columns.damage);
     return columns;
   }
 
   /** Metric samples as records. @throws {QuarkError} `invalid_input` naming the filter */
   async readMetrics(filter: MetricFilter = {}): Promise<readonly MetricRecord[]> {
-    const { records, damage } = await readMetrics(this.#store, this.run.id, filter);
+    const { records, damage } = await readMetrics(this, filter);
     this.#note(damage);
     return records;
   }
 
   /** Events. @throws {QuarkError} `invalid_input` naming the filter */
   async readEvents(filter: EventFilter = {}): Promise<readonly EventRecord[]> {
-    const { records, damage } = await readEvents(this.#store, this.run.id, filter);
+    const { records, damage } = await readEvents(this, filter);
     this.#note(damage);
     return records;
   }

@@ -1,6 +1,7 @@
-/** From a filter to the rows of matching segments, damaged ones reported and passed over. */
+/** From a filter to the rows of matching segments. Damaged segments are reported and left out. */
 import { SessionStoreError } from '../base/errors.ts';
 import type { TableDefinition } from '../schema/table.ts';
+import { gatherRows } from '../segment/batch-ops.ts';
 import { groupSegments } from '../segment/group-segments.ts';
 import {
   damageOf,
@@ -11,9 +12,9 @@ import {
   type ReadyResult,
   type ReadySegment,
 } from '../segment/open-segment.ts';
-import type { Vector } from '../codecs/arrow/vectors.ts';
+import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 import type { SegmentFilter, SegmentManifest, SegmentSource } from '../store/store.ts';
-import type { Position, Range } from './filters.ts';
+import { segmentFilter, type Position, type Range } from './filters.ts';
 
 /** Bytes that are fetched at a time. */
 const FETCH_BYTES = 32 << 20;
@@ -22,9 +23,6 @@ const FETCH_SEGMENTS = 512;
 const READY_SEGMENTS = 4;
 /** A merge under way may take segments away between listing and reading; it cannot do so for ever. */
 const MAX_ATTEMPTS = 8;
-
-/** What a scan found. */
-export type Scan<T> = { readonly parts: readonly T[]; readonly damage: readonly DamageReport[] };
 
 /** Takes the segments of a scan one after the other. */
 export type SegmentVisitor = {
@@ -43,35 +41,6 @@ export type ScanOptions = {
   /** Waited for before each segment: others have their turn. What it throws ends the scan. */
   readonly turn?: () => Promise<void>;
 };
-
-/**
- * Opens every segment that may hold matching rows and keeps what `pick` makes of it. See {@link ScanOptions} for `mayMatch`.
- */
-export async function scanTable<T>(
-  store: SegmentSource,
-  table: TableDefinition,
-  filter: SegmentFilter,
-  pick: (segment: OpenedSegment) => T | undefined,
-  mayMatch?: (manifest: SegmentManifest) => boolean,
-): Promise<Scan<T>> {
-  const begin = (): SegmentVisitor & { readonly parts: T[] } => {
-    const parts: T[] = [];
-    return {
-      parts,
-      visit(segment) {
-        const part = pick(decodeSegment(table, segment));
-        if (part !== undefined) parts.push(part);
-      },
-    };
-  };
-  const { damage, visitor } = await scanSegments(
-    store,
-    filter,
-    begin,
-    mayMatch === undefined ? {} : { mayMatch },
-  );
-  return { parts: visitor.parts, damage };
-}
 
 /**
  * Shows every segment that may hold matching rows to a visitor, in their order. Where segments were merged on the way it begins anew,
@@ -139,46 +108,166 @@ async function scanOnce(
   return damage;
 }
 
-/** Rows of a segment that match, in their order; null when all do. `isWanted` stands for the filters of one table. */
+/** A run and the store to read it from. */
+export type RunSource = { readonly store: SegmentSource } & (
+  | { readonly runId: string }
+  | { readonly run: { readonly id: string } }
+);
+
+/** The id of the run. */
+export function runIdOf(source: RunSource): string {
+  return 'runId' in source ? source.runId : source.run.id;
+}
+
+/** Wanted values of key columns, by the names of code: one, or any of a list. Undefined asks for all. */
+export type KeyConditions = {
+  readonly [column: string]: string | readonly string[] | undefined;
+};
+
+/** Which rows of a table to read. All conditions are joined by "and". */
+export type RowFilter = {
+  readonly position: Position;
+  readonly conditions?: KeyConditions;
+  /** A test of the values of the table's key column, beside its condition. */
+  readonly isKey?: ((key: string) => boolean) | undefined;
+  /** Only these sequence numbers. */
+  readonly sequences?: readonly number[];
+};
+
+/** The rows of one segment that match. The columns are shared with the segment: do not change them. */
+export type RowPart = Pick<OpenedSegment, 'manifest' | 'batch' | 'sequences'>;
+
+/** What `visit` returns for the matching rows of each segment, in the order of the segments. */
+export async function scanRows<T>(
+  source: RunSource,
+  table: TableDefinition,
+  filter: RowFilter,
+  visit: (part: RowPart) => T,
+): Promise<{ readonly parts: readonly T[]; readonly damage: readonly DamageReport[] }> {
+  const { conditions = {}, position, sequences } = filter;
+  const isNothing = (wanted: unknown): boolean => Array.isArray(wanted) && wanted.length === 0;
+  if (isNothing(sequences) || Object.values(conditions).some(isNothing))
+    return { parts: [], damage: [] };
+  const ascending = sequences?.toSorted((a, b) => a - b);
+  const { damage, visitor } = await scanSegments(
+    source.store,
+    segmentFilter(runIdOf(source), table.table, position, wantedKeys(table, filter)),
+    () => new PartCollector(table, filter, visit),
+    ascending === undefined ? {} : { mayMatch: holdsOneOf(ascending) },
+  );
+  return { parts: visitor.parts, damage };
+}
+
+/** Values of the key column that manifests are asked for; undefined for all. */
+export function wantedKeys(
+  { keyColumn }: TableDefinition,
+  { conditions = {} }: RowFilter,
+): readonly string[] | undefined {
+  const wanted = keyColumn === undefined ? undefined : conditions[keyColumn];
+  return wanted === undefined ? undefined : [wanted].flat();
+}
+
+class PartCollector<T> implements SegmentVisitor {
+  readonly parts: T[] = [];
+  readonly #table: TableDefinition;
+  readonly #filter: RowFilter;
+  readonly #visit: (part: RowPart) => T;
+
+  constructor(table: TableDefinition, filter: RowFilter, visit: (part: RowPart) => T) {
+    this.#table = table;
+    this.#filter = filter;
+    this.#visit = visit;
+  }
+
+  visit(ready: ReadySegment): void {
+    const segment = decodeSegment(this.#table, ready);
+    const rows = matchRows(this.#table, segment, this.#filter);
+    const part = rows === null ? segment : partOf(segment, rows);
+    if (part.batch.rowCount > 0 || rows === null) this.parts.push(this.#visit(part));
+  }
+}
+
+/** Some rows of a segment. */
+export function partOf(segment: RowPart, rows: Int32Array): RowPart {
+  const { batch, manifest, sequences } = segment;
+  return {
+    manifest,
+    batch: gatherRows(batch, rows),
+    sequences: Float64Array.from(rows, (row) => sequences[row] ?? 0),
+  };
+}
+
+/** Rows of a segment that match, in their order; null when all do. */
 export function matchRows(
-  segment: OpenedSegment,
-  position: Position,
-  isWanted?: (row: number) => boolean,
+  table: TableDefinition,
+  segment: RowPart,
+  { conditions = {}, isKey, position, sequences: wanted }: RowFilter,
 ): Int32Array | null {
-  const { batch, sequences } = segment;
-  const isInStep = inRange(batch.columns.get('step'), position.step);
-  const isInEpoch = inRange(batch.columns.get('epoch'), position.epoch);
-  const { sequenceMin } = position;
-  const checksSequence = segment.manifest.firstSequence < sequenceMin;
-  if (
-    isInStep === undefined &&
-    isInEpoch === undefined &&
-    isWanted === undefined &&
-    !checksSequence
-  )
-    return null;
+  const { batch, manifest, sequences } = segment;
+  const { epoch, sequenceMin, step } = position;
+  const numbers = wanted === undefined ? undefined : new Set(wanted);
+  const tests: ((row: number) => boolean)[] = [];
+  if (manifest.firstSequence < sequenceMin)
+    tests.push((row) => (sequences[row] ?? 0) >= sequenceMin);
+  if (numbers !== undefined) tests.push((row) => numbers.has(sequences[row] ?? -1));
+  for (const [name, value] of Object.entries(conditions))
+    if (value !== undefined) {
+      const values = new Set([value].flat());
+      addKeyTest(tests, table, batch, name, (text) => values.has(text));
+    }
+  if (isKey !== undefined && table.keyColumn !== undefined)
+    addKeyTest(tests, table, batch, table.keyColumn, isKey);
+  if (step !== null) tests.push(inRange(batch.columns.get('step'), step));
+  if (epoch !== null) tests.push(inRange(batch.columns.get('epoch'), epoch));
+  if (tests.length === 0) return null;
+  const [test] = tests;
+  const isWanted =
+    tests.length === 1 && test !== undefined
+      ? test
+      : (row: number): boolean => tests.every((each) => each(row));
   const rows = new Int32Array(batch.rowCount);
   let count = 0;
-  for (let row = 0; row < batch.rowCount; row++) {
-    if (checksSequence && (sequences[row] ?? 0) < sequenceMin) continue;
-    if (isWanted !== undefined && !isWanted(row)) continue;
-    if (isInStep !== undefined && !isInStep(row)) continue;
-    if (isInEpoch !== undefined && !isInEpoch(row)) continue;
-    rows[count++] = row;
-  }
+  for (let row = 0; row < batch.rowCount; row++) if (isWanted(row)) rows[count++] = row;
   return count === batch.rowCount ? null : rows.subarray(0, count);
 }
 
-function inRange(
-  column: Vector | undefined,
-  range: Range | null,
-): ((row: number) => boolean) | undefined {
-  if (range === null) return undefined;
+/** Adds a test of a key column, unless every row passes it. */
+function addKeyTest(
+  tests: ((row: number) => boolean)[],
+  table: TableDefinition,
+  batch: RowBatch,
+  name: string,
+  isWanted: (key: string) => boolean,
+): void {
+  const vector = batch.columns.get(table.storedNames.get(name) ?? name);
+  if (vector?.kind !== 'key') {
+    tests.push(() => false);
+    return;
+  }
+  const { dictionary, indices } = vector;
+  const wanted = Uint8Array.from(dictionary, (key) => (isWanted(key) ? 1 : 0));
+  if (wanted.includes(0) || table.columns[name]?.isNullable !== false)
+    tests.push((row) => wanted[indices[row] ?? -1] === 1);
+}
+
+function inRange(column: Vector | undefined, { max, min }: Range): (row: number) => boolean {
   if (column?.kind !== 'number') return () => false;
   const { values } = column;
-  const { min, max } = range;
   return (row) => {
     const value = values[row] ?? Number.NaN;
     return value >= min && value <= max;
+  };
+}
+
+/** Whether a segment spans one of the numbers, which are ascending. */
+function holdsOneOf(ascending: readonly number[]): (manifest: SegmentManifest) => boolean {
+  return ({ firstSequence, lastSequence }) => {
+    let from = 0;
+    for (let to = ascending.length; from < to;) {
+      const middle = (from + to) >>> 1;
+      if ((ascending[middle] ?? 0) < firstSequence) from = middle + 1;
+      else to = middle;
+    }
+    return (ascending[from] ?? Number.POSITIVE_INFINITY) <= lastSequence;
   };
 }

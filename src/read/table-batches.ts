@@ -4,19 +4,19 @@
  */
 import { checkNotAborted } from '../base/assert.ts';
 import { SessionStoreError } from '../base/errors.ts';
+import { splitKey } from '../base/names.ts';
 import { metricTable } from '../records/metric.ts';
 import type { TableDefinition } from '../schema/table.ts';
-import { concatBatches, gatherRows } from '../segment/batch-ops.ts';
+import { concatBatches } from '../segment/batch-ops.ts';
 import { cutBatch } from '../segment/cut-batch.ts';
 import { SEQUENCE_COLUMN } from '../segment/encode.ts';
 import { openSegment, type DamageReport, type OpenedSegment } from '../segment/open-segment.ts';
 import { unpackedBytes } from '../codecs/packed/unpack.ts';
-import type { RowBatch } from '../codecs/arrow/vectors.ts';
+import type { KeyVector, RowBatch } from '../codecs/arrow/vectors.ts';
 import type { SegmentManifest, SegmentRead, SegmentSource } from '../store/store.ts';
-import { segmentFilter, type Position } from './filters.ts';
-import { matchConditions, type KeyConditions } from './keyed-records.ts';
-import { withKeyParts } from './key-parts.ts';
-import { orderBy } from './metric-columns.ts';
+import { segmentFilter } from './filters.ts';
+import { orderBy } from './columns.ts';
+import { matchRows, partOf, wantedKeys, type RowFilter, type RowPart } from './scan.ts';
 
 /** Small segments that are read together. */
 const GROUP_ROWS = 65_536;
@@ -29,16 +29,10 @@ const MAX_ATTEMPTS = 8;
 /** Rows of the largest stretch: many times what merging makes. Segments that say they lie among each other are not all held at once. */
 const MAX_STRETCH_ROWS = 1 << 23;
 
-/** Which rows to go over: see {@link PositionFilter}, without its limit, and values of key columns. */
-export type RowSelection = {
-  readonly position: Position;
-  readonly conditions: KeyConditions;
-};
-
 /** How to go over a table. */
 export type TableBatchesOptions = {
-  /** Only these rows. */
-  readonly rows?: RowSelection | undefined;
+  /** Only these rows; the limit does not count here. */
+  readonly rows?: RowFilter | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Told of the bytes that a stretch takes in memory, before it does; with a number below zero when it is left. */
   readonly takeRoom?: ((bytes: number) => void) | undefined;
@@ -58,19 +52,14 @@ export async function* tableBatches(
   runId: string,
   { signal, onDamage, rows, takeRoom }: TableBatchesOptions = {},
 ): AsyncGenerator<RowBatch, void, undefined> {
-  const key = table.keyColumn === undefined ? undefined : rows?.conditions[table.keyColumn];
+  const keys = rows === undefined ? undefined : wantedKeys(table, rows);
   let sequenceMin = rows?.position.sequenceMin ?? 0;
   let held = 0;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const manifests = await store.listSegments(
       rows === undefined
         ? { runId, table: table.table, sequenceMin }
-        : segmentFilter(
-            runId,
-            table.table,
-            { ...rows.position, sequenceMin },
-            key === undefined ? undefined : [key],
-          ),
+        : segmentFilter(runId, table.table, { ...rows.position, sequenceMin }, keys),
     );
     let isGone = false;
     for (const stretch of stretchesOf(manifests)) {
@@ -167,8 +156,8 @@ async function open(
   table: TableDefinition,
   segments: ReadPart['segments'],
   { onDamage, rows: selection }: TableBatchesOptions,
-): Promise<OpenedSegment[] | undefined> {
-  const opened: OpenedSegment[] = [];
+): Promise<RowPart[] | undefined> {
+  const opened: RowPart[] = [];
   const damage: DamageReport[] = [];
   for (const { manifest, read } of segments) {
     const result = await openSegment(table, manifest, read);
@@ -183,24 +172,14 @@ async function open(
   return opened;
 }
 
-function pick(
-  table: TableDefinition,
-  segment: OpenedSegment,
-  { conditions, position }: RowSelection,
-): OpenedSegment {
+function pick(table: TableDefinition, segment: OpenedSegment, selection: RowFilter): RowPart {
   // Segments of metrics hold the key alone, and its parts may be asked for.
   const batch = table.table === metricTable.table ? withKeyParts(segment.batch) : segment.batch;
-  const rows = matchConditions(table, { ...segment, batch }, conditions, position);
-  if (rows === null) return segment;
-  const { sequences } = segment;
-  return {
-    ...segment,
-    batch: gatherRows(batch, rows),
-    sequences: Float64Array.from(rows, (row) => sequences[row] ?? 0),
-  };
+  const rows = matchRows(table, { ...segment, batch }, selection);
+  return rows === null ? segment : partOf(segment, rows);
 }
 
-function* rowsFrom(opened: readonly OpenedSegment[], sequenceMin: number): Generator<RowBatch> {
+function* rowsFrom(opened: readonly RowPart[], sequenceMin: number): Generator<RowBatch> {
   const batch = concatBatches(
     opened.map(({ batch: { rowCount, columns }, sequences }) => ({
       rowCount,
@@ -209,10 +188,44 @@ function* rowsFrom(opened: readonly OpenedSegment[], sequenceMin: number): Gener
   );
   const column = batch.columns.get(SEQUENCE_COLUMN);
   const sequences = column?.kind === 'number' ? column.values : new Float64Array(batch.rowCount);
-  const order = orderBy(sequences.subarray(0, batch.rowCount), Number.POSITIVE_INFINITY);
+  const order = orderBy(sequences.subarray(0, batch.rowCount));
   const rowAt = (i: number): number => order?.[i] ?? i;
   let from = 0;
   // Rows before were given out already, before segments were merged.
   while (from < batch.rowCount && (sequences[rowAt(from)] ?? 0) < sequenceMin) from++;
   yield* cutBatch(batch, from, order);
+}
+
+/** The batch with the columns `namespace` and `metric_name`, made from its `metric_key`, where it has none of its own. */
+export function withKeyParts(batch: RowBatch): RowBatch {
+  const keys = batch.columns.get('metric_key');
+  if (keys?.kind !== 'key') return batch;
+  const parts = keys.dictionary.map(splitKey);
+  return {
+    rowCount: batch.rowCount,
+    columns: new Map([
+      [
+        'namespace',
+        keyPart(
+          keys,
+          parts.map(({ namespace }) => namespace),
+        ),
+      ],
+      [
+        'metric_name',
+        keyPart(
+          keys,
+          parts.map(({ name }) => name),
+        ),
+      ],
+      ...batch.columns,
+    ]),
+  };
+}
+
+function keyPart(keys: KeyVector, parts: readonly (string | null)[]): KeyVector {
+  const dictionary = [...new Set(parts.filter((part) => part !== null))];
+  const places = new Map(dictionary.map((part, at) => [part, at]));
+  const ofKey = parts.map((part) => (part === null ? -1 : (places.get(part) ?? -1)));
+  return { kind: 'key', dictionary, indices: keys.indices.map((index) => ofKey[index] ?? -1) };
 }

@@ -15,7 +15,7 @@ import {
   type EventSeverity,
   type LogIdentifier,
 } from '../records/literals.ts';
-import { readEvents, type EventFilter } from '../read/events.ts';
+import { readEvents, type EventFilter } from '../read/tables.ts';
 import { recordsOfBatch } from '../read/records.ts';
 import { batchOfRows, concatBatches } from '../segment/batch-ops.ts';
 import { decodeBatches } from '../segment/decode.ts';
@@ -179,7 +179,7 @@ export class EventLogger implements AsyncDisposable {
    */
   async read(filter: EventFilter = {}): Promise<readonly EventRecord[]> {
     if (!this.#writer.isClosed) await writeFor(this.#handle, () => this.#writer.drain());
-    return (await readEvents(this.#handle.store, this.#handle.runId, filter)).records;
+    return (await readEvents(this.#handle, filter)).records;
   }
 
   /** Flushes and closes the logger; `log` throws `writer_closed` afterwards, `read` still works. */

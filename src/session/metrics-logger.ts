@@ -224,13 +224,13 @@ export class MetricsLogger implements AsyncDisposable {
    */
   async read(filter: MetricFilter = {}): Promise<readonly MetricRecord[]> {
     await this.#drainIfOpen();
-    return (await readMetrics(this.#handle.store, this.#handle.runId, filter)).records;
+    return (await readMetrics(this.#handle, filter)).records;
   }
 
   /** The same as columns: no object a sample. Use it for more than a few thousand samples. */
   async readColumns(filter: MetricFilter = {}): Promise<MetricColumns> {
     await this.#drainIfOpen();
-    return readMetricColumns(this.#handle.store, this.#handle.runId, filter);
+    return readMetricColumns(this.#handle, filter);
   }
 
   /** Flushes and closes the logger; `log` throws `writer_closed` afterwards, `read` still works. */

@@ -2,8 +2,8 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { HookEngine, ParameterDiagnostics } from '../../src/probes.ts';
-import { readLayerSummaries } from '../../src/read/layer-summaries.ts';
-import { readParameterDistributions } from '../../src/read/parameter-records.ts';
+import { readLayerSummaries } from '../../src/read/tables.ts';
+import { readParameterDistributions } from '../../src/read/tables.ts';
 import { openRun } from '../../src/read/run-reader.ts';
 import { quarkCallback, tfjsModel } from '../../src/tfjs.ts';
 import { registerAsyncBackend, type AsyncReads } from '../support/async-backend.ts';
@@ -93,8 +93,8 @@ describe('TensorFlow.js on a backend with asynchronous reads only', () => {
     const { store, run } = await openRun(session.store, session.runId);
     const reader = await openRun(store, run.id);
     expect(await reader.readEvents({ severity: 'warning' })).toStrictEqual([]);
-    const layers = (await readLayerSummaries(store, run.id)).records;
-    const distributions = (await readParameterDistributions(store, run.id)).records;
+    const layers = (await readLayerSummaries({ store, runId: run.id })).records;
+    const distributions = (await readParameterDistributions({ store, runId: run.id })).records;
     expect(layers.length).toBeGreaterThan(0);
     expect(new Set(distributions.map((one) => one.distributionType))).toStrictEqual(
       new Set(['value', 'gradient', 'update']),

@@ -10,12 +10,9 @@ import {
   valueInfoMessage,
 } from '../../src/adapters/onnx/file/onnx-writer.ts';
 import { WireWriter } from '../../src/codecs/protobuf/fields.ts';
-import { readBatchDiagnostics } from '../../src/read/batch-diagnostics.ts';
-import { readLayerSummaries } from '../../src/read/layer-summaries.ts';
-import {
-  readParameterDistributions,
-  readParameterSummaries,
-} from '../../src/read/parameter-records.ts';
+import { readBatchDiagnostics } from '../../src/read/tables.ts';
+import { readLayerSummaries } from '../../src/read/tables.ts';
+import { readParameterDistributions, readParameterSummaries } from '../../src/read/tables.ts';
 import { listRuns, openRun, openStorage, type RunReader } from '../../src/index.ts';
 
 let folder = '';
@@ -58,7 +55,7 @@ async function runExample(
 describe('examples', () => {
   const looks: Readonly<Record<string, (reader: RunReader, printed: string) => Promise<void>>> = {
     'data-diagnostics.mjs': async (reader, printed) => {
-      const { records } = await readBatchDiagnostics(reader.store, reader.run.id);
+      const { records } = await readBatchDiagnostics(reader);
       expect(records).toHaveLength(200);
       expect(printed).toMatch(/^Class 0 is \d\.\d times as frequent\.$/m);
       expect(printed).toMatch(/^Step 137: loss .*loss_z_score.*, from point-272 on$/m);
@@ -84,12 +81,12 @@ describe('examples', () => {
       expect(await reader.readEvents({ severity: 'warning' })).toStrictEqual([]);
     },
     'plain-network.mjs': async (reader, printed) => {
-      const layers = (await readLayerSummaries(reader.store, reader.run.id)).records;
+      const layers = (await readLayerSummaries(reader)).records;
       expect(layers).toHaveLength(120);
       expect(new Set(layers.map(({ moduleName }) => moduleName))).toStrictEqual(
         new Set(['hidden', 'output']),
       );
-      const found = (await readParameterSummaries(reader.store, reader.run.id)).records;
+      const found = (await readParameterSummaries(reader)).records;
       expect(found).toHaveLength(120);
       // Plain gradient descent: the update is the rate times the gradient.
       for (const { updateNorm, gradientNorm, valueNonFiniteCount } of found) {
@@ -101,11 +98,11 @@ describe('examples', () => {
       expect(printed).toContain('30 gradients of the hidden layer');
     },
     'tfjs-loop.mjs': async (reader, printed) => {
-      const layers = (await readLayerSummaries(reader.store, reader.run.id)).records;
+      const layers = (await readLayerSummaries(reader)).records;
       expect(layers).toHaveLength(60);
       const { store, run } = reader;
-      expect((await readParameterSummaries(store, run.id)).records).toHaveLength(48);
-      expect((await readParameterDistributions(store, run.id)).records).toHaveLength(48);
+      expect((await readParameterSummaries({ store, runId: run.id })).records).toHaveLength(48);
+      expect((await readParameterDistributions({ store, runId: run.id })).records).toHaveLength(48);
       expect(printed).toContain(run.id);
     },
     'tfjs-node.mjs': async (reader, printed) => {

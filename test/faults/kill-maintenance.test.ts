@@ -49,7 +49,7 @@ async function inspect(
   kept: ReadonlyMap<string, number>,
 ): Promise<string[]> {
   const wrong: string[] = [];
-  const { damage, keys, keyIndex, steps, values } = await readMetricColumns(store, runId);
+  const { damage, keys, keyIndex, steps, values } = await readMetricColumns({ store, runId });
   wrong.push(...damage.map((report) => report.reason));
   const seen = new Map<string, Set<number>>();
   for (let i = 0; i < values.length; i++) {

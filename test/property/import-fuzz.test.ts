@@ -124,7 +124,7 @@ async function run(number: number): Promise<number> {
   const { user, system } = process.cpuUsage(before);
   const said = report.runs.length + report.problems.length + report.unknownFiles.length;
   if (said === 0) throw new Error('nothing was said');
-  for (const { runId } of report.runs) await readMetricColumns(store, runId);
+  for (const { runId } of report.runs) await readMetricColumns({ store, runId });
   return (user + system) / 1000;
 }
 

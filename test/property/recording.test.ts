@@ -14,7 +14,7 @@ import {
   type StoreFailureReason,
 } from 'quark-sdk';
 import { ArtifactStore } from 'quark-sdk/probes';
-import { readArtifacts } from '../../src/read/artifacts.ts';
+import { readArtifacts } from '../../src/read/tables.ts';
 import { TestClock } from '../support/clock.ts';
 import { runs } from '../support/property.ts';
 import { intercept } from '../support/store-proxy.ts';
@@ -236,7 +236,7 @@ async function play({ atEnd, atStart, ending, steps }: Program): Promise<void> {
   expect(types.filter((type) => type === 'run_ended')).toHaveLength(ending === 'closes' ? 0 : 1);
   expect(reader.run.tags).toEqual(tags);
   const made = await Promise.all(artifacts);
-  const kept = (await readArtifacts(inner, reader.run.id)).records;
+  const kept = (await readArtifacts({ store: inner, runId: reader.run.id })).records;
   expect(kept.map(({ id }) => id).toSorted()).toEqual(made.map(({ id }) => id).toSorted());
   const status = { returns: 'completed', throws: 'failed', ends: 'interrupted' } as const;
   if (ending !== 'closes')

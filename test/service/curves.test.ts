@@ -116,7 +116,7 @@ it('keep of each part of the axis what a picture shows, and tell what they stand
       fc.boolean(),
       async (samples, buckets, isOpen) =>
         withRun(samples, isOpen, async (store, runId) => {
-          const all = await readMetricColumns(store, runId);
+          const all = await readMetricColumns({ store, runId });
           const found = await (await remoteOf(store)).readCurves?.({ runId, buckets });
           expect(found).toMatchObject({
             rowCount: samples.length,

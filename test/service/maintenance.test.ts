@@ -28,7 +28,7 @@ test('a service merges on the side, keeps large things in its bucket, and counts
   const list = (): Promise<unknown[]> =>
     store.listSegments({ runId: 'run_1', table: 'metrics' }).then((all) => [...all]);
   await expect.poll(async () => (await list()).length).toBeLessThan(10);
-  const { damage, values } = await readMetricColumns(store, 'run_1');
+  const { damage, values } = await readMetricColumns({ store, runId: 'run_1' });
   expect(damage).toEqual([]);
   expect(Array.from(values)).toEqual(Array.from({ length: 640 * ROWS }, (_, i) => valueAt(i)));
   const blob = bytesOf(300_000);

@@ -109,7 +109,7 @@ describe('rows over HTTP', () => {
         }),
         async (filter) => {
           fc.pre((filter.stepMin ?? 0) <= (filter.stepMax ?? 1_000));
-          const expected = await readMetricColumns(store, RUN_ID, filter);
+          const expected = await readMetricColumns({ store, runId: RUN_ID }, filter);
           const query = new URLSearchParams({ format: 'jsonl' });
           for (const [name, value] of Object.entries(filter))
             if (value !== undefined)

@@ -2,7 +2,7 @@
 import { createMemoryStore, openRun } from 'quark-sdk';
 import { importRuns, type ImportOptions } from '../../src/exchange/import/import-runs.ts';
 import type { InputFile } from '../../src/codecs/input.ts';
-import { readArtifacts } from '../../src/read/artifacts.ts';
+import { readArtifacts } from '../../src/read/tables.ts';
 
 /** Imports; the readers are of the first run. */
 export async function imported(files: readonly InputFile[], options: ImportOptions = {}) {
@@ -13,7 +13,7 @@ export async function imported(files: readonly InputFile[], options: ImportOptio
   const values = async (metricKey: string) =>
     ((await reader?.readMetrics({ metricKey })) ?? []).map(({ step, value }) => [step, value]);
   const artifacts = async (artifactType: string) => {
-    const { records } = await readArtifacts(store, runId, { artifactType });
+    const { records } = await readArtifacts({ store, runId }, { artifactType });
     return Promise.all(
       records.map(async (found) => {
         const text = new TextDecoder().decode(await store.getBlob(found.sha256));

@@ -1,6 +1,6 @@
 /** Runs in a store, with made-up rows of every table that keep the rules of their declarations. */
 import fc from 'fast-check';
-import { withKeyParts } from '../../src/read/key-parts.ts';
+import { withKeyParts } from '../../src/read/table-batches.ts';
 import { openRun, type RunReader } from '../../src/read/run-reader.ts';
 import { runRecord, type RunRecord } from '../../src/records/run.ts';
 import { tableBatches } from '../../src/read/table-batches.ts';

@@ -5,15 +5,15 @@ import { batchDiagnosticTable } from '../../records/batch-diagnostic.ts';
 import { eventTable } from '../../records/event.ts';
 import { systemTelemetryTable } from '../../records/system-telemetry.ts';
 import { checkPosition, type Position } from '../../read/filters.ts';
-import { readLayerColumns } from '../../read/layer-summaries.ts';
 import { readMetricSeries } from '../../read/metric-series.ts';
-import { readParameterColumns } from '../../read/parameter-records.ts';
-import { readRecordColumns } from '../../read/record-columns.ts';
+import { readLayerColumns, readParameterColumns } from '../../read/tables.ts';
+import { readColumns } from '../../read/columns.ts';
 import { openRun, RunReader } from '../../read/run-reader.ts';
+import type { RunSource } from '../../read/scan.ts';
 import type { RunContext } from '../../session/run-context.ts';
 import { handleOf } from '../../session/run-handle.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
-import type { SegmentSource, Store } from '../../store/store.ts';
+import type { Store } from '../../store/store.ts';
 import { emptyColumns, runInfo } from './empty-columns.ts';
 import { batchColumns, layerSeries, nameAt, parameterSeries } from './grouped-series.ts';
 import { placeSeries } from './metric-series.ts';
@@ -57,15 +57,15 @@ export async function loadRunColumns(
   const isWanted = (name: Exclude<keyof WantedColumns, 'metrics'>): boolean => wanted[name] ?? true;
   const empty = emptyColumns();
   const metrics = await readMetrics(store, runId, wanted.metrics ?? true);
-  const layers = isWanted('layers') ? await readLayerColumns(store, runId) : undefined;
-  const parameters = isWanted('parameters') ? await readParameterColumns(store, runId) : undefined;
+  const layers = isWanted('layers') ? await readLayerColumns(reader) : undefined;
+  const parameters = isWanted('parameters') ? await readParameterColumns(reader) : undefined;
   const telemetry = isWanted('telemetry')
-    ? await readTelemetryTable(store, runId, checkPosition({}, []))
+    ? await readTelemetryTable(reader, checkPosition({}, []))
     : undefined;
   const batches = isWanted('batches')
-    ? await readBatchTable(store, runId, checkPosition({}, []))
+    ? await readBatchTable(reader, checkPosition({}, []))
     : undefined;
-  const events = isWanted('events') ? await readEvents(store, runId) : undefined;
+  const events = isWanted('events') ? await readEvents(reader) : undefined;
   const parts = [layers, parameters, telemetry, batches, events];
   return {
     run: runInfo(reader.run, reader.isLive),
@@ -138,19 +138,15 @@ type Damaged<T> = { readonly columns: T; readonly damage: readonly unknown[] };
 
 /** Telemetry as columns. */
 export async function readTelemetryTable(
-  store: SegmentSource,
-  runId: string,
+  source: RunSource,
   position: Position,
 ): Promise<
   Damaged<TelemetryColumns> & { readonly rowCount: number; readonly lastSequence: number }
 > {
-  const { damage, lastSequence, numbers, rowCount } = await readRecordColumns(
-    store,
+  const { damage, lastSequence, numbers, rowCount } = await readColumns(
+    source,
     systemTelemetryTable,
-    runId,
-    {},
-    position,
-    { texts: [], numbers: ['timestamp', 'step', 'epoch', ...TELEMETRY_NUMBERS], jsons: [] },
+    { rows: { position }, numbers: ['timestamp', 'step', 'epoch', ...TELEMETRY_NUMBERS] },
   );
   const { epoch, step, timestamp, ...others } = numbers;
   return {
@@ -162,28 +158,22 @@ export async function readTelemetryTable(
 }
 
 /** Batches as columns, class counts as JSON, sample ids as lists. */
-export function readBatchTable(store: SegmentSource, runId: string, position: Position) {
-  return readRecordColumns(store, batchDiagnosticTable, runId, {}, position, {
-    texts: [],
+export function readBatchTable(source: RunSource, position: Position) {
+  return readColumns(source, batchDiagnosticTable, {
+    rows: { position },
     numbers: ['timestamp', 'step', 'epoch', 'loss', 'batchSize'],
     jsons: ['classCounts', 'metadata'],
     lists: ['sampleIds'],
   });
 }
 
-async function readEvents(store: Store, runId: string): Promise<Damaged<EventColumns>> {
-  const { damage, jsons, numbers, rowCount, texts } = await readRecordColumns(
-    store,
-    eventTable,
-    runId,
-    {},
-    checkPosition({}, []),
-    {
-      texts: ['eventType', 'severity'],
-      numbers: ['timestamp', 'step'],
-      jsons: ['payload'],
-    },
-  );
+async function readEvents(source: RunSource): Promise<Damaged<EventColumns>> {
+  const { damage, jsons, numbers, rowCount, texts } = await readColumns(source, eventTable, {
+    rows: { position: checkPosition({}, []) },
+    texts: ['eventType', 'severity'],
+    numbers: ['timestamp', 'step'],
+    jsons: ['payload'],
+  });
   const rows = Array.from({ length: rowCount }, (_, row) => row);
   return {
     columns: {

@@ -1,5 +1,6 @@
 /** A run as columns: all that rules, phases and comparisons see. They are never changed after they were made. */
 import type { JsonObject } from '../../base/json.ts';
+import { LAYER_NUMBERS as RECORDED_LAYER_NUMBERS, PARAMETER_NUMBERS } from '../../read/tables.ts';
 import type { RunStatus } from '../../records/literals.ts';
 
 /** What a series is laid out by: `epoch` only where its samples have no step. */
@@ -40,18 +41,10 @@ export type LayerSeries = PlacedColumns & {
  * Numbers of a {@link LayerSeries}, named as the fields of the layer summary record; `unitCount` is the number of units
  * that `deadUnitCount` counts among, from the shape of the tensor.
  */
-export const LAYER_NUMBERS = [
-  'elementCount',
-  'mean',
-  'std',
-  'norm',
-  'deadUnitRatio',
-  'saturationRatio',
-  'nonFiniteCount',
-  'deadUnitCount',
-  'persistentDeadUnitCount',
+export const LAYER_NUMBERS: readonly [...typeof RECORDED_LAYER_NUMBERS, 'unitCount'] = [
+  ...RECORDED_LAYER_NUMBERS,
   'unitCount',
-] as const;
+];
 
 /** One of {@link LAYER_NUMBERS}. */
 export type LayerNumber = (typeof LAYER_NUMBERS)[number];
@@ -65,23 +58,7 @@ export type ParameterSeries = PlacedColumns & {
   readonly isFrozen: boolean;
 } & { readonly [K in ParameterNumber]: Float64Array };
 
-/** Numbers of a {@link ParameterSeries}, named as the fields of the parameter summary record. */
-export const PARAMETER_NUMBERS = [
-  'elementCount',
-  'valueMean',
-  'valueStd',
-  'valueNorm',
-  'gradientMean',
-  'gradientStd',
-  'gradientNorm',
-  'updateNorm',
-  'nearZeroRatio',
-  'updateRatio',
-  'valueNonFiniteCount',
-  'gradientNonFiniteCount',
-  'updateNonFiniteCount',
-  'gradientCosine',
-] as const;
+export { PARAMETER_NUMBERS };
 
 /** One of {@link PARAMETER_NUMBERS}. */
 export type ParameterNumber = (typeof PARAMETER_NUMBERS)[number];

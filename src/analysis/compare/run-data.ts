@@ -1,7 +1,6 @@
 /** One run as a comparison sees it: its columns, its alerts, its phases. */
 import { invalidInput } from '../../base/errors.ts';
-import { checkPosition } from '../../read/filters.ts';
-import { readKeyedRecords } from '../../read/keyed-records.ts';
+import { readRecords } from '../../read/records.ts';
 import { openRun, type RunReader } from '../../read/run-reader.ts';
 import { alertTable, type AlertRecord } from '../../records/alert.ts';
 import { healthScoreTable, type HealthScoreRecord } from '../../records/health-score.ts';
@@ -132,5 +131,5 @@ async function readAll<C extends TableColumns>(
   table: TableDefinition<C>,
   runId: string,
 ): Promise<readonly RecordOf<C>[]> {
-  return (await readKeyedRecords(store, table, runId, {}, checkPosition({}, []))).records;
+  return (await readRecords({ store, runId }, table)).records;
 }

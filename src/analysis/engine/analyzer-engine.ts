@@ -4,7 +4,7 @@ import { systemClock } from '../../base/clock.ts';
 import { invalidInput } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
 import { checkPosition } from '../../read/filters.ts';
-import { readKeyedRecords } from '../../read/keyed-records.ts';
+import { readRecords } from '../../read/records.ts';
 import { RunReader } from '../../read/run-reader.ts';
 import { alertTable, type AlertRecord } from '../../records/alert.ts';
 import { healthScoreTable, type HealthScoreRecord } from '../../records/health-score.ts';
@@ -207,13 +207,8 @@ export class AnalyzerEngine {
     table: TableDefinition<C>,
     conditions: { readonly [column: string]: string | undefined },
   ): Promise<readonly RecordOf<C>[]> {
-    const read = await readKeyedRecords(
-      this.#store,
-      table,
-      this.#runId,
-      conditions,
-      checkPosition({}, []),
-    );
-    return read.records;
+    const source = { store: this.#store, runId: this.#runId };
+    const columns = Object.keys(conditions);
+    return (await readRecords(source, table, conditions, { columns })).records;
   }
 }

@@ -4,7 +4,7 @@ import { systemClock } from '../../base/clock.ts';
 import { createId } from '../../base/ids.ts';
 import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
 import { checkPosition } from '../../read/filters.ts';
-import { readKeyedRecords } from '../../read/keyed-records.ts';
+import { readRecords } from '../../read/records.ts';
 import { openRun, RunReader } from '../../read/run-reader.ts';
 import { PHASE_NAMES, type PhaseName } from '../../records/literals.ts';
 import { phaseTable, type PhaseRecord } from '../../records/phase.ts';
@@ -156,14 +156,10 @@ export class PhaseAnalyzer {
     for (const [name, value] of Object.entries({ step, stepMin, stepMax }))
       if (value !== undefined) checkCount(name, value);
     const { limit } = checkPosition(filter.limit === undefined ? {} : { limit: filter.limit }, []);
-    const { runId, store } = this.#place;
-    const { records } = await readKeyedRecords(
-      store,
-      phaseTable,
-      runId,
-      { phaseName },
-      checkPosition({}, []),
-    );
+    const conditions = { phaseName };
+    const { records } = await readRecords(this.#place, phaseTable, conditions, {
+      columns: ['phaseName'],
+    });
     const first = Math.max(step ?? 0, stepMin ?? 0);
     const last = Math.min(step ?? Infinity, stepMax ?? Infinity);
     const wanted = records.filter(

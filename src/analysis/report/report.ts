@@ -2,8 +2,7 @@
 import { checkOptionNames } from '../../base/assert.ts';
 import { systemClock } from '../../base/clock.ts';
 import { invalidInput } from '../../base/errors.ts';
-import { checkPosition } from '../../read/filters.ts';
-import { readKeyedRecords } from '../../read/keyed-records.ts';
+import { readRecords } from '../../read/records.ts';
 import { openRun, RunReader } from '../../read/run-reader.ts';
 import { healthScoreTable } from '../../records/health-score.ts';
 import { settle, type AnalyzableRun } from '../columns/load-run-columns.ts';
@@ -105,7 +104,7 @@ async function stored(
   const { runId, store } = await settle(source);
   const reader = source instanceof RunReader ? source : await openRun(store, runId);
   const data = await loadRunData(reader, checkComparisonConfig({ analyzer, phases }));
-  const scores = await readKeyedRecords(store, healthScoreTable, runId, {}, checkPosition({}, []));
+  const scores = await readRecords(reader, healthScoreTable);
   // An earlier analysis may have been told to append: its last scores are the ones that count.
   const last = new Map(scores.records.map((score) => [score.scoreKey, score]));
   const { alerts, columns } = data;

@@ -1,9 +1,8 @@
 /** Folds what a run brings and asks the rules about it: in a worker, and on the calling thread where there is none. */
 import { messageOf } from '../../base/errors.ts';
 import { checkPosition } from '../../read/filters.ts';
-import { readLayerColumns } from '../../read/layer-summaries.ts';
 import { readMetricColumns } from '../../read/metric-columns.ts';
-import { readParameterColumns } from '../../read/parameter-records.ts';
+import { readLayerColumns, readParameterColumns } from '../../read/tables.ts';
 import type { SegmentSource } from '../../store/store.ts';
 import { emptyColumns } from '../columns/empty-columns.ts';
 import { batchColumns, layerSeries, parameterSeries } from '../columns/grouped-series.ts';
@@ -70,34 +69,34 @@ export class LiveEvaluator {
   /** Returns how many rows there were. */
   async #fold(piece: Piece, source: SegmentSource): Promise<number> {
     const { isKnown, segments, sequenceMin, table } = piece;
-    const runId = segments[0]?.manifest.runId ?? '';
+    const run = { store: source, runId: segments[0]?.manifest.runId ?? '' };
     const position = { sequenceMin };
     switch (table) {
       case 'metrics': {
-        const columns = await readMetricColumns(source, runId, position);
+        const columns = await readMetricColumns(run, position);
         this.#live.addMetrics(columns);
         if (isKnown) this.#live.forgetSpikes();
         return columns.rowCount;
       }
       case 'layer_summaries': {
-        const columns = await readLayerColumns(source, runId, position);
+        const columns = await readLayerColumns(run, position);
         this.#live.addLayers(layerSeries(columns));
         if (!isKnown) this.#probes += columns.rowCount;
         return columns.rowCount;
       }
       case 'parameter_summaries': {
-        const columns = await readParameterColumns(source, runId, position);
+        const columns = await readParameterColumns(run, position);
         this.#live.addParameters(parameterSeries(columns));
         if (!isKnown) this.#probes += columns.rowCount;
         return columns.rowCount;
       }
       case 'telemetry': {
-        const read = await readTelemetryTable(source, runId, checkPosition(position, []));
+        const read = await readTelemetryTable(run, checkPosition(position, []));
         this.#live.addTelemetry(read.columns);
         return read.rowCount;
       }
       case 'batch_diagnostics': {
-        const read = await readBatchTable(source, runId, checkPosition(position, []));
+        const read = await readBatchTable(run, checkPosition(position, []));
         this.#live.addBatches(batchColumns(read));
         return read.rowCount;
       }

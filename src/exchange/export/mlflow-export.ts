@@ -8,7 +8,7 @@ import { PAYLOAD_FILE_NAMES } from '../../instruments/artifacts/payload.ts';
 import { checkFlag, checkNotAborted, checkOptionNames } from '../../base/assert.ts';
 import { invalidInput, isQuarkError, messageOf } from '../../base/errors.ts';
 import type { JsonValue } from '../../base/json.ts';
-import { readArtifacts } from '../../read/artifacts.ts';
+import { readArtifacts } from '../../read/tables.ts';
 import type { MetricColumns } from '../../read/metric-columns.ts';
 import type { RunReader } from '../../read/run-reader.ts';
 import type { RunRecord } from '../../records/run.ts';
@@ -114,7 +114,7 @@ async function* artifactFiles(
 ): AsyncGenerator<ExportedFile> {
   const paths = new FilePaths(portableNames);
   for (const path of [ENVIRONMENT_PATH, ...TABLE_NAMES.map(tablePath)]) paths.take(path);
-  const { records } = await readArtifacts(reader.store, reader.run.id);
+  const { records } = await readArtifacts(reader);
   for (const record of records) {
     checkNotAborted(signal);
     const { artifactKey, id, payloadFormat } = record;

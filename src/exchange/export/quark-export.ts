@@ -1,7 +1,7 @@
 /** One file with everything of a run, or of several, as their store has it. */
 import { checkNotAborted, checkOptionNames } from '../../base/assert.ts';
 import { invalidInput, isQuarkError, SessionStoreError } from '../../base/errors.ts';
-import { readArtifacts } from '../../read/artifacts.ts';
+import { readArtifacts } from '../../read/tables.ts';
 import type { RunReader } from '../../read/run-reader.ts';
 import type { RunRecord } from '../../records/run.ts';
 import { segmentChecksum } from '../../segment/checksum.ts';
@@ -97,7 +97,7 @@ async function* writeRun(
   const projects = await store.listProjects();
   const project = projects.find(({ id }) => id === run.projectId);
   yield* file.part('run', runMeta(run, project), new Uint8Array(0));
-  const { records, damage } = await readArtifacts(store, run.id);
+  const { records, damage } = await readArtifacts({ store, runId: run.id });
   for (const report of damage) onProblem?.(describeDamage(report));
   const hashes = new Set(records.flatMap(({ sha256, partSha256 }) => partSha256 ?? [sha256]));
   for (const sha256 of hashes) {

@@ -5,7 +5,7 @@
 import { getPayload } from '../../instruments/artifacts/parts.ts';
 import { maskedCrc32c } from '../../base/crc32.ts';
 import type { JsonValue } from '../../base/json.ts';
-import { readArtifacts } from '../../read/artifacts.ts';
+import { readArtifacts } from '../../read/tables.ts';
 import type { MetricColumns, MetricFilter } from '../../read/metric-columns.ts';
 import type { RunReader } from '../../read/run-reader.ts';
 import type { ArtifactRecord } from '../../records/artifact.ts';
@@ -66,7 +66,7 @@ export async function* exportTensorBoard(
     if (file.size >= BYTES_PER_PIECE) yield file.take();
   }
   const { metricKey: _key, namespace: _namespace, metricName: _name, ...position } = filter;
-  const { records } = await readArtifacts(reader.store, reader.run.id, {
+  const { records } = await readArtifacts(reader, {
     ...position,
     artifactTypes: ['histogram', 'text'],
   });

@@ -10,7 +10,7 @@ import { invalidInput, messageOf, QuarkError } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
 import { type JsonObject, copyJsonObject } from '../../base/json.ts';
 import { checkType, parseKey } from '../../base/names.ts';
-import { readArtifacts, type ArtifactFilter } from '../../read/artifacts.ts';
+import { readArtifacts, type ArtifactFilter } from '../../read/tables.ts';
 import { artifactTable, type ArtifactRecord } from '../../records/artifact.ts';
 import type { ArtifactPayloadFormat } from '../../records/literals.ts';
 import { RecordWriter } from '../../session/record-writer.ts';
@@ -186,7 +186,7 @@ export class ArtifactStore implements AsyncDisposable {
    * @throws {QuarkError} `invalid_input` naming the filter
    */
   async read(filter: ArtifactFilter = {}): Promise<readonly ArtifactRecord[]> {
-    return (await readArtifacts(this.#handle.store, this.#handle.runId, filter)).records;
+    return (await readArtifacts(this.#handle, filter)).records;
   }
 
   /**

@@ -2,8 +2,7 @@
 import { checkOptionalCount, checkOptionNames, checkTimestamp } from '../../base/assert.ts';
 import { ASYNC_DISPOSE } from '../../base/dispose.ts';
 import { invalidInput, isQuarkError, messageOf } from '../../base/errors.ts';
-import { readBatchesAt, type BatchRange } from '../../read/batch-columns.ts';
-import { readBatchDiagnostics, type BatchDiagnosticFilter } from '../../read/batch-diagnostics.ts';
+import { readBatchDiagnostics, type BatchDiagnosticFilter } from '../../read/tables.ts';
 import {
   batchDiagnosticTable,
   type BatchDiagnosticRecord,
@@ -27,7 +26,13 @@ import {
 } from './config.ts';
 import type { DataDiagnosticsSummary, ExposureSummary, HardBatchFinding } from './findings.ts';
 import type { Labels } from './labels.ts';
-import { readBoth, readExposure, readLosses } from './scan-range.ts';
+import {
+  readBatchesAt,
+  readBoth,
+  readExposure,
+  readLosses,
+  type BatchRange,
+} from './scan-range.ts';
 import { findHardRows, toFinding, type LossColumns, type HardRow } from './summarize.ts';
 import { checkLimit, loadNumerics, summaryOf } from './summarize-batches.ts';
 
@@ -136,7 +141,7 @@ export class DataDiagnostics implements AsyncDisposable {
    */
   async read(filter: BatchDiagnosticFilter = {}): Promise<readonly BatchDiagnosticRecord[]> {
     await this.#ready();
-    return (await readBatchDiagnostics(this.#handle.store, this.#handle.runId, filter)).records;
+    return (await readBatchDiagnostics(this.#handle, filter)).records;
   }
 
   /** Which classes, samples and sequences the model has been shown. @throws {QuarkError} `invalid_input` naming the filter */
@@ -203,8 +208,7 @@ export class DataDiagnostics implements AsyncDisposable {
     hard: readonly HardRow[],
   ): Promise<readonly HardBatchFinding[]> {
     const sequenceOf = ({ row }: HardRow): number => sequences[row] ?? -1;
-    const { store, runId } = this.#handle;
-    const batches = await readBatchesAt(store, runId, hard.map(sequenceOf));
+    const batches = await readBatchesAt(this.#handle, hard.map(sequenceOf));
     return hard.flatMap((found) => {
       const batch = batches.get(sequenceOf(found));
       return batch === undefined ? [] : [toFinding(batch, found)];

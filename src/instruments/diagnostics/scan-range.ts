@@ -1,31 +1,45 @@
 /** The batches of a run, segment by segment: numbers are kept, the rest is counted and let go. */
+import { inOrder } from '../../base/ascending-order.ts';
+import { checkOptionNames } from '../../base/assert.ts';
 import type { JsonObject } from '../../base/json.ts';
-import { scanBatches, type BatchColumns, type BatchRange } from '../../read/batch-columns.ts';
-import { orderBy } from '../../read/metric-columns.ts';
+import type { Vector } from '../../codecs/arrow/vectors.ts';
+import { orderBy } from '../../read/columns.ts';
+import { checkPosition, type PositionFilter } from '../../read/filters.ts';
+import { recordsOfBatch } from '../../read/records.ts';
+import { scanRows, type RowPart } from '../../read/scan.ts';
+import {
+  batchDiagnosticTable,
+  type BatchDiagnosticRecord,
+} from '../../records/batch-diagnostic.ts';
 import type { RunHandle } from '../../session/run-handle.ts';
 import { Exposure } from './exposure.ts';
 import { longestOf, type LossColumns } from './summarize.ts';
 
 type Run = Pick<RunHandle, 'store' | 'runId'>;
 
+const RANGE_NAMES = ['step', 'stepMin', 'stepMax', 'epoch', 'epochMin', 'epochMax'] as const;
+
+/** A range of training batches. */
+export type BatchRange = Pick<PositionFilter, (typeof RANGE_NAMES)[number]>;
+
 /** Losses, lengths and sequence numbers of the batches of a range. */
-export async function readLosses({ store, runId }: Run, range: BatchRange): Promise<LossColumns> {
-  return joined(await scanBatches(store, runId, range, lossesOf));
+export async function readLosses(run: Run, range: BatchRange): Promise<LossColumns> {
+  return joined(await scanBatches(run, range, lossesOf));
 }
 
 /** What the batches of a range showed. */
-export async function readExposure({ store, runId }: Run, range: BatchRange): Promise<Exposure> {
-  return together(await scanBatches(store, runId, range, exposureOf));
+export async function readExposure(run: Run, range: BatchRange): Promise<Exposure> {
+  return together(await scanBatches(run, range, exposureOf));
 }
 
 /** Both in one go. */
 export async function readBoth(
-  { store, runId }: Run,
+  run: Run,
   range: BatchRange,
 ): Promise<{ readonly losses: LossColumns; readonly exposure: Exposure }> {
-  const parts = await scanBatches(store, runId, range, (batches) => ({
-    losses: lossesOf(batches),
-    exposure: exposureOf(batches),
+  const parts = await scanBatches(run, range, (part) => ({
+    losses: lossesOf(part),
+    exposure: exposureOf(part),
   }));
   return {
     losses: joined(parts.map(({ losses }) => losses)),
@@ -33,32 +47,69 @@ export async function readBoth(
   };
 }
 
-function lossesOf({ rowCount, losses, sequenceLengths, sequences }: BatchColumns): LossColumns {
+/** The batches with these sequence numbers, by them. Only the segments that may contain one are opened. */
+export async function readBatchesAt(
+  run: Run,
+  sequences: readonly number[],
+): Promise<ReadonlyMap<number, BatchDiagnosticRecord>> {
+  const position = checkPosition(
+    sequences.length === 0
+      ? {}
+      : { sequenceMin: sequences.reduce((first, one) => Math.min(first, one)) },
+    [],
+  );
+  const found = await scanRows(run, batchDiagnosticTable, { position, sequences }, (part) =>
+    recordsOfBatch(batchDiagnosticTable, run.runId, part.batch, (row) => part.sequences[row] ?? 0),
+  );
+  return new Map(found.parts.flat().map((record) => [record.sequence ?? 0, record]));
+}
+
+/** What `visit` makes of the batches of a range, segment by segment. */
+async function scanBatches<T>(
+  run: Run,
+  range: BatchRange,
+  visit: (part: RowPart) => T,
+): Promise<readonly T[]> {
+  checkOptionNames('filter', range, RANGE_NAMES);
+  const position = checkPosition(range, []);
+  return (await scanRows(run, batchDiagnosticTable, { position }, visit)).parts;
+}
+
+function lossesOf({ batch: { columns, rowCount }, sequences }: RowPart): LossColumns {
+  const losses = columns.get('loss');
+  const lengths = listsOf(columns.get('sequence_lengths'));
   return {
-    losses: losses.slice(0, rowCount),
-    lengths: Float64Array.from({ length: rowCount }, (_, row) => longestOf(sequenceLengths[row])),
+    losses: losses?.kind === 'f64' ? losses.values.slice(0, rowCount) : new Float64Array(rowCount),
+    lengths: Float64Array.from({ length: rowCount }, (_, row) => longestOf(lengths[row])),
     sequences: sequences.slice(0, rowCount),
   };
 }
 
-function exposureOf(batches: BatchColumns): Exposure {
+function exposureOf({ batch: { columns, rowCount } }: RowPart): Exposure {
   const exposure = new Exposure();
-  for (let row = 0; row < batches.rowCount; row++) {
-    const classes = batches.classCounts[row] ?? null;
+  const classCounts = columns.get('class_counts');
+  const sampleIds = columns.get('sample_ids');
+  const lengths = listsOf(columns.get('sequence_lengths'));
+  for (let row = 0; row < rowCount; row++) {
+    const classes = classCounts?.kind === 'text' ? (classCounts.values[row] ?? null) : null;
     exposure.add({
-      step: numberAt(batches.steps, row),
-      batchSize: numberAt(batches.batchSizes, row),
+      step: numberAt(columns.get('step'), row),
+      batchSize: numberAt(columns.get('batch_size'), row),
       // It was checked when it was written.
       classCounts: classes === null ? null : (JSON.parse(classes) as JsonObject),
-      sampleIds: batches.sampleIds[row] ?? null,
-      sequenceLengths: batches.sequenceLengths[row] ?? null,
+      sampleIds: sampleIds?.kind === 'text_list' ? (sampleIds.values[row] ?? null) : null,
+      sequenceLengths: lengths[row] ?? null,
     });
   }
   return exposure;
 }
 
-function numberAt(values: Float64Array, row: number): number | null {
-  const value = values[row] ?? Number.NaN;
+function listsOf(vector: Vector | undefined): readonly (Float64Array | null)[] {
+  return vector?.kind === 'f64_list' ? vector.values : [];
+}
+
+function numberAt(vector: Vector | undefined, row: number): number | null {
+  const value = vector?.kind === 'number' ? (vector.values[row] ?? Number.NaN) : Number.NaN;
   return Number.isNaN(value) ? null : value;
 }
 
@@ -73,10 +124,9 @@ function joined(parts: readonly LossColumns[]): LossColumns {
   const sequences = concat(parts.map((part) => part.sequences));
   const losses = concat(parts.map((part) => part.losses));
   const lengths = concat(parts.map((part) => part.lengths));
-  const order = orderBy(sequences, Number.POSITIVE_INFINITY);
+  const order = orderBy(sequences);
   if (order === null) return { losses, lengths, sequences };
-  const pick = (values: Float64Array): Float64Array =>
-    Float64Array.from(order, (row) => values[row] ?? Number.NaN);
+  const pick = (values: Float64Array): Float64Array => inOrder(values, order);
   return { losses: pick(losses), lengths: pick(lengths), sequences: pick(sequences) };
 }
 

@@ -1,6 +1,6 @@
 import { ASYNC_DISPOSE } from '../../base/dispose.ts';
 import { layerSummaryTable, type LayerSummaryRecord } from '../../records/layer-summary.ts';
-import { readLayerSummaries, type LayerSummaryFilter } from '../../read/layer-summaries.ts';
+import { readLayerSummaries, type LayerSummaryFilter } from '../../read/tables.ts';
 import { writerClosed } from '../../session/buffered-writer.ts';
 import type { RunContext } from '../../session/run-context.ts';
 import { handleOf, writeFor } from '../../session/run-handle.ts';
@@ -205,7 +205,7 @@ export class HookEngine implements AsyncDisposable {
     const { handle } = this.#instrument;
     if (!this.#writer.isClosed) await writeFor(handle, () => this.#drain());
     const { store, runId } = handle;
-    return (await readLayerSummaries(store, runId, filter)).records;
+    return (await readLayerSummaries({ store, runId }, filter)).records;
   }
 
   /**

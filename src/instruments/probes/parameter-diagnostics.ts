@@ -14,7 +14,7 @@ import {
   readParameterSummaries,
   type ParameterDistributionFilter,
   type ParameterSummaryFilter,
-} from '../../read/parameter-records.ts';
+} from '../../read/tables.ts';
 import { writerClosed } from '../../session/buffered-writer.ts';
 import type { RunContext } from '../../session/run-context.ts';
 import { handleOf, writeFor } from '../../session/run-handle.ts';
@@ -184,7 +184,7 @@ export class ParameterDiagnostics implements AsyncDisposable {
   ): Promise<readonly ParameterSummaryRecord[]> {
     await this.#drainOpen();
     const { store, runId } = this.#instrument.handle;
-    return (await readParameterSummaries(store, runId, filter)).records;
+    return (await readParameterSummaries({ store, runId }, filter)).records;
   }
 
   /** Histograms of the run, after a flush when this is open. @throws {QuarkError} `invalid_input` naming the filter */
@@ -193,7 +193,7 @@ export class ParameterDiagnostics implements AsyncDisposable {
   ): Promise<readonly ParameterDistributionRecord[]> {
     await this.#drainOpen();
     const { store, runId } = this.#instrument.handle;
-    return (await readParameterDistributions(store, runId, filter)).records;
+    return (await readParameterDistributions({ store, runId }, filter)).records;
   }
 
   /** Everything of the run, after a flush when this is open. */

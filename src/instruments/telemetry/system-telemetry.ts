@@ -11,7 +11,7 @@ import { ASYNC_DISPOSE } from '../../base/dispose.ts';
 import { invalidInput, messageOf } from '../../base/errors.ts';
 import { encodeJsonObject, type JsonObject, copyJsonObject } from '../../base/json.ts';
 import { isNode } from '../../base/runtime.ts';
-import { readTelemetry, type TelemetryFilter } from '../../read/telemetry.ts';
+import { readTelemetry, type TelemetryFilter } from '../../read/tables.ts';
 import {
   systemTelemetryTable,
   type SystemTelemetryRecord,
@@ -219,7 +219,7 @@ export class SystemTelemetry implements AsyncDisposable {
    */
   async read(filter: TelemetryFilter = {}): Promise<readonly SystemTelemetryRecord[]> {
     if (!this.#writer.isClosed) await writeFor(this.#handle, () => this.#writer.drain());
-    return (await readTelemetry(this.#handle.store, this.#handle.runId, filter)).records;
+    return (await readTelemetry(this.#handle, filter)).records;
   }
 
   /** Flushes, and ends what watches the machine; later records throw `writer_closed`, `read` still works. */

@@ -2,12 +2,9 @@
 import * as tf from '@tensorflow/tfjs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { MetricColumns } from '../../../src/read/metric-columns.ts';
-import { readLayerSummaries } from '../../../src/read/layer-summaries.ts';
-import { readTelemetry } from '../../../src/read/telemetry.ts';
-import {
-  readParameterDistributions,
-  readParameterSummaries,
-} from '../../../src/read/parameter-records.ts';
+import { readLayerSummaries } from '../../../src/read/tables.ts';
+import { readTelemetry } from '../../../src/read/tables.ts';
+import { readParameterDistributions, readParameterSummaries } from '../../../src/read/tables.ts';
 import { openRun, type RunReader } from '../../../src/read/run-reader.ts';
 import type { EventRecord } from '../../../src/records/event.ts';
 import { TrainingSession } from '../../../src/session/training-session.ts';
@@ -76,7 +73,7 @@ describe('quarkCallback', () => {
             : network.fit(xs, ys, { ...FIT, callbacks: [compute, callback] }),
         { callback: { telemetry: { sampleEveryNSteps: 1 }, now: () => clock } },
       );
-      const { records } = await readTelemetry(reader.store, reader.run.id);
+      const { records } = await readTelemetry(reader);
       return records.map(({ stepTimeMs, dataTimeMs }) => [stepTimeMs, dataTimeMs]);
     };
     expect(await times(true)).toStrictEqual(Array.from({ length: 8 }, () => [40, 30]));
@@ -91,7 +88,7 @@ describe('quarkCallback', () => {
         (callback, _session, network) => network.fit(xs, ys, { ...FIT, callbacks: callback }),
         telemetry === undefined ? {} : { callback: { telemetry } },
       );
-      const { records } = await readTelemetry(reader.store, reader.run.id);
+      const { records } = await readTelemetry(reader);
       for (const { stepTimeMs, tensorCount, boundary } of records) {
         expect(boundary).toBe('step');
         expect(stepTimeMs).toBeGreaterThan(0);
@@ -351,7 +348,7 @@ describe('quarkCallback', () => {
       },
     );
     expect(seen[0]).toStrictEqual([true, true, true]);
-    const layers = (await readLayerSummaries(store, reader.run.id)).records;
+    const layers = (await readLayerSummaries({ store, runId: reader.run.id })).records;
     // Steps 0, 4 and 8, and one fit later 9, 10, 11; the validation inside step 8 is no training.
     expect(
       layers.map(({ step, epoch, moduleName, hookDirection }) => ({
@@ -378,7 +375,7 @@ describe('quarkCallback', () => {
         })),
       ),
     );
-    const parameters = (await readParameterSummaries(store, reader.run.id)).records;
+    const parameters = (await readParameterSummaries({ store, runId: reader.run.id })).records;
     expect(parameters.map(({ step }) => step)).toStrictEqual([0, 0, 0, 0, 6, 6, 6, 6]);
     for (const { gradientNorm, updateNorm, updateRatio } of parameters) {
       expect(gradientNorm).toBeGreaterThan(0);
@@ -386,7 +383,9 @@ describe('quarkCallback', () => {
       expect((updateNorm ?? 0) / (gradientNorm ?? 1)).toBeCloseTo(0.25, 4);
       expect(updateRatio === null || updateRatio > 0).toBe(true);
     }
-    expect((await readParameterDistributions(store, reader.run.id)).records).toHaveLength(8);
+    expect(
+      (await readParameterDistributions({ store, runId: reader.run.id })).records,
+    ).toHaveLength(8);
     tf.dispose([xs, ys]);
   });
 

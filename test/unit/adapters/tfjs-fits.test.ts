@@ -2,8 +2,8 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createKernels, type Kernels } from '../../../src/kernel/tensor/kernels.ts';
-import { readLayerSummaries } from '../../../src/read/layer-summaries.ts';
-import { readParameterSummaries } from '../../../src/read/parameter-records.ts';
+import { readLayerSummaries } from '../../../src/read/tables.ts';
+import { readParameterSummaries } from '../../../src/read/tables.ts';
 import { openRun } from '../../../src/read/run-reader.ts';
 import { TrainingSession } from '../../../src/session/training-session.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
@@ -74,8 +74,8 @@ async function recordsOf(
       own.reduce((json, { name }, i) => json.replaceAll(name, `layer ${i}`), JSON.stringify(rest)),
     );
   };
-  const layers = (await readLayerSummaries(store, runId)).records;
-  const parameters = (await readParameterSummaries(store, runId)).records;
+  const layers = (await readLayerSummaries({ store, runId })).records;
+  const parameters = (await readParameterSummaries({ store, runId })).records;
   return {
     steps: [...losses.steps],
     epochs: [...losses.epochs],
@@ -167,9 +167,12 @@ describe('one fit an epoch', () => {
     const second = quarkCallback(session, tf, network, settings);
     expect(second).not.toBe(first);
     await network.fit(xs, ys, { ...FIT, epochs: 2, callbacks: second });
-    const { records } = await readParameterSummaries(store, session.runId, {
-      parameterName: `${network.layers[0]?.name}/kernel`,
-    });
+    const { records } = await readParameterSummaries(
+      { store, runId: session.runId },
+      {
+        parameterName: `${network.layers[0]?.name}/kernel`,
+      },
+    );
     expect(
       records.map(({ step, gradientCosine }) => [step, gradientCosine === null]),
     ).toStrictEqual([
@@ -195,13 +198,14 @@ describe('one fit an epoch', () => {
     network.add(tf.layers.dense({ name: 'added', units: 1, activation: 'sigmoid' }));
     network.compile({ optimizer: tf.train.adam(0.01), loss: 'binaryCrossentropy' });
     await network.fit(xs, ys, { ...FIT, epochs: 1, callbacks: callback });
-    const layers = (await readLayerSummaries(store, session.runId, { hookDirection: 'forward' }))
-      .records;
+    const layers = (
+      await readLayerSummaries({ store, runId: session.runId }, { hookDirection: 'forward' })
+    ).records;
     const layersAt = (step: number): readonly string[] =>
       layers.flatMap((record) => (record.step === step ? [record.moduleName] : []));
     expect(layersAt(2)).toStrictEqual(names);
     expect(layersAt(3)).toStrictEqual([...names, 'added']);
-    const parameters = (await readParameterSummaries(store, session.runId)).records;
+    const parameters = (await readParameterSummaries({ store, runId: session.runId })).records;
     const groupsAt = (step: number): readonly (string | null)[] =>
       parameters.flatMap((record) => (record.step === step ? [record.optimizerGroup] : []));
     expect(groupsAt(2)).toStrictEqual(Array(4).fill('SGD'));
@@ -253,7 +257,7 @@ describe('one fit an epoch', () => {
     expect(quarkCallback(session, tf, second, settings)).toBe(callbacks[1]);
     expect(quarkCallback(session, tf, first, settings)).not.toBe(callbacks[0]);
     await first.fit(xs, ys, { ...FIT, epochs: 1, callbacks: callbacks[0] as never });
-    const { records } = await readParameterSummaries(store, session.runId, { step: 0 });
+    const { records } = await readParameterSummaries({ store, runId: session.runId }, { step: 0 });
     expect(records).toHaveLength(4);
     await session.endRun();
     const reader = await openRun(store, session.runId);
@@ -278,9 +282,12 @@ describe('one fit an epoch', () => {
       network.fit(xs, ys, { ...FIT, epochs: 1, callbacks: [callback, fail] }),
     ).rejects.toThrow('stop');
     await network.fit(xs, ys, { ...FIT, epochs: 1, callbacks: callback });
-    const { records } = await readParameterSummaries(store, session.runId, {
-      parameterName: `${network.layers[0]?.name}/bias`,
-    });
+    const { records } = await readParameterSummaries(
+      { store, runId: session.runId },
+      {
+        parameterName: `${network.layers[0]?.name}/bias`,
+      },
+    );
     expect(
       records.map(({ step, gradientCosine }) => [step, gradientCosine === null]),
     ).toStrictEqual([0, 1, 2, 3, 4].map((step) => [step, step === 0]));

@@ -14,7 +14,7 @@ import {
   ArtifactStore,
 } from '../../../src/instruments/artifacts/artifact-store.ts';
 import { getPayload, putPayload } from '../../../src/instruments/artifacts/parts.ts';
-import { readArtifacts } from '../../../src/read/artifacts.ts';
+import { readArtifacts } from '../../../src/read/tables.ts';
 import { artifactTable } from '../../../src/records/artifact.ts';
 import { runs } from '../../support/property.ts';
 import { faultyStore } from '../../support/store-proxy.ts';
@@ -377,7 +377,7 @@ describe('retention hooks', () => {
     await storing;
     const reader = await openRun(storage, session.runId);
     expect(reader.run.status).toBe('completed');
-    expect(await readArtifacts(storage, session.runId)).toMatchObject({
+    expect(await readArtifacts({ store: storage, runId: session.runId })).toMatchObject({
       records: [{ artifactKey: 'slow', sizeBytes: 4 }],
     });
   });
@@ -486,12 +486,12 @@ describe('a store that takes nothing', () => {
     await artifacts.close();
     await session.endRun();
     await session.close();
-    expect((await readArtifacts(inner, session.runId)).records).toEqual([]);
+    expect((await readArtifacts({ store: inner, runId: session.runId })).records).toEqual([]);
     fault.isFull = false;
     await expect
       .poll(async () => (await openRun(inner, session.runId)).run.status, { timeout: 60_000 })
       .toBe('completed');
-    const stored = (await readArtifacts(inner, session.runId)).records;
+    const stored = (await readArtifacts({ store: inner, runId: session.runId })).records;
     expect(stored.map(({ id }) => id)).toEqual(records.map(({ id }) => id));
     const parts: Uint8Array[] = [];
     for (const record of stored)
@@ -511,9 +511,9 @@ describe('a store that takes nothing', () => {
     fault.isFull = false;
     await session.endRun();
     const reader = await openRun(inner, session.runId);
-    expect((await readArtifacts(inner, session.runId)).records.map(({ id }) => id)).toEqual([
-      small.id,
-    ]);
+    expect(
+      (await readArtifacts({ store: inner, runId: session.runId })).records.map(({ id }) => id),
+    ).toEqual([small.id]);
     const [event] = await reader.readEvents({ eventType: 'records_dropped' });
     expect(event?.payload).toMatchObject({ table: 'artifacts', count: 1, artifact_key: 'large' });
     await session.close();

@@ -52,7 +52,7 @@ async function segmentsOf(space: string, runId: string): Promise<number> {
 }
 
 async function valuesOf(space: string, runId: string): Promise<number[]> {
-  const columns = await readMetricColumns(spaces.store(space), runId);
+  const columns = await readMetricColumns({ store: spaces.store(space), runId });
   expect(columns.damage).toEqual([]);
   return Array.from(columns.values);
 }

@@ -7,7 +7,7 @@ import { TABLES } from '../../../records/tables.ts';
 import type { TableDefinition } from '../../../schema/table.ts';
 import { CURRENT_SCHEMA_VERSION } from '../../../schema/version.ts';
 import { cutBatch } from '../../../segment/cut-batch.ts';
-import { withKeyParts } from '../../../read/key-parts.ts';
+import { withKeyParts } from '../../../read/table-batches.ts';
 import type { RowBatch } from '../../../codecs/arrow/vectors.ts';
 import { checkBatch } from './check-batch.ts';
 import { fileName, folderOf, type InputFile } from '../../../codecs/input.ts';

@@ -183,7 +183,7 @@ test('series are what was recorded, however the rows lie in segments', async () 
         expect(Object.fromEntries(plain)).toEqual(accountOf(numbered, key));
       }
       // The other way to the same, which has every row in one table.
-      expect(series).toEqual(seriesByKey(await readMetricColumns(store, 'run_a')));
+      expect(series).toEqual(seriesByKey(await readMetricColumns({ store, runId: 'run_a' })));
       const some = await readMetricSeries(store, 'run_a', ['b', 'é', 'never/logged']);
       expect(some.series.map(({ key }) => key)).toEqual(
         keys.filter((key) => key === 'b' || key === 'é'),

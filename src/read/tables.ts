@@ -1,0 +1,340 @@
+/** The tables beside the metrics, read back: after training, elsewhere, or while a run goes on. */
+import { invalidInput } from '../base/errors.ts';
+import { artifactTable, type ArtifactRecord } from '../records/artifact.ts';
+import { batchDiagnosticTable, type BatchDiagnosticRecord } from '../records/batch-diagnostic.ts';
+import { eventTable, type EventRecord } from '../records/event.ts';
+import { layerSummaryTable, type LayerSummaryRecord } from '../records/layer-summary.ts';
+import type {
+  ArtifactPayloadFormat,
+  EventSeverity,
+  HookDirection,
+  LayerSummaryType,
+  ParameterDistributionType,
+  TelemetryBoundary,
+} from '../records/literals.ts';
+import {
+  parameterDistributionTable,
+  type ParameterDistributionRecord,
+} from '../records/parameter-distribution.ts';
+import {
+  parameterSummaryTable,
+  type ParameterSummaryRecord,
+} from '../records/parameter-summary.ts';
+import { systemTelemetryTable, type SystemTelemetryRecord } from '../records/system-telemetry.ts';
+import { readColumns, type RecordColumns } from './columns.ts';
+import { checkFilter, checkText, type PositionFilter } from './filters.ts';
+import { readRecords, type RecordsRead } from './records.ts';
+import { runIdOf, type RunSource } from './scan.ts';
+
+/** A run to read from: what `openRun(store, runId)` gives, or a store and the id of a run. */
+export type ReadableRun = RunSource;
+
+/** Which events to read. All conditions are joined by "and". */
+export type EventFilter = PositionFilter & {
+  readonly eventType?: string | undefined;
+  /** Any of these types. */
+  readonly eventTypes?: readonly string[] | undefined;
+  readonly severity?: EventSeverity | undefined;
+};
+
+/** Events in the order they were persisted. @throws {QuarkError} `invalid_input` naming the filter */
+export function readEvents(
+  run: ReadableRun,
+  filter: EventFilter = {},
+): Promise<RecordsRead<EventRecord>> {
+  return readRecords(run, eventTable, filter, {
+    columns: ['eventType', 'severity'],
+    lists: { eventTypes: 'eventType' },
+  });
+}
+
+/** Which artifacts to read. All conditions are joined by "and". */
+export type ArtifactFilter = PositionFilter & {
+  readonly artifactId?: string | undefined;
+  readonly artifactType?: string | undefined;
+  /** Any of these types. */
+  readonly artifactTypes?: readonly string[] | undefined;
+  readonly namespace?: string | undefined;
+  readonly artifactName?: string | undefined;
+  readonly artifactKey?: string | undefined;
+  readonly payloadFormat?: ArtifactPayloadFormat | undefined;
+};
+
+/** Artifacts in the order they were persisted. @throws {QuarkError} `invalid_input` naming the filter */
+export function readArtifacts(
+  run: ReadableRun,
+  filter: ArtifactFilter = {},
+): Promise<RecordsRead<ArtifactRecord>> {
+  const { artifactId } = filter;
+  return readRecords(run, artifactTable, filter, {
+    columns: ['artifactType', 'namespace', 'artifactName', 'artifactKey', 'payloadFormat'],
+    lists: { artifactTypes: 'artifactType' },
+    others: { artifactId: checkText },
+    where: artifactId === undefined ? undefined : ({ id }) => id === artifactId,
+  });
+}
+
+/** Which telemetry to read. All conditions are joined by "and". */
+export type TelemetryFilter = PositionFilter & {
+  readonly boundary?: TelemetryBoundary | undefined;
+};
+
+/**
+ * System telemetry of a run as records, in the order it was persisted.
+ *
+ * @throws {QuarkError} `invalid_input` naming the filter
+ */
+export function readTelemetry(
+  reader: ReadableRun,
+  filter: TelemetryFilter = {},
+): Promise<RecordsRead<SystemTelemetryRecord>> {
+  return readRecords(checkReader(reader), systemTelemetryTable, filter, { columns: ['boundary'] });
+}
+
+/** Which batch diagnostics to read. All conditions are joined by "and". */
+export type BatchDiagnosticFilter = PositionFilter & {
+  /** Only batches with this sample. */
+  readonly sampleId?: string | number | undefined;
+};
+
+/**
+ * Batch diagnostics of a run as records, in the order they were persisted; see `summarizeBatches`.
+ *
+ * @throws {QuarkError} `invalid_input` naming the filter
+ */
+export function readBatchDiagnostics(
+  reader: ReadableRun,
+  filter: BatchDiagnosticFilter = {},
+): Promise<RecordsRead<BatchDiagnosticRecord>> {
+  const { sampleId } = filter;
+  return readRecords(checkReader(reader), batchDiagnosticTable, filter, {
+    others: {
+      sampleId: (name, value) => (typeof value === 'number' ? undefined : checkText(name, value)),
+    },
+    where:
+      sampleId === undefined
+        ? undefined
+        : ({ sampleIds }) => sampleIds?.includes(String(sampleId)) === true,
+  });
+}
+
+/** Which layer summaries to read. All conditions are joined by "and". */
+export type LayerSummaryFilter = PositionFilter & {
+  readonly moduleName?: string | undefined;
+  readonly moduleType?: string | undefined;
+  readonly summaryType?: LayerSummaryType | undefined;
+  readonly hookDirection?: HookDirection | undefined;
+};
+
+const LAYER_TEXTS = ['moduleName', 'moduleType', 'summaryType', 'hookDirection'] as const;
+
+/** Numbers of a layer summary that are read as columns, named as the fields of its record. */
+export const LAYER_NUMBERS = [
+  'elementCount',
+  'mean',
+  'std',
+  'norm',
+  'deadUnitRatio',
+  'saturationRatio',
+  'nonFiniteCount',
+  'deadUnitCount',
+  'persistentDeadUnitCount',
+] as const;
+
+const POSITION = ['timestamp', 'step', 'epoch'] as const;
+const LAYER_COLUMNS = [...POSITION, 'callIndex', ...LAYER_NUMBERS, 'tensorShape'] as const;
+
+/**
+ * Layer summaries of a run as records, in the order they were persisted. To follow a run that goes on, ask for what came
+ * after the last record: `sequenceMin: record.sequence + 1`.
+ *
+ * @throws {QuarkError} `invalid_input` naming the filter
+ */
+export function readLayerSummaries(
+  reader: ReadableRun,
+  filter: LayerSummaryFilter = {},
+): Promise<RecordsRead<LayerSummaryRecord>> {
+  return readRecords(checkReader(reader), layerSummaryTable, filter, { columns: LAYER_TEXTS });
+}
+
+/**
+ * Layer summaries as columns, named as the fields of {@link LayerSummaryRecord}; `timestamp` is in UTC epoch
+ * milliseconds, `tensorShape` the length of the last axis.
+ */
+export type LayerColumns = RecordColumns<
+  (typeof LAYER_TEXTS)[number],
+  (typeof LAYER_COLUMNS)[number]
+> & {
+  /** 1 for summaries of passes that trained nothing: validation and prediction. */
+  readonly isEvaluation: Uint8Array;
+  /** How many units `deadUnitCount` counts among. */
+  readonly unitCounts: Float64Array;
+};
+
+/**
+ * Layer summaries of a run as columns: the fast way to read many.
+ *
+ * @throws {QuarkError} `invalid_input` naming the filter
+ */
+export function readLayerColumns(
+  reader: ReadableRun,
+  filter: LayerSummaryFilter = {},
+): Promise<LayerColumns> {
+  return layerColumns(checkReader(reader), filter);
+}
+
+async function layerColumns(source: RunSource, filter: LayerSummaryFilter): Promise<LayerColumns> {
+  const {
+    jsons,
+    lists: _none,
+    ...columns
+  } = await readColumns(source, layerSummaryTable, {
+    rows: checkFilter(layerSummaryTable, filter, { columns: LAYER_TEXTS }),
+    texts: LAYER_TEXTS,
+    numbers: LAYER_COLUMNS,
+    jsons: ['metadata'],
+  });
+  const isEvaluation = new Uint8Array(columns.rowCount);
+  const unitCounts = columns.numbers.tensorShape.slice();
+  const known = new Map<string, SummaryContext>();
+  for (const [row, text] of jsons.metadata.entries()) {
+    if (text === null || !/"(?:evaluation|unit_count)"/.test(text)) continue;
+    let context = known.get(text);
+    if (context === undefined) known.set(text, (context = contextOf(text)));
+    if (context.isEvaluation) isEvaluation[row] = 1;
+    if (context.unitCount !== undefined) unitCounts[row] = context.unitCount;
+  }
+  return { ...columns, isEvaluation, unitCounts };
+}
+
+type SummaryContext = { readonly isEvaluation: boolean; readonly unitCount: number | undefined };
+
+/** What the metadata of a summary says about it; see `instruments/probes/layer-rows.ts`. */
+function contextOf(metadata: string): SummaryContext {
+  const value: unknown = JSON.parse(metadata);
+  if (typeof value !== 'object' || value === null)
+    return { isEvaluation: false, unitCount: undefined };
+  return {
+    isEvaluation: 'pass' in value && value.pass === 'evaluation',
+    unitCount:
+      'unit_count' in value && typeof value.unit_count === 'number' ? value.unit_count : undefined,
+  };
+}
+
+/** Which parameter summaries to read. All conditions are joined by "and". */
+export type ParameterSummaryFilter = PositionFilter & {
+  readonly moduleName?: string | undefined;
+  readonly parameterName?: string | undefined;
+  /** Of each parameter the most recent only; default false. */
+  readonly latestOnly?: boolean | undefined;
+};
+
+/** Which parameter summaries to read as columns. All conditions are joined by "and". */
+export type ParameterColumnFilter = Omit<ParameterSummaryFilter, 'latestOnly'>;
+
+/** Which parameter histograms to read. All conditions are joined by "and". */
+export type ParameterDistributionFilter = ParameterSummaryFilter & {
+  readonly distributionType?: ParameterDistributionType | undefined;
+};
+
+const PARAMETER_FILTERS = ['moduleName', 'parameterName'] as const;
+const PARAMETER_TEXTS = [...PARAMETER_FILTERS, 'parameterRole', 'optimizerGroup'] as const;
+
+/** Numbers of a parameter summary that are read as columns, named as the fields of its record. */
+export const PARAMETER_NUMBERS = [
+  'elementCount',
+  'valueMean',
+  'valueStd',
+  'valueNorm',
+  'gradientMean',
+  'gradientStd',
+  'gradientNorm',
+  'updateNorm',
+  'nearZeroRatio',
+  'updateRatio',
+  'valueNonFiniteCount',
+  'gradientNonFiniteCount',
+  'updateNonFiniteCount',
+  'gradientCosine',
+] as const;
+
+const PARAMETER_COLUMNS = [...POSITION, ...PARAMETER_NUMBERS] as const;
+
+/**
+ * Parameter summaries of a run as records, in the order they were persisted.
+ *
+ * @throws {QuarkError} `invalid_input` naming the filter
+ */
+export function readParameterSummaries(
+  reader: ReadableRun,
+  filter: ParameterSummaryFilter = {},
+): Promise<RecordsRead<ParameterSummaryRecord>> {
+  return readRecords(checkReader(reader), parameterSummaryTable, filter, {
+    columns: PARAMETER_FILTERS,
+    latestBy: ({ parameterName }) => parameterName,
+  });
+}
+
+/**
+ * Parameter summaries as columns, named as the fields of {@link ParameterSummaryRecord}; `timestamp` is in UTC epoch
+ * milliseconds.
+ */
+export type ParameterColumns = RecordColumns<
+  (typeof PARAMETER_TEXTS)[number],
+  (typeof PARAMETER_COLUMNS)[number]
+>;
+
+/**
+ * Parameter summaries of a run as columns: the fast way to read many.
+ *
+ * @throws {QuarkError} `invalid_input` naming the filter
+ */
+export function readParameterColumns(
+  reader: ReadableRun,
+  filter: ParameterColumnFilter = {},
+): Promise<ParameterColumns> {
+  return parameterColumns(checkReader(reader), filter);
+}
+
+async function parameterColumns(
+  source: RunSource,
+  filter: ParameterColumnFilter,
+): Promise<ParameterColumns> {
+  const {
+    jsons: _noJsons,
+    lists: _noLists,
+    ...columns
+  } = await readColumns(source, parameterSummaryTable, {
+    rows: checkFilter(parameterSummaryTable, filter, { columns: PARAMETER_FILTERS }),
+    texts: PARAMETER_TEXTS,
+    numbers: PARAMETER_COLUMNS,
+  });
+  return columns;
+}
+
+/**
+ * Parameter histograms of a run as records, in the order they were persisted.
+ *
+ * @throws {QuarkError} `invalid_input` naming the filter
+ */
+export function readParameterDistributions(
+  reader: ReadableRun,
+  filter: ParameterDistributionFilter = {},
+): Promise<RecordsRead<ParameterDistributionRecord>> {
+  return readRecords(checkReader(reader), parameterDistributionTable, filter, {
+    columns: [...PARAMETER_FILTERS, 'distributionType'],
+    latestBy: ({ distributionType, parameterName }) =>
+      JSON.stringify([parameterName, distributionType]),
+  });
+}
+
+function checkReader(reader: ReadableRun): RunSource {
+  const given: unknown = reader;
+  const isReader =
+    typeof given === 'object' &&
+    given !== null &&
+    typeof reader.store?.listSegments === 'function' &&
+    typeof runIdOf(reader) === 'string';
+  if (!isReader) throw invalidInput('reader', reader, 'a run to read: await openRun(store, runId)');
+  return reader;
+}
