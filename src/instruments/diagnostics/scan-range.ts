@@ -2,7 +2,6 @@
 import { inOrder } from '../../base/ascending-order.ts';
 import { checkOptionNames } from '../../base/assert.ts';
 import type { JsonObject } from '../../base/json.ts';
-import type { Vector } from '../../codecs/arrow/vectors.ts';
 import { orderBy } from '../../read/columns.ts';
 import { checkPosition, type PositionFilter } from '../../read/filters.ts';
 import { recordsOfBatch } from '../../read/records.ts';
@@ -15,6 +14,7 @@ import type { RunHandle } from '../../session/run-handle.ts';
 import { Exposure } from './exposure.ts';
 import { longestOf, type LossColumns } from './summarize.ts';
 
+type Columns = RowPart['batch']['columns'];
 type Run = Pick<RunHandle, 'store' | 'runId'>;
 
 const RANGE_NAMES = ['step', 'stepMin', 'stepMax', 'epoch', 'epochMin', 'epochMax'] as const;
@@ -77,7 +77,7 @@ async function scanBatches<T>(
 
 function lossesOf({ batch: { columns, rowCount }, sequences }: RowPart): LossColumns {
   const losses = columns.get('loss');
-  const lengths = listsOf(columns.get('sequence_lengths'));
+  const lengths = lengthsOf(columns);
   return {
     losses: losses?.kind === 'f64' ? losses.values.slice(0, rowCount) : new Float64Array(rowCount),
     lengths: Float64Array.from({ length: rowCount }, (_, row) => longestOf(lengths[row])),
@@ -89,12 +89,12 @@ function exposureOf({ batch: { columns, rowCount } }: RowPart): Exposure {
   const exposure = new Exposure();
   const classCounts = columns.get('class_counts');
   const sampleIds = columns.get('sample_ids');
-  const lengths = listsOf(columns.get('sequence_lengths'));
+  const lengths = lengthsOf(columns);
   for (let row = 0; row < rowCount; row++) {
     const classes = classCounts?.kind === 'text' ? (classCounts.values[row] ?? null) : null;
     exposure.add({
-      step: numberAt(columns.get('step'), row),
-      batchSize: numberAt(columns.get('batch_size'), row),
+      step: numberAt(columns, 'step', row),
+      batchSize: numberAt(columns, 'batch_size', row),
       // It was checked when it was written.
       classCounts: classes === null ? null : (JSON.parse(classes) as JsonObject),
       sampleIds: sampleIds?.kind === 'text_list' ? (sampleIds.values[row] ?? null) : null,
@@ -104,11 +104,13 @@ function exposureOf({ batch: { columns, rowCount } }: RowPart): Exposure {
   return exposure;
 }
 
-function listsOf(vector: Vector | undefined): readonly (Float64Array | null)[] {
+function lengthsOf(columns: Columns): readonly (Float64Array | null)[] {
+  const vector = columns.get('sequence_lengths');
   return vector?.kind === 'f64_list' ? vector.values : [];
 }
 
-function numberAt(vector: Vector | undefined, row: number): number | null {
+function numberAt(columns: Columns, name: string, row: number): number | null {
+  const vector = columns.get(name);
   const value = vector?.kind === 'number' ? (vector.values[row] ?? Number.NaN) : Number.NaN;
   return Number.isNaN(value) ? null : value;
 }
