@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const KEYS = ['$comment', 'rooms', 'arrows', 'limits'];
-const ROOM_KEYS = ['name', 'folders', 'purpose', 'imports', 'packages', 'node', 'draw'];
+const ROOM_KEYS = ['name', 'folders', 'purpose', 'imports', 'packages', 'node', 'builtins', 'draw'];
 /** The end of a folder of which a room has only the files that lie in it directly. */
 const DIRECT = '/*.ts';
 
@@ -17,6 +17,7 @@ export function readRooms(root) {
     rooms.push({
       ...room,
       packages: room.packages ?? [],
+      builtins: room.builtins ?? [],
       mayImport: new Set(room.imports.flatMap((name) => namedBy(name, rooms))),
     });
   }

@@ -19,11 +19,15 @@ Every room with the rooms and the packages that it may import. \`npm run rooms\`
 
 /** The first columns of the table of the rooms, in the form that oxfmt gives a table. */
 export function roomTable(rooms, columns = HEAD.length) {
-  const rows = rooms.map(({ folders, purpose, imports, packages, node }) => [
+  const rows = rooms.map(({ folders, purpose, imports, packages, builtins, node }) => [
     folders.map((folder) => `\`${folder}\``).join(', '),
     purpose,
     imports.map((item) => (item === '*' ? 'every room above' : item)).join(', ') || 'nothing',
-    [...packages, ...(node ? ['`node:`'] : [])].join(', '),
+    [
+      ...packages,
+      ...(node ? ['`node:`'] : []),
+      ...builtins.map((name) => `\`node:${name}\` where there is one`),
+    ].join(', '),
   ]);
   const cells = [HEAD, ...rows].map((row) =>
     row.slice(0, columns).map((cell) => cell.replaceAll('*', String.raw`\*`)),

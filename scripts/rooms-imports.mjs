@@ -15,12 +15,16 @@ export const allImports = (files) =>
 /** What each room really imports: rooms, packages and whether it names modules of Node. */
 export function actualImports(imports, rooms) {
   const found = new Map(
-    rooms.map(({ name }) => [name, { imports: new Set(), packages: new Set(), node: false }]),
+    rooms.map(({ name }) => [
+      name,
+      { imports: new Set(), packages: new Set(), builtins: new Set(), node: false },
+    ]),
   );
-  for (const { file, target, isNode, package: name } of imports) {
+  for (const { file, target, isNode, builtin, package: name } of imports) {
     const room = found.get(roomOf(file.path, rooms)?.name);
     if (room === undefined) continue;
-    if (isNode) room.node = true;
+    if (builtin) room.builtins.add(builtin);
+    else if (isNode) room.node = true;
     else if (name) room.packages.add(name);
     else room.imports.add(roomOf(target, rooms)?.name ?? target);
   }
@@ -42,8 +46,14 @@ export function importErrors(imports, files, rooms) {
 }
 
 /** The rule that an import breaks, undefined where it breaks none. */
-function brokenRule({ file, target, isNode, isEntry, package: name }, room, rooms) {
+function brokenRule(entry, room, rooms) {
+  const { file, target, isNode, builtin, isEntry, package: name } = entry;
   const { packages, mayImport } = room;
+  if (builtin) {
+    return room.node || room.builtins.includes(builtin)
+      ? undefined
+      : `room ${room.name} may ask for only these modules of Node: ${room.builtins.join(', ') || 'none'}`;
+  }
   if (isNode) return room.node ? undefined : `room ${room.name} may not name modules of Node`;
   if (name) {
     return packages.includes(name)
@@ -82,6 +92,9 @@ export function unusedDeclarations(imports, rooms) {
       ...room.packages
         .filter((name) => !used.packages.has(name))
         .map((name) => `${where}: nothing uses the package ${name}`),
+      ...room.builtins
+        .filter((name) => !used.builtins.has(name))
+        .map((name) => `${where}: nothing asks for ${name}`),
       ...(room.node && !used.node ? [`${where}: nothing names a module of Node`] : []),
     ];
   });

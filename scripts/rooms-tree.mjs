@@ -104,17 +104,26 @@ function lateSource(node) {
 }
 
 /**
- * The imports of a file: each with its line, and where it goes to: a `target` (a path of the tree), a `package`, or a
- * module of Node. Virtual modules of the build are left out.
+ * The imports of a file: each with its line, and where it goes to: a `target` (a path of the tree), a `package`, a
+ * module of Node, or a `builtin` that is asked for while the program runs. Virtual modules of the build are left out.
  */
 export function importsOf(file) {
-  return specifiersOf(file)
-    .filter(({ specifier }) => !specifier.startsWith('virtual:'))
-    .map(({ specifier, offset }) => ({
-      specifier,
-      line: lineAt(file, offset),
-      ...destination(file, specifier.replace(/\?.*$/, '')),
-    }));
+  const named = specifiersOf(file).filter(({ specifier }) => !specifier.startsWith('virtual:'));
+  return [...named, ...builtinsOf(file, named)].map(({ specifier, offset, isBuiltin }) => ({
+    specifier,
+    line: lineAt(file, offset),
+    ...(isBuiltin
+      ? { builtin: specifier.slice('node:'.length) }
+      : destination(file, specifier.replace(/\?.*$/, ''))),
+  }));
+}
+
+/** Modules of Node that a file names without an import, for `process.getBuiltinModule`. */
+function builtinsOf({ text }, named) {
+  const imported = new Set(named.map(({ specifier }) => specifier));
+  return [...text.matchAll(/(['"])(node:[\w/]+)\1/g)]
+    .map(({ 2: specifier, index }) => ({ specifier, offset: index, isBuiltin: true }))
+    .filter(({ specifier }) => !imported.has(specifier));
 }
 
 function destination({ folder }, specifier) {

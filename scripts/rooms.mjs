@@ -52,6 +52,7 @@ function printActual(root) {
         name,
         imports,
         packages: [...found.packages].toSorted(byText),
+        builtins: [...found.builtins].toSorted(byText),
         node: found.node,
       }),
     );

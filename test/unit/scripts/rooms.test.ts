@@ -104,6 +104,17 @@ describe('the rooms of a tree', () => {
     ]);
   });
 
+  it('refuse to ask for a module of Node that is not declared', () => {
+    const asks = "export const os = process.getBuiltinModule('node:os');\n";
+    expect(roomErrors(tree({ 'src/read/more.ts': asks }))).toEqual([
+      "src/read/more.ts:1: imports 'node:os', but room read may ask for only these modules of Node: none",
+    ]);
+    const rooms = ROOMS.map((each) =>
+      each.name === 'read' ? { ...each, builtins: ['os'] } : each,
+    );
+    expect(roomErrors(tree({ 'src/read/more.ts': asks }, { rooms }))).toEqual([]);
+  });
+
   it('let pages reach the sources by the name of the package, and nobody else', () => {
     const errors = roomErrors(
       tree({
