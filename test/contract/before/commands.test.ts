@@ -1,0 +1,24 @@
+/** Commands in a folder of the build before the rooms: JSON, CSV and exit codes are the same. */
+import { afterAll, expect, test } from 'vitest';
+import { quark } from '../../cli/fake-io.ts';
+import { endOf, withoutSentences, type Ended } from './commands.ts';
+import { Folders, jsonFixture } from './fixtures.ts';
+import { fixTimeAndRandomness, START_MS } from './scenario.ts';
+
+const folders = new Folders();
+const folder = folders.addStore();
+afterAll(() => folders.clear());
+
+const ended = jsonFixture('commands.json') as readonly Ended[];
+
+test.each(ended.map((one) => [one.args.join(' '), one] as const))('quark %s', async (_, before) => {
+  const { args, stdout, stderr, ...rest } = before;
+  const fixed = fixTimeAndRandomness(START_MS + 3_600_000);
+  const ran = await quark(args, { cwd: folder }).finally(() => fixed.restore());
+  expect(endOf(args, ran, folder)).toEqual({
+    args,
+    ...rest,
+    ...(stdout === undefined ? {} : { stdout: withoutSentences(stdout) }),
+    ...(stderr === undefined ? {} : { stderr: withoutSentences(stderr) }),
+  });
+});
