@@ -142,6 +142,7 @@ const APART = [
   'test/unit/analysis/batches/hard-batches.test.ts', // uses one of the engines
   'test/unit/{kernel,node,session,telemetry}/**/*.test.ts',
   'test/unit/store/{idb-connection,idb-spill,open-storage}.test.ts', // these and the next give Node an IndexedDB
+  'test/contract/before/*.test.ts', // turn the clock of the process, and give it an IndexedDB
   'test/{contract/idb-store,property/store,unit/exchange/quark-file}.test.ts',
   'test/{unit/objects/large,property/import-fuzz}.test.ts', // look at the memory of their process
 ];
