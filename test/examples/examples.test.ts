@@ -9,10 +9,13 @@ import {
   tensorMessage,
   valueInfoMessage,
 } from '../../src/adapters/onnx/file/onnx-writer.ts';
-import { WireWriter } from '../../src/codecs/protobuf/fields.ts';
-import { readBatchDiagnostics } from '../../src/read/tables.ts';
-import { readLayerSummaries } from '../../src/read/tables.ts';
-import { readParameterDistributions, readParameterSummaries } from '../../src/read/tables.ts';
+import { ByteWriter } from '../../src/codecs/protobuf/writer.ts';
+import {
+  readBatchDiagnostics,
+  readLayerSummaries,
+  readParameterDistributions,
+  readParameterSummaries,
+} from '../../src/read/tables.ts';
 import { listRuns, openRun, openStorage, type RunReader } from '../../src/index.ts';
 
 let folder = '';
@@ -142,13 +145,13 @@ describe('examples', () => {
   });
 
   it("onnx-activations.mjs with a model of the user's own, which takes whole numbers", async () => {
-    const graph = new WireWriter()
-      .message(1, nodeMessage('Gather', ['table', 'ids'], ['rows']))
-      .message(1, nodeMessage('Sigmoid', ['rows'], ['y'], {}, 'sigmoid'))
+    const graph = new ByteWriter()
+      .part(1, nodeMessage('Gather', ['table', 'ids'], ['rows']))
+      .part(1, nodeMessage('Sigmoid', ['rows'], ['y'], {}, 'sigmoid'))
       .text(2, 'words')
-      .message(5, tensorMessage('table', new Float32Array(30), [10, 3]))
-      .message(11, valueInfoMessage('ids', 'int64', ['batch', 'words']))
-      .message(12, valueInfoMessage('y'));
+      .part(5, tensorMessage('table', new Float32Array(30), [10, 3]))
+      .part(11, valueInfoMessage('ids', 'int64', ['batch', 'words']))
+      .part(12, valueInfoMessage('y'));
     const model = join(folder, 'words.onnx');
     writeFileSync(model, modelBytes(graph, 17, 8));
     vi.stubEnv('QUARK_ONNX_MODEL', model);

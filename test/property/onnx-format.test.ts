@@ -14,7 +14,8 @@ import {
   valueInfoMessage,
   type AttributeValue,
 } from '../../src/adapters/onnx/file/onnx-writer.ts';
-import { WireReader, WireWriter } from '../../src/codecs/protobuf/fields.ts';
+import { ByteWriter } from '../../src/codecs/protobuf/writer.ts';
+import { MessageReader } from '../../src/adapters/onnx/file/message-reader.ts';
 import { instrumentOnnx } from '../../src/adapters/onnx/watch/instrument.ts';
 import { buildOnnxTraining } from '../../src/adapters/onnx/train/training-step.ts';
 import { isQuarkError } from '../../src/base/errors.ts';
@@ -57,14 +58,13 @@ const graph = fc.record({
 type Graph = typeof graph extends fc.Arbitrary<infer G> ? G : never;
 
 function bytesOf(given: Graph): Uint8Array<ArrayBuffer> {
-  const message = new WireWriter().text(2, 'g');
+  const message = new ByteWriter().text(2, 'g');
   for (const { op, inputs, outputs, attributes, name: own } of given.nodes)
-    message.message(1, nodeMessage(op, inputs, outputs, attributes, own));
-  for (const [key, data] of given.tensors)
-    message.message(5, tensorMessage(key, data, [data.length]));
+    message.part(1, nodeMessage(op, inputs, outputs, attributes, own));
+  for (const [key, data] of given.tensors) message.part(5, tensorMessage(key, data, [data.length]));
   const add = (field: number, infos: Graph['inputs']): void => {
     for (const { name: own, type, shape } of infos)
-      message.message(field, valueInfoMessage(own, type, shape));
+      message.part(field, valueInfoMessage(own, type, shape));
   };
   add(11, given.inputs);
   add(12, given.outputs);
@@ -178,13 +178,13 @@ describe('ONNX files', () => {
   });
 
   it('with flipped bits are trained or refused', () => {
-    const ints = (key: string, values: number[], shape = [values.length]): WireWriter =>
+    const ints = (key: string, values: number[], shape = [values.length]): ByteWriter =>
       tensorMessage(key, BigInt64Array.from(values, BigInt), shape);
-    const floats = (key: string, shape: number[]): WireWriter => {
+    const floats = (key: string, shape: number[]): ByteWriter => {
       const size = shape.reduce((product, length) => product * length, 1);
       return tensorMessage(key, Float32Array.from({ length: size }, Math.sin), shape);
     };
-    const message = new WireWriter();
+    const message = new ByteWriter();
     const nodes: Parameters<typeof nodeMessage>[] = [
       ['Conv', ['x', 'w', 'b'], ['c'], { pads: [1, 1, 1, 1], strides: [2, 2] }],
       ['BatchNormalization', ['c', 'b', 'b2', 'mean', 'v'], ['n'], { epsilon: { float: 1e-3 } }],
@@ -199,7 +199,7 @@ describe('ONNX files', () => {
       ['Softmax', ['z'], ['s'], { axis: -1 }],
       ['ReduceMean', ['s', 'last'], ['y'], { keepdims: 1 }],
     ];
-    for (const one of nodes) message.message(1, nodeMessage(...one));
+    for (const one of nodes) message.part(1, nodeMessage(...one));
     const constants = [
       floats('w', [2, 1, 3, 3]),
       ...['b', 'b2', 'mean', 'v'].map((key) => floats(key, [2])),
@@ -209,9 +209,9 @@ describe('ONNX files', () => {
       ints('rest', [-1]),
       ints('last', [-1]),
     ];
-    for (const one of constants) message.message(5, one);
-    message.message(11, valueInfoMessage('x', 'float32', [null, 1, 8, 8]));
-    const whole = modelBytes(message.message(12, valueInfoMessage('y')), 18, 8);
+    for (const one of constants) message.part(5, one);
+    message.part(11, valueInfoMessage('x', 'float32', [null, 1, 8, 8]));
+    const whole = modelBytes(message.part(12, valueInfoMessage('y')), 18, 8);
     const config = { loss: { kind: 'meanSquaredError' }, optimizer: { kind: 'adam' } } as const;
     expect(buildOnnxTraining(whole, config).parameters).toHaveLength(4);
     const flips = fc.array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), {
@@ -280,7 +280,7 @@ describe('integers on the wire', () => {
   it('are exact from -2^53 to 2^53', () => {
     fc.assert(
       fc.property(int, (value) => {
-        const reader = new WireReader(new WireWriter().int(3, value).finish());
+        const reader = new MessageReader(new ByteWriter().integer(3, value).finish());
         expect(reader.next()).toBe(true);
         expect([reader.field, reader.integer(), reader.next()]).toStrictEqual([3, value, false]);
       }),

@@ -3,16 +3,17 @@
  * `isBroken` set. One reader serves any number of messages, so that a million small ones allocate nothing.
  */
 
-const VARINT = 0;
+/** Wire types. 3 and 4, groups, are deprecated and read as damage. */
+export const VARINT = 0;
 const FIXED64 = 1;
-const BYTES = 2;
-const FIXED32 = 5;
+export const BYTES = 2;
+export const FIXED32 = 5;
 const MAX_FIELD = 0x1fffffff;
 const TWO_32 = 4_294_967_296;
 const TEXT = new TextDecoder();
 
 export class ProtoReader {
-  bytes: Uint8Array<ArrayBuffer> = new Uint8Array(0);
+  bytes: Uint8Array = new Uint8Array(0);
   view: DataView = new DataView(new ArrayBuffer(0));
   /** Number of the field that {@link next} found. */
   field = 0;
@@ -24,11 +25,18 @@ export class ProtoReader {
   from = 0;
   to = 0;
   isBroken = false;
+  /** What the damage is and where, once {@link isBroken}. */
+  damage = { problem: '', offset: 0 };
   #at = 0;
   #end = 0;
 
+  /** Where the next field begins. */
+  get offset(): number {
+    return this.#at;
+  }
+
   /** Begins a message at `[start, end)`. */
-  open(bytes: Uint8Array<ArrayBuffer>, view: DataView, start: number, end: number): this {
+  open(bytes: Uint8Array, view: DataView, start: number, end: number): this {
     this.bytes = bytes;
     this.view = view;
     this.#at = start;
@@ -51,16 +59,19 @@ export class ProtoReader {
   next(): boolean {
     if (this.#at >= this.#end) return false;
     const tag = this.#varint();
+    if (this.isBroken) return false;
     this.field = Math.floor(tag / 8);
     this.wire = tag & 7;
-    if (this.field < 1 || this.field > MAX_FIELD) return this.#break();
+    if (this.field < 1 || this.field > MAX_FIELD) return this.#break('there is no field number');
     switch (this.wire) {
       case VARINT:
         this.integer = this.#varint();
         return !this.isBroken;
       case BYTES: {
         const length = this.#varint();
-        if (this.isBroken || length < 0 || length > this.#end - this.#at) return this.#break();
+        if (this.isBroken) return false;
+        if (length < 0 || length > this.#end - this.#at)
+          return this.#break(`a field of ${length} bytes reaches past the end`);
         this.from = this.#at;
         this.to = this.#at += length;
         return true;
@@ -68,13 +79,15 @@ export class ProtoReader {
       case FIXED64:
       case FIXED32: {
         const length = this.wire === FIXED64 ? 8 : 4;
-        if (this.#end - this.#at < length) return this.#break();
+        if (this.#end - this.#at < length)
+          return this.#break(`a field of ${length} bytes reaches past the end`);
         this.from = this.#at;
         this.to = this.#at += length;
         return true;
       }
       default:
-        return this.#break(); // groups have not been written for twenty years
+        // Groups have not been written for twenty years.
+        return this.#break(`there is a field of wire type ${this.wire}`);
     }
   }
 
@@ -95,7 +108,7 @@ export class ProtoReader {
   }
 
   /** The bytes of the value: a view. */
-  part(): Uint8Array<ArrayBuffer> {
+  part(): Uint8Array {
     return this.wire === BYTES ? this.bytes.subarray(this.from, this.to) : new Uint8Array(0);
   }
 
@@ -151,14 +164,17 @@ export class ProtoReader {
     }
     this.#at = at;
     if (byte < 0) {
-      this.isBroken = true;
-      this.#at = end;
+      this.#break(
+        at < end ? 'there is a number of more than 64 bits' : 'the file ends inside a number',
+      );
       return 0;
     }
     return (isUnsigned ? high >>> 0 : high) * TWO_32 + (low >>> 0);
   }
 
-  #break(): false {
+  #break(problem: string): false {
+    // What came first is the damage; what follows from it is not.
+    if (!this.isBroken) this.damage = { problem, offset: this.#at };
     this.isBroken = true;
     this.#at = this.#end;
     return false;

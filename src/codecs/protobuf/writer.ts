@@ -13,6 +13,11 @@ export class ByteWriter {
     return this.#bytes.subarray(0, this.#size);
   }
 
+  /** A copy of what was written. */
+  finish(): Uint8Array<ArrayBuffer> {
+    return this.#bytes.slice(0, this.#size);
+  }
+
   clear(): this {
     this.#size = 0;
     return this;

@@ -7,7 +7,7 @@ import {
   tensorMessage,
   valueInfoMessage,
 } from '../../../src/adapters/onnx/file/onnx-writer.ts';
-import { WireWriter } from '../../../src/codecs/protobuf/fields.ts';
+import { ByteWriter } from '../../../src/codecs/protobuf/writer.ts';
 import {
   buildOnnxTraining,
   openOnnxTrainer,
@@ -28,16 +28,16 @@ const CLASSIFY: OnnxTrainingConfig = {
 
 /** x [batch, 4] -> MatMul w -> Add b -> Relu -> Gemm with v', c -> Softmax. */
 function existing(opset = 17): Uint8Array<ArrayBuffer> {
-  const graph = new WireWriter()
-    .message(1, nodeMessage('MatMul', ['x', 'w'], ['product'], {}, 'first'))
-    .message(1, nodeMessage('Add', ['product', 'b'], ['before'], {}, 'shift'))
-    .message(1, nodeMessage('Relu', ['before'], ['h'], {}, 'relu'))
-    .message(1, nodeMessage('Gemm', ['h', 'v', 'c'], ['logits'], { transB: 1 }, 'second'))
-    .message(1, nodeMessage('Softmax', ['logits'], ['p'], { axis: -1 }, 'softmax'))
+  const graph = new ByteWriter()
+    .part(1, nodeMessage('MatMul', ['x', 'w'], ['product'], {}, 'first'))
+    .part(1, nodeMessage('Add', ['product', 'b'], ['before'], {}, 'shift'))
+    .part(1, nodeMessage('Relu', ['before'], ['h'], {}, 'relu'))
+    .part(1, nodeMessage('Gemm', ['h', 'v', 'c'], ['logits'], { transB: 1 }, 'second'))
+    .part(1, nodeMessage('Softmax', ['logits'], ['p'], { axis: -1 }, 'softmax'))
     .text(2, 'g');
   const add = (name: string, shape: number[]): void => {
     const size = shape.reduce((product, n) => product * n, 1);
-    graph.message(
+    graph.part(
       5,
       tensorMessage(
         name,
@@ -51,8 +51,8 @@ function existing(opset = 17): Uint8Array<ArrayBuffer> {
   add('v', [3, 5]);
   add('c', [3]);
   graph
-    .message(11, valueInfoMessage('x', 'float32', [null, 4]))
-    .message(12, valueInfoMessage('p', 'float32', [null, 3]));
+    .part(11, valueInfoMessage('x', 'float32', [null, 4]))
+    .part(12, valueInfoMessage('p', 'float32', [null, 3]));
   return modelBytes(graph, opset, 8);
 }
 
@@ -121,28 +121,28 @@ describe('an existing ONNX model', () => {
   });
 
   it('may flatten by sizes it computes, as exporters write it', async () => {
-    const index = (name: string, ...values: number[]): WireWriter =>
+    const index = (name: string, ...values: number[]): ByteWriter =>
       tensorMessage(
         name,
         BigInt64Array.from(values, BigInt),
         name === 'two' ? [] : [values.length],
       );
-    const graph = new WireWriter()
-      .message(1, nodeMessage('Shape', ['x'], ['shape']))
-      .message(1, nodeMessage('Gather', ['shape', 'zero'], ['rows'], { axis: 0 }))
-      .message(1, nodeMessage('Slice', ['shape', 'one', 'end'], ['rest']))
-      .message(1, nodeMessage('Gather', ['rest', 'zero'], ['a'], { axis: 0 }))
-      .message(1, nodeMessage('Gather', ['rest', 'two'], ['b'], { axis: 0 }))
-      .message(1, nodeMessage('Mul', ['a', 'b'], ['product']))
-      .message(1, nodeMessage('Unsqueeze', ['product', 'zero'], ['columns']))
-      .message(1, nodeMessage('Concat', ['rows', 'columns'], ['flat'], { axis: 0 }))
-      .message(1, nodeMessage('Reshape', ['x', 'flat'], ['line']))
-      .message(1, nodeMessage('MatMul', ['line', 'w'], ['y'], {}, 'dense'))
-      .message(5, index('zero', 0))
-      .message(5, index('one', 1))
-      .message(5, index('two', 1))
-      .message(5, index('end', 9))
-      .message(
+    const graph = new ByteWriter()
+      .part(1, nodeMessage('Shape', ['x'], ['shape']))
+      .part(1, nodeMessage('Gather', ['shape', 'zero'], ['rows'], { axis: 0 }))
+      .part(1, nodeMessage('Slice', ['shape', 'one', 'end'], ['rest']))
+      .part(1, nodeMessage('Gather', ['rest', 'zero'], ['a'], { axis: 0 }))
+      .part(1, nodeMessage('Gather', ['rest', 'two'], ['b'], { axis: 0 }))
+      .part(1, nodeMessage('Mul', ['a', 'b'], ['product']))
+      .part(1, nodeMessage('Unsqueeze', ['product', 'zero'], ['columns']))
+      .part(1, nodeMessage('Concat', ['rows', 'columns'], ['flat'], { axis: 0 }))
+      .part(1, nodeMessage('Reshape', ['x', 'flat'], ['line']))
+      .part(1, nodeMessage('MatMul', ['line', 'w'], ['y'], {}, 'dense'))
+      .part(5, index('zero', 0))
+      .part(5, index('one', 1))
+      .part(5, index('two', 1))
+      .part(5, index('end', 9))
+      .part(
         5,
         tensorMessage(
           'w',
@@ -150,8 +150,8 @@ describe('an existing ONNX model', () => {
           [6, 2],
         ),
       )
-      .message(11, valueInfoMessage('x', 'float32', ['rows', 3, 2]))
-      .message(12, valueInfoMessage('y', 'float32', ['rows', 2]));
+      .part(11, valueInfoMessage('x', 'float32', ['rows', 3, 2]))
+      .part(12, valueInfoMessage('y', 'float32', ['rows', 2]));
     const training = buildOnnxTraining(modelBytes(graph, 17, 8), {
       ...MSE,
       optimizer: { kind: 'sgd' },
@@ -183,16 +183,16 @@ describe('an existing ONNX model', () => {
     nodes: readonly Parameters<typeof nodeMessage>[],
     constants: readonly (readonly [name: string, shape: number[], values: number[]])[],
     input: readonly (number | null)[] = [null, 4],
-    extra: readonly WireWriter[] = [],
+    extra: readonly ByteWriter[] = [],
   ): Uint8Array<ArrayBuffer> => {
-    const graph = new WireWriter();
-    for (const node of extra) graph.message(1, node);
-    for (const node of nodes) graph.message(1, nodeMessage(...node));
+    const graph = new ByteWriter();
+    for (const node of extra) graph.part(1, node);
+    for (const node of nodes) graph.part(1, nodeMessage(...node));
     graph.text(2, 'g');
     for (const [name, shape, values] of constants)
-      graph.message(5, tensorMessage(name, Float32Array.from(values), shape));
-    graph.message(11, valueInfoMessage('x', 'float32', input));
-    return modelBytes(graph.message(12, valueInfoMessage('p')), 17, 8);
+      graph.part(5, tensorMessage(name, Float32Array.from(values), shape));
+    graph.part(11, valueInfoMessage('x', 'float32', input));
+    return modelBytes(graph.part(12, valueInfoMessage('p')), 17, 8);
   };
   const SGD = { ...MSE, optimizer: { kind: 'sgd', learningRate: 0.1 } } as const;
 
@@ -263,14 +263,14 @@ describe('an existing ONNX model', () => {
 
   it('may give its constants as numbers and lists', async () => {
     const KINDS = { float: 1, floats: 6, ints: 7 } as const;
-    const constant = (name: string, kind: keyof typeof KINDS, value: WireWriter): WireWriter =>
-      new WireWriter()
+    const constant = (name: string, kind: keyof typeof KINDS, value: ByteWriter): ByteWriter =>
+      new ByteWriter()
         .text(2, name)
         .text(4, 'Constant')
-        .message(5, value.text(1, `value_${kind}`).int(20, KINDS[kind]));
+        .part(5, value.text(1, `value_${kind}`).integer(20, KINDS[kind]));
     // Packed and single, as both occur.
-    const two = new WireWriter()
-      .bytes(7, new Uint8Array(Float32Array.of(2, 4).buffer))
+    const two = new ByteWriter()
+      .part(7, new Uint8Array(Float32Array.of(2, 4).buffer))
       .float(7, 8)
       .float(7, 16);
     const file = chain(
@@ -284,10 +284,10 @@ describe('an existing ONNX model', () => {
       [['w', [4], [1, 2, 3, 4]]],
       [null, 4],
       [
-        constant('factor', 'float', new WireWriter().float(2, 0.5)),
+        constant('factor', 'float', new ByteWriter().float(2, 0.5)),
         constant('factors', 'floats', two),
-        constant('sizes', 'ints', new WireWriter().int(8, 0).int(8, 2).int(8, 2)),
-        constant('axis', 'ints', new WireWriter().int(8, 1)),
+        constant('sizes', 'ints', new ByteWriter().integer(8, 0).integer(8, 2).integer(8, 2)),
+        constant('axis', 'ints', new ByteWriter().integer(8, 1)),
       ],
     );
     const trainer = await openOnnxTrainer(ort, buildOnnxTraining(file, SGD));
@@ -381,20 +381,25 @@ describe('an existing ONNX model', () => {
     expect(sized([['Gather', ['size', 'size'], ['none']]], 'none')).toThrow(/"size"/);
     const classes = chain([['Add', ['x', 'b'], ['p']]], [['b', [2, 1], [1, 2]]], [2, 2 ** 40]);
     expect(() => buildOnnxTraining(classes, CLASSIFY)).toThrow(/at most 4194304 classes/);
-    const unknown = new WireWriter()
-      .message(1, nodeMessage('LSTM', ['x', 'w'], ['p']))
-      .message(5, tensorMessage('w', new Float32Array(4), [2, 2]))
-      .message(11, valueInfoMessage('x', 'float32', [1, 2]))
-      .message(12, valueInfoMessage('p'));
+    const unknown = new ByteWriter()
+      .part(1, nodeMessage('LSTM', ['x', 'w'], ['p']))
+      .part(5, tensorMessage('w', new Float32Array(4), [2, 2]))
+      .part(11, valueInfoMessage('x', 'float32', [1, 2]))
+      .part(12, valueInfoMessage('p'));
     expect(() =>
       buildOnnxTraining(modelBytes(unknown, 17, 8), { ...MSE, optimizer: { kind: 'sgd' } }),
     ).toThrow(/LSTM "p" cannot be trained through/);
-    const external = new WireWriter().int(1, 2).int(1, 2).int(2, 1).text(8, 'w').int(14, 1);
-    const elsewhere = new WireWriter()
-      .message(1, nodeMessage('MatMul', ['x', 'w'], ['p']))
-      .message(5, external)
-      .message(11, valueInfoMessage('x', 'float32', [1, 2]))
-      .message(12, valueInfoMessage('p'));
+    const external = new ByteWriter()
+      .integer(1, 2)
+      .integer(1, 2)
+      .integer(2, 1)
+      .text(8, 'w')
+      .integer(14, 1);
+    const elsewhere = new ByteWriter()
+      .part(1, nodeMessage('MatMul', ['x', 'w'], ['p']))
+      .part(5, external)
+      .part(11, valueInfoMessage('x', 'float32', [1, 2]))
+      .part(12, valueInfoMessage('p'));
     expect(() =>
       buildOnnxTraining(modelBytes(elsewhere, 17, 8), { ...MSE, optimizer: { kind: 'sgd' } }),
     ).toThrow(/lie in another file/);

@@ -16,7 +16,7 @@ import {
   valueInfoMessage,
 } from '../../../src/adapters/onnx/file/onnx-writer.ts';
 import type { OrtTensor, OrtValues } from '../../../src/adapters/onnx/ort.ts';
-import { WireWriter } from '../../../src/codecs/protobuf/fields.ts';
+import { ByteWriter } from '../../../src/codecs/protobuf/writer.ts';
 import {
   buildOnnxTraining,
   openLegacyOnnxTraining,
@@ -37,12 +37,12 @@ const tensor = (data: readonly number[]): OrtTensor => ({
 
 /** y = w x, loss = y, as onnxruntime writes training models: gradients end in `_grad`, and accumulate. */
 function trainModel(): Uint8Array<ArrayBuffer> {
-  const graph = new WireWriter()
-    .message(1, nodeMessage('Mul', ['x', 'w'], ['y'], {}, '/scale/Mul'))
-    .message(1, nodeMessage('ReduceSum', ['y'], ['loss'], {}, '/loss'))
-    .message(1, nodeMessage('Expand', ['loss_grad', 'size'], ['y_grad'], {}, '/loss_Grad/Expand'))
-    .message(1, nodeMessage('Mul', ['y_grad', 'x'], ['w_grad'], {}, '/scale_Grad/Mul'))
-    .message(
+  const graph = new ByteWriter()
+    .part(1, nodeMessage('Mul', ['x', 'w'], ['y'], {}, '/scale/Mul'))
+    .part(1, nodeMessage('ReduceSum', ['y'], ['loss'], {}, '/loss'))
+    .part(1, nodeMessage('Expand', ['loss_grad', 'size'], ['y_grad'], {}, '/loss_Grad/Expand'))
+    .part(1, nodeMessage('Mul', ['y_grad', 'x'], ['w_grad'], {}, '/scale_Grad/Mul'))
+    .part(
       1,
       nodeMessage(
         'InPlaceAccumulatorV2',
@@ -53,11 +53,9 @@ function trainModel(): Uint8Array<ArrayBuffer> {
       ),
     );
   graph
-    .message(11, valueInfoMessage('x', 'float32', [2]))
-    .message(11, valueInfoMessage('w', 'float32', [2]));
-  graph
-    .message(12, valueInfoMessage('loss', 'float32', []))
-    .message(12, valueInfoMessage('w_grad.out'));
+    .part(11, valueInfoMessage('x', 'float32', [2]))
+    .part(11, valueInfoMessage('w', 'float32', [2]));
+  graph.part(12, valueInfoMessage('loss', 'float32', [])).part(12, valueInfoMessage('w_grad.out'));
   return modelBytes(graph, 17, 8);
 }
 
@@ -242,9 +240,7 @@ describe('openLegacyOnnxTraining', () => {
     const { training } = await open();
     await training.close();
     const inference = modelBytes(
-      new WireWriter()
-        .message(1, nodeMessage('Relu', ['x'], ['y']))
-        .message(12, valueInfoMessage('y')),
+      new ByteWriter().part(1, nodeMessage('Relu', ['x'], ['y'])).part(12, valueInfoMessage('y')),
       17,
       8,
     );
@@ -256,7 +252,7 @@ describe('openLegacyOnnxTraining', () => {
       openLegacyOnnxTraining(ort, { ...artifacts, trainModel: trainModel().subarray(0, 90) }),
     ).rejects.toThrow(/complete ONNX file/);
     // Where a parameter begins follows from the sizes of those before it.
-    const shapeless = new WireWriter().message(11, valueInfoMessage('w', 'float32', ['n']));
+    const shapeless = new ByteWriter().part(11, valueInfoMessage('w', 'float32', ['n']));
     const unknown = appendToGraph(trainModel(), shapeless);
     await expect(
       openLegacyOnnxTraining(ort, { ...artifacts, trainModel: unknown }),

@@ -13,7 +13,7 @@ import {
   openOnnxModel,
   type OpenOnnxModelOptions,
 } from '../../../src/adapters/onnx/watch/probed-session.ts';
-import { WireWriter } from '../../../src/codecs/protobuf/fields.ts';
+import { ByteWriter } from '../../../src/codecs/protobuf/writer.ts';
 import { HookEngine } from '../../../src/instruments/probes/hook-engine.ts';
 import { EventLogger } from '../../../src/session/event-logger.ts';
 import { TrainingSession } from '../../../src/session/training-session.ts';
@@ -42,13 +42,13 @@ type Node = readonly [
 function model(
   nodes: readonly Node[],
   outputs: readonly string[],
-  extend: (graph: WireWriter) => void = () => undefined,
+  extend: (graph: ByteWriter) => void = () => undefined,
 ): Uint8Array<ArrayBuffer> {
-  const graph = new WireWriter();
+  const graph = new ByteWriter();
   for (const [op, from, to, attributes, name] of nodes)
-    graph.message(1, nodeMessage(op, from, to, attributes, name ?? ''));
+    graph.part(1, nodeMessage(op, from, to, attributes, name ?? ''));
   graph.text(2, 'test');
-  graph.message(
+  graph.part(
     5,
     tensorMessage(
       'w',
@@ -56,9 +56,9 @@ function model(
       [4, 3],
     ),
   );
-  graph.message(5, tensorMessage('b', Float32Array.of(0.1, -0.2, 0.3), [3]));
-  graph.message(11, valueInfoMessage('x', 'float32', ['batch', 4]));
-  for (const name of outputs) graph.message(12, valueInfoMessage(name));
+  graph.part(5, tensorMessage('b', Float32Array.of(0.1, -0.2, 0.3), [3]));
+  graph.part(11, valueInfoMessage('x', 'float32', ['batch', 4]));
+  for (const name of outputs) graph.part(12, valueInfoMessage(name));
   extend(graph);
   return modelBytes(graph, 17, 8);
 }
@@ -149,9 +149,9 @@ describe('instrumentOnnx', () => {
       ['y'],
       (graph) => {
         const kernels = tensorMessage('kernels', Float32Array.of(1, 0, 2), [3, 1, 1]);
-        graph.message(5, kernels);
-        graph.message(5, tensorMessage('shifts', Float32Array.of(1, -1, 1), [3]));
-        graph.message(5, tensorMessage('image', BigInt64Array.of(-1n, 1n, 4n), [3]));
+        graph.part(5, kernels);
+        graph.part(5, tensorMessage('shifts', Float32Array.of(1, -1, 1), [3]));
+        graph.part(5, tensorMessage('image', BigInt64Array.of(-1n, 1n, 4n), [3]));
       },
     );
     const axes = instrumentOnnx(bytes).captures.map(({ layerName, unitAxis }) => [
@@ -242,13 +242,13 @@ describe('instrumentOnnx', () => {
 
 /** If(x.sum > 0) then relu else neg, whose tensors are inside of its graphs. */
 function branching(): Uint8Array<ArrayBuffer> {
-  const branch = (op: string): WireWriter =>
-    new WireWriter()
-      .message(1, nodeMessage(op, ['before'], ['inside']))
+  const branch = (op: string): ByteWriter =>
+    new ByteWriter()
+      .part(1, nodeMessage(op, ['before'], ['inside']))
       .text(2, op)
-      .message(12, valueInfoMessage('inside', 'float32', ['batch', 3]));
-  const attribute = (name: string, op: string): WireWriter =>
-    new WireWriter().text(1, name).message(6, branch(op)).int(20, 5);
+      .part(12, valueInfoMessage('inside', 'float32', ['batch', 3]));
+  const attribute = (name: string, op: string): ByteWriter =>
+    new ByteWriter().text(1, name).part(6, branch(op)).integer(20, 5);
   return model(
     [
       ['Gemm', ['x', 'w', 'b'], ['before'], {}, 'gemm'],
@@ -259,15 +259,15 @@ function branching(): Uint8Array<ArrayBuffer> {
     ],
     ['y'],
     (graph) =>
-      graph.message(
+      graph.part(
         1,
-        new WireWriter()
+        new ByteWriter()
           .text(1, 'is')
           .text(2, 'chosen')
           .text(3, 'branch')
           .text(4, 'If')
-          .message(5, attribute('then_branch', 'Relu'))
-          .message(5, attribute('else_branch', 'Neg')),
+          .part(5, attribute('then_branch', 'Relu'))
+          .part(5, attribute('else_branch', 'Neg')),
       ),
   );
 }
@@ -401,7 +401,7 @@ describe('openOnnxModel', () => {
         ['BatchNormalization', ['h', 'b', 'b', 'b', 'v'], ['y', 'm2', 'v2'], { training_mode: 1 }],
       ],
       ['y'],
-      (graph) => graph.message(5, tensorMessage('v', Float32Array.of(1, 2, 3), [3])),
+      (graph) => graph.part(5, tensorMessage('v', Float32Array.of(1, 2, 3), [3])),
     );
     const noisy = model(
       [

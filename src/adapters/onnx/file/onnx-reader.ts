@@ -25,7 +25,7 @@ import {
   type OnnxTensor,
   type OnnxValueInfo,
 } from './onnx-format.ts';
-import { damagedModel, WireReader } from '../../../codecs/protobuf/fields.ts';
+import { damagedModel, MessageReader } from './message-reader.ts';
 
 /**
  * Reads a model. The result holds views of `bytes`.
@@ -36,7 +36,7 @@ import { damagedModel, WireReader } from '../../../codecs/protobuf/fields.ts';
 export function readOnnxModel(bytes: Uint8Array): OnnxModel {
   checkModelBytes(bytes);
   const found = new FoundModel();
-  const model = new WireReader(bytes);
+  const model = new MessageReader(bytes);
   while (model.next()) {
     if (model.field === 1) found.irVersion = model.integer();
     else if (model.field === 7) found.readGraph(model.message());
@@ -74,7 +74,7 @@ class FoundModel {
   readonly #initializers = new Map<string, OnnxTensor>();
   readonly #functions = new Set<string>();
 
-  readOpset(reader: WireReader): void {
+  readOpset(reader: MessageReader): void {
     let domain = '';
     let version = 0;
     while (reader.next()) {
@@ -84,7 +84,7 @@ class FoundModel {
     this.#opsets.set(ownDomain(domain), version);
   }
 
-  readFunction(reader: WireReader): void {
+  readFunction(reader: MessageReader): void {
     let name = '';
     let domain = '';
     while (reader.next()) {
@@ -94,7 +94,7 @@ class FoundModel {
     this.#functions.add(`${ownDomain(domain)}:${name}`);
   }
 
-  readGraph(reader: WireReader): void {
+  readGraph(reader: MessageReader): void {
     this.#graphCount += 1;
     while (reader.next()) {
       switch (reader.field) {
@@ -157,7 +157,7 @@ const overLimit = (what: string, limit: number): QuarkError =>
 /** `ai.onnx` is another way to write the empty domain. */
 const ownDomain = (domain: string): string => (domain === 'ai.onnx' ? '' : domain);
 
-function readNode(reader: WireReader): OnnxNode {
+function readNode(reader: MessageReader): OnnxNode {
   const inputs: string[] = [];
   const outputs: string[] = [];
   const attributes = new Map<string, OnnxAttribute>();
@@ -180,7 +180,7 @@ function readNode(reader: WireReader): OnnxNode {
   return { name, opType, domain: ownDomain(domain), inputs, outputs, attributes, hasSubgraph };
 }
 
-function readAttribute(reader: WireReader): [name: string, value: OnnxAttribute] {
+function readAttribute(reader: MessageReader): [name: string, value: OnnxAttribute] {
   let name = '';
   let type = 0;
   let float = 0;
@@ -214,13 +214,13 @@ function readAttribute(reader: WireReader): [name: string, value: OnnxAttribute]
 }
 
 /** An attribute may hold a whole file as text; only names and modes are of interest. */
-function shortText(reader: WireReader): string {
+function shortText(reader: MessageReader): string {
   return reader.bytes().length > MAX_NAME_BYTES ? '' : reader.text(MAX_NAME_BYTES);
 }
 
 /** Reads a TensorProto. */
 export function readTensor(message: Uint8Array): OnnxTensor {
-  const reader = new WireReader(message);
+  const reader = new MessageReader(message);
   const shape: number[] = [];
   let name = '';
   let elementType: ElementType | null = null;
@@ -236,7 +236,7 @@ export function readTensor(message: Uint8Array): OnnxTensor {
   return { name, elementType, shape, isExternal, rawData, message };
 }
 
-function readValueInfo(reader: WireReader): OnnxValueInfo {
+function readValueInfo(reader: MessageReader): OnnxValueInfo {
   let name = '';
   let type: Omit<OnnxValueInfo, 'name'> = { elementType: null, shape: null, isTensor: true };
   while (reader.next()) {
@@ -246,7 +246,7 @@ function readValueInfo(reader: WireReader): OnnxValueInfo {
   return { name, ...type };
 }
 
-function readType(reader: WireReader): Omit<OnnxValueInfo, 'name'> {
+function readType(reader: MessageReader): Omit<OnnxValueInfo, 'name'> {
   let elementType: ElementType | null = null;
   let shape: OnnxDimension[] | null = null;
   let isTensor = true;
@@ -265,7 +265,7 @@ function readType(reader: WireReader): Omit<OnnxValueInfo, 'name'> {
   return { elementType, shape, isTensor };
 }
 
-function readShape(reader: WireReader): OnnxDimension[] {
+function readShape(reader: MessageReader): OnnxDimension[] {
   const shape: OnnxDimension[] = [];
   while (reader.next()) {
     if (reader.field !== 1) continue;
@@ -332,7 +332,7 @@ function raw(bytes: Uint8Array, elementType: ElementType): number[] {
 
 function listed(message: Uint8Array, field: number, size: number): number[] {
   const numbers: number[] = [];
-  const reader = new WireReader(message);
+  const reader = new MessageReader(message);
   while (reader.next()) {
     if (reader.field !== field) continue;
     if (field === 4) reader.floats(numbers, size);

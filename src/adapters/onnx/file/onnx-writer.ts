@@ -8,7 +8,7 @@ import {
   type ElementType,
   type OnnxDimension,
 } from './onnx-format.ts';
-import { WireWriter } from '../../../codecs/protobuf/fields.ts';
+import { ByteWriter } from '../../../codecs/protobuf/writer.ts';
 
 /** The value of an attribute: integers are `int` and `ints`; a float is marked, since 1 and 1.0 are one in JavaScript. */
 export type AttributeValue = number | readonly number[] | string | { readonly float: number };
@@ -23,22 +23,22 @@ export function nodeMessage(
   outputs: readonly string[],
   attributes: Attributes = {},
   name: string = outputs[0] ?? '',
-): WireWriter {
-  const message = new WireWriter();
+): ByteWriter {
+  const message = new ByteWriter();
   for (const input of inputs) message.text(1, input);
   for (const output of outputs) message.text(2, output);
   message.text(3, name).text(4, opType);
-  for (const [key, value] of Object.entries(attributes)) message.message(5, attribute(key, value));
+  for (const [key, value] of Object.entries(attributes)) message.part(5, attribute(key, value));
   return message;
 }
 
-function attribute(name: string, value: AttributeValue): WireWriter {
-  const message = new WireWriter().text(1, name);
-  if (typeof value === 'number') return message.int(3, value).int(20, ATTRIBUTE_INT);
-  if (typeof value === 'string') return message.text(4, value).int(20, ATTRIBUTE_STRING);
-  if ('float' in value) return message.float(2, value.float).int(20, ATTRIBUTE_FLOAT);
-  for (const item of value) message.int(8, item);
-  return message.int(20, ATTRIBUTE_INTS);
+function attribute(name: string, value: AttributeValue): ByteWriter {
+  const message = new ByteWriter().text(1, name);
+  if (typeof value === 'number') return message.integer(3, value).integer(20, ATTRIBUTE_INT);
+  if (typeof value === 'string') return message.text(4, value).integer(20, ATTRIBUTE_STRING);
+  if ('float' in value) return message.float(2, value.float).integer(20, ATTRIBUTE_FLOAT);
+  for (const item of value) message.integer(8, item);
+  return message.integer(20, ATTRIBUTE_INTS);
 }
 
 /** A ValueInfoProto; without a type, onnxruntime infers it. */
@@ -46,21 +46,21 @@ export function valueInfoMessage(
   name: string,
   elementType: ElementType | null = null,
   shape: readonly OnnxDimension[] | null = null,
-): WireWriter {
-  const message = new WireWriter().text(1, name);
+): ByteWriter {
+  const message = new ByteWriter().text(1, name);
   if (elementType === null) return message;
-  const tensor = new WireWriter().int(1, ELEMENT_TYPES[elementType]);
+  const tensor = new ByteWriter().integer(1, ELEMENT_TYPES[elementType]);
   if (shape !== null) {
-    const dimensions = new WireWriter();
+    const dimensions = new ByteWriter();
     for (const size of shape) {
-      const dimension = new WireWriter();
-      if (typeof size === 'number') dimension.int(1, size);
+      const dimension = new ByteWriter();
+      if (typeof size === 'number') dimension.integer(1, size);
       else if (size !== null) dimension.text(2, size);
-      dimensions.message(1, dimension);
+      dimensions.part(1, dimension);
     }
-    tensor.message(2, dimensions);
+    tensor.part(2, dimensions);
   }
-  return message.message(2, new WireWriter().message(1, tensor));
+  return message.part(2, new ByteWriter().part(1, tensor));
 }
 
 /** A TensorProto. The machine is taken to be little-endian, as everything WebAssembly runs on is. */
@@ -68,27 +68,27 @@ export function tensorMessage(
   name: string,
   data: Float32Array | Int32Array | BigInt64Array,
   shape: readonly number[],
-): WireWriter {
-  const message = new WireWriter();
-  for (const size of shape) message.int(1, size);
+): ByteWriter {
+  const message = new ByteWriter();
+  for (const size of shape) message.integer(1, size);
   const type =
     data instanceof Float32Array ? 'float32' : data instanceof Int32Array ? 'int32' : 'int64';
   return message
-    .int(2, ELEMENT_TYPES[type])
+    .integer(2, ELEMENT_TYPES[type])
     .text(8, name)
-    .bytes(9, new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+    .part(9, new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
 }
 
 /** A whole model of one operator set. */
 export function modelBytes(
-  graph: WireWriter,
+  graph: ByteWriter,
   opset: number,
   irVersion: number,
 ): Uint8Array<ArrayBuffer> {
-  return new WireWriter()
-    .int(1, irVersion)
+  return new ByteWriter()
+    .integer(1, irVersion)
     .text(2, 'quark-sdk')
-    .message(7, graph)
-    .message(8, new WireWriter().text(1, '').int(2, opset))
+    .part(7, graph)
+    .part(8, new ByteWriter().text(1, '').integer(2, opset))
     .finish();
 }

@@ -11,7 +11,7 @@ import {
   valueInfoMessage,
   type Attributes,
 } from '../file/onnx-writer.ts';
-import { WireWriter } from '../../../codecs/protobuf/fields.ts';
+import { ByteWriter } from '../../../codecs/protobuf/writer.ts';
 
 /** Operator set of every graph that is built here, and the file version that goes with it. */
 export const OPSET = 17;
@@ -58,7 +58,7 @@ export function axisOf(axis: number, rank: number): number {
 
 /** A graph under construction. Methods that emit a node return the name of its output. */
 export class GraphBuilder {
-  readonly #graph = new WireWriter();
+  readonly #graph = new ByteWriter();
   readonly #values = new Map<string, GraphValue>();
   readonly #constants = new Map<string, string>();
   readonly #outputs = new Set<string>();
@@ -98,7 +98,7 @@ export class GraphBuilder {
 
   input(name: string, type: ElementType, shape: Shape): string {
     this.#define(name, { type, shape });
-    this.#graph.message(11, valueInfoMessage(name, type, shape));
+    this.#graph.part(11, valueInfoMessage(name, type, shape));
     for (const [axis, size] of shape.entries())
       if (typeof size === 'string' && !this.#symbols.has(size))
         this.#symbols.set(size, { value: name, axis });
@@ -111,7 +111,7 @@ export class GraphBuilder {
     const made = this.#produced.has(name) ? name : this.op('Identity', [name], shape);
     if (!this.#outputs.has(made)) {
       this.#outputs.add(made);
-      this.#graph.message(12, valueInfoMessage(made, type, shape));
+      this.#graph.part(12, valueInfoMessage(made, type, shape));
     }
     return made;
   }
@@ -141,7 +141,7 @@ export class GraphBuilder {
       this.#produced.add(name);
     }
     const names = outputs.map(([name]) => name);
-    this.#graph.message(1, nodeMessage(opType, inputs, names, attributes));
+    this.#graph.part(1, nodeMessage(opType, inputs, names, attributes));
   }
 
   /** A constant of float32. */
@@ -151,7 +151,7 @@ export class GraphBuilder {
     name: string = this.fresh('constant'),
   ): string {
     this.#define(name, { type: 'float32', shape });
-    this.#graph.message(5, tensorMessage(name, data.slice(), shape));
+    this.#graph.part(5, tensorMessage(name, data.slice(), shape));
     return name;
   }
 
@@ -171,7 +171,7 @@ export class GraphBuilder {
     name: string = this.fresh('ints'),
   ): string {
     this.#define(name, { type: 'int64', shape });
-    this.#graph.message(5, tensorMessage(name, BigInt64Array.from(values, BigInt), shape));
+    this.#graph.part(5, tensorMessage(name, BigInt64Array.from(values, BigInt), shape));
     return name;
   }
 
@@ -179,7 +179,7 @@ export class GraphBuilder {
   int32s(values: readonly number[], shape: readonly number[]): string {
     const name = this.fresh('int32s');
     this.#define(name, { type: 'int32', shape });
-    this.#graph.message(5, tensorMessage(name, Int32Array.from(values), shape));
+    this.#graph.part(5, tensorMessage(name, Int32Array.from(values), shape));
     return name;
   }
 

@@ -19,7 +19,7 @@ import {
 import { readOnnxModel } from '../file/onnx-reader.ts';
 import { valueInfoMessage } from '../file/onnx-writer.ts';
 import { channelsFirst, unitAxisOf } from './unit-axes.ts';
-import { WireWriter } from '../../../codecs/protobuf/fields.ts';
+import { ByteWriter } from '../../../codecs/protobuf/writer.ts';
 
 /** One tensor that an instrumented model gives. */
 export type OnnxCapture = {
@@ -166,7 +166,7 @@ function noneSelected(notObserved: readonly OnnxUnobserved[]): string {
 class FoundCaptures {
   readonly captures: OnnxCapture[] = [];
   readonly notObserved: OnnxUnobserved[] = [];
-  readonly added = new WireWriter();
+  readonly added = new ByteWriter();
   readonly #model: OnnxModel;
   readonly #own: ReadonlyMap<string, OnnxValueInfo>;
   readonly #maxOutputs: number;
@@ -203,7 +203,7 @@ class FoundCaptures {
         return this.skip(layerName, layerType, `options.maxOutputs is ${this.#maxOutputs}`);
       this.#addedCount += 1;
       // Without a type, which onnxruntime infers: a type that a file states wrongly would keep the session from loading.
-      this.added.message(12, valueInfoMessage(outputName));
+      this.added.part(12, valueInfoMessage(outputName));
     }
     const shape = stated?.shape ?? null;
     this.captures.push({
@@ -251,8 +251,8 @@ const qualified = (node: OnnxNode): string =>
   node.domain === '' ? node.opType : `${node.domain}.${node.opType}`;
 
 /** Puts a second `graph` field behind a model. @throws {QuarkError} `invalid_input` when it gets too large */
-export function appendToGraph(model: Uint8Array, outputs: WireWriter): Uint8Array<ArrayBuffer> {
-  const tail = new WireWriter().message(7, outputs).finish();
+export function appendToGraph(model: Uint8Array, outputs: ByteWriter): Uint8Array<ArrayBuffer> {
+  const tail = new ByteWriter().part(7, outputs).finish();
   if (model.length + tail.length > MAX_MODEL_BYTES)
     throw invalidInput(
       'model',

@@ -10,7 +10,7 @@ import type { OnnxModel as OnnxFile, OnnxNode } from '../file/onnx-format.ts';
 import { readOnnxModel } from '../file/onnx-reader.ts';
 import { nodeMessage, valueInfoMessage } from '../file/onnx-writer.ts';
 import { channelsFirst, unitAxisOf } from './unit-axes.ts';
-import { WireWriter } from '../../../codecs/protobuf/fields.ts';
+import { ByteWriter } from '../../../codecs/protobuf/writer.ts';
 
 /** A layer that can be observed. */
 export type CapturedLayer = {
@@ -43,12 +43,12 @@ const SUFFIX = '_grad';
 export function captureModel(bytes: Uint8Array, filters: LayerFilterConfig = {}): CapturedModel {
   const file = readOnnxModel(bytes);
   const produced = new Set(file.nodes.flatMap(({ outputs }) => outputs));
-  const added = new WireWriter();
+  const added = new ByteWriter();
   const outputs: string[] = [];
   const expose = (name: string): string => {
     const output = `quark_captured_${outputs.length}`;
-    added.message(1, nodeMessage('Identity', [name], [output]));
-    added.message(12, valueInfoMessage(output));
+    added.part(1, nodeMessage('Identity', [name], [output]));
+    added.part(12, valueInfoMessage(output));
     outputs.push(output);
     return output;
   };

@@ -59,7 +59,7 @@ export function readTensor(field: ProtoReader, maxValues: number): TensorValues 
   const message = new Reader().enter(field);
   let type = 0;
   let shape: number[] | null = [];
-  let content: Uint8Array<ArrayBuffer> | undefined;
+  let content: Uint8Array | undefined;
   const listed: number[] = [];
   const texts: string[] = [];
   const limit = maxValues + 1;
