@@ -1,6 +1,6 @@
 /** Puts a series on an x axis: ascending x, the latest value where a step was written again, nothing else changed. */
 import type { EpochScale } from '../series/epoch-scale.ts';
-import type { MetricSeries, XAxis } from '../series/series.ts';
+import type { SampleSeries, XAxis } from '../series/series.ts';
 
 /** A series ready to be reduced and drawn. Arrays may be views of the series: read only. */
 export type AxisSeries = {
@@ -22,7 +22,7 @@ export type AxisSeries = {
  * the step stands for.
  */
 export function onAxis(
-  series: MetricSeries,
+  series: SampleSeries,
   axis: XAxis,
   startMs: number,
   scale: EpochScale,
@@ -37,7 +37,7 @@ export function onAxis(
 export class AxisTrack {
   readonly startMs: number;
   readonly scale: EpochScale;
-  readonly #series: MetricSeries;
+  readonly #series: SampleSeries;
   readonly #axis: XAxis;
   /** On steps and epochs, what was written last is what counts; times may repeat. */
   readonly #latestOnly: boolean;
@@ -49,7 +49,7 @@ export class AxisTrack {
   /** Points put in order, once they no longer come in order. */
   #ordered: OrderedPoints | undefined;
 
-  constructor(series: MetricSeries, axis: XAxis, startMs: number, scale: EpochScale) {
+  constructor(series: SampleSeries, axis: XAxis, startMs: number, scale: EpochScale) {
     this.#series = series;
     this.#axis = axis;
     this.startMs = startMs;

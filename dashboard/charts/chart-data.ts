@@ -3,7 +3,7 @@ import { SeriesPyramid } from 'quark-sdk/analysis';
 import { AxisTrack, type AxisSeries } from './axis.ts';
 import type { EpochScale } from '../series/epoch-scale.ts';
 import { alignSeries, reduceSeries, type NonFiniteMark, type XRange } from './reduce.ts';
-import type { MetricSeries, XAxis } from '../series/series.ts';
+import type { SampleSeries, XAxis } from '../series/series.ts';
 import { smooth } from './smooth.ts';
 
 /** One metric on the axis of its chart, at full length. */
@@ -33,12 +33,12 @@ export type ChartData = {
 };
 
 type Cached = { readonly track: AxisTrack; length: number; points: AxisSeries };
-const axisCache = new WeakMap<MetricSeries, Map<XAxis, Cached>>();
+const axisCache = new WeakMap<SampleSeries, Map<XAxis, Cached>>();
 const shapes = new WeakMap<AxisSeries, SeriesPyramid>();
 
 /** The series on an axis. Computed once for each length, from what is new since. */
 export function cachedOnAxis(
-  series: MetricSeries,
+  series: SampleSeries,
   axis: XAxis,
   startMs: number,
   scale: EpochScale,

@@ -16,7 +16,7 @@ import { formatCount, formatMetric, formatValue } from '../parts/format.ts';
 import { colorIndex, legendName, type MetricGroup } from './group.ts';
 import { countNonFinite, type XRange } from './reduce.ts';
 import type { EpochScale } from '../series/epoch-scale.ts';
-import type { MetricSeries, Standing } from '../series/series.ts';
+import type { SampleSeries, Standing } from '../series/series.ts';
 import { drawing } from '../parts/turns.ts';
 import { Icon } from '../parts/icons.tsx';
 import { cachedOnAxis, curveOf, type Curve } from './chart-data.ts';
@@ -37,7 +37,7 @@ export type PanelContext = {
 
 type PanelProps = {
   readonly group: MetricGroup;
-  readonly series: { readonly get: (key: string) => MetricSeries | undefined };
+  readonly series: { readonly get: (key: string) => SampleSeries | undefined };
   readonly view: ChartView;
   readonly context: ReadonlySignal<PanelContext>;
   /** What a curve is called in the legend; by its metric unless given. */

@@ -3,9 +3,14 @@ import { openRun, type RunReader, type Store } from 'quark-sdk';
 import { groupMetrics, lossKey } from '../charts/group.ts';
 import { keysOf } from '../series/run-keys.ts';
 import { runNames } from '../parts/run-name.ts';
-import type { PointRange } from '../series/series-parts.ts';
 import { seriesReader, type ReadSeries } from '../series/series-reader.ts';
-import { SeriesSet, X_AXES, type MetricSeries, type XAxis } from '../series/series.ts';
+import {
+  SeriesSet,
+  X_AXES,
+  type PointRange,
+  type SampleSeries,
+  type XAxis,
+} from '../series/series.ts';
 import { Breather, nextTask } from '../parts/turns.ts';
 
 /** Most runs in one chart: more cannot be told apart. */
@@ -77,7 +82,7 @@ export class CompareFeed {
     return this.#names.get(runId) ?? runId;
   }
   /** The metric of a run; undefined where it has none. */
-  get(runId: string): MetricSeries | undefined {
+  get(runId: string): SampleSeries | undefined {
     return this.#metric === undefined ? undefined : this.#runs.get(runId)?.series.get(this.#metric);
   }
   /** Where the curve of a run begins on the axes of time and epochs. */

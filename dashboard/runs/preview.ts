@@ -5,11 +5,11 @@ import { SeriesPyramid } from 'quark-sdk/analysis';
 import { onAxis } from '../charts/axis.ts';
 import { lossKey } from '../charts/group.ts';
 import { NO_EPOCHS } from '../series/epoch-scale.ts';
-import { overviewParts, readOverview } from '../series/overview.ts';
+import { overviewSeries, readOverview } from '../series/overview.ts';
 import { reduceSeries } from '../charts/reduce.ts';
 import { keysOf } from '../series/run-keys.ts';
 import { seriesReader, type ReadSeries } from '../series/series-reader.ts';
-import { SeriesSet, type MetricSeries } from '../series/series.ts';
+import { SeriesSet, type SampleSeries } from '../series/series.ts';
 import { Breather } from '../parts/turns.ts';
 
 /** What a row shows of a run's loss. */
@@ -125,7 +125,7 @@ export class PreviewCache {
       if (overview !== undefined) {
         entry.overviewAtMs = performance.now();
         const thinned = new SeriesSet();
-        thinned.take(overviewParts(overview).parts);
+        thinned.take(overviewSeries(overview).read);
         entry.preview.value = previewOf(thinned.all()[0]);
         return;
       }
@@ -153,7 +153,7 @@ export class PreviewCache {
   }
 }
 
-function previewOf(series: MetricSeries | undefined): RunPreview {
+function previewOf(series: SampleSeries | undefined): RunPreview {
   if (series === undefined)
     return { key: undefined, last: undefined, lastActivityMs: undefined, path: '' };
   return {
@@ -165,7 +165,7 @@ function previewOf(series: MetricSeries | undefined): RunPreview {
 }
 
 /** The curve of a series as an SVG path; gaps where values are not finite. */
-export function sparkPath(series: MetricSeries): string {
+export function sparkPath(series: SampleSeries): string {
   const byStep = onAxis(series, 'step', 0, NO_EPOCHS);
   const points = byStep.xs.length > 0 ? byStep : onAxis(series, 'time', 0, NO_EPOCHS);
   const first = points.xs[0];

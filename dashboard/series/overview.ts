@@ -1,14 +1,13 @@
-/** The overview of a long run: its curves thinned by the service, there at once, while all of its samples are still being read. */
+/** The overview of a long run: its curves downsampled by the service, there at once, while all of its samples are still being read. */
 import type { RunCurves, Store } from 'quark-sdk';
-import { splitByMetric, type SeriesParts } from './series-parts.ts';
-import type { Standing } from './series.ts';
+import type { NewSeries, Standing } from './series.ts';
 
 /** Runs with fewer samples are read as quickly as an overview of them. */
 const WORTH_AN_OVERVIEW = 100_000;
 /** Parts of the axis: the pixels of a wide chart. */
 const BUCKETS = 1_200;
 
-/** The curves of a run, or one of them, where the store can thin them and they are worth it. */
+/** The curves of a run, or one of them, where the store can downsample them and the run is long enough. */
 export async function readOverview(
   store: Store,
   runId: string,
@@ -29,26 +28,20 @@ export async function readOverview(
 }
 
 /** The curves as series, and how many samples each stands for. */
-export function overviewParts({ curves }: RunCurves): {
-  readonly parts: SeriesParts;
+export function overviewSeries({ curves }: RunCurves): {
+  readonly read: NewSeries;
   readonly standing: ReadonlyMap<string, Standing>;
 } {
-  const parts = curves.map(({ metricKey, values, steps, epochs, timestampsMs }) =>
-    splitByMetric({
-      rowCount: values.length,
-      keys: [metricKey],
-      keyIndex: new Int32Array(values.length),
-      values,
-      steps,
-      epochs,
-      timestampsMs,
-    }),
-  );
   return {
-    parts: {
-      rowCount: parts.reduce((sum, one) => sum + one.rowCount, 0),
-      parts: parts.flatMap((one) => one.parts),
-      epochs: parts.flatMap((one) => one.epochs),
+    read: {
+      rowCount: curves.reduce((sum, { values }) => sum + values.length, 0),
+      series: curves.map(({ metricKey: key, values, steps, epochs, timestampsMs: timesMs }) => ({
+        key,
+        values,
+        steps,
+        epochs,
+        timesMs,
+      })),
     },
     standing: new Map(
       curves.map(({ metricKey, sampleCount, nonFiniteCount }) => [

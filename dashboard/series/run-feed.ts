@@ -7,7 +7,7 @@ import {
   type RunReader,
   type Store,
 } from 'quark-sdk';
-import { overviewParts, readOverview } from './overview.ts';
+import { overviewSeries, readOverview } from './overview.ts';
 import { SegmentWindow } from './segment-window.ts';
 import { seriesReader, type ReadSeries } from './series-reader.ts';
 import { SeriesSet } from './series.ts';
@@ -74,8 +74,8 @@ export class RunFeed {
   }
 
   #show(overview: RunCurves): void {
-    const { parts, standing } = overviewParts(overview);
-    this.series.take(parts);
+    const { read, standing } = overviewSeries(overview);
+    this.series.take(read);
     for (const series of this.series.all()) series.standsFor = standing.get(series.key);
     this.#behind = new SeriesSet();
     this.#expectedRows = overview.rowCount;

@@ -11,6 +11,6 @@ export async function keysOf(
   const segments = await store.listSegments({ runId, table: 'metrics' });
   const listed = new Set(segments.flatMap(({ keys }) => keys ?? []));
   if (segments.some(({ keys }) => keys === null))
-    for (const { key } of (await readSeries({ runId, sequenceMin: 0 })).parts) listed.add(key);
+    for (const { key } of (await readSeries({ runId, sequenceMin: 0 })).series) listed.add(key);
   return [...listed].toSorted();
 }

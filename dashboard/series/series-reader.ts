@@ -1,7 +1,6 @@
-/** Reads the metrics of runs by metric, a part of a long run at a time. */
-import { openRun, type RunReader, type Store } from 'quark-sdk';
+/** Reads the metrics of runs as series, a long run in several reads. */
+import { openRun, type RunReader, type SeriesRead, type Store } from 'quark-sdk';
 import { SegmentWindow } from './segment-window.ts';
-import { splitByMetric, type SeriesRead } from './series-parts.ts';
 
 /** What to read of a run. */
 export type SeriesQuery = {
@@ -12,8 +11,11 @@ export type SeriesQuery = {
   readonly sequenceMin: number;
 };
 
+/** Series of a run, and whether there is more to read at once. */
+export type PageSeriesRead = SeriesRead & { readonly hasMore: boolean };
+
 /** Reads metrics of one store. @throws {RunNotFoundError} */
-export type ReadSeries = (query: SeriesQuery) => Promise<SeriesRead>;
+export type ReadSeries = (query: SeriesQuery) => Promise<PageSeriesRead>;
 
 const offered = new WeakMap<Store, ReadSeries>();
 
@@ -35,16 +37,15 @@ export function windowReader(store: Store, rows?: number): ReadSeries {
     const opening = readers.get(runId) ?? openRun(window.store, runId);
     readers.set(runId, opening);
     opening.catch(() => readers.delete(runId));
-    const columns = await (
+    const read = await (
       await opening
-    ).readMetricColumns({ sequenceMin, ...(metricKey === undefined ? {} : { metricKey }) });
+    ).readSeries({ sequenceMin, ...(metricKey === undefined ? {} : { metricKeys: [metricKey] }) });
     const end = window.endOf(runId, 'metrics');
     return {
-      ...splitByMetric(columns),
+      ...read,
       // A window of damaged segments has no row, and is passed over as well.
-      lastSequence: Math.max(columns.lastSequence, end ?? -1),
+      lastSequence: Math.max(read.lastSequence, end ?? -1),
       hasMore: end !== undefined,
-      damage: columns.damage,
     };
   };
 }

@@ -3,15 +3,23 @@
  * live page handles only what is new.
  */
 
+import type { RecordedSeries, SeriesRead } from 'quark-sdk';
 import { EpochScaler, type EpochScale } from './epoch-scale.ts';
-import {
-  Extremes,
-  splitByMetric,
-  type PointColumns,
-  type PointRange,
-  type SeriesPart,
-  type SeriesParts,
-} from './series-parts.ts';
+
+/** Lowest and highest of some numbers; of none, `min` is above `max`. */
+export type PointRange = { readonly min: number; readonly max: number };
+
+/** Lowest and highest of the numbers it was given. */
+class Extremes implements PointRange {
+  min: number = Number.POSITIVE_INFINITY;
+  max: number = Number.NEGATIVE_INFINITY;
+
+  /** A comparison with NaN is false: it changes nothing. */
+  add(value: number): void {
+    if (value < this.min) this.min = value;
+    if (value > this.max) this.max = value;
+  }
+}
 
 /** What a chart can put on its x axis. */
 export const X_AXES = ['step', 'time', 'epoch'] as const;
@@ -21,13 +29,13 @@ export type XAxis = (typeof X_AXES)[number];
 
 const INITIAL_CAPACITY = 256;
 
-/** What a thinned series stands for. */
+/** What a downsampled series stands for. */
 export type Standing = { readonly sampleCount: number; readonly nonFiniteCount: number };
 
 /** The points of one metric in the order in which they were written. */
-export class MetricSeries {
+export class SampleSeries {
   readonly key: string;
-  /** Set where these are only some of the samples: as many as a picture needs. */
+  /** Set where these are only some of the samples: as many as a chart needs. */
   standsFor: Standing | undefined;
   #length = 0;
   #values: Float64Array<ArrayBuffer> = new Float64Array(INITIAL_CAPACITY);
@@ -88,7 +96,7 @@ export class MetricSeries {
   }
 
   /** Makes room for `count` points, a column at a time: large ones take a moment each. */
-  *growing(count: number): Generator<void> {
+  *#growing(count: number): Generator<void> {
     if (count <= this.#values.length) return;
     const capacity = Math.max(count, this.#values.length * 2);
     this.#steps = grown(this.#steps, capacity);
@@ -101,46 +109,49 @@ export class MetricSeries {
     this.#values = grown(this.#values, capacity);
   }
 
-  /** Adds points. There must be room. */
-  #take(part: SeriesPart): void {
-    this.#values.set(part.values, this.#length);
-    this.#steps.set(part.steps, this.#length);
-    this.#epochs.set(part.epochs, this.#length);
-    this.#timesMs.set(part.timesMs, this.#length);
-    this.#nonFiniteCount += part.nonFiniteCount;
-    for (const [extremes, { min, max }] of [
-      [this.#step, part.step],
-      [this.#epoch, part.epoch],
-      [this.#timeMs, part.timeMs],
-    ] as const) {
-      if (min > max) continue;
-      extremes.add(min);
-      extremes.add(max);
+  /** Adds what was read, in steps that take a moment each. The columns of the first read become those of the series. */
+  *taking({ epochs, steps, timesMs, values }: Columns): Generator<void> {
+    const start = this.#length;
+    const { length } = values;
+    if (start === 0 && length >= INITIAL_CAPACITY) {
+      this.#values = values;
+      this.#steps = steps ?? new Float64Array(length).fill(Number.NaN);
+      this.#epochs = epochs ?? new Float64Array(length).fill(Number.NaN);
+      this.#timesMs = timesMs;
+    } else {
+      yield* this.#growing(start + length);
+      yield;
+      this.#values.set(values, start);
+      this.#timesMs.set(timesMs, start);
+      if (steps === null) this.#steps.fill(Number.NaN, start, start + length);
+      else this.#steps.set(steps, start);
+      if (epochs === null) this.#epochs.fill(Number.NaN, start, start + length);
+      else this.#epochs.set(epochs, start);
     }
-    this.#length += part.values.length;
-  }
-
-  /** Adds points, in steps that take a moment each. */
-  *taking(part: SeriesPart): Generator<void> {
-    yield* this.growing(this.#length + part.values.length);
-    yield;
-    this.#take(part);
+    this.#length = start + length;
+    for (let at = start; at < this.#length; at += 1) this.#measure(at);
   }
 
   push(value: number, step: number, epoch: number, timeMs: number): void {
     const at = this.#length;
-    if (at === this.#values.length) drain(this.growing(at + 1));
+    drain(this.#growing(at + 1));
     this.#values[at] = value;
     this.#steps[at] = step;
     this.#epochs[at] = epoch;
     this.#timesMs[at] = timeMs;
-    if (!Number.isFinite(value)) this.#nonFiniteCount += 1;
-    this.#step.add(step);
-    this.#epoch.add(epoch);
-    this.#timeMs.add(timeMs);
     this.#length = at + 1;
+    this.#measure(at);
+  }
+
+  #measure(at: number): void {
+    if (!Number.isFinite(this.#values[at])) this.#nonFiniteCount += 1;
+    this.#step.add(this.#steps[at] ?? Number.NaN);
+    this.#epoch.add(this.#epochs[at] ?? Number.NaN);
+    this.#timeMs.add(this.#timesMs[at] ?? Number.NaN);
   }
 }
+
+type Columns = Omit<RecordedSeries, 'key'>;
 
 function grown(column: Float64Array<ArrayBuffer>, capacity: number): Float64Array<ArrayBuffer> {
   const larger = new Float64Array(capacity);
@@ -148,9 +159,12 @@ function grown(column: Float64Array<ArrayBuffer>, capacity: number): Float64Arra
   return larger;
 }
 
+/** Points of several metrics. */
+export type NewSeries = Pick<SeriesRead, 'series' | 'rowCount'>;
+
 /** Every metric of a run. */
 export class SeriesSet {
-  #byKey = new Map<string, MetricSeries>();
+  #byKey = new Map<string, SampleSeries>();
   #scaler = new EpochScaler();
   #pointCount = 0;
 
@@ -167,36 +181,45 @@ export class SeriesSet {
   get keys(): readonly string[] {
     return [...this.#byKey.keys()];
   }
-  get(key: string): MetricSeries | undefined {
+  get(key: string): SampleSeries | undefined {
     return this.#byKey.get(key);
   }
   /** The series of all metrics, in the order in which they first appeared. */
-  all(): readonly MetricSeries[] {
+  all(): readonly SampleSeries[] {
     return [...this.#byKey.values()];
   }
 
-  /** Takes over the rows of a read. */
-  append(columns: PointColumns): void {
-    this.take(splitByMetric(columns));
+  /** Adds what was read, at once. */
+  take(read: NewSeries): void {
+    drain(this.taking(read));
   }
 
-  /** Takes over what was read, at once. */
-  take(parts: SeriesParts): void {
-    drain(this.taking(parts));
-  }
-
-  /** Takes over what was read, in steps that take a moment each. Between two of them whole metrics may be ahead of others. */
-  *taking({ rowCount, parts, epochs }: SeriesParts): Generator<void> {
-    for (const span of epochs) this.#scaler.addSpan(span);
-    for (const part of parts) {
-      let series = this.#byKey.get(part.key);
-      if (series === undefined) {
-        series = new MetricSeries(part.key);
-        this.#byKey.set(part.key, series);
-      }
-      yield* series.taking(part);
+  /** Adds what was read, in steps that take a moment each. Between two of them whole metrics may be ahead of others. */
+  *taking({ rowCount, series: all }: NewSeries): Generator<void> {
+    for (const { epochs, steps } of all) {
+      if (epochs === null || steps === null) continue;
+      for (let at = 0; at < steps.length; at += 1)
+        this.#scaler.add(steps[at] ?? Number.NaN, epochs[at] ?? Number.NaN);
+      yield;
     }
+    for (const columns of all) yield* this.#series(columns.key).taking(columns);
     this.#pointCount += rowCount;
+  }
+
+  /** Adds one point. */
+  push(key: string, value: number, step: number, epoch: number, timeMs: number): void {
+    this.#scaler.add(step, epoch);
+    this.#series(key).push(value, step, epoch, timeMs);
+    this.#pointCount += 1;
+  }
+
+  #series(key: string): SampleSeries {
+    let series = this.#byKey.get(key);
+    if (series === undefined) {
+      series = new SampleSeries(key);
+      this.#byKey.set(key, series);
+    }
+    return series;
   }
 
   /** Shows the series of another set from now on, and grows as that one does. */
@@ -215,7 +238,7 @@ export class SeriesSet {
     }
   }
 
-  /** From the first to the last place of any point on an axis; undefined where no point has one. */
+  /** From the first to the last position of any point on an axis; undefined where no point has one. */
   extent(axis: XAxis, startMs: number): PointRange | undefined {
     let min = Number.POSITIVE_INFINITY;
     let max = Number.NEGATIVE_INFINITY;

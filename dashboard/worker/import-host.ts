@@ -63,7 +63,9 @@ class ImportHost {
         return callStore(this.#store, request.call, transfer);
       case 'series': {
         const read = await this.#readSeries(request.query);
-        for (const { values } of read.parts) transfer.push(values.buffer);
+        for (const { epochs, steps, timesMs, values } of read.series)
+          for (const column of [values, steps, epochs, timesMs])
+            if (column !== null) transfer.push(column.buffer);
         return read;
       }
       case 'analyze':

@@ -26,7 +26,7 @@ export type StoreCall =
 /** What the page asks for. Every request gets one {@link Reply}. */
 export type Request =
   | { readonly kind: 'store'; readonly call: StoreCall }
-  /** Metrics of a run, taken apart for the charts. Answered with a `SeriesRead`. */
+  /** Metrics of a run. Answered with a `PageSeriesRead`. */
   | { readonly kind: 'series'; readonly query: SeriesQuery }
   /** Analyses a run: of the store in the worker, or of the one at `uri`. Answered with a `RunAnalysis`. */
   | {

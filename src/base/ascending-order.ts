@@ -90,7 +90,7 @@ export function isAscending(values: Float64Array): boolean {
 }
 
 /** The values in an order of positions. */
-export function inOrder(values: Float64Array, order: Int32Array): Float64Array {
+export function inOrder(values: Float64Array, order: Int32Array): Float64Array<ArrayBuffer> {
   const out = new Float64Array(order.length);
   for (let i = 0; i < order.length; i++) out[i] = values[order[i] ?? 0] ?? Number.NaN;
   return out;

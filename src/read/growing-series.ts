@@ -1,20 +1,21 @@
-/** One metric while its rows come in, a stretch of one segment at a time, and how it looks in the end. */
+/** One metric while its rows come in, a chunk of one segment at a time, and its columns in the end. */
 import { ascendingOrder, inOrder, isAscending } from '../base/ascending-order.ts';
 
-/** A metric as it was recorded: columns of one length, in the order of their sequence numbers. Do not change the arrays. */
+/** Samples of one metric: columns of one length, in the order they were persisted. The caller owns the arrays. */
 export type RecordedSeries = {
+  /** The full key, such as `train/loss`. */
   readonly key: string;
-  readonly values: Float64Array;
-  /** NaN for none. Null where no sample has a step. */
-  readonly steps: Float64Array | null;
-  /** NaN for none. Null where no sample has an epoch. */
-  readonly epochs: Float64Array | null;
-  /** UTC epoch milliseconds. */
-  readonly timestampsMs: Float64Array;
+  readonly values: Float64Array<ArrayBuffer>;
+  /** Step of each sample, NaN for none. Null where no sample has a step. */
+  readonly steps: Float64Array<ArrayBuffer> | null;
+  /** Epoch of each sample, NaN for none. Null where no sample has an epoch. */
+  readonly epochs: Float64Array<ArrayBuffer> | null;
+  /** When each sample was made, in UTC epoch milliseconds. */
+  readonly timesMs: Float64Array<ArrayBuffer>;
 };
 
 /** Sequence numbers of rows that were added together: `first + i * stride`, or, where they are not evenly spaced, a copy. */
-type Stretch = {
+type Chunk = {
   readonly count: number;
   readonly first: number;
   readonly stride: number;
@@ -22,28 +23,36 @@ type Stretch = {
 };
 
 const NONE = new Float64Array(0);
-/** How far an expected number of rows is believed, in multiples of what is there: it comes from manifests. */
+/** Largest expected number of rows that is allocated, in multiples of those that came: manifests may claim any number. */
 const MAX_FORESIGHT = 64;
-/** Unused memory at the end of a column that is kept rather than copied away, as a share of the rows. */
-const KEPT_SLACK = 1 / 8;
+/** Unused memory at the end of a column that is left there rather than copied away, as a share of the rows. */
+const MAX_SLACK = 1 / 8;
 
-/** A metric that rows are added to: `reserve`, then `note`, then every column from the place that `reserve` gave. */
+/** A metric that rows are added to: `reserve`, then `number`, then every column from the index that `reserve` returned. */
 export class GrowingSeries {
   readonly key: string;
-  values: Float64Array = NONE;
-  timestampsMs: Float64Array = NONE;
-  #steps: Float64Array | null = null;
-  #epochs: Float64Array | null = null;
+  values: Float64Array<ArrayBuffer> = NONE;
+  timesMs: Float64Array<ArrayBuffer> = NONE;
+  #steps: Float64Array<ArrayBuffer> | null = null;
+  #epochs: Float64Array<ArrayBuffer> | null = null;
   #count = 0;
   readonly #expected: number;
-  readonly #stretches: Stretch[] = [];
+  readonly #chunks: Chunk[] = [];
   #last = Number.NEGATIVE_INFINITY;
   #isAscending = true;
 
-  /** @param expected how many rows there will be, as far as one knows */
+  /** Smallest and largest sequence number; of no row, the first is above the last. */
+  firstSequence: number = Number.POSITIVE_INFINITY;
+  lastSequence: number = Number.NEGATIVE_INFINITY;
+
+  /** @param expected how many rows there will be, by the manifests */
   constructor(key: string, expected: number) {
     this.key = key;
     this.#expected = expected;
+  }
+
+  get rowCount(): number {
+    return this.#count;
   }
 
   get hasSteps(): boolean {
@@ -54,7 +63,7 @@ export class GrowingSeries {
     return this.#epochs !== null;
   }
 
-  /** Room for that many rows more; returns where they go. */
+  /** Makes room for that many rows; returns the index of the first. */
   reserve(rowCount: number): number {
     const at = this.#count;
     const count = at + rowCount;
@@ -66,7 +75,7 @@ export class GrowingSeries {
         at === 0 ? 0 : Math.ceil(1.5 * this.values.length),
       );
       this.values = grown(this.values, at, capacity);
-      this.timestampsMs = grown(this.timestampsMs, at, capacity);
+      this.timesMs = grown(this.timesMs, at, capacity);
       this.#steps &&= grown(this.#steps, at, capacity);
       this.#epochs &&= grown(this.#epochs, at, capacity);
     }
@@ -74,7 +83,7 @@ export class GrowingSeries {
     return at;
   }
 
-  /** The steps, to be written from the place that `reserve` gave. Before that no row had one. */
+  /** The steps, to be written from the index that `reserve` returned. Rows before it had none. */
   writeSteps(): Float64Array {
     this.#steps ??= new Float64Array(this.values.length).fill(Number.NaN, 0, this.#count);
     return this.#steps;
@@ -86,8 +95,8 @@ export class GrowingSeries {
     return this.#epochs;
   }
 
-  /** The sequence numbers of the rows just reserved. They are copied where they have to be kept. */
-  note(sequences: Float64Array): void {
+  /** Takes the sequence numbers of the rows just reserved. They are copied where they are not evenly spaced. */
+  number(sequences: Float64Array): void {
     const count = sequences.length;
     const first = sequences[0] ?? 0;
     const stride = count > 1 ? (sequences[1] ?? 0) - first : 0;
@@ -96,14 +105,19 @@ export class GrowingSeries {
     for (let i = 1; i < count && isEven; i++) isEven = sequences[i] === first + i * stride;
     if (isEven ? stride < 0 : !isAscending(sequences)) this.#isAscending = false;
     this.#last = sequences[count - 1] ?? first;
-    this.#stretches.push({ count, first, stride, sequences: isEven ? null : sequences.slice() });
+    const ends = isEven ? [first, this.#last] : sequences;
+    for (const sequence of ends) {
+      if (sequence < this.firstSequence) this.firstSequence = sequence;
+      if (sequence > this.lastSequence) this.lastSequence = sequence;
+    }
+    this.#chunks.push({ count, first, stride, sequences: isEven ? null : sequences.slice() });
   }
 
   finish(): RecordedSeries {
     const order = this.#isAscending ? null : ascendingOrder(this.#sequences());
-    const finished = (column: Float64Array): Float64Array => {
+    const finished = (column: Float64Array<ArrayBuffer>): Float64Array<ArrayBuffer> => {
       if (order !== null) return inOrder(column, order);
-      const isTight = column.length - this.#count <= this.#count * KEPT_SLACK;
+      const isTight = column.length - this.#count <= this.#count * MAX_SLACK;
       return isTight ? column.subarray(0, this.#count) : column.slice(0, this.#count);
     };
     return {
@@ -111,14 +125,14 @@ export class GrowingSeries {
       values: finished(this.values),
       steps: this.#steps && finished(this.#steps),
       epochs: this.#epochs && finished(this.#epochs),
-      timestampsMs: finished(this.timestampsMs),
+      timesMs: finished(this.timesMs),
     };
   }
 
   #sequences(): Float64Array {
     const all = new Float64Array(this.#count);
     let at = 0;
-    for (const { count, first, sequences, stride } of this.#stretches) {
+    for (const { count, first, sequences, stride } of this.#chunks) {
       if (sequences === null) for (let i = 0; i < count; i++) all[at + i] = first + i * stride;
       else all.set(sequences, at);
       at += count;
@@ -127,7 +141,7 @@ export class GrowingSeries {
   }
 }
 
-function grown(column: Float64Array, count: number, capacity: number): Float64Array {
+function grown(column: Float64Array, count: number, capacity: number): Float64Array<ArrayBuffer> {
   const larger = new Float64Array(capacity);
   larger.set(column.subarray(0, count));
   return larger;

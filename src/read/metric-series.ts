@@ -1,41 +1,59 @@
 /**
- * Metrics as one series a key, straight from the segments: the way to read a whole run. Values go from the bytes of a segment to their
- * place in the series and nowhere in between, and sequence numbers are looked at but not kept while segments lie one after the other.
+ * Metrics as one series a key, straight from the segments: the way to read a whole run, and what came since. A value is copied once,
+ * from the bytes of its segment to its index in the series. Sequence numbers are stored only where segments overlap.
  */
+import { checkOptionNames } from '../base/assert.ts';
 import { metricTable } from '../records/metric.ts';
 import type { ArrowBatch, ArrowColumn, ArrowNumbers } from '../codecs/arrow/arrow-reader.ts';
 import { numbersOf, readStored, toKeyVector } from '../segment/decode.ts';
 import { SEQUENCE_COLUMN } from '../segment/encode.ts';
 import { checkRowCount, type DamageReport, type ReadySegment } from '../segment/open-segment.ts';
 import type { KeyVector } from '../codecs/arrow/vectors.ts';
-import type { SegmentManifest, Store } from '../store/store.ts';
-import { checkPosition, segmentFilter } from './filters.ts';
+import type { SegmentManifest } from '../store/store.ts';
+import { checkFilter, segmentFilter } from './filters.ts';
 import { GrowingSeries, type RecordedSeries } from './growing-series.ts';
-import { scanSegments, type SegmentVisitor } from './scan.ts';
+import { runIdOf, scanSegments, type RunSource, type SegmentVisitor } from './scan.ts';
 
-/** What {@link readMetricSeries} found. */
-export type MetricSeriesRead = {
-  /** By key, in alphabetical order. */
+/** Which samples to read. */
+export type SeriesQuery = {
+  /** Only these metrics. Default: all. */
+  readonly metricKeys?: readonly string[] | undefined;
+  /** Only samples from this sequence number on: what has come since `lastSequence`. Default 0. */
+  readonly sequenceMin?: number | undefined;
+};
+
+/** Metrics of a run, one series a key. */
+export type SeriesRead = {
+  /** In the order in which the metrics first appear. A metric without a sample is not listed. */
   readonly series: readonly RecordedSeries[];
+  /** Samples of all series together. */
+  readonly rowCount: number;
+  /**
+   * Largest sequence number; without a sample, the one before `sequenceMin`. Ask for `sequenceMin: lastSequence + 1`
+   * next time.
+   */
+  readonly lastSequence: number;
   /** Segments that could not be read and are missing here. */
   readonly damage: readonly DamageReport[];
 };
 
-/** All samples of the metrics with these keys, or of all. */
-export async function readMetricSeries(
-  store: Store,
-  runId: string,
-  keys?: readonly string[],
-): Promise<MetricSeriesRead> {
-  if (keys?.length === 0) return { series: [], damage: [] };
-  const filter = segmentFilter(runId, metricTable.table, checkPosition({}, []), keys);
+/** @throws {QuarkError} `invalid_input` naming the option */
+export async function readSeries(source: RunSource, query: SeriesQuery = {}): Promise<SeriesRead> {
+  checkOptionNames('query', query, ['metricKeys', 'sequenceMin']);
+  const { conditions, position } = checkFilter(metricTable, query, FILTERS);
+  const { metricKey: keys } = conditions;
+  const { sequenceMin } = position;
+  if (keys?.length === 0)
+    return { series: [], rowCount: 0, lastSequence: sequenceMin - 1, damage: [] };
   const { damage, visitor } = await scanSegments(
-    store,
-    filter,
-    (manifests) => new SeriesBuilder(manifests, keys),
+    source.store,
+    segmentFilter(runIdOf(source), metricTable.table, position, keys),
+    (manifests) => new SeriesBuilder(manifests, keys, sequenceMin),
   );
-  return { series: visitor.finish(), damage };
+  return { ...visitor.finish(), damage };
 }
+
+const FILTERS = { lists: { metricKeys: 'metricKey' } };
 
 /** The columns of one record batch, all of which could be read. */
 type Rows = {
@@ -51,14 +69,20 @@ type Rows = {
 
 class SeriesBuilder implements SegmentVisitor {
   readonly #wanted: ReadonlySet<string> | null;
+  readonly #sequenceMin: number;
   readonly #expected: ReadonlyMap<string, number>;
   readonly #series = new Map<string, GrowingSeries>();
-  /** Memory that segments are unpacked into, one after the other: it stays in the cache. */
+  /** Memory that segments are unpacked into, one after the other: it stays in the processor's cache. */
   #arrow = new Uint8Array(0);
   #sequences = new Float64Array(0);
   #column = new Float64Array(0);
 
-  constructor(manifests: readonly SegmentManifest[], keys: readonly string[] | undefined) {
+  constructor(
+    manifests: readonly SegmentManifest[],
+    keys: readonly string[] | undefined,
+    sequenceMin: number,
+  ) {
+    this.#sequenceMin = sequenceMin;
     this.#wanted = keys === undefined ? null : new Set(keys);
     this.#expected = expectedRows(manifests);
   }
@@ -68,7 +92,7 @@ class SeriesBuilder implements SegmentVisitor {
       if (this.#arrow.byteLength < byteLength) this.#arrow = new Uint8Array(byteLength);
       return this.#arrow.subarray(0, byteLength);
     });
-    // All of it before anything is taken: a damaged segment leaves nothing behind.
+    // All of it is read before a row is added: a damaged segment leaves nothing behind.
     const batches = readStored(metricTable, arrow, manifest.schemaVersion).map(rowsOf);
     checkRowCount(
       manifest,
@@ -81,30 +105,48 @@ class SeriesBuilder implements SegmentVisitor {
     }
   }
 
-  finish(): readonly RecordedSeries[] {
-    return [...this.#series.values()]
-      .map((series) => series.finish())
-      .toSorted((a, b) => (a.key < b.key ? -1 : 1));
+  finish(): Omit<SeriesRead, 'damage'> {
+    const all = [...this.#series.values()].toSorted((a, b) => a.firstSequence - b.firstSequence);
+    return {
+      series: all.map((series) => series.finish()),
+      rowCount: all.reduce((sum, { rowCount }) => sum + rowCount, 0),
+      lastSequence: all.reduce(
+        (last, { lastSequence }) => Math.max(last, lastSequence),
+        this.#sequenceMin - 1,
+      ),
+    };
   }
 
   #add(batch: Rows, firstSequence: number): void {
     const { keys, rowCount } = batch;
     if (rowCount === 0) return;
     const sequences = this.#sequencesOf(batch, firstSequence);
-    if (typeof keys === 'string') {
+    const newer = this.#newerRows(keys, sequences.subarray(0, rowCount));
+    if (newer !== null) this.#addByKey(batch, newer, sequences);
+    else if (typeof keys === 'string') {
       if (this.#wanted?.has(keys) === false) return;
       const series = this.#seriesOf(keys);
       const at = series.reserve(rowCount);
-      series.note(sequences.subarray(0, rowCount));
-      place(series.values, batch.values, at, rowCount);
-      place(series.timestampsMs, batch.timestamps, at, rowCount);
+      series.number(sequences.subarray(0, rowCount));
+      write(series.values, batch.values, at, rowCount);
+      write(series.timesMs, batch.timestamps, at, rowCount);
       if (batch.steps !== null || series.hasSteps)
-        place(series.writeSteps(), batch.steps, at, rowCount);
+        write(series.writeSteps(), batch.steps, at, rowCount);
       if (batch.epochs !== null || series.hasEpochs)
-        place(series.writeEpochs(), batch.epochs, at, rowCount);
-      return;
-    }
-    this.#addByKey(batch, keys, sequences);
+        write(series.writeEpochs(), batch.epochs, at, rowCount);
+    } else this.#addByKey(batch, keys, sequences);
+  }
+
+  /** The keys of rows from the position on, older rows without one, which leaves them out; null where no row is older. */
+  #newerRows(keys: string | KeyVector, sequences: Float64Array): KeyVector | null {
+    const sequenceMin = this.#sequenceMin;
+    if (sequenceMin === 0 || !sequences.some((sequence) => sequence < sequenceMin)) return null;
+    const { dictionary, indices } =
+      typeof keys === 'string'
+        ? { dictionary: [keys], indices: new Int32Array(sequences.length) }
+        : keys;
+    const newer = indices.map((index, row) => ((sequences[row] ?? 0) < sequenceMin ? -1 : index));
+    return { kind: 'key', dictionary, indices: newer };
   }
 
   /** Rows of several keys: in groups by key first, then column by column. */
@@ -119,13 +161,13 @@ class SeriesBuilder implements SegmentVisitor {
       const at = series.reserve(to - from);
       const own = this.#column.subarray(0, to - from);
       gather(own, sequences, order, 0, from, to);
-      series.note(own);
+      series.number(own);
       return { series, at, from, to };
     });
     const { epochs, steps, timestamps, values } = batch;
     const timesMs = this.#asColumn(timestamps, batch.rowCount);
     for (const { at, from, series, to } of groups)
-      gather(series.timestampsMs, timesMs, order, at, from, to);
+      gather(series.timesMs, timesMs, order, at, from, to);
     const ofValues = this.#asColumn(values, batch.rowCount);
     for (const { at, from, series, to } of groups)
       gather(series.values, ofValues, order, at, from, to);
@@ -158,7 +200,7 @@ class SeriesBuilder implements SegmentVisitor {
   #asColumn(numbers: ArrowNumbers | null, rowCount: number): Float64Array {
     if (numbers instanceof Float64Array) return numbers;
     if (this.#column.length < rowCount) this.#column = new Float64Array(rowCount);
-    place(this.#column, numbers, 0, rowCount);
+    write(this.#column, numbers, 0, rowCount);
     return this.#column;
   }
 }
@@ -223,7 +265,7 @@ function groupByKey(
   return { starts, order };
 }
 
-function place(
+function write(
   target: Float64Array,
   numbers: ArrowNumbers | null,
   at: number,

@@ -7,6 +7,7 @@ import { segmentName, type Store } from '../store/store.ts';
 import { readMetricColumns, type MetricColumns, type MetricFilter } from './metric-columns.ts';
 import type { MetricRecord } from './metric-record.ts';
 import { readMetrics } from './metric-records.ts';
+import { readSeries, type SeriesQuery, type SeriesRead } from './metric-series.ts';
 import { readEvents, type EventFilter } from './tables.ts';
 import { checkStore, summarize, type RunSummary } from './runs.ts';
 
@@ -70,6 +71,17 @@ export class RunReader {
     const columns = await readMetricColumns(this, filter);
     this.#note(columns.damage);
     return columns;
+  }
+
+  /**
+   * Metric samples as one series a metric: what charts and other readers of whole metrics need.
+   *
+   * @throws {QuarkError} `invalid_input` naming the option
+   */
+  async readSeries(query: SeriesQuery = {}): Promise<SeriesRead> {
+    const read = await readSeries(this, query);
+    this.#note(read.damage);
+    return read;
   }
 
   /** Metric samples as records. @throws {QuarkError} `invalid_input` naming the filter */

@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { ReadableRun } from 'quark-sdk/probes';
 import { createChartView } from '../../charts/chart-view.ts';
 import { NO_EPOCHS } from '../../series/epoch-scale.ts';
-import { LayerSeries } from './layer-series.ts';
+import { LayerCharts } from './layer-series.ts';
 import type { LayerTable } from './layer-table.ts';
 import { Panel, type PanelContext } from '../../charts/panel.tsx';
 import { Histograms } from './histograms.tsx';
@@ -25,7 +25,7 @@ export function LayerDetail(props: {
 }): JSX.Element {
   const { layer, table, revision } = props;
   const title = useRef<HTMLHeadingElement>(null);
-  const curves = useMemo(() => new LayerSeries(table, layer), [table, layer]);
+  const curves = useMemo(() => new LayerCharts(table, layer), [table, layer]);
   const view = useMemo(() => {
     const made = createChartView();
     made.axis.value = 'step';

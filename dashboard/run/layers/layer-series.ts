@@ -5,7 +5,7 @@ import type { LayerTable } from './layer-table.ts';
 import { SeriesSet } from '../../series/series.ts';
 
 /** Follows one layer of a table. */
-export class LayerSeries {
+export class LayerCharts {
   readonly series: SeriesSet = new SeriesSet();
   readonly #table: LayerTable;
   readonly #layer: string;
@@ -27,15 +27,8 @@ export class LayerSeries {
         // A parameter that was zero before has no ratio to it.
         if (Number.isNaN(value) && !isBad) continue;
         const name = label.toLowerCase();
-        this.series.append({
-          rowCount: 1,
-          keys: [slot === '' ? name : `${slot}/${name}`],
-          keyIndex: Int32Array.of(0),
-          values: Float64Array.of(value),
-          steps: Float64Array.of(step),
-          epochs: Float64Array.of(epoch),
-          timestampsMs: Float64Array.of(Number.NaN),
-        });
+        const key = slot === '' ? name : `${slot}/${name}`;
+        this.series.push(key, value, step, epoch, Number.NaN);
       }
       this.#taken.set(id, track.length);
     }

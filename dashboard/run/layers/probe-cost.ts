@@ -1,6 +1,6 @@
 /** What looking costs: the time of steps that were probed beside that of the others. Pure. */
 import { formatValue } from '../../parts/format.ts';
-import type { MetricSeries } from '../../series/series.ts';
+import type { SampleSeries } from '../../series/series.ts';
 
 /** Medians in milliseconds. */
 export type ProbeCost = {
@@ -17,7 +17,7 @@ const ENOUGH_STEPS = 5;
 
 /** From step times and the steps that were probed; undefined while there are too few of either. */
 export function probeCost(
-  times: Pick<MetricSeries, 'steps' | 'values'> | undefined,
+  times: Pick<SampleSeries, 'steps' | 'values'> | undefined,
   probedSteps: ReadonlySet<number>,
 ): ProbeCost | undefined {
   if (times === undefined || probedSteps.size === 0) return undefined;

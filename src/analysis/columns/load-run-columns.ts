@@ -5,7 +5,7 @@ import { batchDiagnosticTable } from '../../records/batch-diagnostic.ts';
 import { eventTable } from '../../records/event.ts';
 import { systemTelemetryTable } from '../../records/system-telemetry.ts';
 import { checkPosition, type Position } from '../../read/filters.ts';
-import { readMetricSeries } from '../../read/metric-series.ts';
+import { readSeries } from '../../read/metric-series.ts';
 import { readLayerColumns, readParameterColumns } from '../../read/tables.ts';
 import { readColumns } from '../../read/columns.ts';
 import { openRun, RunReader } from '../../read/run-reader.ts';
@@ -130,7 +130,7 @@ async function readMetrics(
   wanted: boolean | readonly string[],
 ): Promise<{ series: ReadonlyMap<string, MetricSeries>; damagedSegments: number }> {
   if (wanted === false) return { series: new Map(), damagedSegments: 0 };
-  const read = await readMetricSeries(store, runId, wanted === true ? undefined : wanted);
+  const read = await readSeries({ store, runId }, wanted === true ? {} : { metricKeys: wanted });
   return { series: placeSeries(read.series), damagedSegments: read.damage.length };
 }
 

@@ -3,7 +3,6 @@ import { checkOptionNames } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
 import { checkSeries, type SeriesValues } from '../../kernel/series/module/values.ts';
 import type { RecordedSeries } from '../../read/growing-series.ts';
-import type { MetricColumns } from '../../read/metric-columns.ts';
 import { gather, placeColumns } from './place-rows.ts';
 import type { MetricSeries } from './run-columns.ts';
 
@@ -46,59 +45,20 @@ export function createMetricSeries(key: string, samples: MetricSamples): MetricS
   return { key, ...placed, values: gather(values, order) };
 }
 
-/** The series that were read, each in the order of its axis. Columns that nothing was recorded in are one for all. */
+/** The series that were read, by key in alphabetical order, each in the order of its axis. Columns that nothing was recorded in are one for all. */
 export function placeSeries(recorded: readonly RecordedSeries[]): Map<string, MetricSeries> {
+  const byKey = recorded.toSorted((a, b) => (a.key < b.key ? -1 : 1));
   const longest = recorded.reduce((most, { values }) => Math.max(most, values.length), 0);
   const isWhole = recorded.every(({ epochs, steps }) => epochs !== null && steps !== null);
   const none = new Float64Array(isWhole ? 0 : longest).fill(Number.NaN);
   return new Map(
-    recorded.map(({ epochs, key, steps, timestampsMs, values }) => {
+    byKey.map(({ epochs, key, steps, timesMs, values }) => {
       const { placed, order } = placeColumns(
         steps ?? none.subarray(0, values.length),
         epochs ?? none.subarray(0, values.length),
-        timestampsMs,
+        timesMs,
       );
       return [key, { key, ...placed, values: gather(values, order) }];
     }),
-  );
-}
-
-/** One series a key of what was read, by key in alphabetical order. Time is linear in the rows where they are in order. */
-export function seriesByKey(columns: MetricColumns): Map<string, MetricSeries> {
-  const { keys, keyIndex, rowCount } = columns;
-  const starts = new Int32Array(keys.length + 1);
-  for (let row = 0; row < rowCount; row++) {
-    const next = (keyIndex[row] ?? 0) + 1;
-    starts[next] = (starts[next] ?? 0) + 1;
-  }
-  for (let i = 1; i <= keys.length; i++) starts[i] = (starts[i] ?? 0) + (starts[i - 1] ?? 0);
-  const at = starts.slice();
-  const scatter = (values: Float64Array): Float64Array => {
-    at.set(starts);
-    const out = new Float64Array(rowCount);
-    for (let row = 0; row < rowCount; row++) {
-      const key = keyIndex[row] ?? 0;
-      const place = at[key] ?? 0;
-      out[place] = values[row] ?? Number.NaN;
-      at[key] = place + 1;
-    }
-    return out;
-  };
-  const steps = scatter(columns.steps);
-  const epochs = scatter(columns.epochs);
-  const timesMs = scatter(columns.timestampsMs);
-  const values = scatter(columns.values);
-  const named = keys.map((key, i) => {
-    const start = starts[i] ?? 0;
-    const end = starts[i + 1] ?? 0;
-    const { placed, order } = placeColumns(
-      steps.subarray(start, end),
-      epochs.subarray(start, end),
-      timesMs.subarray(start, end),
-    );
-    return { key, ...placed, values: gather(values.subarray(start, end), order) };
-  });
-  return new Map(
-    named.toSorted((a, b) => (a.key < b.key ? -1 : 1)).map((series) => [series.key, series]),
   );
 }

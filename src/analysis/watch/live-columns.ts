@@ -1,7 +1,7 @@
 /** A run in bounded memory: what rules look at while it goes on. */
-import type { MetricColumns } from '../../read/metric-columns.ts';
+import type { RecordedSeries } from '../../read/growing-series.ts';
 import { columnsOfRows, rowsOfBatches, type BatchRow } from '../columns/batch-columns.ts';
-import { seriesByKey } from '../columns/metric-series.ts';
+import { placeSeries } from '../columns/metric-series.ts';
 import {
   axisOf,
   type BatchColumns,
@@ -40,8 +40,8 @@ export class LiveColumns {
     this.#limits = limits;
   }
 
-  addMetrics(columns: MetricColumns): void {
-    for (const [key, piece] of seriesByKey(columns)) {
+  addMetrics(recorded: readonly RecordedSeries[]): void {
+    for (const [key, piece] of placeSeries(recorded)) {
       let live = this.metrics.get(key);
       if (live === undefined) {
         if (this.metrics.size >= MAX_METRICS) continue;

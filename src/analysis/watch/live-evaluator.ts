@@ -1,7 +1,7 @@
 /** Folds what a run brings and asks the rules about it: in a worker, and on the calling thread where there is none. */
 import { messageOf } from '../../base/errors.ts';
 import { checkPosition } from '../../read/filters.ts';
-import { readMetricColumns } from '../../read/metric-columns.ts';
+import { readSeries } from '../../read/metric-series.ts';
 import { readLayerColumns, readParameterColumns } from '../../read/tables.ts';
 import type { SegmentSource } from '../../store/store.ts';
 import { emptyColumns } from '../columns/empty-columns.ts';
@@ -73,10 +73,10 @@ export class LiveEvaluator {
     const position = { sequenceMin };
     switch (table) {
       case 'metrics': {
-        const columns = await readMetricColumns(run, position);
-        this.#live.addMetrics(columns);
+        const { rowCount, series } = await readSeries(run, position);
+        this.#live.addMetrics(series);
         if (isKnown) this.#live.forgetSpikes();
-        return columns.rowCount;
+        return rowCount;
       }
       case 'layer_summaries': {
         const columns = await readLayerColumns(run, position);

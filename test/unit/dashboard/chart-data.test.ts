@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { onAxis, type AxisSeries } from '../../../dashboard/charts/axis.ts';
 import { sparkPath } from '../../../dashboard/runs/preview.ts';
 import { countNonFinite } from '../../../dashboard/charts/reduce.ts';
-import { MetricSeries } from '../../../dashboard/series/series.ts';
+import { SampleSeries } from '../../../dashboard/series/series.ts';
 import { cachedOnAxis, chartData, curveOf } from '../../../dashboard/charts/chart-data.ts';
 
 const NO_EPOCHS = { firstStep: new Map<number, number>(), stepsPerEpoch: 1 };
 
-function seriesOf(ys: readonly number[], firstStep = 0): MetricSeries {
-  const series = new MetricSeries('x');
+function seriesOf(ys: readonly number[], firstStep = 0): SampleSeries {
+  const series = new SampleSeries('x');
   for (const [at, y] of ys.entries()) series.push(y, firstStep + at, Number.NaN, 1000 + at);
   return series;
 }

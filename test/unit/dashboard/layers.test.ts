@@ -14,7 +14,7 @@ import {
   labelledColumns,
   layerGrid,
 } from '../../../dashboard/charts/layer-grid.ts';
-import { LayerSeries } from '../../../dashboard/run/layers/layer-series.ts';
+import { LayerCharts } from '../../../dashboard/run/layers/layer-series.ts';
 import {
   joinOrder,
   LayerTable,
@@ -127,7 +127,7 @@ describe('the table of layers', () => {
     const gradients = table.points('d', 'weight_gradient_norm');
     expect([...gradients.values]).toEqual([5, Number.NaN]);
     expect([...gradients.isBad]).toEqual([0, 1]);
-    const series = new LayerSeries(table, 'd');
+    const series = new LayerCharts(table, 'd');
     series.update();
     series.update();
     expect(series.groups.map(({ title, keys }) => [title, keys])).toEqual([

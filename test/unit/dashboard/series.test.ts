@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { lowerBound, nearestIndex, onAxis } from '../../../dashboard/charts/axis.ts';
 import { epochScaleOf, NO_EPOCHS } from '../../../dashboard/series/epoch-scale.ts';
-import { MetricSeries, SeriesSet } from '../../../dashboard/series/series.ts';
+import { SampleSeries, SeriesSet } from '../../../dashboard/series/series.ts';
 
 function seriesOf(
   points: readonly { y: number; step?: number; epoch?: number; at?: number }[],
-): MetricSeries {
-  const series = new MetricSeries('train/loss');
+): SampleSeries {
+  const series = new SampleSeries('train/loss');
   for (const { y, step, epoch, at } of points) {
     series.push(y, step ?? Number.NaN, epoch ?? Number.NaN, at ?? 0);
   }
@@ -14,38 +14,22 @@ function seriesOf(
 }
 
 describe('SeriesSet', () => {
-  const columns = (rows: readonly [number, number, number][], keys: string[]) => ({
-    rowCount: rows.length,
-    keys,
-    keyIndex: Int32Array.from(rows, ([key]) => key),
-    values: Float64Array.from(rows, ([, value]) => value),
-    steps: Float64Array.from(rows, ([, , step]) => step),
-    epochs: new Float64Array(rows.length).fill(Number.NaN),
-    timestampsMs: new Float64Array(rows.length).fill(5),
+  const readOf = (...all: (readonly [key: string, values: number[], steps: number[]])[]) => ({
+    rowCount: all.reduce((sum, [, values]) => sum + values.length, 0),
+    series: all.map(([key, values, steps]) => ({
+      key,
+      values: Float64Array.from(values),
+      steps: Float64Array.from(steps),
+      epochs: null,
+      timesMs: new Float64Array(values.length).fill(5),
+    })),
   });
 
-  it('sorts mixed rows into series, over several reads with other dictionaries', () => {
+  it('adds what each read brings behind what is there', () => {
     const set = new SeriesSet();
-    set.append(
-      columns(
-        [
-          [0, 1, 0],
-          [1, 2, 0],
-          [0, 3, 1],
-        ],
-        ['a', 'b'],
-      ),
-    );
+    set.take(readOf(['a', [1, 3], [0, 1]], ['b', [2], [0]]));
     expect(set.keys).toEqual(['a', 'b']);
-    set.append(
-      columns(
-        [
-          [0, 4, 2],
-          [1, 5, 1],
-        ],
-        ['c', 'a'],
-      ),
-    );
+    set.take(readOf(['c', [4], [2]], ['a', [5], [1]]));
     expect([...(set.get('a')?.values ?? [])]).toEqual([1, 3, 5]);
     expect([...(set.get('a')?.steps ?? [])]).toEqual([0, 1, 1]);
     expect(set.get('b')?.last).toEqual({ value: 2, step: 0, epoch: Number.NaN, timeMs: 5 });
@@ -53,14 +37,8 @@ describe('SeriesSet', () => {
     expect(set.keys).toEqual(['a', 'b', 'c']);
   });
 
-  it('leaves out keys of the dictionary that have no rows', () => {
-    const set = new SeriesSet();
-    set.append(columns([[1, 1, 0]], ['unused', 'used']));
-    expect(set.keys).toEqual(['used']);
-  });
-
   it('grows past its first capacity without losing points, and counts what is not finite', () => {
-    const series = new MetricSeries('x');
+    const series = new SampleSeries('x');
     for (let at = 0; at < 5000; at += 1)
       series.push(at % 1000 === 999 ? Number.NaN : at, at, 0, at);
     expect(series.length).toBe(5000);

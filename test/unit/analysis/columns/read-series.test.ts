@@ -2,9 +2,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createMemoryStore, type SegmentManifest, type Store } from 'quark-sdk';
-import { placeSeries, seriesByKey } from '../../../../src/analysis/columns/metric-series.ts';
+import { placeSeries } from '../../../../src/analysis/columns/metric-series.ts';
 import { readMetricColumns } from '../../../../src/read/metric-columns.ts';
-import { readMetricSeries } from '../../../../src/read/metric-series.ts';
+import { readSeries } from '../../../../src/read/metric-series.ts';
 import { metricTable } from '../../../../src/records/metric.ts';
 import { batchOfRows } from '../../../../src/segment/batch-ops.ts';
 import { segmentChecksum } from '../../../../src/segment/checksum.ts';
@@ -161,14 +161,14 @@ function accountOf(rows: readonly Numbered[], key: string) {
 
 test('series are what was recorded, however the rows lie in segments', async () => {
   await fc.assert(
-    fc.asyncProperty(recording, async ({ isByKey, isPacked, rows }) => {
+    fc.asyncProperty(recording, fc.nat(120), async ({ isByKey, isPacked, rows }, position) => {
       const numbered = rows.map((one, sequence) => ({ ...one, sequence: 3 * sequence }));
       const store = storeOf(await storedAs(numbered, isPacked, isByKey));
-      const read = await readMetricSeries(store, 'run_a');
+      const read = await readSeries({ store, runId: 'run_a' });
       expect(read.damage).toEqual([]);
       // In the order in which they were recorded, first of all.
-      for (const { key, timestampsMs } of read.series)
-        expect([...timestampsMs]).toEqual(
+      for (const { key, timesMs } of read.series)
+        expect([...timesMs]).toEqual(
           numbered.filter((one) => one.key === key).map(({ sequence }) => timeOf(sequence)),
         );
       const series = placeSeries(read.series);
@@ -182,10 +182,39 @@ test('series are what was recorded, however the rows lie in segments', async () 
         ]);
         expect(Object.fromEntries(plain)).toEqual(accountOf(numbered, key));
       }
+      // From a position on: what came since, and no row twice, however segments were merged meanwhile.
+      const since = await readSeries({ store, runId: 'run_a' }, { sequenceMin: position });
+      const newer = numbered.filter(({ sequence }) => sequence >= position);
+      expect(since.rowCount).toBe(newer.length);
+      expect(since.lastSequence).toBe(newer.at(-1)?.sequence ?? position - 1);
+      expect(since.series.map(({ key }) => key)).toEqual([...new Set(newer.map(({ key }) => key))]);
+      for (const { key, steps, timesMs, values } of since.series) {
+        const own = newer.filter((one) => one.key === key);
+        expect([...values]).toEqual(own.map(({ value }) => value));
+        expect([...timesMs]).toEqual(own.map(({ sequence }) => timeOf(sequence)));
+        if (steps !== null) expect([...steps]).toEqual(own.map(({ step }) => step ?? Number.NaN));
+        else expect(own.every(({ step }) => step === null)).toBe(true);
+      }
       // The other way to the same, which has every row in one table.
-      expect(series).toEqual(seriesByKey(await readMetricColumns({ store, runId: 'run_a' })));
-      const some = await readMetricSeries(store, 'run_a', ['b', 'é', 'never/logged']);
-      expect(some.series.map(({ key }) => key)).toEqual(
+      const columns = await readMetricColumns({ store, runId: 'run_a' });
+      const mixed = columns.keys.map((key, index) => {
+        const own = [...columns.keyIndex.keys()].filter((at) => columns.keyIndex[at] === index);
+        const column = (values: Float64Array) => Float64Array.from(own, (at) => values[at] ?? 0);
+        const { epochs, steps, timesMs, values } = columns;
+        return {
+          key,
+          values: column(values),
+          steps: column(steps),
+          epochs: column(epochs),
+          timesMs: column(timesMs),
+        };
+      });
+      expect(series).toEqual(placeSeries(mixed));
+      const some = await readSeries(
+        { store, runId: 'run_a' },
+        { metricKeys: ['b', 'é', 'never/logged'] },
+      );
+      expect(some.series.map(({ key }) => key).toSorted()).toEqual(
         keys.filter((key) => key === 'b' || key === 'é'),
       );
     }),
@@ -211,10 +240,8 @@ test('of a damaged segment nothing is taken, and the others are', async () => {
   // Bytes that are whole, and not what the manifest says of them.
   const other = { ...third.manifest, rowCount: 31 };
   const lying = { ...other, checksum: segmentChecksum(other, third.bytes) };
-  const read = await readMetricSeries(
-    storeOf([first, { ...second, bytes: flipped }, { ...third, manifest: lying }]),
-    'run_a',
-  );
+  const store = storeOf([first, { ...second, bytes: flipped }, { ...third, manifest: lying }]);
+  const read = await readSeries({ store, runId: 'run_a' });
   expect(read.damage.map(({ identity, reason }) => [identity.batchNumber, reason])).toEqual([
     [1, 'its checksum does not match'],
     [2, 'it has 30 rows instead of 31'],

@@ -1,13 +1,19 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import { createMemoryStore, MetricsLogger, TrainingSession, type Store } from 'quark-sdk';
+import { describe, expect, it, vi } from 'vitest';
+import {
+  createMemoryStore,
+  MetricsLogger,
+  RunReader,
+  TrainingSession,
+  type SeriesRead,
+  type Store,
+} from 'quark-sdk';
 import { AxisTrack, onAxis } from '../../../dashboard/charts/axis.ts';
 import { EpochScaler, epochScaleOf } from '../../../dashboard/series/epoch-scale.ts';
 import { splitLarge } from '../../../dashboard/charts/group.ts';
 import { RunFeed } from '../../../dashboard/series/run-feed.ts';
 import { SegmentWindow, windowEnd } from '../../../dashboard/series/segment-window.ts';
-import { splitByMetric } from '../../../dashboard/series/series-parts.ts';
-import { MetricSeries, SeriesSet, X_AXES } from '../../../dashboard/series/series.ts';
+import { SampleSeries, SeriesSet, X_AXES } from '../../../dashboard/series/series.ts';
 import { cachedOnAxis } from '../../../dashboard/charts/chart-data.ts';
 import { runs } from '../../support/property.ts';
 
@@ -23,19 +29,29 @@ const point: fc.Arbitrary<Point> = fc.record({
 });
 const KEYS = ['a', 'b', 'c'];
 
-const columnsOf = (points: readonly Point[]) => ({
-  rowCount: points.length,
-  keys: KEYS,
-  keyIndex: Int32Array.from(points, ({ key }) => key),
-  values: Float64Array.from(points, ({ value }) => value),
-  steps: Float64Array.from(points, ({ step }) => step),
-  epochs: Float64Array.from(points, ({ epoch }) => epoch),
-  timestampsMs: Float64Array.from(points, ({ time }) => time * 1000),
-});
+/** The points as a reader returns them: one series a key, without a column that nothing was recorded in. */
+const readOf = (points: readonly Point[]) => {
+  const keys = [...new Set(points.map(({ key }) => key))];
+  return {
+    rowCount: points.length,
+    series: keys.map((index) => {
+      const own = points.filter(({ key }) => key === index);
+      const orNull = (column: Float64Array<ArrayBuffer>) =>
+        column.every((value) => Number.isNaN(value)) ? null : column;
+      return {
+        key: KEYS[index] ?? '',
+        values: Float64Array.from(own, ({ value }) => value),
+        steps: orNull(Float64Array.from(own, ({ step }) => step)),
+        epochs: orNull(Float64Array.from(own, ({ epoch }) => epoch)),
+        timesMs: Float64Array.from(own, ({ time }) => time * 1000),
+      };
+    }),
+  };
+};
 
 /** The points of a series on an axis in the plainest way. */
 function plainly(
-  series: MetricSeries,
+  series: SampleSeries,
   axis: (typeof X_AXES)[number],
   scale: ReturnType<typeof epochScaleOf>,
 ): { xs: number[]; ys: number[] } {
@@ -67,10 +83,9 @@ describe('points that come in parts', () => {
         (all, size) => {
           const whole = new SeriesSet();
           for (const { key, value, step, epoch, time } of all)
-            whole.append(columnsOf([{ key, value, step, epoch, time }]));
+            whole.push(KEYS[key] ?? '', value, step, epoch, time * 1000);
           const cut = new SeriesSet();
-          for (let at = 0; at < all.length; at += size)
-            cut.append(columnsOf(all.slice(at, at + size)));
+          for (let at = 0; at < all.length; at += size) cut.take(readOf(all.slice(at, at + size)));
           expect(cut.keys.toSorted()).toEqual(whole.keys.toSorted());
           expect(cut.pointCount).toBe(all.length);
           for (const key of whole.keys) {
@@ -97,11 +112,11 @@ describe('points that come in parts', () => {
         fc.constantFrom(...X_AXES),
         (all, size, axis) => {
           const set = new SeriesSet();
-          set.append(columnsOf(all));
+          set.take(readOf(all));
           const scale = set.epochScale;
           const series = set.get('a');
           if (series === undefined) return;
-          const growing = new MetricSeries('a');
+          const growing = new SampleSeries('a');
           const track = new AxisTrack(growing, axis, 500, scale);
           let before: Float64Array = new Float64Array(0);
           for (let at = 0; at < series.length; at += 1) {
@@ -134,7 +149,7 @@ describe('points that come in parts', () => {
     fc.assert(
       fc.property(fc.array(point, { maxLength: 40 }), fc.constantFrom(...X_AXES), (all, axis) => {
         const set = new SeriesSet();
-        set.append(columnsOf(all));
+        set.take(readOf(all));
         const places = set.all().flatMap((one) => [...onAxis(one, axis, 500, set.epochScale).xs]);
         const extent = set.extent(axis, 500);
         if (places.length === 0) expect(extent).toBeUndefined();
@@ -159,7 +174,7 @@ describe('points that come in parts', () => {
   });
 
   it('are drawn from the same index of blocks as long as nothing before them changes', () => {
-    const series = new MetricSeries('a');
+    const series = new SampleSeries('a');
     const scale = { firstStep: new Map(), stepsPerEpoch: 1 };
     for (let at = 0; at < 100; at += 1) series.push(at, at, NaN, 0);
     const { stableCount } = cachedOnAxis(series, 'step', 0, scale);
@@ -170,17 +185,86 @@ describe('points that come in parts', () => {
     expect(cachedOnAxis(series, 'step', 0, scale).stableCount).toBe(100);
   });
 
-  it('share one buffer a metric, so that a worker hands it over as it is', () => {
-    const { parts } = splitByMetric(columnsOf([{ key: 1, value: 1, step: 2, epoch: 3, time: 4 }]));
-    expect(parts.map(({ key }) => key)).toEqual(['b']);
-    const [part] = parts;
-    expect(
-      new Set([part?.values, part?.steps, part?.epochs, part?.timesMs].map((one) => one?.buffer))
-        .size,
-    ).toBe(1);
-    expect([part?.values[0], part?.steps[0], part?.epochs[0], part?.timesMs[0]]).toEqual([
-      1, 2, 3, 4000,
-    ]);
+  it('become the series as they are, and later ones are copied once', () => {
+    const column = (first: number) => Float64Array.from({ length: 300 }, (_, at) => first + at);
+    const columns = (first: number) => ({
+      key: 'a',
+      values: column(first),
+      steps: column(first),
+      epochs: null,
+      timesMs: column(first),
+    });
+    const set = new SeriesSet();
+    const read = columns(0);
+    set.take({ rowCount: 300, series: [read] });
+    const series = set.get('a');
+    expect(series?.values.buffer).toBe(read.values.buffer);
+    expect(series?.steps.buffer).toBe(read.steps.buffer);
+    expect(series?.timesMs.buffer).toBe(read.timesMs.buffer);
+    set.take({ rowCount: 300, series: [columns(300)] });
+    const grown = series?.values.buffer;
+    set.take({
+      rowCount: 300,
+      series: [
+        {
+          ...columns(600),
+          steps: null,
+          values: column(600).subarray(0, 0),
+          timesMs: column(0).subarray(0, 0),
+        },
+      ],
+    });
+    expect(series?.values.buffer).toBe(grown);
+    expect(series?.values).toEqual(Float64Array.from({ length: 600 }, (_, at) => at));
+    expect(series?.epochs.every((epoch) => Number.isNaN(epoch))).toBe(true);
+  });
+
+  it('come unmixed from the bytes of the segments, with one copy each', async () => {
+    const store = createMemoryStore();
+    const session = await TrainingSession.startRun({
+      project: 'copies',
+      config: {},
+      storage: store,
+      handleSignals: false,
+    });
+    const metrics = new MetricsLogger(session);
+    for (let step = 0; step < 1_000; step += 1)
+      for (const key of ['a', 'b']) metrics.log(key, step, { step });
+    await session.flush();
+    const mixed = vi.spyOn(RunReader.prototype, 'readMetricColumns');
+    const spy = vi.spyOn(RunReader.prototype, 'readSeries');
+    const readsSoFar = (): Promise<readonly SeriesRead[]> =>
+      Promise.all(spy.mock.results.map(({ value }) => value as Promise<SeriesRead>));
+    try {
+      const feed = await RunFeed.open(store, session.runId);
+      expect(mixed).not.toHaveBeenCalled();
+      const reads = await readsSoFar();
+      expect(reads).toHaveLength(1);
+      // What the reader wrote from the bytes is what the charts draw from.
+      for (const { key, steps, timesMs, values } of reads[0]?.series ?? []) {
+        const series = feed.series.get(key);
+        expect(series?.length).toBe(1_000);
+        expect(series?.values.buffer).toBe(values.buffer);
+        expect(series?.steps.buffer).toBe(steps?.buffer);
+        expect(series?.timesMs.buffer).toBe(timesMs.buffer);
+      }
+      // A poll reads the new rows alone, and each column of them is copied behind the others, once.
+      for (let step = 1_000; step < 1_010; step += 1) metrics.log('a', step, { step });
+      await session.flush();
+      const copies = vi.spyOn(Float64Array.prototype, 'set');
+      await feed.poll();
+      const added = (await readsSoFar()).at(-1)?.series.find(({ key }) => key === 'a');
+      const copied = copies.mock.calls.filter(([source]) => source === added?.values);
+      copies.mockRestore();
+      expect(added?.values).toEqual(Float64Array.from({ length: 10 }, (_, at) => 1_000 + at));
+      expect(copied).toHaveLength(1);
+      expect(mixed).not.toHaveBeenCalled();
+      expect(feed.series.get('a')?.length).toBe(1_010);
+    } finally {
+      mixed.mockRestore();
+      spy.mockRestore();
+      await session.endRun();
+    }
   });
 });
 
