@@ -13,7 +13,6 @@ import { CELL_NUMBER, CELL_TEXT } from '../../../codecs/table-rows.ts';
 import { configFromYaml, isYamlName } from '../tables/yaml-config.ts';
 
 const HEAD_BYTES = 65_536;
-const FLUSH_ROWS = 65_536;
 /** Settings that programs write beside their table. */
 const SETTINGS_NAMES = new Set(['hparams.yaml', 'args.yaml']);
 
@@ -113,7 +112,7 @@ class CsvImport {
       }
       const sink = this.#table.place(reader) ?? (await this.#table.begin());
       this.#table.add(reader, sink);
-      if (sink.pendingRows > FLUSH_ROWS) await sink.flush();
+      if (sink.isFull) await sink.flush();
     }
   }
 

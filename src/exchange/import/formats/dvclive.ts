@@ -8,7 +8,6 @@ import { isRowObject, readRow } from '../tables/object-rows.ts';
 import { runNameOf } from '../sink/run-names.ts';
 import { configFromYaml } from '../tables/yaml-config.ts';
 
-const FLUSH_ROWS = 65_536;
 const TABLE = /^(.*?)(?:^|\/)(?:plots\/metrics|plots\/scalars|scalars)\/(.+)\.tsv$/;
 
 /** DVCLive. */
@@ -87,7 +86,7 @@ async function readTable(
     const step = numberFromText(cell(columns.indexOf('step'))) ?? Number.NaN;
     const timeMs = instantMs(cell(columns.indexOf('timestamp')));
     sink.push(metric, value, step, Number.NaN, timeMs);
-    if (sink.pendingRows > FLUSH_ROWS) await sink.flush();
+    if (sink.isFull) await sink.flush();
   }
 }
 

@@ -45,7 +45,7 @@ async function readState(file: InputFile, context: ImportContext): Promise<void>
         if (isObject(row)) pushRow(row, sink);
         else problem(`log_history[${part.index + i}]`, 'It is no object.');
       }
-      if (sink.pendingRows > 65_536) await sink.flush();
+      if (sink.isFull) await sink.flush();
     } else if (part.key !== null && part.index === 0) facts.set(part.key, part.items);
   }
   if (sink === undefined)

@@ -12,7 +12,6 @@ import { runNameOf } from '../sink/run-names.ts';
 import { RunSplitter } from '../sink/run-splitter.ts';
 import { pushRow } from './json-lines.ts';
 
-const FLUSH_ROWS = 65_536;
 const SNIFFED_DEPTH = 64;
 /** Values of a list of counters, which are held in memory. */
 const MAX_COUNTERS = 10_000_000;
@@ -95,7 +94,7 @@ async function readCurves(file: InputFile, context: ImportContext): Promise<void
       pushList(await sink(), part.key, part.items, part.index, counters);
     }
     const open = splitter.sink;
-    if (open !== undefined && open.pendingRows > FLUSH_ROWS) await open.flush();
+    if (open !== undefined && open.isFull) await open.flush();
   }
   if (splitter.runCount === 0)
     context.problem({ file: file.path, place: null, reason: 'There are no curves in it.' });

@@ -15,7 +15,6 @@ import { reasonNoRun } from '../tables/own-tables.ts';
 import { runNameOf } from '../sink/run-names.ts';
 import { RunSplitter } from '../sink/run-splitter.ts';
 
-const FLUSH_ROWS = 65_536;
 const SNIFFED_LINES = 5;
 /** Deep enough for any row; a look at the beginning has no limits of its own. */
 const SNIFFED_DEPTH = 64;
@@ -112,7 +111,7 @@ export async function readJsonLines(
     const metrics = read.values.map(([name]) => name);
     const sink = splitter.find(read, metrics, place) ?? (await splitter.begin());
     pushRow(sink, read, splitter.stepOf(read));
-    if (sink.pendingRows > FLUSH_ROWS) await sink.flush();
+    if (sink.isFull) await sink.flush();
   }
   return true;
 }

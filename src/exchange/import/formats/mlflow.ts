@@ -10,7 +10,6 @@ import { isRowObject } from '../tables/object-rows.ts';
 import { readYamlFile } from '../tables/yaml-config.ts';
 import { plainScalar } from '../../../codecs/yaml/yaml-scalars.ts';
 
-const FLUSH_ROWS = 65_536;
 /** Parameters have at most 6,000 characters in MLflow, tags 8,000. */
 const MAX_VALUE_BYTES = 10_000;
 const PARTS = ['metrics', 'params', 'tags'] as const;
@@ -144,7 +143,7 @@ async function readMetric(
     }
     const place = hasSteps && step !== undefined ? Number(step) : Number.NaN;
     sink.push(metric, value, place, Number.NaN, Number(time));
-    if (sink.pendingRows > FLUSH_ROWS) await sink.flush();
+    if (sink.isFull) await sink.flush();
   }
 }
 

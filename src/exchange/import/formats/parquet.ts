@@ -18,7 +18,6 @@ import {
 import { runNameOf } from '../sink/run-names.ts';
 import { TableImport } from '../tables/table-import.ts';
 
-const FLUSH_ROWS = 65_536;
 /** Columns that name the run a row belongs to. */
 const RUN_NAMES = ['run_name', 'run_id', 'run', 'experiment_name'];
 /** Columns of Trackio's that are no metrics. */
@@ -121,7 +120,7 @@ async function readTable(
       }
       const sink = target.place(rows) ?? (await target.begin());
       target.add(rows, sink);
-      if (sink.pendingRows > FLUSH_ROWS) await sink.flush();
+      if (sink.isFull) await sink.flush();
     }
   }
   for (const made of tables.values()) made.finish();

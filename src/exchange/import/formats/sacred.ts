@@ -5,7 +5,6 @@ import { readJsonFile } from '../../../codecs/json/lenient-json.ts';
 import { instantMs, metricNumber } from '../../../codecs/number-text.ts';
 import { isRowObject, type RowObject } from '../tables/object-rows.ts';
 
-const FLUSH_ROWS = 65_536;
 const BESIDE = new Set(['config.json', 'info.json', 'cout.txt']);
 const STATUSES: Readonly<Record<string, 'completed' | 'failed' | 'interrupted'>> = {
   COMPLETED: 'completed',
@@ -115,7 +114,7 @@ async function readMetrics(
       else {
         const step = metricNumber(steps[i]) ?? Number.NaN;
         sink.push(metric, value, step, Number.NaN, instantMs(times[i]));
-        if (sink.pendingRows > FLUSH_ROWS) await sink.flush();
+        if (sink.isFull) await sink.flush();
       }
     }
     if (left > 0)

@@ -11,7 +11,6 @@ import { ProtoReader } from '../../../codecs/protobuf/reader.ts';
 import { TfRecordScanner } from '../../../codecs/tfrecord/tf-records.ts';
 
 const NAME = /\btfevents\b/;
-const FLUSH_ROWS = 65_536;
 const HEADER_BYTES = 12;
 const HEAD_BYTES = 65_536;
 
@@ -53,7 +52,7 @@ export const tensorBoard: Importer = {
       current = file.path;
       events.beginFile(fileName(file.path));
       await readFile(file, context, events);
-      if (sink.pendingRows > FLUSH_ROWS) await sink.flush();
+      if (sink.isFull) await sink.flush();
     }
   },
 };

@@ -11,7 +11,6 @@ import { runNameOf } from '../sink/run-names.ts';
 import { RunSplitter } from '../sink/run-splitter.ts';
 import { pushRow } from './json-lines.ts';
 
-const FLUSH_ROWS = 65_536;
 const SNIFFED_LINES = 2000;
 const SNIFFED_LINE_CHARS = 10_000;
 /** What Megatron-LM prints of its arguments before a run. */
@@ -76,7 +75,7 @@ async function readLog(file: InputFile, context: ImportContext): Promise<void> {
       settings = new Map();
     }
     pushRow(sink, row, splitter.stepOf(row));
-    if (sink.pendingRows > FLUSH_ROWS) await sink.flush();
+    if (sink.isFull) await sink.flush();
   }
   if (splitter.runCount === 0) {
     context.problem({

@@ -5,7 +5,6 @@ import { readJsonFile } from '../../../codecs/json/lenient-json.ts';
 import { metricNumber } from '../../../codecs/number-text.ts';
 import { isRowObject, type RowObject } from '../tables/object-rows.ts';
 
-const FLUSH_ROWS = 65_536;
 const MAX_ERRORS = 1000;
 /** By name, which counts where it and the number disagree. */
 const STATUSES: Readonly<Record<string, 'completed' | 'failed' | 'interrupted'>> = {
@@ -119,12 +118,12 @@ async function readSeries(name: string, series: unknown, sink: RunSink): Promise
       if (Array.isArray(item) && item.length === 2)
         add(metricNumber(item[0]) ?? Number.NaN, item[1]);
       else add(Number.NaN, item);
-      if (sink.pendingRows > FLUSH_ROWS) await sink.flush();
+      if (sink.isFull) await sink.flush();
     }
   } else if (isRowObject(series)) {
     for (const [step, value] of Object.entries(series)) {
       add(metricNumber(step) ?? Number.NaN, value);
-      if (sink.pendingRows > FLUSH_ROWS) await sink.flush();
+      if (sink.isFull) await sink.flush();
     }
   } else add(Number.NaN, series);
   return left;

@@ -10,7 +10,6 @@ import { isSqlite, SqliteFile, type SqliteRow } from '../../../codecs/sqlite/sql
 import { leavesOf } from '../messages/wandb-items.ts';
 import { histogramOf, numberOf } from '../messages/wandb-parts.ts';
 
-const FLUSH_ROWS = 65_536;
 const WAL_MAGIC = 0x377f;
 const MAX_TEXT_CHARS = 10_000;
 const HAS_ZONE = /(?:Z|[+-]\d\d:?\d\d)$/;
@@ -115,7 +114,7 @@ class TrackioReader {
           throw new Error('It is no object.');
         const sink = await this.#run(row);
         await take(row, values as Readonly<Record<string, unknown>>, sink);
-        if (sink.pendingRows > FLUSH_ROWS) await sink.flush();
+        if (sink.isFull) await sink.flush();
       } catch (error) {
         if (!isBadInput(error)) throw error;
         this.#problem(`row ${count} of ${table}`, messageOf(error));

@@ -130,7 +130,7 @@ export class EventReader {
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const keep of waiting) await keep();
-    if (this.#sink.pendingRows > 65_536) await this.#sink.flush();
+    if (this.#sink.isFull) await this.#sink.flush();
   }
 
   #readValue(): void {

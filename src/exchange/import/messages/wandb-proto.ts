@@ -140,7 +140,7 @@ export class WandbReader {
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const keep of waiting) await keep();
-    if (this.#sink.pendingRows > 65_536) await this.#sink.flush();
+    if (this.#sink.isFull) await this.#sink.flush();
   }
 
   /** Ends the run: what is known only now. */

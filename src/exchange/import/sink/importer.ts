@@ -88,8 +88,10 @@ export interface RunSink {
   ): Promise<void>;
   /** Says how the run ended; the default is `completed`. */
   status(status: Exclude<RunStatus, 'running'>): void;
-  /** Rows that wait to be written. Call {@link flush} when it is above 65,536. */
+  /** Rows that wait to be written. */
   readonly pendingRows: number;
+  /** Back pressure: over 65,536 rows, or segments as large, wait. Call {@link flush} before the next `push` then. */
+  readonly isFull: boolean;
   /** Writes what waits. */
   flush(): Promise<void>;
 }

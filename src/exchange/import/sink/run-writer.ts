@@ -33,7 +33,9 @@ const BATCH_CHARS = 1 << 22;
 const BATCH_ARTIFACTS = 4096;
 /** Segments in one append. */
 const MAX_APPEND_SEGMENTS = 16;
-/** Bytes that count as a row that waits, for importers that write when so many rows do. */
+/** Rows that may wait to be written. */
+const MAX_PENDING_ROWS = 65_536;
+/** Bytes of encoded segments that count as one waiting row. */
 const ROW_BYTES = 512;
 /** Longer names are no names. */
 const MAX_ORIGINAL_CHARS = 1000;
@@ -105,6 +107,10 @@ export class RunWriter implements TableSink {
   get pendingRows(): number {
     const rows = this.#buffer.rowCount + this.#events.length + this.#pendingRows;
     return Math.max(rows, Math.floor(this.#pendingBytes / ROW_BYTES));
+  }
+
+  get isFull(): boolean {
+    return this.pendingRows > MAX_PENDING_ROWS;
   }
 
   metric(name: string): number {
@@ -376,6 +382,7 @@ export class RunWriter implements TableSink {
 /** Takes a run that is in the store already: everything is let go. */
 export class KnownRun implements RunSink {
   readonly pendingRows = 0;
+  readonly isFull = false;
 
   metric(): number {
     return -1;

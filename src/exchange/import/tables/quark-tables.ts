@@ -14,8 +14,6 @@ import { fileName, folderOf, type InputFile } from '../../../codecs/input.ts';
 import type { ImportContext, TableSink } from '../sink/importer.ts';
 import { runNameOf } from '../sink/run-names.ts';
 
-const FLUSH_ROWS = 65_536;
-
 /** What a file says of itself. */
 export type QuarkTableFacts = {
   readonly table: TableDefinition;
@@ -61,7 +59,7 @@ export async function importQuarkTable(
         });
       row += batch.rowCount;
       if (checked.batch.rowCount > 0) sink.rows(table, checked.batch);
-      if (sink.pendingRows > FLUSH_ROWS) await sink.flush();
+      if (sink.isFull) await sink.flush();
     }
 }
 
