@@ -9,19 +9,18 @@ export {
 } from './service/node/serve-service.ts';
 export { openAccess, type OpenedAccess } from './service/node/open-access.ts';
 export { createServiceLog, LOG_LEVELS, type LogLevel } from './service/node/service-log.ts';
+export { type AccessBook, type ReachableSpace } from './service/access/access-book.ts';
+export { type User } from './service/access/access-sql.ts';
 export {
-  type AccessBook,
+  KEY_SCOPES,
+  type KeyScope,
   type NewKeyOptions,
-  type ReachableSpace,
+  type ProjectShare,
+  type RunAccess,
   type ShareOptions,
-} from './service/access/access-book.ts';
-export { type ProjectShare, type User, type UserKey } from './service/access/access-sql.ts';
-export { KEY_SCOPES, type KeyScope, type RunAccess } from './service/access/principal.ts';
-export {
-  openServiceAccess,
-  ServiceAccess,
-  type ServiceAccessOptions,
-} from './service/access/http-access.ts';
+  type UserKey,
+} from './wire/access-messages.ts';
+export { openServiceAccess, ServiceAccess, type ServiceAccessOptions } from './wire/http-access.ts';
 export { type KeylessUse } from './service/limits/gate.ts';
 export { DEFAULT_SERVICE_LIMITS, type ServiceLimits } from './service/limits/limits.ts';
 export { type ServiceLogger } from './service/log/logging.ts';

@@ -2,7 +2,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { openSpaces } from '../../src/store/sql/node/open-spaces.ts';
 import { AccessBook } from '../../src/service/access/access-book.ts';
-import { storedSpace, type KeyScope } from '../../src/service/access/principal.ts';
+import { storedSpace } from '../../src/service/access/principal.ts';
+import type { KeyScope } from '../../src/wire/access-messages.ts';
 import type { NewSegment, Store } from '../../src/store/store.ts';
 import { artifactSegment, metricSegment } from './segments.ts';
 

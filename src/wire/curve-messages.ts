@@ -1,6 +1,6 @@
 /** Curves as they travel: columns as JSON lists, with `null` for a step or epoch that is not there and text for values JSON has none for. */
 import { SessionStoreError, show } from '../base/errors.ts';
-import type { Curve, CurveQuery, RunCurves } from '../store/curves.ts';
+import type { Curve, RunCurves } from '../store/curves.ts';
 import { Fields } from './wire.ts';
 
 /** A value that is no number in JSON. */
@@ -26,20 +26,6 @@ export function encodeCurves(found: RunCurves): object {
 
 function nullable(column: Float64Array): (number | null)[] {
   return Array.from(column, (value) => (Number.isNaN(value) ? null : value));
-}
-
-/** The query as it stands in an address. */
-export function curveParameters(query: CurveQuery): [string, string][] {
-  const { buckets, metricKeys = [], rowsMin, stepMax, stepMin } = query;
-  const parameters: [string, string][] = [['buckets', String(buckets)]];
-  for (const [name, value] of Object.entries({
-    step_min: stepMin,
-    step_max: stepMax,
-    rows_min: rowsMin,
-  }))
-    if (value !== undefined) parameters.push([name, String(value)]);
-  for (const key of metricKeys) parameters.push(['key', key]);
-  return parameters;
 }
 
 /** @throws {SessionStoreError} `rejected` */

@@ -8,6 +8,7 @@ import {
   API_PATH,
   checkSpaceName,
   DEFAULT_TIMEOUT_MS,
+  JSON_MEDIA_TYPE,
   MAX_ANSWER_BYTES,
   PROTOCOL_HEADER,
   REQUEST_HEADER,
@@ -16,7 +17,8 @@ import {
   spokenText,
 } from './protocol.ts';
 import { decodeError } from './wire-errors.ts';
-import { Fields } from './wire.ts';
+import type { RouteName, RouteParams, RouteQuery } from './route-types.ts';
+import { Fields, toWire, wireName } from './wire.ts';
 
 /** Options of {@link openHttpStorage}. */
 export type HttpStorageOptions = {
@@ -35,13 +37,15 @@ export type HttpStorageOptions = {
   readonly fetch?: (request: Request) => Promise<Response>;
 };
 
-/** A request of a store. */
-export type Ask = {
-  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Below {@link API_PATH}. */
-  readonly path: string;
-  readonly query?: readonly (readonly [string, string])[];
-  readonly body?: Uint8Array<ArrayBuffer>;
+/** What a request has beside its method and the names of its path. */
+export type Call<N extends RouteName> = {
+  /** The named parts of the path. */
+  readonly params?: RouteParams<N>;
+  readonly query?: { readonly [Name in keyof RouteQuery<N>]: RouteQuery<N>[Name] | undefined };
+  /** Sent as JSON, in the names of the wire. */
+  readonly message?: object;
+  /** Sent as it is, as this media type. */
+  readonly bytes?: Uint8Array<ArrayBuffer>;
   readonly type?: string;
 };
 
@@ -80,32 +84,31 @@ export class HttpClient {
     this.#packs = !isLoopback(this.base);
   }
 
-  /** The answer as JSON. */
-  async json(ask: Ask): Promise<Fields> {
-    return new Fields('answer', parseJson(await this.bytes(ask), this.base.href));
-  }
-
-  /** The answer to a change, which `close` waits for. */
-  async change(ask: Ask): Promise<Fields> {
-    const answer = this.json(ask);
-    this.#writes.add(answer);
+  /** The answer as JSON. `close` waits for those to changes. */
+  async json<N extends RouteName>(route: N, call: Call<N> = {}): Promise<Fields> {
+    const answer = this.bytes(route, call);
+    if (!route.startsWith('GET ')) this.#writes.add(answer);
     try {
-      return await answer;
+      return new Fields('answer', parseJson(await answer, this.base.href));
     } finally {
       this.#writes.delete(answer);
     }
   }
 
   /** The bytes of the answer. */
-  async bytes(ask: Ask): Promise<Uint8Array<ArrayBuffer>> {
+  async bytes<N extends RouteName>(route: N, call: Call<N> = {}): Promise<Uint8Array<ArrayBuffer>> {
     this.checkOpen();
     checkNotAborted(this.#signal);
-    const sendMs = Math.ceil((ask.body?.byteLength ?? 0) / MIN_BYTES_PER_MS);
+    const body =
+      call.message === undefined
+        ? call.bytes
+        : new TextEncoder().encode(JSON.stringify(toWire(call.message)));
+    const sendMs = Math.ceil((body?.byteLength ?? 0) / MIN_BYTES_PER_MS);
     const timeout = AbortSignal.timeout(this.#timeoutMs + sendMs);
     const others = this.#signal === undefined ? [] : [this.#signal];
     const signal = AbortSignal.any([timeout, this.#closing.signal, ...others]);
     try {
-      const request = await this.#request(ask, signal);
+      const request = await this.#request(route, call, body, signal);
       signal.throwIfAborted();
       return await holding(request, () => this.#send(request));
     } catch (error) {
@@ -144,13 +147,18 @@ export class HttpClient {
   }
 
   async #request(
-    { method = 'GET', path, query, body, type }: Ask,
+    route: RouteName,
+    { params, query = {}, type = JSON_MEDIA_TYPE }: Call<RouteName>,
+    body: Uint8Array<ArrayBuffer> | undefined,
     signal: AbortSignal,
   ): Promise<Request> {
-    const url = new URL(API_PATH + path, this.base);
-    for (const [name, value] of query ?? []) url.searchParams.append(name, value);
+    const [method = '', path = ''] = route.split(' ');
+    const url = new URL(API_PATH + addressOf(path, params), this.base);
+    for (const [name, given] of Object.entries(query))
+      for (const value of Array.isArray(given) ? given : [given])
+        if (value !== undefined) url.searchParams.append(wireName(name), String(value));
     const headers = new Headers(this.#headers);
-    if (type !== undefined) headers.set('content-type', type);
+    if (body !== undefined) headers.set('content-type', type);
     if (method !== 'GET') headers.set(REQUEST_HEADER, createId('req', Date.now()));
     const packed = body !== undefined && this.#packs ? await packedIfWorthwhile(body) : undefined;
     if (packed !== undefined) headers.set('content-encoding', 'gzip');
@@ -182,6 +190,14 @@ export class HttpClient {
       details: { uri: this.base.href },
     });
   }
+}
+
+/** A path with its named parts filled in. */
+function addressOf(path: string, params: Readonly<Record<string, string>> = {}): string {
+  if (path === '/') return '';
+  return path.replaceAll(/:([A-Za-z0-9]+)/g, (_whole, name: string) =>
+    encodeURIComponent(params[name] ?? ''),
+  );
 }
 
 /** What the system says: a refused connection, a certificate, plain HTTP where TLS was asked for. Browsers tell nothing. */

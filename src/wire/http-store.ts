@@ -37,11 +37,12 @@ import type {
   StreamState,
   UpdateResult,
 } from '../store/store.ts';
-import { curveParameters, decodeCurves } from './curve-messages.ts';
+import { decodeCurves } from './curve-messages.ts';
 import { decodeFrames } from './frames.ts';
 import { HttpClient, notQuark, type HttpStorageOptions } from './http-client.ts';
 import {
   API_PATH,
+  BYTES_MEDIA_TYPE,
   MAX_KEY_CHARS_IN_URL,
   MAX_RUNS_PER_LEASE_QUERY,
   MAX_RUNS_PER_PAGE,
@@ -57,13 +58,12 @@ import {
   decodeRun,
   decodeStream,
   decodeUpdate,
-  toWire,
+  type Fields,
 } from './wire.ts';
 
 export type { HttpStorageOptions } from './http-client.ts';
 
 const OPTION_NAMES = ['userKey', 'space', 'timeoutMs', 'signal', 'fetch'] as const;
-const JSON_TYPE = 'application/json';
 
 /**
  * Opens the store that a Quark server offers at `uri`. Whether it can be written to is the server's to say: `quark
@@ -83,7 +83,7 @@ export async function openHttpStorage(
 ): Promise<Store> {
   checkOptionNames('options', options, OPTION_NAMES);
   const client = new HttpClient(uri, options);
-  const about = await client.json({ path: '' });
+  const about = await client.json('GET /');
   if (about.get('service') !== 'quark') throw notQuark(client.base.href);
   const arrived = about.get('space');
   if (arrived !== undefined && arrived !== (options.space ?? null))
@@ -114,19 +114,20 @@ class HttpStore implements Store {
     this.#checkWritable();
     checkProject(project);
     const { id, name, createdAtMs } = project;
-    const answer = await this.#send('POST', '/projects', { project: { id, name, createdAtMs } });
+    const message = { project: { id, name, createdAtMs } };
+    const answer = await this.#client.json('POST /projects', { message });
     return checkAnsweredProject(decodeProject(answer.get('project')));
   }
 
   async listProjects(): Promise<readonly StoredProject[]> {
-    const answer = await this.#client.json({ path: '/projects' });
+    const answer = await this.#client.json('GET /projects');
     return answer.list('projects').map((one) => checkAnsweredProject(decodeProject(one)));
   }
 
   async createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun> {
     this.#checkWritable();
     checkRun(run);
-    const answer = await this.#send('POST', '/runs', { run });
+    const answer = await this.#client.json('POST /runs', { message: { run } });
     const added = checkAnsweredRun(decodeRun(answer.get('run')), run.id);
     this.#seen.noteNew(added.id);
     return added;
@@ -135,7 +136,9 @@ class HttpStore implements Store {
   async findRun(runId: string): Promise<StoredRun | undefined> {
     this.#client.checkOpen();
     try {
-      const answer = await this.#client.json({ path: runPath(runId) });
+      const answer = await this.#client.json('GET /runs/:runId', {
+        params: { runId: checkRunId(runId) },
+      });
       return checkAnsweredRun(decodeRun(answer.get('run')), runId);
     } catch (error) {
       if (isQuarkError(error, 'run_not_found')) return undefined;
@@ -147,22 +150,23 @@ class HttpStore implements Store {
   async listRuns(filter: RunFilter = {}): Promise<readonly StoredRun[]> {
     this.#client.checkOpen();
     checkRunFilter(filter);
+    // An empty list of statuses matches no run; a query cannot say "an empty list".
+    if (filter.statuses?.length === 0) return [];
     const found = new Map<string, StoredRun>();
     const limit = filter.limit ?? Number.POSITIVE_INFINITY;
     for (let offset = filter.offset ?? 0; found.size < limit;) {
       const pageSize = Math.min(MAX_RUNS_PER_PAGE, limit - found.size);
-      const query: [string, string][] = [['limit', String(pageSize)]];
-      if (offset > 0) query.push(['offset', String(offset)]);
-      if (filter.projectName !== undefined) query.push(['project', filter.projectName]);
-      // An empty list of statuses matches no run; a URL cannot say "an empty list".
-      if (filter.statuses?.length === 0) return [];
-      for (const status of filter.statuses ?? []) query.push(['status', status]);
-      for (const tag of filter.tags ?? []) query.push(['tag', tag]);
-      if (filter.startedMinMs !== undefined)
-        query.push(['started_min_ms', String(filter.startedMinMs)]);
-      if (filter.startedMaxMs !== undefined)
-        query.push(['started_max_ms', String(filter.startedMaxMs)]);
-      const answer = await this.#client.json({ path: '/runs', query });
+      const answer = await this.#client.json('GET /runs', {
+        query: {
+          limit: pageSize,
+          offset: offset > 0 ? offset : undefined,
+          project: filter.projectName,
+          status: filter.statuses,
+          tag: filter.tags,
+          startedMinMs: filter.startedMinMs,
+          startedMaxMs: filter.startedMaxMs,
+        },
+      });
       const page = answer.list('runs').map((one) => checkAnsweredRun(decodeRun(one)));
       for (const run of page) found.set(run.id, run);
       // A page may be closed early, where documents are long.
@@ -177,7 +181,9 @@ class HttpStore implements Store {
   async updateRun(run: StoredRun): Promise<UpdateResult> {
     this.#checkWritable();
     checkRevisedRun(run);
-    const result = decodeUpdate(await this.#send('PUT', runPath(run.id), { run }));
+    const params = { runId: checkRunId(run.id) };
+    const answer = await this.#client.json('PUT /runs/:runId', { params, message: { run } });
+    const result = decodeUpdate(answer);
     checkAnsweredRun(result.run, run.id);
     return result;
   }
@@ -185,22 +191,26 @@ class HttpStore implements Store {
   async renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease> {
     this.#checkWritable();
     checkLeaseClaim(runId, holder, ttlMs);
-    return decodeLease((await this.#send('PUT', leasePath(runId, holder), { ttlMs })).get('lease'));
+    const answer = await this.#client.json('PUT /runs/:runId/leases/:holder', {
+      params: { runId, holder },
+      message: { ttlMs },
+    });
+    return decodeLease(answer.get('lease'));
   }
 
   async releaseLease(runId: string, holder: string): Promise<void> {
     this.#checkWritable();
-    await this.#client.change({ method: 'DELETE', path: leasePath(runId, holder) });
+    const params = { runId: checkRunId(runId), holder: checkId('holder', holder) };
+    await this.#client.json('DELETE /runs/:runId/leases/:holder', { params });
   }
 
   async listLeases(runIds?: readonly string[]): Promise<readonly Lease[]> {
     this.#client.checkOpen();
     if (runIds === undefined)
-      return (await this.#client.json({ path: '/leases' })).list('leases').map(decodeLease);
+      return (await this.#client.json('GET /leases')).list('leases').map(decodeLease);
     const leases: Lease[] = [];
     for (const some of slices([...new Set(runIds)], MAX_RUNS_PER_LEASE_QUERY)) {
-      const query = some.map((runId): [string, string] => ['run', runId]);
-      const answer = await this.#client.json({ path: '/leases', query });
+      const answer = await this.#client.json('GET /leases', { query: { run: some } });
       leases.push(...answer.list('leases').map(decodeLease));
     }
     return leases;
@@ -213,32 +223,30 @@ class HttpStore implements Store {
     this.#checkWritable();
     checkNewSegments(segments);
     if (segments.length === 0) return [];
-    const send = (known = seen): Promise<readonly SegmentManifest[]> =>
-      this.#upload('POST', '/segments', encodeUpload(segments, { seen: known }), segments.length);
+    const send = async (known = seen): Promise<readonly SegmentManifest[]> =>
+      this.#acknowledged(
+        await this.#client.json('POST /segments', {
+          bytes: encodeUpload(segments, { seen: known }),
+          type: UPLOAD_MEDIA_TYPE,
+        }),
+        segments.length,
+      );
     return seen === undefined ? this.#seen.use(tablesOf(segments), send) : send();
   }
 
   async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
     this.#client.checkOpen();
     checkSegmentFilter(filter);
-    const query: [string, string][] = [];
-    for (const [name, value] of [
-      ['sequence_min', filter.sequenceMin],
-      ['step_min', filter.stepMin],
-      ['step_max', filter.stepMax],
-      ['epoch_min', filter.epochMin],
-      ['epoch_max', filter.epochMax],
-    ] as const) {
-      if (value !== undefined) query.push([name, String(value)]);
-    }
-    const keys = filter.keys;
+    const { runId, table, keys, sequenceMin, stepMin, stepMax, epochMin, epochMax } = filter;
+    const position = { sequenceMin, stepMin, stepMax, epochMin, epochMax };
     const keysFit =
       keys !== undefined &&
       keys.length > 0 &&
       keys.join('').length + 5 * keys.length <= MAX_KEY_CHARS_IN_URL;
-    if (keysFit) for (const key of keys) query.push(['key', key]);
-    const path = `${tablePath(filter.runId, filter.table)}/segments`;
-    const answer = await this.#client.json({ path, query });
+    const answer = await this.#client.json('GET /runs/:runId/tables/:table/segments', {
+      params: { runId, table },
+      query: { ...position, key: keysFit ? keys : undefined },
+    });
     const manifests = answer.list('segments').map(decodeManifest);
     if (keys === undefined || keysFit) return manifests;
     return manifests.filter((manifest) => holdsKey(manifest.keys, keys));
@@ -252,9 +260,8 @@ class HttpStore implements Store {
       const asked = segments
         .slice(reads.length, reads.length + MAX_SEGMENTS_PER_READ)
         .map(referenceOf);
-      const body = textBytes({ segments: asked });
-      const path = '/segments/read';
-      const answer = await this.#client.bytes({ method: 'POST', path, body, type: JSON_TYPE });
+      const message = { segments: asked };
+      const answer = await this.#client.bytes('POST /segments/read', { message });
       reads.push(...decodeFrames(answer, asked.length));
     }
     return reads;
@@ -262,8 +269,12 @@ class HttpStore implements Store {
 
   async readCurves(query: CurveQuery): Promise<RunCurves> {
     this.#client.checkOpen();
-    const path = `${runPath(query.runId)}/curves`;
-    return decodeCurves(await this.#client.json({ path, query: curveParameters(query) }));
+    const { runId, buckets, metricKeys: key, rowsMin, stepMax, stepMin } = query;
+    const answer = await this.#client.json('GET /runs/:runId/curves', {
+      params: { runId: checkRunId(runId) },
+      query: { buckets, stepMin, stepMax, rowsMin, key },
+    });
+    return decodeCurves(answer);
   }
 
   async replaceSegments(
@@ -274,10 +285,9 @@ class HttpStore implements Store {
   ): Promise<boolean> {
     this.#checkWritable();
     checkReplacement(runId, table, remove, add);
-    const answer = await this.#client.change({
-      method: 'POST',
-      path: `${tablePath(runId, table)}/merge`,
-      body: encodeUpload(add, { remove: remove.map(referenceOf) }),
+    const answer = await this.#client.json('POST /runs/:runId/tables/:table/merge', {
+      params: { runId, table },
+      bytes: encodeUpload(add, { remove: remove.map(referenceOf) }),
       type: UPLOAD_MEDIA_TYPE,
     });
     return answer.flag('replaced');
@@ -292,10 +302,14 @@ class HttpStore implements Store {
     this.#checkWritable();
     checkTableSegments(runId, table, add);
     const send = async (seen?: readonly SeenTable[]): Promise<readonly SegmentManifest[]> => {
-      const body = encodeUpload(add, { seen });
-      const kept = await this.#upload('PUT', tablePath(runId, table), body, add.length);
+      const answer = await this.#client.json('PUT /runs/:runId/tables/:table', {
+        params: { runId, table },
+        bytes: encodeUpload(add, { seen }),
+        type: UPLOAD_MEDIA_TYPE,
+      });
+      const stored = this.#acknowledged(answer, add.length);
       for (const one of seen ?? []) this.#seen.noteReplaced(one);
-      return kept;
+      return stored;
     };
     return seenCount === undefined
       ? this.#seen.use([{ runId, table }], send, true)
@@ -304,22 +318,23 @@ class HttpStore implements Store {
 
   async listStreams(runId: string): Promise<readonly StreamState[]> {
     this.#client.checkOpen();
-    const answer = await this.#client.json({ path: `${runPath(runId)}/tables` });
+    const params = { runId: checkRunId(runId) };
+    const answer = await this.#client.json('GET /runs/:runId/tables', { params });
     return answer.list('tables').map(decodeStream);
   }
 
   async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     this.#checkWritable();
     await checkBlob(sha256, bytes);
-    const type = 'application/octet-stream';
-    await this.#client.change({ method: 'PUT', path: `/blobs/${sha256}`, body: bytes, type });
+    const type = BYTES_MEDIA_TYPE;
+    await this.#client.json('PUT /blobs/:sha256', { params: { sha256 }, bytes, type });
   }
 
   async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
     this.#client.checkOpen();
     checkSha256(sha256);
     try {
-      return await this.#client.bytes({ path: `/blobs/${sha256}` });
+      return await this.#client.bytes('GET /blobs/:sha256', { params: { sha256 } });
     } catch (error) {
       if (isQuarkError(error, 'unsupported')) return undefined;
       throw error;
@@ -329,7 +344,7 @@ class HttpStore implements Store {
   /** A store that is only read has nothing to give back. */
   async reclaimSpace(): Promise<void> {
     this.#client.checkOpen();
-    if (this.isWritable) await this.#send('POST', '/reclaim', {});
+    if (this.isWritable) await this.#client.json('POST /reclaim', { message: {} });
   }
 
   async close(): Promise<void> {
@@ -356,37 +371,15 @@ class HttpStore implements Store {
     );
   }
 
-  #send(method: 'POST' | 'PUT', path: string, message: object): ReturnType<HttpClient['change']> {
-    return this.#client.change({ method, path, body: textBytes(message), type: JSON_TYPE });
-  }
-
-  async #upload(
-    method: 'POST' | 'PUT',
-    path: string,
-    body: Uint8Array<ArrayBuffer>,
-    count: number,
-  ): Promise<readonly SegmentManifest[]> {
-    const answer = await this.#client.change({ method, path, body, type: UPLOAD_MEDIA_TYPE });
-    const kept = answer.list('segments').map(decodeManifest);
-    if (kept.length === count) return kept;
+  #acknowledged(answer: Fields, count: number): readonly SegmentManifest[] {
+    const stored = answer.list('segments').map(decodeManifest);
+    if (stored.length === count) return stored;
     throw new SessionStoreError(
       'rejected',
-      `${this.uri} acknowledged ${kept.length} of ${count} segments. Is there something between it and this program that changes answers?`,
+      `${this.uri} acknowledged ${stored.length} of ${count} segments. Is there something between it and this program that changes answers?`,
       { details: { uri: this.uri } },
     );
   }
-}
-
-function runPath(runId: string): string {
-  return `/runs/${encodeURIComponent(checkRunId(runId))}`;
-}
-
-function tablePath(runId: string, table: string): string {
-  return `/runs/${encodeURIComponent(runId)}/tables/${encodeURIComponent(table)}`;
-}
-
-function leasePath(runId: string, holder: string): string {
-  return `${runPath(runId)}/leases/${encodeURIComponent(checkId('holder', holder))}`;
 }
 
 /** Only the reference travels, whatever else the caller's object holds. */
@@ -394,10 +387,6 @@ function referenceOf(segment: SegmentReference): SegmentReference {
   const { runId, table, writerId, batchNumber, checksum } = segment;
   const identity = { runId, table, writerId, batchNumber };
   return checksum === undefined ? identity : { ...identity, checksum };
-}
-
-function textBytes(message: object): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(JSON.stringify(toWire(message)));
 }
 
 function tablesOf(segments: readonly NewSegment[]): readonly Pick<SeenTable, 'runId' | 'table'>[] {

@@ -1,7 +1,7 @@
 /**
- * The wire between a store and those who use it from elsewhere: routes, versions, limits. Both ends import this file
- * and nothing else of each other. Field names on the wire are snake_case; see `wire.ts` for the messages, `frames.ts` for
- * the binary answer that carries segments and `upload.ts` for the binary request that does.
+ * The protocol between a service and its clients: versions, headers, media types, limits. The routes are in `routes.ts`, the
+ * messages in `wire.ts`; `frames.ts` has the binary answer that carries segments and `upload.ts` the binary request that does.
+ * Names of fields are in snake_case.
  */
 import { invalidInput, SessionStoreError, type StoreFailureReason } from '../base/errors.ts';
 
@@ -32,59 +32,11 @@ export const FRAMES_MEDIA_TYPE = 'application/vnd.quark.segments';
 /** Media type of the request that carries segments. */
 export const UPLOAD_MEDIA_TYPE = 'application/vnd.quark.upload';
 
-/** The routes below {@link API_PATH}, as the handler declares them. */
-export const ROUTES = {
-  /** GET: says what this is: `{"service": "quark", "protocol": 1, "read_only": true, ...}`. */
-  about: '/',
-  /** GET: the description of all this in OpenAPI 3.1. */
-  openapi: '/openapi.json',
-  /** GET: all. POST `{"project": {...}}`: the project of this name, made if there is none. */
-  projects: '/projects',
-  /**
-   * GET `?project=&status=&tag=&started_min_ms=&started_max_ms=&text=&config=&limit=&offset=`; status, tag and config
-   * (`lr<0.1`) may be repeated; `{"runs", "next"}`. POST `{"run": {...}}`: adds a run.
-   */
-  runs: '/runs',
-  /** GET: one. PUT `{"run": {...}}`: compare-and-set on its revision; answers `{"kind": "updated" | "conflict", "run"}`. */
-  run: '/runs/:runId',
-  /** GET: the tables of a run, how far each has come and how often it was emptied. */
-  tables: '/runs/:runId/tables',
-  /** GET `?sequence_min=&step_min=&step_max=&epoch_min=&epoch_max=&key=`; key may be repeated. */
-  segments: '/runs/:runId/tables/:table/segments',
-  /**
-   * GET `?format=arrow|jsonl&step_min=&...&limit=&metric_key=`: the rows that match, by position and by columns of names,
-   * as one Arrow IPC stream or as JSON lines. `limit` keeps the most recent ones.
-   */
-  rows: '/runs/:runId/tables/:table/rows',
-  /**
-   * GET `?buckets=&key=&step_min=&step_max=&rows_min=`; key may be repeated: curves of metrics, thinned to what that many
-   * pixels show. `{"row_count", "last_sequence", "curves": [{"metric_key", "sample_count", "values", "steps", ...}]}`.
-   */
-  curves: '/runs/:runId/curves',
-  /** PUT, an upload: empties the table and appends these. */
-  table: '/runs/:runId/tables/:table',
-  /** POST, an upload with what it takes the place of: `{"replaced": true | false}`. */
-  mergeSegments: '/runs/:runId/tables/:table/merge',
-  /** POST, an upload: appends; answers the manifests as kept. */
-  appendSegments: '/segments',
-  /** POST `{"segments": [{"run_id", "table", "writer_id", "batch_number"}]}`; changes nothing. */
-  readSegments: '/segments/read',
-  /** GET `?run=`, which may be repeated; without it the leases of all runs. */
-  leases: '/leases',
-  /** PUT `{"ttl_ms": ...}`: takes or extends. DELETE: gives back. */
-  lease: '/runs/:runId/leases/:holder',
-  /**
-   * GET `?run=&table=`, both may be repeated: server-sent events `run`, `segments` and `gone` about these runs, from
-   * `Last-Event-ID` on. Without a run: `list` (read the list) and `run` about the list of runs.
-   */
-  events: '/events',
-  /** GET: the payload of an artifact, whole or one range of it. */
-  artifact: '/runs/:runId/artifacts/:artifactId',
-  /** GET: the bytes, whole or one range of them. PUT: keeps them. */
-  blob: '/blobs/:sha256',
-  /** POST: gives space of removed segments back. */
-  reclaim: '/reclaim',
-} as const;
+/** Media type of messages. */
+export const JSON_MEDIA_TYPE = 'application/json';
+
+/** Media type of blobs. */
+export const BYTES_MEDIA_TYPE = 'application/octet-stream';
 
 /** Media type of live updates. */
 export const EVENTS_MEDIA_TYPE = 'text/event-stream';

@@ -11,7 +11,7 @@ import {
   type ErrorDetails,
   type StoreFailureReason,
 } from '../base/errors.ts';
-import { API_PATH, ROUTES, STATUS_OF_REASON } from './protocol.ts';
+import { API_PATH, STATUS_OF_REASON } from './protocol.ts';
 
 /** An error as it travels: its HTTP status and its body. */
 export type WireError = {
@@ -47,7 +47,7 @@ export function encodeError(error: unknown): WireError {
   if (isQuarkError(error, 'run_not_found')) {
     // Not as it is: the original names the place where the server keeps its store, and a function of the library.
     const runId = String(error.details['runId']);
-    const message = `No run ${show(runId)} is here. GET /${API_PATH}${ROUTES.runs} lists those that are, as "quark runs" does.`;
+    const message = `No run ${show(runId)} is here. GET /${API_PATH}/runs lists those that are, as "quark runs" does.`;
     return { status: 404, body: { code: 'run_not_found', message, details: { runId } } };
   }
   const status = isQuarkError(error) ? statusOf(error) : 500;

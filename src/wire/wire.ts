@@ -31,7 +31,8 @@ export function toWire(value: unknown): unknown {
   return renamed;
 }
 
-function wireName(key: string): string {
+/** A name in snake_case. */
+export function wireName(key: string): string {
   let name = wireNames.get(key);
   if (name === undefined) {
     name = key.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);

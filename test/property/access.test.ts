@@ -12,7 +12,7 @@ import { isQuarkError } from '../../src/base/errors.ts';
 import { openFileSpaces } from '../../src/store/sql/node/file-storage.ts';
 import { AccessBook } from '../../src/service/access/access-book.ts';
 import { guardStore } from '../../src/service/access/guarded-store.ts';
-import type { RunAccess } from '../../src/service/access/principal.ts';
+import type { RunAccess } from '../../src/wire/access-messages.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { SegmentRead, SegmentReference, Store, StoredRun } from '../../src/store/store.ts';
 import { runs } from '../support/property.ts';

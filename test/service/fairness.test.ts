@@ -5,7 +5,8 @@ import { ComputePool } from '../../src/service/node/compute-pool.ts';
 import type { ServedService } from '../../src/service/node/serve-service.ts';
 import type { JobHost } from '../../src/service/jobs/job.ts';
 import { partsOf } from '../../src/service/jobs/jobs.ts';
-import { API_PATH, ROUTES, UPLOAD_MEDIA_TYPE } from '../../src/wire/protocol.ts';
+import { UPLOAD_MEDIA_TYPE } from '../../src/wire/protocol.ts';
+import { pathOf } from '../../src/wire/route-paths.ts';
 import { encodeUpload } from '../../src/wire/upload.ts';
 import { packSegment } from '../../src/codecs/packed/pack.ts';
 import { segmentChecksum } from '../../src/segment/checksum.ts';
@@ -23,7 +24,7 @@ afterEach(async () => {
 });
 
 const POST = { method: 'POST' } as const;
-const APPEND = `/${API_PATH}${ROUTES.appendSegments}`;
+const APPEND = pathOf('POST /segments');
 /** Nothing comes back with time. */
 const STILL = { ...systemClock, now: () => 1_700_000_000_000 };
 const keyOf = async (

@@ -9,7 +9,7 @@ import {
   type ServiceOptions,
 } from '../../src/service/node/create-service.ts';
 import { createServiceLog } from '../../src/service/node/service-log.ts';
-import type { KeyScope } from '../../src/service/access/principal.ts';
+import type { KeyScope } from '../../src/wire/access-messages.ts';
 import { openHttpStorage } from '../../src/wire/http-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { findPgbouncer } from '../support/pgbouncer-program.mjs';

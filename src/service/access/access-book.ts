@@ -7,43 +7,25 @@ import { checkLabel } from '../../base/names.ts';
 import { compareText } from '../../store/run-rules.ts';
 import type { SqlDatabase, SqlWork } from '../../store/sql/sql-database.ts';
 import * as rows from './access-sql.ts';
-import type { ProjectShare, User, UserKey } from './access-sql.ts';
+import type { User } from './access-sql.ts';
 import {
-  checkAccessName,
   DEFAULT_SPACE_NAME,
   KEY_SCOPES,
+  RUN_ACCESS,
+  type NewKeyOptions,
+  type ProjectShare,
+  type RunAccess,
+  type ShareOptions,
+  type UserKey,
+} from '../../wire/access-messages.ts';
+import {
+  checkAccessName,
   LOCAL_USER,
   storedSpace,
-  type KeyScope,
   type Principal,
-  type RunAccess,
   type SpaceAddress,
 } from './principal.ts';
 import { createUserKey, hashUserKey, isKeyId, keyIdOf } from './user-key.ts';
-
-/** Which key to make. */
-export type NewKeyOptions = {
-  /** Name of the user whose key it is; made if there is none of this name. */
-  readonly user: string;
-  /** `write` unless given. */
-  readonly scope?: KeyScope;
-  /** What the key is for, in a few words. */
-  readonly label?: string;
-  /** When the key ends: ISO 8601 text, a Date or epoch milliseconds. Never unless given. */
-  readonly expiresAt?: string | number | Date;
-};
-
-/** Which project to share, of whose, with whom. */
-export type ShareOptions = {
-  /** Name of the user whose project it is. */
-  readonly owner: string;
-  /** Name of the owner's space that holds the project; `default` unless given. */
-  readonly space?: string;
-  /** Name of the project. */
-  readonly project: string;
-  /** Name of the user who is to see it. */
-  readonly user: string;
-};
 
 /** A space that a user can open, and what they may do there. */
 export type ReachableSpace = {
@@ -208,7 +190,7 @@ export class AccessBook {
   ): Promise<void> {
     checkOptionNames('options', options, ['owner', 'space', 'project', 'user', 'access']);
     const { owner, space, project, user } = checkShare(options);
-    const access = checkLiteral('access', options.access ?? 'read', ['read', 'write'] as const);
+    const access = checkLiteral('access', options.access ?? 'read', RUN_ACCESS);
     const nowMs = this.#clock.now();
     await this.#database.transaction(function* () {
       if (owner === LOCAL_USER) yield* rows.ensureUser(newUser(LOCAL_USER, nowMs));
@@ -321,7 +303,7 @@ function noUser(name: string): never {
 }
 
 /** Why a key that is the right one is refused; undefined where it is good. */
-export function refusalOf(key: rows.KeptKey, nowMs: number): SessionStoreError | undefined {
+export function refusalOf(key: rows.StoredKey, nowMs: number): SessionStoreError | undefined {
   if (key.revokedAtMs !== null) return refused('This key has been revoked.', key.keyId);
   if (key.expiresAtMs !== null && key.expiresAtMs <= nowMs)
     return refused('This key has reached its end. Ask for a new one.', key.keyId);

@@ -8,9 +8,14 @@ import {
   type SqlRow,
   type SqlWork,
 } from '../../store/sql/sql-database.ts';
-import { KEY_SCOPES, type KeyScope, type RunAccess } from './principal.ts';
+import {
+  KEY_SCOPES,
+  type ProjectShare,
+  type RunAccess,
+  type UserKey,
+} from '../../wire/access-messages.ts';
 
-/** A user as they are kept. */
+/** A user as stored. */
 export type User = {
   readonly id: string;
   /** What people call them; unique. */
@@ -19,36 +24,8 @@ export type User = {
   readonly createdAtMs: number;
 };
 
-/** What is known of a key. The key itself is kept nowhere. */
-export type UserKey = {
-  /** `qk_` and 12 characters: no secret. */
-  readonly keyId: string;
-  readonly userName: string;
-  readonly scope: KeyScope;
-  /** What the key is for, as whoever made it said; may be empty. */
-  readonly label: string;
-  /** UTC epoch milliseconds, like all instants here. */
-  readonly createdAtMs: number;
-  /** From then on the key is refused; null: never. */
-  readonly expiresAtMs: number | null;
-  /** Since then the key is refused; null: it was not revoked. */
-  readonly revokedAtMs: number | null;
-};
-
-/** A project that another user may read or write. */
-export type ProjectShare = {
-  readonly ownerName: string;
-  /** Name of the owner's space that holds the project. */
-  readonly space: string;
-  readonly project: string;
-  /** With whom it is shared. */
-  readonly userName: string;
-  readonly access: RunAccess;
-  readonly createdAtMs: number;
-};
-
 /** A key with what checking it needs. */
-export type KeptKey = UserKey & { readonly userId: string; readonly hash: string };
+export type StoredKey = UserKey & { readonly userId: string; readonly hash: string };
 
 const KEY_COLUMNS =
   'text(k.id), text(u.name), text(k.scope), text(k.label), k.created_at_ms, k.expires_at_ms, k.revoked_at_ms, text(u.id), text(k.hash)';
@@ -77,7 +54,7 @@ export function* listUsers(): SqlWork<readonly User[]> {
   return (yield sql('SELECT text(id), text(name), created_at_ms FROM users')).map(userOf);
 }
 
-export function* addKey(key: KeptKey): SqlWork<void> {
+export function* addKey(key: StoredKey): SqlWork<void> {
   // A second attempt after a lost connection finds its own row: nobody else draws the same name.
   yield sql(
     `INSERT INTO user_keys (id, user_id, hash, scope, label, created_at_ms, expires_at_ms, revoked_at_ms)
@@ -92,7 +69,7 @@ export function* addKey(key: KeptKey): SqlWork<void> {
   );
 }
 
-export function* findKey(keyId: string): SqlWork<KeptKey | undefined> {
+export function* findKey(keyId: string): SqlWork<StoredKey | undefined> {
   const [row] = yield sqlOne(
     `SELECT ${KEY_COLUMNS} FROM user_keys k JOIN users u ON u.id = k.user_id WHERE k.id = ?`,
     keyId,
@@ -101,7 +78,7 @@ export function* findKey(keyId: string): SqlWork<KeptKey | undefined> {
 }
 
 /** All keys, or those of one user. */
-export function* listKeys(userId?: string): SqlWork<readonly KeptKey[]> {
+export function* listKeys(userId?: string): SqlWork<readonly StoredKey[]> {
   const [where, values] = userId === undefined ? ['', []] : ['WHERE k.user_id = ?', [userId]];
   const rows = yield sql(
     `SELECT ${KEY_COLUMNS} FROM user_keys k JOIN users u ON u.id = k.user_id ${where} ORDER BY k.created_at_ms, k.id`,
@@ -111,7 +88,7 @@ export function* listKeys(userId?: string): SqlWork<readonly KeptKey[]> {
 }
 
 /** The key, which nobody revokes before the end of the transaction; what its user may have is counted by one at a time. */
-export function* lockKey(keyId: string, userId: string): SqlWork<KeptKey | undefined> {
+export function* lockKey(keyId: string, userId: string): SqlWork<StoredKey | undefined> {
   yield sql('SELECT text(id) FROM users WHERE id = ? FOR UPDATE', userId);
   yield sql('SELECT text(id) FROM user_keys WHERE id = ? FOR UPDATE', keyId);
   return yield* findKey(keyId);
@@ -149,7 +126,7 @@ export function* revokeKey(
   keyId: string,
   nowMs: number,
   userId?: string,
-): SqlWork<KeptKey | undefined> {
+): SqlWork<StoredKey | undefined> {
   const found = yield* findKey(keyId);
   if (found === undefined || (userId !== undefined && found.userId !== userId)) return undefined;
   yield sql(
@@ -254,7 +231,7 @@ function userOf(row: SqlRow): User {
   return { id: textCell(row, 0), name: textCell(row, 1), createdAtMs: numberCell(row, 2) };
 }
 
-function keyOf(row: SqlRow): KeptKey {
+function keyOf(row: SqlRow): StoredKey {
   const scope = textCell(row, 2);
   return {
     keyId: textCell(row, 0),

@@ -50,7 +50,7 @@ import type {
   UpdateResult,
 } from '../../store/store.ts';
 import { GuestBlobs, type GuestBlobParts } from './guest-blobs.ts';
-import type { RunAccess } from './principal.ts';
+import type { RunAccess } from '../../wire/access-messages.ts';
 
 /** What a guarded store is made of. */
 export type GuardParts = {

@@ -6,10 +6,15 @@ import { checkInstant } from '../../base/assert.ts';
 import type { Clock } from '../../base/clock.ts';
 import { invalidInput, SessionStoreError } from '../../base/errors.ts';
 import type { SqlDatabase } from '../../store/sql/sql-database.ts';
-import { refusalOf, type AccessBook, type Condition, type NewKeyOptions } from './access-book.ts';
+import type {
+  NewKeyOptions,
+  ProjectShare,
+  RunAccess,
+  UserKey,
+} from '../../wire/access-messages.ts';
+import { refusalOf, type AccessBook, type Condition } from './access-book.ts';
 import * as rows from './access-sql.ts';
-import type { KeptKey, ProjectShare, UserKey } from './access-sql.ts';
-import { checkScope, type Principal, type RunAccess } from './principal.ts';
+import { checkScope, type Principal } from './principal.ts';
 
 /** What an {@link OwnAccess} is made of. */
 export type OwnAccessParts = {
@@ -130,7 +135,7 @@ function administrator(principal: Principal): Principal & { readonly keyId: stri
 /** A key that was revoked after it was looked at leaves nothing behind. */
 function mustBeGood(keyId: string, userId: string): Condition {
   return function* (nowMs) {
-    const key: KeptKey | undefined = yield* rows.lockKey(keyId, userId);
+    const key = yield* rows.lockKey(keyId, userId);
     const refusal = key === undefined ? undefined : refusalOf(key, nowMs);
     if (key === undefined || refusal !== undefined)
       throw refusal ?? new SessionStoreError('unauthorised', 'This key is not known here.');

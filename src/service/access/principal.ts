@@ -1,18 +1,11 @@
 /** Who asks, and what they may do. */
 import { invalidInput, SessionStoreError } from '../../base/errors.ts';
-
-/**
- * What a key allows; each includes the ones before it. `read` and `write` are about runs, one's own and shared ones.
- * `admin` adds the keys and shares of the key's own user, and the counters of the service; it opens nobody else's runs,
- * and makes no users.
- */
-export const KEY_SCOPES = ['read', 'write', 'admin'] as const;
-
-/** One of {@link KEY_SCOPES}. */
-export type KeyScope = (typeof KEY_SCOPES)[number];
-
-/** What a user may do with runs. */
-export type RunAccess = 'read' | 'write';
+import {
+  DEFAULT_SPACE_NAME,
+  KEY_SCOPES,
+  type KeyScope,
+  type RunAccess,
+} from '../../wire/access-messages.ts';
 
 /** Somebody whose key was checked, or the person at this machine. */
 export type Principal = {
@@ -53,9 +46,6 @@ export const LOCAL_PRINCIPAL: Principal = Object.freeze({
   keyId: undefined,
   scope: 'admin',
 });
-
-/** The space of requests that name none. */
-export const DEFAULT_SPACE_NAME = 'default';
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const NAME_RULE =

@@ -1,17 +1,13 @@
 /** How answers of the handler are made, alike on every route. */
-import type { Context } from 'hono';
-import { invalidInput } from '../../base/errors.ts';
 import { toHex } from '../../base/hex.ts';
 import type { StoreScope } from './handler-options.ts';
+import type { RouteContext } from './router.ts';
 import { PROTOCOL_HEADER, PROTOCOL_VERSION } from '../../wire/protocol.ts';
 import { encodeError } from '../../wire/wire-errors.ts';
 import { toWire } from '../../wire/wire.ts';
 
-/** What routes find in their context. */
-export type WireEnvironment = { Bindings: { readonly scope: StoreScope } };
-
-/** A request as routes see it. */
-export type WireContext = Context<WireEnvironment>;
+/** A request as routes of stores see it. */
+export type WireContext = RouteContext<StoreScope>;
 
 /** Aborted when the client of a request has gone. */
 export function signalOf({ env, req }: WireContext): AbortSignal {
@@ -43,28 +39,6 @@ export function failure(error: unknown): Response {
   return new Response(JSON.stringify(body), { status, headers });
 }
 
-/**
- * The parameters of a request, which has no others: a filter with a typing error in its name would otherwise let all
- * through.
- *
- * @param once those that are given once at most
- * @throws {QuarkError} `invalid_input`
- */
-export function queryOf(
-  context: WireContext,
-  once: readonly string[],
-  repeated: readonly string[] = [],
-): Record<string, string[]> {
-  const given = context.req.queries();
-  for (const [name, values] of Object.entries(given)) {
-    const isOnce = once.includes(name);
-    if (!isOnce && !repeated.includes(name))
-      throw invalidInput(name, name, `one of ${[...once, ...repeated].join(', ')}`);
-    if (isOnce && values.length > 1) throw invalidInput(name, values.length, 'given once');
-  }
-  return given;
-}
-
 /** The answer to a question, as JSON in the names of the wire. The same answer has the same ETag. */
 export async function json(context: WireContext, answer: object): Promise<Response> {
   return jsonBytes(context, new TextEncoder().encode(JSON.stringify(toWire(answer))));
@@ -87,6 +61,12 @@ export function done(answer: object): Response {
   return new Response(JSON.stringify(toWire(answer)), {
     headers: { ...HEADERS, 'content-type': 'application/json', 'cache-control': 'no-store' },
   });
+}
+
+/** An answer of the service itself, in the names of the wire; it is never stored. */
+export function plain(status: number, body: object): Response {
+  const headers = { ...HEADERS, 'content-type': 'application/json', 'cache-control': 'no-store' };
+  return new Response(`${JSON.stringify(body)}\n`, { status, headers });
 }
 
 /** Whether `If-None-Match` names this entity. */

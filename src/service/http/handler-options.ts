@@ -1,6 +1,6 @@
 /** What the handler is told: once by its options, and with each request by its scope. */
 import type { Clock } from '../../base/clock.ts';
-import { checkFlag, checkOptionNames, checkPositive } from '../../base/assert.ts';
+import { asGiven, asGivenOr, flag, positive, readOptions } from '../../base/options.ts';
 import type {
   MergedSegment,
   NewSegment,
@@ -17,6 +17,7 @@ import {
   MAX_UNPACKED_BYTES,
   MAX_UPLOAD_BYTES,
 } from '../../wire/protocol.ts';
+import type { RouteGroup } from '../../wire/route-parts.ts';
 
 /** What a request is about: found out by the caller of the handler, from the key and the space that the request names. */
 export type StoreScope = {
@@ -87,8 +88,8 @@ export type StoreHandlerOptions = {
   readonly answerTargetBytes?: number;
   /** How often a store is looked at for live updates while somebody listens, in milliseconds; 1,000 unless given. */
   readonly feedPollMs?: number;
-  /** Paths of the service around the handler, for the description of the API; none unless given. */
-  readonly otherPaths?: Readonly<Record<string, object>>;
+  /** Groups of routes that the description of the API has; only those about stores unless given. */
+  readonly describedGroups?: readonly RouteGroup[];
   /** Times the looks for live updates; the clock of the machine unless given. */
   readonly clock?: Clock;
   /** Told of what the answer does not say: an error of the server's own. */
@@ -96,47 +97,26 @@ export type StoreHandlerOptions = {
 };
 
 /** {@link StoreHandlerOptions} with the defaults filled in. */
-export type HandlerSettings = {
-  readonly writable: boolean;
-  readonly checks: ContentChecks;
-  readonly maxUploadBytes: number;
-  readonly maxUnpackedBytes: number;
-  readonly maxBlobBytes: number;
-  readonly answerTargetBytes: number;
-  readonly feedPollMs: number;
-  readonly otherPaths: Readonly<Record<string, object>>;
-};
-
-const OPTION_NAMES = [
-  'writable',
-  'checks',
-  'maxUploadBytes',
-  'maxUnpackedBytes',
-  'maxBlobBytes',
-  'answerTargetBytes',
-  'feedPollMs',
-  'otherPaths',
-  'clock',
-  'onFailure',
-] as const;
+export type HandlerSettings = ReturnType<typeof settingsOf>;
 
 /** @throws {QuarkError} `invalid_input` naming the option */
-export function settingsOf(options: StoreHandlerOptions): HandlerSettings {
-  checkOptionNames('options', options, OPTION_NAMES);
-  return {
-    writable: checkFlag('writable', options.writable ?? false),
-    checks: options.checks ?? {},
-    maxUploadBytes: checkPositive('maxUploadBytes', options.maxUploadBytes ?? MAX_UPLOAD_BYTES),
-    maxUnpackedBytes: checkPositive(
-      'maxUnpackedBytes',
-      options.maxUnpackedBytes ?? MAX_UNPACKED_BYTES,
-    ),
-    maxBlobBytes: checkPositive('maxBlobBytes', options.maxBlobBytes ?? MAX_BLOB_UPLOAD_BYTES),
-    answerTargetBytes: checkPositive(
-      'answerTargetBytes',
-      options.answerTargetBytes ?? ANSWER_TARGET_BYTES,
-    ),
-    otherPaths: options.otherPaths ?? {},
-    feedPollMs: checkPositive('feedPollMs', options.feedPollMs ?? FEED_POLL_MS),
-  };
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- derives from the rules
+export function settingsOf(options: StoreHandlerOptions) {
+  return readOptions(
+    'options',
+    options,
+    {
+      writable: flag(false),
+      checks: asGivenOr<ContentChecks>({}),
+      maxUploadBytes: positive(MAX_UPLOAD_BYTES),
+      maxUnpackedBytes: positive(MAX_UNPACKED_BYTES),
+      maxBlobBytes: positive(MAX_BLOB_UPLOAD_BYTES),
+      answerTargetBytes: positive(ANSWER_TARGET_BYTES),
+      feedPollMs: positive(FEED_POLL_MS),
+      describedGroups: asGivenOr<readonly RouteGroup[]>(['store']),
+      clock: asGiven,
+      onFailure: asGiven,
+    },
+    '',
+  );
 }

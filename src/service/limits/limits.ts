@@ -209,8 +209,11 @@ export class OpenCounter {
   }
 }
 
+/** How long a client is told to wait where nothing better is known, in milliseconds. */
+export const RETRY_MS = 1_000;
+
 /** The error for somebody who is to come back later: status 429, with `Retry-After`. */
-export function tooOften(message: string, retryAfterMs: number): SessionStoreError {
+export function tooOften(message: string, retryAfterMs = RETRY_MS): SessionStoreError {
   return new SessionStoreError('busy', message, { details: { retryAfterMs, httpStatus: 429 } });
 }
 

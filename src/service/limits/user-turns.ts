@@ -15,11 +15,10 @@ const MAX_WAITING = 256;
 const MAX_WAIT_MS = 6_000;
 /** After this time a request is no longer counted: it waits for its client. One that a worker computes ends its turn itself. In milliseconds. */
 const TURN_MS = 2_000;
-/** How often those that wait look whether the others are gone. */
-const LOOK_MS = 250;
+/** How often requests that wait are offered a turn again, because other users may have gone. In milliseconds. */
+const POLL_MS = 250;
 /** A user is there for so long after its last request. */
 const THERE_MS = 1_000;
-const RETRY_MS = 1_000;
 
 type User = {
   running: number;
@@ -27,8 +26,8 @@ type User = {
   seenAtMs: number;
   /** What lets those in that wait, the oldest first. */
   readonly waiting: Set<() => void>;
-  /** Ends the looks of those that wait. */
-  undoLook: (() => void) | undefined;
+  /** Ends the polling for requests that wait. */
+  undoPoll: (() => void) | undefined;
 };
 
 /** What a {@link UserTurns} is made of. */
@@ -58,7 +57,7 @@ export class UserTurns {
     const user = this.#userOf(name);
     if (user.waiting.size === 0 && this.#hasRoom(name, user)) return this.#start(name, user);
     if (user.waiting.size >= MAX_WAITING)
-      throw tooOften(`This user has ${MAX_WAITING} requests that wait. Try again later.`, RETRY_MS);
+      throw tooOften(`This user has ${MAX_WAITING} requests that wait. Try again later.`);
     return this.#wait(name, user, signal);
   }
 
@@ -96,16 +95,16 @@ export class UserTurns {
       const undo = this.#parts.clock.after(MAX_WAIT_MS, enter);
       signal?.addEventListener('abort', leave, { once: true });
       user.waiting.add(enter);
-      this.#look(name, user);
+      this.#poll(name, user);
     });
   }
 
   /** The others may be gone without another event. */
-  #look(name: string, user: User): void {
-    user.undoLook ??= this.#parts.clock.after(LOOK_MS, () => {
-      user.undoLook = undefined;
+  #poll(name: string, user: User): void {
+    user.undoPoll ??= this.#parts.clock.after(POLL_MS, () => {
+      user.undoPoll = undefined;
       this.#letIn(name, user);
-      if (user.waiting.size > 0) this.#look(name, user);
+      if (user.waiting.size > 0) this.#poll(name, user);
     });
   }
 
@@ -114,8 +113,8 @@ export class UserTurns {
       if (!this.#hasRoom(name, user)) return;
       enter();
     }
-    user.undoLook?.();
-    user.undoLook = undefined;
+    user.undoPoll?.();
+    user.undoPoll = undefined;
   }
 
   #hasRoom(name: string, { running }: User): boolean {
@@ -139,7 +138,7 @@ export class UserTurns {
       running: 0,
       seenAtMs: Number.NEGATIVE_INFINITY,
       waiting: new Set(),
-      undoLook: undefined,
+      undoPoll: undefined,
     };
     this.#users.set(name, user);
     return user;

@@ -1,19 +1,14 @@
 /** Live updates: streams of server-sent events about runs, and about the list of runs. */
-import type { Hono } from 'hono';
 import { checkRunId, checkTable } from '../../base/names.ts';
 import { systemClock, type Clock } from '../../base/clock.ts';
 import { invalidInput, RunNotFoundError } from '../../base/errors.ts';
 import type { Store } from '../../store/store.ts';
-import { HEADERS, queryOf, type WireContext, type WireEnvironment } from '../http/answers.ts';
+import { HEADERS } from '../http/answers.ts';
+import type { Asked } from '../http/router.ts';
 import { FeedChannel, type FeedChange } from './feed-channel.ts';
 import { decodeCursor } from './feed-cursor.ts';
 import { lastingStoreOf, type StoreScope } from '../http/handler-options.ts';
-import {
-  EVENTS_MEDIA_TYPE,
-  MAX_RUNS_PER_FEED,
-  MAX_TABLES_PER_FEED,
-  ROUTES,
-} from '../../wire/protocol.ts';
+import { EVENTS_MEDIA_TYPE, MAX_RUNS_PER_FEED, MAX_TABLES_PER_FEED } from '../../wire/protocol.ts';
 
 /** How {@link Feeds} are made. */
 export type FeedParts = {
@@ -32,11 +27,6 @@ export class Feeds {
     this.#parts = parts;
   }
 
-  /** Adds the route that streams. */
-  addRoutes(app: Hono<WireEnvironment>): void {
-    app.get(ROUTES.events, (context) => this.#answer(context));
-  }
-
   /** Tells listeners of what was written. */
   notify(scope: StoreScope, change: FeedChange): void {
     for (const channel of this.#spaces.get(keysOf(scope).space)?.values() ?? [])
@@ -48,9 +38,12 @@ export class Feeds {
     for (const views of this.#spaces.values()) for (const channel of views.values()) channel.end();
   }
 
-  async #answer(context: WireContext): Promise<Response> {
-    const { scope } = context.env;
-    const { run = [], table = [] } = queryOf(context, [], ['run', 'table']);
+  /** A stream of what changes. */
+  async answer({
+    context,
+    scope,
+    query: { run = [], table = [] },
+  }: Asked<'GET /events', StoreScope>): Promise<Response> {
     const runIds = [...new Set(run)].map(checkRunId);
     const tables = [...new Set(table)].map(checkTable);
     if (runIds.length > MAX_RUNS_PER_FEED)

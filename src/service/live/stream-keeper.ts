@@ -3,8 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { SessionStoreError } from '../../base/errors.ts';
 import type { Principal } from '../access/principal.ts';
 import { OpenCounter } from '../limits/limits.ts';
-import { API_PATH, EVENTS_MEDIA_TYPE, ROUTES } from '../../wire/protocol.ts';
-import { routeOf } from '../../wire/service-routes.ts';
+import { EVENTS_MEDIA_TYPE } from '../../wire/protocol.ts';
 
 /** Longest life of a stream, in milliseconds. The client continues from its cursor in a new one. */
 export const MAX_STREAM_MS = 600_000;
@@ -14,16 +13,11 @@ export function isEventStream(answer: Response): boolean {
   return (answer.headers.get('content-type') ?? '').startsWith(EVENTS_MEDIA_TYPE);
 }
 
-/** Answers that are read from the store while they are sent. */
-export function isSentInParts(path: string): boolean {
-  return [ROUTES.rows, ROUTES.artifact].some((route) => routeOf(path) === `/${API_PATH}${route}`);
-}
-
 /**
  * Interval of the access checks, in milliseconds. Polling is needed because other processes revoke keys and remove shares too.
  * A request whose body takes longer to arrive is checked again, too.
  */
-export const LOOK_MS = 500;
+export const CHECK_INTERVAL_MS = 500;
 
 /** The reader of an answer, and the check whether the reader still has access. */
 export type StreamHolder = {
@@ -43,8 +37,8 @@ export class StreamKeeper {
   readonly #keys = new OpenCounter();
   readonly #kept = new Set<Kept>();
   readonly #streams = new Set<() => void>();
-  #undoLook: (() => void) | undefined;
-  #isLooking = false;
+  #undoCheck: (() => void) | undefined;
+  #isChecking = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -96,24 +90,24 @@ export class StreamKeeper {
   }
 
   /** Checks the access of all open answers now. */
-  async look(): Promise<void> {
-    const looks = new Map<string, Promise<boolean>>();
+  async checkAccess(): Promise<void> {
+    const checks = new Map<string, Promise<boolean>>();
     for (const { holder, end } of this.#kept) {
       const { grant, mayGoOn } = holder;
-      const look = looks.get(grant) ?? mayGoOn().catch(() => true);
-      looks.set(grant, look);
-      if (!(await look)) end();
+      const check = checks.get(grant) ?? mayGoOn().catch(() => true);
+      checks.set(grant, check);
+      if (!(await check)) end();
     }
   }
 
-  #lookLater(): void {
-    if (this.#undoLook !== undefined || this.#isLooking || this.#kept.size === 0) return;
-    this.#undoLook = this.#clock.after(LOOK_MS, () => {
-      this.#undoLook = undefined;
-      this.#isLooking = true;
-      void this.look().finally(() => {
-        this.#isLooking = false;
-        this.#lookLater();
+  #checkLater(): void {
+    if (this.#undoCheck !== undefined || this.#isChecking || this.#kept.size === 0) return;
+    this.#undoCheck = this.#clock.after(CHECK_INTERVAL_MS, () => {
+      this.#undoCheck = undefined;
+      this.#isChecking = true;
+      void this.checkAccess().finally(() => {
+        this.#isChecking = false;
+        this.#checkLater();
       });
     });
   }
@@ -137,8 +131,8 @@ export class StreamKeeper {
       isOpen = false;
       this.#kept.delete(kept);
       if (this.#kept.size === 0) {
-        this.#undoLook?.();
-        this.#undoLook = undefined;
+        this.#undoCheck?.();
+        this.#undoCheck = undefined;
       }
       onRelease();
     };
@@ -154,7 +148,7 @@ export class StreamKeeper {
     };
     const kept: Kept = { holder, end };
     this.#kept.add(kept);
-    this.#lookLater();
+    this.#checkLater();
     const stream = new ReadableStream<Uint8Array>(
       {
         start(controller) {

@@ -31,17 +31,19 @@ export type Gauges = {
   /** How long the memory budget has been exhausted without a release, in milliseconds. */
   readonly budgetStuckMs: number;
   /** Connection counts of the server, if it has them. */
-  readonly connections?: { readonly open: number; readonly refused: number };
+  readonly connections?: undefined | { readonly open: number; readonly refused: number };
   /** Memory of the process in bytes, where that can be known. */
-  readonly memory?: { readonly residentBytes: number; readonly heapBytes: number };
+  readonly memory?: undefined | { readonly residentBytes: number; readonly heapBytes: number };
   /** What this process has done on the side, and how many streams wait for any process. */
-  readonly maintenance?: {
-    readonly mergedSegments: number;
-    readonly writtenSegments: number;
-    readonly sweptObjects: number;
-    readonly failures: number;
-    readonly backlog: number;
-  };
+  readonly maintenance?:
+    | undefined
+    | {
+        readonly mergedSegments: number;
+        readonly writtenSegments: number;
+        readonly sweptObjects: number;
+        readonly failures: number;
+        readonly backlog: number;
+      };
 };
 
 type Histogram = { readonly counts: Float64Array; sum: number; count: number };

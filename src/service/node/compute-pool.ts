@@ -7,7 +7,7 @@ import { QuarkError, SessionStoreError } from '../../base/errors.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Compute, Job, JobHost, Task } from '../jobs/job.ts';
 import { LOCAL_COMPUTE } from '../jobs/jobs.ts';
-import { tooOften } from '../limits/limits.ts';
+import { RETRY_MS, tooOften } from '../limits/limits.ts';
 import { ComputeTask, type TaskLimits } from './compute-task.ts';
 import { ComputeWorker, type Turn } from './compute-worker.ts';
 
@@ -20,7 +20,6 @@ export type ComputePoolParts = TaskLimits & {
 
 /** Limit on open jobs of one user. A job is open until its answer is sent. */
 const JOBS_PER_USER = 64;
-const RETRY_MS = 1_000;
 
 /** The workers of a service. Threads start with the first job. */
 export class ComputePool {
@@ -61,10 +60,7 @@ export class ComputePool {
     if (this.#workers.some(({ isUseless }) => isUseless)) return LOCAL_COMPUTE.start(job, host);
     const open = this.#workers.reduce((sum, worker) => sum + worker.countOf(user), 0);
     if (open >= JOBS_PER_USER)
-      throw tooOften(
-        `${JOBS_PER_USER} requests of this user are being computed. Try again later.`,
-        RETRY_MS,
-      );
+      throw tooOften(`${JOBS_PER_USER} requests of this user are being computed. Try again later.`);
     if (host.signal?.aborted === true)
       throw new QuarkError('aborted', 'The client has disconnected.');
     const worker = this.#workerOf(user);

@@ -3,6 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../base/clock.ts';
 import { SessionStoreError } from '../../base/errors.ts';
 import { FairQueue } from '../limits/fair-queue.ts';
+import { RETRY_MS } from '../limits/limits.ts';
 import type { FromWorker, ToWorker } from '../jobs/job-messages.ts';
 
 /** A message that starts a time slice of a job. */
@@ -22,7 +23,6 @@ export type WorkerTask = {
 /** A longer time slice terminates the worker. A slice waits for nothing, so all of it is processor time. */
 const MAX_TURN_MS = 20_000;
 const MEMORY_MB = 1_024;
-const RETRY_MS = 1_000;
 
 /** Starts its thread with the first job, and again after the thread has died. */
 export class ComputeWorker {

@@ -41,7 +41,7 @@ export const CONNECTION_TIMES: ConnectionTimes = Object.freeze({
 
 const MAX_HEADER_BYTES = 16 * 1024;
 /** Node's default interval of 30 s would delay every limit above by as much. */
-const LOOK_MS = 1_000;
+const CHECK_MS = 1_000;
 /** Pipelined requests of a connection that may wait; then reading stops (back pressure). */
 const MAX_WAITING = 8;
 /** Data read before that may hold more requests. One more than this closes the connection. */
@@ -60,7 +60,7 @@ export function createHttpServer(
   };
   const server = createServer(
     {
-      connectionsCheckingInterval: LOOK_MS,
+      connectionsCheckingInterval: CHECK_MS,
       headersTimeout: times.headersMs,
       requestTimeout: times.requestMs,
       keepAliveTimeout: times.keepAliveMs,

@@ -7,7 +7,7 @@ import { invalidInput, messageOf, SessionStoreError } from '../../base/errors.ts
 import { encodeError } from '../../wire/wire-errors.ts';
 
 /** How often a server that closes looks for connections that nobody waits for, in milliseconds. */
-const IDLE_LOOK_MS = 100;
+const IDLE_CHECK_MS = 100;
 
 /** @throws {QuarkError} `invalid_input` */
 export function checkPort(port: unknown): number {
@@ -104,7 +104,7 @@ export function closeServer(server: Server, timeoutMs: number): Promise<void> {
       server.closeIdleConnections();
     };
     // A connection whose answer began before is kept by Node when the answer ends, as one of a stream does.
-    const again = setInterval(closeIdle, IDLE_LOOK_MS);
+    const again = setInterval(closeIdle, IDLE_CHECK_MS);
     server.close(() => {
       clearTimeout(cut);
       clearInterval(again);

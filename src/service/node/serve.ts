@@ -5,7 +5,7 @@ import { checkOptionNames } from '../../base/assert.ts';
 import { SessionStoreError } from '../../base/errors.ts';
 import { failure } from '../http/answers.ts';
 import { createStoreHandler } from '../routes/handler.ts';
-import { DESCRIPTOR_PATH, isApiPath } from '../../wire/service-routes.ts';
+import { DESCRIPTOR_PATH, isApiPath } from '../../wire/route-paths.ts';
 import type { Store } from '../../store/store.ts';
 import { createHttpServer } from './http-exchanges.ts';
 import { checkPort, closeServer, listen, urlOf } from './listener.ts';

@@ -1,6 +1,5 @@
 /** Blobs, and payloads of artifacts, which are one blob or several: whole or in part. */
-import type { Hono } from 'hono';
-import { QuarkError, RunNotFoundError, SessionStoreError } from '../../base/errors.ts';
+import { QuarkError, SessionStoreError } from '../../base/errors.ts';
 import { recordsOfBatch } from '../../read/records.ts';
 import { tableBatches } from '../../read/table-batches.ts';
 import { artifactTable, type ArtifactRecord } from '../../records/artifact.ts';
@@ -8,11 +7,12 @@ import { gatherRows } from '../../segment/batch-ops.ts';
 import { rangeOfBlob, sizeOfBlob } from '../../store/blob-ranges.ts';
 import { ARTIFACT_PART_BYTES, checkSha256 } from '../../store/blob-rules.ts';
 import type { Store } from '../../store/store.ts';
-import { HEADERS, matchesTag, type WireContext, type WireEnvironment } from '../http/answers.ts';
 import { streamOf } from '../../wire/body.ts';
-import type { StoreScope } from '../http/handler-options.ts';
-import { ROUTES } from '../../wire/protocol.ts';
 import { rangeHeaders, requestedRange, type ByteRange } from '../../wire/ranges.ts';
+import { HEADERS, matchesTag, type WireContext } from '../http/answers.ts';
+import type { StoreScope } from '../http/handler-options.ts';
+import type { StoreAsked, StoreHandlers, StoreRouteParts } from './store-routes.ts';
+import { findRun } from './run-routes.ts';
 
 const CONTENT_TYPES: Readonly<Record<ArtifactRecord['payloadFormat'], string>> = {
   json: 'application/json',
@@ -27,66 +27,70 @@ const FILE_HEADERS = {
   'cache-control': 'private, max-age=31536000, immutable',
 } as const;
 
-/** Adds the routes that give out files. */
-export function addFileRoutes(
-  app: Hono<WireEnvironment>,
-  onFailure: (error: unknown) => void,
-): void {
-  app.get(ROUTES.blob, (context) => blob(context));
-  app.get(ROUTES.artifact, (context) => artifact(context, onFailure));
-}
+export const fileHandlers = {
+  'GET /blobs/:sha256': readBlob,
+  'GET /runs/:runId/artifacts/:artifactId': readArtifact,
+  'PUT /blobs/:sha256': async ({ scope, params, body }) => {
+    const sha256 = checkSha256(params.sha256);
+    await scope.store.putBlob(sha256, await body());
+    return {};
+  },
+} satisfies Partial<StoreHandlers>;
 
-async function blob(context: WireContext): Promise<Response> {
-  const { store, takeRoom } = context.env.scope;
-  const sha256 = checkSha256(context.req.param('sha256'));
+async function readBlob({
+  context,
+  scope,
+  params,
+}: StoreAsked<'GET /blobs/:sha256'>): Promise<Response> {
   // The name is the hash of the bytes: they never change.
-  const etag = `"${sha256}"`;
-  const sizeBytes = await sizeOfBlob(store, sha256);
-  if (sizeBytes === undefined)
-    throw new QuarkError('unsupported', 'No such blob.', { details: { sha256 } });
-  if (matchesTag(context.req.header('if-none-match'), etag))
-    return new Response(null, { status: 304, headers: { ...FILE_HEADERS, etag } });
-  const range = rangeOf(context, sizeBytes, etag);
-  const { status, headers } = rangeHeaders(range, sizeBytes);
-  const answer = {
-    status,
-    headers: { ...FILE_HEADERS, ...headers, etag, 'content-type': 'application/octet-stream' },
-  };
-  if (context.req.method === 'HEAD') return new Response(null, answer);
-  const { start, end } = range ?? { start: 0, end: sizeBytes };
-  const bytes = await readBytes({ store, takeRoom }, { sha256, sizeBytes }, start, end);
-  if (bytes === undefined)
-    throw new QuarkError('unsupported', 'No such blob.', { details: { sha256 } });
-  return new Response(bytes, answer);
+  const sha256 = checkSha256(params.sha256);
+  const missing = (): QuarkError =>
+    new QuarkError('unsupported', 'No such blob.', { details: { sha256 } });
+  const sizeBytes = await sizeOfBlob(scope.store, sha256);
+  if (sizeBytes === undefined) throw missing();
+  const type = 'application/octet-stream';
+  return fileAnswer(context, { sha256, sizeBytes, type }, async ({ start, end }) => {
+    const bytes = await readBytes(scope, { sha256, sizeBytes }, start, end);
+    if (bytes === undefined) throw missing();
+    return bytes;
+  });
 }
 
-async function artifact(
-  context: WireContext,
-  onFailure: (error: unknown) => void,
+async function readArtifact(
+  { context, scope, params }: StoreAsked<'GET /runs/:runId/artifacts/:artifactId'>,
+  { onFailure }: StoreRouteParts,
 ): Promise<Response> {
-  const { store, takeRoom } = context.env.scope;
-  const { runId, artifactId } = context.req.param() as { runId: string; artifactId: string };
-  if ((await store.findRun(runId)) === undefined) throw new RunNotFoundError(runId, 'this store');
+  const { store, takeRoom } = scope;
+  const { runId, artifactId } = params;
+  await findRun(store, runId);
   const record = await findArtifact(store, runId, artifactId, takeRoom);
   if (record === undefined)
     throw new QuarkError('artifact_not_found', 'No such artifact in this run.', {
       details: { runId, artifactId },
     });
   const { sizeBytes, sha256, payloadFormat } = record;
+  const file = { sizeBytes, sha256, type: CONTENT_TYPES[payloadFormat] };
+  return fileAnswer(context, file, async (range) => {
+    const pieces = payloadPieces(scope, record, range);
+    // The first part is read before the answer begins, so that a payload that is gone is an error with a status.
+    return streamOf(await pieces.next(), pieces, onFailure);
+  });
+}
+
+/** The answer with a file, or with the range of it that was asked for. */
+async function fileAnswer(
+  context: WireContext,
+  { sha256, sizeBytes, type }: Blob & { readonly type: string },
+  bodyOf: (range: ByteRange) => Promise<BodyInit>,
+): Promise<Response> {
   const etag = `"${sha256}"`;
   if (matchesTag(context.req.header('if-none-match'), etag))
     return new Response(null, { status: 304, headers: { ...FILE_HEADERS, etag } });
   const range = rangeOf(context, sizeBytes, etag);
   const { status, headers } = rangeHeaders(range, sizeBytes);
-  const answer = {
-    status,
-    headers: { ...FILE_HEADERS, ...headers, etag, 'content-type': CONTENT_TYPES[payloadFormat] },
-  };
+  const answer = { status, headers: { ...FILE_HEADERS, ...headers, etag, 'content-type': type } };
   if (context.req.method === 'HEAD') return new Response(null, answer);
-  const pieces = payloadPieces(store, record, range ?? { start: 0, end: sizeBytes }, takeRoom);
-  // The first part is read before the answer begins, so that a payload that is gone is an error with a status.
-  const first = await pieces.next();
-  return new Response(streamOf(first, pieces, onFailure), answer);
+  return new Response(await bodyOf(range ?? { start: 0, end: sizeBytes }), answer);
 }
 
 /** RFC 9110 gives `Range` a meaning with GET only. */
@@ -94,13 +98,11 @@ function rangeOf({ req }: WireContext, sizeBytes: number, etag: string): ByteRan
   return req.method === 'GET' ? requestedRange(req.raw.headers, sizeBytes, etag) : undefined;
 }
 
-type TakeRoom = StoreScope['takeRoom'];
-
 type Blob = { readonly sha256: string; readonly sizeBytes: number };
 
 /** Bytes of a blob: all of them are compared with its hash, some are all that is read. There is room for them before. */
 async function readBytes(
-  { store, takeRoom }: { readonly store: Store; readonly takeRoom: TakeRoom },
+  { store, takeRoom }: StoreScope,
   { sha256, sizeBytes }: Blob,
   start: number,
   end: number,
@@ -119,7 +121,7 @@ async function findArtifact(
   store: Store,
   runId: string,
   artifactId: string,
-  takeRoom: TakeRoom,
+  takeRoom: StoreScope['takeRoom'],
 ): Promise<ArtifactRecord | undefined> {
   let found: ArtifactRecord | undefined;
   for await (const batch of tableBatches(store, artifactTable, runId, { takeRoom })) {
@@ -134,13 +136,13 @@ async function findArtifact(
 
 /** One part at a time in memory, and none that the range does not touch. */
 async function* payloadPieces(
-  store: Store,
+  scope: StoreScope,
   record: ArtifactRecord,
   { start, end }: ByteRange,
-  takeRoom: TakeRoom,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, undefined> {
   const parts = record.partSha256 ?? [record.sha256];
   const partBytes = record.partSha256 === null ? record.sizeBytes : ARTIFACT_PART_BYTES;
+  const { takeRoom } = scope;
   let held = 0;
   for (const [i, hash] of parts.entries()) {
     const partStart = i * partBytes;
@@ -151,7 +153,7 @@ async function* payloadPieces(
     const part = { sha256: checkSha256(hash), sizeBytes: partEnd - partStart };
     const from = Math.max(0, start - partStart);
     const to = Math.min(part.sizeBytes, end - partStart);
-    const bytes = await readBytes({ store, takeRoom }, part, from, to);
+    const bytes = await readBytes(scope, part, from, to);
     held = bytes?.byteLength ?? 0;
     if (bytes === undefined)
       throw new SessionStoreError(

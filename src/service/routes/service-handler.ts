@@ -6,51 +6,31 @@
  */
 import type { Clock } from '../../base/clock.ts';
 import { isQuarkError, messageOf, QuarkError, SessionStoreError } from '../../base/errors.ts';
-import { numberCell, sqlOne } from '../../store/sql/sql-database.ts';
-import { SQL_LAYOUT_VERSION } from '../../store/sql/sql-layout.ts';
 import type { StoreSpaces } from '../../store/sql/sql-store.ts';
-import type { AccessBook } from '../access/access-book.ts';
-import { guardStore } from '../access/guarded-store.ts';
-import { OpenGrants, viewOf } from '../access/open-grants.ts';
-import { OwnAccess } from '../access/own-access.ts';
-import {
-  accessOf,
-  checkScope,
-  parseSpaceAddress,
-  type Principal,
-  writeRefusal,
-} from '../access/principal.ts';
-import { answerAccount, plain, type AccountParts } from './account-routes.ts';
-import { failure, HEADERS } from '../http/answers.ts';
 import { declaredLength, endingWith } from '../../wire/body.ts';
+import { DESCRIPTOR_PATH, endpointAt, isApiPath, labelOf, pathOf } from '../../wire/route-paths.ts';
+import type { AccessBook } from '../access/access-book.ts';
+import { OpenGrants } from '../access/open-grants.ts';
+import { OwnAccess } from '../access/own-access.ts';
+import type { Principal } from '../access/principal.ts';
+import { failure, plain } from '../http/answers.ts';
 import { checkClient, clientGone } from '../http/client-gone.ts';
-import { CONTENT_CHECKS } from '../limits/content-checks.ts';
-import { EarlyLeases } from '../live/early-leases.ts';
-import { Gate, type KeylessUse } from '../limits/gate.ts';
-import { createStoreHandler, type StoreHandler } from './handler.ts';
 import type { ComputeOf } from '../jobs/job.ts';
-import { tooOften, type ServiceLimits } from '../limits/limits.ts';
-import { errorFields, type ServiceLogger } from '../log/logging.ts';
-import { MemoryBudget, noRoom, type MemoryShare } from '../limits/memory-budget.ts';
-import { METRICS_MEDIA_TYPE, ServiceMetrics, type Gauges } from '../log/metrics.ts';
-import {
-  isLocalRequest,
-  type AllowedOrigins,
-  type ServiceConnection,
-} from '../limits/origin-rules.ts';
-import { SERVICE_PATHS } from '../http/openapi-service.ts';
-import { API_PATH, ROUTES, SPACE_HEADER } from '../../wire/protocol.ts';
-import { RepeatedLog } from '../log/repeated-log.ts';
-import { DESCRIPTOR_PATH, isApiPath, routeOf, SERVICE_ROUTES } from '../../wire/service-routes.ts';
-import {
-  isEventStream,
-  isSentInParts,
-  LOOK_MS,
-  StreamKeeper,
-  type StreamHolder,
-} from '../live/stream-keeper.ts';
+import { CONTENT_CHECKS } from '../limits/content-checks.ts';
+import { Gate, type KeylessUse } from '../limits/gate.ts';
+import { RETRY_MS, type ServiceLimits } from '../limits/limits.ts';
+import { MemoryBudget, noRoom } from '../limits/memory-budget.ts';
+import type { AllowedOrigins, ServiceConnection } from '../limits/origin-rules.ts';
 import { Usage } from '../limits/usage.ts';
-import { watchStore } from '../live/watched-store.ts';
+import { EarlyLeases } from '../live/early-leases.ts';
+import { StreamKeeper } from '../live/stream-keeper.ts';
+import { errorFields, type ServiceLogger } from '../log/logging.ts';
+import { ServiceMetrics, type Gauges } from '../log/metrics.ts';
+import { RepeatedLog } from '../log/repeated-log.ts';
+import { createAccountHandler, type AccountHandler } from './account-routes.ts';
+import { createStoreHandler, type StoreHandler } from './handler.ts';
+import { SpaceRequests, type Exchange } from './space-requests.ts';
+import { statusRouteAt, type StatusParts } from './status-routes.ts';
 
 /** What a service is made of. It closes the spaces. */
 export type ServiceParts = {
@@ -78,55 +58,22 @@ export type ServiceParts = {
   readonly computeOf?: ComputeOf;
 };
 
-/** What only tells of the service itself. */
-const OWN_PATHS: ReadonlySet<string> = new Set([
-  SERVICE_ROUTES.health,
-  SERVICE_ROUTES.ready,
-  SERVICE_ROUTES.metrics,
-  DESCRIPTOR_PATH,
-]);
-/** Where looks at stores for live updates are booked. */
-const EVENTS_PATH = `/${API_PATH}${ROUTES.events}`;
-/** How long a readiness check waits for the database. */
-const READY_TIMEOUT_MS = 2_000;
-/** How long whoever finds no room is told to wait. */
-const NO_ROOM_RETRY_MS = 1_000;
-/** A memory budget that is exhausted this long without a release will not recover by itself. */
-const STUCK_MS = 30_000;
-
-/** What is known of a request while it is under way. */
-type Exchange = {
-  /** When it began, by the clock that is never set back. */
-  readonly startMs: number;
-  readonly request: Request;
-  readonly connection: ServiceConnection;
-  readonly path: string;
-  /** Closed when the answer was sent or its client has disconnected. */
-  readonly share: MemoryShare;
-  /** Aborted when the client has disconnected. */
-  readonly signal: AbortSignal;
-  principal: Principal | undefined;
-  /** Ends its turn among the requests of its user. */
-  endTurn?: () => void;
-  /** Ends the count of its user's processor time. */
-  leave?: () => void;
-  /** Why the request was refused, for the answer. */
-  refusal: string;
-};
-
+/** Where polls of stores for live updates are booked. */
+const EVENTS_PATH = pathOf('GET /events');
+const READY_PATH = pathOf('GET /readyz');
 /** Answers requests until it is closed. */
 export class ServiceHandler {
   readonly #parts: ServiceParts;
   readonly #gate: Gate;
   readonly #usage: Usage;
-  readonly #account: AccountParts;
+  readonly #account: AccountHandler;
   readonly #stores: StoreHandler;
   readonly #metrics = new ServiceMetrics();
   readonly #budget: MemoryBudget;
   readonly #streams: StreamKeeper;
   readonly #refusals: RepeatedLog;
-  readonly #grants: OpenGrants;
-  readonly #earlyLeases: EarlyLeases;
+  readonly #spaces: SpaceRequests;
+  readonly #status: StatusParts;
   readonly #idle: (() => void)[] = [];
   #inFlight = 0;
   #isClosing = false;
@@ -137,23 +84,21 @@ export class ServiceHandler {
     this.#usage = new Usage(parts);
     this.#gate = new Gate({ ...parts, usage: this.#usage });
     const own = new OwnAccess({ access, clock, limits, database: spaces.database });
-    this.#account = { access, own, logger, usage: this.#usage };
+    this.#account = createAccountHandler({ access, own, logger, usage: this.#usage });
     // One user cannot reserve the whole budget.
     const userLimit = Math.max(limits.maxBytesInFlight / 2, limits.maxUploadBytes);
     this.#budget = new MemoryBudget(limits.maxBytesInFlight, parts.monotonicMs, userLimit);
     this.#refusals = new RepeatedLog(logger, clock);
     this.#streams = new StreamKeeper(parts.clock);
-    this.#earlyLeases = new EarlyLeases(clock);
-    this.#grants = new OpenGrants(access, parts.keyless === 'always');
     // What was taken away here ends here at once; other processes look by themselves.
-    access.onLoss = () => void this.#streams.look();
+    access.onLoss = () => void this.#streams.checkAccess();
     this.#stores = createStoreHandler({
       writable: true,
       checks: CONTENT_CHECKS,
       maxUploadBytes: parts.limits.maxUploadBytes,
       maxBlobBytes: parts.limits.maxBlobBytes,
       maxUnpackedBytes: parts.limits.maxUnpackedBytes,
-      otherPaths: SERVICE_PATHS,
+      describedGroups: ['store', 'account', 'service'],
       clock: parts.clock,
       onFailure: (error, request) =>
         this.#logFailure(
@@ -161,6 +106,27 @@ export class ServiceHandler {
           request === undefined ? EVENTS_PATH : new URL(request.url).pathname,
         ),
     });
+    this.#spaces = new SpaceRequests({
+      ...parts,
+      metrics: this.#metrics,
+      usage: this.#usage,
+      grants: new OpenGrants(access, parts.keyless === 'always'),
+      earlyLeases: new EarlyLeases(clock),
+      streams: this.#streams,
+      stores: this.#stores,
+      takeRoom: (exchange, bytes) => this.#takeRoom(exchange, bytes),
+    });
+    this.#status = {
+      ...parts,
+      areMetricsKeyed: parts.areMetricsKeyed === true,
+      gate: this.#gate,
+      metrics: this.#metrics,
+      gauges: () => this.#gauges(),
+      budget: this.#budget,
+      isClosing: () => this.#isClosing,
+      requestsInFlight: () => this.#inFlight,
+      onFailure: (error) => this.#logFailure(error, READY_PATH),
+    };
   }
 
   /** The answer to a request. Never rejects. */
@@ -240,19 +206,20 @@ export class ServiceHandler {
   async #answer(exchange: Exchange): Promise<Response> {
     const { request, path } = exchange;
     const origin = request.headers.get('origin');
-    if (OWN_PATHS.has(path) && request.method !== 'GET' && request.method !== 'HEAD')
+    const status = statusRouteAt(path);
+    const isOwn = status !== undefined || path === DESCRIPTOR_PATH;
+    if (isOwn && request.method !== 'GET' && request.method !== 'HEAD')
       throw new QuarkError('unsupported', 'This address can only be read.', {
         details: { path, httpStatus: 405 },
       });
-    if (path === SERVICE_ROUTES.health) return plain(200, { status: 'ok' });
-    if (path === SERVICE_ROUTES.ready) return this.#ready();
-    if (this.#isClosing)
+    // Those that anybody may ask are answered to the end: that the service is shutting down is one of the answers.
+    if (this.#isClosing && status?.isOpenToAll !== true)
       throw new SessionStoreError('closed', 'The service is shutting down.', {
-        details: { retryAfterMs: NO_ROOM_RETRY_MS },
+        details: { retryAfterMs: RETRY_MS },
       });
     if (request.method === 'OPTIONS' && origin !== null && isApiPath(path))
       return this.#parts.origins.preflight(origin);
-    if (path === SERVICE_ROUTES.metrics) return this.#renderMetrics(exchange);
+    if (status !== undefined) return status.answer(this.#status, request, exchange.connection);
     if (path === DESCRIPTOR_PATH) return this.#describe(exchange);
     if (!isApiPath(path)) return this.#page(exchange);
     const principal = await this.#admit(exchange);
@@ -260,8 +227,9 @@ export class ServiceHandler {
     exchange.leave = this.#usage.enter(principal);
     checkClient(exchange.signal);
     const takeRoom = (bytes: number): void => this.#takeRoom(exchange, bytes);
-    const about = await answerAccount({ request, path, principal, takeRoom }, this.#account);
-    return about ?? this.#askStore(exchange, principal);
+    return endpointAt(path)?.group === 'account'
+      ? this.#account(request, { principal, takeRoom })
+      : this.#spaces.answer(exchange, principal);
   }
 
   async #admit(exchange: Exchange): Promise<Principal> {
@@ -275,71 +243,6 @@ export class ServiceHandler {
     }
   }
 
-  async #askStore(exchange: Exchange, principal: Principal): Promise<Response> {
-    const { request, signal, path } = exchange;
-    const { spaces, access, limits } = this.#parts;
-    const address = parseSpaceAddress(request.headers.get(SPACE_HEADER) ?? undefined);
-    const { storedName, projects } = await access.openSpace(principal, address);
-    const kept = spaces.store(storedName);
-    const whole = watchStore(kept, this.#metrics, limits);
-    const name = address.owner === undefined ? address.name : `${address.owner}:${address.name}`;
-    const store = guardStore({
-      store: whole,
-      name,
-      access: accessOf(principal.scope),
-      projects,
-      blobs: {
-        index: this.#grants.blobsOf(storedName),
-        notes: kept.notes,
-        userId: principal.userId,
-      },
-    });
-    const answer = await this.#stores.handle(request, {
-      // A guest's claim waits for no run: it would be on one that may not be shared with them.
-      store: projects === undefined ? this.#earlyLeases.over(store, storedName) : store,
-      signal,
-      feed: { space: storedName, view: `${principal.userId} ${viewOf(projects)}` },
-      notes: kept.notes,
-      confirm: async () => {
-        const tookMs = this.#parts.monotonicMs() - exchange.startMs;
-        if (tookMs >= LOOK_MS) await this.#grants.confirm(principal, address, projects);
-      },
-      writeRefusal: writeRefusal(principal, name),
-      takeRoom: (bytes) => this.#takeRoom(exchange, bytes),
-      takeUnpacked: (bytes) => this.#usage.takeBytes(principal, bytes),
-      compute: this.#parts.computeOf?.(
-        principal.userId,
-        (ms) => this.#usage.chargeProcessor(principal, ms),
-        // In a worker, its user's other requests need not wait for it.
-        () => exchange.endTurn?.(),
-      ),
-    });
-    const holder: StreamHolder = {
-      principal,
-      grant: `${principal.keyId ?? ''} ${principal.userId} ${name} ${viewOf(projects)}`,
-      mayGoOn: () => this.#grants.isOpen(principal, address, viewOf(projects)),
-    };
-    if (!isEventStream(answer))
-      return isSentInParts(path) && answer.body !== null
-        ? this.#streams.keepLong(answer, holder)
-        : answer;
-    // A stream waits: its looks at the store are nobody's in particular.
-    exchange.leave?.();
-    const open = this.#streams.countOf(principal);
-    for (const [whose, limit] of [
-      ['key', limits.streamsPerKey],
-      ['user', limits.streamsPerUser],
-    ] as const) {
-      if (open[whose] < limit) continue;
-      await answer.body?.cancel();
-      throw tooOften(
-        `This ${whose} has ${limit} streams open, which is the limit.`,
-        NO_ROOM_RETRY_MS,
-      );
-    }
-    return this.#streams.keepStream(answer, holder);
-  }
-
   /**
    * @throws {SessionStoreError} `busy` (503; 429 where the user holds as much as one may); {QuarkError} `aborted` once the
    *   client has gone
@@ -348,64 +251,21 @@ export class ServiceHandler {
     checkClient(signal);
     if (share.take(bytes)) return;
     this.#metrics.limited('memory');
-    throw noRoom(share.isOwnerFull(), NO_ROOM_RETRY_MS);
+    throw noRoom(share.isOwnerFull(), RETRY_MS);
   }
 
-  async #renderMetrics({ request, connection }: Exchange): Promise<Response> {
-    const isFree = this.#parts.areMetricsKeyed !== true && isLocalRequest(request, connection);
-    if (request.headers.has('authorization') || !isFree)
-      checkScope(await this.#gate.admit(request, connection), 'admin');
-    else if (!this.#parts.origins.isOwn(request))
-      throw new SessionStoreError('unauthorised', 'Pages of another origin are not answered.');
-    const memory = this.#parts.memory?.();
-    const connections = this.#parts.connections?.();
-    const maintenance = await this.#parts.maintenance?.();
-    const text = this.#metrics.render({
+  async #gauges(): Promise<Gauges> {
+    const { memory, connections, maintenance } = this.#parts;
+    return {
       openStreams: this.#streams.total,
       requestsInFlight: this.#inFlight,
       bytesInFlight: this.#budget.used,
       bytesInFlightLimit: this.#budget.limit,
       budgetStuckMs: this.#budget.stuckMs,
-      ...(memory === undefined ? {} : { memory }),
-      ...(connections === undefined ? {} : { connections }),
-      ...(maintenance === undefined ? {} : { maintenance }),
-    });
-    const headers = { ...HEADERS, 'content-type': METRICS_MEDIA_TYPE, 'cache-control': 'no-store' };
-    return new Response(text, { headers });
-  }
-
-  /** Alive is not ready: a service whose database is away, or that is going, is not asked. */
-  async #ready(): Promise<Response> {
-    if (this.#isClosing) return plain(503, { status: 'closing' });
-    const { limit, stuckMs, used } = this.#budget;
-    if (stuckMs >= STUCK_MS)
-      return plain(503, {
-        status: 'no_memory_budget',
-        reason: `${used} of ${limit} bytes are reserved by requests, and none was released for ${Math.round(stuckMs / 1_000)} seconds.`,
-        bytesInFlight: used,
-        requestsInFlight: this.#inFlight,
-      });
-    const { clock, spaces } = this.#parts;
-    let undo = (): void => undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      undo = clock.after(READY_TIMEOUT_MS, () =>
-        reject(new SessionStoreError('busy', 'The database did not answer in time.')),
-      );
-    });
-    try {
-      const found = spaces.database.read(function* () {
-        const [row] = yield sqlOne('SELECT max(version) FROM quark_layout');
-        return row === undefined ? 0 : numberCell(row, 0);
-      });
-      const layout = await Promise.race([found, late]);
-      if (layout === SQL_LAYOUT_VERSION) return plain(200, { status: 'ready', layout });
-      return plain(503, { status: 'other_layout', layout, known: SQL_LAYOUT_VERSION });
-    } catch (error) {
-      this.#logFailure(error, SERVICE_ROUTES.ready);
-      return plain(503, { status: 'no_database' });
-    } finally {
-      undo();
-    }
+      memory: memory?.(),
+      connections: connections?.(),
+      maintenance: await maintenance?.(),
+    };
   }
 
   /** Tells the page where its store is, and whether to ask for a key. */
@@ -431,7 +291,7 @@ export class ServiceHandler {
     this.#inFlight -= 1;
     const durationMs = this.#parts.monotonicMs() - startMs;
     const facts = {
-      route: routeOf(path),
+      route: labelOf(path),
       method: methodName(request.method),
       status,
       durationMs: Math.round(durationMs * 100) / 100,
@@ -452,7 +312,7 @@ export class ServiceHandler {
   #logFailure(error: unknown, path: string): void {
     // A stream whose client has disconnected.
     if (isQuarkError(error, 'aborted') || isRefusal(error)) return;
-    const route = routeOf(path);
+    const route = labelOf(path);
     const fields = errorFields(error);
     const kind = `${route} ${JSON.stringify({ ...fields, stack: undefined })}`;
     this.#refusals.write('error', kind, { route, error: fields }, 'failed');

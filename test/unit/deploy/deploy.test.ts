@@ -6,7 +6,7 @@ import { serveCommand } from '../../../src/cli/commands/serve.ts';
 import { parseYaml } from '../../../src/codecs/yaml/yaml.ts';
 import { DRAIN_TIMEOUT_MS } from '../../../src/service/node/create-service.ts';
 import { S3_VARIABLES } from '../../../src/store/objects/s3-config.ts';
-import { SERVICE_ROUTES } from '../../../src/wire/service-routes.ts';
+import { pathOf } from '../../../src/wire/route-paths.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
@@ -121,9 +121,9 @@ describe('Kubernetes', () => {
 
   test('probes ask the paths that the service has, on the port that it listens on', () => {
     expect(String(at(container, 'ports', 0, 'containerPort'))).toBe(port);
-    expect(String(at(container, 'livenessProbe', 'httpGet', 'path'))).toBe(SERVICE_ROUTES.health);
-    expect(String(at(container, 'startupProbe', 'httpGet', 'path'))).toBe(SERVICE_ROUTES.health);
-    expect(String(at(container, 'readinessProbe', 'httpGet', 'path'))).toBe(SERVICE_ROUTES.ready);
+    expect(String(at(container, 'livenessProbe', 'httpGet', 'path'))).toBe(pathOf('GET /healthz'));
+    expect(String(at(container, 'startupProbe', 'httpGet', 'path'))).toBe(pathOf('GET /healthz'));
+    expect(String(at(container, 'readinessProbe', 'httpGet', 'path'))).toBe(pathOf('GET /readyz'));
     const name = String(at(container, 'ports', 0, 'name'));
     for (const probe of ['livenessProbe', 'startupProbe', 'readinessProbe'])
       expect(String(at(container, probe, 'httpGet', 'port'))).toBe(name);
@@ -176,7 +176,7 @@ test('the image: a version of Node that the package takes, the port, no root', (
   expect(dockerfile).toMatch(new RegExp(`^EXPOSE ${port}$`, 'm'));
   expect(dockerfile).toContain(`QUARK_PORT=${port}`);
   expect(dockerfile).toMatch(/^USER node$/m);
-  expect(dockerfile).toContain(`$\{process.env.QUARK_PORT}${SERVICE_ROUTES.ready}`);
+  expect(dockerfile).toContain(`$\{process.env.QUARK_PORT}${pathOf('GET /readyz')}`);
   expect(packageJson).toMatchObject({
     version: /^ARG QUARK_VERSION=(.+)$/m.exec(dockerfile)?.[1],
     bin: { [String(/^ENTRYPOINT \["(.+)"\]$/m.exec(dockerfile)?.[1])]: './dist/cli.js' },

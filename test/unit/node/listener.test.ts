@@ -49,7 +49,7 @@ test.each(['408 Request Timeout', '400 Bad Request'])(
           status: code,
         }),
     });
-    const error: unknown = await client.json({ path: '/runs' }).catch((thrown: unknown) => thrown);
+    const error: unknown = await client.json('GET /runs').catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ reason: code === 408 ? 'busy' : 'rejected' });
     expect(kindOfFailure(error)).toBe('retry');
     await client.close();

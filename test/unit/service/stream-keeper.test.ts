@@ -1,7 +1,7 @@
 /** The access checks of open answers: one chain of them, whatever opens and closes meanwhile. */
 import { expect, test } from 'vitest';
 import type { Principal } from '../../../src/service/access/principal.ts';
-import { LOOK_MS, StreamKeeper } from '../../../src/service/live/stream-keeper.ts';
+import { CHECK_INTERVAL_MS, StreamKeeper } from '../../../src/service/live/stream-keeper.ts';
 import { TestClock } from '../../support/clock.ts';
 
 const PRINCIPAL: Principal = { userId: 'u_1', userName: 'alice', keyId: 'k_1', scope: 'read' };
@@ -27,7 +27,7 @@ test('an answer that opens while access is checked starts no second chain of che
   };
   let open = keeper.keepLong(endless(), holder);
   for (let round = 0; round < 4; round++) {
-    clock.advance(LOOK_MS);
+    clock.advance(CHECK_INTERVAL_MS);
     expect(checks).toBe(round + 1);
     // The only answer ends, and another opens, before the check has been answered.
     await open.body?.cancel();

@@ -1,23 +1,24 @@
-/** Keys and shares of a service, asked from elsewhere with a key of scope `admin`: see `account-routes.ts`. */
-import { checkInstant, checkOptionNames } from '../../base/assert.ts';
-import { isQuarkError, isStoreError, SessionStoreError, show } from '../../base/errors.ts';
-import type { NewKeyOptions, ShareOptions } from './access-book.ts';
-import type { ProjectShare, UserKey } from './access-sql.ts';
-import { KEY_SCOPES, type RunAccess } from './principal.ts';
-import { HttpClient, type Ask, type HttpStorageOptions } from '../../wire/http-client.ts';
-import { API_PATH } from '../../wire/protocol.ts';
-import { SERVICE_ROUTES } from '../../wire/service-routes.ts';
-import { Fields } from '../../wire/wire.ts';
+/** Keys and shares of a service, asked from elsewhere with a key of scope `admin`. */
+import { checkInstant, checkOptionNames } from '../base/assert.ts';
+import { isQuarkError, isStoreError, SessionStoreError } from '../base/errors.ts';
+import {
+  decodeKey,
+  decodeShare,
+  type NewKeyOptions,
+  type ProjectShare,
+  type RunAccess,
+  type ShareOptions,
+  type UserKey,
+} from './access-messages.ts';
+import { HttpClient, type Call, type HttpStorageOptions } from './http-client.ts';
+import type { RouteName } from './route-types.ts';
+import { Fields } from './wire.ts';
 
 /** Options of {@link openServiceAccess}. */
 export type ServiceAccessOptions = Pick<
   HttpStorageOptions,
   'userKey' | 'timeoutMs' | 'signal' | 'fetch'
 >;
-
-const KEYS = below(SERVICE_ROUTES.keys);
-const SHARES = below(SERVICE_ROUTES.shares);
-const JSON_TYPE = 'application/json';
 
 /**
  * Manages keys and shares at a service with a key of scope `admin`: those of the key's own user. Nothing is sent yet.
@@ -47,7 +48,7 @@ export class ServiceAccess {
 
   /** Name of the user whose key it is. */
   async userName(): Promise<string> {
-    return (await this.#ask({ path: below(SERVICE_ROUTES.account) })).text('user');
+    return (await this.#ask('GET /account')).text('user');
   }
 
   /**
@@ -68,29 +69,25 @@ export class ServiceAccess {
       expiresAt === undefined || expiresAt === null
         ? expiresAt
         : checkInstant('expiresAt', expiresAt);
-    const answer = await this.#ask({
-      method: 'POST',
-      path: KEYS,
-      ...jsonBody({ key: { user, scope, label, expires_at_ms: endMs } }),
-    });
+    const message = { key: { user, scope, label, expiresAtMs: endMs } };
+    const answer = await this.#ask('POST /keys', { message });
     const made = answer.get('key');
     return { ...decodeKey(made), key: new Fields('key', made).text('key') };
   }
 
   /** The keys of the user, those that ended or were revoked included, oldest first. */
   async listKeys(): Promise<readonly UserKey[]> {
-    return (await this.#ask({ path: KEYS })).list('keys').map(decodeKey);
+    return (await this.#ask('GET /keys')).list('keys').map(decodeKey);
   }
 
   /** Makes a key useless from now on, also the one that asks. Doing it again changes nothing. */
   async revokeKey(keyId: string): Promise<UserKey> {
-    const path = `${KEYS}/${encodeURIComponent(keyId)}`;
-    return decodeKey((await this.#ask({ method: 'DELETE', path })).get('key'));
+    return decodeKey((await this.#ask('DELETE /keys/:keyId', { params: { keyId } })).get('key'));
   }
 
   /** What of the user's is shared, by space, project and user. */
   async listShares(): Promise<readonly ProjectShare[]> {
-    return (await this.#ask({ path: SHARES })).list('shares').map(decodeShare);
+    return (await this.#ask('GET /shares')).list('shares').map(decodeShare);
   }
 
   /** Lets another user read (or write, too) a project. Sharing again changes what may be done. */
@@ -101,7 +98,7 @@ export class ServiceAccess {
     },
   ): Promise<void> {
     checkOptionNames('options', options, ['owner', 'space', 'project', 'user', 'access']);
-    await this.#ask({ method: 'PUT', path: SHARES, ...jsonBody({ share: options }) });
+    await this.#ask('PUT /shares', { message: { share: options } });
   }
 
   /** Takes a share back; returns whether there was one. */
@@ -109,9 +106,8 @@ export class ServiceAccess {
     options: Omit<ShareOptions, 'owner'> & { readonly owner?: string },
   ): Promise<boolean> {
     checkOptionNames('options', options, ['owner', 'space', 'project', 'user']);
-    const query = Object.entries(options).filter(([, value]) => value !== undefined);
     try {
-      await this.#ask({ method: 'DELETE', path: SHARES, query });
+      await this.#ask('DELETE /shares', { query: options });
       return true;
     } catch (error) {
       if (isStoreError(error, 'missing')) return false;
@@ -124,9 +120,9 @@ export class ServiceAccess {
     await this.#client.close();
   }
 
-  async #ask(ask: Ask): Promise<Fields> {
+  async #ask<N extends RouteName<'account'>>(route: N, call?: Call<N>): Promise<Fields> {
     try {
-      return await (ask.method === undefined ? this.#client.json(ask) : this.#client.change(ask));
+      return await this.#client.json(route, call);
     } catch (error) {
       if (!isQuarkError(error, 'unsupported')) throw error;
       throw new SessionStoreError(
@@ -136,49 +132,4 @@ export class ServiceAccess {
       );
     }
   }
-}
-
-function below(route: string): string {
-  return route.slice(`/${API_PATH}`.length);
-}
-
-function jsonBody(value: object): Required<Pick<Ask, 'body' | 'type'>> {
-  return { body: new TextEncoder().encode(JSON.stringify(value)), type: JSON_TYPE };
-}
-
-function decodeKey(value: unknown): UserKey {
-  const fields = new Fields('key', value);
-  return {
-    keyId: fields.text('key_id'),
-    userName: fields.text('user'),
-    scope: oneOf('key.scope', fields.text('scope'), KEY_SCOPES),
-    label: fields.text('label'),
-    createdAtMs: fields.number('created_at_ms'),
-    expiresAtMs: fields.numberOrNull('expires_at_ms'),
-    revokedAtMs: fields.numberOrNull('revoked_at_ms'),
-  };
-}
-
-function decodeShare(value: unknown): ProjectShare {
-  const fields = new Fields('share', value);
-  return {
-    ownerName: fields.text('owner'),
-    space: fields.text('space'),
-    project: fields.text('project'),
-    userName: fields.text('user'),
-    access: oneOf('share.access', fields.text('access'), ['read', 'write'] as const),
-    createdAtMs: fields.number('created_at_ms'),
-  };
-}
-
-function oneOf<T extends string>(field: string, value: string, known: readonly T[]): T {
-  const found = known.find((item) => item === value);
-  if (found !== undefined) return found;
-  throw new SessionStoreError(
-    'rejected',
-    `${field} must be one of ${known.join(', ')}; got ${show(value)}.`,
-    {
-      details: { field, value: show(value) },
-    },
-  );
 }

@@ -1,0 +1,125 @@
+/** Routes of projects, runs and leases, and of the API itself. */
+import {
+  invalidInput,
+  QuarkError,
+  RunNotFoundError,
+  SessionStoreError,
+} from '../../base/errors.ts';
+import type { RunFilter, Store, StoredRun } from '../../store/store.ts';
+import {
+  MAX_LEASE_MS,
+  MAX_RUNS_PER_LEASE_QUERY,
+  MAX_RUNS_PER_PAGE,
+  PROTOCOL_VERSION,
+  SPACE_HEADER,
+  SPOKEN_VERSIONS,
+} from '../../wire/protocol.ts';
+import type { RouteQuery } from '../../wire/route-types.ts';
+import { decodeNewRun, decodeProject, decodeRun } from '../../wire/wire.ts';
+import { HEADERS } from '../http/answers.ts';
+import type { StoreHandlers } from './store-routes.ts';
+import { checkSearch, searchRuns } from './run-search.ts';
+
+/** What a run has beside its document. */
+const RUN_CHARS = 1_024;
+
+export const runHandlers = {
+  'GET /': ({ context, scope }, { settings }) => ({
+    service: 'quark',
+    protocol: PROTOCOL_VERSION,
+    spoken: SPOKEN_VERSIONS,
+    readOnly: !(settings.writable && scope.store.isWritable),
+    space: context.req.header(SPACE_HEADER) ?? null,
+    limits: { uploadBytes: settings.maxUploadBytes, blobBytes: settings.maxBlobBytes },
+  }),
+
+  'GET /openapi.json': (_asked, { description }) =>
+    new Response(description, { headers: { ...HEADERS, 'content-type': 'application/json' } }),
+
+  'GET /projects': async ({ scope }) => ({ projects: await scope.store.listProjects() }),
+
+  'POST /projects': async ({ scope, body }, { settings }) => {
+    const project = decodeProject((await body()).get('project'));
+    settings.checks.project?.(project);
+    return { project: await scope.store.ensureProject(project) };
+  },
+
+  'GET /runs': ({ scope, query: { text, config = [], ...filter } }) =>
+    searchRuns(scope.store, runFilter(filter), checkSearch(text, config), scope.takeRoom),
+
+  'POST /runs': async ({ context, scope, body }, { settings, memory, feeds }) => {
+    const run = decodeNewRun((await body()).get('run'));
+    settings.checks.run?.(run);
+    const answer = await memory.once(context, lengthOf(run), async () => ({
+      run: await scope.store.createRun(run),
+    }));
+    feeds.notify(scope, { runId: run.id });
+    return answer;
+  },
+
+  'GET /runs/:runId': async ({ scope, params }) => ({
+    run: await findRun(scope.store, params.runId),
+  }),
+
+  'PUT /runs/:runId': async (
+    { context, scope, params: { runId }, body },
+    { settings, memory, feeds, sketches },
+  ) => {
+    const run = decodeRun((await body()).get('run'));
+    if (run.id !== runId) throw invalidInput('run.id', run.id, `the id in the address, "${runId}"`);
+    settings.checks.run?.(run);
+    const answer = await memory.once(context, lengthOf(run), () => scope.store.updateRun(run));
+    feeds.notify(scope, { runId });
+    if (run.status !== 'running') sketches.ended(scope, runId);
+    return answer;
+  },
+
+  'GET /runs/:runId/tables': async ({ scope: { store }, params }) => {
+    if (store.listStreams === undefined)
+      throw new QuarkError('unsupported', 'This store does not say which tables a run has.');
+    return { tables: await store.listStreams(params.runId) };
+  },
+
+  'GET /leases': async ({ scope, query: { run: runIds } }) => {
+    if (runIds !== undefined && runIds.length > MAX_RUNS_PER_LEASE_QUERY)
+      throw new SessionStoreError(
+        'too_large',
+        `At most ${MAX_RUNS_PER_LEASE_QUERY} runs can be asked for at once; got ${runIds.length}.`,
+        { details: { field: 'run', rule: `at most ${MAX_RUNS_PER_LEASE_QUERY}` } },
+      );
+    return { leases: await scope.store.listLeases(runIds) };
+  },
+
+  'PUT /runs/:runId/leases/:holder': async ({ scope, params: { runId, holder }, body }) => {
+    const ttlMs = (await body()).number('ttl_ms');
+    if (ttlMs > MAX_LEASE_MS) throw invalidInput('ttl_ms', ttlMs, `at most ${MAX_LEASE_MS}: a day`);
+    return { lease: await scope.store.renewLease(runId, holder, ttlMs) };
+  },
+
+  'DELETE /runs/:runId/leases/:holder': async ({ scope, params: { runId, holder } }) => {
+    await scope.store.releaseLease(runId, holder);
+    return {};
+  },
+} satisfies Partial<StoreHandlers>;
+
+/** @throws {RunNotFoundError} */
+export async function findRun(store: Store, runId: string): Promise<StoredRun> {
+  const run = await store.findRun(runId);
+  if (run === undefined) throw new RunNotFoundError(runId, 'this store');
+  return run;
+}
+
+function runFilter(query: Omit<RouteQuery<'GET /runs'>, 'text' | 'config'>): RunFilter {
+  const { project, status, tag, limit = MAX_RUNS_PER_PAGE, ...rest } = query;
+  return {
+    ...rest,
+    ...(project === undefined ? {} : { projectName: project }),
+    ...(status === undefined ? {} : { statuses: status }),
+    ...(tag === undefined ? {} : { tags: tag }),
+    limit: Math.min(limit, MAX_RUNS_PER_PAGE),
+  };
+}
+
+function lengthOf(run: { readonly document: string }): number {
+  return RUN_CHARS + run.document.length;
+}

@@ -1,0 +1,215 @@
+/** What a line of the table of routes is made of: parameters, bodies, answers, and who may ask. */
+import { checkCount, checkInstant, checkLiteral, checkPositive } from '../base/assert.ts';
+import {
+  BYTES_MEDIA_TYPE,
+  JSON_MEDIA_TYPE,
+  MAX_QUESTION_BYTES,
+  MAX_RUN_MESSAGE_BYTES,
+  UPLOAD_MEDIA_TYPE,
+} from './protocol.ts';
+import { list, type Schema } from './schemas.ts';
+
+/** What answers a route: a store of the caller, the list of users and keys, or the process itself. */
+export type RouteGroup = 'store' | 'account' | 'service';
+
+/**
+ * Who may ask. `read`: any key; `write` and `admin`: keys of that scope; `machine`: a key of scope `admin`, or a program of the
+ * same machine; `none`: anybody.
+ */
+export type RouteScope = 'none' | 'read' | 'write' | 'admin' | 'machine';
+
+/**
+ * How an answer leaves: `at_once`; in `parts` that are read from the store while it is sent; or as a `stream` that stays open.
+ * Access is checked again while parts and streams are sent, and the number of streams is limited.
+ */
+export type Sending = 'at_once' | 'parts' | 'stream';
+
+/** A parameter of a query string or a header: its check and its description. */
+export type Parameter<T = unknown> = {
+  /** @throws {QuarkError} `invalid_input` */
+  readonly read: (name: string, text: string) => T;
+  readonly schema: Schema;
+  readonly description?: string;
+  readonly isRequired?: boolean;
+};
+
+/** A parameter that may be given several times. */
+export type Repeated = Parameter<string> & { readonly isRepeated: true };
+
+/** Parameters by their names in code; on the wire they are in snake_case. */
+export type Parameters = Readonly<Record<string, Parameter | Repeated>>;
+
+/** Schemas by media type. */
+export type Content = { readonly [mediaType: string]: Schema };
+
+/** The body of a request: `json` is read as `Fields`, `bytes` as they are. */
+export type RequestBody<K extends 'json' | 'bytes' = 'json' | 'bytes'> = {
+  readonly kind: K;
+  readonly content: Content;
+  /** Names the body in messages. */
+  readonly what: string;
+  /** A number of bytes, or the limit of the service that gives it. `packed` is the limit as sent. */
+  readonly maxBytes: BodyLimit;
+  readonly maxPackedBytes: BodyLimit;
+  /**
+   * A page of another origin can send what a form can send, without asking first. It cannot send these types, so that a service
+   * without keys on this machine is safe from pages that guess its address.
+   */
+  readonly isTypeChecked: boolean;
+};
+
+/** See {@link RequestBody}. */
+export type BodyLimit = number | 'maxUploadBytes' | 'maxBlobBytes';
+
+/** An answer with its description. */
+export type Answer = { readonly description: string; readonly content: Content };
+
+/** A route: one line of the table. */
+export type Route = {
+  readonly group: RouteGroup;
+  readonly scope: RouteScope;
+  /** The `operationId` of OpenAPI. */
+  readonly id: string;
+  readonly summary: string;
+  readonly query?: Parameters;
+  /** Whether a query may have parameters that the route checks itself. */
+  readonly hasOtherParameters?: boolean;
+  readonly headers?: Parameters;
+  readonly body?: RequestBody;
+  /** By status. */
+  readonly answers: Readonly<Record<string, Answer>>;
+  /** Whether one range of the body can be asked for. */
+  readonly hasRanges?: boolean;
+  readonly sends?: Sending;
+};
+
+type Parts = Omit<Route, 'group' | 'scope' | 'id' | 'summary' | 'answers'> & {
+  readonly answer: Content | Route['answers'];
+};
+
+type Maker<G extends RouteGroup> = <const P extends Parts>(
+  scope: RouteScope,
+  id: string,
+  summary: string,
+  parts: P,
+) => Omit<P, 'answer'> &
+  Pick<Route, 'scope' | 'id' | 'summary' | 'answers'> & { readonly group: G };
+
+function maker<G extends RouteGroup>(group: G): Maker<G> {
+  return (scope, id, summary, { answer, ...parts }) => ({
+    ...parts,
+    group,
+    scope,
+    id,
+    summary,
+    answers: isByStatus(answer) ? answer : { '200': { description: 'Done.', content: answer } },
+  });
+}
+
+function isByStatus(answer: Parts['answer']): answer is Route['answers'] {
+  return Object.hasOwn(answer, '200');
+}
+
+/** A route about the store of the space that a request names. */
+export const ofStore: Maker<'store'> = maker('store');
+
+/** A route about users, keys and shares. */
+export const ofAccount: Maker<'account'> = maker('account');
+
+/** A route about the process, outside the path of the API. */
+export const ofService: Maker<'service'> = maker('service');
+
+export const text: Schema = { type: 'string' };
+export const number: Schema = { type: 'number' };
+export const count: Schema = { type: 'integer', minimum: 0 };
+export const bytes: Schema = { type: 'string', format: 'binary' };
+
+/** An answer, or a body, in JSON. */
+export function json(schema: Schema): Content {
+  return { [JSON_MEDIA_TYPE]: schema };
+}
+
+/** The body of a change. */
+export function message(
+  schema: Schema,
+  maxBytes = MAX_RUN_MESSAGE_BYTES,
+  maxPackedBytes = MAX_QUESTION_BYTES,
+): RequestBody<'json'> {
+  const content = json(schema);
+  return { kind: 'json', content, what: 'The body', maxBytes, maxPackedBytes, isTypeChecked: true };
+}
+
+/** The body of a request that changes nothing. */
+export function question(schema: Schema): RequestBody<'json'> {
+  return { ...message(schema, MAX_QUESTION_BYTES), isTypeChecked: false };
+}
+
+/** Segments: see `upload.ts`. */
+export const upload: RequestBody<'bytes'> = {
+  kind: 'bytes',
+  content: { [UPLOAD_MEDIA_TYPE]: bytes },
+  what: 'An upload',
+  maxBytes: 'maxUploadBytes',
+  maxPackedBytes: 'maxUploadBytes',
+  isTypeChecked: true,
+};
+
+/** A blob. Its name is its hash, which no page guesses. */
+export const blob: RequestBody<'bytes'> = {
+  kind: 'bytes',
+  content: { [BYTES_MEDIA_TYPE]: bytes },
+  what: 'A blob',
+  maxBytes: 'maxBlobBytes',
+  maxPackedBytes: 'maxBlobBytes',
+  isTypeChecked: false,
+};
+
+/** Digits as a number; anything else as it is, for a check to refuse. */
+function digits(given: string): unknown {
+  return /^\d{1,16}$/.test(given) ? Number(given) : given;
+}
+
+/** A text. */
+export function textOf(description?: string, isRequired = false): Parameter<string> {
+  const about = description === undefined ? {} : { description };
+  return { read: (_name, given) => given, schema: text, isRequired, ...about };
+}
+
+/** A text that may be given several times. */
+export function repeated(description: string): Repeated {
+  return { ...textOf(description), schema: list(text), isRepeated: true };
+}
+
+/** An integer from 0 on. */
+export function countOf(description: string, schema: Schema = count): Parameter<number> {
+  return { read: (name, given) => checkCount(name, digits(given)), schema, description };
+}
+
+/** An integer from 1 on. */
+export function positiveOf(description: string): Parameter<number> {
+  const read = (name: string, given: string): number => checkPositive(name, digits(given));
+  return { read, schema: { ...count, minimum: 1 }, description };
+}
+
+/** A number. What is none is the store's to refuse. */
+export function numberOf(description: string): Parameter<number> {
+  const read = (_name: string, given: string): number =>
+    given.trim() === '' ? Number.NaN : Number(given);
+  return { read, schema: number, description };
+}
+
+/** Epoch milliseconds, or a date in ISO 8601. */
+export function instantOf(description: string): Parameter<number> {
+  const read = (name: string, given: string): number =>
+    checkInstant(name, /^-?\d+(?:\.\d+)?$/.test(given) ? Number(given) : given);
+  return { read, schema: text, description };
+}
+
+/** One of a list of texts. */
+export function oneOf<const L extends string>(
+  known: readonly L[],
+  description: string,
+): Parameter<L> {
+  const read = (name: string, given: string): L => checkLiteral(name, given, known);
+  return { read, schema: { enum: known }, description };
+}
