@@ -1,5 +1,6 @@
 // The links between the documents of this repository lead somewhere: relative links and their anchors, and every file or
-// folder that a document names as code (`src/base/errors.ts`, `src/store/sql/*.ts`). Needs no build.
+// folder that a document names as code (`src/base/errors.ts`, `src/store/sql/*.ts`). So do the files that comments name. Needs no
+// build.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
 import { basename, dirname, join, relative, resolve } from 'node:path';
@@ -12,14 +13,16 @@ const FOLDERS = 'src|dashboard|demo|worker|assembly|test|bench|scripts|deploy|ex
   '|',
 );
 const PATH = new RegExp(`^(?:${FOLDERS.join('|')})/[\\w./*-]*$`);
+/** A TypeScript file that a comment names in backticks. */
+const COMMENT_NAME = /(?<=(?:\/\/|\*).*)`([\w/-]+(?:\.[\w-]+)*\.tsx?)`/g;
 /** Written by programs and not committed. */
 const GENERATED = /^bench\/results\/|\.generated\.ts$/;
 
-/** The documents: every Markdown file that Git knows or would add. */
-function documents() {
+/** Files that Git knows or would add. */
+function listFiles(...patterns) {
   const listing = execFileSync(
     'git',
-    ['ls-files', '--cached', '--others', '--exclude-standard', '*.md'],
+    ['ls-files', '--cached', '--others', '--exclude-standard', ...patterns],
     { cwd: root, encoding: 'utf8' },
   );
   return [...new Set(listing.split('\n'))].filter(
@@ -86,7 +89,7 @@ function matches(name) {
 
 /** `file:line: problem` of every link and every named file that does not exist, in all documents or in one text. */
 export function brokenLinks(
-  files = documents(),
+  files = listFiles('*.md'),
   read = (file) => readFileSync(join(root, file), 'utf8'),
 ) {
   return files.flatMap((file) =>
@@ -101,9 +104,27 @@ export function brokenLinks(
   );
 }
 
+/** `file:line: problem` of every file of ours that a comment names, by its name or the end of its path, and that does not exist. */
+export function staleComments(
+  files = listFiles('*.ts', '*.tsx', '*.mjs', '*.mts'),
+  read = (file) => readFileSync(join(root, file), 'utf8'),
+) {
+  const known = listFiles().map((file) => `/${file}`);
+  return files.flatMap((file) =>
+    read(file)
+      .split('\n')
+      .flatMap((line, i) =>
+        [...line.matchAll(COMMENT_NAME)]
+          .map(([, name]) => name)
+          .filter((name) => !known.some((path) => path.endsWith(`/${name}`)))
+          .map((name) => `${file}:${i + 1}: there is no ${name}`),
+      ),
+  );
+}
+
 if (process.argv[1] && import.meta.url === pathToFileURL(resolve(process.argv[1])).href) {
-  const files = documents();
-  const broken = brokenLinks(files);
+  const files = listFiles('*.md');
+  const broken = [...brokenLinks(files), ...staleComments()];
   for (const problem of broken) console.error(problem);
   if (broken.length > 0 || files.length === 0) process.exitCode = 1;
   console.log(`${files.length} documents: ${broken.length} broken links`);

@@ -1,6 +1,6 @@
 /** The documents name only files and headings that exist. */
 import { describe, expect, it } from 'vitest';
-import { anchorsOf, brokenLinks } from '../../../scripts/check-links.mjs';
+import { anchorsOf, brokenLinks, staleComments } from '../../../scripts/check-links.mjs';
 
 const brokenIn = (text: string): string[] => brokenLinks(['docs/page.md'], () => text);
 
@@ -34,6 +34,20 @@ describe('links of the documents', () => {
         '```\n[a](b.md)\n```\n\n    `src/none.ts`\n\n[web](https://example.com/x.md) `DIR/src`',
       ),
     ).toEqual([]);
+  });
+});
+
+describe('files that comments name', () => {
+  it('exist', () => {
+    expect(staleComments()).toEqual([]);
+  });
+
+  it('are reported where they do not, by name or by the end of a path', () => {
+    const text =
+      "// See 'sql/sql-layout.ts'.\n/** As 'mistakes.ts' has it. */\nconst a = 'page.ts';";
+    expect(staleComments(['src/page.ts'], () => text.replaceAll("'", '`'))).toEqual([
+      'src/page.ts:2: there is no mistakes.ts',
+    ]);
   });
 });
 
