@@ -25,7 +25,7 @@ import { showCommand } from './commands/show.ts';
 import { syncCommand } from './commands/sync.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { guardTerminal, OutputClosed, type CliIo } from './support/io.ts';
-import { plain, styleFor } from './support/text.ts';
+import { onTerminal, styleFor } from './support/text.ts';
 
 const COMMANDS: readonly Command[] = [
   runsCommand,
@@ -113,7 +113,7 @@ function overview(): string {
 function errorText(error: unknown, io: CliIo): string {
   const style = styleFor(io.stderr, io.env);
   const message = messageFor(error);
-  const lines = [`${style.red('error:')} ${plain(message)}`];
+  const lines = [`${style.red('error:')} ${onTerminal(message)}`];
   if (error instanceof UsageError) {
     const command = COMMANDS.find(({ spec }) => spec.name === error.command);
     if (command !== undefined) lines.push(`Usage: ${usageLine(command.spec)}`);

@@ -2,7 +2,7 @@
 import type { ImportLimits } from './limits.ts';
 
 /** A line without its end. */
-export type Line = {
+export type TextLine = {
   readonly text: string;
   /** Counts from 1. */
   readonly number: number;
@@ -21,7 +21,7 @@ const BOM = '\ufeff';
 export async function* readLines(
   pieces: AsyncIterable<Uint8Array>,
   { maxLineBytes }: Pick<ImportLimits, 'maxLineBytes'>,
-): AsyncGenerator<Line> {
+): AsyncGenerator<TextLine> {
   const decoder = new TextDecoder();
   let number = 0;
   let held: Uint8Array[] = [];
@@ -35,7 +35,7 @@ export async function* readLines(
     held.push(kept.slice());
     heldBytes += kept.byteLength;
   };
-  const finish = (tail: Uint8Array): Line => {
+  const finish = (tail: Uint8Array): TextLine => {
     let bytes = tail;
     if (held.length > 0) {
       hold(tail);

@@ -1,7 +1,13 @@
 /** Small binary files that would make much work: each ends, is refused or read, and takes no more memory and entries than its limits say. */
 import { brotliCompressSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { i32, list, struct, text, thriftBytes } from '../../src/codecs/thrift/thrift-writer.ts';
+import {
+  i32,
+  thriftList,
+  struct,
+  thriftText,
+  thriftBytes,
+} from '../../src/codecs/thrift/thrift-writer.ts';
 import { importRuns } from '../../src/exchange/import/import-runs.ts';
 import { bytesInput, watchInput } from '../../src/codecs/input.ts';
 import { DEFAULT_IMPORT_LIMITS } from '../../src/codecs/limits.ts';
@@ -143,10 +149,10 @@ const CASES: readonly (readonly [
         thriftBytes([
           [
             2,
-            list('struct', [
-              struct([4, text('schema')], [5, i32(1)]),
-              struct([4, text('n'.repeat(20_000))], [5, i32(9_000)]),
-              ...Array.from({ length: 9_000 }, () => struct([1, i32(5)], [4, text('x')])),
+            thriftList('struct', [
+              struct([4, thriftText('schema')], [5, i32(1)]),
+              struct([4, thriftText('n'.repeat(20_000))], [5, i32(9_000)]),
+              ...Array.from({ length: 9_000 }, () => struct([1, i32(5)], [4, thriftText('x')])),
             ]),
           ],
         ]),
@@ -327,19 +333,19 @@ test('a text of a dictionary that a million cells point at is no table of ours',
   const footer = thriftBytes([
     [
       2,
-      list('struct', [
-        struct([4, text('schema')], [5, i32(1)]),
-        struct([1, i32(6)], [3, i32(0)], [4, text('payload')]),
+      thriftList('struct', [
+        struct([4, thriftText('schema')], [5, i32(1)]),
+        struct([1, i32(6)], [3, i32(0)], [4, thriftText('payload')]),
       ]),
     ],
     [3, i32(65_536)],
     [
       4,
-      list('struct', [
+      thriftList('struct', [
         struct(
           [
             1,
-            list('struct', [
+            thriftList('struct', [
               struct([
                 3,
                 struct([4, i32(0)], [5, i32(65_536)], [7, i32(pages.length)], [9, i32(4)]),

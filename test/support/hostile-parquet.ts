@@ -2,9 +2,9 @@
 import {
   i32,
   i64,
-  list,
+  thriftList,
   struct,
-  text,
+  thriftText,
   thriftBytes,
 } from '../../src/codecs/thrift/thrift-writer.ts';
 import { bytesOf, u32, varint } from './event-file.ts';
@@ -40,20 +40,24 @@ export function sharedPageFile(page: SharedPage, maxBytes = 100_000): Uint8Array
     [7, i64(size)],
     [9, i64(MAGIC.length)],
   );
-  const group = struct([1, list('struct', [struct([3, meta])])], [3, i64(1)]);
+  const group = struct([1, thriftList('struct', [struct([3, meta])])], [3, i64(1)]);
   const groupBytes = thriftBytes([[1, group]]).length;
   const count = Math.floor((maxBytes - size - 200) / groupBytes);
   const type = page.type === 'DOUBLE' ? DOUBLE : BYTE_ARRAY;
   const footer = thriftBytes([
     [
       2,
-      list('struct', [
-        struct([4, text('schema')], [5, i32(1)]),
-        struct([1, i32(type)], [3, i32(page.isOptional === true ? 1 : 0)], [4, text('payload')]),
+      thriftList('struct', [
+        struct([4, thriftText('schema')], [5, i32(1)]),
+        struct(
+          [1, i32(type)],
+          [3, i32(page.isOptional === true ? 1 : 0)],
+          [4, thriftText('payload')],
+        ),
       ]),
     ],
     [3, i64(count)],
-    [4, list('struct', new Array<typeof group>(count).fill(group))],
+    [4, thriftList('struct', new Array<typeof group>(count).fill(group))],
   ]);
   return bytesOf(MAGIC, header, page.packed, footer, u32(footer.length), MAGIC);
 }

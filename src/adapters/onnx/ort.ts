@@ -93,7 +93,7 @@ export function providerOf({ executionProviders = [] }: OrtSessionOptions): stri
 }
 
 /** Whether the numbers can be read at once. */
-export function isOnHost({ location }: OrtTensor): boolean {
+export function isTensorOnHost({ location }: OrtTensor): boolean {
   return location === 'cpu' || location === 'cpu-pinned';
 }
 
@@ -112,7 +112,7 @@ export function hostData(tensor: OrtTensor): TensorData | undefined {
 /** A tensor that onnxruntime made for us, as probes see it: nobody writes into it, so keeping it takes no copy. */
 export function hostRef(tensor: OrtTensor): RetainedTensor {
   const { dims: shape, type: dtype } = tensor;
-  const data = isOnHost(tensor) ? hostData(tensor) : undefined;
+  const data = isTensorOnHost(tensor) ? hostData(tensor) : undefined;
   const ref = { shape, dtype, data, retain: () => ref, release: () => undefined };
   return ref;
 }

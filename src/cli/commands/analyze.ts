@@ -10,7 +10,7 @@ import {
 import { ALERT_SEVERITIES } from '../../index.ts';
 import { checkSaves, SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
 import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../support/command.ts';
-import { plain, table, type Style } from '../support/text.ts';
+import { onTerminal, table, type Style } from '../support/text.ts';
 
 export const analyzeCommand: Command = {
   spec: {
@@ -42,7 +42,7 @@ export const analyzeCommand: Command = {
         const data = columns.batches.rowCount === 0 ? undefined : findHardBatches(columns);
         results.push({ result, data });
         if (!args.flag('json')) {
-          if (runs.length > 1) await io.stdout.write(`${style.bold(plain(name))}\n`);
+          if (runs.length > 1) await io.stdout.write(`${style.bold(onTerminal(name))}\n`);
           await io.stdout.write(describe(result, io.stdout.columns, style));
           await io.stdout.write(describeData(data, io.stdout.columns, style));
         }
@@ -75,8 +75,8 @@ function describe(result: AnalyzerResult, width: number | undefined, style: Styl
   );
   if (result.alerts.length === 0) return `${scores}\nNo alerts.\n`;
   const alerts = result.alerts.map(({ fact, inference, ruleId, severity, title }) => {
-    const head = `${severityColor(style, severity)(severity)} ${style.bold(plain(title))} (${ruleId})`;
-    return `${head}\n  ${plain(fact)}\n  ${plain(inference)}\n`;
+    const head = `${severityColor(style, severity)(severity)} ${style.bold(onTerminal(title))} (${ruleId})`;
+    return `${head}\n  ${onTerminal(fact)}\n  ${onTerminal(inference)}\n`;
   });
   return `${scores}\n${alerts.join('\n')}`;
 }

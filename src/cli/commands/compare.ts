@@ -10,7 +10,7 @@ import {
 import { SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
 import { columns, UsageError } from '../support/args.ts';
 import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../support/command.ts';
-import { plain, shortNumber, table, type Style } from '../support/text.ts';
+import { onTerminal, shortNumber, table, type Style } from '../support/text.ts';
 
 export const compareCommand: Command = {
   spec: {
@@ -47,7 +47,7 @@ export const compareCommand: Command = {
       if (others.length > 0) {
         if (args.flag('baseline'))
           throw new UsageError(
-            `--baseline is for two runs; there are ${runs.length}: ${runs.map(({ name }) => plain(name)).join(', ')}`,
+            `--baseline is for two runs; there are ${runs.length}: ${runs.map(({ name }) => onTerminal(name)).join(', ')}`,
             'compare',
           );
         const groups = await engine.compareGroups([second, ...others].map(({ reader }) => reader));
@@ -104,7 +104,7 @@ function describe(
   const { alertDiff, comparability, configDiffs, firstPartingStep, metricDiffs, phaseDiffs } =
     result;
   const parts: string[] = [];
-  const say = (text: string): void => void parts.push(`${plain(text)}\n`);
+  const say = (text: string): void => void parts.push(`${onTerminal(text)}\n`);
   for (const reason of comparability.reasons) say(`Not comparable: ${reason}`);
   for (const note of comparability.notes) say(`Note: ${note}`);
   if (firstPartingStep !== null) {
@@ -154,8 +154,8 @@ function describe(
     parts.push(
       `\n${style.bold('Configuration')}\n${columns(
         configDiffs.map(({ path, primaryValue, referenceValue }) => [
-          plain(path),
-          plain(`${JSON.stringify(primaryValue)} | ${JSON.stringify(referenceValue)}`),
+          onTerminal(path),
+          onTerminal(`${JSON.stringify(primaryValue)} | ${JSON.stringify(referenceValue)}`),
         ]),
       )}`,
     );
@@ -170,7 +170,7 @@ function metricTable(
   const number = (value: number | null): string => (value === null ? '-' : shortNumber(value));
   return table(
     [
-      { title: 'METRIC', cell: ({ metricKey }) => plain(metricKey), isElastic: true },
+      { title: 'METRIC', cell: ({ metricKey }) => onTerminal(metricKey), isElastic: true },
       { title: 'LAST', cell: ({ primaryLast }) => number(primaryLast), align: 'right' },
       { title: 'AND', cell: ({ referenceLast }) => number(referenceLast), align: 'right' },
       { title: 'LESS', cell: ({ lastDelta }) => number(lastDelta), align: 'right' },
@@ -204,8 +204,8 @@ function describeGroups(
   );
   const text = table(
     [
-      { title: 'METRIC', cell: ({ metricKey }) => plain(metricKey) },
-      { title: 'GROUP', cell: ({ group }) => plain(group), isElastic: true },
+      { title: 'METRIC', cell: ({ metricKey }) => onTerminal(metricKey) },
+      { title: 'GROUP', cell: ({ group }) => onTerminal(group), isElastic: true },
       { title: 'RUNS', cell: ({ mean }) => String(mean.count), align: 'right' },
       { title: 'MEAN', cell: ({ mean }) => shortNumber(mean.mean), align: 'right' },
       {
@@ -228,5 +228,5 @@ function describeGroups(
       ),
   );
   const said = differences.length === 0 ? ['No difference is significant.\n'] : differences;
-  return `${text}${left}\n${said.map((line) => plain(line.trimEnd())).join('\n')}\n${notes.map((note) => `Note: ${note}\n`).join('')}`;
+  return `${text}${left}\n${said.map((line) => onTerminal(line.trimEnd())).join('\n')}\n${notes.map((note) => `Note: ${note}\n`).join('')}`;
 }

@@ -22,7 +22,7 @@ import {
   jsonProgress,
   lineProgress,
   terminalProgress,
-  type Progress,
+  type ProgressLine,
   type RunMeaning,
 } from '../support/progress.ts';
 import { dashboardDir, openPage, SERVE_OPTIONS, serveDashboard } from '../support/site.ts';
@@ -215,7 +215,7 @@ async function report(work: Promise<void>): Promise<void> {
   await work.catch(() => undefined);
 }
 
-function progressFor({ io, args, style }: CommandContext): Progress {
+function progressFor({ io, args, style }: CommandContext): ProgressLine {
   if (args.flag('json')) return jsonProgress(io.stdout);
   return io.stdout.isTty ? terminalProgress(io.stdout, style) : lineProgress(io.stdout);
 }

@@ -3,7 +3,7 @@ import { EVENT_SEVERITIES, type EventFilter, type EventRecord } from '../../inde
 import { exportEventsJsonLines } from '../../exchange.ts';
 import {
   EXIT,
-  findRun,
+  findRunByPrefix,
   JSON_OPTION,
   STORAGE_OPTIONS,
   warnOfDamage,
@@ -37,7 +37,7 @@ export const eventsCommand: Command = {
   },
   run: ({ io, args, style }) =>
     withStore({ io, args }, async (store) => {
-      const reader = await findRun(store, args.positionals[0] ?? '');
+      const reader = await findRunByPrefix(store, args.positionals[0] ?? '');
       const types = args.list('type');
       const severity = EVENT_SEVERITIES.find((known) => known === args.text('severity'));
       const stepMin = args.count('step-min');

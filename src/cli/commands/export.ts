@@ -19,7 +19,7 @@ import { describeDamage, isQuarkError, type RunReader } from '../../index.ts';
 import { UsageError } from '../support/args.ts';
 import {
   EXIT,
-  findRun,
+  findRunByPrefix,
   JSON_OPTION,
   jsonText,
   STORAGE_OPTIONS,
@@ -28,7 +28,7 @@ import {
   type CommandContext,
 } from '../support/command.ts';
 import { OutputFolder, type OutFile } from '../support/output-folder.ts';
-import { plain } from '../support/text.ts';
+import { onTerminal } from '../support/text.ts';
 
 type TableExport = (
   reader: RunReader,
@@ -88,7 +88,7 @@ export const exportCommand: Command = {
   run: (context) =>
     withStore(context, async (store) => {
       const { io, args } = context;
-      const reader = await findRun(store, args.positionals[0] ?? '');
+      const reader = await findRunByPrefix(store, args.positionals[0] ?? '');
       const format = formatOf(args.text('format'), args.text('out'));
       const tables = args.list('table');
       if (tables !== undefined && TABLE_FORMATS[format] === undefined)
@@ -113,7 +113,7 @@ export const exportCommand: Command = {
         );
         return writeFiles(files, isFile ? dirname(out) : out, args.flag('force'), progress);
       });
-      for (const reason of problems) await io.stderr.write(`warning: ${plain(reason)}\n`);
+      for (const reason of problems) await io.stderr.write(`warning: ${onTerminal(reason)}\n`);
       const bytes = written.reduce((sum, file) => sum + file.bytes, 0);
       if (args.flag('json'))
         await io.stdout.write(
@@ -121,7 +121,7 @@ export const exportCommand: Command = {
         );
       else
         await io.stdout.write(
-          `${written.length === 1 ? '1 file' : `${written.length} files`}, ${megabytes(bytes)}: ${plain(out)}\n`,
+          `${written.length === 1 ? '1 file' : `${written.length} files`}, ${megabytes(bytes)}: ${onTerminal(out)}\n`,
         );
       return EXIT.ok;
     }),

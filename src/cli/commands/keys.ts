@@ -15,7 +15,7 @@ import {
   withAccess,
   type AccessActions,
 } from '../support/service-storage.ts';
-import { localTime, plain, table } from '../support/text.ts';
+import { localTime, onTerminal, table } from '../support/text.ts';
 
 const UNITS_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
@@ -87,7 +87,7 @@ async function create(
   }
   // The key alone on standard output: QUARK_USER_KEY=$(quark keys create ...).
   await io.stderr.write(
-    `A key of ${plain(made.userName)}, scope ${made.scope}, ${ending(made)}. It is not shown again:\n`,
+    `A key of ${onTerminal(made.userName)}, scope ${made.scope}, ${ending(made)}. It is not shown again:\n`,
   );
   await io.stdout.write(`${made.key}\n`);
 }
@@ -101,7 +101,7 @@ async function revoke(
   await io.stdout.write(
     args.flag('json')
       ? jsonText(persisted(revoked))
-      : `The key ${revoked.keyId} of ${plain(revoked.userName)} is of no use any longer.\n`,
+      : `The key ${revoked.keyId} of ${onTerminal(revoked.userName)} is of no use any longer.\n`,
   );
 }
 

@@ -4,7 +4,7 @@ import { exportMetricsCsv, exportMetricsJsonLines } from '../../exchange.ts';
 import { UsageError } from '../support/args.ts';
 import {
   EXIT,
-  findRun,
+  findRunByPrefix,
   JSON_OPTION,
   STORAGE_OPTIONS,
   warnOfDamage,
@@ -41,7 +41,7 @@ export const metricsCommand: Command = {
     if (args.flag('csv') && args.flag('json'))
       throw new UsageError('Give either --csv or --json, not both', 'metrics');
     return withStore({ io, args }, async (store) => {
-      const reader = await findRun(store, args.positionals[0] ?? '');
+      const reader = await findRunByPrefix(store, args.positionals[0] ?? '');
       const filter: MetricFilter = {
         ...optional('metricKey', args.text('key')),
         ...optional('stepMin', args.count('step-min')),

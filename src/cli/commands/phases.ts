@@ -2,7 +2,7 @@
 import { PhaseAnalyzer, type PhaseAnalysisResult } from '../../analysis.ts';
 import { checkSaves, SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
 import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../support/command.ts';
-import { plain, table, type Style } from '../support/text.ts';
+import { onTerminal, table, type Style } from '../support/text.ts';
 
 export const phasesCommand: Command = {
   spec: {
@@ -24,7 +24,7 @@ export const phasesCommand: Command = {
         const result = await new PhaseAnalyzer(reader).analyze({ persist });
         results.push(result);
         if (args.flag('json')) continue;
-        if (runs.length > 1) await io.stdout.write(`${style.bold(plain(name))}\n`);
+        if (runs.length > 1) await io.stdout.write(`${style.bold(onTerminal(name))}\n`);
         if (result.phases.length === 0)
           await io.stderr.write('There is no loss and no accuracy to find phases by.\n');
         else await io.stdout.write(describe(result, io.stdout.columns, style));
@@ -49,7 +49,7 @@ function describe(
       { title: 'PHASE', cell: ({ phaseName }) => phaseName },
       { title: 'FROM', cell: ({ stepStart }) => String(stepStart), align: 'right' },
       { title: 'TO', cell: ({ stepEnd }) => String(stepEnd), align: 'right' },
-      { title: 'WHY', cell: ({ summary }) => plain(summary), isElastic: true },
+      { title: 'WHY', cell: ({ summary }) => onTerminal(summary), isElastic: true },
     ],
     phases,
     width,

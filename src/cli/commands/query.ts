@@ -12,7 +12,7 @@ import {
   type Command,
   type CommandContext,
 } from '../support/command.ts';
-import { plain, table, type Style } from '../support/text.ts';
+import { onTerminal, table, type Style } from '../support/text.ts';
 
 const SHOWN_PROBLEMS = 5;
 /** Timers take no more. */
@@ -85,7 +85,7 @@ export const queryCommand: Command = {
         }),
       );
       for (const report of result.damage)
-        await io.stderr.write(`warning: ${plain(describeDamage(report))}\n`);
+        await io.stderr.write(`warning: ${onTerminal(describeDamage(report))}\n`);
       if (args.flag('json')) for (const line of jsonLines(result)) await io.stdout.write(line);
       else if (args.flag('csv')) for (const line of csvLines(result)) await io.stdout.write(line);
       else await io.stdout.write(tableText(result, io.stdout.columns, style));
@@ -114,12 +114,12 @@ async function withSource<T>(
   const { runs, problems, unknownFiles } = await importRuns(files, store, { signal });
   for (const { file, place, reason } of problems.slice(0, SHOWN_PROBLEMS))
     await io.stderr.write(
-      `warning: ${plain(`${file}${place === null ? '' : `, ${place}`}: ${reason}`)}\n`,
+      `warning: ${onTerminal(`${file}${place === null ? '' : `, ${place}`}: ${reason}`)}\n`,
     );
   if (problems.length > SHOWN_PROBLEMS)
     await io.stderr.write(`warning: ${problems.length - SHOWN_PROBLEMS} more problems\n`);
   if (runs.length === 0 && unknownFiles.length > 0)
-    await io.stderr.write(`warning: not recognised: ${plain(unknownFiles.join(', '))}\n`);
+    await io.stderr.write(`warning: not recognised: ${onTerminal(unknownFiles.join(', '))}\n`);
   return work(store);
 }
 
@@ -128,7 +128,7 @@ function tableText(result: QueryResult, width: number | undefined, style: Style)
   if (rows.length === 0) return 'No rows.\n';
   return table(
     columns.map(({ name, type }, at) => ({
-      title: plain(name),
+      title: onTerminal(name),
       cell: (row: readonly QueryValue[]) => cellText(row[at] ?? null),
       ...(isNumber(type) ? { align: 'right' as const } : { isElastic: true }),
     })),

@@ -5,7 +5,7 @@ import { report } from '../../analysis.ts';
 import { SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
 import { UsageError } from '../support/args.ts';
 import { EXIT, STORAGE_OPTIONS, unwritable, type Command } from '../support/command.ts';
-import { plain } from '../support/text.ts';
+import { onTerminal } from '../support/text.ts';
 
 export const reportCommand: Command = {
   spec: {
@@ -28,7 +28,7 @@ export const reportCommand: Command = {
     withRuns({ io, args }, args.positionals, async (runs) => {
       const [run] = runs;
       if (run === undefined || runs.length > 1) {
-        const names = runs.map(({ name }) => plain(name)).join(', ');
+        const names = runs.map(({ name }) => onTerminal(name)).join(', ');
         throw new UsageError(
           `A report is of one run; there are ${runs.length}: ${names}`,
           'report',
@@ -46,7 +46,7 @@ export const reportCommand: Command = {
         } catch (cause) {
           throw unwritable(out, cause);
         }
-        await io.stderr.write(`Wrote ${plain(out)}.\n`);
+        await io.stderr.write(`Wrote ${onTerminal(out)}.\n`);
       }
       return EXIT.ok;
     }),

@@ -15,7 +15,7 @@ import {
   withAccess,
   type AccessActions,
 } from '../support/service-storage.ts';
-import { plain, table } from '../support/text.ts';
+import { onTerminal, table } from '../support/text.ts';
 
 export const shareCommand: Command = {
   spec: {
@@ -86,7 +86,7 @@ async function change(
   await io.stdout.write(
     args.flag('json')
       ? jsonText({ ...share, access: isShared ? rights : null })
-      : `${plain(text)}\n`,
+      : `${onTerminal(text)}\n`,
   );
 }
 

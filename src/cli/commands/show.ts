@@ -2,7 +2,7 @@
 import type { RunReader } from '../../index.ts';
 import {
   EXIT,
-  findRun,
+  findRunByPrefix,
   JSON_OPTION,
   jsonText,
   statusStyle,
@@ -12,7 +12,7 @@ import {
   type Command,
 } from '../support/command.ts';
 import { columns } from '../support/args.ts';
-import { localTime, plain, type Style } from '../support/text.ts';
+import { localTime, onTerminal, type Style } from '../support/text.ts';
 
 export const showCommand: Command = {
   spec: {
@@ -23,7 +23,7 @@ export const showCommand: Command = {
   },
   run: ({ io, args, style }) =>
     withStore({ io, args }, async (store) => {
-      const reader = await findRun(store, args.positionals[0] ?? '');
+      const reader = await findRunByPrefix(store, args.positionals[0] ?? '');
       const metricKeys = await reader.metricKeys();
       if (args.flag('json')) {
         await io.stdout.write(jsonText({ ...summaryJson(reader), metric_keys: metricKeys }));
@@ -35,15 +35,15 @@ export const showCommand: Command = {
 function describe(reader: RunReader, metricKeys: readonly string[], style: Style): string {
   const { run, effectiveStatus } = reader;
   const rows: [string, string][] = [
-    ['project', plain(run.projectName)],
+    ['project', onTerminal(run.projectName)],
     ['status', statusStyle(style, effectiveStatus)(effectiveStatus)],
     ['started', localTime(run.startedAt)],
     ['ended', run.endedAt === null ? '-' : localTime(run.endedAt)],
-    ['tags', run.tags.length === 0 ? '-' : plain(run.tags.join(', '))],
+    ['tags', run.tags.length === 0 ? '-' : onTerminal(run.tags.join(', '))],
     ['resumed', `${run.resumeCount} times`],
-    ['parent run', plain(run.parentRunId ?? '-')],
-    ['git commit', plain(run.gitCommit ?? '-')],
-    ['files', plain(run.runPath)],
+    ['parent run', onTerminal(run.parentRunId ?? '-')],
+    ['git commit', onTerminal(run.gitCommit ?? '-')],
+    ['files', onTerminal(run.runPath)],
   ];
   const parts = [
     `${style.bold(run.id)}\n${columns(rows)}`,
@@ -52,15 +52,15 @@ function describe(reader: RunReader, metricKeys: readonly string[], style: Style
   ];
   if (metricKeys.length > 0)
     parts.push(
-      `${style.bold('Metrics')}\n${metricKeys.map((key) => `  ${plain(key)}\n`).join('')}`,
+      `${style.bold('Metrics')}\n${metricKeys.map((key) => `  ${onTerminal(key)}\n`).join('')}`,
     );
   return parts.filter((part) => part !== '').join('\n');
 }
 
 function section(title: string, values: Readonly<Record<string, unknown>>, style: Style): string {
   const rows = Object.entries(values).map(([key, value]): [string, string] => [
-    plain(key),
-    plain(typeof value === 'string' ? value : JSON.stringify(value)),
+    onTerminal(key),
+    onTerminal(typeof value === 'string' ? value : JSON.stringify(value)),
   ]);
   return rows.length === 0 ? '' : `${style.bold(title)}\n${columns(rows)}`;
 }

@@ -12,7 +12,7 @@ import {
 } from '../support/command.ts';
 import type { CliIo } from '../support/io.ts';
 import { SERVICE_OPTION, serviceOptions } from '../support/service-options.ts';
-import { count, plain } from '../support/text.ts';
+import { counted, onTerminal } from '../support/text.ts';
 
 const SHOW_EVERY_MS = 1000;
 
@@ -51,7 +51,7 @@ export const syncCommand: Command = {
           const { persistenceUrl } = serviceOptions(context);
           await io.stderr.write(
             typeof persistenceUrl === 'string'
-              ? `No run here was recorded for ${plain(persistenceUrl)}. Add --all to send the runs there all the same.\n`
+              ? `No run here was recorded for ${onTerminal(persistenceUrl)}. Add --all to send the runs there all the same.\n`
               : 'No run here was recorded for a service. Name one with --url, and add --all to send the runs.\n',
           );
           return EXIT.failure;
@@ -76,7 +76,7 @@ async function sendAll({ args, io }: CommandContext, tasks: readonly SyncTask[])
       if (!args.flag('json')) await io.stdout.write(`${describe(task, status)}\n`);
       for (const { batchNumber, message, runId, table, writerId } of status.refusedSegments)
         await io.stderr.write(
-          `${plain(`refused: ${runId}/${table}/${writerId}/${batchNumber}: ${message}`)}\n`,
+          `${onTerminal(`refused: ${runId}/${table}/${writerId}/${batchNumber}: ${message}`)}\n`,
         );
     }
   } finally {
@@ -112,9 +112,9 @@ function describe({ target }: SyncTask, status: SyncStatus): string {
   const { acknowledgedRows, lastError, pendingBytes, pendingRows, pendingRuns } = status;
   const where = `${target.uri} (${target.space})`;
   if (pendingRuns === 0)
-    return `${where}: all sent, ${count(acknowledgedRows, 'row')} acknowledged.`;
-  const rest = `${count(pendingRuns, 'run')} with ${count(pendingRows, 'row')} (${count(pendingBytes, 'byte')}) to send`;
-  const why = lastError === null ? '' : ` ${lastError.reason}: ${plain(lastError.message)}`;
+    return `${where}: all sent, ${counted(acknowledgedRows, 'row')} acknowledged.`;
+  const rest = `${counted(pendingRuns, 'run')} with ${counted(pendingRows, 'row')} (${counted(pendingBytes, 'byte')}) to send`;
+  const why = lastError === null ? '' : ` ${lastError.reason}: ${onTerminal(lastError.message)}`;
   return `${where}: ${rest}; ${status.state}.${why}`;
 }
 

@@ -3,7 +3,7 @@ import { QuarkError } from '../../index.ts';
 import { verifySync, type ServiceVerification } from '../../node.ts';
 import {
   EXIT,
-  findRun,
+  findRunByPrefix,
   JSON_OPTION,
   jsonText,
   STORAGE_OPTIONS,
@@ -11,7 +11,7 @@ import {
   type Command,
 } from '../support/command.ts';
 import { SERVICE_OPTION, serviceOptions } from '../support/service-options.ts';
-import { plain, table, type Style } from '../support/text.ts';
+import { onTerminal, table, type Style } from '../support/text.ts';
 
 type Line = ServiceVerification['tables'][number];
 
@@ -29,7 +29,7 @@ export const verifyCommand: Command = {
   run: (context) =>
     withStore(context, async (store) => {
       const { args, io, style } = context;
-      const { run } = await findRun(store, args.positionals[0] ?? '');
+      const { run } = await findRunByPrefix(store, args.positionals[0] ?? '');
       const results = await verifySync(store, run.id, serviceOptions(context));
       if (results.length === 0)
         throw new QuarkError(
@@ -48,7 +48,7 @@ export const verifyCommand: Command = {
 function describe(result: ServiceVerification, width: number | undefined, style: Style): string {
   const { isEqual, isPartial, isRunEqual, runId, tables, target } = result;
   const verdict = isEqual ? style.green('the same on both sides') : style.red('different');
-  const lines = [`${runId} and ${plain(target.uri)} (${target.space}): ${verdict}\n`];
+  const lines = [`${runId} and ${onTerminal(target.uri)} (${target.space}): ${verdict}\n`];
   if (isPartial)
     lines.push(
       'The run was taken over from the service: only what was recorded here is compared.\n',
@@ -72,8 +72,9 @@ function describe(result: ServiceVerification, width: number | undefined, style:
   for (const { local, missingLocal, missingRemote, remote, table: name } of tables) {
     if (missingRemote.length > 0) lines.push(`${name}: not there: ${shown(missingRemote)}\n`);
     if (missingLocal.length > 0) lines.push(`${name}: only there: ${shown(missingLocal)}\n`);
-    for (const reason of local.damage) lines.push(`${name}: damaged here: ${plain(reason)}\n`);
-    for (const reason of remote.damage) lines.push(`${name}: damaged there: ${plain(reason)}\n`);
+    for (const reason of local.damage) lines.push(`${name}: damaged here: ${onTerminal(reason)}\n`);
+    for (const reason of remote.damage)
+      lines.push(`${name}: damaged there: ${onTerminal(reason)}\n`);
   }
   return lines.join('');
 }

@@ -12,8 +12,8 @@ import {
 } from '../../index.ts';
 import { openInputFiles } from '../../node.ts';
 import { UsageError } from './args.ts';
-import { findRun, warnOfDamage, withStore, type CommandContext } from './command.ts';
-import { plain } from './text.ts';
+import { findRunByPrefix, warnOfDamage, withStore, type CommandContext } from './command.ts';
+import { onTerminal } from './text.ts';
 
 /** A run with the name it was asked for by. */
 export type NamedRun = {
@@ -43,7 +43,7 @@ export async function withRuns<T>(
   const fromFiles = new Map<string, readonly NamedRun[]>();
   for (const name of names)
     if (isFile(name)) fromFiles.set(name, await importedRuns(context, name));
-  const run = async (store: Parameters<typeof findRun>[0] | undefined): Promise<T> => {
+  const run = async (store: Parameters<typeof findRunByPrefix>[0] | undefined): Promise<T> => {
     const runs: NamedRun[] = [];
     for (const name of names) {
       const imported = fromFiles.get(name);
@@ -62,7 +62,7 @@ export async function withRuns<T>(
 /** A path in the place of a run is a file that is missing: ids have no such characters. */
 async function storedRun(store: Store, name: string): Promise<NamedRun> {
   try {
-    return { name, reader: await findRun(store, name), isStored: true };
+    return { name, reader: await findRunByPrefix(store, name), isStored: true };
   } catch (error) {
     if (!isQuarkError(error, 'run_not_found') || !/[./\\]/u.test(name)) throw error;
     throw new QuarkError('run_not_found', `There is no file or folder ${name}, and no such run.`, {
@@ -106,7 +106,7 @@ async function importedRuns(
   const count = problems.length + unlistedProblemCount;
   if (problem !== undefined)
     await io.stderr.write(
-      `warning: ${plain(problem.file)}: ${plain(problem.reason)}${count > 1 ? ` (and ${count - 1} more problems)` : ''}\n`,
+      `warning: ${onTerminal(problem.file)}: ${onTerminal(problem.reason)}${count > 1 ? ` (and ${count - 1} more problems)` : ''}\n`,
     );
   const named: NamedRun[] = [];
   for (const { name: own, runId } of runs) {

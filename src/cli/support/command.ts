@@ -15,7 +15,7 @@ import {
 } from '../../index.ts';
 import { UsageError, type CommandSpec, type OptionSpec, type ParsedArgs } from './args.ts';
 import type { CliIo } from './io.ts';
-import { plain, type Style } from './text.ts';
+import { onTerminal, type Style } from './text.ts';
 
 /** What a command works with. */
 export type CommandContext = {
@@ -108,7 +108,7 @@ export async function withStore<T>(
  * @throws {RunNotFoundError}
  * @throws {QuarkError} `invalid_input` when several runs start with it
  */
-export async function findRun(store: Store, idOrPrefix: string): Promise<RunReader> {
+export async function findRunByPrefix(store: Store, idOrPrefix: string): Promise<RunReader> {
   if (idOrPrefix === 'latest') {
     const [newest] = await listRuns(store, { limit: 1 });
     if (newest === undefined) throw new RunNotFoundError(idOrPrefix, store.uri);
@@ -142,7 +142,7 @@ async function completeId(store: Store, prefix: string): Promise<string | undefi
 /** Says which segments could not be read and are missing in what was written. */
 export async function warnOfDamage(io: CliIo, reader: RunReader): Promise<void> {
   for (const report of reader.damage) {
-    await io.stderr.write(`warning: ${plain(describeDamage(report))}\n`);
+    await io.stderr.write(`warning: ${onTerminal(describeDamage(report))}\n`);
   }
 }
 

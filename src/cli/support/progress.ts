@@ -19,7 +19,7 @@ export type TrainingPosition = {
 };
 
 /** Told what happens. */
-export type Progress = {
+export type ProgressLine = {
   readonly serving: (facts: {
     readonly url: string;
     readonly runId: string;
@@ -46,7 +46,7 @@ const REDRAW_MS = 80;
 const CLEAR_LINE = '\r\u001b[2K';
 
 /** One line that is rewritten. */
-export function terminalProgress(output: CliOutput, style: Style): Progress {
+export function terminalProgress(output: CliOutput, style: Style): ProgressLine {
   let drawnMs = Number.NEGATIVE_INFINITY;
   return {
     serving: (facts) => output.write(intro(facts)),
@@ -60,7 +60,7 @@ export function terminalProgress(output: CliOutput, style: Style): Progress {
 }
 
 /** One line an epoch. */
-export function lineProgress(output: CliOutput): Progress {
+export function lineProgress(output: CliOutput): ProgressLine {
   return {
     serving: (facts) => output.write(intro(facts)),
     async step(at) {
@@ -75,7 +75,7 @@ export function lineProgress(output: CliOutput): Progress {
 }
 
 /** One object a line. */
-export function jsonProgress(output: CliOutput): Progress {
+export function jsonProgress(output: CliOutput): ProgressLine {
   const write = (value: object): Promise<void> => output.write(`${JSON.stringify(value)}\n`);
   return {
     serving: ({ url, runId, storageDir }) =>
@@ -142,7 +142,7 @@ function intro({
   return `Dashboard: ${url}\nRun ${runId}, recorded in ${storageDir}\n`;
 }
 
-function outro({ status, last, tookMs, meaning }: Parameters<Progress['ended']>[0]): string {
+function outro({ status, last, tookMs, meaning }: Parameters<ProgressLine['ended']>[0]): string {
   const accuracy = Number.isNaN(last.valAccuracy)
     ? ''
     : `, validation accuracy ${last.valAccuracy.toFixed(4)}`;

@@ -31,12 +31,12 @@ export function styleFor(
 }
 
 /** Text from a run on one line: recorded text may hold anything, also what would steer the terminal. */
-export function plain(text: string): string {
+export function onTerminal(text: string): string {
   return onOneLine(text);
 }
 
 /** A column of a table. */
-export type Column<Row> = {
+export type TableColumn<Row> = {
   readonly title: string;
   readonly cell: (row: Row) => string;
   readonly align?: 'left' | 'right';
@@ -50,13 +50,13 @@ const MIN_ELASTIC = 8;
 
 /** Rows under their titles, not wider than `width` where elastic columns can give way. */
 export function table<Row>(
-  columns: readonly Column<Row>[],
+  columns: readonly TableColumn<Row>[],
   rows: readonly Row[],
   width: number | undefined,
   style: Style,
 ): string {
-  const titles = columns.map(({ title }) => plain(title));
-  const cells = rows.map((row) => columns.map((column) => plain(column.cell(row))));
+  const titles = columns.map(({ title }) => onTerminal(title));
+  const cells = rows.map((row) => columns.map((column) => onTerminal(column.cell(row))));
   const widths = titles.map((title, at) =>
     Math.max(textWidth(title), ...cells.map((line) => textWidth(line[at] ?? ''))),
   );
@@ -85,7 +85,7 @@ export function table<Row>(
 }
 
 function paintCell<Row>(
-  column: Column<Row> | undefined,
+  column: TableColumn<Row> | undefined,
   row: Row | undefined,
   text: string,
 ): string {
@@ -155,6 +155,6 @@ function two(value: number): string {
 }
 
 /** `1 run`, `2 runs`: a number with a noun whose plural takes an s. */
-export function count(value: number, noun: string): string {
+export function counted(value: number, noun: string): string {
   return `${value} ${noun}${value === 1 ? '' : 's'}`;
 }

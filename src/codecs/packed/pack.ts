@@ -25,7 +25,7 @@ const SAMPLE_BYTES = 4096;
  * A piece of the original bytes. `[length]`: literal bytes in the DEFLATE stream. `[length, width, isDelta, planes]`:
  * a number buffer; each plane is a byte value for a constant plane, -1 for one in the stream, -2 for a random one.
  */
-export type Piece = readonly [number] | readonly [number, number, 0 | 1, readonly number[]];
+export type PackedChunk = readonly [number] | readonly [number, number, 0 | 1, readonly number[]];
 
 /** A plane that is in the DEFLATE stream. */
 export const IN_STREAM = -1;
@@ -36,7 +36,7 @@ export const RANDOM = -2;
 export type Header = {
   readonly length: number;
   readonly deflated: number;
-  readonly pieces: readonly Piece[];
+  readonly pieces: readonly PackedChunk[];
 };
 
 /** Packs the bytes of a segment; gives others a turn where it takes longer than one. */
@@ -51,7 +51,7 @@ export async function packSegment(
       span.width > 1 && span.byteLength >= MIN_SPAN_BYTES && span.byteLength % span.width === 0,
   );
   wide.sort((a, b) => a.at - b.at);
-  const pieces: Piece[] = [];
+  const pieces: PackedChunk[] = [];
   const stream: Uint8Array[] = [];
   const random: Uint8Array[] = [];
   let at = 0;

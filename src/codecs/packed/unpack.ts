@@ -1,7 +1,14 @@
 /** From the packed form of a segment (see `pack.ts`) back to its Arrow bytes. The bytes may be anything. */
 import { damaged } from '../arrow/flatbuffer.ts';
 import { inflate } from './inflate.ts';
-import { MAGIC, MAX_SEGMENT_BYTES, RANDOM, type Header, type Piece, IN_STREAM } from './pack.ts';
+import {
+  MAGIC,
+  MAX_SEGMENT_BYTES,
+  RANDOM,
+  type Header,
+  type PackedChunk,
+  IN_STREAM,
+} from './pack.ts';
 
 /** DEFLATE cannot do better: 258 bytes in 2 bits. */
 const MAX_DEFLATE_RATIO = 1032;
@@ -121,7 +128,7 @@ function readHeader(bytes: Uint8Array): Header {
     throw damaged('the packed header is incomplete');
   let total = 0;
   let streamed = 0;
-  for (const piece of pieces as Piece[]) {
+  for (const piece of pieces as PackedChunk[]) {
     if (!Array.isArray(piece) || !isCount(piece[0]))
       throw damaged('the packed header is incomplete');
     total += piece[0];

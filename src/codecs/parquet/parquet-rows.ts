@@ -12,7 +12,11 @@ import { CELL_ABSENT, CELL_NUMBER, CELL_TEXT, type TableRow } from '../table-row
 const MAX_NUMBER_BYTES = 40;
 
 /** @throws {Error} when the file says of itself that it holds more than it can */
-export function checkRowCount(footer: ParquetFooter, file: InputFile, limits: ImportLimits): void {
+export function checkColumnRows(
+  footer: ParquetFooter,
+  file: InputFile,
+  limits: ImportLimits,
+): void {
   const rows = footer.groups.reduce((sum, { rowCount }) => sum + rowCount, 0);
   const cells = rows * Math.max(1, footer.leaves.length);
   if (cells > maxCellsOf(file, limits))
@@ -41,7 +45,7 @@ export class ParquetRows implements TableRow {
     limits: ImportLimits,
     problem: (place: string, reason: string) => void,
   ) {
-    checkRowCount(footer, file, limits);
+    checkColumnRows(footer, file, limits);
     this.#file = file;
     this.#footer = footer;
     this.#limits = limits;

@@ -27,10 +27,10 @@ export const i32 = (value: number): ThriftValue => ({ kind: 'i32', value });
 /** A number of 64 bits; exact up to 2^53. */
 export const i64 = (value: number): ThriftValue => ({ kind: 'i64', value });
 /** Text, or bytes. */
-export const text = (value: string | Uint8Array): ThriftValue => ({ kind: 'text', value });
-export const bool = (value: boolean): ThriftValue => ({ kind: 'bool', value });
+export const thriftText = (value: string | Uint8Array): ThriftValue => ({ kind: 'text', value });
+export const thriftBool = (value: boolean): ThriftValue => ({ kind: 'bool', value });
 export const struct = (...fields: ThriftFields): ThriftValue => ({ kind: 'struct', fields });
-export const list = (of: ThriftElement, values: readonly ThriftValue[]): ThriftValue => ({
+export const thriftList = (of: ThriftElement, values: readonly ThriftValue[]): ThriftValue => ({
   kind: 'list',
   of,
   values,

@@ -23,9 +23,9 @@ import {
   int64Bytes,
   pageEnd,
   plainTexts,
-  rangeOf,
+  valueRangeOf,
 } from './parquet-values.ts';
-import { definitionOf, type ExportTableOptions, type TableName } from './table-names.ts';
+import { exportedTable, type ExportTableOptions, type TableName } from './table-names.ts';
 
 const MAGIC = new TextEncoder().encode('PAR1');
 const PAGE_ROWS = 16_384;
@@ -48,7 +48,7 @@ export async function* exportTableParquet(
   table: TableName,
   options: ExportTableOptions = {},
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
-  const definition = definitionOf(table, options);
+  const definition = exportedTable(table, options);
   const columns = parquetColumns(definition);
   const groups: WrittenGroup[] = [];
   let offset = MAGIC.length;
@@ -122,7 +122,7 @@ async function writeChunk(
     nullCount += encoded.nullCount;
     from = to;
   }
-  const range = rangeOf(vector, batch.rowCount);
+  const range = valueRangeOf(vector, batch.rowCount);
   return {
     chunk: {
       column,

@@ -5,12 +5,12 @@ import type { Column, ColumnKind } from '../../schema/column.ts';
 import type { TableDefinition } from '../../schema/table.ts';
 import { CURRENT_SCHEMA_VERSION } from '../../schema/version.ts';
 import {
-  bool,
+  thriftBool,
   i32,
   i64,
-  list,
+  thriftList,
   struct,
-  text,
+  thriftText,
   thriftBytes,
   type ThriftValue,
 } from '../../codecs/thrift/thrift-writer.ts';
@@ -105,25 +105,25 @@ export function footerBytes(
     [1, i32(2)],
     [
       2,
-      list('struct', [
-        struct([4, text('schema')], [5, i32(columns.length)]),
+      thriftList('struct', [
+        struct([4, thriftText('schema')], [5, i32(columns.length)]),
         ...columns.flatMap(schemaOf),
       ]),
     ],
     [3, i64(rowCount)],
-    [4, list('struct', groups.map(groupOf))],
+    [4, thriftList('struct', groups.map(groupOf))],
     [
       5,
-      list(
+      thriftList(
         'struct',
-        facts.map(([key, value]) => struct([1, text(key)], [2, text(value)])),
+        facts.map(([key, value]) => struct([1, thriftText(key)], [2, thriftText(value)])),
       ),
     ],
-    [6, text(`quark-sdk version ${VERSION}`)],
+    [6, thriftText(`quark-sdk version ${VERSION}`)],
     // Values are ordered by their types.
     [
       7,
-      list(
+      thriftList(
         'struct',
         columns.map(() => struct([1, struct()])),
       ),
@@ -165,7 +165,7 @@ function schemaOf({ name, column: { kind }, type, path }: ParquetColumn): Thrift
     return struct(
       [1, i32(type)],
       [3, i32(repetition)],
-      [4, text(leafName)],
+      [4, thriftText(leafName)],
       [6, converted === undefined ? undefined : i32(converted)],
       [10, logical],
     );
@@ -174,12 +174,12 @@ function schemaOf({ name, column: { kind }, type, path }: ParquetColumn): Thrift
   return [
     struct(
       [3, i32(OPTIONAL)],
-      [4, text(name)],
+      [4, thriftText(name)],
       [5, i32(1)],
       [6, i32(3)],
       [10, struct([3, struct()])],
     ),
-    struct([3, i32(REPEATED)], [4, text('list')], [5, i32(1)]),
+    struct([3, i32(REPEATED)], [4, thriftText('list')], [5, i32(1)]),
     leaf('element', REQUIRED),
   ];
 }
@@ -194,7 +194,7 @@ function annotationOf(kind: ColumnKind): [number | undefined, ThriftValue | unde
     case 'json':
       return [19, struct([12, struct()])];
     case 'instant':
-      return [9, struct([8, struct([1, bool(true)], [2, struct([1, struct()])])])];
+      return [9, struct([8, struct([1, thriftBool(true)], [2, struct([1, struct()])])])];
     case 'f64':
     case 'count':
     case 'bool':
@@ -207,7 +207,7 @@ function groupOf({ rowCount, offset, chunks }: WrittenGroup, index: number): Thr
   const uncompressed = chunks.reduce((sum, chunk) => sum + chunk.uncompressedBytes, 0);
   const compressed = chunks.reduce((sum, chunk) => sum + chunk.compressedBytes, 0);
   return struct(
-    [1, list('struct', chunks.map(chunkOf))],
+    [1, thriftList('struct', chunks.map(chunkOf))],
     [2, i64(uncompressed)],
     [3, i64(rowCount)],
     [5, i64(offset)],
@@ -222,8 +222,8 @@ function chunkOf(chunk: WrittenChunk): ThriftValue {
   const encodings = hasDictionary ? [PLAIN, RLE, RLE_DICTIONARY] : [PLAIN, RLE];
   const meta = struct(
     [1, i32(column.type)],
-    [2, list('i32', encodings.map(i32))],
-    [3, list('text', column.path.map(text))],
+    [2, thriftList('i32', encodings.map(i32))],
+    [3, thriftList('text', column.path.map(thriftText))],
     [4, i32(GZIP)],
     [5, i64(chunk.valueCount)],
     [6, i64(chunk.uncompressedBytes)],
@@ -234,8 +234,8 @@ function chunkOf(chunk: WrittenChunk): ThriftValue {
       12,
       struct(
         [3, i64(chunk.nullCount)],
-        [5, range === null ? undefined : text(range.max)],
-        [6, range === null ? undefined : text(range.min)],
+        [5, range === null ? undefined : thriftText(range.max)],
+        [6, range === null ? undefined : thriftText(range.min)],
       ),
     ],
   );

@@ -120,7 +120,7 @@ export function pageEnd(
   return end;
 }
 
-export function rangeOf(column: Vector | undefined, rowCount: number): IntegerRange {
+export function valueRangeOf(column: Vector | undefined, rowCount: number): IntegerRange {
   if (column?.kind !== 'number') return null;
   let min = Number.POSITIVE_INFINITY;
   let max = Number.NEGATIVE_INFINITY;

@@ -12,7 +12,7 @@ import { concatBatches } from '../../segment/batch-ops.ts';
 import { encodeBatch } from '../../segment/encode.ts';
 import type { RowBatch } from '../../codecs/arrow/vectors.ts';
 import { csvNumber } from './numbers.ts';
-import { definitionOf, type ExportTableOptions, type TableName } from './table-names.ts';
+import { exportedTable, type ExportTableOptions, type TableName } from './table-names.ts';
 
 /** Bytes in one piece of an Arrow stream. */
 const BYTES_PER_PIECE = 1 << 20;
@@ -30,7 +30,7 @@ export async function* exportTableCsv(
   table: TableName,
   options: ExportTableOptions = {},
 ): AsyncGenerator<string, void, undefined> {
-  const definition = definitionOf(table, options);
+  const definition = exportedTable(table, options);
   const names = [...definition.storedNames.values()];
   yield `${names.join(',')}\r\n`;
   for await (const batch of tableBatches(reader.store, definition, reader.run.id, options)) {
@@ -55,7 +55,7 @@ export async function* exportTableJsonLines(
   table: TableName,
   options: ExportTableOptions = {},
 ): AsyncGenerator<string, void, undefined> {
-  const definition = definitionOf(table, options);
+  const definition = exportedTable(table, options);
   for await (const batch of tableBatches(reader.store, definition, reader.run.id, options)) {
     yield* jsonLines(definition, batch, reader.run.id);
     options.onRows?.(batch.rowCount);
@@ -75,7 +75,7 @@ export async function* exportTableArrow(
   table: TableName,
   options: ExportTableOptions = {},
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
-  const definition = definitionOf(table, options);
+  const definition = exportedTable(table, options);
   const batches: RowBatch[] = [];
   for await (const batch of tableBatches(reader.store, definition, reader.run.id, options))
     batches.push(batch);

@@ -33,7 +33,7 @@ export type ExportTableOptions = {
 };
 
 /** @throws {QuarkError} `invalid_input` naming the table or option */
-export function definitionOf(table: TableName, options: ExportTableOptions): TableDefinition {
+export function exportedTable(table: TableName, options: ExportTableOptions): TableDefinition {
   checkOptionNames('options', options, ['signal', 'onDamage', 'onRows']);
   const definition = TABLES.get(table);
   if (definition === undefined)

@@ -3,7 +3,7 @@ import { csv } from './formats/csv.ts';
 import { dvclive } from './formats/dvclive.ts';
 import { huggingFaceTrainer } from './formats/hugging-face-trainer.ts';
 import { jsonCurves } from './formats/json-curves.ts';
-import { jsonLines } from './formats/json-lines.ts';
+import { jsonLinesImporter } from './formats/json-lines.ts';
 import { mlflow } from './formats/mlflow.ts';
 import { quarkProfiler } from './formats/quark-profiler.ts';
 import { quarkArrow } from './formats/quark-arrow.ts';
@@ -22,7 +22,7 @@ import type { Importer } from './sink/importer.ts';
 export const IMPORTERS: readonly Importer[] = [
   huggingFaceTrainer,
   csv,
-  jsonLines,
+  jsonLinesImporter,
   textLog,
   tensorBoard,
   quarkArrow,

@@ -55,7 +55,7 @@ export function lengthOf(args: readonly Argument[]): number {
 }
 
 /** Bytes of a buffer with room for them. */
-export function sizeOf(args: readonly Argument[]): number {
+export function argumentBytes(args: readonly Argument[]): number {
   return lengthOf(args) * FLOAT64_BYTES;
 }
 

@@ -19,7 +19,7 @@ import {
   describeArguments,
   lengthOf,
   seriesOf,
-  sizeOf,
+  argumentBytes,
   writeArguments,
   type Argument,
 } from './arguments.ts';
@@ -165,7 +165,9 @@ function send(
 ): { readonly room: Room; readonly args: readonly SeriesArgument[] } | undefined {
   const [first, ...others] = args;
   const lent = canLend(dispatcher, args, options);
-  const [room] = lent ? [borrowedRoom(lent.buffer)] : (dispatcher.acquire([sizeOf(args)]) ?? []);
+  const [room] = lent
+    ? [borrowedRoom(lent.buffer)]
+    : (dispatcher.acquire([argumentBytes(args)]) ?? []);
   if (room?.buffer === undefined) return undefined;
   try {
     if (lent === undefined || first === undefined)

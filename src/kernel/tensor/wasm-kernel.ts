@@ -48,7 +48,7 @@ import {
   type Instance,
 } from './wasm-instance.ts';
 import type { Modules } from '../twins.ts';
-import { addUpUnits } from './wasm-units.ts';
+import { addUpUnitsInWasm } from './wasm-units.ts';
 
 const PIECE_BYTES = 128 * 1024;
 /** An instance whose memory has grown beyond this is dropped after the call that grew it, which gives the memory back. */
@@ -146,7 +146,7 @@ export class WasmKernel implements Kernel {
     const settings = checkUnitStatsOptions(data, options);
     return unitStatsFromTotals(
       data.length,
-      addUpUnits(this.#instance, data, type, settings),
+      addUpUnitsInWasm(this.#instance, data, type, settings),
       settings,
     );
   }

@@ -21,7 +21,7 @@ const COLLECT_SUMS = 4096;
 const WIDE_BYTES = { float32: 4, float64: 8 } as const;
 
 /** The totals of each unit of `data`. */
-export function addUpUnits(
+export function addUpUnitsInWasm(
   instance: Instance,
   data: TensorData,
   type: TensorType,

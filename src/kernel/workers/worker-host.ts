@@ -15,7 +15,7 @@ import type { Modules } from '../twins.ts';
 export type Execute<C, R> = (call: C, buffer: ArrayBufferLike) => R;
 
 /** An error as it crosses to another thread: Comlink would keep the message alone. */
-export type WireError = {
+export type WorkerError = {
   readonly code: ErrorCode;
   readonly message: string;
   readonly details: ErrorDetails;
@@ -25,7 +25,7 @@ export type WireError = {
 export type WorkerReply = {
   readonly outcome:
     | { readonly ok: true; readonly value: unknown }
-    | { readonly ok: false; readonly error: WireError };
+    | { readonly ok: false; readonly error: WorkerError };
   readonly buffer: ArrayBuffer | undefined;
 };
 
@@ -72,7 +72,7 @@ export function exposeHost<C>(choose: (modules: Modules | null) => Execute<C, un
 }
 
 /** The error on the other side, as the error it was. */
-export function rebuildError(error: WireError): QuarkError {
+export function rebuildError(error: WorkerError): QuarkError {
   return new QuarkError(error.code, error.message, { details: error.details });
 }
 

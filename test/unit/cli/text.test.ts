@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { columns } from '../../../src/cli/support/args.ts';
-import { count, fit, styleFor, table, textWidth } from '../../../src/cli/support/text.ts';
+import { counted, fit, styleFor, table, textWidth } from '../../../src/cli/support/text.ts';
 
 const NO_STYLE = styleFor({ isTty: false, columns: undefined, write: async () => {} }, {});
 
@@ -51,5 +51,5 @@ describe('widths in a terminal', () => {
 });
 
 it('a noun is singular after one only', () => {
-  expect([0, 1, 2].map((value) => count(value, 'run'))).toEqual(['0 runs', '1 run', '2 runs']);
+  expect([0, 1, 2].map((value) => counted(value, 'run'))).toEqual(['0 runs', '1 run', '2 runs']);
 });

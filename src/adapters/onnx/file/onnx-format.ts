@@ -108,7 +108,7 @@ export type OnnxNode = {
 };
 
 /** What a model file holds, without its weights' numbers. */
-export type OnnxModel = {
+export type OnnxModelFile = {
   readonly irVersion: number;
   /** Versions of the operator sets by domain; `''` is ONNX's own. */
   readonly opsets: ReadonlyMap<string, number>;

@@ -20,7 +20,7 @@ import {
   type ElementType,
   type OnnxAttribute,
   type OnnxDimension,
-  type OnnxModel,
+  type OnnxModelFile,
   type OnnxNode,
   type OnnxTensor,
   type OnnxValueInfo,
@@ -33,7 +33,7 @@ import { damagedModel, MessageReader } from './message-reader.ts';
  * @throws {QuarkError} `invalid_input` for bytes that are no complete ONNX file or exceed a limit, `unsupported` for
  * onnxruntime's own format (`.ort`)
  */
-export function readOnnxModel(bytes: Uint8Array): OnnxModel {
+export function readOnnxModel(bytes: Uint8Array): OnnxModelFile {
   checkModelBytes(bytes);
   const found = new FoundModel();
   const model = new MessageReader(bytes);
@@ -130,7 +130,7 @@ class FoundModel {
     if (Math.max(...counts) > MAX_VALUES) throw overLimit('tensors', MAX_VALUES);
   }
 
-  finish(length: number): OnnxModel {
+  finish(length: number): OnnxModelFile {
     // A cut between two fields leaves a readable rest: exporters put the operator sets behind the graph.
     if (this.#graphCount === 0) throw damagedModel('the file ends without a graph', length);
     if (this.#opsets.size === 0)

@@ -1,7 +1,7 @@
 /** A batch as the inputs of a run, checked: onnxruntime broadcasts what does not fit, and would train on something else. */
 import { invalidInput } from '../../../base/errors.ts';
 import type { NetworkInput } from './network.ts';
-import { createTensor, hostData, isOnHost, type Ort, type OrtTensor } from '../ort.ts';
+import { createTensor, hostData, isTensorOnHost, type Ort, type OrtTensor } from '../ort.ts';
 
 /** A batch: tensors of the module, or numbers, whose shape follows from the batch size. */
 export type OnnxBatch = Readonly<
@@ -131,7 +131,7 @@ function checkSizes(
 
 /** A number that is no class would count as a sample without a loss. */
 function checkClasses(tensor: OrtTensor, { name }: NetworkInput, count: number): void {
-  const numbers = isOnHost(tensor) ? hostData(tensor) : undefined;
+  const numbers = isTensorOnHost(tensor) ? hostData(tensor) : undefined;
   if (numbers === undefined) return;
   for (let i = 0; i < numbers.length; i += 1) {
     const label = numbers[i] ?? 0;

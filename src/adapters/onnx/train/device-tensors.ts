@@ -1,6 +1,6 @@
 /** Tensors on a device, counted: freed when the last one who holds them lets go. */
 import type { RetainedTensor, TensorRef } from '../../../instruments/probes/model-source.ts';
-import { hostRef, isOnHost, type OrtTensor } from '../ort.ts';
+import { hostRef, isTensorOnHost, type OrtTensor } from '../ort.ts';
 
 /** Knows who holds what. Tensors on the host are left to the garbage collector. */
 export class DeviceTensors {
@@ -15,7 +15,7 @@ export class DeviceTensors {
 
   /** Keeps a tensor from being freed. */
   hold(tensor: OrtTensor): void {
-    if (!isOnHost(tensor)) this.#counts.set(tensor, (this.#counts.get(tensor) ?? 0) + 1);
+    if (!isTensorOnHost(tensor)) this.#counts.set(tensor, (this.#counts.get(tensor) ?? 0) + 1);
   }
 
   /** Undoes one {@link hold}. */
@@ -36,7 +36,9 @@ export class DeviceTensors {
 
   /** A tensor as probes see it. */
   refer(tensor: OrtTensor): TensorRef {
-    return isOnHost(tensor) && !this.#reducesAll ? hostRef(tensor) : this.referOnDevice(tensor);
+    return isTensorOnHost(tensor) && !this.#reducesAll
+      ? hostRef(tensor)
+      : this.referOnDevice(tensor);
   }
 
   /** A tensor as probes see it, whose numbers are not read but reduced. */

@@ -18,16 +18,16 @@ export const OPSET = 17;
 const IR_VERSION = 8;
 
 /** Sizes and symbols, row-major. */
-export type Shape = readonly (number | string)[];
+export type TensorShape = readonly (number | string)[];
 
 /** ONNX's number for float32 in Cast. */
 const FLOAT = 1;
 
 /** What a value of the graph is. */
-export type GraphValue = { readonly type: ElementType; readonly shape: Shape };
+export type GraphValue = { readonly type: ElementType; readonly shape: TensorShape };
 
 /** Number of elements; undefined when a size is a symbol. */
-export function sizeOf(shape: Shape): number | undefined {
+export function elementCount(shape: TensorShape): number | undefined {
   let size = 1;
   for (const length of shape) {
     if (typeof length === 'string') return undefined;
@@ -37,7 +37,7 @@ export function sizeOf(shape: Shape): number | undefined {
 }
 
 /** The shape of two values that meet in an elementwise operation. @throws {QuarkError} `invalid_input` */
-export function broadcastShape(a: Shape, b: Shape): Shape {
+export function broadcastShape(a: TensorShape, b: TensorShape): TensorShape {
   const rank = Math.max(a.length, b.length);
   return Array.from({ length: rank }, (_, i) => {
     const x = a[a.length - rank + i] ?? 1;
@@ -49,7 +49,7 @@ export function broadcastShape(a: Shape, b: Shape): Shape {
 }
 
 /** `-1` and such count from the end. @throws {QuarkError} `invalid_input` */
-export function axisOf(axis: number, rank: number): number {
+export function axisFromEnd(axis: number, rank: number): number {
   const at = axis < 0 ? axis + rank : axis;
   if (!Number.isInteger(at) || at < 0 || at >= rank)
     throw invalidInput('axis', axis, `an axis of a tensor of ${rank} dimensions`);
@@ -88,7 +88,7 @@ export class GraphBuilder {
     return value;
   }
 
-  shape(name: string): Shape {
+  shape(name: string): TensorShape {
     return this.value(name).shape;
   }
 
@@ -96,7 +96,7 @@ export class GraphBuilder {
     return this.#values.has(name);
   }
 
-  input(name: string, type: ElementType, shape: Shape): string {
+  input(name: string, type: ElementType, shape: TensorShape): string {
     this.#define(name, { type, shape });
     this.#graph.part(11, valueInfoMessage(name, type, shape));
     for (const [axis, size] of shape.entries())
@@ -120,7 +120,7 @@ export class GraphBuilder {
   op(
     opType: string,
     inputs: readonly string[],
-    shape: Shape,
+    shape: TensorShape,
     attributes: Attributes = {},
     output: string = this.fresh(opType),
     type: ElementType = 'float32',
@@ -241,12 +241,12 @@ export class GraphBuilder {
     );
   }
 
-  reshape(a: string, shape: Shape, output?: string): string {
+  reshape(a: string, shape: TensorShape, output?: string): string {
     return this.op('Reshape', [a, this.shapeTensor(shape)], shape, {}, output, this.value(a).type);
   }
 
   /** Sums a gradient down to the shape of what was broadcast. */
-  sumTo(a: string, shape: Shape): string {
+  sumTo(a: string, shape: TensorShape): string {
     const from = this.shape(a);
     const extra = from.length - shape.length;
     const axes = from.flatMap((size, axis) =>
@@ -264,14 +264,14 @@ export class GraphBuilder {
 
   /** The shape of a value at run time. */
   shapeOf(a: string): string {
-    const size = sizeOf(this.shape(a));
+    const size = elementCount(this.shape(a));
     if (size !== undefined) return this.integers(this.shape(a).map(Number));
     return this.op('Shape', [a], [this.shape(a).length], {}, undefined, 'int64');
   }
 
   /** How many elements of `a` there are for each of `b`: a scalar. */
   countRatio(a: string, b: string): string {
-    const [of, over] = [sizeOf(this.shape(a)), sizeOf(this.shape(b))];
+    const [of, over] = [elementCount(this.shape(a)), elementCount(this.shape(b))];
     if (of !== undefined && over !== undefined) return this.scalar(of / over);
     const count = (name: string): string =>
       this.toFloat(this.op('Size', [name], [], {}, undefined, 'int64'));
@@ -279,7 +279,7 @@ export class GraphBuilder {
   }
 
   /** A shape as a tensor. One size that is unknown is left to Reshape; more are read from the inputs that have them. */
-  shapeTensor(shape: Shape): string {
+  shapeTensor(shape: TensorShape): string {
     const unknown = shape.filter((size) => typeof size === 'string');
     if (unknown.length <= 1)
       return this.integers(shape.map((size) => (typeof size === 'string' ? -1 : size)));

@@ -1,5 +1,5 @@
 /** The kinds of layers a network may have, and what each may be told. */
-import type { Shape } from './graph-builder.ts';
+import type { TensorShape } from './graph-builder.ts';
 
 /** Activations of {@link OnnxLayer}. */
 export const ONNX_ACTIVATIONS = [
@@ -86,7 +86,7 @@ export type OnnxLayer =
 /** A network as a list of layers. */
 export type OnnxLayersModel = {
   /** Shape of one sample, without the batch: `[64]`, `[1, 8, 8]`. A text is a size that each run decides. */
-  readonly inputShape: Shape;
+  readonly inputShape: TensorShape;
   /** Default float32; int32 for an embedding. */
   readonly inputType?: 'float32' | 'int32';
   /** Name of the input; default `x`. */

@@ -1,7 +1,7 @@
 /** A network from an ONNX file, for training: its float32 constants become parameters, its operators get gradients. */
 import { invalidInput, QuarkError } from '../../../base/errors.ts';
 import type { ParameterRole } from '../../../records/literals.ts';
-import type { Shape } from './graph-builder.ts';
+import type { TensorShape } from './graph-builder.ts';
 import { layerNames } from '../watch/instrument.ts';
 import type {
   Network,
@@ -13,7 +13,7 @@ import type {
 } from './network.ts';
 import type {
   OnnxAttribute,
-  OnnxModel,
+  OnnxModelFile,
   OnnxNode,
   OnnxTensor,
   OnnxValueInfo,
@@ -23,7 +23,7 @@ import type { Attributes, AttributeValue } from '../file/onnx-writer.ts';
 import type { ForwardNode } from './op-rule.ts';
 
 /** How a file is made a network. */
-export type ImportOptions = {
+export type NetworkImportOptions = {
   /** The value the loss is computed from; the first output unless given. */
   readonly output?: string;
   /** Which parameters are trained, by name; all unless given. */
@@ -73,7 +73,7 @@ const BIASED_OPS: ReadonlySet<string> = new Set(['Conv', 'Gemm', 'MatMul']);
  * @throws {QuarkError} `invalid_input` for a damaged file, `unsupported` for weights in other files and operator sets
  * that are too old
  */
-export function networkOfOnnx(bytes: Uint8Array, options: ImportOptions = {}): Network {
+export function networkOfOnnx(bytes: Uint8Array, options: NetworkImportOptions = {}): Network {
   const model = readOnnxModel(bytes);
   const opset = model.opsets.get('') ?? 0;
   if (opset < OLDEST_OPSET) {
@@ -113,7 +113,7 @@ function neededNodes(nodes: readonly OnnxNode[], output: string): ReadonlySet<On
 }
 
 class ImportedNetwork {
-  readonly #model: OnnxModel;
+  readonly #model: OnnxModelFile;
   readonly #opset: number;
   readonly #isTrainable: (name: string) => boolean;
   readonly #nodes: ForwardNode[] = [];
@@ -125,7 +125,7 @@ class ImportedNetwork {
   readonly #state = new Map<string, NetworkState>();
   readonly #constants = new Map<string, NetworkConstant>();
 
-  constructor(model: OnnxModel, opset: number, isTrainable: (name: string) => boolean) {
+  constructor(model: OnnxModelFile, opset: number, isTrainable: (name: string) => boolean) {
     this.#model = model;
     this.#opset = opset;
     this.#isTrainable = isTrainable;
@@ -266,7 +266,7 @@ function networkInput({ name, elementType, shape }: OnnxValueInfo): NetworkInput
   }
   if (shape === null)
     throw invalidInput('model', name, 'a model that states the shapes of its inputs');
-  const sizes: Shape = shape.map(
+  const sizes: TensorShape = shape.map(
     (size, axis) => size ?? (axis === 0 ? 'batch' : `${name}_${axis}`),
   );
   return { name, type: elementType, shape: sizes };

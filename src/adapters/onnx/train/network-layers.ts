@@ -8,7 +8,7 @@ import {
 } from '../../../base/assert.ts';
 import { invalidInput } from '../../../base/errors.ts';
 import type { ParameterRole } from '../../../records/literals.ts';
-import type { Shape } from './graph-builder.ts';
+import type { TensorShape } from './graph-builder.ts';
 import {
   ACTIVATION_OPS,
   LAYER_OPTIONS,
@@ -75,12 +75,12 @@ class FoundLayers {
   readonly constants: NetworkConstant[] = [];
   /** The value that the last layer ends with. */
   at: string;
-  #shape: Shape;
+  #shape: TensorShape;
   readonly #random: () => number;
   readonly #names = new Set<string>();
   readonly #counts = new Map<string, number>();
 
-  constructor(input: string, shape: Shape, seed: number) {
+  constructor(input: string, shape: TensorShape, seed: number) {
     this.at = input;
     this.#shape = shape;
     this.#random = seededRandom(seed);

@@ -1,9 +1,9 @@
 /** A network as the training graph is made from it: operations in order, parameters, and where its layers end. */
 import { invalidInput, QuarkError } from '../../../base/errors.ts';
 import type { ParameterRole } from '../../../records/literals.ts';
-import type { GraphBuilder, Shape } from './graph-builder.ts';
+import type { GraphBuilder, TensorShape } from './graph-builder.ts';
 import type { ElementType } from '../file/onnx-format.ts';
-import type { Backward, ForwardNode, GraphMode, OpRule, RuleContext } from './op-rule.ts';
+import type { Backward, ForwardNode, GraphMode, OpRule, OpRuleContext } from './op-rule.ts';
 import { ELEMENTWISE_RULES } from './ops-elementwise.ts';
 import { MATRIX_RULES } from './ops-matrix.ts';
 import { NORMALISATION_RULES } from './ops-normalisation.ts';
@@ -15,7 +15,7 @@ export type NetworkInput = {
   readonly name: string;
   readonly type: ElementType;
   /** Sizes, and names of sizes that a run decides. */
-  readonly shape: Shape;
+  readonly shape: TensorShape;
 };
 
 /** Weights that training changes, or that stay as they are. */
@@ -79,10 +79,10 @@ export const TRAINABLE_OPS: readonly string[] = Object.keys(RULES).sort();
 /** The forward pass of a network in a graph, ready for gradients. */
 export class EmittedNetwork {
   readonly #g: GraphBuilder;
-  readonly #context: RuleContext;
+  readonly #context: OpRuleContext;
   readonly #constants: ReadonlyMap<string, NetworkConstant>;
   /** Sizes that were computed from shapes. */
-  readonly #sizes = new Map<string, Shape>();
+  readonly #sizes = new Map<string, TensorShape>();
   readonly #steps: { readonly node: ForwardNode; readonly backward: Backward }[] = [];
   /** Values whose gradients lead to a parameter that is trained. */
   readonly #wanted = new Set<string>();
@@ -152,7 +152,7 @@ export class EmittedNetwork {
     return found;
   }
 
-  #sizesOf(name: string): Shape | undefined {
+  #sizesOf(name: string): TensorShape | undefined {
     const constant = this.#constants.get(name);
     return this.#sizes.get(name) ?? (constant?.type === 'int64' ? constant.data : undefined);
   }

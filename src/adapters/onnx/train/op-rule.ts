@@ -1,6 +1,6 @@
 /** How an operator is trained through: what it emits forward, and how a gradient comes back through it. */
 import { invalidInput, QuarkError } from '../../../base/errors.ts';
-import { axisOf, type GraphBuilder, type Shape } from './graph-builder.ts';
+import { axisFromEnd, type GraphBuilder, type TensorShape } from './graph-builder.ts';
 import type { AttributeValue, Attributes } from '../file/onnx-writer.ts';
 
 /** An operation of the network. Constants and parameters are values of the graph by the time it is emitted. */
@@ -15,13 +15,13 @@ export type ForwardNode = {
 export type GraphMode = 'training' | 'inference';
 
 /** What a rule may use. */
-export type RuleContext = {
+export type OpRuleContext = {
   readonly g: GraphBuilder;
   readonly mode: GraphMode;
   /** The numbers of a constant: shapes, axes, bounds. @throws {QuarkError} `unsupported` when it is none */
   readonly constant: (name: string) => readonly number[];
   /** The sizes of a constant, or of what is computed from shapes. @throws {QuarkError} `unsupported` when it is neither */
-  readonly sizes: (name: string) => Shape;
+  readonly sizes: (name: string) => TensorShape;
   /** Says that a value of the state, as a running mean, has a new value after the step. */
   readonly setState: (name: string, updated: string) => void;
 };
@@ -33,7 +33,7 @@ export type RuleContext = {
 export type Backward = (dy: string, wants: readonly boolean[]) => readonly (string | null)[];
 
 /** Emits an operation and returns how its gradient is made. */
-export type OpRule = (context: RuleContext, node: ForwardNode) => Backward;
+export type OpRule = (context: OpRuleContext, node: ForwardNode) => Backward;
 
 /** Reads the attributes and inputs of one node. */
 export class NodeReader {
@@ -77,11 +77,11 @@ export class NodeReader {
   }
 
   /** Axes, which newer operator sets give as an input; undefined when none are given. */
-  axes(context: RuleContext, rank: number): number[] | undefined {
+  axes(context: OpRuleContext, rank: number): number[] | undefined {
     const given = this.integers('axes');
     const input = this.optionalInput(1);
     const axes = given ?? (input === undefined ? undefined : context.constant(input));
-    return axes?.map((axis) => axisOf(axis, rank));
+    return axes?.map((axis) => axisFromEnd(axis, rank));
   }
 
   /** The error for an attribute that no operator can have. */

@@ -1,7 +1,13 @@
 /** Products of matrices, softmax, reductions and what only changes a shape. */
 import { invalidInput } from '../../../base/errors.ts';
-import { axisOf, broadcastShape, sizeOf, type GraphBuilder, type Shape } from './graph-builder.ts';
-import { NodeReader, type ForwardNode, type OpRule, type RuleContext } from './op-rule.ts';
+import {
+  axisFromEnd,
+  broadcastShape,
+  elementCount,
+  type GraphBuilder,
+  type TensorShape,
+} from './graph-builder.ts';
+import { NodeReader, type ForwardNode, type OpRule, type OpRuleContext } from './op-rule.ts';
 
 /** alpha A' B' + beta C, where ' transposes if asked to. */
 const gemm: OpRule = ({ g }, node) => {
@@ -49,7 +55,7 @@ const gemm: OpRule = ({ g }, node) => {
   };
 };
 
-const sides = (shape: Shape, isTransposed: boolean): Shape =>
+const sides = (shape: TensorShape, isTransposed: boolean): TensorShape =>
   isTransposed ? [...shape].reverse() : shape;
 
 /** Matrices, or stacks of them, whose leading dimensions broadcast. */
@@ -84,8 +90,8 @@ const matMul: OpRule = ({ g }, node) => {
 };
 
 /** The product of sizes, as a symbol when one of them is. */
-export function rowCount(shape: Shape): number | string {
-  return sizeOf(shape) ?? shape.join('*');
+export function rowCount(shape: TensorShape): number | string {
+  return elementCount(shape) ?? shape.join('*');
 }
 
 function turned(g: GraphBuilder, a: string): string {
@@ -101,11 +107,11 @@ function stackProduct(g: GraphBuilder, a: string, b: string): string {
 }
 
 /** Before operator set 13 softmax flattened what followed its axis; the last axis means the same in both. */
-function lastAxis(context: RuleContext, node: ForwardNode): { x: string; axis: number } {
+function lastAxis(context: OpRuleContext, node: ForwardNode): { x: string; axis: number } {
   const reader = new NodeReader(node);
   const x = reader.input(0);
   const rank = context.g.shape(x).length;
-  const axis = axisOf(reader.number('axis', -1), rank);
+  const axis = axisFromEnd(reader.number('axis', -1), rank);
   if (axis !== rank - 1) throw reader.unsupported('its axis is not the last');
   return { x, axis };
 }
@@ -154,7 +160,7 @@ function reduction(opType: 'ReduceSum' | 'ReduceMean'): OpRule {
 
 /** An operator that only says how the numbers are counted: its gradient is counted back. */
 function reshaping(
-  target: (context: RuleContext, shape: Shape, node: NodeReader) => Shape,
+  target: (context: OpRuleContext, shape: TensorShape, node: NodeReader) => TensorShape,
 ): OpRule {
   return (context, node) => {
     const { g } = context;
@@ -180,13 +186,13 @@ const reshape = reshaping((context, shape, node) => {
 });
 
 /** The size that -1 stands for: what is left when known sizes and equal symbols are divided away. */
-function restOf(shape: Shape, asked: Shape, node: NodeReader): number | string {
+function restOf(shape: TensorShape, asked: TensorShape, node: NodeReader): number | string {
   const symbols = shape.filter((size) => typeof size === 'string');
   for (const size of asked) {
     const at = symbols.findIndex((symbol) => symbol === size);
     if (at >= 0) symbols.splice(at, 1);
   }
-  const known = (sizes: Shape): number =>
+  const known = (sizes: TensorShape): number =>
     sizes.reduce<number>(
       (product, size) => (typeof size === 'number' && size !== -1 ? product * size : product),
       1,
@@ -206,7 +212,7 @@ const squeeze = reshaping((context, shape, node) => {
 const unsqueeze = reshaping((context, shape, node) => {
   const given = node.integers('axes') ?? context.constant(node.input(1));
   const rank = shape.length + given.length;
-  const axes = new Set(given.map((axis) => axisOf(axis, rank)));
+  const axes = new Set(given.map((axis) => axisFromEnd(axis, rank)));
   const rest = [...shape];
   return Array.from({ length: rank }, (_, axis) => (axes.has(axis) ? 1 : (rest.shift() ?? 1)));
 });

@@ -2,7 +2,7 @@
  * Batch and layer normalisation. They are emitted in parts, because the gradient needs the mean and the deviation, which
  * onnxruntime's own operators do not give on every provider.
  */
-import { axisOf, type GraphBuilder, type Shape } from './graph-builder.ts';
+import { axisFromEnd, type GraphBuilder, type TensorShape } from './graph-builder.ts';
 import { NodeReader, type OpRule } from './op-rule.ts';
 
 type Normalised = {
@@ -78,7 +78,7 @@ const batchNormalization: OpRule = (context, node) => {
   }
   const axes = g.shape(x).flatMap((_, axis) => (axis === 1 ? [] : [axis]));
   const [, channels = 1] = g.shape(x);
-  const perChannel: Shape = g
+  const perChannel: TensorShape = g
     .shape(x)
     .map((_, axis) => (axis === 1 ? channels : 1))
     .slice(1);
@@ -105,7 +105,7 @@ const layerNormalization: OpRule = ({ g }, node) => {
   const reader = new NodeReader(node);
   const [x, scale, bias] = [reader.input(0), reader.input(1), reader.optionalInput(2)];
   const shape = g.shape(x);
-  const first = axisOf(reader.number('axis', -1), shape.length);
+  const first = axisFromEnd(reader.number('axis', -1), shape.length);
   const axes = shape.flatMap((_, axis) => (axis < first ? [] : [axis]));
   const normalised = normalise(g, x, axes, reader.number('epsilon', 1e-5));
   if (bias === undefined) g.binary('Mul', normalised.centred, scale, node.output);

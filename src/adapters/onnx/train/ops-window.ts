@@ -4,7 +4,7 @@
  * arithmetic for deep learning, 2016, derive them.
  */
 import { invalidInput } from '../../../base/errors.ts';
-import type { GraphBuilder, Shape } from './graph-builder.ts';
+import type { GraphBuilder, TensorShape } from './graph-builder.ts';
 import { rowCount } from './ops-matrix.ts';
 import { NodeReader, type ForwardNode, type OpRule } from './op-rule.ts';
 
@@ -28,7 +28,7 @@ const product = (sizes: readonly number[]): number =>
 const padsOf = (window: Window): number[] => [...window.padsBegin, ...window.padsEnd];
 
 /** Reads the window of a node. Spatial sizes have to be known: the gradient needs them to undo the padding. */
-function windowOf(reader: NodeReader, shape: Shape, kernel: readonly number[]): Window {
+function windowOf(reader: NodeReader, shape: TensorShape, kernel: readonly number[]): Window {
   const spatial = shape.slice(2);
   const input = spatial.filter((size) => typeof size === 'number');
   const rank = kernel.length;
@@ -82,7 +82,7 @@ function spread(
   w: string,
   window: Window,
   group: number,
-  shape: Shape,
+  shape: TensorShape,
 ): string {
   // Inputs behind the last window, which a stride leaves over, get nothing.
   const outputPadding = window.input.map((size, i) => {
@@ -178,7 +178,7 @@ function weightGradient(
     },
   );
   // Where the stride leaves inputs over, there is room for more taps than the kernel has.
-  const shape: Shape = [group > 1 ? perGroup : (channels ?? 1), filters, ...window.kernel];
+  const shape: TensorShape = [group > 1 ? perGroup : (channels ?? 1), filters, ...window.kernel];
   const cut = found.every((size, i) => size === window.kernel[i])
     ? summed
     : g.op(
@@ -194,7 +194,7 @@ function weightGradient(
   return g.transpose(cut, [1, 0, ...spatialAxes]);
 }
 
-function poolWindow(reader: NodeReader, node: ForwardNode, shape: Shape): Window {
+function poolWindow(reader: NodeReader, node: ForwardNode, shape: TensorShape): Window {
   const kernel = reader.integers('kernel_shape');
   if (kernel === undefined) throw invalidInput(`${node.op}.kernel_shape`, kernel, 'given');
   if (reader.number('ceil_mode', 0) !== 0) throw reader.unsupported('ceil_mode is set');
@@ -232,7 +232,7 @@ const maxPool: OpRule = ({ g }, node) => {
       Float32Array.from({ length: count }, (_, place) => place),
       [1, count, ...kernel.map(() => 1)],
     );
-    const shape: Shape = [joined, count, ...output];
+    const shape: TensorShape = [joined, count, ...output];
     const isFirst = g.op('Equal', [g.toFloat(first), numbers], shape, {}, undefined, 'bool');
     const chosen = g.mul(g.toFloat(isFirst), g.reshape(dy, [joined, 1, ...output]));
     return [g.reshape(spread(g, chosen, places, window, 1, [joined, 1, ...input]), g.shape(x))];

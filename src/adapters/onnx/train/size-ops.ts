@@ -3,17 +3,17 @@
  * dozen small operators. They are followed here, with names for the sizes that a run decides, and leave no trace in the
  * training graph.
  */
-import type { Shape } from './graph-builder.ts';
+import type { TensorShape } from './graph-builder.ts';
 import { MAX_RANK } from '../file/onnx-format.ts';
 import { NodeReader, type ForwardNode } from './op-rule.ts';
 
 /** Whole numbers, and names of sizes. */
-type Sizes = Shape;
+type Sizes = TensorShape;
 
 /** What is known of the values that are no tensors of the network. */
 export type KnownSizes = {
   /** Shape of a tensor; undefined for what is none. */
-  readonly shapeOf: (name: string) => Shape | undefined;
+  readonly shapeOf: (name: string) => TensorShape | undefined;
   /** Sizes that were computed or are constants. */
   readonly sizesOf: (name: string) => Sizes | undefined;
 };

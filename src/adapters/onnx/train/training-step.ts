@@ -6,7 +6,7 @@ import { checkLiteral, checkOptionNames } from '../../../base/assert.ts';
 import { invalidInput, QuarkError } from '../../../base/errors.ts';
 import type { LayerInfo } from '../../../instruments/probes/model-source.ts';
 import { layerFilter, type LayerFilterConfig } from '../../../instruments/probes/layer-filter.ts';
-import { GraphBuilder, type Shape } from './graph-builder.ts';
+import { GraphBuilder, type TensorShape } from './graph-builder.ts';
 import type { OnnxLayersModel } from './layer-kinds.ts';
 import {
   declareFinished,
@@ -334,7 +334,7 @@ function declareTarget(
   g: GraphBuilder,
   name: string,
   type: 'int32' | 'float32',
-  shape: Shape,
+  shape: TensorShape,
 ): NetworkInput {
   if (typeof name !== 'string' || name === '' || g.has(name))
     throw invalidInput('config.targetName', name, 'a name that no value of the model has');

@@ -1,5 +1,5 @@
 /** Whether two runs of a model gave the same. */
-import { isOnHost, type OrtTensor } from '../ort.ts';
+import { isTensorOnHost, type OrtTensor } from '../ort.ts';
 
 /** `close` is within what another order of the same sums may change. */
 export type Agreement = 'identical' | 'close' | 'different';
@@ -22,7 +22,7 @@ export async function agreement(a: OrtTensor, b: OrtTensor): Promise<Agreement> 
 }
 
 async function dataOf(tensor: OrtTensor): Promise<unknown> {
-  return isOnHost(tensor) ? tensor.data : tensor.getData();
+  return isTensorOnHost(tensor) ? tensor.data : tensor.getData();
 }
 
 const isList = (data: unknown): data is ArrayLike<unknown> =>

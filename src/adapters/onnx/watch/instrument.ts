@@ -12,13 +12,13 @@ import {
   MAX_MODEL_BYTES,
   type ElementType,
   type OnnxDimension,
-  type OnnxModel,
+  type OnnxModelFile,
   type OnnxNode,
   type OnnxValueInfo,
 } from '../file/onnx-format.ts';
 import { readOnnxModel } from '../file/onnx-reader.ts';
 import { valueInfoMessage } from '../file/onnx-writer.ts';
-import { channelsFirst, unitAxisOf } from './unit-axes.ts';
+import { channelsFirst, onnxUnitAxisOf } from './unit-axes.ts';
 import { ByteWriter } from '../../../codecs/protobuf/writer.ts';
 
 /** One tensor that an instrumented model gives. */
@@ -167,14 +167,14 @@ class FoundCaptures {
   readonly captures: OnnxCapture[] = [];
   readonly notObserved: OnnxUnobserved[] = [];
   readonly added = new ByteWriter();
-  readonly #model: OnnxModel;
+  readonly #model: OnnxModelFile;
   readonly #own: ReadonlyMap<string, OnnxValueInfo>;
   readonly #maxOutputs: number;
   readonly #seen = new Set<string>();
   readonly #channelsFirst: ReadonlySet<string>;
   #addedCount = 0;
 
-  constructor(model: OnnxModel, maxOutputs: number) {
+  constructor(model: OnnxModelFile, maxOutputs: number) {
     this.#model = model;
     this.#maxOutputs = maxOutputs;
     this.#own = new Map(model.outputs.map((output) => [output.name, output]));
@@ -213,7 +213,7 @@ class FoundCaptures {
       isOwnOutput,
       elementType,
       shape,
-      unitAxis: unitAxisOf(outputName, shape, this.#channelsFirst),
+      unitAxis: onnxUnitAxisOf(outputName, shape, this.#channelsFirst),
     });
   }
 }

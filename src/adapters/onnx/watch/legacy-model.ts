@@ -6,10 +6,10 @@ import { invalidInput } from '../../../base/errors.ts';
 import { layerFilter, type LayerFilterConfig } from '../../../instruments/probes/layer-filter.ts';
 import type { LayerInfo, ParameterInfo } from '../../../instruments/probes/model-source.ts';
 import { appendToGraph, layerNames, makesNumbers } from './instrument.ts';
-import type { OnnxModel as OnnxFile, OnnxNode } from '../file/onnx-format.ts';
+import type { OnnxModelFile as OnnxFile, OnnxNode } from '../file/onnx-format.ts';
 import { readOnnxModel } from '../file/onnx-reader.ts';
 import { nodeMessage, valueInfoMessage } from '../file/onnx-writer.ts';
-import { channelsFirst, unitAxisOf } from './unit-axes.ts';
+import { channelsFirst, onnxUnitAxisOf } from './unit-axes.ts';
 import { ByteWriter } from '../../../codecs/protobuf/writer.ts';
 
 /** A layer that can be observed. */
@@ -77,7 +77,7 @@ function capturedLayers(
     const output = node.outputs[0] ?? '';
     const name = names[index] ?? '';
     const shape = file.valueInfos.get(output)?.shape ?? null;
-    const unitAxis = unitAxisOf(output, shape, firsts);
+    const unitAxis = onnxUnitAxisOf(output, shape, firsts);
     const info = { name, type: node.opType, isLeaf: true, unitAxis };
     if (output === '' || isBackward(node) || !makesNumbers(node.opType) || !isWanted(info))
       return [];

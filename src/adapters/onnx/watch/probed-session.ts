@@ -20,7 +20,7 @@ import { readOnnxModel } from '../file/onnx-reader.ts';
 import {
   checkOrt,
   createSession,
-  isOnHost,
+  isTensorOnHost,
   providerOf,
   hostRef,
   type Ort,
@@ -320,7 +320,7 @@ export class OnnxModel<S extends object = OrtSession> implements AsyncDisposable
         const name = this.#captures[layer]?.outputName ?? '';
         const tensor = outputs[name];
         // An output the caller keeps on a device is not brought to the host on our account.
-        if (tensor === undefined || !isOnHost(tensor)) continue;
+        if (tensor === undefined || !isTensorOnHost(tensor)) continue;
         const callIndex = watch.beginCall(layer);
         const ref = hostRef(tensor);
         const { shape, dtype, data } = ref;
@@ -369,7 +369,7 @@ async function compare(plain: OrtValues, probed: OrtValues): Promise<Agreement> 
 }
 
 function disposeOnDevice(tensor: OrtTensor | undefined): void {
-  if (tensor !== undefined && !isOnHost(tensor)) tensor.dispose();
+  if (tensor !== undefined && !isTensorOnHost(tensor)) tensor.dispose();
 }
 
 function layerInfo({ layerName, layerType, unitAxis }: OnnxCapture): LayerInfo {

@@ -26,7 +26,7 @@ export function channelsFirst(nodes: readonly OnnxNode[]): ReadonlySet<string> {
 }
 
 /** The axis of a value's units: 1 where channels come first, and in stacks of planes; -1, the last, elsewhere. */
-export function unitAxisOf(
+export function onnxUnitAxisOf(
   name: string,
   shape: readonly OnnxDimension[] | null,
   firsts: ReadonlySet<string>,

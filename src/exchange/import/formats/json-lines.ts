@@ -20,7 +20,7 @@ const SNIFFED_LINES = 5;
 const SNIFFED_DEPTH = 64;
 
 /** JSON lines. */
-export const jsonLines: Importer = {
+export const jsonLinesImporter: Importer = {
   format: 'json_lines',
   title: 'JSON lines (detectron2 metrics.json, MMEngine, any other)',
   detect({ text, bytes, file }) {

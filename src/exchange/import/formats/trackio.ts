@@ -8,7 +8,7 @@ import type { ImportContext, Importer, RunSink } from '../sink/importer.ts';
 import { parseLenientJson } from '../../../codecs/json/lenient-json.ts';
 import { isSqlite, SqliteFile, type SqliteRow } from '../../../codecs/sqlite/sqlite-file.ts';
 import { leavesOf } from '../messages/wandb-items.ts';
-import { histogramOf, numberOf } from '../messages/wandb-parts.ts';
+import { wandbHistogramOf, wandbNumberOf } from '../messages/wandb-parts.ts';
 
 const WAL_MAGIC = 0x377f;
 const MAX_TEXT_CHARS = 10_000;
@@ -143,9 +143,9 @@ class TrackioReader {
   ): Promise<void> {
     const step = numberIn(row, 'step');
     const timeMs = timeOf(row);
-    const epoch = Math.floor(numberOf(values['epoch']) ?? Number.NaN);
+    const epoch = Math.floor(wandbNumberOf(values['epoch']) ?? Number.NaN);
     for (const [name, value] of leavesOf(values, '')) {
-      const number = numberOf(value);
+      const number = wandbNumberOf(value);
       if (number !== undefined) {
         sink.push(sink.metric(`${prefix}${name}`), number, step, epoch, timeMs);
         continue;
@@ -157,7 +157,7 @@ class TrackioReader {
         type.endsWith('histogram') &&
         typeof value === 'object' &&
         value !== null
-          ? histogramOf(value, this.#context.limits)
+          ? wandbHistogramOf(value, this.#context.limits)
           : null;
       if (bins !== null) await sink.artifact('histogram', name, bins, { step, epoch, timeMs });
       else if (typeof value === 'string')

@@ -6,7 +6,7 @@ import type { RunSink } from '../sink/importer.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import { ProtoReader } from '../../../codecs/protobuf/reader.ts';
 import { TagTable } from './tag-table.ts';
-import { readTensor } from './tensor-proto.ts';
+import { readTensorProto } from './tensor-proto.ts';
 
 /** What is known of a tag. Writers send the metadata with its first value only. */
 type Tag = {
@@ -229,7 +229,7 @@ export class EventReader {
     tensor.wire = 2;
     tensor.from = from;
     tensor.to = to;
-    const { shape, numbers, texts } = readTensor(tensor, this.#limits.maxTensorValues);
+    const { shape, numbers, texts } = readTensorProto(tensor, this.#limits.maxTensorValues);
     if (texts !== null) {
       if (tag.plugin === 'text' || tag.plugin === '') this.#text(tag, texts);
       else this.#leaveOut(tag, `values of the plugin "${tag.plugin}"`);

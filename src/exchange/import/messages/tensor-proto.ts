@@ -55,7 +55,7 @@ const REPEATS_PER_BYTE = 16;
  * Reads the TensorProto that `field` is at. At most `maxValues` numbers or texts are read; a tensor of more, or of a type without numbers,
  * comes without them.
  */
-export function readTensor(field: ProtoReader, maxValues: number): TensorValues {
+export function readTensorProto(field: ProtoReader, maxValues: number): TensorValues {
   const message = new Reader().enter(field);
   let type = 0;
   let shape: number[] | null = [];

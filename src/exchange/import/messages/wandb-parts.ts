@@ -34,7 +34,7 @@ export function readRun(
       if (run.field === 1) found.id = run.text(1024);
       else if (run.field === 3) found.project = run.text(1024);
       else if (run.field === 8) found.name = run.text(1024);
-      else if (run.field === 17) found.startedAtMs = timeOf(run);
+      else if (run.field === 17) found.startedAtMs = wandbTimeOf(run);
     }
     return run.isBroken ? undefined : found;
   }
@@ -42,7 +42,7 @@ export function readRun(
 }
 
 /** google.protobuf.Timestamp. */
-export function timeOf(field: ProtoReader): number {
+export function wandbTimeOf(field: ProtoReader): number {
   const message = new ProtoReader().enter(field);
   let timeMs = 0;
   while (message.next()) {
@@ -52,7 +52,7 @@ export function timeOf(field: ProtoReader): number {
   return timeMs;
 }
 
-export function textsOf(
+export function wandbTextsOf(
   field: ProtoReader,
   names: ReadonlyMap<number, string>,
 ): Readonly<Record<string, string>> {
@@ -72,14 +72,14 @@ const WORDS = new Map([
 ]);
 
 /** W&B writes numbers that JSON has not as text, and truths are numbers of 0 and 1. */
-export function numberOf(value: unknown): number | undefined {
+export function wandbNumberOf(value: unknown): number | undefined {
   if (typeof value === 'number') return value;
   if (typeof value === 'string') return WORDS.get(value);
   return typeof value === 'boolean' ? Number(value) : undefined;
 }
 
 /** `bins` and `values`, or bins of one width packed as where they begin and how wide they are. */
-export function histogramOf(value: object, limits: ImportLimits): JsonObject | null {
+export function wandbHistogramOf(value: object, limits: ImportLimits): JsonObject | null {
   const counts: unknown = Reflect.get(value, 'values');
   if (!Array.isArray(counts) || counts.length > limits.maxTensorValues) return null;
   const bins: unknown = Reflect.get(value, 'bins');

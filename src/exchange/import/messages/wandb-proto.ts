@@ -12,7 +12,7 @@ import {
   setValue,
   type ValueTree,
 } from './wandb-items.ts';
-import { histogramOf, numberOf, RUN, textsOf, timeOf } from './wandb-parts.ts';
+import { wandbHistogramOf, wandbNumberOf, RUN, wandbTextsOf, wandbTimeOf } from './wandb-parts.ts';
 
 /** Fields of Record. */
 const HISTORY = 2;
@@ -160,7 +160,7 @@ export class WandbReader {
     await this.#sink.artifact('summary', 'wandb/summary', summary);
     // A summary repeats the last values of the history; only what it adds to them becomes metrics.
     for (const [name, value] of leavesOf(this.#summary, '')) {
-      const number = numberOf(value);
+      const number = wandbNumberOf(value);
       if (number === undefined || OWN_NAMES.has(name)) continue;
       const known = this.#metrics.get(name);
       if (known !== undefined && Object.is(known.last, number)) continue;
@@ -188,10 +188,12 @@ export class WandbReader {
     }
     if (message.isBroken)
       this.#problem(this.#place, 'A row of the history is damaged; what could be read is kept.');
-    if (step !== step) step = numberOf(values.get('_step')) ?? Number.NaN;
+    if (step !== step) step = wandbNumberOf(values.get('_step')) ?? Number.NaN;
     if (step === step) this.#lastStep = step;
-    const timeMs = (numberOf(values.get('_timestamp')) ?? Number.NaN) * 1000;
-    const [epoch = Number.NaN] = EPOCH_NAMES.flatMap((name) => numberOf(values.get(name)) ?? []);
+    const timeMs = (wandbNumberOf(values.get('_timestamp')) ?? Number.NaN) * 1000;
+    const [epoch = Number.NaN] = EPOCH_NAMES.flatMap(
+      (name) => wandbNumberOf(values.get(name)) ?? [],
+    );
     for (const [name, value] of values)
       if (!OWN_NAMES.has(name)) this.#value(name, value, step, Math.floor(epoch), timeMs);
   }
@@ -211,7 +213,7 @@ export class WandbReader {
   }
 
   #value(name: string, value: unknown, step: number, epoch: number, timeMs: number): void {
-    const number = numberOf(value);
+    const number = wandbNumberOf(value);
     if (number !== undefined) {
       let metric = this.#metrics.get(name);
       if (metric === undefined) {
@@ -230,7 +232,9 @@ export class WandbReader {
   #media(name: string, value: unknown, step: number, epoch: number, timeMs: number): void {
     const type = typeof value === 'object' && value !== null ? Reflect.get(value, '_type') : '';
     const bins =
-      type === 'histogram' && value !== null ? histogramOf(value as object, this.#limits) : null;
+      type === 'histogram' && value !== null
+        ? wandbHistogramOf(value as object, this.#limits)
+        : null;
     if (bins !== null)
       this.#waiting.push(async () => {
         try {
@@ -283,11 +287,11 @@ export class WandbReader {
     const values = new Map<string, unknown>();
     let timeMs = Number.NaN;
     while (message.next()) {
-      if (message.field === 2) timeMs = timeOf(message);
+      if (message.field === 2) timeMs = wandbTimeOf(message);
       else if (message.field === 3) this.#item(message, values);
     }
     for (const [name, value] of values) {
-      const number = numberOf(value);
+      const number = wandbNumberOf(value);
       if (number === undefined) continue;
       const metric = this.#sink.metric(
         `system/${name.replace(/^system[./]/, '').replaceAll('.', '/')}`,
@@ -326,7 +330,7 @@ export class WandbReader {
       else if (message.field === 4) this.#update(message, this.#config);
       else if (message.field === 5) this.#update(message, this.#summary);
       else if (message.field === 10) this.#sink.tags([message.text(1024)]);
-      else if (message.field === 21) this.#about.set('git', textsOf(message, GIT_FIELDS));
+      else if (message.field === 21) this.#about.set('git', wandbTextsOf(message, GIT_FIELDS));
     }
   }
 
@@ -337,7 +341,7 @@ export class WandbReader {
       const name = ENVIRONMENT_TEXTS.get(message.field);
       if (name !== undefined) this.#about.set(name, message.text(MAX_TEXT_CHARS));
       else if (message.field === 5 && args.length < MAX_ARGS) args.push(message.text(1024));
-      else if (message.field === 9) this.#about.set('git', textsOf(message, GIT_FIELDS));
+      else if (message.field === 9) this.#about.set('git', wandbTextsOf(message, GIT_FIELDS));
     }
     if (args.length > 0) this.#about.set('args', args);
   }

@@ -65,7 +65,7 @@ export class QuarkParts {
   async body(entry: PartEntry): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const bytes = await this.#bodyOf(entry, this.#limits.maxRecordBytes);
     if (typeof bytes !== 'string') return bytes;
-    this.#problem(placeOf(entry), `It is left out: ${bytes}.`);
+    this.#problem(partLocationOf(entry), `It is left out: ${bytes}.`);
     return undefined;
   }
 
@@ -141,7 +141,7 @@ export class QuarkParts {
   #report(entry: PartEntry, error: unknown): void {
     if (!isQuarkError(error, 'segment_damaged')) throw error;
     this.isWhole = false;
-    this.#problem(placeOf(entry), `It is left out: ${String(error.details['reason'])}.`);
+    this.#problem(partLocationOf(entry), `It is left out: ${String(error.details['reason'])}.`);
   }
 
   #problem(place: string | null, reason: string): void {
@@ -150,7 +150,7 @@ export class QuarkParts {
 }
 
 /** Where a part is, for people. */
-export function placeOf({ kind, offset }: PartEntry): string {
+export function partLocationOf({ kind, offset }: PartEntry): string {
   return `${kind} at byte ${offset}`;
 }
 

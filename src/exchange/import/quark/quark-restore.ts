@@ -19,7 +19,7 @@ import { batchesOf, coalesceRanges } from '../../../store/batch-ranges.ts';
 import { checkNewSegments } from '../../../store/segment-rules.ts';
 import type { BatchRange, SegmentManifest, Store, StoredRun } from '../../../store/store.ts';
 import type { RestoredRun } from '../sink/importer.ts';
-import { fieldOf, manifestIn, placeOf, type QuarkParts } from './quark-parts.ts';
+import { fieldOf, manifestIn, partLocationOf, type QuarkParts } from './quark-parts.ts';
 
 /** Tables that are computed anew as a whole, under the same names. */
 const FINDINGS = new Set(['alerts', 'health_scores', 'phases']);
@@ -365,7 +365,7 @@ export class QuarkRestore {
 
   #refuse(entry: PartEntry, reason: string): void {
     this.#isWhole = false;
-    this.#place.problem(placeOf(entry), `It is left out: ${reason}.`);
+    this.#place.problem(partLocationOf(entry), `It is left out: ${reason}.`);
   }
 }
 

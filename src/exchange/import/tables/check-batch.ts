@@ -6,13 +6,13 @@ import { gatherRows } from '../../../segment/batch-ops.ts';
 import type { RowBatch, Vector } from '../../../codecs/arrow/vectors.ts';
 
 /** The rows that are right, and what is wrong with the first of the others. */
-export type CheckedBatch = {
+export type ImportedBatch = {
   readonly batch: RowBatch;
   readonly leftOut: number;
   readonly reason: string;
 };
 
-export function checkBatch(table: TableDefinition, batch: RowBatch): CheckedBatch {
+export function checkImportedBatch(table: TableDefinition, batch: RowBatch): ImportedBatch {
   const isWrong = new Uint8Array(batch.rowCount);
   let reason = '';
   const refuse = (row: number, why: string): void => {

@@ -12,7 +12,7 @@ import type {
 } from '../../../codecs/parquet/parquet-footer.ts';
 import { ParquetBudget, ParquetBudgetError } from '../../../codecs/parquet/parquet-budget.ts';
 import { ParquetPages, type ParquetPage } from '../../../codecs/parquet/parquet-pages.ts';
-import { checkRowCount } from '../../../codecs/parquet/parquet-rows.ts';
+import { checkColumnRows } from '../../../codecs/parquet/parquet-rows.ts';
 
 /** Rows of a row group at most: ours have 65,536. */
 const MAX_GROUP_ROWS = 1 << 22;
@@ -29,7 +29,7 @@ export async function* parquetBatches(
   limits: ImportLimits,
   problem: (place: string, reason: string) => void,
 ): AsyncGenerator<RowBatch, void, undefined> {
-  checkRowCount(footer, file, limits);
+  checkColumnRows(footer, file, limits);
   const budget = new ParquetBudget(file, limits);
   for (const [number, group] of footer.groups.entries()) {
     if (group.rowCount === 0) continue;

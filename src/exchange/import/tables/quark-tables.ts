@@ -9,7 +9,7 @@ import { CURRENT_SCHEMA_VERSION } from '../../../schema/version.ts';
 import { cutBatch } from '../../../segment/cut-batch.ts';
 import { withKeyParts } from '../../../read/table-batches.ts';
 import type { RowBatch } from '../../../codecs/arrow/vectors.ts';
-import { checkBatch } from './check-batch.ts';
+import { checkImportedBatch } from './check-batch.ts';
 import { fileName, folderOf, type InputFile } from '../../../codecs/input.ts';
 import type { ImportContext, TableSink } from '../sink/importer.ts';
 import { runNameOf } from '../sink/run-names.ts';
@@ -50,7 +50,10 @@ export async function importQuarkTable(
   let row = 0;
   for await (const whole of batches)
     for (const batch of cutBatch(whole)) {
-      const checked = checkBatch(table, table === metricTable ? withKeyParts(batch) : batch);
+      const checked = checkImportedBatch(
+        table,
+        table === metricTable ? withKeyParts(batch) : batch,
+      );
       if (checked.leftOut > 0)
         context.problem({
           file: file.path,

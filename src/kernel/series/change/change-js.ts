@@ -2,7 +2,7 @@
 import { checkChangeOptions } from './change.ts';
 import type { ChangeKernel } from './change.ts';
 import { joinLine, positionSquares } from './change-lines.ts';
-import type { Line } from './change-lines.ts';
+import type { FittedLine } from './change-lines.ts';
 import { sampleCentre } from './change-noise.ts';
 import { meanSegments } from './change-pieces.ts';
 import { scaleFor, searchChanges, traceBack } from './change-search.ts';
@@ -18,7 +18,7 @@ export const jsChange: ChangeKernel = {
 };
 
 /** The finite values, and the index of each where others were passed over. */
-export function finitePoints(values: Float64Array): {
+export function finiteChangePoints(values: Float64Array): {
   points: Float64Array;
   origin: Uint32Array | undefined;
 } {
@@ -31,7 +31,7 @@ export function finitePoints(values: Float64Array): {
 }
 
 function readyPoints(values: Float64Array): ReadyPoints {
-  const { points, origin } = finitePoints(values);
+  const { points, origin } = finiteChangePoints(values);
   const largest = points.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
   const scale = scaleFor(largest);
   for (const [i, value] of points.entries()) points[i] = value * scale;
@@ -133,7 +133,7 @@ function lineItems(points: Float64Array, starts: Uint32Array): Float64Array {
   return items;
 }
 
-type Opening = { readonly tau: number; readonly line: Line; cost: number; outFrom: number };
+type Opening = { readonly tau: number; readonly line: FittedLine; cost: number; outFrom: number };
 
 /** Pruned partitioning (PELT): see assembly/series/change-line.ts. */
 function lineSegments(

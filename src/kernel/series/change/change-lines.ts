@@ -7,7 +7,7 @@ const BLOCKS = 2048;
 const SWEEPS = 8;
 
 /** A least-squares line over consecutive points: count, centre of the positions, mean, slope, squared residuals. */
-export type Line = {
+export type FittedLine = {
   count: number;
   at: number;
   mean: number;
@@ -24,7 +24,7 @@ export function positionSquares(count: number): number {
  * Adds the points of `other`, which lie right beside those of `line`. What they leave is measured against the line of the others, so
  * that nothing cancels however steep the line is.
  */
-export function joinLine(line: Line, other: Line): void {
+export function joinLine(line: FittedLine, other: FittedLine): void {
   const { count, at, mean, slope, rest } = line;
   if (count === 0) {
     Object.assign(line, other);
@@ -100,8 +100,8 @@ function moveChanges(
 /** Where between `from` and `to` two lines leave least; `place` unless another leaves less. */
 function bestPlace(
   points: Float64Array,
-  left: Line,
-  right: Line,
+  left: FittedLine,
+  right: FittedLine,
   from: number,
   to: number,
   place: number,
@@ -125,7 +125,7 @@ function bestPlace(
 
 /** Squared residuals of a line and 0, 1, 2, ... of the points on its one side, the nearest first: {@link joinLine} in a tight loop. */
 function growingRests(
-  { count, mean, slope, rest }: Line,
+  { count, mean, slope, rest }: FittedLine,
   points: Float64Array,
   direction: 1 | -1,
 ): Float64Array {
@@ -151,19 +151,19 @@ function growingRests(
   return rests;
 }
 
-function pointLine(points: Float64Array, at: number): Line {
+function pointLine(points: Float64Array, at: number): FittedLine {
   return { count: 1, at, mean: points[at] ?? 0, slope: 0, rest: 0 };
 }
 
 /** The line of the points from `start` to `end`, from whole blocks where it can. */
 function lineOver(
   points: Float64Array,
-  blocks: readonly Line[],
+  blocks: readonly FittedLine[],
   runs: Uint32Array,
   start: number,
   end: number,
-): Line {
-  const line: Line = { count: 0, at: 0, mean: 0, slope: 0, rest: 0 };
+): FittedLine {
+  const line: FittedLine = { count: 0, at: 0, mean: 0, slope: 0, rest: 0 };
   let block = firstFrom(runs, start);
   let at = start;
   while (at < end) {
@@ -191,7 +191,7 @@ function firstFrom(runs: Uint32Array, start: number): number {
   return low;
 }
 
-function readBlocks(items: Float64Array, runs: Uint32Array, count: number): Line[] {
+function readBlocks(items: Float64Array, runs: Uint32Array, count: number): FittedLine[] {
   return Array.from(runs, (start, i) => {
     const size = (runs[i + 1] ?? count) - start;
     return {

@@ -2,7 +2,7 @@
 import type { Arena } from '../../arena.ts';
 import { checkChangeOptions } from './change.ts';
 import type { ChangeKernel } from './change.ts';
-import { finitePoints } from './change-js.ts';
+import { finiteChangePoints } from './change-js.ts';
 import { sampleCentre } from './change-noise.ts';
 import { scaleFor, searchChanges, traceBack } from './change-search.ts';
 import type { ChangeEngine, ReadyPoints } from './change-search.ts';
@@ -62,7 +62,7 @@ function readyPoints(functions: ChangeFunctions, arena: Arena, values: Float64Ar
   let count = functions.changeScan(address, values.length, beside);
   let origin: Uint32Array | undefined;
   if (count < values.length) {
-    const kept = finitePoints(values);
+    const kept = finiteChangePoints(values);
     arena.slots(address, kept.points.length).set(kept.points);
     origin = kept.origin;
     count = kept.points.length;

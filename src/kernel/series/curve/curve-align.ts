@@ -1,7 +1,7 @@
 /** Two series on one axis of steps. One pass that waits for memory, so there is no other form of it than this. */
 import type { AlignSettings } from './curve-checks.ts';
 import type { AlignedSeries } from './curve.ts';
-import { gather, lastAtEach } from './curve-order.ts';
+import { gatherByIndex, lastAtEach } from './curve-order.ts';
 
 type Points = { readonly index: Uint32Array; readonly at: Float64Array };
 type Stepped = { readonly steps: Float64Array; readonly values: Float64Array };
@@ -22,8 +22,8 @@ export function alignOnStep(
   const secondIndex = indicesOf(two, twoAt);
   return {
     steps,
-    first: gather(first.values, firstIndex),
-    second: gather(second.values, secondIndex),
+    first: gatherByIndex(first.values, firstIndex),
+    second: gatherByIndex(second.values, secondIndex),
     firstIndex,
     secondIndex,
   };

@@ -17,7 +17,7 @@ export function finitePoints(values: Float64Array, positions: Float64Array | nul
 }
 
 /** The values at some indices, NaN at -1; the indices themselves where there are no values. */
-export function gather(
+export function gatherByIndex(
   values: Float64Array | null,
   index: Uint32Array | Int32Array,
 ): Float64Array<ArrayBuffer> {
@@ -36,10 +36,10 @@ export function lastAtEach(
   positions: Float64Array | null,
 ): { readonly index: Uint32Array; readonly at: Float64Array } {
   const index = finitePoints(values, positions);
-  let at = gather(positions, index);
+  let at = gatherByIndex(positions, index);
   if (!isSorted(at)) {
     index.sort((i, j) => (positions?.[i] ?? i) - (positions?.[j] ?? j) || i - j);
-    at = gather(positions, index);
+    at = gatherByIndex(positions, index);
   }
   let count = 0;
   for (let k = 0; k < at.length; k++) {

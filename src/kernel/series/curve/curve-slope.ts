@@ -7,7 +7,7 @@ import { invalidInput } from '../../../base/errors.ts';
 import type { TheilSenSettings } from './curve-checks.ts';
 import { medianOf } from './curve-median.ts';
 import { twoSidedProbability, twoSidedQuantile } from './curve-normal.ts';
-import { finitePoints, gather } from './curve-order.ts';
+import { finitePoints, gatherByIndex } from './curve-order.ts';
 import type { Slopes } from './curve-slope-js.ts';
 import type { MannKendall, TheilSenResult } from './curve.ts';
 
@@ -133,15 +133,15 @@ function pointsOf(values: Float64Array, positions: Float64Array | null): Points 
       `${index.length} finite values`,
       `at most ${MAX_POINTS} finite values`,
     );
-  let x = gather(positions, index);
-  let y = gather(values, index);
+  let x = gatherByIndex(positions, index);
+  let y = gatherByIndex(values, index);
   if (!isInOrder(x, y)) {
     const order = index.map((_, k) => k);
     const xs = x;
     const ys = y;
     order.sort((i, j) => (xs[i] ?? 0) - (xs[j] ?? 0) || (ys[i] ?? 0) - (ys[j] ?? 0));
-    x = gather(xs, order);
-    y = gather(ys, order);
+    x = gatherByIndex(xs, order);
+    y = gatherByIndex(ys, order);
   }
   const xExponent = exponentOf(x);
   const yExponent = exponentOf(y);

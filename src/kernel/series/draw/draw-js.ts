@@ -8,7 +8,7 @@ import {
   type DrawKernel,
 } from './draw.ts';
 import { pickTriangles, reduceToTriangles } from './draw-lttb.ts';
-import { ReductionBuilder, scanSpan, type Kept } from './draw-span.ts';
+import { ReductionBuilder, scanSpan, type KeptPoints } from './draw-span.ts';
 
 /** The kernels for drawing in plain JavaScript. */
 export const jsDraw: DrawKernel = {
@@ -27,7 +27,7 @@ export const jsDraw: DrawKernel = {
     ),
 };
 
-function reduce({ values, starts }: BucketRequest, kept: Kept): BucketReduction {
+function reduce({ values, starts }: BucketRequest, kept: KeptPoints): BucketReduction {
   const builder = new ReductionBuilder(starts, kept);
   for (let b = 0; b + 1 < starts.length; b++)
     builder.addSpan(scanSpan(values, starts[b] ?? 0, starts[b + 1] ?? 0, kept));

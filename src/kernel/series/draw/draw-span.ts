@@ -12,7 +12,7 @@ export type Span = {
 };
 
 /** Which of the four are kept. */
-export type Kept = 'm4' | 'minMax';
+export type KeptPoints = 'm4' | 'minMax';
 
 /** Gathers values that are not finite, in ascending order: the first of each kind between two kept values, and how many. */
 export class NonFiniteSink {
@@ -51,7 +51,7 @@ export class NonFiniteSink {
 }
 
 /** What is kept of the values from `start` to before `end`. */
-export function scanSpan(values: Float64Array, start: number, end: number, kept: Kept): Span {
+export function scanSpan(values: Float64Array, start: number, end: number, kept: KeptPoints): Span {
   let first = -1;
   let low = -1;
   let high = -1;
@@ -111,7 +111,13 @@ function valueAt(values: Float64Array, index: number): number {
   return values[index] ?? Number.NaN;
 }
 
-function keptOf(first: number, low: number, high: number, last: number, kept: Kept): number[] {
+function keptOf(
+  first: number,
+  low: number,
+  high: number,
+  last: number,
+  kept: KeptPoints,
+): number[] {
   if (first < 0) return [];
   const [left, right] = low < high ? [low, high] : [high, low];
   return kept === 'm4' ? [first, left, right, last] : [left, right];
@@ -120,13 +126,13 @@ function keptOf(first: number, low: number, high: number, last: number, kept: Ke
 /** Puts what is kept of each bucket, in turn, into one reduction. */
 export class ReductionBuilder {
   readonly #starts: Uint32Array;
-  readonly #kept: Kept;
+  readonly #kept: KeptPoints;
   readonly #indices: Uint32Array;
   readonly #nonFinite: number[] = [];
   #length = 0;
 
   /** @param starts become part of the result */
-  constructor(starts: Uint32Array, kept: Kept) {
+  constructor(starts: Uint32Array, kept: KeptPoints) {
     this.#starts = starts;
     this.#kept = kept;
     const values = (starts.at(-1) ?? 0) - (starts[0] ?? 0);

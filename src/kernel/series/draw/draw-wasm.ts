@@ -11,7 +11,7 @@ import {
   type DrawKernel,
 } from './draw.ts';
 import { reduceToTriangles, triangleStarts } from './draw-lttb.ts';
-import { ReductionBuilder, scanSpan, type Kept } from './draw-span.ts';
+import { ReductionBuilder, scanSpan, type KeptPoints } from './draw-span.ts';
 import { type SeriesModule } from '../module/module.ts';
 
 type DrawFunctions = {
@@ -85,7 +85,7 @@ function countAscending(module: SeriesModule, positions: Float64Array): number {
 function reduce(
   module: SeriesModule,
   { values, starts }: BucketRequest,
-  kept: Kept,
+  kept: KeptPoints,
 ): BucketReduction {
   const builder = new ReductionBuilder(starts, kept);
   const places = findExtremes(module, values, starts);

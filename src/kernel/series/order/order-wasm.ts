@@ -10,7 +10,7 @@ import {
   checkProbabilities,
   checkQuantileOptions,
   distanceUnit,
-  quantileOf,
+  quantileOfSelection,
   quantilesOf,
   spanOf,
 } from './order.ts';
@@ -98,7 +98,7 @@ export function takeMad(selection: WasmSelection, scale: number): MedianAbsolute
     return { median: Number.NaN, mad: Number.NaN, scale };
   const unit = distanceUnit(low, high);
   selection.turnIntoDistances(median, unit);
-  return { median, mad: (quantileOf(selection, 0.5) / unit) * scale, scale };
+  return { median, mad: (quantileOfSelection(selection, 0.5) / unit) * scale, scale };
 }
 
 /** Order statistics by selection in WebAssembly. */
@@ -115,7 +115,7 @@ export function wasmOrder(module: SeriesModule): OrderKernel {
       const method = checkQuantileOptions(options);
       return use(values, (selection) => quantilesOf(selection, wanted, method));
     },
-    median: (values) => use(values, (selection) => quantileOf(selection, 0.5)),
+    median: (values) => use(values, (selection) => quantileOfSelection(selection, 0.5)),
     medianAbsoluteDeviation(values, options) {
       const scale = checkMadOptions(options);
       return use(values, (selection) => takeMad(selection, scale));

@@ -143,7 +143,7 @@ export function quantilesOf(
   if (probabilities.length === 0) return result;
   while (selection.count > 0) {
     const last = selection.count - 1;
-    const places = probabilities.map((probability) => placeOf(probability, last, method));
+    const places = probabilities.map((probability) => rankOf(probability, last, method));
     const ranks = Int32Array.from(
       new Set(places.flatMap(({ floor, part }) => (part > 0 ? [floor, floor + 1] : [floor]))),
     ).sort();
@@ -162,11 +162,11 @@ export function quantilesOf(
 }
 
 /** The one quantile of a selection. */
-export function quantileOf(selection: Selection, probability: number): number {
+export function quantileOfSelection(selection: Selection, probability: number): number {
   return quantilesOf(selection, [probability])[0] ?? Number.NaN;
 }
 
-function placeOf(
+function rankOf(
   probability: number,
   last: number,
   method: QuantileMethod,
@@ -220,17 +220,21 @@ export const jsOrder: OrderKernel = {
   },
 
   median(values) {
-    return quantileOf(sortedSelection(checkSeries('values', values)), 0.5);
+    return quantileOfSelection(sortedSelection(checkSeries('values', values)), 0.5);
   },
 
   medianAbsoluteDeviation(values, options) {
     const selection = sortedSelection(checkSeries('values', values));
     const { sorted } = selection;
     const scale = checkMadOptions(options);
-    const median = quantileOf(selection, 0.5);
+    const median = quantileOfSelection(selection, 0.5);
     const unit = distanceUnit(sorted[0] ?? 0, sorted.at(-1) ?? 0);
     const distances = sorted.map((value) => Math.abs(value * unit - median * unit));
-    return { median, mad: (quantileOf(sortedSelection(distances), 0.5) / unit) * scale, scale };
+    return {
+      median,
+      mad: (quantileOfSelection(sortedSelection(distances), 0.5) / unit) * scale,
+      scale,
+    };
   },
 
   interquartileRange(values) {

@@ -3,7 +3,7 @@
  * window is the end of one chunk and the beginning of the next: nothing has to be taken back out of a sum, and ranks are known for two
  * chunks at a time.
  */
-import type { OutlierSettings, Outliers, Spread } from './outlier.ts';
+import type { OutlierScanSettings, Outliers, Spread } from './outlier.ts';
 import { fencesOf, findNonFinite, scoreOf } from './outlier.ts';
 import { MovingMoments } from './moving-moments.ts';
 import { MovingRanks } from './moving-ranks.ts';
@@ -17,7 +17,7 @@ export interface MovingSpread {
 /** The outliers of a series against the `window` finite values before each. */
 export function outliersInWindow(
   values: Float64Array,
-  settings: OutlierSettings,
+  settings: OutlierScanSettings,
   window: number,
 ): Outliers {
   const nonFiniteIndices = findNonFinite(values);

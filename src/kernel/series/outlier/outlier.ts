@@ -90,7 +90,7 @@ export interface OutlierKernel {
 }
 
 /** Options with every default filled in. */
-export type OutlierSettings = {
+export type OutlierScanSettings = {
   readonly method: OutlierMethod;
   readonly threshold: number;
   readonly side: OutlierSide;
@@ -117,7 +117,7 @@ const THRESHOLDS: Readonly<Record<OutlierMethod, number>> = {
 const MIN_COUNT = 5;
 
 /** @throws {QuarkError} `invalid_input` */
-export function checkOutlierOptions(options: OutlierOptions = {}): OutlierSettings {
+export function checkOutlierOptions(options: OutlierOptions = {}): OutlierScanSettings {
   checkOptionNames('options', options, ['method', 'threshold', 'side', 'window', 'minCount']);
   const method = checkLiteral(
     'options.method',
@@ -141,7 +141,7 @@ export function checkOutlierOptions(options: OutlierOptions = {}): OutlierSettin
 /** The fences that stand `threshold` spreads away, on the sides that are looked on. */
 export function fencesOf(
   { low, high, spread }: Spread,
-  { threshold, side }: OutlierSettings,
+  { threshold, side }: OutlierScanSettings,
 ): readonly [number, number] {
   // A spread above the range of float64 leaves nothing outside.
   const reach = threshold * spread;
@@ -167,7 +167,7 @@ export interface OutlierParts {
 /** The outliers of a whole series. */
 export function outliersOfAll(
   values: Float64Array,
-  settings: OutlierSettings,
+  settings: OutlierScanSettings,
   parts: OutlierParts,
 ): Outliers {
   const { method, threshold } = settings;
@@ -195,7 +195,7 @@ export function outliersOfAll(
 }
 
 function noOutliers(
-  { method, threshold }: OutlierSettings,
+  { method, threshold }: OutlierScanSettings,
   nonFiniteIndices: Uint32Array<ArrayBuffer>,
 ): Outliers {
   return {
@@ -221,7 +221,7 @@ export function findNonFinite(values: Float64Array): Uint32Array<ArrayBuffer> {
 }
 
 /** The parts of {@link TensorStats} that a spread is made of. */
-export type Moments = {
+export type WindowMoments = {
   readonly mean: number;
   readonly std: number;
   readonly min: number;
@@ -231,7 +231,7 @@ export type Moments = {
 /** Mean and standard deviation, at whatever scale: where squares would leave the range of float64, of values brought into it. */
 export function spreadOfMoments(
   values: Float64Array,
-  momentsOf: (values: Float64Array) => Moments,
+  momentsOf: (values: Float64Array) => WindowMoments,
 ): Spread {
   const { mean, std, min, max } = momentsOf(values);
   if (min === max) return spreadAround(min, 0);
