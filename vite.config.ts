@@ -144,6 +144,7 @@ const APART = [
   'test/unit/store/{idb-connection,idb-spill,open-storage}.test.ts', // these and the next give Node an IndexedDB
   'test/contract/before/*.test.ts', // turn the clock of the process, and give it an IndexedDB
   'test/{contract/idb-store,property/store,unit/exchange/quark-file}.test.ts',
+  'test/service/checked-once.test.ts', // counts calls between the modules of its process
   'test/{unit/objects/large,property/import-fuzz}.test.ts', // look at the memory of their process
 ];
 

@@ -1,4 +1,5 @@
 /** Brings stored segments to the current schema. Readers do not need it: they migrate in memory. */
+import { segmentName } from '../records/shapes/manifest.ts';
 import { checkInstant, checkOptionNames } from '../base/assert.ts';
 import { invalidInput, isQuarkError, SchemaMigrationError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
@@ -13,12 +14,7 @@ import { checkNames } from '../segment/check-names.ts';
 import { createSegment, describeSegment } from '../segment/manifest.ts';
 import { describeDamage, openSegment, type OpenedSegment } from '../segment/open-segment.ts';
 import { openStorage } from './open-storage.ts';
-import {
-  segmentName,
-  type MergedSegment,
-  type SegmentManifest,
-  type Store,
-} from '../store/store.ts';
+import { type MergedSegment, type SegmentManifest, type Store } from '../store/store.ts';
 
 /** Options of {@link migrateStore}. */
 export type MigrateStoreOptions = {

@@ -6,6 +6,8 @@
  * So nothing has to tell it of what happens to a run: a sketch of other segments is not used. Whoever merges segments of a sketch, and
  * knows that their rows stay the same, names the new segments in it.
  */
+import { segmentName } from '../records/shapes/manifest.ts';
+import { MAX_NOTE_CHARS } from '../store/limits.ts';
 import { toHex } from '../base/hex.ts';
 import { xxh32 } from '../base/xxh32.ts';
 import { metricTable } from '../records/metric.ts';
@@ -15,13 +17,7 @@ import { encodeBatch, SEQUENCE_COLUMN } from '../segment/encode.ts';
 import { packSegment } from '../codecs/packed/pack.ts';
 import { unpackSegment } from '../codecs/packed/unpack.ts';
 import { compareManifests } from '../store/segment-rules.ts';
-import {
-  MAX_NOTE_CHARS,
-  segmentName,
-  type SegmentManifest,
-  type SegmentReference,
-  type StoreNotes,
-} from '../store/store.ts';
+import { type SegmentManifest, type SegmentReference, type StoreNotes } from '../store/store.ts';
 import type { MetricCounts, ThinnedRows } from './curve-sink.ts';
 
 /** Counts up when sketches change their form or their meaning; others are not used. */

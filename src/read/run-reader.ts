@@ -1,9 +1,10 @@
+import { segmentName } from '../records/shapes/manifest.ts';
 import { RunNotFoundError } from '../base/errors.ts';
 import type { EventRecord } from '../records/event.ts';
 import type { RunStatus } from '../records/literals.ts';
 import type { RunRecord } from '../records/run.ts';
 import type { DamageReport } from '../segment/open-segment.ts';
-import { segmentName, type Store } from '../store/store.ts';
+import { type Store } from '../store/store.ts';
 import { readMetricColumns, type MetricColumns, type MetricFilter } from './metric-columns.ts';
 import type { MetricRecord } from './metric-record.ts';
 import { readMetrics } from './metric-records.ts';

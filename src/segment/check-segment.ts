@@ -2,13 +2,15 @@
  * What a service looks at before it keeps a segment that came from elsewhere: that its bytes are a table of this schema,
  * and that its manifest says of them what is true. Readers skip segments by their manifests and believe them.
  */
+import { segmentName } from '../records/shapes/manifest.ts';
+import { MAX_SEGMENT_BYTES } from '../store/limits.ts';
 import { isQuarkError, messageOf, SessionStoreError, show } from '../base/errors.ts';
 import { metricTable } from '../records/metric.ts';
 import { TABLES } from '../records/tables.ts';
 import type { Column } from '../schema/column.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import { CURRENT_SCHEMA_VERSION } from '../schema/version.ts';
-import { MAX_SEGMENT_BYTES, segmentName, type NewSegment } from '../store/store.ts';
+import { type NewSegment } from '../store/store.ts';
 import { concatBatches } from './batch-ops.ts';
 import { checkListedKeys, checkNames } from './check-names.ts';
 import { segmentChecksum } from './checksum.ts';

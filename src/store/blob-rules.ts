@@ -1,8 +1,8 @@
 /** Blobs are named by their SHA-256: the check that a name fits its bytes. */
+import { MAX_BLOB_BYTES } from './limits.ts';
 import { invalidInput, SessionStoreError } from '../base/errors.ts';
 import { checkHash } from '../base/names.ts';
 import { toHex } from '../base/hex.ts';
-import { MAX_BLOB_BYTES } from './store.ts';
 
 /** Payloads of artifacts that are larger are kept in parts of this size, the last one smaller. */
 export const ARTIFACT_PART_BYTES: number = 16 * 1024 * 1024;

@@ -1,4 +1,5 @@
 /** What every store does alike with runs, projects and leases: checks, filter, order, errors. */
+import { MAX_NOTE_CHARS } from './limits.ts';
 import { invalidInput, SessionStoreError, show } from '../base/errors.ts';
 import { checkId, checkRunId } from '../base/names.ts';
 import type { StoredLease } from '../records/shapes/lease.ts';
@@ -6,7 +7,6 @@ import { projectShape } from '../records/shapes/project.ts';
 import { newRunShape, runFilterShape, runShape } from '../records/shapes/run.ts';
 import { checkShape, copyShape } from '../schema/shape.ts';
 import {
-  MAX_NOTE_CHARS,
   type Lease,
   type RunFilter,
   type StoredProject,

@@ -1,4 +1,5 @@
 /** What every store does alike with segments: the checks before anything is written, the filter, the order. */
+import { MAX_SEGMENT_BYTES } from './limits.ts';
 import { checkCount } from '../base/assert.ts';
 import { invalidInput, SessionStoreError } from '../base/errors.ts';
 import { checkId, checkTable } from '../base/names.ts';
@@ -8,12 +9,11 @@ import {
   manifestShape,
   newManifestShape,
   segmentFilterShape,
+  segmentName,
 } from '../records/shapes/manifest.ts';
 import { checkShape, copyShape } from '../schema/shape.ts';
 import { batchesOf, rangesHold } from './batch-ranges.ts';
 import {
-  MAX_SEGMENT_BYTES,
-  segmentName,
   type MergedSegment,
   type NewSegment,
   type SegmentFilter,

@@ -1,10 +1,11 @@
 /** Recovery of rows that an ended tab or worker has spilled. */
+import { segmentName } from '../records/shapes/manifest.ts';
 import { warn } from '../base/console.ts';
 import { isQuarkError } from '../base/errors.ts';
 import { batchesOf, rangesHold } from './batch-ranges.ts';
 import type { LostBatch } from './put-aside.ts';
 import { compareText } from './run-rules.ts';
-import { segmentName, type NewSegment, type SegmentManifest, type Store } from './store.ts';
+import { type NewSegment, type SegmentManifest, type Store } from './store.ts';
 
 /** A segment, and when it was saved, in UTC epoch milliseconds. */
 export type SavedRows = NewSegment & { readonly savedAtMs: number };

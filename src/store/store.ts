@@ -12,18 +12,36 @@
  *   returns, they belong to the caller.
  */
 
+import { checkId, checkRunId } from '../base/names.ts';
 import type { Lease } from '../records/shapes/lease.ts';
 import type {
   SegmentFilter,
-  SegmentIdentity,
   SegmentManifest,
   SegmentReference,
 } from '../records/shapes/manifest.ts';
 import type { StoredProject } from '../records/shapes/project.ts';
 import type { RunFilter, StoredRun } from '../records/shapes/run.ts';
 import type { StreamState } from '../records/shapes/stream.ts';
+import { checkRange } from './blob-ranges.ts';
+import { checkBlob, checkSha256 } from './blob-rules.ts';
 import type { CurveQuery, RunCurves } from './curves.ts';
 import type { RowSpill } from './row-spill.ts';
+import {
+  checkLeaseClaim,
+  checkNote,
+  checkNoteName,
+  checkProject,
+  checkRevisedRun,
+  checkRun,
+  checkRunFilter,
+} from './run-rules.ts';
+import {
+  checkNewSegments,
+  checkReference,
+  checkReplacement,
+  checkSegmentFilter,
+  checkTableSegments,
+} from './segment-rules.ts';
 import type { StoreSync } from './sync-control.ts';
 
 export type { Lease } from '../records/shapes/lease.ts';
@@ -38,12 +56,6 @@ export type {
 export type { StoredProject } from '../records/shapes/project.ts';
 export type { RunFilter, StoredRun } from '../records/shapes/run.ts';
 export type { StreamState } from '../records/shapes/stream.ts';
-
-/** Largest segment a store takes: what every backend can move in one piece. Larger ones are refused as `too_large`. */
-export const MAX_SEGMENT_BYTES: number = 64 * 1024 * 1024;
-
-/** Largest blob a store takes. Larger ones are refused as `too_large`. */
-export const MAX_BLOB_BYTES: number = 1024 * 1024 * 1024;
 
 /** A segment on its way into a store: the store assigns the sequence numbers and keeps the rest as it is. */
 export type NewSegment = {
@@ -103,9 +115,6 @@ export type RunChanges = {
   readonly lastOrder: number;
 };
 
-/** Runs of {@link Store.listRunChanges} where it is not said from where on. */
-export const LATEST_CHANGES = 256;
-
 /** What has changed in a store, without opening anything: an outbox compares it with what it has sent. */
 export type StoreSurvey = {
   readonly runs: readonly Pick<StoredRun, 'id' | 'status' | 'revision'>[];
@@ -114,9 +123,6 @@ export type StoreSurvey = {
 
 /** A small text that a program keeps beside the data. */
 export type StoreNote = { readonly name: string; readonly text: string };
-
-/** Longest text of a note, in UTF-16 units. U+0000 is not allowed: SQL databases cannot keep it. */
-export const MAX_NOTE_CHARS = 4 * 1024 * 1024;
 
 /**
  * What a store at hand has and one behind a network need not: small notes beside the data, an overview of what has
@@ -144,24 +150,8 @@ export interface StoreNotes {
 /** What rows are read from: a store, or some of its segments. */
 export type SegmentSource = Pick<Store, 'listSegments' | 'readSegments'>;
 
-/** Keeps runs, segments and blobs. See the top of this file for what every store promises. */
-export interface Store {
-  /** The URI that opens this store. */
-  readonly uri: string;
-  readonly location: StoreLocation;
-  /** False for a store that only reads; its writes throw `store_failed` with reason `read_only`. */
-  readonly isWritable: boolean;
-  /** Only stores at hand have it. */
-  readonly notes?: StoreNotes;
-  /** Only stores that send their data to a service have it. */
-  readonly sync?: StoreSync;
-  /**
-   * Curves of a run, thinned on the other side: a small answer instead of all its samples. Only stores that are read over a
-   * network have it.
-   * @throws {RunNotFoundError}
-   */
-  readCurves?(query: CurveQuery): Promise<RunCurves>;
-
+/** First facet: projects, runs and the claims of live sessions on them. */
+export interface RunStore {
   /**
    * The project of this name, made with `id` if there is none. Two callers at once get the same project.
    * @throws {SessionStoreError} `rejected` when another project has the id
@@ -195,7 +185,10 @@ export interface Store {
    * Ordered by run, then holder.
    */
   listLeases(runIds?: readonly string[]): Promise<readonly Lease[]>;
+}
 
+/** Second facet: segments, the immutable batches of rows of a table. */
+export interface SegmentStore {
   /**
    * Appends segments in the given order, all or none, and gives each the next sequence numbers of its run and table
    * (sequence numbers of a table start at 0 and have no gaps at the time of appending). A segment whose identity is
@@ -211,22 +204,10 @@ export interface Store {
     segments: readonly NewSegment[],
     seen?: readonly SeenTable[],
   ): Promise<readonly SegmentManifest[]>;
-  /**
-   * The same, before returning: for the last moment of a process. Only stores that can have it. It overtakes calls of
-   * `appendSegments` that have not settled: give it their segments again, nothing is written twice.
-   */
-  appendSegmentsNow?(segments: readonly NewSegment[]): readonly SegmentManifest[];
-  /** Saves rows that are not appended yet. Only the IndexedDB store has it, because tabs and workers end without notice. */
-  readonly spill?: RowSpill;
   /** Live segments in order of their first sequence number, then of last sequence, writer and batch. */
   listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]>;
   /** The bytes of each segment, in the order asked for. The caller owns the bytes. */
   readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]>;
-  /**
-   * What {@link readSegments} would bring, in bytes, without reading it; 0 for what is gone. Stores of services have it, which ask before
-   * they let a reader have so much memory.
-   */
-  segmentSizes?(segments: readonly SegmentReference[]): Promise<readonly number[]>;
   /**
    * Puts `add` in the place of `remove` in one transaction, if every one of `remove` is still live (with its checksum,
    * if one is given) and in this table; otherwise changes nothing and returns false.
@@ -257,17 +238,10 @@ export interface Store {
     add: readonly NewSegment[],
     seenCount?: number,
   ): Promise<readonly SegmentManifest[]>;
-  /**
-   * The tables that something was ever written to, of a run; none of a run that is not there. Their order is not defined.
-   * Only stores that a service can be made of have it.
-   */
-  listStreams?(runId: string): Promise<readonly StreamState[]>;
-  /**
-   * The runs whose last change has an `order` greater than `after`; unless given, the {@link LATEST_CHANGES} changed last.
-   * Only stores that a service can be made of have it.
-   */
-  listRunChanges?(after?: number): Promise<RunChanges>;
+}
 
+/** Third facet: blobs, bytes under their hash. The fourth facet are {@link StoreNotes}. */
+export interface BlobStore {
   /**
    * Keeps bytes under their SHA-256 (64 lowercase hex digits). Putting the same bytes again changes nothing.
    * @throws {QuarkError} `invalid_input` when the bytes have another hash
@@ -275,6 +249,29 @@ export interface Store {
   putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
   /** The bytes of a blob, if it is there. @throws {SessionStoreError} `corrupt` when they no longer have their hash */
   getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
+}
+
+/** What a service asks of its store. The file, PostgreSQL and memory stores have it. */
+export interface ServedStore {
+  /**
+   * The tables that something was ever written to, of a run; none of a run that is not there. Their order is not defined.
+   * Only stores that a service can be made of have it.
+   */
+  listStreams(runId: string): Promise<readonly StreamState[]>;
+  /**
+   * The runs whose last change has an `order` greater than `after`; unless given, the {@link LATEST_CHANGES} changed last.
+   * Only stores that a service can be made of have it.
+   */
+  listRunChanges(after?: number): Promise<RunChanges>;
+  /**
+   * What {@link readSegments} would bring, in bytes, without reading it; 0 for what is gone. Stores of services have it, which ask before
+   * they let a reader have so much memory.
+   */
+  segmentSizes(segments: readonly SegmentReference[]): Promise<readonly number[]>;
+}
+
+/** Reads of parts of blobs. The file, PostgreSQL and memory stores have them. */
+export interface BlobRanges {
   /**
    * The size of a blob in bytes, without reading the blob; undefined when there is no such blob. Optional: the file, PostgreSQL
    * and memory stores have it, together with `getBlobRange`.
@@ -285,7 +282,7 @@ export interface Store {
    *
    * @throws {QuarkError} `invalid_input`
    */
-  blobSize?(sha256: string): Promise<number | undefined>;
+  blobSize(sha256: string): Promise<number | undefined>;
   /**
    * The bytes of a blob from `start` (inclusive) to `end` (exclusive), both in bytes; undefined when there is no such blob. A
    * range beyond the end of the blob is cut there. Only these bytes are read, so they are not compared with the hash: `getBlob`
@@ -294,11 +291,56 @@ export interface Store {
    * @throws {QuarkError} `invalid_input`
    * @throws {SessionStoreError} `corrupt` when the bytes are missing or fewer than there should be
    */
-  getBlobRange?(
+  getBlobRange(
     sha256: string,
     start: number,
     end: number,
   ): Promise<Uint8Array<ArrayBuffer> | undefined>;
+}
+
+/** What only a store on this machine can have: the memory, IndexedDB and file stores, and an outbox over one of them. */
+export interface LocalStore {
+  /** Small notes beside the data. PostgreSQL has them, too. */
+  readonly notes: StoreNotes;
+  /**
+   * The same, before returning: for the last moment of a process. Only stores that can have it. It overtakes calls of
+   * `appendSegments` that have not settled: give it their segments again, nothing is written twice.
+   */
+  appendSegmentsNow(segments: readonly NewSegment[]): readonly SegmentManifest[];
+  /** Saves rows that are not appended yet. Only the IndexedDB store has it, because tabs and workers end without notice. */
+  readonly spill: RowSpill;
+}
+
+/** What only a store that talks to a service can have. */
+export interface ConnectedStore {
+  /** Only the outbox, which sends its data to a service, has it. */
+  readonly sync: StoreSync;
+  /**
+   * Curves of a run, thinned on the other side: a small answer instead of all its samples. Only stores that are read over a
+   * network have it.
+   * @throws {RunNotFoundError}
+   */
+  readCurves(query: CurveQuery): Promise<RunCurves>;
+}
+
+/**
+ * Stores runs, segments and blobs. See the top of this file for what every store promises. Members of the first three facets are in
+ * every store; of the other groups a store has what it can, each member by itself.
+ */
+export interface Store
+  extends
+    RunStore,
+    SegmentStore,
+    BlobStore,
+    Partial<ServedStore>,
+    Partial<BlobRanges>,
+    Partial<LocalStore>,
+    Partial<ConnectedStore> {
+  /** The URI that opens this store. */
+  readonly uri: string;
+  readonly location: StoreLocation;
+  /** False for a store that only reads; its writes throw `store_failed` with reason `read_only`. */
+  readonly isWritable: boolean;
 
   /** Gives space of removed segments back to the system, where that is a step of its own. */
   reclaimSpace(): Promise<void>;
@@ -306,7 +348,72 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** The text that stands for an identity in messages, keys and seeds. */
-export function segmentName(identity: SegmentIdentity): string {
-  return `${identity.runId}/${identity.table}/${identity.writerId}/${identity.batchNumber}`;
-}
+type MethodName<T> = Extract<
+  {
+    [K in keyof T]-?: NonNullable<T[K]> extends (...args: never[]) => unknown ? K : never;
+  }[keyof T],
+  string
+>;
+
+type ArgumentsOf<M> = M extends (...args: infer A) => unknown ? A : never;
+
+/** What is done before a method of `T` is carried out. */
+export type CallRules<T> = {
+  readonly [K in Exclude<MethodName<T>, 'close'>]: {
+    /** Whether the call changes what is stored. */
+    readonly writes: boolean;
+    /** Throws, or rejects, when an argument is wrong. */
+    readonly check: (...args: ArgumentsOf<NonNullable<T[K]>>) => unknown;
+  };
+};
+
+const nothing = (): undefined => undefined;
+const reads = <C>(check: C) => ({ writes: false, check }) as const;
+const writes = <C>(check: C) => ({ writes: true, check }) as const;
+
+/**
+ * What the front of every store (`front.ts`) checks of a call, once. A new method is one entry here, its signature above, and an
+ * implementation in each backend that can have it.
+ */
+export const STORE_CALLS: CallRules<Store> = {
+  ensureProject: writes(checkProject),
+  listProjects: reads(nothing),
+  createRun: writes(checkRun),
+  findRun: reads(checkRunId),
+  listRuns: reads((filter = {}) => checkRunFilter(filter)),
+  updateRun: writes(checkRevisedRun),
+  renewLease: writes(checkLeaseClaim),
+  releaseLease: writes((runId, holder) => {
+    checkRunId(runId);
+    checkId('holder', holder);
+  }),
+  listLeases: reads((runIds = []) => runIds.forEach(checkRunId)),
+  appendSegments: writes(checkNewSegments),
+  appendSegmentsNow: writes(checkNewSegments),
+  listSegments: reads(checkSegmentFilter),
+  readSegments: reads((segments) => segments.forEach(checkReference)),
+  segmentSizes: reads((segments) => segments.forEach(checkReference)),
+  replaceSegments: writes(checkReplacement),
+  replaceTable: writes(checkTableSegments),
+  listStreams: reads(checkRunId),
+  listRunChanges: reads(nothing),
+  readCurves: reads(nothing),
+  putBlob: writes(checkBlob),
+  getBlob: reads(checkSha256),
+  blobSize: reads(checkSha256),
+  getBlobRange: reads((sha256, start, end) => {
+    checkSha256(sha256);
+    checkRange(start, end);
+  }),
+  // What gives no space back need not refuse to.
+  reclaimSpace: reads(nothing),
+};
+
+/** The same for the notes of a store. */
+export const NOTE_CALLS: CallRules<StoreNotes> = {
+  read: reads(checkNoteName),
+  write: writes(checkNote),
+  list: reads(nothing),
+  survey: reads((runId) => (runId === undefined ? undefined : checkRunId(runId))),
+  forgetRun: writes(checkRunId),
+};

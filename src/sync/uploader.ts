@@ -5,6 +5,7 @@
 import type { Clock } from '../base/clock.ts';
 import { isStoreError, messageOf, SessionStoreError } from '../base/errors.ts';
 import { nextTask } from '../base/next-task.ts';
+import { trustedStore } from '../store/front.ts';
 import { fingerprintOf } from '../store/run-rules.ts';
 import type { Store } from '../store/store.ts';
 import type { RefusedSegment } from '../store/sync-control.ts';
@@ -266,7 +267,8 @@ export class Uploader {
       if (!isKnown || found.status === 'running') await mirror.push(remote, runId);
       const context: SendContext = {
         local,
-        remote,
+        // What the local store has was checked when it was recorded.
+        remote: trustedStore(remote),
         notes,
         sentBlobs: this.#sentBlobs,
         checkActive: () => {

@@ -1,4 +1,5 @@
 /** Compares a run here with the same run on the service, table by table. */
+import { segmentName } from '../records/shapes/manifest.ts';
 import { checkNotAborted } from '../base/assert.ts';
 import { RunNotFoundError } from '../base/errors.ts';
 import { TABLES } from '../records/tables.ts';
@@ -6,7 +7,7 @@ import { groupSegments } from '../segment/group-segments.ts';
 import { openSegment } from '../segment/open-segment.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import { batchesOf, coalesceRanges, rangesHold } from '../store/batch-ranges.ts';
-import { segmentName, type BatchRange, type SegmentManifest, type Store } from '../store/store.ts';
+import { type BatchRange, type SegmentManifest, type Store } from '../store/store.ts';
 import { areSameRuns, formOf, toLocalForm } from './merge-run.ts';
 import { RowDigest } from './row-digest.ts';
 

@@ -1,24 +1,9 @@
 /** A store on the other side of HTTP: what a page or a process opens with `http://host:port`. */
-import { checkRunId, checkId } from '../base/names.ts';
+import { storeOf, type StoreDriver } from '../store/front.ts';
 import { checkOptionNames } from '../base/assert.ts';
 import { isQuarkError, SessionStoreError } from '../base/errors.ts';
-import { checkBlob, checkSha256 } from '../store/blob-rules.ts';
 import { checkAnsweredProject, checkAnsweredRun } from '../store/run-content.ts';
-import {
-  checkLeaseClaim,
-  checkProject,
-  checkRevisedRun,
-  checkRun,
-  checkRunFilter,
-} from '../store/run-rules.ts';
-import {
-  checkNewSegments,
-  checkReference,
-  checkReplacement,
-  checkSegmentFilter,
-  checkTableSegments,
-  holdsKey,
-} from '../store/segment-rules.ts';
+import { holdsKey } from '../store/segment-rules.ts';
 import type { CurveQuery, RunCurves } from '../store/curves.ts';
 import type {
   Lease,
@@ -88,10 +73,10 @@ export async function openHttpStorage(
   const arrived = about.get('space');
   if (arrived !== undefined && arrived !== (options.space ?? null))
     throw headerLost(client.base.href);
-  return new HttpStore(client, !about.flag('read_only'), options.space);
+  return storeOf(new HttpStore(client, !about.flag('read_only'), options.space));
 }
 
-class HttpStore implements Store {
+class HttpStore implements StoreDriver {
   readonly uri: string;
   readonly location: StoreLocation;
   readonly isWritable: boolean;
@@ -111,8 +96,6 @@ class HttpStore implements Store {
   }
 
   async ensureProject(project: StoredProject): Promise<StoredProject> {
-    this.#checkWritable();
-    checkProject(project);
     const { id, name, createdAtMs } = project;
     const message = { project: { id, name, createdAtMs } };
     const answer = await this.#client.json('POST /projects', { message });
@@ -125,8 +108,6 @@ class HttpStore implements Store {
   }
 
   async createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun> {
-    this.#checkWritable();
-    checkRun(run);
     const answer = await this.#client.json('POST /runs', { message: { run } });
     const added = checkAnsweredRun(decodeRun(answer.get('run')), run.id);
     this.#seen.noteNew(added.id);
@@ -134,10 +115,9 @@ class HttpStore implements Store {
   }
 
   async findRun(runId: string): Promise<StoredRun | undefined> {
-    this.#client.checkOpen();
     try {
       const answer = await this.#client.json('GET /runs/:runId', {
-        params: { runId: checkRunId(runId) },
+        params: { runId },
       });
       return checkAnsweredRun(decodeRun(answer.get('run')), runId);
     } catch (error) {
@@ -148,8 +128,6 @@ class HttpStore implements Store {
 
   /** Page by page: the server bounds the runs of one answer. */
   async listRuns(filter: RunFilter = {}): Promise<readonly StoredRun[]> {
-    this.#client.checkOpen();
-    checkRunFilter(filter);
     // An empty list of statuses matches no run; a query cannot say "an empty list".
     if (filter.statuses?.length === 0) return [];
     const found = new Map<string, StoredRun>();
@@ -179,9 +157,7 @@ class HttpStore implements Store {
   }
 
   async updateRun(run: StoredRun): Promise<UpdateResult> {
-    this.#checkWritable();
-    checkRevisedRun(run);
-    const params = { runId: checkRunId(run.id) };
+    const params = { runId: run.id };
     const answer = await this.#client.json('PUT /runs/:runId', { params, message: { run } });
     const result = decodeUpdate(answer);
     checkAnsweredRun(result.run, run.id);
@@ -189,8 +165,6 @@ class HttpStore implements Store {
   }
 
   async renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease> {
-    this.#checkWritable();
-    checkLeaseClaim(runId, holder, ttlMs);
     const answer = await this.#client.json('PUT /runs/:runId/leases/:holder', {
       params: { runId, holder },
       message: { ttlMs },
@@ -199,13 +173,11 @@ class HttpStore implements Store {
   }
 
   async releaseLease(runId: string, holder: string): Promise<void> {
-    this.#checkWritable();
-    const params = { runId: checkRunId(runId), holder: checkId('holder', holder) };
+    const params = { runId, holder };
     await this.#client.json('DELETE /runs/:runId/leases/:holder', { params });
   }
 
   async listLeases(runIds?: readonly string[]): Promise<readonly Lease[]> {
-    this.#client.checkOpen();
     if (runIds === undefined)
       return (await this.#client.json('GET /leases')).list('leases').map(decodeLease);
     const leases: Lease[] = [];
@@ -220,8 +192,6 @@ class HttpStore implements Store {
     segments: readonly NewSegment[],
     seen?: readonly SeenTable[],
   ): Promise<readonly SegmentManifest[]> {
-    this.#checkWritable();
-    checkNewSegments(segments);
     if (segments.length === 0) return [];
     const send = async (known = seen): Promise<readonly SegmentManifest[]> =>
       this.#acknowledged(
@@ -235,8 +205,6 @@ class HttpStore implements Store {
   }
 
   async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
-    this.#client.checkOpen();
-    checkSegmentFilter(filter);
     const { runId, table, keys, sequenceMin, stepMin, stepMax, epochMin, epochMax } = filter;
     const position = { sequenceMin, stepMin, stepMax, epochMin, epochMax };
     const keysFit =
@@ -253,8 +221,6 @@ class HttpStore implements Store {
   }
 
   async readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]> {
-    this.#client.checkOpen();
-    segments.forEach(checkReference);
     const reads: SegmentRead[] = [];
     while (reads.length < segments.length) {
       const asked = segments
@@ -268,10 +234,9 @@ class HttpStore implements Store {
   }
 
   async readCurves(query: CurveQuery): Promise<RunCurves> {
-    this.#client.checkOpen();
     const { runId, buckets, metricKeys: key, rowsMin, stepMax, stepMin } = query;
     const answer = await this.#client.json('GET /runs/:runId/curves', {
-      params: { runId: checkRunId(runId) },
+      params: { runId },
       query: { buckets, stepMin, stepMax, rowsMin, key },
     });
     return decodeCurves(answer);
@@ -283,8 +248,6 @@ class HttpStore implements Store {
     remove: readonly SegmentReference[],
     add: readonly MergedSegment[],
   ): Promise<boolean> {
-    this.#checkWritable();
-    checkReplacement(runId, table, remove, add);
     const answer = await this.#client.json('POST /runs/:runId/tables/:table/merge', {
       params: { runId, table },
       bytes: encodeUpload(add, { remove: remove.map(referenceOf) }),
@@ -299,8 +262,6 @@ class HttpStore implements Store {
     add: readonly NewSegment[],
     seenCount?: number,
   ): Promise<readonly SegmentManifest[]> {
-    this.#checkWritable();
-    checkTableSegments(runId, table, add);
     const send = async (seen?: readonly SeenTable[]): Promise<readonly SegmentManifest[]> => {
       const answer = await this.#client.json('PUT /runs/:runId/tables/:table', {
         params: { runId, table },
@@ -317,22 +278,17 @@ class HttpStore implements Store {
   }
 
   async listStreams(runId: string): Promise<readonly StreamState[]> {
-    this.#client.checkOpen();
-    const params = { runId: checkRunId(runId) };
+    const params = { runId };
     const answer = await this.#client.json('GET /runs/:runId/tables', { params });
     return answer.list('tables').map(decodeStream);
   }
 
   async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-    this.#checkWritable();
-    await checkBlob(sha256, bytes);
     const type = BYTES_MEDIA_TYPE;
     await this.#client.json('PUT /blobs/:sha256', { params: { sha256 }, bytes, type });
   }
 
   async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    this.#client.checkOpen();
-    checkSha256(sha256);
     try {
       return await this.#client.bytes('GET /blobs/:sha256', { params: { sha256 } });
     } catch (error) {
@@ -343,7 +299,6 @@ class HttpStore implements Store {
 
   /** A store that is only read has nothing to give back. */
   async reclaimSpace(): Promise<void> {
-    this.#client.checkOpen();
     if (this.isWritable) await this.#client.json('POST /reclaim', { message: {} });
   }
 
@@ -361,8 +316,11 @@ class HttpStore implements Store {
     }
   }
 
-  #checkWritable(): void {
+  checkOpen(): void {
     this.#client.checkOpen();
+  }
+
+  checkWritable(): void {
     if (this.isWritable) return;
     throw new SessionStoreError(
       'read_only',

@@ -14,9 +14,9 @@ import {
   type PartEntry,
   type PartKind,
 } from '../../codecs/quark/quark-file.ts';
-import { manifestShape } from '../../records/shapes/manifest.ts';
+import { manifestShape, segmentName } from '../../records/shapes/manifest.ts';
 import { shapeToJson } from '../../schema/shape.ts';
-import { segmentName, type StoredProject } from '../../store/store.ts';
+import { type StoredProject } from '../../store/store.ts';
 import { TABLE_NAMES } from './table-names.ts';
 
 /** Segments that are read together. */

@@ -42,6 +42,11 @@ const identityFields = {
 /** What identifies a segment: one batch of one writer in one table of one run. */
 export type SegmentIdentity = ValuesOf<typeof identityFields>;
 
+/** The text that stands for an identity in messages, keys and seeds. */
+export function segmentName(identity: SegmentIdentity): string {
+  return `${identity.runId}/${identity.table}/${identity.writerId}/${identity.batchNumber}`;
+}
+
 /** How the bytes of a segment are written down: plain Arrow IPC stream, or the packed form of merged segments. */
 export const SEGMENT_ENCODINGS = ['arrow', 'packed'] as const;
 /** One of {@link SEGMENT_ENCODINGS}. */

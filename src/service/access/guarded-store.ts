@@ -10,27 +10,10 @@
  * One thing cannot be hidden from somebody who may write into a space: that an id they choose for a new run is taken
  * there. Blobs are open to a guest as far as the shared projects name them: see `guest-blobs.ts`.
  */
-import { checkRunId, checkId } from '../../base/names.ts';
+import { storeOf, type StoreDriver } from '../../store/front.ts';
 import { RunNotFoundError, SessionStoreError } from '../../base/errors.ts';
 import { rangeOfBlob, sizeOfBlob } from '../../store/blob-ranges.ts';
-import { checkSha256 } from '../../store/blob-rules.ts';
-import {
-  checkLeaseClaim,
-  checkProject,
-  checkRevisedRun,
-  checkRun,
-  checkRunFilter,
-  compareRuns,
-  runIdTaken,
-  storeClosed,
-} from '../../store/run-rules.ts';
-import {
-  checkNewSegments,
-  checkReference,
-  checkReplacement,
-  checkSegmentFilter,
-  checkTableSegments,
-} from '../../store/segment-rules.ts';
+import { compareRuns, runIdTaken, storeClosed } from '../../store/run-rules.ts';
 import type {
   Lease,
   MergedSegment,
@@ -68,10 +51,11 @@ export type GuardParts = {
 
 /** The store as one user may use it. */
 export function guardStore(parts: GuardParts): Store {
-  return new GuardedStore(parts);
+  return storeOf(new GuardedStore(parts));
 }
 
-class GuardedStore implements Store {
+/** Names every method: one that it does not know is not open to guests. */
+class GuardedStore implements StoreDriver {
   readonly uri: string;
   readonly location: StoreLocation;
   readonly isWritable: boolean;
@@ -93,9 +77,7 @@ class GuardedStore implements Store {
   }
 
   async ensureProject(project: StoredProject): Promise<StoredProject> {
-    const store = this.#openToWrite();
-    checkProject(project);
-    if (this.#projects === undefined) return store.ensureProject(project);
+    if (this.#projects === undefined) return this.#store.ensureProject(project);
     // Here projects are found, never made: a new one would be the owner's, and closed to whoever made it.
     const found = await this.#findProject(project.name);
     this.#checkWrite(project.name);
@@ -104,15 +86,13 @@ class GuardedStore implements Store {
   }
 
   async listProjects(): Promise<readonly StoredProject[]> {
-    return (await this.#open().listProjects()).filter(({ name }) => this.#maySee(name));
+    return (await this.#store.listProjects()).filter(({ name }) => this.#maySee(name));
   }
 
   async createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun> {
-    const store = this.#openToWrite();
-    checkRun(run);
     await this.#checkPlace(run);
     try {
-      return await store.createRun(run);
+      return await this.#store.createRun(run);
     } catch (error) {
       // Said in our own words: nothing of the run that has the id.
       if (error instanceof SessionStoreError && error.reason === 'rejected')
@@ -122,22 +102,21 @@ class GuardedStore implements Store {
   }
 
   async findRun(runId: string): Promise<StoredRun | undefined> {
-    const run = await this.#open().findRun(checkRunId(runId));
+    const run = await this.#store.findRun(runId);
     return run !== undefined && this.#maySee(run.projectName) ? run : undefined;
   }
 
   async listRuns(filter: RunFilter = {}): Promise<readonly StoredRun[]> {
-    const store = this.#open();
-    checkRunFilter(filter);
     const projects = this.#projects;
-    if (projects === undefined) return store.listRuns(filter);
+    if (projects === undefined) return this.#store.listRuns(filter);
     const { projectName, offset = 0, limit, ...rest } = filter;
-    if (projectName !== undefined) return this.#maySee(projectName) ? store.listRuns(filter) : [];
+    if (projectName !== undefined)
+      return this.#maySee(projectName) ? this.#store.listRuns(filter) : [];
     const end = limit === undefined ? undefined : offset + limit;
     const found: StoredRun[] = [];
     for (const name of projects.keys()) {
       found.push(
-        ...(await store.listRuns({
+        ...(await this.#store.listRuns({
           ...rest,
           projectName: name,
           ...(end === undefined ? {} : { limit: end }),
@@ -148,9 +127,7 @@ class GuardedStore implements Store {
   }
 
   async updateRun(run: StoredRun): Promise<UpdateResult> {
-    const store = this.#openToWrite();
-    checkRevisedRun(run);
-    if (this.#projects === undefined) return store.updateRun(run);
+    if (this.#projects === undefined) return this.#store.updateRun(run);
     const kept = await this.#requireRun(run.id);
     this.#checkWrite(kept.projectName);
     if (kept.revision !== run.revision) return { kind: 'conflict', run: kept };
@@ -160,34 +137,29 @@ class GuardedStore implements Store {
         'Only its owner may move a run to another project.',
         { details: { runId: run.id, httpStatus: 403 } },
       );
-    const result = await store.updateRun(run);
+    const result = await this.#store.updateRun(run);
     // Whoever changed it first may have moved it out of sight.
     if (!this.#maySee(result.run.projectName)) throw this.#notFound(run.id);
     return result;
   }
 
   async renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease> {
-    const store = this.#openToWrite();
-    checkLeaseClaim(runId, holder, ttlMs);
     if (this.#projects !== undefined) await this.#requireWritable(runId);
-    return store.renewLease(runId, holder, ttlMs);
+    return this.#store.renewLease(runId, holder, ttlMs);
   }
 
   async releaseLease(runId: string, holder: string): Promise<void> {
-    const store = this.#openToWrite();
-    checkRunId(runId);
-    checkId('holder', holder);
     // A claim on what is not there is given back by giving back nothing, here as in any store.
     if (this.#projects !== undefined) {
       const run = await this.findRun(runId);
       if (run === undefined) return;
       this.#checkWrite(run.projectName);
     }
-    await store.releaseLease(runId, holder);
+    await this.#store.releaseLease(runId, holder);
   }
 
   async listLeases(runIds?: readonly string[]): Promise<readonly Lease[]> {
-    const leases = await this.#open().listLeases(runIds);
+    const leases = await this.#store.listLeases(runIds);
     if (this.#projects === undefined) return leases;
     const visible = await this.#visibleRuns(leases.map(({ runId }) => runId));
     return leases.filter(({ runId }) => visible.has(runId));
@@ -197,27 +169,21 @@ class GuardedStore implements Store {
     segments: readonly NewSegment[],
     seen?: readonly SeenTable[],
   ): Promise<readonly SegmentManifest[]> {
-    const store = this.#openToWrite();
-    checkNewSegments(segments);
     if (this.#projects !== undefined)
       for (const runId of new Set(segments.map(({ manifest }) => manifest.runId)))
         await this.#requireWritable(runId);
     await this.#blobs?.checkNamed(segments);
-    return store.appendSegments(segments, seen);
+    return this.#store.appendSegments(segments, seen);
   }
 
   async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
-    const store = this.#open();
-    checkSegmentFilter(filter);
-    return (await this.#isVisible(filter.runId)) ? store.listSegments(filter) : [];
+    return (await this.#isVisible(filter.runId)) ? this.#store.listSegments(filter) : [];
   }
 
   async readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]> {
-    const store = this.#open();
-    for (const segment of segments) checkReference(segment);
     const visible = await this.#visibleRuns(segments.map(({ runId }) => runId));
     const seen = segments.filter(({ runId }) => visible.has(runId));
-    const reads = seen.length === 0 ? [] : await store.readSegments(seen);
+    const reads = seen.length === 0 ? [] : await this.#store.readSegments(seen);
     let next = 0;
     return segments.map(({ runId }): SegmentRead => {
       const read = visible.has(runId) ? reads[next++] : undefined;
@@ -226,11 +192,9 @@ class GuardedStore implements Store {
   }
 
   async segmentSizes(segments: readonly SegmentReference[]): Promise<readonly number[]> {
-    const store = this.#open();
-    for (const segment of segments) checkReference(segment);
     const visible = await this.#visibleRuns(segments.map(({ runId }) => runId));
     const seen = segments.filter(({ runId }) => visible.has(runId));
-    const sizes = seen.length === 0 ? [] : ((await store.segmentSizes?.(seen)) ?? []);
+    const sizes = seen.length === 0 ? [] : ((await this.#store.segmentSizes?.(seen)) ?? []);
     let next = 0;
     return segments.map(({ runId }) => (visible.has(runId) ? (sizes[next++] ?? 0) : 0));
   }
@@ -241,12 +205,10 @@ class GuardedStore implements Store {
     remove: readonly SegmentReference[],
     add: readonly MergedSegment[],
   ): Promise<boolean> {
-    const store = this.#openToWrite();
-    // Every reference and every added segment is of this run and table, or refused by this check.
-    checkReplacement(runId, table, remove, add);
+    // Every reference and every added segment is of this run and table: the front has checked it.
     if (this.#projects !== undefined) await this.#requireWritable(runId);
     await this.#blobs?.checkNamed(add);
-    return store.replaceSegments(runId, table, remove, add);
+    return this.#store.replaceSegments(runId, table, remove, add);
   }
 
   async replaceTable(
@@ -255,28 +217,23 @@ class GuardedStore implements Store {
     add: readonly NewSegment[],
     seenCount?: number,
   ): Promise<readonly SegmentManifest[]> {
-    const store = this.#openToWrite();
-    checkTableSegments(runId, table, add);
     if (this.#projects !== undefined) await this.#requireWritable(runId);
     await this.#blobs?.checkNamed(add);
-    return store.replaceTable(runId, table, add, seenCount);
+    return this.#store.replaceTable(runId, table, add, seenCount);
   }
 
   async listStreams(runId: string): Promise<readonly StreamState[]> {
-    const store = this.#open();
-    return (await this.#isVisible(checkRunId(runId)))
-      ? ((await store.listStreams?.(runId)) ?? [])
-      : [];
+    return (await this.#isVisible(runId)) ? ((await this.#store.listStreams?.(runId)) ?? []) : [];
   }
 
   async listRunChanges(after?: number): Promise<RunChanges> {
-    const found = await this.#open().listRunChanges?.(after);
+    const found = await this.#store.listRunChanges?.(after);
     const { runs, lastOrder } = found ?? { runs: [], lastOrder: 0 };
     return { runs: runs.filter(({ projectName }) => this.#maySee(projectName)), lastOrder };
   }
 
   async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-    await this.#openToWrite().putBlob(sha256, bytes);
+    await this.#store.putBlob(sha256, bytes);
     await this.#blobs?.sent(sha256);
   }
 
@@ -300,32 +257,29 @@ class GuardedStore implements Store {
 
   /** The store, where this blob may be read: whole, in part, or its size alone. */
   async #openForBlob(sha256: string): Promise<Store | undefined> {
-    const store = this.#open();
-    checkSha256(sha256);
-    return this.#blobs === undefined || (await this.#blobs.mayRead(sha256)) ? store : undefined;
+    return this.#blobs === undefined || (await this.#blobs.mayRead(sha256))
+      ? this.#store
+      : undefined;
   }
 
   /** The database is everybody's: the service gives space back by itself, when it suits all. */
   async reclaimSpace(): Promise<void> {
-    this.#openToWrite();
+    this.checkWritable();
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
   }
 
-  #open(): Store {
+  checkOpen(): void {
     if (this.#isClosed) throw storeClosed(this.uri);
-    return this.#store;
   }
 
-  #openToWrite(): Store {
-    const store = this.#open();
-    if (!this.isWritable)
-      throw new SessionStoreError('unauthorised', `You may read ${this.uri}, and not change it.`, {
-        details: { space: this.uri, needed: 'write', httpStatus: 403 },
-      });
-    return store;
+  checkWritable(): void {
+    if (this.isWritable) return;
+    throw new SessionStoreError('unauthorised', `You may read ${this.uri}, and not change it.`, {
+      details: { space: this.uri, needed: 'write', httpStatus: 403 },
+    });
   }
 
   #maySee(project: string): boolean {
@@ -359,7 +313,7 @@ class GuardedStore implements Store {
 
   async #isVisible(runId: string): Promise<boolean> {
     if (this.#projects === undefined) return true;
-    const run = await this.#store.findRun(checkRunId(runId));
+    const run = await this.#store.findRun(runId);
     return run !== undefined && this.#maySee(run.projectName);
   }
 
@@ -371,7 +325,7 @@ class GuardedStore implements Store {
   }
 
   async #requireRun(runId: string): Promise<StoredRun> {
-    const run = await this.#store.findRun(checkRunId(runId));
+    const run = await this.#store.findRun(runId);
     if (run === undefined || !this.#maySee(run.projectName)) throw this.#notFound(runId);
     return run;
   }

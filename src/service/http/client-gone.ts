@@ -1,5 +1,6 @@
 /** Requests whose client has disconnected: their work stops at its next call to the store. */
 import { QuarkError } from '../../base/errors.ts';
+import { wrapStore } from '../../store/front.ts';
 import type { Store } from '../../store/store.ts';
 
 /** Status of requests whose client disconnected before the answer, for logs and counters. It is never sent. */
@@ -19,14 +20,8 @@ export function checkClient(signal: AbortSignal | undefined): void {
 
 /** The same store while the client is connected; afterwards every call throws `aborted`. */
 export function storeWhile(signal: AbortSignal, store: Store): Store {
-  return new Proxy(store, {
-    get: (target, name) => {
-      const value: unknown = Reflect.get(target, name, target);
-      if (typeof value !== 'function') return value;
-      return (...given: unknown[]): unknown => {
-        checkClient(signal);
-        return Reflect.apply(value, target, given);
-      };
-    },
+  return wrapStore(store, (_name, _args, call) => {
+    checkClient(signal);
+    return call();
   });
 }

@@ -1,8 +1,7 @@
-/** Checks the segments of an upload: small ones at once, many or large ones as jobs. */
+/** Checks the contents of the segments of an upload: small ones at once, many or large ones as jobs. */
 import { SessionStoreError } from '../../base/errors.ts';
 import { Mutex } from '../../base/mutex.ts';
 import { unpackedBytes } from '../../codecs/packed/unpack.ts';
-import { checkNewSegments } from '../../store/segment-rules.ts';
 import type { NewSegment } from '../../store/store.ts';
 import { signalOf, type WireContext } from '../http/answers.ts';
 import type { HandlerSettings } from '../http/handler-options.ts';
@@ -18,18 +17,16 @@ const unpacking = new Mutex();
 type Sized = { readonly segment: NewSegment; readonly bytes: number };
 
 /**
- * Checks a whole upload before any of it is written. Stops when the client disconnects.
+ * Checks the bytes of a whole upload before any of it is written, after its manifests were checked. Stops when the client disconnects.
  *
  * @throws {SessionStoreError} `rejected`, `too_large`, `version`; `busy` where this is too much of one user
  * @throws {QuarkError} `aborted`
  */
-export async function checkSegments(
+export async function checkContents(
   segments: readonly NewSegment[],
   { checks, maxUnpackedBytes }: HandlerSettings,
   context: WireContext,
 ): Promise<void> {
-  // What every store checks comes first, and costs nothing.
-  checkNewSegments(segments);
   if (checks.segment === undefined) return;
   const { compute, store, takeUnpacked, takeRoom } = context.env.scope;
   const sized = segments.map((segment): Sized => ({ segment, bytes: plainBytes(segment) }));

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../../base/clock.ts';
 import { checkLeaseClaim } from '../../store/run-rules.ts';
+import { wrapStore } from '../../store/front.ts';
 import type { Lease, Store } from '../../store/store.ts';
 
 /** Limit on remembered claims; the oldest are forgotten first. */
@@ -49,14 +50,10 @@ export class EarlyLeases {
       }
       return created;
     };
-    const own: Partial<Store> = { renewLease, releaseLease, createRun };
-    return new Proxy(store, {
-      get: (target, name) => {
-        const value: unknown = Reflect.get(own, name) ?? Reflect.get(target, name, target);
-        return typeof value === 'function'
-          ? (...given: unknown[]): unknown => Reflect.apply(value, target, given)
-          : value;
-      },
+    return wrapStore(store, (_name, _args, call) => call(), {
+      renewLease,
+      releaseLease,
+      createRun,
     });
   }
 

@@ -2,8 +2,9 @@
  * What changes in one space, as those see it who see the same of it. One poll of the store serves all of them, as long
  * as there are any; a write through this process makes it come at once.
  */
+import { LATEST_CHANGES } from '../../store/limits.ts';
 import type { Clock } from '../../base/clock.ts';
-import { LATEST_CHANGES, type Store, type StoredRun } from '../../store/store.ts';
+import { type Store, type StoredRun } from '../../store/store.ts';
 import { encodeCursor, type SeenRun } from './feed-cursor.ts';
 import { FeedListener, type FeedEvent } from './feed-listener.ts';
 

@@ -1,5 +1,14 @@
-/** Routes of segments: their manifests, their bytes, and the changes of tables. Whole requests are checked before anything is written. */
+/**
+ * Routes of segments: their manifests, their bytes, and the changes of tables. Whole requests are checked before anything is written.
+ * Segments are checked here, manifests first and then the contents, and by no store behind.
+ */
 import { SessionStoreError } from '../../base/errors.ts';
+import { trustedStore } from '../../store/front.ts';
+import {
+  checkNewSegments,
+  checkReplacement,
+  checkTableSegments,
+} from '../../store/segment-rules.ts';
 import type { SegmentRead, SegmentReference, Store } from '../../store/store.ts';
 import { encodeFrames, frameBytes } from '../../wire/frames.ts';
 import { FRAMES_MEDIA_TYPE, MAX_SEGMENTS_PER_READ } from '../../wire/protocol.ts';
@@ -7,7 +16,7 @@ import { decodeAppend, decodeMerge } from '../../wire/upload.ts';
 import { decodeReference } from '../../wire/wire.ts';
 import { HEADERS } from '../http/answers.ts';
 import type { StoreHandlers } from './store-routes.ts';
-import { checkSegments } from '../limits/segment-checks.ts';
+import { checkContents } from '../limits/segment-checks.ts';
 
 /** Segments read from the store at once: bounds the memory that one answer takes beyond its target. */
 const SEGMENTS_PER_STORE_READ = 8;
@@ -38,8 +47,9 @@ export const segmentHandlers = {
 
   'POST /segments': async ({ context, scope, body }, { settings, feeds, sketches }) => {
     const { segments, seen } = decodeAppend(await body());
-    await checkSegments(segments, settings, context);
-    const stored = await scope.store.appendSegments(segments, seen);
+    checkNewSegments(segments);
+    await checkContents(segments, settings, context);
+    const stored = await trustedStore(scope.store).appendSegments(segments, seen);
     for (const { runId, table } of stored) feeds.notify(scope, { runId, table });
     sketches.appended(scope, stored);
     return { segments: stored };
@@ -50,10 +60,11 @@ export const segmentHandlers = {
     { settings, memory, feeds },
   ) => {
     const { segments, seen } = decodeAppend(await body());
-    await checkSegments(segments, settings, context);
+    checkTableSegments(runId, table, segments);
+    await checkContents(segments, settings, context);
     const seenCount = seen?.find((one) => one.runId === runId && one.table === table)?.replaceCount;
     const answer = await memory.once(context, MANIFEST_CHARS * segments.length, async () => ({
-      segments: await scope.store.replaceTable(runId, table, segments, seenCount),
+      segments: await trustedStore(scope.store).replaceTable(runId, table, segments, seenCount),
     }));
     feeds.notify(scope, { runId, table });
     return answer;
@@ -64,8 +75,9 @@ export const segmentHandlers = {
     { settings },
   ) => {
     const { remove, add } = decodeMerge(await body());
-    await checkSegments(add, settings, context);
-    return { replaced: await scope.store.replaceSegments(runId, table, remove, add) };
+    checkReplacement(runId, table, remove, add);
+    await checkContents(add, settings, context);
+    return { replaced: await trustedStore(scope.store).replaceSegments(runId, table, remove, add) };
   },
 
   'POST /reclaim': async ({ scope }) => {

@@ -1,8 +1,7 @@
 /** Notes, the overview and forgetting in IndexedDB. */
-import { checkRunId } from '../../base/names.ts';
 import type { IdbConnection } from './idb-connection.ts';
 import { keysUnder, type IdbTransaction } from './idb-layout.ts';
-import { checkNote, checkNoteName, isAsSurveyed } from '../run-rules.ts';
+import { isAsSurveyed } from '../run-rules.ts';
 import type { StoreNotes, StoreSurvey, StreamState } from '../store.ts';
 
 /** Names are ASCII: this sorts after all of them. */
@@ -12,13 +11,9 @@ const AFTER_NAMES = '\uffff';
 export function idbNotes(connection: IdbConnection): StoreNotes {
   return {
     async read(name) {
-      connection.checkOpen();
-      checkNoteName(name);
       return connection.read(['notes'], (tx) => tx.objectStore('notes').get(name));
     },
     async write(name, text, expected) {
-      connection.checkOpen();
-      checkNote(name, text, expected);
       return connection.write(['notes'], async (tx) => {
         const notes = tx.objectStore('notes');
         if (expected !== undefined && ((await notes.get(name)) ?? null) !== expected) return false;
@@ -27,7 +22,6 @@ export function idbNotes(connection: IdbConnection): StoreNotes {
       });
     },
     async list(prefix) {
-      connection.checkOpen();
       const range = IDBKeyRange.bound(prefix, prefix + AFTER_NAMES);
       return connection.read(['notes'], async (tx) => {
         const notes = tx.objectStore('notes');
@@ -36,13 +30,9 @@ export function idbNotes(connection: IdbConnection): StoreNotes {
       });
     },
     async survey(runId) {
-      connection.checkOpen();
-      if (runId !== undefined) checkRunId(runId);
       return connection.read(['runs', 'counters', 'replacements'], (tx) => surveyIn(tx, runId));
     },
     async forgetRun(runId, expected) {
-      connection.checkOpen();
-      checkRunId(runId);
       const all = keysUnder([runId]);
       return connection.writeToDisk(
         ['runs', 'leases', 'counters', 'manifests', 'bytes', 'merged', 'replacements'],

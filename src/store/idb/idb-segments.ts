@@ -1,4 +1,5 @@
 /** Segments in IndexedDB. Every function runs inside one transaction and awaits only its requests. */
+import { segmentName } from '../../records/shapes/manifest.ts';
 import { RunNotFoundError, SessionStoreError } from '../../base/errors.ts';
 import { checkMergeSources, coalesceRanges, rangesHold } from '../batch-ranges.ts';
 import {
@@ -18,7 +19,6 @@ import {
   placeSegment,
 } from '../segment-rules.ts';
 import {
-  segmentName,
   type BatchRange,
   type MergedSegment,
   type NewSegment,

@@ -1,11 +1,11 @@
 /** The store in IndexedDB: the default of browsers, also inside workers. */
-import { checkRunId, checkId } from '../../base/names.ts';
+import { storeOf, type StoreDriver } from '../front.ts';
 import { checkNotAborted } from '../../base/assert.ts';
 import { systemClock, type Clock } from '../../base/clock.ts';
 import { RunNotFoundError } from '../../base/errors.ts';
 import { ifAllowed } from '../../base/if-allowed.ts';
 import { isNode } from '../../base/runtime.ts';
-import { checkBlob, checkKeptBlob, checkSha256 } from '../blob-rules.ts';
+import { checkKeptBlob } from '../blob-rules.ts';
 import { IdbConnection } from './idb-connection.ts';
 import type { IdbTransaction } from './idb-layout.ts';
 import { beginNewLog } from './idb-log.ts';
@@ -15,11 +15,6 @@ import { pageStorage } from '../put-aside.ts';
 import * as segmentsIn from './idb-segments.ts';
 import type { OpenStorageOptions } from '../registry.ts';
 import {
-  checkLeaseClaim,
-  checkProject,
-  checkRevisedRun,
-  checkRun,
-  checkRunFilter,
   compareText,
   copyRun,
   projectIdTaken,
@@ -28,13 +23,6 @@ import {
   selectLeases,
   selectRuns,
 } from '../run-rules.ts';
-import {
-  checkNewSegments,
-  checkReference,
-  checkReplacement,
-  checkSegmentFilter,
-  checkTableSegments,
-} from '../segment-rules.ts';
 import type {
   Lease,
   MergedSegment,
@@ -71,12 +59,13 @@ export async function openIdbStorage(
   const connection = new IdbConnection(name, `idb:${name}`);
   await connection.open(options.create ?? true);
   await beginNewLog();
-  const store = new IdbStore(`idb:${name}`, connection, options.clock ?? systemClock);
-  await store.followTabs(name);
+  const driver = new IdbStore(`idb:${name}`, connection, options.clock ?? systemClock);
+  const store = storeOf(driver);
+  await driver.followTabs(name, store);
   return store;
 }
 
-class IdbStore implements Store {
+class IdbStore implements StoreDriver {
   readonly uri: string;
   readonly location: StoreLocation;
   readonly isWritable = true;
@@ -94,7 +83,7 @@ class IdbStore implements Store {
   }
 
   /** Takes in what tabs and workers that have ended could not append, now and later. */
-  async followTabs(name: string): Promise<void> {
+  async followTabs(name: string, store: Store): Promise<void> {
     if (isNode()) return;
     const isPage = typeof document !== 'undefined';
     this.spill = new IdbSpill({
@@ -106,12 +95,10 @@ class IdbStore implements Store {
       // A shared worker of WebKit that ends in the middle of a transaction leaves it open, and all others wait for it.
       savesRows: !('SharedWorkerGlobalScope' in globalThis && isWebKit()),
     });
-    await this.spill.follow(this);
+    await this.spill.follow(store);
   }
 
   async ensureProject(project: StoredProject): Promise<StoredProject> {
-    this.#connection.checkOpen();
-    checkProject(project);
     return this.#connection.writeToDisk(['projects'], async (tx) => {
       const projects = tx.objectStore('projects');
       const known = await projects.index('byName').get(project.name);
@@ -131,8 +118,6 @@ class IdbStore implements Store {
   }
 
   async createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun> {
-    this.#connection.checkOpen();
-    checkRun(run);
     return this.#connection.writeToDisk(['runs'], async (tx) => {
       const runs = tx.objectStore('runs');
       if ((await runs.getKey(run.id)) !== undefined) throw runIdTaken(run.id);
@@ -143,14 +128,10 @@ class IdbStore implements Store {
   }
 
   async findRun(runId: string): Promise<StoredRun | undefined> {
-    this.#connection.checkOpen();
-    checkRunId(runId);
     return this.#connection.read(['runs'], (tx) => tx.objectStore('runs').get(runId));
   }
 
   async listRuns(filter: RunFilter = {}): Promise<readonly StoredRun[]> {
-    this.#connection.checkOpen();
-    checkRunFilter(filter);
     return this.#connection.read(['runs'], async (tx) => {
       if (filter.limit === undefined)
         return selectRuns(await tx.objectStore('runs').getAll(), filter);
@@ -159,8 +140,6 @@ class IdbStore implements Store {
   }
 
   async updateRun(run: StoredRun): Promise<UpdateResult> {
-    this.#connection.checkOpen();
-    checkRevisedRun(run);
     return this.#connection.writeToDisk(['runs'], async (tx): Promise<UpdateResult> => {
       const runs = tx.objectStore('runs');
       const kept = await runs.get(run.id);
@@ -173,8 +152,6 @@ class IdbStore implements Store {
   }
 
   async renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease> {
-    this.#connection.checkOpen();
-    checkLeaseClaim(runId, holder, ttlMs);
     return this.#connection.write(['leases'], async (tx) => {
       const leases = tx.objectStore('leases');
       const nowMs = this.#clock.now();
@@ -187,9 +164,6 @@ class IdbStore implements Store {
   }
 
   async releaseLease(runId: string, holder: string): Promise<void> {
-    this.#connection.checkOpen();
-    checkRunId(runId);
-    checkId('holder', holder);
     await this.#connection.write(['leases'], (tx) =>
       tx.objectStore('leases').delete([runId, holder]),
     );
@@ -202,22 +176,16 @@ class IdbStore implements Store {
   }
 
   async appendSegments(segments: readonly NewSegment[]): Promise<readonly SegmentManifest[]> {
-    this.#connection.checkOpen();
-    checkNewSegments(segments);
     return this.#connection.write(segmentsIn.SEGMENT_STORES, (tx) =>
       segmentsIn.appendSegments(tx, segments, this.uri),
     );
   }
 
   async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
-    this.#connection.checkOpen();
-    checkSegmentFilter(filter);
     return this.#connection.read(['manifests'], (tx) => segmentsIn.listSegments(tx, filter));
   }
 
   async readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]> {
-    this.#connection.checkOpen();
-    for (const segment of segments) checkReference(segment);
     if (segments.length === 0) return [];
     return this.#connection.read(['manifests', 'bytes'], (tx) =>
       Promise.all(segments.map((segment) => segmentsIn.readSegment(tx, segment))),
@@ -230,8 +198,6 @@ class IdbStore implements Store {
     remove: readonly SegmentReference[],
     add: readonly MergedSegment[],
   ): Promise<boolean> {
-    this.#connection.checkOpen();
-    checkReplacement(runId, table, remove, add);
     return this.#connection.writeToDisk(segmentsIn.SEGMENT_STORES, (tx) =>
       segmentsIn.replaceSegments(tx, runId, table, remove, add),
     );
@@ -242,25 +208,19 @@ class IdbStore implements Store {
     table: string,
     add: readonly NewSegment[],
   ): Promise<readonly SegmentManifest[]> {
-    this.#connection.checkOpen();
-    checkTableSegments(runId, table, add);
     return this.#connection.writeToDisk(segmentsIn.REPLACE_STORES, (tx) =>
       segmentsIn.replaceTable(tx, runId, table, add, this.uri),
     );
   }
 
   async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-    this.#connection.checkOpen();
     const copy = new Uint8Array(bytes);
-    await checkBlob(sha256, copy);
     await this.#connection.writeToDisk(['blobs'], (tx) =>
       tx.objectStore('blobs').put(copy, sha256),
     );
   }
 
   async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    this.#connection.checkOpen();
-    checkSha256(sha256);
     const bytes = await this.#connection.read(['blobs'], (tx) =>
       tx.objectStore('blobs').get(sha256),
     );
@@ -269,6 +229,10 @@ class IdbStore implements Store {
   }
 
   async reclaimSpace(): Promise<void> {
+    // IndexedDB does it by itself.
+  }
+
+  checkOpen(): void {
     this.#connection.checkOpen();
   }
 

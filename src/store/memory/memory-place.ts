@@ -1,7 +1,6 @@
 /** What the stores of one name in memory share. */
 import type { StoredLease } from '../../records/shapes/lease.ts';
-import { checkRunId } from '../../base/names.ts';
-import { checkNote, checkNoteName, compareText, isAsSurveyed } from '../run-rules.ts';
+import { compareText, isAsSurveyed } from '../run-rules.ts';
 import {
   type BatchRange,
   type SegmentManifest,
@@ -53,26 +52,23 @@ export function createPlace(): Place {
 }
 
 /** The notes of a place. */
-export function memoryNotes(open: () => Place): StoreNotes {
+export function memoryNotes(place: Place): StoreNotes {
+  const { notes } = place;
   return {
-    read: async (name) => open().notes.get(checkNoteName(name)),
+    read: async (name) => notes.get(name),
     write: async (name, text, expected) => {
-      const { notes } = open();
-      checkNote(name, text, expected);
       if (expected !== undefined && (notes.get(name) ?? null) !== expected) return false;
       if (text === null) notes.delete(name);
       else notes.set(name, text);
       return true;
     },
     list: async (prefix) =>
-      [...open().notes]
+      [...notes]
         .filter(([name]) => name.startsWith(prefix))
         .map(([name, text]) => ({ name, text }))
         .sort((a, b) => compareText(a.name, b.name)),
-    survey: async (runId) => surveyOf(open(), runId),
+    survey: async (runId) => surveyOf(place, runId),
     forgetRun: async (runId, expected) => {
-      const place = open();
-      checkRunId(runId);
       if (!isAsSurveyed(expected, surveyOf(place, runId))) return false;
       place.runs.delete(runId);
       place.changes.delete(runId);

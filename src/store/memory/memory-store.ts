@@ -1,16 +1,11 @@
 /** The store that keeps everything in memory: for tests, for trying things out, and the simplest form of the contract. */
-import { checkRunId, checkId } from '../../base/names.ts';
+import { storeOf, type StoreDriver } from '../front.ts';
+import { segmentName } from '../../records/shapes/manifest.ts';
+import { LATEST_CHANGES } from '../limits.ts';
 import { systemClock, type Clock } from '../../base/clock.ts';
 import { RunNotFoundError } from '../../base/errors.ts';
 import { checkMergeSources, coalesceRanges, rangesHold } from '../batch-ranges.ts';
-import { checkRange } from '../blob-ranges.ts';
-import { checkBlob, checkSha256 } from '../blob-rules.ts';
 import {
-  checkLeaseClaim,
-  checkProject,
-  checkRevisedRun,
-  checkRun,
-  checkRunFilter,
   compareText,
   copyRun,
   projectIdTaken,
@@ -24,11 +19,6 @@ import {
 } from '../run-rules.ts';
 import type { OpenStorageOptions } from '../registry.ts';
 import {
-  checkNewSegments,
-  checkReference,
-  checkReplacement,
-  checkSegmentFilter,
-  checkTableSegments,
   compareManifests,
   copyManifest,
   findHolder,
@@ -46,8 +36,6 @@ import {
   type Stream,
 } from './memory-place.ts';
 import {
-  LATEST_CHANGES,
-  segmentName,
   type Lease,
   type MergedSegment,
   type NewSegment,
@@ -72,7 +60,7 @@ const shared = new Map<string, Place>();
 
 /** A new store in memory. Its clock decides when leases lapse. */
 export function createMemoryStore(options: { readonly clock?: Pick<Clock, 'now'> } = {}): Store {
-  return new MemoryStore('memory:', createPlace(), options.clock ?? systemClock);
+  return storeOf(new MemoryStore('memory:', createPlace(), options.clock ?? systemClock));
 }
 
 /** Opens `memory:` (a new store each time) or `memory:NAME` (the same store for the same name within the process). */
@@ -82,16 +70,16 @@ export async function openMemoryStorage(
 ): Promise<Store> {
   const name = uri.slice(uri.indexOf(':') + 1);
   const clock = options.clock ?? systemClock;
-  if (name === '') return new MemoryStore('memory:', createPlace(), clock);
+  if (name === '') return storeOf(new MemoryStore('memory:', createPlace(), clock));
   let place = shared.get(name);
   if (place === undefined) {
     place = createPlace();
     shared.set(name, place);
   }
-  return new MemoryStore(`memory:${name}`, place, clock);
+  return storeOf(new MemoryStore(`memory:${name}`, place, clock));
 }
 
-class MemoryStore implements Store {
+class MemoryStore implements StoreDriver {
   readonly uri: string;
   readonly location: StoreLocation;
   readonly isWritable = true;
@@ -105,12 +93,11 @@ class MemoryStore implements Store {
     this.location = { storageDir: uri, storeRoot: uri, dbPath: uri };
     this.#place = place;
     this.#clock = clock;
-    this.notes = memoryNotes(() => this.#open());
+    this.notes = memoryNotes(place);
   }
 
   async ensureProject(project: StoredProject): Promise<StoredProject> {
-    const { projects } = this.#open();
-    checkProject(project);
+    const { projects } = this.#place;
     for (const known of projects.values()) if (known.name === project.name) return known;
     if (projects.has(project.id)) throw projectIdTaken(project.id);
     const kept = { id: project.id, name: project.name, createdAtMs: project.createdAtMs };
@@ -119,12 +106,11 @@ class MemoryStore implements Store {
   }
 
   async listProjects(): Promise<readonly StoredProject[]> {
-    return [...this.#open().projects.values()].sort((a, b) => compareText(a.name, b.name));
+    return [...this.#place.projects.values()].sort((a, b) => compareText(a.name, b.name));
   }
 
   async createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun> {
-    const { runs } = this.#open();
-    checkRun(run);
+    const { runs } = this.#place;
     if (runs.has(run.id)) throw runIdTaken(run.id);
     runs.set(run.id, copyRun(run, 1));
     this.#noteChange(run.id);
@@ -132,19 +118,17 @@ class MemoryStore implements Store {
   }
 
   async findRun(runId: string): Promise<StoredRun | undefined> {
-    const run = this.#open().runs.get(checkRunId(runId));
+    const run = this.#place.runs.get(runId);
     return run === undefined ? undefined : copyRun(run, run.revision);
   }
 
   async listRuns(filter: RunFilter = {}): Promise<readonly StoredRun[]> {
-    const { runs } = this.#open();
-    checkRunFilter(filter);
+    const { runs } = this.#place;
     return selectRuns(runs.values(), filter).map((run) => copyRun(run, run.revision));
   }
 
   async updateRun(run: StoredRun): Promise<UpdateResult> {
-    const { runs } = this.#open();
-    checkRevisedRun(run);
+    const { runs } = this.#place;
     const kept = runs.get(run.id);
     if (kept === undefined) throw new RunNotFoundError(run.id, this.uri);
     if (kept.revision !== run.revision)
@@ -156,8 +140,7 @@ class MemoryStore implements Store {
   }
 
   async renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease> {
-    const { leases } = this.#open();
-    checkLeaseClaim(runId, holder, ttlMs);
+    const { leases } = this.#place;
     const nowMs = this.#clock.now();
     for (const [key, lease] of leases) if (isLapsed(lease, nowMs)) leases.delete(key);
     const lease = { runId, holder, expiresAtMs: nowMs + ttlMs };
@@ -166,12 +149,12 @@ class MemoryStore implements Store {
   }
 
   async releaseLease(runId: string, holder: string): Promise<void> {
-    const { leases } = this.#open();
-    leases.delete(`${checkRunId(runId)}/${checkId('holder', holder)}`);
+    const { leases } = this.#place;
+    leases.delete(`${runId}/${holder}`);
   }
 
   async listLeases(runIds?: readonly string[]): Promise<readonly Lease[]> {
-    const live = selectLeases(this.#open().leases.values(), this.#clock.now());
+    const live = selectLeases(this.#place.leases.values(), this.#clock.now());
     return runIds === undefined ? live : live.filter((lease) => runIds.includes(lease.runId));
   }
 
@@ -179,22 +162,16 @@ class MemoryStore implements Store {
     segments: readonly NewSegment[],
     seen: readonly SeenTable[] = [],
   ): Promise<readonly SegmentManifest[]> {
-    this.#open();
-    checkNewSegments(segments);
     this.#checkSeen(seen);
     return this.appendSegmentsNow(segments);
   }
 
   appendSegmentsNow(segments: readonly NewSegment[]): readonly SegmentManifest[] {
-    this.#open();
-    checkNewSegments(segments);
     for (const { manifest } of segments) this.#requireRun(manifest.runId);
     return segments.map((segment) => this.#append(segment));
   }
 
   async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
-    this.#open();
-    checkSegmentFilter(filter);
     const found: SegmentManifest[] = [];
     const segments = segmentsByEnd(this.#stream(filter.runId, filter.table));
     const { sequenceMin } = filter;
@@ -207,9 +184,8 @@ class MemoryStore implements Store {
   }
 
   async readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]> {
-    this.#open();
     return segments.map((segment): SegmentRead => {
-      const kept = this.#find(checkReference(segment));
+      const kept = this.#find(segment);
       return kept === undefined ? { kind: 'gone' } : { kind: 'bytes', bytes: kept.bytes.slice() };
     });
   }
@@ -220,8 +196,6 @@ class MemoryStore implements Store {
     remove: readonly SegmentReference[],
     add: readonly MergedSegment[],
   ): Promise<boolean> {
-    this.#open();
-    checkReplacement(runId, table, remove, add);
     const removed = remove
       .map((segment) => this.#find(segment)?.manifest)
       .filter((found) => found !== undefined);
@@ -252,8 +226,6 @@ class MemoryStore implements Store {
     add: readonly NewSegment[],
     seenCount?: number,
   ): Promise<readonly SegmentManifest[]> {
-    this.#open();
-    checkTableSegments(runId, table, add);
     this.#requireRun(runId);
     if (seenCount !== undefined) this.#checkSeen([{ runId, table, replaceCount: seenCount }]);
     const stream = this.#stream(runId, table);
@@ -265,11 +237,11 @@ class MemoryStore implements Store {
   }
 
   async listStreams(runId: string): Promise<readonly StreamState[]> {
-    return surveyOf(this.#open(), checkRunId(runId)).streams;
+    return surveyOf(this.#place, runId).streams;
   }
 
   async listRunChanges(after?: number): Promise<RunChanges> {
-    const { changeCount, changes, runs } = this.#open();
+    const { changeCount, changes, runs } = this.#place;
     const found = [...changes]
       .flatMap(([runId, order]): RunChange[] => {
         const run = runs.get(runId);
@@ -283,18 +255,17 @@ class MemoryStore implements Store {
   }
 
   async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-    const { blobs } = this.#open();
+    const { blobs } = this.#place;
     const copy = bytes.slice();
-    await checkBlob(sha256, copy);
     blobs.set(sha256, copy);
   }
 
   async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    return this.#open().blobs.get(checkSha256(sha256))?.slice();
+    return this.#place.blobs.get(sha256)?.slice();
   }
 
   async blobSize(sha256: string): Promise<number | undefined> {
-    return this.#open().blobs.get(checkSha256(sha256))?.byteLength;
+    return this.#place.blobs.get(sha256)?.byteLength;
   }
 
   async getBlobRange(
@@ -302,13 +273,10 @@ class MemoryStore implements Store {
     start: number,
     end: number,
   ): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    checkRange(start, end);
-    return this.#open().blobs.get(checkSha256(sha256))?.slice(start, end);
+    return this.#place.blobs.get(sha256)?.slice(start, end);
   }
 
-  async reclaimSpace(): Promise<void> {
-    this.#open();
-  }
+  async reclaimSpace(): Promise<void> {}
 
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -369,8 +337,7 @@ class MemoryStore implements Store {
     if (!this.#place.runs.has(runId)) throw new RunNotFoundError(runId, this.uri);
   }
 
-  #open(): Place {
+  checkOpen(): void {
     if (this.#isClosed) throw storeClosed(this.uri);
-    return this.#place;
   }
 }

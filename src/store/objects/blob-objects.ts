@@ -1,5 +1,5 @@
 /** Large blobs as objects: `blobs/ab/abcdef...`, named by their SHA-256. */
-import { MAX_BLOB_BYTES } from '../store.ts';
+import { MAX_BLOB_BYTES } from '../limits.ts';
 import type { BlobFiles } from '../sql/sql-store.ts';
 import type { S3Objects } from './s3-objects.ts';
 

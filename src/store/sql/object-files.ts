@@ -9,6 +9,7 @@
  *
  * So a process may end at any moment: what it leaves is loose, and nothing that a segment names is ever deleted.
  */
+import { MAX_SEGMENT_BYTES } from '../limits.ts';
 import type { Clock } from '../../base/clock.ts';
 import { SessionStoreError } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
@@ -22,7 +23,7 @@ import {
   type SqlDatabase,
   type SqlWork,
 } from './sql-database.ts';
-import { MAX_SEGMENT_BYTES, type SegmentIdentity } from '../store.ts';
+import { type SegmentIdentity } from '../store.ts';
 
 /** Where objects are kept: the part of an object store that is needed here. */
 export interface ObjectFiles {

@@ -1,4 +1,5 @@
 /** Appending segments in SQL: all streams are locked and asked first, then everything new is written together. */
+import { segmentName } from '../../records/shapes/manifest.ts';
 import { SessionStoreError } from '../../base/errors.ts';
 import { coalesceRanges, rangesHold } from '../batch-ranges.ts';
 import { dueAfterAppend, queueStream } from './merge-queue.ts';
@@ -13,7 +14,6 @@ import {
 } from './sql-manifests.ts';
 import { lockStreams, type LockedStream, type StreamRequest } from './sql-streams.ts';
 import {
-  segmentName,
   type BatchRange,
   type NewSegment,
   type SeenTable,

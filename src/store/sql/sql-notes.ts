@@ -1,8 +1,7 @@
 /** Notes, the overview and forgetting in SQL, for one space. */
-import { checkRunId } from '../../base/names.ts';
 import type { Clock } from '../../base/clock.ts';
 import { releaseStream } from './object-files.ts';
-import { checkNote, checkNoteName, isAsSurveyed } from '../run-rules.ts';
+import { isAsSurveyed } from '../run-rules.ts';
 import {
   numberCell,
   sql,
@@ -17,36 +16,20 @@ import type { StoreNote, StoreNotes, StoreSurvey } from '../store.ts';
 /** Sorts after every character that a name may have. */
 const AFTER_NAMES = '\u007f';
 
-/** The notes of a space. `open` gives the database, or throws when the store is closed. */
+/** The notes of a space. */
 export function sqlNotes(
-  open: () => SqlDatabase,
+  database: SqlDatabase,
   space: string,
   clock: Pick<Clock, 'now'>,
 ): StoreNotes {
   return {
-    async read(name) {
-      const database = open();
-      checkNoteName(name);
-      return database.read(() => readNote(space, name));
-    },
-    async write(name, text, expected) {
-      const database = open();
-      checkNote(name, text, expected);
-      return database.transaction(() => writeNote(space, name, text, expected));
-    },
-    async list(prefix) {
-      return open().read(() => listNotes(space, prefix));
-    },
-    async survey(runId) {
-      const database = open();
-      if (runId !== undefined) checkRunId(runId);
-      return database.read(() => survey(space, runId));
-    },
-    async forgetRun(runId, expected) {
-      const database = open();
-      checkRunId(runId);
-      return database.transaction(() => forgetRun(space, runId, expected, clock.now()));
-    },
+    read: (name) => database.read(() => readNote(space, name)),
+    write: (name, text, expected) =>
+      database.transaction(() => writeNote(space, name, text, expected)),
+    list: (prefix) => database.read(() => listNotes(space, prefix)),
+    survey: (runId) => database.read(() => survey(space, runId)),
+    forgetRun: (runId, expected) =>
+      database.transaction(() => forgetRun(space, runId, expected, clock.now())),
   };
 }
 

@@ -1,4 +1,5 @@
 /** Projects, runs and leases of one space in SQL. */
+import { LATEST_CHANGES } from '../limits.ts';
 import { storedLeaseShape, type StoredLease } from '../../records/shapes/lease.ts';
 import { RunNotFoundError } from '../../base/errors.ts';
 import { projectShape } from '../../records/shapes/project.ts';
@@ -18,7 +19,6 @@ import {
   type SqlWork,
 } from './sql-database.ts';
 import {
-  LATEST_CHANGES,
   type RunChanges,
   type RunFilter,
   type StoredProject,

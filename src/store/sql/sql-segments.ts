@@ -1,4 +1,5 @@
 /** Segments of one space in SQL: listing, reading, replacing. Manifests and bytes are tables of their own, tied by a key. */
+import { segmentName } from '../../records/shapes/manifest.ts';
 import { checkMergeSources, coalesceRanges, rangesHold } from '../batch-ranges.ts';
 import { segmentTaken } from '../run-rules.ts';
 import { adoptObjects, releaseObjects, releaseStream } from './object-files.ts';
@@ -26,7 +27,6 @@ import {
 } from './sql-manifests.ts';
 import { findStream, lockStreams, STREAM_KEY, type LockedStream } from './sql-streams.ts';
 import {
-  segmentName,
   type BatchRange,
   type MergedSegment,
   type NewSegment,

@@ -1,27 +1,10 @@
 /** The store over an SQL database. What differs between databases and places is handed in. */
-import { checkRunId, checkId } from '../../base/names.ts';
+import { storeOf, type StoreDriver } from '../front.ts';
+import { segmentName } from '../../records/shapes/manifest.ts';
 import type { Clock } from '../../base/clock.ts';
 import { SessionStoreError } from '../../base/errors.ts';
-import { checkRange } from '../blob-ranges.ts';
-import { checkBlob, checkKeptBlob, checkSha256 } from '../blob-rules.ts';
-import {
-  checkLeaseClaim,
-  checkProject,
-  checkRevisedRun,
-  checkRun,
-  checkRunFilter,
-  checkSpace,
-  compareText,
-  selectLeases,
-  storeClosed,
-} from '../run-rules.ts';
-import {
-  checkNewSegments,
-  checkReference,
-  checkReplacement,
-  checkSegmentFilter,
-  checkTableSegments,
-} from '../segment-rules.ts';
+import { checkKeptBlob } from '../blob-rules.ts';
+import { checkSpace, compareText, selectLeases, storeClosed } from '../run-rules.ts';
 import { appendSegments } from './sql-append.ts';
 import type { SegmentFiles } from './object-files.ts';
 import {
@@ -36,7 +19,6 @@ import { sqlNotes, survey } from './sql-notes.ts';
 import * as runs from './sql-runs.ts';
 import * as segmentsOf from './sql-segments.ts';
 import {
-  segmentName,
   type Lease,
   type MergedSegment,
   type NewSegment,
@@ -119,10 +101,10 @@ export interface StoreSpaces {
  * @throws {QuarkError} `invalid_input` when the space is no name of a space
  */
 export function createSqlStore(parts: SqlStoreParts): Store {
-  return new SqlStore(parts);
+  return storeOf(new SqlStore(parts));
 }
 
-class SqlStore implements Store {
+class SqlStore implements StoreDriver {
   readonly uri: string;
   readonly location: StoreLocation;
   readonly isWritable: boolean;
@@ -130,6 +112,7 @@ class SqlStore implements Store {
   readonly appendSegmentsNow?: (segments: readonly NewSegment[]) => readonly SegmentManifest[];
   readonly #parts: SqlStoreParts;
   readonly #space: string;
+  readonly #database: SqlDatabase;
   #isClosed = false;
 
   constructor(parts: SqlStoreParts) {
@@ -138,13 +121,12 @@ class SqlStore implements Store {
     this.isWritable = parts.database.isReadOnly !== true;
     this.#parts = parts;
     this.#space = checkSpace(parts.space ?? '');
-    this.notes = sqlNotes(() => this.#open(), this.#space, parts.clock);
+    this.notes = sqlNotes(parts.database, this.#space, parts.clock);
     const { database } = parts;
+    this.#database = database;
     if (database.transactionNow !== undefined) {
       const runNow = database.transactionNow.bind(database);
       this.appendSegmentsNow = (segments) => {
-        this.#open();
-        checkNewSegments(segments);
         return runNow(() =>
           appendSegments(this.#space, segments, this.uri, this.#parts.clock.now()),
         );
@@ -153,53 +135,41 @@ class SqlStore implements Store {
   }
 
   async ensureProject(project: StoredProject): Promise<StoredProject> {
-    const database = this.#open();
-    checkProject(project);
-    return database.transaction(() => runs.ensureProject(this.#space, project));
+    return this.#database.transaction(() => runs.ensureProject(this.#space, project));
   }
 
   async listProjects(): Promise<readonly StoredProject[]> {
-    const projects = await this.#open().read(() => runs.listProjects(this.#space));
+    const projects = await this.#database.read(() => runs.listProjects(this.#space));
     return [...projects].sort((a, b) => compareText(a.name, b.name));
   }
 
   async createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun> {
-    const database = this.#open();
-    checkRun(run);
     await this.#parts.prepareRun?.(run.id);
-    return database.transaction(
+    return this.#database.transaction(
       (attempt) => runs.createRun(this.#space, run, attempt),
       this.#lane(run.id),
     );
   }
 
   async findRun(runId: string): Promise<StoredRun | undefined> {
-    const database = this.#open();
-    checkRunId(runId);
-    return database.read(() => runs.findRun(this.#space, runId));
+    return this.#database.read(() => runs.findRun(this.#space, runId));
   }
 
   async listRuns(filter: RunFilter = {}): Promise<readonly StoredRun[]> {
-    const database = this.#open();
-    checkRunFilter(filter);
-    return database.read(() => runs.listRuns(this.#space, filter));
+    return this.#database.read(() => runs.listRuns(this.#space, filter));
   }
 
   async updateRun(run: StoredRun): Promise<UpdateResult> {
-    const database = this.#open();
-    checkRevisedRun(run);
-    return database.transaction(
+    return this.#database.transaction(
       (attempt) => runs.updateRun(this.#space, run, this.uri, this.#parts.clock.now(), attempt),
       this.#lane(run.id),
     );
   }
 
   async renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease> {
-    const database = this.#open();
-    checkLeaseClaim(runId, holder, ttlMs);
     const nowMs = this.#parts.clock.now();
     const lease = { runId, holder, expiresAtMs: nowMs + ttlMs };
-    await database.transaction(
+    await this.#database.transaction(
       () => runs.renewLease(this.#space, { ...lease, ttlMs }, nowMs),
       this.#lane(runId, holder),
     );
@@ -207,20 +177,15 @@ class SqlStore implements Store {
   }
 
   async releaseLease(runId: string, holder: string): Promise<void> {
-    const database = this.#open();
-    checkRunId(runId);
-    checkId('holder', holder);
-    await database.transaction(
+    await this.#database.transaction(
       () => runs.releaseLease(this.#space, runId, holder),
       this.#lane(runId, holder),
     );
   }
 
   async listLeases(runIds?: readonly string[]): Promise<readonly Lease[]> {
-    const database = this.#open();
-    for (const runId of runIds ?? []) checkRunId(runId);
     const nowMs = this.#parts.clock.now();
-    const found = await database.read(() => runs.listLeases(this.#space, nowMs, runIds));
+    const found = await this.#database.read(() => runs.listLeases(this.#space, nowMs, runIds));
     const live = selectLeases(found, nowMs);
     return runIds === undefined ? live : live.filter((lease) => runIds.includes(lease.runId));
   }
@@ -229,33 +194,25 @@ class SqlStore implements Store {
     segments: readonly NewSegment[],
     seen?: readonly SeenTable[],
   ): Promise<readonly SegmentManifest[]> {
-    const database = this.#open();
-    checkNewSegments(segments);
-    return database.transaction(
+    return this.#database.transaction(
       () => appendSegments(this.#space, segments, this.uri, this.#parts.clock.now(), seen),
       this.#lane(segments[0]?.manifest.runId ?? ''),
     );
   }
 
   async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
-    const database = this.#open();
-    checkSegmentFilter(filter);
-    return database.read(() => segmentsOf.listSegments(this.#space, filter));
+    return this.#database.read(() => segmentsOf.listSegments(this.#space, filter));
   }
 
   async readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]> {
-    const database = this.#open();
-    for (const segment of segments) checkReference(segment);
     const found: SegmentRead[] = [];
     for (let at = 0; at < segments.length; at += READ_AT_ONCE)
-      found.push(...(await this.#read(database, segments.slice(at, at + READ_AT_ONCE))));
+      found.push(...(await this.#read(segments.slice(at, at + READ_AT_ONCE))));
     return found;
   }
 
   async segmentSizes(segments: readonly SegmentReference[]): Promise<readonly number[]> {
-    const database = this.#open();
-    for (const segment of segments) checkReference(segment);
-    return database.read(() => segmentsOf.segmentSizes(this.#space, segments));
+    return this.#database.read(() => segmentsOf.segmentSizes(this.#space, segments));
   }
 
   async replaceSegments(
@@ -264,12 +221,10 @@ class SqlStore implements Store {
     remove: readonly SegmentReference[],
     add: readonly MergedSegment[],
   ): Promise<boolean> {
-    const database = this.#open();
-    checkReplacement(runId, table, remove, add);
     const nowMs = this.#parts.clock.now();
     // Before the transaction, which holds the stream: an upload takes as long as it takes.
     const placed = await this.#placeOutside(add);
-    return database.transaction(
+    return this.#database.transaction(
       (attempt) =>
         segmentsOf.replaceSegments(
           this.#space,
@@ -291,50 +246,40 @@ class SqlStore implements Store {
     add: readonly NewSegment[],
     seenCount?: number,
   ): Promise<readonly SegmentManifest[]> {
-    const database = this.#open();
-    checkTableSegments(runId, table, add);
     const nowMs = this.#parts.clock.now();
-    return database.transaction(() =>
+    return this.#database.transaction(() =>
       segmentsOf.replaceTable(this.#space, runId, table, add, this.uri, nowMs, seenCount),
     );
   }
 
   async listStreams(runId: string): Promise<readonly StreamState[]> {
-    const database = this.#open();
-    checkRunId(runId);
-    return (await database.read(() => survey(this.#space, runId))).streams;
+    return (await this.#database.read(() => survey(this.#space, runId))).streams;
   }
 
   async listRunChanges(after?: number): Promise<RunChanges> {
-    return this.#open().read(() => runs.listRunChanges(this.#space, after));
+    return this.#database.read(() => runs.listRunChanges(this.#space, after));
   }
 
   async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-    const database = this.#open();
-    await checkBlob(sha256, bytes);
     const isFile = bytes.byteLength > MAX_DATABASE_BLOB_BYTES;
     const { blobFiles } = this.#parts;
     if (isFile && !(await blobFiles.has(sha256, bytes.byteLength)))
       await blobFiles.put(sha256, bytes);
-    await database.transaction(() => keepBlob(this.#space, sha256, bytes, isFile));
+    await this.#database.transaction(() => keepBlob(this.#space, sha256, bytes, isFile));
   }
 
   async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    const database = this.#open();
-    checkSha256(sha256);
-    const found = await database.read(() => findBlob(this.#space, sha256));
+    const found = await this.#database.read(() => findBlob(this.#space, sha256));
     if (found === undefined) return undefined;
     const { blobFiles } = this.#parts;
     const bytes = found === 'file' ? await blobFiles.get(sha256) : found;
     if (bytes === undefined) throw missingBytes(sha256, blobFiles.name);
-    await checkKeptBlob(sha256, bytes, found === 'file' ? blobFiles.name : database.name);
+    await checkKeptBlob(sha256, bytes, found === 'file' ? blobFiles.name : this.#database.name);
     return bytes;
   }
 
   async blobSize(sha256: string): Promise<number | undefined> {
-    const database = this.#open();
-    checkSha256(sha256);
-    return (await database.read(() => findBlobSize(this.#space, sha256)))?.sizeBytes;
+    return (await this.#database.read(() => findBlobSize(this.#space, sha256)))?.sizeBytes;
   }
 
   async getBlobRange(
@@ -342,25 +287,21 @@ class SqlStore implements Store {
     start: number,
     end: number,
   ): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    const database = this.#open();
-    checkSha256(sha256);
-    checkRange(start, end);
-    const found = await database.read(() => findBlobSize(this.#space, sha256));
+    const found = await this.#database.read(() => findBlobSize(this.#space, sha256));
     if (found === undefined) return undefined;
     const last = Math.min(end, found.sizeBytes);
     if (start >= last) return new Uint8Array(0);
     const { blobFiles } = this.#parts;
     const bytes = found.isFile
       ? await blobFiles.getRange(sha256, start, last)
-      : await database.read(() => readBlobRange(sha256, start, last));
+      : await this.#database.read(() => readBlobRange(sha256, start, last));
     if (bytes?.byteLength !== last - start)
-      throw missingBytes(sha256, found.isFile ? blobFiles.name : database.name);
+      throw missingBytes(sha256, found.isFile ? blobFiles.name : this.#database.name);
     return bytes;
   }
 
   async reclaimSpace(): Promise<void> {
-    const database = this.#open();
-    await database.reclaimSpace();
+    await this.#database.reclaimSpace();
     await this.#parts.blobFiles.removeAbandoned(Date.now());
   }
 
@@ -383,44 +324,32 @@ class SqlStore implements Store {
     });
   }
 
-  async #read(
-    database: SqlDatabase,
-    segments: readonly SegmentReference[],
-  ): Promise<readonly SegmentRead[]> {
-    const kept = await this.#readKept(database, segments);
+  async #read(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]> {
+    const kept = await this.#readKept(segments);
     return Promise.all(
       kept.map(async (found, i): Promise<SegmentRead> => {
         if (found.kind !== 'object') return found;
         const segment = segments[i];
-        return segment === undefined
-          ? { kind: 'gone' }
-          : this.#readObject(database, segment, found);
+        return segment === undefined ? { kind: 'gone' } : this.#readObject(segment, found);
       }),
     );
   }
 
-  async #readKept(
-    database: SqlDatabase,
-    segments: readonly SegmentReference[],
-  ): Promise<readonly segmentsOf.KeptBytes[]> {
+  async #readKept(segments: readonly SegmentReference[]): Promise<readonly segmentsOf.KeptBytes[]> {
     try {
-      return await database.read(() => segmentsOf.readSegments(this.#space, segments));
+      return await this.#database.read(() => segmentsOf.readSegments(this.#space, segments));
     } catch (error) {
       if (!(error instanceof SessionStoreError && error.reason === 'corrupt')) throw error;
       if (segments.length === 1) return [{ kind: 'damaged', reason: error.message }];
     }
     // One of them is damaged: each by itself.
     const found: segmentsOf.KeptBytes[] = [];
-    for (const segment of segments) found.push(...(await this.#readKept(database, [segment])));
+    for (const segment of segments) found.push(...(await this.#readKept([segment])));
     return found;
   }
 
   /** An object that is not there any more was that of a segment that is gone, or else is lost. */
-  async #readObject(
-    database: SqlDatabase,
-    segment: SegmentReference,
-    kept: segmentsOf.ObjectBytes,
-  ): Promise<SegmentRead> {
+  async #readObject(segment: SegmentReference, kept: segmentsOf.ObjectBytes): Promise<SegmentRead> {
     const { segmentFiles } = this.#parts;
     if (segmentFiles === undefined) throw noSegmentFiles(segment);
     const bytes = await segmentFiles.get(kept.objectKey);
@@ -429,22 +358,21 @@ class SqlStore implements Store {
       const reason = `its object has ${bytes.byteLength} bytes instead of ${kept.sizeBytes}`;
       return { kind: 'damaged', reason };
     }
-    const [now] = await this.#readKept(database, [segment]);
+    const [now] = await this.#readKept([segment]);
     if (now === undefined) return { kind: 'gone' };
     if (now.kind !== 'object') return now;
     return now.objectKey === kept.objectKey
       ? { kind: 'damaged', reason: `its object is missing from ${segmentFiles.name}` }
-      : this.#readObject(database, segment, now);
+      : this.#readObject(segment, now);
+  }
+
+  checkOpen(): void {
+    if (this.#isClosed) throw storeClosed(this.uri);
   }
 
   /** Changes of a run begin in the order of the calls; its leases are a matter of their own. */
   #lane(runId: string, holder = ''): string {
     return `${this.#space} ${runId} ${holder}`;
-  }
-
-  #open(): SqlDatabase {
-    if (this.#isClosed) throw storeClosed(this.uri);
-    return this.#parts.database;
   }
 }
 
