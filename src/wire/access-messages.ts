@@ -1,6 +1,16 @@
 /** Users, keys and shares, as they travel: for a service, for its clients, and for its database. */
-import { SessionStoreError, show } from '../base/errors.ts';
-import { Fields } from './wire.ts';
+import {
+  defineShape,
+  instantMs,
+  literal,
+  nullable,
+  shapeToJson,
+  text,
+  withoutFields,
+  type Shape,
+  type ValuesOf,
+} from '../schema/shape.ts';
+import { decoder } from './wire.ts';
 
 /**
  * What a key allows; each includes the ones before it. `read` and `write` are about runs, one's own and shared ones.
@@ -21,32 +31,54 @@ export type RunAccess = (typeof RUN_ACCESS)[number];
 /** The space of requests that name none. */
 export const DEFAULT_SPACE_NAME = 'default';
 
-/** What is known of a key. The key itself is stored nowhere. */
-export type UserKey = {
+const keyFields = {
   /** `qk_` and 12 characters: no secret. */
-  readonly keyId: string;
-  readonly userName: string;
-  readonly scope: KeyScope;
+  keyId: text({ doc: 'The public part: "qk_" and 12 characters.' }),
+  user: text(),
+  scope: literal(KEY_SCOPES),
   /** What the key is for, as whoever made it said; may be empty. */
-  readonly label: string;
+  label: text(),
   /** UTC epoch milliseconds, like all instants here. */
-  readonly createdAtMs: number;
+  createdAtMs: instantMs(),
   /** From then on the key is refused; null: never. */
-  readonly expiresAtMs: number | null;
+  expiresAtMs: nullable(instantMs({ doc: 'Refused from then on; null: never.' })),
   /** Since then the key is refused; null: it was not revoked. */
-  readonly revokedAtMs: number | null;
+  revokedAtMs: nullable(instantMs({ doc: 'Refused since then; null: it was not revoked.' })),
 };
 
-/** A project that another user may read or write. */
-export type ProjectShare = {
-  readonly ownerName: string;
+/** A key as it travels. */
+export const keyShape: Shape<typeof keyFields> = defineShape('key', keyFields);
+
+/** A key as its maker gets it. */
+export const newKeyShape: Shape = defineShape('key', {
+  ...keyFields,
+  key: text({ doc: 'The whole key, a secret.' }),
+});
+
+/** What is known of a key. The key itself is stored nowhere. */
+export type UserKey = Omit<ValuesOf<typeof keyFields>, 'user'> & { readonly userName: string };
+
+const shareFields = {
+  owner: text(),
   /** Name of the owner's space that holds the project. */
-  readonly space: string;
-  readonly project: string;
+  space: text(),
+  project: text(),
   /** With whom it is shared. */
+  user: text(),
+  access: literal(RUN_ACCESS),
+  createdAtMs: instantMs(),
+};
+
+/** A share as it travels. */
+export const shareShape: Shape<typeof shareFields> = defineShape('share', shareFields);
+
+/** A share as it was just made. */
+export const newShareShape: Shape = withoutFields(shareShape, 'createdAtMs');
+
+/** A project that another user may read or write. */
+export type ProjectShare = Omit<ValuesOf<typeof shareFields>, 'owner' | 'user'> & {
+  readonly ownerName: string;
   readonly userName: string;
-  readonly access: RunAccess;
-  readonly createdAtMs: number;
 };
 
 /** Which key to make. */
@@ -75,62 +107,26 @@ export type ShareOptions = {
 
 /** A key in the names of the wire. */
 export function encodeKey(key: UserKey): object {
-  return {
-    key_id: key.keyId,
-    user: key.userName,
-    scope: key.scope,
-    label: key.label,
-    created_at_ms: key.createdAtMs,
-    expires_at_ms: key.expiresAtMs,
-    revoked_at_ms: key.revokedAtMs,
-  };
+  return shapeToJson(keyShape, { ...key, user: key.userName });
 }
 
 /** @throws {SessionStoreError} `rejected` */
 export function decodeKey(value: unknown): UserKey {
-  const fields = new Fields('key', value);
-  return {
-    keyId: fields.text('key_id'),
-    userName: fields.text('user'),
-    scope: oneOf('key.scope', fields.text('scope'), KEY_SCOPES),
-    label: fields.text('label'),
-    createdAtMs: fields.number('created_at_ms'),
-    expiresAtMs: fields.numberOrNull('expires_at_ms'),
-    revokedAtMs: fields.numberOrNull('revoked_at_ms'),
-  };
+  const { user: userName, ...key } = decodeKeyFields(value);
+  return { ...key, userName };
 }
+
+const decodeKeyFields = decoder(keyShape);
 
 /** A share in the names of the wire. */
 export function encodeShare(share: ProjectShare): object {
-  return {
-    owner: share.ownerName,
-    space: share.space,
-    project: share.project,
-    user: share.userName,
-    access: share.access,
-    created_at_ms: share.createdAtMs,
-  };
+  return shapeToJson(shareShape, { ...share, owner: share.ownerName, user: share.userName });
 }
 
 /** @throws {SessionStoreError} `rejected` */
 export function decodeShare(value: unknown): ProjectShare {
-  const fields = new Fields('share', value);
-  return {
-    ownerName: fields.text('owner'),
-    space: fields.text('space'),
-    project: fields.text('project'),
-    userName: fields.text('user'),
-    access: oneOf('share.access', fields.text('access'), RUN_ACCESS),
-    createdAtMs: fields.number('created_at_ms'),
-  };
+  const { owner: ownerName, user: userName, ...share } = decodeShareFields(value);
+  return { ...share, ownerName, userName };
 }
 
-function oneOf<T extends string>(field: string, value: string, known: readonly T[]): T {
-  const found = known.find((item) => item === value);
-  if (found !== undefined) return found;
-  throw new SessionStoreError(
-    'rejected',
-    `${field} must be one of ${known.join(', ')}; got ${show(value)}.`,
-    { details: { field, value: show(value) } },
-  );
-}
+const decodeShareFields = decoder(shareShape);

@@ -7,7 +7,7 @@ import {
   MAX_RUN_MESSAGE_BYTES,
   UPLOAD_MEDIA_TYPE,
 } from './protocol.ts';
-import { list, type Schema } from './schemas.ts';
+import { list, object, type Schema } from './schemas.ts';
 
 /** What answers a route: a store of the caller, the list of users and keys, or the process itself. */
 export type RouteGroup = 'store' | 'account' | 'service';
@@ -37,7 +37,7 @@ export type Parameter<T = unknown> = {
 export type Repeated = Parameter<string> & { readonly isRepeated: true };
 
 /** Parameters by their names in code; on the wire they are in snake_case. */
-export type Parameters = Readonly<Record<string, Parameter | Repeated>>;
+export type QueryRules = Readonly<Record<string, Parameter | Repeated>>;
 
 /** Schemas by media type. */
 export type Content = { readonly [mediaType: string]: Schema };
@@ -71,10 +71,10 @@ export type Route = {
   /** The `operationId` of OpenAPI. */
   readonly id: string;
   readonly summary: string;
-  readonly query?: Parameters;
+  readonly query?: QueryRules;
   /** Whether a query may have parameters that the route checks itself. */
   readonly hasOtherParameters?: boolean;
-  readonly headers?: Parameters;
+  readonly headers?: QueryRules;
   readonly body?: RequestBody;
   /** By status. */
   readonly answers: Readonly<Record<string, Answer>>;
@@ -83,65 +83,85 @@ export type Route = {
   readonly sends?: Sending;
 };
 
-type Parts = Omit<Route, 'group' | 'scope' | 'id' | 'summary' | 'answers'> & {
-  readonly answer: Content | Route['answers'];
-};
+type Options = Partial<
+  Pick<Route, 'query' | 'hasOtherParameters' | 'headers' | 'body' | 'hasRanges' | 'sends'>
+>;
 
-type Maker<G extends RouteGroup> = <const P extends Parts>(
-  scope: RouteScope,
-  id: string,
-  summary: string,
-  parts: P,
-) => Omit<P, 'answer'> &
+type Made<G extends RouteGroup, O> = O &
   Pick<Route, 'scope' | 'id' | 'summary' | 'answers'> & { readonly group: G };
 
-function maker<G extends RouteGroup>(group: G): Maker<G> {
-  return (scope, id, summary, { answer, ...parts }) => ({
-    ...parts,
-    group,
-    scope,
-    id,
-    summary,
-    answers: isByStatus(answer) ? answer : { '200': { description: 'Done.', content: answer } },
-  });
+/** Makes the routes of a group and a scope. `answer` is that of status 200, or answers by status. */
+type Maker<G extends RouteGroup> = {
+  (id: string, summary: string, answer: Content | Route['answers']): Made<G, object>;
+  <const O extends Options>(
+    id: string,
+    summary: string,
+    answer: Content | Route['answers'],
+    options: O,
+  ): Made<G, O>;
+};
+
+function maker<G extends RouteGroup>(group: G, scope: RouteScope): Maker<G> {
+  return (
+    id: string,
+    summary: string,
+    answer: Content | Route['answers'],
+    options: Options = {},
+  ): Made<G, Options> => {
+    const answers = isByStatus(answer)
+      ? answer
+      : { '200': { description: 'Done.', content: answer } };
+    return { ...options, group, scope, id, summary, answers };
+  };
 }
 
-function isByStatus(answer: Parts['answer']): answer is Route['answers'] {
+function isByStatus(answer: Content | Route['answers']): answer is Route['answers'] {
   return Object.hasOwn(answer, '200');
 }
 
-/** A route about the store of the space that a request names. */
-export const ofStore: Maker<'store'> = maker('store');
+/** A route that reads the store of the space that a request names. */
+export const read: Maker<'store'> = maker('store', 'read');
 
-/** A route about users, keys and shares. */
-export const ofAccount: Maker<'account'> = maker('account');
+/** A route that changes that store. */
+export const write: Maker<'store'> = maker('store', 'write');
 
-/** A route about the process, outside the path of the API. */
-export const ofService: Maker<'service'> = maker('service');
+/** A route about the keys and shares of the user who asks. */
+export const admin: Maker<'account'> = maker('account', 'admin');
+
+/** A route about the user who asks. */
+export const account: Maker<'account'> = maker('account', 'read');
+
+/** A route about the process, outside the path of the API, for anybody; and one that says more of it. */
+export const open: Maker<'service'> = maker('service', 'none');
+export const machine: Maker<'service'> = maker('service', 'machine');
 
 export const text: Schema = { type: 'string' };
 export const number: Schema = { type: 'number' };
 export const count: Schema = { type: 'integer', minimum: 0 };
 export const bytes: Schema = { type: 'string', format: 'binary' };
 
-/** An answer, or a body, in JSON. */
-export function json(schema: Schema): Content {
+/** JSON with these fields. */
+export function json(fields: Parameters<typeof object>[0] = {}): Content {
+  return jsonOf(object(fields));
+}
+
+/** JSON of this schema. */
+export function jsonOf(schema: Schema): Content {
   return { [JSON_MEDIA_TYPE]: schema };
 }
 
 /** The body of a change. */
 export function message(
-  schema: Schema,
+  content: Content,
   maxBytes = MAX_RUN_MESSAGE_BYTES,
   maxPackedBytes = MAX_QUESTION_BYTES,
 ): RequestBody<'json'> {
-  const content = json(schema);
   return { kind: 'json', content, what: 'The body', maxBytes, maxPackedBytes, isTypeChecked: true };
 }
 
 /** The body of a request that changes nothing. */
-export function question(schema: Schema): RequestBody<'json'> {
-  return { ...message(schema, MAX_QUESTION_BYTES), isTypeChecked: false };
+export function question(content: Content): RequestBody<'json'> {
+  return { ...message(content, MAX_QUESTION_BYTES), isTypeChecked: false };
 }
 
 /** Segments: see `upload.ts`. */
@@ -187,22 +207,22 @@ export function countOf(description: string, schema: Schema = count): Parameter<
 
 /** An integer from 1 on. */
 export function positiveOf(description: string): Parameter<number> {
-  const read = (name: string, given: string): number => checkPositive(name, digits(given));
-  return { read, schema: { ...count, minimum: 1 }, description };
+  const schema = { ...count, minimum: 1 };
+  return { read: (name, given) => checkPositive(name, digits(given)), schema, description };
 }
 
 /** A number. What is none is the store's to refuse. */
 export function numberOf(description: string): Parameter<number> {
-  const read = (_name: string, given: string): number =>
+  const toNumber = (_name: string, given: string): number =>
     given.trim() === '' ? Number.NaN : Number(given);
-  return { read, schema: number, description };
+  return { read: toNumber, schema: number, description };
 }
 
 /** Epoch milliseconds, or a date in ISO 8601. */
 export function instantOf(description: string): Parameter<number> {
-  const read = (name: string, given: string): number =>
+  const toInstant = (name: string, given: string): number =>
     checkInstant(name, /^-?\d+(?:\.\d+)?$/.test(given) ? Number(given) : given);
-  return { read, schema: text, description };
+  return { read: toInstant, schema: text, description };
 }
 
 /** One of a list of texts. */
@@ -210,6 +230,6 @@ export function oneOf<const L extends string>(
   known: readonly L[],
   description: string,
 ): Parameter<L> {
-  const read = (name: string, given: string): L => checkLiteral(name, given, known);
-  return { read, schema: { enum: known }, description };
+  const schema = { enum: known };
+  return { read: (name, given) => checkLiteral(name, given, known), schema, description };
 }

@@ -5,7 +5,15 @@
  *
  * Names of parameters are in snake_case on the wire, as all names are.
  */
-import { KEY_SCOPES, RUN_ACCESS } from './access-messages.ts';
+import { schemaOf } from '../schema/shape.ts';
+import {
+  KEY_SCOPES,
+  keyShape,
+  newKeyShape,
+  newShareShape,
+  RUN_ACCESS,
+  shareShape,
+} from './access-messages.ts';
 import {
   ARROW_MEDIA_TYPE,
   BYTES_MEDIA_TYPE,
@@ -15,61 +23,55 @@ import {
   JSON_MEDIA_TYPE,
 } from './protocol.ts';
 import {
+  account,
+  admin,
   blob,
   bytes,
   count,
   countOf,
   instantOf,
   json,
+  jsonOf,
+  machine,
   message,
   number,
   numberOf,
-  ofAccount,
-  ofService,
-  ofStore,
+  open,
   oneOf,
   positiveOf,
   question,
+  read,
   repeated,
-  type Route,
   text,
   textOf,
   upload,
+  write,
+  type RequestBody,
+  type Route,
 } from './route-parts.ts';
-import { list, object, ref, type Schema } from './schemas.ts';
+import { list, object, schemaFor, type Schema } from './schemas.ts';
 
 /** Formats of rows: one Arrow IPC stream, or JSON, one row a line. */
 export const ROW_FORMATS = ['arrow', 'jsonl'] as const;
 
-const segments = json(object({ segments: list(ref('Manifest')) }));
-const run = json(object({ run: ref('Run') }));
+const stored = json({ segments: ['Manifest'] });
+const run = json({ run: 'Run' });
+const none = json();
 
 const bounds = {
+  sequenceMin: 'Only what has a row at or after this sequence number.',
   stepMin: 'Smallest step, inclusive.',
   stepMax: 'Largest step, inclusive.',
   epochMin: 'Smallest epoch, inclusive.',
   epochMax: 'Largest epoch, inclusive.',
 } as const;
-const sequenceMin = 'Only what has a row at or after this sequence number.';
 
 /** Bytes of a message about a key or a share: its names are at most 512 characters. */
 const MAX_ACCOUNT_BYTES = 16 * 1024;
 const access: Schema = { enum: RUN_ACCESS };
 const scope: Schema = { enum: KEY_SCOPES };
-const instant: Schema = { type: ['number', 'null'], description: 'UTC epoch milliseconds.' };
 const ownUser: Schema = { ...text, description: 'The user of the key that asks; no other.' };
-
-const keyFields = {
-  key_id: { ...text, description: 'The public part: "qk_" and 12 characters.' },
-  user: text,
-  scope,
-  label: text,
-  created_at_ms: number,
-  expires_at_ms: { ...instant, description: 'Refused from then on; null: never.' },
-  revoked_at_ms: { ...instant, description: 'Refused since then; null: it was not revoked.' },
-} as const;
-
-const shareFields = { owner: text, space: text, project: text, user: text, access } as const;
+const key = schemaOf(keyShape);
 
 /** What a request for a key may name. */
 export const newKeyFields = {
@@ -92,6 +94,15 @@ export const newShareFields = {
   access: { ...access, description: '`read` unless given.' },
 } as const;
 
+const next: Schema = {
+  type: ['integer', 'null'],
+  description: 'The `offset` of the next page.',
+};
+
+function accountMessage(fields: Parameters<typeof json>[0]): RequestBody<'json'> {
+  return message(json(fields), MAX_ACCOUNT_BYTES, MAX_ACCOUNT_BYTES);
+}
+
 const ready = object({
   status: { const: 'ready' },
   layout: { ...count, description: 'Of the database.' },
@@ -109,7 +120,7 @@ const notReady = object(
   ['layout', 'known', 'reason', 'bytesInFlight', 'requestsInFlight'],
 );
 
-const account = object({
+const about = object({
   user: text,
   key_id: {
     type: ['string', 'null'],
@@ -131,25 +142,20 @@ const account = object({
 
 /** The table. */
 export const ROUTES = {
-  'GET /': ofStore('read', 'getAbout', 'What this is, which versions it speaks and what it takes', {
-    answer: json(ref('About')),
-  }),
-  'GET /openapi.json': ofStore('read', 'getOpenapi', 'This description', {
-    answer: json({ type: 'object' }),
-  }),
-  'GET /projects': ofStore('read', 'getProjects', 'All projects, by name', {
-    answer: json(object({ projects: list(ref('Project')) })),
-  }),
-  'POST /projects': ofStore(
-    'write',
+  'GET /': read(
+    'getAbout',
+    'What this is, which versions it speaks and what it takes',
+    jsonOf(schemaFor('About')),
+  ),
+  'GET /openapi.json': read('getOpenapi', 'This description', jsonOf({ type: 'object' })),
+  'GET /projects': read('getProjects', 'All projects, by name', json({ projects: ['Project'] })),
+  'POST /projects': write(
     'postProjects',
     'The project of this name, made if there is none',
-    {
-      body: message(object({ project: ref('Project') })),
-      answer: json(object({ project: ref('Project') })),
-    },
+    json({ project: 'Project' }),
+    { body: message(json({ project: 'Project' })) },
   ),
-  'GET /runs': ofStore('read', 'getRuns', 'Runs that match, newest first', {
+  'GET /runs': read('getRuns', 'Runs that match, newest first', json({ runs: ['Run'], next }), {
     query: {
       project: textOf('Name of the project.'),
       startedMinMs: instantOf('Started at this instant or later: epoch milliseconds or ISO 8601.'),
@@ -165,55 +171,44 @@ export const ROUTES = {
         'A value of the configuration compared with another, such as `lr<0.1` or `optimizer.name=adam`; operators = != < <= > >=.',
       ),
     },
-    answer: json(
-      object({
-        runs: list(ref('Run')),
-        next: { type: ['integer', 'null'], description: 'The `offset` of the next page.' },
-      }),
-    ),
   }),
-  'POST /runs': ofStore(
-    'write',
+  'POST /runs': write(
     'postRuns',
     'Adds a run, with revision 1; an id that is taken is refused',
-    { body: message(object({ run: ref('NewRun') })), answer: run },
+    run,
+    { body: message(json({ run: 'NewRun' })) },
   ),
-  'GET /runs/:runId': ofStore('read', 'getRun', 'One run', { answer: run }),
-  'PUT /runs/:runId': ofStore(
-    'write',
+  'GET /runs/:runId': read('getRun', 'One run', run),
+  'PUT /runs/:runId': write(
     'putRun',
     'Replaces the run if its revision is still the one given',
-    {
-      body: message(object({ run: ref('Run') })),
-      answer: json(object({ kind: { enum: ['updated', 'conflict'] }, run: ref('Run') })),
-    },
+    json({ kind: { enum: ['updated', 'conflict'] }, run: 'Run' }),
+    { body: message(run) },
   ),
-  'GET /runs/:runId/tables': ofStore(
-    'read',
+  'GET /runs/:runId/tables': read(
     'getTables',
     'The tables of a run: how far each has come, and how often it was emptied',
-    { answer: json(object({ tables: list(ref('Table')) })) },
+    json({ tables: ['Table'] }),
   ),
-  'GET /runs/:runId/tables/:table/segments': ofStore(
-    'read',
+  'GET /runs/:runId/tables/:table/segments': read(
     'getSegments',
     'Manifests of the segments that may hold matching rows',
+    stored,
     {
       query: {
-        sequenceMin: numberOf(sequenceMin),
+        sequenceMin: numberOf(bounds.sequenceMin),
         stepMin: numberOf(bounds.stepMin),
         stepMax: numberOf(bounds.stepMax),
         epochMin: numberOf(bounds.epochMin),
         epochMax: numberOf(bounds.epochMax),
         key: repeated('Only segments that may hold one of these keys.'),
       },
-      answer: segments,
     },
   ),
-  'GET /runs/:runId/tables/:table/rows': ofStore(
-    'read',
+  'GET /runs/:runId/tables/:table/rows': read(
     'getRows',
     'Rows that match, in the order they were persisted; any column of names is a parameter too, such as `metric_key`',
+    { [ARROW_MEDIA_TYPE]: bytes, [JSON_LINES_MEDIA_TYPE]: text },
     {
       query: {
         format: oneOf(ROW_FORMATS, 'Arrow unless given.'),
@@ -228,17 +223,16 @@ export const ROUTES = {
         epoch: countOf('Exactly this epoch.'),
         epochMin: countOf(bounds.epochMin, number),
         epochMax: countOf(bounds.epochMax, number),
-        sequenceMin: countOf(sequenceMin, number),
+        sequenceMin: countOf(bounds.sequenceMin, number),
       },
       hasOtherParameters: true,
-      answer: { [ARROW_MEDIA_TYPE]: bytes, [JSON_LINES_MEDIA_TYPE]: text },
       sends: 'parts',
     },
   ),
-  'GET /runs/:runId/curves': ofStore(
-    'read',
+  'GET /runs/:runId/curves': read(
     'getCurves',
     'Curves of metrics, thinned to what that many pixels show; all are recorded samples',
+    jsonOf(schemaFor('Curves')),
     {
       query: {
         buckets: countOf(
@@ -250,51 +244,46 @@ export const ROUTES = {
         rowsMin: countOf('With fewer rows than this, the answer has no curves.'),
         key: repeated('Only these metrics, at most 64; unless given, the first of the run.'),
       },
-      answer: json(ref('Curves')),
     },
   ),
-  'PUT /runs/:runId/tables/:table': ofStore(
-    'write',
+  'PUT /runs/:runId/tables/:table': write(
     'putTable',
     'Empties the table and appends these segments',
-    { body: upload, answer: segments },
+    stored,
+    { body: upload },
   ),
-  'POST /runs/:runId/tables/:table/merge': ofStore(
-    'write',
+  'POST /runs/:runId/tables/:table/merge': write(
     'postMergeSegments',
     'Puts merged segments in the place of others, if those are still there',
-    { body: upload, answer: json(object({ replaced: { type: 'boolean' } })) },
+    json({ replaced: { type: 'boolean' } }),
+    { body: upload },
   ),
-  'POST /segments': ofStore(
-    'write',
+  'POST /segments': write(
     'postAppendSegments',
     'Appends segments, all or none; one that is known already is not written again',
-    { body: upload, answer: segments },
+    stored,
+    { body: upload },
   ),
-  'POST /segments/read': ofStore(
-    'read',
+  'POST /segments/read': read(
     'postReadSegments',
     'The bytes of segments; changes nothing',
-    {
-      body: question(object({ segments: list(ref('SegmentReference')) })),
-      answer: { [FRAMES_MEDIA_TYPE]: bytes },
-    },
+    { [FRAMES_MEDIA_TYPE]: bytes },
+    { body: question(json({ segments: ['SegmentReference'] })) },
   ),
-  'GET /leases': ofStore('read', 'getLeases', 'Claims of live sessions', {
+  'GET /leases': read('getLeases', 'Claims of live sessions', json({ leases: ['Lease'] }), {
     query: { run: repeated('Of these runs; of all unless given. At most 100.') },
-    answer: json(object({ leases: list(ref('Lease')) })),
   }),
-  'PUT /runs/:runId/leases/:holder': ofStore('write', 'putLease', 'Takes or extends a claim', {
-    body: message(object({ ttl_ms: number })),
-    answer: json(object({ lease: ref('Lease') })),
-  }),
-  'DELETE /runs/:runId/leases/:holder': ofStore('write', 'deleteLease', 'Gives a claim back', {
-    answer: json(object({})),
-  }),
-  'GET /events': ofStore(
-    'read',
+  'PUT /runs/:runId/leases/:holder': write(
+    'putLease',
+    'Takes or extends a claim',
+    json({ lease: 'Lease' }),
+    { body: message(json({ ttl_ms: number })) },
+  ),
+  'DELETE /runs/:runId/leases/:holder': write('deleteLease', 'Gives a claim back', none),
+  'GET /events': read(
     'getEvents',
     'Live updates of runs, or of the list of runs, as server-sent events',
+    { [EVENTS_MEDIA_TYPE]: text },
     {
       query: {
         run: repeated('Runs to follow, at most 16; the list of runs unless given.'),
@@ -303,119 +292,80 @@ export const ROUTES = {
       headers: {
         'last-event-id': textOf('The id of the last event that was seen: goes on from there.'),
       },
-      answer: { [EVENTS_MEDIA_TYPE]: text },
       sends: 'stream',
     },
   ),
-  'GET /runs/:runId/artifacts/:artifactId': ofStore(
-    'read',
+  'GET /runs/:runId/artifacts/:artifactId': read(
     'getArtifact',
     'The payload of an artifact',
-    {
-      answer: { [BYTES_MEDIA_TYPE]: bytes, [JSON_MEDIA_TYPE]: {}, 'text/plain': text },
-      hasRanges: true,
-      sends: 'parts',
-    },
+    { [BYTES_MEDIA_TYPE]: bytes, [JSON_MEDIA_TYPE]: {}, 'text/plain': text },
+    { hasRanges: true, sends: 'parts' },
   ),
-  'GET /blobs/:sha256': ofStore('read', 'getBlob', 'Bytes by their SHA-256', {
-    answer: { [BYTES_MEDIA_TYPE]: bytes },
-    hasRanges: true,
-  }),
-  'PUT /blobs/:sha256': ofStore('write', 'putBlob', 'Keeps bytes under their SHA-256', {
-    body: blob,
-    answer: json(object({})),
-  }),
-  'POST /reclaim': ofStore(
-    'write',
+  'GET /blobs/:sha256': read(
+    'getBlob',
+    'Bytes by their SHA-256',
+    { [BYTES_MEDIA_TYPE]: bytes },
+    { hasRanges: true },
+  ),
+  'PUT /blobs/:sha256': write('putBlob', 'Keeps bytes under their SHA-256', none, { body: blob }),
+  'POST /reclaim': write(
     'postReclaim',
     'Gives space of removed segments back to the system',
-    { body: message(object({})), answer: json(object({})) },
+    none,
+    { body: message(none) },
   ),
-  'GET /account': ofAccount(
-    'read',
-    'getAccount',
-    'Who the key belongs to, and what is open to them',
-    { answer: { '200': { description: 'The account.', content: json(account) } } },
-  ),
-  'GET /keys': ofAccount(
-    'admin',
+  'GET /account': account('getAccount', 'Who the key belongs to, and what is open to them', {
+    '200': { description: 'The account.', content: jsonOf(about) },
+  }),
+  'GET /keys': admin(
     'getKeys',
     'The keys of the user, oldest first, ended and revoked ones too',
-    { answer: json(object({ keys: list(object(keyFields)) })) },
+    json({ keys: list(key) }),
   ),
-  'POST /keys': ofAccount(
-    'admin',
+  'POST /keys': admin(
     'postKeys',
     'Makes a key of the same user; the answer shows it, and nothing else ever does',
-    {
-      body: message(
-        object({ key: object(newKeyFields, Object.keys(newKeyFields)) }),
-        MAX_ACCOUNT_BYTES,
-        MAX_ACCOUNT_BYTES,
-      ),
-      answer: json(
-        object({
-          key: object({ ...keyFields, key: { ...text, description: 'The whole key, a secret.' } }),
-        }),
-      ),
-    },
+    json({ key: schemaOf(newKeyShape) }),
+    { body: accountMessage({ key: object(newKeyFields, Object.keys(newKeyFields)) }) },
   ),
-  'DELETE /keys/:keyId': ofAccount(
-    'admin',
+  'DELETE /keys/:keyId': admin(
     'deleteKey',
     'Revokes a key, also the one that asks; doing it again changes nothing',
-    { answer: json(object({ key: object(keyFields) })) },
+    json({ key }),
   ),
-  'GET /shares': ofAccount(
-    'admin',
+  'GET /shares': admin(
     'getShares',
     'Which projects of the user are shared, with whom',
-    {
-      answer: json(object({ shares: list(object({ ...shareFields, created_at_ms: number })) })),
-    },
+    json({ shares: list(schemaOf(shareShape)) }),
   ),
-  'PUT /shares': ofAccount(
-    'admin',
+  'PUT /shares': admin(
     'putShares',
     'Shares a project with another user, or changes what may be done with it',
-    {
-      body: message(
-        object({ share: object(newShareFields, ['owner', 'space', 'access']) }),
-        MAX_ACCOUNT_BYTES,
-        MAX_ACCOUNT_BYTES,
-      ),
-      answer: json(object({ share: object(shareFields) })),
-    },
+    json({ share: schemaOf(newShareShape) }),
+    { body: accountMessage({ share: object(newShareFields, ['owner', 'space', 'access']) }) },
   ),
-  'DELETE /shares': ofAccount('admin', 'deleteShares', 'Takes a share back', {
+  'DELETE /shares': admin('deleteShares', 'Takes a share back', none, {
     query: {
       project: textOf(undefined, true),
       user: textOf(undefined, true),
       space: textOf(),
       owner: textOf(),
     },
-    answer: json(object({})),
   }),
-  'GET /healthz': ofService('none', 'getHealth', 'The process is alive; no key is needed', {
-    answer: {
-      '200': { description: 'Alive.', content: json(object({ status: { const: 'ok' } })) },
-    },
+  'GET /healthz': open('getHealth', 'The process is alive; no key is needed', {
+    '200': { description: 'Alive.', content: json({ status: { const: 'ok' } }) },
   }),
-  'GET /readyz': ofService(
-    'none',
+  'GET /readyz': open(
     'getReadiness',
     'The service takes requests: its database answers, and it is not shutting down; no key is needed',
     {
-      answer: {
-        '200': { description: 'Ready.', content: json(ready) },
-        '503': { description: 'Not to be asked now.', content: json(notReady) },
-      },
+      '200': { description: 'Ready.', content: jsonOf(ready) },
+      '503': { description: 'Not to be asked now.', content: jsonOf(notReady) },
     },
   ),
-  'GET /metrics': ofService(
-    'machine',
+  'GET /metrics': machine(
     'getMetrics',
     'Counters for Prometheus: for a key of scope `admin`, or from the machine itself',
-    { answer: { '200': { description: 'The counters.', content: { 'text/plain': text } } } },
+    { '200': { description: 'The counters.', content: { 'text/plain': text } } },
   ),
 } as const satisfies Readonly<Record<string, Route>>;

@@ -1,7 +1,17 @@
-/** The messages of `wire.ts` as JSON Schema (2020-12), for the description of the API. */
+/** Messages as JSON Schema, for the description of the API. */
+import { leaseShape } from '../records/shapes/lease.ts';
+import {
+  batchRangeShape,
+  manifestShape,
+  newManifestShape,
+  referenceShape,
+} from '../records/shapes/manifest.ts';
+import { projectShape } from '../records/shapes/project.ts';
+import { newRunShape, runShape } from '../records/shapes/run.ts';
+import { streamShape } from '../records/shapes/stream.ts';
+import { schemaOf, type JsonSchema as Schema } from '../schema/shape.ts';
 
-/** A JSON Schema, as far as the description uses it. */
-export type Schema = { readonly [keyword: string]: unknown };
+export { type JsonSchema as Schema } from '../schema/shape.ts';
 
 const text = { type: 'string' } as const;
 const count = { type: 'integer', minimum: 0 } as const;
@@ -9,19 +19,34 @@ const number = { type: 'number' } as const;
 const numberOrNull = { type: ['number', 'null'] } as const;
 const flag = { type: 'boolean' } as const;
 
-/** A schema by its name in the description. */
-export function ref(name: keyof typeof SCHEMAS): Schema {
-  return { $ref: `#/components/schemas/${name}` };
-}
+/** Name of one of {@link SCHEMAS}. */
+export type SchemaName =
+  | 'About'
+  | 'Project'
+  | 'NewRun'
+  | 'Run'
+  | 'Lease'
+  | 'BatchRange'
+  | 'SegmentReference'
+  | 'Table'
+  | 'NewManifest'
+  | 'Manifest'
+  | 'Curves'
+  | 'Error';
+
+/** A field of a message: its schema, the name of one of {@link SCHEMAS}, or a list of one of these. */
+type SchemaOrName = Schema | SchemaName | readonly [SchemaName];
 
 /** An object with these fields and no others; all are required but those named optional. */
 export function object(
-  fields: Readonly<Record<string, Schema>>,
+  fields: Readonly<Record<string, SchemaOrName>>,
   optional: readonly string[] = [],
 ): Schema {
   return {
     type: 'object',
-    properties: fields,
+    properties: Object.fromEntries(
+      Object.entries(fields).map(([name, field]) => [name, schemaFor(field)]),
+    ),
     required: Object.keys(fields).filter((name) => !optional.includes(name)),
     additionalProperties: false,
   };
@@ -32,49 +57,18 @@ export function list(items: Schema): Schema {
   return { type: 'array', items };
 }
 
-const runFields = {
-  id: { ...text, description: '1 to 128 letters, digits, ".", "_" or "-".' },
-  project_id: text,
-  project_name: text,
-  status: { ...text, description: 'running, completed, failed or interrupted.' },
-  started_at_ms: { ...number, description: 'UTC epoch milliseconds.' },
-  tags: list(text),
-  document: { ...text, description: 'The run record in its persisted form, as JSON text.' },
-};
+/** The schema that a field means. */
+export function schemaFor(field: SchemaOrName): Schema {
+  if (typeof field === 'string') return { $ref: `#/components/schemas/${field}` };
+  return isListOfName(field) ? list(schemaFor(field[0])) : field;
+}
 
-const identityFields = {
-  run_id: text,
-  table: text,
-  writer_id: text,
-  batch_number: { ...count, description: 'Counts up from 0 for each writer and table.' },
-};
-
-const newManifestFields = {
-  ...identityFields,
-  row_count: { ...count, minimum: 1 },
-  step_min: numberOrNull,
-  step_max: numberOrNull,
-  epoch_min: numberOrNull,
-  epoch_max: numberOrNull,
-  time_min_ms: numberOrNull,
-  time_max_ms: numberOrNull,
-  keys: {
-    oneOf: [list(text), { type: 'null' }],
-    description: 'Every key in the segment; null when there are too many to list.',
-  },
-  schema_version: count,
-  encoding: { enum: ['arrow', 'packed'] },
-  size_bytes: count,
-  checksum: {
-    ...count,
-    maximum: 4_294_967_295,
-    description: 'XXH32 of the bytes, seeded with XXH32 of run/table/writer/batch.',
-  },
-  sources: list({ $ref: '#/components/schemas/BatchRange' }),
-};
+function isListOfName(field: Schema | readonly [SchemaName]): field is readonly [SchemaName] {
+  return Array.isArray(field);
+}
 
 /** Every schema that the description names. */
-export const SCHEMAS = {
+export const SCHEMAS: Readonly<Record<SchemaName, Schema>> = {
   About: object(
     {
       service: { const: 'quark' },
@@ -89,24 +83,15 @@ export const SCHEMAS = {
     },
     ['spoken', 'space', 'limits'],
   ),
-  Project: object({ id: text, name: text, created_at_ms: number }),
-  NewRun: object(runFields),
-  Run: object({ ...runFields, revision: { ...count, minimum: 1 } }),
-  Lease: object({ run_id: text, holder: text, expires_at_ms: number }),
-  BatchRange: object({ writer_id: text, batch_start: count, batch_last: count }),
-  SegmentReference: object({ ...identityFields, checksum: count }, ['checksum']),
-  Table: object({
-    run_id: text,
-    table: text,
-    next_sequence: { ...count, description: 'Sequence number that the next row gets.' },
-    replace_count: {
-      ...count,
-      description:
-        'How often the table was emptied. An upload that names it as `seen` is refused (409) when it is not so any longer.',
-    },
-  }),
-  NewManifest: object(newManifestFields),
-  Manifest: object({ ...newManifestFields, first_sequence: count, last_sequence: count }),
+  Project: schemaOf(projectShape),
+  NewRun: schemaOf(newRunShape),
+  Run: schemaOf(runShape),
+  Lease: schemaOf(leaseShape),
+  BatchRange: schemaOf(batchRangeShape),
+  SegmentReference: schemaOf(referenceShape),
+  Table: schemaOf(streamShape),
+  NewManifest: schemaOf(newManifestShape),
+  Manifest: schemaOf(manifestShape),
   Curves: object({
     row_count: { ...count, description: 'Rows that were looked at.' },
     last_sequence: { type: 'integer', minimum: -1 },
@@ -135,4 +120,4 @@ export const SCHEMAS = {
       additionalProperties: { type: ['string', 'number', 'boolean', 'null'] },
     },
   }),
-} as const satisfies Readonly<Record<string, Schema>>;
+};

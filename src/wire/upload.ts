@@ -14,7 +14,7 @@ import {
   decodeManifest,
   decodeNewManifest,
   decodeReference,
-  decodeSeenTable,
+  decodeTableEpoch,
   Fields,
   toWire,
 } from './wire.ts';
@@ -72,7 +72,7 @@ export function decodeAppend(upload: Uint8Array<ArrayBuffer>): {
   const { head, bytesFrom } = open(upload);
   return {
     segments: cut(upload, bytesFrom, listOf(head, 'segments').map(decodeNewManifest)),
-    seen: head.get('seen') === undefined ? undefined : listOf(head, 'seen').map(decodeSeenTable),
+    seen: head.get('seen') === undefined ? undefined : listOf(head, 'seen').map(decodeTableEpoch),
   };
 }
 

@@ -1,21 +1,26 @@
 /**
- * The JSON messages of `protocol.ts`. Encoding turns the names of a store's types into snake_case; decoding checks every
- * field, because the other side may be anything that answers on that address.
+ * JSON messages. Encoding turns names into snake_case; decoding checks every field, because the other side may be anything that
+ * answers at that address.
  */
 import { SessionStoreError, show } from '../base/errors.ts';
-import type {
-  BatchRange,
-  Lease,
-  NewSegment,
-  SegmentIdentity,
-  SegmentManifest,
-  SeenTable,
-  SegmentReference,
-  StoredProject,
-  StoredRun,
-  StreamState,
-  UpdateResult,
-} from '../store/store.ts';
+import { leaseShape, type Lease } from '../records/shapes/lease.ts';
+import {
+  manifestShape,
+  newManifestShape,
+  referenceShape,
+  type SegmentManifest,
+  type SegmentReference,
+} from '../records/shapes/manifest.ts';
+import { projectShape, type StoredProject } from '../records/shapes/project.ts';
+import { newRunShape, runShape, type StoredRun } from '../records/shapes/run.ts';
+import { streamShape, tableEpochShape, type StreamState } from '../records/shapes/stream.ts';
+import {
+  shapeFromJson,
+  type Fields as ShapeFields,
+  type Shape,
+  type ValuesOf,
+} from '../schema/shape.ts';
+import type { NewSegment, SeenTable, UpdateResult } from '../store/store.ts';
 
 /** Names on the wire by names in code: a list of manifests has the same few thousands of times. */
 const wireNames = new Map<string, string>();
@@ -100,34 +105,30 @@ export class Fields {
   }
 }
 
-/** @throws {SessionStoreError} `rejected` */
-export function decodeProject(value: unknown): StoredProject {
-  const fields = new Fields('project', value);
-  return {
-    id: fields.text('id'),
-    name: fields.text('name'),
-    createdAtMs: fields.number('created_at_ms'),
-  };
+/** What reads the messages of a shape. What it returns has every field of the shape and nothing else. */
+export function decoder<F extends ShapeFields>(shape: Shape<F>): (value: unknown) => ValuesOf<F> {
+  const refuse = (path: string, value: unknown, rule: string): SessionStoreError =>
+    misfit(`${shape.name}.${path}`.replace(/\.$/, ''), value, rule);
+  /** @throws {SessionStoreError} `rejected` */
+  return (value) => shapeFromJson(shape, value, refuse);
 }
 
-/** @throws {SessionStoreError} `rejected` */
-export function decodeRun(value: unknown): StoredRun {
-  return { ...decodeNewRun(value), revision: new Fields('run', value).count('revision') };
-}
+export const decodeProject: (value: unknown) => StoredProject = decoder(projectShape);
+export const decodeRun: (value: unknown) => StoredRun = decoder(runShape);
+export const decodeLease: (value: unknown) => Lease = decoder(leaseShape);
+export const decodeStream: (value: unknown) => StreamState = decoder(streamShape);
+export const decodeReference: (value: unknown) => SegmentReference = decoder(referenceShape);
+export const decodeManifest: (value: unknown) => SegmentManifest = decoder(manifestShape);
 
-/** A run that is to be added. @throws {SessionStoreError} `rejected` */
-export function decodeNewRun(value: unknown): Omit<StoredRun, 'revision'> {
-  const fields = new Fields('run', value);
-  return {
-    id: fields.text('id'),
-    projectId: fields.text('project_id'),
-    projectName: fields.text('project_name'),
-    status: fields.text('status'),
-    startedAtMs: fields.number('started_at_ms'),
-    tags: fields.texts('tags'),
-    document: fields.text('document'),
-  };
-}
+/** A run that is to be added. */
+export const decodeNewRun: (value: unknown) => Omit<StoredRun, 'revision'> = decoder(newRunShape);
+
+/** A manifest before a store has given it sequence numbers. */
+export const decodeNewManifest: (value: unknown) => NewSegment['manifest'] =
+  decoder(newManifestShape);
+
+/** How often a table was emptied when its writer last asked: a fencing token. */
+export const decodeTableEpoch: (value: unknown) => SeenTable = decoder(tableEpochShape);
 
 /** What a change of a run came to. @throws {SessionStoreError} `rejected` */
 export function decodeUpdate(fields: Fields): UpdateResult {
@@ -135,94 +136,6 @@ export function decodeUpdate(fields: Fields): UpdateResult {
   if (kind !== 'updated' && kind !== 'conflict')
     throw misfit('answer.kind', kind, '"updated" or "conflict"');
   return { kind, run: decodeRun(fields.get('run')) };
-}
-
-/** @throws {SessionStoreError} `rejected` */
-export function decodeLease(value: unknown): Lease {
-  const fields = new Fields('lease', value);
-  return {
-    runId: fields.text('run_id'),
-    holder: fields.text('holder'),
-    expiresAtMs: fields.number('expires_at_ms'),
-  };
-}
-
-function decodeIdentity(value: unknown): SegmentIdentity {
-  const fields = new Fields('segment', value);
-  return {
-    runId: fields.text('run_id'),
-    table: fields.text('table'),
-    writerId: fields.text('writer_id'),
-    batchNumber: fields.count('batch_number'),
-  };
-}
-
-/** @throws {SessionStoreError} `rejected` */
-export function decodeSeenTable(value: unknown): SeenTable {
-  const fields = new Fields('table', value);
-  return {
-    runId: fields.text('run_id'),
-    table: fields.text('table'),
-    replaceCount: fields.count('replace_count'),
-  };
-}
-
-/** @throws {SessionStoreError} `rejected` */
-export function decodeStream(value: unknown): StreamState {
-  const nextSequence = new Fields('table', value).count('next_sequence');
-  return { ...decodeSeenTable(value), nextSequence };
-}
-
-/** @throws {SessionStoreError} `rejected` */
-export function decodeReference(value: unknown): SegmentReference {
-  const fields = new Fields('segment', value);
-  const identity = decodeIdentity(value);
-  return fields.get('checksum') === undefined
-    ? identity
-    : { ...identity, checksum: fields.count('checksum') };
-}
-
-/** @throws {SessionStoreError} `rejected` */
-export function decodeManifest(value: unknown): SegmentManifest {
-  const fields = new Fields('manifest', value);
-  return {
-    ...decodeNewManifest(value),
-    firstSequence: fields.count('first_sequence'),
-    lastSequence: fields.count('last_sequence'),
-  };
-}
-
-/** A manifest before a store has given it sequence numbers. @throws {SessionStoreError} `rejected` */
-export function decodeNewManifest(value: unknown): NewSegment['manifest'] {
-  const fields = new Fields('manifest', value);
-  const encoding = fields.text('encoding');
-  if (encoding !== 'arrow' && encoding !== 'packed')
-    throw misfit('manifest.encoding', encoding, '"arrow" or "packed"');
-  return {
-    ...decodeIdentity(value),
-    rowCount: fields.count('row_count'),
-    stepMin: fields.numberOrNull('step_min'),
-    stepMax: fields.numberOrNull('step_max'),
-    epochMin: fields.numberOrNull('epoch_min'),
-    epochMax: fields.numberOrNull('epoch_max'),
-    timeMinMs: fields.numberOrNull('time_min_ms'),
-    timeMaxMs: fields.numberOrNull('time_max_ms'),
-    keys: fields.get('keys') === null ? null : fields.texts('keys'),
-    schemaVersion: fields.count('schema_version'),
-    encoding,
-    sizeBytes: fields.count('size_bytes'),
-    checksum: fields.count('checksum'),
-    sources: fields.list('sources').map(decodeRange),
-  };
-}
-
-function decodeRange(value: unknown): BatchRange {
-  const fields = new Fields('manifest.sources', value);
-  return {
-    writerId: fields.text('writer_id'),
-    batchStart: fields.count('batch_start'),
-    batchLast: fields.count('batch_last'),
-  };
 }
 
 function misfit(field: string, value: unknown, rule: string): SessionStoreError {

@@ -102,7 +102,7 @@ export const MANIFEST_BOUNDS = [
 /** What identifies a segment. */
 export const identityShape: Shape<typeof identityFields> = defineShape('segment', identityFields);
 
-const referenceFields = { ...identityFields, checksum: optional(fields.checksum) };
+const referenceFields = { ...identityFields, checksum: optional(count()) };
 
 /** A segment as its reader knows it. */
 export const referenceShape: Shape<typeof referenceFields> = defineShape(

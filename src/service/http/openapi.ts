@@ -7,7 +7,7 @@ import {
   SPOKEN_VERSIONS,
 } from '../../wire/protocol.ts';
 import {
-  json,
+  jsonOf,
   textOf,
   type Content,
   type Parameter,
@@ -15,7 +15,7 @@ import {
   type RouteGroup,
 } from '../../wire/route-parts.ts';
 import { methodOf, pathOf, ROUTE_LIST } from '../../wire/route-paths.ts';
-import { ref, SCHEMAS } from '../../wire/schemas.ts';
+import { schemaFor, SCHEMAS } from '../../wire/schemas.ts';
 import { wireName } from '../../wire/wire.ts';
 
 const ERROR = { $ref: '#/components/responses/Error' };
@@ -70,7 +70,7 @@ export function describeApi(
       responses: {
         Error: {
           description: 'What was wrong, and what to do. 429 and 503 may carry Retry-After.',
-          content: json(ref('Error')),
+          content: jsonOf(schemaFor('Error')),
         },
       },
     },

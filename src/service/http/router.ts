@@ -3,7 +3,7 @@ import { Hono, type Context } from 'hono';
 import { invalidInput } from '../../base/errors.ts';
 import { readBody, readJson } from '../../wire/body.ts';
 import { chooseVersion, PROTOCOL_HEADER } from '../../wire/protocol.ts';
-import type { Parameters, RequestBody, Route, RouteGroup } from '../../wire/route-parts.ts';
+import type { QueryRules, RequestBody, Route, RouteGroup } from '../../wire/route-parts.ts';
 import { methodOf, pathOf, routesOf } from '../../wire/route-paths.ts';
 import type {
   QueryOf,
@@ -118,7 +118,7 @@ export function createRouter<G extends RouteGroup, S extends RequestScope, P>(
  * @param others names on the wire of further parameters, which are texts
  * @throws {QuarkError} `invalid_input`
  */
-export function readQuery<const P extends Parameters>(
+export function readQuery<const P extends QueryRules>(
   given: Readonly<Record<string, readonly string[]>>,
   rules: P,
   others: readonly string[] = [],
