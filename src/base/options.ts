@@ -59,6 +59,14 @@ export const optional =
   (field: string, value: V | undefined): S | undefined =>
     isDefined<V | undefined>(value) ? rule(field, value) : undefined;
 
+/** `rule` where a value that is not null was given; null stays null. */
+export const orNull =
+  <V, S, D = null>(rule: OptionRule<V, S>, fallback: D | null = null) =>
+  (field: string, value: V | null | undefined): S | D | null => {
+    if (value === undefined) return fallback;
+    return value === null ? null : rule(field, value);
+  };
+
 /** One of a list of texts. */
 export const literal =
   <const L extends string, const D extends L | null = never>(known: readonly L[], fallback?: D) =>

@@ -4,9 +4,9 @@
  * are counted and the count is recorded as an event. A segment keeps its identity until the store has it, so that
  * trying again never writes it twice.
  */
-import { checkOptionNames, checkPositive } from '../base/assert.ts';
 import { invalidInput, isStoreError, messageOf, QuarkError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
+import { positive, readOptions, type OptionRule } from '../base/options.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import { gatherRows } from '../segment/batch-ops.ts';
 import { createSegment } from '../segment/manifest.ts';
@@ -80,6 +80,14 @@ const MAX_SAVED_CHARS = 1 << 20;
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 30_000;
 
+/** What few writers need. */
+export type WriterExtras = {
+  /** Opened before each append. */
+  readonly gate?: RowGate;
+  /** Whether the session flushes and closes it; false where the owner has work to finish before its rows are complete. Default true. */
+  readonly isAttached?: boolean;
+};
+
 export class BufferedWriter implements OpenWriter {
   readonly #handle: RunHandle;
   readonly #table: TableDefinition;
@@ -114,7 +122,7 @@ export class BufferedWriter implements OpenWriter {
     table: TableDefinition,
     buffer: RowBuffer,
     options: WriterOptions,
-    gate?: RowGate,
+    { gate, isAttached = true }: WriterExtras = {},
   ) {
     this.#handle = handle;
     this.#table = table;
@@ -123,7 +131,7 @@ export class BufferedWriter implements OpenWriter {
     this.#gate = gate;
     this.#writerId = createId('wrt', handle.clock.now());
     this.#saver = this.#newSaver();
-    this.#detach = handle.attach(this);
+    this.#detach = isAttached ? handle.attach(this) : () => undefined;
     this.#uncount = handle.recording.count(this);
   }
 
@@ -197,6 +205,11 @@ export class BufferedWriter implements OpenWriter {
       await this.#running;
       if (last === undefined || !this.#pending.includes(last)) return;
     }
+  }
+
+  /** Drains before what was recorded is read, unless it is closed. @throws {SessionStoreError} in strict mode */
+  async drainOpen(): Promise<void> {
+    if (!this.#isClosed) await writeFor(this.#handle, () => this.drain());
   }
 
   /**
@@ -420,20 +433,27 @@ export class BufferedWriter implements OpenWriter {
   }
 }
 
-/** @throws {QuarkError} `invalid_input` */
-export function checkWriterOptions(options: WriterOptions): Required<WriterOptions> {
-  checkOptionNames('options', options, Object.keys(DEFAULT_WRITER_OPTIONS));
-  const {
-    batchSize = DEFAULT_WRITER_OPTIONS.batchSize,
-    flushIntervalMs = DEFAULT_WRITER_OPTIONS.flushIntervalMs,
-    maxBufferedRows = DEFAULT_WRITER_OPTIONS.maxBufferedRows,
-  } = options;
-  checkPositive('batchSize', batchSize);
-  checkPositive('flushIntervalMs', flushIntervalMs);
-  checkPositive('maxBufferedRows', maxBufferedRows);
+/** Rules of {@link WriterOptions}, for classes with options of their own beside them. */
+export const WRITER_RULES: Readonly<Record<keyof WriterOptions, OptionRule<unknown, number>>> = {
+  batchSize: positive(DEFAULT_WRITER_OPTIONS.batchSize),
+  flushIntervalMs: positive(DEFAULT_WRITER_OPTIONS.flushIntervalMs),
+  maxBufferedRows: positive(DEFAULT_WRITER_OPTIONS.maxBufferedRows),
+};
+
+/** Settings with those of a writer beside the others. */
+export function withWriter<T extends Required<WriterOptions>>(
+  settings: T,
+): Omit<T, keyof WriterOptions> & { readonly writer: Required<WriterOptions> } {
+  const { batchSize, flushIntervalMs, maxBufferedRows, ...others } = settings;
+  return { ...others, writer: { batchSize, flushIntervalMs, maxBufferedRows } };
+}
+
+function checkWriterOptions(options: WriterOptions): Required<WriterOptions> {
+  const checked = readOptions('options', options, WRITER_RULES, '');
+  const { batchSize, maxBufferedRows } = checked;
   if (maxBufferedRows < batchSize)
     throw invalidInput('maxBufferedRows', maxBufferedRows, `at least batchSize (${batchSize})`);
-  return { batchSize, flushIntervalMs, maxBufferedRows };
+  return checked;
 }
 
 /** The error of using a closed writer. */

@@ -16,16 +16,8 @@ import {
   type LogIdentifier,
 } from '../records/literals.ts';
 import { readEvents, type EventFilter } from '../read/tables.ts';
-import { recordsOfBatch } from '../read/records.ts';
-import { batchOfRows, concatBatches } from '../segment/batch-ops.ts';
-import { decodeBatches } from '../segment/decode.ts';
-import type { RowBatch } from '../codecs/arrow/vectors.ts';
-import {
-  BufferedWriter,
-  type RowBuffer,
-  type WriterOptions,
-  type WriterStatus,
-} from './buffered-writer.ts';
+import type { WriterOptions, WriterStatus } from './buffered-writer.ts';
+import { RecordWriter } from './record-writer.ts';
 import type { RunContext } from './run-context.ts';
 import { handleOf, writeFor, type RunHandle } from './run-handle.ts';
 import type { TrainingSession } from './training-session.ts';
@@ -77,11 +69,7 @@ const SEVERITY_OF_IDENTIFIER: Readonly<Record<LogIdentifier, EventSeverity>> = {
   Error: 'error',
 };
 const EVENT_OPTION_NAMES = ['severity', 'step', 'epoch', 'status', 'payload', 'timestamp'] as const;
-const LOG_OPTION_NAMES = [
-  ...EVENT_OPTION_NAMES.filter((name) => name !== 'severity'),
-  'identifier',
-  'eventType',
-] as const;
+const LOG_OPTION_NAMES = [...EVENT_OPTION_NAMES.slice(1), 'identifier', 'eventType'];
 const RESERVED_PAYLOAD_KEYS = ['message', 'identifier'] as const;
 
 /** The severity an event gets when none is given: from the table above, else by the last word of its type, else `info`. */
@@ -112,8 +100,7 @@ export function defaultSeverity(eventType: string): EventSeverity {
 /** Records structured events and log messages. Synchronous; written in the background like metrics. */
 export class EventLogger implements AsyncDisposable {
   readonly #handle: RunHandle;
-  readonly #rows = new EventBuffer();
-  readonly #writer: BufferedWriter;
+  readonly #writer: RecordWriter<typeof eventTable.columns>;
 
   /**
    * @param session a session, or a context made by one
@@ -121,7 +108,7 @@ export class EventLogger implements AsyncDisposable {
    */
   constructor(session: TrainingSession | RunContext, options: WriterOptions = {}) {
     this.#handle = handleOf(session);
-    this.#writer = new BufferedWriter(this.#handle, eventTable, this.#rows, options);
+    this.#writer = new RecordWriter(this.#handle, eventTable, options, { isAttached: true });
   }
 
   /** How many events wait, how many were given up, and why writing failed last. */
@@ -137,10 +124,7 @@ export class EventLogger implements AsyncDisposable {
    */
   log(eventType: string, options: LogEventOptions = {}): EventRecord {
     const event = createEvent(this.#handle, eventType, options);
-    if (this.#writer.admit()) {
-      this.#rows.push(event);
-      this.#writer.added();
-    }
+    this.#writer.add(event);
     return event;
   }
 
@@ -159,17 +143,8 @@ export class EventLogger implements AsyncDisposable {
    * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`. In both modes the
    *   events stay buffered and are retried
    */
-  async flush(): Promise<readonly EventRecord[]> {
-    const segments = await this.#writer.drainCollecting();
-    return segments.flatMap(({ manifest, bytes }) => {
-      const batch = concatBatches(decodeBatches(eventTable, bytes, manifest.schemaVersion));
-      return recordsOfBatch(
-        eventTable,
-        this.#handle.runId,
-        batch,
-        (row) => manifest.firstSequence + row,
-      );
-    });
+  flush(): Promise<readonly EventRecord[]> {
+    return this.#writer.flush();
   }
 
   /**
@@ -178,7 +153,7 @@ export class EventLogger implements AsyncDisposable {
    * @throws {QuarkError} `invalid_input` naming the filter
    */
   async read(filter: EventFilter = {}): Promise<readonly EventRecord[]> {
-    if (!this.#writer.isClosed) await writeFor(this.#handle, () => this.#writer.drain());
+    await this.#writer.drainOpen();
     return (await readEvents(this.#handle, filter)).records;
   }
 
@@ -242,31 +217,4 @@ export function logEvent(
       payload: { ...payload, message, identifier: kind },
     },
   ];
-}
-
-class EventBuffer implements RowBuffer {
-  textChars = 0;
-  #events: EventRecord[] = [];
-
-  get rowCount(): number {
-    return this.#events.length;
-  }
-
-  push(event: EventRecord): void {
-    this.#events.push(event);
-    this.textChars += JSON.stringify(event.payload).length;
-  }
-
-  view(): RowBatch {
-    return batchOfRows(eventTable, this.#events);
-  }
-
-  take(maxRows: number): RowBatch[] {
-    const batches: RowBatch[] = [];
-    for (let from = 0; from < this.#events.length; from += maxRows)
-      batches.push(batchOfRows(eventTable, this.#events.slice(from, from + maxRows)));
-    this.#events = [];
-    this.textChars = 0;
-    return batches;
-  }
 }

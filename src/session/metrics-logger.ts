@@ -3,13 +3,14 @@ import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput } from '../base/errors.ts';
 import { encodeJsonObject, freezeJson, type JsonObject } from '../base/json.ts';
 import { parseKey } from '../base/names.ts';
+import { literal, readOptions } from '../base/options.ts';
 import { metricTable } from '../records/metric.ts';
 import type { MetricColumns, MetricFilter } from '../read/metric-columns.ts';
 import { readMetricColumns } from '../read/metric-columns.ts';
 import { readMetrics, recordsOfSegments } from '../read/metric-records.ts';
 import {
   BufferedWriter,
-  DEFAULT_WRITER_OPTIONS,
+  WRITER_RULES,
   type WriterOptions,
   type WriterStatus,
 } from './buffered-writer.ts';
@@ -79,10 +80,10 @@ export class MetricsLogger implements AsyncDisposable {
    */
   constructor(session: TrainingSession | RunContext, options: MetricsLoggerOptions = {}) {
     this.#handle = handleOf(session);
-    checkOptionNames('options', options, [...Object.keys(DEFAULT_WRITER_OPTIONS), 'nonFinite']);
-    const { nonFinite = this.#handle.strictMode ? 'reject' : 'store', ...writerOptions } = options;
-    if (!NON_FINITE_POLICIES.includes(nonFinite))
-      throw invalidInput('options.nonFinite', nonFinite, 'one of "store", "reject"');
+    const { nonFinite, ...writerOptions } = readOptions('options', options, {
+      nonFinite: literal(NON_FINITE_POLICIES, this.#handle.strictMode ? 'reject' : 'store'),
+      ...WRITER_RULES,
+    });
     this.#rejectsNonFinite = nonFinite === 'reject';
     this.#writer = new BufferedWriter(this.#handle, metricTable, this.#buffer, writerOptions);
   }
@@ -223,13 +224,13 @@ export class MetricsLogger implements AsyncDisposable {
    * @throws {QuarkError} `invalid_input` naming the filter
    */
   async read(filter: MetricFilter = {}): Promise<readonly MetricRecord[]> {
-    await this.#drainIfOpen();
+    await this.#writer.drainOpen();
     return (await readMetrics(this.#handle, filter)).records;
   }
 
   /** The same as columns: no object a sample. Use it for more than a few thousand samples. */
   async readColumns(filter: MetricFilter = {}): Promise<MetricColumns> {
-    await this.#drainIfOpen();
+    await this.#writer.drainOpen();
     return readMetricColumns(this.#handle, filter);
   }
 
@@ -240,10 +241,6 @@ export class MetricsLogger implements AsyncDisposable {
 
   [ASYNC_DISPOSE](): Promise<void> {
     return this.close();
-  }
-
-  async #drainIfOpen(): Promise<void> {
-    if (!this.#writer.isClosed) await writeFor(this.#handle, () => this.#writer.drain());
   }
 
   #keyOf(metric: string, options: LogMetricOptions | undefined): MetricKey {

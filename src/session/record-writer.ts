@@ -7,7 +7,7 @@ import { decodeBatches } from '../segment/decode.ts';
 import { RowColumns } from '../segment/row-columns.ts';
 import {
   BufferedWriter,
-  type RowGate,
+  type WriterExtras,
   type WriterOptions,
   type WriterStatus,
 } from './buffered-writer.ts';
@@ -23,7 +23,7 @@ export type NewRow<C extends TableColumns> = {
 
 type OrTyped<T> = T extends readonly number[] ? T | Float64Array : T;
 
-/** Writes rows. Its owner is attached to the session, because it has work to finish before its rows are complete. */
+/** Writes rows given as objects. Unless told otherwise, its owner is attached to the session and drains and closes it. */
 export class RecordWriter<C extends TableColumns> {
   readonly #handle: RunHandle;
   readonly #table: TableDefinition<C>;
@@ -35,12 +35,15 @@ export class RecordWriter<C extends TableColumns> {
     handle: RunHandle,
     table: TableDefinition<C>,
     options: WriterOptions,
-    gate?: RowGate,
+    extras: WriterExtras = {},
   ) {
     this.#handle = handle;
     this.#table = table;
     this.#rows = new RowColumns(table);
-    this.#writer = new BufferedWriter(detached(handle), table, this.#rows, options, gate);
+    this.#writer = new BufferedWriter(handle, table, this.#rows, options, {
+      isAttached: false,
+      ...extras,
+    });
   }
 
   get status(): WriterStatus {
@@ -81,6 +84,11 @@ export class RecordWriter<C extends TableColumns> {
     return this.#writer.drain();
   }
 
+  /** See {@link BufferedWriter.drainOpen}. */
+  drainOpen(): Promise<void> {
+    return this.#writer.drainOpen();
+  }
+
   drainNow(): void {
     this.#writer.drainNow();
   }
@@ -88,23 +96,4 @@ export class RecordWriter<C extends TableColumns> {
   close(): Promise<void> {
     return this.#writer.close();
   }
-}
-
-/** The session as a writer sees it that somebody else flushes and closes. */
-function detached(handle: RunHandle): RunHandle {
-  return {
-    runId: handle.runId,
-    store: handle.store,
-    clock: handle.clock,
-    strictMode: handle.strictMode,
-    signal: handle.signal,
-    recording: handle.recording,
-    checkOpen: () => handle.checkOpen(),
-    attach: () => () => undefined,
-    flush: () => handle.flush(),
-    onAppended: (listener) => handle.onAppended(listener),
-    requestStop: (reason) => handle.requestStop(reason),
-    notify: (notice) => handle.notify(notice),
-    appended: (table, segments) => handle.appended(table, segments),
-  };
 }

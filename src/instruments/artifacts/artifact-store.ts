@@ -120,7 +120,7 @@ export class ArtifactStore implements AsyncDisposable {
     this.#hooks = [...retentionHooks];
     this.#raisesRetentionErrors = raises;
     this.#held = new HeldBlobs(this.#handle);
-    this.#writer = new RecordWriter(this.#handle, artifactTable, {}, this.#held);
+    this.#writer = new RecordWriter(this.#handle, artifactTable, {}, { gate: this.#held });
     this.#detach = this.#handle.attach({
       drain: async () => {
         // Not for the hooks: one may wait for this.

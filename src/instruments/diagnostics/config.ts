@@ -1,7 +1,7 @@
 /** The settings of the data diagnostics: names, defaults, checks. */
-import { checkOptionNames, checkPositive } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
-import { DEFAULT_WRITER_OPTIONS, type WriterOptions } from '../../session/buffered-writer.ts';
+import { numberWhere, orNull, positive, readOptions } from '../../base/options.ts';
+import { WRITER_RULES, withWriter, type WriterOptions } from '../../session/buffered-writer.ts';
 import type { BatchMetadataAdapter } from './batch-metadata.ts';
 
 /** Settings of {@link DataDiagnostics}. `batchSize` is the number of records that are written at once. */
@@ -45,40 +45,29 @@ export type DataDiagnosticsSettings = OutlierSettings & {
   readonly writer: WriterOptions;
 };
 
+const defaults = DEFAULT_DATA_DIAGNOSTICS_CONFIG;
+const finiteAboveZero = (fallback: number) =>
+  numberWhere((value) => value > 0 && value < Infinity, 'a finite number above 0', fallback);
+
+const RULES = {
+  ...WRITER_RULES,
+  batchSize: positive(defaults.batchSize),
+  adapter: orNull((field: string, value: BatchMetadataAdapter): BatchMetadataAdapter => {
+    if (typeof value.extractBatchMetadata !== 'function')
+      throw invalidInput(field, value, 'an object with extractBatchMetadata(batch), or null');
+    return value;
+  }, defaults.adapter),
+  outlierZScoreThreshold: finiteAboveZero(defaults.outlierZScoreThreshold),
+  outlierIqrMultiplier: finiteAboveZero(defaults.outlierIqrMultiplier),
+  hardBatchPercentile: numberWhere(
+    (value) => value >= 0 && value <= 1,
+    'a number from 0 to 1',
+    defaults.hardBatchPercentile,
+  ),
+  minBatchesForOutlierDetection: positive(defaults.minBatchesForOutlierDetection),
+};
+
 /** @throws {QuarkError} `invalid_input` naming the option */
 export function checkDiagnosticsConfig(config: DataDiagnosticsConfig): DataDiagnosticsSettings {
-  checkOptionNames(
-    'config',
-    config,
-    Object.keys({ ...DEFAULT_DATA_DIAGNOSTICS_CONFIG, ...DEFAULT_WRITER_OPTIONS }),
-  );
-  const defaults = DEFAULT_DATA_DIAGNOSTICS_CONFIG;
-  const {
-    adapter = defaults.adapter,
-    outlierZScoreThreshold = defaults.outlierZScoreThreshold,
-    outlierIqrMultiplier = defaults.outlierIqrMultiplier,
-    hardBatchPercentile = defaults.hardBatchPercentile,
-    minBatchesForOutlierDetection = defaults.minBatchesForOutlierDetection,
-    ...writer
-  } = config;
-  if (adapter !== null && typeof adapter?.extractBatchMetadata !== 'function')
-    throw invalidInput('adapter', adapter, 'an object with extractBatchMetadata(batch), or null');
-  for (const [name, value] of Object.entries({ outlierZScoreThreshold, outlierIqrMultiplier })) {
-    if (typeof value !== 'number' || !(value > 0) || value === Infinity)
-      throw invalidInput(name, value, 'a finite number above 0');
-  }
-  if (
-    typeof hardBatchPercentile !== 'number' ||
-    !(hardBatchPercentile >= 0 && hardBatchPercentile <= 1)
-  )
-    throw invalidInput('hardBatchPercentile', hardBatchPercentile, 'a number from 0 to 1');
-  checkPositive('minBatchesForOutlierDetection', minBatchesForOutlierDetection);
-  return {
-    adapter,
-    outlierZScoreThreshold,
-    outlierIqrMultiplier,
-    hardBatchPercentile,
-    minBatchesForOutlierDetection,
-    writer: { batchSize: defaults.batchSize, ...writer },
-  };
+  return withWriter(readOptions('config', config, RULES, ''));
 }

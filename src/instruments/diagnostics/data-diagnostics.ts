@@ -140,13 +140,13 @@ export class DataDiagnostics implements AsyncDisposable {
    * @throws {QuarkError} `invalid_input` naming the filter
    */
   async read(filter: BatchDiagnosticFilter = {}): Promise<readonly BatchDiagnosticRecord[]> {
-    await this.#ready();
+    await this.#writer.drainOpen();
     return (await readBatchDiagnostics(this.#handle, filter)).records;
   }
 
   /** Which classes, samples and sequences the model has been shown. @throws {QuarkError} `invalid_input` naming the filter */
   async summarizeExposure(range: BatchRangeFilter = {}): Promise<ExposureSummary> {
-    await this.#ready();
+    await this.#writer.drainOpen();
     return (await readExposure(this.#handle, range)).summary();
   }
 
@@ -160,7 +160,7 @@ export class DataDiagnostics implements AsyncDisposable {
   ): Promise<readonly HardBatchFinding[]> {
     const { limit, ...filter } = range;
     const most = checkLimit('limit', limit);
-    await this.#ready();
+    await this.#writer.drainOpen();
     const losses = await readLosses(this.#handle, filter);
     const hard = findHardRows(losses, await loadNumerics(), this.#settings);
     return this.#findings(losses, hard.slice(0, most));
@@ -176,7 +176,7 @@ export class DataDiagnostics implements AsyncDisposable {
   ): Promise<DataDiagnosticsSummary> {
     const { hardBatchLimit, ...filter } = range;
     const most = checkLimit('hardBatchLimit', hardBatchLimit);
-    await this.#ready();
+    await this.#writer.drainOpen();
     const { losses, exposure } = await readBoth(this.#handle, filter);
     return summaryOf(losses, exposure, await loadNumerics(), this.#settings, (hard) =>
       this.#findings(losses, hard.slice(0, most)),
@@ -196,10 +196,6 @@ export class DataDiagnostics implements AsyncDisposable {
   async #end(): Promise<void> {
     await this.#writer.close();
     this.#detach();
-  }
-
-  async #ready(): Promise<void> {
-    if (!this.#writer.isClosed) await writeFor(this.#handle, () => this.#writer.drain());
   }
 
   /** Hard rows with what was recorded of their batches, which is read for them alone. */

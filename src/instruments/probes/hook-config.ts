@@ -1,6 +1,16 @@
 /** The settings of the hook engine: names, defaults, checks. */
-import { checkOptionNames, checkPositive, checkFlag } from '../../base/assert.ts';
+import { checkFlag } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
+import {
+  callable,
+  flag,
+  numberWhere,
+  optional,
+  orNull,
+  positive,
+  readOptions,
+  type OptionRule,
+} from '../../base/options.ts';
 import type { Kernels } from '../../kernel/tensor/kernels.ts';
 import {
   DEFAULT_LAYER_FILTER_CONFIG,
@@ -74,13 +84,8 @@ export const DEFAULT_HOOK_ENGINE_CONFIG = Object.freeze({
 });
 
 /** {@link ProbeConfig}, checked. */
-export type ProbeSettings = {
-  readonly batchSize: number;
-  readonly raiseOnError: boolean | null;
-  readonly overheadBudget: number | null;
-  readonly probeTimeoutMs: number;
+export type ProbeSettings = Omit<Required<ProbeConfig>, 'kernels'> & {
   readonly kernels: Kernels | undefined;
-  readonly now: () => number;
 };
 
 /** {@link HookEngineConfig}, checked. */
@@ -96,85 +101,65 @@ export type HookSettings = ProbeSettings & {
   readonly deadUnitProbes: number;
 };
 
-const PROBE_NAMES = [
-  'batchSize',
-  'raiseOnError',
-  'overheadBudget',
-  'probeTimeoutMs',
-  'kernels',
-  'now',
-] as const;
+/** Rules of {@link ProbeConfig}. */
+export const PROBE_RULES: {
+  readonly [K in keyof ProbeConfig]-?: OptionRule<ProbeConfig[K], ProbeSettings[K]>;
+} = {
+  batchSize: positive(100),
+  raiseOnError: orNull(checkFlag),
+  overheadBudget: orNull(
+    numberWhere((share) => share > 0 && share <= 1, 'above 0 and at most 1, or null'),
+  ),
+  probeTimeoutMs: positive(DEFAULT_HOOK_ENGINE_CONFIG.probeTimeoutMs),
+  kernels: optional((field: string, kernels: Kernels): Kernels => {
+    if (typeof kernels?.tensorStats !== 'function')
+      throw invalidInput(field, kernels, 'what createKernels() gave');
+    return kernels;
+  }),
+  now: (field, now = () => performance.now()) => callable(field, now),
+};
 
-/** @throws {QuarkError} `invalid_input` naming the field */
-export function checkProbeConfig(
-  config: ProbeConfig,
-  otherNames: readonly string[],
-): ProbeSettings {
-  checkOptionNames('config', config, [...new Set([...otherNames, ...PROBE_NAMES])]);
-  const { batchSize = 100, raiseOnError = null, overheadBudget = null } = config;
-  const { probeTimeoutMs = DEFAULT_HOOK_ENGINE_CONFIG.probeTimeoutMs, kernels, now } = config;
-  if (raiseOnError !== null && typeof raiseOnError !== 'boolean')
-    throw invalidInput('raiseOnError', raiseOnError, 'true, false or null');
-  if (
-    overheadBudget !== null &&
-    !(typeof overheadBudget === 'number' && overheadBudget > 0 && overheadBudget <= 1)
-  )
-    throw invalidInput('overheadBudget', overheadBudget, 'above 0 and at most 1, or null');
-  if (kernels !== undefined && typeof kernels?.tensorStats !== 'function')
-    throw invalidInput('kernels', kernels, 'what createKernels() gave');
-  if (now !== undefined && typeof now !== 'function')
-    throw invalidInput('now', now, 'a function that returns milliseconds');
-  return {
-    batchSize: checkPositive('batchSize', batchSize),
-    raiseOnError,
-    overheadBudget,
-    probeTimeoutMs: checkPositive('probeTimeoutMs', probeTimeoutMs),
-    kernels,
-    now: now ?? (() => performance.now()),
-  };
-}
+const { deadUnitEpsilon, deadUnitProbes, saturationModuleTypes, saturationThreshold } =
+  DEFAULT_HOOK_ENGINE_CONFIG;
+
+const HOOK_RULES = {
+  schedule: (_field: string, config?: HookScheduleConfig) => new Schedule(config),
+  filters: (_field: string, config?: LayerFilterConfig) => layerFilter(config),
+  captureForward: flag(true),
+  captureBackward: flag(true),
+  captureEvaluation: flag(false),
+  deadUnitEpsilon: nonNegative(deadUnitEpsilon),
+  saturationThreshold: orNull(nonNegative(), saturationThreshold),
+  saturationModuleTypes: (field: string, given: Iterable<string> = saturationModuleTypes) =>
+    new Set([...texts(field, given)].map(plainName)),
+  deadUnitProbes: positive(deadUnitProbes),
+  ...PROBE_RULES,
+};
 
 /** @throws {QuarkError} `invalid_input` naming the field */
 export function checkHookConfig(config: HookEngineConfig): HookSettings {
-  const probe = checkProbeConfig(config, Object.keys(DEFAULT_HOOK_ENGINE_CONFIG));
-  const given = { ...DEFAULT_HOOK_ENGINE_CONFIG, ...givenOf(config) };
-  const { deadUnitEpsilon, saturationThreshold } = given;
-  if (!isNonNegative(deadUnitEpsilon))
-    throw invalidInput('deadUnitEpsilon', deadUnitEpsilon, 'a number of 0 or more');
-  if (saturationThreshold !== null && !isNonNegative(saturationThreshold))
-    throw invalidInput(
-      'saturationThreshold',
-      saturationThreshold,
-      'a number of 0 or more, or null',
-    );
-  const types = new Set(
-    [...texts('saturationModuleTypes', given.saturationModuleTypes)].map(plainName),
-  );
+  const {
+    filters: isWanted,
+    saturationModuleTypes: types,
+    ...settings
+  } = readOptions('config', config, HOOK_RULES, '');
   return {
-    ...probe,
-    schedule: new Schedule(config.schedule),
-    isWanted: layerFilter(config.filters),
-    captureForward: checkFlag('captureForward', given.captureForward),
-    captureBackward: checkFlag('captureBackward', given.captureBackward),
-    captureEvaluation: checkFlag('captureEvaluation', given.captureEvaluation),
-    deadUnitEpsilon,
-    saturationThreshold,
+    ...settings,
+    isWanted,
     saturates: ({ type, qualifiedType, activation }) =>
       [type, qualifiedType, activation].some(
         (name) => name !== undefined && types.has(plainName(name)),
       ),
-    deadUnitProbes: checkPositive('deadUnitProbes', given.deadUnitProbes),
   };
 }
 
-/** The settings that were given: one that is undefined was not. */
-export function givenOf<T extends object>(config: T): T {
-  return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined)) as T;
-}
-
-/** Whether it is a finite number of 0 or more. */
-export function isNonNegative(value: unknown): value is number {
-  return typeof value === 'number' && value >= 0 && value < Number.POSITIVE_INFINITY;
+/** A finite number of 0 or more. */
+export function nonNegative(fallback?: number): OptionRule<number | undefined, number> {
+  return numberWhere(
+    (value) => value >= 0 && value < Number.POSITIVE_INFINITY,
+    'a number of 0 or more',
+    fallback,
+  );
 }
 
 /** `hard_sigmoid`, `hardSigmoid` and `Hardsigmoid` are one. */

@@ -204,8 +204,7 @@ export class HookEngine implements AsyncDisposable {
   async read(filter: LayerSummaryFilter = {}): Promise<readonly LayerSummaryRecord[]> {
     const { handle } = this.#instrument;
     if (!this.#writer.isClosed) await writeFor(handle, () => this.#drain());
-    const { store, runId } = handle;
-    return (await readLayerSummaries({ store, runId }, filter)).records;
+    return (await readLayerSummaries(handle, filter)).records;
   }
 
   /**

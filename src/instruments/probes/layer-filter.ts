@@ -1,6 +1,7 @@
 /** Which layers and parameters are observed. */
-import { checkLiteral, checkOptionNames, checkFlag } from '../../base/assert.ts';
+import { checkLiteral } from '../../base/assert.ts';
 import { invalidInput, messageOf } from '../../base/errors.ts';
+import { flag, readOptions } from '../../base/options.ts';
 import { PARAMETER_ROLES, type ParameterRole } from '../../records/literals.ts';
 import type { LayerInfo, ParameterInfo } from './model-source.ts';
 
@@ -47,17 +48,27 @@ export const DEFAULT_LAYER_FILTER_CONFIG = Object.freeze({
   leafModulesOnly: true,
 });
 
+const LAYER_RULES = {
+  includeNames: texts,
+  excludeNames: texts,
+  includeTypes: texts,
+  excludeTypes: texts,
+  includeNamePatterns: patterns,
+  excludeNamePatterns: patterns,
+  leafModulesOnly: flag(DEFAULT_LAYER_FILTER_CONFIG.leafModulesOnly),
+};
+
 /** The test a layer has to pass. @throws {QuarkError} `invalid_input` naming the field */
 export function layerFilter(config: LayerFilterConfig = {}): (layer: LayerInfo) => boolean {
-  checkOptionNames('filters', config, Object.keys(DEFAULT_LAYER_FILTER_CONFIG));
-  const includeNames = texts('filters.includeNames', config.includeNames);
-  const excludeNames = texts('filters.excludeNames', config.excludeNames);
-  const includeTypes = texts('filters.includeTypes', config.includeTypes);
-  const excludeTypes = texts('filters.excludeTypes', config.excludeTypes);
-  const included = patterns('filters.includeNamePatterns', config.includeNamePatterns);
-  const excluded = patterns('filters.excludeNamePatterns', config.excludeNamePatterns);
-  const { leafModulesOnly = true } = config;
-  checkFlag('filters.leafModulesOnly', leafModulesOnly);
+  const {
+    excludeNamePatterns: excluded,
+    includeNamePatterns: included,
+    excludeNames,
+    excludeTypes,
+    includeNames,
+    includeTypes,
+    leafModulesOnly,
+  } = readOptions('filters', config, LAYER_RULES);
   const hasType = (types: ReadonlySet<string>, layer: LayerInfo): boolean =>
     types.has(layer.type) || (layer.qualifiedType !== undefined && types.has(layer.qualifiedType));
   return (layer) =>

@@ -1,18 +1,12 @@
 /** The settings of the parameter diagnostics: names, defaults, checks. */
-import { checkLiteral, checkPositive, checkFlag } from '../../base/assert.ts';
-import { invalidInput } from '../../base/errors.ts';
+import { checkLiteral } from '../../base/assert.ts';
+import { asGiven, flag, numberWhere, positive, readOptions } from '../../base/options.ts';
 import { MAX_HISTOGRAM_BINS } from '../../kernel/tensor/checks.ts';
 import {
   PARAMETER_DISTRIBUTION_TYPES,
   type ParameterDistributionType,
 } from '../../records/literals.ts';
-import {
-  checkProbeConfig,
-  givenOf,
-  isNonNegative,
-  type ProbeConfig,
-  type ProbeSettings,
-} from './hook-config.ts';
+import { nonNegative, PROBE_RULES, type ProbeConfig, type ProbeSettings } from './hook-config.ts';
 import { parameterFilter, texts, type ParameterFilterConfig } from './layer-filter.ts';
 import type { ParameterInfo } from './model-source.ts';
 import { DEFAULT_HOOK_SCHEDULE_CONFIG, Schedule, type HookScheduleConfig } from './schedule.ts';
@@ -71,30 +65,43 @@ export type ParameterSettings = ProbeSettings & {
   readonly captureGradientCosine: boolean;
 };
 
+const DEFAULTS = DEFAULT_PARAMETER_DIAGNOSTICS_CONFIG;
+
+const RULES = {
+  ...PROBE_RULES,
+  schedule: (_field: string, config?: HookScheduleConfig) => new Schedule(config),
+  includeParameterPatterns: asGiven,
+  excludeParameterPatterns: asGiven,
+  includeParameterRoles: asGiven,
+  captureSummaries: flag(DEFAULTS.captureSummaries),
+  captureDistributions: flag(DEFAULTS.captureDistributions),
+  distributionTypes: (field: string, given: Iterable<string> = DEFAULTS.distributionTypes) =>
+    [...texts(field, given)].map((type, i) =>
+      checkLiteral(`${field}[${i}]`, type, PARAMETER_DISTRIBUTION_TYPES),
+    ),
+  histogramBins: numberWhere(
+    (bins) => Number.isInteger(bins) && bins >= 1 && bins <= MAX_HISTOGRAM_BINS,
+    `an integer from 1 to ${MAX_HISTOGRAM_BINS}`,
+    DEFAULTS.histogramBins,
+  ),
+  maxHistogramValues: positive(DEFAULTS.maxHistogramValues),
+  nearZeroEpsilon: nonNegative(DEFAULTS.nearZeroEpsilon),
+  captureGradientCosine: flag(DEFAULTS.captureGradientCosine),
+};
+
 /** @throws {QuarkError} `invalid_input` naming the field */
 export function checkParameterConfig(config: ParameterDiagnosticsConfig): ParameterSettings {
-  const probe = checkProbeConfig(config, Object.keys(DEFAULT_PARAMETER_DIAGNOSTICS_CONFIG));
-  const given = { ...DEFAULT_PARAMETER_DIAGNOSTICS_CONFIG, ...givenOf(config) };
-  const { nearZeroEpsilon, histogramBins, maxHistogramValues } = given;
-  if (!isNonNegative(nearZeroEpsilon))
-    throw invalidInput('nearZeroEpsilon', nearZeroEpsilon, 'a number of 0 or more');
-  if (checkPositive('histogramBins', histogramBins) > MAX_HISTOGRAM_BINS)
-    throw invalidInput('histogramBins', histogramBins, `at most ${MAX_HISTOGRAM_BINS}`);
-  const types = [...texts('distributionTypes', given.distributionTypes)].map((type, i) =>
-    checkLiteral(`distributionTypes[${i}]`, type, PARAMETER_DISTRIBUTION_TYPES),
-  );
-  const captureDistributions = checkFlag('captureDistributions', given.captureDistributions);
+  const {
+    captureDistributions,
+    distributionTypes,
+    histogramBins,
+    maxHistogramValues,
+    ...settings
+  } = readOptions('config', config, RULES, '');
   return {
-    ...probe,
-    schedule: new Schedule(config.schedule),
+    ...settings,
     isWanted: parameterFilter(config),
-    captureSummaries: checkFlag('captureSummaries', given.captureSummaries),
-    distributions: new Set(captureDistributions ? types : []),
-    histogram: {
-      bins: histogramBins,
-      maxValues: checkPositive('maxHistogramValues', maxHistogramValues),
-    },
-    nearZeroEpsilon,
-    captureGradientCosine: checkFlag('captureGradientCosine', given.captureGradientCosine),
+    distributions: new Set(captureDistributions ? distributionTypes : []),
+    histogram: { bins: histogramBins, maxValues: maxHistogramValues },
   };
 }

@@ -183,8 +183,7 @@ export class ParameterDiagnostics implements AsyncDisposable {
     filter: ParameterSummaryFilter = {},
   ): Promise<readonly ParameterSummaryRecord[]> {
     await this.#drainOpen();
-    const { store, runId } = this.#instrument.handle;
-    return (await readParameterSummaries({ store, runId }, filter)).records;
+    return (await readParameterSummaries(this.#instrument.handle, filter)).records;
   }
 
   /** Histograms of the run, after a flush when this is open. @throws {QuarkError} `invalid_input` naming the filter */
@@ -192,8 +191,7 @@ export class ParameterDiagnostics implements AsyncDisposable {
     filter: ParameterDistributionFilter = {},
   ): Promise<readonly ParameterDistributionRecord[]> {
     await this.#drainOpen();
-    const { store, runId } = this.#instrument.handle;
-    return (await readParameterDistributions({ store, runId }, filter)).records;
+    return (await readParameterDistributions(this.#instrument.handle, filter)).records;
   }
 
   /** Everything of the run, after a flush when this is open. */

@@ -1,6 +1,7 @@
 /** Which steps are probed. */
-import { checkCount, checkOptionNames, checkPositive } from '../../base/assert.ts';
+import { checkCount } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
+import { count, orNull, positive, readOptions } from '../../base/options.ts';
 
 /** When probes are active. */
 export type HookScheduleConfig = {
@@ -22,6 +23,17 @@ export const DEFAULT_HOOK_SCHEDULE_CONFIG = Object.freeze({
   explicitSteps: Object.freeze([]) as readonly number[],
 });
 
+const RULES = {
+  everyNSteps: orNull(positive(), DEFAULT_HOOK_SCHEDULE_CONFIG.everyNSteps),
+  startStep: count(DEFAULT_HOOK_SCHEDULE_CONFIG.startStep),
+  stopStep: orNull(count()),
+  explicitSteps: (field: string, steps: Iterable<number> = []): ReadonlySet<number> => {
+    if (typeof steps !== 'object' || !(Symbol.iterator in steps))
+      throw invalidInput(field, steps, 'a list of steps');
+    return new Set(Array.from(steps, (step, i) => checkCount(`${field}[${i}]`, step)));
+  },
+};
+
 /** A checked schedule. */
 export class Schedule {
   readonly everyNSteps: number | null;
@@ -31,19 +43,17 @@ export class Schedule {
 
   /** @throws {QuarkError} `invalid_input` naming the field */
   constructor(config: HookScheduleConfig = {}) {
-    checkOptionNames('schedule', config, Object.keys(DEFAULT_HOOK_SCHEDULE_CONFIG));
-    const { everyNSteps = 1, startStep = 0, stopStep = null, explicitSteps = [] } = config;
-    this.everyNSteps =
-      everyNSteps === null ? null : checkPositive('schedule.everyNSteps', everyNSteps);
-    this.#startStep = checkCount('schedule.startStep', startStep);
-    this.#stopStep = stopStep === null ? null : checkCount('schedule.stopStep', stopStep);
-    if (this.#stopStep !== null && this.#stopStep < this.#startStep)
-      throw invalidInput('schedule.stopStep', stopStep, `at least startStep (${startStep})`);
-    if (typeof explicitSteps !== 'object' || !(Symbol.iterator in explicitSteps))
-      throw invalidInput('schedule.explicitSteps', explicitSteps, 'a list of steps');
-    this.#explicitSteps = new Set(
-      Array.from(explicitSteps, (step, i) => checkCount(`schedule.explicitSteps[${i}]`, step)),
+    const { everyNSteps, explicitSteps, startStep, stopStep } = readOptions(
+      'schedule',
+      config,
+      RULES,
     );
+    this.everyNSteps = everyNSteps;
+    this.#startStep = startStep;
+    this.#stopStep = stopStep;
+    this.#explicitSteps = explicitSteps;
+    if (stopStep !== null && stopStep < startStep)
+      throw invalidInput('schedule.stopStep', stopStep, `at least startStep (${startStep})`);
   }
 
   /** Whether the step was named. */

@@ -1,7 +1,7 @@
 /** The settings of the telemetry: names, defaults, checks. */
-import { checkCount, checkOptionNames, checkPositive, checkFlag } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
-import { DEFAULT_WRITER_OPTIONS, type WriterOptions } from '../../session/buffered-writer.ts';
+import { count, flag, orNull, positive, readOptions } from '../../base/options.ts';
+import { WRITER_RULES, withWriter, type WriterOptions } from '../../session/buffered-writer.ts';
 
 /** The part of TensorFlow.js that is asked: hand in `tf`. */
 export type TensorMemory = {
@@ -40,35 +40,25 @@ export type SystemTelemetrySettings = Required<Omit<SystemTelemetryConfig, keyof
   readonly writer: WriterOptions;
 };
 
+const { batchSize, captureCpu, captureGpu, emitScalarMetrics, gpuIndex, sampleEveryNSteps, tf } =
+  DEFAULT_SYSTEM_TELEMETRY_CONFIG;
+
+const RULES = {
+  ...WRITER_RULES,
+  batchSize: positive(batchSize),
+  sampleEveryNSteps: positive(sampleEveryNSteps),
+  emitScalarMetrics: flag(emitScalarMetrics),
+  captureCpu: flag(captureCpu),
+  captureGpu: flag(captureGpu),
+  gpuIndex: orNull(count(), gpuIndex),
+  tf: orNull((field: string, value: TensorMemory): TensorMemory => {
+    if (typeof value.memory !== 'function')
+      throw invalidInput(field, value, 'TensorFlow.js, or null');
+    return value;
+  }, tf),
+};
+
 /** @throws {QuarkError} `invalid_input` naming the option */
 export function checkTelemetryConfig(config: SystemTelemetryConfig): SystemTelemetrySettings {
-  checkOptionNames(
-    'config',
-    config,
-    Object.keys({ ...DEFAULT_SYSTEM_TELEMETRY_CONFIG, ...DEFAULT_WRITER_OPTIONS }),
-  );
-  const {
-    sampleEveryNSteps = DEFAULT_SYSTEM_TELEMETRY_CONFIG.sampleEveryNSteps,
-    emitScalarMetrics = DEFAULT_SYSTEM_TELEMETRY_CONFIG.emitScalarMetrics,
-    captureCpu = DEFAULT_SYSTEM_TELEMETRY_CONFIG.captureCpu,
-    captureGpu = DEFAULT_SYSTEM_TELEMETRY_CONFIG.captureGpu,
-    gpuIndex = DEFAULT_SYSTEM_TELEMETRY_CONFIG.gpuIndex,
-    tf = DEFAULT_SYSTEM_TELEMETRY_CONFIG.tf,
-    ...writer
-  } = config;
-  checkPositive('sampleEveryNSteps', sampleEveryNSteps);
-  for (const [name, value] of Object.entries({ emitScalarMetrics, captureCpu, captureGpu }))
-    checkFlag(name, value);
-  if (gpuIndex !== null) checkCount('gpuIndex', gpuIndex);
-  if (tf !== null && typeof tf?.memory !== 'function')
-    throw invalidInput('tf', tf, 'TensorFlow.js, or null');
-  return {
-    sampleEveryNSteps,
-    emitScalarMetrics,
-    captureCpu,
-    captureGpu,
-    gpuIndex,
-    tf,
-    writer: { batchSize: DEFAULT_SYSTEM_TELEMETRY_CONFIG.batchSize, ...writer },
-  };
+  return withWriter(readOptions('config', config, RULES, ''));
 }

@@ -218,7 +218,7 @@ export class SystemTelemetry implements AsyncDisposable {
    * @throws {QuarkError} `invalid_input` naming the filter
    */
   async read(filter: TelemetryFilter = {}): Promise<readonly SystemTelemetryRecord[]> {
-    if (!this.#writer.isClosed) await writeFor(this.#handle, () => this.#writer.drain());
+    await this.#writer.drainOpen();
     return (await readTelemetry(this.#handle, filter)).records;
   }
 
