@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { rolldown } from 'rolldown';
+import { build } from 'vite';
 import { interleaved, report } from './harness.mjs';
 
 const { values: options } = parseArgs({
@@ -31,18 +31,19 @@ async function load(root, folder, name) {
   const input = FEEDS.map((path) => join(root, path)).find((path) => existsSync(path));
   const entry = join(root, 'dist/index.js');
   const file = join(folder, `${name}.mjs`);
-  const bundle = await rolldown({
-    input,
-    platform: 'node',
-    external: [/^node:/, entry],
-    plugins: [
-      {
-        name: 'entry',
-        resolveId: (id) => (id === 'quark-sdk' ? { id: entry, external: true } : null),
-      },
-    ],
+  await build({
+    configFile: false,
+    root,
+    logLevel: 'silent',
+    resolve: { alias: { 'quark-sdk': entry } },
+    build: {
+      outDir: folder,
+      emptyOutDir: false,
+      minify: false,
+      lib: { entry: input, formats: ['es'], fileName: () => `${name}.mjs` },
+      rolldownOptions: { external: [entry] },
+    },
   });
-  await bundle.write({ file, format: 'esm', codeSplitting: false });
   return {
     sdk: await import(pathToFileURL(entry).href),
     ...(await import(pathToFileURL(file).href)),
