@@ -47,7 +47,7 @@ const BUILT_IN: Readonly<Record<string, StorageFactory>> = {
 };
 
 /**
- * Opens a store. The same place may be opened several times, in one process and in several; close every store you open.
+ * Opens a store. The same location may be opened several times, in one process and in several; close every store you open.
  *
  * @param uri what to open:
  * - `memory:` a new store in memory; `memory:NAME` the one of this name in this process
@@ -67,11 +67,11 @@ export async function openStorage(uri?: string, options: OpenStorageOptions = {}
   checkNotAborted(options.signal);
   if (uri !== undefined && typeof uri !== 'string')
     throw invalidInput('storage', uri, 'a URI or a path');
-  const place = uri === undefined || uri === '' ? defaultPlace() : uri;
-  const scheme = schemeOf(place) ?? (isNode() ? 'file' : 'idb');
+  const location = uri === undefined || uri === '' ? defaultLocation() : uri;
+  const scheme = schemeOf(location) ?? (isNode() ? 'file' : 'idb');
   const factory = findStorage(scheme) ?? builtIn(scheme);
-  if (factory === undefined) throw unknownScheme(place, scheme, Object.keys(BUILT_IN));
-  return factory(place, options);
+  if (factory === undefined) throw unknownScheme(location, scheme, Object.keys(BUILT_IN));
+  return factory(location, options);
 }
 
 function builtIn(scheme: string): StorageFactory | undefined {
@@ -79,6 +79,6 @@ function builtIn(scheme: string): StorageFactory | undefined {
 }
 
 /** What is opened when nothing is named. */
-export function defaultPlace(): string {
+export function defaultLocation(): string {
   return isNode() ? '.' : 'idb:quark';
 }

@@ -4,7 +4,7 @@ import { systemClock, type Clock } from '../base/clock.ts';
 import { invalidInput } from '../base/errors.ts';
 import { encodeJsonObject, type JsonObject } from '../base/json.ts';
 import { checkLabel } from '../base/names.ts';
-import { defaultPlace, openStorage } from '../location/open-storage.ts';
+import { defaultLocation, openStorage } from '../location/open-storage.ts';
 import type { Store } from '../store/store.ts';
 import { PERSISTENCE_NAMES, persistenceOf, type PersistenceOptions } from '../store/persistence.ts';
 import { loadPlatform } from './platforms/platform.ts';
@@ -135,7 +135,7 @@ export async function resolveStore(
 /** Placeholder for the store of a session before it is open. */
 export function placeOf({ storage, storageDir }: SessionOptions): string {
   if (typeof storage === 'object') return storage.uri;
-  return storage ?? storageDir ?? defaultPlace();
+  return storage ?? storageDir ?? defaultLocation();
 }
 
 /** The clock of a session. */

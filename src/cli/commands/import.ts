@@ -48,10 +48,10 @@ export const importCommand: Command = {
       throw new UsageError('Give either --storage or --storage-dir, not both', 'import');
     const files = await openInputFiles(args.positionals.map((path) => resolve(io.cwd, path)));
     const given = io.env['QUARK_STORAGE_DIR'];
-    const place =
+    const location =
       uri ??
       resolve(io.cwd, dir ?? (given === undefined || given === '' ? DEFAULT_STORAGE_DIR : given));
-    const store = await openStorage(place);
+    const store = await openStorage(location);
     let report: ImportReport;
     try {
       report = await importRuns(files, store, {

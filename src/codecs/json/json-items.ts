@@ -30,7 +30,7 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 /**
- * The parts of a document, front to back. What cannot be parsed is reported with its place.
+ * The parts of a document, front to back. What cannot be parsed is reported with its location.
  *
  * @param problem told of items and entries that are left out
  * @throws {QuarkError} `invalid_input` when the document is neither an object nor a list, or nested too deep
@@ -38,7 +38,7 @@ const CLOSE_OBJECT = 0x7d;
 export async function* readJsonItems(
   file: InputFile,
   limits: Pick<ImportLimits, 'maxDepth' | 'maxJsonItemBytes'>,
-  problem: (place: string, reason: string) => void,
+  problem: (location: string, reason: string) => void,
 ): AsyncGenerator<JsonPart, void, undefined> {
   const splitter = new JsonSplitter(limits, problem);
   for await (const piece of file.stream()) {
@@ -52,7 +52,7 @@ export async function* readJsonItems(
 
 class JsonSplitter {
   readonly #limits: Pick<ImportLimits, 'maxDepth' | 'maxJsonItemBytes'>;
-  readonly #problem: (place: string, reason: string) => void;
+  readonly #problem: (location: string, reason: string) => void;
   readonly #decoder = new TextDecoder();
   /** Bytes from the beginning of the part under way on. */
   #held = new Uint8Array(0);
@@ -72,7 +72,7 @@ class JsonSplitter {
 
   constructor(
     limits: Pick<ImportLimits, 'maxDepth' | 'maxJsonItemBytes'>,
-    problem: (place: string, reason: string) => void,
+    problem: (location: string, reason: string) => void,
   ) {
     this.#limits = limits;
     this.#problem = problem;
@@ -147,7 +147,7 @@ class JsonSplitter {
       this.#heldBytes = this.#ends.at(-1) ?? 0;
       this.#flush();
     }
-    this.#problem(this.#place(), 'The file ends in the middle of it.');
+    this.#problem(this.#location(), 'The file ends in the middle of it.');
   }
 
   #beginRoot(isObject: boolean): void {
@@ -210,7 +210,7 @@ class JsonSplitter {
         this.#ready.push({ kind: 'value', key, value });
     } catch (error) {
       if (!isQuarkError(error, 'invalid_input')) throw error;
-      this.#problem(this.#place(), messageOf(error));
+      this.#problem(this.#location(), messageOf(error));
     }
   }
 
@@ -235,7 +235,7 @@ class JsonSplitter {
             this.#ready.push({ kind: 'items', key: this.#key, index, items: [item] });
           } catch (cause) {
             if (!isQuarkError(cause, 'invalid_input')) throw cause;
-            this.#problem(this.#place(i), messageOf(cause));
+            this.#problem(this.#location(i), messageOf(cause));
           }
           from = end + 1;
         }
@@ -249,12 +249,12 @@ class JsonSplitter {
   #tooLong(): void {
     const { maxJsonItemBytes } = this.#limits;
     this.#problem(
-      this.#place(),
+      this.#location(),
       `It has more than ${maxJsonItemBytes} bytes (limits.maxJsonItemBytes).`,
     );
   }
 
-  #place(offset = this.#ends.length): string {
+  #location(offset = this.#ends.length): string {
     if (!this.#inList) return 'an entry';
     return `${this.#key ?? ''}[${this.#index + offset}]`;
   }

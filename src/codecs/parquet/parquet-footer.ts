@@ -304,7 +304,7 @@ class FooterParser {
   }
 }
 
-type Place = {
+type SchemaPath = {
   readonly names: readonly string[];
   /** Of the names, joined. */
   readonly chars: number;
@@ -321,25 +321,25 @@ function leavesOf(
   const leaves: ParquetLeaf[] = [];
   let next = 1;
   let nameChars = 0;
-  const walk = (count: number, place: Place, depth: number): void => {
+  const walk = (count: number, path: SchemaPath, depth: number): void => {
     if (depth > maxDepth) throw new Error('the schema is nested too deep');
     for (let i = 0; i < count; i++) {
       const element = elements[next++];
       if (element === undefined) throw new Error('the schema ends in the middle');
       const isRepeated = element.repetition === 2;
-      const definition = place.definition + (element.repetition === 0 ? 0 : 1);
-      nameChars += place.chars + element.name.length;
+      const definition = path.definition + (element.repetition === 0 ? 0 : 1);
+      nameChars += path.chars + element.name.length;
       // Each column repeats the names of the groups that it is in.
       if (nameChars > maxFooterBytes)
         throw bad(
           `the names of its columns have more than ${maxFooterBytes} characters (limits.maxFooterBytes)`,
         );
-      const here: Place = {
-        chars: place.chars + element.name.length + 1,
-        names: [...place.names, element.name],
+      const here: SchemaPath = {
+        chars: path.chars + element.name.length + 1,
+        names: [...path.names, element.name],
         definition,
-        repetition: place.repetition + (isRepeated ? 1 : 0),
-        listDefinition: isRepeated ? definition : place.listDefinition,
+        repetition: path.repetition + (isRepeated ? 1 : 0),
+        listDefinition: isRepeated ? definition : path.listDefinition,
       };
       if (element.children > 0) walk(element.children, here, depth + 1);
       else if (leaves.length >= maxColumns)
@@ -355,22 +355,22 @@ function leavesOf(
   return leaves;
 }
 
-function leafOf(element: Element, place: Place): ParquetLeaf {
+function leafOf(element: Element, path: SchemaPath): ParquetLeaf {
   const type = PHYSICAL_TYPES[element.type ?? -1];
   if (type === undefined) throw new Error(`column "${element.name.slice(0, 100)}" has no type`);
   const { logical, perMs } = meaningOf(element, type);
-  const [top = ''] = place.names;
+  const [top = ''] = path.names;
   return {
-    name: place.repetition > 0 ? top : place.names.join('/'),
+    name: path.repetition > 0 ? top : path.names.join('/'),
     top,
     type,
     typeLength: element.typeLength,
     logical,
     perMs,
     scale: element.scale,
-    maxDefinition: place.definition,
-    maxRepetition: place.repetition,
-    listDefinition: place.listDefinition,
+    maxDefinition: path.definition,
+    maxRepetition: path.repetition,
+    listDefinition: path.listDefinition,
   };
 }
 

@@ -32,26 +32,26 @@ export class ParquetRows implements TableRow {
   line = 0;
   readonly leaves: readonly ParquetLeaf[];
   readonly #columns: readonly Cursor[];
-  readonly #places: readonly number[];
+  readonly #leafIndexes: readonly number[];
   readonly #file: InputFile;
   readonly #footer: ParquetFooter;
   readonly #limits: ImportLimits;
-  readonly #problem: (place: string, reason: string) => void;
+  readonly #problem: (location: string, reason: string) => void;
   #left = 0;
 
   constructor(
     file: InputFile,
     footer: ParquetFooter,
     limits: ImportLimits,
-    problem: (place: string, reason: string) => void,
+    problem: (location: string, reason: string) => void,
   ) {
     checkColumnRows(footer, file, limits);
     this.#file = file;
     this.#footer = footer;
     this.#limits = limits;
     this.#problem = problem;
-    this.#places = footer.leaves.flatMap((leaf, i) => (leaf.maxRepetition === 0 ? [i] : []));
-    this.leaves = this.#places.flatMap((place) => footer.leaves[place] ?? []);
+    this.#leafIndexes = footer.leaves.flatMap((leaf, i) => (leaf.maxRepetition === 0 ? [i] : []));
+    this.leaves = this.#leafIndexes.flatMap((index) => footer.leaves[index] ?? []);
     this.#columns = this.leaves.map((leaf) => new Cursor(leaf));
     this.cellCount = this.leaves.length;
     this.kinds = new Uint8Array(this.cellCount);
@@ -67,7 +67,7 @@ export class ParquetRows implements TableRow {
       this.line = first;
       try {
         for (const [i, cursor] of this.#columns.entries()) {
-          const chunk = group.chunks[this.#places[i] ?? -1];
+          const chunk = group.chunks[this.#leafIndexes[i] ?? -1];
           if (chunk === undefined) continue;
           if (chunk.isElsewhere) throw new Error('it is in another file');
           cursor.open(new ParquetPages(this.#file, cursor.leaf, chunk, this.#limits, budget));

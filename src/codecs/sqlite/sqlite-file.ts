@@ -39,7 +39,7 @@ type Table = {
 export class SqliteFile {
   readonly #file: InputFile;
   readonly #limits: ImportLimits;
-  readonly #problem: (place: string, reason: string) => void;
+  readonly #problem: (location: string, reason: string) => void;
   readonly #pageBytes: number;
   readonly #usableBytes: number;
   readonly #wal: WalPages | undefined;
@@ -53,7 +53,7 @@ export class SqliteFile {
     header: DataView,
     wal: WalPages | undefined,
     limits: ImportLimits,
-    problem: (place: string, reason: string) => void,
+    problem: (location: string, reason: string) => void,
   ) {
     this.#file = file;
     this.#wal = wal;
@@ -77,7 +77,7 @@ export class SqliteFile {
     file: InputFile,
     wal: InputFile | undefined,
     limits: ImportLimits,
-    problem: (place: string, reason: string) => void,
+    problem: (location: string, reason: string) => void,
   ): Promise<SqliteFile> {
     const bytes = await file.slice(0, 100);
     if (bytes.byteLength < 100 || !isSqlite(bytes)) throw invalid('it has no header');

@@ -37,14 +37,14 @@ export async function readWal(file: InputFile, pageBytes: number): Promise<WalPa
     if (!sum.is(view.getUint32(16), view.getUint32(20))) break;
     open.set(view.getUint32(0), at + FRAME_BYTES);
     if (view.getUint32(4) === 0) continue;
-    for (const [page, place] of open) committed.set(page, place);
+    for (const [page, offset] of open) committed.set(page, offset);
     open.clear();
   }
   return {
     sizeBytes: file.sizeBytes,
     async page(number) {
-      const place = committed.get(number);
-      return place === undefined ? undefined : file.slice(place, place + pageBytes);
+      const offset = committed.get(number);
+      return offset === undefined ? undefined : file.slice(offset, offset + pageBytes);
     },
   };
 }

@@ -14,24 +14,24 @@ const MAX_WASTED_BYTES = 16 << 20;
 /** Of a length of zero: files that were cut off often end in zeros. */
 const ZERO_CHECKSUM = 0x7980329;
 
-/** Takes the bytes of one record; they are only valid during the call. `place` is its first byte in the file. */
+/** Takes the bytes of one record; they are only valid during the call. `offset` is its first byte in the file. */
 export type OnRecord = (
   bytes: Uint8Array<ArrayBuffer>,
   view: DataView,
   start: number,
   end: number,
-  place: number,
+  offset: number,
 ) => void;
 
 /** Finds the records in a file that comes piece by piece. */
 export class TfRecordScanner {
   readonly #maxRecordBytes: number;
   readonly #onRecord: OnRecord;
-  readonly #onProblem: (place: number, reason: string) => void;
+  readonly #onProblem: (offset: number, reason: string) => void;
   #held = new Uint8Array(0);
   #heldBytes = 0;
-  /** Place in the file of the first held byte. */
-  #place = 0;
+  /** Offset in the file of the first held byte. */
+  #offset = 0;
   #skip = 0;
   /** Where damage began, or -1. */
   #lostFrom = -1;
@@ -41,7 +41,7 @@ export class TfRecordScanner {
   constructor(
     { maxRecordBytes }: Pick<ImportLimits, 'maxRecordBytes'>,
     onRecord: OnRecord,
-    onProblem: (place: number, reason: string) => void,
+    onProblem: (offset: number, reason: string) => void,
   ) {
     this.#maxRecordBytes = maxRecordBytes;
     this.#onRecord = onRecord;
@@ -55,7 +55,7 @@ export class TfRecordScanner {
       const count = Math.min(this.#skip, rest.byteLength);
       rest = rest.subarray(count);
       this.#skip -= count;
-      this.#place += count;
+      this.#offset += count;
     }
     if (rest.byteLength === 0) return;
     const isHeld = this.#heldBytes > 0;
@@ -63,7 +63,7 @@ export class TfRecordScanner {
     const bytes = isHeld ? this.#held : rest;
     const size = isHeld ? this.#heldBytes : rest.byteLength;
     const used = this.#walk(bytes, size);
-    this.#place += used;
+    this.#offset += used;
     const left = Math.max(0, size - used);
     if (isHeld && used > 0) this.#held.copyWithin(0, used, size);
     this.#heldBytes = isHeld ? left : 0;
@@ -74,10 +74,10 @@ export class TfRecordScanner {
 
   /** Ends the file. */
   end(): void {
-    if (this.#lostFrom >= 0) this.#found(this.#place + this.#heldBytes);
+    if (this.#lostFrom >= 0) this.#found(this.#offset + this.#heldBytes);
     else if (this.#heldBytes > 0 || this.#skip > 0)
       this.#onProblem(
-        this.#place,
+        this.#offset,
         'The last record is cut off: the file is still being written, or its writer was stopped.',
       );
     this.#heldBytes = 0;
@@ -102,7 +102,7 @@ export class TfRecordScanner {
       }
       if (length > this.#maxRecordBytes) {
         this.#onProblem(
-          this.#place + at,
+          this.#offset + at,
           `A record has ${length} bytes and is left out; it may have ${this.#maxRecordBytes} (limits.maxRecordBytes).`,
         );
         const next = at + HEADER_BYTES + length + TRAILER_BYTES;
@@ -115,17 +115,20 @@ export class TfRecordScanner {
       if (end + TRAILER_BYTES > size) break;
       if (maskedCrc32c(bytes, start, end) !== view.getUint32(end, true)) {
         this.#wasted += length;
-        if (this.#wasted <= MAX_WASTED_BYTES + this.#place + at) {
+        if (this.#wasted <= MAX_WASTED_BYTES + this.#offset + at) {
           this.#lose(at, 'a record does not agree with its checksum');
           at++;
         } else {
-          this.#onProblem(this.#place + at, 'A record does not agree with its checksum; left out.');
+          this.#onProblem(
+            this.#offset + at,
+            'A record does not agree with its checksum; left out.',
+          );
           at = end + TRAILER_BYTES;
         }
         continue;
       }
-      if (this.#lostFrom >= 0) this.#found(this.#place + at);
-      this.#onRecord(bytes, view, start, end, this.#place + at);
+      if (this.#lostFrom >= 0) this.#found(this.#offset + at);
+      this.#onRecord(bytes, view, start, end, this.#offset + at);
       at = end + TRAILER_BYTES;
     }
     return at;
@@ -133,14 +136,14 @@ export class TfRecordScanner {
 
   #lose(at: number, reason: string): void {
     if (this.#lostFrom >= 0) return;
-    this.#lostFrom = this.#place + at;
+    this.#lostFrom = this.#offset + at;
     this.#lostReason = reason;
   }
 
-  #found(place: number): void {
+  #found(offset: number): void {
     this.#onProblem(
       this.#lostFrom,
-      `${place - this.#lostFrom} bytes are left out: ${this.#lostReason}.`,
+      `${offset - this.#lostFrom} bytes are left out: ${this.#lostReason}.`,
     );
     this.#lostFrom = -1;
   }

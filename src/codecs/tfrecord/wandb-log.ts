@@ -22,22 +22,22 @@ const LAST = 4;
 export class WandbLogScanner {
   readonly #maxRecordBytes: number;
   readonly #onRecord: OnRecord;
-  readonly #onProblem: (place: number, reason: string) => void;
+  readonly #onProblem: (offset: number, reason: string) => void;
   readonly #block = new Uint8Array(BLOCK_BYTES);
   readonly #view = new DataView(this.#block.buffer);
   #used = 0;
-  /** Place in the file of the block. */
-  #place = 0;
+  /** Offset in the file of the block. */
+  #offset = 0;
   /** What there is of a record that has begun, in a buffer that grows: chunks may have no bytes or one. */
   #begun = new Uint8Array(0);
   #begunBytes = 0;
-  #partPlace = -1;
+  #partOffset = -1;
   #isTooLarge = false;
 
   constructor(
     { maxRecordBytes }: Pick<ImportLimits, 'maxRecordBytes'>,
     onRecord: OnRecord,
-    onProblem: (place: number, reason: string) => void,
+    onProblem: (offset: number, reason: string) => void,
   ) {
     this.#maxRecordBytes = maxRecordBytes;
     this.#onRecord = onRecord;
@@ -53,7 +53,7 @@ export class WandbLogScanner {
       at += count;
       if (this.#used < BLOCK_BYTES) return;
       this.#readBlock();
-      this.#place += BLOCK_BYTES;
+      this.#offset += BLOCK_BYTES;
       this.#used = 0;
     }
   }
@@ -61,9 +61,9 @@ export class WandbLogScanner {
   /** Ends the file. */
   end(): void {
     this.#readBlock();
-    if (this.#partPlace >= 0)
+    if (this.#partOffset >= 0)
       this.#onProblem(
-        this.#partPlace,
+        this.#partOffset,
         'The last record is cut off: the file is still being written, or its writer was stopped.',
       );
     this.#forget();
@@ -71,7 +71,7 @@ export class WandbLogScanner {
 
   #readBlock(): void {
     const size = this.#used;
-    let at = this.#place === 0 ? FILE_HEADER_BYTES : 0;
+    let at = this.#offset === 0 ? FILE_HEADER_BYTES : 0;
     while (size - at >= CHUNK_HEADER_BYTES) {
       const length = this.#view.getUint16(at + 4, true);
       const type = this.#block[at + 6] ?? 0;
@@ -88,19 +88,19 @@ export class WandbLogScanner {
       this.#forget();
       if (isAtEnd) {
         this.#onProblem(
-          this.#place + at,
+          this.#offset + at,
           'The last record is cut off: the file is still being written, or its writer was stopped.',
         );
         return;
       }
       // The length may be right where the data is not: then the next chunk is where it should be.
       if (end + CHUNK_HEADER_BYTES <= size && this.#isChunk(end, size)) {
-        this.#onProblem(this.#place + at, 'A record does not agree with its checksum; left out.');
+        this.#onProblem(this.#offset + at, 'A record does not agree with its checksum; left out.');
         at = end;
         continue;
       }
       this.#onProblem(
-        this.#place + at,
+        this.#offset + at,
         `${size - at} bytes are left out: a record does not agree with its checksum, and the next is not where it should be.`,
       );
       return;
@@ -120,17 +120,17 @@ export class WandbLogScanner {
 
   #take(type: number, at: number, end: number): void {
     const start = at + CHUNK_HEADER_BYTES;
-    const place = this.#place + at;
-    const hasBegun = this.#partPlace >= 0;
+    const offset = this.#offset + at;
+    const hasBegun = this.#partOffset >= 0;
     if (hasBegun && (type === FULL || type === FIRST)) {
-      this.#onProblem(this.#partPlace, 'A record has no end; left out.');
+      this.#onProblem(this.#partOffset, 'A record has no end; left out.');
       this.#forget();
     }
     if (type === FULL) {
-      this.#onRecord(this.#block, this.#view, start, end, place);
+      this.#onRecord(this.#block, this.#view, start, end, offset);
       return;
     }
-    if (type === FIRST) this.#partPlace = place;
+    if (type === FIRST) this.#partOffset = offset;
     // What follows damage is the rest of a record whose beginning is gone.
     else if (!hasBegun) return;
     this.#isTooLarge ||= this.#begunBytes + end - start > this.#maxRecordBytes;
@@ -138,12 +138,12 @@ export class WandbLogScanner {
     if (type === MIDDLE || type === FIRST) return;
     if (this.#isTooLarge)
       this.#onProblem(
-        this.#partPlace,
+        this.#partOffset,
         `A record is left out; it may have ${this.#maxRecordBytes} bytes (limits.maxRecordBytes).`,
       );
     else {
       const whole = this.#begun;
-      this.#onRecord(whole, new DataView(whole.buffer), 0, this.#begunBytes, this.#partPlace);
+      this.#onRecord(whole, new DataView(whole.buffer), 0, this.#begunBytes, this.#partOffset);
     }
     this.#forget();
   }
@@ -162,7 +162,7 @@ export class WandbLogScanner {
   #forget(): void {
     this.#begun = new Uint8Array(0);
     this.#begunBytes = 0;
-    this.#partPlace = -1;
+    this.#partOffset = -1;
     this.#isTooLarge = false;
   }
 }

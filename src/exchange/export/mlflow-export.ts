@@ -118,8 +118,8 @@ async function* artifactFiles(
   for (const record of records) {
     checkNotAborted(signal);
     const { artifactKey, id, payloadFormat } = record;
-    const place = paths.pathOf([...artifactKey.split('/'), id]);
-    const wanted = `${place}/${PAYLOAD_FILE_NAMES[payloadFormat]}`;
+    const artifactFolder = paths.pathOf([...artifactKey.split('/'), id]);
+    const wanted = `${artifactFolder}/${PAYLOAD_FILE_NAMES[payloadFormat]}`;
     if (paths.isInFile(wanted)) {
       onProblem?.(
         `Artifact ${JSON.stringify(artifactKey)} is left out: another file has its path.`,
@@ -179,7 +179,7 @@ async function* samples(
     for (const [i, row] of rows.slice(from, from + LINES_PER_PIECE).entries()) {
       const timeMs = Math.max(0, Math.trunc(points.timestampsMs[row] ?? 0));
       const step = [points.steps[row], points.epochs[row], from + i].find(
-        (place) => place !== undefined && !Number.isNaN(place),
+        (position) => position !== undefined && !Number.isNaN(position),
       );
       piece += `${timeMs} ${pythonNumber(points.values[row] ?? Number.NaN)} ${step ?? 0}\n`;
     }

@@ -213,7 +213,7 @@ class GroupImport {
         ...(options.patterns === undefined ? {} : { patterns: options.patterns }),
       },
       run: async (run) => (await this.#open(run)).sink,
-      place: { store: this.#store, project: options.project, tags: options.tags ?? [] },
+      target: { store: this.#store, project: options.project, tags: options.tags ?? [] },
       restored: (run) => {
         if (this.#runsBefore + this.#restored.length >= limits.maxRuns)
           throw tooManyRuns(limits.maxRuns);

@@ -138,7 +138,7 @@ const conv: OpRule = ({ g }, node) => {
 
 /**
  * dW[m, c, k] = sum over batch and positions o of dy[n, m, o] x[n, c, o stride + k dilation - pad]: a convolution in
- * which the batch takes the place of the channels, dy that of the weights, and stride and dilation change places.
+ * which the batch replaces the channels, dy that of the weights, and stride and dilation change units.
  */
 function weightGradient(
   g: GraphBuilder,
@@ -206,7 +206,7 @@ function poolWindow(reader: NodeReader, node: ForwardNode, shape: TensorShape): 
 
 /**
  * The largest of each window; the gradient goes to its first occurrence. WebGPU does not give the positions, so they are
- * found once more: a convolution with kernels that are 1 at one place lays the elements of each window side by side.
+ * found once more: a convolution with kernels that are 1 at one element lays the elements of each window side by side.
  */
 const maxPool: OpRule = ({ g }, node) => {
   const reader = new NodeReader(node);
@@ -219,9 +219,9 @@ const maxPool: OpRule = ({ g }, node) => {
   return (dy) => {
     const joined = rowCount([batch, channels]);
     const count = product(kernel);
-    const places = g.floats(unitMatrix(count), [count, 1, ...kernel]);
+    const units = g.floats(unitMatrix(count), [count, 1, ...kernel]);
     const flat = g.reshape(x, [joined, 1, ...input]);
-    const beside = g.op('Conv', [flat, places], [joined, count, ...output], placing);
+    const beside = g.op('Conv', [flat, units], [joined, count, ...output], placing);
     const outside = windowOutside(window);
     // Padding is never the largest.
     const seen = outside.some((value) => value !== 0)
@@ -229,38 +229,38 @@ const maxPool: OpRule = ({ g }, node) => {
       : beside;
     const first = g.op('ArgMax', [seen], [joined, 1, ...output], { axis: 1 }, undefined, 'int64');
     const numbers = g.floats(
-      Float32Array.from({ length: count }, (_, place) => place),
+      Float32Array.from({ length: count }, (_, index) => index),
       [1, count, ...kernel.map(() => 1)],
     );
     const shape: TensorShape = [joined, count, ...output];
     const isFirst = g.op('Equal', [g.toFloat(first), numbers], shape, {}, undefined, 'bool');
     const chosen = g.mul(g.toFloat(isFirst), g.reshape(dy, [joined, 1, ...output]));
-    return [g.reshape(spread(g, chosen, places, window, 1, [joined, 1, ...input]), g.shape(x))];
+    return [g.reshape(spread(g, chosen, units, window, 1, [joined, 1, ...input]), g.shape(x))];
   };
 };
 
-/** A kernel for each place of a window: 1 there, 0 elsewhere. */
+/** A kernel for each element of a window: 1 there, 0 elsewhere. */
 function unitMatrix(count: number): Float32Array {
   return Float32Array.from({ length: count * count }, (_, i) => (i % (count + 1) === 0 ? 1 : 0));
 }
 
-/** `[...kernel, ...output]`: 0 where a place of a window lies in the input, far below any number where it is padding. */
+/** `[...kernel, ...output]`: 0 where an element of a window lies in the input, far below any number where it is padding. */
 function windowOutside(window: Window): Float32Array {
   const axes = window.kernel.map((size, i) =>
-    Array.from({ length: size }, (_, place) =>
+    Array.from({ length: size }, (_, index) =>
       Array.from({ length: window.output[i] ?? 0 }, (__, position) => {
         const begin = position * (window.strides[i] ?? 1) - (window.padsBegin[i] ?? 0);
-        const at = begin + place * (window.dilations[i] ?? 1);
+        const at = begin + index * (window.dilations[i] ?? 1);
         return at >= 0 && at < (window.input[i] ?? 0);
       }),
     ),
   );
-  let places: boolean[][] = [[true]];
+  let units: boolean[][] = [[true]];
   for (const axis of axes)
-    places = places.flatMap((before) =>
+    units = units.flatMap((before) =>
       axis.map((inside) => before.flatMap((isIn) => inside.map((alsoIn) => isIn && alsoIn))),
     );
-  return Float32Array.from(places.flat(), (isInside) => (isInside ? 0 : FAR_BELOW));
+  return Float32Array.from(units.flat(), (isInside) => (isInside ? 0 : FAR_BELOW));
 }
 
 /** Below any number that training meets, and far enough from the end of float32 to add to one. */

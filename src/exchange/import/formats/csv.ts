@@ -110,7 +110,7 @@ class CsvImport {
         this.#addMisfit(reader);
         continue;
       }
-      const sink = this.#table.place(reader) ?? (await this.#table.begin());
+      const sink = this.#table.sinkFor(reader) ?? (await this.#table.begin());
       this.#table.add(reader, sink);
       if (sink.isFull) await sink.flush();
     }

@@ -29,7 +29,11 @@ const STATUSES: Readonly<Record<string, 'completed' | 'failed' | 'interrupted'>>
 };
 
 /** Where a file of a run stands: in the folder `run`, of the kind `part`, under `name`. */
-type Place = { readonly run: string; readonly part: (typeof PARTS)[number]; readonly name: string };
+type RunPath = {
+  readonly run: string;
+  readonly part: (typeof PARTS)[number];
+  readonly name: string;
+};
 
 /** MLflow file stores. */
 export const mlflow: Importer = {
@@ -38,12 +42,12 @@ export const mlflow: Importer = {
   detect({ file, text, hasFile }) {
     if (fileName(file.path) === 'meta.yaml')
       return /^(?:run_id|run_uuid|experiment_id|artifact_location)\s*:/m.test(text) ? 1 : 0;
-    const place = placesOf(file.path).find(({ run }) => hasFile(joined(run, 'meta.yaml')));
-    if (place !== undefined) return 0.95;
+    const path = runPathsOf(file.path).find(({ run }) => hasFile(joined(run, 'meta.yaml')));
+    if (path !== undefined) return 0.95;
     // A table or log among the artifacts of a run is no run of its own.
     if (artifactRuns(file.path).some((run) => hasFile(joined(run, 'meta.yaml')))) return 0.95;
     // Without its meta.yaml only metrics can be told by what is in them.
-    const first = placesOf(file.path)[0];
+    const first = runPathsOf(file.path)[0];
     return first?.part === 'metrics' && SAMPLE.test(text) && !/[,;]/.test(text) ? 0.7 : 0;
   },
   group(files) {
@@ -86,8 +90,8 @@ async function readRun(
   const meta = await metaOf(folder);
   const experiment = folder === '' ? {} : await metaOf(folderOf(folder));
   const parts = files.flatMap((file) => {
-    const place = placesOf(file.path).find(({ run }) => run === folder);
-    return place === undefined ? [] : [{ ...place, file }];
+    const path = runPathsOf(file.path).find(({ run }) => run === folder);
+    return path === undefined ? [] : [{ ...path, file }];
   });
   if (parts.length === 0 && !('run_id' in meta || 'run_uuid' in meta)) return;
   const tags = await valuesOf(
@@ -141,8 +145,8 @@ async function readMetric(
       context.problem({ file: file.path, place: `line ${number}`, reason });
       continue;
     }
-    const place = hasSteps && step !== undefined ? Number(step) : Number.NaN;
-    sink.push(metric, value, place, Number.NaN, Number(time));
+    const position = hasSteps && step !== undefined ? Number(step) : Number.NaN;
+    sink.push(metric, value, position, Number.NaN, Number(time));
     if (sink.isFull) await sink.flush();
   }
 }
@@ -160,7 +164,7 @@ async function isAnyStepSet(file: InputFile, context: ImportContext): Promise<bo
 }
 
 async function valuesOf(
-  parts: readonly (Place & { readonly file: InputFile })[],
+  parts: readonly (RunPath & { readonly file: InputFile })[],
   context: ImportContext,
 ): Promise<Record<string, string>> {
   const values = new Map<string, string>();
@@ -186,7 +190,7 @@ function paramValue(text: string): unknown {
 }
 
 /** Where a path may stand in a run: every part of it that is called like a folder of one. */
-function placesOf(path: string): Place[] {
+function runPathsOf(path: string): RunPath[] {
   const segments = path.split('/');
   return segments.slice(0, -1).flatMap((segment, i) => {
     const part = PARTS.find((candidate) => candidate === segment);
@@ -208,9 +212,9 @@ function runOf(path: string, known: ReadonlySet<string>): string {
   if (fileName(path) === 'meta.yaml') return folderOf(path);
   const owner = artifactRuns(path).find((run) => known.has(joined(run, 'meta.yaml')));
   if (owner !== undefined) return owner;
-  const places = placesOf(path);
-  const place = places.find(({ run }) => known.has(joined(run, 'meta.yaml'))) ?? places[0];
-  return place?.run ?? folderOf(path);
+  const candidates = runPathsOf(path);
+  const found = candidates.find(({ run }) => known.has(joined(run, 'meta.yaml'))) ?? candidates[0];
+  return found?.run ?? folderOf(path);
 }
 
 function joined(folder: string, name: string): string {

@@ -118,7 +118,7 @@ async function readTable(
           throw new Error(`It has more than ${context.limits.maxRuns} runs (limits.maxRuns).`);
         tables.set(run, (target = table(describe(main, run, isTrackio))));
       }
-      const sink = target.place(rows) ?? (await target.begin());
+      const sink = target.sinkFor(rows) ?? (await target.begin());
       target.add(rows, sink);
       if (sink.isFull) await sink.flush();
     }

@@ -30,7 +30,7 @@ export const quarkFile: Importer = {
         try {
           if (entry.kind === 'run') {
             await finish();
-            current = new QuarkRestore(meta, parts, { ...context.place, problem });
+            current = new QuarkRestore(meta, parts, { ...context.target, problem });
             await current.begin();
             runCount++;
           } else if (current === undefined)

@@ -44,8 +44,8 @@ export const tensorBoard: Importer = {
       startedAtMs,
       tags: ['tensorboard'],
     });
-    const events = new EventReader(sink, context.limits, fileName(folder), (place, reason) =>
-      context.problem({ file: current, place: place < 0 ? null : `byte ${place}`, reason }),
+    const events = new EventReader(sink, context.limits, fileName(folder), (offset, reason) =>
+      context.problem({ file: current, place: offset < 0 ? null : `byte ${offset}`, reason }),
     );
     let current = first.path;
     for (const file of files) {
@@ -64,8 +64,8 @@ async function readFile(
 ): Promise<void> {
   const scanner = new TfRecordScanner(
     context.limits,
-    (bytes, view, start, end, place) => events.read(bytes, view, start, end, place),
-    (place, reason) => context.problem({ file: file.path, place: `byte ${place}`, reason }),
+    (bytes, view, start, end, offset) => events.read(bytes, view, start, end, offset),
+    (offset, reason) => context.problem({ file: file.path, place: `byte ${offset}`, reason }),
   );
   if (file.sizeBytes === 0) {
     context.problem({ file: file.path, place: null, reason: 'The file is empty.' });

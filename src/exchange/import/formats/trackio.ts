@@ -37,8 +37,8 @@ export const trackio: Importer = {
   },
   async read([file, log], context) {
     if (file === undefined) return;
-    const problem = (place: string, reason: string): void =>
-      context.problem({ file: file.path, place, reason });
+    const problem = (location: string, reason: string): void =>
+      context.problem({ file: file.path, place: location, reason });
     const database = await SqliteFile.open(file, log, context.limits, problem);
     await new TrackioReader(file, database, context, problem).read();
   },
@@ -48,14 +48,14 @@ class TrackioReader {
   readonly #file: InputFile;
   readonly #database: SqliteFile;
   readonly #context: ImportContext;
-  readonly #problem: (place: string, reason: string) => void;
+  readonly #problem: (location: string, reason: string) => void;
   readonly #project: string;
 
   constructor(
     file: InputFile,
     database: SqliteFile,
     context: ImportContext,
-    problem: (place: string, reason: string) => void,
+    problem: (location: string, reason: string) => void,
   ) {
     this.#file = file;
     this.#database = database;

@@ -23,8 +23,8 @@ export const wandb: Importer = {
 };
 
 async function readFile(file: InputFile, context: ImportContext): Promise<void> {
-  const problem = (place: number, reason: string): void =>
-    context.problem({ file: file.path, place: `byte ${place}`, reason });
+  const problem = (offset: number, reason: string): void =>
+    context.problem({ file: file.path, place: `byte ${offset}`, reason });
   const head = await file.slice(0, HEAD_BYTES);
   const about = findRun(head, context);
   const [, , , , low = 0, high = 0, version = 0] = head;
@@ -40,7 +40,7 @@ async function readFile(file: InputFile, context: ImportContext): Promise<void> 
   const records = new WandbReader(sink, context.limits, problem);
   const scanner = new WandbLogScanner(
     context.limits,
-    (bytes, view, start, end, place) => records.read(bytes, view, start, end, place),
+    (bytes, view, start, end, offset) => records.read(bytes, view, start, end, offset),
     problem,
   );
   for await (const piece of file.stream()) {

@@ -36,7 +36,7 @@ const LEFT_OUT = new Map([
 export class EventReader {
   readonly #sink: RunSink;
   readonly #limits: ImportLimits;
-  readonly #problem: (place: number, reason: string) => void;
+  readonly #problem: (offset: number, reason: string) => void;
   readonly #tags: TagTable<Tag>;
   readonly #event = new ProtoReader();
   readonly #summary = new ProtoReader();
@@ -51,13 +51,13 @@ export class EventReader {
   #isFull = false;
   #timeMs = Number.NaN;
   #step = 0;
-  #place = 0;
+  #offset = 0;
 
   constructor(
     sink: RunSink,
     limits: ImportLimits,
     folder: string,
-    problem: (place: number, reason: string) => void,
+    problem: (offset: number, reason: string) => void,
   ) {
     this.#sink = sink;
     this.#limits = limits;
@@ -77,18 +77,18 @@ export class EventReader {
     this.#isFirstOfFile = true;
   }
 
-  /** Reads the event at `[start, end)`; `place` is where it lies in the file. */
+  /** Reads the event at `[start, end)`; `offset` is where it lies in the file. */
   read(
     bytes: Uint8Array<ArrayBuffer>,
     view: DataView,
     start: number,
     end: number,
-    place: number,
+    offset: number,
   ): void {
     const event = this.#event.open(bytes, view, start, end);
     this.#timeMs = Number.NaN;
     this.#step = 0;
-    this.#place = place;
+    this.#offset = offset;
     let summaryFrom = -1;
     let summaryTo = -1;
     while (event.next()) {
@@ -115,14 +115,14 @@ export class EventReader {
       }
     }
     if (event.isBroken)
-      this.#problem(place, 'The event is damaged; what could be read of it is kept.');
+      this.#problem(offset, 'The event is damaged; what could be read of it is kept.');
     if (summaryFrom < 0) return;
     if (this.#timeMs === 0) this.#timeMs = Number.NaN;
     this.#noteRestart();
     const summary = this.#summary.open(bytes, view, summaryFrom, summaryTo);
     while (summary.next()) if (summary.field === 1) this.#readValue();
     if (summary.isBroken)
-      this.#problem(place, 'The summary is damaged; what could be read of it is kept.');
+      this.#problem(offset, 'The summary is damaged; what could be read of it is kept.');
   }
 
   /** Keeps the artifacts that were found, and writes when much waits. */
@@ -175,7 +175,7 @@ export class EventReader {
       }
     }
     if (value.isBroken) {
-      this.#problem(this.#place, 'A value of the summary is damaged and left out.');
+      this.#problem(this.#offset, 'A value of the summary is damaged and left out.');
       return;
     }
     if (tag === undefined) {
@@ -287,7 +287,7 @@ export class EventReader {
     }
     if (message.isBroken || limits.length > maxTensorValues || counts.length > maxTensorValues)
       this.#problem(
-        this.#place,
+        this.#offset,
         `A histogram of "${tag.text.slice(0, 100)}" is damaged or has more than ${maxTensorValues} bins (limits.maxTensorValues).`,
       );
     else if (counts.some((count) => count !== 0))
@@ -297,7 +297,7 @@ export class EventReader {
   #keepHistogram(tag: Tag, bins: JsonObject | null, about: Readonly<Record<string, number>>): void {
     if (bins === null) {
       this.#problem(
-        this.#place,
+        this.#offset,
         `A histogram of "${tag.text.slice(0, 100)}" has bins that make no sense.`,
       );
       return;
@@ -314,14 +314,14 @@ export class EventReader {
 
   #keep(type: string, tag: Tag, payload: string | JsonObject): void {
     const position = { step: this.#step, timeMs: this.#timeMs };
-    const place = this.#place;
+    const offset = this.#offset;
     this.#waiting.push(async () => {
       try {
         await this.#sink.artifact(type, tag.name, payload, position);
       } catch (error) {
         if (!isBadName(error)) throw error;
         this.#problem(
-          place,
+          offset,
           `An artifact called ${JSON.stringify(tag.text.slice(0, 100))} is left out: no key can be made of it.`,
         );
       }
@@ -331,15 +331,15 @@ export class EventReader {
   #leaveOut(tag: Tag, what: string): void {
     if (tag.isReported) return;
     tag.isReported = true;
-    this.#problem(this.#place, `Of "${tag.text.slice(0, 100)}" ${what} are left out.`);
+    this.#problem(this.#offset, `Of "${tag.text.slice(0, 100)}" ${what} are left out.`);
   }
 
   #reportTag(isTagged: boolean): void {
-    if (!isTagged) this.#problem(this.#place, 'A value without a tag is left out.');
+    if (!isTagged) this.#problem(this.#offset, 'A value without a tag is left out.');
     else if (!this.#isFull) {
       this.#isFull = true;
       this.#problem(
-        this.#place,
+        this.#offset,
         `Tags beyond ${this.#limits.maxKeys} are left out (limits.maxKeys).`,
       );
     }

@@ -58,7 +58,7 @@ const MAX_ARGS = 1000;
 export class WandbReader {
   readonly #sink: RunSink;
   readonly #limits: ImportLimits;
-  readonly #problem: (place: number, reason: string) => void;
+  readonly #problem: (offset: number, reason: string) => void;
   readonly #config: ValueTree = new Map();
   readonly #summary: ValueTree = new Map();
   readonly #about = new Map<string, unknown>();
@@ -70,27 +70,27 @@ export class WandbReader {
   #waiting: (() => Promise<void>)[] = [];
   #lastStep = Number.NaN;
   #exitCode: number | undefined;
-  #place = 0;
+  #offset = 0;
 
   constructor(
     sink: RunSink,
     limits: ImportLimits,
-    problem: (place: number, reason: string) => void,
+    problem: (offset: number, reason: string) => void,
   ) {
     this.#sink = sink;
     this.#limits = limits;
     this.#problem = problem;
   }
 
-  /** Reads the record at `[start, end)`; `place` is where it lies in the file. */
+  /** Reads the record at `[start, end)`; `offset` is where it lies in the file. */
   read(
     bytes: Uint8Array<ArrayBuffer>,
     view: DataView,
     start: number,
     end: number,
-    place: number,
+    offset: number,
   ): void {
-    this.#place = place;
+    this.#offset = offset;
     const record = new ProtoReader().open(bytes, view, start, end);
     while (record.next()) {
       switch (record.field) {
@@ -132,7 +132,7 @@ export class WandbReader {
       }
     }
     if (record.isBroken)
-      this.#problem(place, 'The record is damaged; what could be read of it is kept.');
+      this.#problem(offset, 'The record is damaged; what could be read of it is kept.');
   }
 
   /** Keeps the artifacts that were found, and writes when much waits. */
@@ -187,7 +187,7 @@ export class WandbReader {
       }
     }
     if (message.isBroken)
-      this.#problem(this.#place, 'A row of the history is damaged; what could be read is kept.');
+      this.#problem(this.#offset, 'A row of the history is damaged; what could be read is kept.');
     if (step !== step) step = wandbNumberOf(values.get('_step')) ?? Number.NaN;
     if (step === step) this.#lastStep = step;
     const timeMs = (wandbNumberOf(values.get('_timestamp')) ?? Number.NaN) * 1000;
@@ -201,14 +201,14 @@ export class WandbReader {
   #item(field: ProtoReader, values: Map<string, unknown>): void {
     const item = readItem(field);
     if (item === undefined) {
-      this.#problem(this.#place, 'An item without a key, or damaged, is left out.');
+      this.#problem(this.#offset, 'An item without a key, or damaged, is left out.');
       return;
     }
     try {
       const value = parseValue(item.text, this.#limits.maxDepth);
       for (const [name, leaf] of leavesOf(value, item.path.join('/'))) values.set(name, leaf);
     } catch (error) {
-      this.#problem(this.#place, `"${item.path.join('/').slice(0, 100)}": ${messageOf(error)}`);
+      this.#problem(this.#offset, `"${item.path.join('/').slice(0, 100)}": ${messageOf(error)}`);
     }
   }
 
@@ -257,7 +257,7 @@ export class WandbReader {
   #leaveOut(name: string, what: string): void {
     if (this.#reported.has(name) || this.#reported.size >= this.#limits.maxProblems) return;
     this.#reported.add(name);
-    this.#problem(this.#place, `Of "${name.slice(0, 100)}" ${what} are left out.`);
+    this.#problem(this.#offset, `Of "${name.slice(0, 100)}" ${what} are left out.`);
   }
 
   /** ConfigRecord and SummaryRecord: what is set and what is taken away. */
@@ -275,7 +275,7 @@ export class WandbReader {
           if (tree === this.#config && key === '_wandb') this.#about.set('settings', value);
           else setValue(tree, item.path, value);
         } catch (error) {
-          this.#problem(this.#place, `"${key.slice(0, 100)}": ${messageOf(error)}`);
+          this.#problem(this.#offset, `"${key.slice(0, 100)}": ${messageOf(error)}`);
         }
       }
     }

@@ -144,8 +144,8 @@ export class QuarkParts {
     this.#problem(partLocationOf(entry), `It is left out: ${String(error.details['reason'])}.`);
   }
 
-  #problem(place: string | null, reason: string): void {
-    this.#context.problem({ file: this.#file.path, place, reason });
+  #problem(location: string | null, reason: string): void {
+    this.#context.problem({ file: this.#file.path, place: location, reason });
   }
 }
 

@@ -29,18 +29,18 @@ const MARK = 'partly_imported';
 const APPEND_BYTES = 16 << 20;
 
 /** Where a run goes, and what is changed on the way. */
-export type RestorePlace = {
+export type RestoreTarget = {
   readonly store: Store;
   readonly project: string | undefined;
   readonly tags: readonly string[];
-  readonly problem: (place: string | null, reason: string) => void;
+  readonly problem: (location: string | null, reason: string) => void;
 };
 
 type Part = { readonly entry: PartEntry; readonly manifest: SegmentManifest };
 
 export class QuarkRestore {
   readonly #parts: QuarkParts;
-  readonly #place: RestorePlace;
+  readonly #target: RestoreTarget;
   readonly #run: RunRecord;
   readonly #project: { readonly id: string; readonly name: string; readonly createdAtMs: number };
   readonly #tables = new Map<string, Part[]>();
@@ -54,20 +54,20 @@ export class QuarkRestore {
   readonly #keys = new Set<string>();
 
   /** @throws {Error} when the part holds no run */
-  constructor(meta: unknown, parts: QuarkParts, place: RestorePlace) {
+  constructor(meta: unknown, parts: QuarkParts, target: RestoreTarget) {
     this.#parts = parts;
-    this.#place = place;
+    this.#target = target;
     const dict = fieldOf(meta, 'run');
     if (typeof dict !== 'object' || dict === null) throw new Error('There is no run record in it.');
     const run = runRecord.fromDict(dict as { readonly [key: string]: unknown });
     const project = fieldOf(meta, 'project');
     const createdAtMs = fieldOf(project, 'created_at_ms');
-    const name = place.project ?? checkLabel('run.project_name', run.projectName);
+    const name = target.project ?? checkLabel('run.project_name', run.projectName);
     for (const tag of run.tags) checkLabel('run.tags', tag);
     this.#run = runRecord.create({
       ...run,
       projectName: name,
-      tags: [...new Set([...run.tags, ...place.tags])],
+      tags: [...new Set([...run.tags, ...target.tags])],
     });
     this.#project = {
       id: run.projectId,
@@ -82,7 +82,7 @@ export class QuarkRestore {
 
   /** Makes the run, or finds it. */
   async begin(): Promise<void> {
-    const { store } = this.#place;
+    const { store } = this.#target;
     const found = await store.findRun(this.#run.id);
     this.#hadRun = found !== undefined;
     if (found !== undefined) {
@@ -108,7 +108,7 @@ export class QuarkRestore {
       return;
     }
     try {
-      await this.#place.store.putBlob(String(sha256), bytes);
+      await this.#target.store.putBlob(String(sha256), bytes);
     } catch (error) {
       if (!isQuarkError(error, 'invalid_input')) throw error;
       this.#refuse(entry, messageOf(error));
@@ -150,7 +150,7 @@ export class QuarkRestore {
   }
 
   async #table(table: string, parts: readonly Part[]): Promise<void> {
-    const { store } = this.#place;
+    const { store } = this.#target;
     const runId = this.#run.id;
     const live = await store.listSegments({ runId, table });
     const byName = new Map(live.map((manifest) => [nameOf(manifest), manifest]));
@@ -207,7 +207,7 @@ export class QuarkRestore {
       if (kept.firstSequence === firstSequence && kept.lastSequence === lastSequence) continue;
       const bytes = await this.#parts.body(entry);
       if (bytes === undefined) continue;
-      await this.#place.store.replaceSegments(this.#run.id, table, [kept], [{ manifest, bytes }]);
+      await this.#target.store.replaceSegments(this.#run.id, table, [kept], [{ manifest, bytes }]);
       this.#wroteAny = true;
     }
   }
@@ -224,7 +224,7 @@ export class QuarkRestore {
     keepsNumbers: boolean,
     covered?: readonly BatchRange[],
   ): Promise<void> {
-    const { store } = this.#place;
+    const { store } = this.#target;
     let waiting: { manifest: SegmentManifest; bytes: Uint8Array<ArrayBuffer> }[] = [];
     let bytes = 0;
     const flush = async (): Promise<void> => {
@@ -234,10 +234,10 @@ export class QuarkRestore {
       for (const [i, { manifest, bytes: content }] of waiting.entries()) {
         if (table === 'metrics') this.#rowCount += manifest.rowCount;
         const kept = placed[i];
-        const isPlaced =
+        const isInOrder =
           kept?.firstSequence === manifest.firstSequence &&
           kept.lastSequence === manifest.lastSequence;
-        if (keepsNumbers && kept !== undefined && !isPlaced)
+        if (keepsNumbers && kept !== undefined && !isInOrder)
           await store.replaceSegments(this.#run.id, table, [kept], [{ manifest, bytes: content }]);
       }
       waiting = [];
@@ -308,7 +308,7 @@ export class QuarkRestore {
 
   /** The record as it was, unless that of the store is newer; with a mark where not all is there. */
   async #complete(): Promise<void> {
-    const { store } = this.#place;
+    const { store } = this.#target;
     const run = this.#isWhole ? this.#run : this.#marked();
     for (;;) {
       const found = await store.findRun(run.id);
@@ -336,7 +336,7 @@ export class QuarkRestore {
   }
 
   #ensureProject(): Promise<{ readonly id: string }> {
-    const { store } = this.#place;
+    const { store } = this.#target;
     return store.ensureProject(this.#project).catch(async (error: unknown) => {
       const isTaken = isQuarkError(error, 'store_failed') && error.details['reason'] === 'rejected';
       if (!isTaken) throw error;
@@ -349,7 +349,7 @@ export class QuarkRestore {
   }
 
   #stored(run: RunRecord, projectId: string): Omit<StoredRun, 'revision'> {
-    const { store } = this.#place;
+    const { store } = this.#target;
     const runPath = `${store.location.storeRoot}/runs/${run.id}`;
     const placed = runRecord.create({ ...run, projectId, runPath });
     return {
@@ -365,7 +365,7 @@ export class QuarkRestore {
 
   #refuse(entry: PartEntry, reason: string): void {
     this.#isWhole = false;
-    this.#place.problem(partLocationOf(entry), `It is left out: ${reason}.`);
+    this.#target.problem(partLocationOf(entry), `It is left out: ${reason}.`);
   }
 }
 

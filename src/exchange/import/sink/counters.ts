@@ -31,7 +31,7 @@ export class Counters {
   isBack(step: number, epoch: number, epochSteps = Number.NaN): boolean {
     const hasEpoch = epoch === epoch;
     if (step === step) {
-      const isLater = this.#place(step, Math.floor(epoch), epochSteps);
+      const isLater = this.#isLaterEpoch(step, Math.floor(epoch), epochSteps);
       if (!(step < this.#last)) {
         const hasLaps = this.#laps.length > 0 && !isLater;
         if (hasLaps && this.#lastEpoch > this.#firstEpoch && this.#isBefore(step, epoch))
@@ -68,7 +68,7 @@ export class Counters {
    * Finds the offset of a step. A step that is lower than one of an epoch before counts within its epoch; so do those after it.
    * @returns whether no epoch before was as high
    */
-  #place(step: number, epoch: number, epochSteps: number): boolean {
+  #isLaterEpoch(step: number, epoch: number, epochSteps: number): boolean {
     const isLater = epoch > this.#topEpoch;
     if (isLater) {
       const isOfEpoch = epochSteps === epochSteps;

@@ -142,7 +142,7 @@ export interface ImportContext {
    *
    * @internal
    */
-  readonly place: {
+  readonly target: {
     readonly store: Store;
     readonly project: string | undefined;
     readonly tags: readonly string[];

@@ -77,7 +77,7 @@ export class RunWriter implements TableSink {
   readonly #originals: string[] = [];
   /** Last suffix that was tried for a key that is taken. */
   readonly #suffixes = new Map<string, number>();
-  /** Next step of each metric, for rows without a place. */
+  /** Next step of each metric, for rows without a position. */
   readonly #nextStep: number[] = [];
   readonly #isNoted: boolean[] = [];
   readonly #nextBatch = new Map<string, number>();
@@ -134,11 +134,11 @@ export class RunWriter implements TableSink {
   push(metric: number, value: number, step: number, epoch: number, timeMs: number): void {
     const name = metric < 0 ? undefined : this.#nextStep[metric];
     if (name === undefined) return;
-    let place = isIndex(step) ? step : Number.NaN;
-    if (place !== place && step === step) this.#badSteps++;
-    const lap = isIndex(epoch) ? epoch : Number.NaN;
-    if (place !== place && lap !== lap) place = name;
-    if (place === place) this.#nextStep[metric] = place + 1;
+    let position = isIndex(step) ? step : Number.NaN;
+    if (position !== position && step === step) this.#badSteps++;
+    const epochIndex = isIndex(epoch) ? epoch : Number.NaN;
+    if (position !== position && epochIndex !== epochIndex) position = name;
+    if (position === position) this.#nextStep[metric] = position + 1;
     const hasTime = Math.abs(timeMs) <= 8.64e15;
     if (hasTime) {
       if (timeMs < this.#firstTimeMs) this.#firstTimeMs = timeMs;
@@ -147,8 +147,8 @@ export class RunWriter implements TableSink {
     this.#buffer.push(
       metric,
       value,
-      place,
-      lap,
+      position,
+      epochIndex,
       hasTime ? Math.round(timeMs) : this.#config.startedAtMs,
     );
     if (this.#isNoted[metric] !== true) this.#note(metric);

@@ -27,7 +27,7 @@ export async function* parquetBatches(
   file: InputFile,
   footer: ParquetFooter,
   limits: ImportLimits,
-  problem: (place: string, reason: string) => void,
+  problem: (location: string, reason: string) => void,
 ): AsyncGenerator<RowBatch, void, undefined> {
   checkColumnRows(footer, file, limits);
   const budget = new ParquetBudget(file, limits);
@@ -59,9 +59,9 @@ async function readGroup(
   for (const [field, column] of Object.entries(table.columns)) {
     const name = table.storedNames.get(field) ?? field;
     if (name === 'run_id' || name === 'sequence') continue;
-    const place = leaves.findIndex(({ top }) => top === name);
-    const leaf = leaves[place];
-    const chunk = group.chunks[place];
+    const index = leaves.findIndex(({ top }) => top === name);
+    const leaf = leaves[index];
+    const chunk = group.chunks[index];
     if (leaf === undefined || chunk === undefined) continue;
     try {
       if (chunk.isElsewhere) throw new Error('it is in another file');
@@ -169,8 +169,8 @@ function keysOf(leaf: ParquetLeaf, pages: readonly ParquetPage[], rowCount: numb
   return { kind: 'key', dictionary: [...positions.keys()], indices };
 }
 
-/** Calls back with the row and the place of each value that is there. */
-function eachPlace(
+/** Calls back with the row and the index of each value that is not null. */
+function eachValue(
   leaf: ParquetLeaf,
   pages: readonly ParquetPage[],
   visit: (row: number, page: ParquetPage, at: number) => void,
@@ -189,7 +189,7 @@ function eachNumber(
   pages: readonly ParquetPage[],
   visit: (row: number, source: Float64Array, at: number) => void,
 ): void {
-  eachPlace(leaf, pages, (row, { values }, at) => {
+  eachValue(leaf, pages, (row, { values }, at) => {
     if (values.kind === 'numbers') visit(row, values.values, at);
   });
 }
@@ -199,7 +199,7 @@ function eachText(
   pages: readonly ParquetPage[],
   visit: (row: number, text: string) => void,
 ): void {
-  eachPlace(leaf, pages, (row, { values }, at) => {
+  eachValue(leaf, pages, (row, { values }, at) => {
     if (values.kind === 'texts') visit(row, values.texts.at(values.positions?.[at] ?? at));
   });
 }

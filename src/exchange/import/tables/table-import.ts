@@ -76,7 +76,7 @@ export class TableImport {
   }
 
   /** Reads the counters of the row; undefined when it begins a run, which {@link begin} does. */
-  place(reader: TableRow): RunSink | undefined {
+  sinkFor(reader: TableRow): RunSink | undefined {
     const columns = this.#columns;
     if (columns === undefined || this.#isLong) return this.#sink;
     const step = stepIn(reader, columns.step);
