@@ -70,7 +70,7 @@ export class Arena {
     return this.#bytes;
   }
 
-  /** Copies a piece of `data`, `sizeBytes` long from its byte `at` on, to `address`. */
+  /** Copies a block of `data`, `sizeBytes` long from its byte `at` on, to `address`. */
   put(address: number, data: TensorData, at: number, sizeBytes: number): void {
     const bytes = this.bytes();
     // A view of its bytes costs as much as copying a few thousand of them.

@@ -99,7 +99,7 @@ export type PairType = 'float32' | 'float64';
 
 /**
  * Two tensors side by side, in the unit of their values: a layer before and after an update, or a gradient and the one before.
- * Only the places where both are finite take part.
+ * Only the elements where both are finite take part.
  *
  * Error bounds: norms and `relativeDifference` 1e-12 of themselves; `dot` 1e-12 of `firstNorm * secondNorm`; `cosine` 3e-12.
  * Squares of float64 values leave float64 beyond 1e150 and below 1e-150: the norms are Infinity or 0 then, and the ratios NaN.
@@ -107,7 +107,7 @@ export type PairType = 'float32' | 'float64';
 export type TensorPairStats = {
   /** Elements of each tensor. */
   readonly elementCount: number;
-  /** Places where both are finite. */
+  /** Elements where both are finite. */
   readonly finiteCount: number;
   /** Square root of the sum of squares of the first. */
   readonly firstNorm: number;
@@ -161,7 +161,7 @@ export type HistogramOptions = TensorTypeOptions & {
   readonly binsPerOctave?: number;
   /**
    * Most values that are counted, 1 or more; null, the default, counts all. Of a larger tensor a sample of exactly so many is counted:
-   * the tensor is cut into so many equal parts by position, and one value of each is taken, at a place that depends on the number
+   * the tensor is cut into so many equal parts by position, and one value of each is taken, at an index that depends on the number
    * of the part alone. So every element stands the same chance, and the sample is the same in every run and on every machine. An
    * element that lies in two parts can be taken for both. A range that is not given is that of the sample.
    */

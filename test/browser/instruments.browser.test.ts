@@ -81,11 +81,11 @@ test('artifacts: a Blob, and a stream of several parts, are there when the datab
   const blob = new Blob([pieceOf(5, 100_000)]);
   const kept = await artifacts.store('checkpoint', 'weights/blob', blob, { step: 1 });
   const sizeBytes = 40 * 1024 * 1024 + 17;
-  const pieceBytes = 3_000_001;
+  const blockBytes = 3_000_001;
   let at = 0;
   const stream = new ReadableStream<Uint8Array>({
     pull(controller) {
-      const length = Math.min(pieceBytes, sizeBytes - at);
+      const length = Math.min(blockBytes, sizeBytes - at);
       if (length === 0) controller.close();
       else controller.enqueue(pieceOf(at, length));
       at += length;

@@ -8,7 +8,7 @@ describe.skipIf(!enableRelaxedSimd())('relaxed SIMD', () => {
   describeKernel('WebAssembly', () => loadWasmKernel());
   describeKernel(
     'WebAssembly, pieces of one block and memory given back',
-    () => loadWasmKernel({ pieceBytes: 4096, retainBytes: 65_536 }),
+    () => loadWasmKernel({ blockBytes: 4096, retainBytes: 65_536 }),
     0.3,
   );
   describeKernel(

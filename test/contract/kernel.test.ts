@@ -7,7 +7,7 @@ describeKernel('plain JavaScript', async () => jsKernel);
 describeKernel('WebAssembly', () => loadWasmKernel());
 describeKernel(
   'WebAssembly, pieces of one block and memory given back',
-  () => loadWasmKernel({ pieceBytes: 4096, retainBytes: 65_536 }),
+  () => loadWasmKernel({ blockBytes: 4096, retainBytes: 65_536 }),
   0.5,
 );
 describeKernel(

@@ -10,7 +10,7 @@ import type {
 } from '../kernel.ts';
 
 /** A part of a tensor on its way to a worker. */
-export type Chunk = { readonly place: TensorJob['place']; readonly room: Room };
+export type Chunk = { readonly view: TensorJob['view']; readonly room: Room };
 
 /** Runs one call on every chunk. */
 export type RunChunks = (call: KernelCall) => Promise<readonly KernelResult[]>;

@@ -47,7 +47,7 @@ export type KernelResult = KernelResults[keyof KernelResults];
 /** A kernel to run, and where its tensor lies in the buffer that comes with it. */
 export type TensorJob = {
   readonly call: KernelCall;
-  readonly place: Omit<TensorView, 'buffer'>;
+  readonly view: Omit<TensorView, 'buffer'>;
 };
 
 /** Runs one call on `kernel`. */
@@ -72,7 +72,7 @@ export function executeCall(kernel: Kernel, call: KernelCall, view: TensorView):
 export function exposeKernel(): void {
   exposeHost<TensorJob>((modules) => {
     const kernel = modules === null ? jsKernel : createWasmKernel(modules);
-    return ({ call, place }, buffer) => executeCall(kernel, call, { ...place, buffer });
+    return ({ call, view }, buffer) => executeCall(kernel, call, { ...view, buffer });
   });
 }
 

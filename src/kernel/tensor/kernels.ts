@@ -85,7 +85,7 @@ export class Kernels implements AsyncDisposable {
       settings,
       file: TENSOR_WORKER,
       modules,
-      runHere: ({ call, place }, buffer) => executeCall(kernel, call, { ...place, buffer }),
+      runHere: ({ call, view }, buffer) => executeCall(kernel, call, { ...view, buffer }),
     });
   }
 
@@ -206,7 +206,7 @@ export class Kernels implements AsyncDisposable {
     if (this.#dispatcher.staysHere(total * elementBytes)) return undefined;
     if (parts.every((part) => this.#dispatcher.canBorrow(part.buffer, options))) {
       return parts.map(({ byteOffset, length, buffer }) => ({
-        place: { type, byteOffset, length },
+        view: { type, byteOffset, length },
         room: borrowedRoom(buffer),
       }));
     }
@@ -228,7 +228,7 @@ export class Kernels implements AsyncDisposable {
         at += part.byteLength;
         length += part.length;
       }
-      return { place: { type, byteOffset: 0, length }, room };
+      return { view: { type, byteOffset: 0, length }, room };
     });
   }
 
@@ -295,7 +295,7 @@ export class Kernels implements AsyncDisposable {
       chunks.map(({ room }) => room),
       signal,
       (run) =>
-        work((call) => Promise.all(chunks.map(({ place, room }) => run(room, { call, place })))),
+        work((call) => Promise.all(chunks.map(({ view, room }) => run(room, { call, view })))),
     );
   }
 }

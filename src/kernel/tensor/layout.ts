@@ -2,7 +2,7 @@
  * Where each number lies in linear memory. AssemblyScript compiles this file too, so both sides read one declaration:
  * plain integer constants only.
  *
- * A slot is one float64. A state is filled by its reset function, then by any number of calls over consecutive pieces of
+ * A slot is one float64. A state is filled by its reset function, then by any number of calls over consecutive blocks of
  * one tensor.
  */
 
@@ -54,7 +54,7 @@ export const HISTOGRAM_LANES = 4;
 /** Cells of a table beyond its bins: underflow before the first bin, overflow after the last, then one that nobody reads. */
 export const HISTOGRAM_EXTRA_CELLS = 3;
 
-/** Places where both tensors of a pair are finite. */
+/** Elements where both tensors of a pair are finite. */
 export const PAIR_FINITE = 0;
 /** Sum of squares of the first tensor. */
 export const PAIR_FIRST = 1;

@@ -4,7 +4,7 @@ import type { Histogram, TensorData } from '../kernel.ts';
 
 /**
  * `most` values of a tensor that has more of them, in order; the tensor itself otherwise. Element `k` is taken for part `i` when it is
- * the one at `(i + u) * length / most`, with `u` in [0, 1) from the number `i` alone: one place, uniform, in each of `most` equal parts.
+ * the one at `(i + u) * length / most`, with `u` in [0, 1) from the number `i` alone: one index, uniform, in each of `most` equal parts.
  * So each element is expected to be taken `most / length` times, exactly.
  */
 export function sampleTensor(data: TensorData, most: number | null | undefined): TensorData {
@@ -22,13 +22,13 @@ function sampleInto<T extends TensorData>(sample: T, data: T): T {
   const last = data.length - 1;
   for (let i = 0; i < sample.length; i++) {
     // The product may be rounded up to the length.
-    sample[i] = data[Math.min(last, Math.floor((i + placeOf(i)) * size))] ?? 0;
+    sample[i] = data[Math.min(last, Math.floor((i + offsetOf(i)) * size))] ?? 0;
   }
   return sample;
 }
 
 /** A number in [0, 1) that looks random: the last steps of MurmurHash3 (Appleby 2011), which change half of the bits for any change. */
-function placeOf(part: number): number {
+function offsetOf(part: number): number {
   let bits = part ^ 0x9e3779b9;
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
   bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);

@@ -6,27 +6,27 @@ import { SLOT_BYTES, STATS_SLOTS } from './layout.ts';
 import type { Modules } from '../twins.ts';
 
 const LIMIT_BYTES = 64 * 1024 * 1024;
-/** Vectors may read so far beyond the end of a piece. */
+/** Vectors may read so far beyond the end of a block. */
 const SLACK_BYTES = 32;
 
-/** An instance and the places in its memory that are always there. */
+/** An instance and the addresses in its memory that stay the same. */
 export type Instance = {
   readonly exports: KernelExports;
   readonly arena: Arena;
   /** Of a statistics state, or of the sums of a pair. */
   readonly state: number;
   /** Of the part of the tensor that is being read. */
-  readonly piece: number;
-  readonly pieceBytes: number;
+  readonly block: number;
+  readonly blockBytes: number;
 };
 
 /** A new instance. */
-export function createInstance(modules: Modules, pieceBytes: number): Instance {
+export function createInstance(modules: Modules, blockBytes: number): Instance {
   const exports = instantiateKernels(modules);
   const arena = new Arena(exports.memory, exports.heapBase(), LIMIT_BYTES);
   const state = arena.allocate(STATS_SLOTS * SLOT_BYTES);
-  const piece = arena.allocate(pieceBytes + SLACK_BYTES);
-  return { exports, arena, state, piece, pieceBytes };
+  const block = arena.allocate(blockBytes + SLACK_BYTES);
+  return { exports, arena, state, block, blockBytes };
 }
 
 /** What a type is widened to where there is no kernel of its own: one that holds all of its values. */

@@ -1,5 +1,5 @@
 /**
- * The kernels in SIMD WebAssembly. A tensor is copied in piece by piece: a piece fits in the second-level cache, so the kernel
+ * The kernels in SIMD WebAssembly. A tensor is copied in block by block: a block fits in the second-level cache, so the kernel
  * reads it from there, and the memory of an instance stays small whatever the size of the tensor.
  */
 import { compileKernels, type KernelExports, type WideType } from './abi.ts';
@@ -50,7 +50,7 @@ import {
 import type { Modules } from '../twins.ts';
 import { addUpUnitsInWasm } from './wasm-units.ts';
 
-const PIECE_BYTES = 128 * 1024;
+const BLOCK_BYTES = 128 * 1024;
 /** An instance whose memory has grown beyond this is dropped after the call that grew it, which gives the memory back. */
 const RETAIN_BYTES = 4 * 1024 * 1024;
 /** A table cell is a u32: cells are collected before this many elements have been counted. */
@@ -64,7 +64,7 @@ const NARROW_BYTES = { float16: 2, bfloat16: 2, uint8: 1, int32: 4 } as const;
 /** What {@link loadWasmKernel} may be told; the defaults are right but for tests. */
 export type WasmKernelOptions = {
   /** Bytes copied into WebAssembly memory at a time; a multiple of 16. */
-  readonly pieceBytes?: number;
+  readonly blockBytes?: number;
   /** Memory above this is given back after a call. */
   readonly retainBytes?: number;
   /** Whether relaxed SIMD is used where the engine has it. */
@@ -84,7 +84,7 @@ export async function loadWasmKernel(options: WasmKernelOptions = {}): Promise<W
 export function createWasmKernel(modules: Modules, options: WasmKernelOptions = {}): WasmKernel {
   return new WasmKernel(
     modules,
-    options.pieceBytes ?? PIECE_BYTES,
+    options.blockBytes ?? BLOCK_BYTES,
     options.retainBytes ?? RETAIN_BYTES,
   );
 }
@@ -93,15 +93,15 @@ export function createWasmKernel(modules: Modules, options: WasmKernelOptions = 
 export class WasmKernel implements Kernel {
   readonly kind = 'wasm';
   readonly #modules: Modules;
-  readonly #pieceBytes: number;
+  readonly #blockBytes: number;
   readonly #retainBytes: number;
   #instance: Instance;
 
-  constructor(modules: Modules, pieceBytes: number, retainBytes: number) {
+  constructor(modules: Modules, blockBytes: number, retainBytes: number) {
     this.#modules = modules;
-    this.#pieceBytes = pieceBytes;
+    this.#blockBytes = blockBytes;
     this.#retainBytes = retainBytes;
-    this.#instance = createInstance(modules, pieceBytes);
+    this.#instance = createInstance(modules, blockBytes);
   }
 
   /** Bytes of WebAssembly memory held between calls. */
@@ -126,16 +126,16 @@ export class WasmKernel implements Kernel {
 
   tensorPairStats(first: PairData, second: PairData): TensorPairStats {
     const type = checkPair(first, second);
-    const { arena, exports, piece, state } = this.#instance;
+    const { arena, exports, block, state } = this.#instance;
     const sums = new Float64Array(PAIR_SLOTS);
-    const halfBytes = this.#pieceBytes / 2;
-    const there = piece + halfBytes;
+    const halfBytes = this.#blockBytes / 2;
+    const there = block + halfBytes;
     for (let at = 0; at < first.byteLength; at += halfBytes) {
       const sizeBytes = Math.min(halfBytes, first.byteLength - at);
       const bytes = arena.bytes();
-      bytes.set(new Uint8Array(first.buffer, first.byteOffset + at, sizeBytes), piece);
+      bytes.set(new Uint8Array(first.buffer, first.byteOffset + at, sizeBytes), block);
       bytes.set(new Uint8Array(second.buffer, second.byteOffset + at, sizeBytes), there);
-      exports.pair[type](piece, there, sizeBytes / first.BYTES_PER_ELEMENT, state);
+      exports.pair[type](block, there, sizeBytes / first.BYTES_PER_ELEMENT, state);
       addTo(sums, arena.slots(state, PAIR_SLOTS));
     }
     return pairFromSlots(first.length, sums);
@@ -175,7 +175,7 @@ export class WasmKernel implements Kernel {
       exports.histogramReset(table, bins, besideAt);
       let counted = 0;
       const count = this.#counter(type, placed, table, besideAt);
-      this.#eachPiece(data, (length) => {
+      this.#eachBlock(data, (length) => {
         if (counted + length > COLLECT_ELEMENTS) {
           collect();
           counted = 0;
@@ -191,23 +191,23 @@ export class WasmKernel implements Kernel {
     return histogramFromCells(data.length, cells, beside, placed);
   }
 
-  /** Counts so many values of the piece. */
+  /** Counts so many values of the block. */
   #counter(
     type: TensorType,
     settings: PlacedSettings,
     table: number,
     beside: number,
   ): (length: number) => void {
-    const { exports, piece, arena } = this.#instance;
+    const { exports, block, arena } = this.#instance;
     const count = countOf(exports, wideType(type), settings, table, beside);
-    if (type === 'float32' || type === 'float64') return (length) => count(piece, length);
+    if (type === 'float32' || type === 'float64') return (length) => count(block, length);
     const wide = arena.allocate(WIDEN_LENGTH * SLOT_BYTES);
     const widen = exports.widen[type];
     const elementBytes = NARROW_BYTES[type];
     return (length) => {
       for (let at = 0; at < length; at += WIDEN_LENGTH) {
         const part = Math.min(WIDEN_LENGTH, length - at);
-        widen(piece + at * elementBytes, part, wide);
+        widen(block + at * elementBytes, part, wide);
         count(wide, part);
       }
     };
@@ -220,7 +220,7 @@ export class WasmKernel implements Kernel {
 
   /** The state after all of `data`. Valid until the next call. */
   #stats(data: TensorData, type: TensorType, settings: StatsSettings): Float64Array {
-    const { exports, piece, state, arena } = this.#instance;
+    const { exports, block, state, arena } = this.#instance;
     // float32 lanes compare with float32 bounds: rounded so that they decide as the float64 ones would.
     const isFloat32 = wideType(type) === 'float32' && type !== 'uint8';
     const limit = settings.threshold ?? Infinity;
@@ -228,23 +228,23 @@ export class WasmKernel implements Kernel {
     const threshold = isFloat32 ? ceilFloat32(limit) : limit;
     const accumulate = exports.stats[type];
     exports.statsReset(state);
-    this.#eachPiece(data, (count) => accumulate(piece, count, epsilon, threshold, state));
+    this.#eachBlock(data, (count) => accumulate(block, count, epsilon, threshold, state));
     return arena.slots(state, STATS_SLOTS);
   }
 
-  #eachPiece(data: TensorData, work: (count: number) => void): void {
-    const { arena, piece } = this.#instance;
+  #eachBlock(data: TensorData, work: (count: number) => void): void {
+    const { arena, block } = this.#instance;
     const elementBytes = data.BYTES_PER_ELEMENT;
-    for (let at = 0; at < data.byteLength; at += this.#pieceBytes) {
-      const sizeBytes = Math.min(this.#pieceBytes, data.byteLength - at);
-      arena.put(piece, data, at, sizeBytes);
+    for (let at = 0; at < data.byteLength; at += this.#blockBytes) {
+      const sizeBytes = Math.min(this.#blockBytes, data.byteLength - at);
+      arena.put(block, data, at, sizeBytes);
       work(sizeBytes / elementBytes);
     }
   }
 
   #giveBack(): void {
     if (this.memoryBytes > this.#retainBytes)
-      this.#instance = createInstance(this.#modules, this.#pieceBytes);
+      this.#instance = createInstance(this.#modules, this.#blockBytes);
   }
 }
 

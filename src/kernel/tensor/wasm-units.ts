@@ -48,11 +48,11 @@ class UnitReader {
   readonly #epsilon: number;
   readonly #state: number;
   readonly #wide: number;
-  /** Values in a piece. */
-  readonly #pieceLength: number;
+  /** Values in a block. */
+  readonly #blockLength: number;
 
   constructor(instance: Instance, data: TensorData, type: TensorType, settings: UnitSettings) {
-    const { arena, pieceBytes, piece } = instance;
+    const { arena, blockBytes, block } = instance;
     this.totals = createUnitTotals(settings.units);
     this.#instance = instance;
     this.#data = data;
@@ -60,10 +60,10 @@ class UnitReader {
     this.#settings = settings;
     const wide = wideType(type);
     this.#epsilon = wide === 'float32' ? floorFloat32(settings.epsilon) : settings.epsilon;
-    this.#pieceLength = pieceBytes / WIDE_BYTES[wide];
+    this.#blockLength = blockBytes / WIDE_BYTES[wide];
     this.#state = arena.allocate(UNIT_STATE_BYTES);
-    // The slack is that of the piece.
-    this.#wide = type === wide ? piece : arena.allocate(pieceBytes + 32);
+    // The slack is that of the block.
+    this.#wide = type === wide ? block : arena.allocate(blockBytes + 32);
     this.#clear();
   }
 
@@ -73,7 +73,7 @@ class UnitReader {
     const { length } = this.#data;
     const width = units * Math.ceil(FEW_UNITS / units);
     const rows = Math.floor(length / width);
-    const tile = Math.min(width, UNIT_TILE, this.#pieceLength);
+    const tile = Math.min(width, UNIT_TILE, this.#blockLength);
     for (let from = 0; from < width; from += tile)
       this.#readTile(from, Math.min(tile, width - from), width, rows);
     const rest = length - rows * width;
@@ -86,7 +86,7 @@ class UnitReader {
 
   /** Units `from` to `from + tile` of all rows. */
   #readTile(from: number, tile: number, width: number, rows: number): void {
-    const depth = Math.floor(this.#pieceLength / tile);
+    const depth = Math.floor(this.#blockLength / tile);
     let isFirst = width === this.#settings.units;
     let sums = 0;
     for (let row = 0; row < rows; row += depth) {
@@ -109,7 +109,7 @@ class UnitReader {
   readRuns(): void {
     const { units, innerSize } = this.#settings;
     const outer = this.#data.length / (units * innerSize);
-    const most = Math.floor(this.#pieceLength / innerSize);
+    const most = Math.floor(this.#blockLength / innerSize);
     for (let from = 0; from < units; from += UNIT_TILE) {
       const tile = Math.min(UNIT_TILE, units - from);
       let isFirst = true;
@@ -118,7 +118,7 @@ class UnitReader {
         const start = (i * units + from) * innerSize;
         if (most > 0) this.#readWhole(start, tile, most);
         else this.#readParts(start, tile);
-        sums += Math.ceil(innerSize / this.#pieceLength);
+        sums += Math.ceil(innerSize / this.#blockLength);
         if (sums < COLLECT_SUMS) continue;
         this.#collect(from, tile, isFirst);
         isFirst = false;
@@ -128,7 +128,7 @@ class UnitReader {
     }
   }
 
-  /** One run of each unit, `most` of which fit in a piece. */
+  /** One run of each unit, `most` of which fit in a block. */
   #readWhole(start: number, tile: number, most: number): void {
     const { innerSize } = this.#settings;
     for (let unit = 0; unit < tile; unit += most) {
@@ -142,23 +142,23 @@ class UnitReader {
   #readParts(start: number, tile: number): void {
     const { innerSize } = this.#settings;
     for (let unit = 0; unit < tile; unit++) {
-      for (let at = 0; at < innerSize; at += this.#pieceLength) {
-        const length = Math.min(this.#pieceLength, innerSize - at);
+      for (let at = 0; at < innerSize; at += this.#blockLength) {
+        const length = Math.min(this.#blockLength, innerSize - at);
         this.#load(start + unit * innerSize + at, length, 0);
         this.#runs(unit, 1, length);
       }
     }
   }
 
-  /** Copies `length` elements to place `at` of the piece, widened where the kernels want that. */
+  /** Copies `length` elements to index `at` of the block, widened where the kernels want that. */
   #load(start: number, length: number, at: number): void {
-    const { arena, exports, piece } = this.#instance;
+    const { arena, exports, block } = this.#instance;
     const { BYTES_PER_ELEMENT: size, buffer, byteOffset } = this.#data;
     const type = this.#type;
     const isWide = type === 'float32' || type === 'float64';
-    const to = isWide ? piece + at * size : piece;
+    const to = isWide ? block + at * size : block;
     arena.bytes().set(new Uint8Array(buffer, byteOffset + start * size, length * size), to);
-    if (!isWide) exports.widen[type](piece, length, this.#wide + at * WIDE_BYTES[wideType(type)]);
+    if (!isWide) exports.widen[type](block, length, this.#wide + at * WIDE_BYTES[wideType(type)]);
   }
 
   #rows(rows: number, units: number): void {

@@ -8,7 +8,7 @@ import { workerWays } from '../../../src/kernel/workers/spawn.ts';
 import { Staging } from '../../../src/kernel/workers/staging.ts';
 import { TENSOR_WORKER } from '../../../src/kernel/tensor/tensor-worker.ts';
 
-const place = { type: 'float64', byteOffset: 0, length: 10 } as const;
+const view = { type: 'float64', byteOffset: 0, length: 10 } as const;
 
 test.each([1, 0])(
   'an error of a kernel keeps its code and details (with %i workers)',
@@ -17,14 +17,14 @@ test.each([1, 0])(
       size,
       ways: workerWays(TENSOR_WORKER, 'auto', undefined),
       modules: compileKernels,
-      runHere: (job, buffer) => executeCall(jsKernel, job.call, { ...job.place, buffer }),
+      runHere: (job, buffer) => executeCall(jsKernel, job.call, { ...job.view, buffer }),
       clock: systemClock,
       startTimeoutMs: 10_000,
       callTimeoutMs: 10_000,
       idleMs: 10_000,
       onIdle: () => undefined,
     });
-    const bad: TensorJob = { call: { op: 'histogram', options: { bins: 0 } }, place };
+    const bad: TensorJob = { call: { op: 'histogram', options: { bins: 0 } }, view };
     const run = pool.run(bad, new ArrayBuffer(80));
     await expect(run.result).rejects.toMatchObject({
       name: 'QuarkError',
@@ -34,7 +34,7 @@ test.each([1, 0])(
     expect((await run.done)?.byteLength).toBe(80);
     expect(pool.state()).toMatchObject({ diedCount: 0, workerCount: size });
     await expect(
-      pool.run({ call: { op: 'tensorStats', options: {} }, place }, new ArrayBuffer(80)).result,
+      pool.run({ call: { op: 'tensorStats', options: {} }, view }, new ArrayBuffer(80)).result,
     ).resolves.toMatchObject({ zeroCount: 10 });
     pool.close();
   },

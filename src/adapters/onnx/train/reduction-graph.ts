@@ -187,8 +187,8 @@ function histogramParts(
   const isFlat = g.sub(g.scalar(1), g.greater(span, g.scalar(0)));
   const low = g.sub(least, g.scale(isFlat, 0.5));
   const width = g.add(span, isFlat);
-  const bin = g.unary('Floor', g.scale(g.div(g.sub(x, low), width), bins));
-  const within = g.op('Min', [bin, g.scalar(bins - 1)], g.shape(x));
+  const index = g.unary('Floor', g.scale(g.div(g.sub(x, low), width), bins));
+  const within = g.op('Min', [index, g.scalar(bins - 1)], g.shape(x));
   const counted = g.reshape(choose(g, finite, within, -1), [1, Number(g.shape(x)[0])]);
   const numbers = g.floats(
     Float32Array.from({ length: bins }, (_, bin) => bin),

@@ -1,4 +1,4 @@
-/** The search for changes of a line: blocks first, and then the best place of each change. */
+/** The search for changes of a line: blocks first, and then the best position of each change. */
 import type { ChangeSettings } from './change.ts';
 import type { ChangeEngine, Goal, Segments } from './change-search.ts';
 
@@ -64,7 +64,7 @@ export function searchLines(
   return { starts, levels, isExact, work: 0 };
 }
 
-/** Moves each change to the best place within a block of it, as long as that helps. */
+/** Moves each change to the best position within a block of it, as long as that helps. */
 function moveChanges(
   engine: ChangeEngine,
   runs: Uint32Array,
@@ -82,13 +82,13 @@ function moveChanges(
       if (isMoving[k - 1] === 0 && isMoving[k] === 0 && isMoving[k + 1] === 0) continue;
       const first = starts[k - 1] ?? 0;
       const end = starts[k + 1] ?? count;
-      const place = starts[k] ?? 0;
-      const from = Math.max(first + least, place - reach);
-      const to = Math.min(end - least, place + reach);
+      const start = starts[k] ?? 0;
+      const from = Math.max(first + least, start - reach);
+      const to = Math.min(end - least, start + reach);
       const left = lineOver(points, blocks, runs, first, from);
       const right = lineOver(points, blocks, runs, to, end);
-      const best = bestPlace(points, left, right, from, to, place);
-      if (best === place) continue;
+      const best = bestStart(points, left, right, from, to, start);
+      if (best === start) continue;
       starts[k] = best;
       moved[k] = 1;
     }
@@ -97,19 +97,19 @@ function moveChanges(
   }
 }
 
-/** Where between `from` and `to` two lines leave least; `place` unless another leaves less. */
-function bestPlace(
+/** Where between `from` and `to` two lines leave least; `start` unless another leaves less. */
+function bestStart(
   points: Float64Array,
   left: FittedLine,
   right: FittedLine,
   from: number,
   to: number,
-  place: number,
+  start: number,
 ): number {
   const between = points.subarray(from, to);
   const lefts = growingRests(left, between, 1);
   const rights = growingRests(right, between, -1);
-  let best = place;
+  let best = start;
   let lowest = Infinity;
   const sumAt = (at: number): number => (lefts[at - from] ?? 0) + (rights[to - at] ?? 0);
   for (let at = from; at <= to; at++) {
@@ -119,8 +119,8 @@ function bestPlace(
       best = at;
     }
   }
-  // Less by more than rounding: or two places could send each other back and forth.
-  return lowest < sumAt(place) * (1 - 1e-12) ? best : place;
+  // Less by more than rounding: or two positions could send each other back and forth.
+  return lowest < sumAt(start) * (1 - 1e-12) ? best : start;
 }
 
 /** Squared residuals of a line and 0, 1, 2, ... of the points on its one side, the nearest first: {@link joinLine} in a tight loop. */

@@ -86,13 +86,13 @@ function differences(points: Float64Array, lag: number, isSecond: boolean): (at:
     : (i) => Math.abs(at(i + lag) - at(i));
 }
 
-/** Up to `most` of `count` values: one out of each stretch of equal length, at places that no period of the series meets. */
+/** Up to `most` of `count` values: one out of each span of equal length, at indexes that no period of the series meets. */
 function sample(count: number, most: number, read: (at: number) => number): Float64Array {
   const size = Math.min(count, most);
-  const stretch = count / size;
+  const span = count / size;
   const result = new Float64Array(size);
   for (let i = 0; i < size; i++)
-    result[i] = read(size === count ? i : Math.floor((i + ((i * GOLDEN) % 1)) * stretch));
+    result[i] = read(size === count ? i : Math.floor((i + ((i * GOLDEN) % 1)) * span));
   return result;
 }
 
@@ -106,7 +106,7 @@ function median(values: Float64Array): number {
   return (lower + upper) / 2;
 }
 
-/** The value at place `k` of the sorted order; those before it are no greater. Quickselect, which gives up early and sorts. */
+/** The value at rank `k` of the sorted order; those before it are no greater. Quickselect, which gives up early and sorts. */
 function select(values: Float64Array, k: number): number {
   let first = 0;
   let last = values.length - 1;

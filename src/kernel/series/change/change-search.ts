@@ -207,7 +207,7 @@ function pointSegments(
 }
 
 /**
- * Takes apart the runs beside each change, and those near enough to hold a better place for it: where a jump of that size would save
+ * Takes apart the runs beside each change, and those near enough to hold a better position for it: where a jump of that size would save
  * no more than `saving` from there to the change, were there no noise. Into points where that is not too many, else in eight.
  * Undefined when nothing is left.
  */
@@ -222,14 +222,14 @@ function takeApart(
   const marks = new Uint8Array(runs.length);
   for (let k = 1; k < starts.length; k++) {
     const item = starts[k] ?? 0;
-    const place = at(item);
+    const position = at(item);
     const jump = (levels[k] ?? 0) - (levels[k - 1] ?? 0);
     const reach = saving / (jump * jump);
     const first = starts[k - 1] ?? 0;
     const end = starts[k + 1] ?? runs.length;
-    for (let i = item - 1; i >= first && (i === item - 1 || at(i + 1) > place - reach); i--)
+    for (let i = item - 1; i >= first && (i === item - 1 || at(i + 1) > position - reach); i--)
       marks[i] = i === item - 1 ? 2 : Math.max(1, marks[i] ?? 0);
-    for (let i = item; i < end && (i === item || at(i) < place + reach); i++)
+    for (let i = item; i < end && (i === item || at(i) < position + reach); i++)
       marks[i] = i === item ? 2 : Math.max(1, marks[i] ?? 0);
   }
   return (

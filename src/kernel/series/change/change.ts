@@ -97,7 +97,7 @@ export interface ChangeKernel {
    * penalties for each of its changes inside a run left whole (proof: end and begin a segment at both ends of that run instead; one
    * cut inside saves less than 6 penalties, by the sizes above). Series so uneven that this makes more than max(65,536, n / 16) runs
    * get larger limits and the same search without that bound. For the slope, 2,048 blocks are searched exactly, and then each change
-   * is moved to the best place within a block until none moves: the cost is at most that of the best segmentation at block ends.
+   * is moved to the best position within a block until none moves: the cost is at most that of the best segmentation at block ends.
    *
    * Time is close to linear: the work of the search is limited, and where a hostile series (a smooth curve without noise under a
    * huge penalty) spends it, less likely candidates are given up and `isExact` is false.

@@ -73,7 +73,7 @@ export function medianOf(values: Float64Array): number {
   return values.length === 0 ? Number.NaN : middleOf((k) => values[k] ?? Number.NaN, values.length);
 }
 
-/** For each value its place in `sorted`, counted from 1, no two alike; 0 for what is not finite. */
+/** For each value its rank in `sorted`, counted from 1, no two alike; 0 for what is not finite. */
 function ranksOf(values: Float64Array, sorted: Float64Array): Int32Array {
   const taken = new Int32Array(sorted.length);
   return Int32Array.from(values, (x) => {

@@ -143,7 +143,7 @@ export class JsSlopes implements Slopes {
     return this.#x[this.#order[k] ?? 0] ?? 0;
   }
 
-  /** Calls `visit` for each stretch of the sorted points, of two or more, whose residuals are equal. */
+  /** Calls `visit` for each span of the sorted points, of two or more, whose residuals are equal. */
   #eachTie(visit: (from: number, to: number) => void): void {
     const [order, keys] = [this.#order, this.#keys];
     for (let from = 0; from < order.length;) {

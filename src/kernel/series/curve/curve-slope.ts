@@ -206,7 +206,7 @@ function mannKendall(
   return { trend: { s, tau, z, pValue }, deviation };
 }
 
-/** The sum over all stretches of equal values of a measure of their length. */
+/** The sum over all spans of equal values of a measure of their length. */
 function sumOverTies(sorted: Float64Array, measure: (length: number) => number): number {
   let sum = 0;
   let from = 0;

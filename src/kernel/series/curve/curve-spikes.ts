@@ -108,7 +108,7 @@ function lookBack(values: Float64Array, window: number, movingMedian: MovingMedi
   return { level, spread, count: countsBefore(values, window) };
 }
 
-/** Each result one place later: of the window that ends before a point, not with it. */
+/** Each result one index later: of the window that ends before a point, not with it. */
 function delayed(results: Float64Array): Float64Array {
   const late = new Float64Array(results.length).fill(Number.NaN);
   late.set(results.subarray(0, -1), 1);

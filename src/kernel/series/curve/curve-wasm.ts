@@ -1,4 +1,4 @@
-/** The curve kernels in SIMD WebAssembly. Smoothing and medians go through its memory in pieces, so they need little of it. */
+/** The curve kernels in SIMD WebAssembly. Smoothing and medians go through its memory in blocks, so they need little of it. */
 import type { Arena } from '../../arena.ts';
 import { tame } from './curve-exact.ts';
 import { createCurveKernel } from './curve-js.ts';
@@ -10,9 +10,9 @@ import type { Smoother } from './curve-smooth.ts';
 import type { CurveKernel } from './curve.ts';
 import { copyIn, type SeriesFunctions, type SeriesModule } from '../module/module.ts';
 
-/** Values of a piece: they stay in the cache from the copy in to the copy out. */
-const PIECE = 16_384;
-/** A piece of a moving median repeats the sorting of a window at its ends; this many windows keep that below an eighth. */
+/** Values of a block: they stay in the cache from the copy in to the copy out. */
+const BLOCK = 16_384;
+/** A block of a moving median repeats the sorting of a window at its ends; this many windows keep that below an eighth. */
 const WINDOWS_A_PIECE = 8;
 
 interface SmoothFunctions extends SeriesFunctions {
@@ -64,13 +64,13 @@ export function wasmCurve(module: SeriesModule): CurveKernel {
       (functions, arena) => {
         const results = new Float64Array(values.length);
         const state = arena.allocate(SMOOTH_STATE_BYTES);
-        const piece = arena.allocate(8 * Math.min(PIECE, values.length));
+        const block = arena.allocate(8 * Math.min(BLOCK, values.length));
         functions.curveSmoothStart(state, decay, adjust ? 0 : 1, fillGaps ? 1 : 0);
-        for (let from = 0; from < values.length; from += PIECE) {
-          const part = values.subarray(from, from + PIECE);
-          const room = arena.slots(piece, part.length);
+        for (let from = 0; from < values.length; from += BLOCK) {
+          const part = values.subarray(from, from + BLOCK);
+          const room = arena.slots(block, part.length);
           room.set(part);
-          if (functions.curveSmooth(piece, part.length, state) === 0) return null;
+          if (functions.curveSmooth(block, part.length, state) === 0) return null;
           results.set(room, from);
         }
         return results;
@@ -82,18 +82,18 @@ export function wasmCurve(module: SeriesModule): CurveKernel {
       ['curveMedian', 'curveMedianBytes'],
       (functions, arena) => {
         const window = before + after + 1;
-        const length = Math.min(values.length, Math.max(PIECE, WINDOWS_A_PIECE * window));
+        const length = Math.min(values.length, Math.max(BLOCK, WINDOWS_A_PIECE * window));
         const results = new Float64Array(values.length);
         const scratch = arena.allocate(functions.curveMedianBytes(window));
-        const piece = arena.allocate(8 * Math.min(values.length, length + window));
+        const block = arena.allocate(8 * Math.min(values.length, length + window));
         const out = arena.allocate(8 * length);
         for (let from = 0; from < values.length; from += length) {
           const begin = Math.max(0, from - before);
           const count = Math.min(length, values.length - from);
           const part = values.subarray(begin, from + count + after);
-          arena.slots(piece, part.length).set(part);
+          arena.slots(block, part.length).set(part);
           functions.curveMedian(
-            piece,
+            block,
             part.length,
             from - begin,
             count,

@@ -101,7 +101,7 @@ export type SpikeOptions = {
   readonly maxLength?: number;
 };
 
-/** A stretch of values far off the level before it. */
+/** A span of values far off the level before it. */
 export type Spike = {
   readonly direction: 'up' | 'down';
   /** Index of its first value. */

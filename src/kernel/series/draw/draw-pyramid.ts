@@ -51,7 +51,7 @@ export class SeriesPyramid {
     return this.#values.subarray(0, this.#length);
   }
 
-  /** The positions so far, as {@link SeriesPyramid.values}; undefined where there are none, and the index is the place. */
+  /** The positions so far, as {@link SeriesPyramid.values}; undefined where there are none, and the index is the position. */
   get positions(): Float64Array | undefined {
     return this.#positions?.subarray(0, this.#length);
   }
@@ -69,24 +69,24 @@ export class SeriesPyramid {
   /**
    * Adds values at the end; they are copied.
    *
-   * @param positions their places: finite, ascending and not below those before. Either every append gives positions, or none does.
+   * @param positions their positions: finite, ascending and not below those before. Either every append gives positions, or none does.
    * @throws {QuarkError} `invalid_input`, and nothing was added
    */
   append(values: SeriesValues, positions?: SeriesValues): void {
     const added = checkSeries('values', values);
-    const places = checkPositions('positions', positions, added.length, countAscending);
+    const checked = checkPositions('positions', positions, added.length, countAscending);
     if (added.length === 0) return;
-    this.#checkGrowth(this.#length + added.length, places, 0);
+    this.#checkGrowth(this.#length + added.length, checked, 0);
     const length = this.#length + added.length;
     const capacity = this.#isOwn ? this.#values.length : 0;
     if (length > capacity) {
       const room = Math.max(length, 2 * this.#length, BASE);
       this.#values = grown(this.values, room);
-      if (places !== undefined) this.#positions = grown(this.positions, room);
+      if (checked !== undefined) this.#positions = grown(this.positions, room);
       this.#isOwn = true;
     }
     this.#values.set(added, this.#length);
-    if (places !== undefined) this.#positions?.set(places, this.#length);
+    if (checked !== undefined) this.#positions?.set(checked, this.#length);
     this.#length = length;
     this.#build();
   }
@@ -96,7 +96,7 @@ export class SeriesPyramid {
    *
    * @param values the whole series so far. Its first {@link SeriesPyramid.length} values are the ones known already, which is not checked;
    *   none may change as long as this object refers to the array.
-   * @param positions their places, as for {@link SeriesPyramid.append}, held in the same way
+   * @param positions their positions, as for {@link SeriesPyramid.append}, held in the same way
    * @throws {QuarkError} `invalid_input`, and nothing was taken over
    */
   extendTo(values: Float64Array, positions?: Float64Array): void {
@@ -163,9 +163,9 @@ export class SeriesPyramid {
         hasPositions ? 'given, as they were before' : 'left out, as they were before',
       );
     const last = this.#positions?.[this.#length - 1] ?? -Infinity;
-    const place = positions?.[next] ?? last;
-    if (place < last)
-      throw invalidInput(`positions[${next}]`, place, `at or above the last so far, ${last}`);
+    const position = positions?.[next] ?? last;
+    if (position < last)
+      throw invalidInput(`positions[${next}]`, position, `at or above the last so far, ${last}`);
   }
 
   /** Adds the blocks that have become full. */

@@ -1,7 +1,7 @@
-/** What is kept of a stretch of a series, scanned in plain JavaScript or joined from two stretches that touch. */
+/** What is kept of a span of a series, scanned in plain JavaScript or joined from two spans that touch. */
 import type { BucketReduction } from './draw.ts';
 
-/** Indices of what M4 keeps of a stretch; -1 where it has no finite value. */
+/** Indices of what M4 keeps of a span; -1 where it has no finite value. */
 export type Span = {
   readonly first: number;
   readonly low: number;
@@ -85,7 +85,7 @@ export function scanSpan(values: Float64Array, start: number, end: number, kept:
   return { first, low, high, last, nonFinite: sink.pairs };
 }
 
-/** What M4 keeps of two stretches, of which `b` begins where `a` ends: the same as if both had been scanned as one. */
+/** What M4 keeps of two spans, of which `b` begins where `a` ends: the same as if both had been scanned as one. */
 export function joinSpans(values: Float64Array, a: Span, b: Span): Span {
   const first = a.first < 0 ? b.first : a.first;
   const last = b.last < 0 ? a.last : b.last;

@@ -1,5 +1,5 @@
 /**
- * The kernels for drawing in WebAssembly. A series is copied piece by piece into a stage that stays in the cache, so that a series of any
+ * The kernels for drawing in WebAssembly. A series is copied block by block into a stage that stays in the cache, so that a series of any
  * length needs a few hundred KB. Buckets with values that are not finite are left to the plain scan.
  */
 import {
@@ -70,7 +70,7 @@ function countAscending(module: SeriesModule, positions: Float64Array): number {
       const { length } = positions;
       const stage = arena.allocate(Math.min(length, STAGE_VALUES) * VALUE_BYTES);
       const room = arena.slots(stage, Math.min(length, STAGE_VALUES));
-      // Each piece begins with the last position of the one before.
+      // Each block begins with the last position of the one before.
       for (let from = 0; from < length; from += STAGE_VALUES - 1) {
         const count = Math.min(STAGE_VALUES, length - from);
         room.set(positions.subarray(from, from + count));
@@ -88,14 +88,14 @@ function reduce(
   kept: KeptPoints,
 ): BucketReduction {
   const builder = new ReductionBuilder(starts, kept);
-  const places = findExtremes(module, values, starts);
+  const extremes = findExtremes(module, values, starts);
   for (let b = 0; b + 1 < starts.length; b++) {
     const from = starts[b] ?? 0;
     const to = starts[b + 1] ?? 0;
     if (from === to) continue;
-    const low = places[2 * b] ?? NONE;
+    const low = extremes[2 * b] ?? NONE;
     if (low === NONE) builder.addSpan(scanSpan(values, from, to, kept));
-    else builder.add(from, low, places[2 * b + 1] ?? 0, to - 1);
+    else builder.add(from, low, extremes[2 * b + 1] ?? 0, to - 1);
   }
   return builder.finish();
 }
@@ -107,7 +107,7 @@ function findExtremes(
   starts: Uint32Array,
 ): Uint32Array {
   const buckets = starts.length - 1;
-  const places = new Uint32Array(2 * buckets);
+  const extremes = new Uint32Array(2 * buckets);
   module.use<Pick<DrawFunctions, 'drawExtremes'>, void>(
     ['drawExtremes'],
     ({ drawExtremes }, arena) => {
@@ -135,7 +135,7 @@ function findExtremes(
         if (to - from <= STAGE_VALUES) {
           edgeSlots.set(starts.subarray(b, end + 1));
           run(from, to, end - b);
-          places.set(outSlots.subarray(0, 2 * (end - b)), 2 * b);
+          extremes.set(outSlots.subarray(0, 2 * (end - b)), 2 * b);
         } else {
           const best = largeBucket(values, from, to, (start, stop) => {
             edgeSlots[0] = start;
@@ -143,16 +143,16 @@ function findExtremes(
             run(start, stop, 1);
             return [outSlots[0] ?? NONE, outSlots[1] ?? NONE];
           });
-          places.set(best, 2 * b);
+          extremes.set(best, 2 * b);
         }
         b = end;
       }
     },
   );
-  return places;
+  return extremes;
 }
 
-/** A bucket larger than the stage, in pieces. */
+/** A bucket larger than the stage, in blocks. */
 function largeBucket(
   values: Float64Array,
   from: number,

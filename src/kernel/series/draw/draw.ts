@@ -12,7 +12,7 @@ export type SeriesReduction = {
    * the first NaN, the first +Infinity and the first -Infinity. A line through two kept values with one of these between them has to break.
    */
   readonly nonFiniteIndices: Uint32Array;
-  /** How many values of the same kind, in the same place, each of {@link SeriesReduction.nonFiniteIndices} stands for. */
+  /** How many values of the same kind, in the same bucket, each of {@link SeriesReduction.nonFiniteIndices} stands for. */
   readonly nonFiniteCounts: Uint32Array;
 };
 
@@ -27,8 +27,8 @@ export type BucketOptions = {
   /** Number of buckets, 1 to 2^24: pixel columns, as a rule. It may exceed the number of values; empty buckets give nothing. */
   readonly buckets: number;
   /**
-   * Place of each value on the axis: as many as values, finite, ascending; equal ones and gaps are allowed. Without them the index is
-   * the place.
+   * Position of each value on the axis: as many as values, finite, ascending; equal ones and gaps are allowed. Without them the index is
+   * the position.
    */
   readonly positions?: SeriesValues;
   /** Start of the first bucket, on the axis. Values before it are left out. Default: the first position. */
@@ -41,7 +41,7 @@ export type BucketOptions = {
 export type LttbOptions = {
   /** Number of points to keep, 2 to 2^24. Fewer come back only when fewer values are finite. */
   readonly points: number;
-  /** Place of each value on the axis: as many as values, finite, ascending. Default: the index. */
+  /** Position of each value on the axis: as many as values, finite, ascending. Default: the index. */
   readonly positions?: SeriesValues;
   /**
    * Preselect this many points for each that is to be kept, as the lowest and highest of buckets, and choose among those: faster, and
@@ -92,7 +92,7 @@ export interface DrawKernel {
 const MAX_PARTS = 2 ** 24;
 const MAX_RATIO = 1024;
 
-/** A reduction to buckets, checked. `positions` are undefined where the index is the place. */
+/** A reduction to buckets, checked. `positions` are undefined where the index is the position. */
 export type BucketRequest = {
   readonly values: Float64Array;
   readonly positions: Float64Array | undefined;
@@ -136,8 +136,8 @@ export function bucketStarts(
     for (let b = 0; b <= buckets; b++) starts[b] = Math.floor((b * length) / buckets);
     return starts;
   }
-  const from = checkPlace('options.from', options.from ?? positions?.[0] ?? 0);
-  const to = checkPlace(
+  const from = checkPosition('options.from', options.from ?? positions?.[0] ?? 0);
+  const to = checkPosition(
     'options.to',
     options.to ?? positions?.[length - 1] ?? Math.max(0, length - 1),
   );
@@ -156,24 +156,24 @@ export function bucketStarts(
   return starts;
 }
 
-/** Index, from `start` on, of the first position that is not below `place`. Near ones are found fastest. */
+/** Index, from `start` on, of the first position that is not below `position`. Near ones are found fastest. */
 function firstFrom(
   positions: Float64Array | undefined,
   length: number,
-  place: number,
+  position: number,
   start: number,
 ): number {
-  if (positions === undefined) return Math.min(length, Math.max(start, Math.ceil(place)));
+  if (positions === undefined) return Math.min(length, Math.max(start, Math.ceil(position)));
   let low = start;
   let stride = 1;
-  while (low + stride <= length && (positions[low + stride - 1] ?? Infinity) < place) {
+  while (low + stride <= length && (positions[low + stride - 1] ?? Infinity) < position) {
     low += stride;
     stride *= 2;
   }
   let high = Math.min(length, low + stride);
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if ((positions[middle] ?? Infinity) < place) low = middle + 1;
+    if ((positions[middle] ?? Infinity) < position) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -182,15 +182,15 @@ function firstFrom(
 function firstAfter(
   positions: Float64Array | undefined,
   length: number,
-  place: number,
+  position: number,
   start: number,
 ): number {
-  if (positions === undefined) return Math.min(length, Math.max(start, Math.floor(place) + 1));
+  if (positions === undefined) return Math.min(length, Math.max(start, Math.floor(position) + 1));
   let low = start;
   let high = length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if ((positions[middle] ?? Infinity) <= place) low = middle + 1;
+    if ((positions[middle] ?? Infinity) <= position) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -222,7 +222,7 @@ export function checkPositions(
       `a number at or above the position before it, ${positions[sorted - 1]}; sort values and positions together`,
     );
   // What lies between the ends of an ascending list is as finite as they are.
-  for (const at of [0, length - 1]) checkPlace(`${name}[${skipped + at}]`, positions[at]);
+  for (const at of [0, length - 1]) checkPosition(`${name}[${skipped + at}]`, positions[at]);
   return positions;
 }
 
@@ -269,7 +269,7 @@ function checkParts(field: string, value: unknown, least: number): number {
   return count;
 }
 
-function checkPlace(field: string, value: unknown): number {
+function checkPosition(field: string, value: unknown): number {
   if (typeof value !== 'number' || !Number.isFinite(value))
     throw invalidInput(field, value, 'a finite number');
   return value;

@@ -143,16 +143,16 @@ export function quantilesOf(
   if (probabilities.length === 0) return result;
   while (selection.count > 0) {
     const last = selection.count - 1;
-    const places = probabilities.map((probability) => rankOf(probability, last, method));
+    const fractions = probabilities.map((probability) => rankOf(probability, last, method));
     const ranks = Int32Array.from(
-      new Set(places.flatMap(({ floor, part }) => (part > 0 ? [floor, floor + 1] : [floor]))),
+      new Set(fractions.flatMap(({ floor, part }) => (part > 0 ? [floor, floor + 1] : [floor]))),
     ).sort();
     const selected = selection.select(ranks);
     if (selected === undefined) continue;
     const valueAt = new Map(
       Array.from(ranks, (rank, i) => [rank, (selected[i] ?? Number.NaN) + 0]),
     );
-    places.forEach(({ floor, part }, i) => {
+    fractions.forEach(({ floor, part }, i) => {
       const low = valueAt.get(floor) ?? Number.NaN;
       result[i] = part > 0 ? between(low, valueAt.get(floor + 1) ?? Number.NaN, part) : low;
     });
