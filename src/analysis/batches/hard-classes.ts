@@ -1,7 +1,7 @@
 /** Which classes batches of high loss have more of than the others. */
 import type { BatchColumns } from '../columns/run-columns.ts';
 import { holm } from '../signals/student-t.ts';
-import { medianInPlace } from '../signals/selection.ts';
+import { medianInPlace } from '../signals/quickselect.ts';
 import { lowerTail } from './chance.ts';
 import type { LocalScores } from './local-scores.ts';
 

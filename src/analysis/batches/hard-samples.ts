@@ -1,7 +1,7 @@
 /** Which samples recur in batches of high loss more than chance would have it. */
 import type { BatchColumns } from '../columns/run-columns.ts';
 import { holm } from '../signals/student-t.ts';
-import { medianInPlace } from '../signals/selection.ts';
+import { medianInPlace } from '../signals/quickselect.ts';
 import { lowerTail, uniformSumAtMost } from './chance.ts';
 import type { LocalScores } from './local-scores.ts';
 

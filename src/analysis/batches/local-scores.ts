@@ -1,5 +1,5 @@
 /** How far each batch stands out of those trained on around the same time: the course of the training drops out. */
-import { medianInPlace } from '../signals/selection.ts';
+import { medianInPlace } from '../signals/quickselect.ts';
 
 /** Batches that a level and a spread come from, and how many share one. */
 const WINDOW = 51;

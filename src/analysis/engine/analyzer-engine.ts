@@ -28,7 +28,7 @@ import {
   type AnalyzerSettings,
 } from '../evaluate/analyzer-config.ts';
 import { analyzeWith, resultOf, type AnalyzerResult } from '../evaluate/analyze-columns.ts';
-import { keepRecords } from '../evaluate/keep-records.ts';
+import { keepRecords } from '../evaluate/store-records.ts';
 import { AlertWatch } from '../watch/alert-watch.ts';
 import { checkWatchOptions, type WatchOptions } from '../watch/watch-options.ts';
 

@@ -12,7 +12,7 @@ import {
   type AnalyzerEngineConfig,
   type AnalyzerSettings,
 } from './analyzer-config.ts';
-import type { Place } from '../signals/places.ts';
+import type { Place } from '../signals/positions.ts';
 import { inferenceOf, type Finding, type Observation, type Rule } from '../signals/rule.ts';
 import { RULES } from '../rules/rules.ts';
 import { Signals } from '../signals/signals.ts';

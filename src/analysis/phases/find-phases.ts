@@ -9,7 +9,7 @@ import { onAxisOf } from './align-axis.ts';
 import { describePhase, type FoundPhase } from './describe.ts';
 import { findExcursions, withoutEvents, type Episode } from './divergence.ts';
 import { findOverfitting, type Overfitting } from './overfitting.ts';
-import { findStill, isConverged, stillView, type IsSolved, type StillView } from './still.ts';
+import { findStill, isConverged, stillView, type IsSolved, type StillView } from './plateaus.ts';
 import { labelLeg } from './progress.ts';
 import { overlay, overlayOn, segmentsOf, withoutShort, type Segment } from './segments.ts';
 import {

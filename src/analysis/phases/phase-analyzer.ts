@@ -18,7 +18,7 @@ import {
   type AnalyzableRun,
 } from '../columns/load-run-columns.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
-import { keepRecords } from '../evaluate/keep-records.ts';
+import { keepRecords } from '../evaluate/store-records.ts';
 import { analysisKernel } from '../signals/analysis-kernel.ts';
 import { findRoleSeries, roleCandidates } from '../signals/loss-roles.ts';
 import type { FoundPhase } from './describe.ts';

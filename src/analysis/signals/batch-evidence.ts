@@ -2,7 +2,7 @@
 import { batchOfRow } from '../columns/batch-of-row.ts';
 import { classesOf, samplesOf } from '../columns/batch-columns.ts';
 import type { PlacedColumns, RunColumns } from '../columns/run-columns.ts';
-import { placeOfStep, sayPlace } from './places.ts';
+import { placeOfStep, sayPlace } from './positions.ts';
 import { say, type Observation } from './rule.ts';
 
 /** Classes and samples that a sentence names, and samples that are listed. */

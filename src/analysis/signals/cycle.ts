@@ -3,7 +3,7 @@
  * over the mean of k others has the F distribution with 2 and 2 k degrees of freedom, whatever its size: it passes x with the probability
  * (1 + x / k)^-k (the harmonic F test: Thomson, 1982). That noise keeps a share of the value before, as losses do, is taken out first.
  */
-import { medianInPlace } from './selection.ts';
+import { medianInPlace } from './quickselect.ts';
 
 /** A cycle in a series of equal steps. */
 export type Cycle = {

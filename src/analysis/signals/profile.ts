@@ -4,8 +4,8 @@
  * then compare levels of blocks with the noise of blocks. Everything is linear in the number of values.
  */
 import type { MetricSeries } from '../columns/run-columns.ts';
-import { placeAt, type Place } from './places.ts';
-import { medianInPlace } from './selection.ts';
+import { placeAt, type Place } from './positions.ts';
+import { medianInPlace } from './quickselect.ts';
 
 /** Most blocks of a {@link Profile}. */
 export const MAX_BLOCKS = 200;

@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import type { AlertCategory, AlertSeverity } from '../../records/literals.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
-import type { Place } from './places.ts';
+import type { Place } from './positions.ts';
 import type { Signals } from './signals.ts';
 
 /** A number of the configuration: its default and what it means. */

@@ -1,7 +1,7 @@
 /** Spikes of a series of any length, at a cost that is linear and small. */
 import { jsCurve } from '../../kernel/series/curve/curve-js.ts';
 import type { Profile } from './profile.ts';
-import { medianInPlace } from './selection.ts';
+import { medianInPlace } from './quickselect.ts';
 
 /** Longer series are looked at through the largest value of each of so many stretches: a spike stands out of these too. */
 const MAX_POINTS = 16_384;

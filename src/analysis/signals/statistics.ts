@@ -1,5 +1,5 @@
 /** Small statistics that rules share. */
-import { medianInPlace } from './selection.ts';
+import { medianInPlace } from './quickselect.ts';
 
 /** The median of the finite values; NaN without one. The values stay as they are. */
 export function median(values: ArrayLike<number>): number {

@@ -1,7 +1,7 @@
 /** How long steps took, from metrics or from telemetry. */
 import type { PlacedColumns, RunColumns } from '../columns/run-columns.ts';
 import { placeRows, gather } from '../columns/place-rows.ts';
-import { rowBefore } from './places.ts';
+import { rowBefore } from './positions.ts';
 import type { Signals } from './signals.ts';
 import { sampleRows } from './statistics.ts';
 

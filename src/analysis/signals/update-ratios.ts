@@ -1,6 +1,6 @@
 /** What the two rules on the size of updates share. */
 import type { ParameterSeries } from '../columns/run-columns.ts';
-import { placeAt, sayRange } from './places.ts';
+import { placeAt, sayRange } from './positions.ts';
 import { say, type Observation } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { median } from './statistics.ts';

@@ -11,7 +11,7 @@ import type { RunInfo } from '../columns/run-columns.ts';
 import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
 import { LiveColumns } from './live-columns.ts';
 import { LiveRules, type RuleMemory } from './live-rules.ts';
-import type { LiveAnswer, LiveRequest, Piece } from './piece.ts';
+import type { LiveAnswer, LiveRequest, Piece } from './messages.ts';
 
 export class LiveEvaluator {
   readonly #live: LiveColumns;

@@ -4,7 +4,7 @@ import { findStepwise, type Found } from '../evaluate/analyze-columns.ts';
 import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
 import { RULES, type RuleId } from '../rules/rules.ts';
 import { say, type Finding } from '../signals/rule.ts';
-import { sayPlace, type Place } from '../signals/places.ts';
+import { sayPlace, type Place } from '../signals/positions.ts';
 import type { PlacedColumns, RunColumns, RunInfo } from '../columns/run-columns.ts';
 import { batchEvidence } from '../signals/batch-evidence.ts';
 import type { LiveColumns } from './live-columns.ts';

@@ -4,7 +4,7 @@
  */
 import { gather, placeColumns } from '../columns/place-rows.ts';
 import type { MetricSeries } from '../columns/run-columns.ts';
-import { medianInPlace } from '../signals/selection.ts';
+import { medianInPlace } from '../signals/quickselect.ts';
 
 /** Blocks of a {@link LiveSeries}, at most. */
 export const MAX_BLOCKS = 400;

@@ -5,7 +5,7 @@
 import { SessionStoreError } from '../../base/errors.ts';
 import { stretchesOf } from '../../read/table-batches.ts';
 import type { SegmentManifest, SegmentRead, SegmentSource } from '../../store/store.ts';
-import { WATCH_TABLES, type Load, type Piece, type WatchTable } from './piece.ts';
+import { WATCH_TABLES, type Load, type Piece, type WatchTable } from './messages.ts';
 
 /** Segments of one table that are remembered from one look to the next; where there are more, the store is asked. */
 const MAX_FRESH = 4096;

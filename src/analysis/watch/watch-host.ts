@@ -1,7 +1,7 @@
 /** What the worker of a watch runs. */
 import { exposeHost } from '../../kernel/workers/worker-host.ts';
 import { LiveEvaluator } from './live-evaluator.ts';
-import type { LiveRequest } from './piece.ts';
+import type { LiveRequest } from './messages.ts';
 
 /** Makes this thread the worker of a watch. */
 export function exposeWatch(): void {

@@ -1,5 +1,5 @@
 import type { BatchColumns } from '../../columns/run-columns.ts';
-import { placeOfStep } from '../../signals/places.ts';
+import { placeOfStep } from '../../signals/positions.ts';
 import { defineRule, say, sayShare, type Finding } from '../../signals/rule.ts';
 
 /** More classes than this are a vocabulary, in which rare entries are the rule. */

@@ -1,7 +1,7 @@
 import type { MetricSeries } from '../../columns/run-columns.ts';
 import { chanceLoss } from '../../signals/chance-level.ts';
 import { partsAtOnce } from '../../signals/first-pass.ts';
-import { placeAt, sayPlace } from '../../signals/places.ts';
+import { placeAt, sayPlace } from '../../signals/positions.ts';
 import { levelOf, noiseOf } from '../../signals/profile.ts';
 import { defineRule, say, sayShare, severityAbove, type Finding } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';

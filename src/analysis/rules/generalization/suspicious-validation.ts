@@ -1,6 +1,6 @@
 import { axisOf, type MetricSeries, type RunColumns } from '../../columns/run-columns.ts';
 import { partsAtOnce } from '../../signals/first-pass.ts';
-import { placeAt, rowBefore, sayPlace, sayRange } from '../../signals/places.ts';
+import { placeAt, rowBefore, sayPlace, sayRange } from '../../signals/positions.ts';
 import { defineRule, say, sayShare, type Finding } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { longestRun, median } from '../../signals/statistics.ts';

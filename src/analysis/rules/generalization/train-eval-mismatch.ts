@@ -1,5 +1,5 @@
 import { axisOf, type LayerSeries } from '../../columns/run-columns.ts';
-import { placeAt, rowBefore, sayRange } from '../../signals/places.ts';
+import { placeAt, rowBefore, sayRange } from '../../signals/positions.ts';
 import { outlineOf } from '../../signals/model-layers.ts';
 import { defineRule, say, sayShare, type Finding } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';

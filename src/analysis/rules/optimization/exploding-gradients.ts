@@ -4,7 +4,7 @@ import {
   wholeGradient,
   type GradientSource,
 } from '../../signals/gradient-sources.ts';
-import { placeAt, sayRange } from '../../signals/places.ts';
+import { placeAt, sayRange } from '../../signals/positions.ts';
 import {
   defineRule,
   say,

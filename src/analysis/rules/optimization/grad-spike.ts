@@ -1,5 +1,5 @@
 import { axisOf, type SeriesAxis } from '../../columns/run-columns.ts';
-import { placeAt, rowBefore, sayPlace } from '../../signals/places.ts';
+import { placeAt, rowBefore, sayPlace } from '../../signals/positions.ts';
 import { defineRule, say, type Finding } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { spikesOf } from '../../signals/spikes.ts';

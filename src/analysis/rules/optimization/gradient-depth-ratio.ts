@@ -1,4 +1,4 @@
-import { placeAt, sayRange } from '../../signals/places.ts';
+import { placeAt, sayRange } from '../../signals/positions.ts';
 import {
   gradientSources,
   weightSources,

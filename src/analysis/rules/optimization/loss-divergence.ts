@@ -1,5 +1,5 @@
 import { blockEnd, blockStart, noiseOf } from '../../signals/profile.ts';
-import { sayPlace } from '../../signals/places.ts';
+import { sayPlace } from '../../signals/positions.ts';
 import { defineRule, say, sayShare, type Finding } from '../../signals/rule.ts';
 import type { LossCourse } from '../../signals/signals.ts';
 import { median, trailingRun } from '../../signals/statistics.ts';

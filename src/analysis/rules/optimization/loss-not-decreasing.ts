@@ -1,12 +1,12 @@
 import type { BatchColumns, MetricSeries } from '../../columns/run-columns.ts';
 import { blockEnd, blockStart, levelOf, type Profile } from '../../signals/profile.ts';
-import { placeAt, sayRange } from '../../signals/places.ts';
+import { placeAt, sayRange } from '../../signals/positions.ts';
 import { defineRule, say, sayShare, type Finding } from '../../signals/rule.ts';
 import { chanceLoss } from '../../signals/chance-level.ts';
 import { constantAnswer, type ConstantAnswer } from '../../signals/constant-answer.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { median, trendScore } from '../../signals/statistics.ts';
-import { medianInPlace } from '../../signals/selection.ts';
+import { medianInPlace } from '../../signals/quickselect.ts';
 
 /** Levels that the best stretch of a run is the median of: noise does not reach it. */
 const STRETCH = 5;

@@ -1,5 +1,5 @@
 import { batchEvidence } from '../../signals/batch-evidence.ts';
-import { placeAt, sayPlace } from '../../signals/places.ts';
+import { placeAt, sayPlace } from '../../signals/positions.ts';
 import { defineRule, say, type Finding } from '../../signals/rule.ts';
 import type { LossCourse } from '../../signals/signals.ts';
 import { spikesOf, type ProfileSpike } from '../../signals/spikes.ts';

@@ -1,7 +1,7 @@
 import type { PlacedColumns } from '../../columns/run-columns.ts';
 import { batchEvidence } from '../../signals/batch-evidence.ts';
 import { isInput } from '../../signals/layer-facts.ts';
-import { placeAt, sayPlace, type Place } from '../../signals/places.ts';
+import { placeAt, sayPlace, type Place } from '../../signals/positions.ts';
 import { defineRule, type Finding, type Observation } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { longestRun } from '../../signals/statistics.ts';

@@ -1,9 +1,9 @@
 import { blockEnd, blockStart } from '../../signals/profile.ts';
-import { sayRange } from '../../signals/places.ts';
+import { sayRange } from '../../signals/positions.ts';
 import { aroundCourse, MAX_CYCLE_VALUES, strongestCycle, type Cycle } from '../../signals/cycle.ts';
 import type { Profile } from '../../signals/profile.ts';
 import { defineRule, say, sayShare, type Finding } from '../../signals/rule.ts';
-import { medianInPlace, quantileOf } from '../../signals/selection.ts';
+import { medianInPlace, quantileOf } from '../../signals/quickselect.ts';
 import { axisOf, type MetricSeries } from '../../columns/run-columns.ts';
 import { robustDeviation } from '../../signals/statistics.ts';
 

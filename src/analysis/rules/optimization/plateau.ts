@@ -1,7 +1,7 @@
 import { blockEnd, blockStart, levelOf, type Profile } from '../../signals/profile.ts';
-import { sayPlace } from '../../signals/places.ts';
+import { sayPlace } from '../../signals/positions.ts';
 import { defineRule, say, sayShare, type Finding } from '../../signals/rule.ts';
-import { medianInPlace } from '../../signals/selection.ts';
+import { medianInPlace } from '../../signals/quickselect.ts';
 
 export const plateau = defineRule({
   id: 'plateau',

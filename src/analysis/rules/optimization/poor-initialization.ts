@@ -1,5 +1,5 @@
 import type { ParameterSeries } from '../../columns/run-columns.ts';
-import { placeAt, sayPlace } from '../../signals/places.ts';
+import { placeAt, sayPlace } from '../../signals/positions.ts';
 import { defineRule, say, type Finding, type Observation } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';
 

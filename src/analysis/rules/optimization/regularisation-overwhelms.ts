@@ -1,5 +1,5 @@
 import type { ParameterSeries } from '../../columns/run-columns.ts';
-import { placeAt, sayRange } from '../../signals/places.ts';
+import { placeAt, sayRange } from '../../signals/positions.ts';
 import { levelOf } from '../../signals/profile.ts';
 import { defineRule, say, sayShare, type Finding } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';

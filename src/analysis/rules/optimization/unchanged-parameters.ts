@@ -1,5 +1,5 @@
 import type { ParameterSeries } from '../../columns/run-columns.ts';
-import { placeAt, sayPlace, sayRange } from '../../signals/places.ts';
+import { placeAt, sayPlace, sayRange } from '../../signals/positions.ts';
 import { defineRule, sayOthers, type Finding } from '../../signals/rule.ts';
 import { trailingRun } from '../../signals/statistics.ts';
 

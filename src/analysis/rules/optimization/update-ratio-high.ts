@@ -1,4 +1,4 @@
-import { placeAt, sayRange } from '../../signals/places.ts';
+import { placeAt, sayRange } from '../../signals/positions.ts';
 import { defineRule, say, type Finding } from '../../signals/rule.ts';
 import { blows, grownBy, observeRatio, swept, updateRatios } from '../../signals/update-ratios.ts';
 

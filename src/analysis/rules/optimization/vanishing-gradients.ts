@@ -3,7 +3,7 @@ import {
   wholeGradient,
   type GradientSource,
 } from '../../signals/gradient-sources.ts';
-import { placeAt, sayRange } from '../../signals/places.ts';
+import { placeAt, sayRange } from '../../signals/positions.ts';
 import { defineRule, say, sayShare, severityAbove } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { median } from '../../signals/statistics.ts';

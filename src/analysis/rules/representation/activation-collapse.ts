@@ -1,5 +1,5 @@
 import type { LayerSeries } from '../../columns/run-columns.ts';
-import { placeAt, sayRange } from '../../signals/places.ts';
+import { placeAt, sayRange } from '../../signals/positions.ts';
 import {
   defineRule,
   say,

@@ -2,7 +2,7 @@ import type { LayerSeries, RunColumns } from '../../columns/run-columns.ts';
 import { activationOf } from '../../signals/lint.ts';
 import { modelOutline } from '../../signals/recorded-outline.ts';
 import { deadUnitShare, isLastLayer, passesOn } from '../../signals/layer-facts.ts';
-import { placeAt, sayPlace, sayRange } from '../../signals/places.ts';
+import { placeAt, sayPlace, sayRange } from '../../signals/positions.ts';
 import {
   defineRule,
   say,

@@ -1,6 +1,6 @@
 import type { LayerSeries, RunColumns } from '../../columns/run-columns.ts';
 import { numberOf } from '../../signals/metadata-number.ts';
-import { placeAt, placeOfStep, type Place } from '../../signals/places.ts';
+import { placeAt, placeOfStep, type Place } from '../../signals/positions.ts';
 import { defineRule, say, type Finding } from '../../signals/rule.ts';
 import { isInput } from '../../signals/layer-facts.ts';
 import { median } from '../../signals/statistics.ts';

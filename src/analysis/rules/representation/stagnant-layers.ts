@@ -1,5 +1,5 @@
 import { gradientSources } from '../../signals/gradient-sources.ts';
-import { placeAt, rowBefore, sayRange } from '../../signals/places.ts';
+import { placeAt, rowBefore, sayRange } from '../../signals/positions.ts';
 import { axisOf } from '../../columns/run-columns.ts';
 import { defineRule, say, sayOthers, severityAbove } from '../../signals/rule.ts';
 import { longestRun, median } from '../../signals/statistics.ts';

@@ -1,4 +1,4 @@
-import { placeAt, sayRange } from '../../signals/places.ts';
+import { placeAt, sayRange } from '../../signals/positions.ts';
 import { defineRule, sayShare, severityAbove, type Finding } from '../../signals/rule.ts';
 import { dataShares } from '../../signals/step-durations.ts';
 import { longestRun, median } from '../../signals/statistics.ts';

@@ -1,5 +1,5 @@
 import type { TelemetryNumber } from '../../columns/run-columns.ts';
-import { placeOfStep, type Place } from '../../signals/places.ts';
+import { placeOfStep, type Place } from '../../signals/positions.ts';
 import { defineRule, say, sayShare, type Finding } from '../../signals/rule.ts';
 
 /** What may grow, what it is called, and how surely growth means a leak. */

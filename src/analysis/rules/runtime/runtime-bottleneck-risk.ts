@@ -1,6 +1,6 @@
 import type { AlertSeverity } from '../../../records/literals.ts';
 import type { TelemetryColumns } from '../../columns/run-columns.ts';
-import { placeAt } from '../../signals/places.ts';
+import { placeAt } from '../../signals/positions.ts';
 import {
   defineRule,
   say,

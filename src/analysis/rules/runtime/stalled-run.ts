@@ -1,5 +1,5 @@
 import { axisOf, type MetricSeries, type RunColumns } from '../../columns/run-columns.ts';
-import { placeAt, sayPlace, type Place } from '../../signals/places.ts';
+import { placeAt, sayPlace, type Place } from '../../signals/positions.ts';
 import { defineRule, say, sayShare, type Finding } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { median } from '../../signals/statistics.ts';

@@ -1,4 +1,4 @@
-import { placeAt, sayPlace } from '../../signals/places.ts';
+import { placeAt, sayPlace } from '../../signals/positions.ts';
 import { defineRule, say, sayShare, type Finding } from '../../signals/rule.ts';
 import { stepDurations } from '../../signals/step-durations.ts';
 import { median, robustDeviation, sampleRows } from '../../signals/statistics.ts';
