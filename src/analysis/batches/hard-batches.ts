@@ -7,6 +7,7 @@ import { storedName, type Dict } from '../../schema/record.ts';
 import { checkAnalyzerConfig, type AnalyzerEngineConfig } from '../evaluate/analyzer-config.ts';
 import { spikesOfLoss } from '../rules/optimization/loss-spike.ts';
 import { Signals } from '../signals/signals.ts';
+import { firstAt } from '../columns/sorted-search.ts';
 import { batchOfRow } from '../columns/batch-of-row.ts';
 import { findHardClasses, type HardClass } from './hard-classes.ts';
 import { findHardSamples, type HardSample } from './hard-samples.ts';
@@ -169,7 +170,8 @@ function batchAt(
   row: number,
   hardIds: ReadonlySet<string>,
 ): HardBatch {
-  const i = positionOf(rows, row);
+  const at = firstAt(rows, row);
+  const i = rows[at] === row ? at : -1;
   const sampleIds = samplesOf(batches, row);
   return {
     row,
@@ -204,18 +206,6 @@ function tracedSpikes(
       };
     });
   });
-}
-
-/** Where a row is in the ascending rows; -1 where it is not. */
-function positionOf(rows: Int32Array, row: number): number {
-  let low = 0;
-  let high = rows.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((rows[middle] ?? 0) < row) low = middle + 1;
-    else high = middle;
-  }
-  return rows[low] === row ? low : -1;
 }
 
 function orNull(value: number | undefined): number | null {

@@ -1,4 +1,5 @@
 /** Which samples recur in batches of high loss more than chance would have it. */
+import { NORMAL_MAD_SCALE } from '../../kernel/series/order/order.ts';
 import type { BatchColumns } from '../columns/run-columns.ts';
 import { holm } from '../signals/student-t.ts';
 import { medianInPlace } from '../signals/quickselect.ts';
@@ -42,8 +43,6 @@ const MAX_TOGETHER = 20;
 const MAX_DEVIATIONS = 1e9;
 /** Batches that the loss before training is told from. */
 const FIRST = 5;
-/** From a median distance to a standard deviation of normal values. */
-const MEDIAN_SCALE = 1.482_602_218_505_602;
 /** Ranks of chance spread by 1; up to this much more is the error of the estimate. */
 const MAX_PLAIN_SPREAD = 1.1;
 
@@ -94,7 +93,8 @@ export function findHardSamples(
     const n = occurrences[at] ?? 0;
     return ((sums[at] ?? 0) - n / 2) / Math.sqrt(n / 12);
   };
-  const spread = MEDIAN_SCALE * medianInPlace(Float64Array.from(tested, (at) => Math.abs(zOf(at))));
+  const spread =
+    NORMAL_MAD_SCALE * medianInPlace(Float64Array.from(tested, (at) => Math.abs(zOf(at))));
   const pValues = holm(
     Array.from(tested, (at) =>
       spread <= MAX_PLAIN_SPREAD
@@ -102,7 +102,7 @@ export function findHardSamples(
         : lowerTail(zOf(at) / spread),
     ),
   );
-  const startLoss = Math.max(levels[0] ?? 0, median(losses.slice(0, FIRST)));
+  const startLoss = Math.max(levels[0] ?? 0, medianInPlace(losses.slice(0, FIRST)));
   const candidates = Array.from(tested).flatMap((at, i) => {
     const pValue = pValues[i] ?? 1;
     return pValue <= limits.significance ? [{ at, pValue }] : [];
@@ -114,7 +114,7 @@ export function findHardSamples(
       if (named.has(at)) return [];
       const places = placesOf(batches, rows, at);
       const own = (value: (i: number) => number): number =>
-        median(Float64Array.from(places, value));
+        medianInPlace(Float64Array.from(places, value));
       const sizeOf = (i: number): number => sizes[i] ?? 1;
       // Medians: in the first batches of a run the level falls too fast for what is above it to mean anything.
       const loss = own((i) => (levels[i] ?? 0) + sizeOf(i) * ((losses[i] ?? 0) - (levels[i] ?? 0)));
@@ -204,8 +204,4 @@ function placesOf(
 /** The samples of a batch, each once. */
 function companions({ sampleIndex, sampleOffsets }: BatchColumns, row: number): readonly number[] {
   return [...new Set(sampleIndex.subarray(sampleOffsets[row], sampleOffsets[row + 1]))];
-}
-
-function median(values: Float64Array): number {
-  return medianInPlace(values);
 }

@@ -1,11 +1,10 @@
 /** How far each batch stands out of those trained on around the same time: the course of the training drops out. */
+import { NORMAL_MAD_SCALE } from '../../kernel/series/order/order.ts';
 import { medianInPlace } from '../signals/quickselect.ts';
 
 /** Batches that a level and a spread come from, and how many share one. */
 const WINDOW = 51;
 const SHARED = 8;
-/** From a median distance to a standard deviation of normal values. */
-const MEDIAN_SCALE = 1.482_602_218_505_602;
 
 /** Columns of one length. */
 export type LocalScores = {
@@ -32,7 +31,7 @@ export function localScores(losses: Float64Array): LocalScores {
     scratch.set(window);
     const level = medianInPlace(scratch);
     for (let i = 0; i < size; i++) scratch[i] = Math.abs((window[i] ?? 0) - level);
-    const spread = MEDIAN_SCALE * medianInPlace(scratch);
+    const spread = NORMAL_MAD_SCALE * medianInPlace(scratch);
     for (let i = start; i < end; i++) {
       const height = (losses[i] ?? 0) - level;
       levels[i] = level;

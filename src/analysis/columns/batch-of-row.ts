@@ -1,5 +1,6 @@
 /** The batch that was trained on when a metric had a value. */
 import type { BatchColumns, PlacedColumns } from './run-columns.ts';
+import { firstAfter } from './sorted-search.ts';
 
 /**
  * The batch behind a row of a series: of those with steps after the row before and up to this one, the one with the highest loss, as a metric
@@ -22,16 +23,4 @@ export function batchOfRow(batches: BatchColumns, series: PlacedColumns, row: nu
 
 function heightOf(loss: number | undefined): number {
   return loss === undefined || Number.isNaN(loss) ? Number.POSITIVE_INFINITY : loss;
-}
-
-/** The first of the ascending steps, those that are NaN last, that is larger than `step`. */
-function firstAfter(steps: Float64Array, step: number): number {
-  let low = 0;
-  let high = steps.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((steps[middle] ?? 0) <= step) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

@@ -28,7 +28,7 @@ import {
   type AnalyzerSettings,
 } from '../evaluate/analyzer-config.ts';
 import { analyzeWith, resultOf, type AnalyzerResult } from '../evaluate/analyze-columns.ts';
-import { keepRecords } from '../evaluate/store-records.ts';
+import { storeRecords } from '../evaluate/store-records.ts';
 import { AlertWatch } from '../watch/alert-watch.ts';
 import { checkWatchOptions, type WatchOptions } from '../watch/watch-options.ts';
 
@@ -122,8 +122,8 @@ export class AnalyzerEngine {
     const keep = { store: this.#store, runId: this.#runId, replaces, nowMs };
     let kept = result;
     const write = async (): Promise<void> => {
-      const alerts = await keepRecords(alertTable, result.alerts, keep);
-      const scores = await keepRecords(healthScoreTable, result.healthScores, keep);
+      const alerts = await storeRecords(alertTable, result.alerts, keep);
+      const scores = await storeRecords(healthScoreTable, result.healthScores, keep);
       kept = resultOf(result.runId, result.generatedAt, alerts, scores);
     };
     await (this.#source instanceof RunReader ? write() : writeFor(handleOf(this.#source), write));

@@ -12,7 +12,7 @@ import {
   type AnalyzerEngineConfig,
   type AnalyzerSettings,
 } from './analyzer-config.ts';
-import type { Place } from '../signals/positions.ts';
+import type { RunPosition } from '../signals/positions.ts';
 import { inferenceOf, type Finding, type Observation, type Rule } from '../signals/rule.ts';
 import { RULES } from '../rules/rules.ts';
 import { Signals } from '../signals/signals.ts';
@@ -110,7 +110,7 @@ export function* findStepwise(
   const context = {
     columns,
     thresholds: settings.thresholds,
-    isReference: settings.compatibility === 'abiotic-quark',
+    isAbsolute: settings.compatibility === 'abiotic-quark',
     signals,
     model: settings.model,
     nowMs,
@@ -197,7 +197,10 @@ function evidenceOfObservation(observation: Observation, confidence: number): Ev
   });
 }
 
-function epochs(from: Place | undefined, to: Place | undefined): Record<string, number> {
+function epochs(
+  from: RunPosition | undefined,
+  to: RunPosition | undefined,
+): Record<string, number> {
   const start = from?.epoch;
   const end = to?.epoch;
   return {

@@ -7,18 +7,18 @@ import { batchOfRows } from '../../segment/batch-ops.ts';
 import { createSegment } from '../../segment/manifest.ts';
 import type { Store } from '../../store/store.ts';
 
-type Keep = {
+type Destination = {
   readonly store: Store;
   readonly runId: string;
   readonly replaces: boolean;
   readonly nowMs: number;
 };
 
-/** Writes records of a table, in the place of those that are there or behind them; returns them with their sequence. */
-export async function keepRecords<C extends TableColumns>(
+/** Writes records of a table, instead of those that are there or behind them; returns them with their sequence. */
+export async function storeRecords<C extends TableColumns>(
   table: TableDefinition<C>,
   records: readonly RecordOf<C>[],
-  { nowMs, replaces, runId, store }: Keep,
+  { nowMs, replaces, runId, store }: Destination,
 ): Promise<readonly RecordOf<C>[]> {
   const batch = batchOfRows(table, records);
   const identity = { runId, table: table.table, writerId: createId('wrt', nowMs), batchNumber: 0 };

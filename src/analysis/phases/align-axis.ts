@@ -1,6 +1,6 @@
 /** Several series on the axis of one: validation by epoch beside training by step. */
 import { axisOf, type MetricSeries } from '../columns/run-columns.ts';
-import { indexAtOrBefore } from '../signals/finite-part.ts';
+import { indexAtOrBefore } from '../columns/sorted-search.ts';
 
 /**
  * The series with its rows where they belong on the axis of `primary`: by the steps or epochs that both have, else by the time they were

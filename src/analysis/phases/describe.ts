@@ -3,11 +3,11 @@ import type { EvidenceRecord } from '../../records/evidence.ts';
 import { evidenceRecord } from '../../records/evidence.ts';
 import type { PhaseName } from '../../records/literals.ts';
 import type { SeriesAxis } from '../columns/run-columns.ts';
-import { indexAtOrBefore } from '../signals/finite-part.ts';
+import { firstAt, indexAtOrBefore } from '../columns/sorted-search.ts';
 import { riseOf } from './divergence.ts';
 import type { PhaseView } from './find-phases.ts';
 import type { Segment } from './segments.ts';
-import { firstAt, relativeTo, type Track } from './track.ts';
+import { relativeTo, type Track } from './track.ts';
 
 /** A phase of a run, before it is stored. */
 export type FoundPhase = {

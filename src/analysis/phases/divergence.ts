@@ -1,6 +1,6 @@
 /** Where a loss is far above its best: for good, for a while, or for a moment only. */
 import type { PhaseSettings } from './thresholds.ts';
-import { middleOf, relativeTo, type Track } from './track.ts';
+import { upperMedian, relativeTo, type Track } from './track.ts';
 
 /** A stretch of points above the best so far. */
 export type Episode = {
@@ -89,7 +89,7 @@ function risesForGood(track: Track, { from, returns }: Episode, last: Episode): 
   return (
     returns > MAX_RETURNS &&
     shareOf(track, last.from, last.to) >= MIN_SHARE &&
-    middleOf(fitted.subarray(last.from, last.to)) > Math.max(...fitted.subarray(from, last.from))
+    upperMedian(fitted.subarray(last.from, last.to)) > Math.max(...fitted.subarray(from, last.from))
   );
 }
 
@@ -147,11 +147,11 @@ function isTypical(
   let best = Infinity;
   let high = -Infinity;
   for (let i = 0; i + width <= Math.max(from, width); i++) {
-    const level = middleOf(values.subarray(i, Math.min(i + width, Math.max(from, 1))));
+    const level = upperMedian(values.subarray(i, Math.min(i + width, Math.max(from, 1))));
     best = Math.min(best, level);
     high = Math.max(high, level);
   }
-  const rise = middleOf(values.subarray(from, to)) - best;
+  const rise = upperMedian(values.subarray(from, to)) - best;
   const scale = track.isRate ? 1 : Math.max(Math.abs(best), RISE_FLOOR * (high - best));
   return rise >= thresholds.divergenceMinRelativeRegression * scale && rise > 0;
 }

@@ -2,7 +2,7 @@
 import type { PhaseName } from '../../records/literals.ts';
 import { jsSeriesKernel, type SeriesKernel } from '../../kernel/series/series-kernel.ts';
 import { axisOf, type MetricSeries, type SeriesAxis } from '../columns/run-columns.ts';
-import { indexAtOrBefore } from '../signals/finite-part.ts';
+import { firstAt, indexAtOrBefore } from '../columns/sorted-search.ts';
 import type { RoleSeries } from '../signals/loss-roles.ts';
 import { turnsOf } from '../signals/robust-curve.ts';
 import { onAxisOf } from './align-axis.ts';
@@ -17,7 +17,7 @@ import {
   type PhaseAnalyzerThresholds,
   type PhaseSettings,
 } from './thresholds.ts';
-import { errorTrack, firstAt, lossTrack, relativeTo, type Track } from './track.ts';
+import { errorTrack, lossTrack, relativeTo, type Track } from './track.ts';
 
 /** Error rate up to which a task counts as solved. */
 const SOLVED_ERROR = 0.05;

@@ -1,9 +1,9 @@
 /** Where validation gets worse while training goes on falling. */
-import { indexAtOrBefore } from '../signals/finite-part.ts';
+import { indexAtOrBefore } from '../columns/sorted-search.ts';
 import { noiseOf } from '../signals/profile.ts';
 import type { PhaseSettings } from './thresholds.ts';
 import { turnsOf } from '../signals/robust-curve.ts';
-import { middleOf, relativeTo, type Track } from './track.ts';
+import { upperMedian, relativeTo, type Track } from './track.ts';
 
 /** A stretch of the run in which the model learns its training data by heart. */
 export type Overfitting = {
@@ -77,7 +77,7 @@ function judge(
   const best = fitted[bestAt] ?? 0;
   const places = positions.subarray(from, to);
   const rises = Array.from(fitted.subarray(from, to), (value) => value - best);
-  const rise = middleOf(rises);
+  const rise = upperMedian(rises);
   const regression = relativeTo(val, rise, best);
   const trainAt = (place: number): number => {
     const { curve } = train;
@@ -96,7 +96,7 @@ function judge(
     const value = fitted[from + i] ?? 0;
     return relativeTo(val, value - trainAt(place) - offset, value);
   });
-  const gap = middleOf(gaps);
+  const gap = upperMedian(gaps);
   const holds =
     regression >= thresholds.overfittingMinValidationRegression &&
     rise > NOISE_LIMIT * noiseSince(val, bestAt) &&

@@ -18,7 +18,7 @@ import {
   type AnalyzableRun,
 } from '../columns/load-run-columns.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
-import { keepRecords } from '../evaluate/store-records.ts';
+import { storeRecords } from '../evaluate/store-records.ts';
 import { analysisKernel } from '../signals/analysis-kernel.ts';
 import { findRoleSeries, roleCandidates } from '../signals/loss-roles.ts';
 import type { FoundPhase } from './describe.ts';
@@ -123,7 +123,7 @@ export class PhaseAnalyzer {
       createId: () => createId('phs', nowMs),
     });
     if (!persists) return result;
-    const phases = await keepRecords(phaseTable, result.phases, { runId, store, replaces, nowMs });
+    const phases = await storeRecords(phaseTable, result.phases, { runId, store, replaces, nowMs });
     return resultOf(runId, result.generatedAt, phases);
   }
 

@@ -1,6 +1,7 @@
 /** Where a loss stands still, and whether that is for want of progress or because nothing is left to learn. */
+import { firstAfter, firstAt } from '../columns/sorted-search.ts';
 import type { PhaseSettings } from './thresholds.ts';
-import { firstAt, relativeTo, type Track } from './track.ts';
+import { relativeTo, upperMedian, type Track } from './track.ts';
 
 /** The loss that standing still is seen in. */
 export type StillView = {
@@ -135,8 +136,7 @@ function resumes(
   end: number,
   thresholds: PhaseSettings,
 ): number {
-  const sorted = levels.slice(stretch.from, stretch.to + 1).sort();
-  const level = sorted[sorted.length >>> 1] ?? 0;
+  const level = upperMedian(levels.subarray(stretch.from, stretch.to + 1));
   const room = roomFor(track);
   let next = stretch.to + 1;
   const isBetter = (value: number): boolean =>
@@ -188,7 +188,7 @@ function endOfStill(
     high = Math.max(high, value);
     // Whatever the median is, values further apart than this cannot all be near it.
     if (relativeTo(track, Math.max(0, high - low - 2 * room), level) > 2 * half) break;
-    insert(sorted, value);
+    sorted.splice(firstAfter(sorted, value), 0, value);
     const median = sorted[sorted.length >>> 1] ?? value;
     const furthest = Math.max(high - median, median - low) - room;
     if (relativeTo(track, Math.max(0, furthest), median) <= half) end = k;
@@ -208,18 +208,6 @@ function roomFor({ curve }: Track): number {
 /** Standard error of what a line through some values of that noise falls by, from its first point to its last. */
 function lineError(noise: number, points: number): number {
   return noise * Math.sqrt(12 / points);
-}
-
-/** Puts a value where it belongs in ascending values. */
-function insert(sorted: number[], value: number): void {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((sorted[middle] ?? 0) <= value) low = middle + 1;
-    else high = middle;
-  }
-  sorted.splice(low, 0, value);
 }
 
 /**

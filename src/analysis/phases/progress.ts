@@ -1,7 +1,8 @@
 /** How a loss falls: where it starts to, where most of it is done, where it stands still. */
 import type { PhaseName } from '../../records/literals.ts';
+import { firstAt } from '../columns/sorted-search.ts';
 import type { PhaseSettings } from './thresholds.ts';
-import { firstAt, relativeTo, type Track } from './track.ts';
+import { relativeTo, type Track } from './track.ts';
 
 /** A stretch of a run without divergence. */
 export type Leg = {

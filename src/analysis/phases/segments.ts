@@ -1,6 +1,7 @@
 /** Stretches of a run by name: laid over each other, and short ones joined to their neighbours. */
 import type { PhaseName } from '../../records/literals.ts';
-import { firstAt, type Track } from './track.ts';
+import { firstAt } from '../columns/sorted-search.ts';
+import type { Track } from './track.ts';
 
 /** A stretch that ends where the next begins. */
 export type Segment = { readonly name: PhaseName; readonly start: number };

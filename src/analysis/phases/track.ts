@@ -80,20 +80,8 @@ export function relativeTo(
   return change / Math.max(Math.abs(level), floor * track.drop);
 }
 
-/** Index of the first point at or after a position; the number of points when there is none. */
-export function firstAt(positions: Float64Array, place: number): number {
-  let low = 0;
-  let high = positions.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((positions[middle] ?? Infinity) < place) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-/** The middle one of some values, of two the upper; NaN for none. */
-export function middleOf(values: ArrayLike<number>): number {
+/** The median of some values, of two in the middle the upper; NaN for none. */
+export function upperMedian(values: ArrayLike<number>): number {
   const sorted = Float64Array.from(values).sort();
   return sorted[sorted.length >>> 1] ?? Number.NaN;
 }

@@ -26,7 +26,7 @@ import { stepTimeOutlier } from './runtime/step-time-outlier.ts';
 import { memoryGrowth } from './runtime/memory-growth.ts';
 import { stalledRun } from './runtime/stalled-run.ts';
 import { staticModelLint } from './optimization/static-model-lint.ts';
-import type { Rule } from '../signals/rule.ts';
+import type { LiveCadence, Rule } from '../signals/rule.ts';
 import { runtimeBottleneckRisk } from './runtime/runtime-bottleneck-risk.ts';
 import { stagnantLayers } from './representation/stagnant-layers.ts';
 import { vanishingGradients } from './optimization/vanishing-gradients.ts';
@@ -75,7 +75,7 @@ type KeysOf<R> = R extends Rule<string, infer T> ? T : never;
 export type ThresholdName = KeysOf<Known>;
 
 /**
- * Numbers of the rules: those of the reference and those of the further rules. What each means, its default and its
+ * Numbers of the rules: those of abiotic-quark and those of the further rules. What each means, its default and its
  * source are in the table of rules.
  */
 export type AnalyzerThresholds = { readonly [K in ThresholdName]: number };
@@ -99,7 +99,7 @@ export const DEFAULT_ANALYZER_THRESHOLDS: AnalyzerThresholds = Object.freeze(
 export type RuleDescription = {
   readonly id: RuleId;
   readonly category: AlertCategory;
-  /** What it tells of. */
+  /** What it finds. */
   readonly detects: string;
   /** Where the idea and the numbers come from. */
   readonly source: string;
@@ -107,6 +107,8 @@ export type RuleDescription = {
   readonly cause: string;
   /** What to try first. */
   readonly advice: string;
+  /** When its finding counts while a run goes on. */
+  readonly live: LiveCadence;
   /** Its numbers in {@link AnalyzerThresholds}, with their defaults. */
   readonly thresholds: readonly {
     readonly name: string;
@@ -117,13 +119,14 @@ export type RuleDescription = {
 
 /** What the rules are, from their own declarations. */
 export function describeRules(): readonly RuleDescription[] {
-  return rules.map(({ advice, category, cause, detects, id, source, thresholds }) => ({
+  return rules.map(({ advice, category, cause, detects, id, live, source, thresholds }) => ({
     id,
     category,
     detects,
     source,
     cause,
     advice,
+    live,
     thresholds: Object.entries(thresholds).map(([name, { doc, value }]) => ({ name, value, doc })),
   }));
 }

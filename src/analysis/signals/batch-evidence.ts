@@ -2,8 +2,9 @@
 import { batchOfRow } from '../columns/batch-of-row.ts';
 import { classesOf, samplesOf } from '../columns/batch-columns.ts';
 import type { PlacedColumns, RunColumns } from '../columns/run-columns.ts';
-import { placeOfStep, sayPlace } from './positions.ts';
-import { say, type Observation } from './rule.ts';
+import { say, sayNames } from '../text/sentences.ts';
+import { positionOfStep, sayPosition } from './positions.ts';
+import type { Observation } from './rule.ts';
 
 /** Classes and samples that a sentence names, and samples that are listed. */
 const SAID = 5;
@@ -17,22 +18,27 @@ export function batchEvidence(
 ): readonly Observation[] {
   const at = batchOfRow(batches, series, row);
   if (at < 0) return [];
-  const place = placeOfStep(batches.steps[at] ?? Number.NaN);
+  const position = positionOfStep(batches.steps[at] ?? Number.NaN);
   const loss = batches.losses[at] ?? Number.NaN;
   const classes = classesOf(batches, at);
   const samples = samplesOf(batches, at);
   const parts = [`loss ${say(loss)}`];
   if (classes.size > 0)
-    parts.push(`classes ${listed([...classes].map(([name, count]) => `${name} (${count})`))}`);
-  if (samples.length > 0) parts.push(`samples ${listed(samples)}`);
+    parts.push(
+      `classes ${sayNames(
+        [...classes].map(([name, count]) => `${name} (${count})`),
+        SAID,
+      )}`,
+    );
+  if (samples.length > 0) parts.push(`samples ${sayNames(samples, SAID)}`);
   return [
     {
       kind: 'batch_diagnostic',
-      source: `batch of ${sayPlace(place)}`,
-      summary: `The batch of ${sayPlace(place)} had ${parts.join(', ')}.`,
+      source: `batch of ${sayPosition(position)}`,
+      summary: `The batch of ${sayPosition(position)} had ${parts.join(', ')}.`,
       observed: loss,
-      from: place,
-      to: place,
+      from: position,
+      to: position,
       metadata: {
         ...(samples.length > 0
           ? { sample_ids: samples.slice(0, LISTED), sample_count: samples.length }
@@ -41,9 +47,4 @@ export function batchEvidence(
       },
     },
   ];
-}
-
-function listed(names: readonly string[]): string {
-  const more = names.length - SAID;
-  return `${names.slice(0, SAID).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

@@ -1,7 +1,7 @@
 /** Whether a regression answers nearly the same for every sample: what it has learned is the mean of the targets. */
 import type { LayerSeries, RunColumns } from '../columns/run-columns.ts';
-import { levelOf } from './profile.ts';
-import { modelOutline, recordedOutline } from './recorded-outline.ts';
+import { stillImproves } from './late-progress.ts';
+import { modelOutline, recordedOutline } from './model/model-outline.ts';
 import type { Signals } from './signals.ts';
 import { median } from './statistics.ts';
 
@@ -45,7 +45,8 @@ export function constantAnswer(
   const lastStep = signals.trainLosses[0]?.steps.at(-1) ?? Number.NaN;
   if (layer === undefined) return undefined;
   const row = layer.steps.findIndex((step) => step >= lastStep / 2);
-  if (row < 0 || layer.steps.length - row < MIN_PROBES || stillImproves(signals)) return undefined;
+  if (row < 0 || layer.steps.length - row < MIN_PROBES || stillImproves(signals, LATE_SHARE))
+    return undefined;
   const isOne = layer.unitCount.at(-1) === 1 && (layer.elementCount.at(-1) ?? 0) >= MIN_SAMPLES;
   if (!isOne) return undefined;
   const spread = median(layer.std.subarray(row));
@@ -72,15 +73,4 @@ function errorOf(columns: RunColumns, model: unknown, signals: Signals, from: nu
   if (ABSOLUTE.test(loss)) return level;
   // No more than half of the squared error, and no more than the absolute one.
   return HUBER.test(loss) ? Math.max(level, Math.sqrt(2 * level)) : Number.NaN;
-}
-
-function stillImproves(signals: Signals): boolean {
-  const series = signals.lossPairs[0]?.validation ?? signals.trainLosses[0];
-  if (series === undefined) return true;
-  const profile = signals.profile(series);
-  if (profile.levels.length < 6) return true;
-  const end = levelOf(profile, 0.9, 1);
-  const gained = Math.max(0, levelOf(profile, 0, 0.05) - end);
-  const late = levelOf(profile, 0.4, 0.6) - end;
-  return late > Math.max(LATE_SHARE * gained, 2 * profile.levelNoise);
 }

@@ -49,26 +49,14 @@ export function finitePart(series: MetricSeries): FinitePart {
     failedFrom: lastGood + 1 < rowCount ? at(lastGood + 1) : Number.NaN,
   };
   if (bad === 0) return { ...common, values, positions };
-  const keptValues = new Float64Array(rowCount - bad);
-  const keptPositions = new Float64Array(rowCount - bad);
-  let kept = 0;
+  const finiteValues = new Float64Array(rowCount - bad);
+  const finitePositions = new Float64Array(rowCount - bad);
+  let count = 0;
   for (let i = 0; i < rowCount; i++) {
     const value = values[i] ?? Number.NaN;
     if (value - value !== 0) continue;
-    keptValues[kept] = value;
-    keptPositions[kept++] = positions[i] ?? Number.NaN;
+    finiteValues[count] = value;
+    finitePositions[count++] = positions[i] ?? Number.NaN;
   }
-  return { ...common, values: keptValues, positions: keptPositions };
-}
-
-/** Index of the last position that is not above `place`, or -1. Positions ascend. */
-export function indexAtOrBefore(positions: Float64Array, place: number): number {
-  let low = 0;
-  let high = positions.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((positions[middle] ?? Infinity) <= place) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
+  return { ...common, values: finiteValues, positions: finitePositions };
 }

@@ -17,7 +17,7 @@ const MIN_LEAD = 0.15;
 const MIN_VALIDATIONS = 3;
 
 /** Validation that parted from training at once. */
-type EarlyParting = {
+export type EarlyParting = {
   /** Level of the second half of the first epoch: of batches that were just as new to the model as those of the validation. */
   readonly train: number;
   readonly validation: number;

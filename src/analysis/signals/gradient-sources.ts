@@ -1,13 +1,9 @@
 /** Where the size of gradients can be seen: layers, else parameters; and the norm of all of them together. */
-import type { PlacedColumns } from '../columns/run-columns.ts';
+import { ofLayer, ofMetric, ofParameter, type Subject } from './observe.ts';
 import type { Signals } from './signals.ts';
 
 /** One series of gradient norms. */
-export type GradientSource = {
-  readonly kind: 'layer_summary' | 'parameter_summary' | 'metric';
-  /** A layer, a parameter or a metric key. */
-  readonly source: string;
-  readonly series: PlacedColumns;
+export type GradientSource = Subject & {
   /** L2 norm of each row; NaN where it is not known. */
   readonly norms: Float64Array;
   /** Norm over the square root of the number of elements: does not grow with the size of a layer. NaN for a metric. */
@@ -17,9 +13,7 @@ export type GradientSource = {
 /** Gradients of layers in the order of the forward pass, or of weights where no layer was probed. */
 export function gradientSources(signals: Signals): readonly GradientSource[] {
   const layers = signals.layers('gradient').map((layer): GradientSource => ({
-    kind: 'layer_summary',
-    source: layer.moduleName,
-    series: layer,
+    ...ofLayer(layer),
     ...sizesOf(layer.norm, layer.nonFiniteCount, layer.elementCount),
   }));
   return layers.length > 0 ? layers : weightSources(signals);
@@ -30,9 +24,7 @@ export function weightSources(signals: Signals): readonly GradientSource[] {
   return signals.weights
     .filter(({ gradientNorm }) => gradientNorm.some((norm) => !Number.isNaN(norm)))
     .map((weight) => ({
-      kind: 'parameter_summary',
-      source: weight.parameterName,
-      series: weight,
+      ...ofParameter(weight),
       ...sizesOf(weight.gradientNorm, weight.gradientNonFiniteCount, weight.elementCount),
     }));
 }
@@ -42,7 +34,7 @@ export function wholeGradient(signals: Signals): readonly GradientSource[] {
   const series = signals.gradientNorm;
   if (series === undefined) return [];
   const sizes = new Float64Array(series.values.length).fill(Number.NaN);
-  return [{ kind: 'metric', source: series.key, series, norms: series.values, sizes }];
+  return [{ ...ofMetric(series), norms: series.values, sizes }];
 }
 
 /** Norms are those of the finite elements: where others are not finite, they say nothing of the size of the gradient. */

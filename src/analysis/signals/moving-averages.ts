@@ -7,12 +7,12 @@ import { median } from './statistics.ts';
 const LAST_PROBES = 3;
 
 /** A normalisation whose averages are those of other values. */
-type MovingAverages = {
+export type MovingAverages = {
   readonly layer: LayerSeries;
   /** Variance by the moving averages over the variance of the values in the last batches. */
   readonly factor: number;
-  readonly kept: number;
-  readonly seen: number;
+  readonly variance: number;
+  readonly batchVariance: number;
 };
 
 /**
@@ -29,7 +29,7 @@ export function strayAverages(
   return layers.flatMap((layer, at): MovingAverages[] => {
     const before = layers[at - 1];
     if (before === undefined || !/^batchnorm/i.test(layer.moduleType)) return [];
-    // What was seen before it is what it normalises only where both are of one shape.
+    // What came out of the layer before it is what it normalises only where both are of one shape.
     if (before.elementCount.at(-1) !== layer.elementCount.at(-1)) return [];
     const find = (name: string): ParameterSeries | undefined =>
       parameters.find(
@@ -40,10 +40,10 @@ export function strayAverages(
     const variances = find('moving_variance');
     if (means === undefined || variances === undefined) return [];
     if (before.std.length < minProbes || variances.valueMean.length < minProbes) return [];
-    const seen = last(before.std) ** 2;
-    const kept = last(variances.valueMean) + last(means.valueStd) ** 2;
-    const factor = kept / seen;
-    return factor > limit || factor < 1 / limit ? [{ layer, factor, kept, seen }] : [];
+    const batchVariance = last(before.std) ** 2;
+    const variance = last(variances.valueMean) + last(means.valueStd) ** 2;
+    const factor = variance / batchVariance;
+    return factor > limit || factor < 1 / limit ? [{ layer, factor, variance, batchVariance }] : [];
   });
 }
 

@@ -1,45 +1,51 @@
-/** Places in a run, as alerts name them. */
+/** Positions in a training, as alerts name them. */
 import { axisOf, type PlacedColumns } from '../columns/run-columns.ts';
+import { indexAtOrBefore } from '../columns/sorted-search.ts';
 
-/** A step, an epoch, or both; null where there is none. */
-export type Place = { readonly step: number | null; readonly epoch: number | null };
+/** A step, an epoch, or both; null where it is not known. */
+export type RunPosition = { readonly step: number | null; readonly epoch: number | null };
 
-/** The place of a row. */
-export function placeAt(series: PlacedColumns, row: number): Place {
+/** From one position to another, both inclusive. */
+export type RunSpan = { readonly from: RunPosition; readonly to: RunPosition };
+
+/** The position of a row. */
+export function positionAt(series: PlacedColumns, row: number): RunPosition {
   return { step: orNull(series.steps[row]), epoch: orNull(series.epochs[row]) };
 }
 
-/** The place of a step alone. */
-export function placeOfStep(step: number): Place {
+/** The position of a step alone. */
+export function positionOfStep(step: number): RunPosition {
   return { step: orNull(step), epoch: null };
 }
 
-/** A place as a sentence names it. */
-export function sayPlace({ epoch, step }: Place): string {
+/** The positions of the first and the last of some rows; all rows unless given. */
+export function spanOf(series: PlacedColumns, first = 0, last = series.steps.length - 1): RunSpan {
+  return { from: positionAt(series, first), to: positionAt(series, last) };
+}
+
+/** The span from the first to the last of some steps. */
+export function spanOfSteps(first: number, last: number): RunSpan {
+  return { from: positionOfStep(first), to: positionOfStep(last) };
+}
+
+/** A position as a sentence names it. */
+export function sayPosition({ epoch, step }: RunPosition): string {
   if (step !== null) return `step ${step}`;
   return epoch === null ? 'an unknown step' : `epoch ${epoch}`;
 }
 
-/** From where to where. */
-export function sayRange(from: Place, to: Place): string {
-  const start = sayPlace(from);
-  const end = sayPlace(to);
+/** A span as a sentence names it. */
+export function saySpan({ from, to }: RunSpan): string {
+  const start = sayPosition(from);
+  const end = sayPosition(to);
   if (start === end) return `at ${start}`;
   const unit = from.step === null ? 'epoch' : 'step';
   return `from ${start} to ${end.replace(`${unit} `, '')}`;
 }
 
-/** The row at or before a position on the axis; -1 when all come later. */
+/** The row at or before a position on the axis of a series; -1 when all come later. */
 export function rowBefore(series: PlacedColumns, position: number): number {
-  const places = axisOf(series);
-  let low = 0;
-  let high = places.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((places[middle] ?? 0) <= position) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
+  return indexAtOrBefore(axisOf(series), position);
 }
 
 function orNull(value: number | undefined): number | null {

@@ -3,14 +3,12 @@
  * by point. A longer one is cut into that many blocks of equal count, whose medians a lone spike does not move; rules
  * then compare levels of blocks with the noise of blocks. Everything is linear in the number of values.
  */
+import { NORMAL_MAD_SCALE } from '../../kernel/series/order/order.ts';
 import type { MetricSeries } from '../columns/run-columns.ts';
-import { placeAt, type Place } from './positions.ts';
 import { medianInPlace } from './quickselect.ts';
 
 /** Most blocks of a {@link Profile}. */
 export const MAX_BLOCKS = 200;
-/** 1 / the 0.75 quantile of the normal distribution: from a median distance to a standard deviation. */
-const MEDIAN_SCALE = 1.482_602_218_505_602;
 /** Variance of x[i-1] - 2 x[i] + x[i+1] for independent values of variance 1. */
 const SECOND_DIFFERENCE_VARIANCE = 6;
 /** Second differences that the noise of single values comes from: the error of their median is then about 2 %. */
@@ -49,14 +47,14 @@ export function profileOf(series: MetricSeries): Profile {
   };
 }
 
-/** Where a block begins. */
-export function blockStart({ blockSize, rows, series }: Profile, block: number): Place {
-  return placeAt(series, rows[block * blockSize] ?? 0);
-}
-
-/** Where the last value of a block lies. */
-export function blockEnd({ blockSize, rows, series }: Profile, block: number): Place {
-  return placeAt(series, rows[Math.min(rows.length, (block + 1) * blockSize) - 1] ?? 0);
+/** The rows of the first value of a block and of the last of another. */
+export function blockRows(
+  { blockSize, rows }: Profile,
+  from: number,
+  to: number,
+): readonly [first: number, last: number] {
+  const end = Math.min(rows.length, (to + 1) * blockSize);
+  return [rows[from * blockSize] ?? 0, rows[end - 1] ?? 0];
 }
 
 /** The median level of a part of the run, given as shares of its blocks; at least one block. */
@@ -95,7 +93,7 @@ export function noiseOf(values: Float64Array): number {
     // Halves first: the sum may leave the range of float64 where the result does not.
     sizes[i] = Math.abs(before / 2 - here + after / 2);
   }
-  const scale = (2 * MEDIAN_SCALE) / Math.sqrt(SECOND_DIFFERENCE_VARIANCE);
+  const scale = (2 * NORMAL_MAD_SCALE) / Math.sqrt(SECOND_DIFFERENCE_VARIANCE);
   return medianInPlace(sizes) * scale;
 }
 

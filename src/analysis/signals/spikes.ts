@@ -1,13 +1,14 @@
 /** Spikes of a series of any length, at a cost that is linear and small. */
 import { jsCurve } from '../../kernel/series/curve/curve-js.ts';
+import { NORMAL_MAD_SCALE } from '../../kernel/series/order/order.ts';
+import type { PlacedColumns } from '../columns/run-columns.ts';
+import { say } from '../text/sentences.ts';
+import { positionAt, sayPosition } from './positions.ts';
 import type { Profile } from './profile.ts';
 import { medianInPlace } from './quickselect.ts';
 
-/** Longer series are looked at through the largest value of each of so many stretches: a spike stands out of these too. */
+/** Longer series are downsampled to the largest value of each of so many spans: a spike stands out of these too. */
 const MAX_POINTS = 16_384;
-
-/** From a median distance to a standard deviation of normal values. */
-const MEDIAN_SCALE = 1.482_602_218_505_602;
 
 /** A spike of a profile. */
 export type ProfileSpike = {
@@ -20,8 +21,13 @@ export type ProfileSpike = {
   readonly isRecovered: boolean;
 };
 
+/** How high a spike is, and where. */
+export function sayJump({ level, peak, peakRow }: ProfileSpike, series: PlacedColumns): string {
+  return `from ${say(level)} to ${say(peak)} at ${sayPosition(positionAt(series, peakRow))}`;
+}
+
 /**
- * Spikes upwards. Where all values are positive their logarithms are looked at, because noise grows with the level.
+ * Spikes upwards. Where all values are positive their logarithms are used, because noise grows with the level.
  *
  * @param threshold height in local spreads
  * @param ratio least height as a multiple of the level, for positive values
@@ -87,7 +93,7 @@ function hasCandidate(values: Float64Array, threshold: number, least: number): b
     scratch.set(chunk);
     const level = medianInPlace(scratch, 0, chunk.length);
     for (let i = 0; i < chunk.length; i++) scratch[i] = Math.abs((chunk[i] ?? 0) - level);
-    const spread = medianInPlace(scratch, 0, chunk.length) * MEDIAN_SCALE;
+    const spread = medianInPlace(scratch, 0, chunk.length) * NORMAL_MAD_SCALE;
     const own = Math.min(level, Number.isNaN(levelBefore) ? level : levelBefore);
     const size = Math.min(spread, Number.isNaN(spreadBefore) ? spread : spreadBefore);
     const limit = own + Math.max(least * 0.6, threshold * size);

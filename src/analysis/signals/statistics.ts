@@ -1,4 +1,5 @@
 /** Small statistics that rules share. */
+import { NORMAL_MAD_SCALE } from '../../kernel/series/order/order.ts';
 import { medianInPlace } from './quickselect.ts';
 
 /** The median of the finite values; NaN without one. The values stay as they are. */
@@ -12,7 +13,7 @@ export function robustDeviation(values: ArrayLike<number>): number {
   const kept = finiteCopy(values);
   const center = medianInPlace(kept);
   for (let i = 0; i < kept.length; i++) kept[i] = Math.abs((kept[i] ?? 0) - center);
-  return 1.482_602_218_505_602 * medianInPlace(kept);
+  return NORMAL_MAD_SCALE * medianInPlace(kept);
 }
 
 function finiteCopy(values: ArrayLike<number>): Float64Array {

@@ -1,27 +1,21 @@
 /** How long steps took, from metrics or from telemetry. */
-import type { PlacedColumns, RunColumns } from '../columns/run-columns.ts';
+import type { RunColumns } from '../columns/run-columns.ts';
 import { placeRows, gather } from '../columns/place-rows.ts';
+import { ofMetric, type Subject } from './observe.ts';
 import { rowBefore } from './positions.ts';
 import type { Signals } from './signals.ts';
 import { sampleRows } from './statistics.ts';
 
 /** A time a step, in milliseconds; NaN where it is not known. */
-export type StepDurations = {
-  /** A metric key, or the name of the telemetry field. */
-  readonly source: string;
-  readonly kind: 'metric' | 'telemetry';
-  readonly series: PlacedColumns;
-  readonly values: Float64Array;
-};
+export type StepDurations = Subject & { readonly values: Float64Array };
 
-/** Rows that shares of a step are worked out for, at most. */
+/** Rows that shares of a step are computed for, at most. */
 const MAX_ROWS = 8192;
 
 /** Times of steps; undefined when none are known. */
 export function stepDurations(columns: RunColumns, signals: Signals): StepDurations | undefined {
   const metric = signals.stepTime;
-  if (metric !== undefined)
-    return { source: metric.key, kind: 'metric', series: metric, values: metric.values };
+  if (metric !== undefined) return { ...ofMetric(metric), values: metric.values };
   return ofTelemetry(columns, 'stepTimeMs');
 }
 

@@ -14,36 +14,35 @@ export type Compared = {
 };
 
 /**
- * Both series at the places of validation: of training the median since the validation before. Of a long validation
- * series its blocks are compared, at the place of the last value of each.
+ * Both series at the positions of validation: of training the median since the validation before. Of a long validation
+ * series its blocks are compared, at the position of the last value of each.
  */
 export function compare({ train, validation }: SeriesPair, signals: Signals): Compared {
   const { blockSize, levels, rows } = signals.profile(validation);
   if (train.x !== validation.x || levels.length === 0) return NOTHING;
-  const places = axisOf(validation);
-  const trainPlaces = axisOf(train);
-  const keptRows: number[] = [];
-  const kept: number[] = [];
+  const positions = axisOf(validation);
+  const comparedRows: number[] = [];
+  const compared: number[] = [];
   const trainLevels: number[] = [];
   let at = 0;
   let last = Number.NaN;
   for (let block = 0; block < levels.length; block++) {
     const row = rows[Math.min(rows.length, (block + 1) * blockSize) - 1] ?? 0;
     const start = at;
-    at = Math.max(at, rowBefore(train, places[row] ?? 0) + 1);
+    at = Math.max(at, rowBefore(train, positions[row] ?? 0) + 1);
     const level =
       at > start
         ? median(train.values.subarray(Math.max(start, at - MAX_LEVEL_VALUES), at))
         : Number.NaN;
     if (!Number.isNaN(level)) last = level;
-    if (Number.isNaN(last) || trainPlaces.length === 0) continue;
-    keptRows.push(row);
-    kept.push(levels[block] ?? Number.NaN);
+    if (Number.isNaN(last) || train.values.length === 0) continue;
+    comparedRows.push(row);
+    compared.push(levels[block] ?? Number.NaN);
     trainLevels.push(last);
   }
   return {
-    rows: Int32Array.from(keptRows),
-    validation: Float64Array.from(kept),
+    rows: Int32Array.from(comparedRows),
+    validation: Float64Array.from(compared),
     train: Float64Array.from(trainLevels),
   };
 }

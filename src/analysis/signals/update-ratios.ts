@@ -1,7 +1,9 @@
 /** What the two rules on the size of updates share. */
 import type { ParameterSeries } from '../columns/run-columns.ts';
-import { placeAt, sayRange } from './positions.ts';
-import { say, type Observation } from './rule.ts';
+import { say } from '../text/sentences.ts';
+import { observe, ofParameter } from './observe.ts';
+import { saySpan, spanOf } from './positions.ts';
+import type { Observation } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { median } from './statistics.ts';
 
@@ -32,17 +34,10 @@ export function observeRatio(
   { ratio, start, weight }: UpdateRatio,
   threshold: number,
 ): Observation {
-  const from = placeAt(weight, start);
-  const to = placeAt(weight, weight.steps.length - 1);
-  return {
-    kind: 'parameter_summary',
-    source: weight.parameterName,
-    summary: `The typical update is ${say(ratio)} of the weights ${sayRange(from, to)}.`,
-    observed: ratio,
-    threshold,
-    from,
-    to,
-  };
+  const rows = [start, weight.steps.length - 1] as const;
+  const span = saySpan(spanOf(weight, ...rows));
+  const summary = `The typical update is ${say(ratio)} of the weights ${span}.`;
+  return observe(ofParameter(weight), rows, summary, { observed: ratio, threshold });
 }
 
 /**
@@ -52,17 +47,23 @@ export function observeRatio(
  */
 export function blows(signals: Signals, limit: number, min: number): readonly UpdateRatio[] {
   const weights = matrices(signals).filter(({ valueNorm }) => (valueNorm[0] ?? 0) > 0);
-  const hit = weights.flatMap((weight): UpdateRatio[] => {
-    const hard = weight.updateRatio.filter((ratio) => Number.isFinite(ratio) && ratio >= limit);
-    if (hard.length === 0) return [];
-    const start = weight.updateRatio.findIndex((ratio) => ratio >= limit);
-    return [{ weight, ratio: hard.reduce((a, b) => Math.max(a, b)), start, count: hard.length }];
-  });
+  const hit = weights.flatMap((weight) => largeUpdates(weight, (ratio) => ratio >= limit) ?? []);
   const isWhole = hit.length >= 2 && 2 * hit.length > weights.length;
   const isThrown = signals.learnedSinceFirst <= -1;
   return hit
     .filter(({ count }) => isWhole || isThrown || count >= min)
     .toSorted((a, b) => b.ratio - a.ratio);
+}
+
+/** The large updates of a weight, with the largest for a ratio; undefined where it has none. */
+function largeUpdates(
+  weight: ParameterSeries,
+  isLarge: (ratio: number) => boolean,
+): UpdateRatio | undefined {
+  const large = weight.updateRatio.filter((ratio) => Number.isFinite(ratio) && isLarge(ratio));
+  if (large.length === 0) return undefined;
+  const ratio = large.reduce((a, b) => Math.max(a, b));
+  return { weight, ratio, start: weight.updateRatio.findIndex(isLarge), count: large.length };
 }
 
 /** Share of the weights that must be swept along: those that begin near zero, such as adapters, grow by large factors in good runs too. */
@@ -76,11 +77,11 @@ const SWEPT_PROBES = 2;
  */
 export function swept(signals: Signals, limit: number, growth: number): readonly UpdateRatio[] {
   const weights = matrices(signals);
-  const hit = weights.flatMap((weight): UpdateRatio[] => {
-    const hard = weight.updateRatio.filter((ratio) => Number.isFinite(ratio) && ratio > limit);
-    if (hard.length < SWEPT_PROBES || !(grownBy(weight) >= growth)) return [];
-    const start = weight.updateRatio.findIndex((ratio) => ratio > limit);
-    return [{ weight, ratio: hard.reduce((a, b) => Math.max(a, b)), start, count: hard.length }];
+  const hit = weights.flatMap((weight) => {
+    const large = largeUpdates(weight, (ratio) => ratio > limit);
+    return large !== undefined && large.count >= SWEPT_PROBES && grownBy(weight) >= growth
+      ? [large]
+      : [];
   });
   return hit.length >= SWEPT_SHARE * weights.length
     ? hit.toSorted((a, b) => grownBy(b.weight) - grownBy(a.weight))

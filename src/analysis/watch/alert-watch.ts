@@ -16,7 +16,7 @@ import { runInfo } from '../columns/empty-columns.ts';
 import type { RunInfo } from '../columns/run-columns.ts';
 import { alertOf, type Found } from '../evaluate/analyze-columns.ts';
 import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
-import { keepRecords } from '../evaluate/store-records.ts';
+import { storeRecords } from '../evaluate/store-records.ts';
 import { RULES } from '../rules/rules.ts';
 import { CoolDown } from './live-rules.ts';
 import type { LiveAnswer, Load } from './messages.ts';
@@ -274,7 +274,7 @@ export class AlertWatch implements AsyncDisposable {
     );
     if (this.#settings.persist && store.isWritable)
       try {
-        alerts = await keepRecords(alertTable, alerts, { store, runId, replaces: false, nowMs });
+        alerts = await storeRecords(alertTable, alerts, { store, runId, replaces: false, nowMs });
       } catch (error) {
         // A full disk is no reason to say nothing, or not to stop.
         this.#fail(error);

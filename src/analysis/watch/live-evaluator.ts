@@ -56,7 +56,7 @@ export class LiveEvaluator {
         this.#run = look.run ?? this.#run;
         const isUrgent = look.isUrgent || this.#probes > 0;
         this.#probes = 0;
-        const all = await this.#rules.look(this.#live, this.#run, look.nowMs, isUrgent);
+        const all = await this.#rules.evaluate(this.#live, this.#run, look.nowMs, isUrgent);
         found = all.map(({ finding, rule }) => ({ ruleId: rule.id, finding }));
       }
     } catch (error) {

@@ -1,48 +1,33 @@
-/** Which rules are asked while a run goes on, and when their answer counts. */
+/** The rules while a run goes on: when they are evaluated, and when a finding counts. */
 import { ALERT_SEVERITIES, type AlertSeverity } from '../../records/literals.ts';
+import type { PlacedColumns, RunColumns, RunInfo } from '../columns/run-columns.ts';
 import { findStepwise, type Found } from '../evaluate/analyze-columns.ts';
 import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
-import { RULES, type RuleId } from '../rules/rules.ts';
-import { say, type Finding } from '../signals/rule.ts';
-import { sayPlace, type Place } from '../signals/positions.ts';
-import type { PlacedColumns, RunColumns, RunInfo } from '../columns/run-columns.ts';
+import { gradSpike } from '../rules/optimization/grad-spike.ts';
+import { lossSpike } from '../rules/optimization/loss-spike.ts';
+import { RULES } from '../rules/rules.ts';
 import { batchEvidence } from '../signals/batch-evidence.ts';
-import type { LiveColumns } from './live-columns.ts';
-import type { LiveSeries, LiveSpike } from './live-series.ts';
 import { findMetric, trainLosses } from '../signals/metric-keys.ts';
+import { sayPosition, type RunPosition } from '../signals/positions.ts';
+import { findingOf, type FindingTemplate, type ThresholdValues } from '../signals/rule.ts';
+import { say } from '../text/sentences.ts';
+import type { LiveColumns } from './live-columns.ts';
+import type { LiveSpike } from './live-series.ts';
 
-/** Whose answer counts at once: it does not become another one when more comes. */
-const IMMEDIATE: ReadonlySet<string> = new Set<RuleId>([
-  'non_finite',
-  'static_model_lint',
-  'input_not_normalised',
-  'unchanged_parameters',
-  'dying_relu',
-  'stalled_run',
-]);
-/** Who is asked at the end only: they judge a whole run, or single values, which are watched here in another way. */
-const AT_THE_END: ReadonlySet<string> = new Set<RuleId>([
-  'plateau',
-  'loss_spike',
-  'grad_spike',
-  'step_time_outlier',
-]);
-/** Rules that are asked before everything else gets a turn: some tenths of a millisecond. */
+/** Evaluations in a row that have to agree before a finding counts, by the cadence of the rule. */
+const CONFIRMATIONS = { at_once: 1, trend: 3, whole_run: Number.POSITIVE_INFINITY } as const;
+/** Rules that are evaluated before everything else gets a turn: some tenths of a millisecond. */
 const RULES_A_TURN = 4;
-/** Looks in a row that have to agree, with at least a twentieth more values each. */
-const CONFIRMATIONS = 3;
+/** The rules are evaluated when a run has a twentieth more values than the time before. */
 const GROWTH = 1.05;
 /** Fewest values of a metric before its course is judged. */
 const MIN_VALUES = 100;
-/** Nobody knows yet how long the run will be: a loss that is said not to fall must hardly have had the chance to. */
-const LIVE_VISIBLE_FALL = 0.02;
-const LIVE_MIN_POINTS = 200;
 
-/** What the rules have to know from one look to the next, besides what was folded: enough for somebody else to go on. */
+/** What has to be known from one evaluation to the next, besides what was folded: enough for another worker to go on. */
 export type RuleMemory = {
-  /** Size of the run when the rules were asked last. */
+  /** Size of the run when the rules were evaluated last. */
   readonly lookedAt: number;
-  /** How many looks in a row have found something, by rule. */
+  /** How many evaluations in a row have found something, by rule. */
   readonly streaks: ReadonlyMap<string, number>;
 };
 
@@ -53,9 +38,9 @@ export class LiveRules {
   readonly #streaks: Map<string, number>;
   readonly #turn: (() => Promise<void>) | undefined;
   #lookedAt: number;
-  /** Values that the run had when the rules were asked last. */
-  #valuesAsked = 0;
-  /** Times that the rules were asked. */
+  /** Values that the run had when the rules were evaluated last. */
+  #valuesJudged = 0;
+  /** Times that the rules were evaluated. */
   evaluations = 0;
 
   /** @param turn lets everything else have its turn between rules; left out where there is nothing else */
@@ -68,14 +53,13 @@ export class LiveRules {
     this.#lookedAt = memory?.lookedAt ?? 0;
     this.#turn = turn;
     this.#isOff = settings.disabledRules;
-    const disabledRules = new Set([...settings.disabledRules, ...AT_THE_END]);
-    const { lossNotDecreasingMinPoints, lossNotDecreasingVisibleFall } = settings.thresholds;
-    const thresholds = {
-      ...settings.thresholds,
-      lossNotDecreasingVisibleFall: Math.min(LIVE_VISIBLE_FALL, lossNotDecreasingVisibleFall),
-      lossNotDecreasingMinPoints: Math.max(LIVE_MIN_POINTS, lossNotDecreasingMinPoints),
+    const atTheEnd = RULES.filter(({ live }) => live === 'whole_run').map(({ id }) => id);
+    const disabledRules = new Set([...settings.disabledRules, ...atTheEnd]);
+    this.#settings = {
+      ...settings,
+      thresholds: liveThresholds(settings.thresholds),
+      disabledRules,
     };
-    this.#settings = { ...settings, thresholds, disabledRules };
   }
 
   /** What it knows; a copy. */
@@ -84,10 +68,10 @@ export class LiveRules {
   }
 
   /**
-   * What is to be told now. The rules are asked when there is a twentieth more than last time, when numbers broke, or when
+   * The findings that count now. The rules are evaluated when there is a twentieth more than last time, when numbers broke, or when
    * `isUrgent` (probes have come): a few at a time, so that nothing waits for all of them.
    */
-  async look(
+  async evaluate(
     live: LiveColumns,
     run: RunInfo,
     nowMs: number,
@@ -103,99 +87,127 @@ export class LiveRules {
       values += series.count;
       isBroken ||= series.isBroken;
     }
-    // Asked again with nothing new, they would find the same.
-    isBroken &&= values !== this.#valuesAsked;
+    // Evaluated again with nothing new, they would find the same.
+    isBroken &&= values !== this.#valuesJudged;
     const isGrown = size >= MIN_VALUES && size >= GROWTH * this.#lookedAt;
     if (!isGrown && !isBroken && !isUrgent) return spikes;
     this.evaluations++;
-    this.#valuesAsked = values;
-    const found = await this.#ask(live.snapshot(run), nowMs);
+    this.#valuesJudged = values;
+    const found = await this.#findAll(live.snapshot(run), nowMs);
     const names = new Set<string>(found.map(({ rule }) => rule.id));
     for (const { id } of RULES) {
       if (!names.has(id)) this.#streaks.delete(id);
-      // Between two looks there must be something new to look at.
+      // Between two evaluations there must be something new.
       else if (isGrown) this.#streaks.set(id, (this.#streaks.get(id) ?? 0) + 1);
     }
     if (isGrown) this.#lookedAt = size;
-    const told = found.filter(
-      ({ rule }) => IMMEDIATE.has(rule.id) || (this.#streaks.get(rule.id) ?? 0) >= CONFIRMATIONS,
+    const counting = found.filter(
+      ({ rule }) =>
+        rule.live === 'at_once' || (this.#streaks.get(rule.id) ?? 0) >= CONFIRMATIONS[rule.live],
     );
-    return [...told, ...spikes];
+    return [...counting, ...spikes];
   }
 
-  async #ask(columns: RunColumns, nowMs: number): Promise<readonly Found[]> {
+  async #findAll(columns: RunColumns, nowMs: number): Promise<readonly Found[]> {
     const steps = findStepwise(columns, this.#settings, nowMs);
-    for (let asked = 0; ; asked++) {
-      if (asked % RULES_A_TURN === 0) await this.#turn?.();
+    for (let count = 0; ; count++) {
+      if (count % RULES_A_TURN === 0) await this.#turn?.();
       const { done, value } = steps.next();
       if (done === true) return value;
     }
   }
 
   #spikes(live: LiveColumns, run: RunInfo): readonly Found[] {
-    const found: Found[] = [];
     const pending = [...live.metrics.values()]
-      .map((series) => [series, series.takeSpikes()] as const)
-      .filter(([, spikes]) => spikes.length > 0);
-    if (pending.length === 0) return found;
+      .map((series) => ({ key: series.key, spikes: series.takeSpikes() }))
+      .filter(({ spikes }) => spikes.length > 0);
+    if (pending.length === 0) return [];
     const columns = live.snapshot(run);
     const losses = new Set(trainLosses(columns, this.#settings).map(({ key }) => key));
     const norm = findMetric(columns, this.#settings.gradientNormMetricKeys)?.key;
-    for (const [series, spikes] of pending) {
-      const isLoss = losses.has(series.key);
-      const id: RuleId = isLoss ? 'loss_spike' : 'grad_spike';
-      if ((!isLoss && series.key !== norm) || this.#isOff.has(id)) continue;
-      const rule = RULES.find((one) => one.id === id);
-      const values = columns.metrics.get(series.key)?.values ?? new Float64Array(0);
+    return pending.flatMap(({ key, spikes }) => {
+      const isLoss = losses.has(key);
+      const rule = RULES.find(({ id }) => id === (isLoss ? lossSpike : gradSpike).id);
+      if (rule === undefined || this.#isOff.has(rule.id) || (!isLoss && key !== norm)) return [];
+      const values = columns.metrics.get(key)?.values ?? new Float64Array(0);
       const gained =
         (values.find((value) => Number.isFinite(value)) ?? 0) -
         values.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
-      for (const spike of spikes) {
-        const finding = this.#judge(series, spike, isLoss, gained, columns);
-        if (rule !== undefined && finding !== undefined) found.push({ rule, finding });
-      }
-    }
-    return found;
-  }
-
-  #judge(
-    series: LiveSeries,
-    spike: LiveSpike,
-    isLoss: boolean,
-    gained: number,
-    columns: RunColumns,
-  ): Finding | undefined {
-    const { end, heightInSpreads, level, peak } = spike;
-    const t = this.#settings.thresholds;
-    const height = peak.value - level;
-    if (isLoss ? height < t.lossSpikeMinShare * gained : peak.value < t.gradSpikeMinRatio * level)
-      return undefined;
-    const severity: AlertSeverity =
-      isLoss && height >= t.lossSpikeSevereShare * gained ? 'warning' : 'info';
-    const from = place(peak);
-    const to = place(end);
-    return {
-      severity,
-      title: `A spike of ${series.key}`,
-      fact: `${series.key} jumped from ${say(level)} to ${say(peak.value)} at ${sayPlace(from)} and was back at ${sayPlace(to)}.`,
-      confidence: 0.75,
-      from,
-      to,
-      observations: [
-        {
-          kind: 'metric',
-          source: series.key,
-          summary: `${say(heightInSpreads)} local deviations above the level.`,
-          observed: heightInSpreads,
-          threshold: isLoss ? t.lossSpikeScore : t.gradSpikeScore,
-          from,
-          to,
-        },
-        ...batchEvidence(columns, seriesOf(peak), 1),
-      ],
-    };
+      return spikes.flatMap((spike) => {
+        const measured = { ...spike, key, isLoss, gained, columns };
+        const finding = findingOf(LIVE_SPIKE, measured, this.#settings.thresholds);
+        return finding === undefined ? [] : [{ rule, finding }];
+      });
+    });
   }
 }
+
+/** Thresholds within the bounds that they have while a run goes on. */
+function liveThresholds(
+  thresholds: AnalyzerSettings['thresholds'],
+): AnalyzerSettings['thresholds'] {
+  const bounds = new Map(RULES.flatMap((rule) => Object.entries(rule.thresholds)));
+  const bounded = Object.entries(thresholds).map(([name, value]) => {
+    const { atLeast = value, atMost = value } = bounds.get(name)?.live ?? {};
+    return [name, Math.max(atLeast, Math.min(atMost, value))];
+  });
+  // Object.fromEntries forgets which names it was given.
+  return Object.fromEntries(bounded) as AnalyzerSettings['thresholds'];
+}
+
+/** A spike that a metric has come back from. */
+type MeasuredSpike = LiveSpike & {
+  readonly key: string;
+  /** Whether it is one of a loss, and not of the norm of all gradients. */
+  readonly isLoss: boolean;
+  /** What the metric has gained so far. */
+  readonly gained: number;
+  readonly columns: RunColumns;
+};
+
+type SpikeLimits =
+  | 'lossSpikeScore'
+  | 'lossSpikeMinShare'
+  | 'lossSpikeSevereShare'
+  | 'gradSpikeScore'
+  | 'gradSpikeMinRatio';
+
+function isHigh(
+  { gained, isLoss, level, peak }: MeasuredSpike,
+  t: ThresholdValues<SpikeLimits>,
+): boolean {
+  return isLoss
+    ? !(peak.value - level < t.lossSpikeMinShare * gained)
+    : !(peak.value < t.gradSpikeMinRatio * level);
+}
+
+const LIVE_SPIKE: FindingTemplate<MeasuredSpike, SpikeLimits> = {
+  levels: {
+    warning: (spike, t) =>
+      isHigh(spike, t) &&
+      spike.isLoss &&
+      spike.peak.value - spike.level >= t.lossSpikeSevereShare * spike.gained,
+    info: isHigh,
+  },
+  title: ({ key }) => `A spike of ${key}`,
+  fact: ({ end, key, level, peak }) => {
+    const back = sayPosition(positionOf(end));
+    return `${key} jumped from ${say(level)} to ${say(peak.value)} at ${sayPosition(positionOf(peak))} and was back at ${back}.`;
+  },
+  confidence: 0.75,
+  evidence: ({ columns, end, heightInSpreads, isLoss, key, peak }, t) => [
+    {
+      kind: 'metric',
+      source: key,
+      summary: `${say(heightInSpreads)} local deviations above the level.`,
+      observed: heightInSpreads,
+      threshold: isLoss ? t.lossSpikeScore : t.gradSpikeScore,
+      from: positionOf(peak),
+      to: positionOf(end),
+    },
+    ...batchEvidence(columns, seriesOf(peak), 1),
+  ],
+};
 
 /** The value before and the peak, as rows of a series. */
 function seriesOf({ after, epoch, step, timeMs }: LiveSpike['peak']): PlacedColumns {
@@ -207,7 +219,13 @@ function seriesOf({ after, epoch, step, timeMs }: LiveSpike['peak']): PlacedColu
   };
 }
 
-function place({ epoch, step }: { readonly epoch: number; readonly step: number }): Place {
+function positionOf({
+  epoch,
+  step,
+}: {
+  readonly epoch: number;
+  readonly step: number;
+}): RunPosition {
   return {
     step: Number.isNaN(step) ? null : step,
     epoch: Number.isNaN(epoch) ? null : epoch,
@@ -217,19 +235,22 @@ function place({ epoch, step }: { readonly epoch: number; readonly step: number 
 /** Lets an alert of a rule through once, and again after a while, or when it gets worse. */
 export class CoolDown {
   readonly #cooldownMs: number;
-  readonly #told = new Map<string, { readonly atMs: number; readonly severity: AlertSeverity }>();
+  readonly #admitted = new Map<
+    string,
+    { readonly atMs: number; readonly severity: AlertSeverity }
+  >();
 
   constructor(cooldownMs: number) {
     this.#cooldownMs = cooldownMs;
   }
 
   admits(ruleId: string, severity: AlertSeverity, nowMs: number): boolean {
-    const before = this.#told.get(ruleId);
+    const before = this.#admitted.get(ruleId);
     const isWorse =
       before !== undefined &&
       ALERT_SEVERITIES.indexOf(severity) > ALERT_SEVERITIES.indexOf(before.severity);
     if (before !== undefined && !isWorse && nowMs - before.atMs < this.#cooldownMs) return false;
-    this.#told.set(ruleId, { atMs: nowMs, severity });
+    this.#admitted.set(ruleId, { atMs: nowMs, severity });
     return true;
   }
 }

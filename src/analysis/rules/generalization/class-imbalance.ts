@@ -1,6 +1,8 @@
 import type { BatchColumns } from '../../columns/run-columns.ts';
-import { placeOfStep } from '../../signals/positions.ts';
-import { defineRule, say, sayShare, type Finding } from '../../signals/rule.ts';
+import { classTotals } from '../../signals/class-totals.ts';
+import { spanOfSteps } from '../../signals/positions.ts';
+import { defineRule } from '../../signals/rule.ts';
+import { say, sayShare } from '../../text/sentences.ts';
 
 /** More classes than this are a vocabulary, in which rare entries are the rule. */
 const MAX_CLASSES = 200;
@@ -14,6 +16,7 @@ export const classImbalance = defineRule({
   cause: 'the rare class is drowned by the frequent ones',
   advice:
     'weight the loss by class or draw batches with equal shares, and look at the error of each class',
+  live: 'trend',
   thresholds: {
     classImbalanceRatio: {
       value: 10,
@@ -25,56 +28,61 @@ export const classImbalance = defineRule({
       doc: 'Loss of a sample of the rare class over that of the others, late in the run, from which it counts as not learned.',
     },
   },
-  evaluate({ columns, thresholds: t }) {
-    const { batches } = columns;
-    const counts = new Float64Array(batches.classNames.length);
-    batches.classIndex.forEach((at, i) => {
-      counts[at] = (counts[at] ?? 0) + (batches.classCounts[i] ?? 0);
-    });
-    const total = counts.reduce((a, b) => a + b, 0);
+  measure({ columns: { batches }, thresholds: t }) {
+    const { classNames } = batches;
+    const { counts, total } = classTotals(batches);
     if (counts.length < 2 || counts.length > MAX_CLASSES || total < t.classImbalanceMinLabels)
       return [];
-    const rare = counts.indexOf(Math.min(...counts));
-    const frequent = counts.indexOf(Math.max(...counts));
-    const ratio = (counts[frequent] ?? 0) / Math.max(1, counts[rare] ?? 0);
-    if (ratio < t.classImbalanceRatio) return [];
+    const least = Math.min(...counts);
+    const most = Math.max(...counts);
     // All classes that are as rare: single ones may be too few to tell.
     const isRare = Uint8Array.from(counts, (count) =>
-      (counts[frequent] ?? 0) >= t.classImbalanceRatio * Math.max(1, count) ? 1 : 0,
+      most >= t.classImbalanceRatio * Math.max(1, count) ? 1 : 0,
     );
-    const loss = lossOfClasses(batches, isRare);
-    const isLost = loss !== undefined && loss.ratio >= t.classImbalanceLossRatio;
-    const name = batches.classNames[rare] ?? '';
+    const ratio = most / Math.max(1, least);
     const steps = batches.steps.filter((step) => !Number.isNaN(step));
-    const from = placeOfStep(steps[0] ?? Number.NaN);
-    const to = placeOfStep(steps.at(-1) ?? Number.NaN);
-    const finding: Finding = {
-      severity: isLost ? 'warning' : 'info',
-      title: `Class ${name} is rare`,
-      fact: `Of ${say(total)} labels ${say(counts[rare] ?? 0)} are of class ${name}, ${say(ratio)} times fewer than of ${batches.classNames[frequent] ?? ''}${isLost ? `, and samples of rare classes have ${say(loss.ratio)} times the loss of the others` : ''}.`,
-      confidence: isLost ? 0.85 : 0.6,
-      ...(isLost
-        ? {}
-        : {
-            cause: 'the data are made so, which does no harm where the loss is weighted',
-            advice: 'look at the error of each class, not only at the mean',
-          }),
-      from,
-      to,
-      observations: [
-        {
-          kind: 'batch_diagnostic',
-          source: `class ${name}`,
-          summary: `${sayShare((counts[rare] ?? 0) / total)} of the labels.`,
-          observed: ratio,
-          threshold: t.classImbalanceRatio,
-          from,
-          to,
-          metadata: loss === undefined ? {} : { loss_ratio: loss.ratio, loss_score: loss.score },
-        },
-      ],
-    };
-    return [finding];
+    const loss = ratio < t.classImbalanceRatio ? undefined : lossOfClasses(batches, isRare);
+    return [
+      {
+        rare: classNames[counts.indexOf(least)] ?? '',
+        frequent: classNames[counts.indexOf(most)] ?? '',
+        least,
+        total,
+        ratio,
+        loss,
+        isLost: loss !== undefined && loss.ratio >= t.classImbalanceLossRatio,
+        span: spanOfSteps(steps[0] ?? Number.NaN, steps.at(-1) ?? Number.NaN),
+      },
+    ];
+  },
+  finding: {
+    levels: {
+      warning: ({ isLost, ratio }, t) => isLost && ratio >= t.classImbalanceRatio,
+      info: ({ ratio }, t) => ratio >= t.classImbalanceRatio,
+    },
+    title: ({ rare }) => `Class ${rare} is rare`,
+    fact: ({ frequent, isLost, least, loss, rare, ratio, total }) => {
+      const cost = isLost
+        ? `, and samples of rare classes have ${say(loss?.ratio ?? Number.NaN)} times the loss of the others`
+        : '';
+      return `Of ${say(total)} labels ${say(least)} are of class ${rare}, ${say(ratio)} times fewer than of ${frequent}${cost}.`;
+    },
+    confidence: ({ isLost }) => (isLost ? 0.85 : 0.6),
+    cause: ({ isLost }) =>
+      isLost ? undefined : 'the data are made so, which does no harm where the loss is weighted',
+    advice: ({ isLost }) =>
+      isLost ? undefined : 'check the error of each class, not only the mean',
+    evidence: ({ least, loss, rare, ratio, span, total }, t) => [
+      {
+        kind: 'batch_diagnostic',
+        source: `class ${rare}`,
+        summary: `${sayShare(least / total)} of the labels.`,
+        observed: ratio,
+        threshold: t.classImbalanceRatio,
+        ...span,
+        metadata: loss === undefined ? {} : { loss_ratio: loss.ratio, loss_score: loss.score },
+      },
+    ],
   },
 });
 

@@ -1,9 +1,12 @@
 import { axisOf, type MetricSeries, type RunColumns } from '../../columns/run-columns.ts';
-import { partsAtOnce } from '../../signals/first-pass.ts';
-import { placeAt, rowBefore, sayPlace, sayRange } from '../../signals/positions.ts';
-import { defineRule, say, sayShare, type Finding } from '../../signals/rule.ts';
+import { partsAtOnce, type EarlyParting } from '../../signals/first-pass.ts';
+import type { SeriesPair } from '../../signals/metric-keys.ts';
+import { observe, ofMetric } from '../../signals/observe.ts';
+import { positionAt, rowBefore, sayPosition, saySpan, spanOf } from '../../signals/positions.ts';
+import { defineRule, type ThresholdValues } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { longestRun, median } from '../../signals/statistics.ts';
+import { say, sayShare } from '../../text/sentences.ts';
 
 export const suspiciousValidation = defineRule({
   id: 'suspicious_validation',
@@ -15,6 +18,7 @@ export const suspiciousValidation = defineRule({
   cause:
     'validation samples are among the training samples, or the validation is not computed on the current model',
   advice: 'check how the data are split, and that the evaluation uses the weights of the step',
+  live: 'trend',
   thresholds: {
     suspiciousValidationAccuracy: {
       value: 0.95,
@@ -24,7 +28,7 @@ export const suspiciousValidation = defineRule({
     suspiciousValidationLead: { value: 0.2, doc: 'Lead of validation over training accuracy.' },
     suspiciousValidationPoints: { value: 5, doc: 'Points in a row that are equal.' },
   },
-  evaluate({ columns, signals, thresholds: t }) {
+  measure({ columns, signals, thresholds: t }) {
     const found =
       equalLosses(signals, t.suspiciousValidationPoints) ??
       constantLoss(signals, t.suspiciousValidationPoints) ??
@@ -32,7 +36,50 @@ export const suspiciousValidation = defineRule({
       ofOtherData(columns, signals);
     return found === undefined ? [] : [found];
   },
+  finding: {
+    levels: 'warning',
+    title: ({ series }) => `${series.key} is suspicious`,
+    fact: ({ fact }) => fact,
+    confidence: ({ kind }) => KINDS[kind].confidence,
+    cause: ({ kind }) => KINDS[kind].cause,
+    advice: ({ kind }) => KINDS[kind].advice,
+    evidence: ({ fact, observed, rows, series, threshold }) => [
+      observe(ofMetric(series), rows, fact, { observed, threshold }),
+    ],
+  },
 });
+
+/** Why a validation cannot be right. */
+const KINDS = {
+  equal: {
+    confidence: 0.95,
+    cause: 'training loss is reported as validation loss',
+    advice: 'check which data the validation reads',
+  },
+  constant: {
+    confidence: 0.85,
+    cause:
+      'the validation is computed on a copy of the model that is not trained, or is not computed anew',
+    advice: undefined,
+  },
+  early: { confidence: 0.75, cause: undefined, advice: undefined },
+  worse: {
+    confidence: 0.75,
+    cause:
+      'the samples of the validation come from elsewhere or are prepared in another way, the model computes something else in evaluation, or the samples of training come in a sorted order',
+    advice:
+      'compare some samples of both as the model gets them, and split one shuffled set into the two',
+  },
+} as const;
+
+type Suspicion = {
+  readonly kind: keyof typeof KINDS;
+  readonly series: MetricSeries;
+  readonly rows: readonly [first: number, last: number];
+  readonly fact: string;
+  readonly observed: number;
+  readonly threshold: number;
+};
 
 /** Training batches that an accuracy beside a validation is the median of, and validations in a row that have to lead. */
 const BATCHES = 20;
@@ -41,100 +88,51 @@ const MIN_LEADS = 2;
 /** Rows that are compared one by one, at most. */
 const MAX_ROWS = 5000;
 
-function report(
-  series: MetricSeries,
-  start: number,
-  end: number,
-  confidence: number,
-  fact: string,
-  observed: number,
-  threshold: number,
-  more: Partial<Finding> = {},
-): Finding {
-  const from = placeAt(series, start);
-  const to = placeAt(series, end);
-  return {
-    severity: 'warning',
-    title: `${series.key} is suspicious`,
-    fact,
-    confidence,
-    from,
-    to,
-    observations: [
-      { kind: 'metric', source: series.key, summary: fact, observed, threshold, from, to },
-    ],
-    ...more,
-  };
-}
-
 /** The training loss to the last bit, again and again: it is the same number. */
-function equalLosses({ lossPairs }: Signals, points: number): Finding | undefined {
+function equalLosses({ lossPairs }: Signals, points: number): Suspicion | undefined {
   for (const { train, validation } of lossPairs) {
-    const places = axisOf(train);
-    const run = longestRun(Math.min(MAX_ROWS, validation.values.length), (row) => {
+    const positions = axisOf(train);
+    const { length, start } = longestRun(Math.min(MAX_ROWS, validation.values.length), (row) => {
       const position = axisOf(validation)[row] ?? Number.NaN;
       const at = rowBefore(train, position);
       const value = validation.values[row] ?? Number.NaN;
-      return (
-        at >= 0 && places[at] === position && Number.isFinite(value) && train.values[at] === value
-      );
+      return positions[at] === position && Number.isFinite(value) && train.values[at] === value;
     });
-    if (run.length < points) continue;
-    const range = sayRange(
-      placeAt(validation, run.start),
-      placeAt(validation, run.start + run.length - 1),
-    );
-    const isMoving =
-      new Set(validation.values.subarray(run.start, run.start + run.length)).size > 1;
-    if (!isMoving) continue;
-    return report(
-      validation,
-      run.start,
-      run.start + run.length - 1,
-      0.95,
-      `${validation.key} is equal to ${train.key} to the last digit ${range}.`,
-      run.length,
-      points,
-      {
-        cause: 'training loss is reported as validation loss',
-        advice: 'check which data the validation reads',
-      },
-    );
+    const isMoving = new Set(validation.values.subarray(start, start + length)).size > 1;
+    if (length < points || !isMoving) continue;
+    const rows = [start, start + length - 1] as const;
+    const range = saySpan(spanOf(validation, ...rows));
+    const fact = `${validation.key} is equal to ${train.key} to the last digit ${range}.`;
+    return { kind: 'equal', series: validation, rows, fact, observed: length, threshold: points };
   }
   return undefined;
 }
 
 /** The same value while training goes on: the model that is validated is not the one that is trained. */
-function constantLoss(signals: Signals, points: number): Finding | undefined {
+function constantLoss(signals: Signals, points: number): Suspicion | undefined {
   for (const { train, validation } of signals.lossPairs) {
     const { values } = validation;
-    const run = longestRun(
+    const { length, start } = longestRun(
       values.length,
       (row) =>
         Number.isFinite(values[row] ?? Number.NaN) && values[row] === values[Math.max(0, row - 1)],
     );
     const course = signals.course(train);
-    if (course === undefined || run.length < points + 1 || run.start + run.length < values.length)
-      continue;
-    const from = axisOf(validation)[run.start] ?? 0;
+    if (course === undefined || length < points + 1 || start + length < values.length) continue;
+    const from = axisOf(validation)[start] ?? 0;
     const before = train.values[Math.max(0, rowBefore(train, from))] ?? Number.NaN;
-    const isTraining =
-      before - course.end > 4 * course.profile.pointNoise &&
-      before - course.end > 0.02 * Math.abs(before);
-    if (!isTraining) continue;
-    return report(
-      validation,
-      run.start,
-      values.length - 1,
-      0.85,
-      `${validation.key} has been exactly ${say(values.at(-1) ?? Number.NaN)} since ${sayPlace(placeAt(validation, run.start))}, while ${train.key} went on falling.`,
-      run.length,
-      points,
-      {
-        cause:
-          'the validation is computed on a copy of the model that is not trained, or is not computed anew',
-      },
-    );
+    const fall = before - course.end;
+    if (!(fall > Math.max(4 * course.profile.pointNoise, 0.02 * Math.abs(before)))) continue;
+    const since = sayPosition(positionAt(validation, start));
+    const fact = `${validation.key} has been exactly ${say(values.at(-1) ?? Number.NaN)} since ${since}, while ${train.key} went on falling.`;
+    return {
+      kind: 'constant',
+      series: validation,
+      rows: [start, values.length - 1],
+      fact,
+      observed: length,
+      threshold: points,
+    };
   }
   return undefined;
 }
@@ -142,12 +140,10 @@ function constantLoss(signals: Signals, points: number): Finding | undefined {
 /** Nearly perfect in the first part of the run, far ahead of training. */
 function tooGood(
   signals: Signals,
-  t: {
-    readonly suspiciousValidationAccuracy: number;
-    readonly suspiciousValidationEarlyShare: number;
-    readonly suspiciousValidationLead: number;
-  },
-): Finding | undefined {
+  t: ThresholdValues<
+    'suspiciousValidationAccuracy' | 'suspiciousValidationEarlyShare' | 'suspiciousValidationLead'
+  >,
+): Suspicion | undefined {
   const { trainAccuracy, valAccuracy } = signals;
   if (trainAccuracy === undefined || valAccuracy === undefined || trainAccuracy.x !== valAccuracy.x)
     return undefined;
@@ -173,39 +169,33 @@ function tooGood(
   const row = early.start;
   const value = valAccuracy.values[row] ?? Number.NaN;
   const train = trainAt(row);
-  return report(
-    valAccuracy,
-    row,
-    row,
-    0.75,
-    `${valAccuracy.key} is ${sayShare(value)} at ${sayPlace(placeAt(valAccuracy, row))} already, with ${sayShare(train)} in training.`,
-    value - train,
-    t.suspiciousValidationLead,
-  );
+  const at = sayPosition(positionAt(valAccuracy, row));
+  return {
+    kind: 'early',
+    series: valAccuracy,
+    rows: [row, row],
+    fact: `${valAccuracy.key} is ${sayShare(value)} at ${at} already, with ${sayShare(train)} in training.`,
+    observed: value - train,
+    threshold: t.suspiciousValidationLead,
+  };
 }
 
 /** Far worse than training in the first epoch already, and to the end. */
-function ofOtherData(columns: RunColumns, signals: Signals): Finding | undefined {
+function ofOtherData(columns: RunColumns, signals: Signals): Suspicion | undefined {
   for (const pair of signals.lossPairs) {
     const parting = partsAtOnce(pair, columns, signals);
-    if (parting === undefined) continue;
-    const { train, validation } = pair;
-    const { length } = validation.values;
-    return report(
-      validation,
-      0,
-      length - 1,
-      0.75,
-      `${validation.key} was ${say(parting.validation)} after the first epoch, in which ${train.key} was ${say(parting.train)} for samples that were just as new, and it stayed far above to the end.`,
-      parting.validation / parting.train,
-      1,
-      {
-        cause:
-          'the samples of the validation come from elsewhere or are prepared in another way, the model computes something else in evaluation, or the samples of training come in a sorted order',
-        advice:
-          'compare some samples of both as the model gets them, and split one shuffled set into the two',
-      },
-    );
+    if (parting !== undefined) return worseFromStart(pair, parting);
   }
   return undefined;
+}
+
+function worseFromStart({ train, validation }: SeriesPair, parting: EarlyParting): Suspicion {
+  return {
+    kind: 'worse',
+    series: validation,
+    rows: [0, validation.values.length - 1],
+    fact: `${validation.key} was ${say(parting.validation)} after the first epoch, in which ${train.key} was ${say(parting.train)} for samples that were just as new, and it stayed far above to the end.`,
+    observed: parting.validation / parting.train,
+    threshold: 1,
+  };
 }

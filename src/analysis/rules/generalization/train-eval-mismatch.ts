@@ -1,13 +1,19 @@
-import { axisOf, type LayerSeries } from '../../columns/run-columns.ts';
-import { placeAt, rowBefore, sayRange } from '../../signals/positions.ts';
-import { outlineOf } from '../../signals/model-layers.ts';
-import { defineRule, say, sayShare, type Finding } from '../../signals/rule.ts';
+import {
+  axisOf,
+  type LayerSeries,
+  type MetricSeries,
+  type RunColumns,
+} from '../../columns/run-columns.ts';
+import { outlineOf } from '../../signals/model/model-outline.ts';
+import { strayAverages, type MovingAverages } from '../../signals/moving-averages.ts';
+import { observe, ofLayer, ofMetric } from '../../signals/observe.ts';
+import { rowBefore, saySpan, spanOf } from '../../signals/positions.ts';
+import { defineRuleOfKinds } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { median } from '../../signals/statistics.ts';
-import type { RunColumns } from '../../columns/run-columns.ts';
-import { strayAverages } from '../../signals/moving-averages.ts';
+import { say, sayShare } from '../../text/sentences.ts';
 
-export const trainEvalMismatch = defineRule({
+export const trainEvalMismatch = defineRuleOfKinds({
   id: 'train_eval_mismatch',
   category: 'generalization',
   detects:
@@ -18,6 +24,7 @@ export const trainEvalMismatch = defineRule({
     'moving averages of batch normalisation do not fit the data, or a layer runs in the wrong mode',
   advice:
     'evaluate one training batch in both modes, and check the momentum of batch normalisation and the training flag',
+  live: 'trend',
   thresholds: {
     trainEvalMismatchLoss: {
       value: 0.5,
@@ -33,18 +40,105 @@ export const trainEvalMismatch = defineRule({
     },
     trainEvalMismatchPoints: { value: 3, doc: 'Fewest points or probes of each mode.' },
   },
-  evaluate({ columns, model, signals, thresholds: t }) {
+  measure({ columns, model, signals, thresholds: t }): readonly Mismatch[] {
+    const points = t.trainEvalMismatchPoints;
     const found =
-      ofLosses(signals, t.trainEvalMismatchLoss, t.trainEvalMismatchPoints) ??
-      idleDropout(columns, signals, model, t.trainEvalMismatchPoints) ??
-      ofLayers(columns, signals, t.trainEvalMismatchScale, t.trainEvalMismatchPoints) ??
-      ofAverages(columns, signals, t.trainEvalMismatchAverages, t.trainEvalMismatchPoints);
+      ofLosses(signals, t.trainEvalMismatchLoss, points) ??
+      idleDropout(columns, signals, model, points) ??
+      ofLayers(columns, signals, t.trainEvalMismatchScale, points) ??
+      ofAverages(columns, signals, t.trainEvalMismatchAverages, points);
     return found === undefined ? [] : [found];
+  },
+  findings: {
+    losses: {
+      levels: 'error',
+      title: 'Training and evaluation disagree',
+      fact: ({ difference, evaluated }) =>
+        `On the same batches the loss in evaluation differs by ${sayShare(difference)} from that in training ${saySpan(spanOf(evaluated))}.`,
+      confidence: 0.9,
+      evidence: ({ difference, evaluated }, t) => [
+        observe(ofMetric(evaluated), [], `Typical difference ${sayShare(difference)}.`, {
+          observed: difference,
+          threshold: t.trainEvalMismatchLoss,
+        }),
+      ],
+    },
+    dropout: {
+      levels: 'error',
+      title: 'Dropout is off in training',
+      fact: ({ first: { layer, rate } }) =>
+        `${layer.moduleName}, which should drop ${sayShare(rate)} of the values, gave exactly what it got in all ${layer.steps.length} probes of training ${saySpan(spanOf(layer))}.`,
+      confidence: 0.95,
+      cause:
+        'the model is run in evaluation mode while it is trained, and perhaps the other way round',
+      advice: 'check the training flag of both passes',
+      evidence: ({ all, first }) =>
+        all.slice(0, 5).map(({ layer, rate }) => ({
+          ...observe(ofLayer(first.layer), [], `Drops nothing, at a rate of ${say(rate)}.`),
+          source: layer.moduleName,
+          observed: 0,
+          threshold: rate,
+        })),
+    },
+    layers: {
+      levels: 'warning',
+      title: 'Training and evaluation disagree',
+      fact: ({ first: { factor, layer } }) =>
+        `The outputs of ${layer.moduleName} are ${say(factor)} times as large in evaluation as in training ${saySpan(spanOf(layer))}, and validation is far worse than training.`,
+      confidence: 0.8,
+      evidence: ({ all, first }, t) =>
+        all.slice(0, 5).map(({ factor, layer }) => ({
+          ...observe(ofLayer(first.layer), [], `${say(factor)} times as large in evaluation.`),
+          source: layer.moduleName,
+          observed: factor,
+          threshold: t.trainEvalMismatchScale,
+        })),
+    },
+    averages: {
+      levels: 'error',
+      title: 'Moving averages do not fit the data',
+      fact: ({ first: { batchVariance, layer, variance } }) =>
+        `${layer.moduleName} evaluates with a variance of ${say(variance)}, while that of its values in training is ${say(batchVariance)} ${saySpan(spanOf(layer))}, and validation is far worse than training.`,
+      confidence: 0.85,
+      cause:
+        'the moving averages have not caught up with the data: the momentum is too close to 1 for so few steps, or they are not updated',
+      advice: 'lower the momentum of batch normalisation (0.9), or train for more steps',
+      evidence: ({ all, first }, t) =>
+        all.slice(0, 5).map(({ batchVariance, factor, layer, variance }) => {
+          const summary = `Variance of ${say(variance)} in evaluation, of ${say(batchVariance)} in training.`;
+          return {
+            ...observe(ofLayer(first.layer), [], summary),
+            source: layer.moduleName,
+            observed: factor,
+            threshold: t.trainEvalMismatchAverages,
+          };
+        }),
+    },
   },
 });
 
+/** A layer that drops nothing, and the rate at which it should. */
+type IdleDropout = { readonly layer: LayerSeries; readonly rate: number };
+
+/** A layer, and how many times as large its outputs are in evaluation as in training. */
+type ScaledLayer = { readonly layer: LayerSeries; readonly factor: number };
+
+/** What was found of one kind, and the first or worst of it. */
+type FoundOf<K extends string, E> = {
+  readonly kind: K;
+  readonly first: E;
+  readonly all: readonly E[];
+};
+
+/** How training and evaluation differ: losses of the same batches, dropout, outputs of layers, moving averages. */
+type Mismatch =
+  | { readonly kind: 'losses'; readonly evaluated: MetricSeries; readonly difference: number }
+  | FoundOf<'dropout', IdleDropout>
+  | FoundOf<'layers', ScaledLayer>
+  | FoundOf<'averages', MovingAverages>;
+
 /** The same batches in both modes, where somebody recorded that. */
-function ofLosses(signals: Signals, limit: number, points: number): Finding | undefined {
+function ofLosses(signals: Signals, limit: number, points: number): Mismatch | undefined {
   const evaluated = signals.trainEvalLoss;
   const [train] = signals.trainLosses;
   if (evaluated === undefined || train === undefined || evaluated.x !== train.x) return undefined;
@@ -53,29 +147,10 @@ function ofLosses(signals: Signals, limit: number, points: number): Finding | un
     const own = train.values[at] ?? Number.NaN;
     return Math.abs(value - own) / Math.abs(own);
   });
-  const typical = median(differences);
-  if (differences.length < points || !(typical > limit)) return undefined;
-  const from = placeAt(evaluated, 0);
-  const to = placeAt(evaluated, differences.length - 1);
-  return {
-    severity: 'error',
-    title: 'Training and evaluation disagree',
-    fact: `On the same batches the loss in evaluation differs by ${sayShare(typical)} from that in training ${sayRange(from, to)}.`,
-    confidence: 0.9,
-    from,
-    to,
-    observations: [
-      {
-        kind: 'metric',
-        source: evaluated.key,
-        summary: `Typical difference ${sayShare(typical)}.`,
-        observed: typical,
-        threshold: limit,
-        from,
-        to,
-      },
-    ],
-  };
+  const difference = median(differences);
+  return differences.length >= points && difference > limit
+    ? { kind: 'losses', evaluated, difference }
+    : undefined;
 }
 
 /**
@@ -87,49 +162,24 @@ function idleDropout(
   signals: Signals,
   model: unknown,
   points: number,
-): Finding | undefined {
+): Mismatch | undefined {
   const { config } = columns.run;
-  const rates = new Map(
-    outlineOf(model ?? config['model'] ?? config, config)?.layers.map(({ name, rate }) => [
-      name,
-      rate,
-    ]),
-  );
+  const outline = outlineOf(model ?? config['model'] ?? config, config);
+  const rates = new Map(outline?.layers.map(({ name, rate }) => [name, rate]));
   const layers = signals.layers('activation');
-  const dropping = layers.flatMap((layer, at) => {
-    const rate = rates.get(layer.moduleName.split('/').at(-1) ?? '');
+  const all = layers.flatMap((layer, at) => {
+    const rate = Number(rates.get(layer.moduleName.split('/').at(-1) ?? ''));
     const before = layers[at - 1];
     // Without its rate nothing is known: one of 0 drops nothing, and is no fault.
-    if (!/^(?:spatial|gaussian|alpha)?dropout/i.test(layer.moduleType) || !(Number(rate) > 0))
-      return [];
-    return [{ layer, rate: Number(rate), isIdle: before !== undefined && isSame(layer, before) }];
+    if (!/^(?:spatial|gaussian|alpha)?dropout/i.test(layer.moduleType) || !(rate > 0)) return [];
+    return [{ layer, rate, isIdle: before !== undefined && isSame(layer, before) }];
   });
-  const [first] = dropping;
-  if (first === undefined || !dropping.every(({ isIdle }) => isIdle)) return undefined;
-  const { layer, rate } = first;
-  if (layer.steps.length < points) return undefined;
-  const from = placeAt(layer, 0);
-  const to = placeAt(layer, layer.steps.length - 1);
-  return {
-    severity: 'error',
-    title: 'Dropout is off in training',
-    fact: `${layer.moduleName}, which should drop ${sayShare(rate)} of the values, gave exactly what it got in all ${layer.steps.length} probes of training ${sayRange(from, to)}.`,
-    confidence: 0.95,
-    cause:
-      'the model is run in evaluation mode while it is trained, and perhaps the other way round',
-    advice: 'check the training flag of both passes',
-    from,
-    to,
-    observations: dropping.slice(0, 5).map((one) => ({
-      kind: 'layer_summary',
-      source: one.layer.moduleName,
-      summary: `Drops nothing, at a rate of ${say(one.rate)}.`,
-      observed: 0,
-      threshold: one.rate,
-      from,
-      to,
-    })),
-  };
+  const [first] = all;
+  return first !== undefined &&
+    all.every(({ isIdle }) => isIdle) &&
+    first.layer.steps.length >= points
+    ? { kind: 'dropout', first, all }
+    : undefined;
 }
 
 /** Whether two layers gave the same values in every probe, as far as their statistics tell, and not only zeros. */
@@ -150,11 +200,11 @@ function ofLayers(
   signals: Signals,
   limit: number,
   points: number,
-): Finding | undefined {
+): Mismatch | undefined {
   if (!isWorse(signals)) return undefined;
   const sizeOf = (layer: LayerSeries): number =>
     median(layer.norm.map((norm, row) => norm / Math.sqrt(layer.elementCount[row] ?? Number.NaN)));
-  const found = signals.layers('activation').flatMap((layer) => {
+  const all = signals.layers('activation').flatMap((layer) => {
     const evaluated = columns.layers.find(
       (other) =>
         other.isEvaluation &&
@@ -167,36 +217,16 @@ function ofLayers(
     const factor = sizeOf(evaluated) / sizeOf(layer);
     return factor > limit || factor < 1 / limit ? [{ layer, factor }] : [];
   });
-  const [first] = found;
-  if (first === undefined) return undefined;
-  const { factor, layer } = first;
-  const from = placeAt(layer, 0);
-  const to = placeAt(layer, layer.steps.length - 1);
-  return {
-    severity: 'warning',
-    title: 'Training and evaluation disagree',
-    fact: `The outputs of ${layer.moduleName} are ${say(factor)} times as large in evaluation as in training ${sayRange(from, to)}, and validation is far worse than training.`,
-    confidence: 0.8,
-    from,
-    to,
-    observations: found.slice(0, 5).map((one) => ({
-      kind: 'layer_summary',
-      source: one.layer.moduleName,
-      summary: `${say(one.factor)} times as large in evaluation.`,
-      observed: one.factor,
-      threshold: limit,
-      from,
-      to,
-    })),
-  };
+  const [first] = all;
+  return first === undefined ? undefined : { kind: 'layers', first, all };
 }
 
 /** Whether validation ends far above training. */
 function isWorse(signals: Signals): boolean {
   return signals.lossPairs.some(({ train, validation }) => {
     const own = signals.course(train);
-    const held = signals.course(validation);
-    return own !== undefined && held !== undefined && own.end > 0 && held.end > 1.5 * own.end;
+    const other = signals.course(validation);
+    return own !== undefined && other !== undefined && own.end > 0 && other.end > 1.5 * own.end;
   });
 }
 
@@ -206,8 +236,8 @@ const CLOSE = 0.05;
 /** Whether validation answers as well as training does, whatever the losses: early averages make answers less sure before they make them wrong. */
 function isAsAccurate({ trainAccuracy, valAccuracy }: Signals): boolean {
   const own = median(trainAccuracy?.values.subarray(-20) ?? new Float64Array(0));
-  const held = median(valAccuracy?.values.subarray(-3) ?? new Float64Array(0));
-  return held >= own - CLOSE;
+  const validated = median(valAccuracy?.values.subarray(-3) ?? new Float64Array(0));
+  return validated >= own - CLOSE;
 }
 
 /** Moving averages, with which a normalisation evaluates, beside the batches with which it trains. Validation must be bad as well. */
@@ -216,34 +246,11 @@ function ofAverages(
   signals: Signals,
   limit: number,
   points: number,
-): Finding | undefined {
+): Mismatch | undefined {
   if (!isWorse(signals) || isAsAccurate(signals)) return undefined;
-  const found = strayAverages(columns, signals, limit, points).toSorted(
+  const all = strayAverages(columns, signals, limit, points).toSorted(
     (a, b) => Math.abs(Math.log(b.factor)) - Math.abs(Math.log(a.factor)),
   );
-  const [worst] = found;
-  if (worst === undefined) return undefined;
-  const { kept, layer, seen } = worst;
-  const from = placeAt(layer, 0);
-  const to = placeAt(layer, layer.steps.length - 1);
-  return {
-    severity: 'error',
-    title: 'Moving averages do not fit the data',
-    fact: `${layer.moduleName} evaluates with a variance of ${say(kept)}, while that of its values in training is ${say(seen)} ${sayRange(from, to)}, and validation is far worse than training.`,
-    confidence: 0.85,
-    cause:
-      'the moving averages have not caught up with the data: the momentum is too close to 1 for so few steps, or they are not updated',
-    advice: 'lower the momentum of batch normalisation (0.9), or train for more steps',
-    from,
-    to,
-    observations: found.slice(0, 5).map((one) => ({
-      kind: 'layer_summary',
-      source: one.layer.moduleName,
-      summary: `Variance of ${say(one.kept)} in evaluation, of ${say(one.seen)} in training.`,
-      observed: one.factor,
-      threshold: limit,
-      from,
-      to,
-    })),
-  };
+  const [first] = all;
+  return first === undefined ? undefined : { kind: 'averages', first, all };
 }

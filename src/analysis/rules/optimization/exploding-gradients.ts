@@ -4,158 +4,145 @@ import {
   wholeGradient,
   type GradientSource,
 } from '../../signals/gradient-sources.ts';
-import { placeAt, sayRange } from '../../signals/positions.ts';
-import {
-  defineRule,
-  say,
-  severityAbove,
-  type Finding,
-  type Observation,
-} from '../../signals/rule.ts';
+import { ladder } from '../../signals/ladder.ts';
+import { observe } from '../../signals/observe.ts';
+import { saySpan, spanOf } from '../../signals/positions.ts';
+import { defineRule } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { longestRun, median } from '../../signals/statistics.ts';
+import { say } from '../../text/sentences.ts';
 
-/** Rows that a level before or after a stretch comes from, at least. */
+/** Rows that the level before an explosion comes from, at least. */
 const MIN_BASELINE = 3;
 
-type Stretch = {
-  readonly source: GradientSource;
-  readonly start: number;
-  readonly end: number;
-  readonly peak: number;
-  /** The level of the stretch over that before it; NaN where too little came before. */
-  readonly growth: number;
-  readonly lossRise: boolean;
-};
+const NORM = ladder('L2 norm of a gradient', {
+  explodingGradientWarningNorm: 10,
+  explodingGradientErrorNorm: 25,
+  explodingGradientCriticalNorm: 50,
+});
 
 export const explodingGradients = defineRule({
   id: 'exploding_gradients',
   category: 'optimization',
   detects: 'Gradients whose norm is far too large, for several probes in a row.',
-  source: 'the reference; growth and harm: Pascanu, Mikolov and Bengio (2013)',
+  source: 'abiotic-quark; growth and harm: Pascanu, Mikolov and Bengio (2013)',
   cause: 'the learning rate is too high, or the gradients are not clipped',
   advice: 'divide the learning rate by 10 or clip the gradient norm at 1',
+  live: 'trend',
   thresholds: {
-    explodingGradientWarningNorm: { value: 10, doc: 'L2 norm from which it is a warning.' },
-    explodingGradientErrorNorm: { value: 25, doc: 'L2 norm from which it is an error.' },
-    explodingGradientCriticalNorm: { value: 50, doc: 'L2 norm from which it is critical.' },
+    ...NORM.thresholds,
     explodingGradientMinProbes: {
       value: 3,
-      doc: 'Probes in a row above the limit; a lone spike is an event. (1 in the reference.)',
+      doc: 'Probes in a row above the limit; a lone spike is an event. (1 in abiotic-quark.)',
     },
     explodingGradientMinGrowth: {
       value: 5,
       doc: 'Least growth over the level before, where the loss did not rise.',
     },
   },
-  evaluate({ isReference, signals, thresholds }) {
-    const warning = thresholds.explodingGradientWarningNorm;
-    const minProbes = isReference ? 1 : thresholds.explodingGradientMinProbes;
+  measure({ isAbsolute, signals, thresholds: t }) {
     const found = [...gradientSources(signals), ...wholeGradient(signals)]
-      .map((source) => stretchOf(source, warning, signals))
-      .filter((stretch) => stretch !== undefined)
-      .filter(({ end, growth, lossRise, source, start }) => {
-        if (end - start < minProbes) return false;
-        if (isReference || lossRise) return true;
-        const share = (end - start) / source.norms.length;
-        const isLasting = end === source.norms.length || share >= 0.05;
-        return growth >= thresholds.explodingGradientMinGrowth && isLasting;
+      .flatMap((source) => explosionOf(source, t.explodingGradientWarningNorm, signals) ?? [])
+      .filter(({ count, growth, isLasting, lossRise }) => {
+        if (isAbsolute) return true;
+        if (count < t.explodingGradientMinProbes) return false;
+        return lossRise || (growth >= t.explodingGradientMinGrowth && isLasting);
       })
       .toSorted((a, b) => b.peak - a.peak);
-    const [worst] = found;
-    if (worst === undefined) return [];
-    const { end, growth, lossRise, peak, source, start } = worst;
-    const severity =
-      severityAbove(
-        peak,
-        warning,
-        thresholds.explodingGradientErrorNorm,
-        thresholds.explodingGradientCriticalNorm,
-      ) ?? 'warning';
-    const from = placeAt(source.series, start);
-    const to = placeAt(source.series, end - 1);
-    const consequence = lossRise
-      ? ' while the loss rose'
-      : growth >= thresholds.explodingGradientMinGrowth
-        ? `, ${say(growth)} times the level before`
-        : '';
-    const finding: Finding = {
-      severity,
-      title: `Gradients explode in ${source.source}`,
-      fact: `The gradient norm of ${source.source} reached ${say(peak)} ${sayRange(from, to)}${consequence}.`,
-      confidence: lossRise ? 0.9 : 0.75,
-      from,
-      to,
-      observations: found.slice(0, 5).map((stretch) => observe(stretch, warning)),
-    };
-    return [finding];
+    return found.slice(0, 1).map((worst) => ({ ...worst, found }));
+  },
+  finding: {
+    levels: NORM.levels('peak'),
+    title: ({ source }) => `Gradients explode in ${source.source}`,
+    fact: ({ growth, lossRise, peak, rows, source }, t) => {
+      const reached = `The gradient norm of ${source.source} reached ${say(peak)} ${saySpan(spanOf(source.series, ...rows))}`;
+      if (lossRise) return `${reached} while the loss rose.`;
+      if (!(growth >= t.explodingGradientMinGrowth)) return `${reached}.`;
+      return `${reached}, ${say(growth)} times the level before.`;
+    },
+    confidence: ({ lossRise }) => (lossRise ? 0.9 : 0.75),
+    evidence: ({ found }, t) =>
+      found.slice(0, 5).map(({ count, growth, peak, rows, source }) => {
+        const span = saySpan(spanOf(source.series, ...rows));
+        return observe(
+          source,
+          rows,
+          `Gradient norm up to ${say(peak)} ${span}, in ${count} probes.`,
+          {
+            observed: peak,
+            threshold: t.explodingGradientWarningNorm,
+            metadata: Number.isFinite(growth) ? { growth } : {},
+          },
+        );
+      }),
   },
 });
 
-function observe({ end, growth, peak, source, start }: Stretch, threshold: number): Observation {
-  const from = placeAt(source.series, start);
-  const to = placeAt(source.series, end - 1);
-  return {
-    kind: source.kind,
-    source: source.source,
-    summary: `Gradient norm up to ${say(peak)} ${sayRange(from, to)}, in ${end - start} probes.`,
-    observed: peak,
-    threshold,
-    from,
-    to,
-    ...(Number.isFinite(growth) ? { metadata: { growth } } : {}),
-  };
-}
+type Explosion = {
+  readonly source: GradientSource;
+  /** The longest run of rows above the limit. */
+  readonly rows: readonly [first: number, last: number];
+  readonly count: number;
+  readonly peak: number;
+  /** The level of these rows over that before them; NaN where too few came before. */
+  readonly growth: number;
+  /** Whether it lasts to the end of the run, or for a twentieth of it. */
+  readonly isLasting: boolean;
+  readonly lossRise: boolean;
+};
 
-function stretchOf(source: GradientSource, limit: number, signals: Signals): Stretch | undefined {
+function explosionOf(
+  source: GradientSource,
+  limit: number,
+  signals: Signals,
+): Explosion | undefined {
   const { norms } = source;
-  const run = longestRun(norms.length, (row) => (norms[row] ?? 0) >= limit);
-  if (run.length === 0) return undefined;
-  const end = run.start + run.length;
-  const stretch = norms.subarray(run.start, end);
-  const before = norms.subarray(0, run.start).filter((norm) => Number.isFinite(norm));
-  const finite = stretch.filter((norm) => Number.isFinite(norm));
+  const { length: count, start } = longestRun(norms.length, (row) => (norms[row] ?? 0) >= limit);
+  if (count === 0) return undefined;
+  const end = start + count;
+  const inside = norms.subarray(start, end);
+  const before = norms.subarray(0, start).filter((norm) => Number.isFinite(norm));
   return {
     source,
-    start: run.start,
-    end,
-    peak: finite.reduce((a, b) => Math.max(a, b), limit),
-    growth: before.length < MIN_BASELINE ? Number.NaN : median(stretch) / median(before),
-    lossRise: lossRises(source, run.start, end, signals),
+    rows: [start, end - 1],
+    count,
+    peak: inside.filter((norm) => Number.isFinite(norm)).reduce((a, b) => Math.max(a, b), limit),
+    growth: before.length < MIN_BASELINE ? Number.NaN : median(inside) / median(before),
+    isLasting: end === norms.length || count / norms.length >= 0.05,
+    lossRise: lossRises(source, [start, end - 1], signals),
   };
 }
 
 /**
- * Whether the loss rose during the stretch, or soon after: three values in a row at least a quarter above the loss it
+ * Whether the loss rose during these rows, or soon after: three values in a row at least a quarter above the loss that they
  * began with, by more than its noise and more than a fifth of all that the run learned.
  */
-function lossRises(source: GradientSource, start: number, end: number, signals: Signals): boolean {
-  const places = axisOf(source.series);
-  const first = places[start] ?? 0;
-  const last = places[end - 1] ?? 0;
+function lossRises(
+  { series: gradient }: GradientSource,
+  [start, end]: Explosion['rows'],
+  signals: Signals,
+): boolean {
+  const axis = axisOf(gradient);
+  const first = axis[start] ?? 0;
+  const last = axis[end] ?? 0;
   const until = last + Math.max(1, last - first);
   return signals.trainLosses.some((series) => {
     const course = signals.course(series);
-    if (course === undefined || series.x !== source.series.x) return false;
+    if (course === undefined || series.x !== gradient.x) return false;
     const { improvement, profile } = course;
-    const at = axisOf(series);
+    const positions = axisOf(series);
     const inside: number[] = [];
     let before = Number.NaN;
     for (let i = 0; i < profile.rows.length; i++) {
-      const place = at[profile.rows[i] ?? 0] ?? 0;
+      const position = positions[profile.rows[i] ?? 0] ?? 0;
       const value = profile.values[i] ?? Number.NaN;
-      if (place <= first) before = value;
-      else if (place <= until) inside.push(value);
+      if (position <= first) before = value;
+      else if (position <= until) inside.push(value);
       else break;
     }
     if (Number.isNaN(before)) before = inside[0] ?? Number.NaN;
-    const limit =
-      before +
-      Math.max(
-        0.25 * Math.abs(before),
-        6 * Math.max(profile.pointNoise, profile.levelNoise),
-        0.2 * improvement,
-      );
+    const noise = Math.max(profile.pointNoise, profile.levelNoise);
+    const limit = before + Math.max(0.25 * Math.abs(before), 6 * noise, 0.2 * improvement);
     return longestRun(inside.length, (i) => (inside[i] ?? 0) > limit).length >= 3;
   });
 }

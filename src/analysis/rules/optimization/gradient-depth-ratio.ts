@@ -1,11 +1,9 @@
-import { placeAt, sayRange } from '../../signals/positions.ts';
-import {
-  gradientSources,
-  weightSources,
-  type GradientSource,
-} from '../../signals/gradient-sources.ts';
-import { defineRule, say, type Finding } from '../../signals/rule.ts';
+import { gradientSources, weightSources } from '../../signals/gradient-sources.ts';
+import { observe } from '../../signals/observe.ts';
+import { saySpan, spanOf } from '../../signals/positions.ts';
+import { defineRule } from '../../signals/rule.ts';
 import { median } from '../../signals/statistics.ts';
+import { say } from '../../text/sentences.ts';
 
 export const gradientDepthRatio = defineRule({
   id: 'gradient_depth_ratio',
@@ -16,6 +14,7 @@ export const gradientDepthRatio = defineRule({
   cause: 'gradients shrink at every layer on their way back',
   advice:
     'use He initialisation with ReLU-like activations, normalisation layers or skip connections',
+  live: 'trend',
   thresholds: {
     gradientDepthRatioLow: {
       value: 1e-3,
@@ -29,7 +28,7 @@ export const gradientDepthRatio = defineRule({
       doc: 'Share of its start that the loss must have lost for the ratio to count as harmless.',
     },
   },
-  evaluate({ signals, thresholds: t }) {
+  measure({ signals, thresholds: t }) {
     const weights = weightSources(signals);
     const sources =
       weights.length >= t.gradientDepthRatioMinLayers ? weights : gradientSources(signals);
@@ -38,45 +37,40 @@ export const gradientDepthRatio = defineRule({
     if (first === undefined || last === undefined || sources.length < t.gradientDepthRatioMinLayers)
       return [];
     const rows = Math.min(first.sizes.length, last.sizes.length);
-    const ratios = Array.from(
-      { length: rows },
-      (_, row) => (first.sizes[row] ?? Number.NaN) / (last.sizes[row] ?? Number.NaN),
-    ).filter((ratio) => Number.isFinite(ratio));
+    const ratios = first.sizes
+      .subarray(0, rows)
+      .map((size, row) => size / (last.sizes[row] ?? Number.NaN))
+      .filter((ratio) => Number.isFinite(ratio));
     if (ratios.length < t.gradientDepthRatioMinProbes) return [];
     const ratio = median(ratios);
     const isLow = ratio < t.gradientDepthRatioLow;
-    if (!isLow && ratio <= t.gradientDepthRatioHigh) return [];
+    const { isHarmed, isSolved, learnedShare } = signals;
     // Optimizers with a step size of each parameter make up for much of this.
-    if (
-      signals.isSolved ||
-      (signals.learnedShare >= t.gradientDepthRatioLearned && !signals.isHarmed)
-    )
-      return [];
-    const from = placeAt(first.series, 0);
-    const to = placeAt(first.series, rows - 1);
-    const finding: Finding = {
-      severity: isLow && ratio < t.gradientDepthRatioLow / 100 ? 'error' : 'warning',
-      title: isLow ? 'Gradients vanish with depth' : 'Gradients grow with depth',
-      fact: `The gradient per element of ${first.source} is ${say(ratio)} times that of ${last.source} ${sayRange(from, to)}.`,
-      confidence: signals.learnedShare < 0.1 ? 0.9 : 0.75,
-      ...(isLow
-        ? {}
-        : {
-            cause: 'gradients grow at every layer on their way back',
-            advice: 'use smaller initial weights and clip the gradient norm',
-          }),
-      from,
-      to,
-      observations: sources.slice(0, 8).map((source: GradientSource) => ({
-        kind: source.kind,
-        source: source.source,
-        summary: `Typical gradient per element ${say(median(source.sizes))}.`,
-        observed: median(source.sizes),
-        threshold: isLow ? t.gradientDepthRatioLow : t.gradientDepthRatioHigh,
-        from: placeAt(source.series, 0),
-        to: placeAt(source.series, source.sizes.length - 1),
-      })),
-    };
-    return [finding];
+    const isHarmless = isSolved || (learnedShare >= t.gradientDepthRatioLearned && !isHarmed);
+    if ((!isLow && ratio <= t.gradientDepthRatioHigh) || isHarmless) return [];
+    const span = spanOf(first.series, 0, rows - 1);
+    return [{ first, last, sources, ratio, isLow, span, learnedShare }];
+  },
+  finding: {
+    levels: {
+      error: ({ ratio }, t) => ratio < t.gradientDepthRatioLow / 100,
+      warning: () => true,
+    },
+    title: ({ isLow }) => (isLow ? 'Gradients vanish with depth' : 'Gradients grow with depth'),
+    fact: ({ first, last, ratio, span }) =>
+      `The gradient per element of ${first.source} is ${say(ratio)} times that of ${last.source} ${saySpan(span)}.`,
+    confidence: ({ learnedShare }) => (learnedShare < 0.1 ? 0.9 : 0.75),
+    cause: ({ isLow }) => (isLow ? undefined : 'gradients grow at every layer on their way back'),
+    advice: ({ isLow }) =>
+      isLow ? undefined : 'use smaller initial weights and clip the gradient norm',
+    span: ({ span }) => span,
+    evidence: ({ isLow, sources }, t) =>
+      sources.slice(0, 8).map((source) => {
+        const observed = median(source.sizes);
+        return observe(source, [], `Typical gradient per element ${say(observed)}.`, {
+          observed,
+          threshold: isLow ? t.gradientDepthRatioLow : t.gradientDepthRatioHigh,
+        });
+      }),
   },
 });

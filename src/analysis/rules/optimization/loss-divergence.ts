@@ -1,18 +1,20 @@
-import { blockEnd, blockStart, noiseOf } from '../../signals/profile.ts';
-import { sayPlace } from '../../signals/positions.ts';
-import { defineRule, say, sayShare, type Finding } from '../../signals/rule.ts';
-import type { LossCourse } from '../../signals/signals.ts';
+import { observe, ofMetric } from '../../signals/observe.ts';
+import { positionAt, sayPosition } from '../../signals/positions.ts';
+import { blockRows, noiseOf } from '../../signals/profile.ts';
+import { defineRule } from '../../signals/rule.ts';
 import { median, trailingRun } from '../../signals/statistics.ts';
+import { say, sayShare, when } from '../../text/sentences.ts';
 
 export const lossDivergence = defineRule({
   id: 'loss_divergence',
   category: 'optimization',
   detects: 'A training loss that has risen far above its best and does not come back.',
   source:
-    'TheDeepChecker (loss against its running minimum); the phase thresholds of the reference (0.25 of the best)',
+    'TheDeepChecker (loss against its running minimum); the phase thresholds of abiotic-quark (0.25 of the best)',
   cause: 'the learning rate is too high for this point of the training',
   advice:
     'go back to the last good checkpoint, divide the learning rate by 3 to 10, and clip the gradients',
+  live: 'trend',
   thresholds: {
     lossDivergenceMinRatio: {
       value: 0.25,
@@ -28,13 +30,12 @@ export const lossDivergence = defineRule({
     },
     lossDivergenceNoise: { value: 6, doc: 'Least rise in standard deviations of the levels.' },
   },
-  evaluate({ signals, thresholds: t }) {
-    return signals.trainLosses.flatMap((series): Finding[] => {
+  measure({ signals, thresholds: t }) {
+    return signals.trainLosses.flatMap((series) => {
       const course = signals.course(series);
       if (course === undefined) return [];
-      const { improvement, profile } = course;
+      const { best, bestBlock, improvement, profile, start } = course;
       const { levelNoise, levels } = profile;
-      const { best, bestBlock } = course;
       // The noise of the healthy part: what diverges swings more and more.
       const noise = Math.max(noiseOf(levels.subarray(0, bestBlock + 1)), levelNoise / 2);
       const limit = Math.max(
@@ -42,43 +43,40 @@ export const lossDivergence = defineRule({
         t.lossDivergenceMinLoss * improvement,
         t.lossDivergenceNoise * noise,
       );
-      const isAbove = (block: number): boolean => (levels[block] ?? 0) - best > limit;
-      const length = trailingRun(levels.length - bestBlock, (i) => isAbove(bestBlock + i));
-      if (length < t.lossDivergenceChecks) return [];
-      const tail = levels.subarray(levels.length - length);
-      const last = median(tail.subarray(-t.lossDivergenceChecks));
+      const checks = trailingRun(
+        levels.length - bestBlock,
+        (i) => (levels[bestBlock + i] ?? 0) - best > limit,
+      );
+      if (checks < t.lossDivergenceChecks) return [];
+      const last = median(
+        levels.subarray(levels.length - checks).subarray(-t.lossDivergenceChecks),
+      );
       const rise = last - best;
       const lost = improvement > 0 ? rise / improvement : Number.POSITIVE_INFINITY;
-      const from = blockStart(profile, levels.length - length);
-      const to = blockEnd(profile, levels.length - 1);
-      const bestAt = blockStart(profile, bestBlock);
-      return [
-        {
-          severity: severityOf(lost, course, last),
-          title: `${series.key} diverges`,
-          fact: `${series.key} has risen from its best level ${say(best)} at ${sayPlace(bestAt)} to ${say(last)} and has stayed up since ${sayPlace(from)}.`,
-          confidence: length >= 2 * t.lossDivergenceChecks ? 0.95 : 0.85,
-          from,
-          to,
-          observations: [
-            {
-              kind: 'metric',
-              source: series.key,
-              summary: `${say(rise)} above the best level${Number.isFinite(lost) ? `, ${sayShare(lost)} of what was gained` : ''}.`,
-              observed: rise,
-              threshold: limit,
-              from,
-              to,
-              metadata: { best_level: best, last_level: last, checks: length },
-            },
-          ],
-        },
-      ];
+      const rows = blockRows(profile, levels.length - checks, levels.length - 1);
+      const bestAt = positionAt(series, blockRows(profile, bestBlock, bestBlock)[0]);
+      return [{ series, rows, best, bestAt, start, last, rise, lost, limit, checks }];
     });
   },
+  finding: {
+    levels: {
+      critical: ({ last, lost, start }) => last >= start || lost >= 1,
+      error: ({ lost }) => lost >= 0.5,
+      warning: () => true,
+    },
+    title: ({ series }) => `${series.key} diverges`,
+    fact: ({ best, bestAt, last, rows, series }) =>
+      `${series.key} has risen from its best level ${say(best)} at ${sayPosition(bestAt)} to ${say(last)} and has stayed up since ${sayPosition(positionAt(series, rows[0]))}.`,
+    confidence: ({ checks }, t) => (checks >= 2 * t.lossDivergenceChecks ? 0.95 : 0.85),
+    evidence: ({ best, checks, last, limit, lost, rise, rows, series }) => {
+      const share = when(Number.isFinite(lost), `, ${sayShare(lost)} of what was gained`);
+      return [
+        observe(ofMetric(series), rows, `${say(rise)} above the best level${share}.`, {
+          observed: rise,
+          threshold: limit,
+          metadata: { best_level: best, last_level: last, checks },
+        }),
+      ];
+    },
+  },
 });
-
-function severityOf(lost: number, { start }: LossCourse, last: number): Finding['severity'] {
-  if (last >= start || lost >= 1) return 'critical';
-  return lost >= 0.5 ? 'error' : 'warning';
-}

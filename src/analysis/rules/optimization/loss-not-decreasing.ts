@@ -1,21 +1,24 @@
 import type { BatchColumns, MetricSeries } from '../../columns/run-columns.ts';
-import { blockEnd, blockStart, levelOf, type Profile } from '../../signals/profile.ts';
-import { placeAt, sayRange } from '../../signals/positions.ts';
-import { defineRule, say, sayShare, type Finding } from '../../signals/rule.ts';
 import { chanceLoss } from '../../signals/chance-level.ts';
+import { classTotals } from '../../signals/class-totals.ts';
 import { constantAnswer, type ConstantAnswer } from '../../signals/constant-answer.ts';
+import { observe, ofLayer, ofMetric } from '../../signals/observe.ts';
+import { saySpan, spanOf } from '../../signals/positions.ts';
+import { blockRows, levelOf, type Profile } from '../../signals/profile.ts';
+import { medianInPlace } from '../../signals/quickselect.ts';
+import { defineRuleOfKinds, type ThresholdValues } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { median, trendScore } from '../../signals/statistics.ts';
-import { medianInPlace } from '../../signals/quickselect.ts';
+import { say, sayShare, when } from '../../text/sentences.ts';
 
-/** Levels that the best stretch of a run is the median of: noise does not reach it. */
-const STRETCH = 5;
+/** Levels that the best span of a run is the median of: noise does not reach it. */
+const BEST_SPAN = 5;
 /** Standard error of a median over that of a mean, of normal values. */
 const MEDIAN_ERROR = 1.2533;
 /** Mann-Kendall score below which levels fall beyond doubt. */
 const CLEAR_FALL = -3;
 
-export const lossNotDecreasing = defineRule({
+export const lossNotDecreasing = defineRuleOfKinds({
   id: 'loss_not_decreasing',
   category: 'optimization',
   detects:
@@ -26,6 +29,7 @@ export const lossNotDecreasing = defineRule({
     'the learning rate is far off, the gradient does not reach the weights, or labels and samples do not belong together',
   advice:
     'try to learn one small batch by heart with learning rates a factor of 10 apart: if that fails, look for the fault in the model, the loss and the labels',
+  live: 'trend',
   thresholds: {
     lossNotDecreasingMinChange: {
       value: 0.01,
@@ -33,9 +37,15 @@ export const lossNotDecreasing = defineRule({
     },
     lossNotDecreasingVisibleFall: {
       value: 0.1,
-      doc: 'Fall from the first to the last third of the run, as a share of its level, that has to be out of the question.',
+      // Nobody knows yet how long the run will be: a loss that is said not to fall must hardly have had the chance to.
+      live: { atMost: 0.02 },
+      doc: 'A loss is flat only if a fall of this share of its level, from the first to the last third of the run, can be ruled out.',
     },
-    lossNotDecreasingMinPoints: { value: 10, doc: 'Fewest finite values of the loss.' },
+    lossNotDecreasingMinPoints: {
+      value: 10,
+      live: { atLeast: 200 },
+      doc: 'Fewest finite values of the loss.',
+    },
     lossNotDecreasingKnownAccuracy: {
       value: 0.9,
       doc: 'Accuracy from which a flat loss is that of a task that is learned.',
@@ -45,145 +55,200 @@ export const lossNotDecreasing = defineRule({
       doc: 'Gain of accuracy that counts as learning; three times its noise, where that is more.',
     },
   },
-  evaluate({ columns, model, signals, thresholds: t }) {
-    const chance = chanceLoss(columns, model);
+  measure({ columns, model, signals, thresholds: t }): readonly (Flat | OneAnswer)[] {
     // What goes on from another run may have nothing left to learn.
     if (columns.run.isContinued || signals.finalAccuracy >= t.lossNotDecreasingKnownAccuracy)
       return [];
-    const accuracy = accuracyGain(signals);
-    const hasLearned =
-      accuracy !== undefined &&
-      accuracy.gain > Math.max(t.lossNotDecreasingMinAccuracyGain, 3 * accuracy.noise);
-    const isSettledAtChance = signals.trainLosses.some((series) =>
-      restsAtChance(signals.profile(series), chance, accuracy),
-    );
-    if (hasLearned && !isSettledAtChance) return [];
-    const trivial =
-      trivialAccuracy(columns.batches) +
-      Math.max(t.lossNotDecreasingMinAccuracyGain, 2 * (accuracy?.error ?? 0));
-    const judge = (series: MetricSeries, minPoints: number, visible: number): Finding[] => {
-      const profile = signals.profile(series);
-      if (profile.values.length < minPoints) return [];
-      const start = levelOf(profile, 0, 0.1);
-      const fall = start - bestStretch(profile);
-      const scale = median(profile.levels.map(Math.abs));
-      const error =
-        (MEDIAN_ERROR * profile.levelNoise * Math.sqrt(6)) / Math.sqrt(profile.levels.length);
-      // Not seeing a fall is not enough: one that matters must be out of the question.
-      const isRuledOut = (seen: number): boolean =>
-        Math.max(0, seen) + 2 * error <= visible * scale;
-      const thirds = [0, 1, 2].map((third) => levelOf(profile, third / 3, (third + 1) / 3));
-      const [early = 0, middle = 0, late = 0] = thirds;
-      // A loss that is all gone may have been so before the first tenth was over.
-      const hasGone = signals.isSolved;
-      const isTiny = !hasGone && fall < t.lossNotDecreasingMinChange * (scale || 1);
-      const isNoise =
-        !hasGone &&
-        fall < chanceFall(profile) &&
-        early - late < 2 * error &&
-        trendScore(profile.levels) > CLEAR_FALL;
-      // A loss that is flat at the level of chance after a first settling: the accuracy says it. However far it fell before (a penalty
-      // on the weights may make most of it), an accuracy that one gets by always naming the most frequent class is none.
-      const isChance =
-        accuracy !== undefined &&
-        (fall < 0.2 * scale || accuracy.level <= trivial) &&
-        middle - late < 0.1 * Math.max(fall, 2 * error) + 2 * error &&
-        isRuledOut(2 * (middle - late));
-      const isResting = restsAtChance(profile, chance, accuracy);
-      if (!((isTiny || isNoise) && isRuledOut(early - late)) && !isChance && !isResting) return [];
-      const from = blockStart(profile, 0);
-      const to = blockEnd(profile, profile.levels.length - 1);
-      const isSure = accuracy !== undefined;
-      const hasRisen = late - early > 0.1 * scale + 2 * error;
-      const course = hasRisen
-        ? `rose from about ${say(early)} to ${say(late)}`
-        : `stayed at about ${say(levelOf(profile, 0.5, 1))}${isResting ? `, which is chance (${say(chance)}),` : ''}`;
-      return [
-        {
-          severity: isSure ? 'error' : 'warning',
-          title: `${series.key} does not fall`,
-          fact: `${series.key} ${course} ${sayRange(from, to)}${isSure ? `, with ${accuracy.key} at about ${sayShare(accuracy.level)}` : ''}.`,
-          confidence: isSure
-            ? 0.92
-            : profile.values.length >= 5 * t.lossNotDecreasingMinPoints
-              ? 0.8
-              : 0.65,
-          from,
-          to,
-          observations: [
-            {
-              kind: 'metric',
-              source: series.key,
-              summary: `Fell by ${sayShare(fall / (scale || 1))} of its level at best.`,
-              observed: fall / (scale || 1),
-              threshold: t.lossNotDecreasingMinChange,
-              from,
-              to,
-              metadata: { noise_share: profile.levelNoise / (scale || 1) },
-            },
-            ...(isSure
-              ? [
-                  {
-                    kind: 'metric',
-                    source: accuracy.key,
-                    summary: `Rose by ${say(accuracy.gain)}.`,
-                    observed: accuracy.gain,
-                    threshold: Math.max(t.lossNotDecreasingMinAccuracyGain, 3 * accuracy.noise),
-                    from,
-                    to,
-                  },
-                ]
-              : []),
-          ],
-        },
-      ];
-    };
-    const found = signals.trainLosses.flatMap((series) =>
-      judge(series, t.lossNotDecreasingMinPoints, t.lossNotDecreasingVisibleFall),
-    );
+    const chance = chanceLoss(columns, model);
+    const accuracy = accuracyGain(signals, t.lossNotDecreasingMinAccuracyGain);
+    const restsThere = (series: MetricSeries): boolean =>
+      restsAtChance(signals.profile(series), chance, accuracy);
+    if (accuracy?.hasLearned === true && !signals.trainLosses.some(restsThere)) return [];
+    const trivial = trivialAccuracy(columns.batches);
+    const flatIn = (series: MetricSeries, limits: FlatLimits): readonly Flat[] =>
+      flatOf(series, signals, { accuracy, chance, trivial }, limits) ?? [];
+    const found = signals.trainLosses.flatMap((series) => flatIn(series, t));
     if (found.length > 0 || signals.isSolved) return found;
     // Validation sees more samples at a time: it may show what the noise of single batches hides.
-    const seen = signals.lossPairs.slice(0, 1).flatMap(({ train, validation }): Finding[] => {
-      const course = signals.course(train);
-      const held = signals.course(validation);
-      const isHigh =
-        course !== undefined && held !== undefined && held.end >= UNLEARNED * course.start;
-      return isHigh && course.start > 0
-        ? judge(validation, MIN_VALIDATIONS, 1.5 * t.lossNotDecreasingVisibleFall)
-        : [];
-    });
-    if (seen.length > 0) return seen;
+    const limits = {
+      ...t,
+      lossNotDecreasingMinPoints: MIN_VALIDATIONS,
+      lossNotDecreasingVisibleFall: 1.5 * t.lossNotDecreasingVisibleFall,
+    };
+    const [pair] = signals.lossPairs;
+    const validated =
+      pair !== undefined && isHighBeside(signals, pair) ? flatIn(pair.validation, limits) : [];
+    if (validated.length > 0) return validated;
     const constant = constantAnswer(columns, model, signals);
-    return constant === undefined ? [] : [sameAnswer(constant)];
+    return constant === undefined ? [] : [{ kind: 'one_answer', ...constant }];
+  },
+  findings: {
+    flat: {
+      levels: { error: ({ accuracy }) => accuracy !== undefined, warning: () => true },
+      title: ({ series }) => `${series.key} does not fall`,
+      fact: ({ accuracy, series, rows, ...course }) => {
+        const range = saySpan(spanOf(series, ...rows));
+        const beside =
+          accuracy === undefined
+            ? ''
+            : `, with ${accuracy.series.key} at about ${sayShare(accuracy.level)}`;
+        return `${series.key} ${sayCourse(course)} ${range}${beside}.`;
+      },
+      confidence: ({ accuracy, points }, t) => {
+        if (accuracy !== undefined) return 0.92;
+        return points >= 5 * t.lossNotDecreasingMinPoints ? 0.8 : 0.65;
+      },
+      evidence: ({ accuracy, fallShare, noiseShare, rows, series }, t) => [
+        observe(ofMetric(series), rows, `Fell by ${sayShare(fallShare)} of its level at best.`, {
+          observed: fallShare,
+          threshold: t.lossNotDecreasingMinChange,
+          metadata: { noise_share: noiseShare },
+        }),
+        ...(accuracy === undefined
+          ? []
+          : [
+              {
+                ...observe(ofMetric(series), rows, `Rose by ${say(accuracy.gain)}.`),
+                source: accuracy.series.key,
+                observed: accuracy.gain,
+                threshold: accuracy.learnedGain,
+              },
+            ]),
+      ],
+    },
+    one_answer: {
+      levels: 'warning',
+      title: 'Nearly the same answer for every sample',
+      fact: ({ error, layer, row, share, spread }) =>
+        `The answers of ${layer.moduleName} differ by ${say(spread)} from sample to sample (standard deviation) and are wrong by about ${say(error)}, ${saySpan(spanOf(layer, row))}: they explain some ${sayShare(share)} of what the targets differ by, and do not get better.`,
+      confidence: 0.8,
+      cause:
+        'targets and samples do not belong together, or the samples say little of what is asked for',
+      advice:
+        'look at some samples with their targets, and at whether both are shuffled in the same way',
+      evidence: ({ error, layer, row, share, spread }) => [
+        observe(
+          ofLayer(layer),
+          [row, layer.steps.length - 1],
+          `Deviation of the answers ${say(spread)}, error ${say(error)}.`,
+          { observed: share },
+        ),
+      ],
+    },
   },
 });
 
-/** A regression that has learned the mean of its targets and little more. */
-function sameAnswer({ error, layer, row, share, spread }: ConstantAnswer): Finding {
-  const from = placeAt(layer, row);
-  const to = placeAt(layer, layer.steps.length - 1);
-  return {
-    severity: 'warning',
-    title: 'Nearly the same answer for every sample',
-    fact: `The answers of ${layer.moduleName} differ by ${say(spread)} from sample to sample (standard deviation) and are wrong by about ${say(error)}, ${sayRange(from, to)}: they explain some ${sayShare(share)} of what the targets differ by, and do not get better.`,
-    confidence: 0.8,
-    cause:
-      'targets and samples do not belong together, or the samples say little of what is asked for',
-    advice:
-      'look at some samples with their targets, and at whether both are shuffled in the same way',
-    from,
-    to,
-    observations: [
-      {
-        kind: 'layer_summary',
-        source: layer.moduleName,
-        summary: `Deviation of the answers ${say(spread)}, error ${say(error)}.`,
-        observed: share,
-        from,
-        to,
-      },
-    ],
+type FlatLimits = ThresholdValues<
+  | 'lossNotDecreasingMinChange'
+  | 'lossNotDecreasingVisibleFall'
+  | 'lossNotDecreasingMinPoints'
+  | 'lossNotDecreasingMinAccuracyGain'
+>;
+
+type OneAnswer = ConstantAnswer & { readonly kind: 'one_answer' };
+
+/** A loss that has not fallen. */
+type Flat = {
+  readonly kind: 'flat';
+  readonly series: MetricSeries;
+  readonly rows: readonly [first: number, last: number];
+  readonly points: number;
+  /** Levels of the first and of the last third, and of the second half. */
+  readonly early: number;
+  readonly late: number;
+  readonly level: number;
+  readonly hasRisen: boolean;
+  /** The level of chance that the loss lies at; NaN where it does not. */
+  readonly chance: number;
+  readonly fallShare: number;
+  readonly noiseShare: number;
+  readonly accuracy: Gain | undefined;
+};
+
+function sayCourse({
+  chance,
+  early,
+  hasRisen,
+  late,
+  level,
+}: Pick<Flat, 'chance' | 'early' | 'hasRisen' | 'late' | 'level'>): string {
+  if (hasRisen) return `rose from about ${say(early)} to ${say(late)}`;
+  return `stayed at about ${say(level)}${when(!Number.isNaN(chance), `, which is chance (${say(chance)}),`)}`;
+}
+
+/** What is known beside a loss. */
+type Beside = {
+  readonly accuracy: Gain | undefined;
+  /** Loss of a model that has learned nothing. */
+  readonly chance: number;
+  /** Accuracy of a model that has learned nothing. */
+  readonly trivial: number;
+};
+
+/** A loss that is flat for its noise, or that rests at the level of chance; undefined where it falls. */
+function flatOf(
+  series: MetricSeries,
+  signals: Signals,
+  { accuracy, chance, trivial }: Beside,
+  t: FlatLimits,
+): readonly Flat[] | undefined {
+  const profile = signals.profile(series);
+  const { levelNoise, levels, values } = profile;
+  if (values.length < t.lossNotDecreasingMinPoints) return undefined;
+  const fall = levelOf(profile, 0, 0.1) - bestSpan(profile);
+  const scale = median(levels.map(Math.abs));
+  const error = (MEDIAN_ERROR * levelNoise * Math.sqrt(6)) / Math.sqrt(levels.length);
+  // Not seeing a fall is not enough: one that matters must be out of the question.
+  const isRuledOut = (fallen: number): boolean =>
+    Math.max(0, fallen) + 2 * error <= t.lossNotDecreasingVisibleFall * scale;
+  const [early = 0, middle = 0, late = 0] = [0, 1, 2].map((third) =>
+    levelOf(profile, third / 3, (third + 1) / 3),
+  );
+  const isTiny = fall < t.lossNotDecreasingMinChange * (scale || 1);
+  const isNoise =
+    fall < chanceFall(profile) && early - late < 2 * error && trendScore(levels) > CLEAR_FALL;
+  // A loss that is all gone may have been so before the first tenth was over.
+  const isFlat = !signals.isSolved && (isTiny || isNoise) && isRuledOut(early - late);
+  // A loss that is flat at the level of chance after a first settling: the accuracy says it. However far it fell before (a penalty
+  // on the weights may make most of it), an accuracy that one gets by always naming the most frequent class is none.
+  const isChance =
+    accuracy !== undefined &&
+    (fall < 0.2 * scale ||
+      accuracy.level <=
+        trivial + Math.max(t.lossNotDecreasingMinAccuracyGain, 2 * accuracy.error)) &&
+    middle - late < 0.1 * Math.max(fall, 2 * error) + 2 * error &&
+    isRuledOut(2 * (middle - late));
+  const isResting = restsAtChance(profile, chance, accuracy);
+  if (!isFlat && !isChance && !isResting) return undefined;
+  const flat: Flat = {
+    kind: 'flat',
+    series,
+    rows: blockRows(profile, 0, levels.length - 1),
+    points: values.length,
+    early,
+    late,
+    level: levelOf(profile, 0.5, 1),
+    hasRisen: late - early > 0.1 * scale + 2 * error,
+    chance: isResting ? chance : Number.NaN,
+    fallShare: fall / (scale || 1),
+    noiseShare: levelNoise / (scale || 1),
+    accuracy,
   };
+  return [flat];
+}
+
+/** Validation this high, beside the training loss at the start, has learned next to nothing. */
+const UNLEARNED = 0.75;
+const MIN_VALIDATIONS = 8;
+
+/** Whether a validation loss ends about where training began. */
+function isHighBeside(
+  signals: Signals,
+  { train, validation }: Signals['lossPairs'][number],
+): boolean {
+  const start = signals.course(train)?.start ?? Number.NaN;
+  const end = signals.course(validation)?.end ?? Number.NaN;
+  return start > 0 && end >= UNLEARNED * start;
 }
 
 /** Shares of the level of chance between which a loss has not learned; above there is more to it than that. */
@@ -194,7 +259,7 @@ const CHANCE_ACCURACY = 1.5;
 /** Whether a loss lies at the level of a model that says the same of every sample in the second half of the run, and does not leave it. */
 function restsAtChance(profile: Profile, chance: number, accuracy: Gain | undefined): boolean {
   const { levels } = profile;
-  if (levels.length < 4 * STRETCH) return false;
+  if (levels.length < 4 * BEST_SPAN) return false;
   const isAtChance = [0.5, 0.75].every((from) => {
     const level = levelOf(profile, from, from + 0.25);
     return level >= AT_CHANCE[0] * chance && level <= AT_CHANCE[1] * chance;
@@ -207,62 +272,56 @@ function restsAtChance(profile: Profile, chance: number, accuracy: Gain | undefi
   );
 }
 
-/** Validation this high, beside the training loss at the start, has learned next to nothing. */
-const UNLEARNED = 0.75;
-const MIN_VALIDATIONS = 8;
-
 /** Share of the labels up to which the most frequent class leaves something to learn that the accuracy shows. */
 const MAX_MAJORITY = 0.8;
 const MIN_LABELS = 500;
 
 /** Accuracy of always naming the most frequent class; NaN where labels are not known, or nearly all of one class. */
-function trivialAccuracy({ classCounts, classIndex, classNames }: BatchColumns): number {
-  const counts = new Float64Array(classNames.length);
-  let total = 0;
-  classIndex.forEach((at, i) => {
-    counts[at] = (counts[at] ?? 0) + (classCounts[i] ?? 0);
-    total += classCounts[i] ?? 0;
-  });
+function trivialAccuracy(batches: BatchColumns): number {
+  const { counts, total } = classTotals(batches);
   const share = counts.reduce((a, b) => Math.max(a, b), 0) / total;
   return total >= MIN_LABELS && share <= MAX_MAJORITY ? share : Number.NaN;
 }
 
 type Gain = {
-  readonly key: string;
+  readonly series: MetricSeries;
   readonly gain: number;
   readonly level: number;
-  readonly noise: number;
   /** Standard error of the level. */
   readonly error: number;
+  /** Gain from which it has learned, and whether it has. */
+  readonly learnedGain: number;
+  readonly hasLearned: boolean;
 };
 
 /** How much the accuracy rose over the run, at most; undefined where it is not known. */
-function accuracyGain(signals: Signals): Gain | undefined {
+function accuracyGain(signals: Signals, minGain: number): Gain | undefined {
   const series = signals.trainAccuracy ?? signals.valAccuracy;
   if (series === undefined) return undefined;
   const profile = signals.profile(series);
-  if (profile.levels.length < 3) return undefined;
+  const { levelNoise, levels } = profile;
+  if (levels.length < 3) return undefined;
   const level = levelOf(profile, 0.8, 1);
   const gain = Math.max(level, levelOf(profile, 0.4, 0.8)) - levelOf(profile, 0, 0.05);
-  const error =
-    (MEDIAN_ERROR * profile.levelNoise) / Math.sqrt(Math.max(1, profile.levels.length / 5));
-  return { key: series.key, gain, level, noise: profile.levelNoise, error };
+  const error = (MEDIAN_ERROR * levelNoise) / Math.sqrt(Math.max(1, levels.length / 5));
+  const learnedGain = Math.max(minGain, 3 * levelNoise);
+  return { series, gain, level, error, learnedGain, hasLearned: gain > learnedGain };
 }
 
 /**
- * How far the lowest of many stretches lies below the start of a loss that does not move: the expected least of their medians (of n normal
+ * How far the lowest of many spans lies below the start of a loss that does not move: the expected least of their medians (of n normal
  * values about the square root of 2 ln n deviations below the mean), and one standard error of the start.
  */
 function chanceFall({ levelNoise, levels }: Profile): number {
-  const stretches = Math.max(2, levels.length / STRETCH);
+  const spans = Math.max(2, levels.length / BEST_SPAN);
   const atStart = Math.max(1, Math.ceil(levels.length / 10));
-  const least = Math.sqrt((2 * Math.log(stretches)) / STRETCH);
+  const least = Math.sqrt((2 * Math.log(spans)) / BEST_SPAN);
   return MEDIAN_ERROR * levelNoise * (least + 1 / Math.sqrt(atStart));
 }
 
 /** The lowest median of some levels in a row. */
-function bestStretch({ levels }: Profile): number {
-  const length = Math.min(STRETCH, levels.length);
+function bestSpan({ levels }: Profile): number {
+  const length = Math.min(BEST_SPAN, levels.length);
   let best = Number.POSITIVE_INFINITY;
   for (let at = 0; at + length <= levels.length; at++)
     best = Math.min(best, medianInPlace(levels.slice(at, at + length)));

@@ -1,11 +1,12 @@
-import { blockEnd, blockStart } from '../../signals/profile.ts';
-import { sayRange } from '../../signals/positions.ts';
-import { aroundCourse, MAX_CYCLE_VALUES, strongestCycle, type Cycle } from '../../signals/cycle.ts';
-import type { Profile } from '../../signals/profile.ts';
-import { defineRule, say, sayShare, type Finding } from '../../signals/rule.ts';
-import { medianInPlace, quantileOf } from '../../signals/quickselect.ts';
 import { axisOf, type MetricSeries } from '../../columns/run-columns.ts';
+import { aroundCourse, MAX_CYCLE_VALUES, strongestCycle, type Cycle } from '../../signals/cycle.ts';
+import { observe, ofMetric } from '../../signals/observe.ts';
+import { saySpan, spanOf } from '../../signals/positions.ts';
+import { blockRows, type Profile } from '../../signals/profile.ts';
+import { medianInPlace, quantileOf } from '../../signals/quickselect.ts';
+import { defineRule } from '../../signals/rule.ts';
 import { robustDeviation } from '../../signals/statistics.ts';
+import { say, sayShare, when } from '../../text/sentences.ts';
 
 export const oscillatingLoss = defineRule({
   id: 'oscillating_loss',
@@ -15,6 +16,7 @@ export const oscillatingLoss = defineRule({
     'AUTOTRAINER (oscillating loss: swings in a fifth of the epochs), TheDeepChecker (sign changes); that noise does not alternate is ours; longer cycles by the largest peak of the spectrum (Fisher, 1929)',
   cause: 'updates overshoot: the learning rate is too high, or the momentum',
   advice: 'divide the learning rate by 3 and see whether the swings shrink',
+  live: 'trend',
   thresholds: {
     oscillatingLossMinShare: {
       value: 0.2,
@@ -30,56 +32,52 @@ export const oscillatingLoss = defineRule({
     },
     oscillatingLossMinPoints: { value: 20, doc: 'Fewest points in the second half of the run.' },
   },
-  evaluate({ signals, thresholds: t }) {
-    return signals.trainLosses.flatMap((series): Finding[] => {
+  measure({ signals, thresholds: t }) {
+    return signals.trainLosses.flatMap((series) => {
       const course = signals.course(series);
       if (course === undefined) return [];
-      const { improvement, profile } = course;
+      const { improvement, profile, start } = course;
       const half = Math.floor(profile.values.length / 2);
       const tail = profile.values.subarray(half, half + 20_000);
       if (tail.length < t.oscillatingLossMinPoints) return [];
       const cycle = cycleOf(profile, half, signals.learningRate, t.oscillatingLossMinCycleShare);
       // Nothing gained: then the size of the loss is what swings are compared with.
-      const gain = improvement > 0 ? improvement : Math.abs(course.start);
+      const gain = improvement > 0 ? improvement : Math.abs(start);
       const correlation = neighbourCorrelation(tail);
-      const isAlternating =
-        correlation <=
-        Math.min(
-          t.oscillatingLossMaxCorrelation,
-          (-3 * CORRELATION_ERROR) / Math.sqrt(tail.length),
-        );
+      const chance = (-3 * CORRELATION_ERROR) / Math.sqrt(tail.length);
+      const isAlternating = correlation <= Math.min(t.oscillatingLossMaxCorrelation, chance);
       if (!isAlternating && cycle === undefined) return [];
       const swing = isAlternating ? typicalSwing(tail) : (cycle?.swing ?? 0);
       const share = swing / (gain || 1);
       if (!(share >= t.oscillatingLossMinShare) || (isAlternating && isShrinking(tail))) return [];
-      const from = blockStart(profile, Math.floor(half / profile.blockSize));
-      const to = blockEnd(profile, profile.levels.length - 1);
-      return [
-        {
-          severity: share >= 1 ? 'error' : 'warning',
-          title: `${series.key} swings`,
-          fact: `${series.key} went up and down by ${say(swing)}, ${sayShare(share)} of what the run gained, ${isAlternating ? '' : `every ${say(cycle?.period ?? 2)} values `}${sayRange(from, to)}.`,
-          confidence: correlation < -0.7 || (cycle?.share ?? 0) > 0.6 ? 0.9 : 0.75,
-          from,
-          to,
-          observations: [
-            {
-              kind: 'metric',
-              source: series.key,
-              summary: `Typical swing of ${say(swing)}; neighbours correlate by ${say(correlation)}.`,
-              observed: share,
-              threshold: t.oscillatingLossMinShare,
-              from,
-              to,
-              metadata: {
-                neighbour_correlation: correlation,
-                period_values: isAlternating ? 2 : (cycle?.period ?? null),
-              },
-            },
-          ],
-        },
-      ];
+      const blocks = profile.levels.length;
+      const rows = blockRows(profile, Math.floor(half / profile.blockSize), blocks - 1);
+      const period = isAlternating ? 2 : (cycle?.period ?? null);
+      return [{ series, rows, swing, share, correlation, isAlternating, cycle, period }];
     });
+  },
+  finding: {
+    levels: { error: ({ share }) => share >= 1, warning: () => true },
+    title: ({ series }) => `${series.key} swings`,
+    fact: ({ isAlternating, period, rows, series, share, swing }) => {
+      const every = when(!isAlternating, `every ${say(period ?? 2)} values `);
+      const range = saySpan(spanOf(series, ...rows));
+      return `${series.key} went up and down by ${say(swing)}, ${sayShare(share)} of what the run gained, ${every}${range}.`;
+    },
+    confidence: ({ correlation, cycle }) =>
+      correlation < -0.7 || (cycle?.share ?? 0) > 0.6 ? 0.9 : 0.75,
+    evidence: ({ correlation, period, rows, series, share, swing }, t) => [
+      observe(
+        ofMetric(series),
+        rows,
+        `Typical swing of ${say(swing)}; neighbours correlate by ${say(correlation)}.`,
+        {
+          observed: share,
+          threshold: t.oscillatingLossMinShare,
+          metadata: { neighbour_correlation: correlation, period_values: period },
+        },
+      ),
+    ],
   },
 });
 
@@ -169,15 +167,15 @@ function isOfEpochs({ rows, series, values }: Profile, period: number): boolean 
   return [1, 2, 3].some((parts) => Math.abs(cycles - parts * epochs) <= 1 + parts);
 }
 
-/** Whether a learning rate rises again and again after a place: restarts, cycles. */
+/** Whether a learning rate rises again and again after a position: restarts, cycles. */
 function isPlanned(rate: MetricSeries, from: number): boolean {
-  const places = axisOf(rate);
+  const positions = axisOf(rate);
   let lowest = Number.POSITIVE_INFINITY;
   let rises = 0;
   let isRising = false;
   for (let i = 0; i < rate.values.length; i++) {
     const value = rate.values[i] ?? Number.NaN;
-    if (!((places[i] ?? 0) >= from) || !Number.isFinite(value)) continue;
+    if (!((positions[i] ?? 0) >= from) || !Number.isFinite(value)) continue;
     const before = rate.values[i - 1] ?? value;
     if (value < before) isRising = false;
     lowest = isRising ? lowest : Math.min(lowest, value);
@@ -190,7 +188,7 @@ function isPlanned(rate: MetricSeries, from: number): boolean {
   return rises >= PLANNED_RISES;
 }
 
-/** Takes away what repeats at the same place of every epoch: samples that come in one order, steps at the turn of an epoch. */
+/** Takes away what repeats at the same offset in every epoch: samples that come in one order, steps at the turn of an epoch. */
 function withoutEpochs(
   residual: Float64Array,
   rows: Int32Array,
@@ -198,28 +196,27 @@ function withoutEpochs(
   epochs: Float64Array,
 ): Float64Array {
   const epochOf = (at: number): number => Math.floor(epochs[rows[at] ?? -1] ?? Number.NaN);
-  const places = new Map<number, number[]>();
   let epoch = epochOf(from);
   let count = 1;
   // The first epoch may have begun before.
-  let place = -1;
-  for (let at = from - 1; at >= 0 && epochOf(at) === epoch; at--) place++;
-  const placeOf = Int32Array.from(residual, (_, i) => {
+  let offset = -1;
+  for (let at = from - 1; at >= 0 && epochOf(at) === epoch; at--) offset++;
+  const offsets = Int32Array.from(residual, (_, i) => {
     const own = epochOf(from + i);
-    place = own === epoch ? place + 1 : 0;
+    offset = own === epoch ? offset + 1 : 0;
     if (own !== epoch) count++;
     epoch = own;
-    return place;
+    return offset;
   });
   if (Number.isNaN(epoch) || count < MIN_EPOCHS || count > residual.length / 2) return residual;
+  const byOffset = new Map<number, number[]>();
   residual.forEach((value, i) => {
-    const key = placeOf[i] ?? 0;
-    const list = places.get(key);
-    if (list === undefined) places.set(key, [value]);
-    else list.push(value);
+    const list = byOffset.get(offsets[i] ?? 0) ?? [];
+    list.push(value);
+    byOffset.set(offsets[i] ?? 0, list);
   });
   const usual = new Map(
-    [...places].map(([key, list]) => [key, medianInPlace(Float64Array.from(list))]),
+    [...byOffset].map(([key, list]) => [key, medianInPlace(Float64Array.from(list))]),
   );
-  return residual.map((value, i) => value - (usual.get(placeOf[i] ?? 0) ?? 0));
+  return residual.map((value, i) => value - (usual.get(offsets[i] ?? 0) ?? 0));
 }

@@ -1,7 +1,9 @@
-import { blockEnd, blockStart, levelOf, type Profile } from '../../signals/profile.ts';
-import { sayPlace } from '../../signals/positions.ts';
-import { defineRule, say, sayShare, type Finding } from '../../signals/rule.ts';
+import { observe, ofMetric } from '../../signals/observe.ts';
+import { positionAt, sayPosition } from '../../signals/positions.ts';
+import { blockRows, levelOf, type Profile } from '../../signals/profile.ts';
 import { medianInPlace } from '../../signals/quickselect.ts';
+import { defineRule } from '../../signals/rule.ts';
+import { say, sayShare } from '../../text/sentences.ts';
 
 export const plateau = defineRule({
   id: 'plateau',
@@ -11,6 +13,7 @@ export const plateau = defineRule({
   source: 'SageMaker Debugger (Overtraining: delta 0.01); what counts as a floor is ours',
   cause: 'the run has learned what it can with these settings',
   advice: 'stop here, or lower the learning rate once to see whether there is more to gain',
+  live: 'whole_run',
   thresholds: {
     plateauMinShare: { value: 0.4, doc: 'Share of the run at its end without improvement.' },
     plateauMaxChange: {
@@ -24,7 +27,7 @@ export const plateau = defineRule({
       doc: 'Share of its start that a loss must have lost for flat to mean solved.',
     },
   },
-  evaluate({ signals, thresholds: t }) {
+  measure({ signals, thresholds: t }) {
     if (signals.finalAccuracy >= t.plateauSolvedAccuracy) return [];
     const validation = signals.lossPairs.map((pair) => pair.validation);
     const all = [...signals.trainLosses, ...validation].map((series) => ({
@@ -32,47 +35,35 @@ export const plateau = defineRule({
       course: signals.course(series),
     }));
     const [first] = all;
-    // Everything that is watched must stand still, and something must have been learned before.
     if (first?.course === undefined) return [];
-    const flats = all.map(({ course }) =>
-      course === undefined || course.profile.values.length < t.plateauMinPoints
+    const { course, series } = first;
+    const { end, improvement, profile, start } = course;
+    // Every loss must be flat, and something must have been learned before.
+    const flats = all.map(({ course: own }) =>
+      own === undefined || own.profile.values.length < t.plateauMinPoints
         ? undefined
-        : flatSince(course.profile, t.plateauMaxChange * course.improvement),
+        : flatSince(own.profile, t.plateauMaxChange * own.improvement),
     );
     const since = Math.max(...flats.map((share) => share ?? 1));
-    const { course, series } = first;
-    const isSolved =
-      course.start > 0 &&
-      course.end >= 0 &&
-      course.end <= (1 - t.plateauSolvedShare) * course.start;
-    const hasLearned =
-      course.improvement > 10 * course.profile.levelNoise && signals.learnedShare > 0.02;
+    const isSolved = start > 0 && end >= 0 && end <= (1 - t.plateauSolvedShare) * start;
+    const hasLearned = improvement > 10 * profile.levelNoise && signals.learnedShare > 0.02;
     if (1 - since < t.plateauMinShare || isSolved || !hasLearned || signals.isHarmed) return [];
-    const { profile } = course;
-    const block = Math.min(profile.levels.length - 1, Math.ceil(since * profile.levels.length));
-    const from = blockStart(profile, block);
-    const to = blockEnd(profile, profile.levels.length - 1);
-    const level = levelOf(profile, since, 1);
-    const finding: Finding = {
-      severity: 'info',
-      title: 'No more improvement',
-      fact: `${series.key} has stayed at about ${say(level)} since ${sayPlace(from)}, the last ${sayShare(1 - since)} of the run.`,
-      confidence: 0.75,
-      from,
-      to,
-      observations: [
-        {
-          kind: 'metric',
-          source: series.key,
-          summary: `Flat for ${sayShare(1 - since)} of the run.`,
-          observed: 1 - since,
-          threshold: t.plateauMinShare,
-          from,
-          to,
-        },
-      ],
-    };
-    return [finding];
+    const { length } = profile.levels;
+    const rows = blockRows(profile, Math.min(length - 1, Math.ceil(since * length)), length - 1);
+    return [{ series, rows, level: levelOf(profile, since, 1), share: 1 - since }];
+  },
+  finding: {
+    levels: 'info',
+    title: 'No more improvement',
+    fact: ({ level, rows, series, share }) =>
+      `${series.key} has stayed at about ${say(level)} since ${sayPosition(positionAt(series, rows[0]))}, the last ${sayShare(share)} of the run.`,
+    confidence: 0.75,
+    evidence: ({ rows, series, share }, t) => [
+      observe(ofMetric(series), rows, `Flat for ${sayShare(share)} of the run.`, {
+        observed: share,
+        threshold: t.plateauMinShare,
+      }),
+    ],
   },
 });
 

@@ -1,7 +1,9 @@
 import type { ParameterSeries } from '../../columns/run-columns.ts';
-import { placeAt, sayPlace } from '../../signals/positions.ts';
-import { defineRule, say, type Finding, type Observation } from '../../signals/rule.ts';
+import { observe, ofLayer, ofParameter, type Subject } from '../../signals/observe.ts';
+import { positionAt, sayPosition } from '../../signals/positions.ts';
+import { defineRule } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';
+import { say, when } from '../../text/sentences.ts';
 
 /** Weights with a side this short, or with fewer elements, say too little by their spread. */
 const MIN_SIDE = 4;
@@ -13,13 +15,6 @@ const FAR_ABOVE_UPDATE = 5;
 /** Norms are sums of 32-bit numbers. */
 const ROUNDING = 1e-4;
 
-type Fault = {
-  readonly observation: Observation;
-  readonly kind: 'constant' | 'large' | 'small' | 'signal';
-  readonly weight: string;
-  readonly factor: number;
-};
-
 export const poorInitialization = defineRule({
   id: 'poor_initialization',
   category: 'optimization',
@@ -30,6 +25,7 @@ export const poorInitialization = defineRule({
   cause: 'the initial weights have the wrong scale for the width of the layers',
   advice:
     'use He initialisation before ReLU-like and Glorot initialisation before other activations, with zero biases',
+  live: 'trend',
   thresholds: {
     poorInitializationMaxStep: { value: 10, doc: 'Last step at which weights count as initial.' },
     poorInitializationHighRatio: {
@@ -45,134 +41,107 @@ export const poorInitialization = defineRule({
       doc: 'Factor by which the output of each layer is larger, or smaller, than that of the one before, at least three times in a row.',
     },
   },
-  evaluate({ columns, signals, thresholds: t }) {
+  measure({ columns, signals, thresholds: t }) {
     if (columns.run.isContinued) return [];
     const initial = columns.parameters.filter(
       ({ steps, valueNonFiniteCount }) =>
         (steps[0] ?? Number.POSITIVE_INFINITY) <= t.poorInitializationMaxStep &&
-        // What an update has broken before the first look says nothing of where it began.
+        // What an update has broken before the first probe says nothing of where it began.
         !((valueNonFiniteCount[0] ?? 0) > 0),
     );
     const found = [
       ...initial
         .filter(({ isFrozen, parameterRole }) => parameterRole === 'weight' && !isFrozen)
-        .flatMap((weight) =>
-          weightFaults(
-            weight,
-            initial,
-            t.poorInitializationHighRatio,
-            t.poorInitializationLowRatio,
-          ),
-        ),
+        .flatMap((weight) => weightFault(weight, initial, t) ?? []),
       ...signalFaults(signals, t.poorInitializationMaxStep, t.poorInitializationSignalFactor),
     ];
     // A last layer that begins with zeros, and no other, learns: what it is given differs from unit to unit.
     const last = signals.weights.at(-1)?.parameterName;
     const alike = found.filter(({ kind }) => kind === 'constant');
-    const faults = alike.every(({ weight }) => weight === last)
-      ? found.filter(({ kind }) => kind !== 'constant')
-      : found;
-    const [first] = faults;
-    if (first === undefined) return [];
-    const isAlike = faults.some(({ kind }) => kind === 'constant');
+    const isAlike = alike.some(({ subject }) => subject.source !== last);
+    const faults = isAlike ? found : found.filter(({ kind }) => kind !== 'constant');
     const isLarge = faults.some(({ kind }) => kind === 'large');
+    const { isHarmed, isSolved, learnedShare } = signals;
     // A network that learns all the same was not harmed. How much it learned cannot be told where large weights made the start.
-    if (
-      !isAlike &&
-      !isLarge &&
-      (signals.isSolved || signals.learnedShare > 0.8) &&
-      !signals.isHarmed
-    )
-      return [];
-    const at = first.observation.from;
-    const finding: Finding = {
-      severity: isAlike ? 'error' : 'warning',
-      title: 'Initial weights are off',
-      fact: `${first.observation.summary.slice(0, -1)}${at === undefined ? '' : ` at ${sayPlace(at)}`}${faults.length > 1 ? `, and ${faults.length - 1} more such findings` : ''}.`,
-      confidence: isAlike ? 0.97 : signals.isHarmed || signals.learnedShare < 0.3 ? 0.85 : 0.7,
-      ...(isAlike
-        ? {
-            cause:
-              'the weights were set to a constant, so that all units of the layer compute and learn the same',
-            advice: 'draw the initial weights at random',
-          }
-        : {}),
-      ...(at === undefined ? {} : { from: at, to: at }),
-      observations: faults.slice(0, 6).map(({ observation }) => observation),
-    };
-    return [finding];
+    if (!isAlike && !isLarge && (isSolved || learnedShare > 0.8) && !isHarmed) return [];
+    return faults.slice(0, 1).map((first) => ({ first, faults, isAlike, isHarmed, learnedShare }));
+  },
+  finding: {
+    levels: { error: ({ isAlike }) => isAlike, warning: () => true },
+    title: 'Initial weights are off',
+    fact: ({ faults, first }) => {
+      const at = sayPosition(positionAt(first.subject.series, 0));
+      const others = when(faults.length > 1, `, and ${faults.length - 1} more such findings`);
+      return `${first.fact} at ${at}${others}.`;
+    },
+    confidence: ({ isAlike, isHarmed, learnedShare }) => {
+      if (isAlike) return 0.97;
+      return isHarmed || learnedShare < 0.3 ? 0.85 : 0.7;
+    },
+    cause: ({ isAlike }) =>
+      isAlike
+        ? 'the weights were set to a constant, so that all units of the layer compute and learn the same'
+        : undefined,
+    advice: ({ isAlike }) => (isAlike ? 'draw the initial weights at random' : undefined),
+    evidence: ({ faults }) =>
+      faults
+        .slice(0, 6)
+        .map(({ fact, observed, subject, threshold }) =>
+          observe(subject, [0, 0], `${fact}.`, { observed, threshold }),
+        ),
   },
 });
 
-function weightFaults(
+type Fault = {
+  readonly kind: 'constant' | 'large' | 'small' | 'signal';
+  readonly subject: Subject;
+  /** A sentence without its full stop. */
+  readonly fact: string;
+  readonly observed: number;
+  readonly threshold: number;
+};
+
+/** What is wrong with an initial weight. */
+function weightFault(
   weight: ParameterSeries,
   all: readonly ParameterSeries[],
-  highRatio: number,
-  lowRatio: number,
-): Fault[] {
+  t: {
+    readonly poorInitializationHighRatio: number;
+    readonly poorInitializationLowRatio: number;
+  },
+): readonly Fault[] | undefined {
+  const subject = ofParameter(weight);
+  const name = weight.parameterName;
   const std = weight.valueStd[0] ?? Number.NaN;
   const count = weight.elementCount[0] ?? 0;
-  const at = placeAt(weight, 0);
-  const report = (
-    kind: Fault['kind'],
-    summary: string,
-    observed: number,
-    threshold: number,
-  ): Fault[] => [
-    {
-      kind,
-      weight: weight.parameterName,
-      factor: observed,
-      observation: {
-        kind: 'parameter_summary',
-        source: weight.parameterName,
-        summary,
-        observed,
-        threshold,
-        from: at,
-        to: at,
-      },
-    },
-  ];
   // A scale of a normalisation layer begins with ones, and has as many elements as there are biases.
   const bias = all.find(
     (other) => other.moduleName === weight.moduleName && other.parameterRole === 'bias',
   );
   const fanOut = bias?.elementCount[0] ?? Number.NaN;
-  if (count >= MIN_ALIKE && count > fanOut && beganAlike(weight))
-    return report(
-      'constant',
+  if (count >= MIN_ALIKE && count > fanOut && beganAlike(weight)) {
+    const fact =
       std === 0
-        ? `All ${count} elements of ${weight.parameterName} are the same number.`
-        : `The ${count} elements of ${weight.parameterName} are no farther apart than the first update took them: they began as the same number.`,
-      std,
-      0,
-    );
+        ? `All ${count} elements of ${name} are the same number`
+        : `The ${count} elements of ${name} are no farther apart than the first update took them: they began as the same number`;
+    return [{ kind: 'constant', subject, fact, observed: std, threshold: 0 }];
+  }
   const fanIn = count / fanOut;
-  if (!(fanIn >= MIN_SIDE) || !(fanOut >= MIN_SIDE) || count < MIN_ELEMENTS) return [];
+  if (!(fanIn >= MIN_SIDE) || !(fanOut >= MIN_SIDE) || count < MIN_ELEMENTS) return undefined;
   // The norm sees a mean that is not zero, too.
   const size = (weight.valueNorm[0] ?? Number.NaN) / Math.sqrt(count);
   const he = Math.sqrt(2 / fanIn);
   const glorot = Math.sqrt(2 / (fanIn + fanOut));
-  if (size > highRatio * Math.max(he, glorot)) {
-    const ratio = size / Math.max(he, glorot);
-    return report(
-      'large',
-      `The elements of ${weight.parameterName} are of size ${say(size)}, ${say(ratio)} times what suits its width.`,
-      ratio,
-      highRatio,
-    );
-  }
-  if (size < lowRatio * Math.min(he, glorot)) {
-    const ratio = size / Math.min(he, glorot);
-    return report(
-      'small',
-      `The elements of ${weight.parameterName} are of size ${say(size)}, ${say(ratio)} times what suits its width.`,
-      ratio,
-      lowRatio,
-    );
-  }
-  return [];
+  const [high, low] = [size / Math.max(he, glorot), size / Math.min(he, glorot)];
+  const sized = (kind: Fault['kind'], observed: number, threshold: number): readonly Fault[] => {
+    const fact = `The elements of ${name} are of size ${say(size)}, ${say(observed)} times what suits its width`;
+    return [{ kind, subject, fact, observed, threshold }];
+  };
+  if (size > t.poorInitializationHighRatio * Math.max(he, glorot))
+    return sized('large', high, t.poorInitializationHighRatio);
+  if (size < t.poorInitializationLowRatio * Math.min(he, glorot))
+    return sized('small', low, t.poorInitializationLowRatio);
+  return undefined;
 }
 
 /**
@@ -205,23 +174,9 @@ function signalFaults(signals: Signals, maxStep: number, factor: number): Fault[
       const start = layers[i - 3];
       if (length < 3 || layer === undefined || start === undefined) continue;
       const whole = (layer.std[0] ?? 0) / (start.std[0] ?? 1);
-      const at = placeAt(layer, 0);
-      const summary = `The output of ${layer.moduleName} has ${say(whole)} times the deviation of that of ${start.moduleName}, three layers before.`;
+      const fact = `The output of ${layer.moduleName} has ${say(whole)} times the deviation of that of ${start.moduleName}, three layers before`;
       return [
-        {
-          kind: 'signal',
-          weight: layer.moduleName,
-          factor: whole,
-          observation: {
-            kind: 'layer_summary',
-            source: layer.moduleName,
-            summary,
-            observed: whole,
-            threshold: factor ** 3,
-            from: at,
-            to: at,
-          },
-        },
+        { kind: 'signal', subject: ofLayer(layer), fact, observed: whole, threshold: factor ** 3 },
       ];
     }
   }

@@ -1,14 +1,17 @@
 import type { ParameterSeries } from '../../columns/run-columns.ts';
-import { placeAt, sayRange } from '../../signals/positions.ts';
-import { levelOf } from '../../signals/profile.ts';
-import { defineRule, say, sayShare, type Finding } from '../../signals/rule.ts';
-import type { Signals } from '../../signals/signals.ts';
+import { stillImproves } from '../../signals/late-progress.ts';
+import { observe, ofParameter } from '../../signals/observe.ts';
+import { saySpan, spanOf } from '../../signals/positions.ts';
+import { defineRule } from '../../signals/rule.ts';
 import { median } from '../../signals/statistics.ts';
+import { say, sayShare } from '../../text/sentences.ts';
 
 /** Snapshots at the end that the size of the weights comes from. */
 const LAST_PROBES = 3;
 /** Weights of fewer elements say too little. */
 const MIN_ELEMENTS = 8;
+/** Share of what was gained that the second half of the run brings where a model learns. */
+const LATE_SHARE = 0.1;
 
 export const regularisationOverwhelms = defineRule({
   id: 'regularisation_overwhelms',
@@ -19,6 +22,7 @@ export const regularisationOverwhelms = defineRule({
     'TheDeepChecker (regularisation that outweighs the loss of the data); the size of the weights as its sign is ours',
   cause: 'the weight decay, or the penalty on the weights, is far too strong',
   advice: 'divide it by 100, and log the loss without the penalty',
+  live: 'trend',
   thresholds: {
     regularisationMaxShrink: {
       value: 0.25,
@@ -32,49 +36,45 @@ export const regularisationOverwhelms = defineRule({
       doc: 'Accuracy from which small weights are those of a task that is learned.',
     },
   },
-  evaluate({ columns, signals, thresholds: t }) {
+  measure({ columns, signals, thresholds: t }) {
     // Behind a normalisation the size of weights means nothing.
     const isNormalised = columns.layers.some(({ moduleType }) => /norm/i.test(moduleType));
-    if (columns.run.isContinued || isNormalised) return [];
-    if (signals.finalAccuracy >= t.regularisationKnownAccuracy || stillImproves(signals)) return [];
-    const weights = signals.weights.filter(
-      ({ elementCount, isFrozen, steps, valueStd }) =>
-        !isFrozen &&
-        (elementCount[0] ?? 0) >= MIN_ELEMENTS &&
-        (valueStd[0] ?? 0) > 0 &&
-        steps.length >= t.regularisationMinProbes &&
-        (steps[0] ?? Number.POSITIVE_INFINITY) <= t.regularisationMaxStep,
-    );
+    const isLearned = signals.finalAccuracy >= t.regularisationKnownAccuracy;
+    if (columns.run.isContinued || isNormalised || isLearned) return [];
+    if (stillImproves(signals, LATE_SHARE)) return [];
+    const weights = signals.weights
+      .filter(
+        ({ elementCount, isFrozen, steps, valueStd }) =>
+          !isFrozen &&
+          (elementCount[0] ?? 0) >= MIN_ELEMENTS &&
+          (valueStd[0] ?? 0) > 0 &&
+          steps.length >= t.regularisationMinProbes &&
+          (steps[0] ?? Number.POSITIVE_INFINITY) <= t.regularisationMaxStep,
+      )
+      .toSorted((a, b) => shrink(a) - shrink(b));
     const first = Math.hypot(...weights.map(({ valueNorm }) => valueNorm[0] ?? Number.NaN));
     const last = Math.hypot(...weights.map(lastNorm));
-    const share = last / first;
-    const [worst] = weights.toSorted((a, b) => shrink(a) - shrink(b));
-    if (worst === undefined || weights.length < 2 || !(share < t.regularisationMaxShrink))
-      return [];
-    if (!weights.every((weight) => shrink(weight) < t.regularisationMaxOwnShrink)) return [];
-    const from = placeAt(worst, 0);
-    const to = placeAt(worst, worst.steps.length - 1);
-    const finding: Finding = {
-      severity: 'error',
-      title: 'The weights shrink away',
-      fact: `The norm of all weights went from ${say(first)} to ${say(last)}, ${sayShare(share)} of it, ${sayRange(from, to)}, and the loss does not fall any more.`,
-      confidence: 0.85,
-      from,
-      to,
-      observations: weights
-        .toSorted((a, b) => shrink(a) - shrink(b))
-        .slice(0, 5)
-        .map((weight) => ({
-          kind: 'parameter_summary',
-          source: weight.parameterName,
-          summary: `${sayShare(shrink(weight))} of its first norm ${say(weight.valueNorm[0] ?? Number.NaN)} is left.`,
+    const isShrunk =
+      last / first < t.regularisationMaxShrink &&
+      weights.every((weight) => shrink(weight) < t.regularisationMaxOwnShrink);
+    const [worst, second] = weights;
+    if (worst === undefined || second === undefined || !isShrunk) return [];
+    return [{ weights, worst, first, last }];
+  },
+  finding: {
+    levels: 'error',
+    title: 'The weights shrink away',
+    fact: ({ first, last, worst }) =>
+      `The norm of all weights went from ${say(first)} to ${say(last)}, ${sayShare(last / first)} of it, ${saySpan(spanOf(worst))}, and the loss does not fall any more.`,
+    confidence: 0.85,
+    evidence: ({ weights }, t) =>
+      weights.slice(0, 5).map((weight) => {
+        const left = `${sayShare(shrink(weight))} of its first norm ${say(weight.valueNorm[0] ?? Number.NaN)}`;
+        return observe(ofParameter(weight), [], `${left} is left.`, {
           observed: shrink(weight),
           threshold: t.regularisationMaxOwnShrink,
-          from: placeAt(weight, 0),
-          to: placeAt(weight, weight.steps.length - 1),
-        })),
-    };
-    return [finding];
+        });
+      }),
   },
 });
 
@@ -85,20 +85,4 @@ function lastNorm({ valueNorm }: ParameterSeries): number {
 /** Norm at the end over that of the first snapshot. */
 function shrink(weight: ParameterSeries): number {
   return lastNorm(weight) / (weight.valueNorm[0] ?? Number.NaN);
-}
-
-/** Share of what was gained that the second half of the run brings where a model learns. */
-const LATE_SHARE = 0.1;
-
-/** Whether the loss, of validation where there is one, goes on falling in the second half: then something is learned. */
-function stillImproves(signals: Signals): boolean {
-  const series = signals.lossPairs[0]?.validation ?? signals.trainLosses[0];
-  if (series === undefined) return true;
-  const profile = signals.profile(series);
-  if (profile.levels.length < 6) return true;
-  const half = levelOf(profile, 0.4, 0.6);
-  const end = levelOf(profile, 0.9, 1);
-  const gained = levelOf(profile, 0, 0.05) - end;
-  const late = half - end;
-  return late > LATE_SHARE * Math.max(0, gained) && late > 2 * profile.levelNoise;
 }

@@ -1,9 +1,11 @@
 import type { ParameterSeries } from '../../columns/run-columns.ts';
-import { placeAt, sayPlace, sayRange } from '../../signals/positions.ts';
-import { defineRule, sayOthers, type Finding } from '../../signals/rule.ts';
+import { observe, ofParameter } from '../../signals/observe.ts';
+import { positionAt, sayPosition, saySpan, spanOf } from '../../signals/positions.ts';
+import { defineRuleOfKinds } from '../../signals/rule.ts';
 import { trailingRun } from '../../signals/statistics.ts';
+import { sayNames, sayOthers } from '../../text/sentences.ts';
 
-export const unchangedParameters = defineRule({
+export const unchangedParameters = defineRuleOfKinds({
   id: 'unchanged_parameters',
   category: 'optimization',
   detects:
@@ -13,6 +15,7 @@ export const unchangedParameters = defineRule({
   cause: 'the optimizer was not given these parameters, or no gradient reaches them',
   advice:
     'check the list of variables that the optimizer gets, and whether the layer lies on the way from input to loss',
+  live: 'at_once',
   thresholds: {
     unchangedParametersProbes: {
       value: 3,
@@ -23,103 +26,146 @@ export const unchangedParameters = defineRule({
       doc: 'Norm of the update over that of the values that counts as none.',
     },
   },
-  evaluate({ signals, columns, thresholds: t }) {
-    const known = columns.parameters.filter(
-      ({ isFrozen, parameterRole }) => !isFrozen && parameterRole !== 'other',
-    );
-    const judged = known.map((parameter) => ({
-      parameter,
-      probes: trailingRun(parameter.steps.length, (row) =>
-        isUnchanged(parameter, row, t.unchangedParametersRatio),
-      ),
-    }));
-    const found = judged.filter(({ probes }) => probes >= t.unchangedParametersProbes);
-    const isMoving = judged.some(({ probes }) => probes === 0);
-    const [first] = found;
+  measure({ columns, signals, thresholds: t }): readonly (Unchanged | Untrained)[] {
+    const probes = columns.parameters
+      .filter(({ isFrozen, parameterRole }) => !isFrozen && parameterRole !== 'other')
+      .map((parameter) => ({
+        parameter,
+        count: trailingRun(parameter.steps.length, (row) =>
+          isUnchanged(parameter, row, t.unchangedParametersRatio),
+        ),
+      }));
+    const isMoving = probes.some(({ count }) => count === 0);
     if (!isMoving) return [];
-    if (first === undefined) return untrained(columns.parameters, t);
-    const { parameter, probes } = first;
-    const from = placeAt(parameter, parameter.steps.length - probes);
-    const to = placeAt(parameter, parameter.steps.length - 1);
-    const names = found.map((one) => one.parameter.parameterName);
-    // A bias that never moves may belong to a layer that does without.
-    const isWeight = found.some((one) => one.parameter.parameterRole === 'weight');
-    const finding: Finding = {
-      severity: isWeight ? 'warning' : 'info',
-      title: `${parameter.parameterName} does not change`,
-      fact: `${names.slice(0, 3).join(', ')}${names.length > 3 ? ` and ${names.length - 3} more` : ''} stayed as ${names.length === 1 ? 'it was' : 'they were'} ${sayRange(from, to)}, while other parameters changed.`,
-      confidence: signals.isSolved ? 0.75 : 0.9,
-      ...causeOf(parameter),
-      from,
-      to,
-      observations: found.slice(0, 5).map((one) => ({
-        kind: 'parameter_summary',
-        source: one.parameter.parameterName,
-        summary: `No change in ${one.probes} snapshots since ${sayPlace(placeAt(one.parameter, one.parameter.steps.length - one.probes))}.`,
-        observed: one.probes,
-        threshold: t.unchangedParametersProbes,
-        from: placeAt(one.parameter, one.parameter.steps.length - one.probes),
-        to: placeAt(one.parameter, one.parameter.steps.length - 1),
-      })),
-    };
-    return [finding];
+    const found = probes.filter(({ count }) => count >= t.unchangedParametersProbes);
+    const [first] = found;
+    if (first !== undefined)
+      return [{ kind: 'unchanged', first, found, isSolved: signals.isSolved }];
+    const weights = columns.parameters.filter((_, at) =>
+      isUntrained(columns.parameters, at, t.unchangedParametersProbes, t.unchangedParametersRatio),
+    );
+    return weights.slice(0, 1).map((weight) => ({ kind: 'untrained', weight, weights }));
   },
-});
-
-/**
- * Frozen layers that hold what they were initialised with. A frozen layer that was trained before has biases that were trained, too; biases that
- * are exactly those of the beginning in every snapshot have never been. Where a layer has no biases, those of the normalisation behind it tell.
- */
-function untrained(
-  parameters: readonly ParameterSeries[],
-  t: { readonly unchangedParametersProbes: number; readonly unchangedParametersRatio: number },
-): Finding[] {
-  const found = parameters.filter((weight, at) => {
-    if (!weight.isFrozen || weight.parameterRole !== 'weight') return false;
-    const { length } = weight.steps;
-    // Another optimizer may train it, as one of two networks that play against each other.
-    if (
-      length < t.unchangedParametersProbes ||
-      trailingRun(length - 1, (i) => isUnchanged(weight, i + 1, t.unchangedParametersRatio)) <
-        length - 1
-    )
-      return false;
-    const own = biasOf(parameters, weight.moduleName);
-    if (own !== undefined) return isInitialBias(own);
-    // What looks up vectors has no biases, and may have been loaded.
-    if (/embedding/i.test(weight.parameterName)) return false;
-    const next = parameters.slice(at).find(({ moduleName }) => moduleName !== weight.moduleName);
-    const behind = next === undefined ? undefined : biasOf(parameters, next.moduleName);
-    const isScale = next?.elementCount[0] === behind?.elementCount[0];
-    return behind !== undefined && isScale && beganAsZeros(behind);
-  });
-  const [first] = found;
-  if (first === undefined) return [];
-  const others = new Set(found.map(({ moduleName }) => moduleName)).size - 1;
-  const from = placeAt(first, 0);
-  const to = placeAt(first, first.steps.length - 1);
-  return [
-    {
-      severity: 'warning',
-      title: `${first.moduleName} is frozen, and was never trained`,
-      fact: `${first.moduleName}${others > 0 ? ` and ${sayOthers(others)}` : ''} ${others > 0 ? 'are' : 'is'} set not to be trained, and ${others > 0 ? 'hold' : 'holds'} the random numbers of the beginning ${sayRange(from, to)}.`,
+  findings: {
+    unchanged: {
+      // A bias that never moves may belong to a layer that does without.
+      levels: {
+        warning: ({ found }) => found.some(({ parameter }) => parameter.parameterRole === 'weight'),
+        info: () => true,
+      },
+      title: ({ first }) => `${first.parameter.parameterName} does not change`,
+      fact: ({ first: { count, parameter }, found }) => {
+        const names = found.map((one) => one.parameter.parameterName);
+        const stayed = names.length === 1 ? 'it was' : 'they were';
+        const range = saySpan(spanOf(parameter, parameter.steps.length - count));
+        return `${sayNames(names, 3)} stayed as ${stayed} ${range}, while other parameters changed.`;
+      },
+      confidence: ({ isSolved }) => (isSolved ? 0.75 : 0.9),
+      cause: ({ first }) => CAUSES[gradientOf(first.parameter)],
+      advice: ({ first }) =>
+        gradientOf(first.parameter) === 'rounded'
+          ? 'use ReLU-like activations with He initialisation, normalisation layers or skip connections, so that the gradient gets there'
+          : undefined,
+      evidence: ({ found }, t) =>
+        found.slice(0, 5).map(({ count, parameter }) => {
+          const start = parameter.steps.length - count;
+          const since = sayPosition(positionAt(parameter, start));
+          return observe(
+            ofParameter(parameter),
+            [start, parameter.steps.length - 1],
+            `No change in ${count} snapshots since ${since}.`,
+            { observed: count, threshold: t.unchangedParametersProbes },
+          );
+        }),
+    },
+    untrained: {
+      levels: 'warning',
+      title: ({ weight }) => `${weight.moduleName} is frozen, and was never trained`,
+      fact: ({ weight, weights }) => {
+        const others = new Set(weights.map(({ moduleName }) => moduleName)).size - 1;
+        const range = saySpan(spanOf(weight));
+        return others > 0
+          ? `${weight.moduleName} and ${sayOthers(others)} are set not to be trained, and have the random numbers of the beginning ${range}.`
+          : `${weight.moduleName} is set not to be trained, and has the random numbers of the beginning ${range}.`;
+      },
       confidence: 0.85,
       cause: 'trainable was set to false by mistake, or before the trained weights were loaded',
       advice:
         'set it to true, or load the weights first; where layers of random numbers are meant, turn this rule off',
-      from,
-      to,
-      observations: found.slice(0, 5).map((weight) => ({
-        kind: 'parameter_summary',
-        source: weight.parameterName,
-        summary: `Frozen and unchanged in ${weight.steps.length} snapshots; its biases, or those of the normalisation behind it, are those of the beginning.`,
-        observed: weight.steps.length,
-        threshold: t.unchangedParametersProbes,
-        from: placeAt(weight, 0),
-        to: placeAt(weight, weight.steps.length - 1),
-      })),
+      evidence: ({ weights }, t) =>
+        weights
+          .slice(0, 5)
+          .map((weight) =>
+            observe(
+              ofParameter(weight),
+              [],
+              `Frozen and unchanged in ${weight.steps.length} snapshots; its biases, or those of the normalisation behind it, are those of the beginning.`,
+              { observed: weight.steps.length, threshold: t.unchangedParametersProbes },
+            ),
+          ),
     },
-  ];
+  },
+});
+
+/** A parameter, and how many snapshots at its end are without a change. */
+type Probed = { readonly parameter: ParameterSeries; readonly count: number };
+
+/** Parameters that should be trained, and are not. */
+type Unchanged = {
+  readonly kind: 'unchanged';
+  readonly first: Probed;
+  readonly found: readonly Probed[];
+  readonly isSolved: boolean;
+};
+
+/** Frozen weights that were never trained. */
+type Untrained = {
+  readonly kind: 'untrained';
+  readonly weight: ParameterSeries;
+  readonly weights: readonly ParameterSeries[];
+};
+
+/** Why parameters stay as they are, by the gradient that reaches them. */
+const CAUSES = {
+  rounded: 'the gradient of these parameters is so small that its updates are lost in rounding',
+  there: 'the optimizer does not have these parameters, since there is a gradient for them',
+  none: 'no gradient reaches these parameters: dead units or a detached branch lie behind them',
+  unknown: undefined,
+} as const;
+
+/** Updates that are this much smaller than the weights are lost when they are added to 32-bit numbers. */
+const ROUNDING = 2 ** -24;
+
+function gradientOf({ gradientNorm, valueNorm }: ParameterSeries): keyof typeof CAUSES {
+  const norm = gradientNorm.at(-1) ?? Number.NaN;
+  if (norm > 0) return norm < ROUNDING * (valueNorm.at(-1) ?? Number.NaN) ? 'rounded' : 'there';
+  return norm === 0 ? 'none' : 'unknown';
+}
+
+/**
+ * Whether a frozen layer has what it was initialised with. A frozen layer that was trained before has biases that were trained, too; biases that
+ * are exactly those of the beginning in every snapshot have never been. Where a layer has no biases, those of the normalisation behind it tell.
+ */
+function isUntrained(
+  parameters: readonly ParameterSeries[],
+  at: number,
+  minProbes: number,
+  limit: number,
+): boolean {
+  const weight = parameters[at];
+  if (weight?.isFrozen !== true || weight.parameterRole !== 'weight') return false;
+  const { length } = weight.steps;
+  // Another optimizer may train it, as one of two networks that play against each other.
+  const unchanged = trailingRun(length - 1, (row) => isUnchanged(weight, row + 1, limit));
+  if (length < minProbes || unchanged < length - 1) return false;
+  const own = biasOf(parameters, weight.moduleName);
+  if (own !== undefined) return isInitialBias(own);
+  // What looks up vectors has no biases, and may have been loaded.
+  if (/embedding/i.test(weight.parameterName)) return false;
+  const next = parameters.slice(at).find(({ moduleName }) => moduleName !== weight.moduleName);
+  const behind = next === undefined ? undefined : biasOf(parameters, next.moduleName);
+  const isScale = next?.elementCount[0] === behind?.elementCount[0];
+  return behind !== undefined && isScale && beganAsZeros(behind);
 }
 
 function biasOf(
@@ -178,26 +224,3 @@ function isUnchanged(parameter: ParameterSeries, row: number, limit: number): bo
 
 /** Difference of two sums of the same numbers, as a share of their size, at most: what is changed by less is not trained. */
 const SUMMED = 1e-7;
-
-/** Updates that are this much smaller than the weights are lost when they are added to 32-bit numbers. */
-const ROUNDING = 2 ** -24;
-
-function causeOf({ gradientNorm, valueNorm }: ParameterSeries): Pick<Finding, 'cause' | 'advice'> {
-  const norm = gradientNorm.at(-1) ?? Number.NaN;
-  if (norm > 0 && norm < ROUNDING * (valueNorm.at(-1) ?? Number.NaN))
-    return {
-      cause: 'the gradient of these parameters is so small that its updates are lost in rounding',
-      advice:
-        'use ReLU-like activations with He initialisation, normalisation layers or skip connections, so that the gradient gets there',
-    };
-  if (norm > 0)
-    return {
-      cause: 'the optimizer does not have these parameters, since there is a gradient for them',
-    };
-  return norm === 0
-    ? {
-        cause:
-          'no gradient reaches these parameters: dead units or a detached branch lie behind them',
-      }
-    : {};
-}

@@ -1,6 +1,14 @@
-import { placeAt, sayRange } from '../../signals/positions.ts';
-import { defineRule, say, type Finding } from '../../signals/rule.ts';
-import { blows, grownBy, observeRatio, swept, updateRatios } from '../../signals/update-ratios.ts';
+import { saySpan, spanOf } from '../../signals/positions.ts';
+import { defineRule } from '../../signals/rule.ts';
+import {
+  blows,
+  grownBy,
+  observeRatio,
+  swept,
+  updateRatios,
+  type UpdateRatio,
+} from '../../signals/update-ratios.ts';
+import { say, when } from '../../text/sentences.ts';
 
 export const updateRatioHigh = defineRule({
   id: 'update_ratio_high',
@@ -11,6 +19,7 @@ export const updateRatioHigh = defineRule({
     'TheDeepChecker (log10 of the ratio within -4 and -1; weights that grow by a factor of 2 diverge); that nearly all weights must have gone that way is ours',
   cause: 'the learning rate is too high',
   advice: 'divide the learning rate by 10',
+  live: 'trend',
   thresholds: {
     updateRatioHigh: { value: 0.1, doc: 'Typical norm of the update over that of the weights.' },
     updateRatioBlow: {
@@ -31,59 +40,84 @@ export const updateRatioHigh = defineRule({
       doc: 'Share of its start that the loss must have lost for large updates to count as harmless.',
     },
   },
-  evaluate({ signals, thresholds: t }) {
-    const all = updateRatios(signals, t.updateRatioMinProbes);
-    const lasting = all
-      .filter(({ ratio }) => ratio > t.updateRatioHigh)
-      .toSorted((a, b) => b.ratio - a.ratio);
-    // Weights that were once pushed further than they were large: what follows may look calm.
-    const pushed = blows(signals, t.updateRatioBlow, t.updateRatioMinBlows);
-    const carried = swept(signals, t.updateRatioHigh, t.updateRatioGrowth);
-    const found = [lasting, pushed, carried].find((list) => list.length > 0) ?? [];
-    const [worst] = found;
-    if (worst === undefined) return [];
+  measure({ signals, thresholds: t }): readonly LargeUpdates[] {
     // Large updates of small networks often do no harm: the loss must agree.
     const isFine =
       signals.learnedShare >= t.updateRatioHighLearned &&
       signals.learnedSinceFirst >= t.updateRatioHighLearned &&
       !signals.isHarmed;
     if (isFine) return [];
-    const { ratio, start, weight } = worst;
-    const from = placeAt(weight, start);
-    const to = placeAt(weight, weight.steps.length - 1);
-    const others = found.length - 1;
-    const name = weight.parameterName;
-    const fact =
-      found === lasting
-        ? `The typical update of ${name} is ${say(ratio)} of its weights ${sayRange(from, to)}${others > 0 ? `, and ${others} other weights are above ${say(t.updateRatioHigh)}` : ''}.`
-        : found === pushed
-          ? `The largest of some updates of ${name} is ${say(ratio)} of its weights ${sayRange(from, to)}${others > 0 ? `, and ${others} other weights got such updates` : ''}.`
-          : `Updates of up to ${say(ratio)} of its weights have carried ${name} to ${say(grownBy(weight))} times its first size ${sayRange(from, to)}${others > 0 ? `, and ${others} other weights went the same way` : ''}.`;
-    const finding: Finding = {
-      severity: ratio > 1 || signals.isHarmed ? 'error' : 'warning',
-      title: 'Updates are too large',
-      fact,
-      confidence: signals.isHarmed ? 0.92 : 0.8,
-      from,
-      to,
-      observations: found.slice(0, 5).map((one) => {
-        const observation = observeRatio(
-          one,
-          found === pushed ? t.updateRatioBlow : t.updateRatioHigh,
-        );
-        if (found === lasting) return observation;
-        if (found === pushed)
-          return {
-            ...observation,
-            summary: `${one.count === 1 ? 'One update' : `${one.count} updates`} of the size of the weights, up to ${say(one.ratio)} of them.`,
-          };
-        return {
-          ...observation,
-          summary: `${one.count} updates above ${say(t.updateRatioHigh)} of the weights, which grew to ${say(grownBy(one.weight))} times their first size.`,
-          metadata: { growth: grownBy(one.weight) },
-        };
+    const ways = [
+      {
+        kind: 'lasting',
+        found: updateRatios(signals, t.updateRatioMinProbes)
+          .filter(({ ratio }) => ratio > t.updateRatioHigh)
+          .toSorted((a, b) => b.ratio - a.ratio),
+      },
+      // Weights that were once pushed further than they were large: what follows may look calm.
+      { kind: 'blow', found: blows(signals, t.updateRatioBlow, t.updateRatioMinBlows) },
+      { kind: 'swept', found: swept(signals, t.updateRatioHigh, t.updateRatioGrowth) },
+    ] as const;
+    return ways
+      .filter(({ found }) => found.length > 0)
+      .slice(0, 1)
+      .flatMap(({ found, kind }) =>
+        found.slice(0, 1).map((worst) => ({ kind, worst, found, isHarmed: signals.isHarmed })),
+      );
+  },
+  finding: {
+    levels: { error: ({ isHarmed, worst }) => worst.ratio > 1 || isHarmed, warning: () => true },
+    title: 'Updates are too large',
+    fact: ({ found: { length }, kind, worst }, t) => {
+      const others = when(
+        length > 1,
+        `, and ${length - 1} other weights ${OTHERS[kind](t.updateRatioHigh)}`,
+      );
+      return `${FACTS[kind](worst)} ${saySpan(spanOf(worst.weight, worst.start))}${others}.`;
+    },
+    confidence: ({ isHarmed }) => (isHarmed ? 0.92 : 0.8),
+    evidence: ({ found, kind }, t) =>
+      found.slice(0, 5).map((one) => {
+        const limit = kind === 'blow' ? t.updateRatioBlow : t.updateRatioHigh;
+        const typical = observeRatio(one, limit);
+        const summary = SUMMARIES[kind](one, limit) ?? typical.summary;
+        const metadata = kind === 'swept' ? { growth: grownBy(one.weight) } : {};
+        return { ...typical, summary, metadata };
       }),
-    };
-    return [finding];
   },
 });
+
+/** How updates are large: typical ones; single ones; or early ones that have carried the weights off. */
+type Kind = 'lasting' | 'blow' | 'swept';
+
+/** Weights with large updates, the worst first. */
+type LargeUpdates = {
+  readonly kind: Kind;
+  readonly worst: UpdateRatio;
+  readonly found: readonly UpdateRatio[];
+  readonly isHarmed: boolean;
+};
+
+const FACTS: Readonly<Record<Kind, (worst: UpdateRatio) => string>> = {
+  lasting: ({ ratio, weight }) =>
+    `The typical update of ${weight.parameterName} is ${say(ratio)} of its weights`,
+  blow: ({ ratio, weight }) =>
+    `The largest of some updates of ${weight.parameterName} is ${say(ratio)} of its weights`,
+  swept: ({ ratio, weight }) =>
+    `Updates of up to ${say(ratio)} of its weights have carried ${weight.parameterName} to ${say(grownBy(weight))} times its first size`,
+};
+
+const OTHERS: Readonly<Record<Kind, (limit: number) => string>> = {
+  lasting: (limit) => `are above ${say(limit)}`,
+  blow: () => 'got such updates',
+  swept: () => 'went the same way',
+};
+
+/** What evidence says of one weight; undefined for its typical update. */
+const SUMMARIES: Readonly<Record<Kind, (one: UpdateRatio, limit: number) => string | undefined>> = {
+  lasting: () => undefined,
+  blow: ({ count, ratio }) =>
+    `${count === 1 ? 'One update' : `${count} updates`} of the size of the weights, up to ${say(ratio)} of them.`,
+  swept: ({ count, weight }, limit) =>
+    `${count} updates above ${say(limit)} of the weights, which grew to ${say(grownBy(weight))} times their first size.`,
+};

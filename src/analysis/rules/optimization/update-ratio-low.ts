@@ -1,9 +1,10 @@
-import { placeAt, sayRange } from '../../signals/positions.ts';
-import { defineRule, say, type Finding } from '../../signals/rule.ts';
-import { levelOf } from '../../signals/profile.ts';
+import { lateProgress } from '../../signals/late-progress.ts';
+import { saySpan, spanOf } from '../../signals/positions.ts';
+import { defineRule } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';
-import { blows, observeRatio, swept, updateRatios } from '../../signals/update-ratios.ts';
 import { median } from '../../signals/statistics.ts';
+import { blows, observeRatio, swept, updateRatios } from '../../signals/update-ratios.ts';
+import { say } from '../../text/sentences.ts';
 
 export const updateRatioLow = defineRule({
   id: 'update_ratio_low',
@@ -14,6 +15,7 @@ export const updateRatioLow = defineRule({
     'TheDeepChecker (log10 of the ratio within -4 and -1), SageMaker Debugger (1e-8); gradients that keep their direction: ours',
   cause: 'the learning rate is too low, or the gradients are',
   advice: 'multiply the learning rate by 10',
+  live: 'trend',
   thresholds: {
     updateRatioLow: { value: 1e-4, doc: 'Typical norm of the update over that of the weights.' },
     updateRatioLowAligned: {
@@ -30,67 +32,62 @@ export const updateRatioLow = defineRule({
       doc: 'Share of its start that the loss must have lost for small updates to count as enough.',
     },
   },
-  evaluate({ columns, signals, thresholds: t }) {
-    const all = updateRatios(signals, t.updateRatioLowMinProbes);
+  measure({ columns, signals, thresholds: t }) {
+    const all = updateRatios(signals, t.updateRatioLowMinProbes).toSorted(
+      (a, b) => a.ratio - b.ratio,
+    );
     const typical = median(all.map(({ ratio }) => ratio));
     // After a blow that threw the weights far off there may be no gradient left: then it was the rate that was too high.
     const isThrown = blows(signals, 1, 2).length > 0 || swept(signals, 0.1, 2).length > 0;
-    if (all.length === 0 || signals.isHarmed || isThrown) return [];
+    const [lowest] = all;
+    if (lowest === undefined || signals.isHarmed || isThrown) return [];
     const cosine = median(
       all.map(({ start, weight }) => median(weight.gradientCosine.subarray(start))),
     );
+    const { isContinued } = columns.run;
     // Gradients that keep their direction would bear larger steps, and the loss has not come to where it levels off.
     const isCrawling =
       typical < t.updateRatioLowAligned &&
       cosine >= t.updateRatioLowMinCosine &&
       stillFalls(signals) &&
       !signals.isSolved &&
-      !columns.run.isContinued;
-    if (!(typical < t.updateRatioLow) && !isCrawling) return [];
+      !isContinued;
     // Fine-tuning and late training live well on small updates: only a loss that has not moved speaks against them.
     const isFine =
-      columns.run.isContinued ||
-      signals.isSolved ||
-      !(signals.learnedShare < t.updateRatioLowLearned);
-    if (isFine && !isCrawling) return [];
-    const [lowest] = all.toSorted((a, b) => a.ratio - b.ratio);
-    if (lowest === undefined) return [];
-    const from = placeAt(lowest.weight, lowest.start);
-    const to = placeAt(lowest.weight, lowest.weight.steps.length - 1);
-    const finding: Finding = {
-      severity: typical < t.updateRatioLow / 100 ? 'error' : 'warning',
-      title: 'Updates are too small',
-      fact: `The typical update is ${say(typical)} of the weights it changes ${sayRange(from, to)}, ${isCrawling ? `while gradients keep their direction (cosine ${say(cosine)}) and the loss goes on falling to the end` : 'and the loss has hardly moved'}.`,
-      confidence: 0.85,
-      ...(typical === 0 ? NO_UPDATE : {}),
-      from,
-      to,
-      observations: all
-        .toSorted((a, b) => a.ratio - b.ratio)
-        .slice(0, 5)
-        .map((one) => observeRatio(one, t.updateRatioLow)),
-    };
-    return [finding];
+      isContinued || signals.isSolved || !(signals.learnedShare < t.updateRatioLowLearned);
+    if (!isCrawling && (isFine || !(typical < t.updateRatioLow))) return [];
+    return [{ all, lowest, typical, cosine, isCrawling }];
+  },
+  finding: {
+    levels: { error: ({ typical }, t) => typical < t.updateRatioLow / 100, warning: () => true },
+    title: 'Updates are too small',
+    fact: ({ cosine, isCrawling, lowest, typical }) => {
+      const beside = isCrawling
+        ? `while gradients keep their direction (cosine ${say(cosine)}) and the loss goes on falling to the end`
+        : 'and the loss has hardly moved';
+      return `The typical update is ${say(typical)} of the weights it changes ${saySpan(spanOf(lowest.weight, lowest.start))}, ${beside}.`;
+    },
+    confidence: 0.85,
+    // No learning rate makes something of nothing.
+    cause: ({ typical }) =>
+      typical === 0
+        ? 'no gradient reaches these weights: dead or saturated units lie behind them'
+        : undefined,
+    advice: ({ typical }) =>
+      typical === 0
+        ? 'check the initial values and the activations of the layers that follow'
+        : undefined,
+    evidence: ({ all }, t) => all.slice(0, 5).map((one) => observeRatio(one, t.updateRatioLow)),
   },
 });
-
-/** No learning rate makes something of nothing. */
-const NO_UPDATE = {
-  cause: 'no gradient reaches these weights: dead or saturated units lie behind them',
-  advice: 'look at the initial values and at the activations of the layers that follow',
-};
 
 /** Share of all that was gained that the last two fifths of the run brought, from which it is far from done. */
 const LATE_SHARE = 0.15;
 
-/** Whether the loss falls to the end as if the run had only begun: of validation where there is one, as it is less noisy. */
+/** Whether the loss falls to the end as if the run had only begun. */
 function stillFalls(signals: Signals): boolean {
-  const [pair] = signals.lossPairs;
-  const series = pair?.validation ?? signals.trainLosses[0];
-  if (series === undefined) return false;
-  const profile = signals.profile(series);
-  if (profile.levels.length < 6) return false;
-  const gained = levelOf(profile, 0, 0.05) - levelOf(profile, 0.9, 1);
-  const late = levelOf(profile, 0.5, 0.6) - levelOf(profile, 0.9, 1);
-  return gained > 0 && late > 3 * profile.levelNoise && late >= LATE_SHARE * gained;
+  const progress = lateProgress(signals, [0.5, 0.6]);
+  if (progress === undefined) return false;
+  const { gained, late, noise } = progress;
+  return gained > 0 && late > 3 * noise && late >= LATE_SHARE * gained;
 }

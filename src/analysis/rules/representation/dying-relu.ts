@@ -1,20 +1,22 @@
 import type { LayerSeries, RunColumns } from '../../columns/run-columns.ts';
-import { activationOf } from '../../signals/lint.ts';
-import { modelOutline } from '../../signals/recorded-outline.ts';
+import { ladder } from '../../signals/ladder.ts';
 import { deadUnitShare, isLastLayer, passesOn } from '../../signals/layer-facts.ts';
-import { placeAt, sayPlace, sayRange } from '../../signals/positions.ts';
-import {
-  defineRule,
-  say,
-  sayOthers,
-  sayShare,
-  severityAbove,
-  type Finding,
-} from '../../signals/rule.ts';
+import { activationOf } from '../../signals/model/lint.ts';
+import { modelOutline } from '../../signals/model/model-outline.ts';
+import { observe, ofLayer } from '../../signals/observe.ts';
+import { positionAt, sayPosition, saySpan, spanOf } from '../../signals/positions.ts';
+import { defineRule } from '../../signals/rule.ts';
 import { trailingRun } from '../../signals/statistics.ts';
+import { say, sayOthers, sayShare, when } from '../../text/sentences.ts';
 
 /** Fewer units than this say nothing by their share. */
 const MIN_UNITS = 4;
+
+const SHARE = ladder('Share of the units of a layer that are dead', {
+  dyingReluWarningShare: 0.5,
+  dyingReluErrorShare: 0.8,
+  dyingReluCriticalShare: 0.98,
+});
 
 export const dyingRelu = defineRule({
   id: 'dying_relu',
@@ -24,20 +26,16 @@ export const dyingRelu = defineRule({
   source: 'SageMaker Debugger (DeadRelu: more than half of a layer), AUTOTRAINER (0.7)',
   cause: 'a too large update or a very negative bias pushed the units below zero for all inputs',
   advice: 'lower the learning rate, use He initialisation with zero biases, or a leaky ReLU',
+  live: 'at_once',
   thresholds: {
-    dyingReluWarningShare: {
-      value: 0.5,
-      doc: 'Dead units of a layer for a warning: more than this share.',
-    },
-    dyingReluErrorShare: { value: 0.8, doc: 'Share of dead units for an error.' },
-    dyingReluCriticalShare: { value: 0.98, doc: 'Share of dead units that is critical.' },
+    ...SHARE.thresholds,
     dyingReluMinProbes: { value: 3, doc: 'Probes in a row, up to the last.' },
   },
-  evaluate({ columns, model, signals, thresholds: t }) {
+  measure({ columns, model, signals, thresholds: t }) {
     const layers = signals.layers('activation');
     const found = layers
       .filter((layer) => !passesOn(layer))
-      .map((layer) => {
+      .map((layer): DeadUnits => {
         const share = deadUnitShare(layer);
         const isOutput = isLastLayer(layer, layers);
         // An output may well be mostly zero. That of a ReLU that is nothing else, for every sample, says nothing.
@@ -53,51 +51,63 @@ export const dyingRelu = defineRule({
           (isOutput ? endsInRelu(columns, model) : units >= MIN_UNITS),
       )
       .toSorted((a, b) => b.last - a.last);
-    const [worst] = found;
-    if (worst === undefined) return [];
-    const { isOutput, last, layer, probes, share } = worst;
-    const start = share.length - probes;
-    const onset = onsetOf(worst, t.dyingReluMinProbes);
-    const from = placeAt(layer, onset);
-    const to = placeAt(layer, share.length - 1);
-    const before = onset > 0 ? (share[start - 1] ?? 0) : undefined;
-    const severity =
-      severityAbove(
-        last,
-        t.dyingReluWarningShare,
-        t.dyingReluErrorShare,
-        t.dyingReluCriticalShare,
-      ) ?? 'warning';
-    const finding: Finding = {
+    return found.slice(0, 1).map((worst) => {
+      const onset = onsetOf(worst, t.dyingReluMinProbes);
+      const severity = SHARE.severityOf(worst.last, t);
+      return { ...worst, found, onset, severity, isSolved: signals.isSolved };
+    });
+  },
+  finding: {
+    levels: {
+      critical: ({ severity }) => severity === 'critical',
       // A wide network may do without half of its units: then it is worth knowing, and no more.
-      severity: signals.isSolved && severity !== 'critical' ? 'info' : severity,
-      title: `Units of ${layer.moduleName} are dead`,
-      fact: isOutput
-        ? `${layer.moduleName}, the output, has given zero for every sample since ${sayPlace(from)}.`
-        : `${sayShare(last)} of the ${say(worst.units)} units of ${layer.moduleName} have given zero for every sample since ${sayPlace(from)}${before === undefined ? '' : ` (${sayShare(before)} before)`}${found.length > 1 ? `, and ${sayOthers(found.length - 1)} as well` : ''}.`,
-      confidence: 0.9,
-      ...(isOutput
-        ? {
-            cause: 'a ReLU stands behind the output, and what it is given lies below zero',
-            advice:
-              'give the last layer the activation that fits its targets, none for those that may be negative',
-          }
-        : {}),
-      from,
-      to,
-      observations: found.slice(0, 5).map((one) => ({
-        kind: 'layer_summary',
-        source: one.layer.moduleName,
-        summary: `${sayShare(one.last)} of the units dead in ${one.probes} probes ${sayRange(placeAt(one.layer, one.share.length - one.probes), placeAt(one.layer, one.share.length - 1))}.`,
-        observed: one.last,
-        threshold: t.dyingReluWarningShare,
-        from: placeAt(one.layer, one.share.length - one.probes),
-        to: placeAt(one.layer, one.share.length - 1),
-      })),
-    };
-    return [finding];
+      error: ({ isSolved, severity }) => severity === 'error' && !isSolved,
+      warning: ({ isSolved }) => !isSolved,
+      info: () => true,
+    },
+    title: ({ layer }) => `Units of ${layer.moduleName} are dead`,
+    fact: ({ found, isOutput, last, layer, onset, probes, share, units }) => {
+      const since = `given zero for every sample since ${sayPosition(positionAt(layer, onset))}`;
+      if (isOutput) return `${layer.moduleName}, the output, has ${since}.`;
+      const before = sayShare(share[share.length - probes - 1] ?? 0);
+      const others = when(found.length > 1, `, and ${sayOthers(found.length - 1)} as well`);
+      return `${sayShare(last)} of the ${say(units)} units of ${layer.moduleName} have ${since}${when(onset > 0, ` (${before} before)`)}${others}.`;
+    },
+    confidence: 0.9,
+    cause: ({ isOutput }) =>
+      isOutput
+        ? 'a ReLU stands behind the output, and what it is given lies below zero'
+        : undefined,
+    advice: ({ isOutput }) =>
+      isOutput
+        ? 'give the last layer the activation that fits its targets, none for those that may be negative'
+        : undefined,
+    span: ({ layer, onset }) => spanOf(layer, onset),
+    evidence: ({ found }, t) =>
+      found.slice(0, 5).map(({ last, layer, probes, share: { length } }) => {
+        const rows = [length - probes, length - 1] as const;
+        const range = saySpan(spanOf(layer, ...rows));
+        return observe(
+          ofLayer(layer),
+          rows,
+          `${sayShare(last)} of the units dead in ${probes} probes ${range}.`,
+          { observed: last, threshold: t.dyingReluWarningShare },
+        );
+      }),
   },
 });
+
+/** A layer with dead units. */
+type DeadUnits = {
+  readonly layer: LayerSeries;
+  /** Share of its units that are dead, a row a probe. */
+  readonly share: Float64Array;
+  /** Probes in a row, up to the last, with as many as it takes. */
+  readonly probes: number;
+  readonly units: number;
+  readonly isOutput: boolean;
+  readonly last: number;
+};
 
 /** Whether the output goes through a ReLU, as far as the model is known. */
 function endsInRelu(columns: RunColumns, model: unknown): boolean {
@@ -110,7 +120,7 @@ function endsInRelu(columns: RunColumns, model: unknown): boolean {
  * many units were silent.
  */
 function onsetOf(
-  { layer, probes, share }: { layer: LayerSeries; probes: number; share: Float64Array },
+  { layer, probes, share }: Pick<DeadUnits, 'layer' | 'probes' | 'share'>,
   minProbes: number,
 ): number {
   const start = share.length - probes;

@@ -1,15 +1,18 @@
-import type { TelemetryNumber } from '../../columns/run-columns.ts';
-import { placeOfStep, type Place } from '../../signals/positions.ts';
-import { defineRule, say, sayShare, type Finding } from '../../signals/rule.ts';
+import type { TelemetryColumns, TelemetryNumber } from '../../columns/run-columns.ts';
+import { spanOfSteps, type RunSpan } from '../../signals/positions.ts';
+import { defineRule, type ThresholdValues } from '../../signals/rule.ts';
+import { say, sayShare, when } from '../../text/sentences.ts';
 
 /** What may grow, what it is called, and how surely growth means a leak. */
-const WATCHED: readonly {
+type Watched = {
   readonly name: TelemetryNumber;
   readonly what: string;
   readonly confidence: number;
   /** Whether a collector, or an allocator, decides when what is not needed any more is given back. */
   readonly isCollected?: boolean;
-}[] = [
+};
+
+const WATCHED: readonly Watched[] = [
   { name: 'tensorCount', what: 'number of live tensors', confidence: 0.95 },
   { name: 'tensorBytes', what: 'memory of live tensors', confidence: 0.92 },
   { name: 'gpuMemoryUsedBytes', what: 'GPU memory in use', confidence: 0.75 },
@@ -29,6 +32,7 @@ export const memoryGrowth = defineRule({
   cause: 'something of every step is kept: tensors outside tf.tidy, a growing list, listeners',
   advice:
     'compare tf.memory().numTensors before and after a step, and dispose or tidy what is left over',
+  live: 'trend',
   thresholds: {
     memoryGrowthMinShare: { value: 0.1, doc: 'Least growth over the run after its first sixth.' },
     memoryGrowthMinSamples: { value: 30, doc: 'Fewest samples of memory.' },
@@ -42,70 +46,77 @@ export const memoryGrowth = defineRule({
       doc: 'Least growth of heap, page and process, in bytes: V8 lets more than 100 MB lie in a heap before it collects all of it, and a short run may not see that once.',
     },
   },
-  evaluate({ columns, thresholds: t }) {
-    const { telemetry } = columns;
-    const found = WATCHED.flatMap(({ confidence, isCollected, name, what }): Finding[] => {
-      const rows: number[] = [];
-      telemetry[name].forEach((value, row) => {
-        if (Number.isFinite(value)) rows.push(row);
-      });
-      const isExact = name === 'tensorCount' || name === 'tensorBytes';
-      if (rows.length < (isExact ? t.memoryGrowthMinTensorSamples : t.memoryGrowthMinSamples))
-        return [];
-      const floors = Array.from({ length: PARTS }, (_, part) => {
-        const own = rows.slice(
-          Math.floor((part * rows.length) / PARTS),
-          Math.floor(((part + 1) * rows.length) / PARTS),
-        );
-        return Math.min(...own.map((row) => telemetry[name][row] ?? 0));
-      });
-      // The first part fills caches and pools.
-      const [, first = 0, ...rest] = floors;
-      const last = rest.at(-1) ?? first;
-      const growth = last - first;
-      const steps = rest.map((floor, i) => floor - (i === 0 ? first : (rest[i - 1] ?? 0)));
-      // A leak goes on: no part frees, most of them add, and the last half as much as the others.
-      const isSteady =
-        steps.every((step) => step >= 0) &&
-        steps.filter((step) => step > 0).length >= 2 &&
-        last - (rest[1] ?? last) > 0.25 * growth;
-      if (!(first > 0) || !isSteady || growth < t.memoryGrowthMinShare * first) return [];
-      if (name === 'tensorCount' && growth < t.memoryGrowthMinTensors) return [];
-      if (isCollected === true && growth < t.memoryGrowthMinCollectedBytes) return [];
-      const from = placeOfRow(columns.telemetry.steps, rows[Math.floor(rows.length / PARTS)] ?? 0);
-      const to = placeOfRow(columns.telemetry.steps, rows.at(-1) ?? 0);
+  measure({ columns: { telemetry }, thresholds: t }) {
+    const all = WATCHED.flatMap((watched) => growthOf(watched, telemetry, t) ?? []);
+    return all.slice(0, 1).map((first) => ({ ...first, all }));
+  },
+  finding: {
+    levels: { error: ({ first, last }) => last - first > first, warning: () => true },
+    title: ({ watched }) => `The ${watched.what} grows`,
+    fact: ({ first, last, span: { to }, watched }) => {
       const show = (value: number): string =>
-        name === 'tensorCount' ? say(value) : `${say(value / 2 ** 20)} MiB`;
-      return [
-        {
-          severity: growth > first ? 'error' : 'warning',
-          title: `The ${what} grows`,
-          fact: `The ${what} grew from ${show(first)} to ${show(last)} and was not freed${to.step === null ? '' : `, up to step ${to.step}`}.`,
-          confidence,
-          from,
-          to,
-          observations: [
-            {
-              kind: 'telemetry',
-              source: name,
-              summary: `Growth of ${sayShare(growth / first)} in equal steps.`,
-              observed: growth / first,
-              threshold: t.memoryGrowthMinShare,
-              from,
-              to,
-            },
-          ],
-        },
-      ];
-    });
-    const [first, ...others] = found;
-    if (first === undefined) return [];
-    return [
-      { ...first, observations: [first, ...others].flatMap(({ observations }) => observations) },
-    ];
+        watched.name === 'tensorCount' ? say(value) : `${say(value / 2 ** 20)} MiB`;
+      const end = when(to.step !== null, `, up to step ${to.step}`);
+      return `The ${watched.what} grew from ${show(first)} to ${show(last)} and was not freed${end}.`;
+    },
+    confidence: ({ watched }) => watched.confidence,
+    evidence: ({ all }, t) =>
+      all.map(({ first, last, span, watched }) => ({
+        kind: 'telemetry',
+        source: watched.name,
+        summary: `Growth of ${sayShare((last - first) / first)} in equal steps.`,
+        observed: (last - first) / first,
+        threshold: t.memoryGrowthMinShare,
+        ...span,
+      })),
   },
 });
 
-function placeOfRow(steps: Float64Array, row: number): Place {
-  return placeOfStep(steps[row] ?? Number.NaN);
+/** Memory that is never freed: its lowest values after the start and at the end of the run. */
+type Growth = {
+  readonly watched: Watched;
+  readonly first: number;
+  readonly last: number;
+  readonly span: RunSpan;
+};
+
+function growthOf(
+  watched: Watched,
+  telemetry: TelemetryColumns,
+  t: ThresholdValues<
+    | 'memoryGrowthMinShare'
+    | 'memoryGrowthMinSamples'
+    | 'memoryGrowthMinTensorSamples'
+    | 'memoryGrowthMinTensors'
+    | 'memoryGrowthMinCollectedBytes'
+  >,
+): Growth | undefined {
+  const { isCollected = false, name } = watched;
+  const values = telemetry[name];
+  const rows = [...values.keys()].filter((row) => Number.isFinite(values[row]));
+  const isExact = name === 'tensorCount' || name === 'tensorBytes';
+  if (rows.length < (isExact ? t.memoryGrowthMinTensorSamples : t.memoryGrowthMinSamples))
+    return undefined;
+  const floors = Array.from({ length: PARTS }, (_, part) => {
+    const [from, to] = [part, part + 1].map((at) => Math.floor((at * rows.length) / PARTS));
+    return Math.min(...rows.slice(from, to).map((row) => values[row] ?? 0));
+  });
+  // The first part fills caches and pools.
+  const [, first = 0, ...rest] = floors;
+  const last = rest.at(-1) ?? first;
+  const growth = last - first;
+  const steps = rest.map((floor, i) => floor - (i === 0 ? first : (rest[i - 1] ?? 0)));
+  // A leak goes on: no part frees, most of them add, and the last half as much as the others.
+  const isSteady =
+    steps.every((step) => step >= 0) &&
+    steps.filter((step) => step > 0).length >= 2 &&
+    last - (rest[1] ?? last) > 0.25 * growth;
+  const isLarge =
+    growth >= t.memoryGrowthMinShare * first &&
+    (name !== 'tensorCount' || growth >= t.memoryGrowthMinTensors) &&
+    (!isCollected || growth >= t.memoryGrowthMinCollectedBytes);
+  if (!(first > 0) || !isSteady || !isLarge) return undefined;
+  const stepOf = (row = 0): number => telemetry.steps[row] ?? Number.NaN;
+  const start = rows[Math.floor(rows.length / PARTS)];
+  return { watched, first, last, span: spanOfSteps(stepOf(start), stepOf(rows.at(-1))) };
 }

@@ -1,16 +1,11 @@
 import type { AlertSeverity } from '../../../records/literals.ts';
 import type { TelemetryColumns } from '../../columns/run-columns.ts';
-import { placeAt } from '../../signals/positions.ts';
-import {
-  defineRule,
-  say,
-  sayShare,
-  severityAbove,
-  type Finding,
-  type Observation,
-} from '../../signals/rule.ts';
-import { dataShares, stepDurations, type StepDurations } from '../../signals/step-durations.ts';
+import { ladder } from '../../signals/ladder.ts';
+import { observe } from '../../signals/observe.ts';
+import { defineRule, mostSevereFirst, type ThresholdValues } from '../../signals/rule.ts';
 import { median, robustDeviation, sampleRows, trendScore } from '../../signals/statistics.ts';
+import { dataShares, stepDurations, type StepDurations } from '../../signals/step-durations.ts';
+import { say, sayShare, when } from '../../text/sentences.ts';
 
 /** Rows at the start that compiling and warming up may take. */
 const WARM_UP_SHARE = 0.1;
@@ -29,154 +24,156 @@ const SCHEDULING_MS = 25;
 /** Share of all processors of the machine in use, in percent, from which a step has to wait for one. */
 const CROWDED_PERCENT = 95;
 
+const STEP_TIME = ladder('Median step time in milliseconds', {
+  runtimeWarningStepTimeMs: 250,
+  runtimeErrorStepTimeMs: 500,
+  runtimeCriticalStepTimeMs: 1000,
+});
+const DATA_FRACTION = ladder('Median share of a step that is spent waiting for data', {
+  runtimeWarningDataFraction: 0.4,
+  runtimeErrorDataFraction: 0.6,
+  runtimeCriticalDataFraction: 0.75,
+});
+const JITTER = ladder('Robust deviation of step times over their median', {
+  runtimeWarningJitterRatio: 0.25,
+  runtimeErrorJitterRatio: 0.5,
+  runtimeCriticalJitterRatio: 0.75,
+});
+
+const THRESHOLDS = {
+  ...STEP_TIME.thresholds,
+  ...DATA_FRACTION.thresholds,
+  ...JITTER.thresholds,
+};
+
 export const runtimeBottleneckRisk = defineRule({
   id: 'runtime_bottleneck_risk',
   category: 'runtime',
   detects: 'Steps that take long, wait for data, or take unevenly long.',
   source:
-    'the reference; what must agree by default, and that unevenness by itself is a warning at most, is ours',
+    'abiotic-quark; what must agree by default, and that unevenness by itself is a warning at most, is ours',
   cause: 'the input pipeline, the machine or other work on it holds the training up',
   advice:
     'measure where a step spends its time, and load and prepare batches ahead of the step that needs them',
-  thresholds: {
-    runtimeWarningStepTimeMs: {
-      value: 250,
-      doc: 'Median step time for a warning, in milliseconds.',
-    },
-    runtimeErrorStepTimeMs: { value: 500, doc: 'Median step time for an error, in milliseconds.' },
-    runtimeCriticalStepTimeMs: {
-      value: 1000,
-      doc: 'Median step time that is critical, in milliseconds.',
-    },
-    runtimeWarningDataFraction: {
-      value: 0.4,
-      doc: 'Median share of a step waiting for data, for a warning.',
-    },
-    runtimeErrorDataFraction: { value: 0.6, doc: 'The same, for an error.' },
-    runtimeCriticalDataFraction: { value: 0.75, doc: 'The same, critical.' },
-    runtimeWarningJitterRatio: {
-      value: 0.25,
-      doc: 'Robust deviation of step times over their median, for a warning.',
-    },
-    runtimeErrorJitterRatio: { value: 0.5, doc: 'The same, for an error.' },
-    runtimeCriticalJitterRatio: { value: 0.75, doc: 'The same, critical.' },
-  },
-  evaluate({ columns, isReference, signals, thresholds: t }) {
-    const durations = stepDurations(columns, signals);
-    const shares = dataShares(columns, signals);
-    const findings: { severity: AlertSeverity; fact: string; observation: Observation }[] = [];
-    const add = (
-      severity: AlertSeverity | undefined,
-      at: StepDurations,
-      fact: string,
-      observed: number,
-      threshold: number,
-    ): void => {
-      if (severity === undefined) return;
-      const from = placeAt(at.series, 0);
-      const to = placeAt(at.series, at.values.length - 1);
-      findings.push({
-        severity,
-        fact,
-        observation: {
-          kind: at.kind,
-          source: at.source,
-          summary: `${fact}.`,
-          observed,
-          threshold,
-          from,
-          to,
-        },
-      });
-    };
-    const fraction = shares === undefined ? Number.NaN : median(steady(shares.values));
-    if (shares !== undefined)
-      add(
-        severityAbove(
-          fraction,
-          t.runtimeWarningDataFraction,
-          t.runtimeErrorDataFraction,
-          t.runtimeCriticalDataFraction,
-        ),
-        shares,
-        `The typical step waits for data ${sayShare(fraction)} of its time`,
-        fraction,
-        t.runtimeWarningDataFraction,
-      );
-    const times = durations === undefined ? new Float64Array(0) : steady(durations.values);
+  live: 'trend',
+  thresholds: THRESHOLDS,
+  measure({ columns, isAbsolute, signals, thresholds: t }) {
     const load = loadOf(columns.telemetry);
-    const isCrowded = load >= CROWDED_PERCENT;
-    if (durations !== undefined && times.length > 0) {
-      const typical = median(times);
-      const jitter = robustDeviation(times) / typical;
-      const isSlowing = getSlower(times);
-      const isUneven =
-        jitter >= t.runtimeWarningJitterRatio &&
-        jitter * typical >= SCHEDULING_MS &&
-        lostShare(times, typical) >= LOST_SHARE;
-      const agrees =
-        fraction >= t.runtimeWarningDataFraction ||
-        (isSlowing && times.length >= 4 * MIN_STEPS) ||
-        typical >= PATIENCE_MS;
-      // Other work on the machine makes steps uneven: where nothing else agrees, that is worth a warning and no more, and a remark where
-      // all processors are known to be in use.
-      const capped = (severity: AlertSeverity | undefined): AlertSeverity | undefined =>
-        isReference || severity === undefined ? severity : isCrowded ? 'info' : 'warning';
-      const speed = severityAbove(
-        typical,
-        t.runtimeWarningStepTimeMs,
-        t.runtimeErrorStepTimeMs,
-        t.runtimeCriticalStepTimeMs,
-      );
-      if (isReference || agrees || isUneven)
-        add(
-          agrees ? speed : capped(speed),
-          durations,
-          `The typical step takes ${say(typical)} ms${isSlowing ? ', and steps get slower' : ''}`,
-          typical,
-          t.runtimeWarningStepTimeMs,
-        );
-      if (isReference || isUneven)
-        add(
-          capped(
-            severityAbove(
-              jitter,
-              t.runtimeWarningJitterRatio,
-              t.runtimeErrorJitterRatio,
-              t.runtimeCriticalJitterRatio,
-            ),
-          ),
-          durations,
-          `Step times vary by ${sayShare(jitter)} of the typical ${say(typical)} ms`,
-          jitter,
-          t.runtimeWarningJitterRatio,
-        );
-    }
-    const order = ['critical', 'error', 'warning', 'info'];
-    const sorted = findings.toSorted(
-      (a, b) => order.indexOf(a.severity) - order.indexOf(b.severity),
-    );
-    const [worst] = sorted;
-    if (worst === undefined) return [];
-    const { from, to } = worst.observation;
-    const finding: Finding = {
-      severity: worst.severity,
-      title: 'Steps are held up',
-      fact: `${sorted.map(({ fact }, i) => (i === 0 ? fact : fact.charAt(0).toLowerCase() + fact.slice(1))).join('; ')}.`,
-      confidence: isReference ? 0.6 : 0.8,
-      ...(worst.severity === 'info'
-        ? {
-            cause: `other work takes the processors of the machine, of which ${say(load)} % were in use`,
-            advice: 'look at step times again when the machine has nothing else to do',
-          }
-        : {}),
-      ...(from === undefined ? {} : { from }),
-      ...(to === undefined ? {} : { to }),
-      observations: sorted.map(({ observation }) => observation),
-    };
-    return [finding];
+    const shares = dataShares(columns, signals);
+    const durations = stepDurations(columns, signals);
+    const fraction = shares === undefined ? Number.NaN : median(steady(shares.values));
+    const times = steady(durations?.values ?? new Float64Array(0));
+    const pace = paceOf(times, fraction, t);
+    // Other work on the machine makes steps uneven: where nothing else agrees, that is worth a warning and no more, and a remark where
+    // all processors are known to be in use.
+    const cap = isAbsolute ? undefined : load >= CROWDED_PERCENT ? 'info' : 'warning';
+    const delays = [
+      delayOf('fraction', shares, fraction, t),
+      ...(isAbsolute || pace.agrees || pace.isUneven
+        ? [delayOf('speed', durations, pace.typical, t, pace.agrees ? undefined : cap)]
+        : []),
+      ...(isAbsolute || pace.isUneven ? [delayOf('jitter', durations, pace.jitter, t, cap)] : []),
+    ].flat();
+    const sorted = mostSevereFirst(delays);
+    return sorted.slice(0, 1).map((worst) => ({ worst, sorted, pace, load, isAbsolute }));
+  },
+  finding: {
+    levels: {
+      critical: ({ worst }) => worst.severity === 'critical',
+      error: ({ worst }) => worst.severity === 'error',
+      warning: ({ worst }) => worst.severity === 'warning',
+      info: () => true,
+    },
+    title: 'Steps are held up',
+    fact: ({ pace, sorted }) => {
+      const [first = '', ...others] = sorted.map((delay) => sayDelay(delay, pace));
+      const rest = others.map((text) => `; ${text.charAt(0).toLowerCase()}${text.slice(1)}`);
+      return `${first}${rest.join('')}.`;
+    },
+    confidence: ({ isAbsolute }) => (isAbsolute ? 0.6 : 0.8),
+    cause: ({ load, worst }) =>
+      worst.severity === 'info'
+        ? `other work takes the processors of the machine, of which ${say(load)} % were in use`
+        : undefined,
+    advice: ({ worst }) =>
+      worst.severity === 'info'
+        ? 'check the step times again when the machine has nothing else to do'
+        : undefined,
+    evidence: ({ pace, sorted }, t) =>
+      sorted.map((delay) =>
+        observe(delay.subject, [], `${sayDelay(delay, pace)}.`, {
+          observed: delay.value,
+          threshold: DELAYS[delay.kind].warningOf(t),
+        }),
+      ),
   },
 });
+
+type Limits = ThresholdValues<keyof typeof THRESHOLDS>;
+
+/** What may delay a training. */
+const DELAYS = { fraction: DATA_FRACTION, speed: STEP_TIME, jitter: JITTER } as const;
+
+type Delay = {
+  readonly kind: keyof typeof DELAYS;
+  readonly subject: StepDurations;
+  readonly value: number;
+  readonly severity: AlertSeverity;
+};
+
+/** A delay of at most some severity; none where it is no warning. */
+function delayOf(
+  kind: Delay['kind'],
+  subject: StepDurations | undefined,
+  value: number,
+  t: Limits,
+  cap?: AlertSeverity,
+): readonly Delay[] {
+  const severity = DELAYS[kind].severityOf(value, t);
+  if (subject === undefined || severity === undefined) return [];
+  return [{ kind, subject, value, severity: cap ?? severity }];
+}
+
+function sayDelay({ kind, value }: Delay, { isSlowing, typical }: Pace): string {
+  switch (kind) {
+    case 'fraction':
+      return `The typical step waits for data ${sayShare(value)} of its time`;
+    case 'speed':
+      return `The typical step takes ${say(value)} ms${when(isSlowing, ', and steps get slower')}`;
+    case 'jitter':
+      return `Step times vary by ${sayShare(value)} of the typical ${say(typical)} ms`;
+  }
+}
+
+/** How fast and how evenly steps are made. */
+type Pace = {
+  readonly typical: number;
+  readonly jitter: number;
+  readonly isSlowing: boolean;
+  /** Whether they are so uneven that it costs something. */
+  readonly isUneven: boolean;
+  /** Whether something else says that steps take too long. */
+  readonly agrees: boolean;
+};
+
+function paceOf(times: Float64Array, fraction: number, t: Limits): Pace {
+  const typical = median(times);
+  const jitter = robustDeviation(times) / typical;
+  const isSlowing = times.length > 0 && getSlower(times);
+  return {
+    typical,
+    jitter,
+    isSlowing,
+    isUneven:
+      jitter >= t.runtimeWarningJitterRatio &&
+      jitter * typical >= SCHEDULING_MS &&
+      lostShare(times, typical) >= LOST_SHARE,
+    agrees:
+      fraction >= t.runtimeWarningDataFraction ||
+      (isSlowing && times.length >= 4 * MIN_STEPS) ||
+      typical >= PATIENCE_MS,
+  };
+}
 
 /** Use of all processors of the machine in percent, as it typically was; NaN where too few samples tell. */
 function loadOf({ cpuUsagePercent }: TelemetryColumns): number {

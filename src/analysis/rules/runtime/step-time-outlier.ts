@@ -1,7 +1,9 @@
-import { placeAt, sayPlace } from '../../signals/positions.ts';
-import { defineRule, say, sayShare, type Finding } from '../../signals/rule.ts';
-import { stepDurations } from '../../signals/step-durations.ts';
+import { observe } from '../../signals/observe.ts';
+import { positionAt, sayPosition } from '../../signals/positions.ts';
+import { defineRule } from '../../signals/rule.ts';
 import { median, robustDeviation, sampleRows } from '../../signals/statistics.ts';
+import { stepDurations } from '../../signals/step-durations.ts';
+import { say, sayShare } from '../../text/sentences.ts';
 
 /** Times that the typical one comes from, at most. */
 const MAX_TIMES = 16_384;
@@ -15,6 +17,7 @@ export const stepTimeOutlier = defineRule({
   cause:
     'something stops the training now and then: validation or saving inside the step, garbage collection, other work on the machine',
   advice: 'compare the steps named here with what else happens at these times',
+  live: 'whole_run',
   thresholds: {
     stepTimeOutlierScore: { value: 8, doc: 'Distance from the median in robust deviations.' },
     stepTimeOutlierRatio: { value: 3, doc: 'Least multiple of the median.' },
@@ -28,10 +31,10 @@ export const stepTimeOutlier = defineRule({
       doc: 'Least share of all time that they take beyond the typical step.',
     },
   },
-  evaluate({ columns, signals, thresholds: t }) {
-    const durations = stepDurations(columns, signals);
-    if (durations === undefined) return [];
-    const { series, values } = durations;
+  measure({ columns, signals, thresholds: t }) {
+    const subject = stepDurations(columns, signals);
+    if (subject === undefined) return [];
+    const { values } = subject;
     const known = Float64Array.from(
       sampleRows(values.length, MAX_TIMES),
       (row) => values[row] ?? Number.NaN,
@@ -57,28 +60,29 @@ export const stepTimeOutlier = defineRule({
     const share = total > 0 ? lost / total : 0;
     if (rows.length < t.stepTimeOutlierMinCount || share < t.stepTimeOutlierMinLost) return [];
     const longest = rows.reduce((a, b) => ((values[b] ?? 0) > (values[a] ?? 0) ? b : a));
-    const from = placeAt(series, rows[0] ?? 0);
-    const to = placeAt(series, rows.at(-1) ?? 0);
-    const finding: Finding = {
-      severity: share >= 0.3 ? 'warning' : 'info',
-      title: 'Some steps take very long',
-      fact: `${rows.length} of ${values.length} steps took more than ${say(limit)} ms where ${say(typical)} ms are typical, the longest ${say(values[longest] ?? 0)} ms at ${sayPlace(placeAt(series, longest))}; they cost ${sayShare(share)} of the time.`,
-      confidence: 0.85,
-      from,
-      to,
-      observations: [
+    return [{ subject, rows, share, limit, typical, longest }];
+  },
+  finding: {
+    levels: { warning: ({ share }) => share >= 0.3, info: () => true },
+    title: 'Some steps take very long',
+    fact: ({ limit, longest, rows, share, subject: { series, values }, typical }) => {
+      const worst = `${say(values[longest] ?? 0)} ms at ${sayPosition(positionAt(series, longest))}`;
+      return `${rows.length} of ${values.length} steps took more than ${say(limit)} ms where ${say(typical)} ms are typical, the longest ${worst}; they cost ${sayShare(share)} of the time.`;
+    },
+    confidence: 0.85,
+    evidence: ({ rows, share, subject }, t) => [
+      observe(
+        subject,
+        [rows[0] ?? 0, rows.at(-1) ?? 0],
+        `${rows.length} outliers cost ${sayShare(share)} of the time.`,
         {
-          kind: durations.kind,
-          source: durations.source,
-          summary: `${rows.length} outliers cost ${sayShare(share)} of the time.`,
           observed: share,
           threshold: t.stepTimeOutlierMinLost,
-          from,
-          to,
-          metadata: { steps: rows.slice(0, 20).map((row) => placeAt(series, row).step) },
+          metadata: {
+            steps: rows.slice(0, 20).map((row) => positionAt(subject.series, row).step),
+          },
         },
-      ],
-    };
-    return [finding];
+      ),
+    ],
   },
 });

@@ -6,7 +6,8 @@ import {
   type MetricSeries,
 } from 'quark-sdk/analysis';
 import { onAxisOf } from '../../../../src/analysis/phases/align-axis.ts';
-import { finitePart, indexAtOrBefore } from '../../../../src/analysis/signals/finite-part.ts';
+import { indexAtOrBefore } from '../../../../src/analysis/columns/sorted-search.ts';
+import { finitePart } from '../../../../src/analysis/signals/finite-part.ts';
 import {
   CONVENTIONAL_ROLE_KEYS,
   roleCandidates,

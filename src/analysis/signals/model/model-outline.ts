@@ -1,6 +1,11 @@
-/** The layers of a model from its configuration: what tfjs and Keras write, or a plain list. Nothing in it is trusted. */
+/**
+ * The layers of a model from its configuration: what tfjs and Keras write, or a plain list, or what a training recorded of it when it
+ * began (`adapters/tfjs/model-facts.ts`). Nothing in it is trusted.
+ */
+import type { EventColumns, RunColumns } from '../../columns/run-columns.ts';
+import { field } from './fields.ts';
 
-/** A layer as the lint looks at it. */
+/** A layer as the lint sees it. */
 export type ModelLayer = {
   readonly name: string;
   /** Class of the layer: `Dense`, `Conv2D`, ... */
@@ -20,7 +25,7 @@ export type ModelLayer = {
   readonly inputs: readonly number[];
 };
 
-/** A model as the lint looks at it. */
+/** A model as the lint sees it. */
 export type ModelOutline = {
   readonly layers: readonly ModelLayer[];
   /** The loss in lowercase letters, without separators. */
@@ -30,8 +35,25 @@ export type ModelOutline = {
   readonly metrics: readonly string[];
 };
 
-/** More layers than this are not looked at. */
+/** More layers than this are not read. */
 const MAX_LAYERS = 2000;
+
+/** The model that was given, or that the configuration of the run describes, or that was recorded; undefined where none is known. */
+export function modelOutline(
+  { events, run: { config } }: RunColumns,
+  model: unknown,
+): ModelOutline | undefined {
+  return outlineOf(model ?? config['model'] ?? config, config) ?? recordedOutline(events);
+}
+
+/** The model of the last start of a training; undefined where none was recorded. */
+export function recordedOutline({ eventTypes, payloads }: EventColumns): ModelOutline | undefined {
+  const at = eventTypes.lastIndexOf('training_started');
+  const text = at < 0 ? '' : (payloads[at] ?? '');
+  if (!text.includes('"topology"')) return undefined;
+  const payload: unknown = JSON.parse(text);
+  return outlineOf(field(payload, 'topology'), payload);
+}
 
 /** What can be read of a model; undefined when there are no layers in it. */
 export function outlineOf(model: unknown, runConfig: unknown): ModelOutline | undefined {
@@ -112,15 +134,6 @@ function inboundOf(layer: unknown, names: readonly string[]): number[] {
   };
   walk(field(layer, 'inbound_nodes', 'inboundNodes'), 0);
   return [...found];
-}
-
-export function field(value: unknown, ...names: readonly string[]): unknown {
-  if (typeof value !== 'object' || value === null) return undefined;
-  for (const name of names) {
-    const found: unknown = Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined;
-    if (found !== undefined && found !== null) return found;
-  }
-  return undefined;
 }
 
 /** Text in lowercase without what separates its words: `categorical_crossentropy` and `categoricalCrossentropy` are one. */
