@@ -74,7 +74,7 @@ export async function packedSegment(
   const identity = { runId, table: 'metrics', writerId, batchNumber };
   const batch = metricBatch(shape);
   const bytes = await packSegment(createSegment(metricTable, identity, batch).bytes);
-  return describeSegment(metricTable, identity, batch, bytes, 'packed', []);
+  return describeSegment({ table: metricTable, identity, batch, bytes, encoding: 'packed' });
 }
 
 /** The same bytes under another name. */
@@ -183,7 +183,13 @@ export function paddedSegment(
   const before = concat([schema, names, offsets, letter, rows, word, word]);
   const packed = packByHand(before, unpackedBytes, END_OF_STREAM);
   const batch = metricBatch({ rows: 1, metrics: 1 });
-  const { manifest } = describeSegment(metricTable, identity, batch, packed, 'packed', []);
+  const { manifest } = describeSegment({
+    table: metricTable,
+    identity,
+    batch,
+    bytes: packed,
+    encoding: 'packed',
+  });
   return {
     manifest: {
       ...manifest,

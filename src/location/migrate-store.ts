@@ -190,14 +190,13 @@ function rewrite(
   else columns.set(SEQUENCE_COLUMN, { kind: 'number', values: sequences });
   const rows = { rowCount: batch.rowCount, columns };
   const bytes = encodeBatch(table, rows);
-  const { manifest: next } = describeSegment(
+  const { manifest: next } = describeSegment({
     table,
-    manifest,
-    rows,
+    identity: manifest,
+    batch: rows,
     bytes,
-    'arrow',
-    manifest.sources,
-  );
+    sources: manifest.sources,
+  });
   const { firstSequence, lastSequence } = manifest;
   return { manifest: { ...next, firstSequence, lastSequence }, bytes };
 }

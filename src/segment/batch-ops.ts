@@ -76,17 +76,21 @@ export function valueAt(column: Column<unknown>, vector: Vector | undefined, row
   }
 }
 
+type VectorOf<K extends Vector['kind']> = Extract<Vector, { kind: K }>;
+
+/** Visits the vectors of a column that are of its kind, each with the row that it begins at and its rows. */
+type EachVector = <K extends Vector['kind']>(
+  wanted: K,
+  visit: (vector: VectorOf<K>, at: number, length: number) => void,
+) => void;
+
 function concatColumn(batches: readonly RowBatch[], name: string, rowCount: number): Vector {
   const kind = batches.find((batch) => batch.columns.has(name))?.columns.get(name)?.kind ?? 'text';
-  const each = <K extends Vector['kind']>(
-    wanted: K,
-    visit: (vector: Extract<Vector, { kind: K }>, at: number, length: number) => void,
-  ): void => {
+  const each: EachVector = (wanted, visit) => {
     let at = 0;
     for (const batch of batches) {
       const vector = batch.columns.get(name);
-      if (vector?.kind === wanted)
-        visit(vector as Extract<Vector, { kind: K }>, at, batch.rowCount);
+      if (vector?.kind === wanted) visit(vector as VectorOf<typeof wanted>, at, batch.rowCount);
       at += batch.rowCount;
     }
   };
@@ -96,32 +100,10 @@ function concatColumn(batches: readonly RowBatch[], name: string, rowCount: numb
       each(kind, (vector, at, length) => values.set(vector.values.subarray(0, length), at));
       return { kind, values };
     }
-    case 'f64': {
-      const values = new Float64Array(rowCount);
-      const isNull = new Uint8Array(rowCount).fill(1);
-      each(kind, (vector, at, length) => {
-        values.set(vector.values.subarray(0, length), at);
-        if (vector.isNull === null) isNull.fill(0, at, at + length);
-        else isNull.set(vector.isNull.subarray(0, length), at);
-      });
-      return { kind, values, isNull: isNull.includes(1) ? isNull : null };
-    }
-    case 'key': {
-      const positions = new Map<string, number>();
-      const indices = new Int32Array(rowCount).fill(-1);
-      each(kind, (vector, at, length) => {
-        const map = Int32Array.from(vector.dictionary, (word) => {
-          const position = positions.get(word) ?? positions.size;
-          positions.set(word, position);
-          return position;
-        });
-        for (let i = 0; i < length; i++) {
-          const index = vector.indices[i] ?? -1;
-          indices[at + i] = index < 0 ? -1 : (map[index] ?? -1);
-        }
-      });
-      return { kind, dictionary: [...positions.keys()], indices };
-    }
+    case 'f64':
+      return concatFloats(each, rowCount);
+    case 'key':
+      return concatKeys(each, rowCount);
     case 'bool': {
       const values = new Uint8Array(rowCount).fill(2);
       each(kind, (vector, at, length) => values.set(vector.values.subarray(0, length), at));
@@ -129,23 +111,51 @@ function concatColumn(batches: readonly RowBatch[], name: string, rowCount: numb
     }
     case 'text': {
       const values = new Array<string | null>(rowCount).fill(null);
-      each(kind, (vector, at, length) => place(values, vector.values, at, length));
+      each(kind, (vector, at, length) => copyCells(values, vector.values, at, length));
       return { kind, values };
     }
     case 'f64_list': {
       const values = new Array<Float64Array | null>(rowCount).fill(null);
-      each(kind, (vector, at, length) => place(values, vector.values, at, length));
+      each(kind, (vector, at, length) => copyCells(values, vector.values, at, length));
       return { kind, values };
     }
     case 'text_list': {
       const values = new Array<readonly string[] | null>(rowCount).fill(null);
-      each(kind, (vector, at, length) => place(values, vector.values, at, length));
+      each(kind, (vector, at, length) => copyCells(values, vector.values, at, length));
       return { kind, values };
     }
   }
 }
 
-function place<T>(
+function concatFloats(each: EachVector, rowCount: number): Vector {
+  const values = new Float64Array(rowCount);
+  const isNull = new Uint8Array(rowCount).fill(1);
+  each('f64', (vector, at, length) => {
+    values.set(vector.values.subarray(0, length), at);
+    if (vector.isNull === null) isNull.fill(0, at, at + length);
+    else isNull.set(vector.isNull.subarray(0, length), at);
+  });
+  return { kind: 'f64', values, isNull: isNull.includes(1) ? isNull : null };
+}
+
+function concatKeys(each: EachVector, rowCount: number): Vector {
+  const positions = new Map<string, number>();
+  const indices = new Int32Array(rowCount).fill(-1);
+  each('key', (vector, at, length) => {
+    const map = Int32Array.from(vector.dictionary, (word) => {
+      const position = positions.get(word) ?? positions.size;
+      positions.set(word, position);
+      return position;
+    });
+    for (let i = 0; i < length; i++) {
+      const index = vector.indices[i] ?? -1;
+      indices[at + i] = index < 0 ? -1 : (map[index] ?? -1);
+    }
+  });
+  return { kind: 'key', dictionary: [...positions.keys()], indices };
+}
+
+function copyCells<T>(
   target: (T | null)[],
   source: readonly (T | null)[],
   at: number,

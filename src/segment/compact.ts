@@ -7,18 +7,13 @@ import { Breather } from '../base/breather.ts';
 import { isQuarkError } from '../base/errors.ts';
 import { xxh32 } from '../base/xxh32.ts';
 import type { TableDefinition } from '../schema/table.ts';
-import type {
-  BatchRange,
-  MergedSegment,
-  SegmentEncoding,
-  SegmentManifest,
-  Store,
-} from '../store/store.ts';
+import type { MergedSegment, SegmentEncoding, SegmentManifest, Store } from '../store/store.ts';
+import { batchesOf, coalesceRanges } from '../store/batch-ranges.ts';
 import { mergeableSegments } from '../store/unsent.ts';
 import { concatBatches, concatBatchesInTurns, gatherRows } from './batch-ops.ts';
 import { encodeBatch, SEQUENCE_COLUMN } from './encode.ts';
 import { groupSegments } from './group-segments.ts';
-import { describeSegment } from './manifest.ts';
+import { describeSegment, rangeOf } from './manifest.ts';
 import { openSegment, type OpenedSegment } from './open-segment.ts';
 import { packSegment } from '../codecs/packed/pack.ts';
 import { unpackSegment } from '../codecs/packed/unpack.ts';
@@ -123,7 +118,7 @@ async function mergeWindow(
   const [first] = manifests;
   if (first === undefined || (manifests.length === 1 && first.encoding === 'packed'))
     return { ...nothing, seen };
-  const sources = sourcesOf(manifests);
+  const sources = coalesceRanges(manifests.flatMap(batchesOf));
   const merged: MergedSegment[] = [];
   const cuts = await cutRows(table, rows, breather);
   for (const { arrow, batch } of encodeCuts(table, rows, cuts)) {
@@ -132,11 +127,12 @@ async function mergeWindow(
     await breather.breathe();
     const batchNumber = merged.length;
     const identity = { runId, table: table.table, writerId: mergeId, batchNumber };
-    const { manifest } = describeSegment(table, identity, batch, bytes, encoding, sources);
-    const sequences = batch.columns.get(SEQUENCE_COLUMN);
-    const [firstSequence, lastSequence] =
-      sequences?.kind === 'number' ? extent(sequences.values) : [0, 0];
-    merged.push({ manifest: { ...manifest, firstSequence, lastSequence }, bytes });
+    const { manifest } = describeSegment({ table, identity, batch, bytes, encoding, sources });
+    const [start, end] = rangeOf(batch.columns.get(SEQUENCE_COLUMN));
+    merged.push({
+      manifest: { ...manifest, firstSequence: start ?? 0, lastSequence: end ?? 0 },
+      bytes,
+    });
   }
   const isReplaced = await store.replaceSegments(runId, table.table, manifests, merged);
   return isReplaced ? { removed: manifests.length, added: merged.length, seen } : undefined;
@@ -296,34 +292,4 @@ function sortBySequence(rows: Int32Array, sequences: Float64Array): void {
       return;
     }
   }
-}
-
-/** Ranges of batches that the merged segments stand for, neighbours joined. */
-function sourcesOf(manifests: readonly SegmentManifest[]): BatchRange[] {
-  const ranges = manifests.flatMap(({ batchNumber, sources, writerId }): readonly BatchRange[] =>
-    sources.length > 0 ? sources : [{ writerId, batchStart: batchNumber, batchLast: batchNumber }],
-  );
-  const sorted = ranges.toSorted((a, b) =>
-    a.writerId < b.writerId ? -1 : a.writerId > b.writerId ? 1 : a.batchStart - b.batchStart,
-  );
-  const joined: BatchRange[] = [];
-  for (const range of sorted) {
-    const last = joined.at(-1);
-    if (last?.writerId === range.writerId && range.batchStart <= last.batchLast + 1) {
-      joined[joined.length - 1] = { ...last, batchLast: Math.max(last.batchLast, range.batchLast) };
-    } else {
-      joined.push(range);
-    }
-  }
-  return joined;
-}
-
-function extent(values: Float64Array): [number, number] {
-  let min = values[0] ?? 0;
-  let max = min;
-  for (const value of values) {
-    if (value < min) min = value;
-    if (value > max) max = value;
-  }
-  return [min, max];
 }

@@ -34,9 +34,10 @@ export function createStreamEncoder(
 ): StreamEncoder {
   const plansOf = ({ rowCount, columns }: RowBatch): Plan[] => {
     let dictionaries = 0;
-    return columnsOf(table).flatMap(({ stored, kind, metadata }) => {
-      const vector = columns.get(stored) ?? emptyVector(kind, rowCount);
-      const plan = planColumn(stored, vector, rowCount, dictionaries, metadata, true);
+    return columnsOf(table).flatMap(({ stored: name, kind, metadata }) => {
+      const vector = columns.get(name) ?? emptyVector(kind, rowCount);
+      const dictionaryId = dictionaries;
+      const plan = planColumn(vector, { name, rowCount, dictionaryId, metadata, isFixed: true });
       if (plan?.dictionary !== undefined) dictionaries += 1;
       return plan === undefined ? [] : [plan];
     });

@@ -14,7 +14,17 @@ import {
   type ArrowField,
   type ArrowType,
 } from '../codecs/arrow/arrow-format.ts';
-import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
+import type {
+  BoolVector,
+  F64ListVector,
+  F64Vector,
+  KeyVector,
+  NumberVector,
+  RowBatch,
+  TextListVector,
+  TextVector,
+  Vector,
+} from '../codecs/arrow/vectors.ts';
 
 /** Stored name of the column that carries sequence numbers where they are not contiguous. */
 export const SEQUENCE_COLUMN = 'sequence';
@@ -47,7 +57,12 @@ export function encodeBatch(
     const plan =
       column === undefined
         ? undefined
-        : planColumn(name, column, batch.rowCount, nextDictionary, metadata);
+        : planColumn(column, {
+            name,
+            rowCount: batch.rowCount,
+            dictionaryId: nextDictionary,
+            metadata,
+          });
     if (plan === undefined) return;
     if (plan.dictionary !== undefined) nextDictionary++;
     plans.push(plan);
@@ -72,15 +87,10 @@ export function encodeBatch(
 export function pushRows(parts: Uint8Array[], plans: readonly Plan[], rowCount: number): void {
   for (const plan of plans) {
     if (plan.dictionary === undefined) continue;
-    const { nodes, buffers } = planText(plan.dictionary);
-    pushMessage(parts, buffers, (list, length) =>
-      dictionaryMessage(
-        plan.field.dictionary?.id ?? 0,
-        plan.dictionary?.length ?? 0,
-        nodes,
-        list,
-        length,
-      ),
+    const { length: count } = plan.dictionary;
+    const id = plan.field.dictionary?.id ?? 0;
+    pushMessage(parts, [EMPTY, ...textBuffers(plan.dictionary)], (list, length) =>
+      dictionaryMessage(id, count, [[count, 0]], list, length),
     );
   }
   const nodes = plans.flatMap((plan) => plan.nodes);
@@ -147,125 +157,162 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return all;
 }
 
-/**
- * How a column is written; undefined for one that is null in every row, which is left out.
- *
- * @param isFixed the type follows from the kind of the column alone, and nothing is left out: for batches that share a schema
- */
+/** Where a column goes: its name, its rows, and the id of its dictionary if it has one. */
+export type ColumnPlan = {
+  readonly name: string;
+  readonly rowCount: number;
+  readonly dictionaryId: number;
+  readonly metadata: ArrowField['metadata'];
+  /** The type follows from the kind of the column alone, and nothing is left out: for batches that share a schema. Default false. */
+  readonly isFixed?: boolean;
+};
+
+/** How a column is written; undefined for one that is null in every row, which is left out. */
 export function planColumn(
-  name: string,
   column: Vector,
-  rowCount: number,
-  dictionaryId: number,
-  metadata: ArrowField['metadata'],
-  isFixed = false,
+  { name, rowCount, dictionaryId, metadata, isFixed = false }: ColumnPlan,
 ): Plan | undefined {
-  const field = (type: ArrowType, nullCount: number): ArrowField => ({
-    name,
-    isNullable: isFixed || nullCount > 0,
-    type,
-    ...(metadata === undefined ? {} : { metadata }),
-  });
-  const isEmpty = (nullCount: number): boolean => !isFixed && nullCount === rowCount;
+  const { type, nullCount, hasValue, data, key } = encodeColumn(column, rowCount, isFixed);
+  if (!isFixed && nullCount === rowCount) return undefined;
+  const validity = nullCount === 0 ? EMPTY : bitmap(rowCount, hasValue);
+  const { buffers, itemNodes = [] } = data();
+  return {
+    field: {
+      name,
+      isNullable: isFixed || nullCount > 0,
+      type,
+      ...(metadata === undefined ? {} : { metadata }),
+      ...(key === undefined ? {} : { dictionary: { id: dictionaryId, indexBits: key.indexBits } }),
+    },
+    nodes: [[rowCount, nullCount], ...itemNodes],
+    buffers: [validity, ...buffers],
+    ...(key === undefined ? {} : { dictionary: key.dictionary }),
+  };
+}
+
+/** A column as Arrow has it. */
+type Encoded = {
+  readonly type: ArrowType;
+  readonly nullCount: number;
+  readonly hasValue: (row: number) => boolean;
+  /** What follows the validity bitmap; asked for where the column is written. */
+  readonly data: () => {
+    readonly buffers: readonly Uint8Array[];
+    readonly itemNodes?: readonly [number, number][];
+  };
+  /** Of a column that is written as indices of a dictionary. */
+  readonly key?: { readonly dictionary: readonly string[]; readonly indexBits: 8 | 16 | 32 };
+};
+
+const FLOAT64: ArrowType = { kind: 'float', bits: 64 };
+
+function encodeColumn(column: Vector, rowCount: number, isFixed: boolean): Encoded {
   switch (column.kind) {
-    case 'number': {
-      const { values } = column;
-      const found = narrow(values, rowCount);
-      const { nullCount } = found;
-      const integers = isFixed ? null : found.integers;
-      if (isEmpty(nullCount)) return undefined;
-      const validity = nullCount === 0 ? EMPTY : bitmap(rowCount, (i) => !Number.isNaN(values[i]));
-      const data = integers ?? values.subarray(0, rowCount);
-      const type: ArrowType =
-        integers === null ? { kind: 'float', bits: 64 } : { kind: 'int', bits: 32, isSigned: true };
-      return {
-        field: field(type, nullCount),
-        nodes: [[rowCount, nullCount]],
-        buffers: [validity, bytesOf(data)],
-      };
-    }
-    case 'f64': {
-      const { values, isNull } = column;
-      const nullCount = countOnes(isNull, rowCount);
-      if (isEmpty(nullCount)) return undefined;
-      const validity =
-        nullCount === 0 || isNull === null ? EMPTY : bitmap(rowCount, (i) => isNull[i] !== 1);
-      return {
-        field: field({ kind: 'float', bits: 64 }, nullCount),
-        nodes: [[rowCount, nullCount]],
-        buffers: [validity, bytesOf(values.subarray(0, rowCount))],
-      };
-    }
-    case 'key': {
-      const { indices, dictionary } = column;
-      let nullCount = 0;
-      for (let i = 0; i < rowCount; i++) if ((indices[i] ?? -1) < 0) nullCount++;
-      if (isEmpty(nullCount)) return undefined;
-      const validity = nullCount === 0 ? EMPTY : bitmap(rowCount, (i) => (indices[i] ?? -1) >= 0);
-      const indexBits =
-        isFixed || dictionary.length > 0x7fff ? 32 : dictionary.length > 0x7f ? 16 : 8;
-      const source = indices.subarray(0, rowCount);
-      const data =
-        indexBits === 8
-          ? new Int8Array(source)
-          : indexBits === 16
-            ? new Int16Array(source)
-            : source;
-      return {
-        field: {
-          ...field({ kind: 'utf8' }, nullCount),
-          dictionary: { id: dictionaryId, indexBits },
-        },
-        nodes: [[rowCount, nullCount]],
-        buffers: [validity, bytesOf(data)],
-        dictionary,
-      };
-    }
-    case 'text': {
-      const { nodes, buffers, nullCount } = planText(column.values);
-      return isEmpty(nullCount)
-        ? undefined
-        : { field: field({ kind: 'utf8' }, nullCount), nodes, buffers };
-    }
-    case 'bool': {
-      const { values } = column;
-      let nullCount = 0;
-      for (let i = 0; i < rowCount; i++) if (values[i] === 2) nullCount++;
-      if (isEmpty(nullCount)) return undefined;
-      const validity = nullCount === 0 ? EMPTY : bitmap(rowCount, (i) => values[i] !== 2);
-      return {
-        field: field({ kind: 'bool' }, nullCount),
-        nodes: [[rowCount, nullCount]],
-        buffers: [validity, bitmap(rowCount, (i) => values[i] === 1)],
-      };
-    }
-    case 'f64_list': {
-      const { validity, offsets, nullCount } = planList(column.values);
-      if (isEmpty(nullCount)) return undefined;
-      const items = new Float64Array(offsets[rowCount] ?? 0);
-      column.values.forEach((list, i) => list !== null && items.set(list, offsets[i]));
-      const type: ArrowType = { kind: 'list', item: { kind: 'float', bits: 64 } };
-      return {
-        field: field(type, nullCount),
-        nodes: [
-          [rowCount, nullCount],
-          [items.length, 0],
-        ],
-        buffers: [validity, bytesOf(offsets), EMPTY, bytesOf(items)],
-      };
-    }
-    case 'text_list': {
-      const { validity, offsets, nullCount } = planList(column.values);
-      if (isEmpty(nullCount)) return undefined;
-      const items = planText(column.values.flatMap((list) => list ?? []));
-      const type: ArrowType = { kind: 'list', item: { kind: 'utf8' } };
-      return {
-        field: field(type, nullCount),
-        nodes: [[rowCount, nullCount], ...items.nodes],
-        buffers: [validity, bytesOf(offsets), ...items.buffers],
-      };
-    }
+    case 'number':
+      return encodeNumbers(column, rowCount, isFixed);
+    case 'f64':
+      return encodeFloats(column, rowCount);
+    case 'key':
+      return encodeKeys(column, rowCount, isFixed);
+    case 'text':
+      return encodeTexts(column);
+    case 'bool':
+      return encodeBooleans(column, rowCount);
+    case 'f64_list':
+      return encodeFloatLists(column);
+    case 'text_list':
+      return encodeTextLists(column);
   }
+}
+
+function encodeNumbers({ values }: NumberVector, rowCount: number, isFixed: boolean): Encoded {
+  const { integers: narrowed, nullCount } = narrow(values, rowCount);
+  const integers = isFixed ? null : narrowed;
+  return {
+    type: integers === null ? FLOAT64 : { kind: 'int', bits: 32, isSigned: true },
+    nullCount,
+    hasValue: (row) => !Number.isNaN(values[row]),
+    data: () => ({ buffers: [bytesOf(integers ?? values.subarray(0, rowCount))] }),
+  };
+}
+
+function encodeFloats({ values, isNull }: F64Vector, rowCount: number): Encoded {
+  return {
+    type: FLOAT64,
+    nullCount: countOnes(isNull, rowCount),
+    hasValue: (row) => isNull?.[row] !== 1,
+    data: () => ({ buffers: [bytesOf(values.subarray(0, rowCount))] }),
+  };
+}
+
+function encodeKeys(
+  { indices, dictionary }: KeyVector,
+  rowCount: number,
+  isFixed: boolean,
+): Encoded {
+  let nullCount = 0;
+  for (let i = 0; i < rowCount; i++) if ((indices[i] ?? -1) < 0) nullCount++;
+  const indexBits = isFixed || dictionary.length > 0x7fff ? 32 : dictionary.length > 0x7f ? 16 : 8;
+  const IntArray = { 8: Int8Array, 16: Int16Array, 32: Int32Array }[indexBits];
+  return {
+    type: { kind: 'utf8' },
+    nullCount,
+    hasValue: (row) => (indices[row] ?? -1) >= 0,
+    data: () => {
+      const source = indices.subarray(0, rowCount);
+      return { buffers: [bytesOf(indexBits === 32 ? source : new IntArray(source))] };
+    },
+    key: { dictionary, indexBits },
+  };
+}
+
+function encodeTexts({ values }: TextVector): Encoded {
+  return {
+    type: { kind: 'utf8' },
+    nullCount: countNulls(values),
+    hasValue: (row) => values[row] !== null,
+    data: () => ({ buffers: textBuffers(values) }),
+  };
+}
+
+function encodeBooleans({ values }: BoolVector, rowCount: number): Encoded {
+  let nullCount = 0;
+  for (let i = 0; i < rowCount; i++) if (values[i] === 2) nullCount++;
+  return {
+    type: { kind: 'bool' },
+    nullCount,
+    hasValue: (row) => values[row] !== 2,
+    data: () => ({ buffers: [bitmap(rowCount, (row) => values[row] === 1)] }),
+  };
+}
+
+function encodeFloatLists({ values }: F64ListVector): Encoded {
+  return {
+    type: { kind: 'list', item: FLOAT64 },
+    nullCount: countNulls(values),
+    hasValue: (row) => values[row] !== null,
+    data: () => {
+      const offsets = offsetsOf(values);
+      const items = new Float64Array(offsets[values.length] ?? 0);
+      values.forEach((list, i) => list !== null && items.set(list, offsets[i]));
+      return { buffers: [bytesOf(offsets), EMPTY, bytesOf(items)], itemNodes: [[items.length, 0]] };
+    },
+  };
+}
+
+function encodeTextLists({ values }: TextListVector): Encoded {
+  return {
+    type: { kind: 'list', item: { kind: 'utf8' } },
+    nullCount: countNulls(values),
+    hasValue: (row) => values[row] !== null,
+    data: () => {
+      const items = values.flatMap((list) => list ?? []);
+      return {
+        buffers: [bytesOf(offsetsOf(values)), EMPTY, ...textBuffers(items)],
+        itemNodes: [[items.length, 0]],
+      };
+    },
+  };
 }
 
 /** Counts as int32 where they all fit, and how many are missing (NaN; 0 among the integers). */
@@ -297,19 +344,14 @@ function narrow(
 
 const EMPTY = new Uint8Array(0);
 
-function planText(values: readonly (string | null)[]): {
-  nodes: [number, number][];
-  buffers: Uint8Array[];
-  nullCount: number;
-} {
+/** Offsets and bytes of texts in UTF-8; those of null are empty. */
+function textBuffers(values: readonly (string | null)[]): Uint8Array[] {
   const offsets = new Int32Array(values.length + 1);
   const encoder = new TextEncoder();
   const parts: Uint8Array[] = [];
-  let nullCount = 0;
   let length = 0;
   values.forEach((value, i) => {
-    if (value === null) nullCount++;
-    else if (value !== '') {
+    if (value !== null && value !== '') {
       const utf8 = encoder.encode(value);
       parts.push(utf8);
       length += utf8.length;
@@ -322,30 +364,19 @@ function planText(values: readonly (string | null)[]): {
     data.set(part, at);
     at += part.length;
   }
-  const validity = nullCount === 0 ? EMPTY : bitmap(values.length, (i) => values[i] !== null);
-  return {
-    nodes: [[values.length, nullCount]],
-    buffers: [validity, bytesOf(offsets), data],
-    nullCount,
-  };
+  return [bytesOf(offsets), data];
 }
 
-function planList(values: readonly ({ readonly length: number } | null)[]): {
-  validity: Uint8Array;
-  offsets: Int32Array;
-  nullCount: number;
-} {
+function offsetsOf(values: readonly ({ readonly length: number } | null)[]): Int32Array {
   const offsets = new Int32Array(values.length + 1);
-  let nullCount = 0;
   values.forEach((list, i) => {
-    if (list === null) nullCount++;
     offsets[i + 1] = (offsets[i] ?? 0) + (list?.length ?? 0);
   });
-  return {
-    validity: nullCount === 0 ? EMPTY : bitmap(values.length, (i) => values[i] !== null),
-    offsets,
-    nullCount,
-  };
+  return offsets;
+}
+
+function countNulls(values: readonly unknown[]): number {
+  return values.reduce((count: number, value) => (value === null ? count + 1 : count), 0);
 }
 
 function bitmap(length: number, isSet: (i: number) => boolean): Uint8Array {

@@ -15,28 +15,37 @@ export function createSegment(
   identity: SegmentIdentity,
   batch: RowBatch,
 ): NewSegment {
-  return describeSegment(table, identity, batch, encodeBatch(table, batch), 'arrow', []);
+  return describeSegment({ table, identity, batch, bytes: encodeBatch(table, batch) });
 }
 
+/** Rows and the bytes that they were encoded as. */
+export type EncodedRows = {
+  readonly table: TableDefinition;
+  readonly identity: SegmentIdentity;
+  readonly batch: RowBatch;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Default: plain Arrow. */
+  readonly encoding?: SegmentEncoding;
+  /** What the segment takes the place of. Default: nothing. */
+  readonly sources?: readonly BatchRange[];
+};
+
 /** A segment of bytes that are encoded already. */
-export function describeSegment(
-  table: TableDefinition,
-  identity: SegmentIdentity,
-  batch: RowBatch,
-  bytes: Uint8Array<ArrayBuffer>,
-  encoding: SegmentEncoding,
-  sources: readonly BatchRange[],
-): NewSegment {
-  const { runId, writerId, batchNumber } = identity;
+export function describeSegment({
+  table,
+  identity: { runId, writerId, batchNumber },
+  batch,
+  bytes,
+  encoding = 'arrow',
+  sources = [],
+}: EncodedRows): NewSegment {
+  const identity = { runId, table: table.table, writerId, batchNumber };
   const [stepMin, stepMax] = rangeOf(batch.columns.get('step'));
   const [epochMin, epochMax] = rangeOf(batch.columns.get('epoch'));
   const [timeMinMs, timeMaxMs] = rangeOf(batch.columns.get('timestamp'));
   return {
     manifest: {
-      runId,
-      table: table.table,
-      writerId,
-      batchNumber,
+      ...identity,
       rowCount: batch.rowCount,
       stepMin,
       stepMax,

@@ -9,19 +9,11 @@ import { compareText, selectLeases, selectRuns } from '../store/run-rules.ts';
 import type { RowSpill } from '../store/row-spill.ts';
 import type {
   Lease,
-  MergedSegment,
   NewSegment,
-  RunFilter,
-  SegmentFilter,
   SegmentManifest,
-  SegmentRead,
-  SegmentReference,
   Store,
-  StoredProject,
-  StoredRun,
   StoreLocation,
   StoreNotes,
-  UpdateResult,
 } from '../store/store.ts';
 import type { StoreSync } from '../store/sync-control.ts';
 import { sentTest } from '../store/unsent.ts';
@@ -167,20 +159,18 @@ export class OutboxStore implements Store {
     this.#wakeUp.wake();
   }
 
-  ensureProject(project: StoredProject): Promise<StoredProject> {
-    return this.#local.ensureProject(project);
-  }
+  readonly ensureProject: Store['ensureProject'] = (project) => this.#local.ensureProject(project);
 
-  async listProjects(): Promise<readonly StoredProject[]> {
+  readonly listProjects: Store['listProjects'] = async () => {
     const here = await this.#local.listProjects();
     const there = (await this.#remote.tryTo((remote) => remote.listProjects())) ?? [];
     const names = new Set(here.map(({ name }) => name));
     return [...here, ...there.filter(({ name }) => !names.has(name))].sort((a, b) =>
       compareText(a.name, b.name),
     );
-  }
+  };
 
-  async createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun> {
+  readonly createRun: Store['createRun'] = async (run) => {
     // A run that the store refuses leaves a note that means nothing; one without a note would never be sent.
     if ((await this.#local.findRun(run.id)) === undefined)
       await this.#syncNotes.addMember(run.id, false);
@@ -188,15 +178,15 @@ export class OutboxStore implements Store {
     this.#ownRuns.add(run.id);
     this.#wakeUp.wake();
     return created;
-  }
+  };
 
-  async findRun(runId: string): Promise<StoredRun | undefined> {
+  readonly findRun: Store['findRun'] = async (runId) => {
     const here = await this.#local.findRun(runId);
     if (here !== undefined) return here;
     return (await this.#remote.open()).findRun(runId);
-  }
+  };
 
-  async listRuns(filter: RunFilter = {}): Promise<readonly StoredRun[]> {
+  readonly listRuns: Store['listRuns'] = async (filter = {}) => {
     const { limit, offset = 0, ...conditions } = filter;
     const first = limit === undefined ? conditions : { ...conditions, limit: limit + offset };
     const here = await this.#local.listRuns(first);
@@ -207,9 +197,9 @@ export class OutboxStore implements Store {
       offset,
       ...(limit === undefined ? {} : { limit }),
     });
-  }
+  };
 
-  async updateRun(run: StoredRun): Promise<UpdateResult> {
+  readonly updateRun: Store['updateRun'] = async (run) => {
     const here = await this.#local.findRun(run.id);
     if (here === undefined) {
       const remote = await this.#remote.open();
@@ -221,9 +211,9 @@ export class OutboxStore implements Store {
     const result = await this.#local.updateRun(run);
     this.#wakeUp.wake();
     return result;
-  }
+  };
 
-  async renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease> {
+  readonly renewLease: Store['renewLease'] = async (runId, holder, ttlMs) => {
     const lease = await this.#local.renewLease(runId, holder, ttlMs);
     const claim = `${runId} ${holder}`;
     const isFirst = !this.#claimed.has(claim);
@@ -242,30 +232,30 @@ export class OutboxStore implements Store {
     if (catchesUp) await renewal;
     else this.#keepBusy(renewal);
     return lease;
-  }
+  };
 
-  async releaseLease(runId: string, holder: string): Promise<void> {
+  readonly releaseLease: Store['releaseLease'] = async (runId, holder) => {
     this.#claimed.delete(`${runId} ${holder}`);
     await this.#local.releaseLease(runId, holder);
     this.#keepBusy(this.#remote.tryTo((remote) => remote.releaseLease(runId, holder)));
-  }
+  };
 
-  async listLeases(runIds?: readonly string[]): Promise<readonly Lease[]> {
+  readonly listLeases: Store['listLeases'] = async (runIds) => {
     const here = await this.#local.listLeases(runIds);
     if (runIds?.every((runId) => this.#ownRuns.has(runId)) === true) return here;
     const there = (await this.#remote.tryTo((remote) => remote.listLeases(runIds))) ?? [];
     const all = new Map<string, Lease>();
     for (const lease of [...there, ...here]) all.set(`${lease.runId} ${lease.holder}`, lease);
     return selectLeases(all.values(), Number.NEGATIVE_INFINITY);
-  }
+  };
 
-  async appendSegments(segments: readonly NewSegment[]): Promise<readonly SegmentManifest[]> {
+  readonly appendSegments: Store['appendSegments'] = async (segments) => {
     const placed = await this.#withRuns(() => this.#local.appendSegments(segments));
     this.#wakeUp.wake();
     return placed;
-  }
+  };
 
-  async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
+  readonly listSegments: Store['listSegments'] = async (filter) => {
     if (this.#ownRuns.has(filter.runId)) {
       const found = await this.#local.listSegments(filter);
       if (found.length > 0) return found;
@@ -278,18 +268,12 @@ export class OutboxStore implements Store {
     if ((await this.#local.findRun(filter.runId)) !== undefined)
       return this.#local.listSegments(filter);
     return (await this.#remote.open()).listSegments(filter);
-  }
+  };
 
-  async readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]> {
-    return readAdopted(this.#local, this.#remote, segments, (runId) => this.#isWholeHere(runId));
-  }
+  readonly readSegments: Store['readSegments'] = async (segments) =>
+    readAdopted(this.#local, this.#remote, segments, (runId) => this.#isWholeHere(runId));
 
-  async replaceSegments(
-    runId: string,
-    table: string,
-    remove: readonly SegmentReference[],
-    add: readonly MergedSegment[],
-  ): Promise<boolean> {
+  readonly replaceSegments: Store['replaceSegments'] = async (runId, table, remove, add) => {
     const isSent = await sentTest(this.notes, runId, table);
     if (isSent !== undefined && remove.length > 0) {
       const names = new Set(remove.map((one) => `${one.writerId}/${one.batchNumber}`));
@@ -299,31 +283,23 @@ export class OutboxStore implements Store {
       if (!leaving.every(isSent)) return false;
     }
     return this.#local.replaceSegments(runId, table, remove, add);
-  }
+  };
 
-  async replaceTable(
-    runId: string,
-    table: string,
-    add: readonly NewSegment[],
-  ): Promise<readonly SegmentManifest[]> {
+  readonly replaceTable: Store['replaceTable'] = async (runId, table, add) => {
     const placed = await this.#withRuns(() => this.#local.replaceTable(runId, table, add));
     this.#wakeUp.wake();
     return placed;
-  }
+  };
 
-  putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-    return this.#local.putBlob(sha256, bytes);
-  }
+  readonly putBlob: Store['putBlob'] = (sha256, bytes) => this.#local.putBlob(sha256, bytes);
 
-  async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  readonly getBlob: Store['getBlob'] = async (sha256) => {
     const here = await this.#local.getBlob(sha256);
     if (here !== undefined) return here;
     return (await this.#remote.open()).getBlob(sha256);
-  }
+  };
 
-  reclaimSpace(): Promise<void> {
-    return this.#local.reclaimSpace();
-  }
+  readonly reclaimSpace: Store['reclaimSpace'] = () => this.#local.reclaimSpace();
 
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return;

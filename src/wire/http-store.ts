@@ -4,23 +4,19 @@ import { checkOptionNames } from '../base/assert.ts';
 import { isQuarkError, SessionStoreError } from '../base/errors.ts';
 import { checkAnsweredProject, checkAnsweredRun } from '../store/run-content.ts';
 import { holdsKey } from '../store/segment-rules.ts';
-import type { CurveQuery, RunCurves } from '../store/curves.ts';
 import type {
   Lease,
-  MergedSegment,
   NewSegment,
-  RunFilter,
-  SegmentFilter,
   SegmentManifest,
   SegmentRead,
   SegmentReference,
   SeenTable,
   Store,
-  StoredProject,
   StoredRun,
   StoreLocation,
   StreamState,
-  UpdateResult,
+  ConnectedStore,
+  ServedStore,
 } from '../store/store.ts';
 import { decodeCurves } from './curve-messages.ts';
 import { decodeFrames } from './frames.ts';
@@ -95,26 +91,26 @@ class HttpStore implements StoreDriver {
     };
   }
 
-  async ensureProject(project: StoredProject): Promise<StoredProject> {
+  readonly ensureProject: Store['ensureProject'] = async (project) => {
     const { id, name, createdAtMs } = project;
     const message = { project: { id, name, createdAtMs } };
     const answer = await this.#client.json('POST /projects', { message });
     return checkAnsweredProject(decodeProject(answer.get('project')));
-  }
+  };
 
-  async listProjects(): Promise<readonly StoredProject[]> {
+  readonly listProjects: Store['listProjects'] = async () => {
     const answer = await this.#client.json('GET /projects');
     return answer.list('projects').map((one) => checkAnsweredProject(decodeProject(one)));
-  }
+  };
 
-  async createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun> {
+  readonly createRun: Store['createRun'] = async (run) => {
     const answer = await this.#client.json('POST /runs', { message: { run } });
     const added = checkAnsweredRun(decodeRun(answer.get('run')), run.id);
     this.#seen.noteNew(added.id);
     return added;
-  }
+  };
 
-  async findRun(runId: string): Promise<StoredRun | undefined> {
+  readonly findRun: Store['findRun'] = async (runId) => {
     try {
       const answer = await this.#client.json('GET /runs/:runId', {
         params: { runId },
@@ -124,10 +120,10 @@ class HttpStore implements StoreDriver {
       if (isQuarkError(error, 'run_not_found')) return undefined;
       throw error;
     }
-  }
+  };
 
   /** Page by page: the server bounds the runs of one answer. */
-  async listRuns(filter: RunFilter = {}): Promise<readonly StoredRun[]> {
+  readonly listRuns: Store['listRuns'] = async (filter = {}) => {
     // An empty list of statuses matches no run; a query cannot say "an empty list".
     if (filter.statuses?.length === 0) return [];
     const found = new Map<string, StoredRun>();
@@ -154,30 +150,30 @@ class HttpStore implements StoreDriver {
       offset = typeof next === 'number' ? next : offset + page.length;
     }
     return [...found.values()];
-  }
+  };
 
-  async updateRun(run: StoredRun): Promise<UpdateResult> {
+  readonly updateRun: Store['updateRun'] = async (run) => {
     const params = { runId: run.id };
     const answer = await this.#client.json('PUT /runs/:runId', { params, message: { run } });
     const result = decodeUpdate(answer);
     checkAnsweredRun(result.run, run.id);
     return result;
-  }
+  };
 
-  async renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease> {
+  readonly renewLease: Store['renewLease'] = async (runId, holder, ttlMs) => {
     const answer = await this.#client.json('PUT /runs/:runId/leases/:holder', {
       params: { runId, holder },
       message: { ttlMs },
     });
     return decodeLease(answer.get('lease'));
-  }
+  };
 
-  async releaseLease(runId: string, holder: string): Promise<void> {
+  readonly releaseLease: Store['releaseLease'] = async (runId, holder) => {
     const params = { runId, holder };
     await this.#client.json('DELETE /runs/:runId/leases/:holder', { params });
-  }
+  };
 
-  async listLeases(runIds?: readonly string[]): Promise<readonly Lease[]> {
+  readonly listLeases: Store['listLeases'] = async (runIds) => {
     if (runIds === undefined)
       return (await this.#client.json('GET /leases')).list('leases').map(decodeLease);
     const leases: Lease[] = [];
@@ -186,12 +182,9 @@ class HttpStore implements StoreDriver {
       leases.push(...answer.list('leases').map(decodeLease));
     }
     return leases;
-  }
+  };
 
-  async appendSegments(
-    segments: readonly NewSegment[],
-    seen?: readonly SeenTable[],
-  ): Promise<readonly SegmentManifest[]> {
+  readonly appendSegments: Store['appendSegments'] = async (segments, seen) => {
     if (segments.length === 0) return [];
     const send = async (known = seen): Promise<readonly SegmentManifest[]> =>
       this.#acknowledged(
@@ -202,9 +195,9 @@ class HttpStore implements StoreDriver {
         segments.length,
       );
     return seen === undefined ? this.#seen.use(tablesOf(segments), send) : send();
-  }
+  };
 
-  async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
+  readonly listSegments: Store['listSegments'] = async (filter) => {
     const { runId, table, keys, sequenceMin, stepMin, stepMax, epochMin, epochMax } = filter;
     const position = { sequenceMin, stepMin, stepMax, epochMin, epochMax };
     const keysFit =
@@ -218,9 +211,9 @@ class HttpStore implements StoreDriver {
     const manifests = answer.list('segments').map(decodeManifest);
     if (keys === undefined || keysFit) return manifests;
     return manifests.filter((manifest) => holdsKey(manifest.keys, keys));
-  }
+  };
 
-  async readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]> {
+  readonly readSegments: Store['readSegments'] = async (segments) => {
     const reads: SegmentRead[] = [];
     while (reads.length < segments.length) {
       const asked = segments
@@ -231,37 +224,27 @@ class HttpStore implements StoreDriver {
       reads.push(...decodeFrames(answer, asked.length));
     }
     return reads;
-  }
+  };
 
-  async readCurves(query: CurveQuery): Promise<RunCurves> {
+  readonly readCurves: ConnectedStore['readCurves'] = async (query) => {
     const { runId, buckets, metricKeys: key, rowsMin, stepMax, stepMin } = query;
     const answer = await this.#client.json('GET /runs/:runId/curves', {
       params: { runId },
       query: { buckets, stepMin, stepMax, rowsMin, key },
     });
     return decodeCurves(answer);
-  }
+  };
 
-  async replaceSegments(
-    runId: string,
-    table: string,
-    remove: readonly SegmentReference[],
-    add: readonly MergedSegment[],
-  ): Promise<boolean> {
+  readonly replaceSegments: Store['replaceSegments'] = async (runId, table, remove, add) => {
     const answer = await this.#client.json('POST /runs/:runId/tables/:table/merge', {
       params: { runId, table },
       bytes: encodeUpload(add, { remove: remove.map(referenceOf) }),
       type: UPLOAD_MEDIA_TYPE,
     });
     return answer.flag('replaced');
-  }
+  };
 
-  async replaceTable(
-    runId: string,
-    table: string,
-    add: readonly NewSegment[],
-    seenCount?: number,
-  ): Promise<readonly SegmentManifest[]> {
+  readonly replaceTable: Store['replaceTable'] = async (runId, table, add, seenCount) => {
     const send = async (seen?: readonly SeenTable[]): Promise<readonly SegmentManifest[]> => {
       const answer = await this.#client.json('PUT /runs/:runId/tables/:table', {
         params: { runId, table },
@@ -275,32 +258,32 @@ class HttpStore implements StoreDriver {
     return seenCount === undefined
       ? this.#seen.use([{ runId, table }], send, true)
       : send([{ runId, table, replaceCount: seenCount }]);
-  }
+  };
 
-  async listStreams(runId: string): Promise<readonly StreamState[]> {
+  readonly listStreams: ServedStore['listStreams'] = async (runId) => {
     const params = { runId };
     const answer = await this.#client.json('GET /runs/:runId/tables', { params });
     return answer.list('tables').map(decodeStream);
-  }
+  };
 
-  async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+  readonly putBlob: Store['putBlob'] = async (sha256, bytes) => {
     const type = BYTES_MEDIA_TYPE;
     await this.#client.json('PUT /blobs/:sha256', { params: { sha256 }, bytes, type });
-  }
+  };
 
-  async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  readonly getBlob: Store['getBlob'] = async (sha256) => {
     try {
       return await this.#client.bytes('GET /blobs/:sha256', { params: { sha256 } });
     } catch (error) {
       if (isQuarkError(error, 'unsupported')) return undefined;
       throw error;
     }
-  }
+  };
 
   /** A store that is only read has nothing to give back. */
-  async reclaimSpace(): Promise<void> {
+  readonly reclaimSpace: Store['reclaimSpace'] = async () => {
     if (this.isWritable) await this.#client.json('POST /reclaim', { message: {} });
-  }
+  };
 
   async close(): Promise<void> {
     await this.#client.close();

@@ -36,7 +36,7 @@ async function longEvent(
   const plain = createSegment(eventTable, identity, batch);
   if (!isPacked) return plain;
   const packed = await packSegment(plain.bytes);
-  return describeSegment(eventTable, identity, batch, packed, 'packed', []);
+  return describeSegment({ table: eventTable, identity, batch, bytes: packed, encoding: 'packed' });
 }
 
 /** Memory of a server that counts. */

@@ -38,7 +38,12 @@ export function packedBombs(runId: string, count: number): NewSegment[] {
   const rows = batchOfRows(metricTable, [{ timestamp: '2026-01-01', metricKey: 'a', value: 0 }]);
   const plans: Plan[] = [];
   for (const [name, column] of rows.columns) {
-    const plan = planColumn(name, column, 1, plans.length, undefined);
+    const plan = planColumn(column, {
+      name,
+      rowCount: 1,
+      dictionaryId: plans.length,
+      metadata: undefined,
+    });
     if (plan !== undefined) plans.push(plan);
   }
   // The zeros are the end of the last column's buffer.

@@ -15,22 +15,13 @@ import { RunNotFoundError, SessionStoreError } from '../../base/errors.ts';
 import { rangeOfBlob, sizeOfBlob } from '../../store/blob-ranges.ts';
 import { compareRuns, runIdTaken, storeClosed } from '../../store/run-rules.ts';
 import type {
-  Lease,
-  MergedSegment,
-  NewSegment,
-  RunChanges,
-  RunFilter,
-  SegmentFilter,
-  SegmentManifest,
   SegmentRead,
-  SegmentReference,
-  SeenTable,
   Store,
   StoredProject,
   StoredRun,
   StoreLocation,
-  StreamState,
-  UpdateResult,
+  BlobRanges,
+  ServedStore,
 } from '../../store/store.ts';
 import { GuestBlobs, type GuestBlobParts } from './guest-blobs.ts';
 import type { RunAccess } from '../../wire/access-messages.ts';
@@ -76,20 +67,19 @@ class GuardedStore implements StoreDriver {
       access === 'write' && (projects === undefined || [...projects.values()].includes('write'));
   }
 
-  async ensureProject(project: StoredProject): Promise<StoredProject> {
+  readonly ensureProject: Store['ensureProject'] = async (project) => {
     if (this.#projects === undefined) return this.#store.ensureProject(project);
     // Here projects are found, never made: a new one would be the owner's, and closed to whoever made it.
     const found = await this.#findProject(project.name);
     this.#checkWrite(project.name);
     if (found === undefined) throw notShared(project.name, this.uri);
     return found;
-  }
+  };
 
-  async listProjects(): Promise<readonly StoredProject[]> {
-    return (await this.#store.listProjects()).filter(({ name }) => this.#maySee(name));
-  }
+  readonly listProjects: Store['listProjects'] = async () =>
+    (await this.#store.listProjects()).filter(({ name }) => this.#maySee(name));
 
-  async createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun> {
+  readonly createRun: Store['createRun'] = async (run) => {
     await this.#checkPlace(run);
     try {
       return await this.#store.createRun(run);
@@ -99,14 +89,14 @@ class GuardedStore implements StoreDriver {
         throw runIdTaken(run.id);
       throw error;
     }
-  }
+  };
 
-  async findRun(runId: string): Promise<StoredRun | undefined> {
+  readonly findRun: Store['findRun'] = async (runId) => {
     const run = await this.#store.findRun(runId);
     return run !== undefined && this.#maySee(run.projectName) ? run : undefined;
-  }
+  };
 
-  async listRuns(filter: RunFilter = {}): Promise<readonly StoredRun[]> {
+  readonly listRuns: Store['listRuns'] = async (filter = {}) => {
     const projects = this.#projects;
     if (projects === undefined) return this.#store.listRuns(filter);
     const { projectName, offset = 0, limit, ...rest } = filter;
@@ -124,9 +114,9 @@ class GuardedStore implements StoreDriver {
       );
     }
     return found.sort(compareRuns).slice(offset, end);
-  }
+  };
 
-  async updateRun(run: StoredRun): Promise<UpdateResult> {
+  readonly updateRun: Store['updateRun'] = async (run) => {
     if (this.#projects === undefined) return this.#store.updateRun(run);
     const kept = await this.#requireRun(run.id);
     this.#checkWrite(kept.projectName);
@@ -141,14 +131,14 @@ class GuardedStore implements StoreDriver {
     // Whoever changed it first may have moved it out of sight.
     if (!this.#maySee(result.run.projectName)) throw this.#notFound(run.id);
     return result;
-  }
+  };
 
-  async renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease> {
+  readonly renewLease: Store['renewLease'] = async (runId, holder, ttlMs) => {
     if (this.#projects !== undefined) await this.#requireWritable(runId);
     return this.#store.renewLease(runId, holder, ttlMs);
-  }
+  };
 
-  async releaseLease(runId: string, holder: string): Promise<void> {
+  readonly releaseLease: Store['releaseLease'] = async (runId, holder) => {
     // A claim on what is not there is given back by giving back nothing, here as in any store.
     if (this.#projects !== undefined) {
       const run = await this.findRun(runId);
@@ -156,31 +146,27 @@ class GuardedStore implements StoreDriver {
       this.#checkWrite(run.projectName);
     }
     await this.#store.releaseLease(runId, holder);
-  }
+  };
 
-  async listLeases(runIds?: readonly string[]): Promise<readonly Lease[]> {
+  readonly listLeases: Store['listLeases'] = async (runIds) => {
     const leases = await this.#store.listLeases(runIds);
     if (this.#projects === undefined) return leases;
     const visible = await this.#visibleRuns(leases.map(({ runId }) => runId));
     return leases.filter(({ runId }) => visible.has(runId));
-  }
+  };
 
-  async appendSegments(
-    segments: readonly NewSegment[],
-    seen?: readonly SeenTable[],
-  ): Promise<readonly SegmentManifest[]> {
+  readonly appendSegments: Store['appendSegments'] = async (segments, seen) => {
     if (this.#projects !== undefined)
       for (const runId of new Set(segments.map(({ manifest }) => manifest.runId)))
         await this.#requireWritable(runId);
     await this.#blobs?.checkNamed(segments);
     return this.#store.appendSegments(segments, seen);
-  }
+  };
 
-  async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
-    return (await this.#isVisible(filter.runId)) ? this.#store.listSegments(filter) : [];
-  }
+  readonly listSegments: Store['listSegments'] = async (filter) =>
+    (await this.#isVisible(filter.runId)) ? this.#store.listSegments(filter) : [];
 
-  async readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]> {
+  readonly readSegments: Store['readSegments'] = async (segments) => {
     const visible = await this.#visibleRuns(segments.map(({ runId }) => runId));
     const seen = segments.filter(({ runId }) => visible.has(runId));
     const reads = seen.length === 0 ? [] : await this.#store.readSegments(seen);
@@ -189,71 +175,55 @@ class GuardedStore implements StoreDriver {
       const read = visible.has(runId) ? reads[next++] : undefined;
       return read ?? { kind: 'gone' };
     });
-  }
+  };
 
-  async segmentSizes(segments: readonly SegmentReference[]): Promise<readonly number[]> {
+  readonly segmentSizes: ServedStore['segmentSizes'] = async (segments) => {
     const visible = await this.#visibleRuns(segments.map(({ runId }) => runId));
     const seen = segments.filter(({ runId }) => visible.has(runId));
     const sizes = seen.length === 0 ? [] : ((await this.#store.segmentSizes?.(seen)) ?? []);
     let next = 0;
     return segments.map(({ runId }) => (visible.has(runId) ? (sizes[next++] ?? 0) : 0));
-  }
+  };
 
-  async replaceSegments(
-    runId: string,
-    table: string,
-    remove: readonly SegmentReference[],
-    add: readonly MergedSegment[],
-  ): Promise<boolean> {
+  readonly replaceSegments: Store['replaceSegments'] = async (runId, table, remove, add) => {
     // Every reference and every added segment is of this run and table: the front has checked it.
     if (this.#projects !== undefined) await this.#requireWritable(runId);
     await this.#blobs?.checkNamed(add);
     return this.#store.replaceSegments(runId, table, remove, add);
-  }
+  };
 
-  async replaceTable(
-    runId: string,
-    table: string,
-    add: readonly NewSegment[],
-    seenCount?: number,
-  ): Promise<readonly SegmentManifest[]> {
+  readonly replaceTable: Store['replaceTable'] = async (runId, table, add, seenCount) => {
     if (this.#projects !== undefined) await this.#requireWritable(runId);
     await this.#blobs?.checkNamed(add);
     return this.#store.replaceTable(runId, table, add, seenCount);
-  }
+  };
 
-  async listStreams(runId: string): Promise<readonly StreamState[]> {
-    return (await this.#isVisible(runId)) ? ((await this.#store.listStreams?.(runId)) ?? []) : [];
-  }
+  readonly listStreams: ServedStore['listStreams'] = async (runId) =>
+    (await this.#isVisible(runId)) ? ((await this.#store.listStreams?.(runId)) ?? []) : [];
 
-  async listRunChanges(after?: number): Promise<RunChanges> {
+  readonly listRunChanges: ServedStore['listRunChanges'] = async (after) => {
     const found = await this.#store.listRunChanges?.(after);
     const { runs, lastOrder } = found ?? { runs: [], lastOrder: 0 };
     return { runs: runs.filter(({ projectName }) => this.#maySee(projectName)), lastOrder };
-  }
+  };
 
-  async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+  readonly putBlob: Store['putBlob'] = async (sha256, bytes) => {
     await this.#store.putBlob(sha256, bytes);
     await this.#blobs?.sent(sha256);
-  }
+  };
 
-  async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    return (await this.#openForBlob(sha256))?.getBlob(sha256);
-  }
+  readonly getBlob: Store['getBlob'] = async (sha256) =>
+    (await this.#openForBlob(sha256))?.getBlob(sha256);
 
-  async blobSize(sha256: string): Promise<number | undefined> {
+  readonly blobSize: BlobRanges['blobSize'] = async (sha256) => {
     const store = await this.#openForBlob(sha256);
     return store && sizeOfBlob(store, sha256);
-  }
+  };
 
-  async getBlobRange(
-    sha256: string,
-    start: number,
-    end: number,
-  ): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  readonly getBlobRange: BlobRanges['getBlobRange'] = async (sha256, start, end) => {
     const store = await this.#openForBlob(sha256);
     return store && rangeOfBlob(store, sha256, start, end);
-  }
+  };
 
   /** The store, where this blob may be read: whole, in part, or its size alone. */
   async #openForBlob(sha256: string): Promise<Store | undefined> {
@@ -263,9 +233,9 @@ class GuardedStore implements StoreDriver {
   }
 
   /** The database is everybody's: the service gives space back by itself, when it suits all. */
-  async reclaimSpace(): Promise<void> {
+  readonly reclaimSpace: Store['reclaimSpace'] = async () => {
     this.checkWritable();
-  }
+  };
 
   async close(): Promise<void> {
     this.#isClosed = true;

@@ -24,16 +24,8 @@ import {
   selectRuns,
 } from '../run-rules.ts';
 import type {
-  Lease,
-  MergedSegment,
-  NewSegment,
   RunFilter,
-  SegmentFilter,
-  SegmentManifest,
-  SegmentRead,
-  SegmentReference,
   Store,
-  StoredProject,
   StoredRun,
   StoreLocation,
   StoreNotes,
@@ -98,8 +90,8 @@ class IdbStore implements StoreDriver {
     await this.spill.follow(store);
   }
 
-  async ensureProject(project: StoredProject): Promise<StoredProject> {
-    return this.#connection.writeToDisk(['projects'], async (tx) => {
+  readonly ensureProject: Store['ensureProject'] = async (project) =>
+    this.#connection.writeToDisk(['projects'], async (tx) => {
       const projects = tx.objectStore('projects');
       const known = await projects.index('byName').get(project.name);
       if (known !== undefined) return known;
@@ -108,39 +100,35 @@ class IdbStore implements StoreDriver {
       await projects.put(kept);
       return kept;
     });
-  }
 
-  async listProjects(): Promise<readonly StoredProject[]> {
+  readonly listProjects: Store['listProjects'] = async () => {
     const found = await this.#connection.read(['projects'], (tx) =>
       tx.objectStore('projects').getAll(),
     );
     return found.sort((a, b) => compareText(a.name, b.name));
-  }
+  };
 
-  async createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun> {
-    return this.#connection.writeToDisk(['runs'], async (tx) => {
+  readonly createRun: Store['createRun'] = async (run) =>
+    this.#connection.writeToDisk(['runs'], async (tx) => {
       const runs = tx.objectStore('runs');
       if ((await runs.getKey(run.id)) !== undefined) throw runIdTaken(run.id);
       const kept = copyRun(run, 1);
       await runs.put(kept);
       return kept;
     });
-  }
 
-  async findRun(runId: string): Promise<StoredRun | undefined> {
-    return this.#connection.read(['runs'], (tx) => tx.objectStore('runs').get(runId));
-  }
+  readonly findRun: Store['findRun'] = async (runId) =>
+    this.#connection.read(['runs'], (tx) => tx.objectStore('runs').get(runId));
 
-  async listRuns(filter: RunFilter = {}): Promise<readonly StoredRun[]> {
-    return this.#connection.read(['runs'], async (tx) => {
+  readonly listRuns: Store['listRuns'] = async (filter = {}) =>
+    this.#connection.read(['runs'], async (tx) => {
       if (filter.limit === undefined)
         return selectRuns(await tx.objectStore('runs').getAll(), filter);
       return newestRuns(tx, filter, filter.limit + (filter.offset ?? 0));
     });
-  }
 
-  async updateRun(run: StoredRun): Promise<UpdateResult> {
-    return this.#connection.writeToDisk(['runs'], async (tx): Promise<UpdateResult> => {
+  readonly updateRun: Store['updateRun'] = async (run) =>
+    this.#connection.writeToDisk(['runs'], async (tx): Promise<UpdateResult> => {
       const runs = tx.objectStore('runs');
       const kept = await runs.get(run.id);
       if (kept === undefined) throw new RunNotFoundError(run.id, this.uri);
@@ -149,10 +137,9 @@ class IdbStore implements StoreDriver {
       await runs.put(next);
       return { kind: 'updated', run: next };
     });
-  }
 
-  async renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease> {
-    return this.#connection.write(['leases'], async (tx) => {
+  readonly renewLease: Store['renewLease'] = async (runId, holder, ttlMs) =>
+    this.#connection.write(['leases'], async (tx) => {
       const leases = tx.objectStore('leases');
       const nowMs = this.#clock.now();
       const lapsed = (await leases.getAll()).filter((lease) => isLapsed(lease, nowMs));
@@ -161,76 +148,62 @@ class IdbStore implements StoreDriver {
       await leases.put({ ...lease, ttlMs });
       return lease;
     });
-  }
 
-  async releaseLease(runId: string, holder: string): Promise<void> {
+  readonly releaseLease: Store['releaseLease'] = async (runId, holder) => {
     await this.#connection.write(['leases'], (tx) =>
       tx.objectStore('leases').delete([runId, holder]),
     );
-  }
+  };
 
-  async listLeases(runIds?: readonly string[]): Promise<readonly Lease[]> {
+  readonly listLeases: Store['listLeases'] = async (runIds) => {
     const all = await this.#connection.read(['leases'], (tx) => tx.objectStore('leases').getAll());
     const live = selectLeases(all, this.#clock.now());
     return runIds === undefined ? live : live.filter((lease) => runIds.includes(lease.runId));
-  }
+  };
 
-  async appendSegments(segments: readonly NewSegment[]): Promise<readonly SegmentManifest[]> {
-    return this.#connection.write(segmentsIn.SEGMENT_STORES, (tx) =>
+  readonly appendSegments: Store['appendSegments'] = async (segments) =>
+    this.#connection.write(segmentsIn.SEGMENT_STORES, (tx) =>
       segmentsIn.appendSegments(tx, segments, this.uri),
     );
-  }
 
-  async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
-    return this.#connection.read(['manifests'], (tx) => segmentsIn.listSegments(tx, filter));
-  }
+  readonly listSegments: Store['listSegments'] = async (filter) =>
+    this.#connection.read(['manifests'], (tx) => segmentsIn.listSegments(tx, filter));
 
-  async readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]> {
+  readonly readSegments: Store['readSegments'] = async (segments) => {
     if (segments.length === 0) return [];
     return this.#connection.read(['manifests', 'bytes'], (tx) =>
       Promise.all(segments.map((segment) => segmentsIn.readSegment(tx, segment))),
     );
-  }
+  };
 
-  async replaceSegments(
-    runId: string,
-    table: string,
-    remove: readonly SegmentReference[],
-    add: readonly MergedSegment[],
-  ): Promise<boolean> {
-    return this.#connection.writeToDisk(segmentsIn.SEGMENT_STORES, (tx) =>
+  readonly replaceSegments: Store['replaceSegments'] = async (runId, table, remove, add) =>
+    this.#connection.writeToDisk(segmentsIn.SEGMENT_STORES, (tx) =>
       segmentsIn.replaceSegments(tx, runId, table, remove, add),
     );
-  }
 
-  async replaceTable(
-    runId: string,
-    table: string,
-    add: readonly NewSegment[],
-  ): Promise<readonly SegmentManifest[]> {
-    return this.#connection.writeToDisk(segmentsIn.REPLACE_STORES, (tx) =>
+  readonly replaceTable: Store['replaceTable'] = async (runId, table, add) =>
+    this.#connection.writeToDisk(segmentsIn.REPLACE_STORES, (tx) =>
       segmentsIn.replaceTable(tx, runId, table, add, this.uri),
     );
-  }
 
-  async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+  readonly putBlob: Store['putBlob'] = async (sha256, bytes) => {
     const copy = new Uint8Array(bytes);
     await this.#connection.writeToDisk(['blobs'], (tx) =>
       tx.objectStore('blobs').put(copy, sha256),
     );
-  }
+  };
 
-  async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  readonly getBlob: Store['getBlob'] = async (sha256) => {
     const bytes = await this.#connection.read(['blobs'], (tx) =>
       tx.objectStore('blobs').get(sha256),
     );
     if (bytes !== undefined) await checkKeptBlob(sha256, bytes, this.uri);
     return bytes;
-  }
+  };
 
-  async reclaimSpace(): Promise<void> {
+  readonly reclaimSpace: Store['reclaimSpace'] = async () => {
     // IndexedDB does it by itself.
-  }
+  };
 
   checkOpen(): void {
     this.#connection.checkOpen();

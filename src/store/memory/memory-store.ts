@@ -36,24 +36,18 @@ import {
   type Stream,
 } from './memory-place.ts';
 import {
-  type Lease,
-  type MergedSegment,
   type NewSegment,
   type RunChange,
-  type RunChanges,
-  type RunFilter,
   type SeenTable,
-  type SegmentFilter,
   type SegmentManifest,
   type SegmentRead,
   type SegmentReference,
   type Store,
-  type StoredProject,
-  type StoredRun,
   type StoreLocation,
   type StoreNotes,
-  type StreamState,
-  type UpdateResult,
+  type BlobRanges,
+  type LocalStore,
+  type ServedStore,
 } from '../store.ts';
 
 const shared = new Map<string, Place>();
@@ -96,38 +90,37 @@ class MemoryStore implements StoreDriver {
     this.notes = memoryNotes(place);
   }
 
-  async ensureProject(project: StoredProject): Promise<StoredProject> {
+  readonly ensureProject: Store['ensureProject'] = async (project) => {
     const { projects } = this.#place;
     for (const known of projects.values()) if (known.name === project.name) return known;
     if (projects.has(project.id)) throw projectIdTaken(project.id);
     const kept = { id: project.id, name: project.name, createdAtMs: project.createdAtMs };
     projects.set(kept.id, kept);
     return kept;
-  }
+  };
 
-  async listProjects(): Promise<readonly StoredProject[]> {
-    return [...this.#place.projects.values()].sort((a, b) => compareText(a.name, b.name));
-  }
+  readonly listProjects: Store['listProjects'] = async () =>
+    [...this.#place.projects.values()].sort((a, b) => compareText(a.name, b.name));
 
-  async createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun> {
+  readonly createRun: Store['createRun'] = async (run) => {
     const { runs } = this.#place;
     if (runs.has(run.id)) throw runIdTaken(run.id);
     runs.set(run.id, copyRun(run, 1));
     this.#noteChange(run.id);
     return copyRun(run, 1);
-  }
+  };
 
-  async findRun(runId: string): Promise<StoredRun | undefined> {
+  readonly findRun: Store['findRun'] = async (runId) => {
     const run = this.#place.runs.get(runId);
     return run === undefined ? undefined : copyRun(run, run.revision);
-  }
+  };
 
-  async listRuns(filter: RunFilter = {}): Promise<readonly StoredRun[]> {
+  readonly listRuns: Store['listRuns'] = async (filter = {}) => {
     const { runs } = this.#place;
     return selectRuns(runs.values(), filter).map((run) => copyRun(run, run.revision));
-  }
+  };
 
-  async updateRun(run: StoredRun): Promise<UpdateResult> {
+  readonly updateRun: Store['updateRun'] = async (run) => {
     const { runs } = this.#place;
     const kept = runs.get(run.id);
     if (kept === undefined) throw new RunNotFoundError(run.id, this.uri);
@@ -137,41 +130,38 @@ class MemoryStore implements StoreDriver {
     runs.set(run.id, next);
     this.#noteChange(run.id);
     return { kind: 'updated', run: copyRun(next, next.revision) };
-  }
+  };
 
-  async renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease> {
+  readonly renewLease: Store['renewLease'] = async (runId, holder, ttlMs) => {
     const { leases } = this.#place;
     const nowMs = this.#clock.now();
     for (const [key, lease] of leases) if (isLapsed(lease, nowMs)) leases.delete(key);
     const lease = { runId, holder, expiresAtMs: nowMs + ttlMs };
     leases.set(`${runId}/${holder}`, { ...lease, ttlMs });
     return lease;
-  }
+  };
 
-  async releaseLease(runId: string, holder: string): Promise<void> {
+  readonly releaseLease: Store['releaseLease'] = async (runId, holder) => {
     const { leases } = this.#place;
     leases.delete(`${runId}/${holder}`);
-  }
+  };
 
-  async listLeases(runIds?: readonly string[]): Promise<readonly Lease[]> {
+  readonly listLeases: Store['listLeases'] = async (runIds) => {
     const live = selectLeases(this.#place.leases.values(), this.#clock.now());
     return runIds === undefined ? live : live.filter((lease) => runIds.includes(lease.runId));
-  }
+  };
 
-  async appendSegments(
-    segments: readonly NewSegment[],
-    seen: readonly SeenTable[] = [],
-  ): Promise<readonly SegmentManifest[]> {
+  readonly appendSegments: Store['appendSegments'] = async (segments, seen = []) => {
     this.#checkSeen(seen);
     return this.appendSegmentsNow(segments);
-  }
+  };
 
-  appendSegmentsNow(segments: readonly NewSegment[]): readonly SegmentManifest[] {
+  readonly appendSegmentsNow: LocalStore['appendSegmentsNow'] = (segments) => {
     for (const { manifest } of segments) this.#requireRun(manifest.runId);
     return segments.map((segment) => this.#append(segment));
-  }
+  };
 
-  async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
+  readonly listSegments: Store['listSegments'] = async (filter) => {
     const found: SegmentManifest[] = [];
     const segments = segmentsByEnd(this.#stream(filter.runId, filter.table));
     const { sequenceMin } = filter;
@@ -181,21 +171,15 @@ class MemoryStore implements StoreDriver {
       if (matchesSegmentFilter(manifest, filter)) found.push(copyManifest(manifest));
     }
     return found.sort(compareManifests);
-  }
+  };
 
-  async readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]> {
-    return segments.map((segment): SegmentRead => {
+  readonly readSegments: Store['readSegments'] = async (segments) =>
+    segments.map((segment): SegmentRead => {
       const kept = this.#find(segment);
       return kept === undefined ? { kind: 'gone' } : { kind: 'bytes', bytes: kept.bytes.slice() };
     });
-  }
 
-  async replaceSegments(
-    runId: string,
-    table: string,
-    remove: readonly SegmentReference[],
-    add: readonly MergedSegment[],
-  ): Promise<boolean> {
+  readonly replaceSegments: Store['replaceSegments'] = async (runId, table, remove, add) => {
     const removed = remove
       .map((segment) => this.#find(segment)?.manifest)
       .filter((found) => found !== undefined);
@@ -218,14 +202,9 @@ class MemoryStore implements StoreDriver {
     }
     stream.merged = coalesceRanges([...stream.merged, ...known]);
     return true;
-  }
+  };
 
-  async replaceTable(
-    runId: string,
-    table: string,
-    add: readonly NewSegment[],
-    seenCount?: number,
-  ): Promise<readonly SegmentManifest[]> {
+  readonly replaceTable: Store['replaceTable'] = async (runId, table, add, seenCount) => {
     this.#requireRun(runId);
     if (seenCount !== undefined) this.#checkSeen([{ runId, table, replaceCount: seenCount }]);
     const stream = this.#stream(runId, table);
@@ -234,13 +213,12 @@ class MemoryStore implements StoreDriver {
     stream.merged = [];
     stream.replaceCount++;
     return add.map((segment) => this.#append(segment));
-  }
+  };
 
-  async listStreams(runId: string): Promise<readonly StreamState[]> {
-    return surveyOf(this.#place, runId).streams;
-  }
+  readonly listStreams: ServedStore['listStreams'] = async (runId) =>
+    surveyOf(this.#place, runId).streams;
 
-  async listRunChanges(after?: number): Promise<RunChanges> {
+  readonly listRunChanges: ServedStore['listRunChanges'] = async (after) => {
     const { changeCount, changes, runs } = this.#place;
     const found = [...changes]
       .flatMap(([runId, order]): RunChange[] => {
@@ -252,31 +230,23 @@ class MemoryStore implements StoreDriver {
       .sort((a, b) => b.order - a.order)
       .slice(0, after === undefined ? LATEST_CHANGES : undefined);
     return { runs: found, lastOrder: changeCount };
-  }
+  };
 
-  async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+  readonly putBlob: Store['putBlob'] = async (sha256, bytes) => {
     const { blobs } = this.#place;
     const copy = bytes.slice();
     blobs.set(sha256, copy);
-  }
+  };
 
-  async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    return this.#place.blobs.get(sha256)?.slice();
-  }
+  readonly getBlob: Store['getBlob'] = async (sha256) => this.#place.blobs.get(sha256)?.slice();
 
-  async blobSize(sha256: string): Promise<number | undefined> {
-    return this.#place.blobs.get(sha256)?.byteLength;
-  }
+  readonly blobSize: BlobRanges['blobSize'] = async (sha256) =>
+    this.#place.blobs.get(sha256)?.byteLength;
 
-  async getBlobRange(
-    sha256: string,
-    start: number,
-    end: number,
-  ): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    return this.#place.blobs.get(sha256)?.slice(start, end);
-  }
+  readonly getBlobRange: BlobRanges['getBlobRange'] = async (sha256, start, end) =>
+    this.#place.blobs.get(sha256)?.slice(start, end);
 
-  async reclaimSpace(): Promise<void> {}
+  readonly reclaimSpace: Store['reclaimSpace'] = async () => undefined;
 
   async close(): Promise<void> {
     this.#isClosed = true;

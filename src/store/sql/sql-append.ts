@@ -12,7 +12,12 @@ import {
   manifestOf,
   SEGMENT_KEY,
 } from './sql-manifests.ts';
-import { lockStreams, type LockedStream, type StreamRequest } from './sql-streams.ts';
+import {
+  lockStreams,
+  type ChangeScope,
+  type LockedStream,
+  type StreamRequest,
+} from './sql-streams.ts';
 import {
   type BatchRange,
   type NewSegment,
@@ -26,14 +31,12 @@ export type KeptSegment = { readonly key: number; readonly manifest: SegmentMani
 
 /** Appends new segments, gives the rest as they are kept. The last thing a transaction does. */
 export function* appendSegments(
-  space: string,
+  scope: ChangeScope,
   segments: readonly NewSegment[],
-  where: string,
-  nowMs: number,
   seen: readonly SeenTable[] = [],
 ): SqlWork<readonly SegmentManifest[]> {
   const requests = requestsOf(segments, seen);
-  const locked = yield* lockStreams(space, [...requests.values()], where);
+  const locked = yield* lockStreams(scope, [...requests.values()]);
   const streams = new Map<string, LockedStream & { nextSequence: number }>();
   for (const [i, name] of [...requests.keys()].entries()) {
     const stream = locked[i];
@@ -58,7 +61,7 @@ export function* appendSegments(
       grown.add(stream);
       lines.push([stream.key, kept]);
       bytesOf.push(insertBytes(stream.key, kept, bytes));
-      const dueAtMs = dueAfterAppend(kept, nowMs);
+      const dueAtMs = dueAfterAppend(kept, scope.nowMs);
       if (dueAtMs !== undefined)
         due.set(stream.key, Math.min(dueAtMs, due.get(stream.key) ?? dueAtMs));
     }

@@ -6,6 +6,7 @@ import { projectShape } from '../../records/shapes/project.ts';
 import { newRunShape, runShape } from '../../records/shapes/run.ts';
 import { withoutFields } from '../../schema/shape.ts';
 import { sqlShape } from './sql-shapes.ts';
+import type { ChangeScope } from './sql-streams.ts';
 import { queueRun } from './merge-queue.ts';
 import { copyRun, projectIdTaken, runIdTaken } from '../run-rules.ts';
 import {
@@ -133,10 +134,8 @@ export function* listRuns(space: string, filter: RunFilter): SqlWork<readonly St
 }
 
 export function* updateRun(
-  space: string,
+  { space, where, nowMs }: ChangeScope,
   run: StoredRun,
-  where: string,
-  nowMs: number,
   attempt: SqlAttempt,
 ): SqlWork<UpdateResult> {
   const changed = yield sql(

@@ -25,7 +25,15 @@ import {
   manifestOf,
   SEGMENT_KEY,
 } from './sql-manifests.ts';
-import { findStream, lockStreams, STREAM_KEY, type LockedStream } from './sql-streams.ts';
+import {
+  findStream,
+  lockStreams,
+  STREAM_KEY,
+  type ChangeScope,
+  type LockedStream,
+  type StreamName,
+  type StreamRequest,
+} from './sql-streams.ts';
 import {
   type BatchRange,
   type MergedSegment,
@@ -148,23 +156,24 @@ function readOf(segment: SegmentReference, row: SqlRow | undefined): KeptBytes {
   };
 }
 
+/** What a merge takes away and what it puts there. */
+export type Replacement = StreamName & {
+  readonly remove: readonly SegmentReference[];
+  readonly add: readonly PlacedSegment[];
+};
+
 /** Puts merged segments in the place of others; false when one of those is not there any more. */
 export function* replaceSegments(
-  space: string,
-  runId: string,
-  table: string,
-  remove: readonly SegmentReference[],
-  add: readonly PlacedSegment[],
-  where: string,
-  nowMs: number,
+  scope: ChangeScope,
+  { runId, table, remove, add }: Replacement,
   attempt: SqlAttempt,
 ): SqlWork<boolean> {
-  if ((yield* findStream(space, { runId, table })) === undefined) {
+  if ((yield* findStream(scope.space, { runId, table })) === undefined) {
     if (remove.length > 0) return false;
     checkMergeSources([], add);
     return true;
   }
-  const stream = yield* lockStream(space, runId, table, add.map(ownRange), where);
+  const stream = yield* lockStream(scope, { runId, table, batches: add.map(ownRange) });
   const removed = yield* findSegments(stream.key, remove);
   if (removed.length < remove.length) {
     return attempt.mayBeDone && (yield* wasReplaced(stream.key, add));
@@ -181,7 +190,7 @@ export function* replaceSegments(
   }
   yield* releaseObjects(
     removed.map((kept) => kept.key),
-    nowMs,
+    scope.nowMs,
   );
   yield* together([
     ...removed.flatMap((kept) => [
@@ -205,16 +214,12 @@ export function* replaceSegments(
 
 /** Forgets all of a table and appends. */
 export function* replaceTable(
-  space: string,
-  runId: string,
-  table: string,
+  scope: ChangeScope,
+  stream: StreamName & Pick<StreamRequest, 'seenCount'>,
   add: readonly NewSegment[],
-  where: string,
-  nowMs: number,
-  seenCount: number | undefined,
 ): SqlWork<readonly SegmentManifest[]> {
-  const { key } = yield* lockStream(space, runId, table, [], where, seenCount);
-  yield* releaseStream(key, nowMs);
+  const { key } = yield* lockStream(scope, { ...stream, batches: [] });
+  yield* releaseStream(key, scope.nowMs);
   yield* together([
     sql(
       'DELETE FROM segment_bytes WHERE segment_key IN (SELECT segment_key FROM segments WHERE stream_key = ?)',
@@ -228,18 +233,11 @@ export function* replaceTable(
       key,
     ),
   ]);
-  return yield* appendSegments(space, add, where, nowMs);
+  return yield* appendSegments(scope, add);
 }
 
-function* lockStream(
-  space: string,
-  runId: string,
-  table: string,
-  batches: readonly BatchRange[],
-  where: string,
-  seenCount?: number,
-): SqlWork<LockedStream> {
-  const [stream] = yield* lockStreams(space, [{ runId, table, batches, seenCount }], where);
+function* lockStream(scope: ChangeScope, request: StreamRequest): SqlWork<LockedStream> {
+  const [stream] = yield* lockStreams(scope, [request]);
   if (stream === undefined) throw new Error('The stream asked for was locked.');
   return stream;
 }

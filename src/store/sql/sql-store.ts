@@ -17,25 +17,19 @@ import {
 import type { SqlDatabase } from './sql-database.ts';
 import { sqlNotes, survey } from './sql-notes.ts';
 import * as runs from './sql-runs.ts';
+import type { ChangeScope } from './sql-streams.ts';
 import * as segmentsOf from './sql-segments.ts';
 import {
-  type Lease,
   type MergedSegment,
   type NewSegment,
-  type RunChanges,
-  type RunFilter,
-  type SeenTable,
-  type SegmentFilter,
   type SegmentManifest,
   type SegmentRead,
   type SegmentReference,
   type Store,
-  type StoredProject,
-  type StoredRun,
   type StoreLocation,
   type StoreNotes,
-  type StreamState,
-  type UpdateResult,
+  type BlobRanges,
+  type ServedStore,
 } from '../store.ts';
 
 /** Segments are read so many at a time: as much as may be in memory in two forms. */
@@ -126,47 +120,39 @@ class SqlStore implements StoreDriver {
     this.#database = database;
     if (database.transactionNow !== undefined) {
       const runNow = database.transactionNow.bind(database);
-      this.appendSegmentsNow = (segments) => {
-        return runNow(() =>
-          appendSegments(this.#space, segments, this.uri, this.#parts.clock.now()),
-        );
-      };
+      this.appendSegmentsNow = (segments) => runNow(() => appendSegments(this.#scope(), segments));
     }
   }
 
-  async ensureProject(project: StoredProject): Promise<StoredProject> {
-    return this.#database.transaction(() => runs.ensureProject(this.#space, project));
-  }
+  readonly ensureProject: Store['ensureProject'] = async (project) =>
+    this.#database.transaction(() => runs.ensureProject(this.#space, project));
 
-  async listProjects(): Promise<readonly StoredProject[]> {
+  readonly listProjects: Store['listProjects'] = async () => {
     const projects = await this.#database.read(() => runs.listProjects(this.#space));
     return [...projects].sort((a, b) => compareText(a.name, b.name));
-  }
+  };
 
-  async createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun> {
+  readonly createRun: Store['createRun'] = async (run) => {
     await this.#parts.prepareRun?.(run.id);
     return this.#database.transaction(
       (attempt) => runs.createRun(this.#space, run, attempt),
       this.#lane(run.id),
     );
-  }
+  };
 
-  async findRun(runId: string): Promise<StoredRun | undefined> {
-    return this.#database.read(() => runs.findRun(this.#space, runId));
-  }
+  readonly findRun: Store['findRun'] = async (runId) =>
+    this.#database.read(() => runs.findRun(this.#space, runId));
 
-  async listRuns(filter: RunFilter = {}): Promise<readonly StoredRun[]> {
-    return this.#database.read(() => runs.listRuns(this.#space, filter));
-  }
+  readonly listRuns: Store['listRuns'] = async (filter = {}) =>
+    this.#database.read(() => runs.listRuns(this.#space, filter));
 
-  async updateRun(run: StoredRun): Promise<UpdateResult> {
-    return this.#database.transaction(
-      (attempt) => runs.updateRun(this.#space, run, this.uri, this.#parts.clock.now(), attempt),
+  readonly updateRun: Store['updateRun'] = async (run) =>
+    this.#database.transaction(
+      (attempt) => runs.updateRun(this.#scope(), run, attempt),
       this.#lane(run.id),
     );
-  }
 
-  async renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease> {
+  readonly renewLease: Store['renewLease'] = async (runId, holder, ttlMs) => {
     const nowMs = this.#parts.clock.now();
     const lease = { runId, holder, expiresAtMs: nowMs + ttlMs };
     await this.#database.transaction(
@@ -174,101 +160,74 @@ class SqlStore implements StoreDriver {
       this.#lane(runId, holder),
     );
     return lease;
-  }
+  };
 
-  async releaseLease(runId: string, holder: string): Promise<void> {
+  readonly releaseLease: Store['releaseLease'] = async (runId, holder) => {
     await this.#database.transaction(
       () => runs.releaseLease(this.#space, runId, holder),
       this.#lane(runId, holder),
     );
-  }
+  };
 
-  async listLeases(runIds?: readonly string[]): Promise<readonly Lease[]> {
+  readonly listLeases: Store['listLeases'] = async (runIds) => {
     const nowMs = this.#parts.clock.now();
     const found = await this.#database.read(() => runs.listLeases(this.#space, nowMs, runIds));
     const live = selectLeases(found, nowMs);
     return runIds === undefined ? live : live.filter((lease) => runIds.includes(lease.runId));
-  }
+  };
 
-  async appendSegments(
-    segments: readonly NewSegment[],
-    seen?: readonly SeenTable[],
-  ): Promise<readonly SegmentManifest[]> {
-    return this.#database.transaction(
-      () => appendSegments(this.#space, segments, this.uri, this.#parts.clock.now(), seen),
+  readonly appendSegments: Store['appendSegments'] = async (segments, seen) =>
+    this.#database.transaction(
+      () => appendSegments(this.#scope(), segments, seen),
       this.#lane(segments[0]?.manifest.runId ?? ''),
     );
-  }
 
-  async listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]> {
-    return this.#database.read(() => segmentsOf.listSegments(this.#space, filter));
-  }
+  readonly listSegments: Store['listSegments'] = async (filter) =>
+    this.#database.read(() => segmentsOf.listSegments(this.#space, filter));
 
-  async readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]> {
+  readonly readSegments: Store['readSegments'] = async (segments) => {
     const found: SegmentRead[] = [];
     for (let at = 0; at < segments.length; at += READ_AT_ONCE)
       found.push(...(await this.#read(segments.slice(at, at + READ_AT_ONCE))));
     return found;
-  }
+  };
 
-  async segmentSizes(segments: readonly SegmentReference[]): Promise<readonly number[]> {
-    return this.#database.read(() => segmentsOf.segmentSizes(this.#space, segments));
-  }
+  readonly segmentSizes: ServedStore['segmentSizes'] = async (segments) =>
+    this.#database.read(() => segmentsOf.segmentSizes(this.#space, segments));
 
-  async replaceSegments(
-    runId: string,
-    table: string,
-    remove: readonly SegmentReference[],
-    add: readonly MergedSegment[],
-  ): Promise<boolean> {
-    const nowMs = this.#parts.clock.now();
+  readonly replaceSegments: Store['replaceSegments'] = async (runId, table, remove, add) => {
+    const scope = this.#scope();
     // Before the transaction, which holds the stream: an upload takes as long as it takes.
     const placed = await this.#placeOutside(add);
     return this.#database.transaction(
       (attempt) =>
-        segmentsOf.replaceSegments(
-          this.#space,
-          runId,
-          table,
-          remove,
-          placed,
-          this.uri,
-          nowMs,
-          attempt,
-        ),
+        segmentsOf.replaceSegments(scope, { runId, table, remove, add: placed }, attempt),
       this.#lane(runId),
     );
-  }
+  };
 
-  async replaceTable(
-    runId: string,
-    table: string,
-    add: readonly NewSegment[],
-    seenCount?: number,
-  ): Promise<readonly SegmentManifest[]> {
-    const nowMs = this.#parts.clock.now();
+  readonly replaceTable: Store['replaceTable'] = async (runId, table, add, seenCount) => {
+    const scope = this.#scope();
     return this.#database.transaction(() =>
-      segmentsOf.replaceTable(this.#space, runId, table, add, this.uri, nowMs, seenCount),
+      segmentsOf.replaceTable(scope, { runId, table, seenCount }, add),
     );
-  }
+  };
 
-  async listStreams(runId: string): Promise<readonly StreamState[]> {
-    return (await this.#database.read(() => survey(this.#space, runId))).streams;
-  }
+  readonly listStreams: ServedStore['listStreams'] = async (runId) =>
+    (await this.#database.read(() => survey(this.#space, runId))).streams;
 
-  async listRunChanges(after?: number): Promise<RunChanges> {
-    return this.#database.read(() => runs.listRunChanges(this.#space, after));
-  }
+  readonly listRunChanges: ServedStore['listRunChanges'] = async (after) =>
+    this.#database.read(() => runs.listRunChanges(this.#space, after));
 
-  async putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+  readonly putBlob: Store['putBlob'] = async (sha256, bytes) => {
     const isFile = bytes.byteLength > MAX_DATABASE_BLOB_BYTES;
     const { blobFiles } = this.#parts;
     if (isFile && !(await blobFiles.has(sha256, bytes.byteLength)))
       await blobFiles.put(sha256, bytes);
     await this.#database.transaction(() => keepBlob(this.#space, sha256, bytes, isFile));
-  }
+  };
 
-  async getBlob(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  readonly getBlob: Store['getBlob'] = async (sha256) => {
     const found = await this.#database.read(() => findBlob(this.#space, sha256));
     if (found === undefined) return undefined;
     const { blobFiles } = this.#parts;
@@ -276,17 +235,12 @@ class SqlStore implements StoreDriver {
     if (bytes === undefined) throw missingBytes(sha256, blobFiles.name);
     await checkKeptBlob(sha256, bytes, found === 'file' ? blobFiles.name : this.#database.name);
     return bytes;
-  }
+  };
 
-  async blobSize(sha256: string): Promise<number | undefined> {
-    return (await this.#database.read(() => findBlobSize(this.#space, sha256)))?.sizeBytes;
-  }
+  readonly blobSize: BlobRanges['blobSize'] = async (sha256) =>
+    (await this.#database.read(() => findBlobSize(this.#space, sha256)))?.sizeBytes;
 
-  async getBlobRange(
-    sha256: string,
-    start: number,
-    end: number,
-  ): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  readonly getBlobRange: BlobRanges['getBlobRange'] = async (sha256, start, end) => {
     const found = await this.#database.read(() => findBlobSize(this.#space, sha256));
     if (found === undefined) return undefined;
     const last = Math.min(end, found.sizeBytes);
@@ -298,12 +252,12 @@ class SqlStore implements StoreDriver {
     if (bytes?.byteLength !== last - start)
       throw missingBytes(sha256, found.isFile ? blobFiles.name : this.#database.name);
     return bytes;
-  }
+  };
 
-  async reclaimSpace(): Promise<void> {
+  readonly reclaimSpace: Store['reclaimSpace'] = async () => {
     await this.#database.reclaimSpace();
     await this.#parts.blobFiles.removeAbandoned(Date.now());
-  }
+  };
 
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -368,6 +322,10 @@ class SqlStore implements StoreDriver {
 
   checkOpen(): void {
     if (this.#isClosed) throw storeClosed(this.uri);
+  }
+
+  #scope(): ChangeScope {
+    return { space: this.#space, where: this.uri, nowMs: this.#parts.clock.now() };
   }
 
   /** Changes of a run begin in the order of the calls; its leases are a matter of their own. */

@@ -19,6 +19,14 @@ import type { BatchRange } from '../store.ts';
 export const STREAM_KEY =
   '(SELECT stream_key FROM streams WHERE space = ? AND run_id = ? AND table_name = ?)';
 
+/** Whose tables are changed, and when. */
+export type ChangeScope = {
+  readonly space: string;
+  /** The URI of the store, for messages. */
+  readonly where: string;
+  readonly nowMs: number;
+};
+
 /** A table of a run. */
 export type StreamName = { readonly runId: string; readonly table: string };
 
@@ -37,10 +45,10 @@ export type StreamRequest = StreamName & {
 
 /** The streams of runs that are there, locked, in the order asked for; made where there are none yet. */
 export function* lockStreams(
-  space: string,
+  scope: ChangeScope,
   requests: readonly StreamRequest[],
-  where: string,
 ): SqlWork<readonly LockedStream[]> {
+  const { space } = scope;
   const inOrder = [...requests].sort(compareNames);
   for (;;) {
     // Each statement sees what was committed before it began: what is taken is read behind the lock.
@@ -68,9 +76,8 @@ export function* lockStreams(
     if (locked.size === inOrder.length)
       return requests.flatMap((request) => locked.get(request) ?? []);
     yield* makeStreams(
-      space,
+      scope,
       inOrder.filter((request) => !locked.has(request)),
-      where,
     );
   }
 }
@@ -81,7 +88,7 @@ export function* findStream(space: string, name: StreamName): SqlWork<Stream | u
   return streamOf(row);
 }
 
-function* makeStreams(space: string, names: readonly StreamName[], where: string): SqlWork<void> {
+function* makeStreams({ space, where }: ChangeScope, names: readonly StreamName[]): SqlWork<void> {
   const runIds = [...new Set(names.map((name) => name.runId))];
   const found = yield* together(
     runIds.map((runId) => sqlOne('SELECT 1 FROM runs WHERE space = ? AND id = ?', space, runId)),

@@ -32,7 +32,12 @@ const COLUMNS: readonly Vector[] = [
 ];
 
 function plansOf(column: Vector): Plan[] {
-  const plan = planColumn('c', column, 3, 0, undefined);
+  const plan = planColumn(column, {
+    name: 'c',
+    rowCount: 3,
+    dictionaryId: 0,
+    metadata: undefined,
+  });
   return plan === undefined ? [] : [plan];
 }
 

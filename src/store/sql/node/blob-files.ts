@@ -21,70 +21,84 @@ const ABANDONED_AFTER_MS = 60 * 60 * 1000;
  * larger disk; a link below it is nothing that a store makes: nothing is written, read or removed through it.
  */
 export function createBlobFiles(storeRoot: string): BlobFiles {
-  const root = join(storeRoot, 'blobs');
+  return new BlobFolder(join(storeRoot, 'blobs'));
+}
 
-  return {
-    name: root,
-    async put(sha256, bytes) {
-      const path = pathIn(root, sha256);
-      try {
-        await makeFolder(dirname(path));
-        await makeFolder(join(root, INCOMING));
-        await inFolder(root, INCOMING, (incoming) =>
-          inFolder(root, folderOf(sha256), async (folder) => {
-            const random = randomBytes(6).toString('hex');
-            const draft = join(incoming, `${sha256}.${process.pid}.${random}`);
-            try {
-              await writeDurably(draft, bytes);
-              // A link that lies under the name is replaced, not followed.
-              await rename(draft, join(folder, sha256));
-            } catch (error) {
-              await rm(draft, { force: true }).catch(() => undefined);
-              throw error;
-            }
-            await syncFolder(folder);
-          }),
-        );
-      } catch (error) {
-        throw sqliteFailure(error, path);
+class BlobFolder implements BlobFiles {
+  readonly name: string;
+
+  constructor(root: string) {
+    this.name = root;
+  }
+
+  async put(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    const { name: root } = this;
+    const path = pathIn(root, sha256);
+    try {
+      await makeFolder(dirname(path));
+      await makeFolder(join(root, INCOMING));
+      await inFolder(root, INCOMING, (incoming) =>
+        inFolder(root, folderOf(sha256), async (folder) => {
+          const random = randomBytes(6).toString('hex');
+          const draft = join(incoming, `${sha256}.${process.pid}.${random}`);
+          try {
+            await writeDurably(draft, bytes);
+            // A link that lies under the name is replaced, not followed.
+            await rename(draft, join(folder, sha256));
+          } catch (error) {
+            await rm(draft, { force: true }).catch(() => undefined);
+            throw error;
+          }
+          await syncFolder(folder);
+        }),
+      );
+    } catch (error) {
+      throw sqliteFailure(error, path);
+    }
+  }
+
+  async get(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    return readBlob(this.name, sha256, async (file) => {
+      const bytes = await file.readFile();
+      return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength).slice();
+    });
+  }
+
+  async getRange(
+    sha256: string,
+    start: number,
+    end: number,
+  ): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    return readBlob(this.name, sha256, async (file) => {
+      const bytes = new Uint8Array(end - start);
+      let filled = 0;
+      while (filled < bytes.byteLength) {
+        const left = bytes.byteLength - filled;
+        const { bytesRead } = await file.read(bytes, filled, left, start + filled);
+        if (bytesRead === 0) break;
+        filled += bytesRead;
       }
-    },
-    async get(sha256) {
-      return readBlob(root, sha256, async (file) => {
-        const bytes = await file.readFile();
-        return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength).slice();
-      });
-    },
-    async getRange(sha256, start, end) {
-      return readBlob(root, sha256, async (file) => {
-        const bytes = new Uint8Array(end - start);
-        let filled = 0;
-        while (filled < bytes.byteLength) {
-          const left = bytes.byteLength - filled;
-          const { bytesRead } = await file.read(bytes, filled, left, start + filled);
-          if (bytesRead === 0) break;
-          filled += bytesRead;
-        }
-        return bytes.slice(0, filled);
-      });
-    },
-    async has(sha256, sizeBytes) {
-      const size = await readBlob(root, sha256, async (file) => (await file.stat()).size);
-      return size === sizeBytes;
-    },
-    async removeAbandoned(nowMs) {
-      const looking = inFolder(root, INCOMING, async (incoming) => {
-        for (const name of await readdir(incoming)) {
-          const path = join(incoming, name);
-          const found = await lstat(path).catch(() => undefined);
-          if (found !== undefined && nowMs - found.mtimeMs > ABANDONED_AFTER_MS)
-            await rm(path, { force: true });
-        }
-      });
-      // A folder that is missing, a link, or not ours to change has nothing to be cleared away.
-      await looking.catch(() => undefined);
-    },
-  };
+      return bytes.slice(0, filled);
+    });
+  }
+
+  async has(sha256: string, sizeBytes: number): Promise<boolean> {
+    const size = await readBlob(this.name, sha256, async (file) => (await file.stat()).size);
+    return size === sizeBytes;
+  }
+
+  async removeAbandoned(nowMs: number): Promise<void> {
+    const looking = inFolder(this.name, INCOMING, async (incoming) => {
+      for (const name of await readdir(incoming)) {
+        const path = join(incoming, name);
+        const found = await lstat(path).catch(() => undefined);
+        if (found !== undefined && nowMs - found.mtimeMs > ABANDONED_AFTER_MS)
+          await rm(path, { force: true });
+      }
+    });
+    // A folder that is missing, a link, or not ours to change has nothing to be cleared away.
+    await looking.catch(() => undefined);
+  }
 }
 
 function folderOf(sha256: string): string {

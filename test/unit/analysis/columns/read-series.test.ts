@@ -108,14 +108,13 @@ async function storedAs(
     const plain = encodeBatch(metricTable, whole);
     const bytes = isPacked ? await packSegment(plain) : plain;
     const identity = { runId: 'run_a', table: 'metrics', writerId: 'merge', batchNumber };
-    const { manifest } = describeSegment(
-      metricTable,
+    const { manifest } = describeSegment({
+      table: metricTable,
       identity,
-      whole,
+      batch: whole,
       bytes,
-      isPacked ? 'packed' : 'arrow',
-      [],
-    );
+      encoding: isPacked ? 'packed' : 'arrow',
+    });
     const firstSequence = Math.min(...sequences);
     return {
       manifest: { ...manifest, firstSequence, lastSequence: Math.max(...sequences) },
