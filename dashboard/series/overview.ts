@@ -35,7 +35,7 @@ export function overviewSeries({ curves }: RunCurves): {
   return {
     read: {
       rowCount: curves.reduce((sum, { values }) => sum + values.length, 0),
-      series: curves.map(({ metricKey: key, values, steps, epochs, timestampsMs: timesMs }) => ({
+      series: curves.map(({ metricKey: key, values, steps, epochs, timesMs }) => ({
         key,
         values,
         steps,

@@ -162,7 +162,7 @@ export class CurveGrid {
     const place = places[row] ?? Number.NaN;
     const sequence = columns.sequences[row] ?? Number.NaN;
     const isFree = Number.isNaN(facts[at + SEQUENCE] ?? Number.NaN);
-    if (!isFree && !isBetter(slot, facts, at, value, place, sequence)) return;
+    if (!isFree && !this.#isBetter(slot, at, value, place, sequence)) return;
     facts[at] = value;
     facts[at + 1] = columns.steps?.[row] ?? Number.NaN;
     facts[at + 2] = columns.epochs?.[row] ?? Number.NaN;
@@ -170,29 +170,21 @@ export class CurveGrid {
     facts[at + SEQUENCE] = sequence;
     facts[at + PLACE] = place;
   }
-}
 
-/** Whether a sample takes the place of the one that is kept. Of equal ones the order of recording decides, whatever came in first. */
-function isBetter(
-  slot: number,
-  facts: Float64Array,
-  at: number,
-  value: number,
-  place: number,
-  sequence: number,
-): boolean {
-  const keptValue = facts[at] ?? 0;
-  const keptPlace = facts[at + PLACE] ?? 0;
-  const keptSequence = facts[at + SEQUENCE] ?? 0;
-  const isEarlier = sequence < keptSequence;
-  switch (slot) {
-    case LOW:
-      return value < keptValue || (value === keptValue && isEarlier);
-    case HIGH:
-      return value > keptValue || (value === keptValue && isEarlier);
-    case LAST:
-      return place > keptPlace || (place === keptPlace && !isEarlier);
-    default:
-      return place < keptPlace || (place === keptPlace && isEarlier);
+  /** Whether a sample replaces the stored one. Of equal ones the earlier in the order of recording remains, whichever came first. */
+  #isBetter(slot: number, at: number, value: number, place: number, sequence: number): boolean {
+    const storedValue = this.#facts[at] ?? 0;
+    const storedPlace = this.#facts[at + PLACE] ?? 0;
+    const isEarlier = sequence < (this.#facts[at + SEQUENCE] ?? 0);
+    switch (slot) {
+      case LOW:
+        return value < storedValue || (value === storedValue && isEarlier);
+      case HIGH:
+        return value > storedValue || (value === storedValue && isEarlier);
+      case LAST:
+        return place > storedPlace || (place === storedPlace && !isEarlier);
+      default:
+        return place < storedPlace || (place === storedPlace && isEarlier);
+    }
   }
 }

@@ -132,7 +132,7 @@ export class CurveSink implements SegmentVisitor {
       timesMs: numbers('timestamp'),
       sequences,
     };
-    const { dictionary, indices } = keyColumn(batch);
+    const { dictionary } = keyColumn(batch);
     const { rowCount } = batch;
     const { steps, timesMs } = columns;
     const place = (
@@ -163,14 +163,7 @@ export class CurveSink implements SegmentVisitor {
       place(dictionary[0] ?? '', 'byStep', steps, rowCount);
       return;
     }
-    const withStep = dictionary.map((): number[] => []);
-    const withTime = dictionary.map((): number[] => []);
-    for (let row = 0; row < rowCount; row++) {
-      const step = steps?.[row] ?? Number.NaN;
-      const hasStep = !Number.isNaN(step);
-      if (this.#isCut && !(hasStep && step >= this.#stepMin && step <= this.#stepMax)) continue;
-      (hasStep ? withStep : withTime)[indices[row] ?? 0]?.push(row);
-    }
+    const { withStep, withTime } = this.#rowsByKey(batch, steps);
     for (const [at, key] of dictionary.entries()) {
       const stepRows = withStep[at] ?? [];
       const timeRows = withTime[at] ?? [];
@@ -181,7 +174,24 @@ export class CurveSink implements SegmentVisitor {
     }
   }
 
-  /** The metrics that are not kept, for want of room. */
+  /** Rows of each key of the batch that are wanted: those with a step, and those that have only a time. */
+  #rowsByKey(
+    batch: RowBatch,
+    steps: Float64Array | undefined,
+  ): Record<'withStep' | 'withTime', readonly (readonly number[])[]> {
+    const { dictionary, indices } = keyColumn(batch);
+    const withStep = dictionary.map((): number[] => []);
+    const withTime = dictionary.map((): number[] => []);
+    for (let row = 0; row < batch.rowCount; row++) {
+      const step = steps?.[row] ?? Number.NaN;
+      const hasStep = !Number.isNaN(step);
+      if (this.#isCut && !(hasStep && step >= this.#stepMin && step <= this.#stepMax)) continue;
+      (hasStep ? withStep : withTime)[indices[row] ?? 0]?.push(row);
+    }
+    return { withStep, withTime };
+  }
+
+  /** The metrics that are left out because there is no room for more. */
   get leftOutCount(): number {
     return this.#leftOut.size;
   }
@@ -197,6 +207,7 @@ export class CurveSink implements SegmentVisitor {
           values,
           steps,
           epochs,
+          timesMs,
           timestampsMs: timesMs,
         };
       },

@@ -159,26 +159,23 @@ class SeriesBuilder implements SegmentVisitor {
       if (from === to || this.#wanted?.has(key) === false) return [];
       const series = this.#seriesOf(key);
       const at = series.reserve(to - from);
+      const rows = order.subarray(from, to);
       const own = this.#column.subarray(0, to - from);
-      gather(own, sequences, order, 0, from, to);
+      gather(own, sequences, rows, 0);
       series.number(own);
-      return { series, at, from, to };
+      return { series, at, rows };
     });
     const { epochs, steps, timestamps, values } = batch;
     const timesMs = this.#asColumn(timestamps, batch.rowCount);
-    for (const { at, from, series, to } of groups)
-      gather(series.timesMs, timesMs, order, at, from, to);
+    for (const { at, rows, series } of groups) gather(series.timesMs, timesMs, rows, at);
     const ofValues = this.#asColumn(values, batch.rowCount);
-    for (const { at, from, series, to } of groups)
-      gather(series.values, ofValues, order, at, from, to);
+    for (const { at, rows, series } of groups) gather(series.values, ofValues, rows, at);
     const ofSteps = this.#asColumn(steps, batch.rowCount);
-    for (const { at, from, series, to } of groups)
-      if (steps !== null || series.hasSteps)
-        gather(series.writeSteps(), ofSteps, order, at, from, to);
+    for (const { at, rows, series } of groups)
+      if (steps !== null || series.hasSteps) gather(series.writeSteps(), ofSteps, rows, at);
     const ofEpochs = this.#asColumn(epochs, batch.rowCount);
-    for (const { at, from, series, to } of groups)
-      if (epochs !== null || series.hasEpochs)
-        gather(series.writeEpochs(), ofEpochs, order, at, from, to);
+    for (const { at, rows, series } of groups)
+      if (epochs !== null || series.hasEpochs) gather(series.writeEpochs(), ofEpochs, rows, at);
   }
 
   #seriesOf(key: string): GrowingSeries {
@@ -275,13 +272,6 @@ function write(
   else target.set(numbers, at);
 }
 
-function gather(
-  target: Float64Array,
-  source: Float64Array,
-  order: Int32Array,
-  at: number,
-  from: number,
-  to: number,
-): void {
-  for (let i = from; i < to; i++) target[at + i - from] = source[order[i] ?? 0] ?? Number.NaN;
+function gather(target: Float64Array, source: Float64Array, rows: Int32Array, at: number): void {
+  for (let i = 0; i < rows.length; i++) target[at + i] = source[rows[i] ?? 0] ?? Number.NaN;
 }

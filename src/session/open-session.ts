@@ -57,7 +57,8 @@ export async function openNewRun(
     if (run.parentRunId !== null && 'findRun' in store)
       run = await withLineage(store, run, run.parentRunId, mayBeLate, clock);
     const holder = createId('ses', clock.now());
-    core = new SessionCore(store, isOwned, platform, clock, holder, run, options, false, false);
+    const parts = { store, isStoreOwned: isOwned, platform, clock, holder, run, options };
+    core = new SessionCore({ ...parts, isStored: false });
     if (failure === undefined) await tryToStore(core, mayBeLate);
     else core.recording.failed('run', failure);
     await core.start();
@@ -88,7 +89,8 @@ export async function openKnownRun(
   try {
     const { event, payload = {}, run } = await open(store, platform, holder);
     const isGuest = event === undefined;
-    core = new SessionCore(store, isOwned, platform, clock, holder, run, options, isGuest);
+    const parts = { store, isStoreOwned: isOwned, platform, clock, holder, run, options };
+    core = new SessionCore({ ...parts, isGuest });
     await core.start();
     core.project = await loadProject(store, run);
     if (event !== undefined)

@@ -43,6 +43,23 @@ type Postponed = {
   readonly resumeCount: number;
 };
 
+/** What a session is made of. */
+export type SessionParts = {
+  readonly store: Store | LateStore;
+  /** Whether the session closes the store. */
+  readonly isStoreOwned: boolean;
+  readonly platform: Platform;
+  readonly clock: Clock;
+  /** Its name in leases on the run. */
+  readonly holder: string;
+  readonly run: RunRecord;
+  readonly options: SessionOptions;
+  /** Whether another session started the run. Default false. */
+  readonly isGuest?: boolean;
+  /** Whether the run is in the store; else {@link SessionCore.ready} puts it there. Default true. */
+  readonly isStored?: boolean;
+};
+
 export class SessionCore implements RunHandle {
   readonly runId: string;
   readonly store: Store;
@@ -80,18 +97,17 @@ export class SessionCore implements RunHandle {
   #isClosed = false;
   #interruption: Promise<void> | undefined;
 
-  /** @param isStored whether the run is in the store; else {@link SessionCore.ready} puts it there */
-  constructor(
-    store: Store | LateStore,
-    isStoreOwned: boolean,
-    platform: Platform,
-    clock: Clock,
-    holder: string,
-    run: RunRecord,
-    options: SessionOptions,
-    isGuest: boolean,
+  constructor({
+    clock,
+    holder,
+    isGuest = false,
     isStored = true,
-  ) {
+    isStoreOwned,
+    options,
+    platform,
+    run,
+    store,
+  }: SessionParts) {
     this.clock = clock;
     this.runId = run.id;
     this.strictMode = run.strictMode;

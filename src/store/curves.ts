@@ -32,6 +32,8 @@ export type Curve = {
   readonly steps: Float64Array<ArrayBuffer>;
   readonly epochs: Float64Array<ArrayBuffer>;
   /** UTC epoch milliseconds. */
+  readonly timesMs: Float64Array<ArrayBuffer>;
+  /** @deprecated The same as `timesMs`. */
   readonly timestampsMs: Float64Array<ArrayBuffer>;
 };
 

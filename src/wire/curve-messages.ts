@@ -14,12 +14,12 @@ const NAMED: ReadonlyMap<unknown, number> = new Map([
 export function encodeCurves(found: RunCurves): object {
   return {
     ...found,
-    curves: found.curves.map((curve) => ({
+    curves: found.curves.map(({ timesMs, ...curve }) => ({
       ...curve,
       values: Array.from(curve.values, (value) => (Number.isFinite(value) ? value : String(value))),
       steps: nullable(curve.steps),
       epochs: nullable(curve.epochs),
-      timestampsMs: nullable(curve.timestampsMs),
+      timestampsMs: nullable(timesMs),
     })),
   };
 }
@@ -48,6 +48,7 @@ function decodeCurve(value: unknown): Curve {
       throw misfit(`curve.${name}`, found.length, `a list of ${values.length}`);
     return found;
   };
+  const timesMs = column('timestamps_ms');
   return {
     metricKey: fields.text('metric_key'),
     sampleCount: fields.count('sample_count'),
@@ -55,7 +56,8 @@ function decodeCurve(value: unknown): Curve {
     values,
     steps: column('steps'),
     epochs: column('epochs'),
-    timestampsMs: column('timestamps_ms'),
+    timesMs,
+    timestampsMs: timesMs,
   };
 }
 

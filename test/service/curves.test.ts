@@ -63,7 +63,7 @@ function partWidth(min: number, max: number, buckets: number): number {
 
 /** Rows to keep of one metric, by the definition: of each part first, lowest, highest, last, and one of each kind of no number. */
 function expected(
-  { keys, keyIndex, steps, timestampsMs, values }: MetricColumns,
+  { keys, keyIndex, steps, timesMs, values }: MetricColumns,
   key: string,
   buckets: number,
 ): { kept: number[]; count: number } {
@@ -73,7 +73,7 @@ function expected(
   const kept: number[] = [];
   let count = 0;
   for (const hasStep of [false, true]) {
-    const place = (row: number): number => (hasStep ? steps : timestampsMs)[row] ?? 0;
+    const place = (row: number): number => (hasStep ? steps : timesMs)[row] ?? 0;
     // The axis is that of all metrics; manifests tell its ends: of steps where there are any, of times always.
     const axis = (hasStep ? places(true) : all).map(place);
     const width = partWidth(Math.min(...axis), Math.max(...axis), buckets);
@@ -131,9 +131,7 @@ it('keep of each part of the axis what a picture shows, and tell what they stand
             expect(curve.sampleCount).toBe(count);
             expect(curve.values).toEqual(Float64Array.from(kept, (row) => all.values[row] ?? 0));
             expect(curve.steps).toEqual(Float64Array.from(kept, (row) => all.steps[row] ?? 0));
-            expect(curve.timestampsMs).toEqual(
-              Float64Array.from(kept, (row) => all.timestampsMs[row] ?? 0),
-            );
+            expect(curve.timesMs).toEqual(Float64Array.from(kept, (row) => all.timesMs[row] ?? 0));
           }
         }),
     ),

@@ -53,7 +53,7 @@ export async function importFiles(
         orNull(columns.epochs[i]),
         columns.values[i] ?? Number.NaN,
       ]);
-      (times[key] ??= []).push(columns.timestampsMs[i] ?? Number.NaN);
+      (times[key] ??= []).push(columns.timesMs[i] ?? Number.NaN);
     }
     const keys = Object.fromEntries(
       Object.entries(names).map(([key, original]) => [original, key]),

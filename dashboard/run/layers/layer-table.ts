@@ -75,7 +75,7 @@ export class LayerTable {
       const isBad = (numbers.nonFiniteCount[row] ?? 0) > 0;
       const add = (id: QuantityId, value: number | undefined): void => {
         if (value === undefined || (Number.isNaN(value) && !isBad)) return;
-        trackOf(layer, id).push(step, epoch, slot, value, 1, isBad);
+        trackOf(layer, id).push({ step, epoch, slot, isBad }, value);
       };
       if (!isForward) add('gradient_norm', numbers.norm[row]);
       else {
@@ -110,13 +110,14 @@ export class LayerTable {
       const gradient = numbers.gradientNorm[row] ?? Number.NaN;
       const isBad = (numbers.gradientNonFiniteCount[row] ?? 0) > 0;
       if (!Number.isNaN(gradient) || isBad)
-        trackOf(layer, 'weight_gradient_norm').push(step, epoch, slot, gradient, 1, isBad);
+        trackOf(layer, 'weight_gradient_norm').push({ step, epoch, slot, isBad }, gradient);
       const update = numbers.updateNorm[row] ?? Number.NaN;
       const isBadUpdate =
         (numbers.updateNonFiniteCount[row] ?? 0) > 0 || (numbers.valueNonFiniteCount[row] ?? 0) > 0;
       if (!Number.isNaN(update) || isBadUpdate) {
         const before = normBefore(update, numbers.updateRatio[row], numbers.valueNorm[row]);
-        trackOf(layer, 'update_ratio').push(step, epoch, slot, update, before, isBadUpdate);
+        const entry = { step, epoch, slot, isBad: isBadUpdate };
+        trackOf(layer, 'update_ratio').push(entry, update, before);
       }
     }
     this.#rowCount += columns.rowCount;

@@ -32,12 +32,9 @@ export class LayerTrack {
 
   /** The value is `top / bottom`: kept apart, because those of several parameters are joined before they are divided. */
   push(
-    step: number,
-    epoch: number,
-    slot: string,
+    { epoch, isBad, slot, step }: Omit<TrackEntry, 'value'>,
     top: number,
-    bottom: number,
-    isBad: boolean,
+    bottom: number = 1,
   ): void {
     this.#steps.push(step);
     this.#epochs.push(epoch);

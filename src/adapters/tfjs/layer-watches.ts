@@ -52,8 +52,10 @@ export class LayerWatches {
     if (seen.length === 0) return output;
     try {
       return Array.isArray(output)
-        ? output.map((item: unknown, i) => this.#show(seen, layer, i, item, isTraining))
-        : this.#show(seen, layer, 0, output, isTraining, inputs);
+        ? output.map((item: unknown, outputIndex) =>
+            this.#show(seen, { layer, outputIndex, isTraining }, item),
+          )
+        : this.#show(seen, { layer, outputIndex: 0, isTraining }, output, inputs);
     } catch (error) {
       warn(seen, 'An output', error);
       return output;
@@ -109,16 +111,15 @@ export class LayerWatches {
 
   #show(
     seen: readonly Seen[],
-    layer: number,
-    outputIndex: number,
+    point: Pick<CapturePoint, 'layer' | 'outputIndex' | 'isTraining'>,
     output: unknown,
-    isTraining: boolean,
     inputs?: unknown,
   ): unknown {
     if (!isTensor(output)) return output;
     const tf = this.#tf;
+    const { isTraining } = point;
     const tell = (direction: CapturePoint['direction'], tensor: TfTensor): void =>
-      this.#tell(seen, { layer, direction, outputIndex, isTraining }, tensor);
+      this.#tell(seen, { ...point, direction }, tensor);
     const isBackwardWanted = isTraining && seen.some(({ watch }) => watch.backward);
     const isFloat = output.dtype === 'float32';
     if (isOnHost(tf)) {

@@ -33,7 +33,7 @@ export async function* exportMetricsCsv(
   let piece = CSV_HEADER;
   for (let row = 0; row < points.rowCount; row++) {
     const sequence = csvNumber(points.sequences[row] ?? Number.NaN);
-    const timestamp = new Date(points.timestampsMs[row] ?? Number.NaN).toISOString();
+    const timestamp = new Date(points.timesMs[row] ?? Number.NaN).toISOString();
     const key = keys[points.keyIndex[row] ?? 0] ?? '';
     const value = csvNumber(points.values[row] ?? Number.NaN);
     piece += `${sequence},${timestamp},${key},${csvCount(points.steps[row])},${csvCount(points.epochs[row])},${value}\r\n`;
@@ -85,7 +85,7 @@ export async function* exportMetricsArrow(
 
 function arrowStream(points: MetricColumns): Uint8Array<ArrayBuffer> {
   const columns = new Map<string, Vector>([
-    ['timestamp', { kind: 'number', values: points.timestampsMs }],
+    ['timestamp', { kind: 'number', values: points.timesMs }],
     ['metric_key', { kind: 'key', dictionary: points.keys, indices: points.keyIndex }],
     ['value', { kind: 'f64', values: points.values, isNull: null }],
     ['step', { kind: 'number', values: points.steps }],

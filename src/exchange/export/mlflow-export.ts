@@ -177,7 +177,7 @@ async function* samples(
   for (let from = 0; from < rows.length; from += LINES_PER_PIECE) {
     let piece = '';
     for (const [i, row] of rows.slice(from, from + LINES_PER_PIECE).entries()) {
-      const timeMs = Math.max(0, Math.trunc(points.timestampsMs[row] ?? 0));
+      const timeMs = Math.max(0, Math.trunc(points.timesMs[row] ?? 0));
       const step = [points.steps[row], points.epochs[row], from + i].find(
         (position) => position !== undefined && !Number.isNaN(position),
       );

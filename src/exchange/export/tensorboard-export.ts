@@ -124,7 +124,7 @@ class EventWriter {
     this.#begin(key, 'scalars', SCALAR);
     // TensorBoard's loader passes over tensors of doubles.
     this.#value.float(2, value);
-    this.#finish(step, points.timestampsMs[row] ?? Number.NaN);
+    this.#finish(step, points.timesMs[row] ?? Number.NaN);
   }
 
   artifact(record: ArtifactRecord, payload: Uint8Array<ArrayBuffer>): void {

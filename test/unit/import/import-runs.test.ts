@@ -229,8 +229,8 @@ describe('an import', () => {
     await importRuns([at(1000, true)], store, { importers: [lines] });
     const report = await importRuns([at(5000, false)], store, { importers: [lines] });
     const reader = await openRun(store, report.runs[0]?.runId ?? '');
-    const { timestampsMs } = await reader.readMetricColumns();
-    expect(new Set(timestampsMs)).toEqual(new Set([1000]));
+    const { timesMs } = await reader.readMetricColumns();
+    expect(new Set(timesMs)).toEqual(new Set([1000]));
   });
 
   test('can be aborted, and tells how far it is', async () => {

@@ -56,7 +56,15 @@ async function interruptible(): Promise<{
     },
   };
   const { run } = session.context;
-  const core = new SessionCore(storage, false, platform, clock, 'ses_2', run, {}, false);
+  const core = new SessionCore({
+    store: storage,
+    isStoreOwned: false,
+    platform,
+    clock,
+    holder: 'ses_2',
+    run,
+    options: {},
+  });
   await core.start();
   await session.close();
   return { core, interrupt };

@@ -229,7 +229,7 @@ describe.each(['memory', 'sqlite'])('a session on %s', (kind) => {
     const named = (columns: typeof before): unknown[] =>
       Array.from(columns.keyIndex, (index) => columns.keys[index]);
     expect(named(after)).toEqual(named(before));
-    for (const name of ['values', 'steps', 'epochs', 'timestampsMs', 'sequences'] as const)
+    for (const name of ['values', 'steps', 'epochs', 'timesMs', 'sequences'] as const)
       expect(after[name]).toEqual(before[name]);
     const segments = await storage.listSegments({
       runId: session.runId,
