@@ -25,6 +25,7 @@ import {
   type OpenWriter,
   type RunHandle,
 } from './run-handle.ts';
+import { OpenWriters } from './open-writers.ts';
 import { loadRun } from './run-lifecycle.ts';
 import type { SessionOptions } from './run-options.ts';
 import { recordLosses } from './record-losses.ts';
@@ -80,7 +81,7 @@ export class SessionCore implements RunHandle {
   /** Whether the run was stored before this session. */
   readonly #isKnown: boolean;
   readonly #abort = new AbortController();
-  readonly #writers = new Set<OpenWriter>();
+  readonly #writers = new OpenWriters();
   readonly #events: EventQueue;
   /** Writes events and changes of the run that wait. */
   readonly #writeRetry: Retry;
@@ -97,22 +98,13 @@ export class SessionCore implements RunHandle {
   #isClosed = false;
   #interruption: Promise<void> | undefined;
 
-  constructor({
-    clock,
-    holder,
-    isGuest = false,
-    isStored = true,
-    isStoreOwned,
-    options,
-    platform,
-    run,
-    store,
-  }: SessionParts) {
+  constructor(parts: SessionParts) {
+    const { clock, holder, isStored = true, options, platform, run, store } = parts;
     this.clock = clock;
     this.runId = run.id;
     this.strictMode = run.strictMode;
-    this.isGuest = isGuest;
-    this.#isStoreOwned = isStoreOwned;
+    this.isGuest = parts.isGuest ?? false;
+    this.#isStoreOwned = parts.isStoreOwned;
     this.#platform = platform;
     this.#status = run.status;
     this.holder = holder;
@@ -195,7 +187,7 @@ export class SessionCore implements RunHandle {
     if (limited !== undefined) await this.#begin(limited);
     this.#undo.push(
       this.#platform.onExit(() => {
-        for (const writer of this.#writers) writer.drainNow();
+        this.#writers.drainNow();
         this.#events.flushNow();
         this.store.spill?.left();
       }),
@@ -219,8 +211,7 @@ export class SessionCore implements RunHandle {
     // It would be neither flushed nor closed with the others.
     if (this.#ending !== undefined) throw runEnded(this.runId, 'ending');
     if (this.#isClosing) throw runEnded(this.runId, 'closing');
-    this.#writers.add(writer);
-    return () => this.#writers.delete(writer);
+    return this.#writers.add(writer);
   }
 
   notify(notice: Notice): void {
@@ -282,20 +273,8 @@ export class SessionCore implements RunHandle {
   }
 
   async #flush(): Promise<void> {
-    const results = await this.#askWriters((writer) => writer.drain());
+    const results = await this.#writers.ask((writer) => writer.drain());
     throwFirst([...results, ...(await Promise.allSettled([this.#writeWaiting()]))]);
-  }
-
-  async #askWriters(ask: (writer: OpenWriter) => Promise<void>) {
-    const writers = [...this.#writers];
-    const results = [];
-    for (const isLast of [false, true])
-      results.push(
-        ...(await Promise.allSettled(
-          writers.filter((one) => (one.isLast ?? false) === isLast).map(ask),
-        )),
-      );
-    return results;
   }
 
   /**
@@ -453,7 +432,7 @@ export class SessionCore implements RunHandle {
   }
 
   async #closeWriters(): Promise<void> {
-    throwFirst(await this.#askWriters((writer) => writer.close()));
+    throwFirst(await this.#writers.ask((writer) => writer.close()));
     await this.#writeWaiting();
   }
 
