@@ -3,7 +3,12 @@
 import { fileURLToPath } from 'node:url';
 import { playwright } from '@vitest/browser-playwright';
 import type { Plugin } from 'vite';
-import { defineConfig, type ViteUserConfig, type ViteUserConfigFnPromise } from 'vitest/config';
+import {
+  defineConfig,
+  type TestProjectConfiguration,
+  type ViteUserConfig,
+  type ViteUserConfigFnPromise,
+} from 'vitest/config';
 import { pagePolicy } from './src/service/node/page-policy.ts';
 import { CHROMIUM_ARGS, WEBGL_ARGS, WEBGPU_ARGS, findChromium } from './scripts/chromium.mjs';
 import { BROWSER_ENTRIES, ENTRIES } from './scripts/entries.mjs';
@@ -132,24 +137,53 @@ const PATIENCE = {
   expect: { poll: { timeout: 60_000 } },
 };
 
-/** Folders whose test files share processes, which spares most of them the loading of the sources. */
-const SHARING = 'cli|contract|e2e|faults|kill|process|property|service|unit';
-/** Files in there that change their process, or look at what is in it: each has one of its own. */
-const APART = [
-  'test/{unit,property,contract}/**/*{onnx,tfjs}*.test.ts', // their engines keep state
-  'test/cli/demo.test.ts', // uses one of the engines
-  'test/unit/adapters/**/*.test.ts',
-  'test/unit/analysis/batches/hard-batches.test.ts', // uses one of the engines
-  'test/unit/{kernel,node,session,telemetry}/**/*.test.ts',
-  'test/unit/store/{idb-connection,idb-spill,open-storage}.test.ts', // these and the next give Node an IndexedDB
-  'test/contract/before/*.test.ts', // turn the clock of the process, and give it an IndexedDB
-  'test/{contract/idb-store,property/store,unit/exchange/quark-file}.test.ts',
-  'test/service/checked-once.test.ts', // counts calls between the modules of its process
-  'test/{unit/objects/large,property/import-fuzz}.test.ts', // look at the memory of their process
-];
+/** Which folders of `test` belong to which tier; docs/tests.md says what each tier needs. */
+const TIERS = {
+  fast: ['property', 'unit'],
+  integration: [
+    'adding',
+    'cli',
+    'contract',
+    'database',
+    'examples',
+    'faults',
+    'process',
+    'service',
+  ],
+  browser: ['e2e'],
+  release: ['kill', 'package'],
+};
+/** Files named so change their process, or measure it: each has one of its own. Other files share processes and modules. */
+const ISOLATED = '**/*.isolated.test.ts';
 
 /** What only the tests of it ask Git itself for: see there. */
 const knownGit = { find: /^\.\/git\.ts$/, replacement: here('./test/support/known-git.ts') };
+
+/** The two projects of a tier in Node: files that share processes, and those that have one each. */
+function tierProjects(tier: string, folders: readonly string[]): TestProjectConfiguration[] {
+  const include = folders.map((folder) => `test/${folder}/**/*.test.ts`);
+  const project = { extends: true as const };
+  return [
+    {
+      ...project,
+      test: {
+        name: tier,
+        include,
+        exclude: ['**/*.browser.test.ts', ISOLATED],
+        isolate: false,
+        ...PATIENCE,
+      },
+    },
+    {
+      ...project,
+      test: {
+        name: `${tier}-isolated`,
+        include: folders.map((folder) => `test/${folder}/${ISOLATED}`),
+        ...PATIENCE,
+      },
+    },
+  ];
+}
 
 async function tests(): Promise<ViteUserConfig> {
   const { TestOrder } = await import('./scripts/test-order.ts');
@@ -162,26 +196,7 @@ async function tests(): Promise<ViteUserConfig> {
     test: {
       sequence: { sequencer: TestOrder },
       projects: [
-        {
-          extends: true,
-          test: {
-            name: 'unit',
-            include: [`test/@(${SHARING})/**/*.test.ts`],
-            exclude: ['**/*.browser.test.ts', ...APART],
-            isolate: false,
-            ...PATIENCE,
-          },
-        },
-        {
-          extends: true,
-          test: {
-            name: 'node',
-            include: [`test/!(${SHARING}|package)/**/*.test.ts`, ...APART],
-            exclude: ['**/*.browser.test.ts'],
-            benchmark: { include: ['test/bench/**/*.bench.ts'] },
-            ...PATIENCE,
-          },
-        },
+        ...Object.entries(TIERS).flatMap(([tier, folders]) => tierProjects(tier, folders)),
         {
           extends: true,
           test: {
@@ -193,15 +208,6 @@ async function tests(): Promise<ViteUserConfig> {
               include: ['test/types/**/*.test-d.ts'],
               ignoreSourceErrors: true, // "npm run types" reports those, once
             },
-          },
-        },
-        {
-          extends: true,
-          test: {
-            name: 'package',
-            include: ['test/package/**/*.test.ts'],
-            testTimeout: 120_000,
-            hookTimeout: 240_000,
           },
         },
         {
@@ -220,9 +226,8 @@ async function tests(): Promise<ViteUserConfig> {
             ],
           },
           test: {
-            name: 'browser',
+            name: 'browser-pages',
             include: ['test/**/*.browser.test.ts'],
-            benchmark: { include: [] },
             ...PATIENCE,
             browser: {
               enabled: true,

@@ -4,13 +4,7 @@ import { spawnSync } from 'node:child_process';
 
 const { status } = spawnSync(
   process.execPath,
-  [
-    'node_modules/vitest/vitest.mjs',
-    'run',
-    '--project',
-    'node',
-    'test/property/import-fuzz.test.ts',
-  ],
+  ['node_modules/vitest/vitest.mjs', 'run', 'test/property/import-fuzz.isolated.test.ts'],
   { stdio: 'inherit', env: { ...process.env, QUARK_FUZZ: process.argv[2] ?? '100000' } },
 );
 process.exitCode = status ?? 1;

@@ -1,28 +1,31 @@
 import { relative } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Projects whose files share processes. Those that follow one another in a process must follow one another in the order. */
-const SHARING = 'unit';
-/** How far into its part of the run the last file of a folder begins: the long ones early, so that none is left alone at the end. */
+/**
+ * Projects in the order in which they begin. A worker is reused by the next file only if that belongs to the same project, so
+ * that projects do not mix. Those with few long files come first: the many short ones of the fast tier then fill the workers
+ * evenly up to the end.
+ */
+const PROJECTS = ['release', 'browser', 'integration', 'fast'];
+/** Where in its project the last file of a folder begins, as a fraction: long files early. */
 const LAST_BEGINS: Readonly<Record<string, number>> = {
-  e2e: 0.5,
+  contract: 0.6,
   faults: 0.5,
-  kill: 0.5,
   process: 0.5,
   property: 0.6,
-  contract: 0.6,
 };
 
-/**
- * The order of a whole run: first the files that have a process each, then those that share. Both mixed by folder, so that
- * some wait for processes and browsers where others compute, and never are all browsers open at once.
- */
+/** The order of a whole run: files with a process of their own, then project by project, each mixed by folder. */
 export class TestOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
-    const apart = sorted.filter(({ project }) => project.name !== SHARING);
-    const shared = sorted.filter(({ project }) => project.name === SHARING);
-    return [...this.#mix(apart), ...this.#mix(shared)];
+    const groups = new Map<number, TestSpecification[]>();
+    for (const file of await super.sort(files)) {
+      const rank = PROJECTS.indexOf(file.project.name);
+      groups.set(rank, [...(groups.get(rank) ?? []), file]);
+    }
+    return [...groups]
+      .toSorted(([a], [b]) => a - b)
+      .flatMap(([, inProject]) => this.#mix(inProject));
   }
 
   #folder({ moduleId }: TestSpecification): string {
@@ -41,10 +44,10 @@ export class TestOrder extends BaseSequencer {
       .flatMap(([folder, inFolder]) =>
         inFolder.map((file, index) => ({
           file,
-          place: (index / inFolder.length) * (LAST_BEGINS[folder] ?? 1),
+          position: (index / inFolder.length) * (LAST_BEGINS[folder] ?? 1),
         })),
       )
-      .toSorted((a, b) => a.place - b.place)
+      .toSorted((a, b) => a.position - b.position)
       .map(({ file }) => file);
   }
 }

@@ -2,6 +2,7 @@
 // `N passed, N failed`, with the skipped where there are any. Exit code 1 on any failure.
 //
 // `npm test -- --no-build` reuses dist/ as it is; anything else after `--` goes to vitest, to run a part of the tests.
+// `npm run check` runs this with `--fast`: checks and the fast tier, without build and browser.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -41,31 +42,46 @@ async function check(name, work, isAside = false) {
   return code === 0;
 }
 
+const OPTIONS = new Set(['--no-build', '--fast']);
+const FAST_PROJECTS = ['fast', 'fast-isolated', 'types'];
+const CHECKS = [
+  ['types', bin('tsc'), ['--noEmit']],
+  ['format', bin('oxfmt'), ['--check']],
+  ['lint', bin('oxlint'), ['--type-aware']],
+  ['unused code and dependencies', bin('knip'), []],
+  ['rooms', process.execPath, ['scripts/rooms.mjs', '--check']],
+  ['links', process.execPath, ['scripts/check-links.mjs']],
+];
+
+/** One after the other, beside the tests. */
+async function runChecks() {
+  for (const [name, program, args] of CHECKS)
+    await check(name, (log) => run(program, args, log), true);
+}
+
 async function main() {
   mkdirSync(join(root, 'build'), { recursive: true });
   rmSync(resultsFile, { force: true });
   rmSync(summaryFile, { force: true });
 
-  const isBuilt = process.argv.includes('--no-build');
+  const isFast = process.argv.includes('--fast');
+  const isBuilt = isFast || process.argv.includes('--no-build');
+  if (isFast || !isBuilt) await check('kernels', () => run(...script('wasm')));
   // The checks need the compiled kernels, and nothing else of the build.
-  const checks = async () => {
-    await check('types', (log) => run(bin('tsc'), ['--noEmit'], log), true);
-    await check('format', (log) => run(bin('oxfmt'), ['--check'], log), true);
-    await check('lint', (log) => run(bin('oxlint'), ['--type-aware'], log), true);
-    await check('unused code and dependencies', (log) => run(bin('knip'), [], log), true);
-  };
-  if (!isBuilt) await check('kernels', () => run(...script('wasm')));
-  const checked = checks();
+  const checked = runChecks();
   await Promise.all([
     isBuilt ? undefined : check('build', () => run(...script('build:rest'))),
-    check('chromium', (log) => run(process.execPath, ['scripts/chromium.mjs'], log), true),
+    isFast
+      ? undefined
+      : check('chromium', (log) => run(process.execPath, ['scripts/chromium.mjs'], log), true),
   ]);
 
   console.log('\n== tests');
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${resultsFile}`];
   // One more than there are processors: many tests wait for processes and browsers.
-  const workers = `--maxWorkers=${availableParallelism() + 1}`;
-  const filters = process.argv.slice(2).filter((argument) => argument !== '--no-build');
+  const workers = `--maxWorkers=${availableParallelism() + (isFast ? 0 : 1)}`;
+  const filters = process.argv.slice(2).filter((argument) => !OPTIONS.has(argument));
+  if (isFast) filters.push(...FAST_PROJECTS.map((project) => `--project=${project}`));
   const exitCode = await run(bin('vitest'), ['run', workers, ...reporters, ...filters]);
   await checked;
   const report = countReport(resultsFile, exitCode, root);

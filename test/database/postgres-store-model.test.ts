@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll } from 'vitest';
 import { makeSchema, openSpace, type TestSchema } from '../support/postgres.ts';
-import { testStoreAgainstModel } from './store-commands.ts';
+import { testStoreAgainstModel } from '../property/store-commands.ts';
 
 let schema: TestSchema;
 

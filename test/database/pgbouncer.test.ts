@@ -2,19 +2,19 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { openPostgresSpaces } from '../../../src/store/sql/node/postgres-storage.ts';
-import { encodeError } from '../../../src/wire/wire-errors.ts';
-import { numberCell, sql, sqlOne, textCell } from '../../../src/store/sql/sql-database.ts';
-import type { StoreSpaces } from '../../../src/store/sql/sql-store.ts';
-import { findPgbouncer } from '../../support/pgbouncer-program.mjs';
+import { openPostgresSpaces } from '../../src/store/sql/node/postgres-storage.ts';
+import { encodeError } from '../../src/wire/wire-errors.ts';
+import { numberCell, sql, sqlOne, textCell } from '../../src/store/sql/sql-database.ts';
+import type { StoreSpaces } from '../../src/store/sql/sql-store.ts';
+import { findPgbouncer } from '../support/pgbouncer-program.mjs';
 import {
   DoomedServer,
   makeSchema,
   postgresUri,
   throughPooler,
   type TestSchema,
-} from '../../support/postgres.ts';
-import { RUN_ID, runOf, segmentOf } from '../../support/segments.ts';
+} from '../support/postgres.ts';
+import { RUN_ID, runOf, segmentOf } from '../support/segments.ts';
 
 let schema: TestSchema;
 const ending: (() => Promise<void>)[] = [];

@@ -13,10 +13,10 @@ import {
   type Store,
 } from 'quark-sdk';
 import { queryRuns } from 'quark-sdk/node';
-import { TABLES } from '../../../src/records/tables.ts';
-import { loadDuckDb } from '../../../src/query/duckdb.ts';
-import { layerRow, writeProbeRows } from '../../support/probe-rows.ts';
-import { runs } from '../../support/property.ts';
+import { TABLES } from '../../src/records/tables.ts';
+import { loadDuckDb } from '../../src/query/duckdb.ts';
+import { layerRow, writeProbeRows } from '../support/probe-rows.ts';
+import { runs } from '../support/property.ts';
 
 async function recorded(
   project: string,

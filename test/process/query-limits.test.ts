@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { createMemoryStore, isQuarkError, type QuarkError } from 'quark-sdk';
 import { queryRuns, type QueryOptions } from 'quark-sdk/node';
-import { findDuckDb } from '../../../src/query/duckdb.ts';
-import { queryProcesses, residentMib, SHOWS_PROCESSES } from '../../support/query-processes.ts';
+import { findDuckDb } from '../../src/query/duckdb.ts';
+import { queryProcesses, residentMib, SHOWS_PROCESSES } from '../support/query-processes.ts';
 
 const ENDLESS = 'select count(*) from range(1000000000) a, range(1000000000) b';
 /** Makes what DuckDB neither interrupts nor counts as memory. */

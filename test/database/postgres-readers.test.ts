@@ -1,11 +1,11 @@
 /** PostgreSQL for who may only read: a role without the right to write, and a server, such as a standby, that only reads. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runCli } from '../../../src/cli/cli.ts';
-import { openPostgresStorage } from '../../../src/store/sql/node/postgres-storage.ts';
-import { FakeIo } from '../../cli/fake-io.ts';
-import { makeSchema, type TestSchema } from '../../support/postgres.ts';
-import { RUN_ID, runOf, segmentOf } from '../../support/segments.ts';
+import { runCli } from '../../src/cli/cli.ts';
+import { openPostgresStorage } from '../../src/store/sql/node/postgres-storage.ts';
+import { FakeIo } from '../cli/fake-io.ts';
+import { makeSchema, type TestSchema } from '../support/postgres.ts';
+import { RUN_ID, runOf, segmentOf } from '../support/segments.ts';
 
 const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 

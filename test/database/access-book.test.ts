@@ -4,14 +4,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openSpaces } from '../../../src/store/sql/node/open-spaces.ts';
-import { AccessBook } from '../../../src/service/access/access-book.ts';
-import { forgetKeys } from '../../../src/service/access/access-sql.ts';
-import { OwnAccess } from '../../../src/service/access/own-access.ts';
-import { storedSpace } from '../../../src/service/access/principal.ts';
-import { sql, textCell, type SqlRow, type SqlWork } from '../../../src/store/sql/sql-database.ts';
-import type { StoreSpaces } from '../../../src/store/sql/sql-store.ts';
-import { makeSchema } from '../../support/postgres.ts';
+import { openSpaces } from '../../src/store/sql/node/open-spaces.ts';
+import { AccessBook } from '../../src/service/access/access-book.ts';
+import { forgetKeys } from '../../src/service/access/access-sql.ts';
+import { OwnAccess } from '../../src/service/access/own-access.ts';
+import { storedSpace } from '../../src/service/access/principal.ts';
+import { sql, textCell, type SqlRow, type SqlWork } from '../../src/store/sql/sql-database.ts';
+import type { StoreSpaces } from '../../src/store/sql/sql-store.ts';
+import { makeSchema } from '../support/postgres.ts';
 
 type Place = { readonly uri: string; remove(): Promise<void> };
 

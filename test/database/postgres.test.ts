@@ -5,14 +5,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import {
   openPostgresSpaces,
   openPostgresStorage,
-} from '../../../src/store/sql/node/postgres-storage.ts';
-import { openStorage } from '../../../src/location/open-storage.ts';
-import { sql, sqlOne, numberCell } from '../../../src/store/sql/sql-database.ts';
-import { SQL_LAYOUT_VERSION } from '../../../src/store/sql/sql-layout.ts';
-import type { StoreSpaces } from '../../../src/store/sql/sql-store.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { makeSchema, openSpace, type TestSchema } from '../../support/postgres.ts';
-import { mergeOf, RUN_ID, runOf, segmentOf } from '../../support/segments.ts';
+} from '../../src/store/sql/node/postgres-storage.ts';
+import { openStorage } from '../../src/location/open-storage.ts';
+import { sql, sqlOne, numberCell } from '../../src/store/sql/sql-database.ts';
+import { SQL_LAYOUT_VERSION } from '../../src/store/sql/sql-layout.ts';
+import type { StoreSpaces } from '../../src/store/sql/sql-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { makeSchema, openSpace, type TestSchema } from '../support/postgres.ts';
+import { mergeOf, RUN_ID, runOf, segmentOf } from '../support/segments.ts';
 
 let schema: TestSchema;
 
