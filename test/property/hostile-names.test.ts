@@ -1,5 +1,6 @@
 /** Names that lead elsewhere: no border lets one in, and no writer of files is led out of its folder by one that is stored already. */
 import {
+  cpSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -13,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createMemoryStore, migrateStore, openStorage } from '../../src/index.ts';
 import {
   exportMlflow,
@@ -86,10 +87,21 @@ function tableOf(name: string): TableDefinition {
   return table;
 }
 
-/** A batch of the table in which every row has this name. */
-function batchWith(table: TableName, column: string, name: string): RowBatch {
+const samples = new Map<TableName, RowBatch>();
+
+/** A valid batch of the table, the same each time. */
+function sampleOf(table: TableName): RowBatch {
+  const known = samples.get(table);
+  if (known !== undefined) return known;
   const [batch] = fc.sample(validBatch(tableOf(table), 4), { numRuns: 1, seed: 5 });
   if (batch === undefined) throw new Error(table);
+  samples.set(table, batch);
+  return batch;
+}
+
+/** A batch of the table in which every row has this name. */
+function batchWith(table: TableName, column: string, name: string): RowBatch {
+  const batch = sampleOf(table);
   const { rowCount } = batch;
   const columns = new Map(batch.columns);
   if (columns.get(column)?.kind === 'text')
@@ -336,9 +348,17 @@ describe('paths of an MLflow export', () => {
 
 describe('files of an export', () => {
   let home = '';
+  /** A folder with the store, which each test copies. */
+  let template = '';
+  let id = '';
+  beforeAll(async () => {
+    template = mkdtempSync(join(tmpdir(), 'quark-hostile-store-'));
+    id = await hostileStore(template);
+  });
+  afterAll(() => rmSync(template, { recursive: true, force: true }));
   beforeEach(() => {
     home = mkdtempSync(join(tmpdir(), 'quark-hostile-names-'));
-    mkdirSync(join(home, 'work'));
+    cpSync(template, join(home, 'work'), { recursive: true });
     mkdirSync(join(home, 'outside'));
     writeFileSync(join(home, 'outside', 'kept'), 'kept');
   });
@@ -360,8 +380,8 @@ describe('files of an export', () => {
     return found;
   };
 
-  const hostileStore = async (): Promise<string> => {
-    const store = await openStorage(join(home, 'work'));
+  const hostileStore = async (folder: string): Promise<string> => {
+    const store = await openStorage(folder);
     const names = [...HOSTILE_NAMES, 'train/loss', 'Train/loss', 'aux/loss', 'a', 'a/b'];
     const batches: [TableName, RowBatch[]][] = ALL_COLUMNS.map(([table, column]) => [
       table,
@@ -381,7 +401,6 @@ describe('files of an export', () => {
   test.each(['quark', 'parquet', 'csv', 'jsonl', 'arrow', 'tensorboard', 'mlflow'])(
     '%s: a run with such names is exported, and nothing outside is made or changed',
     async (format) => {
-      const id = await hostileStore();
       const before = outside();
       const cwd = join(home, 'work');
       const out = format === 'quark' ? 'out/run.quark' : 'out';
@@ -396,7 +415,6 @@ describe('files of an export', () => {
   );
 
   test('a link in the destination that leads out of it is refused; one that stays inside is used', async () => {
-    const id = await hostileStore();
     const cwd = join(home, 'work');
     const first = await quark(['export', id, '--format=mlflow', '--out', 'out', '--json'], { cwd });
     const [experiment = ''] = readdirSync(join(cwd, 'out'));
@@ -425,7 +443,6 @@ describe('files of an export', () => {
   });
 
   test('a link in the place of a file is replaced with --force, never followed', async () => {
-    const id = await hostileStore();
     const cwd = join(home, 'work');
     mkdirSync(join(cwd, 'out'));
     const victim = join(home, 'outside', 'kept');
