@@ -195,6 +195,7 @@ async function tests(): Promise<ViteUserConfig> {
     server: { headers },
     test: {
       sequence: { sequencer: TestOrder },
+      setupFiles: [here('./test/support/fix-seed.ts')],
       projects: [
         ...Object.entries(TIERS).flatMap(([tier, folders]) => tierProjects(tier, folders)),
         {

@@ -6,16 +6,21 @@ const env: Record<string, string | undefined> = typeof process === 'undefined' ?
 
 const FIXED_SEED = 20_261_122;
 
+const SEED = chooseSeed(env['QUARK_SEED'] ?? '');
+
+function chooseSeed(given: string): number {
+  if (given !== 'random') return given === '' ? FIXED_SEED : Number(given);
+  return Math.floor(Math.random() * 2 ** 31);
+}
+
 /** How often a property is tried, and from which seed. */
 export function runs(count: number): { readonly numRuns: number; readonly seed: number } {
-  return { numRuns: Math.ceil(count * Number(env['QUARK_RUNS'] ?? '1')), seed: seedOfRun() };
+  return { numRuns: Math.ceil(count * Number(env['QUARK_RUNS'] ?? '1')), seed: SEED };
 }
 
 /** The seed from which a test draws all that it draws. */
 export function seedOfRun(): number {
-  const given = env['QUARK_SEED'] ?? '';
-  if (given === 'random') return Math.floor(Math.random() * 2 ** 31);
-  return given === '' ? FIXED_SEED : Number(given);
+  return SEED;
 }
 
 /** Whether tests that take minutes and gigabytes are wanted. */

@@ -2,10 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatTick } from '../../../dashboard/parts/format.ts';
 import { linearRange, tickIncrements, ticksBetween } from '../../../dashboard/charts/value-axis.ts';
-
-const seed =
-  process.env['QUARK_SEED'] === undefined ? {} : { seed: Number(process.env['QUARK_SEED']) };
-const numRuns = 500 * Number(process.env['QUARK_RUNS'] ?? 1);
+import { runs } from '../../support/property.ts';
 
 describe('the value axis', () => {
   it('leaves room, but none below a zero', () => {
@@ -45,7 +42,7 @@ describe('the value axis', () => {
         if (max - min > 1e-300) expect(ticks.length).toBeGreaterThan(0);
         expect(ticks.length).toBeLessThanOrEqual(11);
       }),
-      { ...seed, numRuns },
+      runs(500),
     );
   });
 });
