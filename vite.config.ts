@@ -141,6 +141,7 @@ const PATIENCE = {
 const TIERS = {
   fast: ['property', 'unit'],
   integration: [
+    'adapters',
     'adding',
     'cli',
     'contract',

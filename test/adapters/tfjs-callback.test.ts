@@ -1,17 +1,17 @@
 /** The callback on real TensorFlow.js (cpu): what it records, and that training does not notice it. */
 import * as tf from '@tensorflow/tfjs';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { MetricColumns } from '../../../src/read/metric-columns.ts';
-import { readLayerSummaries } from '../../../src/read/tables.ts';
-import { readTelemetry } from '../../../src/read/tables.ts';
-import { readParameterDistributions, readParameterSummaries } from '../../../src/read/tables.ts';
-import { openRun, type RunReader } from '../../../src/read/run-reader.ts';
-import type { EventRecord } from '../../../src/records/event.ts';
-import { TrainingSession } from '../../../src/session/training-session.ts';
-import type { Store } from '../../../src/store/store.ts';
+import type { MetricColumns } from '../../src/read/metric-columns.ts';
+import { readLayerSummaries } from '../../src/read/tables.ts';
+import { readTelemetry } from '../../src/read/tables.ts';
+import { readParameterDistributions, readParameterSummaries } from '../../src/read/tables.ts';
+import { openRun, type RunReader } from '../../src/read/run-reader.ts';
+import type { EventRecord } from '../../src/records/event.ts';
+import { TrainingSession } from '../../src/session/training-session.ts';
+import type { Store } from '../../src/store/store.ts';
 import { data, model, weights } from './small-training.ts';
-import { quarkCallback, type QuarkCallback, type QuarkCallbackOptions } from '../../../src/tfjs.ts';
-import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
+import { quarkCallback, type QuarkCallback, type QuarkCallbackOptions } from '../../src/tfjs.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 
 beforeAll(async () => {
   tf.enableProdMode();

@@ -2,22 +2,22 @@
 import { existsSync, readFileSync } from 'node:fs';
 import * as ort from 'onnxruntime-web';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { instrumentOnnx } from '../../../src/adapters/onnx/watch/instrument.ts';
+import { instrumentOnnx } from '../../src/adapters/onnx/watch/instrument.ts';
 import {
   modelBytes,
   nodeMessage,
   tensorMessage,
   valueInfoMessage,
-} from '../../../src/adapters/onnx/file/onnx-writer.ts';
+} from '../../src/adapters/onnx/file/onnx-writer.ts';
 import {
   openOnnxModel,
   type OpenOnnxModelOptions,
-} from '../../../src/adapters/onnx/watch/probed-session.ts';
-import { ByteWriter } from '../../../src/codecs/protobuf/writer.ts';
-import { HookEngine } from '../../../src/instruments/probes/hook-engine.ts';
-import { EventLogger } from '../../../src/session/event-logger.ts';
-import { TrainingSession } from '../../../src/session/training-session.ts';
-import { KeptLayers } from '../../support/layer-watch.ts';
+} from '../../src/adapters/onnx/watch/probed-session.ts';
+import { ByteWriter } from '../../src/codecs/protobuf/writer.ts';
+import { HookEngine } from '../../src/instruments/probes/hook-engine.ts';
+import { EventLogger } from '../../src/session/event-logger.ts';
+import { TrainingSession } from '../../src/session/training-session.ts';
+import { KeptLayers } from '../support/layer-watch.ts';
 
 beforeAll(() => {
   ort.env.wasm.numThreads = 1;
@@ -26,7 +26,7 @@ beforeAll(() => {
 const QUIET = { logSeverityLevel: 3 } as const;
 
 const REAL = new URL(
-  '../../../../shared/data/onnx-training-seizureguard/inference.onnx',
+  '../../../shared/data/onnx-training-seizureguard/inference.onnx',
   import.meta.url,
 );
 

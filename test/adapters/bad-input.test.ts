@@ -6,20 +6,20 @@ import { createHash } from 'node:crypto';
 import * as tf from '@tensorflow/tfjs';
 import { version_wasm as wasmVersion } from '@tensorflow/tfjs-backend-wasm';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { isQuarkError } from '../../../src/base/errors.ts';
-import { nextTask } from '../../../src/base/next-task.ts';
+import { isQuarkError } from '../../src/base/errors.ts';
+import { nextTask } from '../../src/base/next-task.ts';
 import {
   HookEngine,
   ParameterDiagnostics,
   type HookEngineConfig,
   type ParameterDiagnosticsConfig,
-} from '../../../src/probes.ts';
-import { openRun } from '../../../src/read/run-reader.ts';
-import { TrainingSession } from '../../../src/session/training-session.ts';
-import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
-import { quarkCallback, tfjsModel, tfjsVariables, type TfjsSource } from '../../../src/tfjs.ts';
-import { registerAsyncBackend } from '../../support/async-backend.ts';
-import { TestClock } from '../../support/clock.ts';
+} from '../../src/probes.ts';
+import { openRun } from '../../src/read/run-reader.ts';
+import { TrainingSession } from '../../src/session/training-session.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import { quarkCallback, tfjsModel, tfjsVariables, type TfjsSource } from '../../src/tfjs.ts';
+import { registerAsyncBackend } from '../support/async-backend.ts';
+import { TestClock } from '../support/clock.ts';
 
 const STEPS = 6;
 /** Where it happens. */

@@ -2,17 +2,17 @@
 import * as ort from 'onnxruntime-web';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { DeviceReductions } from '../../../src/adapters/onnx/train/device-reductions.ts';
-import { DeviceTensors } from '../../../src/adapters/onnx/train/device-tensors.ts';
-import type { OrtTensor } from '../../../src/adapters/onnx/ort.ts';
-import { jsKernel } from '../../../src/kernel/tensor/js-kernel.ts';
+import { DeviceReductions } from '../../src/adapters/onnx/train/device-reductions.ts';
+import { DeviceTensors } from '../../src/adapters/onnx/train/device-tensors.ts';
+import type { OrtTensor } from '../../src/adapters/onnx/ort.ts';
+import { jsKernel } from '../../src/kernel/tensor/js-kernel.ts';
 import type {
   DeviceBatch,
   ReductionRequest,
   TensorSummary,
-} from '../../../src/instruments/probes/model-source.ts';
-import { deadUnitsOf, histogramOf, summaryOf } from '../../../src/instruments/probes/reductions.ts';
-import { runs } from '../../support/property.ts';
+} from '../../src/instruments/probes/model-source.ts';
+import { deadUnitsOf, histogramOf, summaryOf } from '../../src/instruments/probes/reductions.ts';
+import { runs } from '../support/property.ts';
 
 beforeAll(() => {
   ort.env.wasm.numThreads = 1;

@@ -8,23 +8,23 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import * as current from 'onnxruntime-web';
 import { describe, expect, it } from 'vitest';
-import { appendToGraph } from '../../../src/adapters/onnx/watch/instrument.ts';
-import { readOnnxModel } from '../../../src/adapters/onnx/file/onnx-reader.ts';
+import { appendToGraph } from '../../src/adapters/onnx/watch/instrument.ts';
+import { readOnnxModel } from '../../src/adapters/onnx/file/onnx-reader.ts';
 import {
   modelBytes,
   nodeMessage,
   valueInfoMessage,
-} from '../../../src/adapters/onnx/file/onnx-writer.ts';
-import type { OrtTensor, OrtValues } from '../../../src/adapters/onnx/ort.ts';
-import { ByteWriter } from '../../../src/codecs/protobuf/writer.ts';
+} from '../../src/adapters/onnx/file/onnx-writer.ts';
+import type { OrtTensor, OrtValues } from '../../src/adapters/onnx/ort.ts';
+import { ByteWriter } from '../../src/codecs/protobuf/writer.ts';
 import {
   buildOnnxTraining,
   openLegacyOnnxTraining,
   openOnnxTrainer,
   type LegacyOrt,
   type LegacyTrainingSession,
-} from '../../../src/onnx.ts';
-import { KeptLayers, KeptParameters } from '../../support/layer-watch.ts';
+} from '../../src/onnx.ts';
+import { KeptLayers, KeptParameters } from '../support/layer-watch.ts';
 
 const tensor = (data: readonly number[]): OrtTensor => ({
   type: 'float32',
@@ -261,7 +261,7 @@ describe('openLegacyOnnxTraining', () => {
 });
 
 const artifactsFolder = new URL(
-  '../../../../shared/data/onnx-training-seizureguard/',
+  '../../../shared/data/onnx-training-seizureguard/',
   import.meta.url,
 );
 const folder = process.env['QUARK_ORT_TRAINING'];

@@ -1,11 +1,11 @@
 /** The observer on real onnxruntime-web (wasm), which trains a small network through a graph of its own. */
 import * as ort from 'onnxruntime-web';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { openRun, type RunReader } from '../../../src/read/run-reader.ts';
-import { TrainingSession } from '../../../src/session/training-session.ts';
-import { observeOnnxSession, type OnnxObserverOptions } from '../../../src/onnx.ts';
-import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
-import { trainingStepModel, weightShapes } from '../../support/onnx-model.ts';
+import { openRun, type RunReader } from '../../src/read/run-reader.ts';
+import { TrainingSession } from '../../src/session/training-session.ts';
+import { observeOnnxSession, type OnnxObserverOptions } from '../../src/onnx.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import { trainingStepModel, weightShapes } from '../support/onnx-model.ts';
 
 const INPUTS = 2;
 const HIDDEN = 8;

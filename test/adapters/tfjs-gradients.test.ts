@@ -1,10 +1,10 @@
 /** Gradients with respect to outputs that share a tensor: each output has its own, whatever the operations behind it. */
 import * as tf from '@tensorflow/tfjs';
 import { beforeAll, expect, it } from 'vitest';
-import { HookEngine, type HookEngineConfig } from '../../../src/probes.ts';
-import { TrainingSession } from '../../../src/session/training-session.ts';
-import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
-import { tfjsModel, tfjsVariables } from '../../../src/tfjs.ts';
+import { HookEngine, type HookEngineConfig } from '../../src/probes.ts';
+import { TrainingSession } from '../../src/session/training-session.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import { tfjsModel, tfjsVariables } from '../../src/tfjs.ts';
 
 beforeAll(async () => {
   tf.enableProdMode();

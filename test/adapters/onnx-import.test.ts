@@ -6,14 +6,14 @@ import {
   nodeMessage,
   tensorMessage,
   valueInfoMessage,
-} from '../../../src/adapters/onnx/file/onnx-writer.ts';
-import { ByteWriter } from '../../../src/codecs/protobuf/writer.ts';
+} from '../../src/adapters/onnx/file/onnx-writer.ts';
+import { ByteWriter } from '../../src/codecs/protobuf/writer.ts';
 import {
   buildOnnxTraining,
   openOnnxTrainer,
   type OnnxTraining,
   type OnnxTrainingConfig,
-} from '../../../src/onnx.ts';
+} from '../../src/onnx.ts';
 
 beforeAll(() => {
   ort.env.wasm.numThreads = 1;

@@ -2,14 +2,14 @@
 import * as tf from '@tensorflow/tfjs';
 import { version_wasm as wasmVersion } from '@tensorflow/tfjs-backend-wasm';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { isQuarkError } from '../../../src/base/errors.ts';
-import { HookEngine, ParameterDiagnostics } from '../../../src/probes.ts';
-import { openRun } from '../../../src/read/run-reader.ts';
-import type { EventRecord } from '../../../src/records/event.ts';
-import type { LayerSummaryRecord } from '../../../src/records/layer-summary.ts';
-import { TrainingSession } from '../../../src/session/training-session.ts';
-import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
-import { tfjsModel, tfjsVariables } from '../../../src/tfjs.ts';
+import { isQuarkError } from '../../src/base/errors.ts';
+import { HookEngine, ParameterDiagnostics } from '../../src/probes.ts';
+import { openRun } from '../../src/read/run-reader.ts';
+import type { EventRecord } from '../../src/records/event.ts';
+import type { LayerSummaryRecord } from '../../src/records/layer-summary.ts';
+import { TrainingSession } from '../../src/session/training-session.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import { tfjsModel, tfjsVariables } from '../../src/tfjs.ts';
 
 beforeAll(async () => {
   tf.enableProdMode();

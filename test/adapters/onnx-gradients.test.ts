@@ -6,9 +6,9 @@ import {
   TRAINABLE_OPS,
   type Network,
   type NetworkConstant,
-} from '../../../src/adapters/onnx/train/network.ts';
-import type { Attributes } from '../../../src/adapters/onnx/file/onnx-writer.ts';
-import { trainingOf, type OnnxLoss } from '../../../src/adapters/onnx/train/training-step.ts';
+} from '../../src/adapters/onnx/train/network.ts';
+import type { Attributes } from '../../src/adapters/onnx/file/onnx-writer.ts';
+import { trainingOf, type OnnxLoss } from '../../src/adapters/onnx/train/training-step.ts';
 import {
   centralDifferences,
   crossEntropy,
@@ -17,8 +17,8 @@ import {
   refTensor,
   sizeOf,
   type RefTensor,
-} from '../../support/onnx-reference.ts';
-import { runs } from '../../support/property.ts';
+} from '../support/onnx-reference.ts';
+import { runs } from '../support/property.ts';
 
 beforeAll(() => {
   ort.env.wasm.numThreads = 1;

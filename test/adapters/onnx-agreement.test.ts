@@ -1,7 +1,7 @@
 /** What guards against wrong numbers of a device: whether two runs agree, for outputs of every type, wherever they lie. */
 import { describe, expect, it } from 'vitest';
-import { agreement } from '../../../src/adapters/onnx/watch/agreement.ts';
-import type { OrtTensor } from '../../../src/adapters/onnx/ort.ts';
+import { agreement } from '../../src/adapters/onnx/watch/agreement.ts';
+import type { OrtTensor } from '../../src/adapters/onnx/ort.ts';
 
 function tensor(type: string, data: unknown, location: string, dims = [2]): OrtTensor {
   return {

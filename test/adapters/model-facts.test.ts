@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { createMemoryStore, openRun, TrainingSession } from 'quark-sdk';
 import { AnalyzerEngine } from 'quark-sdk/analysis';
 import { quarkCallback } from 'quark-sdk/tfjs';
-import { modelFacts } from '../../../src/adapters/tfjs/model-facts.ts';
+import { modelFacts } from '../../src/adapters/tfjs/model-facts.ts';
 
 beforeAll(async () => {
   tf.enableProdMode();

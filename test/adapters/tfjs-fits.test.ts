@@ -1,15 +1,15 @@
 /** Several calls of fit, such as one an epoch: what is recorded is what one fit would have given. */
 import * as tf from '@tensorflow/tfjs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createKernels, type Kernels } from '../../../src/kernel/tensor/kernels.ts';
-import { readLayerSummaries } from '../../../src/read/tables.ts';
-import { readParameterSummaries } from '../../../src/read/tables.ts';
-import { openRun } from '../../../src/read/run-reader.ts';
-import { TrainingSession } from '../../../src/session/training-session.ts';
-import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { quarkCallback, tfjsModel, type QuarkCallbackOptions } from '../../../src/tfjs.ts';
-import { registerAsyncBackend } from '../../support/async-backend.ts';
+import { createKernels, type Kernels } from '../../src/kernel/tensor/kernels.ts';
+import { readLayerSummaries } from '../../src/read/tables.ts';
+import { readParameterSummaries } from '../../src/read/tables.ts';
+import { openRun } from '../../src/read/run-reader.ts';
+import { TrainingSession } from '../../src/session/training-session.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { quarkCallback, tfjsModel, type QuarkCallbackOptions } from '../../src/tfjs.ts';
+import { registerAsyncBackend } from '../support/async-backend.ts';
 import { data, model, weights, type Data } from './small-training.ts';
 
 const EPOCHS = 12;

@@ -9,23 +9,23 @@ import {
   parseDigits,
   splitDigits,
   type Digits,
-} from '../../../demo/train/digits.ts';
-import type { OnnxLayersModel } from '../../../src/adapters/onnx/train/layer-kinds.ts';
-import { networkOfLayers } from '../../../src/adapters/onnx/train/network-layers.ts';
-import type { OnnxOptimizer } from '../../../src/adapters/onnx/train/optimizers.ts';
-import type { LayerSummaryRecord } from '../../../src/records/layer-summary.ts';
-import type { ParameterSummaryRecord } from '../../../src/records/parameter-summary.ts';
-import { openRun } from '../../../src/read/run-reader.ts';
-import { TrainingSession } from '../../../src/session/training-session.ts';
-import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
-import { HookEngine } from '../../../src/instruments/probes/hook-engine.ts';
-import { ParameterDiagnostics } from '../../../src/instruments/probes/parameter-diagnostics.ts';
+} from '../../demo/train/digits.ts';
+import type { OnnxLayersModel } from '../../src/adapters/onnx/train/layer-kinds.ts';
+import { networkOfLayers } from '../../src/adapters/onnx/train/network-layers.ts';
+import type { OnnxOptimizer } from '../../src/adapters/onnx/train/optimizers.ts';
+import type { LayerSummaryRecord } from '../../src/records/layer-summary.ts';
+import type { ParameterSummaryRecord } from '../../src/records/parameter-summary.ts';
+import { openRun } from '../../src/read/run-reader.ts';
+import { TrainingSession } from '../../src/session/training-session.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import { HookEngine } from '../../src/instruments/probes/hook-engine.ts';
+import { ParameterDiagnostics } from '../../src/instruments/probes/parameter-diagnostics.ts';
 import {
   buildOnnxTraining,
   openOnnxTrainer,
   type OnnxTrainer,
   type OnnxTrainingConfig,
-} from '../../../src/onnx.ts';
+} from '../../src/onnx.ts';
 import {
   batch,
   combine,
@@ -36,9 +36,9 @@ import {
   step,
   type Matrix,
   type Weights,
-} from '../../support/dense-by-hand.ts';
-import { KeptLayers, KeptParameters } from '../../support/layer-watch.ts';
-import { apart, checkNetwork } from '../../support/onnx-network.ts';
+} from '../support/dense-by-hand.ts';
+import { KeptLayers, KeptParameters } from '../support/layer-watch.ts';
+import { apart, checkNetwork } from '../support/onnx-network.ts';
 
 beforeAll(() => {
   ort.env.wasm.numThreads = 1;
@@ -255,7 +255,7 @@ describe('networks of layers', () => {
 });
 
 function digits(): { train: Digits; val: Digits } {
-  const file = readFileSync(new URL('../../../demo/public/digits.csv.gz', import.meta.url));
+  const file = readFileSync(new URL('../../demo/public/digits.csv.gz', import.meta.url));
   return splitDigits(parseDigits(gunzipSync(file).toString()));
 }
 
