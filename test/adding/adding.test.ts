@@ -12,6 +12,10 @@ type Addition = {
 
 /** What each patch may touch. */
 const ADDITIONS: Readonly<Record<string, Addition>> = {
+  rule: {
+    files: ['src/analysis/rules/optimization/zero-learning-rate.ts'],
+    lines: { 'src/analysis/rules/rules.ts': 2 },
+  },
   importer: {
     files: ['src/exchange/import/formats/darknet.ts'],
     lines: { 'src/exchange/import/importers.ts': 2 },
@@ -23,10 +27,10 @@ const ADDITIONS: Readonly<Record<string, Addition>> = {
   'store-method': {
     files: [],
     lines: {
-      'src/service/access/guarded-store.ts': 4,
-      'src/store/memory/memory-store.ts': 4,
+      'src/service/access/guarded-store.ts': 3,
+      'src/store/memory/memory-store.ts': 3,
       'src/store/sql/sql-runs.ts': 9,
-      'src/store/sql/sql-store.ts': 4,
+      'src/store/sql/sql-store.ts': 3,
       'src/store/store.ts': 3,
     },
   },
@@ -39,6 +43,8 @@ const ADDITIONS: Readonly<Record<string, Addition>> = {
     lines: { 'src/service/routes/run-routes.ts': 4, 'src/wire/routes.ts': 1 },
   },
 };
+/** Writes the page on the rules from their declarations. */
+const PAGE_OF_RULES = 'test/unit/analysis/rules/rule-docs.test.ts';
 const NAMES = Object.keys(ADDITIONS);
 
 const isTest = ({ path }: Change): boolean => path.startsWith('test/');
@@ -74,5 +80,8 @@ test('all of them together compile, and their tests pass', async () => {
   for (const name of NAMES) copy.apply(`${name}.patch`);
   const tests = NAMES.flatMap(testsOf);
   expect(await copy.compile(tests)).toBe('');
-  expect(await copy.test(...tests)).toMatch(new RegExp(`Test Files +${tests.length} passed`));
+  expect(await copy.test(PAGE_OF_RULES, ...tests, '-u')).toMatch(
+    new RegExp(`Test Files +${tests.length + 1} passed`),
+  );
+  expect(copy.read('docs/analysis-rules.md')).toContain('\n## zero_learning_rate\n');
 });

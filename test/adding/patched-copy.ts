@@ -1,6 +1,15 @@
 /** A copy of the sources in a temporary folder, to which the patches of this folder are applied. */
 import { execFile, execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,8 +17,9 @@ import { promisify } from 'node:util';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const HERE = fileURLToPath(new URL('.', import.meta.url));
-/** What a build or a version control made; `node_modules` becomes a link. */
-const LEFT_OUT = new Set(['.git', 'build', 'coverage', 'dist', 'node_modules']);
+/** What an installation unpacked: the copy has links to it. */
+const LINKED = ['build', 'node_modules'];
+const LEFT_OUT = new Set(['.git', 'coverage', 'dist', ...LINKED]);
 
 /** A file that a patch touches. */
 export type Change = {
@@ -41,12 +51,19 @@ export class PatchedCopy {
     for (const name of readdirSync(ROOT)) {
       if (!LEFT_OUT.has(name)) cpSync(join(ROOT, name), join(this.root, name), { recursive: true });
     }
-    symlinkSync(join(ROOT, 'node_modules'), join(this.root, 'node_modules'));
+    for (const name of LINKED) {
+      mkdirSync(join(ROOT, name), { recursive: true });
+      symlinkSync(join(ROOT, name), join(this.root, name));
+    }
   }
 
   /** Applies a patch, or takes it back. Fails where the files around it have changed: see docs/adding.md. */
   apply(patch: string, ...more: readonly '--reverse'[]): void {
     execFileSync('git', ['apply', ...more, join(HERE, patch)], { cwd: this.root });
+  }
+
+  read(path: string): string {
+    return readFileSync(join(this.root, path), 'utf8');
   }
 
   /** What the compiler says of the sources and of some tests. */
