@@ -3,30 +3,43 @@ import { listRuns, type RunSummary } from '../read/runs.ts';
 import { tableBatches } from '../read/table-batches.ts';
 import { runRecord } from '../records/run.ts';
 import { TABLES } from '../records/tables.ts';
-import type { ColumnKind } from '../schema/column.ts';
-import type { RecordDefinition } from '../schema/record.ts';
+import { bool, text } from '../schema/column.ts';
+import { storedName, type RecordDefinition } from '../schema/record.ts';
 import type { DamageReport } from '../segment/open-segment.ts';
-import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
+import { RowColumns } from '../segment/row-columns.ts';
+import type { RowBatch } from '../codecs/arrow/vectors.ts';
 import type { Store } from '../store/store.ts';
 import type { TableSpec } from './query-messages.ts';
 
-/** Columns that `runs` has beside those of the record: what leases say of a run. */
-const RUN_EXTRAS = [
-  { name: 'effective_status', kind: 'text' },
-  { name: 'is_live', kind: 'bool' },
-] as const;
+/** Columns that `runs` has beside those of the record. */
+const RUN_EXTRAS = {
+  effectiveStatus: text('The status, or `interrupted` where the run has no live lease.'),
+  isLive: bool('Whether a session writes the run.'),
+};
+
+const runTable = {
+  columns: { ...runRecord.columns, ...RUN_EXTRAS },
+  storedNames: new Map([
+    ...runRecord.storedNames,
+    ...Object.keys(RUN_EXTRAS).map((name) => [name, storedName(name)] as const),
+  ]),
+  segmentColumns: [...Object.keys(runRecord.columns), ...Object.keys(RUN_EXTRAS)],
+};
 /** Functions that take the name of a table, or a whole query, as text. */
 const NAMES_BY_TEXT = /\bquery(_table)?\s*\(/i;
 
 /** Every table that a query may name. */
 export function tableSpecs(): readonly TableSpec[] {
   return [
-    { name: 'runs', columns: [...columnsOf(runRecord), ...RUN_EXTRAS] },
+    { name: 'runs', columns: columnsOf(runTable) },
     ...[...TABLES].map(([name, table]) => ({ name, columns: columnsOf(table) })),
   ];
 }
 
-function columnsOf({ columns, storedNames }: RecordDefinition): TableSpec['columns'] {
+function columnsOf({
+  columns,
+  storedNames,
+}: Pick<RecordDefinition, 'columns' | 'storedNames'>): TableSpec['columns'] {
   return Object.entries(columns).map(([field, { kind }]) => ({
     name: storedNames.get(field) ?? field,
     kind,
@@ -72,83 +85,8 @@ export async function* rowsFor(
 
 /** Runs as rows. */
 function runRows(runs: readonly RunSummary[]): RowBatch {
-  const columns = new Map<string, Vector>();
-  for (const [field, { kind }] of Object.entries(runRecord.columns))
-    columns.set(
-      runRecord.storedNames.get(field) ?? field,
-      vectorOf(
-        kind,
-        runs.map(({ run }): unknown => Reflect.get(run, field)),
-      ),
-    );
-  const extra = (name: string, kind: ColumnKind, values: readonly unknown[]): void =>
-    void columns.set(name, vectorOf(kind, values));
-  extra(
-    'effective_status',
-    'text',
-    runs.map(({ effectiveStatus }) => effectiveStatus),
-  );
-  extra(
-    'is_live',
-    'bool',
-    runs.map(({ isLive }) => isLive),
-  );
-  return { rowCount: runs.length, columns };
-}
-
-/** Values of a record as a column. */
-function vectorOf(kind: ColumnKind, values: readonly unknown[]): Vector {
-  switch (kind) {
-    case 'key':
-    case 'text':
-      return {
-        kind: 'text',
-        values: values.map((value) => (isNone(value) ? null : String(value))),
-      };
-    case 'json':
-      return {
-        kind: 'text',
-        values: values.map((value) => (isNone(value) ? null : JSON.stringify(value))),
-      };
-    case 'f64':
-      return {
-        kind: 'f64',
-        values: Float64Array.from(values, Number),
-        isNull: Uint8Array.from(values, (value) => (isNone(value) ? 1 : 0)),
-      };
-    case 'count':
-      return { kind: 'number', values: Float64Array.from(values, numberOf(Number)) };
-    case 'instant':
-      return {
-        kind: 'number',
-        values: Float64Array.from(
-          values,
-          numberOf((value) => Date.parse(String(value))),
-        ),
-      };
-    case 'bool':
-      return {
-        kind: 'bool',
-        values: Uint8Array.from(values, (value) => (isNone(value) ? 2 : Number(value === true))),
-      };
-    case 'f64_list':
-      return {
-        kind: 'f64_list',
-        values: values.map((value) => (Array.isArray(value) ? Float64Array.from(value) : null)),
-      };
-    case 'text_list':
-      return {
-        kind: 'text_list',
-        values: values.map((value) => (Array.isArray(value) ? value.map(String) : null)),
-      };
-  }
-}
-
-/** A number where NaN stands for null. */
-function numberOf(make: (value: unknown) => number): (value: unknown) => number {
-  return (value) => (isNone(value) ? Number.NaN : make(value));
-}
-
-function isNone(value: unknown): boolean {
-  return value === null || value === undefined;
+  const rows = new RowColumns(runTable);
+  for (const { run, effectiveStatus, isLive } of runs)
+    rows.push({ ...run, effectiveStatus, isLive });
+  return rows.view();
 }

@@ -19,6 +19,11 @@ interface Cells {
 
 type NamedCells = { readonly name: string; readonly stored: string; readonly cells: Cells };
 
+/** What a table says of its columns. */
+type ColumnSource = Pick<TableDefinition, 'storedNames' | 'segmentColumns'> & {
+  readonly columns: { readonly [name: string]: Pick<Column<unknown>, 'kind'> };
+};
+
 /** Rows of a table in memory. Values of the wrong type count as null. */
 export class RowColumns {
   rowCount = 0;
@@ -26,7 +31,7 @@ export class RowColumns {
   textChars = 0;
   readonly #columns: readonly NamedCells[];
 
-  constructor(table: TableDefinition) {
+  constructor(table: ColumnSource) {
     this.#columns = table.segmentColumns.flatMap((name) => {
       const column = table.columns[name];
       if (column === undefined) return [];

@@ -167,35 +167,56 @@ export function streamOf(
   );
 }
 
-/** The same body; `onEnd` is told when it was read, was cancelled or broke off. */
-function whenRead(body: ReadableStream<Uint8Array>, onEnd: () => void): ReadableStream<Uint8Array> {
-  const reader = body.getReader();
-  let isCancelled = false;
-  return new ReadableStream<Uint8Array>(
+/** A body that is passed on; see {@link relay}. */
+export type Relay = {
+  readonly body: ReadableStream<Uint8Array>;
+  /** Ends it for both sides: for the reader by `finish`, which closes the stream or fails it. */
+  readonly end: (finish: (target: ReadableStreamDefaultController<Uint8Array>) => void) => void;
+};
+
+/** The same body, of which nothing is read ahead of the client. `onEnd` is told once: it was read, cancelled, ended, or broke off. */
+export function relay(source: ReadableStream<Uint8Array>, onEnd: () => void): Relay {
+  const reader = source.getReader();
+  let isOpen = true;
+  let target: ReadableStreamDefaultController<Uint8Array> | undefined;
+  const release = (): boolean => {
+    const wasOpen = isOpen;
+    isOpen = false;
+    if (wasOpen) onEnd();
+    return wasOpen;
+  };
+  const body = new ReadableStream<Uint8Array>(
     {
+      start(controller) {
+        target = controller;
+      },
       async pull(controller) {
         try {
           const { done, value } = await reader.read();
-          if (isCancelled) return;
-          if (!done) {
-            controller.enqueue(value);
-            return;
-          }
+          if (!isOpen) return;
+          if (!done) controller.enqueue(value);
+          else if (release()) controller.close();
         } catch (error) {
-          onEnd();
-          throw error;
+          if (release()) controller.error(error);
         }
-        onEnd();
-        controller.close();
       },
       async cancel(reason) {
-        isCancelled = true;
-        onEnd();
+        release();
         await reader.cancel(reason);
       },
     },
     { highWaterMark: 0 },
   );
+  const end: Relay['end'] = (finish) => {
+    if (!release()) return;
+    reader.cancel().catch(() => undefined);
+    try {
+      if (target !== undefined) finish(target);
+    } catch {
+      // The other end has gone already.
+    }
+  };
+  return { body, end };
 }
 
 /** The bytes in gzip, or undefined where they would hardly get smaller. */
@@ -244,7 +265,7 @@ export function endingWith(answer: Response, onEnd: () => void, signal: AbortSig
   }
   signal.addEventListener('abort', onEnd, { once: true });
   const { status, headers } = answer;
-  return new Response(whenRead(answer.body, onEnd), { status, headers });
+  return new Response(relay(answer.body, onEnd).body, { status, headers });
 }
 
 /** How many bytes a message says that its body has; 0 where it does not say so. */

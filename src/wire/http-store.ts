@@ -30,7 +30,7 @@ import {
   MAX_SEGMENTS_PER_READ,
   UPLOAD_MEDIA_TYPE,
 } from './protocol.ts';
-import { SeenTables } from './seen-tables.ts';
+import { TableEpochs } from './table-epochs.ts';
 import { encodeUpload } from './upload.ts';
 import {
   decodeLease,
@@ -77,7 +77,7 @@ class HttpStore implements StoreDriver {
   readonly location: StoreLocation;
   readonly isWritable: boolean;
   readonly #client: HttpClient;
-  readonly #seen = new SeenTables((runId) => this.#tryListStreams(runId));
+  readonly #epochs = new TableEpochs((runId) => this.#tryListStreams(runId));
 
   constructor(client: HttpClient, isWritable: boolean, space: string | undefined) {
     this.#client = client;
@@ -106,7 +106,7 @@ class HttpStore implements StoreDriver {
   readonly createRun: Store['createRun'] = async (run) => {
     const answer = await this.#client.json('POST /runs', { message: { run } });
     const added = checkAnsweredRun(decodeRun(answer.get('run')), run.id);
-    this.#seen.noteNew(added.id);
+    this.#epochs.created(added.id);
     return added;
   };
 
@@ -194,7 +194,7 @@ class HttpStore implements StoreDriver {
         }),
         segments.length,
       );
-    return seen === undefined ? this.#seen.use(tablesOf(segments), send) : send();
+    return seen === undefined ? this.#epochs.use(tablesOf(segments), send) : send();
   };
 
   readonly listSegments: Store['listSegments'] = async (filter) => {
@@ -252,11 +252,11 @@ class HttpStore implements StoreDriver {
         type: UPLOAD_MEDIA_TYPE,
       });
       const stored = this.#acknowledged(answer, add.length);
-      for (const one of seen ?? []) this.#seen.noteReplaced(one);
+      for (const one of seen ?? []) this.#epochs.emptied(one);
       return stored;
     };
     return seenCount === undefined
-      ? this.#seen.use([{ runId, table }], send, true)
+      ? this.#epochs.use([{ runId, table }], send, true)
       : send([{ runId, table, replaceCount: seenCount }]);
   };
 

@@ -1,6 +1,7 @@
 /** SQL on runs, through DuckDB. */
-import { checkNotAborted, checkOptionNames, checkPositive } from '../../base/assert.ts';
+import { checkNotAborted, checkPositive } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
+import { asGiven, positive, readOptions } from '../../base/options.ts';
 import { findDuckDb } from '../duckdb.ts';
 import type { QueryColumn, QueryValue } from '../query-messages.ts';
 import { rowsFor, tableSpecs } from '../run-tables.ts';
@@ -37,14 +38,6 @@ export type QueryResult = {
   readonly damage: readonly DamageReport[];
 };
 
-const OPTION_NAMES = [
-  'runIds',
-  'maxRows',
-  'maxResultMib',
-  'maxMemoryMib',
-  'timeoutMs',
-  'signal',
-] as const;
 const DEFAULT_MAX_ROWS = 1_000_000;
 const DEFAULT_MAX_RESULT_MIB = 512;
 const DEFAULT_MAX_MEMORY_MIB = 2048;
@@ -53,13 +46,7 @@ const DEFAULT_TIMEOUT_MS = 600_000;
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** What is asked, checked. */
-type Question = {
-  readonly sql: string;
-  readonly runIds: readonly string[] | undefined;
-  readonly maxRows: number;
-  readonly maxResultMib: number;
-  readonly memoryMib: number;
-};
+type Question = ReturnType<typeof checkOptions> & { readonly sql: string };
 
 /**
  * Asks a store a question in SQL, in the dialect of DuckDB. The tables are those of the records, with their stored names: `metrics`,
@@ -88,30 +75,42 @@ export async function queryRuns(
   options: QueryOptions = {},
 ): Promise<QueryResult> {
   checkStore(store);
-  checkOptionNames('options', options, OPTION_NAMES);
+  const settings = checkOptions(options);
   if (typeof sql !== 'string' || sql.trim() === '') throw invalidInput('sql', sql, 'a statement');
-  const { runIds, signal } = options;
-  if (runIds !== undefined && !Array.isArray(runIds))
-    throw invalidInput('runIds', runIds, 'a list of run ids');
-  const memoryMib = checkPositive('maxMemoryMib', options.maxMemoryMib ?? DEFAULT_MAX_MEMORY_MIB);
-  const timeoutMs = checkPositive('timeoutMs', options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-  if (timeoutMs > MAX_TIMEOUT_MS)
-    throw invalidInput('timeoutMs', timeoutMs, `at most ${MAX_TIMEOUT_MS}`);
-  const question: Question = {
-    sql,
-    runIds,
-    maxRows: checkPositive('maxRows', options.maxRows ?? DEFAULT_MAX_ROWS),
-    maxResultMib: checkPositive('maxResultMib', options.maxResultMib ?? DEFAULT_MAX_RESULT_MIB),
-    memoryMib,
-  };
+  const { maxMemoryMib: memoryMib, signal, timeoutMs } = settings;
   checkNotAborted(signal);
   const packageUrl = findDuckDb((name) => import.meta.resolve(name));
   const query = await QueryProcess.start({ timeoutMs, memoryMib, signal });
   try {
-    return await query.during(answer(query, packageUrl, store, question));
+    return await query.during(answer(query, packageUrl, store, { ...settings, sql }));
   } finally {
     query.close();
   }
+}
+
+function checkOptions(options: QueryOptions) {
+  return readOptions(
+    'options',
+    options,
+    {
+      runIds: (field, runIds) => {
+        if (runIds !== undefined && !Array.isArray(runIds))
+          throw invalidInput(field, runIds, 'a list of run ids');
+        return runIds;
+      },
+      maxRows: positive(DEFAULT_MAX_ROWS),
+      maxResultMib: positive(DEFAULT_MAX_RESULT_MIB),
+      maxMemoryMib: positive(DEFAULT_MAX_MEMORY_MIB),
+      timeoutMs: (field, value) => {
+        const timeoutMs = checkPositive(field, value ?? DEFAULT_TIMEOUT_MS);
+        if (timeoutMs > MAX_TIMEOUT_MS)
+          throw invalidInput(field, timeoutMs, `at most ${MAX_TIMEOUT_MS}`);
+        return timeoutMs;
+      },
+      signal: asGiven,
+    },
+    '',
+  );
 }
 
 async function answer(
@@ -120,7 +119,7 @@ async function answer(
   store: Store,
   question: Question,
 ): Promise<QueryResult> {
-  const { sql, memoryMib, runIds } = question;
+  const { sql, maxMemoryMib: memoryMib, runIds } = question;
   await query.request({ kind: 'start', packageUrl, memoryMib, tables: tableSpecs(), sql });
   const damage: DamageReport[] = [];
   // One batch is read while the process takes the one before.

@@ -40,7 +40,7 @@ export class FairShares {
    * Takes `count` tokens, or none; returns 0, or how many milliseconds to wait until they are there. More than a full bucket
    * holds is taken from a full one, and waited for afterwards.
    */
-  take(group: string, member: string, count = 1): number {
+  take(group: string, member = '', count = 1): number {
     const waitMs = this.wait(group, member, count);
     if (waitMs === 0) this.charge(group, member, count);
     return waitMs;

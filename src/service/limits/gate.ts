@@ -3,7 +3,8 @@ import type { Clock } from '../../base/clock.ts';
 import { isStoreError, SessionStoreError } from '../../base/errors.ts';
 import type { AccessBook } from '../access/access-book.ts';
 import { LOCAL_PRINCIPAL, type Principal } from '../access/principal.ts';
-import { RateLimiter, tooOften, type ServiceLimits } from './limits.ts';
+import { FairShares } from './fair-shares.ts';
+import { tooOften, type ServiceLimits } from './limits.ts';
 import { isLocalRequest, type AllowedOrigins, type ServiceConnection } from './origin-rules.ts';
 import type { Usage } from './usage.ts';
 
@@ -27,16 +28,12 @@ const NO_ADDRESS = 'unknown';
 /** Finds out who asks, and whether they ask too often. */
 export class Gate {
   readonly #parts: GateParts;
-  readonly #refusals: RateLimiter;
+  readonly #refusals: FairShares;
 
   constructor(parts: GateParts) {
     const { clock, limits } = parts;
     this.#parts = parts;
-    this.#refusals = new RateLimiter(
-      clock,
-      limits.refusalsPerMinute / 60,
-      limits.refusalsPerMinute,
-    );
+    this.#refusals = new FairShares(clock, limits.refusalsPerMinute / 60, limits.refusalsPerMinute);
   }
 
   /**

@@ -1,6 +1,5 @@
 /** Limits of a service: per request, per key, per user and in all. */
 import { checkOptionNames, checkPositive } from '../../base/assert.ts';
-import type { Clock } from '../../base/clock.ts';
 import { invalidInput, SessionStoreError } from '../../base/errors.ts';
 import type { NewSegment } from '../../store/store.ts';
 import {
@@ -130,55 +129,6 @@ export function checkLimits(given: Partial<ServiceLimits> = {}): ServiceLimits {
     );
   return limits;
 }
-
-/**
- * The right to go on at a steady rate, with a burst: a bucket for each name that fills up with time (token bucket, as in
- * ATM networks). Full buckets are forgotten, so that memory follows the number of names in use.
- */
-export class RateLimiter {
-  readonly #clock: Pick<Clock, 'now'>;
-  readonly #perMs: number;
-  readonly #burst: number;
-  readonly #buckets = new Map<string, { tokens: number; atMs: number }>();
-  #sweepAt = SWEEP_BUCKETS;
-
-  constructor(clock: Pick<Clock, 'now'>, perSecond: number, burst: number) {
-    this.#clock = clock;
-    this.#perMs = perSecond / 1_000;
-    this.#burst = burst;
-  }
-
-  /** Takes one; returns 0, or how many milliseconds to wait until there is one to take. */
-  take(name: string): number {
-    const nowMs = this.#clock.now();
-    const tokens = this.#tokensOf(name, nowMs);
-    const isEmpty = tokens < WHOLE_TOKEN;
-    // Kept also when there is none to take: a clock that was set back would stand still until it is where it was.
-    this.#buckets.set(name, { tokens: isEmpty ? tokens : tokens - 1, atMs: nowMs });
-    if (isEmpty) return Math.max(1, Math.ceil((1 - tokens) / this.#perMs));
-    if (this.#buckets.size > this.#sweepAt) this.#sweep(nowMs);
-    return 0;
-  }
-
-  #tokensOf(name: string, nowMs: number): number {
-    const bucket = this.#buckets.get(name);
-    if (bucket === undefined) return this.#burst;
-    // A clock that was set back gives nothing and takes nothing.
-    const elapsedMs = Math.max(0, nowMs - bucket.atMs);
-    return Math.min(this.#burst, bucket.tokens + elapsedMs * this.#perMs);
-  }
-
-  #sweep(nowMs: number): void {
-    for (const name of this.#buckets.keys())
-      if (this.#tokensOf(name, nowMs) >= this.#burst) this.#buckets.delete(name);
-    // All in use: look again when there are twice as many.
-    this.#sweepAt = Math.max(SWEEP_BUCKETS, 2 * this.#buckets.size);
-  }
-}
-
-/** Parts of a token that have come one after the other add up to a little less than a whole one. What is lent is taken off. */
-const WHOLE_TOKEN = 1 - 1e-9;
-const SWEEP_BUCKETS = 1_024;
 
 /** Counts what is open, for each name and in all. */
 export class OpenCounter {

@@ -2,7 +2,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Principal } from '../access/principal.ts';
 import { FairShares } from './fair-shares.ts';
-import { RateLimiter, tooOften, type ServiceLimits } from './limits.ts';
+import { tooOften, type ServiceLimits } from './limits.ts';
 import { UserTurns } from './user-turns.ts';
 
 /** What a {@link Usage} is made of. */
@@ -24,7 +24,7 @@ export class Usage {
   readonly #bytes: FairShares;
   readonly #processor: FairShares;
   readonly #turns: UserTurns;
-  readonly #keys: RateLimiter;
+  readonly #keys: FairShares;
   /** Whose requests are under way. */
   readonly #owners = new Map<string, Owner>();
   #underWay = 0;
@@ -38,7 +38,7 @@ export class Usage {
     this.#processor = new FairShares(clock, limits.processorMsPerSecond, limits.processorBurstMs);
     this.#turns = new UserTurns({ clock, monotonicMs });
     const { keysPerMinute } = limits;
-    this.#keys = new RateLimiter(clock, keysPerMinute / 60, keysPerMinute);
+    this.#keys = new FairShares(clock, keysPerMinute / 60, keysPerMinute);
   }
 
   /** Takes a request. @throws {SessionStoreError} `busy` (429) */

@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { SessionStoreError } from '../../base/errors.ts';
 import type { Principal } from '../access/principal.ts';
 import { OpenCounter } from '../limits/limits.ts';
+import { relay } from '../../wire/body.ts';
 import { EVENTS_MEDIA_TYPE } from '../../wire/protocol.ts';
 
 /** Longest life of a stream, in milliseconds. The client continues from its cursor in a new one. */
@@ -28,14 +29,14 @@ export type StreamHolder = {
   readonly mayGoOn: () => Promise<boolean>;
 };
 
-type Kept = { readonly holder: StreamHolder; readonly end: () => void };
+type OpenAnswer = { readonly holder: StreamHolder; readonly end: () => void };
 
 /** The open streams and long answers of a service. */
 export class StreamKeeper {
   readonly #clock: Clock;
   readonly #users = new OpenCounter();
   readonly #keys = new OpenCounter();
-  readonly #kept = new Set<Kept>();
+  readonly #open = new Set<OpenAnswer>();
   readonly #streams = new Set<() => void>();
   #undoCheck: (() => void) | undefined;
   #isChecking = false;
@@ -61,27 +62,23 @@ export class StreamKeeper {
   keepStream(answer: Response, holder: StreamHolder): Response {
     const { userId, keyId } = holder.principal;
     const undo = [this.#users.open(userId), this.#keys.open(keyId ?? userId)];
-    const kept = this.#keep(answer, holder, {
-      // A normal end: a client that still has access continues in a new stream.
-      finish: (target) => target.close(),
-      onRelease: () => {
-        for (const one of undo) one();
-        undoTimer();
-        this.#streams.delete(kept.end);
-      },
-    });
-    const undoTimer = this.#clock.after(MAX_STREAM_MS, kept.end);
-    this.#streams.add(kept.end);
-    return kept.answer;
+    const release = (): void => {
+      for (const one of undo) one();
+      undoTimer();
+      this.#streams.delete(stream.end);
+    };
+    // A normal end: a client that still has access continues in a new stream.
+    const stream = this.#keep(answer, holder, (target) => target.close(), release);
+    const undoTimer = this.#clock.after(MAX_STREAM_MS, stream.end);
+    this.#streams.add(stream.end);
+    return stream.answer;
   }
 
   /** The same answer with a body that breaks off when its holder may no longer read it. */
   keepLong(answer: Response, holder: StreamHolder): Response {
-    return this.#keep(answer, holder, {
-      finish: (target) =>
-        target.error(new SessionStoreError('unauthorised', 'Access to this run has ended.')),
-      onRelease: () => undefined,
-    }).answer;
+    return this.#keep(answer, holder, (target) =>
+      target.error(new SessionStoreError('unauthorised', 'Access to this run has ended.')),
+    ).answer;
   }
 
   /** Ends all streams normally. */
@@ -92,7 +89,7 @@ export class StreamKeeper {
   /** Checks the access of all open answers now. */
   async checkAccess(): Promise<void> {
     const checks = new Map<string, Promise<boolean>>();
-    for (const { holder, end } of this.#kept) {
+    for (const { holder, end } of this.#open) {
       const { grant, mayGoOn } = holder;
       const check = checks.get(grant) ?? mayGoOn().catch(() => true);
       checks.set(grant, check);
@@ -101,7 +98,7 @@ export class StreamKeeper {
   }
 
   #checkLater(): void {
-    if (this.#undoCheck !== undefined || this.#isChecking || this.#kept.size === 0) return;
+    if (this.#undoCheck !== undefined || this.#isChecking || this.#open.size === 0) return;
     this.#undoCheck = this.#clock.after(CHECK_INTERVAL_MS, () => {
       this.#undoCheck = undefined;
       this.#isChecking = true;
@@ -115,68 +112,21 @@ export class StreamKeeper {
   #keep(
     answer: Response,
     holder: StreamHolder,
-    {
-      finish,
-      onRelease,
-    }: {
-      readonly finish: (target: ReadableStreamDefaultController<Uint8Array>) => void;
-      readonly onRelease: () => void;
-    },
+    finish: (target: ReadableStreamDefaultController<Uint8Array>) => void,
+    onRelease: () => void = () => undefined,
   ): { readonly answer: Response; readonly end: () => void } {
     const { body, status, headers } = answer;
-    const reader = (body ?? new ReadableStream<Uint8Array>()).getReader();
-    let isOpen = true;
-    let target: ReadableStreamDefaultController<Uint8Array> | undefined;
-    const release = (): void => {
-      isOpen = false;
-      this.#kept.delete(kept);
-      if (this.#kept.size === 0) {
+    const relayed = relay(body ?? new ReadableStream<Uint8Array>(), () => {
+      this.#open.delete(open);
+      if (this.#open.size === 0) {
         this.#undoCheck?.();
         this.#undoCheck = undefined;
       }
       onRelease();
-    };
-    const end = (): void => {
-      if (!isOpen) return;
-      release();
-      reader.cancel().catch(() => undefined);
-      try {
-        if (target !== undefined) finish(target);
-      } catch {
-        // The other end has gone already.
-      }
-    };
-    const kept: Kept = { holder, end };
-    this.#kept.add(kept);
+    });
+    const open: OpenAnswer = { holder, end: () => relayed.end(finish) };
+    this.#open.add(open);
     this.#checkLater();
-    const stream = new ReadableStream<Uint8Array>(
-      {
-        start(controller) {
-          target = controller;
-        },
-        async pull(controller) {
-          try {
-            const { done, value } = await reader.read();
-            if (!isOpen) return;
-            if (!done) controller.enqueue(value);
-            else {
-              release();
-              controller.close();
-            }
-          } catch (error) {
-            if (!isOpen) return;
-            release();
-            controller.error(error);
-          }
-        },
-        async cancel(reason) {
-          if (isOpen) release();
-          await reader.cancel(reason);
-        },
-      },
-      // Nothing is read ahead of the client.
-      { highWaterMark: 0 },
-    );
-    return { answer: new Response(stream, { status, headers }), end };
+    return { answer: new Response(relayed.body, { status, headers }), end: open.end };
   }
 }

@@ -102,38 +102,24 @@ export class ServiceMetrics {
 
   /** Everything as text. */
   render(gauges: Gauges): string {
+    const { connections, memory, maintenance } = gauges;
     const lines = [
       ...family('quark_http_requests_total', 'counter', 'Requests answered.', this.#requests),
       ...this.#renderDurations(),
-      ...single(
-        'quark_http_request_bytes_total',
-        'counter',
-        'Bytes of request bodies.',
-        this.#requestBytes,
-      ),
-      ...single(
-        'quark_http_response_bytes_total',
-        'counter',
-        'Bytes of answers.',
-        this.#responseBytes,
-      ),
-      ...single(
-        'quark_segments_received_total',
-        'counter',
-        'Segments acknowledged; one that was sent again counts again.',
-        this.#segments,
-      ),
-      ...single(
-        'quark_rows_received_total',
-        'counter',
-        'Rows of segments acknowledged.',
-        this.#rows,
-      ),
-      ...single(
-        'quark_segment_bytes_received_total',
-        'counter',
-        'Bytes of segments acknowledged.',
-        this.#segmentBytes,
+      ...counters(
+        ['quark_http_request_bytes_total', 'Bytes of request bodies.', this.#requestBytes],
+        ['quark_http_response_bytes_total', 'Bytes of answers.', this.#responseBytes],
+        [
+          'quark_segments_received_total',
+          'Segments acknowledged; one that was sent again counts again.',
+          this.#segments,
+        ],
+        ['quark_rows_received_total', 'Rows of segments acknowledged.', this.#rows],
+        [
+          'quark_segment_bytes_received_total',
+          'Bytes of segments acknowledged.',
+          this.#segmentBytes,
+        ],
       ),
       ...family(
         'quark_limited_requests_total',
@@ -142,66 +128,11 @@ export class ServiceMetrics {
         this.#limited,
       ),
       ...family('quark_store_errors_total', 'counter', 'Failures of the store.', this.#storeErrors),
-      ...single(
-        'quark_open_streams',
-        'gauge',
-        'Streams of live updates that are open.',
-        gauges.openStreams,
-      ),
-      ...single(
-        'quark_http_requests_in_flight',
-        'gauge',
-        'Requests under way.',
-        gauges.requestsInFlight,
-      ),
-      ...single(
-        'quark_bytes_in_flight',
-        'gauge',
-        'Memory that requests under way hold.',
-        gauges.bytesInFlight,
-      ),
-      ...single(
-        'quark_bytes_in_flight_limit',
-        'gauge',
-        'Memory that requests under way may hold.',
-        gauges.bytesInFlightLimit,
-      ),
-      ...single(
-        'quark_bytes_in_flight_stuck_seconds',
-        'gauge',
-        'How long the memory budget has been exhausted without a release; 0 otherwise.',
-        gauges.budgetStuckMs / 1_000,
-      ),
+      ...renderBudget(gauges),
+      ...(connections === undefined ? [] : renderConnections(connections)),
+      ...(memory === undefined ? [] : renderMemory(memory)),
+      ...(maintenance === undefined ? [] : renderMaintenance(maintenance)),
     ];
-    if (gauges.connections !== undefined) {
-      const { open, refused } = gauges.connections;
-      lines.push(
-        ...single('quark_open_connections', 'gauge', 'Open connections.', open),
-        ...single(
-          'quark_refused_connections_total',
-          'counter',
-          'Connections refused at a connection limit.',
-          refused,
-        ),
-      );
-    }
-    if (gauges.memory !== undefined) {
-      lines.push(
-        ...single(
-          'process_resident_memory_bytes',
-          'gauge',
-          'Resident memory.',
-          gauges.memory.residentBytes,
-        ),
-        ...single(
-          'nodejs_heap_size_used_bytes',
-          'gauge',
-          'JavaScript heap in use.',
-          gauges.memory.heapBytes,
-        ),
-      );
-    }
-    if (gauges.maintenance !== undefined) lines.push(...renderMaintenance(gauges.maintenance));
     return `${lines.join('\n')}\n`;
   }
 
@@ -254,24 +185,73 @@ function family(
   ];
 }
 
-function single(name: string, kind: string, help: string, value: number): readonly string[] {
+/** Metrics of one value each: name, help and value. */
+type Single = readonly [name: string, help: string, value: number];
+
+function counters(...values: readonly Single[]): readonly string[] {
+  return values.flatMap((value) => single('counter', value));
+}
+
+function gaugesOf(...values: readonly Single[]): readonly string[] {
+  return values.flatMap((value) => single('gauge', value));
+}
+
+function single(kind: string, [name, help, value]: Single): readonly string[] {
   return [...head(name, kind, help), `${name} ${value}`];
 }
 
-function renderMaintenance(done: NonNullable<Gauges['maintenance']>): readonly string[] {
-  const counts: readonly (readonly [string, string, number])[] = [
-    ['quark_merged_segments_total', 'Small segments merged by this process.', done.mergedSegments],
-    ['quark_merge_results_total', 'Segments that merges have made.', done.writtenSegments],
-    ['quark_swept_objects_total', 'Objects deleted that nothing named.', done.sweptObjects],
-    ['quark_maintenance_failures_total', 'Merges and sweeps that failed.', done.failures],
-  ];
+function renderBudget(gauges: Gauges): readonly string[] {
+  return gaugesOf(
+    ['quark_open_streams', 'Streams of live updates that are open.', gauges.openStreams],
+    ['quark_http_requests_in_flight', 'Requests under way.', gauges.requestsInFlight],
+    ['quark_bytes_in_flight', 'Memory that requests under way hold.', gauges.bytesInFlight],
+    [
+      'quark_bytes_in_flight_limit',
+      'Memory that requests under way may hold.',
+      gauges.bytesInFlightLimit,
+    ],
+    [
+      'quark_bytes_in_flight_stuck_seconds',
+      'How long the memory budget has been exhausted without a release; 0 otherwise.',
+      gauges.budgetStuckMs / 1_000,
+    ],
+  );
+}
+
+function renderConnections({ open, refused }: NonNullable<Gauges['connections']>): string[] {
   return [
-    ...counts.flatMap(([name, help, value]) => single(name, 'counter', help, value)),
-    ...single(
+    ...gaugesOf(['quark_open_connections', 'Open connections.', open]),
+    ...counters([
+      'quark_refused_connections_total',
+      'Connections refused at a connection limit.',
+      refused,
+    ]),
+  ];
+}
+
+function renderMemory(memory: NonNullable<Gauges['memory']>): readonly string[] {
+  return gaugesOf(
+    ['process_resident_memory_bytes', 'Resident memory.', memory.residentBytes],
+    ['nodejs_heap_size_used_bytes', 'JavaScript heap in use.', memory.heapBytes],
+  );
+}
+
+function renderMaintenance(done: NonNullable<Gauges['maintenance']>): readonly string[] {
+  return [
+    ...counters(
+      [
+        'quark_merged_segments_total',
+        'Small segments merged by this process.',
+        done.mergedSegments,
+      ],
+      ['quark_merge_results_total', 'Segments that merges have made.', done.writtenSegments],
+      ['quark_swept_objects_total', 'Objects deleted that nothing named.', done.sweptObjects],
+      ['quark_maintenance_failures_total', 'Merges and sweeps that failed.', done.failures],
+    ),
+    ...gaugesOf([
       'quark_merge_backlog',
-      'gauge',
       'Streams that are due to be merged, of all processes; counted up to 10,000.',
       done.backlog,
-    ),
+    ]),
   ];
 }

@@ -3,11 +3,11 @@
  * nothing names any more. Any number of processes do so on one database: they claim streams row by row, and a process
  * that ends at any moment leaves nothing but a claim that lapses.
  */
-import { checkCount, checkOptionNames, checkPositive } from '../../base/assert.ts';
 import { systemClock, type Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
 import { nextTask } from '../../base/next-task.ts';
+import { asGivenOr, count, positive, readOptions } from '../../base/options.ts';
 import { TABLES } from '../../records/tables.ts';
 import { compactTable } from '../../segment/compact.ts';
 import {
@@ -96,18 +96,6 @@ export interface Maintenance {
   stop(): Promise<void>;
 }
 
-const NAMES = [
-  'intervalMs',
-  'streams',
-  'mergeRows',
-  'mergeSegments',
-  'claimMs',
-  'restMs',
-  'sweepMs',
-  'findUnknownMs',
-  'onReport',
-  'clock',
-];
 /** Merges of one stream in a round: others want their turn. */
 const MERGES_A_ROUND = 8;
 /** A stream that could not be merged is left alone for so long. */
@@ -141,8 +129,7 @@ export function createMaintenance(
 
 class Rounds implements Maintenance {
   readonly #spaces: MaintainedSpaces;
-  readonly #config: Required<Omit<MaintenanceOptions, 'onReport'>>;
-  readonly #onReport: (report: MaintenanceReport) => void;
+  readonly #config: Required<MaintenanceOptions>;
   readonly #holder: string;
   readonly #stop = new AbortController();
   #status: MaintenanceStatus = {
@@ -156,23 +143,19 @@ class Rounds implements Maintenance {
   #undo: () => void = () => undefined;
 
   constructor(spaces: MaintainedSpaces, options: MaintenanceOptions) {
-    checkOptionNames('maintenance', options, NAMES);
     this.#spaces = spaces;
-    this.#onReport = options.onReport ?? (() => undefined);
-    this.#config = {
-      clock: options.clock ?? systemClock,
-      intervalMs: checkPositive('maintenance.intervalMs', options.intervalMs ?? 5000),
-      streams: checkPositive('maintenance.streams', options.streams ?? 16),
-      mergeRows: checkPositive('maintenance.mergeRows', options.mergeRows ?? 1 << 16),
-      mergeSegments: checkPositive('maintenance.mergeSegments', options.mergeSegments ?? 256),
-      claimMs: checkPositive('maintenance.claimMs', options.claimMs ?? 10 * 60 * 1000),
-      restMs: checkPositive('maintenance.restMs', options.restMs ?? 60 * 60 * 1000),
-      sweepMs: checkPositive('maintenance.sweepMs', options.sweepMs ?? 10 * 60 * 1000),
-      findUnknownMs: checkCount(
-        'maintenance.findUnknownMs',
-        options.findUnknownMs ?? 24 * 60 * 60 * 1000,
-      ),
-    };
+    this.#config = readOptions('maintenance', options, {
+      intervalMs: positive(5000),
+      streams: positive(16),
+      mergeRows: positive(1 << 16),
+      mergeSegments: positive(256),
+      claimMs: positive(10 * 60 * 1000),
+      restMs: positive(60 * 60 * 1000),
+      sweepMs: positive(10 * 60 * 1000),
+      findUnknownMs: count(24 * 60 * 60 * 1000),
+      onReport: asGivenOr(() => undefined),
+      clock: asGivenOr(systemClock),
+    });
     this.#holder = createId('mnt', this.#config.clock.now());
   }
 
@@ -213,15 +196,15 @@ class Rounds implements Maintenance {
   }
 
   async #round(): Promise<number> {
-    let count = 0;
+    let merged = 0;
     const { streams } = this.#config;
     for (;;) {
       const taken = await this.#tryTo('claim streams', () => this.#mergeSome());
-      count += taken ?? 0;
+      merged += taken ?? 0;
       if (taken !== streams || this.#stop.signal.aborted) break;
     }
     await this.#sweep();
-    return count;
+    return merged;
   }
 
   async #mergeSome(): Promise<number> {
@@ -279,7 +262,7 @@ class Rounds implements Maintenance {
       if (removed > 0) {
         this.#count({ mergedSegments: removed, writtenSegments: added });
         const durationMs = clock.now() - startedAtMs;
-        this.#onReport({ kind: 'merged', runId, table: name, removed, added, durationMs });
+        this.#config.onReport({ kind: 'merged', runId, table: name, removed, added, durationMs });
       }
       if (!isDone) return clock.now();
       const run = await store.findRun(runId);
@@ -301,7 +284,7 @@ class Rounds implements Maintenance {
           const objects = await segmentFiles.sweep();
           if (objects === 0) break;
           this.#count({ sweptObjects: objects });
-          this.#onReport({ kind: 'swept', objects });
+          this.#config.onReport({ kind: 'swept', objects });
         }
       });
       if (findUnknownMs > 0)
@@ -323,7 +306,7 @@ class Rounds implements Maintenance {
     );
     if (!isMine) return;
     const objects = await segmentFiles.findUnknown(this.#stop.signal);
-    if (objects > 0) this.#onReport({ kind: 'found', objects });
+    if (objects > 0) this.#config.onReport({ kind: 'found', objects });
     if (!this.#stop.signal.aborted)
       await database.transaction(() => settleChore(FIND_UNKNOWN, this.#holder, clock.now()));
   }
@@ -339,7 +322,7 @@ class Rounds implements Maintenance {
 
   #fail(what: string, error: unknown): void {
     this.#count({ failures: 1 });
-    this.#onReport({ kind: 'failed', what, message: messageOf(error), error });
+    this.#config.onReport({ kind: 'failed', what, message: messageOf(error), error });
   }
 
   #count(more: Partial<MaintenanceStatus>): void {

@@ -1,10 +1,12 @@
 /** The persistence service as a function from a request to an answer, over the storage that its options name. */
 import { timingSafeEqual } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import { checkLiteral, checkOptionNames } from '../../base/assert.ts';
+import { asGiven, asGivenOr, literal, readOptions } from '../../base/options.ts';
 import { systemClock, type Clock } from '../../base/clock.ts';
 import {
   startMaintenance,
+  type MaintainedSpaces,
+  type Maintenance,
   type MaintenanceOptions,
   type MaintenanceReport,
 } from '../maintenance/maintenance.ts';
@@ -69,17 +71,6 @@ export type Service = {
   close(): Promise<void>;
 };
 
-const OPTION_NAMES = [
-  'storage',
-  'objects',
-  'maintenance',
-  'dashboardDir',
-  'keyless',
-  'allowOrigins',
-  'limits',
-  'logger',
-  'clock',
-] as const;
 const KEYLESS_USES = ['never', 'until_first_key', 'always'] as const;
 
 /** Worker threads. All jobs of one user run in one of them, which leaves the other one to other users. */
@@ -110,21 +101,11 @@ export async function makeService(
   options: ServiceOptions,
   server: ServerFacts = {},
 ): Promise<Service> {
-  checkOptionNames('options', options, OPTION_NAMES);
-  const { logger = SILENT_LOGGER, clock = systemClock } = options;
-  const keyless = checkLiteral('keyless', options.keyless ?? 'until_first_key', KEYLESS_USES);
-  const limits = checkLimits(options.limits);
-  const origins = new AllowedOrigins(options.allowOrigins ?? []);
-  const pages = await openStaticFiles(options.dashboardDir);
-  const spaces = await openSpaces(options.storage ?? '.', { clock, objects: options.objects });
-  const maintenance =
-    options.maintenance === false
-      ? undefined
-      : startMaintenance(spaces, {
-          ...options.maintenance,
-          clock,
-          onReport: (report) => logMaintenance(logger, report),
-        });
+  const settings = checkOptions(options);
+  const { clock, keyless, limits, logger } = settings;
+  const pages = await openStaticFiles(settings.dashboardDir);
+  const spaces = await openSpaces(settings.storage, { clock, objects: settings.objects });
+  const maintenance = maintain(spaces, settings);
   const access = new AccessBook({ database: spaces.database, clock, timingSafeEqual });
   const compute = new ComputePool({
     size: COMPUTE_WORKERS,
@@ -137,7 +118,7 @@ export async function makeService(
     limits,
     keyless,
     areMetricsKeyed: server.areMetricsKeyed ?? keyless === 'never',
-    origins,
+    origins: settings.allowOrigins,
     logger,
     clock,
     monotonicMs: () => performance.now(),
@@ -148,15 +129,10 @@ export async function makeService(
       const { rss, heapUsed } = process.memoryUsage();
       return { residentBytes: rss, heapBytes: heapUsed };
     },
-    ...(server.connections === undefined ? {} : { connections: server.connections }),
-    ...(maintenance === undefined
-      ? {}
-      : {
-          maintenance: async () => ({
-            ...maintenance.status,
-            backlog: await maintenance.countBacklog(),
-          }),
-        }),
+    connections: server.connections,
+    maintenance:
+      maintenance &&
+      (async () => ({ ...maintenance.status, backlog: await maintenance.countBacklog() })),
   });
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
@@ -175,6 +151,36 @@ export async function makeService(
       close: () => (closing ??= close()),
     },
   );
+}
+
+type Settings = ReturnType<typeof checkOptions>;
+
+function checkOptions(options: ServiceOptions) {
+  return readOptions(
+    'options',
+    options,
+    {
+      storage: asGivenOr('.'),
+      objects: asGiven,
+      maintenance: asGiven,
+      dashboardDir: asGiven,
+      keyless: literal(KEYLESS_USES, 'until_first_key'),
+      allowOrigins: (_field, origins) => new AllowedOrigins(origins ?? []),
+      limits: (_field, limits) => checkLimits(limits),
+      logger: asGivenOr(SILENT_LOGGER),
+      clock: asGivenOr(systemClock),
+    },
+    '',
+  );
+}
+
+function maintain(
+  spaces: MaintainedSpaces,
+  { maintenance, clock, logger }: Settings,
+): Maintenance | undefined {
+  if (maintenance === false) return undefined;
+  const onReport = (report: MaintenanceReport): void => logMaintenance(logger, report);
+  return startMaintenance(spaces, { ...maintenance, clock, onReport });
 }
 
 function logMaintenance(logger: ServiceLogger, report: MaintenanceReport): void {

@@ -1,7 +1,7 @@
 /** Puts a store's read handler and the built dashboard on a local port. */
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { checkOptionNames } from '../../base/assert.ts';
+import { asGiven, asGivenOr, readOptions } from '../../base/options.ts';
 import { SessionStoreError } from '../../base/errors.ts';
 import { failure } from '../http/answers.ts';
 import { createStoreHandler } from '../routes/handler.ts';
@@ -41,8 +41,6 @@ export type ServedStore = {
 /** How long `close` waits for answers under way, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
-const OPTION_NAMES = ['store', 'dashboardDir', 'port', 'host', 'allowedHosts'] as const;
-
 /**
  * Serves `store` (reading only) and the dashboard. A page finds its store through `quark.json` beside it.
  *
@@ -50,15 +48,21 @@ const OPTION_NAMES = ['store', 'dashboardDir', 'port', 'host', 'allowedHosts'] a
  * @throws {SessionStoreError} `failed` when the port is taken or may not be used; `details.port` says which
  */
 export async function serveStore(options: ServeOptions): Promise<ServedStore> {
-  checkOptionNames('options', options, OPTION_NAMES);
-  const port = checkPort(options.port ?? 0);
-  const host = options.host ?? '127.0.0.1';
-  const { store } = options;
-  const handler = createStoreHandler();
-  const files = await openStaticFiles(options.dashboardDir);
-  const allowed = new Set(
-    ['localhost', host, ...(options.allowedHosts ?? [])].map((name) => name.toLowerCase()),
+  const { store, dashboardDir, port, host, allowedHosts } = readOptions(
+    'options',
+    options,
+    {
+      store: asGiven,
+      dashboardDir: asGiven,
+      port: (_field, value) => checkPort(value ?? 0),
+      host: asGivenOr('127.0.0.1'),
+      allowedHosts: asGivenOr<readonly string[]>([]),
+    },
+    '',
   );
+  const handler = createStoreHandler();
+  const files = await openStaticFiles(dashboardDir);
+  const allowed = new Set(['localhost', host, ...allowedHosts].map((name) => name.toLowerCase()));
 
   let activeRequests = 0;
   let requestCount = 0;

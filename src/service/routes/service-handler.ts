@@ -50,8 +50,8 @@ export type ServiceParts = {
   /** Memory of the process. */
   readonly memory?: () => NonNullable<Gauges['memory']>;
   /** Connections of the server, where it counts them. */
-  readonly connections?: () => NonNullable<Gauges['connections']>;
-  readonly maintenance?: () => Promise<NonNullable<Gauges['maintenance']>>;
+  readonly connections?: undefined | (() => NonNullable<Gauges['connections']>);
+  readonly maintenance?: undefined | (() => Promise<NonNullable<Gauges['maintenance']>>);
   /** Time for which the thread of the service has worked, in milliseconds; users' processor time has only that of jobs without it. */
   readonly loopMs?: () => number;
   /** Where the jobs of a user are done, and what is told of the processor time they take; the calling thread unless given. */

@@ -4,8 +4,8 @@ import {
   checkLimits,
   DEFAULT_SERVICE_LIMITS,
   OpenCounter,
-  RateLimiter,
 } from '../../../src/service/limits/limits.ts';
+import { FairShares } from '../../../src/service/limits/fair-shares.ts';
 import { MemoryBudget } from '../../../src/service/limits/memory-budget.ts';
 import { runs } from '../../support/property.ts';
 
@@ -19,7 +19,7 @@ describe('a rate', () => {
         (perSecond, burst, pauses) => {
           let nowMs = 1_000_000;
           let latestMs = nowMs;
-          const limiter = new RateLimiter({ now: () => nowMs }, perSecond, burst);
+          const limiter = new FairShares({ now: () => nowMs }, perSecond, burst);
           let taken = 0;
           for (const pauseMs of pauses) {
             nowMs += pauseMs;
@@ -45,7 +45,7 @@ describe('a rate', () => {
 
   it('is each name by itself, and names that rest are forgotten', () => {
     let nowMs = 0;
-    const limiter = new RateLimiter({ now: () => nowMs }, 1, 1);
+    const limiter = new FairShares({ now: () => nowMs }, 1, 1);
     for (let i = 0; i < 5_000; i++) expect(limiter.take(`name ${i}`)).toBe(0);
     expect(limiter.take('name 0')).toBe(1_000);
     nowMs += 2_000;
