@@ -146,20 +146,26 @@ export function limitErrors(limits, figures) {
   return errors;
 }
 
-const MAX_SHARED_NAMES = 10;
+/** Names that mean two different things, at most: each is a trap for somebody who searches. */
+const MAX_HOMONYMS = 10;
 
-function sharedNameErrors(reasons, shared) {
-  const listed = Object.keys(reasons);
+/**
+ * What is wrong with the names that several files export. `twins` are one thing in several forms (two drivers of a call);
+ * `homonyms` are different things. Each has its reason.
+ */
+function sharedNameErrors({ twins, homonyms }, shared) {
+  const listed = new Set([...Object.keys(twins), ...Object.keys(homonyms)]);
   const errors = [...shared]
-    .filter(([name]) => !listed.includes(name))
+    .filter(([name]) => !listed.has(name))
     .map(
       ([name, paths]) => `${name}: exported by ${paths.join(' and ')}; one name has one meaning`,
     );
   for (const name of listed) {
     if (!shared.has(name)) errors.push(`rooms.json, shared names: ${name} has one owner by now`);
   }
-  if (listed.length > MAX_SHARED_NAMES) {
-    errors.push(`rooms.json: ${listed.length} shared names, at most ${MAX_SHARED_NAMES}`);
+  const count = Object.keys(homonyms).length;
+  if (count > MAX_HOMONYMS) {
+    errors.push(`rooms.json: ${count} names with different meanings, at most ${MAX_HOMONYMS}`);
   }
   return errors;
 }

@@ -247,7 +247,7 @@ describe('the figures of a tree', () => {
       pageLines: 3,
       functionsOver60: 1,
       parameters: 5,
-      sharedNames: { sum: 'none' },
+      sharedNames: { twins: { sum: 'None.' }, homonyms: {} },
     };
     expect(roomErrors(tree(files, { rooms, limits }))).toEqual([
       'lines of src: 168, at most 167',
@@ -257,6 +257,19 @@ describe('the figures of a tree', () => {
       'src/read/more.ts:5: wide has 6 parameters, at most 5',
       'long: exported by src/read/more.ts and src/store/more.ts; one name has one meaning',
       'rooms.json, shared names: sum has one owner by now',
+    ]);
+  });
+
+  it('allow names with several owners that are listed with a reason, and few that mean different things', () => {
+    const names = Array.from({ length: 11 }, (_, index) => `name${index}`);
+    const text = names.map((name) => `export const ${name} = 1;\n`).join('');
+    const both = { 'src/read/names.ts': text, 'src/store/names.ts': text };
+    const reasons = Object.fromEntries(names.map((name) => [name, 'Both are needed.']));
+    const errorsOf = (sharedNames: object): string[] =>
+      roomErrors(tree(both, { limits: { sharedNames } }));
+    expect(errorsOf({ twins: reasons, homonyms: {} })).toEqual([]);
+    expect(errorsOf({ twins: {}, homonyms: reasons })).toEqual([
+      'rooms.json: 11 names with different meanings, at most 10',
     ]);
   });
 });
