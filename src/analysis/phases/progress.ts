@@ -33,7 +33,7 @@ const MIN_KNEE_POINTS = 10;
 /** Share of the run over which a fall is held against the threshold of rapid learning. */
 const RATE_SHARE = 0.05;
 
-/** Names the points of a leg: `stagnation` only where the loss has not begun to fall, see `still.ts` for the rest. */
+/** Names the points of a leg: `stagnation` only where the loss has not begun to fall, see `plateaus.ts` for the rest. */
 export function labelLeg(
   track: Track,
   values: Float64Array,
