@@ -1,15 +1,15 @@
-/** Positions of numbers in ascending order, found by merging the stretches that ascend already, and columns in such an order. */
+/** Positions of numbers in ascending order, found by merging the spans that ascend already, and columns in such an order. */
 
 /**
  * `rows` (all, unless given) in the order in which their values ascend, equal ones as they are in `rows`. Takes one pass over the rows
- * for each doubling of the number of ascending stretches: what is in order is read once, and a few ordered parts one after the other
+ * for each doubling of the number of ascending spans: what is in order is read once, and a few ordered parts one after the other
  * take a few passes, where a sort that calls back takes some 20. `rows` is used as memory. NaN is not allowed.
  */
 export function ascendingOrder(
   values: Float64Array,
   rows: Int32Array = everyRow(values.length),
 ): Int32Array {
-  let ends = stretchEnds(values, rows);
+  let ends = spanEnds(values, rows);
   if (ends.length <= 1) return rows;
   let from = rows;
   let to: Int32Array = new Int32Array(rows.length);
@@ -19,7 +19,7 @@ export function ascendingOrder(
     for (let i = 0; i < ends.length; i += 2) {
       const middle = ends[i] ?? 0;
       const end = ends[i + 1] ?? middle;
-      mergeStretches(values, from, to, start, middle, end);
+      mergeSpans(values, from, to, [start, middle, end]);
       merged.push(end);
       start = end;
     }
@@ -35,8 +35,8 @@ function everyRow(count: number): Int32Array {
   return rows;
 }
 
-/** Where the stretches of rows whose values do not fall end. */
-function stretchEnds(values: Float64Array, rows: Int32Array): number[] {
+/** Where the spans of rows whose values do not fall end. */
+function spanEnds(values: Float64Array, rows: Int32Array): number[] {
   const ends: number[] = [];
   let last = values[rows[0] ?? 0] ?? 0;
   for (let i = 1; i < rows.length; i++) {
@@ -48,13 +48,11 @@ function stretchEnds(values: Float64Array, rows: Int32Array): number[] {
   return ends;
 }
 
-function mergeStretches(
+function mergeSpans(
   values: Float64Array,
   from: Int32Array,
   to: Int32Array,
-  start: number,
-  middle: number,
-  end: number,
+  [start, middle, end]: readonly [start: number, middle: number, end: number],
 ): void {
   let left = start;
   let right = middle;

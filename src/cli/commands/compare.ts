@@ -101,31 +101,46 @@ function describe(
   width: number | undefined,
   style: Style,
 ): string {
-  const { alertDiff, comparability, configDiffs, firstPartingStep, metricDiffs, phaseDiffs } =
-    result;
-  const parts: string[] = [];
-  const say = (text: string): void => void parts.push(`${onTerminal(text)}\n`);
-  for (const reason of comparability.reasons) say(`Not comparable: ${reason}`);
-  for (const note of comparability.notes) say(`Note: ${note}`);
-  if (firstPartingStep !== null) {
-    const parted = metricDiffs.filter(({ partingStep }) => partingStep === firstPartingStep);
-    const back = parted.find((diff) => diff.axis === 'step') ?? parted[0];
-    const end = back?.rejoiningStep ?? null;
-    const axis = back?.axis ?? 'step';
-    say(
-      `The runs part at ${axis} ${firstPartingStep}${end === null ? '' : ` and are together again from ${axis} ${end} on (${back?.metricKey})`}.`,
-    );
-  }
+  const { comparability, metricDiffs } = result;
   const { left, shown } = foldSystem(metricDiffs, isSystemShown);
-  if (shown.length > 0) parts.push(`\n${metricTable(shown, width, style)}`);
-  parts.push(left);
-  const targets = metricDiffs.filter(({ targetValue }) => targetValue !== null);
-  for (const one of targets) {
-    const met = (step: number | null): string => (step === null ? 'never' : `at ${step}`);
-    say(
-      `${one.metricKey} ${one.targetDirection === 'at_least' ? '>=' : '<='} ${one.targetValue}: ${met(one.primaryTimeToTargetStep)} and ${met(one.referenceTimeToTargetStep)}`,
-    );
-  }
+  return [
+    ...comparability.reasons.map((reason) => textLine(`Not comparable: ${reason}`)),
+    ...comparability.notes.map((note) => textLine(`Note: ${note}`)),
+    describeParting(result),
+    shown.length > 0 ? `\n${metricTable(shown, width, style)}` : '',
+    left,
+    ...metricDiffs.filter(({ targetValue }) => targetValue !== null).map(describeTarget),
+    describeAlerts(result, style),
+    describePhases(result, width, style),
+    describeConfig(result, style),
+  ]
+    .join('')
+    .replace(/^\n/u, '');
+}
+
+function textLine(text: string): string {
+  return `${onTerminal(text)}\n`;
+}
+
+function describeParting({ firstPartingStep, metricDiffs }: RunComparisonResult): string {
+  if (firstPartingStep === null) return '';
+  const parted = metricDiffs.filter(({ partingStep }) => partingStep === firstPartingStep);
+  const back = parted.find((diff) => diff.axis === 'step') ?? parted[0];
+  const end = back?.rejoiningStep ?? null;
+  const axis = back?.axis ?? 'step';
+  return textLine(
+    `The runs part at ${axis} ${firstPartingStep}${end === null ? '' : ` and are together again from ${axis} ${end} on (${back?.metricKey})`}.`,
+  );
+}
+
+function describeTarget(one: MetricDiff): string {
+  const met = (step: number | null): string => (step === null ? 'never' : `at ${step}`);
+  return textLine(
+    `${one.metricKey} ${one.targetDirection === 'at_least' ? '>=' : '<='} ${one.targetValue}: ${met(one.primaryTimeToTargetStep)} and ${met(one.referenceTimeToTargetStep)}`,
+  );
+}
+
+function describeAlerts({ alertDiff }: RunComparisonResult, style: Style): string {
   const alerts: readonly (readonly [string, readonly string[]])[] = [
     ['new', alertDiff.newRuleIds],
     ['resolved', alertDiff.resolvedRuleIds],
@@ -133,33 +148,37 @@ function describe(
     ['better', alertDiff.improvedRuleIds],
   ];
   const changed = alerts.filter(([, ids]) => ids.length > 0);
-  if (changed.length > 0)
-    parts.push(
-      `\n${style.bold('Alerts')}\n${columns(changed.map(([name, ids]) => [name, ids.join(', ')]))}`,
-    );
-  if (phaseDiffs.length > 0)
-    parts.push(
-      `\n${table(
-        [
-          { title: 'PHASE', cell: ({ phaseName }) => phaseName },
-          { title: 'FIRST', cell: (one) => share(one.primaryShare), align: 'right' },
-          { title: 'SECOND', cell: (one) => share(one.referenceShare), align: 'right' },
-        ],
-        phaseDiffs,
-        width,
-        style,
-      )}`,
-    );
-  if (configDiffs.length > 0)
-    parts.push(
-      `\n${style.bold('Configuration')}\n${columns(
-        configDiffs.map(({ path, primaryValue, referenceValue }) => [
-          onTerminal(path),
-          onTerminal(`${JSON.stringify(primaryValue)} | ${JSON.stringify(referenceValue)}`),
-        ]),
-      )}`,
-    );
-  return parts.join('').replace(/^\n/u, '');
+  return changed.length === 0
+    ? ''
+    : `\n${style.bold('Alerts')}\n${columns(changed.map(([name, ids]) => [name, ids.join(', ')]))}`;
+}
+
+function describePhases(
+  { phaseDiffs }: RunComparisonResult,
+  width: number | undefined,
+  style: Style,
+): string {
+  if (phaseDiffs.length === 0) return '';
+  return `\n${table(
+    [
+      { title: 'PHASE', cell: ({ phaseName }) => phaseName },
+      { title: 'FIRST', cell: (one) => share(one.primaryShare), align: 'right' },
+      { title: 'SECOND', cell: (one) => share(one.referenceShare), align: 'right' },
+    ],
+    phaseDiffs,
+    width,
+    style,
+  )}`;
+}
+
+function describeConfig({ configDiffs }: RunComparisonResult, style: Style): string {
+  if (configDiffs.length === 0) return '';
+  return `\n${style.bold('Configuration')}\n${columns(
+    configDiffs.map(({ path, primaryValue, referenceValue }) => [
+      onTerminal(path),
+      onTerminal(`${JSON.stringify(primaryValue)} | ${JSON.stringify(referenceValue)}`),
+    ]),
+  )}`;
 }
 
 function metricTable(

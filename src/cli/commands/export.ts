@@ -103,14 +103,8 @@ export const exportCommand: Command = {
         problems.length = 0;
         const progress = new Progress(context);
         const isFile = isOneFile(format, tables, out);
-        const files = filesOf(
-          reader,
-          format,
-          tables,
-          isFile ? basename(out) : undefined,
-          out,
-          onProblem,
-        );
+        const fileName = isFile ? basename(out) : undefined;
+        const files = filesOf(reader, { format, tables, fileName, out, onProblem });
         return writeFiles(files, isFile ? dirname(out) : out, args.flag('force'), progress);
       });
       for (const reason of problems) await io.stderr.write(`warning: ${onTerminal(reason)}\n`);
@@ -148,11 +142,19 @@ function isOneFile(format: string, tables: readonly string[] | undefined, out: s
 /** The files with their paths below the folder; `fileName` is that of the file that `--out` names. */
 async function* filesOf(
   reader: RunReader,
-  format: string,
-  tables: readonly string[] | undefined,
-  fileName: string | undefined,
-  out: string,
-  onProblem: (reason: string) => void,
+  {
+    fileName,
+    format,
+    onProblem,
+    out,
+    tables,
+  }: {
+    readonly format: string;
+    readonly tables: readonly string[] | undefined;
+    readonly fileName: string | undefined;
+    readonly out: string;
+    readonly onProblem: (reason: string) => void;
+  },
 ): AsyncGenerator<OutFile> {
   const tableFormat = TABLE_FORMATS[format];
   if (tableFormat !== undefined) {

@@ -98,7 +98,8 @@ export async function prepareDemo(options: {
   };
   return {
     config,
-    train: (session, signal, onStep) => train(tf, model, split, config, session, signal, onStep),
+    train: (session, signal, onStep) =>
+      train({ tf, model, split, config }, { session, signal, onStep }),
     dispose: () => {
       model.dispose();
     },
@@ -107,28 +108,25 @@ export async function prepareDemo(options: {
 
 type Model = ReturnType<typeof buildDigitsModel>;
 
-async function train(
-  tf: Tf,
-  model: Model,
-  { train: images, val }: DigitsSplit,
-  config: DemoConfig,
-  session: TrainingSession,
-  signal: AbortSignal,
-  onStep: (at: TrainingPosition) => Promise<void>,
-): Promise<TrainingPosition> {
-  const startedMs = performance.now();
-  const batchesPerEpoch = Math.ceil(images.count / config.batch_size);
-  const steps = batchesPerEpoch * config.epochs;
-  let at: TrainingPosition = {
-    step: 0,
-    steps,
-    epoch: 1,
-    epochs: config.epochs,
-    loss: Number.NaN,
-    valAccuracy: Number.NaN,
-    elapsedMs: 0,
-    isEpochEnd: false,
-  };
+/** What is trained, on what. */
+type TrainedModel = {
+  readonly tf: Tf;
+  readonly model: Model;
+  readonly split: DigitsSplit;
+  readonly config: DemoConfig;
+};
+
+/** Who records the training and who watches it. */
+type TrainingObserver = {
+  readonly session: TrainingSession;
+  readonly signal: AbortSignal;
+  readonly onStep: (at: TrainingPosition) => Promise<void>;
+};
+
+async function train(trained: TrainedModel, observer: TrainingObserver): Promise<TrainingPosition> {
+  const { config, model, split, tf } = trained;
+  const { session } = observer;
+  const images = split.train;
   const recorder = quarkCallback(session, tf, model, {
     telemetry: { sampleEveryNSteps: INSTRUMENT_EVERY_STEPS },
     ...probeOptions(DEFAULT_INSTRUMENTS),
@@ -149,34 +147,9 @@ async function train(
       batchUnderWay = batch;
     },
   );
-  const reporter = {
-    onEpochBegin: (epoch: number): Promise<void> => {
-      at = { ...at, epoch: epoch + 1 };
-      return Promise.resolve();
-    },
-    onBatchEnd: async (_batch: number, logs?: Logs): Promise<void> => {
-      const loss = logs?.['loss'] ?? Number.NaN;
-      at = {
-        ...at,
-        step: at.step + 1,
-        loss,
-        elapsedMs: performance.now() - startedMs,
-        isEpochEnd: false,
-      };
-      await onStep(at);
-      if (signal.aborted) model.stopTraining = true;
-    },
-    onEpochEnd: async (_epoch: number, logs?: Logs): Promise<void> => {
-      at = {
-        ...at,
-        valAccuracy: logs?.['val_acc'] ?? at.valAccuracy,
-        loss: logs?.['loss'] ?? at.loss,
-        isEpochEnd: !signal.aborted,
-      };
-      await onStep(at);
-    },
-  };
-  const validation = digitTensors(tf, val);
+  const batchesPerEpoch = Math.ceil(images.count / config.batch_size);
+  const reporter = new StepReporter(trained, observer, batchesPerEpoch * config.epochs);
+  const validation = digitTensors(tf, split.val);
   try {
     await model.fitDataset(batches, {
       epochs: config.epochs,
@@ -189,10 +162,62 @@ async function train(
     await diagnostics.close();
     await recorder.close();
   }
-  return at;
+  return reporter.at;
 }
 
 type Logs = Readonly<Record<string, number>>;
+
+/** The callback that reports each step, and stops the training once the signal is aborted. */
+class StepReporter {
+  at: TrainingPosition;
+  readonly #model: Model;
+  readonly #observer: TrainingObserver;
+  readonly #startedMs = performance.now();
+
+  constructor({ config, model }: TrainedModel, observer: TrainingObserver, steps: number) {
+    this.#model = model;
+    this.#observer = observer;
+    this.at = {
+      step: 0,
+      steps,
+      epoch: 1,
+      epochs: config.epochs,
+      loss: Number.NaN,
+      valAccuracy: Number.NaN,
+      elapsedMs: 0,
+      isEpochEnd: false,
+    };
+  }
+
+  readonly onEpochBegin = (epoch: number): Promise<void> => {
+    this.at = { ...this.at, epoch: epoch + 1 };
+    return Promise.resolve();
+  };
+
+  readonly onBatchEnd = async (_batch: number, logs?: Logs): Promise<void> => {
+    const { onStep, signal } = this.#observer;
+    this.at = {
+      ...this.at,
+      step: this.at.step + 1,
+      loss: logs?.['loss'] ?? Number.NaN,
+      elapsedMs: performance.now() - this.#startedMs,
+      isEpochEnd: false,
+    };
+    await onStep(this.at);
+    if (signal.aborted) this.#model.stopTraining = true;
+  };
+
+  readonly onEpochEnd = async (_epoch: number, logs?: Logs): Promise<void> => {
+    const { onStep, signal } = this.#observer;
+    this.at = {
+      ...this.at,
+      valAccuracy: logs?.['val_acc'] ?? this.at.valAccuracy,
+      loss: logs?.['loss'] ?? this.at.loss,
+      isEpochEnd: !signal.aborted,
+    };
+    await onStep(this.at);
+  };
+}
 
 /** Three dense layers: what the wasm backend can train. */
 function buildDenseModel(tf: Tf, learningRate: number, seed: number): Model {

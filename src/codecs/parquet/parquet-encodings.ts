@@ -81,32 +81,26 @@ export function readHybrid(input: PageBytes, width: number, count: number): Int3
     // The last group may be cut off after what counts.
     const wanted = Math.min(groups * width, input.end - input.at);
     if (wanted * 8 < length * width) throw new Error('it ends in the middle');
-    unpackBits(input.bytes, input.take(wanted), width, out, found, length);
+    const start = input.take(wanted);
+    unpackBits(input.bytes.subarray(start), width, out.subarray(found, found + length));
     found += length;
   }
   return out;
 }
 
-function unpackBits(
-  bytes: Uint8Array,
-  start: number,
-  width: number,
-  out: Int32Array,
-  from: number,
-  count: number,
-): void {
+function unpackBits(bytes: Uint8Array, width: number, out: Int32Array): void {
   if (width === 0) return;
-  let at = start;
+  let at = 0;
   let waiting = 0;
   let bits = 0;
   const size = 2 ** width;
-  for (let i = 0; i < count; i++) {
+  for (let i = 0; i < out.length; i++) {
     // In floating point: 31 waiting bits and another byte are more than 32.
     while (bits < width) {
       waiting += (bytes[at++] ?? 0) * 2 ** bits;
       bits += 8;
     }
-    out[from + i] = waiting % size;
+    out[i] = waiting % size;
     waiting = Math.floor(waiting / size);
     bits -= width;
   }

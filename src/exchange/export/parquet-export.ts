@@ -73,6 +73,32 @@ export async function* exportTableParquet(
   yield end;
 }
 
+/** The pages of a column chunk, each behind its header, and their sizes. */
+class ChunkPages {
+  readonly list: Uint8Array<ArrayBuffer>[] = [];
+  uncompressedBytes = 0;
+  compressedBytes = 0;
+
+  async add(
+    kind: 'data' | 'dictionary',
+    encoding: number,
+    valueCount: number,
+    bytes: Uint8Array<ArrayBuffer>,
+  ): Promise<void> {
+    const compressed = await gzip(bytes);
+    const header = pageHeader(kind, {
+      valueCount,
+      encoding,
+      uncompressedBytes: bytes.length,
+      compressedBytes: compressed.length,
+      crc: crc32(compressed),
+    });
+    this.list.push(header, compressed);
+    this.uncompressedBytes += header.length + bytes.length;
+    this.compressedBytes += header.length + compressed.length;
+  }
+}
+
 async function writeChunk(
   batch: RowBatch,
   column: ParquetColumn,
@@ -80,39 +106,19 @@ async function writeChunk(
   offset: number,
 ): Promise<{ readonly chunk: WrittenChunk; readonly pages: Uint8Array<ArrayBuffer>[] }> {
   const vector = columnOf(batch, column.name, runId);
-  const pages: Uint8Array<ArrayBuffer>[] = [];
-  let uncompressedBytes = 0;
-  let compressedBytes = 0;
+  const pages = new ChunkPages();
   let valueCount = 0;
   let nullCount = 0;
-  const add = async (
-    kind: 'data' | 'dictionary',
-    encoding: number,
-    count: number,
-    bytes: Uint8Array<ArrayBuffer>,
-  ): Promise<void> => {
-    const compressed = await gzip(bytes);
-    const header = pageHeader(kind, {
-      valueCount: count,
-      encoding,
-      uncompressedBytes: bytes.length,
-      compressedBytes: compressed.length,
-      crc: crc32(compressed),
-    });
-    pages.push(header, compressed);
-    uncompressedBytes += header.length + bytes.length;
-    compressedBytes += header.length + compressed.length;
-  };
   // A column that is null everywhere has no dictionary, and plain pages without values.
   const dictionary = vector?.kind === 'key' ? vector.dictionary : [];
   if (dictionary.length > 0)
-    await add('dictionary', PLAIN, dictionary.length, plainTexts(dictionary));
+    await pages.add('dictionary', PLAIN, dictionary.length, plainTexts(dictionary));
   const values = vector?.kind === 'key' && dictionary.length === 0 ? undefined : vector;
-  const dataPageOffset = offset + compressedBytes;
+  const dataPageOffset = offset + pages.compressedBytes;
   for (let from = 0; from < batch.rowCount;) {
     const to = pageEnd(vector, from, batch.rowCount, PAGE_ROWS, PAGE_ITEMS);
     const encoded = encodeValues(values, from, to, column.path.length > 1);
-    await add(
+    await pages.add(
       'data',
       dictionary.length > 0 ? RLE_DICTIONARY : PLAIN,
       encoded.valueCount,
@@ -128,13 +134,13 @@ async function writeChunk(
       column,
       valueCount,
       nullCount,
-      uncompressedBytes,
-      compressedBytes,
+      uncompressedBytes: pages.uncompressedBytes,
+      compressedBytes: pages.compressedBytes,
       dataPageOffset,
       dictionaryPageOffset: dictionary.length > 0 ? offset : undefined,
       range: range === null ? null : { min: int64Bytes(range.min), max: int64Bytes(range.max) },
     },
-    pages,
+    pages: pages.list,
   };
 }
 

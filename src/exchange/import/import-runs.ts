@@ -124,15 +124,15 @@ export async function importRuns(
       const problemsBefore = problemCount;
       checkNotAborted(options.signal);
       progress.at(group[0]?.path ?? '');
-      const session = new GroupImport(
+      const session = new GroupImport({
         importer,
         group,
         store,
         settings,
         problem,
         progress,
-        runs.length,
-      );
+        runsBefore: runs.length,
+      });
       let failure: { readonly error: unknown } | undefined;
       const watch: InputWatch = {
         signal: options.signal,
@@ -172,39 +172,30 @@ type OpenRun = {
   readonly project: string;
 };
 
+/** What the import of a group of files works with. */
+type GroupImportParts = {
+  readonly importer: Importer;
+  readonly group: readonly InputFile[];
+  readonly store: Store;
+  readonly settings: Settings;
+  readonly problem: (problem: ImportProblem) => void;
+  readonly progress: ImportProgressMeter;
+  readonly runsBefore: number;
+};
+
 /** The runs of one group of files. */
 class GroupImport {
-  readonly #importer: Importer;
-  readonly #group: readonly InputFile[];
-  readonly #store: Store;
-  readonly #settings: Settings;
-  readonly #problem: (problem: ImportProblem) => void;
-  readonly #progress: ImportProgressMeter;
+  readonly #parts: GroupImportParts;
   readonly #runs = new Map<string, OpenRun>();
-  readonly #runsBefore: number;
   readonly #restored: RestoredRun[] = [];
   #fingerprint: string | undefined;
 
-  constructor(
-    importer: Importer,
-    group: readonly InputFile[],
-    store: Store,
-    settings: Settings,
-    problem: (problem: ImportProblem) => void,
-    progress: ImportProgressMeter,
-    runsBefore: number,
-  ) {
-    this.#importer = importer;
-    this.#group = group;
-    this.#store = store;
-    this.#settings = settings;
-    this.#problem = problem;
-    this.#progress = progress;
-    this.#runsBefore = runsBefore;
+  constructor(parts: GroupImportParts) {
+    this.#parts = parts;
   }
 
   context(files: readonly InputFile[]): ImportContext {
-    const { options, limits } = this.#settings;
+    const { options, limits } = this.#parts.settings;
     return {
       limits,
       signal: options.signal,
@@ -213,14 +204,14 @@ class GroupImport {
         ...(options.patterns === undefined ? {} : { patterns: options.patterns }),
       },
       run: async (run) => (await this.#open(run)).sink,
-      target: { store: this.#store, project: options.project, tags: options.tags ?? [] },
+      target: { store: this.#parts.store, project: options.project, tags: options.tags ?? [] },
       restored: (run) => {
-        if (this.#runsBefore + this.#restored.length >= limits.maxRuns)
+        if (this.#parts.runsBefore + this.#restored.length >= limits.maxRuns)
           throw tooManyRuns(limits.maxRuns);
         this.#restored.push(run);
       },
       tables: async (run) => (await this.#open(run)).writer,
-      problem: this.#problem,
+      problem: this.#parts.problem,
       files,
     };
   }
@@ -228,36 +219,37 @@ class GroupImport {
   async #open(described: ImportedRun): Promise<OpenRun> {
     const open = this.#runs.get(described.identity);
     if (open !== undefined) return open;
-    const { limits, options, keyRules } = this.#settings;
-    if (this.#runsBefore + this.#runs.size >= limits.maxRuns) throw tooManyRuns(limits.maxRuns);
-    this.#fingerprint ??= await fingerprint(this.#group);
-    const { format } = this.#importer;
+    const { limits, options, keyRules } = this.#parts.settings;
+    if (this.#parts.runsBefore + this.#runs.size >= limits.maxRuns)
+      throw tooManyRuns(limits.maxRuns);
+    this.#fingerprint ??= await fingerprint(this.#parts.group);
+    const { format } = this.#parts.importer;
     // Another mapping of columns or names makes other rows, which are another run.
     const reading = readingOf(options);
     const runId = idOf(`${format}\n${described.identity}\n${this.#fingerprint}${reading}`);
     const project = options.project ?? toLabel(described.project ?? '') ?? 'imported';
     const startedAtMs =
-      timeOf(described.startedAtMs) ?? timeOf(this.#group[0]?.modifiedAtMs) ?? Date.now();
-    const found = await openRunFor(this.#store, {
+      timeOf(described.startedAtMs) ?? timeOf(this.#parts.group[0]?.modifiedAtMs) ?? Date.now();
+    const found = await openRunFor(this.#parts.store, {
       runId,
       project,
       startedAtMs,
       described,
       format,
-      files: this.#group,
+      files: this.#parts.group,
       tags: options.tags ?? [],
     });
     const writer = found.isComplete
       ? undefined
       : new RunWriter({
-          store: this.#store,
+          store: this.#parts.store,
           runId,
           format,
           startedAtMs: found.startedAtMs,
           limits,
           keyRules,
           problem: (reason) =>
-            this.#problem({ file: this.#group[0]?.path ?? '', place: null, reason }),
+            this.#parts.problem({ file: this.#parts.group[0]?.path ?? '', place: null, reason }),
         });
     const opened: OpenRun = { described, runId, project, writer, sink: writer ?? new KnownRun() };
     this.#runs.set(described.identity, opened);
@@ -272,24 +264,24 @@ class GroupImport {
   async finish(isRead: boolean): Promise<ImportedRunReport[]> {
     const reports: ImportedRunReport[] = this.#restored.map(({ metricKeys, ...run }) => ({
       ...run,
-      format: this.#importer.format,
-      files: this.#group.map(({ path }) => path),
+      format: this.#parts.importer.format,
+      files: this.#parts.group.map(({ path }) => path),
       metrics: Object.fromEntries(metricKeys.map((key) => [key, key])),
       isComplete: run.isComplete && isRead,
     }));
-    for (const { rowCount } of this.#restored) this.#progress.rows(rowCount);
+    for (const { rowCount } of this.#restored) this.#parts.progress.rows(rowCount);
     for (const { described, runId, project, writer } of this.#runs.values()) {
       const written = isRead ? await writer?.finish() : undefined;
       if (written !== undefined)
-        await finishRun(this.#store, runId, written, this.#settings.options.tags ?? []);
+        await finishRun(this.#parts.store, runId, written, this.#parts.settings.options.tags ?? []);
       const rowCount = written?.rowCount ?? (await writer?.leave()) ?? 0;
-      this.#progress.rows(rowCount);
+      this.#parts.progress.rows(rowCount);
       reports.push({
         runId,
         name: described.name,
         project,
-        format: this.#importer.format,
-        files: this.#group.map(({ path }) => path),
+        format: this.#parts.importer.format,
+        files: this.#parts.group.map(({ path }) => path),
         rowCount,
         metrics: written?.names ?? {},
         isNew: writer !== undefined,

@@ -115,8 +115,8 @@ class FoundLayers {
         return this.#batchNorm(layer, name, field);
       case 'layerNorm': {
         const size = this.#known(-1, field);
-        const scale = this.#parameter(name, 'scale', 'other', [size], layer.trainable, () => 1);
-        const bias = this.#parameter(name, 'bias', 'bias', [size], layer.trainable, () => 0);
+        const scale = this.#parameter(layer, `${name}/scale`, 'other', [size], () => 1);
+        const bias = this.#parameter(layer, `${name}/bias`, 'bias', [size], () => 0);
         const epsilon = checkSmall(`${field}.epsilon`, layer.epsilon ?? 1e-3);
         this.#node('LayerNormalization', [this.at, scale, bias], name, {
           axis: -1,
@@ -129,11 +129,10 @@ class FoundLayers {
         const dimensions = checkPositive(`${field}.dimensions`, layer.dimensions);
         // Uniform within 0.05, as Keras begins.
         const table = this.#parameter(
-          name,
-          'weight',
+          layer,
+          `${name}/weight`,
           'weight',
           [rows, dimensions],
-          layer.trainable,
           () => (this.#random() - 0.5) / 10,
         );
         this.#node('Gather', [table, this.at], name, { axis: 0 });
@@ -149,7 +148,7 @@ class FoundLayers {
   #dense(layer: OnnxLayer & { kind: 'dense' }, name: string, field: string): void {
     const units = checkPositive(`${field}.units`, layer.units);
     const inputs = this.#known(-1, field);
-    const weight = this.#weight(layer, name, field, [inputs, units], inputs, units);
+    const weight = this.#weight(layer, name, field, [inputs, units], [inputs, units]);
     const bias = this.#bias(layer, name, field, units);
     if (this.#shape.length === 2) this.#node('Gemm', [this.at, weight, ...bias], name);
     else {
@@ -182,8 +181,7 @@ class FoundLayers {
       name,
       field,
       [filters, perGroup, ...kernel],
-      taps * perGroup,
-      (taps * filters) / group,
+      [taps * perGroup, (taps * filters) / group],
     );
     const bias = this.#bias(layer, name, field, filters);
     this.#node('Conv', [this.at, weight, ...bias], name, { ...attributes, group });
@@ -193,8 +191,8 @@ class FoundLayers {
 
   #batchNorm(layer: OnnxLayer & { kind: 'batchNorm' }, name: string, field: string): void {
     const channels = this.#known(1, field);
-    const scale = this.#parameter(name, 'scale', 'other', [channels], layer.trainable, () => 1);
-    const bias = this.#parameter(name, 'bias', 'bias', [channels], layer.trainable, () => 0);
+    const scale = this.#parameter(layer, `${name}/scale`, 'other', [channels], () => 1);
+    const bias = this.#parameter(layer, `${name}/bias`, 'bias', [channels], () => 0);
     const running = (kind: string, value: number): string => {
       const state = `${name}/${kind}`;
       this.state.push({
@@ -253,8 +251,7 @@ class FoundLayers {
     name: string,
     field: string,
     shape: readonly number[],
-    fanIn: number,
-    fanOut: number,
+    [fanIn, fanOut]: readonly [fanIn: number, fanOut: number],
   ): string {
     const fallback = RELU_KIN.has(layer.activation) ? 'heNormal' : 'glorotUniform';
     const kind = checkLiteral(`${field}.initializer`, layer.initializer ?? fallback, [
@@ -267,24 +264,24 @@ class FoundLayers {
       kind === 'heNormal'
         ? (): number => deviation * this.#normal()
         : (): number => (2 * this.#random() - 1) * limit;
-    return this.#parameter(name, 'weight', 'weight', shape, layer.trainable, draw);
+    return this.#parameter(layer, `${name}/weight`, 'weight', shape, draw);
   }
 
   #bias(layer: Weighted, name: string, field: string, size: number): string[] {
     const hasBias = layer.bias ?? true;
     checkFlag(`${field}.bias`, hasBias);
-    return hasBias ? [this.#parameter(name, 'bias', 'bias', [size], layer.trainable, () => 0)] : [];
+    return hasBias ? [this.#parameter(layer, `${name}/bias`, 'bias', [size], () => 0)] : [];
   }
 
+  /** `name` is `layer/parameter`. */
   #parameter(
-    layerName: string,
-    kind: string,
+    { trainable }: { readonly trainable?: boolean | undefined },
+    name: string,
     role: ParameterRole,
     shape: readonly number[],
-    trainable: boolean | undefined,
     draw: () => number,
   ): string {
-    const name = `${layerName}/${kind}`;
+    const layerName = name.slice(0, name.lastIndexOf('/'));
     const size = shape.reduce((product, length) => product * length, 1);
     const initial = Float32Array.from({ length: size }, draw);
     this.parameters.push({ name, layerName, role, shape, initial, isTrainable: trainable ?? true });

@@ -78,8 +78,7 @@ function windowOf(reader: NodeReader, shape: TensorShape, kernel: readonly numbe
  */
 function spread(
   g: GraphBuilder,
-  dy: string,
-  w: string,
+  [dy, w]: readonly [dy: string, w: string],
   window: Window,
   group: number,
   shape: TensorShape,
@@ -128,8 +127,8 @@ const conv: OpRule = ({ g }, node) => {
     node.output,
   );
   return (dy, [wantsX, wantsW, wantsB]) => [
-    wantsX === true ? spread(g, dy, w, window, group, g.shape(x)) : null,
-    wantsW === true ? weightGradient(g, x, dy, w, window, group) : null,
+    wantsX === true ? spread(g, [dy, w], window, group, g.shape(x)) : null,
+    wantsW === true ? weightGradient(g, [x, dy, w], window, group) : null,
     b !== undefined && wantsB === true
       ? g.reduce('ReduceSum', dy, [0, ...kernel.map((_, i) => i + 2)], false)
       : null,
@@ -142,9 +141,7 @@ const conv: OpRule = ({ g }, node) => {
  */
 function weightGradient(
   g: GraphBuilder,
-  x: string,
-  dy: string,
-  w: string,
+  [x, dy, w]: readonly [x: string, dy: string, w: string],
   window: Window,
   group: number,
 ): string {
@@ -235,7 +232,7 @@ const maxPool: OpRule = ({ g }, node) => {
     const shape: TensorShape = [joined, count, ...output];
     const isFirst = g.op('Equal', [g.toFloat(first), numbers], shape, {}, undefined, 'bool');
     const chosen = g.mul(g.toFloat(isFirst), g.reshape(dy, [joined, 1, ...output]));
-    return [g.reshape(spread(g, chosen, units, window, 1, [joined, 1, ...input]), g.shape(x))];
+    return [g.reshape(spread(g, [chosen, units], window, 1, [joined, 1, ...input]), g.shape(x))];
   };
 };
 
@@ -294,7 +291,9 @@ const averagePool: OpRule = ({ g }, node) => {
     const flat = g.reshape(g.mul(dy, shares), [joined, 1, ...window.output]);
     const size = product(window.kernel);
     const ones = g.floats(new Float32Array(size).fill(1), [1, 1, ...window.kernel]);
-    return [g.reshape(spread(g, flat, ones, window, 1, [joined, 1, ...window.input]), g.shape(x))];
+    return [
+      g.reshape(spread(g, [flat, ones], window, 1, [joined, 1, ...window.input]), g.shape(x)),
+    ];
   };
 };
 

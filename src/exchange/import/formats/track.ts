@@ -45,19 +45,24 @@ async function readProjects(file: InputFile, context: ImportContext): Promise<vo
     const groups = groupNames(project['groups']);
     for (const [j, trial] of trials.entries()) {
       const place = `[${i}].trials[${j}]`;
-      if (isRowObject(trial)) await readTrial(file, place, project, trial, groups, context);
+      if (isRowObject(trial)) await readTrial({ file, place, project, groups, context }, trial);
       else context.problem({ file: file.path, place, reason: 'It is no trial.' });
     }
   }
 }
 
+/** Where a trial stands: its file, its project and the groups of that project. */
+type TrialContext = {
+  readonly file: InputFile;
+  readonly place: string;
+  readonly project: RowObject;
+  readonly groups: ReadonlyMap<unknown, string>;
+  readonly context: ImportContext;
+};
+
 async function readTrial(
-  file: InputFile,
-  place: string,
-  project: RowObject,
+  { context, file, groups, place, project }: TrialContext,
   trial: RowObject,
-  groups: ReadonlyMap<unknown, string>,
-  context: ImportContext,
 ): Promise<void> {
   const uid = textOf(trial['uid']) ?? place;
   const group = groups.get(trial['group_id']);

@@ -50,59 +50,48 @@ function checkColumn(
   const missing = (row: number): void => {
     if (!column.isNullable) refuse(row, 'it is missing');
   };
-  const check = (row: number, value: unknown): void => {
-    const why = wrongness(parse, value);
+  const check = (rule: (value: unknown) => void, row: number, value: unknown): void => {
+    const why = wrongness(rule, value);
     if (why !== undefined) refuse(row, why);
   };
-  if (vector === undefined) {
-    for (let row = 0; row < rowCount; row++) missing(row);
+  if (vector?.kind === 'key') {
+    // A word is checked once, however many rows have it.
+    const reasons = vector.dictionary.map((word) => wrongness(parse, word));
+    for (let row = 0; row < rowCount; row++) {
+      const index = vector.indices[row] ?? -1;
+      if (index < 0) missing(row);
+      else if (reasons[index] !== undefined) refuse(row, reasons[index]);
+    }
     return;
   }
-  switch (vector.kind) {
+  const valueAt = valuesOf(vector);
+  // Nested records are known by their prototypes, which a file has not: that it is JSON is enough.
+  const rule = column.kind === 'json' ? (value: unknown) => void JSON.parse(String(value)) : parse;
+  for (let row = 0; row < rowCount; row++) {
+    const value = valueAt(row);
+    if (value === null) missing(row);
+    else if (vector?.kind !== 'bool') check(rule, row, value);
+  }
+}
+
+/** The value of each row of a vector; null where there is none. */
+function valuesOf(vector: Exclude<Vector, { kind: 'key' }> | undefined): (row: number) => unknown {
+  switch (vector?.kind) {
+    case undefined:
+      return () => null;
     case 'number':
-      for (let row = 0; row < rowCount; row++) {
+      return (row) => {
         const value = vector.values[row] ?? Number.NaN;
-        if (Number.isNaN(value)) missing(row);
-        else check(row, value);
-      }
-      return;
+        return Number.isNaN(value) ? null : value;
+      };
     case 'f64':
-      for (let row = 0; row < rowCount; row++) {
-        if (vector.isNull?.[row] === 1) missing(row);
-        else check(row, vector.values[row]);
-      }
-      return;
-    case 'key': {
-      const reasons = vector.dictionary.map((word) => wrongness(parse, word));
-      for (let row = 0; row < rowCount; row++) {
-        const index = vector.indices[row] ?? -1;
-        if (index < 0) missing(row);
-        else if (reasons[index] !== undefined) refuse(row, reasons[index]);
-      }
-      return;
-    }
-    case 'text':
-      for (let row = 0; row < rowCount; row++) {
-        const text = vector.values[row] ?? null;
-        if (text === null) missing(row);
-        else if (column.kind !== 'json') check(row, text);
-        else {
-          // Nested records are known by their prototypes, which a file has not: that it is JSON is enough.
-          const why = wrongness((value) => void JSON.parse(String(value)), text);
-          if (why !== undefined) refuse(row, why);
-        }
-      }
-      return;
+      return (row) => (vector.isNull?.[row] === 1 ? null : vector.values[row]);
     case 'bool':
-      for (let row = 0; row < rowCount; row++) if (vector.values[row] === 2) missing(row);
-      return;
+      return (row) => (vector.values[row] === 2 ? null : vector.values[row]);
+    case 'text':
     case 'f64_list':
     case 'text_list':
-      for (let row = 0; row < rowCount; row++) {
-        const list = vector.values[row] ?? null;
-        if (list === null) missing(row);
-        else check(row, list);
-      }
+      return (row) => vector.values[row] ?? null;
   }
 }
 

@@ -34,7 +34,7 @@ export async function* parquetBatches(
   for (const [number, group] of footer.groups.entries()) {
     if (group.rowCount === 0) continue;
     try {
-      yield await readGroup(table, file, footer, group, limits, budget);
+      yield await readGroup({ table, file, footer, limits, budget }, group);
     } catch (error) {
       if (isQuarkError(error, 'aborted')) throw error;
       const isOver = error instanceof ParquetBudgetError;
@@ -45,13 +45,18 @@ export async function* parquetBatches(
   }
 }
 
+/** What every row group of a file is read with. */
+type GroupReading = {
+  readonly table: TableDefinition;
+  readonly file: InputFile;
+  readonly footer: ParquetFooter;
+  readonly limits: ImportLimits;
+  readonly budget: ParquetBudget;
+};
+
 async function readGroup(
-  table: TableDefinition,
-  file: InputFile,
-  { leaves }: ParquetFooter,
+  { budget, file, footer: { leaves }, limits, table }: GroupReading,
   group: ParquetGroup,
-  limits: ImportLimits,
-  budget: ParquetBudget,
 ): Promise<RowBatch> {
   if (group.rowCount > MAX_GROUP_ROWS) throw new Error(`it has ${group.rowCount} rows`);
   const columns = new Map<string, Vector>();
