@@ -76,7 +76,7 @@ export class PatchedCopy {
 
   /** Runs tests of the copy; `-u` writes what they generate. */
   async test(...args: readonly string[]): Promise<string> {
-    return this.#run('vitest/vitest.mjs', 'run', '--maxWorkers=1', ...args);
+    return this.#run('vitest/vitest.mjs', 'run', '--project=fast', '--maxWorkers=1', ...args);
   }
 
   /** The output of a program of `node_modules`, with its exit code where that is not zero. */
