@@ -3,8 +3,6 @@ import { computed } from '@preact/signals';
 import { startPage } from '../dashboard/start.tsx';
 import { isDemoRun } from './train/demo-run.ts';
 import { isTraining, training } from './train/training-state.ts';
-import './train/train.css';
-import './train/sync.css';
 
 startPage({
   isTraining: computed(() => isTraining(training.value)),

@@ -141,7 +141,7 @@ function measure() {
         changedAtMs = nowMs;
       }
       // The dock says "1 run from 1 file" once the import is over; the page may still be reading what it brought.
-      const isOver = document.querySelector('.dock .dock-actions .button-primary') !== null;
+      const isOver = document.querySelector('.dock .button-primary') !== null;
       if (isOver && points > 0 && nowMs - changedAtMs > 1500) {
         found.allMs = changedAtMs - droppedAtMs;
         return;

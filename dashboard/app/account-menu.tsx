@@ -1,6 +1,6 @@
 /** Whose runs are shown, in the header of a page whose server asked for a key. */
 import type { JSX } from 'preact';
-import { Icon } from '../parts/icons.tsx';
+import { IconButton } from '../parts/controls.tsx';
 import { account, chooseSpace, signOut, space } from '../sources/server-access.ts';
 
 /** Nothing without a key. */
@@ -9,10 +9,10 @@ export function AccountMenu(): JSX.Element | null {
   if (who === undefined) return null;
   const { spaces, user } = who;
   return (
-    <span class="account">
+    <span class="account inline gap-8">
       {spaces.length > 1 && (
         <select
-          class="space-select"
+          class="space-select input"
           aria-label="Space"
           title="Space: a set of runs of your own, or one that somebody shares with you"
           value={space.value}
@@ -25,15 +25,12 @@ export function AccountMenu(): JSX.Element | null {
           ))}
         </select>
       )}
-      <button
-        type="button"
-        class="icon-button"
+      <IconButton
+        icon="leave"
         title={`Signed in as ${user}. Sign out`}
-        aria-label={`Signed in as ${user}. Sign out`}
+        label={`Signed in as ${user}. Sign out`}
         onClick={() => signOut()}
-      >
-        <Icon name="leave" />
-      </button>
+      />
     </span>
   );
 }

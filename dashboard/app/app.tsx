@@ -1,17 +1,21 @@
 /** The frame around every view: header, source, theme, and the view that the address names. */
-import { useSignal, useSignalEffect, type Signal } from '@preact/signals';
+import { useSignalEffect } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { isQuarkError, openRun, type Store } from 'quark-sdk';
-import { Icon, Logo } from '../parts/icons.tsx';
 import { ComparePage } from '../compare/compare-view.tsx';
-import { ErrorNotice, Segmented } from '../parts/parts.tsx';
-import { RunList } from '../runs/run-list.tsx';
-import { RunPage } from '../run/run-page.tsx';
+import { DropZone } from '../dropped/drop-zone.tsx';
+import { ImportDock } from '../dropped/import-dock.tsx';
+import { Button, ButtonLink, IconButton, Segmented } from '../parts/controls.tsx';
+import { usePromise } from '../parts/hooks.ts';
+import { Logo } from '../parts/icons.tsx';
+import { LazyView } from '../parts/lazy-view.tsx';
+import { ErrorNotice } from '../parts/notices.tsx';
+import { setting } from '../parts/signals.ts';
 import { route } from '../route/location.ts';
 import { hrefOf, type Route } from '../route/route.ts';
-import { AccountMenu } from './account-menu.tsx';
-import { KeyForm } from './key-form.tsx';
+import { RunPage } from '../run/run-page.tsx';
+import { RunList } from '../runs/run-list.tsx';
 import { signOut, waitsForKey } from '../sources/server-access.ts';
 import {
   BROWSER_URI,
@@ -21,11 +25,11 @@ import {
   storeAt,
   storeMark,
 } from '../sources/sources.ts';
-import { DropZone } from '../dropped/drop-zone.tsx';
-import { ImportDock } from '../dropped/import-dock.tsx';
-import { nextTheme, themeChoice, type ThemeChoice } from '../theme/theme.ts';
-import { LazyView } from '../parts/lazy-view.tsx';
+import { nextTheme, themeChoice } from '../theme/theme.ts';
+import { AccountMenu } from './account-menu.tsx';
+import { KeyForm } from './key-form.tsx';
 import type { TrainPage } from './train-page.ts';
+import './style.css';
 
 /** The whole page. */
 export function App({ trainPage }: { readonly trainPage: TrainPage }): JSX.Element {
@@ -54,12 +58,12 @@ export function App({ trainPage }: { readonly trainPage: TrainPage }): JSX.Eleme
   );
 }
 
-function titleOf(place: Route): string {
-  switch (place.kind) {
+function titleOf(shown: Route): string {
+  switch (shown.kind) {
     case 'runs':
       return 'Runs · Quark';
     case 'run':
-      return `${place.runId} · Quark`;
+      return `${shown.runId} · Quark`;
     case 'compare':
       return 'Comparison · Quark';
     case 'train':
@@ -72,24 +76,24 @@ function titleOf(place: Route): string {
 const THEME_ICONS = { system: 'auto', light: 'sun', dark: 'moon' } as const;
 
 function Header({ isTraining }: { readonly isTraining: boolean }): JSX.Element {
-  const place = route.value.kind;
-  const theme: ThemeChoice = themeChoice.value;
+  const { kind } = route.value;
+  const theme = themeChoice.value;
   return (
     <header class="header">
-      <a class="brand" href={hrefOf({ kind: 'runs' })} aria-label="Quark, all runs">
+      <a class="brand inline" href={hrefOf({ kind: 'runs' })} aria-label="Quark, all runs">
         <Logo />
         <span>Quark</span>
       </a>
-      <nav aria-label="Pages">
+      <nav class="tab-links" aria-label="Pages">
         <a
           href={hrefOf({ kind: 'runs' })}
-          aria-current={place === 'train' || place === 'unknown' ? undefined : 'page'}
+          aria-current={kind === 'train' || kind === 'unknown' ? undefined : 'page'}
         >
           Runs
         </a>
         <a
           href={hrefOf({ kind: 'train', resumeRunId: undefined })}
-          aria-current={place === 'train' ? 'page' : undefined}
+          aria-current={kind === 'train' ? 'page' : undefined}
         >
           Train
           {isTraining && (
@@ -99,8 +103,8 @@ function Header({ isTraining }: { readonly isTraining: boolean }): JSX.Element {
           )}
         </a>
       </nav>
-      <span class="header-space" />
-      {sources.value.length > 1 && place !== 'train' && (
+      <span class="header-space grow" />
+      {sources.value.length > 1 && kind !== 'train' && (
         <Segmented
           label="Where runs are read from"
           options={sources.value.map(({ id, label, hint }) => ({ value: id, label, hint }))}
@@ -108,92 +112,67 @@ function Header({ isTraining }: { readonly isTraining: boolean }): JSX.Element {
           onChange={chooseSource}
         />
       )}
-      {source.value?.id === 'server' && place !== 'train' && <AccountMenu />}
-      <button
-        type="button"
-        class="icon-button theme-button"
-        aria-label={`Theme: ${theme}. Change to ${nextTheme(theme)}.`}
+      {source.value?.id === 'server' && kind !== 'train' && <AccountMenu />}
+      <IconButton
+        class="theme-button"
+        icon={THEME_ICONS[theme]}
+        label={`Theme: ${theme}. Change to ${nextTheme(theme)}.`}
         title={`Theme: ${theme}`}
-        onClick={() => {
-          themeChoice.value = nextTheme(theme);
-        }}
-      >
-        <Icon name={THEME_ICONS[theme]} />
-      </button>
+        onClick={setting(themeChoice, nextTheme(theme))}
+      />
     </header>
   );
 }
 
+/** The page that the address names. */
 function View({ trainPage }: { readonly trainPage: TrainPage }): JSX.Element {
-  const place = route.value;
-  switch (place.kind) {
-    case 'runs':
-      return (
-        <WithStore uri={source.value?.uri}>
-          {(store) => (
-            <RunList
-              key={storeMark(source.value?.uri)}
-              store={store}
-              sourceId={source.value?.id ?? 'browser'}
-            />
-          )}
-        </WithStore>
-      );
-    case 'run':
-      return (
-        <WithStore uri={source.value?.uri}>
-          {(store) => (
-            <RunPage
-              key={`${storeMark(source.value?.uri)} ${place.runId}`}
-              store={store}
-              runId={place.runId}
-              view={place.view}
-              resumeHref={({ run, status }) =>
-                status === 'interrupted' &&
-                source.value?.id === 'browser' &&
-                trainPage.canResume(run)
-                  ? hrefOf({ kind: 'train', resumeRunId: run.id })
-                  : undefined
-              }
-              otherSource={<OtherSource runId={place.runId} />}
-            />
-          )}
-        </WithStore>
-      );
-    case 'compare':
-      return (
-        <WithStore uri={source.value?.uri}>
-          {(store) => (
-            <ComparePage key={storeMark(source.value?.uri)} store={store} runIds={place.runIds} />
-          )}
-        </WithStore>
-      );
-    case 'train':
-      return (
-        <WithStore uri={BROWSER_URI}>
-          {(store) => (
-            <LazyView load={trainPage.load} of={{ store, resumeRunId: place.resumeRunId }} />
-          )}
-        </WithStore>
-      );
-    case 'unknown':
-      return (
-        <section class="notice">
-          <div>
-            <h2>There is nothing here</h2>
-            <p>The address names no page.</p>
-            <div class="notice-actions">
-              <a class="button" href={hrefOf({ kind: 'runs' })}>
-                All runs
-              </a>
-            </div>
-          </div>
-        </section>
-      );
-  }
+  const shown = route.value;
+  const { uri, id = 'browser' } = source.value ?? {};
+  const mark = storeMark(uri);
+  if (shown.kind === 'unknown')
+    return (
+      <section class="notice">
+        <div>
+          <h2>There is nothing here</h2>
+          <p>The address names no page.</p>
+          <ButtonLink href={hrefOf({ kind: 'runs' })}>All runs</ButtonLink>
+        </div>
+      </section>
+    );
+  return (
+    <WithStore uri={shown.kind === 'train' ? BROWSER_URI : uri}>
+      {(store) => {
+        switch (shown.kind) {
+          case 'runs':
+            return <RunList key={mark} store={store} sourceId={id} />;
+          case 'run':
+            return (
+              <RunPage
+                key={`${mark} ${shown.runId}`}
+                store={store}
+                runId={shown.runId}
+                view={shown.view}
+                resumeHref={({ run, status }) =>
+                  status === 'interrupted' && id === 'browser' && trainPage.canResume(run)
+                    ? hrefOf({ kind: 'train', resumeRunId: run.id })
+                    : undefined
+                }
+                otherSource={<OtherSource runId={shown.runId} />}
+              />
+            );
+          case 'compare':
+            return <ComparePage key={mark} store={store} runIds={shown.runIds} />;
+          case 'train':
+            return (
+              <LazyView load={trainPage.load} of={{ store, resumeRunId: shown.resumeRunId }} />
+            );
+        }
+      }}
+    </WithStore>
+  );
 }
 
-/** A run that is not in this place may be in another one: goes there if it is, else offers to look. */
+/** A run that is not in this source may be in another one: goes there if it is, else offers to look. */
 function OtherSource({ runId }: { readonly runId: string }): JSX.Element {
   const others = sources.value.filter((one) => one.id !== source.value?.id);
   const uris = others.map(({ uri }) => uri).join(' ');
@@ -206,7 +185,7 @@ function OtherSource({ runId }: { readonly runId: string }): JSX.Element {
           () => {
             if (isCurrent) chooseSource(other.id);
           },
-          // Not there either, or the place cannot be read: the person may still want to look.
+          // Not there either, or the source cannot be read: the person may want to look all the same.
           () => undefined,
         );
     }
@@ -217,9 +196,9 @@ function OtherSource({ runId }: { readonly runId: string }): JSX.Element {
   return (
     <>
       {others.map(({ id, label }) => (
-        <button key={id} type="button" class="button" onClick={() => chooseSource(id)}>
+        <Button key={id} onClick={() => chooseSource(id)}>
           Look in: {label}
-        </button>
+        </Button>
       ))}
     </>
   );
@@ -230,45 +209,24 @@ function WithStore(props: {
   readonly uri: string | undefined;
   readonly children: (store: Store) => JSX.Element;
 }): JSX.Element {
-  const opened: Signal<{ mark: string; store: Store } | undefined> = useSignal(undefined);
-  const error = useSignal<unknown>(undefined);
-  const attempt = useSignal(0);
   const { uri } = props;
   const mark = storeMark(uri);
   const isWaiting = waitsForKey(uri);
+  const opening = usePromise(isWaiting || uri === undefined ? undefined : mark, () =>
+    storeAt(uri ?? ''),
+  );
+  const { error } = opening;
+  // A key that was good once: revoked, or at its end.
+  const isSignedOut = isQuarkError(error) && error.details['status'] === 401;
   useEffect(() => {
-    if (uri === undefined || isWaiting) return undefined;
-    let isCurrent = true;
-    error.value = undefined;
-    storeAt(uri).then(
-      (store) => {
-        if (isCurrent) opened.value = { mark, store };
-      },
-      (failure: unknown) => {
-        if (!isCurrent) return;
-        // A key that was good once: revoked, or at its end.
-        if (isQuarkError(failure) && failure.details['status'] === 401) signOut(failure.message);
-        else error.value = failure;
-      },
-    );
-    return () => {
-      isCurrent = false;
-    };
-  }, [mark, isWaiting, attempt.value]);
+    if (isSignedOut) signOut(error.message);
+  }, [isSignedOut]);
   if (isWaiting) return <KeyForm />;
-  if (error.value !== undefined) {
-    return (
-      <ErrorNotice
-        title="The storage cannot be opened"
-        error={error.value}
-        onRetry={() => {
-          attempt.value += 1;
-        }}
-      />
-    );
+  if (error !== undefined && !isSignedOut) {
+    const { retry } = opening;
+    return <ErrorNotice title="The storage cannot be opened" error={error} onRetry={retry} />;
   }
-  if (opened.value === undefined || opened.value.mark !== mark) {
+  if (opening.found?.input !== mark)
     return <div class="page" aria-busy="true" aria-label="Opening the storage" />;
-  }
-  return props.children(opened.value.store);
+  return props.children(opening.found.value);
 }

@@ -2,10 +2,11 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { Button } from '../parts/controls.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { refusal, signIn } from '../sources/server-access.ts';
 
-/** Shown in the place of the runs. */
+/** Shown instead of the runs. */
 export function KeyForm(): JSX.Element {
   const text = useSignal('');
   const isBusy = useSignal(false);
@@ -18,15 +19,15 @@ export function KeyForm(): JSX.Element {
     if (!isIn) field.current?.select();
   };
   return (
-    <section class="key-page">
+    <section class="key-page column">
       <form
-        class="key-form"
+        class="key-form card"
         onSubmit={(event) => {
           event.preventDefault();
           void send();
         }}
       >
-        <span class="key-icon">
+        <span class="disc tone-accent">
           <Icon name="key" />
         </span>
         <h1>This server asks for a key</h1>
@@ -35,10 +36,11 @@ export function KeyForm(): JSX.Element {
           <code>quark keys create NAME</code>
         </p>
         <label for="user-key">User key</label>
-        <div class="key-line">
-          {/* A password field, so that nobody reads along and the browser offers what it keeps. */}
+        <div class="key-line row gap-10">
+          {/* A password field, so that nobody reads along and the browser offers what it stores. */}
           <input
             id="user-key"
+            class="input"
             ref={field}
             type="password"
             name="quark-user-key"
@@ -53,19 +55,11 @@ export function KeyForm(): JSX.Element {
               refusal.value = undefined;
             }}
           />
-          <button
-            type="submit"
-            class="button button-primary"
-            disabled={isBusy.value || text.value.trim() === ''}
-          >
-            {isBusy.value ? 'Looking' : 'Open'}
-          </button>
+          <Button isPrimary type="submit" disabled={isBusy.value || text.value.trim() === ''}>
+            {isBusy.value ? 'Asking' : 'Open'}
+          </Button>
         </div>
-        <p
-          id="key-note"
-          class={refusal.value === undefined ? 'quiet' : 'key-refusal'}
-          role={refusal.value === undefined ? undefined : 'alert'}
-        >
+        <p id="key-note" role={refusal.value === undefined ? undefined : 'alert'}>
           {refusal.value ??
             'It stays in this tab until you close it or sign out, and is sent to this server only.'}
         </p>

@@ -1,5 +1,6 @@
 /** From series to what one chart draws: on the axis, smoothed, reduced to pixels, aligned. Pure. */
 import { SeriesPyramid } from 'quark-sdk/analysis';
+import { getOrMake } from '../parts/maps.ts';
 import { AxisTrack, type AxisSeries } from './axis.ts';
 import type { EpochScale } from '../series/epoch-scale.ts';
 import { alignSeries, reduceSeries, type NonFiniteMark, type XRange } from './reduce.ts';
@@ -28,7 +29,7 @@ export type ChartData = {
   readonly lonely: readonly { readonly curve: number; readonly x: number; readonly y: number }[];
   /** Points drawn of each curve. */
   readonly drawnCounts: readonly number[];
-  /** Points at or below zero, which a logarithmic axis has no place for. */
+  /** Points at or below zero, which a logarithmic axis cannot show. */
   readonly unplacedCount: number;
 };
 
@@ -43,11 +44,7 @@ export function cachedOnAxis(
   startMs: number,
   scale: EpochScale,
 ): AxisSeries {
-  let byAxis = axisCache.get(series);
-  if (byAxis === undefined) {
-    byAxis = new Map();
-    axisCache.set(series, byAxis);
-  }
+  const byAxis = getOrMake(axisCache, series, () => new Map<XAxis, Cached>());
   const known = byAxis.get(axis);
   const isSame =
     known?.track.startMs === startMs && (axis !== 'epoch' || known.track.scale === scale);
@@ -71,12 +68,7 @@ export function cachedOnAxis(
 }
 
 function shapeOf(points: AxisSeries): SeriesPyramid {
-  let shape = shapes.get(points);
-  if (shape === undefined) {
-    shape = newShape(points.xs, points.ys);
-    shapes.set(points, shape);
-  }
-  return shape;
+  return getOrMake(shapes, points, () => newShape(points.xs, points.ys));
 }
 
 function newShape(xs: Float64Array, ys: Float64Array): SeriesPyramid {

@@ -1,13 +1,16 @@
 /** All charts of a run, with the controls they share. */
 import { useComputed, useSignal, useSignalEffect, type ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
-import { rememberChartView, settleAxis, SMOOTHING_MAX, type ChartView } from './chart-view.ts';
+import { useRef } from 'preact/hooks';
+import { Button, Segmented } from '../parts/controls.tsx';
 import { formatCount, formatElapsed } from '../parts/format.ts';
-import { groupMetrics, splitLarge } from './group.ts';
+import { useOnScreen } from '../parts/hooks.ts';
+import { adding, setting } from '../parts/signals.ts';
 import type { SeriesSet, XAxis } from '../series/series.ts';
-import { Segmented } from '../parts/parts.tsx';
+import { rememberChartView, settleAxis, SMOOTHING_MAX, type ChartView } from './chart-view.ts';
+import { groupMetrics, splitLarge } from './group.ts';
 import { Panel, type PanelContext } from './panel.tsx';
+import './charts.css';
 
 const AXES: readonly { value: XAxis; label: string; hint: string }[] = [
   { value: 'step', label: 'Step', hint: 'Training steps' },
@@ -37,9 +40,9 @@ type ChartGridProps = {
 export function ChartGrid(props: ChartGridProps): JSX.Element {
   const { series, revision, startMs, view, isWanted = () => true } = props;
   const context = useComputed((): PanelContext => {
-    const place = { startMs, scale: series.epochScale };
+    const origin = { startMs, scale: series.epochScale };
     const extent = series.extent(view.axis.value, startMs) ?? { min: 0, max: 1 };
-    return { revision: revision.value, placeOf: () => place, extent };
+    return { revision: revision.value, originOf: () => origin, extent };
   });
   const keyCount = useComputed(() => {
     void revision.value;
@@ -68,9 +71,7 @@ export function ChartGrid(props: ChartGridProps): JSX.Element {
         <MoreCharts
           key={shownCount.value}
           count={hiddenCount}
-          onMore={() => {
-            shownCount.value += SHOWN_MORE;
-          }}
+          onMore={adding(shownCount, SHOWN_MORE)}
         />
       )}
     </>
@@ -79,23 +80,14 @@ export function ChartGrid(props: ChartGridProps): JSX.Element {
 
 /** A button that presses itself when somebody comes near it. */
 function MoreCharts(props: { readonly count: number; readonly onMore: () => void }): JSX.Element {
-  const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
-    const element = button.current;
-    if (element === null) return undefined;
-    const observer = new IntersectionObserver(
-      (entries) => {
-        if (entries.at(-1)?.isIntersecting === true) props.onMore();
-      },
-      { rootMargin: '600px' },
-    );
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
+  const frame = useRef<HTMLDivElement>(null);
+  useOnScreen(frame, (isNear) => isNear && props.onMore(), '600px');
   return (
-    <button ref={button} type="button" class="button more" onClick={props.onMore}>
-      {formatCount(props.count)} more charts
-    </button>
+    <div ref={frame}>
+      <Button class="more" onClick={props.onMore}>
+        {formatCount(props.count)} more charts
+      </Button>
+    </div>
   );
 }
 
@@ -117,58 +109,69 @@ export function ChartToolbar(props: {
           view.zoom.value = undefined;
         }}
       />
-      <label class="slider">
-        <span>Smoothing</span>
-        <input
-          type="range"
-          min="0"
-          max={SMOOTHING_MAX}
-          step="0.01"
-          value={view.smoothing.value}
-          onInput={(event) => {
-            view.smoothing.value = Number(event.currentTarget.value);
-          }}
-        />
-        <output>{view.smoothing.value === 0 ? 'off' : view.smoothing.value.toFixed(2)}</output>
-      </label>
-      <label class="switch">
-        <input
-          type="checkbox"
-          checked={view.isLog.value}
-          onChange={(event) => {
-            view.isLog.value = event.currentTarget.checked;
-          }}
-        />
-        <span>Log scale</span>
-      </label>
-      <span class="toolbar-space" />
+      <Smoothing view={view} />
+      <LogSwitch view={view} />
+      <span class="grow" />
       {readShare !== undefined && (
         <span
-          class="reading-note"
+          class="reading-note quiet nowrap"
           title="The charts show the first, lowest, highest and last point of each pixel. All points are there to zoom into as soon as they have been read."
         >
           Overview · reading all points, {Math.floor(100 * readShare)} %
         </span>
       )}
       <CursorReadout view={view} />
-      <button
-        type="button"
-        class="button button-small"
+      <Button
+        isSmall
         disabled={view.zoom.value === undefined}
-        onClick={() => {
-          view.zoom.value = undefined;
-        }}
+        onClick={setting(view.zoom, undefined)}
       >
         Show all
-      </button>
+      </Button>
     </div>
+  );
+}
+
+function Smoothing({ view }: { readonly view: ChartView }): JSX.Element {
+  return (
+    <label class="slider">
+      <span>Smoothing</span>
+      <input
+        type="range"
+        min="0"
+        max={SMOOTHING_MAX}
+        step="0.01"
+        value={view.smoothing.value}
+        onInput={(event) => {
+          view.smoothing.value = Number(event.currentTarget.value);
+        }}
+      />
+      <output>{view.smoothing.value === 0 ? 'off' : view.smoothing.value.toFixed(2)}</output>
+    </label>
+  );
+}
+
+function LogSwitch({ view }: { readonly view: ChartView }): JSX.Element {
+  return (
+    <label class="switch">
+      <input
+        type="checkbox"
+        checked={view.isLog.value}
+        onChange={(event) => {
+          view.isLog.value = event.currentTarget.checked;
+        }}
+      />
+      <span>Log scale</span>
+    </label>
   );
 }
 
 function CursorReadout({ view }: { readonly view: ChartView }): JSX.Element {
   const x = view.cursorX.value;
   return (
-    <span class="readout">{x === undefined ? '' : `at ${positionText(x, view.axis.value)}`}</span>
+    <span class="readout muted">
+      {x === undefined ? '' : `at ${positionText(x, view.axis.value)}`}
+    </span>
   );
 }
 

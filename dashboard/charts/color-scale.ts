@@ -1,5 +1,5 @@
-/** From numbers to places on a colour ramp. Pure: which colours the places have is the theme's business. */
-import { formatTick } from '../parts/format.ts';
+/** From numbers to positions on a colour ramp. Pure: which colours a ramp has is the theme's business. */
+import { formatTick, rounded } from '../parts/format.ts';
 
 /** `diverging`: around zero; `log`: by size; `share`: 0 to 1; `linear`: from the smallest to the largest. */
 export type ScaleKind = 'diverging' | 'log' | 'share' | 'linear';
@@ -83,8 +83,8 @@ function high(sorted: Float64Array): number {
   return sorted[sorted.length - 1 - cut] ?? 0;
 }
 
-/** Place on the ramp, 0 to 1; NaN for NaN. On a logarithmic ramp zero and below are at its lower end. */
-export function placeOn(scale: ColorScale, value: number): number {
+/** Share of the ramp that is below a value, 0 to 1; NaN for NaN. On a logarithmic ramp zero and below are at its lower end. */
+export function shareOn(scale: ColorScale, value: number): number {
   if (Number.isNaN(value)) return Number.NaN;
   const { kind, min, max } = scale;
   const share =
@@ -96,26 +96,22 @@ export function placeOn(scale: ColorScale, value: number): number {
   return Math.max(0, Math.min(1, share));
 }
 
-/** Labels of the ramp, each with its place. */
-export function scaleTicks({
-  kind,
-  min,
-  max,
-  isCutLow,
-  isCutHigh,
-}: ColorScale): readonly { readonly place: number; readonly text: string }[] {
-  const first = `${isCutLow ? '≤ ' : ''}${short(min)}`;
-  const last = `${isCutHigh ? '≥ ' : ''}${short(max)}`;
+/** A label of the ramp, at a share of its length from 0 to 1. */
+export type ScaleTick = { readonly share: number; readonly text: string };
+
+/** Labels of the ends and the middle of the ramp. */
+export function scaleTicks(scale: ColorScale): readonly ScaleTick[] {
+  const { kind, min, max, isCutLow, isCutHigh } = scale;
   const middle = kind === 'log' ? Math.sqrt(min * max) : (min + max) / 2;
   return [
-    { place: 0, text: first },
-    { place: 0.5, text: kind === 'diverging' ? '0' : short(middle) },
-    { place: 1, text: last },
+    { share: 0, text: `${isCutLow ? '≤ ' : ''}${short(min)}` },
+    { share: 0.5, text: kind === 'diverging' ? '0' : short(middle) },
+    { share: 1, text: `${isCutHigh ? '≥ ' : ''}${short(max)}` },
   ];
 }
 
 function short(value: number): string {
-  return formatTick(Number(value.toPrecision(2)));
+  return formatTick(rounded(value, 2));
 }
 
 /** `count` colours along the stops, evenly; each three bytes. */

@@ -3,6 +3,8 @@
  * metrics of any other namespace share a chart only when their names say that they share a unit.
  */
 
+import { getOrMake } from '../parts/maps.ts';
+
 /** Namespaces that name a part of the data, in the order in which they are listed. */
 const SPLITS = ['train', 'training', 'val', 'valid', 'validation', 'eval', 'test'];
 
@@ -22,6 +24,11 @@ export type MetricGroup = {
 /** Whether a metric is about the machine, not the model. */
 export function isMachineMetric(key: string): boolean {
   return key.startsWith('system/');
+}
+
+/** Whether a metric is about the model. */
+export function isTrainingMetric(key: string): boolean {
+  return !isMachineMetric(key);
 }
 
 /** Namespace (null without one) and name of a metric key: `train/loss` is `train` and `loss`. */
@@ -91,9 +98,7 @@ export function groupMetrics(keys: readonly string[]): readonly MetricGroup[] {
   const groups = new Map<string, { title: string; keys: string[] }>();
   for (const key of keys) {
     const { id, title } = groupOf(key);
-    const group = groups.get(id);
-    if (group === undefined) groups.set(id, { title, keys: [key] });
-    else group.keys.push(key);
+    getOrMake(groups, id, () => ({ title, keys: [] })).keys.push(key);
   }
   return [...groups]
     .map(([id, group]) => {

@@ -1,29 +1,30 @@
 /** The ramp of a heat map with the numbers at its ends, and what the cells without a colour are. */
 import type { JSX } from 'preact';
+import type { ScaleTick } from './color-scale.ts';
 import { rampGradient, type RampName } from './ramps.ts';
 
 /** The legend under a heat map. */
 export function HeatLegend(props: {
   readonly ramp: RampName;
   readonly unit: string;
-  readonly ticks: readonly { readonly place: number; readonly text: string }[];
+  readonly ticks: readonly ScaleTick[];
   readonly hasBad: boolean;
   /** More to say, such as how many steps a column has. */
   readonly note?: string | undefined;
 }): JSX.Element {
   return (
-    <div class="heat-legend">
-      <span class="heat-unit">{props.unit}</span>
+    <div class="heat-legend muted small">
+      <span>{props.unit}</span>
       <span class="heat-ramp">
         <span class="heat-ramp-bar" style={{ background: rampGradient(props.ramp) }} />
-        {props.ticks.map(({ place, text }) => (
-          <span key={place} class="heat-ramp-tick" style={{ left: `${place * 100}%` }}>
+        {props.ticks.map(({ share, text }) => (
+          <span key={share} class="heat-ramp-tick" style={{ left: `${share * 100}%` }}>
             {text}
           </span>
         ))}
       </span>
       {props.hasBad && (
-        <span class="heat-key">
+        <span class="inline gap-7">
           <span class="heat-bad" aria-hidden="true" /> NaN or infinite
         </span>
       )}

@@ -1,12 +1,14 @@
 /** Cells under the pointer or the arrow keys, with the exact numbers of the one that is pointed at. */
-import { useSignal, useSignalEffect, type ReadonlySignal } from '@preact/signals';
-import type { ComponentChildren, JSX } from 'preact';
+import { useSignal, useSignalEffect, type ReadonlySignal, type Signal } from '@preact/signals';
+import type { ComponentChildren, JSX, RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { rampOf, type RampName } from './ramps.ts';
-import { shownTheme } from '../theme/theme.ts';
 import { formatTick } from '../parts/format.ts';
-import { labelledColumns, type GridColumn } from './layer-grid.ts';
+import { setting } from '../parts/signals.ts';
+import { shownTheme } from '../theme/theme.ts';
 import { paintHeat } from './heat-canvas.ts';
+import { labelledColumns, type GridColumn } from './layer-grid.ts';
+import { rampOf, type RampName } from './ramps.ts';
+import './heat.css';
 
 /** Narrowest column, in CSS pixels. */
 export const MIN_COLUMN_PX = 4;
@@ -30,10 +32,9 @@ export type CellWords = {
   readonly lines: readonly (readonly [name: string, value: string])[];
 };
 
-type Place = { readonly row: number; readonly column: number };
+type Cell = { readonly row: number; readonly column: number };
 
-/** A heat map beside the labels of its rows. */
-export function HeatMap(props: {
+type HeatMapProps = {
   readonly label: string;
   readonly cells: ReadonlySignal<HeatCells>;
   readonly rowPx: number;
@@ -44,117 +45,24 @@ export function HeatMap(props: {
   readonly onWidth: (px: number) => void;
   /** Labels of the rows. */
   readonly children: ComponentChildren;
-}): JSX.Element {
-  const { cells, rowPx } = props;
+};
+
+/** A heat map beside the labels of its rows. */
+export function HeatMap(props: HeatMapProps): JSX.Element {
+  const { rowPx } = props;
   const host = useRef<HTMLDivElement>(null);
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const width = useSignal(0);
-  const place = useSignal<Place | undefined>(undefined);
+  const width = useWidth(host, props.onWidth);
+  const chosen = useSignal<Cell | undefined>(undefined);
   const isByKey = useSignal(false);
-
-  useEffect(() => {
-    const element = host.current;
-    if (element === null) return undefined;
-    const measure = (): void => {
-      width.value = element.clientWidth;
-      props.onWidth(element.clientWidth);
-    };
-    const observer = new ResizeObserver(measure);
-    observer.observe(element);
-    measure();
-    return () => observer.disconnect();
-  }, []);
-
-  useSignalEffect(() => {
-    const { columns, rowCount, shades, ramp } = cells.value;
-    const colors = rampOf(ramp);
-    const columnPx = columnWidth(width.value, columns.length);
-    const element = canvas.current;
-    void shownTheme.value;
-    if (element === null || host.current === null || width.value === 0) return undefined;
-    const frame = requestAnimationFrame(() => {
-      const style = getComputedStyle(element);
-      paintHeat(element, {
-        shades,
-        columnCount: columns.length,
-        rowCount,
-        width: Math.max(1, columns.length * columnPx),
-        height: Math.max(1, rowCount * rowPx),
-        ramp: colors,
-        rowGap: props.rowGap,
-        bad: {
-          ground: style.getPropertyValue('--surface').trim(),
-          stripe: style.getPropertyValue('--ink').trim(),
-        },
-      });
-      element.dataset['columns'] = String(columns.length);
-    });
-    return () => cancelAnimationFrame(frame);
-  });
-
-  const { columns, rowCount } = cells.value;
+  const { columns } = props.cells.value;
   const columnPx = columnWidth(width.value, columns.length);
-  const at = place.value;
+  const at = chosen.value;
   const words = at === undefined ? undefined : props.wordsOf(at.row, at.column);
-
-  const point = (event: PointerEvent): void => {
-    const frame = canvas.current?.getBoundingClientRect();
-    if (frame === undefined) return;
-    const column = Math.floor((event.clientX - frame.left) / columnPx);
-    const row = Math.floor((event.clientY - frame.top) / rowPx);
-    isByKey.value = false;
-    const isInside = column >= 0 && column < columns.length && row >= 0 && row < rowCount;
-    place.value = isInside ? { row, column } : undefined;
-  };
-  const onKeyDown = (event: KeyboardEvent): void => {
-    const from = place.peek() ?? { row: 0, column: columns.length - 1 };
-    if (event.key === 'Enter' || event.key === ' ') props.onPick?.(from.row);
-    else if (event.key === 'Escape') place.value = undefined;
-    else {
-      const to = moved(event.key, from, rowCount, columns.length);
-      if (to === undefined) return;
-      isByKey.value = true;
-      place.value = place.peek() === undefined ? from : to;
-    }
-    event.preventDefault();
-  };
   return (
     <div class="heat">
       <div class="heat-labels">{props.children}</div>
       <div ref={host} class="heat-body">
-        <div
-          class="heat-cells"
-          tabIndex={0}
-          role="group"
-          aria-label={`${props.label}. Arrow keys go from cell to cell${props.onPick === undefined ? '' : ', Enter opens the layer'}.`}
-          style={{ width: `${Math.max(1, columns.length * columnPx)}px` }}
-          onPointerMove={point}
-          onPointerDown={point}
-          onPointerLeave={() => {
-            if (!isByKey.value) place.value = undefined;
-          }}
-          onBlur={() => {
-            place.value = undefined;
-          }}
-          onClick={() => {
-            const here = place.peek();
-            if (here !== undefined) props.onPick?.(here.row);
-          }}
-          onKeyDown={onKeyDown}
-        >
-          <canvas ref={canvas} />
-          {at !== undefined && (
-            <span
-              class="heat-mark"
-              style={{
-                left: `${at.column * columnPx}px`,
-                top: `${at.row * rowPx}px`,
-                width: `${columnPx}px`,
-                height: `${rowPx - props.rowGap}px`,
-              }}
-            />
-          )}
-        </div>
+        <Cells {...props} width={width} columnPx={columnPx} chosen={chosen} isByKey={isByKey} />
         <div class="heat-axis" aria-hidden="true">
           {labelledColumns(columns.length, columnPx, LABEL_SPACE_PX)
             .filter((column) => column === 0 || column * columnPx < width.value - LABEL_ROOM_PX)
@@ -181,6 +89,130 @@ export function HeatMap(props: {
   );
 }
 
+/** The width of an element as it changes, in CSS pixels; 0 before it is known. */
+function useWidth(
+  host: RefObject<HTMLElement | null>,
+  onWidth: (px: number) => void,
+): ReadonlySignal<number> {
+  const width = useSignal(0);
+  useEffect(() => {
+    const element = host.current;
+    if (element === null) return undefined;
+    const measure = (): void => {
+      width.value = element.clientWidth;
+      onWidth(element.clientWidth);
+    };
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    measure();
+    return () => observer.disconnect();
+  }, []);
+  return width;
+}
+
+/** The cells themselves: the pointer and the arrow keys choose one. */
+function Cells(
+  props: HeatMapProps & {
+    readonly width: ReadonlySignal<number>;
+    readonly columnPx: number;
+    readonly chosen: Signal<Cell | undefined>;
+    readonly isByKey: Signal<boolean>;
+  },
+): JSX.Element {
+  const { rowPx, columnPx, chosen, isByKey } = props;
+  const { columns, rowCount } = props.cells.value;
+  const canvas = usePainted(props);
+  const point = (event: PointerEvent): void => {
+    const frame = canvas.current?.getBoundingClientRect();
+    if (frame === undefined) return;
+    const column = Math.floor((event.clientX - frame.left) / columnPx);
+    const row = Math.floor((event.clientY - frame.top) / rowPx);
+    isByKey.value = false;
+    const isInside = column >= 0 && column < columns.length && row >= 0 && row < rowCount;
+    chosen.value = isInside ? { row, column } : undefined;
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const from = chosen.peek() ?? { row: 0, column: columns.length - 1 };
+    if (event.key === 'Enter' || event.key === ' ') props.onPick?.(from.row);
+    else if (event.key === 'Escape') chosen.value = undefined;
+    else {
+      const to = moved(event.key, from, rowCount, columns.length);
+      if (to === undefined) return;
+      isByKey.value = true;
+      chosen.value = chosen.peek() === undefined ? from : to;
+    }
+    event.preventDefault();
+  };
+  const at = chosen.value;
+  return (
+    <div
+      class="heat-cells"
+      tabIndex={0}
+      role="group"
+      aria-label={`${props.label}. Arrow keys go from cell to cell${props.onPick === undefined ? '' : ', Enter opens the layer'}.`}
+      style={{ width: `${Math.max(1, columns.length * columnPx)}px` }}
+      onPointerMove={point}
+      onPointerDown={point}
+      onPointerLeave={() => {
+        if (!isByKey.value) chosen.value = undefined;
+      }}
+      onBlur={setting(chosen, undefined)}
+      onClick={() => {
+        const here = chosen.peek();
+        if (here !== undefined) props.onPick?.(here.row);
+      }}
+      onKeyDown={onKeyDown}
+    >
+      <canvas ref={canvas} />
+      {at !== undefined && (
+        <span
+          class="heat-mark"
+          style={{
+            left: `${at.column * columnPx}px`,
+            top: `${at.row * rowPx}px`,
+            width: `${columnPx}px`,
+            height: `${rowPx - props.rowGap}px`,
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+/** A canvas on which the cells are painted whenever they, their size or the theme change. */
+function usePainted(
+  props: HeatMapProps & { readonly width: ReadonlySignal<number> },
+): RefObject<HTMLCanvasElement | null> {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  useSignalEffect(() => {
+    const { columns, rowCount, shades, ramp } = props.cells.value;
+    const colors = rampOf(ramp);
+    const columnPx = columnWidth(props.width.value, columns.length);
+    const element = canvas.current;
+    void shownTheme.value;
+    if (element === null || props.width.value === 0) return undefined;
+    const frame = requestAnimationFrame(() => {
+      const style = getComputedStyle(element);
+      paintHeat(element, {
+        shades,
+        columnCount: columns.length,
+        rowCount,
+        width: Math.max(1, columns.length * columnPx),
+        height: Math.max(1, rowCount * props.rowPx),
+        ramp: colors,
+        rowGap: props.rowGap,
+        bad: {
+          ground: style.getPropertyValue('--surface').trim(),
+          stripe: style.getPropertyValue('--ink').trim(),
+        },
+      });
+      element.dataset['columns'] = String(columns.length);
+    });
+    return () => cancelAnimationFrame(frame);
+  });
+  return canvas;
+}
+
 function Tip(props: {
   readonly words: CellWords;
   readonly left: number;
@@ -194,11 +226,11 @@ function Tip(props: {
       aria-hidden="true"
       style={{ left: `${props.left}px`, top: `${props.top + 6}px` }}
     >
-      <strong>{words.title}</strong>
+      <strong class="strong">{words.title}</strong>
       <dl>
         {words.lines.map(([name, value]) => (
           <div key={name}>
-            <dt>{name}</dt>
+            <dt class="quiet">{name}</dt>
             <dd>{value}</dd>
           </div>
         ))}
@@ -216,7 +248,7 @@ function columnWidth(width: number, columnCount: number): number {
   return Math.max(1, Math.min(MAX_COLUMN_PX, width / Math.max(1, columnCount)));
 }
 
-function moved(key: string, from: Place, rowCount: number, columnCount: number): Place | undefined {
+function moved(key: string, from: Cell, rowCount: number, columnCount: number): Cell | undefined {
   const shifts: Readonly<Record<string, readonly [row: number, column: number]>> = {
     ArrowUp: [-1, 0],
     ArrowDown: [1, 0],

@@ -1,5 +1,6 @@
 /** Layers by steps as cells, as many columns as there is room for. Pure. */
-import { colorScale, placeOn, type ColorScale, type ScaleKind } from './color-scale.ts';
+import { formatCount } from '../parts/format.ts';
+import { colorScale, shareOn, type ColorScale, type ScaleKind } from './color-scale.ts';
 
 /** One point a step, ascending. Arrays of one length. */
 export type LayerPoints = {
@@ -43,6 +44,25 @@ export type LayerGrid = {
   readonly stepsPerColumn: number;
 };
 
+/** Columns for ascending steps, at most `maxColumns`. */
+export function gridColumns(
+  steps: Float64Array,
+  maxColumns: number,
+): { readonly columns: readonly GridColumn[]; readonly stepsPerColumn: number } {
+  const stepsPerColumn = Math.max(1, Math.ceil(steps.length / Math.max(1, maxColumns)));
+  const columns = Array.from({ length: Math.ceil(steps.length / stepsPerColumn) }, (_, at) => {
+    const part = steps.subarray(at * stepsPerColumn, (at + 1) * stepsPerColumn);
+    return { firstStep: part[0] ?? 0, lastStep: part.at(-1) ?? 0, stepCount: part.length };
+  });
+  return { columns, stepsPerColumn };
+}
+
+/** The steps of a column: `7`, `7 – 12`. */
+export function stepsText({ firstStep, lastStep }: GridColumn): string {
+  const first = formatCount(firstStep);
+  return firstStep === lastStep ? first : `${first} – ${formatCount(lastStep)}`;
+}
+
 /** Shade of a cell without a number. */
 export const EMPTY_SHADE = -1;
 /** Shade of a cell with elements that are NaN or infinite. */
@@ -66,18 +86,10 @@ export function layerGrid(
   const steps = Float64Array.from(
     new Set(shown.flatMap(({ points }) => [...points.steps])),
   ).toSorted();
-  const stepsPerColumn = Math.max(1, Math.ceil(steps.length / Math.max(1, maxColumns)));
-  const columns: GridColumn[] = [];
-  const columnOf = new Map<number, number>();
-  for (let start = 0; start < steps.length; start += stepsPerColumn) {
-    const part = steps.subarray(start, start + stepsPerColumn);
-    for (const step of part) columnOf.set(step, columns.length);
-    columns.push({
-      firstStep: part[0] ?? 0,
-      lastStep: part.at(-1) ?? 0,
-      stepCount: part.length,
-    });
-  }
+  const { columns, stepsPerColumn } = gridColumns(steps, maxColumns);
+  const columnOf = new Map(
+    Array.from(steps, (step, at) => [step, Math.floor(at / stepsPerColumn)] as const),
+  );
   const cells = shown.flatMap(({ points }) => rowCells(points, columnOf, columns.length, kind));
   const scale = colorScale(kind, valuesOf(cells));
   const shades = Int16Array.from(cells, (cell) => shadeOf(cell, scale));
@@ -98,8 +110,8 @@ function* valuesOf(cells: readonly GridCell[]): Iterable<number> {
 function shadeOf(cell: GridCell, scale: ColorScale): number {
   if (cell.count === 0) return EMPTY_SHADE;
   if (cell.badCount > 0) return BAD_SHADE;
-  const place = placeOn(scale, cell.value);
-  return Number.isNaN(place) ? EMPTY_SHADE : Math.round(place * 255);
+  const share = shareOn(scale, cell.value);
+  return Number.isNaN(share) ? EMPTY_SHADE : Math.round(share * 255);
 }
 
 function rowCells(

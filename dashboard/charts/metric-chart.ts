@@ -13,11 +13,11 @@ export type ChartModel = {
   readonly range: XRange;
   readonly axis: XAxis;
   readonly isLog: boolean;
-  /** Stretches of the x axis that are coloured behind the curves. */
+  /** Spans of the x axis that are coloured behind the curves. */
   readonly bands?: readonly ChartBand[] | undefined;
 };
 
-/** A stretch of the x axis, both ends included. */
+/** A span of the x axis, both ends included. */
 export type ChartBand = {
   readonly start: number;
   readonly end: number;
@@ -40,7 +40,7 @@ const DRAG_MIN_PX = 6;
 const DOT_SPACING_PX = 14;
 /** Marks nearer to each other than this are drawn as one. */
 const MARK_SPACING_PX = 7;
-/** Only the first of a stretch of marks gets a line through the chart. */
+/** Of marks nearer to each other than this, only the first gets a line through the chart. */
 const LINE_SPACING_PX = 24;
 const FAINT_ALPHA = 0.28;
 const BAND_ALPHA = 0.11;
@@ -65,7 +65,7 @@ export class MetricChart {
     this.#observer.observe(host);
   }
 
-  /** Points that a logarithmic axis has no place for. */
+  /** Points at or below zero, which a logarithmic axis cannot show. */
   get unplacedCount(): number {
     return this.#data?.unplacedCount ?? 0;
   }
@@ -113,83 +113,20 @@ export class MetricChart {
   }
 
   #options(model: ChartModel, width: number, height: number): uPlot.Options {
-    const style = getComputedStyle(this.#host);
-    const color = (name: string): string => style.getPropertyValue(name).trim();
-    const font = `11px ${style.fontFamily}`;
-    const ink = color('--ink-3');
-    const grid = { stroke: color('--chart-grid'), width: 1 };
-    const hasSmoothed = model.curves.some((curve) => curve.smoothed !== undefined);
-    const raw = model.curves.map((curve, index): uPlot.Series => ({
-      label: curve.key,
-      stroke: curve.color,
-      width: hasSmoothed ? 1 : 1.6,
-      alpha: hasSmoothed ? FAINT_ALPHA : 1,
-      points: {
-        show: () => (this.#data?.drawnCounts[index] ?? 0) * DOT_SPACING_PX < width,
-        size: 5,
-        width: 1,
-        fill: curve.color,
-      },
-    }));
-    const smoothed = model.curves
-      .filter((curve) => curve.smoothed !== undefined)
-      .map((curve): uPlot.Series => ({
-        label: `${curve.key} smoothed`,
-        stroke: curve.color,
-        width: 2,
-        points: { show: false },
-      }));
+    const color = colorsOf(this.#host);
     return {
       width,
       height,
       padding: [10, 12, 0, 0],
       legend: { show: false },
-      series: [{}, ...raw, ...smoothed],
+      series: [{}, ...this.#series(model.curves, width)],
       scales: {
         x: { time: false, range: () => this.#xRange() },
         y: model.isLog
           ? { distr: 3, range: (_plot, min, max) => logRange(min, max) }
           : { range: (_plot, min, max) => linearRange(min, max) },
       },
-      axes: [
-        {
-          stroke: ink,
-          font,
-          size: 30,
-          gap: 6,
-          space: 70,
-          grid: { show: false },
-          ticks: { ...grid, size: 4 },
-          ...(model.axis === 'time'
-            ? { incrs: ELAPSED_INCREMENTS }
-            : { incrs: model.axis === 'step' ? STEP_INCREMENTS : EPOCH_INCREMENTS }),
-          values: (_plot, ticks) => ticks.map((tick, at) => xTick(model.axis, tick, at === 0)),
-        },
-        {
-          stroke: ink,
-          font,
-          size: 54,
-          gap: 6,
-          space: 34,
-          grid,
-          ticks: { show: false },
-          // uPlot's own increments end at 1e32, and a loss that explodes does not.
-          ...(model.isLog
-            ? {}
-            : {
-                incrs: (_plot: uPlot, _axis: number, min: number, max: number): number[] =>
-                  tickIncrements(min, max),
-                splits: (
-                  _plot: uPlot,
-                  _axis: number,
-                  min: number,
-                  max: number,
-                  increment: number,
-                ): number[] => ticksBetween(min, max, increment),
-              }),
-          values: (_plot, ticks) => ticks.map((tick) => (tick === null ? '' : formatTick(tick))),
-        },
-      ],
+      axes: axesOf(model, color, `11px ${getComputedStyle(this.#host).fontFamily}`),
       cursor: {
         y: false,
         drag: { x: true, y: false, setScale: false, dist: DRAG_MIN_PX },
@@ -210,6 +147,32 @@ export class MetricChart {
         draw: [(plot) => this.#drawBandLabels(plot), (plot) => this.#drawExtras(plot)],
       },
     };
+  }
+
+  /** A line for each curve, and a stronger one for each smoothed curve. */
+  #series(curves: readonly Curve[], width: number): uPlot.Series[] {
+    const smoothed = curves.filter((curve) => curve.smoothed !== undefined);
+    const raw = curves.map((curve, index): uPlot.Series => ({
+      label: curve.key,
+      stroke: curve.color,
+      width: smoothed.length > 0 ? 1 : 1.6,
+      alpha: smoothed.length > 0 ? FAINT_ALPHA : 1,
+      points: {
+        show: () => (this.#data?.drawnCounts[index] ?? 0) * DOT_SPACING_PX < width,
+        size: 5,
+        width: 1,
+        fill: curve.color,
+      },
+    }));
+    return [
+      ...raw,
+      ...smoothed.map((curve): uPlot.Series => ({
+        label: `${curve.key} smoothed`,
+        stroke: curve.color,
+        width: 2,
+        points: { show: false },
+      })),
+    ];
   }
 
   #xRange(): [number, number] {
@@ -280,15 +243,10 @@ export class MetricChart {
     const ratio = devicePixelRatio;
     ctx.save();
     for (const { curve, x, y } of data.lonely) {
+      const [left, top] = [plot.valToPos(x, 'x', true), plot.valToPos(y, 'y', true)];
       ctx.fillStyle = model.curves[curve]?.color ?? '';
       ctx.beginPath();
-      ctx.arc(
-        plot.valToPos(x, 'x', true),
-        plot.valToPos(y, 'y', true),
-        2.2 * ratio,
-        0,
-        2 * Math.PI,
-      );
+      ctx.arc(left, top, 2.2 * ratio, 0, 2 * Math.PI);
       ctx.fill();
     }
     const drawnTo = new Map<string, number>();
@@ -303,57 +261,88 @@ export class MetricChart {
       const isFirst =
         left - (lineAt.get(curve) ?? Number.NEGATIVE_INFINITY) > LINE_SPACING_PX * ratio;
       lineAt.set(curve, left);
-      drawMark(ctx, bbox, left, mark.kind, model.curves[curve]?.color ?? '', ratio, isFirst);
+      ctx.strokeStyle = model.curves[curve]?.color ?? '';
+      ctx.fillStyle = ctx.strokeStyle;
+      if (isFirst) drawLine(ctx, bbox, left);
+      drawMark(ctx, bbox, left, mark.kind);
     }
     ctx.restore();
   }
 }
 
-/** A cross at the foot for NaN, a triangle at the edge the value left through for an infinity, on a thin line. */
+/** A thin dashed line from top to foot. */
+function drawLine(ctx: CanvasRenderingContext2D, bbox: uPlot.BBox, left: number): void {
+  ctx.save();
+  ctx.globalAlpha = 0.35;
+  ctx.lineWidth = devicePixelRatio;
+  ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
+  ctx.stroke(new Path2D(`M${left} ${bbox.top}V${bbox.top + bbox.height}`));
+  ctx.restore();
+}
+
+/** In CSS pixels, from the middle of the cross and from the tip of the triangle. */
+const CROSS = 'M-3 -3L3 3M-3 3L3 -3';
+const TRIANGLE = 'M0 0L-4 7L4 7Z';
+
+/** A cross at the foot for NaN, a triangle at the edge the value left through for an infinity. */
 function drawMark(
   ctx: CanvasRenderingContext2D,
   bbox: uPlot.BBox,
   left: number,
   kind: NonFiniteKind,
-  color: string,
-  ratio: number,
-  hasLine: boolean,
 ): void {
-  const foot = bbox.top + bbox.height;
-  ctx.strokeStyle = color;
-  ctx.fillStyle = color;
-  if (hasLine) {
-    ctx.globalAlpha = 0.35;
-    ctx.lineWidth = ratio;
-    ctx.setLineDash([3 * ratio, 3 * ratio]);
-    ctx.beginPath();
-    ctx.moveTo(left, bbox.top);
-    ctx.lineTo(left, foot);
-    ctx.stroke();
-    ctx.setLineDash([]);
-    ctx.globalAlpha = 1;
-  }
-  ctx.beginPath();
-  if (kind === 'nan') {
-    const middle = foot - 7 * ratio;
-    const arm = 3 * ratio;
-    ctx.lineWidth = 1.6 * ratio;
-    ctx.moveTo(left - arm, middle - arm);
-    ctx.lineTo(left + arm, middle + arm);
-    ctx.moveTo(left - arm, middle + arm);
-    ctx.lineTo(left + arm, middle - arm);
-    ctx.stroke();
-    return;
-  }
+  const ratio = devicePixelRatio;
   const isUp = kind === 'positive_infinity';
-  const tip = isUp ? bbox.top + 2 * ratio : foot - 2 * ratio;
-  const base = tip + (isUp ? 7 : -7) * ratio;
-  ctx.moveTo(left, tip);
-  ctx.lineTo(left - 4 * ratio, base);
-  ctx.lineTo(left + 4 * ratio, base);
-  ctx.closePath();
-  ctx.fill();
+  const inset = (kind === 'nan' ? 7 : 2) * ratio;
+  ctx.save();
+  ctx.translate(left, isUp ? bbox.top + inset : bbox.top + bbox.height - inset);
+  ctx.scale(ratio, isUp || kind === 'nan' ? ratio : -ratio);
+  ctx.lineWidth = 1.6;
+  if (kind === 'nan') ctx.stroke(new Path2D(CROSS));
+  else ctx.fill(new Path2D(TRIANGLE));
+  ctx.restore();
 }
+
+/** Reads colours of the style sheet. */
+function colorsOf(element: HTMLElement): (name: string) => string {
+  const style = getComputedStyle(element);
+  return (name) => style.getPropertyValue(name).trim();
+}
+
+function axesOf(
+  { axis, isLog }: ChartModel,
+  color: (name: string) => string,
+  font: string,
+): uPlot.Axis[] {
+  const grid = { stroke: color('--chart-grid'), width: 1 };
+  const shared = { stroke: color('--ink-3'), font, gap: 6 };
+  return [
+    {
+      ...shared,
+      size: 30,
+      space: 70,
+      grid: { show: false },
+      ticks: { ...grid, size: 4 },
+      incrs: INCREMENTS[axis],
+      values: (_plot, ticks) => ticks.map((tick, at) => xTick(axis, tick, at === 0)),
+    },
+    {
+      ...shared,
+      size: 54,
+      space: 34,
+      grid,
+      ticks: { show: false },
+      ...(isLog ? {} : LINEAR_TICKS),
+      values: (_plot, ticks) => ticks.map((tick) => (tick === null ? '' : formatTick(tick))),
+    },
+  ];
+}
+
+/** uPlot's own increments end at 1e32, and a loss that explodes does not. */
+const LINEAR_TICKS: Pick<uPlot.Axis, 'incrs' | 'splits'> = {
+  incrs: (_plot, _axis, min, max) => tickIncrements(min, max),
+  splits: (_plot, _axis, min, max, increment) => ticksBetween(min, max, increment),
+};
 
 /** A number of the x axis; the first one says what is counted. */
 function xTick(axis: XAxis, tick: number, isFirst: boolean): string {
@@ -379,11 +368,15 @@ function nearestRow(plot: uPlot, seriesIndex: number, closest: number): number |
 const STEP_INCREMENTS = [1, 2, 5]
   .flatMap((digit) => Array.from({ length: 13 }, (_, power) => digit * 10 ** power))
   .toSorted((a, b) => a - b);
-const EPOCH_INCREMENTS = [0.1, 0.2, 0.5, ...STEP_INCREMENTS];
-const ELAPSED_INCREMENTS = [
-  0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600,
-  43_200, 86_400, 172_800, 604_800,
-];
+/** Distances that ticks of an x axis may have. */
+const INCREMENTS: Readonly<Record<XAxis, number[]>> = {
+  step: STEP_INCREMENTS,
+  epoch: [0.1, 0.2, 0.5, ...STEP_INCREMENTS],
+  time: [
+    0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600,
+    43_200, 86_400, 172_800, 604_800,
+  ],
+};
 
 function logRange(min: number | null, max: number | null): [number, number] {
   if (min === null || max === null || !(min > 0) || !(max > 0)) return [0.1, 10];

@@ -2,6 +2,7 @@
  * Colours of heat maps. More is darker on light ground and lighter on dark ground, so the order shows without hue; the two
  * hues of a diverging ramp, blue and orange, are told apart by eyes of every kind.
  */
+import { getOrMake } from '../parts/maps.ts';
 import { rampBytes } from './color-scale.ts';
 import { shownTheme } from '../theme/theme.ts';
 
@@ -27,13 +28,7 @@ const made = new Map<string, Uint8Array>();
 /** The colours of a ramp in the theme that is shown, three bytes each. Reading it inside an effect subscribes to it. */
 export function rampOf(name: RampName): Uint8Array {
   const theme = shownTheme.value;
-  const key = `${theme} ${name}`;
-  let bytes = made.get(key);
-  if (bytes === undefined) {
-    bytes = rampBytes(STOPS[theme][name], RAMP_SIZE);
-    made.set(key, bytes);
-  }
-  return bytes;
+  return getOrMake(made, `${theme} ${name}`, () => rampBytes(STOPS[theme][name], RAMP_SIZE));
 }
 
 /** The ramp as a CSS gradient, for legends. */

@@ -2,6 +2,7 @@
 import { openRun, type RunReader, type Store } from 'quark-sdk';
 import { groupMetrics, lossKey } from '../charts/group.ts';
 import { keysOf } from '../series/run-keys.ts';
+import { countBy } from '../parts/maps.ts';
 import { runNames } from '../parts/run-name.ts';
 import { seriesReader, type ReadSeries } from '../series/series-reader.ts';
 import {
@@ -47,7 +48,7 @@ export class CompareFeed {
     this.#readSeries = seriesReader(store);
   }
 
-  /** Which runs are read from now on: the first {@link MAX_COMPARED} of these. What is known of them already is kept. */
+  /** Which runs are read from now on: the first {@link MAX_COMPARED} of these. What is known of them already stays. */
   show(runIds: readonly string[]): void {
     const wanted = runIds.slice(0, MAX_COMPARED);
     if (wanted.join() !== this.#runIds.join()) this.revision += 1;
@@ -70,11 +71,10 @@ export class CompareFeed {
   }
   /** Metrics of any run, the telling ones first, with the number of runs that have them. */
   get metrics(): readonly { readonly key: string; readonly runCount: number }[] {
-    const counts = new Map<string, number>();
-    for (const { keys } of this.#runs.values())
-      for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
+    const keys = [...this.#runs.values()].flatMap((run) => run.keys);
+    const counts = countBy(keys, (key) => key);
     return groupMetrics([...counts.keys()])
-      .flatMap(({ keys }) => keys)
+      .flatMap((group) => group.keys)
       .map((key) => ({ key, runCount: counts.get(key) ?? 0 }));
   }
   /** What a run is called beside the others. */
@@ -86,19 +86,19 @@ export class CompareFeed {
     return this.#metric === undefined ? undefined : this.#runs.get(runId)?.series.get(this.#metric);
   }
   /** Where the curve of a run begins on the axes of time and epochs. */
-  placeOf(runId: string): { startMs: number; scale: SeriesSet['epochScale'] } {
+  originOf(runId: string): { startMs: number; scale: SeriesSet['epochScale'] } {
     const run = this.#runs.get(runId);
     return {
       startMs: run === undefined ? 0 : Date.parse(run.reader.run.startedAt),
       scale: (run?.series ?? new SeriesSet()).epochScale,
     };
   }
-  /** From the first to the last place of any run. */
+  /** From the first to the last point of any run. */
   extent(axis: XAxis): PointRange {
     let min = Number.POSITIVE_INFINITY;
     let max = Number.NEGATIVE_INFINITY;
     for (const [runId, { series }] of this.#runs) {
-      const range = series.extent(axis, this.placeOf(runId).startMs);
+      const range = series.extent(axis, this.originOf(runId).startMs);
       min = Math.min(min, range?.min ?? min);
       max = Math.max(max, range?.max ?? max);
     }
@@ -106,7 +106,7 @@ export class CompareFeed {
   }
 
   /** Whether this axis shows runs, and as many of them as any axis does. */
-  hasPlaces(axis: XAxis): boolean {
+  hasPoints(axis: XAxis): boolean {
     const counts = X_AXES.map((one) => this.#runsOn(one));
     return this.#runsOn(axis) > 0 && this.#runsOn(axis) === Math.max(...counts);
   }
@@ -124,11 +124,10 @@ export class CompareFeed {
   }
 
   async #poll(onPart: () => void): Promise<boolean> {
-    const { length: count } = this.#runIds;
-    for (let at = 0; at < count; at += AT_ONCE) {
-      await Promise.all(this.#runIds.slice(at, at + AT_ONCE).map((runId) => this.#open(runId)));
+    await inBatches(this.#runIds, async (runIds) => {
+      await Promise.all(runIds.map((runId) => this.#open(runId)));
       await nextTask();
-    }
+    });
     this.#names = runNames([...this.#runs.values()].map(({ reader }) => reader.run));
     const metric = this.#wanted ?? this.#bestMetric();
     if (metric !== this.#metric) {
@@ -139,13 +138,10 @@ export class CompareFeed {
       }
       this.revision += 1;
     }
-    if (metric !== undefined) {
-      const runs = [...this.#runs.values()];
-      for (let at = 0; at < runs.length; at += AT_ONCE) {
-        const some = runs.slice(at, at + AT_ONCE);
-        await Promise.all(some.map((run) => this.#read(run, metric, onPart)));
-      }
-    }
+    if (metric !== undefined)
+      await inBatches([...this.#runs.values()], (runs) =>
+        Promise.all(runs.map((run) => this.#read(run, metric, onPart))),
+      );
     const hasNews = this.revision !== this.#toldRevision;
     this.#toldRevision = this.revision;
     return hasNews;
@@ -207,4 +203,12 @@ export class CompareFeed {
       lossKey(keysOfMany(most)) ?? lossKey(keysOfMany(this.#runs.size / 2)) ?? keysOfMany(most)[0]
     );
   }
+}
+
+/** Does the work on {@link AT_ONCE} items at a time. */
+async function inBatches<T>(
+  items: readonly T[],
+  work: (batch: readonly T[]) => Promise<unknown>,
+): Promise<void> {
+  for (let at = 0; at < items.length; at += AT_ONCE) await work(items.slice(at, at + AT_ONCE));
 }

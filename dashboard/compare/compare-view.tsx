@@ -3,17 +3,18 @@ import { useComputed, useSignal, useSignalEffect, type ReadonlySignal } from '@p
 import type { JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 import { isQuarkError, type Store } from 'quark-sdk';
-import { PALETTE_SIZE } from '../theme/palette.ts';
-import { hrefOf } from '../route/route.ts';
-import { isGrowing } from '../dropped/dropped-files.ts';
-import { createChartView, settleAxis, type ChartView } from '../charts/chart-view.ts';
-import { CompareFeed, MAX_COMPARED } from './compare-feed.ts';
-import type { MetricGroup } from '../charts/group.ts';
 import { ChartToolbar } from '../charts/chart-grid.tsx';
+import { createChartView, settleAxis, type ChartView } from '../charts/chart-view.ts';
+import type { MetricGroup } from '../charts/group.ts';
 import { Panel, type PanelContext } from '../charts/panel.tsx';
-import { Icon } from '../parts/icons.tsx';
-import { ErrorNotice, textOf } from '../parts/parts.tsx';
-import { keepPolling } from '../parts/polling.ts';
+import { isGrowing } from '../dropped/dropped-files.ts';
+import { countText } from '../parts/format.ts';
+import { usePolling } from '../parts/hooks.ts';
+import { Crumb, ErrorNotice, textOf, Warning } from '../parts/notices.tsx';
+import { hrefOf } from '../route/route.ts';
+import { PALETTE_SIZE } from '../theme/palette.ts';
+import { CompareFeed, MAX_COMPARED } from './compare-feed.ts';
+import './style.css';
 
 const POLL_MS = 3000;
 const GROWING_POLL_MS = 300;
@@ -22,72 +23,45 @@ const SHOW_EVERY_MS = 200;
 /** A list that is longer is cut: nobody picks from ten thousand metrics. */
 const MAX_LISTED_METRICS = 1000;
 
+type ComparisonProps = { readonly store: Store; readonly runIds: readonly string[] };
+
 /** The page that compares runs. */
-export function ComparePage(props: {
-  readonly store: Store;
-  readonly runIds: readonly string[];
-}): JSX.Element {
+export function ComparePage(props: ComparisonProps): JSX.Element {
   return (
     <div class="page compare-page">
       <header class="page-head">
-        <a class="crumb" href={hrefOf({ kind: 'runs' })}>
-          <Icon name="back" /> Runs
-        </a>
+        <Crumb />
         <h1>Comparison</h1>
-        <p class="page-sub">
-          {props.runIds.length} {props.runIds.length === 1 ? 'run' : 'runs'}
-        </p>
+        <p class="page-sub">{countText(props.runIds.length, 'run')}</p>
       </header>
-      <Comparison store={props.store} runIds={props.runIds} />
+      <Comparison {...props} />
     </div>
   );
 }
 
 /** One metric of several runs in one chart, with its controls. */
-export function Comparison(props: {
-  readonly store: Store;
-  readonly runIds: readonly string[];
-}): JSX.Element {
-  const { store, runIds } = props;
+export function Comparison({ store, runIds }: ComparisonProps): JSX.Element {
   const text = runIds.join();
   const feed = useMemo(() => new CompareFeed(store), [store]);
-  const revision = useSignal(0);
-  const error = useSignal<unknown>(undefined);
-  const isRead = useSignal(false);
-  const attempt = useSignal(0);
   const view = useMemo(() => createChartView(), []);
-  useEffect(() => {
-    feed.show(runIds);
-    let shownAtMs = performance.now();
-    return keepPolling(
-      async () => {
-        const hasNew = await feed.poll(() => {
-          if (performance.now() - shownAtMs < SHOW_EVERY_MS) return;
-          shownAtMs = performance.now();
-          revision.value += 1;
-        });
-        isRead.value = true;
-        error.value = undefined;
-        if (hasNew) revision.value += 1;
-      },
-      () => (isGrowing(store) ? GROWING_POLL_MS : POLL_MS),
-      (failure) => {
-        error.value = failure;
-      },
-    );
-  }, [feed, text, attempt.value]);
+  const revision = useSignal(0);
+  useEffect(() => feed.show(runIds), [feed, text]);
+  const { error, isRead, retry } = usePolling(
+    async () => {
+      let shownAtMs = performance.now();
+      const hasNew = await feed.poll(() => {
+        if (performance.now() - shownAtMs < SHOW_EVERY_MS) return;
+        shownAtMs = performance.now();
+        revision.value += 1;
+      });
+      if (hasNew) revision.value += 1;
+    },
+    () => (isGrowing(store) ? GROWING_POLL_MS : POLL_MS),
+    [feed, text],
+  );
   void revision.value;
   if (error.value !== undefined && !isRead.value)
-    return (
-      <ErrorNotice
-        title="The runs cannot be compared"
-        error={error.value}
-        onRetry={() => {
-          error.value = undefined;
-          attempt.value += 1;
-        }}
-      />
-    );
+    return <ErrorNotice title="The runs cannot be compared" error={error.value} onRetry={retry} />;
   if (feed.metric === undefined) {
     return (
       <div class="nothing" aria-busy={!isRead.value}>
@@ -99,17 +73,16 @@ export function Comparison(props: {
   return (
     <section class="comparison" aria-label="Comparison">
       {error.value !== undefined && (
-        <p class="strip strip-warning" role="status">
-          <Icon name="warning" /> New points cannot be read just now. What is shown is what was read
-          before; trying again.
-        </p>
+        <Warning>
+          New points cannot be read just now. What is shown is what was read before; trying again.
+        </Warning>
       )}
       <MetricChoice
         feed={feed}
         onChoose={(metric) => {
           feed.choose(metric);
           view.zoom.value = undefined;
-          attempt.value += 1;
+          retry();
         }}
       />
       <ChartToolbar view={view} />
@@ -132,9 +105,13 @@ function MetricChoice(props: {
   const { length: total } = feed.runIds;
   const metrics = feed.metrics.slice(0, MAX_LISTED_METRICS);
   return (
-    <label class="metric-choice">
+    <label class="metric-choice inline gap-10 muted">
       <span>Metric</span>
-      <select value={feed.metric} onChange={(event) => props.onChoose(event.currentTarget.value)}>
+      <select
+        class="input"
+        value={feed.metric}
+        onChange={(event) => props.onChoose(event.currentTarget.value)}
+      >
         {metrics.map(({ key, runCount }) => (
           <option key={key} value={key}>
             {runCount === total ? key : `${key} (${runCount} of ${total} runs)`}
@@ -154,19 +131,19 @@ function ComparedCurves(props: {
   const { feed, metric, view } = props;
   const context = useComputed((): PanelContext => ({
     revision: props.revision.value,
-    placeOf: (runId) => feed.placeOf(runId),
+    originOf: (runId) => feed.originOf(runId),
     extent: feed.extent(view.axis.value),
   }));
   useSignalEffect(() => {
     void props.revision.value;
-    settleAxis(view, (axis) => feed.hasPlaces(axis));
+    settleAxis(view, (axis) => feed.hasPoints(axis));
   });
   // The feed is one object all along: without this, runs that come later would be drawn with the next metric only.
   void props.revision.value;
   const shown = feed.runIds.filter((runId) => feed.get(runId) !== undefined);
   const group: MetricGroup = { id: 'compare', title: metric, keys: shown };
   return (
-    <div class="chart-grid compare-grid">
+    <div class="chart-grid single-chart">
       <Panel
         group={group}
         series={feed}
@@ -181,13 +158,11 @@ function ComparedCurves(props: {
 }
 
 /** What the chart does not show. */
-function Remarks({
-  feed,
-  asked,
-}: {
+function Remarks(props: {
   readonly feed: CompareFeed;
   readonly asked: number;
 }): JSX.Element | null {
+  const { asked, feed } = props;
   const without = feed.runIds.filter((runId) => feed.get(runId) === undefined);
   const lines: string[] = [];
   if (asked > MAX_COMPARED)
@@ -202,7 +177,7 @@ function Remarks({
     );
   if (lines.length === 0) return null;
   return (
-    <ul class="remarks quiet">
+    <ul class="remarks quiet medium">
       {lines.map((line) => (
         <li key={line} class="breakable">
           {line}

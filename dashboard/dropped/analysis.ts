@@ -1,10 +1,10 @@
 /** Asks a worker to analyse a run: the one that holds it, or one of its own that opens the store once more. */
 import type { Store } from 'quark-sdk';
-import type { BatchFindings } from '../worker/batch-findings.ts';
-import type { RunAnalysis } from '../worker/run-analysis.ts';
+import type { BatchFindings, RunAnalysis } from '../worker/run-analysis.ts';
 import { accessTo, type ServerAccess } from '../sources/server-access.ts';
 import { droppedClient } from './dropped-files.ts';
-import { ImportClient } from '../worker/import-client.ts';
+import type { ImportClient } from '../worker/import-client.ts';
+import { startWorker } from '../worker/start-worker.ts';
 
 let own: ImportClient | undefined;
 
@@ -27,19 +27,8 @@ function workerOf(store: Store): {
 } {
   const holder = droppedClient(store);
   if (holder !== undefined) return { client: holder, uri: undefined, access: {} };
-  own ??= started();
-  return { client: own, uri: store.uri, access: accessTo(store.uri.replace(/\/$/, '')) };
-}
-
-function started(): ImportClient {
-  const worker = new Worker(new URL('../worker/import-worker.ts', import.meta.url), {
-    type: 'module',
-  });
-  const client = new ImportClient(worker, 'analysis:');
-  worker.addEventListener('error', (event) => {
-    event.preventDefault();
-    client.fail(new Error(event.message || 'The code that analyses runs cannot be loaded.'));
+  own ??= startWorker('analysis:', 'The code that analyses runs cannot be loaded.', () => {
     own = undefined;
-  });
-  return client;
+  }).client;
+  return { client: own, uri: store.uri, access: accessTo(store.uri.replace(/\/$/, '')) };
 }

@@ -45,21 +45,18 @@ export function DropZone(): JSX.Element | null {
         };
       });
     };
-    addEventListener('dragenter', onEnter);
-    addEventListener('dragleave', onLeave);
-    addEventListener('dragover', onOver);
-    addEventListener('drop', onDrop);
-    return () => {
-      removeEventListener('dragenter', onEnter);
-      removeEventListener('dragleave', onLeave);
-      removeEventListener('dragover', onOver);
-      removeEventListener('drop', onDrop);
-    };
+    const listening = new AbortController();
+    const { signal } = listening;
+    addEventListener('dragenter', onEnter, { signal });
+    addEventListener('dragleave', onLeave, { signal });
+    addEventListener('dragover', onOver, { signal });
+    addEventListener('drop', onDrop, { signal });
+    return () => listening.abort();
   }, []);
   if (!isOver.value) return null;
   return (
     <div class="drop-zone" aria-hidden="true">
-      <div class="drop-words">
+      <div class="drop-words muted">
         <Icon name="open" />
         <strong>Drop training logs</strong>
         <span>They are read on this machine and sent nowhere.</span>

@@ -7,7 +7,8 @@ import { nextTask } from '../parts/turns.ts';
 import { BROWSER_URI, chooseSource, offerSource, withdrawSource } from '../sources/sources.ts';
 import { hrefOf } from '../route/route.ts';
 import type { DropContents } from './entries.ts';
-import { ImportClient } from '../worker/import-client.ts';
+import type { ImportClient } from '../worker/import-client.ts';
+import { startWorker } from '../worker/start-worker.ts';
 import type { DroppedReport } from '../worker/protocol.ts';
 
 /** What is done with the files: `collecting` is finding out what a folder holds. */
@@ -174,15 +175,7 @@ export function letGo(): void {
 function startSession(): Session {
   sessionCount += 1;
   const uri = `files:${sessionCount}`;
-  const worker = new Worker(new URL('../worker/import-worker.ts', import.meta.url), {
-    type: 'module',
-  });
-  const client = new ImportClient(worker, uri);
-  worker.addEventListener('error', (event) => {
-    event.preventDefault();
-    client.fail(new Error(event.message || 'The code that reads files cannot be loaded.'));
-  });
-  return { client, worker, uri };
+  return { ...startWorker(uri, 'The code that reads files cannot be loaded.'), uri };
 }
 
 function endSession(): void {

@@ -62,7 +62,7 @@ export async function walkEntries(
       if (isFile(entry)) {
         if (files.length >= maxFiles) {
           isFull = true;
-          problem(path, `Only the first ${maxFiles.toLocaleString('en')} files were taken.`);
+          problem(path, tooMany(maxFiles));
           return;
         }
         files.push({ file: await fileOf(entry), path });
@@ -91,17 +91,17 @@ export function pickedFiles(files: Iterable<File>): DropContents {
     const path = file.webkitRelativePath === '' ? file.name : file.webkitRelativePath;
     if (path.split('/').some((part) => LEFT_OUT.has(part))) continue;
     if (taken.length >= MAX_DROPPED_FILES) {
-      problems.push({
-        file: path,
-        place: null,
-        reason: `Only the first ${MAX_DROPPED_FILES.toLocaleString('en')} files were taken.`,
-      });
+      problems.push({ file: path, place: null, reason: tooMany(MAX_DROPPED_FILES) });
       break;
     }
     taken.push({ file, path });
   }
   taken.sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
   return { files: taken, problems };
+}
+
+function tooMany(maxFiles: number): string {
+  return `Only the first ${maxFiles.toLocaleString('en')} files were taken.`;
 }
 
 function isFile(entry: FileSystemEntry): entry is FileSystemFileEntry {

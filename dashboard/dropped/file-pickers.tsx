@@ -1,6 +1,7 @@
 /** The ways to open files without a mouse: buttons for files and for a folder. */
-import type { JSX } from 'preact';
+import type { ComponentProps, JSX } from 'preact';
 import { useRef } from 'preact/hooks';
+import { Button } from '../parts/controls.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { dropFiles } from './dropped-files.ts';
 import { pickedFiles } from './entries.ts';
@@ -15,31 +16,22 @@ export function FilePickers(props: { readonly isSmall?: boolean }): JSX.Element 
     input.value = '';
     if (picked.length > 0) void dropFiles(async () => pickedFiles(picked));
   };
-  const button = props.isSmall === true ? 'button button-small' : 'button';
+  const isSmall = props.isSmall ?? false;
+  const shared: ComponentProps<'input'> = {
+    type: 'file',
+    hidden: true,
+    onChange: (event) => take(event.currentTarget),
+  };
   return (
-    <span class="pickers">
-      <button type="button" class={button} onClick={() => files.current?.click()}>
+    <span class="pickers inline wrap gap-8">
+      <Button isSmall={isSmall} onClick={() => files.current?.click()}>
         <Icon name="open" /> Open files
-      </button>
-      <button type="button" class={button} onClick={() => folder.current?.click()}>
+      </Button>
+      <Button isSmall={isSmall} onClick={() => folder.current?.click()}>
         Open a folder
-      </button>
-      <input
-        ref={files}
-        type="file"
-        multiple
-        hidden
-        data-picks="files"
-        onChange={(event) => take(event.currentTarget)}
-      />
-      <input
-        ref={folder}
-        type="file"
-        hidden
-        data-picks="folder"
-        {...{ webkitdirectory: true }}
-        onChange={(event) => take(event.currentTarget)}
-      />
+      </Button>
+      <input ref={files} {...shared} multiple data-picks="files" />
+      <input ref={folder} {...shared} data-picks="folder" {...{ webkitdirectory: true }} />
     </span>
   );
 }

@@ -1,12 +1,15 @@
 /** What happens to files that were dropped: how far, what could not be read, and what is to become of the runs. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
+import { Button, ButtonLink, IconButton } from '../parts/controls.tsx';
+import { countText, formatBytes, formatCount } from '../parts/format.ts';
+import { Icon } from '../parts/icons.tsx';
+import { ProgressBar, textOf } from '../parts/notices.tsx';
+import { adding, toggling } from '../parts/signals.ts';
 import { hrefOf } from '../route/route.ts';
 import { chooseSource } from '../sources/sources.ts';
-import { formatBytes, formatCount } from '../parts/format.ts';
-import { Icon } from '../parts/icons.tsx';
-import { textOf } from '../parts/parts.tsx';
 import { cancelImport, dropState, keepDropped, letGo, type DropState } from './dropped-files.ts';
+import './style.css';
 
 /** Problems that are listed at first. */
 const LISTED = 50;
@@ -19,28 +22,23 @@ export function ImportDock(): JSX.Element | null {
   if (state === undefined) return null;
   const isBusy = state.phase !== 'idle';
   return (
-    <aside class={`dock${isSmall.value ? ' is-small' : ''}`} aria-label="Dropped files">
-      <header class="dock-head">
+    <aside class={`dock floating${isSmall.value ? ' is-small' : ''}`} aria-label="Dropped files">
+      <header class="dock-head row spread gap-10">
         <h2>
           <span role="status">{titleOf(state)}</span>
         </h2>
-        <button
-          type="button"
-          class="icon-button"
+        <IconButton
+          icon={isSmall.value ? 'expand' : 'shrink'}
+          label={isSmall.value ? 'Show more of the import' : 'Show less of the import'}
           aria-expanded={!isSmall.value}
-          aria-label={isSmall.value ? 'Show more of the import' : 'Show less of the import'}
-          onClick={() => {
-            isSmall.value = !isSmall.value;
-          }}
-        >
-          <Icon name={isSmall.value ? 'expand' : 'shrink'} />
-        </button>
+          onClick={toggling(isSmall)}
+        />
       </header>
       {isBusy && <Progress state={state} />}
       {!isSmall.value && (
         <>
           {state.error !== undefined && (
-            <p class="dock-error breakable" role="alert">
+            <p class="row gap-8 medium is-bad breakable" role="alert">
               <Icon name="warning" /> {textOf(state.error)}
             </p>
           )}
@@ -53,7 +51,7 @@ export function ImportDock(): JSX.Element | null {
 }
 
 function titleOf(state: DropState): string {
-  const runs = `${formatCount(state.runIds.length)} ${state.runIds.length === 1 ? 'run' : 'runs'}`;
+  const runs = countText(state.runIds.length, 'run');
   switch (state.phase) {
     case 'collecting':
       return 'Looking through the files';
@@ -67,7 +65,7 @@ function titleOf(state: DropState): string {
       if (state.wasCancelled) return `Cancelled: ${runs}`;
       return state.runIds.length === 0
         ? 'Nothing in these files could be read as a run'
-        : `${runs} from ${formatCount(state.fileCount)} ${state.fileCount === 1 ? 'file' : 'files'}`;
+        : `${runs} from ${countText(state.fileCount, 'file')}`;
   }
 }
 
@@ -78,24 +76,14 @@ function Progress({ state }: { readonly state: DropState }): JSX.Element {
       ? undefined
       : progress.bytesRead / progress.bytesTotal;
   return (
-    <div class="dock-progress">
-      <div
-        class="bar"
-        role="progressbar"
-        aria-label="Import"
-        aria-valuemin={0}
-        aria-valuemax={100}
-        aria-valuenow={share === undefined ? undefined : Math.round(share * 100)}
-        data-is-unknown={share === undefined}
-      >
-        <span style={{ width: `${((share ?? 0) * 100).toFixed(1)}%` }} />
-      </div>
+    <div class="stack gap-5">
+      <ProgressBar label="Import" share={share} />
       {progress !== undefined && (
-        <p class="dock-file" title={progress.file}>
+        <p class="row gap-12 quiet small nowrap" title={progress.file}>
           <span>
             {formatBytes(progress.bytesRead)} of {formatBytes(progress.bytesTotal)}
           </span>
-          <span class="dock-path">{progress.file}</span>
+          <span class="dock-path path ellipsis">{progress.file}</span>
         </p>
       )}
     </div>
@@ -111,53 +99,43 @@ function Problems({ state }: { readonly state: DropState }): JSX.Element | null 
   const unknown = unknownFiles.slice(0, shownCount.value);
   const isCut = shown.length < problems.length || unknown.length < unknownFiles.length;
   return (
-    <details class="dock-problems">
-      <summary>
+    <details class="dock-problems small">
+      <summary class="row gap-8">
         <Icon name="warning" />{' '}
         {[
-          ...(count === 0 ? [] : [`${formatCount(count)} ${count === 1 ? 'problem' : 'problems'}`]),
-          ...(unknownFiles.length === 0
-            ? []
-            : [
-                `${formatCount(unknownFiles.length)} ${unknownFiles.length === 1 ? 'file' : 'files'} of no known format`,
-              ]),
-        ].join(', ')}
+          count > 0 && countText(count, 'problem'),
+          unknownFiles.length > 0 && `${countText(unknownFiles.length, 'file')} of no known format`,
+        ]
+          .filter(Boolean)
+          .join(', ')}
       </summary>
-      <ul tabIndex={0} aria-label="What could not be read">
+      <ul class="ruled" tabIndex={0} aria-label="What could not be read">
         {shown.map(({ file, place, reason }, at) => (
           // oxlint-disable-next-line react/no-array-index-key -- the list only grows at its end
           <li key={at}>
-            <span class="problem-file">
+            <span class="problem-file quiet">
               {file}
-              {place !== null && <span class="problem-place"> {place}</span>}
+              {place !== null && <span class="muted"> {place}</span>}
             </span>
-            <span class="problem-reason">{reason}</span>
+            <span>{reason}</span>
           </li>
         ))}
         {unlistedProblemCount > 0 && (
           <li>
-            <span class="problem-reason">
-              and {formatCount(unlistedProblemCount)} more of the same import
-            </span>
+            <span>and {formatCount(unlistedProblemCount)} more of the same import</span>
           </li>
         )}
         {unknown.map((file) => (
           <li key={`unknown ${file}`}>
-            <span class="problem-file">{file}</span>
-            <span class="problem-reason">No known format of training logs.</span>
+            <span class="problem-file quiet">{file}</span>
+            <span>No known format of training logs.</span>
           </li>
         ))}
       </ul>
       {isCut && (
-        <button
-          type="button"
-          class="button button-small"
-          onClick={() => {
-            shownCount.value += LISTED_MORE;
-          }}
-        >
+        <Button isSmall onClick={adding(shownCount, LISTED_MORE)}>
           Show more
-        </button>
+        </Button>
       )}
     </details>
   );
@@ -165,52 +143,33 @@ function Problems({ state }: { readonly state: DropState }): JSX.Element | null 
 
 function Actions(props: { readonly state: DropState; readonly isBusy: boolean }): JSX.Element {
   const { runIds, keptCount } = props.state;
-  if (props.isBusy) {
+  const only = runIds.length === 1 ? runIds[0] : undefined;
+  if (props.isBusy || runIds.length === 0 || keptCount !== undefined)
     return (
-      <div class="dock-actions">
-        <button type="button" class="button button-small" onClick={() => void cancelImport()}>
-          Cancel
-        </button>
+      <div class="row wrap gap-8">
+        <Button isSmall onClick={props.isBusy ? () => void cancelImport() : letGo}>
+          {props.isBusy ? 'Cancel' : 'Close'}
+        </Button>
       </div>
     );
-  }
-  if (runIds.length === 0 || keptCount !== undefined) {
-    return (
-      <div class="dock-actions">
-        <button type="button" class="button button-small" onClick={letGo}>
-          Close
-        </button>
-      </div>
-    );
-  }
   return (
     <>
-      <div class="dock-actions">
-        <a
-          class="button button-small"
-          href={
-            runIds.length === 1
-              ? hrefOf({ kind: 'run', runId: runIds[0] ?? '' })
-              : hrefOf({ kind: 'runs' })
-          }
+      <div class="row wrap gap-8">
+        <ButtonLink
+          isSmall
+          href={hrefOf(only === undefined ? { kind: 'runs' } : { kind: 'run', runId: only })}
           onClick={() => chooseSource('files')}
         >
-          {runIds.length === 1 ? 'Show the run' : 'Show the runs'}
-        </a>
-        <button
-          type="button"
-          class="button button-small button-primary"
-          onClick={() => void keepDropped()}
-        >
+          {only === undefined ? 'Show the runs' : 'Show the run'}
+        </ButtonLink>
+        <Button isSmall isPrimary onClick={() => void keepDropped()}>
           Keep in this browser
-        </button>
-        <button type="button" class="button button-small" onClick={letGo}>
+        </Button>
+        <Button isSmall onClick={letGo}>
           Let go
-        </button>
+        </Button>
       </div>
-      <p class="dock-note quiet">
-        In memory only, until you keep them. Nothing leaves this machine.
-      </p>
+      <p class="quiet small">In memory only, until you keep them. Nothing leaves this machine.</p>
     </>
   );
 }

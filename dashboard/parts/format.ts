@@ -46,6 +46,16 @@ export function formatCount(count: number): string {
   return groupThousands(String(Math.round(count)));
 }
 
+/** A count with its noun: `1 run`, `1,200 runs`. */
+export function countText(count: number, noun: string): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** A number with so many significant digits. */
+export function rounded(value: number, digits: number = 3): number {
+  return Number(value.toPrecision(digits));
+}
+
 /** A span: `340 ms`, `4.2 s`, `3m 12s`, `2h 05m`, `3d 4h`. */
 export function formatDuration(spanMs: number): string {
   if (!Number.isFinite(spanMs)) return '–';

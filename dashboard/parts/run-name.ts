@@ -1,6 +1,7 @@
 /** What a run is called for people. */
 import type { RunRecord } from 'quark-sdk';
 import { shortId } from './format.ts';
+import { countBy, getOrMake } from './maps.ts';
 
 type Named = Pick<RunRecord, 'id' | 'projectName' | 'environment'>;
 
@@ -24,7 +25,8 @@ export function importOf(
 export function runNames(runs: readonly Named[]): ReadonlyMap<string, string> {
   const names = runs.map((run) => importOf(run)?.name ?? run.projectName);
   const folders = runs.map(folderOf);
-  const byName = groupIndices(names);
+  const byName = new Map<string, number[]>();
+  for (const [at, name] of names.entries()) getOrMake(byName, name, () => []).push(at);
   for (const same of byName.values()) {
     if (same.length === 1) continue;
     const parts = same.map((at) => folders[at] ?? []);
@@ -36,8 +38,7 @@ export function runNames(runs: readonly Named[]): ReadonlyMap<string, string> {
         names[at] = own.at(-1) === name ? own.join('/') : [...own, name].join('/');
     }
   }
-  const counts = new Map<string, number>();
-  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const counts = countBy(names, (name) => name);
   return new Map(
     runs.map(({ id }, at) => {
       const name = names[at] ?? id;
@@ -60,14 +61,4 @@ function sharedStart(all: readonly (readonly string[])[]): number {
   const [first = []] = all;
   const at = first.findIndex((part, index) => all.some((one) => one[index] !== part));
   return at < 0 ? first.length : at;
-}
-
-function groupIndices(names: readonly string[]): ReadonlyMap<string, readonly number[]> {
-  const groups = new Map<string, number[]>();
-  for (const [at, name] of names.entries()) {
-    const group = groups.get(name);
-    if (group === undefined) groups.set(name, [at]);
-    else group.push(at);
-  }
-  return groups;
 }

@@ -1,15 +1,16 @@
 /** What a run was made of: identity, lineage, configuration, environment. */
 import { useSignal } from '@preact/signals';
-import type { JSX } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
 import type { RunRecord } from 'quark-sdk';
-import { hrefOf } from '../route/route.ts';
-import { formatCount, formatDuration, shortId } from '../parts/format.ts';
+import { Button, CopyButton } from '../parts/controls.tsx';
+import { countText, formatCount, formatDuration, shortId } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
-import { CopyButton } from '../parts/parts.tsx';
+import { adding } from '../parts/signals.ts';
+import { hrefOf } from '../route/route.ts';
 
 /** The column beside the charts. */
 export function RunFacts({ run }: { readonly run: RunRecord }): JSX.Element {
-  const endedMs = run.endedAt === null ? undefined : Date.parse(run.endedAt);
+  const { lineageRootRunId: rootId, parentRunId: parentId, gitCommit } = run;
   return (
     <aside class="facts" aria-label="About this run">
       <section>
@@ -19,38 +20,16 @@ export function RunFacts({ run }: { readonly run: RunRecord }): JSX.Element {
             <span class="mono breakable">{run.id}</span>
           </Fact>
           <Fact name="started">{instant(run.startedAt)}</Fact>
-          {endedMs !== undefined && endedMs > Date.parse(run.startedAt) && (
-            <Fact name="ended">
-              {instant(run.endedAt ?? '')}
-              <span class="quiet">
-                {' '}
-                after {formatDuration(endedMs - Date.parse(run.startedAt))}
-              </span>
-            </Fact>
+          <Ended run={run} />
+          {run.resumeCount > 0 && <Fact name="resumed">{countText(run.resumeCount, 'time')}</Fact>}
+          {parentId !== null && <RelatedRun name="parent" runId={parentId} />}
+          {rootId !== run.id && rootId !== parentId && (
+            <RelatedRun name="first of line" runId={rootId} />
           )}
-          {run.resumeCount > 0 && (
-            <Fact name="resumed">
-              {run.resumeCount} {run.resumeCount === 1 ? 'time' : 'times'}
-            </Fact>
-          )}
-          {run.parentRunId !== null && (
-            <Fact name="parent">
-              <a class="link mono" href={hrefOf({ kind: 'run', runId: run.parentRunId })}>
-                <Icon name="parent" /> {shortId(run.parentRunId)}
-              </a>
-            </Fact>
-          )}
-          {run.lineageRootRunId !== run.id && run.lineageRootRunId !== run.parentRunId && (
-            <Fact name="first of line">
-              <a class="link mono" href={hrefOf({ kind: 'run', runId: run.lineageRootRunId })}>
-                {shortId(run.lineageRootRunId)}
-              </a>
-            </Fact>
-          )}
-          {run.gitCommit !== null && (
+          {gitCommit !== null && (
             <Fact name="commit">
-              <span class="mono" title={run.gitCommit}>
-                {run.gitCommit.slice(0, 10)}
+              <span class="mono" title={gitCommit}>
+                {gitCommit.slice(0, 10)}
               </span>
             </Fact>
           )}
@@ -66,14 +45,37 @@ export function RunFacts({ run }: { readonly run: RunRecord }): JSX.Element {
   );
 }
 
+function Ended({ run }: { readonly run: RunRecord }): JSX.Element | null {
+  const { endedAt, startedAt } = run;
+  const spanMs = endedAt === null ? 0 : Date.parse(endedAt) - Date.parse(startedAt);
+  if (endedAt === null || spanMs <= 0) return null;
+  return (
+    <Fact name="ended">
+      {instant(endedAt)}
+      <span class="quiet"> after {formatDuration(spanMs)}</span>
+    </Fact>
+  );
+}
+
+function RelatedRun(props: { readonly name: string; readonly runId: string }): JSX.Element {
+  return (
+    <Fact name={props.name}>
+      <a class="link mono" href={hrefOf({ kind: 'run', runId: props.runId })}>
+        {props.name === 'parent' && <Icon name="parent" />} {shortId(props.runId)}
+      </a>
+    </Fact>
+  );
+}
+
 function Fact(props: {
-  readonly name: string;
-  readonly children: JSX.Element | JSX.Element[] | string | (string | number | JSX.Element)[];
+  readonly name: ComponentChildren;
+  readonly isCode?: boolean;
+  readonly children: ComponentChildren;
 }): JSX.Element {
   return (
     <div class="fact">
-      <dt>{props.name}</dt>
-      <dd>{props.children}</dd>
+      <dt class="quiet">{props.name}</dt>
+      <dd class={props.isCode === true ? 'mono breakable' : ''}>{props.children}</dd>
     </div>
   );
 }
@@ -91,7 +93,7 @@ function JsonSection(props: {
   const entries = Object.entries(props.value);
   return (
     <section>
-      <header class="fact-head">
+      <header class="fact-head row spread">
         <h2>{props.title}</h2>
         {entries.length > 0 && (
           <CopyButton
@@ -117,15 +119,9 @@ function JsonFields({ value }: { readonly value: object }): JSX.Element {
     <>
       <FieldList fields={all.slice(0, shownCount.value)} />
       {hiddenCount > 0 && (
-        <button
-          type="button"
-          class="button button-small fact-more"
-          onClick={() => {
-            shownCount.value += SHOWN_MORE;
-          }}
-        >
+        <Button isSmall class="fact-more" onClick={adding(shownCount, SHOWN_MORE)}>
           Show {formatCount(Math.min(hiddenCount, SHOWN_MORE))} more
-        </button>
+        </Button>
       )}
     </>
   );
@@ -155,10 +151,9 @@ function FieldList(props: { readonly fields: readonly [string, unknown][] }): JS
         isNested(field) ? (
           <NestedField key={name} name={name} value={field} />
         ) : (
-          <div key={name} class="fact">
-            <dt>{breakable(name)}</dt>
-            <dd class="mono breakable">{leafText(field)}</dd>
-          </div>
+          <Fact key={name} name={breakable(name)} isCode>
+            {leafText(field)}
+          </Fact>
         ),
       )}
     </dl>

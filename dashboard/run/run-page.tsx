@@ -4,17 +4,19 @@ import { useMemo } from 'preact/hooks';
 import { isQuarkError, type Store } from 'quark-sdk';
 import { hrefOf } from '../route/route.ts';
 import { createChartView } from '../charts/chart-view.ts';
-import { formatCount, formatDuration, formatValue, shortId } from '../parts/format.ts';
 import { groupMetrics } from '../charts/group.ts';
-import { importOf } from '../parts/run-name.ts';
-import type { RunFeed } from '../series/run-feed.ts';
-import { runSpanMs, shownStatus } from '../parts/run-filter.ts';
-import { Icon } from '../parts/icons.tsx';
-import { CopyButton, ErrorNotice, StatusChip } from '../parts/parts.tsx';
 import { isBeingImported } from '../dropped/dropped-files.ts';
+import { ButtonLink, CopyButton } from '../parts/controls.tsx';
+import { countText, formatCount, formatValue, shortId } from '../parts/format.ts';
+import { Icon } from '../parts/icons.tsx';
+import { Crumb, ErrorNotice, Tiles, Warning } from '../parts/notices.tsx';
+import { importOf } from '../parts/run-name.ts';
+import { runSpanMs, shownStatus, spanText, StatusChip } from '../parts/run-status.tsx';
+import type { RunFeed } from '../series/run-feed.ts';
+import { useRunWatch, type RunWatch } from './feed/run-watch.ts';
 import { RunFacts } from './run-facts.tsx';
 import { RunTabs, tabOf, TabView } from './run-tabs.tsx';
-import { useRunWatch } from './feed/run-watch.ts';
+import './style.css';
 
 /** The page of one run. */
 export function RunPage(props: {
@@ -40,117 +42,111 @@ export function RunPage(props: {
         error={isMissing ? `There is no run ${runId} in ${store.uri}.` : watch.error.value}
         {...(isMissing ? {} : { onRetry: watch.retry })}
       >
-        <a class="button" href={hrefOf({ kind: 'runs' })}>
-          All runs
-        </a>
+        <ButtonLink href={hrefOf({ kind: 'runs' })}>All runs</ButtonLink>
         {isMissing && props.otherSource}
       </ErrorNotice>
     );
   }
   void watch.nowMs.value;
-  const { run } = feed;
-  const status = isBeingImported(run) ? 'importing' : shownStatus({ effectiveStatus: feed.status });
-  const resumeHref = props.resumeHref(feed);
   return (
     <div class="page run-page">
-      <header class="page-head run-head">
-        <a class="crumb" href={hrefOf({ kind: 'runs' })}>
-          <Icon name="back" /> Runs
-        </a>
-        <div class="run-title">
-          <h1>{importOf(run)?.name ?? run.projectName}</h1>
-          <CopyButton text={run.id} label="Copy the run id">
-            <span class="run-id">{shortId(run.id)}</span>
-          </CopyButton>
-          <StatusChip status={status} />
-          <span class="tags">
-            {run.tags.map((tag) => (
-              <span key={tag} class="tag">
-                {tag}
-              </span>
-            ))}
-          </span>
-          {resumeHref !== undefined && (
-            <a class="button button-primary run-resume" href={resumeHref}>
-              <Icon name="play" /> Resume
-            </a>
-          )}
-        </div>
-      </header>
-      {watch.error.value !== undefined && (
-        <p class="strip strip-warning" role="status">
-          <Icon name="warning" /> New points cannot be read just now. What is shown is what was read
-          before; trying again.
-        </p>
-      )}
-      {feed.problem !== null && (
-        <p class="strip strip-error" role="status">
-          <Icon name="warning" /> {feed.problem} Its metrics and events are shown as they are.
-        </p>
-      )}
-      {feed.damage.length > 0 && <Damage damage={feed.damage} />}
-      <Tiles feed={feed} nowMs={watch.nowMs.value} />
+      <RunHead feed={feed} resumeHref={props.resumeHref(feed)} />
+      <Problems feed={feed} watch={watch} />
+      <LastValues feed={feed} nowMs={watch.nowMs.value} />
       <RunTabs runId={runId} shown={tab} />
       <div class="run-columns">
         <div class="run-main">
           <TabView tab={tab} of={{ feed, watch, charts }} />
         </div>
-        <RunFacts run={run} />
+        <RunFacts run={feed.run} />
       </div>
     </div>
   );
 }
 
+function RunHead(props: {
+  readonly feed: RunFeed;
+  readonly resumeHref: string | undefined;
+}): JSX.Element {
+  const { run, status } = props.feed;
+  return (
+    <header class="page-head run-head">
+      <Crumb />
+      <div class="run-title row wrap">
+        <h1>{importOf(run)?.name ?? run.projectName}</h1>
+        <CopyButton text={run.id} label="Copy the run id">
+          <span class="run-id quiet code">{shortId(run.id)}</span>
+        </CopyButton>
+        <StatusChip
+          status={isBeingImported(run) ? 'importing' : shownStatus({ effectiveStatus: status })}
+        />
+        <span class="inline wrap gap-5 tags">
+          {run.tags.map((tag) => (
+            <span key={tag} class="tag">
+              {tag}
+            </span>
+          ))}
+        </span>
+        {props.resumeHref !== undefined && (
+          <ButtonLink isPrimary class="push" href={props.resumeHref}>
+            <Icon name="play" /> Resume
+          </ButtonLink>
+        )}
+      </div>
+    </header>
+  );
+}
+
+/** What is wrong with what is shown. */
+function Problems(props: { readonly feed: RunFeed; readonly watch: RunWatch }): JSX.Element {
+  const { damage, problem } = props.feed;
+  return (
+    <>
+      {props.watch.error.value !== undefined && (
+        <Warning>
+          New points cannot be read just now. What is shown is what was read before; trying again.
+        </Warning>
+      )}
+      {problem !== null && (
+        <Warning isError>{problem} Its metrics and events are shown as they are.</Warning>
+      )}
+      {damage.length > 0 && <Damage damage={damage} />}
+    </>
+  );
+}
+
 /** The last value of the metrics that matter most. */
-function Tiles({ feed, nowMs }: { readonly feed: RunFeed; readonly nowMs: number }): JSX.Element {
+function LastValues(props: { readonly feed: RunFeed; readonly nowMs: number }): JSX.Element {
+  const { feed, nowMs } = props;
   const keys = groupMetrics(feed.series.keys)
     .filter((group) => group.id === 'loss' || group.id === 'accuracy')
     .flatMap((group) => group.keys.filter((key) => !key.includes('epoch_')))
     .slice(0, 4);
   const { step, epoch } = feed.position;
   const summary = { run: feed.run, isLive: feed.isLive, effectiveStatus: feed.status };
+  const spanMs = runSpanMs(summary, nowMs, feed.lastActivityMs);
   return (
-    <dl class="tiles">
-      {keys.map((key) => {
-        const value = feed.series.get(key)?.last?.value;
-        const isBad = value !== undefined && !Number.isFinite(value);
-        return (
-          <div key={key} class={`tile${isBad ? ' is-bad' : ''}`}>
-            <dt>{key}</dt>
-            <dd>{value === undefined ? '–' : formatValue(value)}</dd>
-          </div>
-        );
-      })}
-      <div class="tile">
-        <dt>step</dt>
-        <dd>{Number.isNaN(step) ? '–' : formatCount(step)}</dd>
-      </div>
-      {!Number.isNaN(epoch) && (
-        <div class="tile">
-          <dt>epoch</dt>
-          <dd>{formatCount(epoch)}</dd>
-        </div>
-      )}
-      <div class="tile">
-        <dt>{feed.isLive ? 'running for' : 'took'}</dt>
-        <dd>{spanText(feed, runSpanMs(summary, nowMs, feed.lastActivityMs))}</dd>
-      </div>
-    </dl>
+    <Tiles
+      tiles={[
+        ...keys.map((key) => {
+          const value = feed.series.get(key)?.last?.value ?? null;
+          const isBad = value !== null && !Number.isFinite(value);
+          return { name: key, text: value === null ? '–' : formatValue(value), isBad };
+        }),
+        { name: 'step', text: Number.isNaN(step) ? '–' : formatCount(step) },
+        ...(Number.isNaN(epoch) ? [] : [{ name: 'epoch', text: formatCount(epoch) }]),
+        { name: feed.isLive ? 'running for' : 'took', text: spanText(feed.run, spanMs) },
+      ]}
+    />
   );
-}
-
-/** Files without times say nothing of how long a run took. */
-function spanText(feed: RunFeed, spanMs: number): string {
-  return spanMs === 0 && importOf(feed.run) !== undefined ? '–' : formatDuration(spanMs);
 }
 
 function Damage({ damage }: { readonly damage: RunFeed['damage'] }): JSX.Element {
   return (
-    <details class="strip strip-error">
+    <details class="strip strip-error tone-bad">
       <summary>
-        <Icon name="warning" /> {damage.length} damaged{' '}
-        {damage.length === 1 ? 'segment was' : 'segments were'} left out. Everything else of the run
-        is shown.
+        <Icon name="warning" /> {countText(damage.length, 'damaged segment')}{' '}
+        {damage.length === 1 ? 'was' : 'were'} left out. Everything else of the run is shown.
       </summary>
       <ul>
         {damage.map(({ identity, reason }) => (
@@ -167,14 +163,12 @@ function RunSkeleton(): JSX.Element {
   return (
     <div class="page run-page" aria-busy="true" aria-label="Reading the run">
       <header class="page-head run-head">
-        <a class="crumb" href={hrefOf({ kind: 'runs' })}>
-          <Icon name="back" /> Runs
-        </a>
-        <div class="run-title">
+        <Crumb />
+        <div class="run-title row wrap">
           <span class="skeleton" style={{ width: '220px', height: '32px' }} />
         </div>
       </header>
-      <div class="tiles">
+      <div class="tiles card">
         {Array.from({ length: 6 }, (_, index) => (
           <div key={index} class="tile">
             <span class="skeleton" style={{ width: '70px' }} />
@@ -189,7 +183,7 @@ function RunSkeleton(): JSX.Element {
           </div>
           <div class="chart-grid">
             {Array.from({ length: 4 }, (_, index) => (
-              <div key={index} class="panel panel-skeleton">
+              <div key={index} class="panel card panel-skeleton">
                 <span class="skeleton" style={{ width: '120px' }} />
               </div>
             ))}

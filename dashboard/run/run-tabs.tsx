@@ -13,7 +13,7 @@ export function tabOf(view: string | undefined): RunTab {
 /** Links to the tabs. */
 export function RunTabs(props: { readonly runId: string; readonly shown: RunTab }): JSX.Element {
   return (
-    <nav class="run-tabs" aria-label="Parts of this run">
+    <nav class="run-tabs tab-links" aria-label="Parts of this run">
       {RUN_TABS.map((tab, index) => (
         <a
           key={tab.id}

@@ -1,9 +1,10 @@
-/** What a new place looks like: the few lines that bring the first run into it. */
+/** What is shown of a store without runs: the few lines that record the first one. */
 import type { JSX } from 'preact';
 import { hrefOf } from '../route/route.ts';
 import type { SourceId } from '../sources/sources.ts';
 import { FilePickers } from '../dropped/file-pickers.tsx';
-import { CopyButton } from '../parts/parts.tsx';
+import { ButtonLink } from '../parts/controls.tsx';
+import { Snippet } from '../parts/notices.tsx';
 
 const SNIPPET = `import { MetricsLogger, TrainingSession } from 'quark-sdk';
 
@@ -23,14 +24,13 @@ export function EmptyRuns(props: { readonly sourceId: SourceId }): JSX.Element {
       <div class="empty-words">
         <h1>No runs yet</h1>
         <p>
-          {props.sourceId === 'server'
-            ? 'Nothing has been recorded here. Ten lines around your training loop change that; the run appears here while it trains.'
-            : 'Nothing has been recorded in this browser. Ten lines around your training loop change that; the run appears here while it trains.'}
+          Nothing has been recorded {props.sourceId === 'server' ? 'here' : 'in this browser'}. Ten
+          lines around your training loop change that; the run appears here while it trains.
         </p>
-        <p class="empty-actions">
-          <a class="button button-primary" href={hrefOf({ kind: 'train', resumeRunId: undefined })}>
+        <p class="empty-actions row wrap">
+          <ButtonLink isPrimary href={hrefOf({ kind: 'train', resumeRunId: undefined })}>
             Train a small network here
-          </a>
+          </ButtonLink>
           <span class="quiet">Handwritten digits, about a minute, in this tab.</span>
         </p>
         <section class="empty-drop" aria-label="Training logs you have">
@@ -42,15 +42,9 @@ export function EmptyRuns(props: { readonly sourceId: SourceId }): JSX.Element {
           <FilePickers />
         </section>
       </div>
-      <figure class="snippet">
-        <figcaption>
-          <span>train.js</span>
-          <CopyButton text={SNIPPET} label="Copy the code" />
-        </figcaption>
-        <pre>
-          <code>{highlighted(SNIPPET)}</code>
-        </pre>
-      </figure>
+      <Snippet title="train.js" code={SNIPPET}>
+        {highlighted(SNIPPET)}
+      </Snippet>
     </div>
   );
 }

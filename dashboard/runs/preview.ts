@@ -7,6 +7,7 @@ import { lossKey } from '../charts/group.ts';
 import { NO_EPOCHS } from '../series/epoch-scale.ts';
 import { overviewSeries, readOverview } from '../series/overview.ts';
 import { reduceSeries } from '../charts/reduce.ts';
+import { getOrMake } from '../parts/maps.ts';
 import { keysOf } from '../series/run-keys.ts';
 import { seriesReader, type ReadSeries } from '../series/series-reader.ts';
 import { SeriesSet, type SampleSeries } from '../series/series.ts';
@@ -81,20 +82,15 @@ export class PreviewCache {
   }
 
   #entry(runId: string): Entry {
-    let entry = this.#entries.get(runId);
-    if (entry === undefined) {
-      entry = {
-        preview: signal(undefined),
-        key: undefined,
-        set: new SeriesSet(),
-        overviewAtMs: undefined,
-        nextSequence: 0,
-        stamp: '',
-        isQueued: false,
-      };
-      this.#entries.set(runId, entry);
-    }
-    return entry;
+    return getOrMake(this.#entries, runId, () => ({
+      preview: signal(undefined),
+      key: undefined,
+      set: new SeriesSet(),
+      overviewAtMs: undefined,
+      nextSequence: 0,
+      stamp: '',
+      isQueued: false,
+    }));
   }
 
   #pump(): void {
@@ -109,47 +105,47 @@ export class PreviewCache {
     }
   }
 
-  async #read(summary: RunSummary): Promise<void> {
-    const runId = summary.run.id;
+  async #read({ run: { id: runId } }: RunSummary): Promise<void> {
     const entry = this.#entry(runId);
     try {
-      if (entry.key === undefined)
-        entry.key = lossKey(await keysOf(this.#store, runId, this.#readSeries));
-      const { key } = entry;
-      const { overviewAtMs } = entry;
-      if (overviewAtMs !== undefined && performance.now() - overviewAtMs < OVERVIEW_EVERY_MS)
-        return;
-      const isFresh = entry.nextSequence === 0;
-      const overview =
-        key === undefined || !isFresh ? undefined : await readOverview(this.#store, runId, key);
-      if (overview !== undefined) {
-        entry.overviewAtMs = performance.now();
-        const thinned = new SeriesSet();
-        thinned.take(overviewSeries(overview).read);
-        entry.preview.value = previewOf(thinned.all()[0]);
-        return;
-      }
-      if (key !== undefined) {
-        const breather = new Breather();
-        let read;
-        do {
-          const query = { runId, metricKey: key, sequenceMin: entry.nextSequence };
-          read = await this.#readSeries(query);
-          for (const step of entry.set.taking(read)) await breather.pause(step);
-          entry.nextSequence = read.lastSequence + 1;
-          await breather.pause();
-        } while (read.hasMore);
-      }
-      const series = key === undefined ? undefined : entry.set.get(key);
-      entry.preview.value = previewOf(series);
+      entry.key ??= lossKey(await keysOf(this.#store, runId, this.#readSeries));
+      const { key, overviewAtMs } = entry;
+      if (key === undefined) entry.preview.value = previewOf(undefined);
+      else if (overviewAtMs === undefined || performance.now() - overviewAtMs >= OVERVIEW_EVERY_MS)
+        entry.preview.value = previewOf(await this.#seriesOf(runId, key, entry));
     } catch {
-      // A row without a curve is still a row; the run page says what is wrong.
+      // A row without a curve is a row all the same; the run page says what is wrong.
       entry.preview.value = previewOf(undefined);
       entry.stamp = '';
     } finally {
       entry.isQueued = false;
       this.version.value += 1;
     }
+  }
+
+  /** The overview of a long run, all samples of any other one. */
+  async #seriesOf(
+    runId: string,
+    metricKey: string,
+    entry: Entry,
+  ): Promise<SampleSeries | undefined> {
+    const isFresh = entry.nextSequence === 0;
+    const overview = isFresh ? await readOverview(this.#store, runId, metricKey) : undefined;
+    if (overview !== undefined) {
+      entry.overviewAtMs = performance.now();
+      const thinned = new SeriesSet();
+      thinned.take(overviewSeries(overview).read);
+      return thinned.all()[0];
+    }
+    const breather = new Breather();
+    let read;
+    do {
+      read = await this.#readSeries({ runId, metricKey, sequenceMin: entry.nextSequence });
+      for (const step of entry.set.taking(read)) await breather.pause(step);
+      entry.nextSequence = read.lastSequence + 1;
+      await breather.pause();
+    } while (read.hasMore);
+    return entry.set.get(metricKey);
   }
 }
 
@@ -174,13 +170,9 @@ export function sparkPath(series: SampleSeries): string {
   const pyramid = new SeriesPyramid();
   pyramid.extendTo(points.ys, points.xs);
   const reduced = reduceSeries(pyramid, { min: first, max: last }, SPARK_BUCKETS);
-  let low = Number.POSITIVE_INFINITY;
-  let high = Number.NEGATIVE_INFINITY;
-  for (const y of reduced.ys) {
-    if (y === null) continue;
-    low = Math.min(low, y);
-    high = Math.max(high, y);
-  }
+  const drawn = reduced.ys.filter((y) => y !== null);
+  const low = Math.min(...drawn);
+  const high = Math.max(...drawn);
   const height = high - low || 1;
   let path = '';
   let isDown = false;

@@ -1,15 +1,14 @@
 /** One run in the list. */
 import type { ReadonlySignal } from '@preact/signals';
-import type { JSX } from 'preact';
+import type { JSX, RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { RunSummary } from 'quark-sdk';
-import { hrefOf } from '../route/route.ts';
-import { formatAgo, formatDuration, formatValue, shortId } from '../parts/format.ts';
-import { SPARK_HEIGHT, SPARK_WIDTH, type PreviewCache } from './preview.ts';
 import { isBeingImported } from '../dropped/dropped-files.ts';
-import { importOf } from '../parts/run-name.ts';
-import { runSpanMs, shownStatus } from '../parts/run-filter.ts';
-import { StatusChip } from '../parts/parts.tsx';
+import { formatAgo, formatValue, shortId } from '../parts/format.ts';
+import { useOnScreen } from '../parts/hooks.ts';
+import { runSpanMs, shownStatus, spanText, StatusChip } from '../parts/run-status.tsx';
+import { hrefOf } from '../route/route.ts';
+import { SPARK_HEIGHT, SPARK_WIDTH, type PreviewCache, type RunPreview } from './preview.ts';
 
 const SHOWN_TAGS = 4;
 
@@ -27,26 +26,9 @@ export function RunRow(props: {
   const { summary, previews } = props;
   const { run } = summary;
   const row = useRef<HTMLTableRowElement>(null);
-  const isOnScreen = useRef(false);
-  const latest = useRef(summary);
-  latest.current = summary;
-  useEffect(() => {
-    const element = row.current;
-    if (element === null) return undefined;
-    const observer = new IntersectionObserver((entries) => {
-      isOnScreen.current = entries.at(-1)?.isIntersecting ?? false;
-      if (isOnScreen.current) previews.want(latest.current);
-    });
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, [previews]);
-  useEffect(() => {
-    if (isOnScreen.current) previews.want(summary);
-  }, [summary, previews]);
-
+  useWanted(row, summary, previews);
   const preview = previews.of(run.id).value;
   const now = props.now.value;
-  const spanMs = runSpanMs(summary, now, preview?.lastActivityMs);
   return (
     <tr ref={row} class="run-row" data-run={run.id}>
       <td class="col-pick">
@@ -62,60 +44,94 @@ export function RunRow(props: {
       </td>
       <td class="col-run">
         <a class="run-link" href={hrefOf({ kind: 'run', runId: run.id })}>
-          <span class="run-project">{props.name}</span>
-          <span class="run-id">{shortId(run.id)}</span>
+          <span class="run-project breakable">{props.name}</span>
+          <span class="run-id quiet code">{shortId(run.id)}</span>
         </a>
       </td>
       <td class="col-tags">
-        <span class="tags">
-          {run.tags.slice(0, SHOWN_TAGS).map((tag) => (
-            <button
-              key={tag}
-              type="button"
-              class="tag"
-              title={`Show only runs tagged ${tag}`}
-              onClick={() => props.onTag(tag)}
-            >
-              {tag}
-            </button>
-          ))}
-          {run.tags.length > SHOWN_TAGS && (
-            <span class="tag-more" title={run.tags.slice(SHOWN_TAGS).join(', ')}>
-              +{run.tags.length - SHOWN_TAGS}
-            </span>
-          )}
-        </span>
+        <Tags tags={run.tags} onTag={props.onTag} />
       </td>
       <td class="col-loss">
-        <span class="loss">
-          {preview === undefined ? (
-            <span class="skeleton spark-skeleton" />
-          ) : (
-            <svg
-              class="spark"
-              viewBox={`0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}`}
-              role="img"
-              aria-label={
-                preview.key === undefined ? 'No loss recorded' : `Curve of ${preview.key}`
-              }
-            >
-              <path d={preview.path} />
-            </svg>
-          )}
-          <span
-            class={`loss-value${preview?.last !== undefined && !Number.isFinite(preview.last) ? ' is-bad' : ''}`}
-            title={preview?.key}
-          >
-            {preview?.last === undefined ? '–' : formatValue(preview.last)}
-          </span>
-        </span>
+        <Loss preview={preview} />
       </td>
       <td class="col-started" title={new Date(run.startedAt).toLocaleString()}>
         {formatAgo(Date.parse(run.startedAt), now)}
       </td>
       <td class="col-duration">
-        {spanMs === 0 && importOf(run) !== undefined ? '–' : formatDuration(spanMs)}
+        {spanText(run, runSpanMs(summary, now, preview?.lastActivityMs))}
       </td>
     </tr>
+  );
+}
+
+/** Has the preview of a run read while its row is on screen. */
+function useWanted(
+  row: RefObject<Element | null>,
+  summary: RunSummary,
+  previews: PreviewCache,
+): void {
+  const isOnScreen = useRef(false);
+  const latest = useRef(summary);
+  latest.current = summary;
+  useOnScreen(row, (isNow) => {
+    isOnScreen.current = isNow;
+    if (isNow) previews.want(latest.current);
+  });
+  useEffect(() => {
+    if (isOnScreen.current) previews.want(summary);
+  }, [summary, previews]);
+}
+
+function Tags(props: {
+  readonly tags: readonly string[];
+  readonly onTag: (tag: string) => void;
+}): JSX.Element {
+  const { tags } = props;
+  return (
+    <span class="inline wrap gap-5 tags">
+      {tags.slice(0, SHOWN_TAGS).map((tag) => (
+        <button
+          key={tag}
+          type="button"
+          class="tag"
+          title={`Show only runs tagged ${tag}`}
+          onClick={() => props.onTag(tag)}
+        >
+          {tag}
+        </button>
+      ))}
+      {tags.length > SHOWN_TAGS && (
+        <span class="tag tag-more" title={tags.slice(SHOWN_TAGS).join(', ')}>
+          +{tags.length - SHOWN_TAGS}
+        </span>
+      )}
+    </span>
+  );
+}
+
+/** The curve of the loss, and its last value. */
+function Loss({ preview }: { readonly preview: RunPreview | undefined }): JSX.Element {
+  const { key, last } = preview ?? {};
+  return (
+    <span class="loss row">
+      {preview === undefined ? (
+        <span class="skeleton spark-skeleton" />
+      ) : (
+        <svg
+          class="spark"
+          viewBox={`0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}`}
+          role="img"
+          aria-label={key === undefined ? 'No loss recorded' : `Curve of ${key}`}
+        >
+          <path d={preview.path} />
+        </svg>
+      )}
+      <span
+        class={`loss-value${last !== undefined && !Number.isFinite(last) ? ' is-bad' : ''}`}
+        title={key}
+      >
+        {last === undefined ? '–' : formatValue(last)}
+      </span>
+    </span>
   );
 }

@@ -3,6 +3,7 @@
  * in this tab (`sessionStorage`) until it is closed or the person signs out, and goes nowhere but to that server.
  */
 import { signal, type ReadonlySignal, type Signal } from '@preact/signals';
+import { storedText } from '../parts/browser-storage.ts';
 
 /** A space that can be shown. */
 export type OpenSpace = { readonly space: string; readonly owner: string };
@@ -17,15 +18,15 @@ export type Account = {
 /** What a store of the server is opened with. */
 export type ServerAccess = { readonly userKey?: string; readonly space?: string };
 
-const KEY_ITEM = 'quark.key';
-const SPACE_ITEM = 'quark.space';
+const storedKey = storedText('quark.key', 'sessionStorage');
+const storedSpace = storedText('quark.space', 'sessionStorage');
 /** The space of requests that name none. */
 const DEFAULT_SPACE = 'default';
 
 const serverUri = signal<string | undefined>(undefined);
 const isNeeded = signal(false);
-const key = signal<string | undefined>(remembered(KEY_ITEM));
-const chosenSpace = signal(remembered(SPACE_ITEM) ?? DEFAULT_SPACE);
+const key = signal<string | undefined>(storedKey.get());
+const chosenSpace = signal(storedSpace.get() ?? DEFAULT_SPACE);
 const known = signal<Account | undefined>(undefined);
 
 /** Who the key belongs to; undefined without a key, and until the server has said so. */
@@ -41,7 +42,7 @@ export const refusal: Signal<string | undefined> = signal(undefined);
 export function meetServer(uri: string, needsKey: boolean): void {
   serverUri.value = uri;
   isNeeded.value = needsKey;
-  if (needsKey && key.peek() !== undefined) void look(key.peek() ?? '');
+  if (needsKey && key.peek() !== undefined) void ask(key.peek() ?? '');
 }
 
 /** Whether this store cannot be opened before somebody gives a key. */
@@ -63,13 +64,13 @@ export function accessMark(uri: string | undefined): string {
     : '';
 }
 
-/** Tries a key; it is kept when the server takes it. */
+/** Tries a key; it is stored when the server takes it. */
 export async function signIn(given: string): Promise<boolean> {
   refusal.value = undefined;
-  const found = await look(given.trim());
+  const found = await ask(given.trim());
   if (!found) return false;
   key.value = given.trim();
-  remember(KEY_ITEM, given.trim());
+  storedKey.set(given.trim());
   return true;
 }
 
@@ -79,18 +80,18 @@ export function signOut(why?: string): void {
   known.value = undefined;
   chosenSpace.value = DEFAULT_SPACE;
   refusal.value = why;
-  forget(KEY_ITEM);
-  forget(SPACE_ITEM);
+  storedKey.set(undefined);
+  storedSpace.set(undefined);
 }
 
 /** Shows another space. */
 export function chooseSpace(name: string): void {
   chosenSpace.value = name;
-  remember(SPACE_ITEM, name);
+  storedSpace.set(name);
 }
 
 /** Asks the server who a key belongs to. */
-async function look(given: string): Promise<boolean> {
+async function ask(given: string): Promise<boolean> {
   const base = serverUri.peek();
   if (base === undefined) return false;
   if (!/^[\u0021-\u007e]+$/.test(given)) {
@@ -136,28 +137,4 @@ function textIn(value: unknown, name: string): string | undefined {
 
 function fieldOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
-}
-
-function remembered(item: string): string | undefined {
-  try {
-    return sessionStorage.getItem(item) ?? undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function remember(item: string, text: string): void {
-  try {
-    sessionStorage.setItem(item, text);
-  } catch {
-    // Known to this page only, until it is loaded again.
-  }
-}
-
-function forget(item: string): void {
-  try {
-    sessionStorage.removeItem(item);
-  } catch {
-    // It was never kept.
-  }
 }

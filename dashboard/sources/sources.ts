@@ -1,12 +1,14 @@
 /** Where the page reads from: the server that served it, this browser's own database, or files that were dropped on it. */
 import { computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { openStorage, type Store } from 'quark-sdk';
+import { storedText } from '../parts/browser-storage.ts';
+import { getOrMake } from '../parts/maps.ts';
 import { accessMark, accessTo, meetServer } from './server-access.ts';
 
-/** The places a page can read from. */
+/** Names of the sources. */
 export type SourceId = 'server' | 'browser' | 'files';
 
-/** A place to read from; it is opened when it is first needed. */
+/** A store that the page can read from; it is opened when it is first needed. */
 export type Source = {
   readonly id: SourceId;
   readonly label: string;
@@ -17,7 +19,7 @@ export type Source = {
 /** The database of this browser that the training page writes and the dashboard reads. */
 export const BROWSER_URI = 'idb:quark';
 
-const STORAGE_KEY = 'quark.source';
+const stored = storedText('quark.source');
 const BROWSER: Source = {
   id: 'browser',
   label: 'This browser',
@@ -35,21 +37,16 @@ export const sources: ReadonlySignal<readonly Source[]> = computed(() => [
 ]);
 const chosen = signal<SourceId | undefined>(remembered());
 
-/** The place that is read now; undefined until the sources are known. */
+/** The source that is read now; undefined until the sources are known. */
 export const source: ReadonlySignal<Source | undefined> = computed(
   () => sources.value.find((one) => one.id === chosen.value) ?? sources.value[0],
 );
 
-/** Reads from this place from now on. */
+/** Reads from this source from now on. */
 export function chooseSource(id: SourceId): void {
   chosen.value = id;
   // Files are forgotten with the page.
-  if (id === 'files') return;
-  try {
-    localStorage.setItem(STORAGE_KEY, id);
-  } catch {
-    // Chosen for this visit only.
-  }
+  if (id !== 'files') stored.set(id);
 }
 
 /** Asks the page's own origin whether a Quark server is behind it, which says so in `quark.json`. */
@@ -76,13 +73,13 @@ async function findServer(descriptor: URL): Promise<Source | undefined> {
   }
 }
 
-/** Adds a place whose store is open already. */
+/** Adds a source whose store is open already. */
 export function offerSource(one: Source, store: Store): void {
   opened.set(one.uri, Promise.resolve(store));
   offered.value = [...offered.value.filter(({ uri }) => uri !== one.uri), one];
 }
 
-/** Takes a place away that was offered. */
+/** Removes a source that was offered. */
 export function withdrawSource(uri: string): void {
   opened.delete(uri);
   const withdrawn = offered.value.find((one) => one.uri === uri);
@@ -99,22 +96,17 @@ export function storeMark(uri: string | undefined): string {
   return [uri, accessMark(uri)].filter(Boolean).join(' ');
 }
 
-/** The store behind a source. Opened once; a failure is not kept, so that trying again can work. */
+/** The store behind a source. Opened once; a failure is not remembered, so that trying again can work. */
 export function storeAt(uri: string): Promise<Store> {
   const mark = storeMark(uri);
-  const known = opened.get(mark);
-  if (known !== undefined) return known;
-  const opening = openStorage(uri, accessTo(uri));
-  opened.set(mark, opening);
-  opening.catch(() => opened.delete(mark));
-  return opening;
+  return getOrMake(opened, mark, () => {
+    const opening = openStorage(uri, accessTo(uri));
+    opening.catch(() => opened.delete(mark));
+    return opening;
+  });
 }
 
 function remembered(): SourceId | undefined {
-  try {
-    const kept = localStorage.getItem(STORAGE_KEY);
-    return kept === 'server' || kept === 'browser' ? kept : undefined;
-  } catch {
-    return undefined;
-  }
+  const id = stored.get();
+  return id === 'server' || id === 'browser' ? id : undefined;
 }

@@ -1,12 +1,13 @@
 /** Light, dark, or as the system has it; remembered in this browser. */
 import { computed, effect, signal, type ReadonlySignal, type Signal } from '@preact/signals';
+import { storedText } from '../parts/browser-storage.ts';
 
 const THEME_CHOICES = ['system', 'light', 'dark'] as const;
 
 /** What the person chose. */
 export type ThemeChoice = (typeof THEME_CHOICES)[number];
 
-const STORAGE_KEY = 'quark.theme';
+const stored = storedText('quark.theme');
 const systemDark = matchMedia('(prefers-color-scheme: dark)');
 const systemIsDark = signal(systemDark.matches);
 
@@ -26,7 +27,7 @@ export function followTheme(): void {
   });
   effect(() => {
     document.documentElement.dataset['theme'] = shownTheme.value;
-    remember(themeChoice.value);
+    stored.set(themeChoice.value);
   });
 }
 
@@ -36,19 +37,6 @@ export function nextTheme(choice: ThemeChoice): ThemeChoice {
 }
 
 function remembered(): ThemeChoice {
-  try {
-    const found = localStorage.getItem(STORAGE_KEY);
-    return THEME_CHOICES.find((choice) => choice === found) ?? 'system';
-  } catch {
-    // A browser may refuse storage to a page; the system's choice will do.
-    return 'system';
-  }
-}
-
-function remember(choice: ThemeChoice): void {
-  try {
-    localStorage.setItem(STORAGE_KEY, choice);
-  } catch {
-    // Not remembered, still shown.
-  }
+  const found = stored.get();
+  return THEME_CHOICES.find((choice) => choice === found) ?? 'system';
 }

@@ -1,18 +1,7 @@
 /** The page's side: sends files to the worker, and is a store of what they became. */
-import {
-  ERROR_CODES,
-  QuarkError,
-  SessionStoreError,
-  type SegmentManifest,
-  type SegmentRead,
-  type Store,
-  type StoredProject,
-  type StoredRun,
-  type Lease,
-} from 'quark-sdk';
+import { ERROR_CODES, QuarkError, SessionStoreError, type Store } from 'quark-sdk';
 import type { ImportProgress } from 'quark-sdk/exchange';
-import type { BatchFindings } from './batch-findings.ts';
-import type { RunAnalysis } from './run-analysis.ts';
+import type { BatchFindings, RunAnalysis } from './run-analysis.ts';
 import { offerSeries } from '../series/series-reader.ts';
 import type { ServerAccess } from '../sources/server-access.ts';
 import type {
@@ -24,6 +13,7 @@ import type {
   Request,
   SentError,
   StoreCall,
+  StoreRead,
 } from './protocol.ts';
 
 /** Files that go over in one message: more would hold the page up. */
@@ -137,19 +127,23 @@ function errorOf({ message, code, details }: SentError): Error {
 
 /** The worker's store, for reading. */
 function droppedStore(uri: string, ask: <T>(call: StoreCall) => Promise<T>): Store {
+  const read =
+    <N extends StoreRead>(name: N) =>
+    (...args: Parameters<Store[N]>): Promise<Awaited<ReturnType<Store[N]>>> =>
+      ask({ name, args });
   const refuse = (): Promise<never> =>
     Promise.reject(new SessionStoreError('read_only', 'Files that were dropped are only read.'));
   return {
     uri,
     location: { storageDir: uri, storeRoot: uri, dbPath: uri },
     isWritable: false,
-    listProjects: () => ask<readonly StoredProject[]>({ name: 'listProjects' }),
-    findRun: (runId) => ask<StoredRun | undefined>({ name: 'findRun', runId }),
-    listRuns: (filter) => ask<readonly StoredRun[]>({ name: 'listRuns', filter }),
-    listLeases: (runIds) => ask<readonly Lease[]>({ name: 'listLeases', runIds }),
-    listSegments: (filter) => ask<readonly SegmentManifest[]>({ name: 'listSegments', filter }),
-    readSegments: (segments) => ask<readonly SegmentRead[]>({ name: 'readSegments', segments }),
-    getBlob: (sha256) => ask<Uint8Array<ArrayBuffer> | undefined>({ name: 'getBlob', sha256 }),
+    listProjects: read('listProjects'),
+    findRun: read('findRun'),
+    listRuns: read('listRuns'),
+    listLeases: read('listLeases'),
+    listSegments: read('listSegments'),
+    readSegments: read('readSegments'),
+    getBlob: read('getBlob'),
     ensureProject: refuse,
     createRun: refuse,
     updateRun: refuse,

@@ -1,19 +1,19 @@
 /** The worker's side: runs the imports, keeps what they bring in memory, and reads it for the page. */
 import { createMemoryStore, isQuarkError, openStorage, type Store } from 'quark-sdk';
 import { blobInput, importRuns, type InputFile } from 'quark-sdk/exchange';
-import type { ServerAccess } from '../sources/server-access.ts';
-import type { BatchFindings } from './batch-findings.ts';
-import type { RunAnalysis } from './run-analysis.ts';
-import { windowReader, type ReadSeries } from '../series/series-reader.ts';
+import { getOrMake } from '../parts/maps.ts';
 import { nextMessage } from '../parts/turns.ts';
-import type {
-  DroppedReport,
-  Line,
-  NumberedRequest,
-  Reply,
-  Request,
-  SentError,
-  StoreCall,
+import { windowReader, type ReadSeries } from '../series/series-reader.ts';
+import type { ServerAccess } from '../sources/server-access.ts';
+import {
+  STORE_READS,
+  type DroppedReport,
+  type Line,
+  type NumberedRequest,
+  type Reply,
+  type Request,
+  type SentError,
+  type StoreCall,
 } from './protocol.ts';
 
 /** Rows that are read for the page at a time: those of a few segments, so that the import goes on in between. */
@@ -69,9 +69,12 @@ class ImportHost {
         return read;
       }
       case 'analyze':
-        return this.#analyze(request.uri, request.access, request.runId);
-      case 'batches':
-        return this.#findBatches(request.uri, request.access, request.runId);
+      case 'batches': {
+        // The analyzers are as large as all importers: they come when they are asked for.
+        const { analyzeRun, findBatches } = await import('./run-analysis.ts');
+        const store = await this.#storeAt(request.uri, request.access);
+        return (request.kind === 'analyze' ? analyzeRun : findBatches)(store, request.runId);
+      }
       case 'files':
         for (const { file, path } of request.files)
           this.#waiting.push(answering(blobInput(file, path)));
@@ -81,11 +84,8 @@ class ImportHost {
         this.#waiting = [];
         return this.#inTurn(async () => {
           this.#files.push(...files);
-          return this.#import(
-            id,
-            files,
-            telling(this.#store, (runId) => this.#told(id, runId)),
-          );
+          const told = telling(this.#store, (runId) => this.#send({ kind: 'run', id, runId }));
+          return this.#import(id, files, told);
         });
       }
       case 'cancel':
@@ -104,36 +104,15 @@ class ImportHost {
     }
   }
 
-  /** The analyzers are as large as all importers: they come when they are asked for. */
-  async #analyze(
-    uri: string | undefined,
-    access: ServerAccess,
-    runId: string,
-  ): Promise<RunAnalysis> {
-    const { analyzeRun } = await import('./run-analysis.ts');
-    return analyzeRun(await this.#storeAt(uri, access), runId);
-  }
-
-  async #findBatches(
-    uri: string | undefined,
-    access: ServerAccess,
-    runId: string,
-  ): Promise<BatchFindings> {
-    const { findBatches } = await import('./batch-findings.ts');
-    return findBatches(await this.#storeAt(uri, access), runId);
-  }
-
   /** The store in this worker, or another one, which is opened once. */
   #storeAt(uri: string | undefined, access: ServerAccess): Promise<Store> {
     if (uri === undefined) return Promise.resolve(this.#store);
     const mark = JSON.stringify([uri, access]);
-    let opening = this.#others.get(mark);
-    if (opening === undefined) {
-      opening = openStorage(uri, access);
-      this.#others.set(mark, opening);
+    return getOrMake(this.#others, mark, () => {
+      const opening = openStorage(uri, access);
       opening.catch(() => this.#others.delete(mark));
-    }
-    return opening;
+      return opening;
+    });
   }
 
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -166,16 +145,12 @@ class ImportHost {
     };
   }
 
-  #told(id: number, runId: string): void {
-    this.#send({ kind: 'run', id, runId });
-  }
-
   #send(reply: Reply, transfer: Transferable[] = []): void {
     this.#line.postMessage(reply, { transfer });
   }
 }
 
-/** The file, between whose pieces the page is answered: bytes that are in memory come without a pause. */
+/** The file, between whose chunks the page is answered: bytes that are in memory come without a pause. */
 function answering(file: InputFile): InputFile {
   return {
     ...file,
@@ -184,42 +159,29 @@ function answering(file: InputFile): InputFile {
       return file.slice(start, end);
     },
     async *stream(start) {
-      for await (const piece of file.stream(start)) {
+      for await (const chunk of file.stream(start)) {
         await nextMessage();
-        yield piece;
+        yield chunk;
       }
     },
   };
 }
 
+/** Calls the store for the page. Bytes in the answer are the caller's, so they can go over as they are. */
 async function callStore(
   store: Store,
-  call: StoreCall,
+  { name, args }: StoreCall,
   transfer: Transferable[],
 ): Promise<unknown> {
-  switch (call.name) {
-    case 'listProjects':
-      return store.listProjects();
-    case 'findRun':
-      return store.findRun(call.runId);
-    case 'listRuns':
-      return store.listRuns(call.filter);
-    case 'listLeases':
-      return store.listLeases(call.runIds);
-    case 'listSegments':
-      return store.listSegments(call.filter);
-    case 'readSegments': {
-      const reads = await store.readSegments(call.segments);
-      // The bytes are the caller's, so they can go over as they are.
-      for (const one of reads) if (one.kind === 'bytes') transfer.push(one.bytes.buffer);
-      return reads;
-    }
-    case 'getBlob': {
-      const bytes = await store.getBlob(call.sha256);
-      if (bytes !== undefined) transfer.push(bytes.buffer);
-      return bytes;
-    }
+  if (!STORE_READS.includes(name)) throw new Error(`The page may not call ${name}.`);
+  const answer: unknown = await Reflect.apply(store[name], store, args);
+  const parts: readonly unknown[] = Array.isArray(answer) ? answer : [{ bytes: answer }];
+  for (const part of parts) {
+    const bytes: unknown = typeof part === 'object' && part !== null && Reflect.get(part, 'bytes');
+    if (bytes instanceof Uint8Array && bytes.buffer instanceof ArrayBuffer)
+      transfer.push(bytes.buffer);
   }
+  return answer;
 }
 
 /** The store, which tells of each run that is made in it. */

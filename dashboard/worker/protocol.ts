@@ -13,15 +13,22 @@ export interface Line {
 /** A file on its way into an import. */
 export type DroppedFile = { readonly file: File; readonly path: string };
 
-/** A call of the store in the worker, for reading. */
-export type StoreCall =
-  | { readonly name: 'listProjects' }
-  | { readonly name: 'findRun'; readonly runId: string }
-  | { readonly name: 'listRuns'; readonly filter: Parameters<Store['listRuns']>[0] }
-  | { readonly name: 'listLeases'; readonly runIds: readonly string[] | undefined }
-  | { readonly name: 'listSegments'; readonly filter: Parameters<Store['listSegments']>[0] }
-  | { readonly name: 'readSegments'; readonly segments: Parameters<Store['readSegments']>[0] }
-  | { readonly name: 'getBlob'; readonly sha256: string };
+/** Methods of the store in the worker that the page may call. */
+export const STORE_READS = [
+  'listProjects',
+  'findRun',
+  'listRuns',
+  'listLeases',
+  'listSegments',
+  'readSegments',
+  'getBlob',
+] as const satisfies readonly (keyof Store)[];
+
+/** One of {@link STORE_READS}. */
+export type StoreRead = (typeof STORE_READS)[number];
+
+/** A call of the store in the worker. */
+export type StoreCall = { readonly name: StoreRead; readonly args: readonly unknown[] };
 
 /** What the page asks for. Every request gets one {@link Reply}. */
 export type Request =

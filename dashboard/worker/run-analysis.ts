@@ -1,4 +1,4 @@
-/** What the analyzers find in a run: computed in a worker, wherever the run is. */
+/** What the analyzers find in a run and in its batches: computed in a worker, wherever the run is. */
 import {
   openRun,
   type AlertRecord,
@@ -6,7 +6,13 @@ import {
   type PhaseRecord,
   type Store,
 } from 'quark-sdk';
-import { AnalyzerEngine, loadRunColumns, PhaseAnalyzer } from 'quark-sdk/analysis';
+import {
+  AnalyzerEngine,
+  findHardBatches,
+  loadRunColumns,
+  PhaseAnalyzer,
+  type HardBatches,
+} from 'quark-sdk/analysis';
 
 type Fields<T> = Omit<T, 'toDict'>;
 
@@ -46,4 +52,19 @@ function axisOf(evidence: unknown): unknown {
   return typeof metadata === 'object' && metadata !== null
     ? Reflect.get(metadata, 'axis')
     : undefined;
+}
+
+/** What the analysis finds in the batches of a run, as a message can carry it. */
+export type BatchFindings = Omit<HardBatches, 'toDict'>;
+
+/** Reads the metrics and the batches of a run and looks through them; nothing is written. */
+export async function findBatches(store: Store, runId: string): Promise<BatchFindings> {
+  const columns = await loadRunColumns(await openRun(store, runId), {
+    layers: false,
+    parameters: false,
+    telemetry: false,
+    events: false,
+  });
+  const { toDict: _, ...found } = findHardBatches(columns);
+  return found;
 }

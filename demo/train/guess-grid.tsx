@@ -15,7 +15,7 @@ export function GuessGrid(): JSX.Element | null {
   const right = known.filter(({ guess, label }) => guess === label).length;
   return (
     <section class="guesses" aria-label="Validation images">
-      <header>
+      <header class="row spread baseline medium">
         <h2>What it sees</h2>
         <span class="quiet">
           {known.length === 0 ? 'not trained yet' : `${right} of ${known.length} right`}

@@ -23,10 +23,10 @@ export function InstrumentSwitches(props: {
   readonly onChange: (value: InstrumentChoice) => void;
 }): JSX.Element {
   return (
-    <fieldset class="instruments" disabled={props.isDisabled}>
-      <legend>Record</legend>
+    <fieldset class="instruments stack" disabled={props.isDisabled}>
+      <legend class="quiet small">Record</legend>
       {INSTRUMENT_IDS.map((id) => (
-        <label key={id} class="instrument" title={WORDS[id].hint}>
+        <label key={id} class="instrument row spread gap-12 muted medium" title={WORDS[id].hint}>
           <span id={`instrument-${id}`}>{WORDS[id].label}</span>
           <span class="sr-only" id={`instrument-hint-${id}`}>
             {WORDS[id].hint}

@@ -1,24 +1,17 @@
 /** What recording costs the run under way, measured in the run itself. */
-import type { ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { costText, probeCost } from '../../dashboard/run/layers/probe-cost.ts';
+import { useFeed } from '../../dashboard/parts/use-feed.tsx';
+import type { TabProps } from '../../dashboard/run/feed/tab.ts';
 import { LayerFeed } from '../../dashboard/run/layers/feed.ts';
-import type { RunFeed } from '../../dashboard/series/run-feed.ts';
-import { useFeed } from '../../dashboard/parts/use-feed.ts';
+import { costText, probeCost } from '../../dashboard/run/layers/probe-cost.ts';
 
 /** Milliseconds a step with and without probes, once there are enough steps of both. */
-export function RecordingCost(props: {
-  readonly feed: RunFeed;
-  readonly isLive: boolean;
-  /** Changes when samples arrived. */
-  readonly metricsRevision: ReadonlySignal<number>;
-}): JSX.Element | null {
-  const { feed } = props;
+export function RecordingCost({ feed, watch }: Omit<TabProps, 'charts'>): JSX.Element | null {
   const layers = useMemo(() => new LayerFeed(feed.reader), [feed]);
-  const { revision } = useFeed(layers, props.isLive);
+  const { revision } = useFeed(layers, feed.isLive);
   void revision.value;
-  void props.metricsRevision.value;
+  void watch.revision.value;
   const cost = probeCost(feed.series.get('perf/step_time_ms'), layers.table.probedSteps());
   if (cost === undefined) return null;
   return (

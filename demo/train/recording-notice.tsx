@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { RecordingProblem, TrainingSession } from 'quark-sdk';
-import { formatCount, formatDuration } from '../../dashboard/parts/format.ts';
+import { countText, formatDuration } from '../../dashboard/parts/format.ts';
 import { Icon } from '../../dashboard/parts/icons.tsx';
 import { recording, recordingProblem } from './training-state.ts';
 
@@ -17,7 +17,7 @@ export function RecordingNotice(): JSX.Element | null {
   if (problem.kind === 'stopped')
     return <Stopped key={problem.sinceMs} problem={problem} session={session} />;
   return (
-    <div class="strip strip-warning" role="status" data-recording={problem.kind}>
+    <div class="strip tone-paused" role="status" data-recording={problem.kind}>
       <Icon name="warning" /> {pastText(problem)}
     </div>
   );
@@ -39,13 +39,14 @@ function Stopped(props: {
   const { bufferedRows, droppedRows } = session?.recordingStatus() ?? problem;
   const forMs = Math.max(0, nowMs.value - problem.sinceMs);
   return (
-    <div class="strip strip-error" data-recording="stopped">
+    <div class="strip strip-error tone-bad" data-recording="stopped">
       <Icon name="warning" />
       <span>
         <span role="alert">Recording has stopped; training goes on. {problem.error.message}</span>{' '}
         <span data-testid="recording-waits">
-          For {formatDuration(forMs)}. {rows(bufferedRows)} in memory
-          {droppedRows === 0 ? '' : `, ${rows(droppedRows)} dropped`}. Keep this tab open.
+          For {formatDuration(forMs)}. {countText(bufferedRows, 'row')} in memory
+          {droppedRows === 0 ? '' : `, ${countText(droppedRows, 'row')} dropped`}. Keep this tab
+          open.
         </span>
       </span>
     </div>
@@ -54,11 +55,8 @@ function Stopped(props: {
 
 function pastText({ droppedRows, kind, lostRows }: RecordingProblem): string {
   if (kind === 'storage_cleared')
-    return `The data of this site was cleared: ${rows(lostRows)} of this run are gone. Recording goes on with what was in memory.`;
-  const drops = droppedRows === 0 ? 'Nothing is missing.' : `${rows(droppedRows)} were dropped.`;
+    return `The data of this site was cleared: ${countText(lostRows, 'row')} of this run are gone. Recording goes on with what was in memory.`;
+  const drops =
+    droppedRows === 0 ? 'Nothing is missing.' : `${countText(droppedRows, 'row')} were dropped.`;
   return `Recording had stopped and works again. ${drops}`;
-}
-
-function rows(count: number): string {
-  return `${formatCount(count)} ${count === 1 ? 'row' : 'rows'}`;
 }

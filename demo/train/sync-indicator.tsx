@@ -1,16 +1,14 @@
 /** Whether what is recorded in this tab has reached the service. */
-import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useEffect } from 'preact/hooks';
-import type { SyncStatus, SyncTask, TrainingSession } from 'quark-sdk';
-import { unsentRuns } from '../../dashboard/sources/unsent-runs.ts';
+import type { SyncTask, TrainingSession } from 'quark-sdk';
+import { useLatest, usePromise } from '../../dashboard/parts/hooks.ts';
 import { Icon, type IconName } from '../../dashboard/parts/icons.tsx';
-import { keepPolling } from '../../dashboard/parts/polling.ts';
 import {
   destinationMark,
   findDestination,
   type Destination,
 } from '../../dashboard/sources/destination.ts';
+import { unsentRuns } from '../../dashboard/sources/unsent-runs.ts';
 import {
   destinationText,
   leftoverText,
@@ -23,14 +21,18 @@ import { recording } from './training-state.ts';
 
 const POLL_MS = 1000;
 
-const ICONS: Readonly<Record<SyncTone, IconName>> = {
-  off: 'cloud',
-  ready: 'cloud',
-  sent: 'check',
-  sending: 'upload',
-  waiting: 'clock',
-  blocked: 'warning',
+/** How each state looks: a drawing, and the colour behind it. */
+const LOOKS: Readonly<Record<SyncTone, { readonly icon: IconName; readonly tone: string }>> = {
+  off: { icon: 'cloud', tone: 'none' },
+  ready: { icon: 'cloud', tone: 'none' },
+  sent: { icon: 'check', tone: 'live' },
+  sending: { icon: 'upload', tone: 'accent' },
+  waiting: { icon: 'clock', tone: 'paused' },
+  blocked: { icon: 'warning', tone: 'bad' },
 };
+
+/** Colours of the words of some states. */
+const HEADLINES: Readonly<Partial<Record<SyncTone, string>>> = { off: 'muted', blocked: 'is-bad' };
 
 /** The status of the run in this tab; before there is one, where runs go. */
 export function SyncIndicator(): JSX.Element | null {
@@ -45,85 +47,40 @@ export function SyncIndicator(): JSX.Element | null {
   );
 }
 
+/** Nothing while the database is being closed, or is gone: what was read last may no longer be so. */
 function RunSync({ session }: { readonly session: TrainingSession }): JSX.Element | null {
-  const looked = useSignal<{ readonly status: SyncStatus; readonly atMs: number } | undefined>(
-    undefined,
-  );
-  useEffect(
-    () =>
-      keepPolling(
-        async () => {
-          looked.value = { status: await session.syncStatus(), atMs: Date.now() };
-        },
-        () => POLL_MS,
-        // The database is being closed, or is gone: what was seen last may no longer be so.
-        () => {
-          looked.value = undefined;
-        },
-      ),
-    [session],
-  );
-  const found = looked.value;
-  if (found === undefined) return null;
-  if (found.status.state === 'off') return <DestinationLine say={unsentText} />;
-  return <Line text={syncText(found.status, found.atMs)} />;
+  const status = useLatest(() => session.syncStatus(), POLL_MS, [session]);
+  if (status === undefined) return null;
+  if (status.state === 'off') return <DestinationLine say={unsentText} />;
+  return <Line text={syncText(status, Date.now())} />;
 }
 
 /** What earlier visits left to be sent; where there is nothing, where runs go. */
 function Leftovers({ task }: { readonly task: SyncTask }): JSX.Element {
-  const text = useSignal<SyncText | undefined>(undefined);
-  useEffect(
-    () =>
-      keepPolling(
-        async () => {
-          text.value = leftoverText(await task.status(), Date.now());
-        },
-        () => POLL_MS,
-        () => {
-          text.value = undefined;
-        },
-      ),
-    [task],
-  );
-  return text.value === undefined ? (
-    <DestinationLine say={destinationText} />
-  ) : (
-    <Line text={text.value} />
-  );
+  const status = useLatest(() => task.status(), POLL_MS, [task]);
+  const text = status && leftoverText(status, Date.now());
+  return text === undefined ? <DestinationLine say={destinationText} /> : <Line text={text} />;
 }
 
 function DestinationLine(props: {
   readonly say: (destination: Destination) => SyncText;
 }): JSX.Element | null {
-  const destination = useSignal<Destination | undefined>(undefined);
-  const mark = destinationMark.value;
-  useEffect(() => {
-    let isCurrent = true;
-    void findDestination().then((found) => {
-      if (isCurrent) destination.value = found;
-    });
-    return () => {
-      isCurrent = false;
-    };
-  }, [mark]);
-  return destination.value === undefined ? null : <Line text={props.say(destination.value)} />;
+  const { found } = usePromise(destinationMark.value ?? '', findDestination);
+  return found === undefined ? null : <Line text={props.say(found.value)} />;
 }
 
 /** Read aloud is what the state is called; rows and seconds change too often for that. */
 function Line({ text }: { readonly text: SyncText }): JSX.Element {
+  const { icon, tone } = LOOKS[text.tone];
   return (
-    <section
-      class={`sync sync-${text.tone}`}
-      aria-label="Sending to the service"
-      data-sync={text.tone}
-    >
-      <span class="sync-icon">
-        <Icon name={ICONS[text.tone]} />
+    <section class="sync" aria-label="Sending to the service" data-sync={text.tone}>
+      <span class={`sync-icon disc tone-${tone}`}>
+        <Icon name={icon} />
       </span>
-      <p class="sync-headline" role="status">
+      <p class={`sync-headline ${HEADLINES[text.tone] ?? ''}`} role="status">
         {text.headline}
       </p>
-      <p class="sync-detail">{text.detail}</p>
+      <p class="sync-detail quiet small breakable">{text.detail}</p>
     </section>
   );
 }

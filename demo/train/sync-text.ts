@@ -1,6 +1,6 @@
 /** How far records are on their way to a service, in words: a short one that is read aloud, and what changes every second. */
 import type { SyncStatus } from 'quark-sdk';
-import { formatCount, formatDuration } from '../../dashboard/parts/format.ts';
+import { countText, formatCount, formatDuration } from '../../dashboard/parts/format.ts';
 import type { Destination } from '../../dashboard/sources/destination.ts';
 
 /** How a state looks; each has a shape of its own, not only a colour. */
@@ -57,7 +57,7 @@ export function leftoverText(status: SyncStatus, nowMs: number): SyncText | unde
 /** A status in words, as it is at `nowMs`. */
 export function syncText(status: SyncStatus, nowMs: number): SyncText {
   const { acknowledgedRows, pendingRows } = status;
-  const kept = pendingRows === 0 ? '' : `${rows(pendingRows)} kept in this browser. `;
+  const kept = pendingRows === 0 ? '' : `${countText(pendingRows, 'row')} kept in this browser. `;
   switch (status.state) {
     case 'off':
       return destinationText({ kind: 'no_service' });
@@ -69,8 +69,8 @@ export function syncText(status: SyncStatus, nowMs: number): SyncText {
         headline: 'Sending',
         detail:
           pendingRows === 0
-            ? `${rows(acknowledgedRows)} sent, the state of the run to go.`
-            : `${rows(pendingRows)} to go.`,
+            ? `${countText(acknowledgedRows, 'row')} sent, the state of the run to go.`
+            : `${countText(pendingRows, 'row')} to go.`,
       };
     case 'waiting':
       return {
@@ -89,7 +89,11 @@ export function syncText(status: SyncStatus, nowMs: number): SyncText {
 
 function sentText({ acknowledgedRows, uri }: SyncStatus): SyncText {
   const where = uri === null ? '' : ` at ${hostOf(uri)}`;
-  return { tone: 'sent', headline: 'All sent', detail: `${rows(acknowledgedRows)}${where}.` };
+  return {
+    tone: 'sent',
+    headline: 'All sent',
+    detail: `${countText(acknowledgedRows, 'row')}${where}.`,
+  };
 }
 
 /** What the service will never take is no longer waited for: that is not the same as sent. */
@@ -104,7 +108,8 @@ function refusedText({
   return {
     tone: 'blocked',
     headline: 'Not everything was taken',
-    detail: `The service refused ${rows(refusedRows)}; they stay in this browser. ${why}`.trim(),
+    detail:
+      `The service refused ${countText(refusedRows, 'row')}; they stay in this browser. ${why}`.trim(),
   };
 }
 
@@ -144,10 +149,6 @@ function nextAttempt({ nextAttemptAtMs }: SyncStatus, nowMs: number): string {
   if (leftMs <= 0) return 'Trying again now.';
   // Whole seconds: the next look at it is a second away.
   return `Next attempt in ${formatDuration(Math.ceil(leftMs / 1000) * 1000).replace(/\.0 s$/, ' s')}.`;
-}
-
-function rows(count: number): string {
-  return `${formatCount(count)} ${count === 1 ? 'row' : 'rows'}`;
 }
 
 function sentence(text: string): string {

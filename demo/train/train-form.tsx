@@ -1,7 +1,9 @@
 /** Settings of a training, and the button that starts or stops it. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
+import { Button } from '../../dashboard/parts/controls.tsx';
 import { Icon } from '../../dashboard/parts/icons.tsx';
+import { setterOf } from '../../dashboard/parts/signals.ts';
 import { DEFAULT_DIGITS_TRAINING, type DigitsTrainingConfig } from './digits.ts';
 import { fieldError, FIELDS, type Field } from './field.ts';
 import { InstrumentSwitches } from './instrument-switches.tsx';
@@ -20,16 +22,13 @@ export function TrainForm(props: {
     batchSize: String(batchSize),
   });
   const instruments = useSignal<InstrumentChoice>(DEFAULT_INSTRUMENTS);
-  const errors = FIELDS.map((field) => fieldError(field, texts.value[field.name]));
-  const set = (name: Field['name'], text: string): void => {
-    texts.value = { ...texts.value, [name]: text };
-  };
+  const isWrong = FIELDS.some((field) => fieldError(field, texts.value[field.name]) !== undefined);
   return (
     <form
-      class="train-form"
+      class="train-form card column gap-12"
       onSubmit={(event) => {
         event.preventDefault();
-        if (errors.some((error) => error !== undefined)) return;
+        if (isWrong) return;
         props.onStart({
           ...DEFAULT_DIGITS_TRAINING,
           epochs: Number(texts.value.epochs),
@@ -39,59 +38,78 @@ export function TrainForm(props: {
         });
       }}
     >
-      {FIELDS.map((field, index) => (
-        <div key={field.name} class="field">
-          <label for={`field-${field.name}`}>{field.label}</label>
-          <span class="field-choices">
-            {field.choices.map((choice) => (
-              <button
-                key={choice}
-                type="button"
-                disabled={props.isBusy}
-                aria-label={`${field.label} ${choice}`}
-                onClick={() => set(field.name, String(choice))}
-              >
-                {choice}
-              </button>
-            ))}
-          </span>
-          <input
-            id={`field-${field.name}`}
-            name={field.name}
-            type="text"
-            inputMode="decimal"
-            autocomplete="off"
-            disabled={props.isBusy}
-            value={texts.value[field.name]}
-            aria-invalid={errors[index] !== undefined}
-            aria-describedby={`hint-${field.name}`}
-            onInput={(event) => set(field.name, event.currentTarget.value)}
-          />
-          <span id={`hint-${field.name}`} class="field-error">
-            {errors[index] ?? ''}
-          </span>
-        </div>
+      {FIELDS.map((field) => (
+        <NumberField
+          key={field.name}
+          field={field}
+          text={texts.value[field.name]}
+          isDisabled={props.isBusy}
+          onChange={(text) => {
+            texts.value = { ...texts.value, [field.name]: text };
+          }}
+        />
       ))}
       <InstrumentSwitches
         value={instruments.value}
         isDisabled={props.isBusy}
-        onChange={(next) => {
-          instruments.value = next;
-        }}
+        onChange={setterOf(instruments)}
       />
       {props.isBusy ? (
-        <button type="button" class="button train-button" onClick={props.onStop}>
+        <Button class="train-button" onClick={props.onStop}>
           <Icon name="stop" /> Stop
-        </button>
+        </Button>
       ) : (
-        <button
-          type="submit"
-          class="button button-primary train-button"
-          disabled={errors.some((error) => error !== undefined)}
-        >
+        <Button isPrimary type="submit" class="train-button" disabled={isWrong}>
           <Icon name="play" /> Start training
-        </button>
+        </Button>
       )}
     </form>
+  );
+}
+
+/** A setting with buttons for usual values. */
+function NumberField(props: {
+  readonly field: Field;
+  readonly text: string;
+  readonly isDisabled: boolean;
+  readonly onChange: (text: string) => void;
+}): JSX.Element {
+  const { name, label, choices } = props.field;
+  const error = fieldError(props.field, props.text);
+  return (
+    <div class="field">
+      <label class="muted medium" for={`field-${name}`}>
+        {label}
+      </label>
+      <span class="field-choices">
+        {choices.map((choice) => (
+          <button
+            key={choice}
+            type="button"
+            disabled={props.isDisabled}
+            aria-label={`${label} ${choice}`}
+            onClick={() => props.onChange(String(choice))}
+          >
+            {choice}
+          </button>
+        ))}
+      </span>
+      <input
+        id={`field-${name}`}
+        class="input"
+        name={name}
+        type="text"
+        inputMode="decimal"
+        autocomplete="off"
+        disabled={props.isDisabled}
+        value={props.text}
+        aria-invalid={error !== undefined}
+        aria-describedby={`hint-${name}`}
+        onInput={(event) => props.onChange(event.currentTarget.value)}
+      />
+      <span id={`hint-${name}`} class="field-error is-bad small">
+        {error ?? ''}
+      </span>
+    </div>
   );
 }

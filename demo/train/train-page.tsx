@@ -1,28 +1,27 @@
 /** The training page: settings, progress and guesses on one side, the recorded curves on the other. */
-import { useSignal, type ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useRef } from 'preact/hooks';
-import { listRuns, type RunSummary, type Store } from 'quark-sdk';
-import { hrefOf, numberSettingOf } from '../../dashboard/route/route.ts';
-import { chooseSource } from '../../dashboard/sources/sources.ts';
-import { widenedRange } from '../../dashboard/charts/chart-range.ts';
+import { useEffect, useMemo } from 'preact/hooks';
+import { listRuns, type Store } from 'quark-sdk';
 import type { TrainPageProps } from '../../dashboard/app/train-page.ts';
+import { widenedRange } from '../../dashboard/charts/chart-range.ts';
 import { createChartView } from '../../dashboard/charts/chart-view.ts';
+import { isTrainingMetric } from '../../dashboard/charts/group.ts';
+import { Button } from '../../dashboard/parts/controls.tsx';
 import { formatAgo, formatCount, formatDuration, shortId } from '../../dashboard/parts/format.ts';
-import { ChartGrid } from '../../dashboard/charts/chart-grid.tsx';
+import { useLatest } from '../../dashboard/parts/hooks.ts';
 import { Icon } from '../../dashboard/parts/icons.tsx';
-import { ErrorNotice, textOf } from '../../dashboard/parts/parts.tsx';
-import { keepPolling } from '../../dashboard/parts/polling.ts';
+import { ErrorNotice, ProgressBar, textOf } from '../../dashboard/parts/notices.tsx';
+import { hrefOf, numberSettingOf } from '../../dashboard/route/route.ts';
 import { useRunWatch } from '../../dashboard/run/feed/run-watch.ts';
+import { Curves } from '../../dashboard/run/metrics/curves.tsx';
+import { chooseSource } from '../../dashboard/sources/sources.ts';
 import { DEMO_PROJECT, isDemoRun } from './demo-run.ts';
 import type { DigitsTrainingConfig } from './digits.ts';
-import { isMachineMetric } from '../../dashboard/charts/group.ts';
 import { GuessGrid } from './guess-grid.tsx';
 import { RecordingCost } from './recording-cost.tsx';
 import { RecordingNotice } from './recording-notice.tsx';
 import { SyncIndicator } from './sync-indicator.tsx';
 import { TrainForm } from './train-form.tsx';
-import { WatchedAlerts } from './watched-alerts.tsx';
 import { stopTraining, train } from './trainer.ts';
 import {
   isTraining,
@@ -31,6 +30,8 @@ import {
   training,
   type TrainingProgress,
 } from './training-state.ts';
+import { WatchedAlerts } from './watched-alerts.tsx';
+import './style.css';
 
 const WATCH_POLL_MS = 500;
 const LIST_POLL_MS = 2000;
@@ -66,9 +67,9 @@ export default function TrainPage({ store, resumeRunId }: TrainPageProps): JSX.E
         </p>
       </header>
       <div class="train-columns">
-        <div class="train-side">
+        <div class="train-side column">
           <TrainForm isBusy={isTraining(state)} onStart={begin} onStop={stopTraining} />
-          <div class="train-progress">
+          <div class="train-progress stack">
             <Progress />
             <RecordingNotice />
             <SyncIndicator />
@@ -111,57 +112,41 @@ function Progress(): JSX.Element | null {
     case 'preparing':
       return (
         <div class="progress" role="status">
-          <div class="progress-bar is-waiting">
-            <span />
-          </div>
+          <ProgressBar label={state.what} share={undefined} />
           <p>{state.what}</p>
         </div>
       );
     case 'failed':
       return (
-        <div class="strip strip-error" role="alert">
+        <div class="strip strip-error tone-bad" role="alert">
           <Icon name="warning" /> {textOf(state.error)}
         </div>
       );
     case 'training':
-      return (
-        <ProgressBar
-          progress={state.progress}
-          outcome={state.isStopping ? 'stopping' : 'training'}
-        />
-      );
+      return <Batches of={state.progress} outcome={state.isStopping ? 'stopping' : 'training'} />;
     case 'ended':
-      return <ProgressBar progress={state.progress} outcome={state.outcome} />;
+      return <Batches of={state.progress} outcome={state.outcome} />;
   }
 }
 
-function ProgressBar(props: {
-  readonly progress: TrainingProgress;
-  readonly outcome: 'training' | 'stopping' | 'completed' | 'interrupted';
-}): JSX.Element {
-  const { progress, outcome } = props;
+type Outcome = 'training' | 'stopping' | 'completed' | 'interrupted';
+
+/** How many epochs and batches are done. */
+function Batches(props: { readonly of: TrainingProgress; readonly outcome: Outcome }): JSX.Element {
+  const { of: progress, outcome } = props;
   const total = progress.batchesPerEpoch * progress.epochs;
   const share = total === 0 ? 0 : Math.min(1, progress.batchesDone / total);
+  const epoch = Math.min(progress.epoch + (outcome === 'training' ? 1 : 0), progress.epochs);
   return (
     <div class={`progress progress-${outcome}`} data-outcome={outcome}>
-      <div
-        class="progress-bar"
-        role="progressbar"
-        aria-label="Training"
-        aria-valuemin={0}
-        aria-valuemax={100}
-        aria-valuenow={Math.round(share * 100)}
-      >
-        <span style={{ transform: `scaleX(${share})` }} />
-      </div>
-      <p class="progress-line">
+      <ProgressBar label="Training" share={share} />
+      <p class="row spread gap-12">
         <span>
-          Epoch {Math.min(progress.epoch + (outcome === 'training' ? 1 : 0), progress.epochs)} of{' '}
-          {progress.epochs}
+          Epoch {epoch} of {progress.epochs}
         </span>
         <span>{progressNote(progress, outcome)}</span>
       </p>
-      <p class="progress-line quiet">
+      <p class="row spread gap-12 quiet">
         <span>
           Batch {formatCount(progress.batchesDone)} of {formatCount(total)}
         </span>
@@ -171,10 +156,7 @@ function ProgressBar(props: {
   );
 }
 
-function progressNote(
-  { etaMs }: TrainingProgress,
-  outcome: 'training' | 'stopping' | 'completed' | 'interrupted',
-): string {
+function progressNote({ etaMs }: TrainingProgress, outcome: Outcome): string {
   switch (outcome) {
     case 'training':
       return etaMs === undefined ? 'Estimating' : `${formatDuration(etaMs)} left`;
@@ -187,10 +169,17 @@ function progressNote(
   }
 }
 
+/** Pages of a run, by the id of their tab. */
+const LINKS = [
+  { label: 'Open the run' },
+  { label: 'Its layers', view: 'layers' },
+  { label: 'Its analysis', view: 'analysis' },
+];
+
 /** The curves of the run, read from the store like those of any other run. */
 function LiveRun({ store, runId }: { readonly store: Store; readonly runId: string }): JSX.Element {
   const watch = useRunWatch(store, runId, WATCH_POLL_MS);
-  const view = useMemo(() => createChartView(), [runId]);
+  const charts = useMemo(() => createChartView(), [runId]);
   const feed = watch.feed.value;
   void watch.nowMs.value;
   // While nothing can be stored there may be no run to read yet: the notice beside it says why.
@@ -198,65 +187,60 @@ function LiveRun({ store, runId }: { readonly store: Store; readonly runId: stri
   const error = feed === undefined && !isAwaited ? watch.error.value : undefined;
   return (
     <section aria-label="Recorded curves" data-run={runId}>
-      <header class="train-run">
+      <header class="train-run row wrap spread muted medium">
         <p>
           Recording as <span class="mono">{shortId(runId)}</span>
         </p>
-        <span class="train-links">
-          <a
-            class="link"
-            href={hrefOf({ kind: 'run', runId })}
-            onClick={() => chooseSource('browser')}
-          >
-            Open the run
-          </a>
-          <a
-            class="link"
-            href={hrefOf({ kind: 'run', runId, view: 'layers' })}
-            onClick={() => chooseSource('browser')}
-          >
-            Its layers
-          </a>
-          <a
-            class="link"
-            href={hrefOf({ kind: 'run', runId, view: 'analysis' })}
-            onClick={() => chooseSource('browser')}
-          >
-            Its analysis
-          </a>
+        <span class="row wrap gap-18">
+          {LINKS.map(({ label, view }) => (
+            <RunLink key={label} class="link" runId={runId} view={view}>
+              {label}
+            </RunLink>
+          ))}
         </span>
       </header>
-      {feed !== undefined && (
-        <RecordingCost feed={feed} isLive={feed.isLive} metricsRevision={watch.revision} />
-      )}
+      {feed !== undefined && <RecordingCost feed={feed} watch={watch} />}
       <WatchedAlerts
         isLive={feed?.isLive ?? true}
         onShow={(range) => {
-          view.chosenAxis.value = 'step';
-          view.axis.value = 'step';
-          view.zoom.value = widenedRange(range, feed?.series.extent('step', 0) ?? range);
+          charts.chosenAxis.value = 'step';
+          charts.axis.value = 'step';
+          charts.zoom.value = widenedRange(range, feed?.series.extent('step', 0) ?? range);
         }}
       />
-      {error !== undefined ? (
+      {error !== undefined && (
         <ErrorNotice title="The curves cannot be read" error={error} onRetry={watch.retry} />
-      ) : feed === undefined || feed.series.keys.length === 0 ? (
-        <Placeholder />
-      ) : (
-        <ChartGrid
-          series={feed.series}
-          revision={watch.revision}
-          startMs={Date.parse(feed.run.startedAt)}
-          view={view}
-          isWanted={isOfTraining}
-        />
+      )}
+      {error === undefined && feed === undefined && <Placeholder />}
+      {feed !== undefined && (
+        <Curves feed={feed} watch={watch} charts={charts} isWanted={isTrainingMetric}>
+          <Placeholder />
+        </Curves>
       )}
     </section>
   );
 }
 
-function isOfTraining(key: string): boolean {
-  return !isMachineMetric(key);
+/** A link to a run in this browser. */
+function RunLink(props: {
+  readonly class: string;
+  readonly runId: string;
+  readonly view?: string | undefined;
+  readonly children: string;
+}): JSX.Element {
+  const { runId, view } = props;
+  return (
+    <a
+      class={props.class}
+      href={hrefOf({ kind: 'run', runId, view })}
+      onClick={() => chooseSource('browser')}
+    >
+      {props.children}
+    </a>
+  );
 }
+
+const SHOWN_RESUMABLE = 3;
 
 /** Runs of this page that were cut off, each with a way to go on. */
 function Resumable(props: {
@@ -264,54 +248,26 @@ function Resumable(props: {
   readonly onResume: (runId: string) => void;
 }): JSX.Element | null {
   const { store } = props;
-  const runs = useSignal<readonly RunSummary[]>([]);
-  useEffect(
-    () =>
-      keepPolling(
-        async () => {
-          const found = await listRuns(store, { project: DEMO_PROJECT, statuses: ['interrupted'] });
-          runs.value = found.filter(({ run }) => isDemoRun(run));
-        },
-        () => LIST_POLL_MS,
-        () => {
-          runs.value = [];
-        },
-      ),
+  const found = useLatest(
+    () => listRuns(store, { project: DEMO_PROJECT, statuses: ['interrupted'] }),
+    LIST_POLL_MS,
     [store],
   );
-  return <ResumeList runs={runs} onResume={props.onResume} />;
-}
-
-const SHOWN_RESUMABLE = 3;
-
-function ResumeList(props: {
-  readonly runs: ReadonlySignal<readonly RunSummary[]>;
-  readonly onResume: (runId: string) => void;
-}): JSX.Element | null {
-  const list = useRef<HTMLElement>(null);
-  const runs = props.runs.value;
+  const runs = (found ?? []).filter(({ run }) => isDemoRun(run));
   if (runs.length === 0) return null;
   return (
-    <section ref={list} class="resumable" aria-label="Interrupted runs">
+    <section class="resumable" aria-label="Interrupted runs">
       <h2>Interrupted</h2>
-      <ul>
+      <ul class="ruled">
         {runs.slice(0, SHOWN_RESUMABLE).map(({ run }) => (
-          <li key={run.id} data-run={run.id}>
-            <a
-              class="mono"
-              href={hrefOf({ kind: 'run', runId: run.id })}
-              onClick={() => chooseSource('browser')}
-            >
+          <li key={run.id} class="row gap-12 medium" data-run={run.id}>
+            <RunLink class="mono" runId={run.id}>
               {shortId(run.id)}
-            </a>
+            </RunLink>
             <span class="quiet">{formatAgo(Date.parse(run.startedAt), Date.now())}</span>
-            <button
-              type="button"
-              class="button button-small"
-              onClick={() => props.onResume(run.id)}
-            >
+            <Button isSmall class="push" onClick={() => props.onResume(run.id)}>
               Resume
-            </button>
+            </Button>
           </li>
         ))}
       </ul>

@@ -224,6 +224,7 @@ async function resumed(
   }
 }
 
+/** Trains the model of a run on a part of the images. */
 async function fit(
   tf: Tf,
   session: TrainingSession,
@@ -232,15 +233,6 @@ async function fit(
 ): Promise<'completed' | 'interrupted'> {
   const { model } = checkpoint;
   const split = splitDigits(digits, config.validationRatio, config.seed);
-  let batchUnderWay: DigitBatch | undefined;
-  const dataset = digitBatches(
-    tf,
-    split.train,
-    { batchSize: config.batchSize, seed: config.seed, firstEpoch: checkpoint.epoch },
-    (batch) => {
-      batchUnderWay = batch;
-    },
-  );
   const valTensors = digitTensors(tf, split.val);
   const metrics = new MetricsLogger(session, { flushIntervalMs: FLUSH_INTERVAL_MS });
   const recorder = quarkCallback(session, tf, model, {
@@ -251,73 +243,50 @@ async function fit(
     ...probeOptions(config.instruments),
   });
   const diagnostics = config.instruments.batches ? new DataDiagnostics(session) : undefined;
+  const source = batchSource(tf, split.train, config, checkpoint.epoch);
   const instruments = instrumentCallback({
     diagnostics,
     step: () => recorder.nextStep,
-    batch: () => batchUnderWay,
+    batch: source.underWay,
   });
-  const batchesPerEpoch = Math.ceil(split.train.count / config.batchSize);
-  const batchesTotal = batchesPerEpoch * config.epochs;
-  // The first batch compiles what the others use: it says nothing about how long they take.
-  let startedMs: number | undefined;
-  let yieldedMs = performance.now();
-  let epoch = checkpoint.epoch;
-  let batches = 0;
-  const show = (): void => {
-    const batchesDone = checkpoint.epoch * batchesPerEpoch + batches;
-    training.value = {
-      kind: 'training',
-      isStopping: stopRequested,
-      progress: {
-        runId: session.runId,
-        backend: tf.getBackend(),
-        epochs: config.epochs,
-        epoch,
-        batchesPerEpoch,
-        batchesDone,
-        etaMs:
-          startedMs === undefined
-            ? undefined
-            : etaOf(startedMs, performance.now(), batches - 1, batchesTotal - batchesDone),
-      },
-    };
-  };
-  show();
-  await guessSome(tf, model, split.val, epoch === 0);
+  const { batchesPerEpoch } = source;
+  const progress = fitProgress(session.runId, tf.getBackend(), {
+    epochs: config.epochs,
+    batchesPerEpoch,
+    firstEpoch: checkpoint.epoch,
+  });
+  let { epoch } = checkpoint;
+  progress.show();
+  await guessSome(tf, model, split.val, checkpoint.epoch === 0);
   try {
-    await model.fitDataset(dataset, {
+    await model.fitDataset(source.dataset, {
       epochs: config.epochs,
       initialEpoch: checkpoint.epoch,
       batchesPerEpoch,
       validationData: [valTensors.xs, valTensors.ys],
-      // fit's own yielding waits for a frame, and a hidden tab has none: the run would stand still there.
+      // fit's own yielding waits for a frame, and a hidden tab has none: the run would stop there.
       yieldEvery: 'never',
       callbacks: [
         instruments,
         recorder,
         {
           onBatchEnd: async () => {
-            batches += 1;
-            startedMs ??= performance.now();
             if (stopRequested) model.stopTraining = true;
-            if (performance.now() - yieldedMs < YIELD_AFTER_MS) return;
-            show();
-            await nextMessage();
-            yieldedMs = performance.now();
+            await progress.batchDone();
           },
           onEpochEnd: async (done: number) => {
             // A stopped epoch is not done: it will be trained again.
-            if (model.stopTraining && batches % batchesPerEpoch !== 0) return;
+            if (model.stopTraining && !progress.isEndOfEpoch()) return;
             epoch = done + 1;
             await keepCheckpoint(session, { model, epoch, step: recorder.nextStep });
             await guessSome(tf, model, split.val, false);
-            show();
+            progress.epochDone(epoch);
           },
         },
       ],
     });
     await recorder.close();
-    show();
+    progress.show();
     return epoch >= config.epochs ? 'completed' : 'interrupted';
   } finally {
     await diagnostics?.close();
@@ -325,6 +294,74 @@ async function fit(
     tf.dispose([valTensors.xs, valTensors.ys]);
     model.dispose();
   }
+}
+
+/** The batches to train on, and which of them is under way. */
+function batchSource(
+  tf: Tf,
+  images: Digits,
+  { batchSize, seed }: DigitsTrainingConfig,
+  firstEpoch: number,
+): {
+  readonly dataset: ReturnType<typeof digitBatches>;
+  readonly batchesPerEpoch: number;
+  readonly underWay: () => DigitBatch | undefined;
+} {
+  let underWay: DigitBatch | undefined;
+  return {
+    dataset: digitBatches(tf, images, { batchSize, seed, firstEpoch }, (batch) => {
+      underWay = batch;
+    }),
+    batchesPerEpoch: Math.ceil(images.count / batchSize),
+    underWay: () => underWay,
+  };
+}
+
+/** Counts the batches of a `fit`, and shows how far it is. */
+function fitProgress(
+  runId: string,
+  backend: string,
+  plan: { readonly epochs: number; readonly batchesPerEpoch: number; readonly firstEpoch: number },
+): {
+  readonly show: () => void;
+  /** Counts a batch; now and then the page gets a turn. */
+  readonly batchDone: () => Promise<void>;
+  /** Whether the last batch was the last one of its epoch. */
+  readonly isEndOfEpoch: () => boolean;
+  readonly epochDone: (epoch: number) => void;
+} {
+  const { epochs, batchesPerEpoch, firstEpoch } = plan;
+  let epoch = firstEpoch;
+  let batches = 0;
+  // The first batch compiles what the others use: it says nothing about how long they take.
+  let startedMs: number | undefined;
+  let yieldedMs = performance.now();
+  const show = (): void => {
+    const batchesDone = firstEpoch * batchesPerEpoch + batches;
+    const left = epochs * batchesPerEpoch - batchesDone;
+    const etaMs = startedMs && etaOf(startedMs, performance.now(), batches - 1, left);
+    training.value = {
+      kind: 'training',
+      isStopping: stopRequested,
+      progress: { runId, backend, epochs, epoch, batchesPerEpoch, batchesDone, etaMs },
+    };
+  };
+  return {
+    show,
+    batchDone: async () => {
+      batches += 1;
+      startedMs ??= performance.now();
+      if (performance.now() - yieldedMs < YIELD_AFTER_MS) return;
+      show();
+      await nextMessage();
+      yieldedMs = performance.now();
+    },
+    isEndOfEpoch: () => batches % batchesPerEpoch === 0,
+    epochDone: (done) => {
+      epoch = done;
+      show();
+    },
+  };
 }
 
 /** Training goes on without a checkpoint, for instance when the browser has no room for one. */

@@ -1,28 +1,27 @@
 /** What the rules say of the training under way, as it comes. */
 import type { JSX } from 'preact';
-import { AlertList } from '../../dashboard/run/analysis/alert-list.tsx';
-import { formatCount } from '../../dashboard/parts/format.ts';
 import type { XRange } from '../../dashboard/charts/reduce.ts';
-import { textOf } from '../../dashboard/parts/parts.tsx';
+import { formatCount } from '../../dashboard/parts/format.ts';
+import { SectionHead, textOf } from '../../dashboard/parts/notices.tsx';
+import { AlertList } from '../../dashboard/run/analysis/alert-list.tsx';
 import { watching } from './training-state.ts';
 
 /** Alerts, the latest first. Nothing before somebody watches. */
 export function WatchedAlerts(props: {
   readonly isLive: boolean;
-  /** Shows a stretch in the charts below. */
+  /** Shows these steps in the charts below. */
   readonly onShow: (range: XRange) => void;
 }): JSX.Element | null {
   const watched = watching.value;
   if (watched === undefined) return null;
   const { alerts, problem } = watched;
   return (
-    <section class="alerts train-alerts" aria-label="Alerts">
-      <header class="section-head">
-        <h2>Alerts</h2>
+    <section class="train-alerts" aria-label="Alerts">
+      <SectionHead title="Alerts">
         <span class="quiet" role="status">
           {stateText(alerts.length, problem, props.isLive)}
         </span>
-      </header>
+      </SectionHead>
       {alerts.length > 0 && (
         <div class="train-alert-list" tabIndex={0} role="group" aria-label="Alerts so far">
           <AlertList alerts={alerts.toReversed()} axis="step" onShow={props.onShow} />

@@ -1,8 +1,18 @@
 /** Alerts as they are read wherever the page shows them: what was seen, since when, what to try. */
 import type { JSX } from 'preact';
 import type { AlertRecord } from 'quark-sdk';
+import { Button } from '../../parts/controls.tsx';
 import { formatCount, formatValue } from '../../parts/format.ts';
 import type { XRange } from '../../charts/reduce.ts';
+import './alerts.css';
+
+/** The colour of each severity. */
+const TONES: Readonly<Record<AlertRecord['severity'], string>> = {
+  info: 'done',
+  warning: 'paused',
+  error: 'bad',
+  critical: 'bad',
+};
 
 /** Items of evidence that are listed. */
 const SHOWN_EVIDENCE = 12;
@@ -12,33 +22,33 @@ export function AlertList(props: {
   readonly alerts: readonly Omit<AlertRecord, 'toDict'>[];
   /** What the steps of alerts are. */
   readonly axis: 'step' | 'epoch';
-  /** Shows a stretch in a chart nearby. */
+  /** Shows these steps in a chart nearby. */
   readonly onShow: (range: XRange) => void;
 }): JSX.Element {
   const { axis } = props;
   return (
-    <ol>
+    <ol class="stack gap-12">
       {props.alerts.map((alert) => {
         const { id, severity, title, fact, inference, stepStart, stepEnd } = alert;
         return (
-          <li key={id} class={`alert alert-${severity}`} data-rule={alert.ruleId}>
-            <header>
-              <span class={`severity severity-${severity}`}>{severity}</span>
+          <li key={id} class={`alert card tone-${TONES[severity]}`} data-rule={alert.ruleId}>
+            <header class="row wrap">
+              <span class="severity strong">{severity}</span>
               <h3>{title}</h3>
               {stepStart !== null && (
-                <button
-                  type="button"
-                  class="button button-small alert-place"
-                  title="Show this stretch in the chart"
+                <Button
+                  isSmall
+                  class="push"
+                  title="Show these steps in the chart"
                   onClick={() => props.onShow({ min: stepStart, max: stepEnd ?? stepStart })}
                 >
                   since {axis} {formatCount(stepStart)}
                   {stepEnd !== null && stepEnd !== stepStart ? ` (to ${formatCount(stepEnd)})` : ''}
-                </button>
+                </Button>
               )}
             </header>
             <p class="breakable">{fact}</p>
-            <p class="alert-advice breakable">{inference}</p>
+            <p class="alert-advice muted breakable">{inference}</p>
             <Evidence evidence={alert.evidence} />
           </li>
         );
@@ -57,8 +67,8 @@ function Evidence({ evidence }: { readonly evidence: unknown }): JSX.Element | n
     return typeof value === 'string' ? value : undefined;
   };
   return (
-    <details class="evidence">
-      <summary>What it rests on</summary>
+    <details class="evidence small">
+      <summary class="quiet">What it rests on</summary>
       <ul>
         {items.slice(0, SHOWN_EVIDENCE).map((item, at) => (
           // oxlint-disable-next-line react/no-array-index-key -- evidence does not change

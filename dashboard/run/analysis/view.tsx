@@ -3,22 +3,23 @@ import { useComputed, useSignal, type ReadonlySignal, type Signal } from '@preac
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { PhaseName } from 'quark-sdk';
-import { seriesColor } from '../../theme/palette.ts';
-import { analyzeInWorker } from '../../dropped/analysis.ts';
 import { widenedRange } from '../../charts/chart-range.ts';
 import { createChartView, type ChartView } from '../../charts/chart-view.ts';
-import { formatCount } from '../../parts/format.ts';
 import { groupMetrics } from '../../charts/group.ts';
-import type { XRange } from '../../charts/reduce.ts';
-import type { RunAnalysis } from '../../worker/run-analysis.ts';
-import type { RunFeed } from '../../series/run-feed.ts';
 import type { ChartBand } from '../../charts/metric-chart.ts';
 import { Panel, type PanelContext } from '../../charts/panel.tsx';
-import { AlertList } from './alert-list.tsx';
-import { Icon } from '../../parts/icons.tsx';
-import { ErrorNotice, textOf } from '../../parts/parts.tsx';
+import type { XRange } from '../../charts/reduce.ts';
+import { analyzeInWorker } from '../../dropped/analysis.ts';
+import { Button } from '../../parts/controls.tsx';
+import { formatCount } from '../../parts/format.ts';
+import { ErrorNotice, SectionHead, textOf, Waiting, Warning } from '../../parts/notices.tsx';
+import type { RunFeed } from '../../series/run-feed.ts';
+import { seriesColor } from '../../theme/palette.ts';
+import type { RunAnalysis } from '../../worker/run-analysis.ts';
 import type { TabProps } from '../feed/tab.ts';
 import { askingStamp, useAsked } from '../feed/use-asked.ts';
+import { AlertList } from './alert-list.tsx';
+import './style.css';
 
 /** The "Analysis" tab. */
 export default function AnalysisView({ feed, watch }: TabProps): JSX.Element {
@@ -29,16 +30,13 @@ export default function AnalysisView({ feed, watch }: TabProps): JSX.Element {
     askingStamp(feed, watch.nowMs.value),
   );
   if (answer.value === undefined) {
-    if (error.value === undefined)
-      return <div class="heat-waiting" aria-busy="true" aria-label="Analysing the run" />;
+    if (error.value === undefined) return <Waiting label="Analysing the run" />;
     return <ErrorNotice title="This run cannot be analysed" error={error.value} onRetry={retry} />;
   }
   return (
     <>
       {error.value !== undefined && (
-        <p class="strip strip-warning" role="status">
-          <Icon name="warning" /> It could not be analysed again: {textOf(error.value)}
-        </p>
+        <Warning>It could not be analysed again: {textOf(error.value)}</Warning>
       )}
       <Findings feed={feed} analysis={answer.value} revision={watch.revision} />
     </>
@@ -65,7 +63,7 @@ function Findings(props: {
     document.querySelector('.analysis-chart')?.scrollIntoView({ block: 'nearest' });
   };
   return (
-    <section class="analysis" aria-label="Analysis">
+    <section class="analysis stack" aria-label="Analysis">
       <Health analysis={analysis} />
       <PhaseChart {...props} view={view} marked={marked} onShow={show} />
       <Alerts analysis={analysis} onShow={show} />
@@ -73,16 +71,27 @@ function Findings(props: {
   );
 }
 
+const TONES: Readonly<Record<RunAnalysis['healthScores'][number]['status'], string>> = {
+  healthy: 'live',
+  watch: 'accent',
+  degraded: 'paused',
+  critical: 'bad',
+};
+
 function Health({ analysis }: { readonly analysis: RunAnalysis }): JSX.Element {
   return (
     <dl class="health" aria-label="Health">
       {analysis.healthScores.map(({ scoreKey, score, status, summary }) => (
-        <div key={scoreKey} class={`health-score is-${status}`} title={summary}>
-          <dt>{scoreKey}</dt>
+        <div
+          key={scoreKey}
+          class={`health-score card is-${status} tone-${TONES[status]}`}
+          title={summary}
+        >
+          <dt class="quiet small">{scoreKey}</dt>
           <dd>
             <strong>{Math.round(score)}</strong>
-            <span class="health-status">{status}</span>
-            <span class="health-bar" aria-hidden="true">
+            <span class="health-status small">{status}</span>
+            <span class="bar" aria-hidden="true">
               <span style={{ width: `${score}%` }} />
             </span>
           </dd>
@@ -92,94 +101,95 @@ function Health({ analysis }: { readonly analysis: RunAnalysis }): JSX.Element {
   );
 }
 
-function PhaseChart(props: {
+type PhaseProps = {
   readonly feed: RunFeed;
   readonly analysis: RunAnalysis;
   readonly revision: ReadonlySignal<number>;
   readonly view: ChartView;
   readonly marked: Signal<XRange | undefined>;
   readonly onShow: (range: XRange) => void;
-}): JSX.Element {
-  const { feed, analysis, view, marked } = props;
-  const { phases, phaseAxis } = analysis;
-  void props.revision.value;
+};
+
+/** The phases, as a list and as bands behind the curve of the loss. */
+function PhaseChart(props: PhaseProps): JSX.Element {
+  const { feed, analysis, view, marked, revision } = props;
+  void revision.value;
   const groups = groupMetrics(feed.series.keys);
   const group = groups.find(({ id }) => id === 'loss') ?? groups[0];
   const context = useComputed((): PanelContext => {
-    const place = { startMs: Date.parse(feed.run.startedAt), scale: feed.series.epochScale };
-    const extent = feed.series.extent(view.axis.value, place.startMs) ?? { min: 0, max: 1 };
-    return { revision: props.revision.value, placeOf: () => place, extent };
+    const origin = { startMs: Date.parse(feed.run.startedAt), scale: feed.series.epochScale };
+    const extent = feed.series.extent(view.axis.value, origin.startMs) ?? { min: 0, max: 1 };
+    return { revision: revision.value, originOf: () => origin, extent };
   });
-  const shown = useSignal(phases);
-  shown.value = phases;
-  const bands = useComputed((): readonly ChartBand[] => [
-    ...shown.value.map(({ phaseName, displayName, stepStart, stepEnd }, at) => ({
-      start: stepStart,
-      // To the next one: between two steps there is nothing.
-      end: shown.value[at + 1]?.stepStart ?? stepEnd,
-      color: phaseColor(phaseName),
-      label: displayName,
-    })),
-    ...(marked.value === undefined
-      ? []
-      : [
-          {
-            start: marked.value.min,
-            end: marked.value.max,
-            color: seriesColor(0),
-            label: '',
-            isMarked: true,
-          },
-        ]),
-  ]);
+  const phases = useSignal(analysis.phases);
+  phases.value = analysis.phases;
+  const bands = useComputed(() => bandsOf(phases.value, marked.value));
   return (
     <section class="analysis-chart" aria-label="Phases">
-      <header class="section-head">
-        <h2>Phases</h2>
+      <SectionHead title="Phases">
         {(view.zoom.value !== undefined || marked.value !== undefined) && (
-          <button
-            type="button"
-            class="button button-small"
+          <Button
+            isSmall
             onClick={() => {
               view.zoom.value = undefined;
               marked.value = undefined;
             }}
           >
             Show all
-          </button>
+          </Button>
         )}
-      </header>
-      {phases.length === 0 ? (
-        <p class="quiet">
-          No phases: they are told from losses or accuracies, of which there are not enough.
-        </p>
-      ) : (
-        <ol class="phases">
-          {phases.map(({ id, phaseName, displayName, stepStart, stepEnd, summary }) => (
-            <li key={id}>
-              <button
-                type="button"
-                class="phase"
-                title={summary}
-                onClick={() => props.onShow({ min: stepStart, max: stepEnd })}
-              >
-                <span class="phase-mark" style={{ background: phaseColor(phaseName) }} />
-                {displayName}
-                <span class="quiet">
-                  {phaseAxis} {formatCount(stepStart)}–{formatCount(stepEnd)}
-                </span>
-              </button>
-            </li>
-          ))}
-        </ol>
-      )}
+      </SectionHead>
+      <PhaseList {...props} />
       {group !== undefined && (
-        <div class="chart-grid compare-grid">
+        <div class="chart-grid single-chart">
           <Panel group={group} series={feed.series} view={view} context={context} bands={bands} />
         </div>
       )}
     </section>
   );
+}
+
+function PhaseList({ analysis, onShow }: PhaseProps): JSX.Element {
+  const { phases, phaseAxis } = analysis;
+  if (phases.length === 0)
+    return (
+      <p class="quiet">
+        No phases: they are told from losses or accuracies, of which there are not enough.
+      </p>
+    );
+  return (
+    <ol class="phases row wrap gap-6">
+      {phases.map(({ id, phaseName, displayName, stepStart, stepEnd, summary }) => (
+        <li key={id}>
+          <button
+            type="button"
+            class="phase small"
+            title={summary}
+            onClick={() => onShow({ min: stepStart, max: stepEnd })}
+          >
+            <span class="phase-mark" style={{ background: phaseColor(phaseName) }} />
+            {displayName}
+            <span class="quiet">
+              {phaseAxis} {formatCount(stepStart)}–{formatCount(stepEnd)}
+            </span>
+          </button>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/** A band for each phase, up to the next one: between two steps there is nothing. */
+function bandsOf(phases: RunAnalysis['phases'], marked: XRange | undefined): readonly ChartBand[] {
+  const bands = phases.map(({ phaseName, displayName, stepStart, stepEnd }, at): ChartBand => ({
+    start: stepStart,
+    end: phases[at + 1]?.stepStart ?? stepEnd,
+    color: phaseColor(phaseName),
+    label: displayName,
+  }));
+  if (marked === undefined) return bands;
+  const { min, max } = marked;
+  return [...bands, { start: min, end: max, color: seriesColor(0), label: '', isMarked: true }];
 }
 
 /** Each phase has a colour of its own in the palette of curves; divergence that of alarm. */
@@ -203,10 +213,9 @@ function Alerts(props: {
   const { alerts, phaseAxis } = props.analysis;
   return (
     <section class="alerts" aria-label="Alerts">
-      <header class="section-head">
-        <h2>Alerts</h2>
+      <SectionHead title="Alerts">
         <span class="quiet">{alerts.length === 0 ? '' : formatCount(alerts.length)}</span>
-      </header>
+      </SectionHead>
       {alerts.length === 0 ? (
         <p class="quiet">Nothing was found that needs looking at.</p>
       ) : (

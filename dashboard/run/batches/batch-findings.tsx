@@ -1,13 +1,13 @@
 /** What the analysis finds in the batches: samples and classes that hard ones have in common, and what was trained on at spikes. */
 import type { JSX } from 'preact';
 import type { ExposureSummary } from 'quark-sdk/probes';
-import type { BatchFindings } from '../../worker/batch-findings.ts';
-import { classText, noSamplesText, shareText, timesText } from './batch-text.ts';
-import { formatCount, formatValue } from '../../parts/format.ts';
-import { ClassCell, placeText, rounded, SampleCell } from './hard-batches.tsx';
-import { Icon } from '../../parts/icons.tsx';
-import { textOf } from '../../parts/parts.tsx';
+import { Button } from '../../parts/controls.tsx';
+import { formatCount } from '../../parts/format.ts';
+import { SectionHead, textOf, Warning } from '../../parts/notices.tsx';
+import type { BatchFindings } from '../../worker/run-analysis.ts';
 import type { Asked } from '../feed/use-asked.ts';
+import { classText, noSamplesText, shareText, shortText, timesText } from './batch-text.ts';
+import { contentColumns, positionText, Table, type Column } from './table.tsx';
 
 /** Rows of a table that are listed. */
 const SHOWN = 20;
@@ -22,13 +22,12 @@ export function Findings(props: {
   return (
     <>
       {error.value !== undefined && (
-        <p class="strip strip-warning" role="status">
-          <Icon name="warning" /> What hard batches have in common could not be looked for:{' '}
-          {textOf(error.value)}{' '}
-          <button type="button" class="button button-small" onClick={retry}>
+        <Warning>
+          What hard batches have in common could not be looked for: {textOf(error.value)}{' '}
+          <Button isSmall onClick={retry}>
             Try again
-          </button>
-        </p>
+          </Button>
+        </Warning>
       )}
       {found === undefined && error.value === undefined && (
         <p class="quiet" role="status">
@@ -52,40 +51,49 @@ function HardSamples({ found }: { readonly found: BatchFindings }): JSX.Element 
       title="Hard samples"
       note="Batches with these samples have high losses far more often than chance would have it: look at their labels."
       nothing={noSamplesText(found)}
-      count={found.samples.length}
+      rows={found.samples}
+      keyOf={({ sampleId }) => sampleId}
       columns={[
-        { title: 'Sample', isWords: true },
-        { title: 'Batches' },
-        { title: 'Hard ones', hint: 'Among the highest tenth of their time' },
-        { title: 'Its loss, about', hint: 'Estimated from its batches' },
-        { title: 'Usual loss', hint: 'Of the batches trained on around the same times' },
-        { title: 'Effect' },
+        {
+          title: 'Sample',
+          isWords: true,
+          cell: ({ sampleId, together }) => (
+            <>
+              <span class="is-bad strong">{sampleId}</span>
+              {together.length > 0 && (
+                <span class="quiet" title={together.join(', ')}>
+                  {' '}
+                  or {together.slice(0, 2).join(', ')}
+                  {together.length > 2 && ', …'}
+                </span>
+              )}
+            </>
+          ),
+        },
+        { title: 'Batches', cell: ({ batchCount }) => formatCount(batchCount) },
+        {
+          title: 'Hard ones',
+          hint: 'Among the highest tenth of their time',
+          cell: ({ batchCount, hardBatchCount }) =>
+            `${formatCount(hardBatchCount)} (${shareText(hardBatchCount / batchCount)})`,
+        },
+        {
+          title: 'Its loss, about',
+          hint: 'Estimated from its batches',
+          cell: ({ loss }) => shortText(loss),
+        },
+        {
+          title: 'Usual loss',
+          hint: 'Of the batches trained on around the same times',
+          cell: ({ usualLoss }) => shortText(usualLoss),
+        },
+        {
+          ...EFFECT,
+          cell: ({ loss, usualLoss }) => timesText(loss, usualLoss) ?? '–',
+        },
         CHANCE,
       ]}
-    >
-      {found.samples.slice(0, SHOWN).map((one) => (
-        <tr key={one.sampleId}>
-          <th scope="row" class="cell-words breakable">
-            <span class="hard-sample">{one.sampleId}</span>
-            {one.together.length > 0 && (
-              <span class="quiet" title={one.together.join(', ')}>
-                {' '}
-                or {one.together.slice(0, 2).join(', ')}
-                {one.together.length > 2 && ', …'}
-              </span>
-            )}
-          </th>
-          <td>{formatCount(one.batchCount)}</td>
-          <td>
-            {formatCount(one.hardBatchCount)} ({shareText(one.hardBatchCount / one.batchCount)})
-          </td>
-          <td>{formatValue(rounded(one.loss))}</td>
-          <td>{formatValue(rounded(one.usualLoss))}</td>
-          <td class="effect">{timesText(one.loss, one.usualLoss) ?? '–'}</td>
-          <td>{formatValue(rounded(one.pValue))}</td>
-        </tr>
-      ))}
-    </Part>
+    />
   );
 }
 
@@ -93,7 +101,6 @@ function HardClasses(props: {
   readonly found: BatchFindings;
   readonly exposure: ExposureSummary;
 }): JSX.Element | null {
-  const { classes } = props.found;
   const { classCounts } = props.exposure;
   if (classText(classCounts) === undefined) return null;
   return (
@@ -101,130 +108,110 @@ function HardClasses(props: {
       title="Hard classes"
       note="Batches with more samples of these classes have higher losses."
       nothing="No class stands out."
-      count={classes.length}
+      rows={props.found.classes}
+      keyOf={({ className }) => className}
       columns={[
-        { title: 'Class', isWords: true },
-        { title: 'Samples' },
-        { title: 'Share of all' },
-        { title: 'Of hard batches', hint: 'Share in the tenth of batches that stand out most' },
-        { title: 'Loss, about', hint: 'Of a sample of the class, estimated' },
-        { title: 'Other classes', hint: 'Loss of a sample of the others, estimated' },
-        { title: 'Effect' },
+        {
+          title: 'Class',
+          isWords: true,
+          cell: ({ className }) => <span class="is-bad strong">{className}</span>,
+        },
+        {
+          title: 'Samples',
+          cell: ({ className }) => {
+            const count = classCounts[className];
+            return typeof count === 'number' ? formatCount(count) : '–';
+          },
+        },
+        { title: 'Share of all', cell: ({ share }) => shareText(share) },
+        {
+          title: 'Of hard batches',
+          hint: 'Share in the tenth of batches that stand out most',
+          cell: ({ share, hardShare }) => {
+            const times = timesText(hardShare, share);
+            return `${shareText(hardShare)}${times === undefined ? '' : ` (${times})`}`;
+          },
+        },
+        {
+          title: 'Loss, about',
+          hint: 'Of a sample of the class, estimated',
+          cell: ({ loss }) => shortText(loss),
+        },
+        {
+          title: 'Other classes',
+          hint: 'Loss of a sample of the others, estimated',
+          cell: ({ otherLoss }) => shortText(otherLoss),
+        },
+        {
+          ...EFFECT,
+          cell: ({ loss, otherLoss }) => timesText(loss, otherLoss) ?? '–',
+        },
         CHANCE,
       ]}
-    >
-      {classes.slice(0, SHOWN).map((one) => {
-        const count = classCounts[one.className];
-        return (
-          <tr key={one.className}>
-            <th scope="row" class="cell-words breakable">
-              <span class="hard-sample">{one.className}</span>
-            </th>
-            <td>{typeof count === 'number' ? formatCount(count) : '–'}</td>
-            <td>{shareText(one.share)}</td>
-            <td>
-              {shareText(one.hardShare)}
-              {timesText(one.hardShare, one.share) !== undefined &&
-                ` (${timesText(one.hardShare, one.share)})`}
-            </td>
-            <td>{formatValue(rounded(one.loss))}</td>
-            <td>{formatValue(rounded(one.otherLoss))}</td>
-            <td class="effect">{timesText(one.loss, one.otherLoss) ?? '–'}</td>
-            <td>{formatValue(rounded(one.pValue))}</td>
-          </tr>
-        );
-      })}
-    </Part>
+    />
   );
 }
 
 function Spikes({ found }: { readonly found: BatchFindings }): JSX.Element {
   const hardIds = new Set(found.samples.flatMap((one) => [one.sampleId, ...one.together]));
-  const hasClasses = found.spikes.some(
-    ({ batch }) => batch !== null && classText(batch.classCounts) !== undefined,
-  );
   return (
     <Part
       title="Spikes and their batches"
       note="What was trained on when the loss jumped."
       nothing="The training loss has no spike that it came back from."
-      count={found.spikes.length}
+      rows={found.spikes}
+      keyOf={({ metricKey, step }) => `${metricKey} ${step}`}
       columns={[
-        { title: 'Metric', isWords: true },
-        { title: 'Step' },
-        { title: 'From' },
-        { title: 'To' },
-        { title: 'Loss of the batch' },
-        { title: 'Samples', isWords: true },
-        ...(hasClasses ? [{ title: 'Classes', isWords: true }] : []),
+        { title: 'Metric', isWords: true, cell: ({ metricKey }) => metricKey },
+        { title: 'Step', cell: ({ step }) => positionText(step) },
+        { title: 'From', cell: ({ level }) => shortText(level) },
+        { title: 'To', className: () => 'strong', cell: ({ peak }) => shortText(peak) },
+        {
+          title: 'Loss of the batch',
+          cell: ({ batch }) => (batch === null ? 'not recorded' : shortText(batch.loss)),
+        },
+        ...contentColumns(
+          found.spikes,
+          ({ batch }) => batch ?? { sampleIds: [], classCounts: null },
+          hardIds,
+        ),
       ]}
-    >
-      {found.spikes.slice(0, SHOWN).map(({ metricKey, step, level, peak, batch }) => (
-        <tr key={`${metricKey} ${step}`}>
-          <th scope="row" class="cell-words breakable">
-            {metricKey}
-          </th>
-          <td>{placeText(step)}</td>
-          <td>{formatValue(rounded(level))}</td>
-          <td class="effect">{formatValue(rounded(peak))}</td>
-          <td>{batch === null ? 'not recorded' : formatValue(rounded(batch.loss))}</td>
-          <SampleCell sampleIds={batch?.sampleIds ?? []} hardIds={hardIds} />
-          {hasClasses && <ClassCell classCounts={batch?.classCounts ?? null} />}
-        </tr>
-      ))}
-    </Part>
+    />
   );
 }
 
-type Column = { readonly title: string; readonly hint?: string; readonly isWords?: boolean };
+/** How many times as large something is as usual. */
+const EFFECT = { title: 'Effect', className: () => 'strong' };
 
-const CHANCE: Column = {
+const CHANCE: Column<{ readonly pValue: number }> = {
   title: 'p',
   hint: 'How often chance alone would do it, corrected for all that were asked about',
+  cell: ({ pValue }) => shortText(pValue),
 };
 
 /** A table with its title, or what is said where it has no row. */
-function Part(props: {
+function Part<R>(props: {
   readonly title: string;
   readonly note: string;
   readonly nothing: string;
-  readonly count: number;
-  readonly columns: readonly Column[];
-  readonly children: readonly JSX.Element[];
+  readonly rows: readonly R[];
+  readonly keyOf: (row: R) => string;
+  readonly columns: readonly Column<R>[];
 }): JSX.Element {
-  const more = props.count - SHOWN;
+  const { rows, keyOf, columns } = props;
+  const more = rows.length - SHOWN;
   return (
     <section aria-label={props.title}>
-      <header class="section-head">
-        <h2>{props.title}</h2>
-      </header>
-      {props.count === 0 ? (
+      <SectionHead title={props.title} />
+      {rows.length === 0 ? (
         <p class="quiet">{props.nothing}</p>
       ) : (
         <>
-          <p class="section-note">
+          <p class="section-note quiet medium">
             {props.note}
             {more > 0 && ` ${formatCount(more)} more are not shown.`}
           </p>
-          <div class="table-frame">
-            <table class="table">
-              <thead>
-                <tr>
-                  {props.columns.map(({ title, hint, isWords }) => (
-                    <th
-                      key={title}
-                      scope="col"
-                      title={hint}
-                      class={isWords === true ? 'cell-words' : ''}
-                    >
-                      {title}
-                    </th>
-                  ))}
-                </tr>
-              </thead>
-              <tbody>{props.children}</tbody>
-            </table>
-          </div>
+          <Table hasNames rows={rows.slice(0, SHOWN)} keyOf={keyOf} columns={columns} />
         </>
       )}
     </section>

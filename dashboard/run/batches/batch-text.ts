@@ -1,7 +1,7 @@
 /** Findings about batches in words and rows. Pure. */
 import type { ExposureSummary } from 'quark-sdk/probes';
-import type { BatchFindings } from '../../worker/batch-findings.ts';
-import { formatCount, formatValue } from '../../parts/format.ts';
+import { countText, formatValue, rounded } from '../../parts/format.ts';
+import type { BatchFindings } from '../../worker/run-analysis.ts';
 
 const REASONS: Readonly<Record<string, string>> = {
   non_finite_loss: 'loss is NaN or infinite',
@@ -27,17 +27,30 @@ export type ExposureRow = {
   readonly width: number;
 };
 
+/** Known classes with their counts: names that are numbers in their order, others by name. */
+function countsOf(classCounts: Readonly<Record<string, unknown>> | null): {
+  readonly entries: readonly (readonly [name: string, count: number])[];
+  readonly total: number;
+} {
+  const entries = Object.entries(classCounts ?? {})
+    .flatMap(([name, count]): [string, number][] =>
+      typeof count === 'number' ? [[name, count]] : [],
+    )
+    .toSorted(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }));
+  return { entries, total: entries.reduce((sum, [, count]) => sum + count, 0) };
+}
+
 /** The classes with what was seen of each; names that are numbers in their order, others by name. */
 export function exposureRows({ classCounts }: Pick<ExposureSummary, 'classCounts'>): ExposureRow[] {
-  const entries = Object.entries(classCounts).flatMap(([name, count]): [string, number][] =>
-    typeof count === 'number' ? [[name, count]] : [],
-  );
-  const total = entries.reduce((sum, [, count]) => sum + count, 0);
+  const { entries, total } = countsOf(classCounts);
   const largest = entries.reduce((most, [, count]) => Math.max(most, count), 0);
   if (total === 0) return [];
-  return entries
-    .toSorted(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }))
-    .map(([name, count]) => ({ name, count, share: count / total, width: count / largest }));
+  return entries.map(([name, count]) => ({
+    name,
+    count,
+    share: count / total,
+    width: count / largest,
+  }));
 }
 
 /** Names that a cell of a table has room for. */
@@ -47,12 +60,8 @@ const SHOWN_NAMES = 4;
 export function classText(
   classCounts: Readonly<Record<string, unknown>> | null,
 ): { readonly text: string; readonly exact: string } | undefined {
-  const counts = Object.entries(classCounts ?? {})
-    .flatMap(([name, count]): [string, number][] =>
-      typeof count === 'number' && count > 0 ? [[name, count]] : [],
-    )
-    .toSorted(([a, x], [b, y]) => y - x || a.localeCompare(b, 'en', { numeric: true }));
-  const total = counts.reduce((sum, [, count]) => sum + count, 0);
+  const { entries, total } = countsOf(classCounts);
+  const counts = entries.filter(([, count]) => count > 0).toSorted(([, x], [, y]) => y - x);
   if (total === 0) return undefined;
   const shown = counts
     .slice(0, SHOWN_NAMES)
@@ -78,16 +87,21 @@ export function sampleNames(
   return { names, more: sampleIds.length - names.length };
 }
 
+/** A number with three digits: more of them say nothing here. */
+export function shortText(value: number): string {
+  return formatValue(rounded(value));
+}
+
 /** How many times as much one number is as another: `12 times`; undefined where there is no ratio. */
 export function timesText(value: number, other: number): string | undefined {
   const ratio = value / other;
   if (!(value > 0 && other > 0) || !Number.isFinite(ratio)) return undefined;
-  return `${formatValue(Number(ratio.toPrecision(2)))} times`;
+  return `${formatValue(rounded(ratio, 2))} times`;
 }
 
 /** A share: `12 %`, `0.34 %`. */
 export function shareText(share: number): string {
-  return `${formatValue(Number((100 * share).toPrecision(2)))} %`;
+  return `${formatValue(rounded(100 * share, 2))} %`;
 }
 
 /** What is said where no sample stands out. */
@@ -96,7 +110,7 @@ export function noSamplesText(
 ): string {
   if (found.testedSampleCount === 0)
     return 'No sample was in two batches, so that nothing can be said of single ones.';
-  const tested = `${formatCount(found.testedSampleCount)} ${found.testedSampleCount === 1 ? 'sample was' : 'samples were'} seen more than once`;
+  const tested = `${countText(found.testedSampleCount, 'sample')} ${found.testedSampleCount === 1 ? 'was' : 'were'} seen more than once`;
   return found.isShuffled === false
     ? `${tested}, always with the same others: shuffle the batches, and hard samples can be told.`
     : `None stands out; ${tested}.`;

@@ -2,10 +2,13 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import type { DataDiagnosticsSummary } from 'quark-sdk/probes';
-import type { BatchFindings } from '../../worker/batch-findings.ts';
-import { classText, reasonText, sampleNames } from './batch-text.ts';
-import { formatCount, formatValue } from '../../parts/format.ts';
-import { Segmented } from '../../parts/parts.tsx';
+import { Segmented } from '../../parts/controls.tsx';
+import { formatValue } from '../../parts/format.ts';
+import { SectionHead } from '../../parts/notices.tsx';
+import { setterOf } from '../../parts/signals.ts';
+import type { BatchFindings } from '../../worker/run-analysis.ts';
+import { reasonText, shortText } from './batch-text.ts';
+import { contentColumns, positionText, Table, type BatchContents } from './table.tsx';
 
 const SPANS = [
   { value: 'epoch', label: 'Last epoch', hint: 'Beside the other batches of the last epoch' },
@@ -18,15 +21,13 @@ const SPANS = [
 ] as const;
 
 /** A line of the table. */
-type Row = {
+type Row = BatchContents & {
   readonly key: number;
   readonly step: number | null;
   readonly epoch: number | null;
   readonly loss: number;
   readonly deviations: number | null;
   readonly why: string;
-  readonly sampleIds: readonly string[];
-  readonly classCounts: Readonly<Record<string, unknown>> | null;
 };
 
 /** A table of batches, with the span that they stand out of. */
@@ -49,63 +50,35 @@ export function HardBatches(props: {
       ? rowsAround(findings)
       : rowsOf(chosen === 'epoch' ? (lastEpoch ?? summary) : summary);
   const hardIds = new Set(findings?.samples.flatMap((one) => [one.sampleId, ...one.together]));
-  const hasClasses = rows.some(({ classCounts }) => classText(classCounts) !== undefined);
   return (
     <section aria-label="Hard batches">
-      <header class="section-head">
-        <h2>Hard batches</h2>
+      <SectionHead title="Hard batches">
         {spans.length > 1 && (
-          <Segmented
-            label="Batches of"
-            options={spans}
-            value={chosen}
-            onChange={(next) => {
-              span.value = next;
-            }}
-          />
+          <Segmented label="Batches of" options={spans} value={chosen} onChange={setterOf(span)} />
         )}
-      </header>
+      </SectionHead>
       {rows.length === 0 ? (
         <p class="quiet">No batch stands out.</p>
       ) : (
-        <div class="table-frame">
-          <table class="table">
-            <thead>
-              <tr>
-                <th scope="col">Step</th>
-                <th scope="col">Epoch</th>
-                <th scope="col">Loss</th>
-                <th scope="col">Deviations</th>
-                <th scope="col" class="cell-words">
-                  Why
-                </th>
-                <th scope="col" class="cell-words">
-                  Samples
-                </th>
-                {hasClasses && (
-                  <th scope="col" class="cell-words">
-                    Classes
-                  </th>
-                )}
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((row) => (
-                <tr key={row.key}>
-                  <td>{placeText(row.step)}</td>
-                  <td>{placeText(row.epoch)}</td>
-                  <td class={Number.isFinite(row.loss) ? '' : 'is-bad'}>{formatValue(row.loss)}</td>
-                  <td>
-                    {row.deviations === null ? '–' : `${formatValue(rounded(row.deviations))} σ`}
-                  </td>
-                  <td class="cell-words">{row.why}</td>
-                  <SampleCell sampleIds={row.sampleIds} hardIds={hardIds} />
-                  {hasClasses && <ClassCell classCounts={row.classCounts} />}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table
+          rows={rows}
+          keyOf={({ key }) => key}
+          columns={[
+            { title: 'Step', cell: ({ step }) => positionText(step) },
+            { title: 'Epoch', cell: ({ epoch }) => positionText(epoch) },
+            {
+              title: 'Loss',
+              className: ({ loss }) => (Number.isFinite(loss) ? '' : 'is-bad strong'),
+              cell: ({ loss }) => formatValue(loss),
+            },
+            {
+              title: 'Deviations',
+              cell: ({ deviations }) => (deviations === null ? '–' : `${shortText(deviations)} σ`),
+            },
+            { title: 'Why', isWords: true, cell: ({ why }) => why },
+            ...contentColumns(rows, (row) => row, hardIds),
+          ]}
+        />
       )}
     </section>
   );
@@ -137,48 +110,8 @@ function rowsAround(findings: BatchFindings | undefined): readonly Row[] {
     why:
       batch.usualLoss === null
         ? reasonText('non_finite_loss')
-        : `${formatValue(rounded(batch.usualLoss))} is usual at that time`,
+        : `${shortText(batch.usualLoss)} is usual at that time`,
     sampleIds: batch.sampleIds,
     classCounts: batch.classCounts,
   }));
-}
-
-/** Samples of a batch, hard ones first and marked. */
-export function SampleCell(props: {
-  readonly sampleIds: readonly string[];
-  readonly hardIds: ReadonlySet<string>;
-}): JSX.Element {
-  const { names, more } = sampleNames(props.sampleIds, props.hardIds);
-  return (
-    <td class="cell-words breakable" title={props.sampleIds.join(', ')}>
-      {names.length === 0 && '–'}
-      {names.map(({ id, isHard }, at) => (
-        <span key={id}>
-          {at > 0 && ', '}
-          {isHard ? <span class="hard-sample">{id}</span> : id}
-        </span>
-      ))}
-      {more > 0 && ', …'}
-    </td>
-  );
-}
-
-/** Classes of a batch with their shares. */
-export function ClassCell(props: { readonly classCounts: Row['classCounts'] }): JSX.Element {
-  const found = classText(props.classCounts);
-  return (
-    <td class="cell-words breakable" title={found?.exact}>
-      {found?.text ?? '–'}
-    </td>
-  );
-}
-
-/** A step or epoch. */
-export function placeText(place: number | null): string {
-  return place === null ? '–' : formatCount(place);
-}
-
-/** Three digits: more of them say nothing here. */
-export function rounded(value: number): number {
-  return Number(value.toPrecision(3));
 }

@@ -3,45 +3,46 @@ import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { DataDiagnosticsSummary } from 'quark-sdk/probes';
 import { findBatchesInWorker } from '../../dropped/analysis.ts';
-import { exposureRows } from './batch-text.ts';
 import { formatCount, formatValue } from '../../parts/format.ts';
-import { BatchFeed } from './feed.ts';
+import { HowTo, SectionHead, Tiles } from '../../parts/notices.tsx';
+import { FeedGate, useFeed } from '../../parts/use-feed.tsx';
 import type { RunFeed } from '../../series/run-feed.ts';
-import { Findings } from './batch-findings.tsx';
-import { HardBatches, rounded } from './hard-batches.tsx';
-import { HowTo } from '../../parts/how-to.tsx';
-import { ErrorNotice } from '../../parts/parts.tsx';
 import type { TabProps } from '../feed/tab.ts';
 import { askingStamp, useAsked } from '../feed/use-asked.ts';
-import { useFeed } from '../../parts/use-feed.ts';
+import { Findings } from './batch-findings.tsx';
+import { exposureRows, shortText } from './batch-text.ts';
+import { BatchFeed } from './feed.ts';
+import { HardBatches } from './hard-batches.tsx';
+import { Table } from './table.tsx';
+import './style.css';
 
 /** The "Batches" tab. */
 export default function BatchesView({ feed, watch }: TabProps): JSX.Element {
   const nowMs = watch.nowMs.value;
   const { isLive } = feed;
   const batches = useMemo(() => new BatchFeed(feed.reader), [feed]);
-  const { revision, error, isRead } = useFeed(batches, isLive);
-  void revision.value;
-  if (error.value !== undefined && !isRead.value)
-    return <ErrorNotice title="The batches cannot be read" error={error.value} />;
-  if (!isRead.value) return <div class="heat-waiting" aria-busy="true" aria-label="Reading" />;
-  const { summary } = batches;
-  if (summary === undefined)
-    return (
-      <HowTo
-        title={isLive ? 'No batches yet' : 'No batches were recorded'}
-        text="Data diagnostics keep the loss and the make-up of each batch, never the samples."
-        code={`const diagnostics = new DataDiagnostics(session);
-diagnostics.logBatch(loss, { step, labels, sampleIds });`}
-      />
-    );
+  const reading = useFeed(batches, isLive);
+  void reading.revision.value;
   return (
-    <Batches
-      feed={feed}
-      summary={summary}
-      lastEpoch={batches.lastEpoch}
-      stamp={askingStamp(feed, nowMs)}
-    />
+    <FeedGate reading={reading} title="The batches cannot be read">
+      {() =>
+        batches.summary === undefined ? (
+          <HowTo
+            title={isLive ? 'No batches yet' : 'No batches were recorded'}
+            text="Data diagnostics record the loss and the make-up of each batch, never the samples."
+            code={`const diagnostics = new DataDiagnostics(session);
+diagnostics.logBatch(loss, { step, labels, sampleIds });`}
+          />
+        ) : (
+          <Batches
+            feed={feed}
+            summary={batches.summary}
+            lastEpoch={batches.lastEpoch}
+            stamp={askingStamp(feed, nowMs)}
+          />
+        )
+      }
+    </FeedGate>
   );
 }
 
@@ -58,7 +59,7 @@ function Batches(props: {
     props.stamp,
   );
   return (
-    <section class="batches" aria-label="Batches">
+    <section class="batches column" aria-label="Batches">
       <Losses summary={summary} />
       <HardBatches summary={summary} lastEpoch={props.lastEpoch} findings={asked.answer.value} />
       <Findings asked={asked} exposure={summary.exposure} />
@@ -69,23 +70,19 @@ function Batches(props: {
 
 function Losses({ summary }: { readonly summary: DataDiagnosticsSummary }): JSX.Element {
   const { lossSummary, exposure } = summary;
-  const facts: [string, string][] = [
-    ['batches', formatCount(summary.batchCount)],
-    ['median loss', numberText(lossSummary?.median)],
-    ['highest loss', numberText(lossSummary?.max)],
-    ['not finite', formatCount(lossSummary?.nonFiniteCount ?? 0)],
-  ];
-  if (exposure.uniqueSampleCount > 0)
-    facts.push(['different samples', formatCount(exposure.uniqueSampleCount)]);
+  const { uniqueSampleCount } = exposure;
   return (
-    <dl class="tiles">
-      {facts.map(([name, value]) => (
-        <div key={name} class="tile">
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
+    <Tiles
+      tiles={[
+        { name: 'batches', text: formatCount(summary.batchCount) },
+        { name: 'median loss', text: numberText(lossSummary?.median) },
+        { name: 'highest loss', text: numberText(lossSummary?.max) },
+        { name: 'not finite', text: formatCount(lossSummary?.nonFiniteCount ?? 0) },
+        ...(uniqueSampleCount > 0
+          ? [{ name: 'different samples', text: formatCount(uniqueSampleCount) }]
+          : []),
+      ]}
+    />
   );
 }
 
@@ -95,39 +92,32 @@ function Exposure({ summary }: { readonly summary: DataDiagnosticsSummary }): JS
   const { imbalanceRatio } = summary.exposure;
   return (
     <section aria-label="Class exposure">
-      <header class="section-head">
-        <h2>Class exposure</h2>
+      <SectionHead title="Class exposure">
         {imbalanceRatio !== null && (
           <span class="quiet">
-            the most seen class {formatValue(rounded(imbalanceRatio))} times as often as the least
+            the most seen class {shortText(imbalanceRatio)} times as often as the least
           </span>
         )}
-      </header>
-      <div class="table-frame">
-        <table class="table exposure">
-          <thead>
-            <tr>
-              <th scope="col">Class</th>
-              <th scope="col">Samples</th>
-              <th scope="col">Share</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(({ name, count, share, width }) => (
-              <tr key={name}>
-                <th scope="row">{name}</th>
-                <td>{formatCount(count)}</td>
-                <td>
-                  <span class="exposure-share">
-                    <span class="exposure-bar" style={{ width: `${width * 75}%` }} />
-                    <span>{(share * 100).toFixed(1)} %</span>
-                  </span>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      </SectionHead>
+      <Table
+        class="exposure"
+        hasNames
+        rows={rows}
+        keyOf={({ name }) => name}
+        columns={[
+          { title: 'Class', cell: ({ name }) => name },
+          { title: 'Samples', cell: ({ count }) => formatCount(count) },
+          {
+            title: 'Share',
+            cell: ({ share, width }) => (
+              <span class="row gap-12">
+                <span class="exposure-bar" style={{ width: `${width * 75}%` }} />
+                <span>{(share * 100).toFixed(1)} %</span>
+              </span>
+            ),
+          },
+        ]}
+      />
     </section>
   );
 }

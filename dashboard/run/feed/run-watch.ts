@@ -1,9 +1,10 @@
 /** A run that is read again and again while its page is open. */
-import { useSignal, type ReadonlySignal } from '@preact/signals';
+import { useSignal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { Store } from 'quark-sdk';
 import { isGrowing } from '../../dropped/dropped-files.ts';
 import { keepPolling } from '../../parts/polling.ts';
+import { adding, setterOf } from '../../parts/signals.ts';
 import { afterPaint, nextTask } from '../../parts/turns.ts';
 import { RunFeed } from '../../series/run-feed.ts';
 
@@ -25,6 +26,13 @@ export type RunWatch = {
   readonly retry: () => void;
 };
 
+type Signals = {
+  readonly feed: Signal<RunFeed | undefined>;
+  readonly revision: Signal<number>;
+  readonly nowMs: Signal<number>;
+  readonly error: Signal<unknown>;
+};
+
 /** Opens a run and follows it for as long as the component is there. */
 export function useRunWatch(
   store: Store,
@@ -39,55 +47,52 @@ export function useRunWatch(
   useEffect(() => {
     feed.value = undefined;
     error.value = undefined;
-    let isCurrent = true;
+    const reading = new AbortController();
     const stop = keepPolling(
-      async () => {
-        let hasNews = feed.peek() === undefined;
-        const known = feed.peek() ?? (await RunFeed.open(store, runId));
-        if (!isCurrent) return;
-        const show = (): void => {
-          if (hasNews) revision.value += 1;
-          hasNews = false;
-          feed.value = known;
-          nowMs.value = Date.now();
-          error.value = undefined;
-        };
-        if (hasNews) show();
-        else hasNews = (await known.poll()).metrics;
-        let shownAtMs = performance.now();
-        // What is there is drawn before more is read.
-        if (known.hasMore) await afterPaint();
-        // A long run comes in parts, each in a turn of its own; what is there is shown now and then.
-        while (known.hasMore) {
-          await nextTask();
-          if (!isCurrent) return;
-          hasNews = (await known.poll()).metrics || hasNews;
-          if (performance.now() - shownAtMs < SHOW_EVERY_MS) continue;
-          if (isCurrent) show();
-          shownAtMs = performance.now();
-        }
-        if (isCurrent) show();
-      },
+      () => readOn(store, runId, { feed, revision, nowMs, error }, reading.signal),
       () => {
         if (isGrowing(store)) return GROWING_POLL_MS;
         return feed.peek()?.isLive === true ? livePollMs : ENDED_POLL_MS;
       },
-      (failure) => {
-        error.value = failure;
-      },
+      setterOf(error),
     );
     return () => {
-      isCurrent = false;
+      reading.abort();
       stop();
     };
   }, [store, runId, attempt.value]);
-  return {
-    feed,
-    revision,
-    nowMs,
-    error,
-    retry: () => {
-      attempt.value += 1;
-    },
+  return { feed, revision, nowMs, error, retry: adding(attempt, 1) };
+}
+
+/** Opens the run or reads what has come since. A long run comes in parts, each in a turn of its own; what is there is shown now and then. */
+async function readOn(
+  store: Store,
+  runId: string,
+  { feed, revision, nowMs, error }: Signals,
+  signal: AbortSignal,
+): Promise<void> {
+  let hasNews = feed.peek() === undefined;
+  const known = feed.peek() ?? (await RunFeed.open(store, runId));
+  let shownAtMs = 0;
+  const show = (): void => {
+    if (signal.aborted) return;
+    if (hasNews) revision.value += 1;
+    hasNews = false;
+    feed.value = known;
+    nowMs.value = Date.now();
+    error.value = undefined;
+    shownAtMs = performance.now();
   };
+  if (hasNews) show();
+  else hasNews = (await known.poll()).metrics;
+  shownAtMs = performance.now();
+  // What is there is drawn before more is read.
+  if (known.hasMore && !signal.aborted) await afterPaint();
+  while (known.hasMore) {
+    await nextTask();
+    if (signal.aborted) return;
+    hasNews = (await known.poll()).metrics || hasNews;
+    if (performance.now() - shownAtMs >= SHOW_EVERY_MS) show();
+  }
+  show();
 }

@@ -1,6 +1,6 @@
 /** Histograms over steps on one common axis of values. Pure. */
 import type { ParameterDistributionRecord } from 'quark-sdk/probes';
-import { EMPTY_SHADE, type GridColumn } from '../../charts/layer-grid.ts';
+import { EMPTY_SHADE, gridColumns, type GridColumn } from '../../charts/layer-grid.ts';
 
 /** What is needed of a histogram. */
 export type Histogram = Pick<ParameterDistributionRecord, 'step' | 'binEdges' | 'counts'>;
@@ -39,15 +39,11 @@ export function histogramGrid(
   }
   if (byStep.size === 0) return undefined;
   if (!(high > low)) [low, high] = [low - 0.5, high + 0.5];
-  const steps = [...byStep.keys()].toSorted((a, b) => a - b);
-  const perColumn = Math.max(1, Math.ceil(steps.length / Math.max(1, maxColumns)));
-  const columns = Array.from({ length: Math.ceil(steps.length / perColumn) }, (_, at) => {
-    const part = steps.slice(at * perColumn, (at + 1) * perColumn);
-    return { firstStep: part[0] ?? 0, lastStep: part.at(-1) ?? 0, stepCount: part.length };
-  });
+  const steps = Float64Array.from(byStep.keys()).toSorted();
+  const { columns, stepsPerColumn } = gridColumns(steps, maxColumns);
   const shares = new Float64Array(rowCount * columns.length);
   for (const [at, step] of steps.entries()) {
-    const column = Math.floor(at / perColumn);
+    const column = Math.floor(at / stepsPerColumn);
     const parts = columns[column]?.stepCount ?? 1;
     const histogram = byStep.get(step);
     if (histogram === undefined) continue;
@@ -98,6 +94,6 @@ export function spread(
   return shares;
 }
 
-function within(place: number, binCount: number): number {
-  return Math.max(0, Math.min(binCount - 1, Math.floor(place)));
+function within(position: number, binCount: number): number {
+  return Math.max(0, Math.min(binCount - 1, Math.floor(position)));
 }

@@ -3,15 +3,17 @@ import { useComputed, useSignal, type ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { ParameterDistributionRecord, ReadableRun } from 'quark-sdk/probes';
-import { formatCount, formatTick, formatValue } from '../../parts/format.ts';
-import { histogramGrid, type HistogramGrid } from './histogram-grid.ts';
-import { shortParameter } from './layer-table.ts';
-import { HistogramFeed } from './feed.ts';
 import { HeatLegend } from '../../charts/heat-legend.tsx';
 import { HeatMap, MIN_COLUMN_PX, type CellWords, type HeatCells } from '../../charts/heat-map.tsx';
-import { HowTo } from '../../parts/how-to.tsx';
-import { ErrorNotice, Segmented } from '../../parts/parts.tsx';
-import { useFeed } from '../../parts/use-feed.ts';
+import { stepsText } from '../../charts/layer-grid.ts';
+import { Segmented } from '../../parts/controls.tsx';
+import { formatCount, formatTick, formatValue, rounded } from '../../parts/format.ts';
+import { HowTo } from '../../parts/notices.tsx';
+import { setterOf } from '../../parts/signals.ts';
+import { FeedGate, useFeed } from '../../parts/use-feed.tsx';
+import { HistogramFeed } from './feed.ts';
+import { histogramGrid, type HistogramGrid } from './histogram-grid.ts';
+import { shortParameter } from './layer-table.ts';
 
 const ROWS = 40;
 const ROW_PX = 5;
@@ -24,12 +26,6 @@ const TYPE_LABELS: Readonly<Record<DistributionType, string>> = {
   gradient: 'Gradients',
   update: 'Updates',
 };
-/** What goes upwards, and what to the right. */
-const AXIS_WORDS: Readonly<Record<DistributionType, string>> = {
-  value: 'value of an element by step',
-  gradient: 'gradient of an element by step',
-  update: 'update of an element by step',
-};
 const TYPES = ['value', 'gradient', 'update'] as const;
 
 /** The histograms of a layer, one panel a parameter. */
@@ -40,28 +36,42 @@ export function Histograms(props: {
 }): JSX.Element {
   const { layer, run } = props;
   const feed = useMemo(() => new HistogramFeed(run, layer), [run, layer]);
-  const { revision, error, isRead } = useFeed(feed, props.isLive);
-  const wanted = useSignal<DistributionType>('value');
-  void revision.value;
-  if (error.value !== undefined && !isRead.value)
-    return <ErrorNotice title="The histograms cannot be read" error={error.value} />;
-  if (!isRead.value) return <div class="heat-waiting" aria-busy="true" aria-label="Reading" />;
-  const types = TYPES.filter((type) => feed.records.some((one) => one.distributionType === type));
-  const type = types.includes(wanted.value) ? wanted.value : types[0];
-  if (type === undefined)
-    return (
-      <HowTo
-        title="No histograms of this layer"
-        text="They are recorded when they are asked for."
-        code={`quarkCallback(session, tf, model, {
+  const reading = useFeed(feed, props.isLive);
+  void reading.revision.value;
+  return (
+    <FeedGate reading={reading} title="The histograms cannot be read">
+      {() =>
+        feed.records.length === 0 ? (
+          <HowTo
+            title="No histograms of this layer"
+            text="They are recorded when they are asked for."
+            code={`quarkCallback(session, tf, model, {
   parameters: {
     captureDistributions: true,
     distributionTypes: ['value', 'gradient', 'update'],
   },
 })`}
-      />
-    );
-  const parameters = [...new Set(feed.records.map(({ parameterName }) => parameterName))];
+          />
+        ) : (
+          <Panels layer={layer} records={feed.records} revision={reading.revision} />
+        )
+      }
+    </FeedGate>
+  );
+}
+
+type RecordsProps = {
+  readonly records: readonly ParameterDistributionRecord[];
+  /** Changes when there are more of them. */
+  readonly revision: ReadonlySignal<number>;
+};
+
+function Panels(props: RecordsProps & { readonly layer: string }): JSX.Element {
+  const { layer, records, revision } = props;
+  const wanted = useSignal<DistributionType>('value');
+  const types = TYPES.filter((type) => records.some((one) => one.distributionType === type));
+  const type = types.includes(wanted.value) ? wanted.value : (types[0] ?? wanted.value);
+  const parameters = [...new Set(records.map(({ parameterName }) => parameterName))];
   return (
     <section class="histograms" aria-label="Histograms over time">
       <header class="section-head">
@@ -70,9 +80,7 @@ export function Histograms(props: {
           label="What is counted"
           options={types.map((value) => ({ value, label: TYPE_LABELS[value] }))}
           value={type}
-          onChange={(next) => {
-            wanted.value = next;
-          }}
+          onChange={setterOf(wanted)}
         />
       </header>
       <div class="chart-grid">
@@ -82,7 +90,7 @@ export function Histograms(props: {
             title={shortParameter(parameter, layer)}
             type={type}
             parameter={parameter}
-            records={feed.records}
+            records={records}
             revision={revision}
           />
         ))}
@@ -91,13 +99,13 @@ export function Histograms(props: {
   );
 }
 
-function HistogramPanel(props: {
-  readonly title: string;
-  readonly type: DistributionType;
-  readonly parameter: string;
-  readonly records: readonly ParameterDistributionRecord[];
-  readonly revision: ReadonlySignal<number>;
-}): JSX.Element {
+function HistogramPanel(
+  props: RecordsProps & {
+    readonly title: string;
+    readonly type: DistributionType;
+    readonly parameter: string;
+  },
+): JSX.Element {
   const { parameter, type } = props;
   const width = useSignal(0);
   const grid = useComputed((): HistogramGrid => {
@@ -116,14 +124,14 @@ function HistogramPanel(props: {
   const { columns, edges, maxShare } = grid.value;
   return (
     <section
-      class="panel heat-panel"
+      class="panel card heat-panel"
       aria-label={`Histograms of ${parameter}, ${TYPE_LABELS[type].toLowerCase()}`}
       data-histogram={`${parameter} ${type}`}
     >
-      <header class="panel-head">
+      <header class="panel-head row gap-8">
         <h3>
           {props.title}
-          <span class="quiet layer-type">{AXIS_WORDS[type]}</span>
+          <span class="quiet layer-type">{type} of an element by step</span>
         </h3>
       </header>
       {columns.length === 0 && <p class="nothing">None of them has a finite element.</p>}
@@ -133,9 +141,7 @@ function HistogramPanel(props: {
         rowPx={ROW_PX}
         rowGap={0}
         wordsOf={(row, column) => histogramWords(grid.value, row, column)}
-        onWidth={(px) => {
-          width.value = px;
-        }}
+        onWidth={setterOf(width)}
       >
         {Array.from({ length: columns.length === 0 ? 0 : ROWS / LABEL_ROWS + 1 }, (_, at) => (
           <span
@@ -143,7 +149,7 @@ function HistogramPanel(props: {
             class="heat-value"
             style={{ top: `${Math.min(at * LABEL_ROWS, ROWS) * ROW_PX}px` }}
           >
-            {formatTick(Number((edges[at * LABEL_ROWS] ?? 0).toPrecision(3)))}
+            {formatTick(rounded(edges[at * LABEL_ROWS] ?? 0))}
           </span>
         ))}
       </HeatMap>
@@ -151,8 +157,8 @@ function HistogramPanel(props: {
         ramp="sequential"
         unit="share of the elements"
         ticks={[
-          { place: 0, text: '0' },
-          { place: 1, text: `${formatTick(Number((maxShare * 100).toPrecision(2)))} %` },
+          { share: 0, text: '0' },
+          { share: 1, text: `${formatTick(rounded(maxShare * 100, 2))} %` },
         ]}
         hasBad={false}
       />
@@ -172,12 +178,8 @@ function histogramWords(grid: HistogramGrid, row: number, column: number): CellW
   const at = grid.columns[column];
   if (at === undefined) return undefined;
   const share = grid.shares[row * grid.columns.length + column] ?? 0;
-  const steps =
-    at.stepCount === 1
-      ? `Step ${formatCount(at.firstStep)}`
-      : `Steps ${formatCount(at.firstStep)} – ${formatCount(at.lastStep)}`;
   return {
-    title: steps,
+    title: `${at.stepCount > 1 ? 'Steps' : 'Step'} ${stepsText(at)}`,
     lines: [
       ['from', formatValue(grid.edges[row + 1] ?? 0)],
       ['to', formatValue(grid.edges[row] ?? 0)],

@@ -4,14 +4,14 @@ import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { ReadableRun } from 'quark-sdk/probes';
 import { createChartView } from '../../charts/chart-view.ts';
+import { Panel, type PanelContext } from '../../charts/panel.tsx';
+import { IconButton } from '../../parts/controls.tsx';
 import { NO_EPOCHS } from '../../series/epoch-scale.ts';
+import { Histograms } from './histograms.tsx';
 import { LayerCharts } from './layer-series.ts';
 import type { LayerTable } from './layer-table.ts';
-import { Panel, type PanelContext } from '../../charts/panel.tsx';
-import { Histograms } from './histograms.tsx';
-import { Icon } from '../../parts/icons.tsx';
 
-const PLACE = { startMs: 0, scale: NO_EPOCHS };
+const ORIGIN = { startMs: 0, scale: NO_EPOCHS };
 
 /** Everything recorded of a layer. */
 export function LayerDetail(props: {
@@ -38,7 +38,7 @@ export function LayerDetail(props: {
     const now = revision.value;
     curves.update();
     const extent = curves.series.extent('step', 0) ?? { min: 0, max: 1 };
-    return { revision: now, placeOf: () => PLACE, extent };
+    return { revision: now, originOf: () => ORIGIN, extent };
   });
   useEffect(() => title.current?.scrollIntoView({ block: 'nearest' }), []);
   void context.value;
@@ -49,14 +49,12 @@ export function LayerDetail(props: {
           {layer}
           {props.type !== undefined && <span class="quiet layer-type">{props.type}</span>}
         </h2>
-        <button
-          type="button"
-          class="icon-button"
-          aria-label={`Close layer ${layer}`}
+        <IconButton
+          class="push"
+          icon="close"
+          label={`Close layer ${layer}`}
           onClick={props.onClose}
-        >
-          <Icon name="close" />
-        </button>
+        />
       </header>
       <div class="chart-grid">
         {curves.groups.map((group) => (

@@ -1,28 +1,7 @@
 /** What the heat map of layers can show, and on what scale. */
 import type { ScaleKind } from '../../charts/color-scale.ts';
 
-/** One quantity of the heat map. */
-export type LayerQuantity = {
-  readonly id: QuantityId;
-  readonly label: string;
-  /** What its numbers are, for the legend. */
-  readonly unit: string;
-  readonly hint: string;
-  readonly scale: ScaleKind;
-};
-
-/** Names of the quantities. */
-export type QuantityId =
-  | 'activation_mean'
-  | 'activation_std'
-  | 'gradient_norm'
-  | 'weight_gradient_norm'
-  | 'update_ratio'
-  | 'dead_ratio'
-  | 'saturation';
-
-/** The quantities in the order in which they are offered. */
-export const LAYER_QUANTITIES: readonly LayerQuantity[] = [
+const QUANTITIES = [
   {
     id: 'activation_mean',
     label: 'Activation mean',
@@ -72,7 +51,23 @@ export const LAYER_QUANTITIES: readonly LayerQuantity[] = [
     hint: 'Share of outputs at or beyond the saturation threshold',
     scale: 'share',
   },
-];
+] as const satisfies readonly LayerQuantity<string>[];
+
+/** One quantity of the heat map. */
+export type LayerQuantity<Id extends string = QuantityId> = {
+  readonly id: Id;
+  readonly label: string;
+  /** What its numbers are, for the legend. */
+  readonly unit: string;
+  readonly hint: string;
+  readonly scale: ScaleKind;
+};
+
+/** Names of the quantities. */
+export type QuantityId = (typeof QUANTITIES)[number]['id'];
+
+/** The quantities in the order in which they are offered. */
+export const LAYER_QUANTITIES: readonly LayerQuantity[] = QUANTITIES;
 
 /** @throws Error for a name that is none */
 export function quantityOf(id: QuantityId): LayerQuantity {

@@ -2,6 +2,7 @@
 import type { MetricGroup } from '../../charts/group.ts';
 import { LAYER_QUANTITIES } from './layer-quantities.ts';
 import type { LayerTable } from './layer-table.ts';
+import { entryValue } from './layer-track.ts';
 import { SeriesSet } from '../../series/series.ts';
 
 /** Follows one layer of a table. */
@@ -19,18 +20,17 @@ export class LayerCharts {
   /** Takes over what the table has got since. */
   update(): void {
     for (const { id, label } of LAYER_QUANTITIES) {
-      const track = this.#table.track(this.#layer, id);
-      if (track === undefined) continue;
-      const start = this.#taken.get(id) ?? 0;
-      for (let at = start; at < track.length; at += 1) {
-        const { step, epoch, slot, value, isBad } = track.entry(at);
+      const entries = this.#table.track(this.#layer, id)?.entries ?? [];
+      const name = label.toLowerCase();
+      for (const entry of entries.slice(this.#taken.get(id) ?? 0)) {
+        const { slot, step, epoch } = entry;
+        const value = entryValue(entry);
         // A parameter that was zero before has no ratio to it.
-        if (Number.isNaN(value) && !isBad) continue;
-        const name = label.toLowerCase();
+        if (Number.isNaN(value) && !entry.isBad) continue;
         const key = slot === '' ? name : `${slot}/${name}`;
         this.series.push(key, value, step, epoch, Number.NaN);
       }
-      this.#taken.set(id, track.length);
+      this.#taken.set(id, entries.length);
     }
   }
 

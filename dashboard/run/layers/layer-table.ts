@@ -1,11 +1,22 @@
 /**
  * What probes recorded of each layer: numbers over steps, append only. A layer may have several numbers at a step, one for
- * each call or each parameter; these are kept apart as slots and joined where one is wanted.
+ * each call or each parameter; these are separate slots and joined where one is wanted.
  */
 import type { LayerColumns, NameColumn, ParameterColumns } from 'quark-sdk/probes';
+import { getOrMake } from '../../parts/maps.ts';
 import { LAYER_QUANTITIES, type QuantityId } from './layer-quantities.ts';
 import type { LayerPoints } from '../../charts/layer-grid.ts';
 import { LayerTrack } from './layer-track.ts';
+
+/** What is taken of a pass: a quantity from a column. */
+const FORWARD = [
+  { id: 'activation_mean', column: 'mean', isOfFinite: false },
+  { id: 'activation_std', column: 'std', isOfFinite: false },
+  // These two are of the finite elements only, and not of every layer.
+  { id: 'dead_ratio', column: 'deadUnitRatio', isOfFinite: true },
+  { id: 'saturation', column: 'saturationRatio', isOfFinite: true },
+] as const;
+const BACKWARD = [{ id: 'gradient_norm', column: 'norm', isOfFinite: false }] as const;
 
 /** One layer of the model. */
 export type LayerRow = { readonly name: string; readonly type: string | undefined };
@@ -69,23 +80,18 @@ export class LayerTable {
       layer.type ??= nameAt(texts.moduleType, row);
       this.#probedSteps.add(step);
       (isForward ? seen : seenBackwards).add(name);
-      const epoch = numbers.epoch[row] ?? Number.NaN;
       const call = numbers.callIndex[row] ?? 0;
-      const slot = call === 0 ? '' : `call ${call + 1}`;
-      const isBad = (numbers.nonFiniteCount[row] ?? 0) > 0;
-      const add = (id: QuantityId, value: number | undefined): void => {
-        if (value === undefined || (Number.isNaN(value) && !isBad)) return;
-        trackOf(layer, id).push({ step, epoch, slot, isBad }, value);
+      const entry = {
+        step,
+        epoch: numbers.epoch[row] ?? Number.NaN,
+        slot: call === 0 ? '' : `call ${call + 1}`,
+        bottom: 1,
+        isBad: (numbers.nonFiniteCount[row] ?? 0) > 0,
       };
-      if (!isForward) add('gradient_norm', numbers.norm[row]);
-      else {
-        add('activation_mean', numbers.mean[row]);
-        add('activation_std', numbers.std[row]);
-        // These two are of the finite elements only, and not of every layer.
-        if (!Number.isNaN(numbers.deadUnitRatio[row]))
-          add('dead_ratio', numbers.deadUnitRatio[row]);
-        if (!Number.isNaN(numbers.saturationRatio[row]))
-          add('saturation', numbers.saturationRatio[row]);
+      for (const { id, column, isOfFinite } of isForward ? FORWARD : BACKWARD) {
+        const top = numbers[column][row] ?? Number.NaN;
+        if (Number.isNaN(top) && (isOfFinite || !entry.isBad)) continue;
+        trackOf(layer, id).push({ ...entry, top });
       }
     }
     this.#rowCount += columns.rowCount;
@@ -105,32 +111,28 @@ export class LayerTable {
       this.#probedSteps.add(step);
       seen.add(name);
       const layer = this.#layer(name);
-      const epoch = numbers.epoch[row] ?? Number.NaN;
-      const slot = shortParameter(nameAt(texts.parameterName, row) ?? '', name);
+      const entry = {
+        step,
+        epoch: numbers.epoch[row] ?? Number.NaN,
+        slot: shortParameter(nameAt(texts.parameterName, row) ?? '', name),
+      };
+      const add = (id: QuantityId, top: number, bottom: number, isBad: boolean): void => {
+        if (!Number.isNaN(top) || isBad) trackOf(layer, id).push({ ...entry, top, bottom, isBad });
+      };
+      const hasBad = (column: Float64Array): boolean => (column[row] ?? 0) > 0;
       const gradient = numbers.gradientNorm[row] ?? Number.NaN;
-      const isBad = (numbers.gradientNonFiniteCount[row] ?? 0) > 0;
-      if (!Number.isNaN(gradient) || isBad)
-        trackOf(layer, 'weight_gradient_norm').push({ step, epoch, slot, isBad }, gradient);
+      add('weight_gradient_norm', gradient, 1, hasBad(numbers.gradientNonFiniteCount));
       const update = numbers.updateNorm[row] ?? Number.NaN;
-      const isBadUpdate =
-        (numbers.updateNonFiniteCount[row] ?? 0) > 0 || (numbers.valueNonFiniteCount[row] ?? 0) > 0;
-      if (!Number.isNaN(update) || isBadUpdate) {
-        const before = normBefore(update, numbers.updateRatio[row], numbers.valueNorm[row]);
-        const entry = { step, epoch, slot, isBad: isBadUpdate };
-        trackOf(layer, 'update_ratio').push(entry, update, before);
-      }
+      const before = normBefore(update, numbers.updateRatio[row], numbers.valueNorm[row]);
+      const isBad = hasBad(numbers.updateNonFiniteCount) || hasBad(numbers.valueNonFiniteCount);
+      add('update_ratio', update, before, isBad);
     }
     this.#rowCount += columns.rowCount;
     this.#order = joinOrder(this.#order, [...seen]);
   }
 
   #layer(name: string): KnownLayer {
-    let layer = this.#layers.get(name);
-    if (layer === undefined) {
-      layer = { name, type: undefined, tracks: new Map() };
-      this.#layers.set(name, layer);
-    }
-    return layer;
+    return getOrMake(this.#layers, name, () => ({ name, type: undefined, tracks: new Map() }));
   }
 }
 
@@ -140,13 +142,9 @@ const NO_POINTS: LayerPoints = {
   isBad: new Uint8Array(0),
 };
 
-function trackOf(layer: KnownLayer, id: QuantityId): LayerTrack {
-  let track = layer.tracks.get(id);
-  if (track === undefined) {
-    track = new LayerTrack(id);
-    layer.tracks.set(id, track);
-  }
-  return track;
+function trackOf({ tracks }: KnownLayer, id: QuantityId): LayerTrack {
+  const isOfParameters = id === 'weight_gradient_norm' || id === 'update_ratio';
+  return getOrMake(tracks, id, () => new LayerTrack(isOfParameters));
 }
 
 function nameAt({ values, index }: NameColumn, row: number): string | undefined {

@@ -1,59 +1,39 @@
 /** The numbers of one layer over steps. */
 import type { LayerPoints } from '../../charts/layer-grid.ts';
-import type { QuantityId } from './layer-quantities.ts';
 
 /** One number as it was recorded. */
-export type TrackEntry = {
+export type LayerEntry = {
   readonly step: number;
   readonly epoch: number;
+  /** The call or parameter that it is of. */
   readonly slot: string;
-  readonly value: number;
+  /** The number is `top / bottom`: both are stored, because those of several parameters are joined before they are divided. */
+  readonly top: number;
+  readonly bottom: number;
+  /** Whether elements of the tensor were NaN or infinite. */
   readonly isBad: boolean;
 };
 
+/** The number of an entry; NaN where it has no ratio. */
+export function entryValue({ top, bottom }: LayerEntry): number {
+  return bottom === 0 ? Number.NaN : top / bottom;
+}
+
 /** One quantity of one layer, with a slot for each call or parameter. */
 export class LayerTrack {
-  readonly #isParameters: boolean;
-  readonly #steps: number[] = [];
-  readonly #epochs: number[] = [];
-  readonly #slots: string[] = [];
-  readonly #tops: number[] = [];
-  readonly #bottoms: number[] = [];
-  readonly #bad: boolean[] = [];
+  /** As they were recorded. */
+  readonly entries: LayerEntry[] = [];
+  readonly #isOfParameters: boolean;
   #points: LayerPoints | undefined;
 
-  constructor(quantity: QuantityId) {
-    this.#isParameters = quantity === 'weight_gradient_norm' || quantity === 'update_ratio';
+  constructor(isOfParameters: boolean) {
+    this.#isOfParameters = isOfParameters;
   }
 
-  get length(): number {
-    return this.#steps.length;
-  }
-
-  /** The value is `top / bottom`: kept apart, because those of several parameters are joined before they are divided. */
-  push(
-    { epoch, isBad, slot, step }: Omit<TrackEntry, 'value'>,
-    top: number,
-    bottom: number = 1,
-  ): void {
-    this.#steps.push(step);
-    this.#epochs.push(epoch);
-    this.#slots.push(slot);
-    this.#tops.push(top);
-    this.#bottoms.push(bottom);
-    this.#bad.push(isBad || Math.abs(top) === Number.POSITIVE_INFINITY);
+  push(entry: LayerEntry): void {
+    const isBad = entry.isBad || Math.abs(entry.top) === Number.POSITIVE_INFINITY;
+    this.entries.push({ ...entry, isBad });
     this.#points = undefined;
-  }
-
-  /** The number at a place, of its own slot. */
-  entry(at: number): TrackEntry {
-    return {
-      step: this.#steps[at] ?? Number.NaN,
-      epoch: this.#epochs[at] ?? Number.NaN,
-      slot: this.#slots[at] ?? '',
-      value: this.#ratio(at),
-      isBad: this.#bad[at] ?? false,
-    };
   }
 
   /**
@@ -65,65 +45,36 @@ export class LayerTrack {
     return this.#points;
   }
 
-  #ratio(at: number): number {
-    const bottom = this.#bottoms[at] ?? Number.NaN;
-    return bottom === 0 ? Number.NaN : (this.#tops[at] ?? Number.NaN) / bottom;
-  }
-
   #join(): LayerPoints {
-    const order = this.#order();
-    const steps = new Float64Array(order.length);
-    const values = new Float64Array(order.length);
-    const isBad = new Uint8Array(order.length);
-    let count = 0;
-    let start = 0;
-    while (start < order.length) {
-      const step = this.#steps[order[start] ?? 0] ?? Number.NaN;
-      const entries: number[] = [];
-      let end = start;
-      for (; end < order.length && this.#steps[order[end] ?? 0] === step; end += 1) {
-        const at = order[end] ?? 0;
-        const known = entries.findIndex((entry) => this.#slots[entry] === this.#slots[at]);
-        entries[known < 0 ? entries.length : known] = at;
-      }
-      steps[count] = step;
-      values[count] = this.#isParameters ? this.#together(entries) : this.#furthest(entries);
-      isBad[count] = entries.some((at) => this.#bad[at]) ? 1 : 0;
-      count += 1;
-      start = end;
+    const byStep = new Map<number, Map<string, LayerEntry>>();
+    for (const entry of this.entries) {
+      const slots = byStep.get(entry.step) ?? new Map<string, LayerEntry>();
+      byStep.set(entry.step, slots.set(entry.slot, entry));
     }
+    const steps = Float64Array.from(byStep.keys()).toSorted();
+    const joined = Array.from(steps, (step) => [...(byStep.get(step)?.values() ?? [])]);
+    const join = this.#isOfParameters ? together : furthest;
     return {
-      steps: steps.subarray(0, count),
-      values: values.subarray(0, count),
-      isBad: isBad.subarray(0, count),
+      steps,
+      values: Float64Array.from(joined, join),
+      isBad: Uint8Array.from(joined, (entries) => (entries.some(({ isBad }) => isBad) ? 1 : 0)),
     };
   }
+}
 
-  /** Places in order of steps; those of one step in the order they were written. */
-  #order(): Int32Array | readonly number[] {
-    const places = Int32Array.from(this.#steps.keys());
-    const isAscending = this.#steps.every(
-      (step, at) => at === 0 || step >= (this.#steps[at - 1] ?? 0),
-    );
-    if (isAscending) return places;
-    return [...places].toSorted((a, b) => (this.#steps[a] ?? 0) - (this.#steps[b] ?? 0));
+function furthest(entries: readonly LayerEntry[]): number {
+  let found = Number.NaN;
+  for (const entry of entries) {
+    const value = entryValue(entry);
+    if (Number.isNaN(found) || Math.abs(value) > Math.abs(found)) found = value;
   }
+  return found;
+}
 
-  #furthest(entries: readonly number[]): number {
-    let found = Number.NaN;
-    for (const at of entries) {
-      const value = this.#ratio(at);
-      if (Number.isNaN(found) || Math.abs(value) > Math.abs(found)) found = value;
-    }
-    return found;
-  }
-
-  /** Norms of parts make the norm of the whole: the root of the sum of their squares. */
-  #together(entries: readonly number[]): number {
-    const tops = Math.hypot(...entries.map((at) => this.#tops[at] ?? Number.NaN));
-    const isRatio = entries.some((at) => this.#bottoms[at] !== 1);
-    if (!isRatio) return tops;
-    const bottom = Math.hypot(...entries.map((at) => this.#bottoms[at] ?? Number.NaN));
-    return bottom === 0 ? Number.NaN : tops / bottom;
-  }
+/** Norms of parts make the norm of the whole: the root of the sum of their squares. */
+function together(entries: readonly LayerEntry[]): number {
+  const top = Math.hypot(...entries.map((entry) => entry.top));
+  if (entries.every(({ bottom }) => bottom === 1)) return top;
+  const bottom = Math.hypot(...entries.map((entry) => entry.bottom));
+  return bottom === 0 ? Number.NaN : top / bottom;
 }

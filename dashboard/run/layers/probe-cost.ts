@@ -1,5 +1,5 @@
 /** What looking costs: the time of steps that were probed beside that of the others. Pure. */
-import { formatValue } from '../../parts/format.ts';
+import { formatValue, rounded } from '../../parts/format.ts';
 import type { SampleSeries } from '../../series/series.ts';
 
 /** Medians in milliseconds. */
@@ -53,7 +53,7 @@ export function costText({ plainMs, probedMs, averageMs }: ProbeCost): string {
 }
 
 function short(ms: number): string {
-  return formatValue(Number(ms.toPrecision(3)));
+  return formatValue(rounded(ms));
 }
 
 function median(values: readonly number[]): number {

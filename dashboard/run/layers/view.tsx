@@ -2,22 +2,27 @@
 import { useComputed, useSignal, type ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
-import type { ReadableRun } from 'quark-sdk/probes';
 import { scaleTicks } from '../../charts/color-scale.ts';
-import { formatCount, formatValue } from '../../parts/format.ts';
-import { BAD_SHADE, layerGrid, type LayerGrid } from '../../charts/layer-grid.ts';
-import { LAYER_QUANTITIES, quantityOf, type QuantityId } from './layer-quantities.ts';
-import type { LayerTable } from './layer-table.ts';
-import { costText, probeCost } from './probe-cost.ts';
-import { LayerFeed } from './feed.ts';
-import type { SeriesSet } from '../../series/series.ts';
 import { HeatLegend } from '../../charts/heat-legend.tsx';
 import { HeatMap, MIN_COLUMN_PX, type CellWords, type HeatCells } from '../../charts/heat-map.tsx';
-import { HowTo } from '../../parts/how-to.tsx';
+import { BAD_SHADE, layerGrid, stepsText, type LayerGrid } from '../../charts/layer-grid.ts';
+import { Chip } from '../../parts/controls.tsx';
+import { formatCount, formatValue } from '../../parts/format.ts';
+import { HowTo } from '../../parts/notices.tsx';
+import { setterOf, setting } from '../../parts/signals.ts';
+import { FeedGate, useFeed } from '../../parts/use-feed.tsx';
 import type { TabProps } from '../feed/tab.ts';
+import { LayerFeed } from './feed.ts';
 import { LayerDetail } from './layer-detail.tsx';
-import { ErrorNotice } from '../../parts/parts.tsx';
-import { useFeed } from '../../parts/use-feed.ts';
+import {
+  LAYER_QUANTITIES,
+  quantityOf,
+  type LayerQuantity,
+  type QuantityId,
+} from './layer-quantities.ts';
+import type { LayerTable } from './layer-table.ts';
+import { costText, probeCost } from './probe-cost.ts';
+import './style.css';
 
 const ROW_PX = 26;
 const SMALL_ROW_PX = 18;
@@ -25,77 +30,51 @@ const SMALL_ROW_PX = 18;
 const MANY_LAYERS = 24;
 
 /** The "Layers" tab. */
-export default function LayersView({ feed: ofRun, watch }: TabProps): JSX.Element {
-  void watch.nowMs.value;
-  const { reader: run, isLive } = ofRun;
-  const feed = useMemo(() => new LayerFeed(run), [run]);
-  const { revision, error, isRead } = useFeed(feed, isLive);
-  if (error.value !== undefined && !isRead.value)
-    return <ErrorNotice title="The layers cannot be read" error={error.value} />;
-  if (!isRead.value) return <div class="heat-waiting" aria-busy="true" aria-label="Reading" />;
-  void revision.value;
-  if (feed.table.quantities.length === 0)
-    return (
-      <HowTo
-        title={isLive ? 'No layers yet' : 'No layers were recorded'}
-        text="With TensorFlow.js one line records activations, gradients and parameters of every layer; in a loop of your own, two do."
-        code={`// model.fit(xs, ys, { callbacks: ... })
+export default function LayersView(props: TabProps): JSX.Element {
+  void props.watch.nowMs.value;
+  const { reader: run, isLive } = props.feed;
+  const layers = useMemo(() => new LayerFeed(run), [run]);
+  const reading = useFeed(layers, isLive);
+  void reading.revision.value;
+  return (
+    <FeedGate reading={reading} title="The layers cannot be read">
+      {() =>
+        layers.table.quantities.length === 0 ? (
+          <HowTo
+            title={isLive ? 'No layers yet' : 'No layers were recorded'}
+            text="With TensorFlow.js one line records activations, gradients and parameters of every layer; in a loop of your own, two do."
+            code={`// model.fit(xs, ys, { callbacks: ... })
 quarkCallback(session, tf, model)
 
 // or in a loop of your own
 const hooks = new HookEngine(session, tfjsModel(tf, model, optimizer));
 await hooks.step(step, {}, () => trainOnBatch(batch));`}
-      />
-    );
-  return (
-    <LayerHeat
-      table={feed.table}
-      revision={revision}
-      run={run}
-      isLive={isLive}
-      metrics={ofRun.series}
-      metricsRevision={watch.revision}
-    />
+          />
+        ) : (
+          <Layers {...props} table={layers.table} revision={reading.revision} />
+        )
+      }
+    </FeedGate>
   );
 }
 
-function LayerHeat(props: {
+type LayersProps = TabProps & {
   readonly table: LayerTable;
+  /** Changes when the table did. */
   readonly revision: ReadonlySignal<number>;
-  readonly run: ReadableRun;
-  readonly isLive: boolean;
-  readonly metrics: SeriesSet;
-  readonly metricsRevision: ReadonlySignal<number>;
-}): JSX.Element {
+};
+
+/** The heat map of one quantity, what the probes cost, and the layer that was chosen. */
+function Layers(props: LayersProps): JSX.Element {
   const { table, revision } = props;
   const wanted = useSignal<QuantityId>('activation_mean');
-  const width = useSignal(0);
   const chosen = useSignal<string | undefined>(undefined);
   const quantity = useComputed(() => {
     void revision.value;
     const known = table.quantities;
     return quantityOf(known.includes(wanted.value) ? wanted.value : (known[0] ?? wanted.value));
   });
-  const grid = useComputed((): LayerGrid => {
-    void revision.value;
-    const { id, scale } = quantity.value;
-    const layers = table.layers.map(({ name }) => ({ name, points: table.points(name, id) }));
-    return layerGrid(layers, scale, Math.max(1, Math.floor(width.value / MIN_COLUMN_PX)));
-  });
-  const ramp = quantity.value.scale === 'diverging' ? 'diverging' : 'sequential';
-  const cells = useComputed((): HeatCells => ({
-    columns: grid.value.columns,
-    rowCount: grid.value.rows.length,
-    shades: grid.value.shades,
-    ramp: quantity.value.scale === 'diverging' ? 'diverging' : 'sequential',
-  }));
-  const { rows, scale, stepsPerColumn, shades } = grid.value;
-  const rowPx = rows.length > MANY_LAYERS ? SMALL_ROW_PX : ROW_PX;
   const types = new Map(table.layers.map(({ name, type }) => [name, type]));
-  const pick = (row: number): void => {
-    const name = rows[row];
-    chosen.value = chosen.value === name ? undefined : name;
-  };
   useEffect(() => {
     if (chosen.value !== undefined && !types.has(chosen.value)) chosen.value = undefined;
   });
@@ -104,56 +83,20 @@ function LayerHeat(props: {
       <QuantityChoice
         known={table.quantities}
         value={quantity.value.id}
-        onChange={(id) => {
-          wanted.value = id;
+        onChange={setterOf(wanted)}
+      />
+      <LayerHeat
+        {...props}
+        quantity={quantity}
+        types={types}
+        chosen={chosen.value}
+        onPick={(name) => {
+          chosen.value = chosen.value === name ? undefined : name;
         }}
       />
-      <div class="panel heat-panel" data-quantity={quantity.value.id}>
-        <HeatMap
-          label={`${quantity.value.label} of ${formatCount(rows.length)} layers over ${formatCount(grid.value.columns.length)} columns of steps`}
-          cells={cells}
-          rowPx={rowPx}
-          rowGap={rowPx > SMALL_ROW_PX ? 2 : 1}
-          wordsOf={(row, column) => cellWords(grid.value, row, column, types)}
-          onPick={pick}
-          onWidth={(px) => {
-            width.value = px;
-          }}
-        >
-          {rows.map((name, row) => (
-            <button
-              key={name}
-              type="button"
-              class="heat-label"
-              style={{ height: `${rowPx}px` }}
-              aria-pressed={chosen.value === name}
-              title={`${name}${types.get(name) === undefined ? '' : ` · ${types.get(name)}`}`}
-              onClick={() => pick(row)}
-            >
-              <bdi>{name}</bdi>
-            </button>
-          ))}
-        </HeatMap>
-        <HeatLegend
-          ramp={ramp}
-          unit={`${quantity.value.unit}${quantity.value.scale === 'log' ? ', log scale' : ''}`}
-          ticks={scaleTicks(scale)}
-          hasBad={shades.includes(BAD_SHADE)}
-          note={
-            stepsPerColumn > 1
-              ? `${stepsPerColumn} probed steps a column; the most unusual of them is shown`
-              : undefined
-          }
-        />
-      </div>
-      <Cost
-        table={table}
-        revision={revision}
-        metrics={props.metrics}
-        metricsRevision={props.metricsRevision}
-      />
+      <Cost {...props} />
       {chosen.value === undefined ? (
-        <p class="quiet heat-hint">Choose a layer for its curves and histograms.</p>
+        <p class="quiet heat-note">Choose a layer for its curves and histograms.</p>
       ) : (
         <LayerDetail
           key={chosen.value}
@@ -161,15 +104,88 @@ function LayerHeat(props: {
           type={types.get(chosen.value)}
           table={table}
           revision={revision}
-          run={props.run}
-          isLive={props.isLive}
-          onClose={() => {
-            chosen.value = undefined;
-          }}
+          run={props.feed.reader}
+          isLive={props.feed.isLive}
+          onClose={setting(chosen, undefined)}
         />
       )}
     </section>
   );
+}
+
+type LayerTypes = ReadonlyMap<string, string | undefined>;
+
+/** One quantity of all layers over steps. */
+function LayerHeat(
+  props: LayersProps & {
+    readonly quantity: ReadonlySignal<LayerQuantity>;
+    readonly types: LayerTypes;
+    readonly chosen: string | undefined;
+    readonly onPick: (name: string) => void;
+  },
+): JSX.Element {
+  const { quantity, table, revision, types } = props;
+  const width = useSignal(0);
+  const grid = useComputed((): LayerGrid => {
+    void revision.value;
+    const layers = table.layers.map(({ name }) => ({
+      name,
+      points: table.points(name, quantity.value.id),
+    }));
+    const columnCount = Math.max(1, Math.floor(width.value / MIN_COLUMN_PX));
+    return layerGrid(layers, quantity.value.scale, columnCount);
+  });
+  const cells = useComputed((): HeatCells => {
+    const { columns, rows, shades } = grid.value;
+    const ramp = quantity.value.scale === 'diverging' ? 'diverging' : 'sequential';
+    return { columns, rowCount: rows.length, shades, ramp };
+  });
+  const { rows, columns, scale, stepsPerColumn, shades } = grid.value;
+  const { id, label, unit, scale: kind } = quantity.value;
+  const rowPx = rows.length > MANY_LAYERS ? SMALL_ROW_PX : ROW_PX;
+  return (
+    <div class="panel card heat-panel" data-quantity={id}>
+      <HeatMap
+        label={`${label} of ${formatCount(rows.length)} layers over ${formatCount(columns.length)} columns of steps`}
+        cells={cells}
+        rowPx={rowPx}
+        rowGap={rowPx > SMALL_ROW_PX ? 2 : 1}
+        wordsOf={(row, column) => cellWords(grid.value, row, column, types)}
+        onPick={(row) => props.onPick(rows[row] ?? '')}
+        onWidth={setterOf(width)}
+      >
+        {rows.map((name) => (
+          <button
+            key={name}
+            type="button"
+            class="heat-label muted small path ellipsis"
+            style={{ height: `${rowPx}px` }}
+            aria-pressed={props.chosen === name}
+            title={titleOf(name, types)}
+            onClick={() => props.onPick(name)}
+          >
+            <bdi>{name}</bdi>
+          </button>
+        ))}
+      </HeatMap>
+      <HeatLegend
+        ramp={cells.value.ramp}
+        unit={`${unit}${kind === 'log' ? ', log scale' : ''}`}
+        ticks={scaleTicks(scale)}
+        hasBad={shades.includes(BAD_SHADE)}
+        note={
+          stepsPerColumn > 1
+            ? `${stepsPerColumn} probed steps a column; the most unusual of them is shown`
+            : undefined
+        }
+      />
+    </div>
+  );
+}
+
+function titleOf(name: string, types: LayerTypes): string {
+  const type = types.get(name);
+  return type === undefined ? name : `${name} · ${type}`;
 }
 
 function QuantityChoice(props: {
@@ -178,18 +194,11 @@ function QuantityChoice(props: {
   readonly onChange: (id: QuantityId) => void;
 }): JSX.Element {
   return (
-    <div class="chips quantities" role="group" aria-label="What the colours show">
+    <div class="row wrap gap-6 quantities" role="group" aria-label="What the colours show">
       {LAYER_QUANTITIES.filter(({ id }) => props.known.includes(id)).map(({ id, label, hint }) => (
-        <button
-          key={id}
-          type="button"
-          class="chip"
-          title={hint}
-          aria-pressed={id === props.value}
-          onClick={() => props.onChange(id)}
-        >
+        <Chip key={id} title={hint} isOn={id === props.value} onClick={() => props.onChange(id)}>
           {label}
-        </button>
+        </Chip>
       ))}
     </div>
   );
@@ -200,18 +209,13 @@ function cellWords(
   grid: LayerGrid,
   row: number,
   column: number,
-  types: ReadonlyMap<string, string | undefined>,
+  types: LayerTypes,
 ): CellWords | undefined {
   const name = grid.rows[row];
   const at = grid.columns[column];
   const cell = grid.cells[row * grid.columns.length + column];
   if (name === undefined || at === undefined || cell === undefined) return undefined;
-  const type = types.get(name);
-  const steps =
-    at.firstStep === at.lastStep
-      ? formatCount(at.firstStep)
-      : `${formatCount(at.firstStep)} – ${formatCount(at.lastStep)}`;
-  const lines: [string, string][] = [[at.stepCount > 1 ? 'steps' : 'step', steps]];
+  const lines: [string, string][] = [[at.stepCount > 1 ? 'steps' : 'step', stepsText(at)]];
   if (cell.count === 0) lines.push(['value', 'not recorded']);
   else if (cell.count === 1) lines.push(['value', formatValue(cell.value)]);
   else
@@ -221,22 +225,17 @@ function cellWords(
       ['probes', formatCount(cell.count)],
     );
   if (cell.badCount > 0) lines.push(['NaN or infinite', 'elements in it']);
-  return { title: type === undefined ? name : `${name} · ${type}`, lines };
+  return { title: titleOf(name, types), lines };
 }
 
 /** What the probes cost in this run, where its step times tell. */
-function Cost(props: {
-  readonly table: LayerTable;
-  readonly revision: ReadonlySignal<number>;
-  readonly metrics: SeriesSet;
-  readonly metricsRevision: ReadonlySignal<number>;
-}): JSX.Element | null {
-  void props.revision.value;
-  void props.metricsRevision.value;
-  const cost = probeCost(props.metrics.get('perf/step_time_ms'), props.table.probedSteps());
+function Cost({ feed, watch, table, revision }: LayersProps): JSX.Element | null {
+  void revision.value;
+  void watch.revision.value;
+  const cost = probeCost(feed.series.get('perf/step_time_ms'), table.probedSteps());
   if (cost === undefined) return null;
   return (
-    <p class="quiet heat-cost" data-testid="probe-cost">
+    <p class="quiet heat-note" data-testid="probe-cost">
       {costText(cost)}
     </p>
   );

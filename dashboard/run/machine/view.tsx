@@ -1,7 +1,7 @@
 /** The "Machine" tab: what telemetry recorded of processor, memory, GPU and step times. */
 import type { JSX } from 'preact';
 import { isMachineMetric } from '../../charts/group.ts';
-import { HowTo } from '../../parts/how-to.tsx';
+import { HowTo } from '../../parts/notices.tsx';
 import type { TabProps } from '../feed/tab.ts';
 import { Curves } from '../metrics/curves.tsx';
 

@@ -2,10 +2,16 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import type { EventRecord } from 'quark-sdk';
-import { countSeverities, eventText, SEVERITY_ORDER } from './event-text.ts';
+import { eventText, SEVERITY_ORDER } from './event-text.ts';
+import { Button, Chip } from '../../parts/controls.tsx';
 import { formatCount } from '../../parts/format.ts';
+import { countBy } from '../../parts/maps.ts';
+import { SectionHead } from '../../parts/notices.tsx';
+import { adding, toggled } from '../../parts/signals.ts';
+import './style.css';
 
 const SHOWN_AT_FIRST = 50;
+const SHOWN_MORE = 200;
 
 /** Events with their severity, filtered by it. `count` changes when events were added to the array. */
 export function EventList(props: {
@@ -14,56 +20,53 @@ export function EventList(props: {
 }): JSX.Element {
   const chosen = useSignal<ReadonlySet<string>>(new Set());
   const shownCount = useSignal(SHOWN_AT_FIRST);
-  const counts = countSeverities(props.events);
+  const counts = countBy(props.events, ({ severity }) => severity);
   const matching = props.events.filter(
     (event) => chosen.value.size === 0 || chosen.value.has(event.severity),
   );
   const shown = matching.slice(-shownCount.value).toReversed();
   return (
     <section class="events" aria-label="Events">
-      <header class="section-head">
-        <h2>Events</h2>
-        <div class="chips" role="group" aria-label="Filter events by severity">
-          {SEVERITY_ORDER.filter((severity) => (counts.get(severity) ?? 0) > 0).map((severity) => (
-            <button
+      <SectionHead title="Events">
+        <div class="row wrap gap-6" role="group" aria-label="Filter events by severity">
+          {SEVERITY_ORDER.filter((severity) => counts.has(severity)).map((severity) => (
+            <Chip
               key={severity}
-              type="button"
-              class={`chip chip-small severity-${severity}`}
-              aria-pressed={chosen.value.has(severity)}
+              class={`chip-small severity-${severity}`}
+              isOn={chosen.value.has(severity)}
+              count={formatCount(counts.get(severity) ?? 0)}
               onClick={() => {
-                const next = new Set(chosen.value);
-                if (!next.delete(severity)) next.add(severity);
-                chosen.value = next;
+                chosen.value = toggled(chosen.value, severity);
               }}
             >
+              <span class="dot" aria-hidden="true" />
               {severity}
-              <span class="chip-count">{formatCount(counts.get(severity) ?? 0)}</span>
-            </button>
+            </Chip>
           ))}
         </div>
-      </header>
+      </SectionHead>
       {props.events.length === 0 ? (
         <p class="nothing">Nothing has happened yet.</p>
       ) : (
-        <ol class="event-list">
+        <ol class="card ruled">
           {shown.map((event) => (
             <EventRow key={event.sequence ?? event.timestamp} event={event} />
           ))}
         </ol>
       )}
       {matching.length > shown.length && (
-        <button
-          type="button"
-          class="button more"
-          onClick={() => {
-            shownCount.value += 200;
-          }}
-        >
-          Show {formatCount(Math.min(200, matching.length - shown.length))} more
-        </button>
+        <Button class="more" onClick={adding(shownCount, SHOWN_MORE)}>
+          Show {formatCount(Math.min(SHOWN_MORE, matching.length - shown.length))} more
+        </Button>
       )}
     </section>
   );
+}
+
+/** Grave events are told by shape as well. */
+function shapeOf(severity: EventRecord['severity']): string {
+  if (severity === 'warning') return 'dot-square';
+  return severity === 'error' || severity === 'critical' ? 'dot-diamond' : '';
 }
 
 function EventRow({ event }: { readonly event: EventRecord }): JSX.Element {
@@ -71,25 +74,25 @@ function EventRow({ event }: { readonly event: EventRecord }): JSX.Element {
   const time = new Date(event.timestamp);
   return (
     <li class={`event severity-${event.severity}`} data-type={event.eventType}>
-      <span class="event-mark" title={event.severity}>
+      <span class={`event-mark dot ${shapeOf(event.severity)}`} title={event.severity}>
         <span class="sr-only">{event.severity}</span>
       </span>
-      <time dateTime={event.timestamp} title={time.toLocaleString()}>
+      <time class="quiet small nowrap" dateTime={event.timestamp} title={time.toLocaleString()}>
         {time.toLocaleTimeString([], { hour12: false })}
       </time>
-      <div class="event-body">
-        <span class="event-type">{event.eventType}</span>
-        <span class="event-text" title={exact}>
+      <div>
+        <span class="event-type muted code">{event.eventType}</span>
+        <span class="event-text breakable" title={exact}>
           {text}
         </span>
         {details !== undefined && (
           <details>
-            <summary>Details</summary>
+            <summary class="quiet">Details</summary>
             <pre>{details}</pre>
           </details>
         )}
       </div>
-      <span class="event-place">
+      <span class="event-position row baseline gap-12 quiet small nowrap">
         {event.epoch !== null && <span>epoch {formatCount(event.epoch)}</span>}
         {event.step !== null && <span>step {formatCount(event.step)}</span>}
       </span>

@@ -5,15 +5,6 @@ import { formatDuration, formatValue } from '../../parts/format.ts';
 /** Severities, gravest first. */
 export const SEVERITY_ORDER = ['critical', 'error', 'warning', 'info', 'debug'] as const;
 
-/** How many events there are of each severity. */
-export function countSeverities(
-  events: readonly Pick<EventRecord, 'severity'>[],
-): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const { severity } of events) counts.set(severity, (counts.get(severity) ?? 0) + 1);
-  return counts;
-}
-
 /** Payload entries longer than this, or nested, go into the details. */
 const INLINE_CHARS = 60;
 

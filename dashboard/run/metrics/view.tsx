@@ -1,6 +1,6 @@
 /** The "Metrics" tab: the curves of training, and the events of the run. */
 import type { JSX } from 'preact';
-import { isMachineMetric } from '../../charts/group.ts';
+import { isTrainingMetric } from '../../charts/group.ts';
 import type { TabProps } from '../feed/tab.ts';
 import { Curves } from './curves.tsx';
 import { EventList } from './event-list.tsx';
@@ -11,7 +11,7 @@ export function MetricsView(props: TabProps): JSX.Element {
   void props.watch.nowMs.value;
   return (
     <>
-      <Curves {...props} isWanted={isOfTraining}>
+      <Curves {...props} isWanted={isTrainingMetric}>
         <div class="nothing">
           <p>
             {feed.isLive
@@ -23,8 +23,4 @@ export function MetricsView(props: TabProps): JSX.Element {
       <EventList events={feed.events} count={feed.events.length} />
     </>
   );
-}
-
-function isOfTraining(key: string): boolean {
-  return !isMachineMetric(key);
 }

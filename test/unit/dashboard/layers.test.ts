@@ -4,7 +4,7 @@ import { createMemoryStore, openRun, TrainingSession } from 'quark-sdk';
 import { readLayerColumns, readParameterColumns } from 'quark-sdk/probes';
 import {
   colorScale,
-  placeOn,
+  shareOn,
   rampBytes,
   scaleTicks,
 } from '../../../dashboard/charts/color-scale.ts';
@@ -239,10 +239,10 @@ describe('colour scales', () => {
           for (const value of values
             .filter((one) => !Number.isNaN(one))
             .toSorted((a, b) => a - b)) {
-            const place = placeOn(scale, value);
-            expect(place).toBeGreaterThanOrEqual(last);
-            expect(place).toBeLessThanOrEqual(1);
-            last = place;
+            const share = shareOn(scale, value);
+            expect(share).toBeGreaterThanOrEqual(last);
+            expect(share).toBeLessThanOrEqual(1);
+            last = share;
           }
         },
       ),
@@ -252,8 +252,8 @@ describe('colour scales', () => {
 
   it('have zero in the middle when they diverge', () => {
     const scale = colorScale('diverging', [-1, 4]);
-    expect(placeOn(scale, 0)).toBe(0.5);
-    expect(placeOn(scale, 4)).toBe(1);
+    expect(shareOn(scale, 0)).toBe(0.5);
+    expect(shareOn(scale, 4)).toBe(1);
     expect(scaleTicks(scale).map(({ text }) => text)).toEqual(['−4', '0', '4']);
   });
 
@@ -263,8 +263,8 @@ describe('colour scales', () => {
     expect(scale.max).toBeLessThan(10);
     expect(scale.isCutHigh).toBe(true);
     expect(scaleTicks(scale).at(-1)?.text).toMatch(/^≥ /);
-    expect(placeOn(scale, 1e9)).toBe(1);
-    expect(placeOn(scale, 0)).toBe(0);
+    expect(shareOn(scale, 1e9)).toBe(1);
+    expect(shareOn(scale, 0)).toBe(0);
   });
 
   it('go evenly through their stops', () => {

@@ -1,12 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import {
-  countStatuses,
-  filterRuns,
-  runSpanMs,
-  shownStatus,
-  sortRuns,
-  type RunQuery,
-} from '../../../dashboard/parts/run-filter.ts';
+import { countBy } from '../../../dashboard/parts/maps.ts';
+import { runSpanMs, shownStatus } from '../../../dashboard/parts/run-status.tsx';
+import { filterRuns, sortRuns, type RunQuery } from '../../../dashboard/runs/run-filter.ts';
 import { RUNS, summaryOf } from './run-summaries.ts';
 
 const ids = (runs: readonly { run: { id: string } }[]): string[] => runs.map(({ run }) => run.id);
@@ -26,7 +21,7 @@ describe('the run list', () => {
       'completed',
       'failed',
     ]);
-    expect(Object.fromEntries(countStatuses(RUNS))).toEqual({
+    expect(Object.fromEntries(countBy(RUNS, shownStatus))).toEqual({
       live: 1,
       interrupted: 1,
       completed: 1,

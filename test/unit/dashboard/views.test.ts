@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { numberSettingOf, parseRoute, hrefOf } from '../../../dashboard/route/route.ts';
 import { pannedRange, widenedRange, zoomedRange } from '../../../dashboard/charts/chart-range.ts';
-import { countSeverities, eventText } from '../../../dashboard/run/metrics/event-text.ts';
+import { eventText } from '../../../dashboard/run/metrics/event-text.ts';
+import { countBy } from '../../../dashboard/parts/maps.ts';
 import { lossKey } from '../../../dashboard/charts/group.ts';
 
 describe('routes', () => {
@@ -108,11 +109,10 @@ describe('events', () => {
     });
   });
   it('counts severities', () => {
-    const counts = countSeverities([
-      { severity: 'info' },
-      { severity: 'error' },
-      { severity: 'info' },
-    ]);
+    const counts = countBy(
+      [{ severity: 'info' }, { severity: 'error' }, { severity: 'info' }],
+      ({ severity }) => severity,
+    );
     expect([...counts]).toEqual([
       ['info', 2],
       ['error', 1],

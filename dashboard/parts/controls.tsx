@@ -1,34 +1,80 @@
-/** Pieces that several views use. */
+/** Buttons and choices. */
 import { useSignal } from '@preact/signals';
-import type { ComponentChildren, JSX } from 'preact';
+import type { ComponentChildren, ComponentProps, JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import type { ShownStatus } from './run-filter.ts';
-import { Icon } from './icons.tsx';
+import { Icon, type IconName } from './icons.tsx';
+import { setting } from './signals.ts';
 
-const STATUS_LABELS: Readonly<Record<ShownStatus | 'importing', string>> = {
-  importing: 'Importing',
-  live: 'Live',
-  completed: 'Completed',
-  failed: 'Failed',
-  interrupted: 'Interrupted',
-};
-
-/** What a status is called. */
-export function statusLabel(status: ShownStatus): string {
-  return STATUS_LABELS[status];
+/** A button with words. */
+export function Button({
+  isSmall = false,
+  isPrimary = false,
+  class: more = '',
+  ...rest
+}: ComponentProps<'button'> & {
+  readonly isSmall?: boolean;
+  readonly isPrimary?: boolean;
+  readonly class?: string;
+}): JSX.Element {
+  return <button type="button" {...rest} class={buttonClass(isSmall, isPrimary, more)} />;
 }
 
-/** How a run stands, as a word with a coloured dot. */
-export function StatusChip({
-  status,
-}: {
-  readonly status: ShownStatus | 'importing';
+/** A link that looks like a {@link Button}. */
+export function ButtonLink({
+  isSmall = false,
+  isPrimary = false,
+  class: more = '',
+  ...rest
+}: ComponentProps<'a'> & {
+  readonly isSmall?: boolean;
+  readonly isPrimary?: boolean;
+  readonly class?: string;
+}): JSX.Element {
+  return <a {...rest} class={buttonClass(isSmall, isPrimary, more)} />;
+}
+
+function buttonClass(isSmall: boolean, isPrimary: boolean, more: string): string {
+  return ['button', isSmall && 'button-small', isPrimary && 'button-primary', more]
+    .filter(Boolean)
+    .join(' ');
+}
+
+/** A button that is a drawing; `label` is its name for a screen reader. */
+export function IconButton({
+  icon,
+  label,
+  class: more = '',
+  ...rest
+}: ComponentProps<'button'> & {
+  readonly icon: IconName;
+  readonly label: string;
+  readonly class?: string;
 }): JSX.Element {
   return (
-    <span class={`status status-${status}`} data-status={status}>
-      <span class="status-dot" aria-hidden="true" />
-      {STATUS_LABELS[status]}
-    </span>
+    <button type="button" {...rest} class={`icon-button ${more}`} aria-label={label}>
+      <Icon name={icon} />
+    </button>
+  );
+}
+
+/** A choice that is on or off, one of several beside each other. */
+export function Chip({
+  isOn,
+  count,
+  class: more = '',
+  children,
+  ...rest
+}: ComponentProps<'button'> & {
+  readonly isOn: boolean;
+  /** How many the choice is about. */
+  readonly count?: string;
+  readonly class?: string;
+}): JSX.Element {
+  return (
+    <button type="button" {...rest} class={`chip ${more}`} aria-pressed={isOn}>
+      {children}
+      {count !== undefined && <span class="chip-count">{count}</span>}
+    </button>
   );
 }
 
@@ -47,9 +93,7 @@ export function CopyButton(props: {
     await navigator.clipboard.writeText(props.text);
     isCopied.value = true;
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => {
-      isCopied.value = false;
-    }, COPIED_MS);
+    timer.current = setTimeout(setting(isCopied, false), COPIED_MS);
   };
   return (
     <button
@@ -113,37 +157,4 @@ export function Segmented<T extends string>(props: {
 function arrowShift(key: string): number {
   if (key === 'ArrowRight' || key === 'ArrowDown') return 1;
   return key === 'ArrowLeft' || key === 'ArrowUp' ? -1 : 0;
-}
-
-/** Something went wrong, in words, with a way to try again. */
-export function ErrorNotice(props: {
-  readonly title: string;
-  readonly error: unknown;
-  readonly onRetry?: () => void;
-  readonly children?: ComponentChildren;
-}): JSX.Element {
-  return (
-    <section class="notice notice-error" role="alert">
-      <span class="notice-icon">
-        <Icon name="warning" />
-      </span>
-      <div>
-        <h2>{props.title}</h2>
-        <p>{textOf(props.error)}</p>
-        <div class="notice-actions">
-          {props.onRetry !== undefined && (
-            <button type="button" class="button" onClick={props.onRetry}>
-              Try again
-            </button>
-          )}
-          {props.children}
-        </div>
-      </div>
-    </section>
-  );
-}
-
-/** The words of anything that was thrown. */
-export function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

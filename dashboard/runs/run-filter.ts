@@ -1,11 +1,6 @@
 /** Which runs the list shows, and in which order. */
 import type { RunSummary } from 'quark-sdk';
-
-/** How a run stands, as the list names it: a running run with a live writer is "live". */
-export type ShownStatus = 'live' | 'completed' | 'interrupted' | 'failed';
-
-/** Order of the filter chips. */
-export const SHOWN_STATUSES = ['live', 'completed', 'interrupted', 'failed'] as const;
+import { runSpanMs, shownStatus, type ShownStatus } from '../parts/run-status.tsx';
 
 /** What the person asked for. Empty sets and an empty text ask for nothing. */
 export type RunQuery = {
@@ -19,23 +14,6 @@ export type SortColumn = 'project' | 'status' | 'started' | 'duration' | 'loss';
 
 /** The sorting of the list. */
 export type RunSort = { readonly column: SortColumn; readonly descending: boolean };
-
-/** How a run stands. */
-export function shownStatus(summary: Pick<RunSummary, 'effectiveStatus'>): ShownStatus {
-  return summary.effectiveStatus === 'running' ? 'live' : summary.effectiveStatus;
-}
-
-/** How long a run took, or has taken so far, in milliseconds. */
-export function runSpanMs(
-  summary: Omit<RunSummary, 'problem'>,
-  nowMs: number,
-  lastActivityMs?: number,
-): number {
-  const startMs = Date.parse(summary.run.startedAt);
-  if (summary.isLive) return nowMs - startMs;
-  if (summary.run.endedAt !== null) return Date.parse(summary.run.endedAt) - startMs;
-  return Math.max(lastActivityMs ?? 0, Date.parse(summary.run.updatedAt)) - startMs;
-}
 
 /** The runs that match: one of the statuses, all of the tags, and every word of the text somewhere. */
 export function filterRuns(runs: readonly RunSummary[], query: RunQuery): readonly RunSummary[] {
@@ -93,11 +71,4 @@ function sortValue(
       return loss === undefined || Number.isNaN(loss) ? undefined : loss;
     }
   }
-}
-
-/** How many runs stand how. */
-export function countStatuses(runs: readonly RunSummary[]): ReadonlyMap<ShownStatus, number> {
-  const counts = new Map<ShownStatus, number>();
-  for (const run of runs) counts.set(shownStatus(run), (counts.get(shownStatus(run)) ?? 0) + 1);
-  return counts;
 }

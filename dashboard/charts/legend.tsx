@@ -1,0 +1,107 @@
+/** The legend of a chart. */
+import type { ReadonlySignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { formatMetric } from '../parts/format.ts';
+import { Icon } from '../parts/icons.tsx';
+import { toggled } from '../parts/signals.ts';
+import type { Standing } from '../series/series.ts';
+import { nearestIndex } from './axis.ts';
+import type { Curve } from './chart-data.ts';
+import type { ChartView } from './chart-view.ts';
+
+/** A curve of a panel, which may be switched off. */
+export type ShownCurve = Curve & {
+  readonly isHidden: boolean;
+  /** The samples that a thinned curve stands for. */
+  readonly standsFor: Standing | undefined;
+};
+
+/** Names, colours and values: at the pointer, else the last ones. Pressing a name hides its curve. */
+export function Legend(props: {
+  readonly curves: ReadonlySignal<readonly ShownCurve[]>;
+  readonly view: ChartView;
+  readonly nameOf: (key: string) => string;
+  readonly hrefOf: ((key: string) => string) | undefined;
+}): JSX.Element {
+  const { view } = props;
+  const x = view.cursorX.value;
+  return (
+    <div class="legend">
+      {props.curves.value.map((curve) => {
+        const { key } = curve;
+        const shown = props.nameOf(key);
+        // The whole name of a metric; a run is known by its name, not by its id.
+        const name = key.endsWith(shown) ? key : shown;
+        const at = x === undefined ? curve.points.ys.length - 1 : nearestIndex(curve.points.xs, x);
+        const item = (
+          <LegendItem
+            key={key}
+            curve={curve}
+            at={at}
+            shown={shown}
+            title={`${curve.isHidden ? 'Show' : 'Hide'} ${name}`}
+            onToggle={() => {
+              view.hidden.value = toggled(view.hidden.value, key);
+            }}
+          />
+        );
+        const href = props.hrefOf?.(key);
+        if (href === undefined) return item;
+        return (
+          <span key={key} class="legend-run inline">
+            {item}
+            <a
+              class="icon-button legend-link"
+              href={href}
+              aria-label={`Show ${name}`}
+              title={`Show ${name}`}
+            >
+              <Icon name="forward" />
+            </a>
+          </span>
+        );
+      })}
+    </div>
+  );
+}
+
+function LegendItem(props: {
+  readonly curve: ShownCurve;
+  /** Index of the point whose value is shown. */
+  readonly at: number;
+  readonly shown: string;
+  readonly title: string;
+  readonly onToggle: () => void;
+}): JSX.Element {
+  const { curve, at } = props;
+  const { key, color, points, isHidden } = curve;
+  const value = points.ys[at];
+  const smoothed = curve.smoothed?.[at];
+  return (
+    <button
+      type="button"
+      class="legend-item"
+      aria-pressed={!isHidden}
+      title={props.title}
+      onClick={props.onToggle}
+    >
+      <span class="swatch" style={{ background: color }} />
+      <span class="legend-name ellipsis">{props.shown}</span>
+      <span
+        class={`legend-value${value !== undefined && !Number.isFinite(value) ? ' is-bad' : ''}`}
+      >
+        {value === undefined ? '–' : formatMetric(key, value)}
+      </span>
+      {smoothed !== undefined && isWorthShowing(smoothed, value) && (
+        <span class="legend-smoothed quiet" title="Smoothed">
+          ~{formatMetric(key, smoothed)}
+        </span>
+      )}
+    </button>
+  );
+}
+
+/** A smoothed value that reads the same as the value itself is only noise in the legend. */
+function isWorthShowing(smoothed: number, value: number | undefined): boolean {
+  return Number.isFinite(smoothed) && smoothed.toPrecision(3) !== value?.toPrecision(3);
+}

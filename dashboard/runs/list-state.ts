@@ -1,0 +1,18 @@
+/** Filters, picks and order of the list. They outlive it: whoever comes back from a run finds the list as it was left. */
+import { signal, type Signal } from '@preact/signals';
+import { toggled } from '../parts/signals.ts';
+import type { RunQuery, RunSort } from './run-filter.ts';
+
+/** What the list is filtered by. */
+export const query: Signal<RunQuery> = signal({ text: '', statuses: new Set(), tags: new Set() });
+
+/** Ids of the runs that were picked to be compared. */
+export const picked: Signal<ReadonlySet<string>> = signal(new Set<string>());
+
+/** What the list is sorted by. */
+export const sort: Signal<RunSort> = signal({ column: 'started', descending: true });
+
+/** Filters by a tag, or no longer. */
+export function toggleTag(tag: string): void {
+  query.value = { ...query.value, tags: toggled(query.value.tags, tag) };
+}
