@@ -13,8 +13,8 @@ import { LazyView } from '../parts/lazy-view.tsx';
 import { ErrorNotice } from '../parts/notices.tsx';
 import { setting } from '../parts/signals.ts';
 import { route } from '../route/location.ts';
-import { hrefOf, type Route } from '../route/route.ts';
-import { RunPage } from '../run/run-page.tsx';
+import { hrefOf, type PageRoute } from '../route/route.ts';
+import { RunDetail } from '../run/run-page.tsx';
 import { RunList } from '../runs/run-list.tsx';
 import { signOut, waitsForKey } from '../sources/server-access.ts';
 import {
@@ -58,7 +58,7 @@ export function App({ trainPage }: { readonly trainPage: TrainPage }): JSX.Eleme
   );
 }
 
-function titleOf(shown: Route): string {
+function titleOf(shown: PageRoute): string {
   switch (shown.kind) {
     case 'runs':
       return 'Runs · Quark';
@@ -147,7 +147,7 @@ function View({ trainPage }: { readonly trainPage: TrainPage }): JSX.Element {
             return <RunList key={mark} store={store} sourceId={id} />;
           case 'run':
             return (
-              <RunPage
+              <RunDetail
                 key={`${mark} ${shown.runId}`}
                 store={store}
                 runId={shown.runId}

@@ -8,7 +8,7 @@ import type { SampleSeries, XAxis } from '../series/series.ts';
 import { smooth } from './smooth.ts';
 
 /** One metric on the axis of its chart, at full length. */
-export type Curve = {
+export type ChartCurve = {
   readonly key: string;
   readonly color: string;
   readonly points: AxisSeries;
@@ -84,7 +84,7 @@ export function curveOf(
   points: AxisSeries,
   smoothing: number,
   extent: XRange,
-): Curve {
+): ChartCurve {
   const smoothed =
     smoothing > 0 ? smooth(points.xs, points.ys, smoothing, extent.max - extent.min) : undefined;
   return {
@@ -99,7 +99,7 @@ export function curveOf(
 
 /** What to draw of `curves` in `range` on `pixelCount` pixels. */
 export function chartData(
-  curves: readonly Curve[],
+  curves: readonly ChartCurve[],
   range: XRange,
   pixelCount: number,
   isLog: boolean,

@@ -32,7 +32,7 @@ export function isTrainingMetric(key: string): boolean {
 }
 
 /** Namespace (null without one) and name of a metric key: `train/loss` is `train` and `loss`. */
-export function splitKey(key: string): { namespace: string | null; name: string } {
+export function splitMetricKey(key: string): { namespace: string | null; name: string } {
   const at = key.lastIndexOf('/');
   return at <= 0
     ? { namespace: null, name: key }
@@ -65,7 +65,7 @@ function groupOf(key: string): { id: string; title: string } {
     ? MACHINE_GROUPS.find(({ pattern }) => pattern.test(key))
     : undefined;
   if (machine !== undefined) return { id: `machine:${machine.title}`, title: machine.title };
-  const { namespace, name } = splitKey(key);
+  const { namespace, name } = splitMetricKey(key);
   if (namespace === null || SPLITS.includes(namespace)) {
     // The mean of an epoch belongs beside the values of its steps.
     const plain = name.replace(/^epoch_/, '');
@@ -79,7 +79,7 @@ function groupOf(key: string): { id: string; title: string } {
 
 /** Rank of a namespace within a chart: training before validation before anything else. */
 function splitRank(key: string): number {
-  const { namespace, name } = splitKey(key);
+  const { namespace, name } = splitMetricKey(key);
   if (name.startsWith('epoch_')) return SPLITS.length + 1;
   const rank = namespace === null ? 0 : SPLITS.indexOf(namespace);
   return rank < 0 ? SPLITS.length : rank;
@@ -133,7 +133,7 @@ function compareText(a: string, b: string): number {
 
 /** What a metric is called under the title of its chart: below "loss", `train/loss` is just "train". */
 export function legendName(key: string, title: string): string {
-  const { namespace, name } = splitKey(key);
+  const { namespace, name } = splitMetricKey(key);
   if (key === title) return 'last';
   if (namespace === null) return name;
   if (isMachineMetric(key)) return machineName(namespace, name);
@@ -150,7 +150,7 @@ function machineName(namespace: string, name: string): string {
 
 /** Which palette entry a metric is drawn in: the same split has the same colour in every chart. */
 export function colorIndex(key: string, position: number, paletteSize: number): number {
-  const { namespace, name } = splitKey(key);
+  const { namespace, name } = splitMetricKey(key);
   if (name.startsWith('epoch_')) return 3;
   switch (namespace) {
     case 'train':

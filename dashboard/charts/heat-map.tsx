@@ -110,38 +110,26 @@ function useWidth(
   return width;
 }
 
+type CellsProps = HeatMapProps & {
+  readonly width: ReadonlySignal<number>;
+  readonly columnPx: number;
+  readonly chosen: Signal<Cell | undefined>;
+  readonly isByKey: Signal<boolean>;
+};
+
 /** The cells themselves: the pointer and the arrow keys choose one. */
-function Cells(
-  props: HeatMapProps & {
-    readonly width: ReadonlySignal<number>;
-    readonly columnPx: number;
-    readonly chosen: Signal<Cell | undefined>;
-    readonly isByKey: Signal<boolean>;
-  },
-): JSX.Element {
+function Cells(props: CellsProps): JSX.Element {
   const { rowPx, columnPx, chosen, isByKey } = props;
   const { columns, rowCount } = props.cells.value;
   const canvas = usePainted(props);
-  const point = (event: PointerEvent): void => {
+  const point = ({ clientX, clientY }: PointerEvent): void => {
     const frame = canvas.current?.getBoundingClientRect();
     if (frame === undefined) return;
-    const column = Math.floor((event.clientX - frame.left) / columnPx);
-    const row = Math.floor((event.clientY - frame.top) / rowPx);
+    const column = Math.floor((clientX - frame.left) / columnPx);
+    const row = Math.floor((clientY - frame.top) / rowPx);
     isByKey.value = false;
     const isInside = column >= 0 && column < columns.length && row >= 0 && row < rowCount;
     chosen.value = isInside ? { row, column } : undefined;
-  };
-  const onKeyDown = (event: KeyboardEvent): void => {
-    const from = chosen.peek() ?? { row: 0, column: columns.length - 1 };
-    if (event.key === 'Enter' || event.key === ' ') props.onPick?.(from.row);
-    else if (event.key === 'Escape') chosen.value = undefined;
-    else {
-      const to = moved(event.key, from, rowCount, columns.length);
-      if (to === undefined) return;
-      isByKey.value = true;
-      chosen.value = chosen.peek() === undefined ? from : to;
-    }
-    event.preventDefault();
   };
   const at = chosen.value;
   return (
@@ -161,7 +149,9 @@ function Cells(
         const here = chosen.peek();
         if (here !== undefined) props.onPick?.(here.row);
       }}
-      onKeyDown={onKeyDown}
+      onKeyDown={(event) => {
+        if (chooseByKey(event.key, props)) event.preventDefault();
+      }}
     >
       <canvas ref={canvas} />
       {at !== undefined && (
@@ -177,6 +167,21 @@ function Cells(
       )}
     </div>
   );
+}
+
+/** Goes to the cell that a key says. False: the key says nothing. */
+function chooseByKey(key: string, { cells, chosen, isByKey, onPick }: CellsProps): boolean {
+  const { columns, rowCount } = cells.peek();
+  const from = chosen.peek() ?? { row: 0, column: columns.length - 1 };
+  if (key === 'Enter' || key === ' ') onPick?.(from.row);
+  else if (key === 'Escape') chosen.value = undefined;
+  else {
+    const to = moved(key, from, rowCount, columns.length);
+    if (to === undefined) return false;
+    isByKey.value = true;
+    chosen.value = chosen.peek() === undefined ? from : to;
+  }
+  return true;
 }
 
 /** A canvas on which the cells are painted whenever they, their size or the theme change. */

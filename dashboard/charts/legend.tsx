@@ -6,11 +6,11 @@ import { Icon } from '../parts/icons.tsx';
 import { toggled } from '../parts/signals.ts';
 import type { Standing } from '../series/series.ts';
 import { nearestIndex } from './axis.ts';
-import type { Curve } from './chart-data.ts';
+import type { ChartCurve } from './chart-data.ts';
 import type { ChartView } from './chart-view.ts';
 
 /** A curve of a panel, which may be switched off. */
-export type ShownCurve = Curve & {
+export type ShownCurve = ChartCurve & {
   readonly isHidden: boolean;
   /** The samples that a thinned curve stands for. */
   readonly standsFor: Standing | undefined;

@@ -4,11 +4,11 @@ import { formatElapsed, formatTick } from '../parts/format.ts';
 import type { NonFiniteKind, XRange } from './reduce.ts';
 import type { XAxis } from '../series/series.ts';
 import { linearRange, tickIncrements, ticksBetween } from './value-axis.ts';
-import { chartData, type ChartData, type Curve } from './chart-data.ts';
+import { chartData, type ChartData, type ChartCurve } from './chart-data.ts';
 
 /** Everything one drawing needs. */
 export type ChartModel = {
-  readonly curves: readonly Curve[];
+  readonly curves: readonly ChartCurve[];
   /** The visible part of the x axis. */
   readonly range: XRange;
   readonly axis: XAxis;
@@ -150,7 +150,7 @@ export class MetricChart {
   }
 
   /** A line for each curve, and a stronger one for each smoothed curve. */
-  #series(curves: readonly Curve[], width: number): uPlot.Series[] {
+  #series(curves: readonly ChartCurve[], width: number): uPlot.Series[] {
     const smoothed = curves.filter((curve) => curve.smoothed !== undefined);
     const raw = curves.map((curve, index): uPlot.Series => ({
       label: curve.key,

@@ -1,7 +1,7 @@
 /** One metric of several runs, read as the runs grow. */
 import { openRun, type RunReader, type Store } from 'quark-sdk';
 import { groupMetrics, lossKey } from '../charts/group.ts';
-import { keysOf } from '../series/run-keys.ts';
+import { metricKeysOf } from '../series/run-keys.ts';
 import { countBy } from '../parts/maps.ts';
 import { runNames } from '../parts/run-name.ts';
 import { seriesReader, type ReadSeries } from '../series/series-reader.ts';
@@ -12,7 +12,7 @@ import {
   type SampleSeries,
   type XAxis,
 } from '../series/series.ts';
-import { Breather, nextTask } from '../parts/turns.ts';
+import { TurnBreak, nextTurn } from '../parts/turns.ts';
 
 /** Most runs in one chart: more cannot be told apart. */
 export const MAX_COMPARED = 24;
@@ -126,7 +126,7 @@ export class CompareFeed {
   async #poll(onPart: () => void): Promise<boolean> {
     await inBatches(this.#runIds, async (runIds) => {
       await Promise.all(runIds.map((runId) => this.#open(runId)));
-      await nextTask();
+      await nextTurn();
     });
     this.#names = runNames([...this.#runs.values()].map(({ reader }) => reader.run));
     const metric = this.#wanted ?? this.#bestMetric();
@@ -157,7 +157,7 @@ export class CompareFeed {
         this.#failures.delete(runId);
         this.revision += 1;
       } else await run.reader.reload();
-      const keys = await keysOf(this.#store, runId, this.#readSeries);
+      const keys = await metricKeysOf(this.#store, runId, this.#readSeries);
       if (keys.length !== run.keys.length) {
         run.keys = keys;
         this.revision += 1;
@@ -172,7 +172,7 @@ export class CompareFeed {
   async #read(run: ComparedRun, metricKey: string, onPart: () => void): Promise<void> {
     const runId = run.reader.run.id;
     const { series } = run;
-    const breather = new Breather();
+    const breather = new TurnBreak();
     let read;
     do {
       read = await this.#readSeries({ runId, metricKey, sequenceMin: run.next });

@@ -10,7 +10,7 @@ import { Panel, type PanelContext } from '../charts/panel.tsx';
 import { isGrowing } from '../dropped/dropped-files.ts';
 import { countText } from '../parts/format.ts';
 import { usePolling } from '../parts/hooks.ts';
-import { Crumb, ErrorNotice, textOf, Warning } from '../parts/notices.tsx';
+import { Crumb, ErrorNotice, errorText, Warning } from '../parts/notices.tsx';
 import { hrefOf } from '../route/route.ts';
 import { PALETTE_SIZE } from '../theme/palette.ts';
 import { CompareFeed, MAX_COMPARED } from './compare-feed.ts';
@@ -173,7 +173,7 @@ function Remarks(props: {
     lines.push(
       isQuarkError(error, 'run_not_found')
         ? `There is no run ${runId} here.`
-        : `${runId}: ${textOf(error)}`,
+        : `${runId}: ${errorText(error)}`,
     );
   if (lines.length === 0) return null;
   return (

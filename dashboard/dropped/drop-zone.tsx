@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { Icon } from '../parts/icons.tsx';
-import { nextTask } from '../parts/turns.ts';
+import { nextTurn } from '../parts/turns.ts';
 import { dropFiles } from './dropped-files.ts';
 import { pickedFiles, takeDrop, walkEntries } from './entries.ts';
 
@@ -37,7 +37,7 @@ export function DropZone(): JSX.Element | null {
       const { entries, files } = takeDrop(event.dataTransfer);
       if (entries.length + files.length === 0) return;
       void dropFiles(async () => {
-        const walked = await walkEntries(entries, nextTask);
+        const walked = await walkEntries(entries, nextTurn);
         const picked = pickedFiles(files);
         return {
           files: [...walked.files, ...picked.files],

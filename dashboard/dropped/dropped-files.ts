@@ -3,7 +3,7 @@ import { computed, signal, type ReadonlySignal, type Signal } from '@preact/sign
 import { isQuarkError, type Store } from 'quark-sdk';
 import type { ImportProblem, ImportProgress } from 'quark-sdk/exchange';
 import { importOf } from '../parts/run-name.ts';
-import { nextTask } from '../parts/turns.ts';
+import { nextTurn } from '../parts/turns.ts';
 import { BROWSER_URI, chooseSource, offerSource, withdrawSource } from '../sources/sources.ts';
 import { hrefOf } from '../route/route.ts';
 import type { DropContents } from './entries.ts';
@@ -109,7 +109,7 @@ export async function dropFiles(collect: () => Promise<DropContents>): Promise<v
             location.hash = hrefOf({ kind: 'run', runId });
         },
       },
-      nextTask,
+      nextTurn,
     );
     if (isCurrent()) add(report);
   } catch (error) {
@@ -165,7 +165,7 @@ export async function keepDropped(): Promise<void> {
 }
 
 /** Forgets everything that was dropped. */
-export function letGo(): void {
+export function forgetDropped(): void {
   const wasShown = session !== undefined && location.hash !== hrefOf({ kind: 'runs' });
   endSession();
   dropState.value = undefined;

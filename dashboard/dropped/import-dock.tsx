@@ -4,11 +4,17 @@ import type { JSX } from 'preact';
 import { Button, ButtonLink, IconButton } from '../parts/controls.tsx';
 import { countText, formatBytes, formatCount } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
-import { ProgressBar, textOf } from '../parts/notices.tsx';
+import { ProgressBar, errorText } from '../parts/notices.tsx';
 import { adding, toggling } from '../parts/signals.ts';
 import { hrefOf } from '../route/route.ts';
 import { chooseSource } from '../sources/sources.ts';
-import { cancelImport, dropState, keepDropped, letGo, type DropState } from './dropped-files.ts';
+import {
+  cancelImport,
+  dropState,
+  keepDropped,
+  forgetDropped,
+  type DropState,
+} from './dropped-files.ts';
 import './style.css';
 
 /** Problems that are listed at first. */
@@ -39,7 +45,7 @@ export function ImportDock(): JSX.Element | null {
         <>
           {state.error !== undefined && (
             <p class="row gap-8 medium is-bad breakable" role="alert">
-              <Icon name="warning" /> {textOf(state.error)}
+              <Icon name="warning" /> {errorText(state.error)}
             </p>
           )}
           <Problems state={state} />
@@ -147,7 +153,7 @@ function Actions(props: { readonly state: DropState; readonly isBusy: boolean })
   if (props.isBusy || runIds.length === 0 || keptCount !== undefined)
     return (
       <div class="row wrap gap-8">
-        <Button isSmall onClick={props.isBusy ? () => void cancelImport() : letGo}>
+        <Button isSmall onClick={props.isBusy ? () => void cancelImport() : forgetDropped}>
           {props.isBusy ? 'Cancel' : 'Close'}
         </Button>
       </div>
@@ -165,7 +171,7 @@ function Actions(props: { readonly state: DropState; readonly isBusy: boolean })
         <Button isSmall isPrimary onClick={() => void keepDropped()}>
           Keep in this browser
         </Button>
-        <Button isSmall onClick={letGo}>
+        <Button isSmall onClick={forgetDropped}>
           Let go
         </Button>
       </div>

@@ -5,7 +5,7 @@ import { Button, CopyButton } from './controls.tsx';
 import { Icon } from './icons.tsx';
 
 /** The words of anything that was thrown. */
-export function textOf(error: unknown): string {
+export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
@@ -23,7 +23,7 @@ export function ErrorNotice(props: {
       </span>
       <div>
         <h2>{props.title}</h2>
-        <p>{textOf(props.error)}</p>
+        <p>{errorText(props.error)}</p>
         <div class="row wrap gap-10">
           {props.onRetry !== undefined && <Button onClick={props.onRetry}>Try again</Button>}
           {props.children}

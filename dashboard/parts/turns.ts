@@ -4,7 +4,7 @@
 const TURN_MS = 10;
 
 /** Resolves in a later turn of the event loop. */
-export function nextTask(): Promise<void> {
+export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, 0);
   });
@@ -43,7 +43,7 @@ export function nextMessage(): Promise<void> {
 }
 
 /** For work in small steps: pauses now and then, so that none of it holds the page up. */
-export class Breather {
+export class TurnBreak {
   #endMs: number;
 
   constructor() {
@@ -53,7 +53,7 @@ export class Breather {
   /** Waits for another turn if this one has taken long. Takes what a step gave, which is nothing. */
   async pause(_step?: void): Promise<void> {
     if (performance.now() < this.#endMs) return;
-    await nextTask();
+    await nextTurn();
     this.#endMs = performance.now() + TURN_MS;
   }
 }

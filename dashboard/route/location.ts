@@ -1,9 +1,9 @@
 /** The page's place as a signal. */
 import { signal, type Signal } from '@preact/signals';
-import { parseRoute, type Route } from './route.ts';
+import { parseRoute, type PageRoute } from './route.ts';
 
 /** Where the page is now. */
-export const route: Signal<Route> = signal(parseRoute(location.hash));
+export const route: Signal<PageRoute> = signal(parseRoute(location.hash));
 
 /** Follows the address from now on. */
 export function followLocation(): void {

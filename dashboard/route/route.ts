@@ -1,7 +1,7 @@
 /** Where the page is, in the part of the address after `#`: works under any base path and from any file server. */
 
 /** A place on the page. */
-export type Route =
+export type PageRoute =
   | { readonly kind: 'runs' }
   | {
       readonly kind: 'run';
@@ -14,7 +14,7 @@ export type Route =
   | { readonly kind: 'unknown'; readonly path: string };
 
 /** Reads the hash of an address, with or without `#`. */
-export function parseRoute(hash: string): Route {
+export function parseRoute(hash: string): PageRoute {
   const text = hash.replace(/^#/, '');
   const [path = '', query = ''] = text.split('?');
   const parts = path.split('/').filter((part) => part !== '');
@@ -36,7 +36,7 @@ export function parseRoute(hash: string): Route {
 }
 
 /** The address of a place. */
-export function hrefOf(route: Route): string {
+export function hrefOf(route: PageRoute): string {
   switch (route.kind) {
     case 'runs':
       return '#/';

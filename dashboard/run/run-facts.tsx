@@ -9,7 +9,7 @@ import { adding } from '../parts/signals.ts';
 import { hrefOf } from '../route/route.ts';
 
 /** The column beside the charts. */
-export function RunFacts({ run }: { readonly run: RunRecord }): JSX.Element {
+export function FactColumn({ run }: { readonly run: RunRecord }): JSX.Element {
   const { lineageRootRunId: rootId, parentRunId: parentId, gitCommit } = run;
   return (
     <aside class="facts" aria-label="About this run">

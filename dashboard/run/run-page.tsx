@@ -14,12 +14,12 @@ import { importOf } from '../parts/run-name.ts';
 import { runSpanMs, shownStatus, spanText, StatusChip } from '../parts/run-status.tsx';
 import type { RunFeed } from '../series/run-feed.ts';
 import { useRunWatch, type RunWatch } from './feed/run-watch.ts';
-import { RunFacts } from './run-facts.tsx';
+import { FactColumn } from './run-facts.tsx';
 import { RunTabs, tabOf, TabView } from './run-tabs.tsx';
 import './style.css';
 
 /** The page of one run. */
-export function RunPage(props: {
+export function RunDetail(props: {
   readonly store: Store;
   readonly runId: string;
   /** The tab that is shown, by its id. */
@@ -58,7 +58,7 @@ export function RunPage(props: {
         <div class="run-main">
           <TabView tab={tab} of={{ feed, watch, charts }} />
         </div>
-        <RunFacts run={feed.run} />
+        <FactColumn run={feed.run} />
       </div>
     </div>
   );

@@ -8,10 +8,10 @@ import { NO_EPOCHS } from '../series/epoch-scale.ts';
 import { overviewSeries, readOverview } from '../series/overview.ts';
 import { reduceSeries } from '../charts/reduce.ts';
 import { getOrMake } from '../parts/maps.ts';
-import { keysOf } from '../series/run-keys.ts';
+import { metricKeysOf } from '../series/run-keys.ts';
 import { seriesReader, type ReadSeries } from '../series/series-reader.ts';
 import { SeriesSet, type SampleSeries } from '../series/series.ts';
-import { Breather } from '../parts/turns.ts';
+import { TurnBreak } from '../parts/turns.ts';
 
 /** What a row shows of a run's loss. */
 export type RunPreview = {
@@ -108,7 +108,7 @@ export class PreviewCache {
   async #read({ run: { id: runId } }: RunSummary): Promise<void> {
     const entry = this.#entry(runId);
     try {
-      entry.key ??= lossKey(await keysOf(this.#store, runId, this.#readSeries));
+      entry.key ??= lossKey(await metricKeysOf(this.#store, runId, this.#readSeries));
       const { key, overviewAtMs } = entry;
       if (key === undefined) entry.preview.value = previewOf(undefined);
       else if (overviewAtMs === undefined || performance.now() - overviewAtMs >= OVERVIEW_EVERY_MS)
@@ -137,7 +137,7 @@ export class PreviewCache {
       thinned.take(overviewSeries(overview).read);
       return thinned.all()[0];
     }
-    const breather = new Breather();
+    const breather = new TurnBreak();
     let read;
     do {
       read = await this.#readSeries({ runId, metricKey, sequenceMin: entry.nextSequence });

@@ -11,10 +11,10 @@ import { overviewSeries, readOverview } from './overview.ts';
 import { SegmentWindow } from './segment-window.ts';
 import { seriesReader, type ReadSeries } from './series-reader.ts';
 import { SeriesSet } from './series.ts';
-import { Breather } from '../parts/turns.ts';
+import { TurnBreak } from '../parts/turns.ts';
 
 /** What a poll brought. */
-export type FeedChange = {
+export type RunFeedChange = {
   readonly metrics: boolean;
   readonly events: boolean;
   readonly run: boolean;
@@ -118,7 +118,7 @@ export class RunFeed {
   }
 
   /** Reads what has come since, or the next part of it. */
-  async poll(): Promise<FeedChange> {
+  async poll(): Promise<RunFeedChange> {
     const before = fingerprint(this.#reader, this.damage.length);
     // All at once: a server that also trains answers one round of requests between two batches.
     const parts = await Promise.allSettled([this.#read(), this.#reload()]);
@@ -147,7 +147,7 @@ export class RunFeed {
     this.#hasMoreMetrics = read.hasMore;
     this.#nextMetric = read.lastSequence + 1;
     for (const report of read.damage) this.#damage.set(JSON.stringify(report.identity), report);
-    const breather = new Breather();
+    const breather = new TurnBreak();
     const target = this.#behind ?? this.series;
     for (const step of target.taking(read)) await breather.pause(step);
     if (this.#behind !== undefined) {

@@ -3,7 +3,7 @@ import type { Store } from 'quark-sdk';
 import type { ReadSeries } from './series-reader.ts';
 
 /** The metrics of a run by its segments alone; those of the first rows where segments have too many to list. */
-export async function keysOf(
+export async function metricKeysOf(
   store: Store,
   runId: string,
   readSeries: ReadSeries,

@@ -3,7 +3,7 @@ import { openRun, type RunReader, type SeriesRead, type Store } from 'quark-sdk'
 import { SegmentWindow } from './segment-window.ts';
 
 /** What to read of a run. */
-export type SeriesQuery = {
+export type PageSeriesQuery = {
   readonly runId: string;
   /** Only this metric. */
   readonly metricKey?: string;
@@ -15,7 +15,7 @@ export type SeriesQuery = {
 export type PageSeriesRead = SeriesRead & { readonly hasMore: boolean };
 
 /** Reads metrics of one store. @throws {RunNotFoundError} */
-export type ReadSeries = (query: SeriesQuery) => Promise<PageSeriesRead>;
+export type ReadSeries = (query: PageSeriesQuery) => Promise<PageSeriesRead>;
 
 const offered = new WeakMap<Store, ReadSeries>();
 

@@ -11,7 +11,7 @@ import type {
   NumberedRequest,
   Reply,
   Request,
-  SentError,
+  MessageError,
   StoreCall,
   StoreRead,
 } from './protocol.ts';
@@ -120,7 +120,7 @@ export class ImportClient {
   }
 }
 
-function errorOf({ message, code, details }: SentError): Error {
+function errorOf({ message, code, details }: MessageError): Error {
   const known = ERROR_CODES.find((one) => one === code);
   return known === undefined ? new Error(message) : new QuarkError(known, message, { details });
 }

@@ -12,7 +12,7 @@ import {
   type NumberedRequest,
   type Reply,
   type Request,
-  type SentError,
+  type MessageError,
   type StoreCall,
 } from './protocol.ts';
 
@@ -200,7 +200,7 @@ function telling(store: Store, onRun: (runId: string) => void): Store {
   });
 }
 
-function sentError(error: unknown): SentError {
+function sentError(error: unknown): MessageError {
   const message = error instanceof Error ? error.message : String(error);
   if (!isQuarkError(error)) return { message, code: undefined, details: {} };
   const details = Object.entries(error.details).filter(([, value]) =>

@@ -1,7 +1,7 @@
 /** What the page and the worker that imports say to each other. */
 import type { Store } from 'quark-sdk';
 import type { ServerAccess } from '../sources/server-access.ts';
-import type { SeriesQuery } from '../series/series-reader.ts';
+import type { PageSeriesQuery } from '../series/series-reader.ts';
 import type { ImportedRunReport, ImportProblem, ImportProgress } from 'quark-sdk/exchange';
 
 /** One end of the line: a worker, the inside of one, or a port. */
@@ -34,7 +34,7 @@ export type StoreCall = { readonly name: StoreRead; readonly args: readonly unkn
 export type Request =
   | { readonly kind: 'store'; readonly call: StoreCall }
   /** Metrics of a run. Answered with a `PageSeriesRead`. */
-  | { readonly kind: 'series'; readonly query: SeriesQuery }
+  | { readonly kind: 'series'; readonly query: PageSeriesQuery }
   /** Analyses a run: of the store in the worker, or of the one at `uri`. Answered with a `RunAnalysis`. */
   | {
       /** `batches`: what hard batches have in common. Answered with `BatchFindings`. */
@@ -59,13 +59,13 @@ export type NumberedRequest = { readonly id: number; readonly request: Request }
 /** What comes back. */
 export type Reply =
   | { readonly kind: 'answer'; readonly id: number; readonly value: unknown }
-  | { readonly kind: 'error'; readonly id: number; readonly error: SentError }
+  | { readonly kind: 'error'; readonly id: number; readonly error: MessageError }
   | { readonly kind: 'progress'; readonly id: number; readonly progress: ImportProgress }
   /** A run has begun to be there. */
   | { readonly kind: 'run'; readonly id: number; readonly runId: string };
 
 /** An error, taken apart: what `postMessage` makes of one has no code. */
-export type SentError = {
+export type MessageError = {
   readonly message: string;
   readonly code: string | undefined;
   readonly details: Readonly<Record<string, unknown>>;

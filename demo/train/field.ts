@@ -1,7 +1,7 @@
 /** The settings a person may change, and what they may be. */
 
 /** One numeric setting and its limits. */
-export type Field = {
+export type FormField = {
   readonly name: 'epochs' | 'learningRate' | 'batchSize';
   readonly label: string;
   readonly min: number;
@@ -12,7 +12,7 @@ export type Field = {
 };
 
 /** The settings of the training page. */
-export const FIELDS: readonly Field[] = [
+export const FIELDS: readonly FormField[] = [
   {
     name: 'epochs',
     label: 'Epochs',
@@ -44,7 +44,7 @@ export const FIELDS: readonly Field[] = [
 
 /** Why a text is no value of a field, or undefined when it is one. */
 export function fieldError(
-  field: Pick<Field, 'min' | 'max' | 'isWhole'>,
+  field: Pick<FormField, 'min' | 'max' | 'isWhole'>,
   text: string,
 ): string | undefined {
   const value = Number(text);

@@ -5,7 +5,7 @@ import { Button } from '../../dashboard/parts/controls.tsx';
 import { Icon } from '../../dashboard/parts/icons.tsx';
 import { setterOf } from '../../dashboard/parts/signals.ts';
 import { DEFAULT_DIGITS_TRAINING, type DigitsTrainingConfig } from './digits.ts';
-import { fieldError, FIELDS, type Field } from './field.ts';
+import { fieldError, FIELDS, type FormField } from './field.ts';
 import { InstrumentSwitches } from './instrument-switches.tsx';
 import { DEFAULT_INSTRUMENTS, type InstrumentChoice } from './instruments.ts';
 
@@ -16,7 +16,7 @@ export function TrainForm(props: {
   readonly onStop: () => void;
 }): JSX.Element {
   const { epochs, learningRate, batchSize } = DEFAULT_DIGITS_TRAINING;
-  const texts = useSignal<Readonly<Record<Field['name'], string>>>({
+  const texts = useSignal<Readonly<Record<FormField['name'], string>>>({
     epochs: String(epochs),
     learningRate: String(learningRate),
     batchSize: String(batchSize),
@@ -69,7 +69,7 @@ export function TrainForm(props: {
 
 /** A setting with buttons for usual values. */
 function NumberField(props: {
-  readonly field: Field;
+  readonly field: FormField;
   readonly text: string;
   readonly isDisabled: boolean;
   readonly onChange: (text: string) => void;

@@ -10,7 +10,7 @@ import { Button } from '../../dashboard/parts/controls.tsx';
 import { formatAgo, formatCount, formatDuration, shortId } from '../../dashboard/parts/format.ts';
 import { useLatest } from '../../dashboard/parts/hooks.ts';
 import { Icon } from '../../dashboard/parts/icons.tsx';
-import { ErrorNotice, ProgressBar, textOf } from '../../dashboard/parts/notices.tsx';
+import { ErrorNotice, ProgressBar, errorText } from '../../dashboard/parts/notices.tsx';
 import { hrefOf, numberSettingOf } from '../../dashboard/route/route.ts';
 import { useRunWatch } from '../../dashboard/run/feed/run-watch.ts';
 import { Curves } from '../../dashboard/run/metrics/curves.tsx';
@@ -26,7 +26,7 @@ import { stopTraining, train } from './trainer.ts';
 import {
   isTraining,
   recordingProblem,
-  runIdOf,
+  trainedRunId,
   training,
   type TrainingProgress,
 } from './training-state.ts';
@@ -53,7 +53,7 @@ export default function TrainPage({ store, resumeRunId }: TrainPageProps): JSX.E
     history.replaceState(undefined, '', hrefOf({ kind: 'train', resumeRunId: undefined }));
     begin({ resumeRunId });
   }, [resumeRunId]);
-  const runId = runIdOf(state);
+  const runId = trainedRunId(state);
   return (
     <div class="page train-page">
       <header class="page-head">
@@ -119,7 +119,7 @@ function Progress(): JSX.Element | null {
     case 'failed':
       return (
         <div class="strip strip-error tone-bad" role="alert">
-          <Icon name="warning" /> {textOf(state.error)}
+          <Icon name="warning" /> {errorText(state.error)}
         </div>
       );
     case 'training':

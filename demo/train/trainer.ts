@@ -234,21 +234,8 @@ async function fit(
   const { model } = checkpoint;
   const split = splitDigits(digits, config.validationRatio, config.seed);
   const valTensors = digitTensors(tf, split.val);
-  const metrics = new MetricsLogger(session, { flushIntervalMs: FLUSH_INTERVAL_MS });
-  const recorder = quarkCallback(session, tf, model, {
-    initialStep: checkpoint.step,
-    initialEpoch: checkpoint.epoch,
-    metrics,
-    telemetry: config.instruments.telemetry && { sampleEveryNSteps: INSTRUMENT_EVERY_STEPS },
-    ...probeOptions(config.instruments),
-  });
-  const diagnostics = config.instruments.batches ? new DataDiagnostics(session) : undefined;
   const source = batchSource(tf, split.train, config, checkpoint.epoch);
-  const instruments = instrumentCallback({
-    diagnostics,
-    step: () => recorder.nextStep,
-    batch: source.underWay,
-  });
+  const recorded = recorders(tf, session, { config, checkpoint }, source.underWay);
   const { batchesPerEpoch } = source;
   const progress = fitProgress(session.runId, tf.getBackend(), {
     epochs: config.epochs,
@@ -267,8 +254,7 @@ async function fit(
       // fit's own yielding waits for a frame, and a hidden tab has none: the run would stop there.
       yieldEvery: 'never',
       callbacks: [
-        instruments,
-        recorder,
+        ...recorded.callbacks,
         {
           onBatchEnd: async () => {
             if (stopRequested) model.stopTraining = true;
@@ -278,22 +264,60 @@ async function fit(
             // A stopped epoch is not done: it will be trained again.
             if (model.stopTraining && !progress.isEndOfEpoch()) return;
             epoch = done + 1;
-            await keepCheckpoint(session, { model, epoch, step: recorder.nextStep });
+            await keepCheckpoint(session, { model, epoch, step: recorded.nextStep() });
             await guessSome(tf, model, split.val, false);
             progress.epochDone(epoch);
           },
         },
       ],
     });
-    await recorder.close();
+    await recorded.end();
     progress.show();
     return epoch >= config.epochs ? 'completed' : 'interrupted';
   } finally {
-    await diagnostics?.close();
-    await metrics.close();
+    await recorded.close();
     tf.dispose([valTensors.xs, valTensors.ys]);
     model.dispose();
   }
+}
+
+/** What records a `fit`: its metrics, and what the settings of the run ask for. */
+function recorders(
+  tf: Tf,
+  session: TrainingSession,
+  { config, checkpoint }: Omit<OpenedRun, 'session'>,
+  batch: () => DigitBatch | undefined,
+): {
+  readonly callbacks: readonly [
+    ReturnType<typeof instrumentCallback>,
+    ReturnType<typeof quarkCallback>,
+  ];
+  readonly nextStep: () => number;
+  /** Ends the recording of steps. */
+  readonly end: () => Promise<void>;
+  /** Writes what is in memory. */
+  readonly close: () => Promise<void>;
+} {
+  const { instruments } = config;
+  const metrics = new MetricsLogger(session, { flushIntervalMs: FLUSH_INTERVAL_MS });
+  const recorder = quarkCallback(session, tf, checkpoint.model, {
+    initialStep: checkpoint.step,
+    initialEpoch: checkpoint.epoch,
+    metrics,
+    telemetry: instruments.telemetry && { sampleEveryNSteps: INSTRUMENT_EVERY_STEPS },
+    ...probeOptions(instruments),
+  });
+  const diagnostics = instruments.batches ? new DataDiagnostics(session) : undefined;
+  const step = (): number => recorder.nextStep;
+  return {
+    callbacks: [instrumentCallback({ diagnostics, step, batch }), recorder],
+    nextStep: step,
+    end: () => recorder.close(),
+    close: async () => {
+      await diagnostics?.close();
+      await metrics.close();
+    },
+  };
 }
 
 /** The batches to train on, and which of them is under way. */

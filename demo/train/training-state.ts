@@ -69,7 +69,7 @@ export function isTraining(state: TrainingState): boolean {
 }
 
 /** The run that the state is about. */
-export function runIdOf(state: TrainingState): string | undefined {
+export function trainedRunId(state: TrainingState): string | undefined {
   switch (state.kind) {
     case 'training':
     case 'ended':

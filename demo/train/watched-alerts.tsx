@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import type { XRange } from '../../dashboard/charts/reduce.ts';
 import { formatCount } from '../../dashboard/parts/format.ts';
-import { SectionHead, textOf } from '../../dashboard/parts/notices.tsx';
+import { SectionHead, errorText } from '../../dashboard/parts/notices.tsx';
 import { AlertList } from '../../dashboard/run/analysis/alert-list.tsx';
 import { watching } from './training-state.ts';
 
@@ -32,7 +32,7 @@ export function WatchedAlerts(props: {
 }
 
 function stateText(count: number, problem: unknown, isLive: boolean): string {
-  if (problem !== undefined) return `Nobody watches this training: ${textOf(problem)}`;
+  if (problem !== undefined) return `Nobody watches this training: ${errorText(problem)}`;
   if (count > 0) return formatCount(count);
   return isLive
     ? 'Nothing so far that needs looking at.'

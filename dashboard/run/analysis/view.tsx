@@ -12,7 +12,7 @@ import type { XRange } from '../../charts/reduce.ts';
 import { analyzeInWorker } from '../../dropped/analysis.ts';
 import { Button } from '../../parts/controls.tsx';
 import { formatCount } from '../../parts/format.ts';
-import { ErrorNotice, SectionHead, textOf, Waiting, Warning } from '../../parts/notices.tsx';
+import { ErrorNotice, SectionHead, errorText, Waiting, Warning } from '../../parts/notices.tsx';
 import type { RunFeed } from '../../series/run-feed.ts';
 import { seriesColor } from '../../theme/palette.ts';
 import type { RunAnalysis } from '../../worker/run-analysis.ts';
@@ -36,7 +36,7 @@ export default function AnalysisView({ feed, watch }: TabProps): JSX.Element {
   return (
     <>
       {error.value !== undefined && (
-        <Warning>It could not be analysed again: {textOf(error.value)}</Warning>
+        <Warning>It could not be analysed again: {errorText(error.value)}</Warning>
       )}
       <Findings feed={feed} analysis={answer.value} revision={watch.revision} />
     </>

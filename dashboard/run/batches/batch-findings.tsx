@@ -3,18 +3,18 @@ import type { JSX } from 'preact';
 import type { ExposureSummary } from 'quark-sdk/probes';
 import { Button } from '../../parts/controls.tsx';
 import { formatCount } from '../../parts/format.ts';
-import { SectionHead, textOf, Warning } from '../../parts/notices.tsx';
+import { SectionHead, errorText, Warning } from '../../parts/notices.tsx';
 import type { BatchFindings } from '../../worker/run-analysis.ts';
-import type { Asked } from '../feed/use-asked.ts';
-import { classText, noSamplesText, shareText, shortText, timesText } from './batch-text.ts';
-import { contentColumns, positionText, Table, type Column } from './table.tsx';
+import type { Answering } from '../feed/use-asked.ts';
+import { classText, noSamplesText, shareText, threeDigits, timesText } from './batch-text.ts';
+import { contentColumns, positionText, Table, type ShownColumn } from './table.tsx';
 
 /** Rows of a table that are listed. */
 const SHOWN = 20;
 
 /** The findings, or how far they are. */
 export function Findings(props: {
-  readonly asked: Asked<BatchFindings>;
+  readonly asked: Answering<BatchFindings>;
   readonly exposure: ExposureSummary;
 }): JSX.Element {
   const { answer, error, retry } = props.asked;
@@ -23,7 +23,7 @@ export function Findings(props: {
     <>
       {error.value !== undefined && (
         <Warning>
-          What hard batches have in common could not be looked for: {textOf(error.value)}{' '}
+          What hard batches have in common could not be looked for: {errorText(error.value)}{' '}
           <Button isSmall onClick={retry}>
             Try again
           </Button>
@@ -80,12 +80,12 @@ function HardSamples({ found }: { readonly found: BatchFindings }): JSX.Element 
         {
           title: 'Its loss, about',
           hint: 'Estimated from its batches',
-          cell: ({ loss }) => shortText(loss),
+          cell: ({ loss }) => threeDigits(loss),
         },
         {
           title: 'Usual loss',
           hint: 'Of the batches trained on around the same times',
-          cell: ({ usualLoss }) => shortText(usualLoss),
+          cell: ({ usualLoss }) => threeDigits(usualLoss),
         },
         {
           ...EFFECT,
@@ -135,12 +135,12 @@ function HardClasses(props: {
         {
           title: 'Loss, about',
           hint: 'Of a sample of the class, estimated',
-          cell: ({ loss }) => shortText(loss),
+          cell: ({ loss }) => threeDigits(loss),
         },
         {
           title: 'Other classes',
           hint: 'Loss of a sample of the others, estimated',
-          cell: ({ otherLoss }) => shortText(otherLoss),
+          cell: ({ otherLoss }) => threeDigits(otherLoss),
         },
         {
           ...EFFECT,
@@ -164,11 +164,11 @@ function Spikes({ found }: { readonly found: BatchFindings }): JSX.Element {
       columns={[
         { title: 'Metric', isWords: true, cell: ({ metricKey }) => metricKey },
         { title: 'Step', cell: ({ step }) => positionText(step) },
-        { title: 'From', cell: ({ level }) => shortText(level) },
-        { title: 'To', className: () => 'strong', cell: ({ peak }) => shortText(peak) },
+        { title: 'From', cell: ({ level }) => threeDigits(level) },
+        { title: 'To', className: () => 'strong', cell: ({ peak }) => threeDigits(peak) },
         {
           title: 'Loss of the batch',
-          cell: ({ batch }) => (batch === null ? 'not recorded' : shortText(batch.loss)),
+          cell: ({ batch }) => (batch === null ? 'not recorded' : threeDigits(batch.loss)),
         },
         ...contentColumns(
           found.spikes,
@@ -183,10 +183,10 @@ function Spikes({ found }: { readonly found: BatchFindings }): JSX.Element {
 /** How many times as large something is as usual. */
 const EFFECT = { title: 'Effect', className: () => 'strong' };
 
-const CHANCE: Column<{ readonly pValue: number }> = {
+const CHANCE: ShownColumn<{ readonly pValue: number }> = {
   title: 'p',
   hint: 'How often chance alone would do it, corrected for all that were asked about',
-  cell: ({ pValue }) => shortText(pValue),
+  cell: ({ pValue }) => threeDigits(pValue),
 };
 
 /** A table with its title, or what is said where it has no row. */
@@ -196,7 +196,7 @@ function Part<R>(props: {
   readonly nothing: string;
   readonly rows: readonly R[];
   readonly keyOf: (row: R) => string;
-  readonly columns: readonly Column<R>[];
+  readonly columns: readonly ShownColumn<R>[];
 }): JSX.Element {
   const { rows, keyOf, columns } = props;
   const more = rows.length - SHOWN;

@@ -88,7 +88,7 @@ export function sampleNames(
 }
 
 /** A number with three digits: more of them say nothing here. */
-export function shortText(value: number): string {
+export function threeDigits(value: number): string {
   return formatValue(rounded(value));
 }
 

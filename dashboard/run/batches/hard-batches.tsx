@@ -7,7 +7,7 @@ import { formatValue } from '../../parts/format.ts';
 import { SectionHead } from '../../parts/notices.tsx';
 import { setterOf } from '../../parts/signals.ts';
 import type { BatchFindings } from '../../worker/run-analysis.ts';
-import { reasonText, shortText } from './batch-text.ts';
+import { reasonText, threeDigits } from './batch-text.ts';
 import { contentColumns, positionText, Table, type BatchContents } from './table.tsx';
 
 const SPANS = [
@@ -31,7 +31,7 @@ type Row = BatchContents & {
 };
 
 /** A table of batches, with the span that they stand out of. */
-export function HardBatches(props: {
+export function HardBatchList(props: {
   readonly summary: DataDiagnosticsSummary;
   readonly lastEpoch: DataDiagnosticsSummary | undefined;
   /** Undefined until they are there. */
@@ -73,7 +73,8 @@ export function HardBatches(props: {
             },
             {
               title: 'Deviations',
-              cell: ({ deviations }) => (deviations === null ? '–' : `${shortText(deviations)} σ`),
+              cell: ({ deviations }) =>
+                deviations === null ? '–' : `${threeDigits(deviations)} σ`,
             },
             { title: 'Why', isWords: true, cell: ({ why }) => why },
             ...contentColumns(rows, (row) => row, hardIds),
@@ -110,7 +111,7 @@ function rowsAround(findings: BatchFindings | undefined): readonly Row[] {
     why:
       batch.usualLoss === null
         ? reasonText('non_finite_loss')
-        : `${shortText(batch.usualLoss)} is usual at that time`,
+        : `${threeDigits(batch.usualLoss)} is usual at that time`,
     sampleIds: batch.sampleIds,
     classCounts: batch.classCounts,
   }));

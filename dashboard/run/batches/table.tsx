@@ -4,7 +4,7 @@ import { formatCount } from '../../parts/format.ts';
 import { classText, sampleNames } from './batch-text.ts';
 
 /** One column: its title, and what it shows of a row. */
-export type Column<R> = {
+export type ShownColumn<R> = {
   readonly title: string;
   readonly hint?: string;
   /** Words stand on the left and may break; numbers stand on the right. */
@@ -16,7 +16,7 @@ export type Column<R> = {
 
 /** A table in a frame. */
 export function Table<R>(props: {
-  readonly columns: readonly Column<R>[];
+  readonly columns: readonly ShownColumn<R>[];
   readonly rows: readonly R[];
   readonly keyOf: (row: R) => string | number;
   /** Whether the first column names the rows. */
@@ -70,13 +70,13 @@ export function contentColumns<R>(
   rows: readonly R[],
   contentsOf: (row: R) => BatchContents,
   hardIds: ReadonlySet<string>,
-): readonly Column<R>[] {
-  const samples: Column<R> = {
+): readonly ShownColumn<R>[] {
+  const samples: ShownColumn<R> = {
     title: 'Samples',
     isWords: true,
     cell: (row) => <Samples sampleIds={contentsOf(row).sampleIds} hardIds={hardIds} />,
   };
-  const classes: Column<R> = {
+  const classes: ShownColumn<R> = {
     title: 'Classes',
     isWords: true,
     cell: (row) => {

@@ -10,9 +10,9 @@ import type { RunFeed } from '../../series/run-feed.ts';
 import type { TabProps } from '../feed/tab.ts';
 import { askingStamp, useAsked } from '../feed/use-asked.ts';
 import { Findings } from './batch-findings.tsx';
-import { exposureRows, shortText } from './batch-text.ts';
+import { exposureRows, threeDigits } from './batch-text.ts';
 import { BatchFeed } from './feed.ts';
-import { HardBatches } from './hard-batches.tsx';
+import { HardBatchList } from './hard-batches.tsx';
 import { Table } from './table.tsx';
 import './style.css';
 
@@ -61,7 +61,7 @@ function Batches(props: {
   return (
     <section class="batches column" aria-label="Batches">
       <Losses summary={summary} />
-      <HardBatches summary={summary} lastEpoch={props.lastEpoch} findings={asked.answer.value} />
+      <HardBatchList summary={summary} lastEpoch={props.lastEpoch} findings={asked.answer.value} />
       <Findings asked={asked} exposure={summary.exposure} />
       <Exposure summary={summary} />
     </section>
@@ -95,7 +95,7 @@ function Exposure({ summary }: { readonly summary: DataDiagnosticsSummary }): JS
       <SectionHead title="Class exposure">
         {imbalanceRatio !== null && (
           <span class="quiet">
-            the most seen class {shortText(imbalanceRatio)} times as often as the least
+            the most seen class {threeDigits(imbalanceRatio)} times as often as the least
           </span>
         )}
       </SectionHead>

@@ -5,7 +5,7 @@ import type { Store } from 'quark-sdk';
 import { isGrowing } from '../../dropped/dropped-files.ts';
 import { keepPolling } from '../../parts/polling.ts';
 import { adding, setterOf } from '../../parts/signals.ts';
-import { afterPaint, nextTask } from '../../parts/turns.ts';
+import { afterPaint, nextTurn } from '../../parts/turns.ts';
 import { RunFeed } from '../../series/run-feed.ts';
 
 const LIVE_POLL_MS = 1000;
@@ -89,7 +89,7 @@ async function readOn(
   // What is there is drawn before more is read.
   if (known.hasMore && !signal.aborted) await afterPaint();
   while (known.hasMore) {
-    await nextTask();
+    await nextTurn();
     if (signal.aborted) return;
     hasNews = (await known.poll()).metrics || hasNews;
     if (performance.now() - shownAtMs >= SHOW_EVERY_MS) show();

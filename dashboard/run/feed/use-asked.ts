@@ -8,7 +8,7 @@ import type { RunFeed } from '../../series/run-feed.ts';
 const AGAIN_MS = 15_000;
 
 /** How a question stands. */
-export type Asked<T> = {
+export type Answering<T> = {
   /** The last answer; undefined before the first one. */
   readonly answer: ReadonlySignal<T | undefined>;
   /** Why the last asking failed; undefined after an answer. */
@@ -26,7 +26,7 @@ export function askingStamp(feed: RunFeed, nowMs: number): string {
  * Asks now, and again with each `stamp`. One question waits for the answer of the one before; of those that wait, the last is
  * asked. Answers about another `subject` are dropped.
  */
-export function useAsked<T>(ask: () => Promise<T>, subject: object, stamp: string): Asked<T> {
+export function useAsked<T>(ask: () => Promise<T>, subject: object, stamp: string): Answering<T> {
   const answer = useSignal<T | undefined>(undefined);
   const error = useSignal<unknown>(undefined);
   const attempt = useSignal(0);

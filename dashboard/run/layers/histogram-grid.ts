@@ -3,7 +3,7 @@ import type { ParameterDistributionRecord } from 'quark-sdk/probes';
 import { EMPTY_SHADE, gridColumns, type GridColumn } from '../../charts/layer-grid.ts';
 
 /** What is needed of a histogram. */
-export type Histogram = Pick<ParameterDistributionRecord, 'step' | 'binEdges' | 'counts'>;
+export type StepHistogram = Pick<ParameterDistributionRecord, 'step' | 'binEdges' | 'counts'>;
 
 /** Histograms as cells: a column for one or more steps, a row for each range of values, the largest values first. */
 export type HistogramGrid = {
@@ -20,11 +20,11 @@ export type HistogramGrid = {
 
 /** The histograms on `rowCount` rows and at most `maxColumns` columns; undefined without any. */
 export function histogramGrid(
-  histograms: readonly Histogram[],
+  histograms: readonly StepHistogram[],
   rowCount: number,
   maxColumns: number,
 ): HistogramGrid | undefined {
-  const byStep = new Map<number, Histogram>();
+  const byStep = new Map<number, StepHistogram>();
   let low = Number.POSITIVE_INFINITY;
   let high = Number.NEGATIVE_INFINITY;
   for (const histogram of histograms) {
@@ -70,7 +70,7 @@ export function histogramGrid(
 
 /** Shares of the elements in `binCount` even bins from `low` to `high`, those of a bin spread evenly over its width. */
 export function spread(
-  { binEdges, counts }: Histogram,
+  { binEdges, counts }: StepHistogram,
   low: number,
   high: number,
   binCount: number,

@@ -143,15 +143,7 @@ function HistogramPanel(
         wordsOf={(row, column) => histogramWords(grid.value, row, column)}
         onWidth={setterOf(width)}
       >
-        {Array.from({ length: columns.length === 0 ? 0 : ROWS / LABEL_ROWS + 1 }, (_, at) => (
-          <span
-            key={at}
-            class="heat-value"
-            style={{ top: `${Math.min(at * LABEL_ROWS, ROWS) * ROW_PX}px` }}
-          >
-            {formatTick(rounded(edges[at * LABEL_ROWS] ?? 0))}
-          </span>
-        ))}
+        {columns.length > 0 && <RowLabels edges={edges} />}
       </HeatMap>
       <HeatLegend
         ramp="sequential"
@@ -163,6 +155,19 @@ function HistogramPanel(
         hasBad={false}
       />
     </section>
+  );
+}
+
+/** Values at some of the edges between rows. */
+function RowLabels({ edges }: { readonly edges: Float64Array }): JSX.Element {
+  return (
+    <>
+      {Array.from({ length: ROWS / LABEL_ROWS + 1 }, (_, at) => (
+        <span key={at} class="heat-value" style={{ top: `${at * LABEL_ROWS * ROW_PX}px` }}>
+          {formatTick(rounded(edges[at * LABEL_ROWS] ?? 0))}
+        </span>
+      ))}
+    </>
   );
 }
 

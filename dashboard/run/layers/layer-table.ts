@@ -19,7 +19,7 @@ const FORWARD = [
 const BACKWARD = [{ id: 'gradient_norm', column: 'norm', isOfFinite: false }] as const;
 
 /** One layer of the model. */
-export type LayerRow = { readonly name: string; readonly type: string | undefined };
+export type ListedLayer = { readonly name: string; readonly type: string | undefined };
 
 type KnownLayer = {
   readonly name: string;
@@ -41,7 +41,7 @@ export class LayerTable {
   }
 
   /** The layers in model order. */
-  get layers(): readonly LayerRow[] {
+  get layers(): readonly ListedLayer[] {
     return this.#order.map((name) => ({ name, type: this.#layers.get(name)?.type }));
   }
 

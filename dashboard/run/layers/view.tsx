@@ -115,15 +115,15 @@ function Layers(props: LayersProps): JSX.Element {
 
 type LayerTypes = ReadonlyMap<string, string | undefined>;
 
+type HeatProps = LayersProps & {
+  readonly quantity: ReadonlySignal<LayerQuantity>;
+  readonly types: LayerTypes;
+  readonly chosen: string | undefined;
+  readonly onPick: (name: string) => void;
+};
+
 /** One quantity of all layers over steps. */
-function LayerHeat(
-  props: LayersProps & {
-    readonly quantity: ReadonlySignal<LayerQuantity>;
-    readonly types: LayerTypes;
-    readonly chosen: string | undefined;
-    readonly onPick: (name: string) => void;
-  },
-): JSX.Element {
+function LayerHeat(props: HeatProps): JSX.Element {
   const { quantity, table, revision, types } = props;
   const width = useSignal(0);
   const grid = useComputed((): LayerGrid => {
@@ -154,19 +154,7 @@ function LayerHeat(
         onPick={(row) => props.onPick(rows[row] ?? '')}
         onWidth={setterOf(width)}
       >
-        {rows.map((name) => (
-          <button
-            key={name}
-            type="button"
-            class="heat-label muted small path ellipsis"
-            style={{ height: `${rowPx}px` }}
-            aria-pressed={props.chosen === name}
-            title={titleOf(name, types)}
-            onClick={() => props.onPick(name)}
-          >
-            <bdi>{name}</bdi>
-          </button>
-        ))}
+        <LayerNames {...props} names={rows} rowPx={rowPx} />
       </HeatMap>
       <HeatLegend
         ramp={cells.value.ramp}
@@ -180,6 +168,28 @@ function LayerHeat(
         }
       />
     </div>
+  );
+}
+
+function LayerNames(
+  props: HeatProps & { readonly names: readonly string[]; readonly rowPx: number },
+): JSX.Element {
+  return (
+    <>
+      {props.names.map((name) => (
+        <button
+          key={name}
+          type="button"
+          class="heat-label muted small path ellipsis"
+          style={{ height: `${props.rowPx}px` }}
+          aria-pressed={props.chosen === name}
+          title={titleOf(name, props.types)}
+          onClick={() => props.onPick(name)}
+        >
+          <bdi>{name}</bdi>
+        </button>
+      ))}
+    </>
   );
 }
 

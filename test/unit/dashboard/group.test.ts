@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { colorIndex, groupMetrics, legendName, splitKey } from '../../../dashboard/charts/group.ts';
+import {
+  colorIndex,
+  groupMetrics,
+  legendName,
+  splitMetricKey,
+} from '../../../dashboard/charts/group.ts';
 
 const titles = (keys: string[]): [string, readonly string[]][] =>
   groupMetrics(keys).map(({ title, keys: members }) => [title, members]);
@@ -49,8 +54,11 @@ describe('groupMetrics', () => {
 
 describe('names and colours', () => {
   it('splits a key at its last part', () => {
-    expect(splitKey('layers/conv1/norm')).toEqual({ namespace: 'layers/conv1', name: 'norm' });
-    expect(splitKey('loss')).toEqual({ namespace: null, name: 'loss' });
+    expect(splitMetricKey('layers/conv1/norm')).toEqual({
+      namespace: 'layers/conv1',
+      name: 'norm',
+    });
+    expect(splitMetricKey('loss')).toEqual({ namespace: null, name: 'loss' });
   });
 
   it('says no more in a legend than its title leaves open', () => {

@@ -10,7 +10,7 @@ import { SYNC_OFF, type SyncStatus } from '../../../src/store/sync-control.ts';
 const NOW = 1_800_000_000_000;
 const URL = 'https://quark.example.com:8443';
 
-function textOf(status: Partial<SyncStatus>): SyncText {
+function errorText(status: Partial<SyncStatus>): SyncText {
   return syncText({ ...SYNC_OFF, uri: URL, ...status }, NOW);
 }
 const problem = (
@@ -50,11 +50,11 @@ describe('what the page says of the way to the service', () => {
     expect(text.headline).toBe('Sync off');
     expect(text.detail).toContain('the next one is sent to quark.example.com:8443');
     expect(unsentText({ kind: 'no_service' })).toEqual(destinationText({ kind: 'no_service' }));
-    expect(textOf({ state: 'off' })).toEqual(destinationText({ kind: 'no_service' }));
+    expect(errorText({ state: 'off' })).toEqual(destinationText({ kind: 'no_service' }));
   });
 
   it('says that all is sent, and how much', () => {
-    expect(textOf({ state: 'idle', acknowledgedRows: 12_345 })).toEqual({
+    expect(errorText({ state: 'idle', acknowledgedRows: 12_345 })).toEqual({
       tone: 'sent',
       headline: 'All sent',
       detail: '12,345 rows at quark.example.com:8443.',
@@ -62,14 +62,14 @@ describe('what the page says of the way to the service', () => {
   });
 
   it('says how much is to be sent', () => {
-    expect(textOf({ state: 'uploading', pendingRuns: 1, pendingRows: 1234 })).toEqual({
+    expect(errorText({ state: 'uploading', pendingRuns: 1, pendingRows: 1234 })).toEqual({
       tone: 'sending',
       headline: 'Sending',
       detail: '1,234 rows to go.',
     });
-    expect(textOf({ state: 'uploading', pendingRows: 1 }).detail).toBe('1 row to go.');
+    expect(errorText({ state: 'uploading', pendingRows: 1 }).detail).toBe('1 row to go.');
     expect(
-      textOf({ state: 'uploading', pendingRuns: 1, pendingRows: 0, acknowledgedRows: 9 }).detail,
+      errorText({ state: 'uploading', pendingRuns: 1, pendingRows: 0, acknowledgedRows: 9 }).detail,
     ).toBe('9 rows sent, the state of the run to go.');
   });
 
@@ -80,12 +80,12 @@ describe('what the page says of the way to the service', () => {
       lastError: problem('unreachable'),
       nextAttemptAtMs: NOW + 6_400,
     } as const;
-    expect(textOf(waiting)).toEqual({
+    expect(errorText(waiting)).toEqual({
       tone: 'waiting',
       headline: 'Waiting for the service',
       detail: 'It cannot be reached. 20 rows kept in this browser. Next attempt in 7 s.',
     });
-    const detail = (over: Partial<SyncStatus>): string => textOf({ ...waiting, ...over }).detail;
+    const detail = (over: Partial<SyncStatus>): string => errorText({ ...waiting, ...over }).detail;
     expect(detail({ nextAttemptAtMs: NOW - 5 })).toMatch(/Trying again now\.$/);
     expect(detail({ nextAttemptAtMs: NOW + 125_000 })).toMatch(/Next attempt in 2m 05s\.$/);
     expect(detail({ lastError: problem('busy') })).toMatch(/^It is busy\. /);
@@ -96,7 +96,7 @@ describe('what the page says of the way to the service', () => {
 
   it('says what to do where waiting does not help', () => {
     const blocked = (reason: string): SyncText =>
-      textOf({
+      errorText({
         state: 'blocked',
         pendingRows: 7,
         lastError: problem(reason),
@@ -117,13 +117,13 @@ describe('what the page says of the way to the service', () => {
   });
 
   it('does not call sent what the service has refused', () => {
-    expect(textOf({ state: 'idle', acknowledgedRows: 60, refusedSegments: [refused] })).toEqual({
+    expect(errorText({ state: 'idle', acknowledgedRows: 60, refusedSegments: [refused] })).toEqual({
       tone: 'blocked',
       headline: 'Not everything was taken',
       detail: 'The service refused 40 rows; they stay in this browser. The name is too long.',
     });
     // The run as a whole: nothing of it is waited for any more, and nothing has arrived.
-    const whole = textOf({
+    const whole = errorText({
       state: 'idle',
       pendingRows: 100,
       lastError: problem('too_large', 'The configuration is too large.'),
