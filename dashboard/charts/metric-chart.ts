@@ -299,6 +299,7 @@ function drawMark(
   ctx.scale(ratio, isUp || kind === 'nan' ? ratio : -ratio);
   ctx.lineWidth = 1.6;
   if (kind === 'nan') ctx.stroke(new Path2D(CROSS));
+  // oxlint-disable-next-line unicorn/no-array-fill-with-reference-type -- a canvas, not an array
   else ctx.fill(new Path2D(TRIANGLE));
   ctx.restore();
 }

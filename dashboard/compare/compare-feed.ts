@@ -1,10 +1,15 @@
 /** One metric of several runs, read as the runs grow. */
 import { openRun, type RunReader, type Store } from 'quark-sdk';
 import { groupMetrics, lossKey } from '../charts/group.ts';
-import { metricKeysOf } from '../series/run-keys.ts';
 import { countBy } from '../parts/maps.ts';
 import { runNames } from '../parts/run-name.ts';
-import { seriesReader, type ReadSeries } from '../series/series-reader.ts';
+import {
+  metricKeysOf,
+  readInto,
+  seriesReader,
+  type Growing,
+  type ReadSeries,
+} from '../series/series-reader.ts';
 import {
   SeriesSet,
   X_AXES,
@@ -12,7 +17,7 @@ import {
   type SampleSeries,
   type XAxis,
 } from '../series/series.ts';
-import { TurnBreak, nextTurn } from '../parts/turns.ts';
+import { nextTurn } from '../parts/turns.ts';
 
 /** Most runs in one chart: more cannot be told apart. */
 export const MAX_COMPARED = 24;
@@ -20,12 +25,7 @@ export const MAX_COMPARED = 24;
 /** Runs that are read at the same time. */
 const AT_ONCE = 4;
 
-type ComparedRun = {
-  readonly reader: RunReader;
-  keys: readonly string[];
-  series: SeriesSet;
-  next: number;
-};
+type ComparedRun = Growing & { readonly reader: RunReader; keys: readonly string[] };
 
 /** Runs beside each other. */
 export class CompareFeed {
@@ -140,7 +140,14 @@ export class CompareFeed {
     }
     if (metric !== undefined)
       await inBatches([...this.#runs.values()], (runs) =>
-        Promise.all(runs.map((run) => this.#read(run, metric, onPart))),
+        Promise.all(
+          runs.map((run) =>
+            readInto(run, this.#readSeries, { runId: run.reader.run.id, metricKey: metric }, () => {
+              this.revision += 1;
+              onPart();
+            }),
+          ),
+        ),
       );
     const hasNews = this.revision !== this.#toldRevision;
     this.#toldRevision = this.revision;
@@ -167,25 +174,6 @@ export class CompareFeed {
       if (!this.#failures.has(runId)) this.revision += 1;
       this.#failures.set(runId, error);
     }
-  }
-
-  async #read(run: ComparedRun, metricKey: string, onPart: () => void): Promise<void> {
-    const runId = run.reader.run.id;
-    const { series } = run;
-    const breather = new TurnBreak();
-    let read;
-    do {
-      read = await this.#readSeries({ runId, metricKey, sequenceMin: run.next });
-      for (const step of series.taking(read)) await breather.pause(step);
-      // Another metric was asked for meanwhile.
-      if (run.series !== series) return;
-      run.next = read.lastSequence + 1;
-      if (read.rowCount > 0) {
-        this.revision += 1;
-        onPart();
-      }
-      await breather.pause();
-    } while (read.hasMore);
   }
 
   #runsOn(axis: XAxis): number {

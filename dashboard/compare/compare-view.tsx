@@ -66,7 +66,7 @@ export function Comparison({ store, runIds }: ComparisonProps): JSX.Element {
     return (
       <div class="nothing" aria-busy={!isRead.value}>
         <p>{emptyText(feed, isRead.value)}</p>
-        <Remarks feed={feed} asked={runIds.length} />
+        <Remarks feed={feed} asked={runIds.length} revision={revision} />
       </div>
     );
   }
@@ -87,7 +87,7 @@ export function Comparison({ store, runIds }: ComparisonProps): JSX.Element {
       />
       <ChartToolbar view={view} />
       <ComparedCurves feed={feed} metric={feed.metric} view={view} revision={revision} />
-      <Remarks feed={feed} asked={runIds.length} />
+      <Remarks feed={feed} asked={runIds.length} revision={revision} />
     </section>
   );
 }
@@ -161,7 +161,9 @@ function ComparedCurves(props: {
 function Remarks(props: {
   readonly feed: CompareFeed;
   readonly asked: number;
+  readonly revision: ReadonlySignal<number>;
 }): JSX.Element | null {
+  void props.revision.value;
   const { asked, feed } = props;
   const without = feed.runIds.filter((runId) => feed.get(runId) === undefined);
   const lines: string[] = [];

@@ -5,35 +5,34 @@ import { useEffect, useRef } from 'preact/hooks';
 import { Icon, type IconName } from './icons.tsx';
 import { setting } from './signals.ts';
 
+type Looks = {
+  readonly isSmall?: boolean | undefined;
+  readonly isPrimary?: boolean | undefined;
+  /** More classes. */
+  readonly class?: string | undefined;
+};
+
 /** A button with words. */
 export function Button({
-  isSmall = false,
-  isPrimary = false,
-  class: more = '',
+  isSmall,
+  isPrimary,
+  class: more,
   ...rest
-}: ComponentProps<'button'> & {
-  readonly isSmall?: boolean;
-  readonly isPrimary?: boolean;
-  readonly class?: string;
-}): JSX.Element {
-  return <button type="button" {...rest} class={buttonClass(isSmall, isPrimary, more)} />;
+}: ComponentProps<'button'> & Looks): JSX.Element {
+  return <button type="button" {...rest} class={classOf({ isSmall, isPrimary, class: more })} />;
 }
 
 /** A link that looks like a {@link Button}. */
 export function ButtonLink({
-  isSmall = false,
-  isPrimary = false,
-  class: more = '',
+  isSmall,
+  isPrimary,
+  class: more,
   ...rest
-}: ComponentProps<'a'> & {
-  readonly isSmall?: boolean;
-  readonly isPrimary?: boolean;
-  readonly class?: string;
-}): JSX.Element {
-  return <a {...rest} class={buttonClass(isSmall, isPrimary, more)} />;
+}: ComponentProps<'a'> & Looks): JSX.Element {
+  return <a {...rest} class={classOf({ isSmall, isPrimary, class: more })} />;
 }
 
-function buttonClass(isSmall: boolean, isPrimary: boolean, more: string): string {
+function classOf({ isSmall, isPrimary, class: more }: Looks): string {
   return ['button', isSmall && 'button-small', isPrimary && 'button-primary', more]
     .filter(Boolean)
     .join(' ');

@@ -50,7 +50,7 @@ export function RunDetail(props: {
   void watch.nowMs.value;
   return (
     <div class="page run-page">
-      <RunHead feed={feed} resumeHref={props.resumeHref(feed)} />
+      <RunHead feed={feed} watch={watch} resumeHref={props.resumeHref(feed)} />
       <Problems feed={feed} watch={watch} />
       <LastValues feed={feed} nowMs={watch.nowMs.value} />
       <RunTabs runId={runId} shown={tab} />
@@ -64,10 +64,14 @@ export function RunDetail(props: {
   );
 }
 
-function RunHead(props: {
+type HeadProps = {
+  /** The same object however much it holds: what shows it reads the clock that it comes with, too. */
   readonly feed: RunFeed;
-  readonly resumeHref: string | undefined;
-}): JSX.Element {
+  readonly watch: RunWatch;
+};
+
+function RunHead(props: HeadProps & { readonly resumeHref: string | undefined }): JSX.Element {
+  void props.watch.nowMs.value;
   const { run, status } = props.feed;
   return (
     <header class="page-head run-head">
@@ -98,11 +102,12 @@ function RunHead(props: {
 }
 
 /** What is wrong with what is shown. */
-function Problems(props: { readonly feed: RunFeed; readonly watch: RunWatch }): JSX.Element {
-  const { damage, problem } = props.feed;
+function Problems({ feed, watch }: HeadProps): JSX.Element {
+  void watch.nowMs.value;
+  const { damage, problem } = feed;
   return (
     <>
-      {props.watch.error.value !== undefined && (
+      {watch.error.value !== undefined && (
         <Warning>
           New points cannot be read just now. What is shown is what was read before; trying again.
         </Warning>

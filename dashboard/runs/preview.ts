@@ -8,10 +8,14 @@ import { NO_EPOCHS } from '../series/epoch-scale.ts';
 import { overviewSeries, readOverview } from '../series/overview.ts';
 import { reduceSeries } from '../charts/reduce.ts';
 import { getOrMake } from '../parts/maps.ts';
-import { metricKeysOf } from '../series/run-keys.ts';
-import { seriesReader, type ReadSeries } from '../series/series-reader.ts';
+import {
+  metricKeysOf,
+  readInto,
+  seriesReader,
+  type Growing,
+  type ReadSeries,
+} from '../series/series-reader.ts';
 import { SeriesSet, type SampleSeries } from '../series/series.ts';
-import { TurnBreak } from '../parts/turns.ts';
 
 /** What a row shows of a run's loss. */
 export type RunPreview = {
@@ -33,14 +37,12 @@ const SPARK_BUCKETS = 60;
 /** How often the small curve of a long run that goes on is made anew: the service looks at all of it each time. */
 const OVERVIEW_EVERY_MS = 15_000;
 
-type Entry = {
+type Entry = Growing & {
   readonly preview: Signal<RunPreview | undefined>;
   key: string | undefined;
-  readonly set: SeriesSet;
-  /** When an overview took the place of the samples, of which none are read then. */
+  /** When an overview replaced the samples, of which none are read then. */
   overviewAtMs: number | undefined;
-  nextSequence: number;
-  /** What the run looked like when it was read last. */
+  /** The state of the run when it was read last. */
   stamp: string;
   isQueued: boolean;
 };
@@ -85,9 +87,9 @@ export class PreviewCache {
     return getOrMake(this.#entries, runId, () => ({
       preview: signal(undefined),
       key: undefined,
-      set: new SeriesSet(),
+      series: new SeriesSet(),
       overviewAtMs: undefined,
-      nextSequence: 0,
+      next: 0,
       stamp: '',
       isQueued: false,
     }));
@@ -129,7 +131,7 @@ export class PreviewCache {
     metricKey: string,
     entry: Entry,
   ): Promise<SampleSeries | undefined> {
-    const isFresh = entry.nextSequence === 0;
+    const isFresh = entry.next === 0;
     const overview = isFresh ? await readOverview(this.#store, runId, metricKey) : undefined;
     if (overview !== undefined) {
       entry.overviewAtMs = performance.now();
@@ -137,15 +139,8 @@ export class PreviewCache {
       thinned.take(overviewSeries(overview).read);
       return thinned.all()[0];
     }
-    const breather = new TurnBreak();
-    let read;
-    do {
-      read = await this.#readSeries({ runId, metricKey, sequenceMin: entry.nextSequence });
-      for (const step of entry.set.taking(read)) await breather.pause(step);
-      entry.nextSequence = read.lastSequence + 1;
-      await breather.pause();
-    } while (read.hasMore);
-    return entry.set.get(metricKey);
+    await readInto(entry, this.#readSeries, { runId, metricKey });
+    return entry.series.get(metricKey);
   }
 }
 

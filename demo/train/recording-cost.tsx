@@ -12,6 +12,7 @@ export function RecordingCost({ feed, watch }: Omit<TabProps, 'charts'>): JSX.El
   const { revision } = useFeed(layers, feed.isLive);
   void revision.value;
   void watch.revision.value;
+  void watch.nowMs.value;
   const cost = probeCost(feed.series.get('perf/step_time_ms'), layers.table.probedSteps());
   if (cost === undefined) return null;
   return (

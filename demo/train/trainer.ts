@@ -287,17 +287,7 @@ function recorders(
   session: TrainingSession,
   { config, checkpoint }: Omit<OpenedRun, 'session'>,
   batch: () => DigitBatch | undefined,
-): {
-  readonly callbacks: readonly [
-    ReturnType<typeof instrumentCallback>,
-    ReturnType<typeof quarkCallback>,
-  ];
-  readonly nextStep: () => number;
-  /** Ends the recording of steps. */
-  readonly end: () => Promise<void>;
-  /** Writes what is in memory. */
-  readonly close: () => Promise<void>;
-} {
+) {
   const { instruments } = config;
   const metrics = new MetricsLogger(session, { flushIntervalMs: FLUSH_INTERVAL_MS });
   const recorder = quarkCallback(session, tf, checkpoint.model, {
@@ -326,11 +316,7 @@ function batchSource(
   images: Digits,
   { batchSize, seed }: DigitsTrainingConfig,
   firstEpoch: number,
-): {
-  readonly dataset: ReturnType<typeof digitBatches>;
-  readonly batchesPerEpoch: number;
-  readonly underWay: () => DigitBatch | undefined;
-} {
+) {
   let underWay: DigitBatch | undefined;
   return {
     dataset: digitBatches(tf, images, { batchSize, seed, firstEpoch }, (batch) => {
@@ -346,14 +332,7 @@ function fitProgress(
   runId: string,
   backend: string,
   plan: { readonly epochs: number; readonly batchesPerEpoch: number; readonly firstEpoch: number },
-): {
-  readonly show: () => void;
-  /** Counts a batch; now and then the page gets a turn. */
-  readonly batchDone: () => Promise<void>;
-  /** Whether the last batch was the last one of its epoch. */
-  readonly isEndOfEpoch: () => boolean;
-  readonly epochDone: (epoch: number) => void;
-} {
+) {
   const { epochs, batchesPerEpoch, firstEpoch } = plan;
   let epoch = firstEpoch;
   let batches = 0;
@@ -381,7 +360,7 @@ function fitProgress(
       yieldedMs = performance.now();
     },
     isEndOfEpoch: () => batches % batchesPerEpoch === 0,
-    epochDone: (done) => {
+    epochDone: (done: number) => {
       epoch = done;
       show();
     },

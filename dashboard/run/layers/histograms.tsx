@@ -69,6 +69,7 @@ type RecordsProps = {
 function Panels(props: RecordsProps & { readonly layer: string }): JSX.Element {
   const { layer, records, revision } = props;
   const wanted = useSignal<DistributionType>('value');
+  void revision.value;
   const types = TYPES.filter((type) => records.some((one) => one.distributionType === type));
   const type = types.includes(wanted.value) ? wanted.value : (types[0] ?? wanted.value);
   const parameters = [...new Set(records.map(({ parameterName }) => parameterName))];

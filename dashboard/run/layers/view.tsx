@@ -69,6 +69,7 @@ function Layers(props: LayersProps): JSX.Element {
   const { table, revision } = props;
   const wanted = useSignal<QuantityId>('activation_mean');
   const chosen = useSignal<string | undefined>(undefined);
+  void revision.value;
   const quantity = useComputed(() => {
     void revision.value;
     const known = table.quantities;

@@ -9,7 +9,8 @@ import {
   type Store,
 } from 'quark-sdk';
 import { AxisTrack, onAxis } from '../../../dashboard/charts/axis.ts';
-import { EpochScaler, epochScaleOf } from '../../../dashboard/series/epoch-scale.ts';
+import { EpochScaler } from '../../../dashboard/series/epoch-scale.ts';
+import { epochScaleOf } from './epoch-scales.ts';
 import { splitLarge } from '../../../dashboard/charts/group.ts';
 import { RunFeed } from '../../../dashboard/series/run-feed.ts';
 import { SegmentWindow, windowEnd } from '../../../dashboard/series/segment-window.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { lowerBound, nearestIndex, onAxis } from '../../../dashboard/charts/axis.ts';
-import { epochScaleOf, NO_EPOCHS } from '../../../dashboard/series/epoch-scale.ts';
+import { NO_EPOCHS } from '../../../dashboard/series/epoch-scale.ts';
+import { epochScaleOf } from './epoch-scales.ts';
 import { SampleSeries, SeriesSet } from '../../../dashboard/series/series.ts';
 
 function seriesOf(
