@@ -1,4 +1,7 @@
 /** The training page in a browser of its own: trains, is reloaded, is killed in the middle, goes on. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import type { Browser, BrowserContext, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -18,10 +21,21 @@ const LIMIT_MS = 300_000;
 const TRAINING_MS = 150_000;
 /** Short, so that a killed tab shows soon; long enough for a busy one to renew it. */
 const LEASE_TTL_MS = 4000;
-const BATCH_SIZE = 128;
+/** Of the images that lie beside the page: an epoch takes a quarter of the time. */
+const IMAGES = 500;
+const BATCH_SIZE = 32;
 /** Of the training that is killed: enough that it is still going on then. */
-const EPOCHS = 4;
-const BATCHES_PER_EPOCH = Math.ceil(1438 / BATCH_SIZE);
+const EPOCHS = 6;
+/** Of a training that is stopped: so many that it does not end by itself. */
+const MANY_EPOCHS = 300;
+/** A fifth of the images is for validation. */
+const BATCHES_PER_EPOCH = Math.ceil((IMAGES * 0.8) / BATCH_SIZE);
+
+/** The first of the images, as the page fetches them. */
+function fewImages(): Buffer {
+  const all = readFileSync(join(import.meta.dirname, '../../demo/public/digits.csv.gz'));
+  return gzipSync(gunzipSync(all).toString().split('\n').slice(0, IMAGES).join('\n'));
+}
 
 describe('the training page', () => {
   let browser: Browser;
@@ -29,6 +43,7 @@ describe('the training page', () => {
   let context: BrowserContext;
   let page: Page;
   let errors: string[];
+  const images = fewImages();
 
   beforeAll(async () => {
     server = await serveFiles();
@@ -44,6 +59,7 @@ describe('the training page', () => {
       colorScheme: 'light',
       locale: 'en-US',
     });
+    await context.route('**/digits.csv.gz', (route) => route.fulfill({ body: images }));
     ({ page, errors } = await openTab());
   });
   afterEach(() => context.close());
@@ -257,7 +273,7 @@ describe('the training page', () => {
   );
 
   it('goes on training while another page of it is looked at', { timeout: LIMIT_MS }, async () => {
-    await start(60);
+    await start(MANY_EPOCHS);
     await lossPoints(2);
     await page.getByRole('link', { name: 'Runs', exact: true }).click();
     const loss = page.locator('.run-row .status-live');
@@ -276,7 +292,7 @@ describe('the training page', () => {
     'keeps what was recorded when the page is reloaded in the middle',
     { timeout: LIMIT_MS },
     async () => {
-      const runId = await start(60);
+      const runId = await start(MANY_EPOCHS);
       const seen = await lossPoints(BATCHES_PER_EPOCH);
       await page.reload();
       await page.goto(address(`#/runs/${runId}`));
