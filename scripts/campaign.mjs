@@ -29,9 +29,9 @@ const PARTS = {
   kills: {
     about: 'stores, services, clients, PostgreSQL and PgBouncer killed under load',
     steps: [
-      tests('SQLite', ['test/kill/sqlite-kill.test.ts'], { QUARK_RUNS: '11' }),
+      tests('SQLite', ['test/kill/sqlite-kill.test.ts'], { QUARK_RUNS: '22' }),
       tests('IndexedDB', ['test/kill/idb-kill.test.ts', 'test/kill/idb-quota.test.ts'], {
-        QUARK_RUNS: '5',
+        QUARK_RUNS: '10',
       }),
       tests('PostgreSQL', ['test/kill/postgres-kill.test.ts'], { QUARK_RUNS: '11' }),
       tests(
@@ -44,7 +44,7 @@ const PARTS = {
           'test/faults/outbox.test.ts',
           'test/process/outbox-kill.test.ts',
         ],
-        { QUARK_RUNS: '10' },
+        { QUARK_RUNS: '20' },
       ),
       tests('pgbouncer', ['test/faults/kill-pgbouncer.test.ts'], { QUARK_RUNS: '25' }),
     ],
@@ -56,12 +56,21 @@ const PARTS = {
   properties: {
     about: 'property tests and hostile requests from a new seed, and those over 10^8 elements',
     steps: [
-      tests('properties', ['test/property', 'test/unit', 'test/contract', 'test/service'], {
-        QUARK_RUNS: '5',
-        isSeeded: true,
-      }),
+      tests(
+        'properties',
+        [
+          'test/property',
+          'test/unit',
+          'test/adapters',
+          'test/contract',
+          'test/database',
+          'test/process/query-runs',
+          'test/service',
+        ],
+        { QUARK_RUNS: '5', isSeeded: true },
+      ),
       tests('hostile requests', ['test/faults/hostile.test.ts'], {
-        QUARK_RUNS: '5',
+        QUARK_RUNS: '13',
         isSeeded: true,
       }),
       tests(

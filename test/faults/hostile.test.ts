@@ -24,7 +24,7 @@ import {
 import { buildProgram, startService, type Child, type Program } from './processes.ts';
 import { compareRows, prepareRun, segmentOf } from './rows.ts';
 
-const REQUESTS = 5_000;
+const REQUESTS = 2_000;
 const AT_ONCE = 8;
 const HEAVY_SHARE = 0.002;
 /** The service rests at some 100 MB, a bomb may unpack to 66 MiB before it is refused, and garbage is collected later. */

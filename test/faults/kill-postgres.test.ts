@@ -6,7 +6,7 @@ import { Load } from './clients.ts';
 import { buildProgram, pause, startService, type Child, type Program } from './processes.ts';
 import { compareRows } from './rows.ts';
 
-const KILLS = Math.ceil(30 * Number(process.env['QUARK_RUNS'] ?? '1'));
+const KILLS = Math.ceil(15 * Number(process.env['QUARK_RUNS'] ?? '1'));
 const MAX_CALM_MS = 200;
 
 let program: Program;

@@ -8,7 +8,7 @@ import { Load } from './clients.ts';
 import { buildProgram, pause, startService, type Program } from './processes.ts';
 import { compareRows } from './rows.ts';
 
-const KILLS = Math.ceil(30 * Number(process.env['QUARK_RUNS'] ?? '1'));
+const KILLS = Math.ceil(18 * Number(process.env['QUARK_RUNS'] ?? '1'));
 const MAX_LIFE_MS = 120;
 
 let program: Program;

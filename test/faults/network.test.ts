@@ -9,7 +9,7 @@ import { buildProgram, pause, startService, type Child, type Program } from './p
 import { FaultyProxy, NETWORK_FAULTS } from './proxy.ts';
 import { compareRows } from './rows.ts';
 
-const EACH_FAULT = Math.ceil(8 * Number(process.env['QUARK_RUNS'] ?? '1'));
+const EACH_FAULT = Math.ceil(5 * Number(process.env['QUARK_RUNS'] ?? '1'));
 
 let program: Program;
 let directory: string;

@@ -17,9 +17,9 @@ import {
 import { FaultyProxy } from './proxy.ts';
 import { CLIENT_ROWS, compareRows, OUTBOX_SPACE, prepareRun, type Progress } from './rows.ts';
 
-const KILLS = Math.ceil(30 * Number(process.env['QUARK_RUNS'] ?? '1'));
+const KILLS = Math.ceil(15 * Number(process.env['QUARK_RUNS'] ?? '1'));
 /** Runs that have to get through while every kind of fault goes on; in a campaign all of them. */
-const ARRIVE_OVER_ALL = KILLS > 30 ? KILLS : 4;
+const ARRIVE_OVER_ALL = KILLS > 15 ? KILLS : 4;
 const CLIENTS = 3;
 const MAX_LIFE_MS = 250;
 

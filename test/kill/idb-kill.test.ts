@@ -15,7 +15,7 @@ import { CHROMIUM_ARGS, findChromium } from '../../scripts/chromium.mjs';
 import { runs } from '../support/property.ts';
 import { startPageServer, type PageServer } from './page-server.ts';
 
-const ROUNDS = runs(12).numRuns;
+const ROUNDS = runs(6).numRuns;
 const MAX_LIFE_MS = 400;
 /** How long a loaded machine may take. */
 const PATIENCE_MS = 120_000;

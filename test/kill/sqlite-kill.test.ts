@@ -10,7 +10,7 @@ import { runs } from '../support/property.ts';
 import { runAndKill } from '../support/run-and-kill.ts';
 import { inspect } from './workload.ts';
 
-const ROUNDS = runs(26).numRuns;
+const ROUNDS = runs(13).numRuns;
 const CHILDREN = 2;
 const MAX_LIFE_MS = 150;
 
