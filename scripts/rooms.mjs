@@ -14,6 +14,7 @@ import {
   crowdedFolders,
   folderCycles,
   importErrors,
+  unusedDeclarations,
 } from './rooms-imports.mjs';
 import { byText, readTree } from './rooms-tree.mjs';
 
@@ -28,6 +29,7 @@ export function roomErrors(root) {
   return [
     ...declared.errors,
     ...importErrors(imports, files, rooms),
+    ...unusedDeclarations(imports, rooms),
     ...folderCycles(imports),
     ...crowdedFolders(files),
     ...staleFiles(root, declared),
