@@ -34,7 +34,7 @@ const load = async (entry) =>
 const { metricTable } = await load('src/records/metric.ts');
 const { batchOfRows } = await load('src/segment/batch-ops.ts');
 const { createSegment } = await load('src/segment/manifest.ts');
-const { createMaintenance } = await load('src/service/maintenance/maintenance.ts');
+const { Maintenance } = await load('src/service/maintenance/maintenance.ts');
 const { openFileSpaces } = await load('src/store/sql/node/file-storage.ts');
 
 const RUN = runOf('run_01hv3k9m2x7p5q8r4t6w0y1z2a');
@@ -110,7 +110,7 @@ async function measure(name, spaces, sizeOf) {
       'bytes a segment, with its rows and indexes',
     );
   const merges = [];
-  const maintenance = createMaintenance(spaces, {
+  const maintenance = new Maintenance(spaces, {
     onReport: (report) => void merges.push(report),
   });
   const mergeMs = await processorMs(async () => {

@@ -7,24 +7,26 @@ import type { TableSpec } from './query-messages.ts';
 /** Rows of a chunk: what DuckDB works with at a time. */
 const CHUNK_ROWS = 2048;
 
-const SQL_TYPES: Readonly<Record<ColumnKind, string>> = {
-  key: 'VARCHAR',
-  text: 'VARCHAR',
-  json: 'JSON',
-  f64: 'DOUBLE',
-  count: 'BIGINT',
-  instant: 'TIMESTAMP',
-  bool: 'BOOLEAN',
-  f64_list: 'DOUBLE[]',
-  text_list: 'VARCHAR[]',
-};
+/** Types of columns, in SQL and as DuckDB's own values. */
+const TYPES: Readonly<Record<ColumnKind, readonly [sql: string, of: (duckdb: DuckDb) => unknown]>> =
+  {
+    key: ['VARCHAR', (duckdb) => duckdb.VARCHAR],
+    text: ['VARCHAR', (duckdb) => duckdb.VARCHAR],
+    json: ['JSON', (duckdb) => duckdb.VARCHAR],
+    f64: ['DOUBLE', (duckdb) => duckdb.DOUBLE],
+    count: ['BIGINT', (duckdb) => duckdb.BIGINT],
+    instant: ['TIMESTAMP', (duckdb) => duckdb.TIMESTAMP],
+    bool: ['BOOLEAN', (duckdb) => duckdb.BOOLEAN],
+    f64_list: ['DOUBLE[]', (duckdb) => duckdb.LIST(duckdb.DOUBLE)],
+    text_list: ['VARCHAR[]', (duckdb) => duckdb.LIST(duckdb.VARCHAR)],
+  };
 
 /** A table with nothing in it yet. */
 export async function createTable(
   connection: DuckConnection,
   { name, columns }: TableSpec,
 ): Promise<void> {
-  const fields = columns.map((column) => `"${column.name}" ${SQL_TYPES[column.kind]}`);
+  const fields = columns.map((column) => `"${column.name}" ${TYPES[column.kind][0]}`);
   await connection.run(`CREATE TABLE "${name}" (${fields.join(', ')})`);
 }
 
@@ -36,7 +38,7 @@ export async function fillTable(
   runId: string | null,
   batch: RowBatch,
 ): Promise<void> {
-  const types = columns.map(({ kind }) => typeOf(duckdb, kind));
+  const types = columns.map(({ kind }) => TYPES[kind][1](duckdb));
   const values = columns.map((column) =>
     runId !== null && column.name === 'run_id'
       ? () => runId
@@ -56,27 +58,6 @@ export async function fillTable(
     }
   } finally {
     appender.closeSync();
-  }
-}
-
-function typeOf(duckdb: DuckDb, kind: ColumnKind): unknown {
-  switch (kind) {
-    case 'key':
-    case 'text':
-    case 'json':
-      return duckdb.VARCHAR;
-    case 'f64':
-      return duckdb.DOUBLE;
-    case 'count':
-      return duckdb.BIGINT;
-    case 'instant':
-      return duckdb.TIMESTAMP;
-    case 'bool':
-      return duckdb.BOOLEAN;
-    case 'f64_list':
-      return duckdb.LIST(duckdb.DOUBLE);
-    case 'text_list':
-      return duckdb.LIST(duckdb.VARCHAR);
   }
 }
 

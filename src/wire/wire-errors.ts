@@ -8,6 +8,7 @@ import {
   SessionStoreError,
   show,
   STORE_FAILURE_REASONS,
+  type ErrorCode,
   type ErrorDetails,
   type StoreFailureReason,
 } from '../base/errors.ts';
@@ -116,26 +117,21 @@ function reasonOf(details: ErrorDetails): StoreFailureReason {
 
 /** For answers that did not come from a Quark server, but from what stands before it. */
 function reasonOfStatus(status: number): StoreFailureReason {
-  switch (status) {
-    case 401:
-    case 403:
-      return 'unauthorised';
-    case 413:
-      return 'too_large';
-    case 408:
-    case 425:
-    case 429:
-    case 503:
-      return 'busy';
-    case 502:
-    case 504:
-      return 'unreachable';
-    case 507:
-      return 'full';
-    default:
-      return status >= 500 ? 'failed' : 'rejected';
-  }
+  return REASON_OF_STATUS.get(status) ?? (status >= 500 ? 'failed' : 'rejected');
 }
+
+const REASON_OF_STATUS: ReadonlyMap<number, StoreFailureReason> = new Map([
+  [401, 'unauthorised'],
+  [403, 'unauthorised'],
+  [413, 'too_large'],
+  [408, 'busy'],
+  [425, 'busy'],
+  [429, 'busy'],
+  [503, 'busy'],
+  [502, 'unreachable'],
+  [504, 'unreachable'],
+  [507, 'full'],
+]);
 
 /** Longest pause that a server may ask for: an hour. A typing error at the other end does not stop a client for years. */
 const MAX_RETRY_AFTER_MS = 3_600_000;
@@ -151,30 +147,26 @@ function waitOf(header: string | null): number | undefined {
 function statusOf(error: QuarkError): number {
   const given = error.details['httpStatus'];
   if (typeof given === 'number' && given >= 400 && given < 500) return given;
-  switch (error.code) {
-    case 'invalid_input':
-    case 'schema_validation':
-      return 400;
-    case 'run_not_found':
-    case 'artifact_not_found':
-      return 404;
-    case 'invalid_run_state':
-      return 409;
-    case 'writer_closed':
-    case 'aborted':
-      return 503;
-    case 'schema_migration':
-    case 'segment_damaged':
-    case 'kernel_failed':
-    case 'probe_failed':
-    case 'retention_failed':
-      return 500;
-    case 'unsupported':
-      return 404;
-    case 'store_failed':
-      return STATUS_OF_REASON[reasonOf(error.details)];
-  }
+  return error.code === 'store_failed'
+    ? STATUS_OF_REASON[reasonOf(error.details)]
+    : STATUS_OF_CODE[error.code];
 }
+
+const STATUS_OF_CODE: Readonly<Record<Exclude<ErrorCode, 'store_failed'>, number>> = {
+  invalid_input: 400,
+  schema_validation: 400,
+  run_not_found: 404,
+  artifact_not_found: 404,
+  unsupported: 404,
+  invalid_run_state: 409,
+  writer_closed: 503,
+  aborted: 503,
+  schema_migration: 500,
+  segment_damaged: 500,
+  kernel_failed: 500,
+  probe_failed: 500,
+  retention_failed: 500,
+};
 
 /** The details that are plain values; objects inside them may be anything. */
 function plainDetails(details: ErrorDetails): ErrorDetails {

@@ -3,7 +3,7 @@
  * random: everything acknowledged is there exactly once at every moment, and in the end no object is left over.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createMaintenance } from '../../src/service/maintenance/maintenance.ts';
+import { Maintenance } from '../../src/service/maintenance/maintenance.ts';
 import { openPostgresSpaces } from '../../src/store/sql/node/postgres-storage.ts';
 import { checkS3Options } from '../../src/store/objects/s3-config.ts';
 import { S3Objects } from '../../src/store/objects/s3-objects.ts';
@@ -126,7 +126,7 @@ test(
     expect(said.filter((line) => line.startsWith('failed') && !/swept/.test(line))).toEqual([]);
 
     // Whoever comes last finishes what the dead have left.
-    const maintenance = createMaintenance(spaces, { sweepMs: 1, clock: lateClock(3_600_000) });
+    const maintenance = new Maintenance(spaces, { sweepMs: 1, clock: lateClock(3_600_000) });
     await expect
       .poll(
         async () => {

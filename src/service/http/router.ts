@@ -64,7 +64,8 @@ export type RouterParts<G extends RouteGroup, S, P> = {
   readonly answer: (context: RouteContext<S>, answer: object) => Response | Promise<Response>;
 };
 
-type Router<S> = Hono<{ Bindings: { readonly scope: S } }>;
+/** A router whose requests have a scope. */
+export type Router<S> = Hono<{ Bindings: { readonly scope: S } }>;
 
 /** The router of a group; what it does not answer is the caller's. */
 export function createRouter<G extends RouteGroup, S extends RequestScope, P>(

@@ -85,17 +85,6 @@ export type MaintenanceStatus = {
   readonly failures: number;
 };
 
-/** Maintenance under way. */
-export interface Maintenance {
-  readonly status: MaintenanceStatus;
-  /** Streams that are due and not merged yet, counted up to 10,000. */
-  countBacklog(): Promise<number>;
-  /** One round now: claims streams, merges them, and sweeps if it is time; returns how many streams were taken. */
-  runOnce(): Promise<number>;
-  /** Ends after the merge that is under way. */
-  stop(): Promise<void>;
-}
-
 /** Merges of one stream in a round: others want their turn. */
 const MERGES_A_ROUND = 8;
 /** A stream that could not be merged is left alone for so long. */
@@ -114,20 +103,13 @@ export function startMaintenance(
   spaces: MaintainedSpaces,
   options: MaintenanceOptions = {},
 ): Maintenance {
-  const maintenance = new Rounds(spaces, options);
+  const maintenance = new Maintenance(spaces, options);
   maintenance.start();
   return maintenance;
 }
 
-/** The same without a timer: rounds are run by the caller. */
-export function createMaintenance(
-  spaces: MaintainedSpaces,
-  options: MaintenanceOptions = {},
-): Maintenance {
-  return new Rounds(spaces, options);
-}
-
-class Rounds implements Maintenance {
+/** Maintenance of a database. Its rounds run when {@link runOnce} is called, or by a timer after {@link start}. */
+export class Maintenance {
   readonly #spaces: MaintainedSpaces;
   readonly #config: Required<MaintenanceOptions>;
   readonly #holder: string;
@@ -142,7 +124,8 @@ class Rounds implements Maintenance {
   #running: Promise<number> = Promise.resolve(0);
   #undo: () => void = () => undefined;
 
-  constructor(spaces: MaintainedSpaces, options: MaintenanceOptions) {
+  /** @throws {QuarkError} `invalid_input` naming the option */
+  constructor(spaces: MaintainedSpaces, options: MaintenanceOptions = {}) {
     this.#spaces = spaces;
     this.#config = readOptions('maintenance', options, {
       intervalMs: positive(5000),
@@ -163,6 +146,7 @@ class Rounds implements Maintenance {
     return this.#status;
   }
 
+  /** Runs rounds by a timer, which does not keep the process alive. */
   start(): void {
     // Processes that were started together spread out.
     const pauseMs = this.#config.intervalMs * (0.5 + Math.random());
@@ -176,11 +160,13 @@ class Rounds implements Maintenance {
     });
   }
 
+  /** Streams that are due and not merged yet, counted up to 10,000. */
   countBacklog(): Promise<number> {
     const nowMs = this.#config.clock.now();
     return this.#spaces.database.read(() => countDue(nowMs, MAX_BACKLOG));
   }
 
+  /** One round now: claims streams, merges them, and sweeps if it is time; returns how many streams were taken. */
   runOnce(): Promise<number> {
     this.#running = this.#running.then(
       () => this.#round(),
@@ -189,6 +175,7 @@ class Rounds implements Maintenance {
     return this.#running;
   }
 
+  /** Ends after the merge that is under way. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#undo();

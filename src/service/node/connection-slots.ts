@@ -5,6 +5,7 @@ import { SessionStoreError } from '../../base/errors.ts';
 import { OpenCounter } from '../limits/limits.ts';
 import { isLoopbackAddress } from '../limits/origin-rules.ts';
 import { encodeError } from '../../wire/wire-errors.ts';
+import { rawAnswer } from './listener.ts';
 
 /** The limits. */
 export type ConnectionBounds = {
@@ -115,10 +116,7 @@ export class ConnectionSlots {
         : 'Too many connections are open.';
     const error = new SessionStoreError('busy', message, { details: { retryAfterMs: RETRY_MS } });
     const { body, retryAfterSeconds } = encodeError(error);
-    const text = JSON.stringify(body);
     socket.on('error', () => undefined);
-    socket.end(
-      `HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nretry-after: ${retryAfterSeconds}\r\nconnection: close\r\n\r\n${text}`,
-    );
+    socket.end(rawAnswer('503 Service Unavailable', JSON.stringify(body), retryAfterSeconds));
   }
 }

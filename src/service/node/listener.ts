@@ -51,10 +51,13 @@ export function answerBroken(error: Error & { readonly code?: string }, socket: 
     return;
   }
   const { status, text } = refusalOf(error.code);
-  socket.end(
-    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
-    () => socket.destroy(),
-  );
+  socket.end(rawAnswer(status, text), () => socket.destroy());
+}
+
+/** An answer in JSON as text, for a connection that has no request. */
+export function rawAnswer(status: string, json: string, retryAfterSeconds?: number): string {
+  const retry = retryAfterSeconds === undefined ? '' : `retry-after: ${retryAfterSeconds}\r\n`;
+  return `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(json)}\r\n${retry}connection: close\r\n\r\n${json}`;
 }
 
 function refusalOf(code: string | undefined): { readonly status: string; readonly text: string } {

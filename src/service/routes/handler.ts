@@ -14,7 +14,7 @@ import {
   type StoreScope,
 } from '../http/handler-options.ts';
 import { describeApi } from '../http/openapi.ts';
-import { createRouter } from '../http/router.ts';
+import { createRouter, type Router } from '../http/router.ts';
 import { Feeds } from '../live/feeds.ts';
 import { SketchKeeper } from '../maintenance/sketch-keeper.ts';
 import { CurveMemory } from './curve-memory.ts';
@@ -53,28 +53,14 @@ export function createStoreHandler(options: StoreHandlerOptions = {}): StoreHand
   });
   const sketches = new SketchKeeper(clock, failed);
   const description = describeApi(!settings.writable, settings.describedGroups);
-  const app = createRouter<'store', StoreScope, StoreRouteParts>({
-    group: 'store',
-    handlers: HANDLERS,
-    parts: {
-      settings,
-      description: JSON.stringify(description),
-      memory: new AnswerMemory(),
-      curves: new CurveMemory(),
-      feeds,
-      sketches,
-      onFailure: failed,
-    },
-    limits: settings,
-    isServed: ({ scope }) => settings.writable || scope !== 'write',
-    admit: ({ scope }, { store, writeRefusal }) => {
-      if (scope !== 'write' || store.isWritable) return;
-      throw writeRefusal ?? new SessionStoreError('read_only', 'This store can only be read.');
-    },
-    answer: (context, answer) =>
-      context.req.method === 'GET' || context.req.method === 'HEAD'
-        ? json(context, answer)
-        : done(answer),
+  const app = routerOf({
+    settings,
+    description: JSON.stringify(description),
+    memory: new AnswerMemory(),
+    curves: new CurveMemory(),
+    feeds,
+    sketches,
+    onFailure: failed,
   });
   app.notFound((context) => refuse(context, settings));
   app.onError((error, context) => {
@@ -105,6 +91,25 @@ export function createStoreHandler(options: StoreHandlerOptions = {}): StoreHand
       sketches.end();
     },
   };
+}
+
+function routerOf(parts: StoreRouteParts): Router<StoreScope> {
+  const { settings } = parts;
+  return createRouter<'store', StoreScope, StoreRouteParts>({
+    group: 'store',
+    handlers: HANDLERS,
+    parts,
+    limits: settings,
+    isServed: ({ scope }) => settings.writable || scope !== 'write',
+    admit: ({ scope }, { store, writeRefusal }) => {
+      if (scope !== 'write' || store.isWritable) return;
+      throw writeRefusal ?? new SessionStoreError('read_only', 'This store can only be read.');
+    },
+    answer: (context, answer) =>
+      context.req.method === 'GET' || context.req.method === 'HEAD'
+        ? json(context, answer)
+        : done(answer),
+  });
 }
 
 /** Every route about stores. */

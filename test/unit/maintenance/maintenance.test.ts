@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readMetricColumns } from '../../../src/read/metric-columns.ts';
 import {
-  createMaintenance,
+  Maintenance,
   startMaintenance,
   type MaintenanceOptions,
   type MaintenanceReport,
@@ -70,7 +70,7 @@ function maintain(options: MaintenanceOptions = {}): {
     claimMs: CLAIM_MS,
     onReport: (one: MaintenanceReport) => void reports.push(one),
   };
-  const maintenance = createMaintenance(spaces, { ...rules, ...options });
+  const maintenance = new Maintenance(spaces, { ...rules, ...options });
   return { round: () => maintenance.runOnce(), reports };
 }
 
@@ -255,8 +255,8 @@ test('it runs by itself until it is stopped, and gives back what it has not begu
 });
 
 test('options that do not exist or make no sense are refused', () => {
-  expect(() => createMaintenance(spaces, Object.assign({ interval: 1 }, { streams: 1 }))).toThrow(
+  expect(() => new Maintenance(spaces, Object.assign({ interval: 1 }, { streams: 1 }))).toThrow(
     'interval',
   );
-  expect(() => createMaintenance(spaces, { streams: 0 })).toThrow('maintenance.streams');
+  expect(() => new Maintenance(spaces, { streams: 0 })).toThrow('maintenance.streams');
 });
