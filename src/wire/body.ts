@@ -7,9 +7,9 @@ export type BodyLimits = {
   readonly what: string;
   /** Bytes as they travel. */
   readonly packedBytes: number;
-  /** Bytes after unpacking. Counted while they are unpacked, so that no more than this is ever held. */
+  /** Bytes after unpacking. Counted while they are unpacked, so that no more than this is ever in memory. */
   readonly bytes: number;
-  /** Told of memory before it is held; throws when there is none left. */
+  /** Reserves memory, in bytes, before it is used; throws when there is none left. */
   readonly takeRoom?: ((bytes: number) => void) | undefined;
 };
 
@@ -89,7 +89,7 @@ export async function readJson(request: Request, limits: BodyLimits): Promise<un
  * Everything a stream gives, in one array. More than `limit` bytes end it with the error of `refuse`.
  *
  * @param expected bytes that were announced: memory is taken once where they are right
- * @param takeRoom told of memory before it is held; what it throws ends the stream
+ * @param takeRoom reserves memory, in bytes, before it is used; what it throws ends the stream
  */
 export async function collect(
   stream: ReadableStream<Uint8Array>,
@@ -127,17 +127,17 @@ export async function collect(
   return whole;
 }
 
-type Pieces = AsyncGenerator<Uint8Array<ArrayBuffer>, undefined>;
+type Chunks = AsyncGenerator<Uint8Array<ArrayBuffer>, undefined>;
 
 /**
- * The body of an answer whose first piece has been made already. Nothing is read ahead of the client, and what it does
+ * The body of an answer whose first chunk has been made already. Nothing is read ahead of the client, and what it does
  * not read is not made.
  *
  * @param onFailure told why a body broke off: its status has been sent by then
  */
 export function streamOf(
-  first: Awaited<ReturnType<Pieces['next']>>,
-  rest: Pieces,
+  first: Awaited<ReturnType<Chunks['next']>>,
+  rest: Chunks,
   onFailure: (error: unknown) => void,
 ): ReadableStream<Uint8Array> {
   let next: typeof first | undefined = first;
@@ -146,12 +146,12 @@ export function streamOf(
     {
       async pull(controller) {
         try {
-          const piece = next ?? (await rest.next());
+          const chunk = next ?? (await rest.next());
           next = undefined;
-          // It may have been cancelled while the piece was made.
+          // It may have been cancelled while the chunk was made.
           if (isCancelled) return;
-          if (piece.done === true) controller.close();
-          else controller.enqueue(piece.value);
+          if (chunk.done === true) controller.close();
+          else controller.enqueue(chunk.value);
         } catch (error) {
           if (isCancelled) return;
           onFailure(error);

@@ -51,7 +51,7 @@ const OPTION_NAMES = ['userKey', 'space', 'timeoutMs', 'signal', 'fetch'] as con
  * serve` takes records of keys that may write, `quark dashboard` and `quark demo` let nobody write.
  *
  * A write that ends as `unreachable` may have reached the server all the same. Appending the same segments again is
- * always safe; before adding or changing a run again, look at what is there.
+ * always safe; before you add or change a run again, read what is stored.
  *
  * @throws {QuarkError} `invalid_input` when `uri` is not an http or https URL, or an option is wrong
  * @throws {SessionStoreError} `unreachable` when nobody answers in time, `unauthorised` when the server does not know

@@ -47,7 +47,7 @@ export const ARROW_MEDIA_TYPE = 'application/vnd.apache.arrow.stream';
 /** Media type of rows as JSON, one a line. */
 export const JSON_LINES_MEDIA_TYPE = 'application/x-ndjson';
 
-/** Most recent rows that can be asked for: they are held until all have been looked at. */
+/** Largest `limit` of rows: so many rows are in memory until all have been read. */
 export const MAX_ROW_LIMIT = 1_000_000;
 
 /** Runs in one stream of live updates: its cursor travels in a header. */
@@ -56,7 +56,7 @@ export const MAX_RUNS_PER_FEED = 16;
 /** Tables in one stream of live updates. */
 export const MAX_TABLES_PER_FEED = 16;
 
-/** How often a store is looked at for live updates unless told otherwise, in milliseconds. */
+/** Default interval of polls of a store for live updates, in milliseconds. */
 export const FEED_POLL_MS = 1_000;
 
 /** Runs in one answer: a run document is a few kB, so that an answer stays around 1 MB. */

@@ -16,7 +16,7 @@ type Answered = Exclude<FromQuery, QueryFailure>;
 
 /** What the process may take beside the memory of DuckDB: itself, and rows under way. */
 const OWN_MIB = 512;
-const LOOK_EVERY_MS = 100;
+const POLL_MS = 100;
 /** How much of what a process wrote before it died is shown. */
 const SHOWN_CHARS = 2_000;
 
@@ -140,7 +140,7 @@ export class QueryProcess {
     if (process.platform !== 'linux' || pid === undefined) return;
     const limitKib = (memoryMib + OWN_MIB) * 1024;
     let undo = (): void => undefined;
-    const look = async (): Promise<void> => {
+    const poll = async (): Promise<void> => {
       const kib = await residentKib(pid);
       if (this.signal.aborted) return;
       if (kib > limitKib)
@@ -155,7 +155,7 @@ export class QueryProcess {
       else next();
     };
     const next = (): void => {
-      undo = systemClock.after(LOOK_EVERY_MS, () => void look());
+      undo = systemClock.after(POLL_MS, () => void poll());
     };
     this.#undo.push(() => undo());
     next();

@@ -11,7 +11,7 @@ import { addBlobNames } from '../../segment/blob-names.ts';
 import { openSegment } from '../../segment/open-segment.ts';
 import type { NewSegment, Store, StoreNotes } from '../../store/store.ts';
 
-/** Runs that are looked at before others have a turn. */
+/** Runs that are read before other requests have a turn. */
 const RUNS_AT_ONCE = 64;
 /** Hashes that are remembered of a space. */
 const MAX_HASHES = 1_000_000;

@@ -132,7 +132,7 @@ function administrator(principal: Principal): Principal & { readonly keyId: stri
   return { ...principal, keyId };
 }
 
-/** A key that was revoked after it was looked at leaves nothing behind. */
+/** A key that was revoked after its check leaves nothing behind. */
 function mustBeGood(keyId: string, userId: string): Condition {
   return function* (nowMs) {
     const key = yield* rows.lockKey(keyId, userId);

@@ -63,7 +63,7 @@ export function lastingStoreOf({ lastingStore, store }: StoreScope): Store {
 
 /**
  * What is checked beyond what every store checks, before anything of a request is written. Each throws for what is not
- * to be kept. A service that takes records of many has to look: readers believe manifests.
+ * to be stored. A service with many users has to check content, because readers trust manifests.
  */
 export type ContentChecks = {
   /** Segments on their way in, and merged ones, which have sequence numbers. */
@@ -86,11 +86,11 @@ export type StoreHandlerOptions = {
   readonly maxBlobBytes?: number;
   /** Closes an answer with segments once it holds this many bytes; 16 MiB unless given. */
   readonly answerTargetBytes?: number;
-  /** How often a store is looked at for live updates while somebody listens, in milliseconds; 1,000 unless given. */
+  /** Interval at which a store is polled for live updates while a client listens, in milliseconds. Default: 1,000. */
   readonly feedPollMs?: number;
   /** Groups of routes that the description of the API has; only those about stores unless given. */
   readonly describedGroups?: readonly RouteGroup[];
-  /** Times the looks for live updates; the clock of the machine unless given. */
+  /** Times the polls for live updates. Default: the clock of the machine. */
   readonly clock?: Clock;
   /** Told of what the answer does not say: an error of the server's own. */
   readonly onFailure?: (error: unknown, request?: Request) => void;

@@ -6,7 +6,7 @@ import { readCurves } from '../../read/curves.ts';
 import { segmentChecks } from '../../segment/check-segment.ts';
 import { encodeCurves } from '../../wire/curve-messages.ts';
 import type { Compute, Job, JobHost, JobParts, Task } from './job.ts';
-import { rowPieces } from './row-pieces.ts';
+import { rowChunks } from './row-chunks.ts';
 import { toWire } from '../../wire/wire.ts';
 
 /** Does jobs on the calling thread. */
@@ -23,7 +23,7 @@ export function startJob(job: Job, host: JobHost): JobParts {
     case 'check':
       return checkParts(job.segments);
     case 'rows':
-      return rowPieces(job.query, host);
+      return rowChunks(job.query, host);
     case 'curves':
       return curveParts(job, host);
   }

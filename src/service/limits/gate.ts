@@ -47,7 +47,7 @@ export class Gate {
     try {
       principal = await this.#identify(request, connection);
     } catch (error) {
-      // Never before the key was looked at: others behind the same address may have good ones.
+      // Only after the key was checked: other clients behind the same address may have valid keys.
       const waitMs = isStoreError(error, 'unauthorised') ? this.#refusals.take(address) : 0;
       if (waitMs > 0)
         throw tooOften('Too many requests without a good key came from this address.', waitMs);

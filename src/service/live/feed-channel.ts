@@ -21,12 +21,12 @@ export type FeedSubscription = {
 /** What a write has changed. */
 export type FeedChange = { readonly runId: string; readonly table?: string };
 
-/** Changes before the last one that the poll of a list looks at again: some become visible late. */
+/** Changes before the last one that the poll of a list reads again: some become visible late. */
 const LATE_CHANGES = LATEST_CHANGES / 2;
 /** Writes within this time make one poll. */
 const GATHER_MS = 20;
 const KEEP_ALIVE_MS = 15_000;
-/** Runs that one poll looks at: what many streams about other runs each can make a store do. The rest follow in the next ones. */
+/** Runs that one poll reads: a bound on the work that many streams about different runs cause. The rest follow in the next polls. */
 const RUNS_PER_POLL = 128;
 
 const LIST_EVENT: FeedEvent = { subject: 'list', name: 'list', data: {} };
@@ -53,13 +53,13 @@ export class FeedChannel {
   /** The greatest order of a change, as of the last poll; undefined before the first. */
   #lastOrder: number | undefined;
   #isPolling = false;
-  /** What was written since the last poll began; undefined: everything is to be looked at. */
+  /** What was written since the last poll began; undefined: the next poll reads everything. */
   #changed: Map<string, FeedChange> | undefined = new Map();
   #undoPoll: (() => void) | undefined;
   /** Whether somebody waits for the next poll. */
   #isAsked = false;
   #undoAlive: (() => void) | undefined;
-  /** With which of the runs the next poll begins, where there are more than it looks at. */
+  /** The run with which the next poll begins, where there are more than one poll reads. */
   #turn = 0;
 
   constructor(parts: {
@@ -128,7 +128,7 @@ export class FeedChannel {
   #schedule(delayMs: number): void {
     this.#undoPoll?.();
     this.#undoPoll = this.#clock.after(delayMs, () => {
-      // A poll that nothing asked for looks at everything: others write too.
+      // A poll that no write caused reads everything: other processes write, too.
       if (!this.#isAsked) this.#changed = undefined;
       void this.#poll();
     });
@@ -142,9 +142,9 @@ export class FeedChannel {
     try {
       // The newest client's store: those of the others may be closed before it.
       const store = [...this.#clients].at(-1)?.subscription.store;
-      if (store !== undefined) await this.#look(store, changed);
+      if (store !== undefined) await this.#readChanges(store, changed);
     } catch (error) {
-      // The store may be away for a while; the next poll looks at everything.
+      // The store may be away for a while; the next poll reads everything.
       this.#changed = undefined;
       this.#isAsked = false;
       this.#onFailure(error);
@@ -154,7 +154,10 @@ export class FeedChannel {
     }
   }
 
-  async #look(store: Store, changed: ReadonlyMap<string, FeedChange> | undefined): Promise<void> {
+  async #readChanges(
+    store: Store,
+    changed: ReadonlyMap<string, FeedChange> | undefined,
+  ): Promise<void> {
     const wanted = new Map<string, Map<string, number>>();
     let isListWanted = false;
     for (const { seen, subscription } of this.#clients) {
@@ -180,7 +183,7 @@ export class FeedChannel {
       const found = new Map<string, number>();
       const asked = [...tables].filter(([table]) => isAsked(table));
       if (run !== undefined && asked.length > 1 && store.listStreams !== undefined) {
-        // All of them in one look.
+        // All of them in one query.
         for (const { nextSequence, table } of await store.listStreams(runId))
           if (tables.has(table)) found.set(table, nextSequence);
       } else if (run !== undefined)
@@ -193,10 +196,10 @@ export class FeedChannel {
         }
       for (const client of this.#clients) client.listener.push(newsOf(client, runId, run, found));
     }
-    if (isListWanted) await this.#lookAtList(store, told);
+    if (isListWanted) await this.#readList(store, told);
   }
 
-  /** As many runs as one poll looks at, those that were not looked at for longest first. */
+  /** As many runs as one poll reads, those that were not read for longest first. */
   #inTurn<T>(wanted: ReadonlyMap<string, T>): readonly (readonly [string, T])[] {
     const all = [...wanted];
     if (all.length <= RUNS_PER_POLL) return all;
@@ -205,7 +208,7 @@ export class FeedChannel {
     return [...all.slice(from), ...all.slice(0, from)].slice(0, RUNS_PER_POLL);
   }
 
-  async #lookAtList(store: Store, told: readonly FeedChange[] | undefined): Promise<void> {
+  async #readList(store: Store, told: readonly FeedChange[] | undefined): Promise<void> {
     const runs: Pick<StoredRun, 'id' | 'status' | 'revision'>[] = [];
     const before = this.#lastOrder;
     if (told === undefined) {

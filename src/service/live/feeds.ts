@@ -14,7 +14,7 @@ import { EVENTS_MEDIA_TYPE, MAX_RUNS_PER_FEED, MAX_TABLES_PER_FEED } from '../..
 export type FeedParts = {
   readonly pollMs: number;
   readonly clock?: Clock;
-  /** Told why a store could not be looked at; streams go on. */
+  /** Called with the failure of a poll; streams go on. */
   readonly onFailure: (error: unknown) => void;
 };
 

@@ -56,7 +56,7 @@ export type MaintenanceReport =
 
 /** How maintenance goes about its work. */
 export type MaintenanceOptions = {
-  /** Pause between two looks for streams that are due, in milliseconds. Default 5,000; half of it more or less. */
+  /** Interval between polls for streams that are due, in milliseconds, give or take half of it. Default 5,000. */
   readonly intervalMs?: number;
   /** Streams claimed at a time. Default 16. */
   readonly streams?: number;
@@ -70,7 +70,7 @@ export type MaintenanceOptions = {
   readonly restMs?: number;
   /** Pause between two sweeps of one process, in milliseconds. Default 10 minutes. */
   readonly sweepMs?: number;
-  /** Pause between two looks through all objects, by one process of all, in milliseconds. Default 24 hours; 0 for never. */
+  /** Interval between scans of all objects, which one process of all makes, in milliseconds. Default 24 hours; 0 for never. */
   readonly findUnknownMs?: number;
   /** Told what was done and what failed: for logs and figures. */
   readonly onReport?: (report: MaintenanceReport) => void;
@@ -275,7 +275,7 @@ export class Maintenance {
         }
       });
       if (findUnknownMs > 0)
-        await this.#tryTo('look through all objects', () => this.#findUnknown(segmentFiles));
+        await this.#tryTo('scan all objects', () => this.#findUnknown(segmentFiles));
     }
     await this.#tryTo('give space back', async () => {
       const store = this.#spaces.store('');

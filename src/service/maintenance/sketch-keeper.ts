@@ -9,7 +9,7 @@ import { metricSegments, refreshSketch } from '../../read/curves.ts';
 import type { SegmentManifest } from '../../store/store.ts';
 import { lastingStoreOf, type StoreScope } from '../http/handler-options.ts';
 
-/** Rows of a run that came through this process are worth a look at it from here on. */
+/** A run with so many rows through this process gets a sketch. */
 const MANY_ROWS = 65_536;
 /** How long a run has to be quiet. Writers flush more often while they train. */
 const QUIET_MS = 1_000;

@@ -6,7 +6,7 @@ import { checkCount } from '../../base/assert.ts';
 import { invalidInput, messageOf, SessionStoreError } from '../../base/errors.ts';
 import { encodeError } from '../../wire/wire-errors.ts';
 
-/** How often a server that closes looks for connections that nobody waits for, in milliseconds. */
+/** Interval at which a closing server closes idle connections, in milliseconds. */
 const IDLE_CHECK_MS = 100;
 
 /** @throws {QuarkError} `invalid_input` */

@@ -71,9 +71,9 @@ async function readArtifact(
   const { sizeBytes, sha256, payloadFormat } = record;
   const file = { sizeBytes, sha256, type: CONTENT_TYPES[payloadFormat] };
   return fileAnswer(context, file, async (range) => {
-    const pieces = payloadPieces(scope, record, range);
+    const chunks = payloadChunks(scope, record, range);
     // The first part is read before the answer begins, so that a payload that is gone is an error with a status.
-    return streamOf(await pieces.next(), pieces, onFailure);
+    return streamOf(await chunks.next(), chunks, onFailure);
   });
 }
 
@@ -135,7 +135,7 @@ async function findArtifact(
 }
 
 /** One part at a time in memory, and none that the range does not touch. */
-async function* payloadPieces(
+async function* payloadChunks(
   scope: StoreScope,
   record: ArtifactRecord,
   { start, end }: ByteRange,

@@ -9,7 +9,7 @@ import { readQuery } from '../http/router.ts';
 import type { StoreAsked, StoreRouteParts } from './store-routes.ts';
 import type { RowsQuery } from '../jobs/job.ts';
 import { LOCAL_COMPUTE, partsOf } from '../jobs/jobs.ts';
-import { tableOf } from '../jobs/row-pieces.ts';
+import { tableOf } from '../jobs/row-chunks.ts';
 import { findRun } from './run-routes.ts';
 
 const NAME = 'GET /runs/:runId/tables/:table/rows';
@@ -31,10 +31,10 @@ export async function readRows(
   };
   if (context.req.method === 'HEAD') return new Response(null, { headers });
   const signal = signalOf(context);
-  const pieces = partsOf(compute.start({ name: 'rows', query }, { store, takeRoom, signal }));
+  const chunks = partsOf(compute.start({ name: 'rows', query }, { store, takeRoom, signal }));
   // What is wrong from the start is an error with a status.
-  const first = await pieces.next();
-  return new Response(streamOf(first, pieces, onFailure), { headers });
+  const first = await chunks.next();
+  return new Response(streamOf(first, chunks, onFailure), { headers });
 }
 
 function queryOf({ context, params }: StoreAsked<Name>): RowsQuery {

@@ -1,5 +1,5 @@
 /**
- * Listing of runs for people who look for some: by what a store filters by, and by what stands in the run documents,
+ * Search of runs: by the fields that a store filters by, and by the run documents,
  * which stores do not open.
  */
 import { invalidInput } from '../../base/errors.ts';
@@ -7,7 +7,7 @@ import type { RunFilter, Store, StoredRun } from '../../store/store.ts';
 import { nextTask } from '../../base/next-task.ts';
 import { ANSWER_TARGET_BYTES, MAX_RUNS_PER_PAGE } from '../../wire/protocol.ts';
 
-/** What to look for in a run document. All conditions are joined by "and". */
+/** Conditions on a run document. All conditions are joined by "and". */
 export type RunSearch = {
   /** Text in the id, the project, the commit, a tag, or a name or value of the configuration; whatever the case. */
   readonly text?: string;
@@ -41,7 +41,7 @@ const FIRST_RUNS = 32;
 const MAX_RUNS_AT_ONCE = 128;
 const MAX_CONDITIONS = 16;
 const MAX_TEXT_CHARS = 512;
-/** Values deeper than what Quark writes are not looked at. */
+/** Values deeper than what Quark writes are not searched. */
 const MAX_DEPTH = 64;
 
 /**
@@ -94,7 +94,7 @@ export async function searchRuns(
   let offset = filter.offset ?? 0;
   if (limit === 0) return { runs: [], next: null };
   const isPlain = search.text === undefined && search.config.length === 0;
-  // By id: what is added between two looks at the store moves all others on.
+  // By id: a run that is added between two pages moves all others on.
   const found = new Map<string, StoredRun>();
   const last = offset + MAX_OPENED;
   let size = FIRST_RUNS;
@@ -126,10 +126,10 @@ export async function searchRuns(
   }
 }
 
-/** Whether a run is what is looked for. A document that cannot be read matches by what the store knows of it only. */
+/** Whether a run matches. A document that cannot be read matches by what the store knows of it only. */
 export function matchesSearch(run: StoredRun, search: RunSearch): boolean {
   const { document } = run;
-  // Opening a document takes longer than a look at its text.
+  // Parsing a document takes longer than a search of its text.
   const couldMatch = search.config.every(
     ({ path, operator }) =>
       operator === '!=' || document.includes(JSON.stringify(path.at(-1)).slice(1, -1)),

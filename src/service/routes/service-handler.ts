@@ -90,7 +90,7 @@ export class ServiceHandler {
     this.#budget = new MemoryBudget(limits.maxBytesInFlight, parts.monotonicMs, userLimit);
     this.#refusals = new RepeatedLog(logger, clock);
     this.#streams = new StreamKeeper(parts.clock);
-    // What was taken away here ends here at once; other processes look by themselves.
+    // Access that ends through this process ends open answers at once; other processes poll.
     access.onLoss = () => void this.#streams.checkAccess();
     this.#stores = createStoreHandler({
       writable: true,

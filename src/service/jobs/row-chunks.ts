@@ -12,7 +12,7 @@ import type { RowBatch } from '../../codecs/arrow/vectors.ts';
 import type { JobHost, JobParts, RowsQuery } from './job.ts';
 
 /** The answer to a query. @throws {SessionStoreError} `corrupt` for a segment that cannot be read, unless those are left out */
-export async function* rowPieces(query: RowsQuery, host: JobHost): JobParts {
+export async function* rowChunks(query: RowsQuery, host: JobHost): JobParts {
   const table = tableOf(query.table);
   const batches = batchesOf(table, query, host);
   if (query.format === 'arrow') {
