@@ -3,7 +3,7 @@ import { segmentName } from '../records/shapes/manifest.ts';
 import { warn } from '../base/console.ts';
 import { isQuarkError } from '../base/errors.ts';
 import { batchesOf, rangesHold } from './batch-ranges.ts';
-import type { LostBatch } from './put-aside.ts';
+import type { LostBatch } from './storage-spill.ts';
 import { compareText } from './run-rules.ts';
 import { type NewSegment, type SegmentManifest, type Store } from './store.ts';
 

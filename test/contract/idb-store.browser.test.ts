@@ -1,3 +1,3 @@
-import { describeIdb } from './idb-place.ts';
+import { describeIdb } from './idb-location.ts';
 
 describeIdb('idb');

@@ -9,9 +9,9 @@ import { describeAppends } from './store-appends.ts';
 import { describeChanges } from './store-changes.ts';
 import { describeMerges } from './store-merges.ts';
 import { describeNotes } from './store-notes.ts';
-import { describePlaces } from './store-places.ts';
+import { describePlaces } from './store-locations.ts';
 import { describeRuns } from './store-runs.ts';
-import { describeSeen } from './store-seen.ts';
+import { describeSeen } from './store-epochs.ts';
 
 /** A place that stores can be opened on, as often as wanted. */
 export type StorePlace = {

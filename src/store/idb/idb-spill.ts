@@ -22,7 +22,7 @@ import {
   takeLeft,
   takeLost,
   type LostBatch,
-} from '../put-aside.ts';
+} from '../storage-spill.ts';
 import type { LossReport, RowSpill } from '../row-spill.ts';
 import {
   appendIfNew,

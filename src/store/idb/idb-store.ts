@@ -11,7 +11,7 @@ import type { IdbTransaction } from './idb-layout.ts';
 import { beginNewLog } from './idb-log.ts';
 import { idbNotes } from './idb-notes.ts';
 import { IdbSpill } from './idb-spill.ts';
-import { pageStorage } from '../put-aside.ts';
+import { pageStorage } from '../storage-spill.ts';
 import * as segmentsIn from './idb-segments.ts';
 import type { OpenStorageOptions } from '../registry.ts';
 import {

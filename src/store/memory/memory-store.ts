@@ -34,7 +34,7 @@ import {
   type Kept,
   type Place,
   type Stream,
-} from './memory-place.ts';
+} from './memory-data.ts';
 import {
   type NewSegment,
   type RunChange,

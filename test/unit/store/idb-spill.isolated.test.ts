@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { IdbSpill } from '../../../src/store/idb/idb-spill.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
-import { putAside } from '../../../src/store/put-aside.ts';
+import { putAside } from '../../../src/store/storage-spill.ts';
 import type { NewSegment, Store } from '../../../src/store/store.ts';
 import { storageOf } from '../../support/local-storage.ts';
 import { RUN_ID, runOf, segmentOf } from '../../support/segments.ts';

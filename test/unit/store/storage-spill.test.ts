@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
-import { putAside, takeBack } from '../../../src/store/put-aside.ts';
+import { putAside, takeBack } from '../../../src/store/storage-spill.ts';
 import { storageOf } from '../../support/local-storage.ts';
 import { RUN_ID, runOf, segmentOf } from '../../support/segments.ts';
 
