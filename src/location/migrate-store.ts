@@ -1,6 +1,7 @@
 /** Brings stored segments to the current schema. Readers do not need it: they migrate in memory. */
+import { optional, readOptions } from '../base/options.ts';
 import { segmentName } from '../records/shapes/manifest.ts';
-import { checkInstant, checkOptionNames } from '../base/assert.ts';
+import { checkInstant } from '../base/assert.ts';
 import { invalidInput, isQuarkError, SchemaMigrationError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
 import { eventTable } from '../records/event.ts';
@@ -39,13 +40,11 @@ export async function migrateStore(
   storage: string | Store,
   options: MigrateStoreOptions = {},
 ): Promise<number> {
-  checkOptionNames('options', options, ['generatedAt']);
+  const { generatedAt: atMs = Date.now() } = readOptions('options', options, {
+    generatedAt: optional(checkInstant),
+  });
   if (typeof storage !== 'string' && typeof storage?.replaceSegments !== 'function')
     throw invalidInput('storage', storage, 'a directory, a storage URI or an open store');
-  const atMs =
-    options.generatedAt === undefined
-      ? Date.now()
-      : checkInstant('generatedAt', options.generatedAt);
   const store = typeof storage === 'string' ? await openStorage(storage) : storage;
   try {
     const outdated = await findOutdated(store);

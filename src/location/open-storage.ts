@@ -1,5 +1,6 @@
 /** The way into storage: from a URI, a path or nothing at all to an open store. */
-import { checkNotAborted, checkOptionNames } from '../base/assert.ts';
+import { asGiven, readOptions } from '../base/options.ts';
+import { checkNotAborted } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
 import { isNode } from '../base/runtime.ts';
 import {
@@ -16,8 +17,6 @@ declare const __QUARK_IMPORT_NODE__: () => Promise<{
   readonly openFileStorage: StorageFactory;
   readonly openPostgresStorage: StorageFactory;
 }>;
-
-const OPTION_NAMES = ['signal', 'create', 'clock', 'userKey', 'space', 'timeoutMs'] as const;
 
 const openHttp: StorageFactory = async (uri, { signal, space, timeoutMs, userKey }) => {
   const { openHttpStorage } = await import('../wire/http-store.ts');
@@ -52,7 +51,7 @@ const BUILT_IN: Readonly<Record<string, StorageFactory>> = {
  * @param uri what to open:
  * - `memory:` a new store in memory; `memory:NAME` the one of this name in this process
  * - `idb:NAME` an IndexedDB database of this name (`idb:` means `idb:quark`)
- * - `file:DIR` or a plain path, in Node: the directory `DIR`, kept in `DIR/.quark` (`file:` paths are percent-encoded;
+ * - `file:DIR` or a plain path, in Node: the directory `DIR`, stored in `DIR/.quark` (`file:` paths are percent-encoded;
  *   `file:DIR?synchronous=full` survives power loss too). In a browser a plain name is that of an IndexedDB database.
  * - `http://HOST:PORT` or `https://...` a Quark server: `quark dashboard` lets nobody write, `quark serve` those whose key may
  * - `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` (or `postgres:`), `cockroach://...`, in Node: a database of
@@ -63,7 +62,14 @@ const BUILT_IN: Readonly<Record<string, StorageFactory>> = {
  * @throws {SessionStoreError} `unknown_scheme`, and what the store itself reports: `unwritable`, `corrupt`, `version`, ...
  */
 export async function openStorage(uri?: string, options: OpenStorageOptions = {}): Promise<Store> {
-  checkOptionNames('options', options, OPTION_NAMES);
+  readOptions('options', options, {
+    signal: asGiven,
+    create: asGiven,
+    clock: asGiven,
+    userKey: asGiven,
+    space: asGiven,
+    timeoutMs: asGiven,
+  });
   checkNotAborted(options.signal);
   if (uri !== undefined && typeof uri !== 'string')
     throw invalidInput('storage', uri, 'a URI or a path');

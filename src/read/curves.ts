@@ -4,7 +4,7 @@ import { invalidInput } from '../base/errors.ts';
 import { nextTask } from '../base/next-task.ts';
 import { metricTable } from '../records/metric.ts';
 import type { CurveQuery, RunCurves } from '../store/curves.ts';
-import { holdsKey } from '../store/segment-rules.ts';
+import { containsKey } from '../store/segment-rules.ts';
 import type { SegmentFilter, SegmentManifest, SegmentSource } from '../store/store.ts';
 import { CurveSink, curveLimit, lookedAt, MAX_CURVES, type ThinnedRows } from './curve-sink.ts';
 import {
@@ -83,7 +83,7 @@ export function segmentsOf(
 ): readonly SegmentManifest[] {
   return manifests.filter(
     (one) =>
-      holdsKey(one.keys, metricKeys) &&
+      containsKey(one.keys, metricKeys) &&
       (stepMin === undefined || (one.stepMax !== null && one.stepMax >= stepMin)) &&
       (stepMax === undefined || (one.stepMin !== null && one.stepMin <= stepMax)),
   );

@@ -1,5 +1,5 @@
 /**
- * Rows put into columns as they come: nothing of a row is kept but its values, so that rows that wait cost the garbage
+ * Rows put into columns as they come: nothing of a row is stored but its values, so that rows that wait cost the garbage
  * collector little, and making a segment of them is no work any more.
  */
 import type { Column } from '../schema/column.ts';
@@ -39,7 +39,7 @@ export class RowColumns {
     });
   }
 
-  /** Adds a row given as an object with the names of code. Typed arrays are kept by reference. */
+  /** Adds a row given as an object with the names of code. Typed arrays are stored by reference. */
   push(row: object): void {
     const at = this.rowCount;
     for (const { name, cells } of this.#columns)

@@ -1,11 +1,16 @@
 /**
  * Ranges of batches: how the identities of merged segments stay known without a line for each, and the rule a merge
- * has to keep so that no batch gets lost or is taken for one that came.
+ * follows so that no batch gets lost or counts as one that was appended.
  */
 import { invalidInput } from '../base/errors.ts';
 import type { BatchRange, MergedSegment, SegmentIdentity, SegmentManifest } from './store.ts';
 
 type BatchName = Pick<SegmentIdentity, 'writerId' | 'batchNumber'>;
+
+/** The text that stands for a batch within its table. */
+export function batchName({ writerId, batchNumber }: BatchName): string {
+  return `${writerId}/${batchNumber}`;
+}
 
 /** The same batches in the fewest ranges, ordered by writer, then batch. */
 export function coalesceRanges(ranges: Iterable<BatchRange>): readonly BatchRange[] {
@@ -31,7 +36,7 @@ export function coalesceRanges(ranges: Iterable<BatchRange>): readonly BatchRang
 }
 
 /** Whether one of the ranges holds the batch. */
-export function rangesHold(ranges: readonly BatchRange[], batch: BatchName): boolean {
+export function rangesContain(ranges: readonly BatchRange[], batch: BatchName): boolean {
   return ranges.some(
     (range) =>
       range.writerId === batch.writerId &&

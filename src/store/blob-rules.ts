@@ -1,10 +1,12 @@
-/** Blobs are named by their SHA-256: the check that a name fits its bytes. */
+/** Blobs: the check that a name fits its bytes, and sizes and ranges from any store. */
 import { MAX_BLOB_BYTES } from './limits.ts';
 import { invalidInput, SessionStoreError } from '../base/errors.ts';
 import { checkHash } from '../base/names.ts';
 import { toHex } from '../base/hex.ts';
+import { checkCount } from '../base/assert.ts';
+import type { Store } from './store.ts';
 
-/** Payloads of artifacts that are larger are kept in parts of this size, the last one smaller. */
+/** Payloads of artifacts that are larger are stored in parts of this size, the last one smaller. */
 export const ARTIFACT_PART_BYTES: number = 16 * 1024 * 1024;
 
 /** The SHA-256 of bytes as 64 lowercase hex digits, or undefined where the platform withholds it (pages over plain http). */
@@ -19,7 +21,7 @@ export function checkSha256(value: unknown): string {
   return checkHash('sha256', value);
 }
 
-/** Checks a blob before it is kept. */
+/** Checks a blob before it is stored. */
 export async function checkBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
   checkSha256(sha256);
   if (!(bytes instanceof Uint8Array)) throw invalidInput('bytes', bytes, 'a Uint8Array');
@@ -38,7 +40,7 @@ export async function checkBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>):
 }
 
 /** Checks a blob that was read back. @throws {SessionStoreError} `corrupt` */
-export async function checkKeptBlob(
+export async function checkStoredBlob(
   sha256: string,
   bytes: Uint8Array<ArrayBuffer>,
   where: string,
@@ -52,4 +54,35 @@ export async function checkKeptBlob(
       details: { sha256, found, where },
     },
   );
+}
+
+type BlobSource = Pick<Store, 'getBlob' | 'blobSize' | 'getBlobRange'>;
+
+/** The size of a blob in bytes; undefined when there is no such blob. */
+export async function sizeOfBlob(store: BlobSource, sha256: string): Promise<number | undefined> {
+  return store.blobSize === undefined
+    ? (await store.getBlob(sha256))?.byteLength
+    : store.blobSize(sha256);
+}
+
+/**
+ * The bytes of a blob from `start` (inclusive) to `end` (exclusive), cut at the end of the blob; undefined when there is no such
+ * blob.
+ */
+export async function rangeOfBlob(
+  store: BlobSource,
+  sha256: string,
+  start: number,
+  end: number,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  return store.getBlobRange === undefined
+    ? (await store.getBlob(sha256))?.slice(start, end)
+    : store.getBlobRange(sha256, start, end);
+}
+
+/** @throws {QuarkError} `invalid_input` naming `start` or `end` */
+export function checkRange(start: number, end: number): void {
+  checkCount('start', start);
+  if (!Number.isSafeInteger(end) || end < start)
+    throw invalidInput('end', end, `an integer of at least start (${start})`);
 }

@@ -1,6 +1,6 @@
 /** Limits that every store has. */
 
-/** Largest segment a store takes: what every backend can move in one piece. Larger ones are refused as `too_large`. */
+/** Largest segment a store takes: what every backend can move at once. Larger ones are refused as `too_large`. */
 export const MAX_SEGMENT_BYTES: number = 64 * 1024 * 1024;
 
 /** Largest blob a store takes. Larger ones are refused as `too_large`. */

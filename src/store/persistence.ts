@@ -1,6 +1,6 @@
 /** Which service runs are sent to: options, what `configurePersistence` set, the environment. */
-import { checkOptionNames } from '../base/assert.ts';
 import { invalidInput, QuarkError } from '../base/errors.ts';
+import { readOptions } from '../base/options.ts';
 
 /** Which service to send runs to, and how. */
 export type PersistenceOptions = {
@@ -14,14 +14,14 @@ export type PersistenceOptions = {
    */
   readonly persistenceTimeoutSeconds?: number | null | undefined;
   /**
-   * How long what the service has is kept here too: `always` (default), `until-acknowledged`, or a number of days after
+   * How long what the service has is stored here too: `always` (default), `until-acknowledged`, or a number of days after
    * the end of the run. A run is removed here only after it has ended and every table of it was found on the service with
    * the same rows.
    */
   readonly keepLocal?: KeepLocal | null | undefined;
 };
 
-/** How long the local copy of a run is kept once the service has it; a number is days after its end. */
+/** How long the local copy of a run is stored once the service has it; a number is days after its end. */
 export type KeepLocal = 'always' | 'until-acknowledged' | number;
 
 /** A service to send to. */
@@ -32,13 +32,21 @@ export type Persistence = {
   readonly keepLocal: KeepLocal;
 };
 
+const orNull =
+  <S>(check: (field: string, value: unknown) => S) =>
+  (field: string, value: unknown): S | null | undefined =>
+    value === null || value === undefined ? value : check(field, value);
+
+/** The rules of {@link PersistenceOptions}. */
+export const PERSISTENCE_RULES = {
+  persistenceUrl: orNull(checkUrl),
+  userKey: orNull(checkKey),
+  persistenceTimeoutSeconds: orNull(checkSeconds),
+  keepLocal: orNull(checkKeepLocal),
+} as const;
+
 /** The names of {@link PersistenceOptions}. */
-export const PERSISTENCE_NAMES = [
-  'persistenceUrl',
-  'userKey',
-  'persistenceTimeoutSeconds',
-  'keepLocal',
-] as const;
+export const PERSISTENCE_NAMES: readonly string[] = Object.keys(PERSISTENCE_RULES);
 
 const DEFAULT_TIMEOUT_SECONDS = 15;
 const MAX_TIMEOUT_SECONDS = 3600;
@@ -54,8 +62,7 @@ let configured: PersistenceOptions = {};
  * @throws {QuarkError} `invalid_input` naming the option
  */
 export function configurePersistence(options: PersistenceOptions): void {
-  checkOptionNames('options', options, PERSISTENCE_NAMES);
-  checkPersistence(options);
+  readOptions('options', options, PERSISTENCE_RULES, '');
   configured = { ...options };
 }
 
@@ -65,7 +72,8 @@ export function configurePersistence(options: PersistenceOptions): void {
  * @throws {QuarkError} `invalid_input` naming the option or the environment variable
  */
 export function persistenceOf(options: PersistenceOptions): Persistence | undefined {
-  const checked = checkPersistence(options);
+  for (const [name, rule] of Object.entries(PERSISTENCE_RULES))
+    rule(name, Reflect.get(options, name));
   const env = environment();
   const url = pick(options.persistenceUrl, configured.persistenceUrl, () =>
     env('QUARK_PERSISTENCE_URL', checkUrl),
@@ -82,28 +90,14 @@ export function persistenceOf(options: PersistenceOptions): Persistence | undefi
     userKey:
       pick(options.userKey, configured.userKey, () => env('QUARK_USER_KEY', checkKey)) ?? undefined,
     timeoutMs: Math.ceil((seconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000),
-    keepLocal: checked.keepLocal ?? configured.keepLocal ?? 'always',
+    keepLocal: options.keepLocal ?? configured.keepLocal ?? 'always',
   };
 }
 
-function checkPersistence(options: PersistenceOptions): PersistenceOptions {
-  const { keepLocal, persistenceTimeoutSeconds, persistenceUrl, userKey } = options;
-  if (isSet(persistenceUrl)) checkUrl('persistenceUrl', persistenceUrl);
-  if (isSet(userKey)) checkKey('userKey', userKey);
-  if (isSet(persistenceTimeoutSeconds))
-    checkSeconds('persistenceTimeoutSeconds', persistenceTimeoutSeconds);
-  const isKeep =
-    !isSet(keepLocal) ||
-    keepLocal === 'always' ||
-    keepLocal === 'until-acknowledged' ||
-    (typeof keepLocal === 'number' && keepLocal >= 0 && Number.isFinite(keepLocal));
-  if (!isKeep)
-    throw invalidInput(
-      'keepLocal',
-      keepLocal,
-      '"always", "until-acknowledged" or a number of days',
-    );
-  return options;
+function checkKeepLocal(field: string, value: unknown): KeepLocal {
+  if (value === 'always' || value === 'until-acknowledged') return value;
+  if (typeof value === 'number' && value >= 0 && Number.isFinite(value)) return value;
+  throw invalidInput(field, value, '"always", "until-acknowledged" or a number of days');
 }
 
 function checkUrl(field: string, value: unknown): string {
@@ -159,8 +153,4 @@ function pick<T>(
 ): T | null {
   if (option !== undefined) return option;
   return set === undefined ? last() : set;
-}
-
-function isSet<T>(value: T | null | undefined): value is T {
-  return value !== null && value !== undefined;
 }

@@ -66,7 +66,7 @@ export function checkAnsweredProject(project: StoredProject): StoredProject {
 }
 
 /**
- * A run that a client takes over from a service: its names are held against the rules of names, so that a service plants none in the
+ * A run that a client takes over from a service: its names are checked by the rules of names, so that a service plants none in the
  * store of its client. Less than {@link checkRunContent} asks of a client: of documents of other versions only the names count.
  *
  * @throws {SessionStoreError} `rejected` naming the field; nothing of the run is to be stored

@@ -97,8 +97,8 @@ export function fingerprintOf(
   return `${revision ?? 0} ${parts.sort().join(' ')}`;
 }
 
-/** Whether a run is still as a survey of it said. */
-export function isAsSurveyed(expected: StoreSurvey | undefined, now: StoreSurvey): boolean {
+/** Whether a run is as a snapshot of it said. */
+export function isUnchanged(expected: StoreSurvey | undefined, now: StoreSurvey): boolean {
   const print = ({ runs, streams }: StoreSurvey): string =>
     fingerprintOf(runs[0]?.revision, streams);
   return expected === undefined || print(expected) === print(now);

@@ -12,7 +12,7 @@ import {
   segmentName,
 } from '../records/shapes/manifest.ts';
 import { checkShape, copyShape } from '../schema/shape.ts';
-import { batchesOf, rangesHold } from './batch-ranges.ts';
+import { batchesOf, rangesContain } from './batch-ranges.ts';
 import {
   type MergedSegment,
   type NewSegment,
@@ -43,7 +43,7 @@ export function checkTableSegments(
   checkTable(table);
   for (const { manifest, bytes } of segments) {
     checkSegment(manifest, bytes);
-    checkPlace(runId, table, manifest);
+    checkTableOf(runId, table, manifest);
   }
 }
 
@@ -56,11 +56,11 @@ export function checkReplacement(
 ): void {
   checkId('runId', runId);
   checkTable(table);
-  for (const segment of remove) checkPlace(runId, table, checkReference(segment));
+  for (const segment of remove) checkTableOf(runId, table, checkReference(segment));
   checkDistinct('remove', remove);
   for (const { manifest, bytes } of add) {
     checkSegment(manifest, bytes);
-    checkPlace(runId, table, manifest);
+    checkTableOf(runId, table, manifest);
     checkCount('firstSequence', manifest.firstSequence);
     checkCount('lastSequence', manifest.lastSequence);
     if (manifest.lastSequence < manifest.firstSequence) {
@@ -84,12 +84,12 @@ export function matchesSegmentFilter(manifest: SegmentManifest, filter: SegmentF
     (filter.sequenceMin === undefined || manifest.lastSequence >= filter.sequenceMin) &&
     reaches(manifest.stepMin, manifest.stepMax, filter.stepMin, filter.stepMax) &&
     reaches(manifest.epochMin, manifest.epochMax, filter.epochMin, filter.epochMax) &&
-    holdsKey(manifest.keys, filter.keys)
+    containsKey(manifest.keys, filter.keys)
   );
 }
 
 /** Whether a segment's list of keys lets one of the wanted keys be in it. */
-export function holdsKey(
+export function containsKey(
   listed: readonly string[] | null,
   wanted: readonly string[] | undefined,
 ): boolean {
@@ -105,7 +105,7 @@ export function compareManifests(a: SegmentManifest, b: SegmentManifest): number
 }
 
 /** The manifest of a new segment whose first row gets this sequence number. Shares nothing with the one given. */
-export function placeSegment(
+export function numberSegment(
   manifest: NewSegment['manifest'],
   firstSequence: number,
 ): SegmentManifest {
@@ -122,12 +122,12 @@ export function copyManifest(manifest: SegmentManifest): SegmentManifest {
 }
 
 /** The segment among these that took a batch in when it was merged. */
-export function findHolder(
+export function findMerged(
   manifests: Iterable<SegmentManifest>,
   batch: Pick<SegmentIdentity, 'writerId' | 'batchNumber'>,
 ): SegmentManifest | undefined {
   for (const manifest of manifests) {
-    if (manifest.sources.length > 0 && rangesHold(batchesOf(manifest), batch)) return manifest;
+    if (manifest.sources.length > 0 && rangesContain(batchesOf(manifest), batch)) return manifest;
   }
   return undefined;
 }
@@ -146,7 +146,7 @@ function checkSegment(manifest: NewSegment['manifest'], bytes: unknown): void {
   if (bytes.byteLength > MAX_SEGMENT_BYTES) {
     throw new SessionStoreError(
       'too_large',
-      `Segment ${segmentName(manifest)} has ${bytes.byteLength} bytes; a segment may have ${MAX_SEGMENT_BYTES}. Flush or merge in smaller pieces.`,
+      `Segment ${segmentName(manifest)} has ${bytes.byteLength} bytes; a segment may have ${MAX_SEGMENT_BYTES}. Flush or merge in smaller segments.`,
       { details: { segment: segmentName(manifest), sizeBytes: bytes.byteLength } },
     );
   }
@@ -163,7 +163,7 @@ function checkBounds(
     throw invalidInput(minName, [min, max], `a number not above ${maxName}, or both null`);
 }
 
-function checkPlace(runId: string, table: string, segment: SegmentIdentity): void {
+function checkTableOf(runId: string, table: string, segment: SegmentIdentity): void {
   if (segment.runId !== runId || segment.table !== table) {
     throw invalidInput(
       'segment',

@@ -2,7 +2,7 @@
 import { segmentName } from '../records/shapes/manifest.ts';
 import { warn } from '../base/console.ts';
 import { isQuarkError } from '../base/errors.ts';
-import { batchesOf, rangesHold } from './batch-ranges.ts';
+import { batchesOf, rangesContain } from './batch-ranges.ts';
 import type { LostBatch } from './storage-spill.ts';
 import { compareText } from './run-rules.ts';
 import { type NewSegment, type SegmentManifest, type Store } from './store.ts';
@@ -47,7 +47,7 @@ export function storedBatches(store: Store): (batch: LostBatch) => Promise<boole
     const { runId, table } = batch;
     const live = tables.get(`${runId}/${table}`) ?? store.listSegments({ runId, table });
     tables.set(`${runId}/${table}`, live);
-    return (await live).some((segment) => rangesHold(batchesOf(segment), batch));
+    return (await live).some((segment) => rangesContain(batchesOf(segment), batch));
   };
 }
 

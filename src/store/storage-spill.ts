@@ -28,7 +28,7 @@ export function pageStorage(): Storage | undefined {
 }
 
 /** Stores segments until one does not fit, and those after it that do; returns those that did not. */
-export function putAside(
+export function spillTo(
   storage: Storage,
   name: string,
   segments: readonly NewSegment[],
@@ -44,10 +44,10 @@ export function putAside(
 }
 
 /**
- * Stores segments as {@link putAside} does, and notes for `owner` which did not fit. The note is written first, when there
+ * Stores segments as {@link spillTo} does, and notes for `owner` which did not fit. The note is written first, when there
  * is room for it, and made shorter then.
  */
-export function putAsideNoting(
+export function spillNotingLost(
   storage: Storage,
   name: string,
   owner: string,
@@ -74,7 +74,7 @@ export function putAsideNoting(
     else trySet(storage, key, JSON.stringify(all));
   };
   note(segments);
-  note(putAside(storage, name, segments));
+  note(spillTo(storage, name, segments));
 }
 
 /** Removes and returns what was noted as lost; of one owner, or of all. */
@@ -107,7 +107,7 @@ export function takeLeft(storage: Storage, name: string, owner: string): boolean
 }
 
 /** What was put aside for a database, as far as it can be read. */
-export function listAside(storage: Storage, name: string): readonly NewSegment[] {
+export function listSpilled(storage: Storage, name: string): readonly NewSegment[] {
   return keysUnder(storage, prefixOf(PREFIX, name)).flatMap((key) => {
     const segment = segmentOf(storage.getItem(key) ?? '');
     return typeof segment?.manifest?.rowCount === 'number' ? [segment] : [];
@@ -115,7 +115,7 @@ export function listAside(storage: Storage, name: string): readonly NewSegment[]
 }
 
 /** Appends what was put aside for a database. What the store cannot take now stays for the next time. */
-export async function takeBack(storage: Storage, name: string, store: Store): Promise<void> {
+export async function recoverSpilled(storage: Storage, name: string, store: Store): Promise<void> {
   for (const key of keysUnder(storage, prefixOf(PREFIX, name))) {
     const text = storage.getItem(key);
     if (text === null) continue;
@@ -131,7 +131,7 @@ export async function takeBack(storage: Storage, name: string, store: Store): Pr
 }
 
 /** Calls back when another tab puts something aside; returns the undo. */
-export function onPutAside(name: string, listener: () => void): () => void {
+export function onSpilled(name: string, listener: () => void): () => void {
   const look = ({ key, newValue }: StorageEvent): void => {
     if (newValue !== null && key?.startsWith(prefixOf(PREFIX, name)) === true) listener();
   };

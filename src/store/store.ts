@@ -1,12 +1,12 @@
 /**
- * The contract between Quark and the place where its bytes live. A store moves bytes and run state; it never parses a
+ * The contract between Quark and the location of its bytes. A store moves bytes and run state; it never parses a
  * segment or a run document. Every backend passes `test/contract/store-contract.ts`.
  *
  * What every store promises:
  * - A call that resolved is durable: it survives the end of the process or tab at any later moment.
  * - A call that rejected with a {@link SessionStoreError} changed nothing, unless its documentation says otherwise.
- * - Appending a segment again, whole or after it was merged away, changes nothing and returns what is kept.
- * - Several stores, processes and tabs may work on the same place at the same time.
+ * - Appending a segment again, whole or after it was merged away, changes nothing and returns what is stored.
+ * - Several stores, processes and tabs may work on the same location at the same time.
  * - Arguments are checked first; a wrong one throws `invalid_input`, naming field and rule, before anything is written.
  * - Bytes given to a store stay as they are until the promise settles; after that, and for all bytes that a store
  *   returns, they belong to the caller.
@@ -22,7 +22,7 @@ import type {
 import type { StoredProject } from '../records/shapes/project.ts';
 import type { RunFilter, StoredRun } from '../records/shapes/run.ts';
 import type { StreamState } from '../records/shapes/stream.ts';
-import { checkRange } from './blob-ranges.ts';
+import { checkRange } from './blob-rules.ts';
 import { checkBlob, checkSha256 } from './blob-rules.ts';
 import type { CurveQuery, RunCurves } from './curves.ts';
 import type { RowSpill } from './row-spill.ts';
@@ -57,7 +57,7 @@ export type { StoredProject } from '../records/shapes/project.ts';
 export type { RunFilter, StoredRun } from '../records/shapes/run.ts';
 export type { StreamState } from '../records/shapes/stream.ts';
 
-/** A segment on its way into a store: the store assigns the sequence numbers and keeps the rest as it is. */
+/** A segment on its way into a store: the store assigns the sequence numbers and stores the rest as it is. */
 export type NewSegment = {
   readonly manifest: Omit<SegmentManifest, 'firstSequence' | 'lastSequence'>;
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -76,7 +76,7 @@ export type SegmentRead =
   | { readonly kind: 'gone' }
   | { readonly kind: 'damaged'; readonly reason: string };
 
-/** Where a store keeps its data, in the names of the specification. */
+/** Where a store stores its data, in the names of the specification. */
 export type StoreLocation = {
   /** `<dir>` for a file store; the store's URI elsewhere. */
   readonly storageDir: string;
@@ -93,12 +93,12 @@ export type UpdateResult =
   | { readonly kind: 'conflict'; readonly run: StoredRun };
 
 /**
- * How often a table was emptied, as somebody saw it. A change that names it is made if that is still so: what was held
- * back on its way, and arrives after the table was emptied, is refused.
+ * How often a table was emptied: the fencing token of its changes. A change that names it is refused when the table was emptied
+ * since then, so that a request that was delayed on its way brings nothing back.
  */
-export type SeenTable = Pick<StreamState, 'runId' | 'table' | 'replaceCount'>;
+export type TableEpoch = Pick<StreamState, 'runId' | 'table' | 'replaceCount'>;
 
-/** A run that was made or changed, and its place in the order of all changes of the store. */
+/** A run that was made or changed, and its position in the order of all changes of the store. */
 export type RunChange = Pick<StoredRun, 'id' | 'projectName' | 'status' | 'revision'> & {
   /**
    * Grows from change to change. Changes that are made at the same moment may have the same number, and one may become
@@ -132,7 +132,7 @@ export interface StoreNotes {
   /** The text of a note. Names have 1 to 512 letters, digits and `._:/%@+-`. */
   read(name: string): Promise<string | undefined>;
   /**
-   * Keeps a note; null removes it. With `expected`, only if that is the text it has now (null: only if there is no such
+   * Stores a note; null removes it. With `expected`, only if that is the text it has now (null: only if there is no such
    * note); otherwise nothing changes and the answer is false.
    */
   write(name: string, text: string | null, expected?: string | null): Promise<boolean>;
@@ -192,17 +192,17 @@ export interface SegmentStore {
   /**
    * Appends segments in the given order, all or none, and gives each the next sequence numbers of its run and table
    * (sequence numbers of a table start at 0 and have no gaps at the time of appending). A segment whose identity is
-   * known already (live, or merged into another) is not written again: its manifest as kept, or that of the segment it
+   * known already (live, or merged into another) is not written again: its manifest as stored, or that of the segment it
    * was merged into, is returned.
    *
-   * Stores with `listStreams` look at `seen` first.
+   * Stores with `listStreams` compare `seen` first.
    * @throws {RunNotFoundError} when a segment's run is not there
    * @throws {SessionStoreError} `busy`, with the detail `replaceCount`, when a table is not as it was seen
    * @throws {SessionStoreError} `full`, `busy`, `closed`, `corrupt`, `too_large`, `failed`
    */
   appendSegments(
     segments: readonly NewSegment[],
-    seen?: readonly SeenTable[],
+    seen?: readonly TableEpoch[],
   ): Promise<readonly SegmentManifest[]>;
   /** Live segments in order of their first sequence number, then of last sequence, writer and batch. */
   listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]>;
@@ -243,7 +243,7 @@ export interface SegmentStore {
 /** Third facet: blobs, bytes under their hash. The fourth facet are {@link StoreNotes}. */
 export interface BlobStore {
   /**
-   * Keeps bytes under their SHA-256 (64 lowercase hex digits). Putting the same bytes again changes nothing.
+   * Stores bytes under their SHA-256 (64 lowercase hex digits). Putting the same bytes again changes nothing.
    * @throws {QuarkError} `invalid_input` when the bytes have another hash
    */
   putBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;

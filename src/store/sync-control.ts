@@ -16,7 +16,7 @@ export type SyncProblem = {
   readonly atMs: number;
 };
 
-/** A segment that the service will never take as it is. It is kept in the local store, and what follows it is sent. */
+/** A segment that the service will never take as it is. It is stored in the local store, and what follows it is sent. */
 export type RefusedSegment = SegmentIdentity & {
   readonly rowCount: number;
   readonly reason: string;
@@ -32,7 +32,7 @@ export type SyncStatus = {
   readonly isUploader: boolean;
   /** Runs that are not wholly on the service, be it only their status or tags. */
   readonly pendingRuns: number;
-  /** What is kept here and not acknowledged by the service yet; refused segments are not counted. */
+  /** What is stored here and not acknowledged by the service yet; refused segments are not counted. */
   readonly pendingSegments: number;
   readonly pendingRows: number;
   readonly pendingBytes: number;

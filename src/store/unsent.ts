@@ -4,6 +4,7 @@
  *
  * A stream (a table of a run) is sent in the order of its sequence numbers, so that one number says how far it is.
  */
+import { batchName } from './batch-ranges.ts';
 import type { RefusedSegment } from './sync-control.ts';
 import type { SegmentManifest, Store, StoreNotes } from './store.ts';
 
@@ -84,9 +85,6 @@ export async function sentTest(
     ),
   );
   const through = Math.min(...sent.map((note) => note.through));
-  const refused = new Set(
-    sent.flatMap((note) => note.refused.map((one) => `${one.writerId}/${one.batchNumber}`)),
-  );
-  return ({ batchNumber, lastSequence, writerId }) =>
-    lastSequence < through && !refused.has(`${writerId}/${batchNumber}`);
+  const refused = new Set(sent.flatMap((note) => note.refused.map(batchName)));
+  return (segment) => segment.lastSequence < through && !refused.has(batchName(segment));
 }

@@ -2,7 +2,7 @@
  * Runs that were taken over from the service to be gone on with: what was recorded before is there, what is recorded here
  * is here until it has arrived.
  */
-import { batchesOf, rangesHold } from '../store/batch-ranges.ts';
+import { batchesOf, rangesContain } from '../store/batch-ranges.ts';
 import { compareManifests, matchesSegmentFilter } from '../store/segment-rules.ts';
 import type {
   SegmentFilter,
@@ -36,7 +36,7 @@ export async function listAdopted(
   const behind = arrived.reduce((most, one) => Math.max(most, one.lastSequence + 1), 0);
   const first = waiting.reduce((least, one) => Math.min(least, one.firstSequence), Infinity);
   const shifted = waiting
-    .filter((one) => !rangesHold(known, one))
+    .filter((one) => !rangesContain(known, one))
     .map((one) => ({
       ...one,
       firstSequence: one.firstSequence - first + behind,

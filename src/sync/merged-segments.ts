@@ -3,7 +3,7 @@
  * the outbox's back. A service knows the batches in them by other names, so their own identity does not keep them from
  * arriving twice: it is looked at first.
  */
-import { batchesOf, coalesceRanges, rangesHold } from '../store/batch-ranges.ts';
+import { batchName, batchesOf, coalesceRanges, rangesContain } from '../store/batch-ranges.ts';
 import type { BatchRange, SegmentManifest, Store, StreamState } from '../store/store.ts';
 
 /** Tables up to this size are put in place as a whole where pieces cannot be told apart. */
@@ -43,8 +43,8 @@ export async function judgeMerged(
   for (const one of merged) {
     if (!overlap(one.sources, foreignBatches)) continue;
     // Every batch is there as it was written.
-    if (isWithin(one.sources, plain)) known.add(nameOf(one));
-    else unclear.add(nameOf(one));
+    if (isWithin(one.sources, plain)) known.add(batchName(one));
+    else unclear.add(batchName(one));
   }
   const isOurs = isWithin(
     coalesceRanges(there.flatMap(batchesOf)),
@@ -68,16 +68,12 @@ function isWithin(ranges: readonly BatchRange[], coalesced: readonly BatchRange[
   return ranges.every(({ batchLast, batchStart, writerId }) =>
     coalesced.some(
       (other) =>
-        rangesHold([other], { writerId, batchNumber: batchStart }) &&
-        rangesHold([other], { writerId, batchNumber: batchLast }),
+        rangesContain([other], { writerId, batchNumber: batchStart }) &&
+        rangesContain([other], { writerId, batchNumber: batchLast }),
     ),
   );
 }
 
 function exactName(segment: SegmentManifest): string {
-  return `${nameOf(segment)} ${segment.checksum}`;
-}
-
-function nameOf(segment: { readonly writerId: string; readonly batchNumber: number }): string {
-  return `${segment.writerId}/${segment.batchNumber}`;
+  return `${batchName(segment)} ${segment.checksum}`;
 }

@@ -5,7 +5,7 @@ import { isNode } from '../base/runtime.ts';
 import { openHttpStorage } from '../wire/http-store.ts';
 import type { Store } from '../store/store.ts';
 import type { KeepLocal } from '../store/persistence.ts';
-import { letGo } from './keep-local.ts';
+import { verifyRun } from './verify.ts';
 import type { HolderTag, LocksLike } from './leadership.ts';
 import { OutboxStore } from './outbox-store.ts';
 
@@ -34,6 +34,8 @@ export type OutboxOptions = {
 /** Bodies that browsers send on after the page is gone: 64 KiB for all requests of a page together. */
 const KEEPALIVE_BYTES = 48 * 1024;
 
+const DAY_MS = 24 * 3600 * 1000;
+
 /** Opens an outbox over a local store. The service is opened when it is first needed. */
 export function openOutbox(local: Store, options: OutboxOptions): OutboxStore {
   const { clock = systemClock, keepLocal = 'always', space, timeoutMs, url, userKey } = options;
@@ -55,7 +57,9 @@ export function openOutbox(local: Store, options: OutboxOptions): OutboxStore {
     uploads: options.uploads ?? true,
     ...(options.holderTag === undefined ? {} : { holderTag: options.holderTag }),
     onSettled:
-      keepLocal === 'always' ? undefined : (runId, store) => letGo(store, runId, keepLocal, clock),
+      keepLocal === 'always'
+        ? undefined
+        : (runId, store) => removeLocalCopy(store, runId, keepLocal, clock),
   });
   watchPage(outbox, outbox.closing);
   return outbox;
@@ -84,4 +88,39 @@ function webLocks(): LocksLike | undefined {
   if (isNode()) return undefined;
   const { navigator } = globalThis as { navigator?: { locks?: LocksLike } };
   return ifAllowed(() => navigator?.locks);
+}
+
+/**
+ * Removes the local copy of an ended run whose time has come, if no session has a lease on it and both sides are the same. Blobs stay:
+ * other runs may name them.
+ */
+async function removeLocalCopy(
+  outbox: OutboxStore,
+  runId: string,
+  keepLocal: KeepLocal,
+  clock: Pick<Clock, 'now'>,
+): Promise<boolean> {
+  if (keepLocal === 'always') return false;
+  const { local, syncNotes } = outbox;
+  const run = await local.findRun(runId);
+  if (run === undefined || run.status === 'running') return false;
+  const endedMs = endOf(run.document) ?? run.startedAtMs;
+  if (keepLocal !== 'until-acknowledged' && clock.now() < endedMs + keepLocal * DAY_MS)
+    return false;
+  if ((await local.listLeases([runId])).length > 0) return false;
+  // Read first: whatever is written from here on keeps the run.
+  const survey = await local.notes?.survey(runId);
+  const status = await outbox.sync.status(runId);
+  if (survey === undefined || status.pendingRuns > 0 || status.refusedSegments.length > 0)
+    return false;
+  const { isEqual } = await verifyRun(local, await outbox.openRemote(), runId);
+  if (!isEqual || (await local.notes?.forgetRun(runId, survey)) !== true) return false;
+  await syncNotes.removeMember(runId);
+  return true;
+}
+
+function endOf(document: string): number | undefined {
+  const ended: unknown = Reflect.get(JSON.parse(document) as object, 'ended_at');
+  const ms = typeof ended === 'string' ? Date.parse(ended) : Number.NaN;
+  return Number.isNaN(ms) ? undefined : ms;
 }

@@ -2,6 +2,8 @@
  * A store that records here and sends to a service. A write has succeeded when the local store has it; an uploader sends
  * it on, whenever it can. Reads come from the local store, and from the service for runs that are not here.
  */
+import { batchName } from '../store/batch-ranges.ts';
+import { atMost } from '../base/at-most.ts';
 import type { Clock } from '../base/clock.ts';
 import { isQuarkError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
@@ -50,16 +52,6 @@ export type OutboxParts = {
 
 /** How long closing waits for a request that is under way. */
 const CLOSE_WAIT_MS = 2_000;
-
-/** Waits for work, in real time, whatever clock the store has. */
-async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work, late]);
-  clearTimeout(timer);
-}
 
 const NO_TAG: HolderTag = { tag: null, isGone: () => false };
 
@@ -133,7 +125,7 @@ export class OutboxStore implements Store {
     this.#leading = parts.uploads === false ? Promise.resolve() : this.#lead();
   }
 
-  /** The store that records are kept in first. */
+  /** The store that records are stored in first. */
   get local(): Store {
     return this.#local;
   }
@@ -276,9 +268,9 @@ export class OutboxStore implements Store {
   readonly replaceSegments: Store['replaceSegments'] = async (runId, table, remove, add) => {
     const isSent = await sentTest(this.notes, runId, table);
     if (isSent !== undefined && remove.length > 0) {
-      const names = new Set(remove.map((one) => `${one.writerId}/${one.batchNumber}`));
+      const names = new Set(remove.map(batchName));
       const live = await this.#local.listSegments({ runId, table });
-      const leaving = live.filter((one) => names.has(`${one.writerId}/${one.batchNumber}`));
+      const leaving = live.filter((one) => names.has(batchName(one)));
       // The service knows what it has by its identity: what it has not must keep its own.
       if (!leaving.every(isSent)) return false;
     }

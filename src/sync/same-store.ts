@@ -33,7 +33,7 @@ export async function openOther(
   await remote.close();
   throw new SessionStoreError(
     'rejected',
-    `The service at ${remote.uri} keeps its records in this very store, ${local.uri}: what is recorded here is there already, and nothing is sent. Take QUARK_PERSISTENCE_URL (persistenceUrl) away, or record into another directory.`,
+    `The service at ${remote.uri} stores its records in this very store, ${local.uri}: what is recorded here is there already, and nothing is sent. Take QUARK_PERSISTENCE_URL (persistenceUrl) away, or record into another directory.`,
     { details: { uri: remote.uri } },
   );
 }

@@ -6,19 +6,49 @@
  * process ends in between, the same segments are sent again: the service knows them by their identities.
  */
 
+import { batchName } from '../store/batch-ranges.ts';
 import type { NewSegment, SegmentManifest, Store, StreamState } from '../store/store.ts';
 import type { RefusedSegment } from '../store/sync-control.ts';
 import { NOTHING_SENT, type SentNote } from '../store/unsent.ts';
 import { sendBlobsOf, type SentBlobs } from './send-blobs.ts';
 import { judgeMerged, type MergedVerdict } from './merged-segments.ts';
 import { isMissed, kindOfFailure, problemOf } from './failures.ts';
-import { REQUEST_BYTES, REQUEST_SEGMENTS, type RequestSize } from './request-size.ts';
-import type { Kept, SyncNotes } from './sync-notes.ts';
+import type { ReadNote, SyncNotes } from './sync-notes.ts';
 
 const MAX_MESSAGE_CHARS = 300;
 /** What empties a table and fills it again holds at most so much: half of what a service takes unless told otherwise. */
 const WHOLE_BYTES = 32 * 1024 * 1024;
 const WHOLE_SEGMENTS = 1_024;
+
+/** What a request holds, about: segments before compression on the wire. */
+const REQUEST_BYTES: number = 4 * 1024 * 1024;
+/** Segments of a request, at most. */
+const REQUEST_SEGMENTS = 256;
+/** Below it is the connection and not the size. */
+const MIN_BYTES = 8 * 1024;
+
+/**
+ * How much goes into one request. What does not get through is made smaller until it does: a connection that breaks after a while, or
+ * a slow line, lets less through than a request may have.
+ */
+export class RequestSize {
+  #bytes = REQUEST_BYTES;
+
+  /** Segments are added to a request until it holds so much. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** A request of so many bytes did not get through. */
+  failed(bytes: number): void {
+    this.#bytes = Math.max(MIN_BYTES, Math.min(this.#bytes, bytes) / 2);
+  }
+
+  /** One did. */
+  arrived(): void {
+    this.#bytes = Math.min(REQUEST_BYTES, this.#bytes * 2);
+  }
+}
 
 /** What sending needs and whom it tells. */
 export type SendContext = {
@@ -37,7 +67,7 @@ export type SendContext = {
 
 type Part = {
   readonly stream: StreamState;
-  note: Kept<SentNote>;
+  note: ReadNote<SentNote>;
   readonly pending: readonly SegmentManifest[];
   /** How many of them go into this request. */
   readonly taken: number;
@@ -95,8 +125,8 @@ export async function pendingOf(
   const { runId, table } = stream;
   const segments = await store.listSegments({ runId, table, sequenceMin: through });
   if (refused.length === 0 && ahead.length === 0) return segments;
-  const aside = new Set([...refused.map(nameOf), ...ahead]);
-  return segments.filter((segment) => !aside.has(nameOf(segment)));
+  const aside = new Set([...refused.map(batchName), ...ahead]);
+  return segments.filter((segment) => !aside.has(batchName(segment)));
 }
 
 async function sendParts(context: SendContext, parts: Part[]): Promise<void> {
@@ -109,10 +139,10 @@ async function sendParts(context: SendContext, parts: Part[]): Promise<void> {
   for (const [i, manifest] of wanted.entries()) {
     const read = reads[i];
     const part = parts.find(({ stream }) => stream.table === manifest.table);
-    if (part?.verdict.known.has(nameOf(manifest)) === true) continue;
+    if (part?.verdict.known.has(batchName(manifest)) === true) continue;
     // Merged behind the outbox's back. What came from where cannot be told apart, and nothing may arrive twice.
     const isMixed = manifest.firstSequence < (part?.note.value.through ?? 0);
-    if (isMixed || part?.verdict.unclear.has(nameOf(manifest)) === true)
+    if (isMixed || part?.verdict.unclear.has(batchName(manifest)) === true)
       refused.push(
         refusal(
           manifest,
@@ -145,13 +175,13 @@ async function append(
   if (first === undefined) return [];
   context.checkActive();
   try {
-    const kept = await context.remote.appendSegments(segments.map(newForm));
+    const stored = await context.remote.appendSegments(segments.map(newForm));
     context.requestSize.arrived();
     return segments.flatMap(({ manifest }, i) => {
-      const answer = kept[i];
+      const answer = stored[i];
       const isOther =
         answer !== undefined &&
-        nameOf(answer) === nameOf(manifest) &&
+        batchName(answer) === batchName(manifest) &&
         answer.sources.length === 0 &&
         answer.checksum !== manifest.checksum;
       return isOther
@@ -180,7 +210,7 @@ async function append(
 async function sendWhole(
   context: SendContext,
   stream: StreamState,
-  note: Kept<SentNote>,
+  note: ReadNote<SentNote>,
 ): Promise<void> {
   const { local, remote, notes } = context;
   const { runId, table, replaceCount } = stream;
@@ -207,9 +237,9 @@ async function sendWhole(
     const { message, reason } = problemOf(error, 0);
     segments.length = 0;
     // Nothing of the new table may follow what the service still has of the old one.
-    const named = new Set(refused.map(nameOf));
+    const named = new Set(refused.map(batchName));
     for (const manifest of [...manifests, ...rest.splice(0)])
-      if (!named.has(nameOf(manifest))) refused.push(refusal(manifest, reason, message));
+      if (!named.has(batchName(manifest))) refused.push(refusal(manifest, reason, message));
   }
   const through =
     rest.length === 0
@@ -223,7 +253,7 @@ async function sendWhole(
     ahead:
       rest.length === 0
         ? []
-        : manifests.filter(({ lastSequence }) => lastSequence >= through).map(nameOf),
+        : manifests.filter(({ lastSequence }) => lastSequence >= through).map(batchName),
   });
   context.onAcknowledged();
   for (const segment of refused) context.onRefused(segment);
@@ -236,9 +266,9 @@ async function noteSent(
 ): Promise<void> {
   const { stream, note, pending, taken } = part;
   const refused = allRefused.filter(({ table }) => table === stream.table);
-  const aside = new Set(refused.map(nameOf));
+  const aside = new Set(refused.map(batchName));
   const rest = pending.slice(taken);
-  const acknowledged = pending.slice(0, taken).filter((segment) => !aside.has(nameOf(segment)));
+  const acknowledged = pending.slice(0, taken).filter((segment) => !aside.has(batchName(segment)));
   // Up to the first row that is still to be sent; past the last one when none is.
   const through =
     rest.length === 0
@@ -255,7 +285,7 @@ async function noteSent(
         ? []
         : [
             ...before.ahead,
-            ...acknowledged.filter(({ lastSequence }) => lastSequence >= through).map(nameOf),
+            ...acknowledged.filter(({ lastSequence }) => lastSequence >= through).map(batchName),
           ],
   });
 }
@@ -303,12 +333,8 @@ function newForm({ manifest, bytes }: NewSegment): NewSegment {
 }
 
 function refusal(manifest: NewSegment['manifest'], reason: string, text: string): RefusedSegment {
-  // It is kept in a note with all others.
+  // It is stored in a note with all others.
   const message = text.slice(0, MAX_MESSAGE_CHARS);
   const { batchNumber, rowCount, runId, table, writerId } = manifest;
   return { runId, table, writerId, batchNumber, rowCount, reason, message };
-}
-
-function nameOf(segment: { readonly writerId: string; readonly batchNumber: number }): string {
-  return `${segment.writerId}/${segment.batchNumber}`;
 }

@@ -1,6 +1,6 @@
 /** How far the uploads are, told from the local store and its notes, whoever does the sending. */
-import { checkNotAborted, checkOptionNames } from '../base/assert.ts';
-import { invalidInput } from '../base/errors.ts';
+import { asGiven, asGivenOr, numberWhere, readOptions } from '../base/options.ts';
+import { checkNotAborted } from '../base/assert.ts';
 import { fingerprintOf } from '../store/run-rules.ts';
 import type { Store } from '../store/store.ts';
 import type {
@@ -13,7 +13,7 @@ import type {
 import type { RemoteStore } from './remote-store.ts';
 import { pendingOf } from './send-run.ts';
 import type { PublishedState, SyncNotes } from './sync-notes.ts';
-import { surveyByRun } from './survey-by-run.ts';
+import { snapshotByRun } from './sync-notes.ts';
 import type { Uploader } from './uploader.ts';
 
 /** What a status is read from. */
@@ -65,7 +65,7 @@ export class StatusReader implements StoreSync {
     const sums = { segments: 0, rows: 0, bytes: 0, runs: 0, acknowledged: 0 };
     const refusedSegments: RefusedSegment[] = [];
     const problems: (SyncProblem | null)[] = [];
-    const survey = surveyByRun((await local.notes?.survey(runId)) ?? { runs: [], streams: [] });
+    const survey = snapshotByRun((await local.notes?.survey(runId)) ?? { runs: [], streams: [] });
     const member = runId === undefined ? undefined : await notes.findMember(runId);
     const members =
       runId === undefined
@@ -111,13 +111,20 @@ export class StatusReader implements StoreSync {
   }
 
   async synced(options: SyncedOptions = {}): Promise<SyncStatus> {
-    checkOptionNames('options', options, ['runId', 'timeoutMs', 'onlyWhileReachable', 'signal']);
-    const { onlyWhileReachable = false, runId, signal, timeoutMs } = options;
-    if (timeoutMs !== undefined && !(timeoutMs >= 0))
-      throw invalidInput('timeoutMs', timeoutMs, 'a number of milliseconds, 0 or more');
+    const { onlyWhileReachable, runId, signal, timeoutMs } = readOptions(
+      'options',
+      options,
+      {
+        runId: asGiven,
+        timeoutMs: numberWhere((ms) => ms >= 0, 'a number of milliseconds, 0 or more', Infinity),
+        onlyWhileReachable: asGivenOr(false),
+        signal: asGiven,
+      },
+      '',
+    );
     checkNotAborted(signal);
     const { closing, uploader } = this.#parts;
-    const endMs = performance.now() + (timeoutMs ?? Number.POSITIVE_INFINITY);
+    const endMs = performance.now() + timeoutMs;
     // A service that is known to be away is not asked again because somebody waits a little.
     if (!onlyWhileReachable || uploader.state.state === 'idle') uploader.urge();
     for (;;) {

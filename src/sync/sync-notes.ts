@@ -8,7 +8,7 @@
  */
 import { SessionStoreError } from '../base/errors.ts';
 import { xxh32 } from '../base/xxh32.ts';
-import type { StoredRun, StoreNotes } from '../store/store.ts';
+import type { StoredRun, StoreNotes, StoreSurvey, StreamState } from '../store/store.ts';
 import type { SyncProblem } from '../store/sync-control.ts';
 import { memberPrefix, parseSent, sentPrefix, type SentNote } from '../store/unsent.ts';
 
@@ -29,7 +29,7 @@ export type BaseRun = {
 };
 
 /** A parsed note and the text it was parsed from. */
-export type Kept<T> = { readonly value: T; readonly text: string | null };
+export type ReadNote<T> = { readonly value: T; readonly text: string | null };
 
 /** What the uploader tells those who do not upload. */
 export type PublishedState = {
@@ -97,13 +97,13 @@ export class SyncNotes {
     await this.#notes.write(this.#member(runId), JSON.stringify({ ...FRESH, isAdopted }), null);
   }
 
-  async findMember(runId: string): Promise<Kept<Member> | undefined> {
+  async findMember(runId: string): Promise<ReadNote<Member> | undefined> {
     const text = await this.#notes.read(this.#member(runId));
     return text === undefined ? undefined : { value: parseMember(text), text };
   }
 
   /** The runs to be sent, by id. */
-  async listMembers(): Promise<ReadonlyMap<string, Kept<Member>>> {
+  async listMembers(): Promise<ReadonlyMap<string, ReadNote<Member>>> {
     const prefix = 'sync/run/';
     const suffix = `/${this.key}`;
     const found = await this.#notes.list(prefix);
@@ -117,11 +117,11 @@ export class SyncNotes {
     );
   }
 
-  async writeMember(runId: string, before: Kept<Member>, member: Member): Promise<void> {
+  async writeMember(runId: string, before: ReadNote<Member>, member: Member): Promise<void> {
     await this.#write(this.#member(runId), JSON.stringify(member), before.text);
   }
 
-  async readSent(runId: string, table: string): Promise<Kept<SentNote>> {
+  async readSent(runId: string, table: string): Promise<ReadNote<SentNote>> {
     const text = await this.#notes.read(sentPrefix(runId, table) + this.key);
     return { value: parseSent(text), text: text ?? null };
   }
@@ -129,9 +129,9 @@ export class SyncNotes {
   async writeSent(
     runId: string,
     table: string,
-    before: Kept<SentNote>,
+    before: ReadNote<SentNote>,
     sent: SentNote,
-  ): Promise<Kept<SentNote>> {
+  ): Promise<ReadNote<SentNote>> {
     const text = JSON.stringify(sent);
     await this.#write(sentPrefix(runId, table) + this.key, text, before.text);
     return { value: sent, text };
@@ -208,4 +208,19 @@ function parseMember(text: string): Member {
   } catch {
     return FRESH;
   }
+}
+
+/** What a snapshot of the store says of one run. */
+export type FoundRun = {
+  readonly status: string;
+  readonly revision: number;
+  readonly streams: readonly StreamState[];
+};
+
+/** A snapshot of the store, by run. */
+export function snapshotByRun({ runs, streams }: StoreSurvey): ReadonlyMap<string, FoundRun> {
+  const found = new Map<string, FoundRun & { readonly streams: StreamState[] }>();
+  for (const { id, revision, status } of runs) found.set(id, { status, revision, streams: [] });
+  for (const stream of streams) found.get(stream.runId)?.streams.push(stream);
+  return found;
 }

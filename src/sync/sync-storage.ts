@@ -1,7 +1,7 @@
 /** Sending and comparing what a store holds, for programs and the command line. */
-import { checkFlag, checkOptionNames } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
-import { PERSISTENCE_NAMES, persistenceOf, type PersistenceOptions } from '../store/persistence.ts';
+import { asGiven, flag, readOptions } from '../base/options.ts';
+import { PERSISTENCE_RULES, persistenceOf, type PersistenceOptions } from '../store/persistence.ts';
 import type { Store } from '../store/store.ts';
 import type { SyncStatus } from '../store/sync-control.ts';
 import type { HolderTag } from './leadership.ts';
@@ -36,14 +36,14 @@ export type SyncTask = {
   status(): Promise<SyncStatus>;
 };
 
-const SYNC_NAMES = [
-  ...PERSISTENCE_NAMES,
-  'storageDir',
-  'includesAll',
-  'includesNew',
-  'startsOver',
-  'holderTag',
-] as const;
+const SYNC_RULES = {
+  ...PERSISTENCE_RULES,
+  storageDir: asGiven<string | undefined>,
+  includesAll: flag(false),
+  includesNew: flag(false),
+  startsOver: flag(false),
+  holderTag: asGiven<HolderTag | undefined>,
+};
 
 /**
  * Opens the sending side of a local store for each service that its runs are to be sent to; for the one that is named,
@@ -56,11 +56,12 @@ export async function openSync(
   local: Store,
   options: OpenSyncOptions = {},
 ): Promise<readonly SyncTask[]> {
-  checkOptionNames('options', options, SYNC_NAMES);
-  const { holderTag, includesAll = false, includesNew = false, startsOver = false } = options;
-  checkFlag('includesAll', includesAll);
-  checkFlag('includesNew', includesNew);
-  checkFlag('startsOver', startsOver);
+  const { holderTag, includesAll, includesNew, startsOver } = readOptions(
+    'options',
+    options,
+    SYNC_RULES,
+    '',
+  );
   const notes = notesOf(local);
   const targets = await targetsOf(local, options, undefined, includesAll || includesNew);
   const tasks: SyncTask[] = [];
@@ -99,7 +100,7 @@ export async function verifySync(
   } = {},
 ): Promise<readonly ServiceVerification[]> {
   const { signal, ...rest } = options;
-  checkOptionNames('options', rest, SYNC_NAMES);
+  readOptions('options', rest, SYNC_RULES, '');
   const results: ServiceVerification[] = [];
   for (const target of await targetsOf(local, rest, runId, true)) {
     const outbox = open(local, target, rest, false, undefined);

@@ -19,14 +19,14 @@ import {
   retryAfterMs,
 } from './failures.ts';
 import { pause } from './leadership.ts';
-import { RequestSize } from './request-size.ts';
+import { RequestSize } from './send-run.ts';
 import type { RunMirror } from './run-mirror.ts';
 import { SentBlobs } from './send-blobs.ts';
 import { sendSome, type SendContext } from './send-run.ts';
-import { surveyByRun, type FoundRun } from './survey-by-run.ts';
+import { snapshotByRun, type FoundRun } from './sync-notes.ts';
 import {
   NotesTaken,
-  type Kept,
+  type ReadNote,
   type Member,
   type PublishedState,
   type SyncNotes,
@@ -151,7 +151,7 @@ export class Uploader {
           if (!hasMore) await this.#becomeIdle();
         } catch (error) {
           if (signal.aborted) return;
-          // Somebody else sends. What was sent twice is kept once.
+          // Somebody else sends. What was sent twice is stored once.
           if (error instanceof NotesTaken) return;
           await this.#afterFailure(error, signal);
           continue;
@@ -191,7 +191,7 @@ export class Uploader {
     const { notes, local } = this.#parts;
     const startMs = performance.now();
     const members = await notes.listMembers();
-    const survey = surveyByRun((await local.notes?.survey()) ?? { runs: [], streams: [] });
+    const survey = snapshotByRun((await local.notes?.survey()) ?? { runs: [], streams: [] });
     this.#lookMs = performance.now() - startMs;
     const atStart = this.#progress;
     const missed = new Map<string, unknown>();
@@ -255,7 +255,7 @@ export class Uploader {
   async #sendRun(
     runId: string,
     found: FoundRun,
-    member: Kept<Member>,
+    member: ReadNote<Member>,
     print: string,
     signal: AbortSignal,
   ): Promise<boolean> {

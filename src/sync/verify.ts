@@ -6,7 +6,7 @@ import { TABLES } from '../records/tables.ts';
 import { groupSegments } from '../segment/group-segments.ts';
 import { openSegment } from '../segment/open-segment.ts';
 import type { TableDefinition } from '../schema/table.ts';
-import { batchesOf, coalesceRanges, rangesHold } from '../store/batch-ranges.ts';
+import { batchesOf, coalesceRanges, rangesContain } from '../store/batch-ranges.ts';
 import { type BatchRange, type SegmentManifest, type Store } from '../store/store.ts';
 import { areSameRuns, formOf, toLocalForm } from './merge-run.ts';
 import { RowDigest } from './row-digest.ts';
@@ -143,7 +143,7 @@ function missingFrom(
   const missing: BatchRange[] = [];
   for (const { batchLast, batchStart, writerId } of coalesceRanges(theirs.flatMap(batchesOf)))
     for (let batch = batchStart; batch <= batchLast; batch++)
-      if (!rangesHold(known, { writerId, batchNumber: batch }))
+      if (!rangesContain(known, { writerId, batchNumber: batch }))
         missing.push({ writerId, batchStart: batch, batchLast: batch });
   return coalesceRanges(missing).map(({ batchLast, batchStart, writerId }) =>
     batchStart === batchLast

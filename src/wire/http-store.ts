@@ -3,14 +3,14 @@ import { storeOf, type StoreDriver } from '../store/front.ts';
 import { checkOptionNames } from '../base/assert.ts';
 import { isQuarkError, SessionStoreError } from '../base/errors.ts';
 import { checkAnsweredProject, checkAnsweredRun } from '../store/run-content.ts';
-import { holdsKey } from '../store/segment-rules.ts';
+import { containsKey } from '../store/segment-rules.ts';
 import type {
   Lease,
   NewSegment,
   SegmentManifest,
   SegmentRead,
   SegmentReference,
-  SeenTable,
+  TableEpoch,
   Store,
   StoredRun,
   StoreLocation,
@@ -210,7 +210,7 @@ class HttpStore implements StoreDriver {
     });
     const manifests = answer.list('segments').map(decodeManifest);
     if (keys === undefined || keysFit) return manifests;
-    return manifests.filter((manifest) => holdsKey(manifest.keys, keys));
+    return manifests.filter((manifest) => containsKey(manifest.keys, keys));
   };
 
   readonly readSegments: Store['readSegments'] = async (segments) => {
@@ -245,7 +245,7 @@ class HttpStore implements StoreDriver {
   };
 
   readonly replaceTable: Store['replaceTable'] = async (runId, table, add, seenCount) => {
-    const send = async (seen?: readonly SeenTable[]): Promise<readonly SegmentManifest[]> => {
+    const send = async (seen?: readonly TableEpoch[]): Promise<readonly SegmentManifest[]> => {
       const answer = await this.#client.json('PUT /runs/:runId/tables/:table', {
         params: { runId, table },
         bytes: encodeUpload(add, { seen }),
@@ -330,7 +330,7 @@ function referenceOf(segment: SegmentReference): SegmentReference {
   return checksum === undefined ? identity : { ...identity, checksum };
 }
 
-function tablesOf(segments: readonly NewSegment[]): readonly Pick<SeenTable, 'runId' | 'table'>[] {
+function tablesOf(segments: readonly NewSegment[]): readonly Pick<TableEpoch, 'runId' | 'table'>[] {
   const tables = new Map(
     segments.map(({ manifest: { runId, table } }) => [`${runId}/${table}`, { runId, table }]),
   );

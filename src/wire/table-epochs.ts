@@ -4,14 +4,14 @@
  * and arrives after the table was emptied.
  */
 import { isStoreError } from '../base/errors.ts';
-import type { SeenTable, StreamState } from '../store/store.ts';
+import type { TableEpoch, StreamState } from '../store/store.ts';
 
 /** Runs to remember: asking for one again costs a request. */
 const MAX_RUNS = 1_024;
 /** Attempts while another client empties the table again and again. */
 const MAX_ATTEMPTS = 4;
 
-type Table = Pick<SeenTable, 'runId' | 'table'>;
+type Table = Pick<TableEpoch, 'runId' | 'table'>;
 
 /** The epochs that a client knows. */
 export class TableEpochs {
@@ -30,7 +30,7 @@ export class TableEpochs {
   }
 
   /** This client emptied a table whose epoch was `replaceCount`. */
-  emptied({ runId, table, replaceCount }: SeenTable): void {
+  emptied({ runId, table, replaceCount }: TableEpoch): void {
     this.#runs.get(runId)?.set(table, replaceCount + 1);
   }
 
@@ -41,7 +41,7 @@ export class TableEpochs {
    */
   async use<T>(
     tables: readonly Table[],
-    change: (epochs: readonly SeenTable[] | undefined) => Promise<T>,
+    change: (epochs: readonly TableEpoch[] | undefined) => Promise<T>,
     isEmptying = false,
   ): Promise<T> {
     for (let attempt = 1; ; attempt++) {
@@ -56,8 +56,8 @@ export class TableEpochs {
     }
   }
 
-  async #of(tables: readonly Table[]): Promise<readonly SeenTable[] | undefined> {
-    const epochs: SeenTable[] = [];
+  async #of(tables: readonly Table[]): Promise<readonly TableEpoch[] | undefined> {
+    const epochs: TableEpoch[] = [];
     for (const { runId, table } of tables) {
       const known = this.#runs.get(runId) ?? (await this.#learn(runId));
       if (known === undefined) return undefined;

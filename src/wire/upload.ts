@@ -8,7 +8,7 @@
  * appends to tables or empties them. Nothing follows.
  */
 import { SessionStoreError } from '../base/errors.ts';
-import type { MergedSegment, NewSegment, SeenTable, SegmentReference } from '../store/store.ts';
+import type { MergedSegment, NewSegment, TableEpoch, SegmentReference } from '../store/store.ts';
 import { MAX_SEGMENTS_PER_UPLOAD } from './protocol.ts';
 import {
   decodeManifest,
@@ -30,7 +30,7 @@ export function encodeUpload(
     seen,
   }: {
     readonly remove?: readonly SegmentReference[];
-    readonly seen?: readonly SeenTable[] | undefined;
+    readonly seen?: readonly TableEpoch[] | undefined;
   } = {},
 ): Uint8Array<ArrayBuffer> {
   const head = new TextEncoder().encode(
@@ -67,7 +67,7 @@ export function encodeUpload(
 export function decodeAppend(upload: Uint8Array<ArrayBuffer>): {
   readonly segments: readonly NewSegment[];
   /** Undefined where the client does not say. */
-  readonly seen: readonly SeenTable[] | undefined;
+  readonly seen: readonly TableEpoch[] | undefined;
 } {
   const { head, bytesFrom } = open(upload);
   return {

@@ -20,7 +20,7 @@ import {
   type Shape,
   type ValuesOf,
 } from '../schema/shape.ts';
-import type { NewSegment, SeenTable, UpdateResult } from '../store/store.ts';
+import type { NewSegment, TableEpoch, UpdateResult } from '../store/store.ts';
 
 /** Names on the wire by names in code: a list of manifests has the same few thousands of times. */
 const wireNames = new Map<string, string>();
@@ -128,7 +128,7 @@ export const decodeNewManifest: (value: unknown) => NewSegment['manifest'] =
   decoder(newManifestShape);
 
 /** How often a table was emptied when its writer last asked: a fencing token. */
-export const decodeTableEpoch: (value: unknown) => SeenTable = decoder(tableEpochShape);
+export const decodeTableEpoch: (value: unknown) => TableEpoch = decoder(tableEpochShape);
 
 /** What a change of a run came to. @throws {SessionStoreError} `rejected` */
 export function decodeUpdate(fields: Fields): UpdateResult {

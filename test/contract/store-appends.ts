@@ -3,14 +3,14 @@ import { describe, expect, test } from 'vitest';
 import { xxh32 } from '../../src/base/xxh32.ts';
 import type { SegmentFilter } from '../../src/store/store.ts';
 import { runOf, segmentOf, bytesOf } from '../support/segments.ts';
-import type { TestPlace } from './store-contract.ts';
+import type { LocationUnderTest } from './store-contract.ts';
 
 /** Stands for bytes in comparisons: comparing arrays item by item takes seconds. */
 function digestOf(bytes: Uint8Array): string {
   return `${bytes.byteLength} bytes, ${xxh32(bytes)}`;
 }
 
-export function describeAppends(place: TestPlace): void {
+export function describeAppends(place: LocationUnderTest): void {
   describe('appending', () => {
     test('sequence numbers count the rows of a table, from 0 and without gaps', async () => {
       const placed = await place.append(

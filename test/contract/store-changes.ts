@@ -1,9 +1,9 @@
 /** Which runs were changed last: part of the contract of stores that serve. */
 import { describe, expect, test } from 'vitest';
 import { RUN_ID, runOf, segmentOf } from '../support/segments.ts';
-import type { TestPlace } from './store-contract.ts';
+import type { LocationUnderTest } from './store-contract.ts';
 
-export function describeChanges(place: TestPlace): void {
+export function describeChanges(place: LocationUnderTest): void {
   describe('changes of runs', () => {
     const idsAfter = async (after?: number): Promise<readonly string[]> =>
       ((await place.store.listRunChanges?.(after))?.runs ?? []).map(({ id }) => id);

@@ -9,12 +9,12 @@ import { describeAppends } from './store-appends.ts';
 import { describeChanges } from './store-changes.ts';
 import { describeMerges } from './store-merges.ts';
 import { describeNotes } from './store-notes.ts';
-import { describePlaces } from './store-locations.ts';
+import { describeLocations } from './store-locations.ts';
 import { describeRuns } from './store-runs.ts';
-import { describeSeen } from './store-epochs.ts';
+import { describeEpochs } from './store-epochs.ts';
 
 /** A place that stores can be opened on, as often as wanted. */
-export type StorePlace = {
+export type TestLocation = {
   /** Another store on the same place. Its clock is the one given to the maker. */
   open(): Promise<Store>;
   /** Overwrites or cuts the kept bytes of a segment behind the store's back, where the place has a way to. */
@@ -24,10 +24,10 @@ export type StorePlace = {
 };
 
 /** Makes an empty place. Stores on it ask `clock` for the time. */
-export type PlaceMaker = (clock: { now(): number }) => Promise<StorePlace>;
+export type LocationMaker = (clock: { now(): number }) => Promise<TestLocation>;
 
 /** The place of the running test, with one store open on it and one run in that. */
-export class TestPlace {
+export class LocationUnderTest {
   readonly clock = {
     nowMs: 0,
     now(): number {
@@ -35,7 +35,7 @@ export class TestPlace {
     },
   };
   readonly #opened: Store[] = [];
-  #place: StorePlace | undefined;
+  #place: TestLocation | undefined;
   #store: Store | undefined;
 
   /** The store under test. */
@@ -44,11 +44,11 @@ export class TestPlace {
     return this.#store;
   }
 
-  get damage(): StorePlace['damage'] {
+  get damage(): TestLocation['damage'] {
     return this.#place?.damage?.bind(this.#place);
   }
 
-  async set(makePlace: PlaceMaker): Promise<void> {
+  async set(makePlace: LocationMaker): Promise<void> {
     this.clock.nowMs = 1_700_000_000_000;
     this.#place = await makePlace(this.clock);
     this.#store = await this.openAnother();
@@ -86,7 +86,7 @@ export class TestPlace {
 /** The suite. `hasNotes` for stores at hand; `serves` false for stores that no service is made of. */
 export function describeStore(
   name: string,
-  makePlace: PlaceMaker,
+  makePlace: LocationMaker,
   options: {
     readonly hasNotes?: boolean;
     readonly serves?: boolean;
@@ -95,16 +95,16 @@ export function describeStore(
   } = {},
 ): void {
   describe(name, () => {
-    const place = new TestPlace();
+    const place = new LocationUnderTest();
     beforeEach(() => place.set(makePlace));
     afterEach(() => place.clear());
 
     describeMerges(place);
-    describePlaces(place);
+    describeLocations(place);
     if (options.onlyBytes === true) return;
     describeRuns(place);
     describeAppends(place);
-    if (options.serves !== false) describeSeen(place);
+    if (options.serves !== false) describeEpochs(place);
     if (options.hasNotes === true) describeNotes(place);
     if (options.hasNotes === true && options.serves !== false) describeChanges(place);
   });

@@ -1,7 +1,7 @@
 /** What was held back on its way and arrives after a table was emptied: part of the contract of stores that serve. */
 import { describe, expect, test } from 'vitest';
 import { RUN_ID, segmentOf } from '../support/segments.ts';
-import type { TestPlace } from './store-contract.ts';
+import type { LocationUnderTest } from './store-contract.ts';
 
 const TABLE = 'metrics';
 const seen = (replaceCount: number) => [{ runId: RUN_ID, table: TABLE, replaceCount }];
@@ -11,7 +11,7 @@ const stale = (replaceCount: number) => ({
   details: expect.objectContaining({ runId: RUN_ID, table: TABLE, replaceCount }) as unknown,
 });
 
-export function describeSeen(place: TestPlace): void {
+export function describeEpochs(place: LocationUnderTest): void {
   describe('tables as they were seen', () => {
     test('streams are told with how often they were emptied', async () => {
       expect(await place.store.listStreams?.(RUN_ID)).toEqual([]);

@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { sha256Hex } from '../../src/store/blob-rules.ts';
 import { RUN_ID, segmentOf, mergeOf, bytesOf } from '../support/segments.ts';
-import type { TestPlace } from './store-contract.ts';
+import type { LocationUnderTest } from './store-contract.ts';
 
-export function describePlaces(place: TestPlace): void {
+export function describeLocations(place: LocationUnderTest): void {
   describe('blobs', () => {
     test.each([0, 1, 1000, 256 * 1024, 256 * 1024 + 1, 2 * 1024 * 1024])(
       '%i bytes come back',

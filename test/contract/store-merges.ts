@@ -1,9 +1,9 @@
 /** Merging segments, and replacing whole tables: part of the contract of stores. */
 import { describe, expect, test } from 'vitest';
 import { RUN_ID, segmentOf, mergeOf } from '../support/segments.ts';
-import type { TestPlace } from './store-contract.ts';
+import type { LocationUnderTest } from './store-contract.ts';
 
-export function describeMerges(place: TestPlace): void {
+export function describeMerges(place: LocationUnderTest): void {
   describe('merging', () => {
     test('a merge takes the place of its sources', async () => {
       const placed = await place.append(segmentOf(0), segmentOf(1), segmentOf(2));

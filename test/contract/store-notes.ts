@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import type { StoreNotes } from '../../src/store/store.ts';
 import { mergeOf, RUN_ID, runOf, segmentOf } from '../support/segments.ts';
-import type { TestPlace } from './store-contract.ts';
+import type { LocationUnderTest } from './store-contract.ts';
 
-export function describeNotes(place: TestPlace): void {
+export function describeNotes(place: LocationUnderTest): void {
   const notes = (): StoreNotes => {
     if (place.store.notes === undefined) throw new Error('This store has no notes.');
     return place.store.notes;

@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Store } from '../../src/store/store.ts';
 import { RUN_ID, runOf } from '../support/segments.ts';
-import type { TestPlace } from './store-contract.ts';
+import type { LocationUnderTest } from './store-contract.ts';
 
-export function describeRuns(place: TestPlace): void {
+export function describeRuns(place: LocationUnderTest): void {
   describe('projects and runs', () => {
     test('a project is found by its name, whoever made it', async () => {
       const other = await place.openAnother();

@@ -9,7 +9,7 @@ import type {
   Store,
   StoredRun,
 } from '../../src/store/store.ts';
-import type { PlaceMaker, StorePlace } from '../contract/store-contract.ts';
+import type { LocationMaker, TestLocation } from '../contract/store-contract.ts';
 import { runs } from '../support/property.ts';
 import { mergeOf, runOf, segmentOf } from '../support/segments.ts';
 import * as model from './store-model.ts';
@@ -205,7 +205,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
 /** Declares the test. `count` sequences of up to `length` operations. */
 export function testStoreAgainstModel(
   name: string,
-  makePlace: PlaceMaker,
+  makePlace: LocationMaker,
   count: number,
   length: number,
   timeoutMs: number,
@@ -241,7 +241,7 @@ export function testStoreAgainstModel(
 }
 
 class World {
-  readonly #place: StorePlace;
+  readonly #place: TestLocation;
   readonly #stores: Store[];
   readonly #clock: { nowMs: number };
   readonly #state: model.State;
@@ -249,7 +249,7 @@ class World {
   readonly #history: SegmentManifest[] = [];
   #merges = 0;
 
-  constructor(place: StorePlace, stores: Store[], clock: { nowMs: number }, state: model.State) {
+  constructor(place: TestLocation, stores: Store[], clock: { nowMs: number }, state: model.State) {
     this.#place = place;
     this.#stores = stores;
     this.#clock = clock;

@@ -12,7 +12,7 @@
  */
 import { storeOf, type StoreDriver } from '../../store/front.ts';
 import { RunNotFoundError, SessionStoreError } from '../../base/errors.ts';
-import { rangeOfBlob, sizeOfBlob } from '../../store/blob-ranges.ts';
+import { rangeOfBlob, sizeOfBlob } from '../../store/blob-rules.ts';
 import { compareRuns, runIdTaken, storeClosed } from '../../store/run-rules.ts';
 import type {
   SegmentRead,
@@ -80,7 +80,7 @@ class GuardedStore implements StoreDriver {
     (await this.#store.listProjects()).filter(({ name }) => this.#maySee(name));
 
   readonly createRun: Store['createRun'] = async (run) => {
-    await this.#checkPlace(run);
+    await this.#checkProject(run);
     try {
       return await this.#store.createRun(run);
     } catch (error) {
@@ -118,10 +118,10 @@ class GuardedStore implements StoreDriver {
 
   readonly updateRun: Store['updateRun'] = async (run) => {
     if (this.#projects === undefined) return this.#store.updateRun(run);
-    const kept = await this.#requireRun(run.id);
-    this.#checkWrite(kept.projectName);
-    if (kept.revision !== run.revision) return { kind: 'conflict', run: kept };
-    if (run.projectName !== kept.projectName || run.projectId !== kept.projectId)
+    const stored = await this.#requireRun(run.id);
+    this.#checkWrite(stored.projectName);
+    if (stored.revision !== run.revision) return { kind: 'conflict', run: stored };
+    if (run.projectName !== stored.projectName || run.projectId !== stored.projectId)
       throw new SessionStoreError(
         'unauthorised',
         'Only its owner may move a run to another project.',
@@ -268,7 +268,7 @@ class GuardedStore implements StoreDriver {
   }
 
   /** A run may only be put into the project that it names, by name and by id. */
-  async #checkPlace(run: Omit<StoredRun, 'revision'>): Promise<void> {
+  async #checkProject(run: Omit<StoredRun, 'revision'>): Promise<void> {
     if (this.#projects === undefined) return;
     this.#checkWrite(run.projectName);
     const project = await this.#findProject(run.projectName);

@@ -4,7 +4,7 @@ import { recordsOfBatch } from '../../read/records.ts';
 import { tableBatches } from '../../read/table-batches.ts';
 import { artifactTable, type ArtifactRecord } from '../../records/artifact.ts';
 import { gatherRows } from '../../segment/batch-ops.ts';
-import { rangeOfBlob, sizeOfBlob } from '../../store/blob-ranges.ts';
+import { rangeOfBlob, sizeOfBlob } from '../../store/blob-rules.ts';
 import { ARTIFACT_PART_BYTES, checkSha256 } from '../../store/blob-rules.ts';
 import type { Store } from '../../store/store.ts';
 import { streamOf } from '../../wire/body.ts';

@@ -96,7 +96,7 @@ export class IdbConnection {
       try {
         return await this.#attempt(database, stores, mode, durability, work);
       } catch (error) {
-        // The browser ended the connection: nothing of the transaction was kept, and a new connection may do. Nothing
+        // The browser ended the connection: nothing of the transaction was stored, and a new connection may do. Nothing
         // but that aborts a transaction without an error of its own.
         const wasLost =
           this.#database !== connecting ||

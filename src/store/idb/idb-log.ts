@@ -8,6 +8,7 @@
  * tables what the log holds, and begin a new log. Until that is done, some 20 ms after the first opening, a second kill
  * can still lose everything; without it, any end of the browser could, until 4 MB more were written.
  */
+import { atMost } from '../../base/at-most.ts';
 import { deleteDB, openDB } from 'idb';
 
 /** No name that anybody gives a database of their own. */
@@ -20,17 +21,8 @@ let begun: Promise<void> | undefined;
 
 /** Begins a new log where it matters, once for each page or worker. Never fails. */
 export function beginNewLog(): Promise<void> {
-  begun ??= isChromium() ? waitFor(makeAndDelete()) : Promise.resolve();
+  begun ??= isChromium() ? atMost(MAX_WAIT_MS, makeAndDelete()) : Promise.resolve();
   return begun;
-}
-
-async function waitFor(work: Promise<void>): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const patience = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, MAX_WAIT_MS);
-  });
-  await Promise.race([work, patience]);
-  clearTimeout(timer);
 }
 
 async function makeAndDelete(): Promise<void> {

@@ -1,7 +1,7 @@
 /** Notes, the overview and forgetting in IndexedDB. */
 import type { IdbConnection } from './idb-connection.ts';
 import { keysUnder, type IdbTransaction } from './idb-layout.ts';
-import { isAsSurveyed } from '../run-rules.ts';
+import { isUnchanged } from '../run-rules.ts';
 import type { StoreNotes, StoreSurvey, StreamState } from '../store.ts';
 
 /** Names are ASCII: this sorts after all of them. */
@@ -37,7 +37,7 @@ export function idbNotes(connection: IdbConnection): StoreNotes {
       return connection.writeToDisk(
         ['runs', 'leases', 'counters', 'manifests', 'bytes', 'merged', 'replacements'],
         async (tx) => {
-          if (!isAsSurveyed(expected, await surveyIn(tx, runId))) return false;
+          if (!isUnchanged(expected, await surveyIn(tx, runId))) return false;
           await Promise.all([
             tx.objectStore('runs').delete(runId),
             tx.objectStore('leases').delete(all),

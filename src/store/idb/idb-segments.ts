@@ -1,7 +1,7 @@
 /** Segments in IndexedDB. Every function runs inside one transaction and awaits only its requests. */
 import { segmentName } from '../../records/shapes/manifest.ts';
 import { RunNotFoundError, SessionStoreError } from '../../base/errors.ts';
-import { checkMergeSources, coalesceRanges, rangesHold } from '../batch-ranges.ts';
+import { checkMergeSources, coalesceRanges, rangesContain } from '../batch-ranges.ts';
 import {
   keysUnder,
   segmentKey,
@@ -14,9 +14,9 @@ import { segmentTaken } from '../run-rules.ts';
 import {
   compareManifests,
   copyManifest,
-  findHolder,
+  findMerged,
   matchesSegmentFilter,
-  placeSegment,
+  numberSegment,
 } from '../segment-rules.ts';
 import {
   type BatchRange,
@@ -38,21 +38,21 @@ export const REPLACE_STORES: IdbStoreName[] = [...SEGMENT_STORES, 'replacements'
 type ReadWrite = IdbTransaction<'readwrite'>;
 type Merged = ReadonlyMap<string, readonly BatchRange[]>;
 
-/** Appends new segments, gives the rest as they are kept. */
+/** Appends new segments, gives the rest as they are stored. */
 export async function appendSegments(
   tx: ReadWrite,
   segments: readonly NewSegment[],
   where: string,
 ): Promise<readonly SegmentManifest[]> {
   const manifests = segments.map((segment) => segment.manifest);
-  const [counters, kept, merged] = await Promise.all([
+  const [counters, stored, merged] = await Promise.all([
     readCounters(tx, manifests),
     Promise.all(manifests.map((manifest) => tx.objectStore('manifests').get(segmentKey(manifest)))),
     readMerged(tx, manifests),
     requireRuns(tx, manifests, where),
   ]);
   const known = new Map<string, SegmentManifest>();
-  for (const manifest of kept)
+  for (const manifest of stored)
     if (manifest !== undefined) known.set(segmentName(manifest), manifest);
   const placed: SegmentManifest[] = [];
   const writes: Promise<unknown>[] = [];
@@ -64,12 +64,12 @@ export async function appendSegments(
       placed.push(own);
       continue;
     }
-    if (rangesHold(merged.get(writerName(manifest)) ?? [], manifest)) {
+    if (rangesContain(merged.get(writerName(manifest)) ?? [], manifest)) {
       placed.push(await readHolder(tx, manifest));
       continue;
     }
     const stream = streamName(manifest);
-    const added = placeSegment(manifest, counters.get(stream) ?? 0);
+    const added = numberSegment(manifest, counters.get(stream) ?? 0);
     counters.set(stream, added.lastSequence + 1);
     grown.add(stream);
     known.set(name, added);
@@ -151,7 +151,7 @@ export async function replaceSegments(
   added.forEach((manifest, i) => {
     const name = segmentName(manifest);
     const isKnown =
-      taken[i] !== undefined || rangesHold(merged.get(writerName(manifest)) ?? [], manifest);
+      taken[i] !== undefined || rangesContain(merged.get(writerName(manifest)) ?? [], manifest);
     if (isKnown && !leaving.has(name)) throw segmentTaken(name);
   });
   const writes: Promise<unknown>[] = removed.flatMap((manifest) => [
@@ -249,7 +249,7 @@ async function readMerged(
 /** The segment that a known batch was merged into. */
 async function readHolder(tx: ReadWrite, segment: SegmentIdentity): Promise<SegmentManifest> {
   const live = await tx.objectStore('manifests').getAll(keysUnder([segment.runId, segment.table]));
-  const holder = findHolder(live, segment);
+  const holder = findMerged(live, segment);
   if (holder !== undefined) return holder;
   throw new SessionStoreError(
     'corrupt',

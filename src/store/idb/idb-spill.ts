@@ -9,16 +9,18 @@
  * appended before the end are recognised by their identity. A frozen tab holds its lock.
  */
 import { openDB, unwrap, type DBSchema, type IDBPDatabase } from 'idb';
+import { atMost } from '../../base/at-most.ts';
 import { createId } from '../../base/ids.ts';
 import { ifAllowed } from '../../base/if-allowed.ts';
+import { segmentName } from '../../records/shapes/manifest.ts';
 import { keysUnder } from './idb-layout.ts';
 import {
-  listAside,
+  listSpilled,
   lostOwners,
   noteLeft,
-  onPutAside,
-  putAsideNoting,
-  takeBack,
+  onSpilled,
+  spillNotingLost,
+  recoverSpilled,
   takeLeft,
   takeLost,
   type LostBatch,
@@ -148,7 +150,7 @@ export class IdbSpill implements RowSpill {
   }
 
   forget(segments: readonly NewSegment[]): void {
-    const known = segments.filter((segment) => this.#saved.delete(nameOf(segment)));
+    const known = segments.filter((segment) => this.#saved.delete(segmentName(segment.manifest)));
     if (known.length === 0) return;
     this.#write((rows) => {
       for (const segment of known) rows.delete(this.#keyOf(segment));
@@ -158,11 +160,11 @@ export class IdbSpill implements RowSpill {
   leave(segments: readonly NewSegment[]): void {
     const { name, storage } = this.#parts;
     const open = segments.filter((segment) => {
-      const saved = this.#saved.get(nameOf(segment));
+      const saved = this.#saved.get(segmentName(segment.manifest));
       return saved?.isConfirmed !== true || saved.rowCount !== segment.manifest.rowCount;
     });
     if (this.isReady) this.#put(open);
-    if (storage !== undefined) putAsideNoting(storage, name, this.#owner, open);
+    if (storage !== undefined) spillNotingLost(storage, name, this.#owner, open);
   }
 
   left(): void {
@@ -191,8 +193,8 @@ export class IdbSpill implements RowSpill {
     const takeOver = (owner: string): Promise<void> =>
       this.#takeOver(owner, store).catch(() => undefined);
     if (locks === undefined) {
-      await this.#takeAside(store);
-      this.#unfollow = onPutAside(name, () => void this.#takeAside(store));
+      await this.#recoverSpilled(store);
+      this.#unfollow = onSpilled(name, () => void this.#recoverSpilled(store));
       await this.#reportLost(store, '', [], undefined).catch(() => undefined);
       return;
     }
@@ -211,7 +213,7 @@ export class IdbSpill implements RowSpill {
     );
     await atMost(2 * MAX_WAIT_MS, Promise.all(taking));
     // Segments in localStorage come after the rows that the same page saved in IndexedDB. The page may still be open.
-    if (this.#watched.size === 0) await this.#takeAside(store);
+    if (this.#watched.size === 0) await this.#recoverSpilled(store);
   }
 
   /** What sessions that are still open have saved stays until this thread ends. */
@@ -309,7 +311,7 @@ export class IdbSpill implements RowSpill {
         segments.forEach((segment, i) => {
           const { bytes, manifest } = segment;
           const version = versions[i];
-          if (version !== undefined) this.#saved.set(nameOf(segment), version);
+          if (version !== undefined) this.#saved.set(segmentName(segment.manifest), version);
           rows.put({ bytes, manifest, savedAtMs } satisfies SavedRows, this.#keyOf(segment));
         });
       },
@@ -359,9 +361,9 @@ export class IdbSpill implements RowSpill {
   }
 
   /** Rows that cannot be recovered stay saved. */
-  async #takeAside(store: Store): Promise<void> {
+  async #recoverSpilled(store: Store): Promise<void> {
     const { name, storage } = this.#parts;
-    if (storage !== undefined) await takeBack(storage, name, store).catch(() => undefined);
+    if (storage !== undefined) await recoverSpilled(storage, name, store).catch(() => undefined);
   }
 
   /** Waits for the end of another tab or worker. */
@@ -385,7 +387,7 @@ export class IdbSpill implements RowSpill {
       this.#read('rows', owner),
     ]);
     const { name, storage } = this.#parts;
-    const aside = storage === undefined ? [] : listAside(storage, name);
+    const aside = storage === undefined ? [] : listSpilled(storage, name);
     const rows = joinVersions(saved as SavedRows[], aside);
     const taken: SavedRows[] = [];
     const isStored = storedBatches(store);
@@ -393,7 +395,7 @@ export class IdbSpill implements RowSpill {
     for (const segment of rows)
       if (await appendIfNew(store, segment, isStored, lost)) taken.push(segment);
     warnOfLost(lost);
-    if (storage !== undefined) await takeBack(storage, name, store);
+    if (storage !== undefined) await recoverSpilled(storage, name, store);
     const hasNoted = storage !== undefined && takeLeft(storage, name, owner);
     const gone = new Map(
       sessionKeys.map(([, , runId], i) => {
@@ -447,25 +449,6 @@ export class IdbSpill implements RowSpill {
   }
 }
 
-function nameOf({ manifest }: NewSegment): string {
-  return `${manifest.runId}/${manifest.table}/${manifest.writerId}/${manifest.batchNumber}`;
-}
-
 function lockName(name: string, owner: string): string {
   return `quark-spill ${owner} ${name}`;
-}
-
-/** Waits for work up to a time limit, and ignores its failure. */
-async function atMost<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } catch {
-    return undefined;
-  } finally {
-    clearTimeout(timer);
-  }
 }

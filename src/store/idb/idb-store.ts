@@ -5,7 +5,7 @@ import { systemClock, type Clock } from '../../base/clock.ts';
 import { RunNotFoundError } from '../../base/errors.ts';
 import { ifAllowed } from '../../base/if-allowed.ts';
 import { isNode } from '../../base/runtime.ts';
-import { checkKeptBlob } from '../blob-rules.ts';
+import { checkStoredBlob } from '../blob-rules.ts';
 import { IdbConnection } from './idb-connection.ts';
 import type { IdbTransaction } from './idb-layout.ts';
 import { beginNewLog } from './idb-log.ts';
@@ -96,9 +96,9 @@ class IdbStore implements StoreDriver {
       const known = await projects.index('byName').get(project.name);
       if (known !== undefined) return known;
       if ((await projects.getKey(project.id)) !== undefined) throw projectIdTaken(project.id);
-      const kept = { id: project.id, name: project.name, createdAtMs: project.createdAtMs };
-      await projects.put(kept);
-      return kept;
+      const stored = { id: project.id, name: project.name, createdAtMs: project.createdAtMs };
+      await projects.put(stored);
+      return stored;
     });
 
   readonly listProjects: Store['listProjects'] = async () => {
@@ -112,9 +112,9 @@ class IdbStore implements StoreDriver {
     this.#connection.writeToDisk(['runs'], async (tx) => {
       const runs = tx.objectStore('runs');
       if ((await runs.getKey(run.id)) !== undefined) throw runIdTaken(run.id);
-      const kept = copyRun(run, 1);
-      await runs.put(kept);
-      return kept;
+      const stored = copyRun(run, 1);
+      await runs.put(stored);
+      return stored;
     });
 
   readonly findRun: Store['findRun'] = async (runId) =>
@@ -130,9 +130,9 @@ class IdbStore implements StoreDriver {
   readonly updateRun: Store['updateRun'] = async (run) =>
     this.#connection.writeToDisk(['runs'], async (tx): Promise<UpdateResult> => {
       const runs = tx.objectStore('runs');
-      const kept = await runs.get(run.id);
-      if (kept === undefined) throw new RunNotFoundError(run.id, this.uri);
-      if (kept.revision !== run.revision) return { kind: 'conflict', run: kept };
+      const stored = await runs.get(run.id);
+      if (stored === undefined) throw new RunNotFoundError(run.id, this.uri);
+      if (stored.revision !== run.revision) return { kind: 'conflict', run: stored };
       const next = copyRun(run, run.revision + 1);
       await runs.put(next);
       return { kind: 'updated', run: next };
@@ -197,7 +197,7 @@ class IdbStore implements StoreDriver {
     const bytes = await this.#connection.read(['blobs'], (tx) =>
       tx.objectStore('blobs').get(sha256),
     );
-    if (bytes !== undefined) await checkKeptBlob(sha256, bytes, this.uri);
+    if (bytes !== undefined) await checkStoredBlob(sha256, bytes, this.uri);
     return bytes;
   };
 

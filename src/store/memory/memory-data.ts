@@ -1,6 +1,6 @@
 /** What the stores of one name in memory share. */
 import type { StoredLease } from '../../records/shapes/lease.ts';
-import { compareText, isAsSurveyed } from '../run-rules.ts';
+import { compareText, isUnchanged } from '../run-rules.ts';
 import {
   type BatchRange,
   type SegmentManifest,
@@ -12,20 +12,23 @@ import {
 } from '../store.ts';
 
 /** A segment as it was given. */
-export type Kept = { readonly manifest: SegmentManifest; readonly bytes: Uint8Array<ArrayBuffer> };
+export type StoredSegment = {
+  readonly manifest: SegmentManifest;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+};
 
 /** One table of one run. */
 export type Stream = {
   nextSequence: number;
-  readonly live: Map<string, Kept>;
+  readonly live: Map<string, StoredSegment>;
   /** Live segments by their last sequence number, so that a look at the end of a long run does not go through all of it; undefined until it is asked for again. */
-  byEnd: Kept[] | undefined;
+  byEnd: StoredSegment[] | undefined;
   merged: readonly BatchRange[];
   replaceCount: number;
 };
 
 /** What the stores of one name share. */
-export type Place = {
+export type MemoryData = {
   readonly projects: Map<string, StoredProject>;
   readonly runs: Map<string, StoredRun>;
   /** The order of the last change of each run. */
@@ -37,8 +40,8 @@ export type Place = {
   readonly notes: Map<string, string>;
 };
 
-/** An empty place. */
-export function createPlace(): Place {
+/** Data without anything in it. */
+export function createMemoryData(): MemoryData {
   return {
     projects: new Map(),
     runs: new Map(),
@@ -51,9 +54,9 @@ export function createPlace(): Place {
   };
 }
 
-/** The notes of a place. */
-export function memoryNotes(place: Place): StoreNotes {
-  const { notes } = place;
+/** The notes in the data. */
+export function memoryNotes(data: MemoryData): StoreNotes {
+  const { notes } = data;
   return {
     read: async (name) => notes.get(name),
     write: async (name, text, expected) => {
@@ -67,20 +70,20 @@ export function memoryNotes(place: Place): StoreNotes {
         .filter(([name]) => name.startsWith(prefix))
         .map(([name, text]) => ({ name, text }))
         .sort((a, b) => compareText(a.name, b.name)),
-    survey: async (runId) => surveyOf(place, runId),
+    survey: async (runId) => surveyOf(data, runId),
     forgetRun: async (runId, expected) => {
-      if (!isAsSurveyed(expected, surveyOf(place, runId))) return false;
-      place.runs.delete(runId);
-      place.changes.delete(runId);
-      for (const map of [place.leases, place.streams])
+      if (!isUnchanged(expected, surveyOf(data, runId))) return false;
+      data.runs.delete(runId);
+      data.changes.delete(runId);
+      for (const map of [data.leases, data.streams])
         for (const key of map.keys()) if (key.startsWith(`${runId}/`)) map.delete(key);
       return true;
     },
   };
 }
 
-/** What the notes know of the runs of a place, without a run id of all. */
-export function surveyOf({ runs, streams }: Place, runId: string | undefined): StoreSurvey {
+/** What the notes know of the runs; of all of them unless one is named. */
+export function surveyOf({ runs, streams }: MemoryData, runId: string | undefined): StoreSurvey {
   const isWanted = (id: string): boolean => runId === undefined || id === runId;
   const states = [...streams].map(([key, { nextSequence, replaceCount }]): StreamState => {
     const [id = '', table = ''] = key.split('/');
@@ -97,7 +100,7 @@ export function surveyOf({ runs, streams }: Place, runId: string | undefined): S
 }
 
 /** Live segments, those that end first before the others. */
-export function segmentsByEnd(stream: Stream): readonly Kept[] {
+export function segmentsByEnd(stream: Stream): readonly StoredSegment[] {
   stream.byEnd ??= [...stream.live.values()].sort(
     (a, b) => a.manifest.lastSequence - b.manifest.lastSequence,
   );
@@ -105,7 +108,7 @@ export function segmentsByEnd(stream: Stream): readonly Kept[] {
 }
 
 /** Where segments begin that reach this sequence number. */
-export function firstEndingAt(segments: readonly Kept[], sequence: number): number {
+export function firstEndingAt(segments: readonly StoredSegment[], sequence: number): number {
   let from = 0;
   let to = segments.length;
   while (from < to) {

@@ -1,10 +1,10 @@
-/** The store that keeps everything in memory: for tests, for trying things out, and the simplest form of the contract. */
+/** The store that stores everything in memory: for tests, for trying things out, and the simplest form of the contract. */
 import { storeOf, type StoreDriver } from '../front.ts';
 import { segmentName } from '../../records/shapes/manifest.ts';
 import { LATEST_CHANGES } from '../limits.ts';
 import { systemClock, type Clock } from '../../base/clock.ts';
 import { RunNotFoundError } from '../../base/errors.ts';
-import { checkMergeSources, coalesceRanges, rangesHold } from '../batch-ranges.ts';
+import { checkMergeSources, coalesceRanges, rangesContain } from '../batch-ranges.ts';
 import {
   compareText,
   copyRun,
@@ -21,24 +21,24 @@ import type { OpenStorageOptions } from '../registry.ts';
 import {
   compareManifests,
   copyManifest,
-  findHolder,
+  findMerged,
   matchesSegmentFilter,
-  placeSegment,
+  numberSegment,
 } from '../segment-rules.ts';
 import {
-  createPlace,
+  createMemoryData,
   firstEndingAt,
   memoryNotes,
   segmentsByEnd,
   surveyOf,
-  type Kept,
-  type Place,
+  type StoredSegment,
+  type MemoryData,
   type Stream,
 } from './memory-data.ts';
 import {
   type NewSegment,
   type RunChange,
-  type SeenTable,
+  type TableEpoch,
   type SegmentManifest,
   type SegmentRead,
   type SegmentReference,
@@ -50,11 +50,11 @@ import {
   type ServedStore,
 } from '../store.ts';
 
-const shared = new Map<string, Place>();
+const shared = new Map<string, MemoryData>();
 
 /** A new store in memory. Its clock decides when leases lapse. */
 export function createMemoryStore(options: { readonly clock?: Pick<Clock, 'now'> } = {}): Store {
-  return storeOf(new MemoryStore('memory:', createPlace(), options.clock ?? systemClock));
+  return storeOf(new MemoryStore('memory:', createMemoryData(), options.clock ?? systemClock));
 }
 
 /** Opens `memory:` (a new store each time) or `memory:NAME` (the same store for the same name within the process). */
@@ -64,13 +64,13 @@ export async function openMemoryStorage(
 ): Promise<Store> {
   const name = uri.slice(uri.indexOf(':') + 1);
   const clock = options.clock ?? systemClock;
-  if (name === '') return storeOf(new MemoryStore('memory:', createPlace(), clock));
-  let place = shared.get(name);
-  if (place === undefined) {
-    place = createPlace();
-    shared.set(name, place);
+  if (name === '') return storeOf(new MemoryStore('memory:', createMemoryData(), clock));
+  let data = shared.get(name);
+  if (data === undefined) {
+    data = createMemoryData();
+    shared.set(name, data);
   }
-  return storeOf(new MemoryStore(`memory:${name}`, place, clock));
+  return storeOf(new MemoryStore(`memory:${name}`, data, clock));
 }
 
 class MemoryStore implements StoreDriver {
@@ -78,32 +78,32 @@ class MemoryStore implements StoreDriver {
   readonly location: StoreLocation;
   readonly isWritable = true;
   readonly notes: StoreNotes;
-  readonly #place: Place;
+  readonly #data: MemoryData;
   readonly #clock: Pick<Clock, 'now'>;
   #isClosed = false;
 
-  constructor(uri: string, place: Place, clock: Pick<Clock, 'now'>) {
+  constructor(uri: string, data: MemoryData, clock: Pick<Clock, 'now'>) {
     this.uri = uri;
     this.location = { storageDir: uri, storeRoot: uri, dbPath: uri };
-    this.#place = place;
+    this.#data = data;
     this.#clock = clock;
-    this.notes = memoryNotes(place);
+    this.notes = memoryNotes(data);
   }
 
   readonly ensureProject: Store['ensureProject'] = async (project) => {
-    const { projects } = this.#place;
+    const { projects } = this.#data;
     for (const known of projects.values()) if (known.name === project.name) return known;
     if (projects.has(project.id)) throw projectIdTaken(project.id);
-    const kept = { id: project.id, name: project.name, createdAtMs: project.createdAtMs };
-    projects.set(kept.id, kept);
-    return kept;
+    const stored = { id: project.id, name: project.name, createdAtMs: project.createdAtMs };
+    projects.set(stored.id, stored);
+    return stored;
   };
 
   readonly listProjects: Store['listProjects'] = async () =>
-    [...this.#place.projects.values()].sort((a, b) => compareText(a.name, b.name));
+    [...this.#data.projects.values()].sort((a, b) => compareText(a.name, b.name));
 
   readonly createRun: Store['createRun'] = async (run) => {
-    const { runs } = this.#place;
+    const { runs } = this.#data;
     if (runs.has(run.id)) throw runIdTaken(run.id);
     runs.set(run.id, copyRun(run, 1));
     this.#noteChange(run.id);
@@ -111,21 +111,21 @@ class MemoryStore implements StoreDriver {
   };
 
   readonly findRun: Store['findRun'] = async (runId) => {
-    const run = this.#place.runs.get(runId);
+    const run = this.#data.runs.get(runId);
     return run === undefined ? undefined : copyRun(run, run.revision);
   };
 
   readonly listRuns: Store['listRuns'] = async (filter = {}) => {
-    const { runs } = this.#place;
+    const { runs } = this.#data;
     return selectRuns(runs.values(), filter).map((run) => copyRun(run, run.revision));
   };
 
   readonly updateRun: Store['updateRun'] = async (run) => {
-    const { runs } = this.#place;
-    const kept = runs.get(run.id);
-    if (kept === undefined) throw new RunNotFoundError(run.id, this.uri);
-    if (kept.revision !== run.revision)
-      return { kind: 'conflict', run: copyRun(kept, kept.revision) };
+    const { runs } = this.#data;
+    const stored = runs.get(run.id);
+    if (stored === undefined) throw new RunNotFoundError(run.id, this.uri);
+    if (stored.revision !== run.revision)
+      return { kind: 'conflict', run: copyRun(stored, stored.revision) };
     const next = copyRun(run, run.revision + 1);
     runs.set(run.id, next);
     this.#noteChange(run.id);
@@ -133,7 +133,7 @@ class MemoryStore implements StoreDriver {
   };
 
   readonly renewLease: Store['renewLease'] = async (runId, holder, ttlMs) => {
-    const { leases } = this.#place;
+    const { leases } = this.#data;
     const nowMs = this.#clock.now();
     for (const [key, lease] of leases) if (isLapsed(lease, nowMs)) leases.delete(key);
     const lease = { runId, holder, expiresAtMs: nowMs + ttlMs };
@@ -142,12 +142,12 @@ class MemoryStore implements StoreDriver {
   };
 
   readonly releaseLease: Store['releaseLease'] = async (runId, holder) => {
-    const { leases } = this.#place;
+    const { leases } = this.#data;
     leases.delete(`${runId}/${holder}`);
   };
 
   readonly listLeases: Store['listLeases'] = async (runIds) => {
-    const live = selectLeases(this.#place.leases.values(), this.#clock.now());
+    const live = selectLeases(this.#data.leases.values(), this.#clock.now());
     return runIds === undefined ? live : live.filter((lease) => runIds.includes(lease.runId));
   };
 
@@ -175,8 +175,10 @@ class MemoryStore implements StoreDriver {
 
   readonly readSegments: Store['readSegments'] = async (segments) =>
     segments.map((segment): SegmentRead => {
-      const kept = this.#find(segment);
-      return kept === undefined ? { kind: 'gone' } : { kind: 'bytes', bytes: kept.bytes.slice() };
+      const stored = this.#find(segment);
+      return stored === undefined
+        ? { kind: 'gone' }
+        : { kind: 'bytes', bytes: stored.bytes.slice() };
     });
 
   readonly replaceSegments: Store['replaceSegments'] = async (runId, table, remove, add) => {
@@ -216,10 +218,10 @@ class MemoryStore implements StoreDriver {
   };
 
   readonly listStreams: ServedStore['listStreams'] = async (runId) =>
-    surveyOf(this.#place, runId).streams;
+    surveyOf(this.#data, runId).streams;
 
   readonly listRunChanges: ServedStore['listRunChanges'] = async (after) => {
-    const { changeCount, changes, runs } = this.#place;
+    const { changeCount, changes, runs } = this.#data;
     const found = [...changes]
       .flatMap(([runId, order]): RunChange[] => {
         const run = runs.get(runId);
@@ -233,18 +235,18 @@ class MemoryStore implements StoreDriver {
   };
 
   readonly putBlob: Store['putBlob'] = async (sha256, bytes) => {
-    const { blobs } = this.#place;
+    const { blobs } = this.#data;
     const copy = bytes.slice();
     blobs.set(sha256, copy);
   };
 
-  readonly getBlob: Store['getBlob'] = async (sha256) => this.#place.blobs.get(sha256)?.slice();
+  readonly getBlob: Store['getBlob'] = async (sha256) => this.#data.blobs.get(sha256)?.slice();
 
   readonly blobSize: BlobRanges['blobSize'] = async (sha256) =>
-    this.#place.blobs.get(sha256)?.byteLength;
+    this.#data.blobs.get(sha256)?.byteLength;
 
   readonly getBlobRange: BlobRanges['getBlobRange'] = async (sha256, start, end) =>
-    this.#place.blobs.get(sha256)?.slice(start, end);
+    this.#data.blobs.get(sha256)?.slice(start, end);
 
   readonly reclaimSpace: Store['reclaimSpace'] = async () => undefined;
 
@@ -253,11 +255,11 @@ class MemoryStore implements StoreDriver {
   }
 
   #noteChange(runId: string): void {
-    this.#place.changeCount += 1;
-    this.#place.changes.set(runId, this.#place.changeCount);
+    this.#data.changeCount += 1;
+    this.#data.changes.set(runId, this.#data.changeCount);
   }
 
-  #checkSeen(seen: readonly SeenTable[]): void {
+  #checkSeen(seen: readonly TableEpoch[]): void {
     for (const { runId, table, replaceCount } of seen) {
       const now = this.#stream(runId, table).replaceCount;
       if (now !== replaceCount) throw tableChanged(runId, table, now);
@@ -268,43 +270,44 @@ class MemoryStore implements StoreDriver {
     const stream = this.#stream(manifest.runId, manifest.table);
     const known = this.#keptManifest(stream, manifest);
     if (known !== undefined) return copyManifest(known);
-    const placed = placeSegment(manifest, stream.nextSequence);
+    const placed = numberSegment(manifest, stream.nextSequence);
     stream.nextSequence = placed.lastSequence + 1;
-    const kept = { manifest: placed, bytes: bytes.slice() };
-    stream.live.set(segmentName(manifest), kept);
+    const stored = { manifest: placed, bytes: bytes.slice() };
+    stream.live.set(segmentName(manifest), stored);
     // No row so far has a higher number.
-    stream.byEnd?.push(kept);
+    stream.byEnd?.push(stored);
     return copyManifest(placed);
   }
 
   #keptManifest(stream: Stream, segment: SegmentReference): SegmentManifest | undefined {
     const live = stream.live.get(segmentName(segment));
     if (live !== undefined) return live.manifest;
-    if (!rangesHold(stream.merged, segment)) return undefined;
-    return findHolder(
-      [...stream.live.values()].map((kept) => kept.manifest),
+    if (!rangesContain(stream.merged, segment)) return undefined;
+    return findMerged(
+      [...stream.live.values()].map((stored) => stored.manifest),
       segment,
     );
   }
 
-  #find(segment: SegmentReference): Kept | undefined {
-    const kept = this.#stream(segment.runId, segment.table).live.get(segmentName(segment));
-    const isOther = segment.checksum !== undefined && kept?.manifest.checksum !== segment.checksum;
-    return isOther ? undefined : kept;
+  #find(segment: SegmentReference): StoredSegment | undefined {
+    const stored = this.#stream(segment.runId, segment.table).live.get(segmentName(segment));
+    const isOther =
+      segment.checksum !== undefined && stored?.manifest.checksum !== segment.checksum;
+    return isOther ? undefined : stored;
   }
 
   #stream(runId: string, table: string): Stream {
     const key = `${runId}/${table}`;
-    let stream = this.#place.streams.get(key);
+    let stream = this.#data.streams.get(key);
     if (stream === undefined) {
       stream = { nextSequence: 0, live: new Map(), byEnd: undefined, merged: [], replaceCount: 0 };
-      this.#place.streams.set(key, stream);
+      this.#data.streams.set(key, stream);
     }
     return stream;
   }
 
   #requireRun(runId: string): void {
-    if (!this.#place.runs.has(runId)) throw new RunNotFoundError(runId, this.uri);
+    if (!this.#data.runs.has(runId)) throw new RunNotFoundError(runId, this.uri);
   }
 
   checkOpen(): void {

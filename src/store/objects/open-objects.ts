@@ -1,16 +1,22 @@
-/** From the options of an object store to the parts of a store that are kept there. */
+/** From the options of an object store to the parts of a store that are stored there. */
 import type { Clock } from '../../base/clock.ts';
 import { SegmentFiles, type SegmentFileOptions } from '../sql/object-files.ts';
 import type { SqlDatabase } from '../sql/sql-database.ts';
 import type { BlobFiles } from '../sql/sql-store.ts';
-import { createBlobObjects } from './blob-objects.ts';
+import { MAX_BLOB_BYTES } from '../limits.ts';
+import type { S3Objects } from './s3-objects.ts';
 import { checkS3Options, type S3Options } from './s3-config.ts';
+
+/** Large blobs as objects: `blobs/ab/abcdef...`, named by their SHA-256. */
+const ROOT = 'blobs/';
+/** An upload in parts that a process which ended has left is given up after this time. */
+const ABANDONED_AFTER_MS = 24 * 60 * 60 * 1000;
 
 /** Options of databases that may keep large things in an object store. */
 export type ObjectOptions = {
-  /** The object store. Default: everything is kept in the database, or in files beside it. */
+  /** The object store. Default: everything is stored in the database, or in files beside it. */
   readonly objects?: S3Options | undefined;
-  /** Which merged segments go there, and how long what nothing names is kept. */
+  /** Which merged segments go there, and how long what nothing names is stored. */
   readonly segmentFiles?: SegmentFileOptions | undefined;
 };
 
@@ -24,7 +30,7 @@ type Parts = {
 
 /**
  * Asks for the bucket, so that what is wrong shows when a service starts, and returns what puts the parts of a store there.
- * Blobs that were kept elsewhere before stay readable.
+ * Blobs that were stored elsewhere before stay readable.
  *
  * @throws {QuarkError} `invalid_input`
  * @throws {SessionStoreError} `missing` when there is no such bucket; `unauthorised`, `unreachable`, ...
@@ -36,8 +42,8 @@ export async function openObjects({
   if (options === undefined) return (parts) => parts;
   const config = checkS3Options(options);
   // Who keeps everything in a database need not have what this loads.
-  const { S3Objects } = await import('./s3-objects.ts');
-  const objects = new S3Objects(config);
+  const s3 = await import('./s3-objects.ts');
+  const objects = new s3.S3Objects(config);
   await objects.check();
   return (parts) => ({
     ...parts,
@@ -46,7 +52,7 @@ export async function openObjects({
   });
 }
 
-/** Writes to the first place, reads from both. */
+/** Writes to the first location, reads from both. */
 function layered(first: BlobFiles, second: BlobFiles): BlobFiles {
   return {
     name: first.name,
@@ -59,6 +65,24 @@ function layered(first: BlobFiles, second: BlobFiles): BlobFiles {
     removeAbandoned: async (nowMs) => {
       await first.removeAbandoned(nowMs);
       await second.removeAbandoned(nowMs);
+    },
+  };
+}
+
+/**
+ * Blob files in a bucket. A blob that no row names, left by a process that ended between the two, stays: whoever puts
+ * the same bytes again takes it over.
+ */
+export function createBlobObjects(objects: S3Objects): BlobFiles {
+  const keyOf = (sha256: string): string => `${ROOT}${sha256.slice(0, 2)}/${sha256}`;
+  return {
+    name: objects.name,
+    put: (sha256, bytes) => objects.put(keyOf(sha256), bytes, sha256),
+    get: (sha256) => objects.get(keyOf(sha256), MAX_BLOB_BYTES),
+    getRange: (sha256, start, end) => objects.getRange(keyOf(sha256), start, end),
+    has: async (sha256, sizeBytes) => (await objects.size(keyOf(sha256))) === sizeBytes,
+    removeAbandoned: async (nowMs) => {
+      await objects.abortUploads(ROOT, nowMs - ABANDONED_AFTER_MS);
     },
   };
 }

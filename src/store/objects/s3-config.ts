@@ -1,5 +1,14 @@
 /** Where the object store is and how it is spoken to: the options, from code or from the environment, checked once. */
-import { checkLiteral, checkOptionNames, checkPositive } from '../../base/assert.ts';
+import { checkLiteral } from '../../base/assert.ts';
+import {
+  asGiven,
+  asGivenOr,
+  literal,
+  numberWhere,
+  optional,
+  positive,
+  readOptions,
+} from '../../base/options.ts';
 import { invalidInput, QuarkError } from '../../base/errors.ts';
 
 /** How a bucket is addressed: `https://endpoint/bucket/key` or `https://bucket.endpoint/key`. */
@@ -47,23 +56,6 @@ export type S3Config = Required<Omit<S3Options, 'sessionToken'>> & {
 const MIN_PART_BYTES = 5 * 1024 * 1024;
 const MAX_PART_BYTES = 512 * 1024 * 1024;
 
-const NAMES = [
-  'endpoint',
-  'bucket',
-  'region',
-  'accessKeyId',
-  'secretAccessKey',
-  'sessionToken',
-  'prefix',
-  'addressing',
-  'timeoutMs',
-  'attempts',
-  'partBytes',
-  'parallelParts',
-  'fetch',
-  'wait',
-] as const;
-
 /** Environment variables, by the option that each one gives. */
 export const S3_VARIABLES = {
   endpoint: 'QUARK_S3_ENDPOINT',
@@ -86,39 +78,32 @@ const REQUIRED = ['endpoint', 'bucket', 'accessKeyId', 'secretAccessKey'] as con
 export function s3OptionsFromEnvironment(
   environment: Readonly<Record<string, string | undefined>>,
 ): S3Options | undefined {
-  const given = (name: keyof typeof S3_VARIABLES): string | undefined => {
-    const value = environment[S3_VARIABLES[name]]?.trim();
-    return value === '' ? undefined : value;
-  };
-  const isWanted = Object.values(S3_VARIABLES).some((name) => (environment[name] ?? '').trim());
-  if (!isWanted) return undefined;
-  const [endpoint, bucket, accessKeyId, secretAccessKey] = REQUIRED.map(given);
-  const missing = REQUIRED.find((name) => given(name) === undefined);
+  const given: Partial<Record<keyof typeof S3_VARIABLES, string>> = Object.fromEntries(
+    Object.entries(S3_VARIABLES).flatMap(([option, name]) => {
+      const value = environment[name]?.trim() ?? '';
+      return value === '' ? [] : [[option, value]];
+    }),
+  );
+  if (Object.keys(given).length === 0) return undefined;
+  const { endpoint, bucket, accessKeyId, secretAccessKey, addressing, ...rest } = given;
   if (
     endpoint === undefined ||
     bucket === undefined ||
     accessKeyId === undefined ||
     secretAccessKey === undefined
   ) {
-    const name = S3_VARIABLES[missing ?? 'endpoint'];
     throw invalidInput(
-      name,
+      S3_VARIABLES[REQUIRED.find((name) => given[name] === undefined) ?? 'endpoint'],
       undefined,
       'set as well when another QUARK_S3_... variable is: endpoint, bucket and both keys belong together',
     );
   }
-  const region = given('region');
-  const sessionToken = given('sessionToken');
-  const prefix = given('prefix');
-  const addressing = given('addressing');
   return {
+    ...rest,
     endpoint,
     bucket,
     accessKeyId,
     secretAccessKey,
-    ...(region === undefined ? {} : { region }),
-    ...(sessionToken === undefined ? {} : { sessionToken }),
-    ...(prefix === undefined ? {} : { prefix }),
     ...(addressing === undefined
       ? {}
       : { addressing: checkLiteral(S3_VARIABLES.addressing, addressing, S3_ADDRESSING) }),
@@ -127,32 +112,30 @@ export function s3OptionsFromEnvironment(
 
 /** The checked options. Secrets are never part of a message. @throws {QuarkError} `invalid_input` */
 export function checkS3Options(options: S3Options): S3Config {
-  checkOptionNames('s3', options, NAMES);
-  const addressing = checkLiteral('s3.addressing', options.addressing ?? 'path', S3_ADDRESSING);
-  const partBytes = checkPositive('s3.partBytes', options.partBytes ?? 16 * 1024 * 1024);
-  if (partBytes < MIN_PART_BYTES || partBytes > MAX_PART_BYTES) {
-    throw invalidInput('s3.partBytes', partBytes, `from ${MIN_PART_BYTES} to ${MAX_PART_BYTES}`);
-  }
-  return {
-    endpoint: checkEndpoint(options.endpoint, addressing),
-    bucket: checkBucket(options.bucket),
-    region: checkPattern('s3.region', options.region ?? 'us-east-1', /^[A-Za-z0-9-]{1,64}$/),
-    accessKeyId: checkSecret('s3.accessKeyId', options.accessKeyId),
-    secretAccessKey: checkSecret('s3.secretAccessKey', options.secretAccessKey),
-    sessionToken:
-      options.sessionToken === undefined
-        ? undefined
-        : checkSecret('s3.sessionToken', options.sessionToken),
-    prefix: checkPrefix(options.prefix ?? ''),
-    addressing,
-    timeoutMs: checkPositive('s3.timeoutMs', options.timeoutMs ?? 30_000),
-    attempts: checkPositive('s3.attempts', options.attempts ?? 6),
-    partBytes,
-    parallelParts: checkPositive('s3.parallelParts', options.parallelParts ?? 3),
-    fetch: options.fetch ?? ((request) => globalThis.fetch(request)),
-    wait:
-      options.wait ?? ((delayMs) => new Promise((resolve) => void setTimeout(resolve, delayMs))),
-  };
+  const { endpoint, ...settings } = readOptions('s3', options, {
+    endpoint: asGiven,
+    // The names AWS allows, and the capitals and underlines of old buckets and of other servers.
+    bucket: (field, value) => checkPattern(field, value, /^[A-Za-z0-9][A-Za-z0-9._-]{1,62}$/),
+    region: (field, value = 'us-east-1') => checkPattern(field, value, /^[A-Za-z0-9-]{1,64}$/),
+    accessKeyId: checkSecret,
+    secretAccessKey: checkSecret,
+    sessionToken: optional(checkSecret),
+    prefix: (_, value = '') => checkPrefix(value),
+    addressing: literal(S3_ADDRESSING, 'path'),
+    timeoutMs: positive(30_000),
+    attempts: positive(6),
+    partBytes: numberWhere(
+      (bytes) => Number.isSafeInteger(bytes) && bytes >= MIN_PART_BYTES && bytes <= MAX_PART_BYTES,
+      `from ${MIN_PART_BYTES} to ${MAX_PART_BYTES}`,
+      16 * 1024 * 1024,
+    ),
+    parallelParts: positive(3),
+    fetch: asGivenOr((request: Request) => globalThis.fetch(request)),
+    wait: asGivenOr(
+      (delayMs: number) => new Promise<void>((resolve) => void setTimeout(resolve, delayMs)),
+    ),
+  });
+  return { ...settings, endpoint: checkEndpoint(endpoint, settings.addressing) };
 }
 
 function checkEndpoint(value: unknown, addressing: S3Addressing): string {
@@ -176,11 +159,6 @@ function checkEndpoint(value: unknown, addressing: S3Addressing): string {
       'an address without a path when addressing is "virtual"',
     );
   return url.origin + path;
-}
-
-function checkBucket(value: unknown): string {
-  // The names AWS allows, and the capitals and underlines of old buckets and of other servers.
-  return checkPattern('s3.bucket', value, /^[A-Za-z0-9][A-Za-z0-9._-]{1,62}$/);
 }
 
 function checkPrefix(value: unknown): string {

@@ -3,7 +3,7 @@ import { SessionStoreError, type StoreFailureReason } from '../../base/errors.ts
 import { elementText } from './s3-xml.ts';
 
 /** Where a request went and what it was for, in messages. Holds no secret. */
-export type S3Place = { readonly endpoint: string; readonly bucket: string };
+export type S3Location = { readonly endpoint: string; readonly bucket: string };
 
 /** An answer that is not the wanted one. */
 export type S3Refusal = {
@@ -74,20 +74,20 @@ export function isTransient(refusal: S3Refusal): boolean {
 export function refusalError(
   refusal: S3Refusal,
   what: string,
-  place: S3Place,
+  location: S3Location,
   attempts: number,
 ): SessionStoreError {
-  const [reason, advice] = meaningOf(refusal, place);
+  const [reason, advice] = meaningOf(refusal, location);
   const said =
     refusal.code === '' ? `status ${refusal.status}` : `${refusal.code}, status ${refusal.status}`;
   const tried = attempts > 1 ? ` after ${attempts} attempts` : '';
   return new SessionStoreError(
     reason,
-    `The object store at ${place.endpoint} refused to ${what} in bucket "${place.bucket}"${tried}: ${said}. ${advice}`,
+    `The object store at ${location.endpoint} refused to ${what} in bucket "${location.bucket}"${tried}: ${said}. ${advice}`,
     {
       details: {
-        endpoint: place.endpoint,
-        bucket: place.bucket,
+        endpoint: location.endpoint,
+        bucket: location.bucket,
         status: refusal.status,
         code: refusal.code,
         requestId: refusal.requestId,
@@ -102,25 +102,25 @@ export function refusalError(
 export function unreachableError(
   cause: unknown,
   what: string,
-  place: S3Place,
+  location: S3Location,
   attempts: number,
 ): SessionStoreError {
   const tried = attempts > 1 ? ` after ${attempts} attempts` : '';
   return new SessionStoreError(
     'unreachable',
-    `The object store at ${place.endpoint} could not be reached${tried}, to ${what} in bucket "${place.bucket}". See that it runs and that the address is right.`,
-    { details: { endpoint: place.endpoint, bucket: place.bucket, attempts }, cause },
+    `The object store at ${location.endpoint} could not be reached${tried}, to ${what} in bucket "${location.bucket}". See that it runs and that the address is right.`,
+    { details: { endpoint: location.endpoint, bucket: location.bucket, attempts }, cause },
   );
 }
 
 function meaningOf(
   { status, code, region }: S3Refusal,
-  place: S3Place,
+  location: S3Location,
 ): readonly [StoreFailureReason, string] {
   if (code === 'NoSuchBucket')
     return [
       'missing',
-      `There is no bucket "${place.bucket}": create it, or name another one in QUARK_S3_BUCKET.`,
+      `There is no bucket "${location.bucket}": create it, or name another one in QUARK_S3_BUCKET.`,
     ];
   if (code === 'RequestTimeTooSkewed')
     return ['unauthorised', 'The clocks of this machine and of the server differ by too much.'];

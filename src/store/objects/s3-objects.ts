@@ -14,7 +14,7 @@ export class S3Objects {
     this.#client = new S3Client(config);
   }
 
-  /** Names the place in messages. */
+  /** Names the location in messages. */
   get name(): string {
     const { bucket, endpoint, prefix } = this.#client.config;
     return `${endpoint}/${bucket}/${prefix}`.replace(/\/$/, '');
@@ -26,7 +26,7 @@ export class S3Objects {
   }
 
   /**
-   * Keeps bytes under a key, in parts where they are many. Durable when it resolves, and there is never an object that is
+   * Stores bytes under a key, in parts where they are many. Durable when it resolves, and there is never an object that is
    * not whole. The bytes must not change until then.
    */
   async put(key: string, bytes: Uint8Array<ArrayBuffer>, sha256?: string): Promise<void> {

@@ -25,9 +25,9 @@ import {
 } from './sql-database.ts';
 import { type SegmentIdentity } from '../store.ts';
 
-/** Where objects are kept: the part of an object store that is needed here. */
+/** Where objects are stored: the part of an object store that is needed here. */
 export interface ObjectFiles {
-  /** Names the place in messages. */
+  /** Names the location in messages. */
   readonly name: string;
   /** Whole and durable when it resolves. */
   put(key: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
@@ -38,11 +38,11 @@ export interface ObjectFiles {
   list(start: string): AsyncIterable<{ readonly key: string; readonly modifiedAtMs: number }>;
 }
 
-/** How merged segments are kept outside the database. */
+/** How merged segments are stored outside the database. */
 export type SegmentFileOptions = {
   /** Merged segments of at least this many bytes go out; smaller ones stay in the database. Default 65,536. */
   readonly minBytes?: number;
-  /** How long an object that no segment names is kept, in milliseconds: longer than any merge takes. Default 1 hour. */
+  /** How long an object that no segment names is stored, in milliseconds: longer than any merge takes. Default 1 hour. */
   readonly keepLooseMs?: number;
   /** How old an object without any row has to be before it counts as loose, in milliseconds. Default 7 days. */
   readonly keepUnknownMs?: number;
@@ -77,7 +77,7 @@ export class SegmentFiles {
     this.#keepUnknownMs = options.keepUnknownMs ?? 7 * 24 * 60 * 60 * 1000;
   }
 
-  /** Names the place in messages. */
+  /** Names the location in messages. */
   get name(): string {
     return this.#files.name;
   }

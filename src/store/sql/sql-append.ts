@@ -1,9 +1,9 @@
 /** Appending segments in SQL: all streams are locked and asked first, then everything new is written together. */
 import { segmentName } from '../../records/shapes/manifest.ts';
 import { SessionStoreError } from '../../base/errors.ts';
-import { coalesceRanges, rangesHold } from '../batch-ranges.ts';
+import { coalesceRanges, rangesContain } from '../batch-ranges.ts';
 import { dueAfterAppend, queueStream } from './merge-queue.ts';
-import { findHolder, placeSegment } from '../segment-rules.ts';
+import { findMerged, numberSegment } from '../segment-rules.ts';
 import { lastly, numberCell, sql, type SqlCall, type SqlWork } from './sql-database.ts';
 import {
   insertBytes,
@@ -21,19 +21,19 @@ import {
 import {
   type BatchRange,
   type NewSegment,
-  type SeenTable,
+  type TableEpoch,
   type SegmentManifest,
   type SegmentReference,
 } from '../store.ts';
 
 /** A line of the table of segments. */
-export type KeptSegment = { readonly key: number; readonly manifest: SegmentManifest };
+export type SegmentRow = { readonly key: number; readonly manifest: SegmentManifest };
 
-/** Appends new segments, gives the rest as they are kept. The last thing a transaction does. */
+/** Appends new segments, gives the rest as they are stored. The last thing a transaction does. */
 export function* appendSegments(
   scope: ChangeScope,
   segments: readonly NewSegment[],
-  seen: readonly SeenTable[] = [],
+  seen: readonly TableEpoch[] = [],
 ): SqlWork<readonly SegmentManifest[]> {
   const requests = requestsOf(segments, seen);
   const locked = yield* lockStreams(scope, [...requests.values()]);
@@ -52,21 +52,21 @@ export function* appendSegments(
     const name = segmentName(manifest);
     const stream = streams.get(`${manifest.runId}/${manifest.table}`);
     if (stream === undefined) throw new Error('Every stream asked for was locked.');
-    let kept = placed.get(name);
-    if (kept === undefined && rangesHold(stream.taken, manifest))
-      kept = yield* findKept(stream.key, manifest);
-    if (kept === undefined) {
-      kept = placeSegment(manifest, stream.nextSequence);
-      stream.nextSequence = kept.lastSequence + 1;
+    let stored = placed.get(name);
+    if (stored === undefined && rangesContain(stream.taken, manifest))
+      stored = yield* findStored(stream.key, manifest);
+    if (stored === undefined) {
+      stored = numberSegment(manifest, stream.nextSequence);
+      stream.nextSequence = stored.lastSequence + 1;
       grown.add(stream);
-      lines.push([stream.key, kept]);
-      bytesOf.push(insertBytes(stream.key, kept, bytes));
-      const dueAtMs = dueAfterAppend(kept, scope.nowMs);
+      lines.push([stream.key, stored]);
+      bytesOf.push(insertBytes(stream.key, stored, bytes));
+      const dueAtMs = dueAfterAppend(stored, scope.nowMs);
       if (dueAtMs !== undefined)
         due.set(stream.key, Math.min(dueAtMs, due.get(stream.key) ?? dueAtMs));
     }
-    placed.set(name, kept);
-    answer.push(kept);
+    placed.set(name, stored);
+    answer.push(stored);
   }
   if (lines.length > 0) {
     const counters = [...grown].map(({ key, nextSequence }) =>
@@ -84,7 +84,7 @@ export function* appendSegments(
 export function* findSegment(
   streamKey: number,
   segment: SegmentReference,
-): SqlWork<KeptSegment | undefined> {
+): SqlWork<SegmentRow | undefined> {
   const [row] = yield segmentCall(streamKey, segment);
   if (row === undefined) return undefined;
   return {
@@ -104,14 +104,14 @@ export function segmentCall(streamKey: number, segment: SegmentReference): SqlCa
 }
 
 /** The manifest of a known segment: its own, or that of the one it was merged into. */
-function* findKept(streamKey: number, segment: SegmentReference): SqlWork<SegmentManifest> {
+function* findStored(streamKey: number, segment: SegmentReference): SqlWork<SegmentManifest> {
   const own = yield* findSegment(streamKey, segment);
   if (own !== undefined) return own.manifest;
   const rows = yield sql(
     `SELECT ${MANIFEST_COLUMNS} FROM segments WHERE stream_key = ? AND sources IS NOT NULL`,
     streamKey,
   );
-  const holder = findHolder(
+  const holder = findMerged(
     rows.map((row) => manifestOf(row, segment.runId, segment.table)),
     segment,
   );
@@ -126,7 +126,7 @@ function* findKept(streamKey: number, segment: SegmentReference): SqlWork<Segmen
 /** The streams of these segments by name, and the ranges of batches in each. */
 function requestsOf(
   segments: readonly NewSegment[],
-  seen: readonly SeenTable[],
+  seen: readonly TableEpoch[],
 ): Map<string, StreamRequest> {
   const requests = new Map<string, { runId: string; table: string; batches: BatchRange[] }>();
   for (const { manifest } of segments) {

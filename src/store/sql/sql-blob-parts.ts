@@ -14,7 +14,7 @@ import {
 } from './sql-database.ts';
 import type { BlobFiles } from './sql-store.ts';
 
-/** Small enough for every server to take and replicate in one piece. */
+/** Small enough for every server to take and replicate at once. */
 const PART_BYTES = 1024 * 1024;
 /** Parts that travel together. */
 const PARTS_AT_ONCE = 4;

@@ -2,11 +2,11 @@
 import { checkCount } from '../../base/assert.ts';
 import { bytesCell, numberCell, sql, sqlOne, type SqlWork } from './sql-database.ts';
 
-/** Blobs up to this size are kept in the table of blobs, larger ones as files. */
+/** Blobs up to this size are stored in the table of blobs, larger ones as files. */
 export const MAX_DATABASE_BLOB_BYTES: number = 256 * 1024;
 
-/** Keeps a blob and makes it visible in the space. */
-export function* keepBlob(
+/** Stores a blob and makes it visible in the space. */
+export function* storeBlob(
   space: string,
   sha256: string,
   bytes: Uint8Array,
@@ -57,7 +57,7 @@ export function bytesFrom(start: number, end: number): string {
   return `substr(bytes, ${checkCount('start', start) + 1}, ${checkCount('length', end - start)})`;
 }
 
-/** The bytes of a blob that the space may see, or `file` when they are kept outside. */
+/** The bytes of a blob that the space may see, or `file` when they are stored outside. */
 export function* findBlob(
   space: string,
   sha256: string,

@@ -59,12 +59,12 @@ const INDEXES: Step = [
 ];
 
 const BLOB_TABLES: Step = [
-  // Who may see a blob: bytes are kept once for all spaces.
+  // Who may see a blob: bytes are stored once for all spaces.
   `CREATE TABLE IF NOT EXISTS blob_spaces (
     space TEXT NOT NULL,
     sha256 TEXT NOT NULL,
     PRIMARY KEY (space, sha256))`,
-  // Large blobs in pieces, where they are kept in the database for want of files.
+  // Large blobs in pieces, where they are stored in the database for want of files.
   `CREATE TABLE IF NOT EXISTS blob_parts (
     sha256 TEXT NOT NULL,
     part BIGINT NOT NULL,
@@ -112,7 +112,7 @@ const FRESH: Step = [
     batch_start BIGINT NOT NULL,
     batch_last BIGINT NOT NULL,
     PRIMARY KEY (stream_key, writer_id, batch_start))`,
-  // A blob without bytes is kept outside this table.
+  // A blob without bytes is stored outside this table.
   `CREATE TABLE IF NOT EXISTS blobs (
     sha256 TEXT PRIMARY KEY,
     size_bytes BIGINT NOT NULL,
@@ -152,7 +152,7 @@ const ADD_NOTES: Step = [
 
 /** Every step after {@link FRESH_VERSION}; step `i` leads to layout `FRESH_VERSION + 1 + i`. Never change one. */
 const LATER: readonly Step[] = [
-  // Who may use a service. A key is kept as its SHA-256 only.
+  // Who may use a service. A key is stored as its SHA-256 only.
   [
     `CREATE TABLE IF NOT EXISTS users (
       id TEXT PRIMARY KEY,
@@ -253,10 +253,10 @@ function stepFrom(version: number): readonly [step: Step, next: number] {
 }
 
 /** Makes a table again with a space in its keys: SQLite cannot change a key in place. */
-function divide(table: string, columns: string, kept: string): Step {
+function divide(table: string, columns: string, stored: string): Step {
   return [
     `CREATE TABLE divided_${table} ${columns}`,
-    `INSERT INTO divided_${table} (space, ${kept}) SELECT '', ${kept} FROM ${table}`,
+    `INSERT INTO divided_${table} (space, ${stored}) SELECT '', ${stored} FROM ${table}`,
     `DROP TABLE ${table}`,
     `ALTER TABLE divided_${table} RENAME TO ${table}`,
   ];

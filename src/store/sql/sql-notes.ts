@@ -1,7 +1,7 @@
 /** Notes, the overview and forgetting in SQL, for one space. */
 import type { Clock } from '../../base/clock.ts';
 import { releaseStream } from './object-files.ts';
-import { isAsSurveyed } from '../run-rules.ts';
+import { isUnchanged } from '../run-rules.ts';
 import {
   numberCell,
   sql,
@@ -131,7 +131,7 @@ function* forgetRun(
     space,
     runId,
   );
-  if (!isAsSurveyed(expected, yield* survey(space, runId))) return false;
+  if (!isUnchanged(expected, yield* survey(space, runId))) return false;
   for (const row of streams) yield* releaseStream(numberCell(row, 0), nowMs);
   const keys = 'SELECT stream_key FROM streams WHERE space = ? AND run_id = ?';
   yield sql(

@@ -152,9 +152,9 @@ export function* updateRun(
   if (changed.length === 0) {
     if (yield* wasChanged(space, run.id, run.revision + 1, attempt))
       return { kind: 'updated', run: copyRun(run, run.revision + 1) };
-    const kept = yield* findRun(space, run.id);
-    if (kept === undefined) throw new RunNotFoundError(run.id, where);
-    return { kind: 'conflict', run: kept };
+    const stored = yield* findRun(space, run.id);
+    if (stored === undefined) throw new RunNotFoundError(run.id, where);
+    return { kind: 'conflict', run: stored };
   }
   yield sql('DELETE FROM run_tags WHERE space = ? AND run_id = ?', space, run.id);
   yield* writeTags(space, run);

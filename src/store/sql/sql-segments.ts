@@ -1,10 +1,10 @@
 /** Segments of one space in SQL: listing, reading, replacing. Manifests and bytes are tables of their own, tied by a key. */
 import { segmentName } from '../../records/shapes/manifest.ts';
-import { checkMergeSources, coalesceRanges, rangesHold } from '../batch-ranges.ts';
+import { checkMergeSources, coalesceRanges, rangesContain } from '../batch-ranges.ts';
 import { segmentTaken } from '../run-rules.ts';
 import { adoptObjects, releaseObjects, releaseStream } from './object-files.ts';
-import { compareManifests, holdsKey } from '../segment-rules.ts';
-import { appendSegments, segmentCall, type KeptSegment } from './sql-append.ts';
+import { compareManifests, containsKey } from '../segment-rules.ts';
+import { appendSegments, segmentCall, type SegmentRow } from './sql-append.ts';
 import {
   bytesCell,
   lastly,
@@ -71,12 +71,12 @@ export function* listSegments(
   );
   return rows
     .map((row) => manifestOf(row, filter.runId, filter.table))
-    .filter((manifest) => holdsKey(manifest.keys, filter.keys))
+    .filter((manifest) => containsKey(manifest.keys, filter.keys))
     .sort(compareManifests);
 }
 
 /** What the database says of the bytes of a segment: the answer, or where they are. */
-export type KeptBytes = SegmentRead | ObjectBytes;
+export type LocatedBytes = SegmentRead | ObjectBytes;
 
 /** The bytes are in an object. */
 export type ObjectBytes = {
@@ -85,14 +85,14 @@ export type ObjectBytes = {
   readonly sizeBytes: number;
 };
 
-/** A merged segment, and the object that its bytes are in where they are not kept in the database. */
-export type PlacedSegment = MergedSegment & { readonly objectKey?: string };
+/** A merged segment, and the object that its bytes are in where they are not stored in the database. */
+export type LocatedSegment = MergedSegment & { readonly objectKey?: string };
 
 /** The bytes of segments, in the order asked for. */
 export function* readSegments(
   space: string,
   segments: readonly SegmentReference[],
-): SqlWork<readonly KeptBytes[]> {
+): SqlWork<readonly LocatedBytes[]> {
   const answers = yield* together(segments.map((segment) => bytesCall(space, segment)));
   return segments.map((segment, i) => readOf(segment, answers[i]?.[0]));
 }
@@ -140,7 +140,7 @@ function bytesCall(space: string, segment: SegmentReference): SqlCall {
   );
 }
 
-function readOf(segment: SegmentReference, row: SqlRow | undefined): KeptBytes {
+function readOf(segment: SegmentReference, row: SqlRow | undefined): LocatedBytes {
   if (row === undefined) return { kind: 'gone' };
   if (segment.checksum !== undefined && numberCell(row, 0) !== segment.checksum)
     return { kind: 'gone' };
@@ -159,7 +159,7 @@ function readOf(segment: SegmentReference, row: SqlRow | undefined): KeptBytes {
 /** What a merge takes away and what it puts there. */
 export type Replacement = StreamName & {
   readonly remove: readonly SegmentReference[];
-  readonly add: readonly PlacedSegment[];
+  readonly add: readonly LocatedSegment[];
 };
 
 /** Puts merged segments in the place of others; false when one of those is not there any more. */
@@ -179,23 +179,23 @@ export function* replaceSegments(
     return attempt.mayBeDone && (yield* wasReplaced(stream.key, add));
   }
   const known = checkMergeSources(
-    removed.map((kept) => kept.manifest),
+    removed.map((stored) => stored.manifest),
     add,
   );
-  const removedNames = new Set(removed.map((kept) => segmentName(kept.manifest)));
+  const removedNames = new Set(removed.map((stored) => segmentName(stored.manifest)));
   for (const { manifest } of add) {
     const name = segmentName(manifest);
-    const isTaken = rangesHold(stream.taken, manifest);
+    const isTaken = rangesContain(stream.taken, manifest);
     if (isTaken && !removedNames.has(name)) throw segmentTaken(name);
   }
   yield* releaseObjects(
-    removed.map((kept) => kept.key),
+    removed.map((stored) => stored.key),
     scope.nowMs,
   );
   yield* together([
-    ...removed.flatMap((kept) => [
-      sql('DELETE FROM segment_bytes WHERE segment_key = ?', kept.key),
-      sql('DELETE FROM segments WHERE segment_key = ?', kept.key),
+    ...removed.flatMap((stored) => [
+      sql('DELETE FROM segment_bytes WHERE segment_key = ?', stored.key),
+      sql('DELETE FROM segments WHERE segment_key = ?', stored.key),
     ]),
     ...insertManifests(add.map(({ manifest }) => [stream.key, manifest])),
     ...add.flatMap(({ manifest, bytes, objectKey }) =>
@@ -246,9 +246,9 @@ function* lockStream(scope: ChangeScope, request: StreamRequest): SqlWork<Locked
 function* findSegments(
   streamKey: number,
   segments: readonly SegmentReference[],
-): SqlWork<readonly KeptSegment[]> {
+): SqlWork<readonly SegmentRow[]> {
   const answers = yield* together(segments.map((segment) => segmentCall(streamKey, segment)));
-  const found: KeptSegment[] = [];
+  const found: SegmentRow[] = [];
   for (const [i, segment] of segments.entries()) {
     const row = answers[i]?.[0];
     if (row === undefined) continue;
@@ -263,8 +263,8 @@ function* findSegments(
 function* wasReplaced(streamKey: number, add: readonly MergedSegment[]): SqlWork<boolean> {
   const manifests = add.map((segment) => segment.manifest);
   const found = yield* findSegments(streamKey, manifests);
-  const kept = new Set(found.map(({ manifest }) => fingerprint(manifest)));
-  return add.length > 0 && manifests.every((manifest) => kept.has(fingerprint(manifest)));
+  const stored = new Set(found.map(({ manifest }) => fingerprint(manifest)));
+  return add.length > 0 && manifests.every((manifest) => stored.has(fingerprint(manifest)));
 }
 
 function fingerprint(manifest: SegmentManifest): string {

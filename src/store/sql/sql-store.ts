@@ -1,16 +1,16 @@
-/** The store over an SQL database. What differs between databases and places is handed in. */
+/** The store over an SQL database. What differs between databases and locations is handed in. */
 import { storeOf, type StoreDriver } from '../front.ts';
 import { segmentName } from '../../records/shapes/manifest.ts';
 import type { Clock } from '../../base/clock.ts';
 import { SessionStoreError } from '../../base/errors.ts';
-import { checkKeptBlob } from '../blob-rules.ts';
+import { checkStoredBlob } from '../blob-rules.ts';
 import { checkSpace, compareText, selectLeases, storeClosed } from '../run-rules.ts';
 import { appendSegments } from './sql-append.ts';
 import type { SegmentFiles } from './object-files.ts';
 import {
   findBlob,
   findBlobSize,
-  keepBlob,
+  storeBlob,
   MAX_DATABASE_BLOB_BYTES,
   readBlobRange,
 } from './sql-blobs.ts';
@@ -35,9 +35,9 @@ import {
 /** Segments are read so many at a time: as much as may be in memory in two forms. */
 const READ_AT_ONCE = 8;
 
-/** Where large blobs are kept. A blob that was put is whole and durable. */
+/** Where large blobs are stored. A blob that was put is whole and durable. */
 export interface BlobFiles {
-  /** Names the place in messages. */
+  /** Names the location in messages. */
   readonly name: string;
   put(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
   get(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
@@ -65,7 +65,7 @@ export type SqlStoreParts = {
    */
   readonly space?: string;
   readonly blobFiles: BlobFiles;
-  /** Where large merged segments are kept. Default: in the database. */
+  /** Where large merged segments are stored. Default: in the database. */
   readonly segmentFiles?: SegmentFiles | undefined;
   readonly clock: Pick<Clock, 'now'>;
   /** Makes room for a run outside the database, before the run is added. */
@@ -77,10 +77,10 @@ export interface StoreSpaces {
   /** The URI that opens it, without anything secret. */
   readonly uri: string;
   readonly database: SqlDatabase;
-  /** Where large merged segments are kept outside the database, if they are. */
+  /** Where large merged segments are stored outside the database, if they are. */
   readonly segmentFiles?: SegmentFiles | undefined;
   /**
-   * The store of a space, which need not exist: it is there with the first thing kept in it. Closing such a store
+   * The store of a space, which need not exist: it is there with the first thing stored in it. Closing such a store
    * releases nothing; any number may be open on one space.
    * @throws {QuarkError} `invalid_input` when this is no name of a space
    */
@@ -224,7 +224,7 @@ class SqlStore implements StoreDriver {
     const { blobFiles } = this.#parts;
     if (isFile && !(await blobFiles.has(sha256, bytes.byteLength)))
       await blobFiles.put(sha256, bytes);
-    await this.#database.transaction(() => keepBlob(this.#space, sha256, bytes, isFile));
+    await this.#database.transaction(() => storeBlob(this.#space, sha256, bytes, isFile));
   };
 
   readonly getBlob: Store['getBlob'] = async (sha256) => {
@@ -233,7 +233,7 @@ class SqlStore implements StoreDriver {
     const { blobFiles } = this.#parts;
     const bytes = found === 'file' ? await blobFiles.get(sha256) : found;
     if (bytes === undefined) throw missingBytes(sha256, blobFiles.name);
-    await checkKeptBlob(sha256, bytes, found === 'file' ? blobFiles.name : this.#database.name);
+    await checkStoredBlob(sha256, bytes, found === 'file' ? blobFiles.name : this.#database.name);
     return bytes;
   };
 
@@ -265,7 +265,9 @@ class SqlStore implements StoreDriver {
   }
 
   /** Writes large merged segments to the object store, if there is one. */
-  async #placeOutside(add: readonly MergedSegment[]): Promise<readonly segmentsOf.PlacedSegment[]> {
+  async #placeOutside(
+    add: readonly MergedSegment[],
+  ): Promise<readonly segmentsOf.LocatedSegment[]> {
     const { segmentFiles } = this.#parts;
     if (segmentFiles === undefined) return add;
     const outside = add.filter((segment) => segment.bytes.byteLength >= segmentFiles.minBytes);
@@ -279,9 +281,9 @@ class SqlStore implements StoreDriver {
   }
 
   async #read(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]> {
-    const kept = await this.#readKept(segments);
+    const stored = await this.#readStored(segments);
     return Promise.all(
-      kept.map(async (found, i): Promise<SegmentRead> => {
+      stored.map(async (found, i): Promise<SegmentRead> => {
         if (found.kind !== 'object') return found;
         const segment = segments[i];
         return segment === undefined ? { kind: 'gone' } : this.#readObject(segment, found);
@@ -289,7 +291,9 @@ class SqlStore implements StoreDriver {
     );
   }
 
-  async #readKept(segments: readonly SegmentReference[]): Promise<readonly segmentsOf.KeptBytes[]> {
+  async #readStored(
+    segments: readonly SegmentReference[],
+  ): Promise<readonly segmentsOf.LocatedBytes[]> {
     try {
       return await this.#database.read(() => segmentsOf.readSegments(this.#space, segments));
     } catch (error) {
@@ -297,25 +301,28 @@ class SqlStore implements StoreDriver {
       if (segments.length === 1) return [{ kind: 'damaged', reason: error.message }];
     }
     // One of them is damaged: each by itself.
-    const found: segmentsOf.KeptBytes[] = [];
-    for (const segment of segments) found.push(...(await this.#readKept([segment])));
+    const found: segmentsOf.LocatedBytes[] = [];
+    for (const segment of segments) found.push(...(await this.#readStored([segment])));
     return found;
   }
 
   /** An object that is not there any more was that of a segment that is gone, or else is lost. */
-  async #readObject(segment: SegmentReference, kept: segmentsOf.ObjectBytes): Promise<SegmentRead> {
+  async #readObject(
+    segment: SegmentReference,
+    stored: segmentsOf.ObjectBytes,
+  ): Promise<SegmentRead> {
     const { segmentFiles } = this.#parts;
     if (segmentFiles === undefined) throw noSegmentFiles(segment);
-    const bytes = await segmentFiles.get(kept.objectKey);
+    const bytes = await segmentFiles.get(stored.objectKey);
     if (bytes !== undefined) {
-      if (bytes.byteLength === kept.sizeBytes) return { kind: 'bytes', bytes };
-      const reason = `its object has ${bytes.byteLength} bytes instead of ${kept.sizeBytes}`;
+      if (bytes.byteLength === stored.sizeBytes) return { kind: 'bytes', bytes };
+      const reason = `its object has ${bytes.byteLength} bytes instead of ${stored.sizeBytes}`;
       return { kind: 'damaged', reason };
     }
-    const [now] = await this.#readKept([segment]);
+    const [now] = await this.#readStored([segment]);
     if (now === undefined) return { kind: 'gone' };
     if (now.kind !== 'object') return now;
-    return now.objectKey === kept.objectKey
+    return now.objectKey === stored.objectKey
       ? { kind: 'damaged', reason: `its object is missing from ${segmentFiles.name}` }
       : this.#readObject(segment, now);
   }
@@ -337,7 +344,7 @@ class SqlStore implements StoreDriver {
 function noSegmentFiles(segment: SegmentReference): SessionStoreError {
   return new SessionStoreError(
     'missing',
-    `Segment ${segmentName(segment)} is kept in an object store, and none is configured here. Set the QUARK_S3_... variables, or the options that they stand for, to those of the service that wrote it.`,
+    `Segment ${segmentName(segment)} is stored in an object store, and none is configured here. Set the QUARK_S3_... variables, or the options that they stand for, to those of the service that wrote it.`,
     { details: { segment: segmentName(segment) } },
   );
 }

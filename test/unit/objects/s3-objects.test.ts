@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createBlobObjects } from '../../../src/store/objects/blob-objects.ts';
+import { createBlobObjects } from '../../../src/store/objects/open-objects.ts';
 import { checkS3Options, type S3Options } from '../../../src/store/objects/s3-config.ts';
 import { S3Objects } from '../../../src/store/objects/s3-objects.ts';
 import { sha256Hex } from '../../../src/store/blob-rules.ts';

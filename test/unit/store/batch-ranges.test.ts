@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { coalesceRanges, rangesHold } from '../../../src/store/batch-ranges.ts';
+import { coalesceRanges, rangesContain } from '../../../src/store/batch-ranges.ts';
 import type { BatchRange } from '../../../src/store/store.ts';
 import { runs } from '../../support/property.ts';
 
@@ -43,7 +43,7 @@ test('a batch is held by the range around it, of its own writer', () => {
       fc.constantFrom('a', 'b'),
       fc.nat({ max: 40 }),
       (ranges, writerId, batchNumber) => {
-        expect(rangesHold(ranges, { writerId, batchNumber })).toBe(
+        expect(rangesContain(ranges, { writerId, batchNumber })).toBe(
           batchesIn(ranges).includes(`${writerId} ${batchNumber}`),
         );
       },

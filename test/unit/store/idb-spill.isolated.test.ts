@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { IdbSpill } from '../../../src/store/idb/idb-spill.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
-import { putAside } from '../../../src/store/storage-spill.ts';
+import { spillTo } from '../../../src/store/storage-spill.ts';
 import type { NewSegment, Store } from '../../../src/store/store.ts';
 import { storageOf } from '../../support/local-storage.ts';
 import { RUN_ID, runOf, segmentOf } from '../../support/segments.ts';
@@ -213,7 +213,7 @@ test('what a page saved and what it put aside are joined: in order, and of each 
   await page.spill.begin(RUN_ID);
   page.spill.save([segmentOf(0), segmentOf(1, { rowCount: 4 })]);
   // The last transaction of the page does not arrive, as in Firefox and WebKit.
-  putAside(storage, name, [segmentOf(10), segmentOf(2), segmentOf(1)]);
+  spillTo(storage, name, [segmentOf(10), segmentOf(2), segmentOf(1)]);
   // A tab that opens before the page has ended.
   const other = await openTab(true);
   expect(await stored()).toEqual([]);

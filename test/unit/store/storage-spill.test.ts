@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
-import { putAside, takeBack } from '../../../src/store/storage-spill.ts';
+import { spillTo, recoverSpilled } from '../../../src/store/storage-spill.ts';
 import { storageOf } from '../../support/local-storage.ts';
 import { RUN_ID, runOf, segmentOf } from '../../support/segments.ts';
 
@@ -10,14 +10,14 @@ describe('segments put aside', () => {
     await store.createRun(runOf());
     const [first, second] = [segmentOf(0), segmentOf(1)];
     const storage = storageOf();
-    putAside(storage, 'a', [first, second]);
-    putAside(storage, 'a', [second, segmentOf(0, { runId: 'run_gone' })]);
-    putAside(storage, 'a b', [segmentOf(5)]);
+    spillTo(storage, 'a', [first, second]);
+    spillTo(storage, 'a', [second, segmentOf(0, { runId: 'run_gone' })]);
+    spillTo(storage, 'a b', [segmentOf(5)]);
     storage.setItem('quark-unsaved a broken', '{');
     storage.setItem('theme', 'dark');
     // The page lived long enough to write one of them.
     await store.appendSegments([first]);
-    await takeBack(storage, 'a', store);
+    await recoverSpilled(storage, 'a', store);
     const placed = await store.listSegments({ runId: RUN_ID, table: 'metrics' });
     expect(placed.map(({ batchNumber }) => batchNumber)).toEqual([0, 1]);
     expect(await store.readSegments(placed)).toEqual([
@@ -29,11 +29,11 @@ describe('segments put aside', () => {
 
   it('stay while the store cannot take them, and are left out where there is no room', async () => {
     const storage = storageOf(10_000);
-    putAside(storage, 'a', [segmentOf(0), segmentOf(1, {}, 20_000)]);
+    spillTo(storage, 'a', [segmentOf(0), segmentOf(1, {}, 20_000)]);
     expect(storage.length).toBe(1);
     const closed = createMemoryStore();
     await closed.close();
-    await takeBack(storage, 'a', closed);
+    await recoverSpilled(storage, 'a', closed);
     expect(storage.length).toBe(1);
   });
 });

@@ -4,7 +4,7 @@ import { QuarkError, SessionStoreError } from '../../../src/base/errors.ts';
 import type { RowBatch } from '../../../src/codecs/arrow/vectors.ts';
 import { Backoff, kindOfFailure, retryAfterMs } from '../../../src/sync/failures.ts';
 import { areSameRuns, mergeRuns, toRemoteForm, type RunForm } from '../../../src/sync/merge-run.ts';
-import { RequestSize } from '../../../src/sync/request-size.ts';
+import { RequestSize } from '../../../src/sync/send-run.ts';
 import { RowDigest } from '../../../src/sync/row-digest.ts';
 import { spaceOf } from '../../../src/sync/space-name.ts';
 import { runs } from '../../support/property.ts';

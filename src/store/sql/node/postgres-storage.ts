@@ -1,7 +1,8 @@
 /** The store in a PostgreSQL database: from an address to an open store, with its layout up to date. */
-import { checkNotAborted, checkOptionNames } from '../../../base/assert.ts';
+import { asGiven, numberWhere, readOptions, type OptionRule } from '../../../base/options.ts';
+import { checkNotAborted } from '../../../base/assert.ts';
 import { systemClock } from '../../../base/clock.ts';
-import { invalidInput, SessionStoreError } from '../../../base/errors.ts';
+import { SessionStoreError } from '../../../base/errors.ts';
 import { openObjects, type ObjectOptions } from '../../objects/open-objects.ts';
 import { s3OptionsFromEnvironment } from '../../objects/s3-config.ts';
 import type { OpenStorageOptions } from '../../registry.ts';
@@ -26,17 +27,6 @@ import type { PostgresKind } from './postgres-words.ts';
 /** Options of {@link openPostgresSpaces}. */
 export type PostgresOptions = OpenStorageOptions & Partial<PostgresConfig> & ObjectOptions;
 
-const OPTION_NAMES = [
-  'signal',
-  'create',
-  'clock',
-  'maxConnections',
-  'connectTimeoutMs',
-  'statementTimeoutMs',
-  'retryTimeoutMs',
-  'objects',
-  'segmentFiles',
-] as const;
 const OLDEST_POSTGRES = 14;
 /** The oldest with identity columns and `ALTER TABLE` as the layout uses them. */
 const OLDEST_COCKROACH = 22;
@@ -49,7 +39,7 @@ const MAX_CONNECTIONS = 1000;
  * `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` (`postgres:` is the same, `cockroach:` differs in the default port) with what
  * `pg` takes as options (`sslmode=verify-full`, `options=-c%20search_path%3DSCHEMA`, ...). Without a password `PGPASSWORD` and
  * `~/.pgpass` are asked. Tables are made in the first schema of the search path. With `QUARK_S3_ENDPOINT` and its siblings in the
- * environment, large blobs and large merged segments are kept in that object store.
+ * environment, large blobs and large merged segments are stored in that object store.
  *
  * A pooler in front of the database (PgBouncer in transaction or session mode, with its defaults) is detected. Settings are then
  * made in each transaction, and named prepared statements are not used. `pooler=true` declares a pooler and saves its detection;
@@ -82,7 +72,15 @@ export async function openPostgresSpaces(
   uri: string,
   options: PostgresOptions = {},
 ): Promise<StoreSpaces> {
-  checkOptionNames('options', options, OPTION_NAMES);
+  const own: Omit<PostgresOptions, 'userKey' | 'space' | 'timeoutMs'> = options;
+  readOptions('options', own, {
+    ...CONFIG_RULES,
+    signal: asGiven,
+    create: asGiven,
+    clock: asGiven,
+    objects: asGiven,
+    segmentFiles: asGiven,
+  });
   const parts = await openParts(uri, options);
   return {
     uri: parts.uri,
@@ -97,7 +95,7 @@ async function openParts(uri: string, options: PostgresOptions): Promise<SqlStor
   const address = parseAddress(uri);
   const config = checkConfig(options);
   checkNotAborted(options.signal);
-  const place = await openObjects(options);
+  const withObjects = await openObjects(options);
   const pools = await PostgresPools.open(address, config);
   const database = new PostgresDatabase(address.name, pools);
   try {
@@ -110,7 +108,7 @@ async function openParts(uri: string, options: PostgresOptions): Promise<SqlStor
     await database.close();
     throw error;
   }
-  return place<SqlStoreParts>({
+  return withObjects<SqlStoreParts>({
     uri: address.shown,
     location: { storageDir: address.shown, storeRoot: address.shown, dbPath: address.shown },
     database,
@@ -119,28 +117,24 @@ async function openParts(uri: string, options: PostgresOptions): Promise<SqlStor
   });
 }
 
+const whole = (min: number, max: number, fallback: number): OptionRule<unknown, number> =>
+  numberWhere(
+    (value) => Number.isInteger(value) && value >= min && value <= max,
+    `a whole number from ${min} to ${max}`,
+    fallback,
+  );
+
+const CONFIG_RULES = {
+  maxConnections: whole(1, MAX_CONNECTIONS, DEFAULT_POSTGRES_CONFIG.maxConnections),
+  connectTimeoutMs: whole(1, MIGRATION_MS, DEFAULT_POSTGRES_CONFIG.connectTimeoutMs),
+  statementTimeoutMs: whole(1, MIGRATION_MS, DEFAULT_POSTGRES_CONFIG.statementTimeoutMs),
+  retryTimeoutMs: whole(0, MIGRATION_MS, DEFAULT_POSTGRES_CONFIG.retryTimeoutMs),
+};
+
 function checkConfig(options: PostgresOptions): PostgresConfig {
-  const config = { ...DEFAULT_POSTGRES_CONFIG };
-  const limits = {
-    maxConnections: [1, MAX_CONNECTIONS],
-    connectTimeoutMs: [1, MIGRATION_MS],
-    statementTimeoutMs: [1, MIGRATION_MS],
-    retryTimeoutMs: [0, MIGRATION_MS],
-  } as const;
-  for (const name of [
-    'maxConnections',
-    'connectTimeoutMs',
-    'statementTimeoutMs',
-    'retryTimeoutMs',
-  ] as const) {
-    const value: unknown = options[name];
-    if (value === undefined) continue;
-    const [min, max] = limits[name];
-    if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max)
-      throw invalidInput(name, value, `a whole number from ${min} to ${max}`);
-    config[name] = value;
-  }
-  return config;
+  const { maxConnections, connectTimeoutMs, statementTimeoutMs, retryTimeoutMs } = options;
+  const given = { maxConnections, connectTimeoutMs, statementTimeoutMs, retryTimeoutMs };
+  return readOptions('options', given, CONFIG_RULES, '');
 }
 
 /** Which server answers, if it is one that will do. */

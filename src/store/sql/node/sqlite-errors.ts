@@ -81,7 +81,7 @@ function sentence(reason: StoreFailureReason, path: string, waitedMs = 0): strin
     case 'busy':
       return `The database ${path} stayed locked by another process for ${Math.round(waitedMs)} ms; nothing was written. See which process holds it, and try again.`;
     case 'too_large':
-      return `A value is too large for the database ${path}; nothing was written. Flush in smaller pieces.`;
+      return `A value is too large for the database ${path}; nothing was written. Flush in smaller segments.`;
     default:
       return `The database ${path} could not do what was asked; nothing was written.`;
   }
