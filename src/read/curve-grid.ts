@@ -15,8 +15,8 @@ export type SampleColumns = {
   readonly sequences: Float64Array;
 };
 
-/** Samples that were kept, ordered by sequence number. */
-export type KeptSamples = {
+/** Chosen samples, ordered by sequence number. */
+export type ChosenSamples = {
   readonly values: Float64Array<ArrayBuffer>;
   readonly steps: Float64Array<ArrayBuffer>;
   readonly epochs: Float64Array<ArrayBuffer>;
@@ -24,26 +24,26 @@ export type KeptSamples = {
   readonly sequences: Float64Array<ArrayBuffer>;
 };
 
-/** Lowest and highest place of any sample; none where `min` is above `max`. */
-export type PlaceRange = { readonly min: number; readonly max: number };
+/** Lowest and highest position of any sample; none where `min` is above `max`. */
+export type PositionRange = { readonly min: number; readonly max: number };
 
 /** A division of an axis: parts are 2 to the power of `exponent` wide, and `first` counts those before the range. */
 export type AxisGrid = { readonly exponent: number; readonly first: number };
 
-/** Parts are no narrower than 2^-10: steps are whole, and clocks tell no less of a millisecond. */
+/** Parts are no narrower than 2^-10: steps are whole, and clocks are no finer than a thousandth of a millisecond. */
 const LOWEST_EXPONENT = -10;
 const HIGHEST_EXPONENT = 64;
 
 /** The finest grid with at most so many parts over a range; one part for everything where there is nothing to divide. */
-export function divideAxis({ min, max }: PlaceRange, parts: number): AxisGrid {
+export function divideAxis({ min, max }: PositionRange, parts: number): AxisGrid {
   if (!(min <= max)) return { exponent: HIGHEST_EXPONENT, first: 0 };
   let exponent = LOWEST_EXPONENT;
-  const firstOf = (place: number): number => Math.floor(place * 2 ** -exponent);
+  const firstOf = (position: number): number => Math.floor(position * 2 ** -exponent);
   while (exponent < HIGHEST_EXPONENT && firstOf(max) - firstOf(min) >= parts) exponent++;
   return { exponent, first: firstOf(min) };
 }
 
-/** What is kept of a part. */
+/** Slots of a part. */
 const FIRST = 0;
 const LOW = 1;
 const HIGH = 2;
@@ -52,9 +52,9 @@ const NOT_A_NUMBER = 4;
 const ABOVE = 5;
 const BELOW = 6;
 const SLOTS = 7;
-/** What is known of a sample: value, step, epoch, time, sequence number, place on the axis. */
+/** What is known of a sample: value, step, epoch, time, sequence number, position on the axis. */
 const FACTS = 6;
-const PLACE = 5;
+const POSITION = 5;
 const SEQUENCE = 4;
 
 /** See the top of this file. */
@@ -73,10 +73,10 @@ export class CurveGrid {
   }
 
   /**
-   * Takes in some rows; returns how many of them are not finite. `places` are their places on the axis, none of them NaN. Only what a run
+   * Takes in some rows; returns how many of them are not finite. `positions` are their positions on the axis, none of them NaN. Only what a run
    * of neighbours in one part comes to is written down, so that a long series costs a few comparisons a sample.
    */
-  add(columns: SampleColumns, places: Float64Array, rows: Int32Array | number): number {
+  add(columns: SampleColumns, positions: Float64Array, rows: Int32Array | number): number {
     const { values } = columns;
     let nonFiniteCount = 0;
     const count = typeof rows === 'number' ? rows : rows.length;
@@ -90,10 +90,10 @@ export class CurveGrid {
     let highest = Number.NEGATIVE_INFINITY;
     const flush = (): void => {
       if (first < 0) return;
-      this.#keep(bucket, FIRST, columns, places, first);
-      this.#keep(bucket, LOW, columns, places, low);
-      this.#keep(bucket, HIGH, columns, places, high);
-      this.#keep(bucket, LAST, columns, places, last);
+      this.#keep(bucket, FIRST, columns, positions, first);
+      this.#keep(bucket, LOW, columns, positions, low);
+      this.#keep(bucket, HIGH, columns, positions, high);
+      this.#keep(bucket, LAST, columns, positions, last);
       first = -1;
       last = -1;
       lowest = Number.POSITIVE_INFINITY;
@@ -102,7 +102,7 @@ export class CurveGrid {
     for (let i = 0; i < count; i++) {
       const row = isList ? (rows[i] ?? 0) : i;
       const value = values[row] ?? Number.NaN;
-      const at = Math.floor((places[row] ?? 0) * this.#perUnit) - this.#first;
+      const at = Math.floor((positions[row] ?? 0) * this.#perUnit) - this.#first;
       const found = at < 0 ? 0 : at < this.#buckets ? at : this.#buckets - 1;
       if (found !== bucket) {
         flush();
@@ -111,12 +111,12 @@ export class CurveGrid {
       if (!Number.isFinite(value)) {
         nonFiniteCount += 1;
         const kind = Number.isNaN(value) ? NOT_A_NUMBER : value > 0 ? ABOVE : BELOW;
-        this.#keep(bucket, kind, columns, places, row);
+        this.#keep(bucket, kind, columns, positions, row);
         continue;
       }
-      // Places need not ascend within a run: a sample may be the first or last of its part without being the first or last here.
-      if (first < 0 || (places[row] ?? 0) < (places[first] ?? 0)) first = row;
-      if (last < 0 || (places[row] ?? 0) >= (places[last] ?? 0)) last = row;
+      // Positions need not ascend within a run: a sample may be the first or last of its part without being the first or last here.
+      if (first < 0 || (positions[row] ?? 0) < (positions[first] ?? 0)) first = row;
+      if (last < 0 || (positions[row] ?? 0) >= (positions[last] ?? 0)) last = row;
       if (value < lowest) {
         lowest = value;
         low = row;
@@ -130,8 +130,8 @@ export class CurveGrid {
     return nonFiniteCount;
   }
 
-  /** Every sample that is kept, once. */
-  samples(): KeptSamples {
+  /** Every chosen sample, once. */
+  samples(): ChosenSamples {
     const bySequence = new Map<number, number>();
     for (let at = 0; at < this.#facts.length; at += FACTS) {
       const sequence = this.#facts[at + SEQUENCE] ?? Number.NaN;
@@ -153,28 +153,28 @@ export class CurveGrid {
     bucket: number,
     slot: number,
     columns: SampleColumns,
-    places: Float64Array,
+    positions: Float64Array,
     row: number,
   ): void {
     const facts = this.#facts;
     const at = (bucket * SLOTS + slot) * FACTS;
     const value = columns.values[row] ?? Number.NaN;
-    const place = places[row] ?? Number.NaN;
+    const position = positions[row] ?? Number.NaN;
     const sequence = columns.sequences[row] ?? Number.NaN;
     const isFree = Number.isNaN(facts[at + SEQUENCE] ?? Number.NaN);
-    if (!isFree && !this.#isBetter(slot, at, value, place, sequence)) return;
+    if (!isFree && !this.#isBetter(slot, at, value, position, sequence)) return;
     facts[at] = value;
     facts[at + 1] = columns.steps?.[row] ?? Number.NaN;
     facts[at + 2] = columns.epochs?.[row] ?? Number.NaN;
     facts[at + 3] = columns.timesMs?.[row] ?? Number.NaN;
     facts[at + SEQUENCE] = sequence;
-    facts[at + PLACE] = place;
+    facts[at + POSITION] = position;
   }
 
   /** Whether a sample replaces the stored one. Of equal ones the earlier in the order of recording remains, whichever came first. */
-  #isBetter(slot: number, at: number, value: number, place: number, sequence: number): boolean {
+  #isBetter(slot: number, at: number, value: number, position: number, sequence: number): boolean {
     const storedValue = this.#facts[at] ?? 0;
-    const storedPlace = this.#facts[at + PLACE] ?? 0;
+    const storedPosition = this.#facts[at + POSITION] ?? 0;
     const isEarlier = sequence < (this.#facts[at + SEQUENCE] ?? 0);
     switch (slot) {
       case LOW:
@@ -182,9 +182,9 @@ export class CurveGrid {
       case HIGH:
         return value > storedValue || (value === storedValue && isEarlier);
       case LAST:
-        return place > storedPlace || (place === storedPlace && !isEarlier);
+        return position > storedPosition || (position === storedPosition && !isEarlier);
       default:
-        return place < storedPlace || (place === storedPlace && isEarlier);
+        return position < storedPosition || (position === storedPosition && isEarlier);
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Takes the segments of a run one after the other, and keeps of each metric what its curve needs. */
+/** Reads the segments of a run one after the other, and chooses the samples of each metric that its curve needs. */
 import { metricTable } from '../records/metric.ts';
 import { decodeSegment, type OpenedSegment, type ReadySegment } from '../segment/open-segment.ts';
 import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
@@ -8,8 +8,8 @@ import {
   CurveGrid,
   divideAxis,
   type AxisGrid,
-  type KeptSamples,
-  type PlaceRange,
+  type ChosenSamples,
+  type PositionRange,
   type SampleColumns,
 } from './curve-grid.ts';
 import { keyColumn } from './metric-columns.ts';
@@ -25,8 +25,8 @@ export function curveLimit(buckets: number): number {
   return Math.min(MAX_CURVES, Math.floor(MAX_BUCKETS_IN_ALL / buckets));
 }
 
-/** Rows that segments say they have, and the last of them. */
-export function lookedAt(
+/** Row count and last sequence number of segments, by their manifests. */
+export function extentOf(
   manifests: readonly SegmentManifest[],
 ): Pick<RunCurves, 'rowCount' | 'lastSequence'> {
   return {
@@ -35,7 +35,7 @@ export function lookedAt(
   };
 }
 
-/** What is known of all samples of a metric, those that are not kept too. */
+/** Counts of all samples of a metric, chosen or not. */
 export type MetricCounts = {
   readonly key: string;
   readonly sampleCount: number;
@@ -45,7 +45,7 @@ export type MetricCounts = {
 };
 
 /** Samples that stand for all samples of some segments on any grid that is as fine or coarser. */
-export type ThinnedRows = {
+export type DownsampledRows = {
   readonly metrics: readonly MetricCounts[];
   readonly stepExponent: number;
   readonly timeExponent: number;
@@ -54,7 +54,7 @@ export type ThinnedRows = {
   readonly sequences: Float64Array;
 };
 
-/** One metric: samples without a step are placed by their time. */
+/** One metric: samples without a step are on the axis of time. */
 type Metric = {
   byStep: CurveGrid | undefined;
   byTime: CurveGrid | undefined;
@@ -94,7 +94,7 @@ export class CurveSink implements SegmentVisitor {
   }
 
   /** Whether these rows can be taken for the samples that they stand for. */
-  fits({ stepExponent, timeExponent }: ThinnedRows): boolean {
+  fits({ stepExponent, timeExponent }: DownsampledRows): boolean {
     return (
       !this.#isCut && this.#steps.exponent >= stepExponent && this.#times.exponent >= timeExponent
     );
@@ -109,8 +109,8 @@ export class CurveSink implements SegmentVisitor {
     this.#add(decodeSegment(metricTable, { ...ready, toArrow }), true);
   }
 
-  /** Takes rows that {@link fits} has found good, before any other. */
-  take(thinned: ThinnedRows): void {
+  /** Adds rows for which {@link fits} is true, before any other. */
+  take(thinned: DownsampledRows): void {
     for (const { key, ...counts } of thinned.metrics) {
       const metric = this.#metric(key);
       if (metric !== undefined) Object.assign(metric, counts);
@@ -135,17 +135,17 @@ export class CurveSink implements SegmentVisitor {
     const { dictionary } = keyColumn(batch);
     const { rowCount } = batch;
     const { steps, timesMs } = columns;
-    const place = (
+    const addRows = (
       key: string,
       by: 'byStep' | 'byTime',
-      places: Float64Array,
+      positions: Float64Array,
       rows: Int32Array | number,
     ): void => {
       const metric = this.#metric(key);
       if (metric === undefined) return;
       const axis = by === 'byStep' ? this.#steps : this.#times;
       const grid = (metric[by] ??= new CurveGrid(axis, this.#buckets));
-      const nonFiniteCount = grid.add(columns, places, rows);
+      const nonFiniteCount = grid.add(columns, positions, rows);
       if (!isCounted) return;
       const first = typeof rows === 'number' ? 0 : (rows[0] ?? 0);
       metric.sampleCount += typeof rows === 'number' ? rows : rows.length;
@@ -160,7 +160,7 @@ export class CurveSink implements SegmentVisitor {
       rowCount > 0 &&
       isWhole(steps, rowCount)
     ) {
-      place(dictionary[0] ?? '', 'byStep', steps, rowCount);
+      addRows(dictionary[0] ?? '', 'byStep', steps, rowCount);
       return;
     }
     const { withStep, withTime } = this.#rowsByKey(batch, steps);
@@ -168,9 +168,9 @@ export class CurveSink implements SegmentVisitor {
       const stepRows = withStep[at] ?? [];
       const timeRows = withTime[at] ?? [];
       if (stepRows.length > 0 && steps !== undefined)
-        place(key, 'byStep', steps, Int32Array.from(stepRows));
+        addRows(key, 'byStep', steps, Int32Array.from(stepRows));
       if (timeRows.length > 0)
-        place(key, 'byTime', timesMs ?? sequences, Int32Array.from(timeRows));
+        addRows(key, 'byTime', timesMs ?? sequences, Int32Array.from(timeRows));
     }
   }
 
@@ -197,7 +197,7 @@ export class CurveSink implements SegmentVisitor {
   }
 
   curves(): Omit<RunCurves, 'damagedCount'> {
-    const curves = this.#kept().map(
+    const curves = this.#chosen().map(
       ([metricKey, { nonFiniteCount, sampleCount }, samples]): Curve => {
         const { epochs, steps, timesMs, values } = samples;
         return {
@@ -212,25 +212,25 @@ export class CurveSink implements SegmentVisitor {
         };
       },
     );
-    return { ...lookedAt(this.manifests), curves, leftOutCount: this.leftOutCount };
+    return { ...extentOf(this.manifests), curves, leftOutCount: this.leftOutCount };
   }
 
-  /** What is kept, to be taken by other sinks. */
-  thinned(): ThinnedRows {
-    const kept = this.#kept();
-    const joined = (pick: (samples: KeptSamples) => Float64Array): Float64Array =>
-      joinColumns(kept.map(([, , samples]) => pick(samples)));
+  /** The chosen samples, for {@link CurveSink.take} of another sink. */
+  downsampled(): DownsampledRows {
+    const chosen = this.#chosen();
+    const joined = (pick: (samples: ChosenSamples) => Float64Array): Float64Array =>
+      joinColumns(chosen.map(([, , samples]) => pick(samples)));
     const values = joined((one) => one.values);
     const indices = new Int32Array(values.length);
     let at = 0;
-    for (const [index, [, , samples]] of kept.entries())
+    for (const [index, [, , samples]] of chosen.entries())
       indices.fill(index, at, (at += samples.values.length));
-    const number = (pick: (samples: KeptSamples) => Float64Array): Vector => ({
+    const number = (pick: (samples: ChosenSamples) => Float64Array): Vector => ({
       kind: 'number',
       values: joined(pick),
     });
     return {
-      metrics: kept.map(([key, { firstSequence, nonFiniteCount, sampleCount }]) => ({
+      metrics: chosen.map(([key, { firstSequence, nonFiniteCount, sampleCount }]) => ({
         key,
         sampleCount,
         nonFiniteCount,
@@ -241,7 +241,7 @@ export class CurveSink implements SegmentVisitor {
       batch: {
         rowCount: values.length,
         columns: new Map<string, Vector>([
-          ['metric_key', { kind: 'key', dictionary: kept.map(([key]) => key), indices }],
+          ['metric_key', { kind: 'key', dictionary: chosen.map(([key]) => key), indices }],
           ['value', { kind: 'f64', values, isNull: null }],
           ['step', number((one) => one.steps)],
           ['epoch', number((one) => one.epochs)],
@@ -253,7 +253,7 @@ export class CurveSink implements SegmentVisitor {
   }
 
   /** Metrics that have samples, in their order: for each those without a step, then the others. */
-  #kept(): (readonly [string, Metric, KeptSamples])[] {
+  #chosen(): (readonly [string, Metric, ChosenSamples])[] {
     return [...this.#metrics]
       .filter(([, metric]) => metric.sampleCount > 0)
       .sort(([, a], [, b]) => a.firstSequence - b.firstSequence)
@@ -262,7 +262,7 @@ export class CurveSink implements SegmentVisitor {
           (grid) => grid?.samples() ?? [],
         );
         if (one === undefined || other === undefined) return [key, metric, one ?? NOTHING] as const;
-        const both = (pick: (samples: KeptSamples) => Float64Array) =>
+        const both = (pick: (samples: ChosenSamples) => Float64Array) =>
           joinColumns([pick(one), pick(other)]);
         return [
           key,
@@ -298,7 +298,7 @@ export class CurveSink implements SegmentVisitor {
   }
 }
 
-const NOTHING: KeptSamples = {
+const NOTHING: ChosenSamples = {
   values: new Float64Array(0),
   steps: new Float64Array(0),
   epochs: new Float64Array(0),
@@ -325,7 +325,7 @@ function rangeOf(
   manifests: readonly SegmentManifest[],
   low: 'stepMin' | 'timeMinMs',
   high: 'stepMax' | 'timeMaxMs',
-): PlaceRange {
+): PositionRange {
   let min = Number.POSITIVE_INFINITY;
   let max = Number.NEGATIVE_INFINITY;
   for (const manifest of manifests) {

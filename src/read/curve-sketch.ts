@@ -1,10 +1,9 @@
 /**
- * Sketches: the thinned samples of a long run, kept as a note beside it, so that nobody has to go through all of them again to draw it.
+ * Sketches: downsampled samples of a long run, stored as a note, so that drawing the run again does not read all of its samples.
  *
- * A sketch is of all rows before a sequence number, and names the very segments that it was made of by a hash of their identities and
- * checksums. It is good for a list of segments if those that hold these rows are just these; rows that came later are read as they are.
- * So nothing has to tell it of what happens to a run: a sketch of other segments is not used. Whoever merges segments of a sketch, and
- * knows that their rows stay the same, names the new segments in it.
+ * A sketch covers all rows before a sequence number. It contains a hash of the identities and checksums of the segments with these
+ * rows, and is valid only while they are the same: a sketch of other segments is not used, and nothing has to invalidate it. Later rows
+ * are read from their segments. A merge leaves the rows as they are, so it writes the hash of the new segments into the sketch.
  */
 import { segmentName } from '../records/shapes/manifest.ts';
 import { MAX_NOTE_CHARS } from '../store/limits.ts';
@@ -18,11 +17,11 @@ import { packSegment } from '../codecs/packed/pack.ts';
 import { unpackSegment } from '../codecs/packed/unpack.ts';
 import { compareManifests } from '../store/segment-rules.ts';
 import { type SegmentManifest, type SegmentReference, type StoreNotes } from '../store/store.ts';
-import type { MetricCounts, ThinnedRows } from './curve-sink.ts';
+import type { MetricCounts, DownsampledRows } from './curve-sink.ts';
 
-/** Counts up when sketches change their form or their meaning; others are not used. */
+/** Version of the format; sketches of other versions are not used. */
 const SKETCH_VERSION = 1;
-/** Unpacked, a sketch is no larger: what a note holds packs less well. */
+/** Unpacked, a sketch is no larger: base64 makes a note larger. */
 const MAX_SKETCH_BYTES = 64 << 20;
 const CHARS_AT_ONCE = 8_192;
 
@@ -31,27 +30,27 @@ export type CurveSketch = {
   /** Rows before this sequence number, and of these segments. */
   readonly endSequence: number;
   readonly segments: string;
-  readonly rows: ThinnedRows;
+  readonly rows: DownsampledRows;
 };
 
-/** Where sketches are kept. */
+/** Where sketches are stored. */
 export type SketchNotes = Pick<StoreNotes, 'read' | 'write'>;
 
-/** Where the sketch of a run is noted. */
+/** Name of the note with the sketch of a run. */
 export function sketchName(runId: string): string {
   return `curves/${runId}`;
 }
 
 /** The sketch of these segments, which are all that there are. */
 export async function sketchOf(
-  rows: ThinnedRows,
+  rows: DownsampledRows,
   manifests: readonly SegmentManifest[],
 ): Promise<CurveSketch> {
   const endSequence = manifests.reduce((end, one) => Math.max(end, one.lastSequence + 1), 0);
   return { endSequence, segments: await nameOf(manifests), rows };
 }
 
-/** The segments that a sketch leaves to be read, of all that there are; undefined when it is of others. */
+/** The segments after a sketch, of all segments of the run; undefined when the sketch is of other segments. */
 export async function segmentsAfter(
   { endSequence, segments }: Pick<CurveSketch, 'endSequence' | 'segments'>,
   manifests: readonly SegmentManifest[],
@@ -71,8 +70,8 @@ export async function findSketch(
   return text === undefined ? undefined : parseSketch(text);
 }
 
-/** Keeps a sketch; false when it is too large for a note. */
-export async function keepSketch(
+/** Stores a sketch; false when it is too large for a note. */
+export async function storeSketch(
   notes: SketchNotes,
   runId: string,
   sketch: CurveSketch,
@@ -128,7 +127,7 @@ async function nameOf(manifests: readonly SegmentManifest[]): Promise<string> {
 }
 
 type SketchHead = Pick<CurveSketch, 'endSequence' | 'segments'> &
-  Pick<ThinnedRows, 'stepExponent' | 'timeExponent'> & {
+  Pick<DownsampledRows, 'stepExponent' | 'timeExponent'> & {
     readonly version: number;
     readonly metrics: readonly MetricCounts[];
   };
@@ -164,7 +163,7 @@ async function parseSketch(text: string): Promise<CurveSketch | undefined> {
     const rows = { metrics, stepExponent, timeExponent, batch, sequences: sequences.values };
     return { endSequence, segments, rows };
   } catch {
-    // All there is to say of a sketch that cannot be read: it is made again.
+    // A sketch that cannot be read is made again.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** Curves of a run, thinned while its segments are read: memory depends on how fine they are, not on how long the run is. */
+/** Curves of a run, downsampled while its segments are read: memory depends on their resolution, not on the length of the run. */
 import { checkCount, checkNotAborted } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
 import { nextTask } from '../base/next-task.ts';
@@ -6,10 +6,10 @@ import { metricTable } from '../records/metric.ts';
 import type { CurveQuery, RunCurves } from '../store/curves.ts';
 import { containsKey } from '../store/segment-rules.ts';
 import type { SegmentFilter, SegmentManifest, SegmentSource } from '../store/store.ts';
-import { CurveSink, curveLimit, lookedAt, MAX_CURVES, type ThinnedRows } from './curve-sink.ts';
+import { CurveSink, curveLimit, extentOf, MAX_CURVES, type DownsampledRows } from './curve-sink.ts';
 import {
   findSketch,
-  keepSketch,
+  storeSketch,
   segmentsAfter,
   sketchOf,
   type SketchNotes,
@@ -28,14 +28,14 @@ type SketchSizes = {
   readonly buckets: number;
   /** Rows that are worth a sketch, or a sketch made anew. */
   readonly rows: number;
-  /** A sketch that keeps a larger share of its rows saves little. */
-  readonly keptShare: number;
+  /** A sketch with a larger share of the rows saves little. */
+  readonly storedShare: number;
 };
 
-const SKETCH_SIZES: SketchSizes = { buckets: 2_048, rows: 65_536, keptShare: 0.25 };
-/** Parts of all metrics of a sketch together: as many as a note holds, some ten characters a sample and four samples a part. */
+const SKETCH_SIZES: SketchSizes = { buckets: 2_048, rows: 65_536, storedShare: 0.25 };
+/** Parts of all metrics of a sketch together: as many as fit into a note, some ten characters a sample and four samples a part. */
 const SKETCH_BUCKETS_IN_ALL = 65_536;
-/** What a sketch leaves to be read is at most so much of what it stands for: so making it again and again costs little a row. */
+/** Rows after a sketch, as a share of the rows in it, from which it is made anew: so the cost of all sketches of a run is small per row. */
 const LEFT_SHARE = 1 / 16;
 
 /** @throws {QuarkError} `invalid_input` naming the field */
@@ -57,11 +57,11 @@ export function checkCurveQuery(query: CurveQuery): void {
 
 /** What readers of curves may be given. */
 export type CurveSource = {
-  /** All segments of the metrics of the run, where the caller has looked a moment ago. */
+  /** All segments of the metrics of the run, where the caller has just listed them. */
   readonly listed?: readonly SegmentManifest[];
-  /** Where sketches are kept. Without it every sample is looked at. */
+  /** Where sketches are stored. Without it every sample is read. */
   readonly notes?: SketchNotes | undefined;
-  /** Told why a sketch could not be kept: curves are read all the same. */
+  /** Called with the reason why a sketch could not be stored: curves are read all the same. */
   readonly onFailure?: ((error: unknown) => void) | undefined;
   readonly signal?: AbortSignal;
   /** Tests ask for smaller sketches. */
@@ -102,14 +102,14 @@ export async function readCurves(
   checkCurveQuery(query);
   const listed = source.listed ?? (await metricSegments(store, query.runId));
   const manifests = segmentsOf(query, listed);
-  const looked = lookedAt(manifests);
-  if (looked.rowCount < (query.rowsMin ?? 0))
-    return { ...looked, curves: [], leftOutCount: 0, damagedCount: 0 };
+  const extent = extentOf(manifests);
+  if (extent.rowCount < (query.rowsMin ?? 0))
+    return { ...extent, curves: [], leftOutCount: 0, damagedCount: 0 };
   const { stepMin, stepMax, metricKeys, runId } = query;
   const isCut = stepMin !== undefined || stepMax !== undefined;
   const { notes, sizes = SKETCH_SIZES } = source;
-  if (notes !== undefined && !isCut && looked.rowCount >= sizes.rows) {
-    // Of one metric among many, a sketch is used if it is there: going through all of the run for it would be a detour.
+  if (notes !== undefined && !isCut && extent.rowCount >= sizes.rows) {
+    // For one metric among many, an existing sketch is used: making one would read the whole run.
     const isWorthMaking =
       metricKeys === undefined && query.buckets <= bucketsOf(sizes, countKeys(listed));
     const sketched = await refreshSketch(store, runId, {
@@ -131,14 +131,14 @@ export async function readCurves(
 
 /** A sketch, and the segments that it leaves to be read. */
 type Sketched = {
-  readonly rows: ThinnedRows;
+  readonly rows: DownsampledRows;
   /** All segments: those of the sketch, and the rest. */
   readonly manifests: readonly SegmentManifest[];
   readonly rest: readonly SegmentManifest[];
   /** Rows before this sequence number are in the sketch. */
   readonly endSequence: number;
   /** Whether it is there for others. */
-  readonly isKept: boolean;
+  readonly isStored: boolean;
   /** Segments that could not be read when it was made. */
   readonly damagedCount: number;
 };
@@ -184,12 +184,12 @@ export async function refreshSketch(
 ): Promise<Sketched | undefined> {
   const { notes, sizes = SKETCH_SIZES, use } = source;
   const listed = source.listed ?? (await metricSegments(store, runId));
-  if (notes === undefined || lookedAt(listed).rowCount < sizes.rows) return undefined;
+  if (notes === undefined || extentOf(listed).rowCount < sizes.rows) return undefined;
   const known = await usableSketch(store, notes, runId, listed);
   if (use === 'find' || (use === 'extend' && known === undefined)) return known;
   const { manifests, rest } = known ?? { manifests: listed, rest: listed };
-  const leftCount = lookedAt(rest).rowCount;
-  const isEnough = leftCount < Math.max(sizes.rows, LEFT_SHARE * lookedAt(manifests).rowCount);
+  const leftCount = extentOf(rest).rowCount;
+  const isEnough = leftCount < Math.max(sizes.rows, LEFT_SHARE * extentOf(manifests).rowCount);
   const keyCount = countKeys(manifests);
   if ((known !== undefined && isEnough) || keyCount > MAX_CURVES) return known;
   const query = { buckets: bucketsOf(sizes, keyCount) };
@@ -208,26 +208,26 @@ export async function refreshSketch(
     { ...pace(source), listed: isExtended ? rest : manifests },
   );
   if (visitor.leftOutCount > 0) return undefined;
-  const sketch = await sketchOf(visitor.thinned(), visitor.manifests);
-  let isKept = false;
-  // What is damaged may have been damaged on its way only: it is not to be remembered.
-  if (damage.length === 0 && isWorthKeeping(sketch.rows, sizes.keptShare))
+  const sketch = await sketchOf(visitor.downsampled(), visitor.manifests);
+  let isStored = false;
+  // Damage may be of the transfer only: a sketch without those rows is not stored.
+  if (damage.length === 0 && isWorthKeeping(sketch.rows, sizes.storedShare))
     try {
-      isKept = await keepSketch(notes, runId, sketch);
+      isStored = await storeSketch(notes, runId, sketch);
     } catch (error) {
       source.onFailure?.(error);
     }
   const { endSequence, rows } = sketch;
   const damagedCount = damage.length;
-  return { rows, manifests: visitor.manifests, rest: [], endSequence, isKept, damagedCount };
+  return { rows, manifests: visitor.manifests, rest: [], endSequence, isStored, damagedCount };
 }
 
 function bucketsOf({ buckets }: SketchSizes, keyCount: number): number {
   return Math.min(buckets, Math.floor(SKETCH_BUCKETS_IN_ALL / Math.max(1, keyCount)));
 }
 
-function isWorthKeeping({ batch, metrics }: ThinnedRows, keptShare: number): boolean {
-  return batch.rowCount <= keptShare * metrics.reduce((sum, one) => sum + one.sampleCount, 0);
+function isWorthKeeping({ batch, metrics }: DownsampledRows, storedShare: number): boolean {
+  return batch.rowCount <= storedShare * metrics.reduce((sum, one) => sum + one.sampleCount, 0);
 }
 
 async function usableSketch(
@@ -246,7 +246,7 @@ async function usableSketch(
     rest = await segmentsAfter(sketch, manifests);
   }
   const { endSequence, rows } = sketch;
-  return rest && { rows, manifests, rest, endSequence, isKept: true, damagedCount: 0 };
+  return rest && { rows, manifests, rest, endSequence, isStored: true, damagedCount: 0 };
 }
 
 /** How many metrics the segments name; more than any answer takes where one has too many to name them. */

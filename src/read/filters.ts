@@ -1,4 +1,4 @@
-/** Filters that every table shares, checked in one place. */
+/** Filters that every table shares, and their checks. */
 import { checkCount, checkOptionNames, checkPositive } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
 import type { TableDefinition } from '../schema/table.ts';
@@ -14,7 +14,7 @@ export type PositionFilter = {
   readonly epochMax?: number | undefined;
   /** Only rows at or after this sequence number: what has come since `lastSequence`. */
   readonly sequenceMin?: number | undefined;
-  /** The most recent rows only, at most this many, still in order. */
+  /** The most recent rows only, at most this many, in order. */
   readonly limit?: number | undefined;
 };
 
@@ -97,7 +97,7 @@ export function checkFilter(
   return { position, conditions };
 }
 
-/** What a store can tell from manifests alone. */
+/** The part of a filter that a store can apply by manifests alone. */
 export function segmentFilter(
   runId: string,
   table: string,

@@ -2,8 +2,8 @@
 import type { TableDefinition } from '../schema/table.ts';
 import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 
-/** Rows in one piece of text. */
-const ROWS_PER_PIECE = 2_000;
+/** Rows in one chunk of text. */
+const ROWS_PER_CHUNK = 2_000;
 
 /** A column of a batch. */
 export type TextColumn = {
@@ -13,7 +13,7 @@ export type TextColumn = {
 };
 
 /**
- * Whole lines, in pieces. A number that JSON has none for is the text `"NaN"`, `"Infinity"` or `"-Infinity"`; instants
+ * Whole lines, in chunks. A number that JSON has none for is the text `"NaN"`, `"Infinity"` or `"-Infinity"`; instants
  * are ISO 8601 in UTC.
  */
 export function* jsonLines(
@@ -22,7 +22,7 @@ export function* jsonLines(
   runId: string,
 ): Generator<string, void, undefined> {
   const columns = textColumns(table, batch, runId);
-  yield* textPieces(
+  yield* textChunks(
     batch,
     (row) =>
       `{${columns.map((column) => `"${column.name}":${jsonCell(column, row)}`).join(',')}}\n`,
@@ -42,12 +42,12 @@ export function textColumns(table: TableDefinition, batch: RowBatch, runId: stri
 }
 
 /** The text of the rows, some thousands of lines at a time. */
-export function* textPieces(batch: RowBatch, line: (row: number) => string): Generator<string> {
-  for (let from = 0; from < batch.rowCount; from += ROWS_PER_PIECE) {
-    let piece = '';
-    for (let row = from; row < Math.min(batch.rowCount, from + ROWS_PER_PIECE); row++)
-      piece += line(row);
-    yield piece;
+export function* textChunks(batch: RowBatch, line: (row: number) => string): Generator<string> {
+  for (let from = 0; from < batch.rowCount; from += ROWS_PER_CHUNK) {
+    let chunk = '';
+    for (let row = from; row < Math.min(batch.rowCount, from + ROWS_PER_CHUNK); row++)
+      chunk += line(row);
+    yield chunk;
   }
 }
 

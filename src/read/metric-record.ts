@@ -1,4 +1,4 @@
-/** A metric sample as an object. Made on every `log`, so it holds what it was given and works the rest out when asked. */
+/** A metric sample as an object. Made on every `log`: it stores what it was given and computes the rest when asked. */
 import type { JsonObject } from '../base/json.ts';
 import { metricTable } from '../records/metric.ts';
 import { attachDefinition, type Dict, type RecordMethods } from '../schema/record.ts';

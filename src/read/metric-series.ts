@@ -193,7 +193,7 @@ class SeriesBuilder implements SegmentVisitor {
     return this.#sequences;
   }
 
-  /** As doubles, which keeps the loop over them one loop; valid until the next call. */
+  /** As doubles, so that one loop serves all types; valid until the next call. */
   #asColumn(numbers: ArrowNumbers | null, rowCount: number): Float64Array {
     if (numbers instanceof Float64Array) return numbers;
     if (this.#column.length < rowCount) this.#column = new Float64Array(rowCount);
@@ -202,7 +202,7 @@ class SeriesBuilder implements SegmentVisitor {
   }
 }
 
-/** Rows that each key will have, as far as manifests tell: exact where segments hold one key, as after merging. */
+/** Rows that each key will have, by the manifests: exact where a segment has one key, as after merging. */
 function expectedRows(manifests: readonly SegmentManifest[]): ReadonlyMap<string, number> {
   const expected = new Map<string, number>();
   for (const { keys, rowCount } of manifests)

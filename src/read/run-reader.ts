@@ -34,12 +34,12 @@ export class RunReader {
     return this.#summary.run;
   }
 
-  /** Whether a session holds the run, as of the last `reload`. */
+  /** Whether a live session has the lease of the run, as of the last `reload`. */
   get isLive(): boolean {
     return this.#summary.isLive;
   }
 
-  /** The status, or `interrupted` for a running run that no session holds any more. */
+  /** The status, or `interrupted` for a running run without a live lease. */
   get effectiveStatus(): RunStatus {
     return this.#summary.effectiveStatus;
   }

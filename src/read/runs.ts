@@ -9,11 +9,11 @@ import type { Store, StoredRun } from '../store/store.ts';
 /** A run as lists show it. */
 export type RunSummary = {
   readonly run: RunRecord;
-  /** Whether a session holds the run now. */
+  /** Whether a live session has the lease of the run. */
   readonly isLive: boolean;
-  /** The status, or `interrupted` for a running run that no session holds any more. */
+  /** The status, or `interrupted` for a running run without a live lease. */
   readonly effectiveStatus: RunStatus;
-  /** Why the run record could not be read, or null. `run` then holds only what the store knows besides. */
+  /** Why the run record could not be read, or null. `run` then has only what the store knows besides. */
   readonly problem: string | null;
 };
 
@@ -44,7 +44,7 @@ export async function listRuns(
   if (limit !== undefined) checkPositive('limit', limit);
   checkCount('offset', offset);
   for (const status of statuses ?? []) checkLiteral('statuses', status, RUN_STATUSES);
-  // Whether a run that says "running" is interrupted shows in the leases only, so these statuses are told apart here.
+  // Only leases say whether a run with the status "running" is interrupted, so these statuses are filtered here.
   const isMixed =
     statuses !== undefined && (statuses.includes('running') || statuses.includes('interrupted'));
   const asked = isMixed ? [...new Set([...statuses, 'running'])] : statuses;
@@ -63,7 +63,7 @@ export async function listRuns(
     .slice(offset, limit === undefined ? undefined : offset + limit);
 }
 
-/** @throws {QuarkError} `invalid_input` for a directory, a URI or a promise in the place of an open store */
+/** @throws {QuarkError} `invalid_input` for a directory, a URI or a promise instead of an open store */
 export function checkStore(store: Store): void {
   if (typeof store === 'object' && store !== null && typeof store.findRun === 'function') return;
   const hint =

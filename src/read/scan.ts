@@ -34,7 +34,7 @@ export type SegmentVisitor = {
 export type ScanOptions = {
   /** Leaves out segments whose manifest says more than a filter can ask for. */
   readonly mayMatch?: (manifest: SegmentManifest) => boolean;
-  /** What the filter finds, where the caller has looked a moment ago. */
+  /** What the filter finds, where the caller has just listed it. */
   readonly listed?: readonly SegmentManifest[];
   /** What is fetched at a time at most. */
   readonly fetch?: { readonly bytes: number; readonly segments: number };

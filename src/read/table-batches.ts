@@ -1,6 +1,6 @@
 /**
- * Every row of a table in the order it was persisted, a stretch at a time: what exports read. A stretch is one segment as written, or the
- * segments of one merge, whose rows are ordered by key; memory holds one.
+ * Every row of a table in the order it was persisted, in groups of segments: what exports read. A group is one segment as written, or
+ * the segments of one merge, whose rows are ordered by key. One group is in memory at a time.
  */
 import { checkNotAborted } from '../base/assert.ts';
 import { SessionStoreError } from '../base/errors.ts';
@@ -26,15 +26,15 @@ const UNPACKED_BYTES = 32 << 20;
 /** A merge under way may take segments away between listing and reading; it cannot do so for ever. */
 const MAX_ATTEMPTS = 8;
 
-/** Rows of the largest stretch: many times what merging makes. Segments that say they lie among each other are not all held at once. */
-const MAX_STRETCH_ROWS = 1 << 23;
+/** Rows of the largest group, many times what merging makes: manifests that claim to overlap do not bring a whole table into memory. */
+const MAX_GROUP_ROWS = 1 << 23;
 
 /** How to go over a table. */
 export type TableBatchesOptions = {
   /** Only these rows; the limit does not count here. */
   readonly rows?: RowFilter | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Told of the bytes that a stretch takes in memory, before it does; with a number below zero when it is left. */
+  /** Called with the bytes that a group takes in memory, before it is read; with a negative number when it is released. */
   readonly takeRoom?: ((bytes: number) => void) | undefined;
   /** Told of each segment that cannot be read and is missing. */
   readonly onDamage?: ((report: DamageReport) => void) | undefined;
@@ -54,7 +54,7 @@ export async function* tableBatches(
 ): AsyncGenerator<RowBatch, void, undefined> {
   const keys = rows === undefined ? undefined : wantedKeys(table, rows);
   let sequenceMin = rows?.position.sequenceMin ?? 0;
-  let held = 0;
+  let reservedBytes = 0;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const manifests = await store.listSegments(
       rows === undefined
@@ -62,13 +62,13 @@ export async function* tableBatches(
         : segmentFilter(runId, table.table, { ...rows.position, sequenceMin }, keys),
     );
     let isGone = false;
-    for (const stretch of stretchesOf(manifests)) {
+    for (const group of overlapGroups(manifests)) {
       checkNotAborted(signal);
-      takeRoom?.(-held);
-      held = stretch.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-      takeRoom?.(held);
-      const reads = await store.readSegments(stretch);
-      for (const part of unpackedParts(stretch, reads)) {
+      takeRoom?.(-reservedBytes);
+      reservedBytes = group.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+      takeRoom?.(reservedBytes);
+      const reads = await store.readSegments(group);
+      for (const part of unpackedParts(group, reads)) {
         takeRoom?.(part.bytes);
         const opened = await open(table, part.segments, { onDamage, rows });
         if (opened === undefined) {
@@ -94,29 +94,29 @@ export async function* tableBatches(
   );
 }
 
-/** Segments whose sequence numbers lie among each other, and small neighbours: once one stretch was read, all rows before its end were. */
-export function stretchesOf(manifests: readonly SegmentManifest[]): SegmentManifest[][] {
-  const stretches: SegmentManifest[][] = [];
+/** Segments whose sequence numbers overlap, and small neighbours: after a group, all rows before its end have been read. */
+export function overlapGroups(manifests: readonly SegmentManifest[]): SegmentManifest[][] {
+  const groups: SegmentManifest[][] = [];
   let last = -1;
   let rows = 0;
   let bytes = 0;
   for (const manifest of manifests) {
-    const stretch = stretches.at(-1);
+    const group = groups.at(-1);
     const isInside = manifest.firstSequence <= last;
     const isSmall =
       rows + manifest.rowCount <= GROUP_ROWS && bytes + manifest.sizeBytes <= GROUP_BYTES;
     last = Math.max(last, manifest.lastSequence);
-    if (stretch !== undefined && (isSmall || (isInside && rows < MAX_STRETCH_ROWS))) {
-      stretch.push(manifest);
+    if (group !== undefined && (isSmall || (isInside && rows < MAX_GROUP_ROWS))) {
+      group.push(manifest);
       rows += manifest.rowCount;
       bytes += manifest.sizeBytes;
       continue;
     }
-    stretches.push([manifest]);
+    groups.push([manifest]);
     rows = manifest.rowCount;
     bytes = manifest.sizeBytes;
   }
-  return stretches;
+  return groups;
 }
 
 type ReadPart = {
@@ -128,14 +128,14 @@ type ReadPart = {
 };
 
 /**
- * A stretch in parts that are small unpacked, too: a few kB may hold hundreds of MB. What lies among each other stays together.
+ * A group in parts that are small when they are unpacked, too: a few kB may contain hundreds of MB. Overlapping segments stay together.
  */
 function unpackedParts(
-  stretch: readonly SegmentManifest[],
+  group: readonly SegmentManifest[],
   reads: readonly SegmentRead[],
 ): readonly ReadPart[] {
   const parts: ReadPart[] = [];
-  for (const [i, manifest] of stretch.entries()) {
+  for (const [i, manifest] of group.entries()) {
     const read = reads[i] ?? { kind: 'gone' };
     const isPacked = manifest.encoding === 'packed' && read.kind === 'bytes';
     const bytes = isPacked ? unpackedBytes(read.bytes) : manifest.sizeBytes;

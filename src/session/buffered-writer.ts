@@ -35,11 +35,11 @@ export const DEFAULT_WRITER_OPTIONS: Readonly<Required<WriterOptions>> = Object.
   maxBufferedRows: 1_000_000,
 });
 
-/** What a writer tells about itself. */
+/** State of a writer. */
 export type WriterStatus = {
   /** Rows that are not in the store yet. */
   readonly bufferedRows: number;
-  /** Rows given up because the buffer was full; each is counted in a `records_dropped` event. */
+  /** Rows dropped because the buffer was full; each is counted in a `records_dropped` event. */
   readonly droppedRows: number;
   /** Why the last attempt to write failed; null after a success. */
   readonly lastError: Error | null;
@@ -156,7 +156,7 @@ export class BufferedWriter implements OpenWriter {
   admit(): boolean {
     this.check();
     if (!this.#isFull()) return true;
-    // A store that just failed is not asked again for every row: each attempt may block.
+    // After a failure the store is not asked again for every row: each attempt may block.
     const mayAsk = this.#lastError === null || this.#handle.clock.now() >= this.#retryAtMs;
     if (mayAsk && this.#handle.store.appendSegmentsNow !== undefined) this.drainNow();
     if (!this.#isFull()) return true;
@@ -195,7 +195,7 @@ export class BufferedWriter implements OpenWriter {
   /**
    * Waits for the rows that are there now, not for those that come meanwhile: they could go on for ever.
    *
-   * @throws {SessionStoreError} when the store failed; the rows are kept and tried again
+   * @throws {SessionStoreError} when the store failed; the rows stay buffered and are retried
    */
   async drain(): Promise<void> {
     this.#encode();
@@ -276,7 +276,7 @@ export class BufferedWriter implements OpenWriter {
     return spill === undefined ? undefined : new RowSaver(spill, clock, () => this.#saveRows());
   }
 
-  /** Starts a flush nobody waits for: its failure is kept and tried again later. */
+  /** Starts a flush in the background: its failure is in the status, and the flush is retried. */
   #start(): void {
     if (this.#running === undefined) this.#run();
     this.#running?.catch(() => undefined);

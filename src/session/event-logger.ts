@@ -111,7 +111,7 @@ export class EventLogger implements AsyncDisposable {
     this.#writer = new RecordWriter(this.#handle, eventTable, options, { isAttached: true });
   }
 
-  /** How many events wait, how many were given up, and why writing failed last. */
+  /** How many events are buffered, how many were dropped, and why writing failed last. */
   get status(): WriterStatus {
     return this.#writer.status;
   }

@@ -99,7 +99,7 @@ export class EventQueue {
       store.appendSegmentsNow(segments);
       this.#written(sending);
     } catch {
-      // The process is ending and the store refuses: nobody is left to tell.
+      // The process is ending and the store refuses: there is nothing left to try.
     }
   }
 

@@ -28,7 +28,7 @@ export type NonFinitePolicy = (typeof NON_FINITE_POLICIES)[number];
 /** Options of {@link MetricsLogger}. */
 export type MetricsLoggerOptions = WriterOptions & {
   /**
-   * `store` keeps NaN and infinities as they are and records one `non_finite_metric` event a key; `reject` throws.
+   * `store` stores NaN and infinities as they are and records one `non_finite_metric` event a key; `reject` throws.
    * Default: `reject` in strict mode, `store` else.
    */
   readonly nonFinite?: NonFinitePolicy;
@@ -88,7 +88,7 @@ export class MetricsLogger implements AsyncDisposable {
     this.#writer = new BufferedWriter(this.#handle, metricTable, this.#buffer, writerOptions);
   }
 
-  /** How many samples wait, how many were given up, and why writing failed last. */
+  /** How many samples are buffered, how many were dropped, and why writing failed last. */
   get status(): WriterStatus {
     return this.#writer.status;
   }
@@ -203,7 +203,7 @@ export class MetricsLogger implements AsyncDisposable {
       if (value - value !== 0) this.#countNonFinite(key, value, step, epoch);
       if (!isAdmitted) continue;
       this.#buffer.push(key.id, value, step, epoch, timeMs);
-      if ((i & COLUMN_PIECE) === COLUMN_PIECE) this.#writer.added();
+      if ((i & COLUMN_CHUNK) === COLUMN_CHUNK) this.#writer.added();
     }
     this.#writer.added();
   }
@@ -292,10 +292,10 @@ const LOG_OPTION_NAMES = [
   'timestamp',
 ] as const;
 const NO_OPTIONS: LogMetricOptions = Object.freeze({});
-/** A description explains a metric; it is no place for documents. */
+/** A description explains a metric; a document is an artifact. */
 const MAX_DESCRIPTION_CHARS = 4096;
 /** Long columns start a flush every 65,536 samples. */
-const COLUMN_PIECE = 0xffff;
+const COLUMN_CHUNK = 0xffff;
 
 function checkIndex(field: string, value: number): number {
   if ((value | 0) === value && value >= 0) return value;

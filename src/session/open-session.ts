@@ -1,4 +1,4 @@
-/** Opens the core of a session from its options, with the run stored or still to be stored. */
+/** Opens the core of a session from its options, with the run stored or yet to be stored. */
 import { isQuarkError, isStoreError, type StoreFailureReason } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
@@ -10,7 +10,7 @@ import { loadPlatform, type Platform } from './platforms/platform.ts';
 import { lineageRootOf, loadProject, newRun } from './run-lifecycle.ts';
 import {
   clockOf,
-  placeOf,
+  locationOf,
   resolveStore,
   type CheckedStart,
   type ResumeRunOptions,
@@ -123,7 +123,7 @@ async function openNow(options: SessionOptions, mayBeLate: boolean): Promise<Ope
       opening = undefined;
       return (await (first ?? resolveStore(options))).store;
     };
-    return { store: { uri: placeOf(options), open }, isOwned: true, failure };
+    return { store: { uri: locationOf(options), open }, isOwned: true, failure };
   }
 }
 
@@ -135,10 +135,10 @@ async function withLineage(
   clock: Clock,
 ): Promise<RunRecord> {
   try {
-    const looked = lineageRootOf(store, parentRunId);
+    const reading = lineageRootOf(store, parentRunId);
     const lineageRootRunId = await (mayBeLate
-      ? new AnswerLimit(clock).within('findRun', looked)
-      : looked);
+      ? new AnswerLimit(clock).within('findRun', reading)
+      : reading);
     return runRecord.create({ ...run, lineageRootRunId });
   } catch (error) {
     if (!mayBeLate || isMistake(error)) throw error;

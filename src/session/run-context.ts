@@ -6,7 +6,7 @@ import { attachDefinition, type Dict, type RecordMethods } from '../schema/recor
 import type { Store, StoredProject } from '../store/store.ts';
 import { setHandle, type RunHandle } from './run-handle.ts';
 
-/** What modules share of a run: where it is kept, its project, its record. Immutable; `reload()` gives a new one. */
+/** What modules share of a run: its location, its project, its record. Immutable; `reload()` gives a new one. */
 export class RunContext {
   /** Directory or URI the store was opened with. */
   readonly storageDir: string;

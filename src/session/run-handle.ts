@@ -23,7 +23,7 @@ export type Notice = {
 
 /** A writer as its session sees it. */
 export interface OpenWriter {
-  /** Whether it looks at what the others write: it is drained and closed after them. */
+  /** Whether it reads what the others write: it is drained and closed after them. */
   readonly isLast?: boolean;
   /** Makes durable what is buffered. */
   drain(): Promise<void>;
@@ -32,7 +32,7 @@ export interface OpenWriter {
   close(): Promise<void>;
 }
 
-/** Told of a table and of what was appended to it. */
+/** Called with a table and the segments that were appended to it. */
 export type AppendListener = (table: string, segments: readonly SegmentManifest[]) => void;
 
 /** The inside of a session. */
@@ -55,9 +55,9 @@ export interface RunHandle {
   notify(notice: Notice): void;
   /** Calls back whenever segments of the run were appended by this session; returns the undo. */
   onAppended(listener: AppendListener): () => void;
-  /** Asks the training to stop: aborts {@link signal} and records why. The run goes on until somebody ends it. */
+  /** Asks the training to stop: aborts {@link signal} and records why. The run goes on until it is ended. */
   requestStop(reason: string): void;
-  /** Tells that segments were appended, as the store keeps them: the lease is renewed and merging considered. */
+  /** Called with appended segments, as the store has them: the lease is renewed and merging considered. */
   appended(table: string, segments: readonly SegmentManifest[]): void;
 }
 

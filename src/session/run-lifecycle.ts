@@ -11,7 +11,7 @@ import type { CheckedStart } from './run-options.ts';
 /** A run as it is stored and as a record. */
 export type LoadedRun = { readonly stored: StoredRun; readonly run: RunRecord };
 
-/** Compare-and-set fails only when somebody else succeeds; so many times in a row means that something is wrong. */
+/** Compare-and-set fails only when another writer succeeds; so many failures in a row mean that something is wrong. */
 const MAX_UPDATE_ATTEMPTS = 100;
 
 /** @throws {RunNotFoundError} */

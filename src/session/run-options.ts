@@ -10,7 +10,7 @@ import { PERSISTENCE_NAMES, persistenceOf, type PersistenceOptions } from '../st
 import { loadPlatform } from './platforms/platform.ts';
 import type { RecordingCallback } from './recording-health.ts';
 
-/** Where runs are kept and sent to, and how the session behaves. */
+/** Where runs are stored and sent to, and how the session behaves. */
 export type SessionOptions = PersistenceOptions & {
   /**
    * A directory (Node) or a name (browser: `idb:<name>`), or any storage URI. Default: the current directory in Node,
@@ -115,8 +115,8 @@ export async function resolveStore(
   const persistence =
     isHandedIn && !isGiven(options.persistenceUrl) ? undefined : persistenceOf(options);
   const clock = clockOf(options);
-  const place = isHandedIn ? undefined : (storage ?? storageDir);
-  const local = isHandedIn ? storage : await openStorage(place, { clock });
+  const location = isHandedIn ? undefined : (storage ?? storageDir);
+  const local = isHandedIn ? storage : await openStorage(location, { clock });
   // A store behind a network is written to as it is: there is nothing to keep first.
   if (persistence === undefined || local.notes === undefined || local.sync !== undefined)
     return { store: local, isOwned: !isHandedIn };
@@ -124,7 +124,7 @@ export async function resolveStore(
     import('../sync/open-outbox.ts'),
     loadPlatform(),
   ]);
-  const space = spaceOf(isHandedIn ? local.uri : place);
+  const space = spaceOf(isHandedIn ? local.uri : location);
   const { url, ...rest } = persistence;
   return {
     store: openOutbox(local, { ...rest, url, space, clock, holderTag, ownsLocal: !isHandedIn }),
@@ -133,7 +133,7 @@ export async function resolveStore(
 }
 
 /** Placeholder for the store of a session before it is open. */
-export function placeOf({ storage, storageDir }: SessionOptions): string {
+export function locationOf({ storage, storageDir }: SessionOptions): string {
   if (typeof storage === 'object') return storage.uri;
   return storage ?? storageDir ?? defaultLocation();
 }

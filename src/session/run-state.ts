@@ -3,7 +3,7 @@ import { InvalidRunStateError } from '../base/errors.ts';
 import type { RunRecord } from '../records/run.ts';
 
 /**
- * A run may be resumed when it was interrupted or failed, or says that it is running while no session holds it.
+ * A run may be resumed when it was interrupted or failed, or has the status "running" without a live lease.
  *
  * @throws {InvalidRunStateError}
  */

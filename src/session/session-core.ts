@@ -280,7 +280,7 @@ export class SessionCore implements RunHandle {
   /**
    * Ends the run. `merges` is false where there is no time for housekeeping; a run that is resumed is merged when it
    * ends again. Without strict mode an end that cannot be stored now is stored as soon as that is possible; with
-   * `isCertain`, whatever stands in its way.
+   * `isCertain`, after any error.
    */
   async end(status: TerminalRunStatus, merges: boolean, isCertain = false): Promise<RunRecord> {
     this.checkOpen();
@@ -315,7 +315,7 @@ export class SessionCore implements RunHandle {
 
   async #end(status: TerminalRunStatus): Promise<RunRecord> {
     await this.#closeWriters();
-    // Before the event: when somebody else ended the run, there is nothing to say.
+    // Before the event: where another session has ended the run, there is nothing to record.
     checkRunning((await loadRun(this.store, this.runId)).run, 'ended again');
     const lastWord = this.#lastWordOf(status);
     await this.#events.append(lastWord);
@@ -329,7 +329,7 @@ export class SessionCore implements RunHandle {
     return run;
   }
 
-  /** The event of the end: kept from a first attempt to a second, so that it is written once. */
+  /** The event of the end: the same object in each attempt, so that it is written once. */
   #lastWordOf(status: TerminalRunStatus): NumberedEvent {
     if (this.#lastWord?.status !== status) {
       const event = createEvent(this, 'run_ended', { status, payload: { status } });

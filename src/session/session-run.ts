@@ -53,7 +53,7 @@ export class SessionRun {
     let run = this.#stored;
     const { lineageRootRunId, parentRunId } = run;
     if (parentRunId !== null && lineageRootRunId === parentRunId) {
-      // Nobody could look when the run began; a parent that is not there is the root as far as anybody knows.
+      // The store could not be read when the run began. A parent that is not there counts as the root.
       const root = await lineageRootOf(store, parentRunId).catch((error: unknown) => {
         if (isQuarkError(error, 'run_not_found')) return parentRunId;
         throw error;

@@ -30,7 +30,7 @@ import type { SessionCore } from './session-core.ts';
 /**
  * The live handle of a run: everything that is recorded goes through a session.
  *
- * Prefer {@link TrainingSession.run}, which ends the run with the right status whatever happens. `await using` works
+ * Prefer {@link TrainingSession.run}, which ends the run with the right status in every case. `await using` works
  * too, but disposal cannot see whether the block threw: a run that is still open is then ended as `completed`.
  */
 export class TrainingSession implements AsyncDisposable {
@@ -64,7 +64,7 @@ export class TrainingSession implements AsyncDisposable {
    * the storage cannot be read or written, the call rejects in both modes.
    *
    * @throws {RunNotFoundError}
-   * @throws {InvalidRunStateError} when the run is completed, or held by a live session
+   * @throws {InvalidRunStateError} when the run is completed, or a live session has its lease
    * @throws {SessionStoreError} when the store cannot be opened, read or written
    */
   static async resumeRun(options: ResumeRunOptions): Promise<TrainingSession> {
@@ -265,7 +265,7 @@ export class TrainingSession implements AsyncDisposable {
 
   /**
    * Waits until the service has acknowledged what is recorded now, and returns how far it is then. It flushes first, and
-   * never throws because of the service: after the time is up, or when the run cannot be sent, look at the status.
+   * never throws because of the service: after the time is up, or when the run cannot be sent, the status says why.
    *
    * @throws {SessionStoreError} when the local store cannot be read, in both modes; in strict mode also when it cannot be written
    * @throws {QuarkError} `aborted`; `invalid_input`

@@ -1,7 +1,7 @@
 /** Reductions of probes against the plain way, and the choice of a cadence. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DeadUnits } from '../../src/instruments/probes/dead-units.ts';
+import { DeadUnits } from '../../src/instruments/probes/layer-rows.ts';
 import { OverheadBudget } from '../../src/instruments/probes/overhead-budget.ts';
 import {
   DeadUnitSearch,
@@ -113,7 +113,7 @@ describe('the overhead budget', () => {
     let probes = 0;
     let choices = 0;
     for (let step = 0; step < steps; step++) {
-      if (step % budget.stretch !== 0) budget.plainStep(stepMs);
+      if (step % budget.slowdown !== 0) budget.plainStep(stepMs);
       else {
         probes += 1;
         if (budget.probedStep(stepMs + probeMs, ownMs) !== undefined) choices += 1;
@@ -137,7 +137,7 @@ describe('the overhead budget', () => {
           const settled = train(budget, { steps: 20_000, ...cost });
           expect(settled.choices).toBe(0);
           expect(settled.share).toBeLessThanOrEqual(share * 1.3);
-          if (budget.stretch > 1) expect(settled.share).toBeGreaterThan(share / 4);
+          if (budget.slowdown > 1) expect(settled.share).toBeGreaterThan(share / 4);
         },
       ),
       runs(60),
@@ -153,12 +153,12 @@ describe('the overhead budget', () => {
         for (let step = 0; step < 4_000; step++) {
           // Wanted is a probe every 14th step; the times of steps spread by three times its cost.
           const stepMs = 0.5 * Math.exp(noise[step] ?? 0);
-          if (step % budget.stretch !== 0) budget.plainStep(stepMs);
+          if (step % budget.slowdown !== 0) budget.plainStep(stepMs);
           else if (budget.probedStep(stepMs + 0.2, 0.15) !== undefined) choices += 1;
         }
         expect(choices).toBeLessThan(12);
-        expect(budget.stretch).toBeGreaterThan(6);
-        expect(budget.stretch).toBeLessThan(28);
+        expect(budget.slowdown).toBeGreaterThan(6);
+        expect(budget.slowdown).toBeLessThan(28);
       }),
       runs(30),
     );
@@ -170,9 +170,9 @@ describe('the overhead budget', () => {
     for (let step = 0; step < 6_000; step++) {
       // Wanted is a probe every 14th step, however slow the machine is.
       const slow = Math.floor(step / 101) % 3 === 0 ? 6 : 1;
-      if (step % budget.stretch !== 0) budget.plainStep(0.5 * slow);
+      if (step % budget.slowdown !== 0) budget.plainStep(0.5 * slow);
       else budget.probedStep(0.7 * slow, 0.15 * slow);
-      most.push(budget.stretch);
+      most.push(budget.slowdown);
     }
     expect(Math.max(...most)).toBeLessThan(150);
   });
@@ -181,15 +181,15 @@ describe('the overhead budget', () => {
     const budget = new OverheadBudget(0.1, 10);
     const choices = Array.from({ length: 40 }, () => budget.probedStep(1, 0.01)).filter(Boolean);
     expect(choices).toStrictEqual([
-      { stretch: 1, probeMs: expect.closeTo(0.01, 9), stepMs: expect.closeTo(0.99, 9) },
+      { slowdown: 1, probeMs: expect.closeTo(0.01, 9), stepMs: expect.closeTo(0.99, 9) },
     ]);
   });
 
   it('probes more often again when probes have become cheap', () => {
     const budget = new OverheadBudget(0.05, 1);
     train(budget, { steps: 2_000, stepMs: 1, probeMs: 2, ownMs: 2 });
-    expect(budget.stretch).toBe(40);
+    expect(budget.slowdown).toBe(40);
     train(budget, { steps: 20_000, stepMs: 1, probeMs: 0.09, ownMs: 0.09 });
-    expect(budget.stretch).toBe(2);
+    expect(budget.slowdown).toBe(2);
   });
 });

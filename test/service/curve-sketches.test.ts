@@ -1,7 +1,7 @@
 /** A service has a sketch of a long run before anybody looks at it, and uses what another process has kept. */
 import { afterEach, expect, test } from 'vitest';
 import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
-import { findSketch, keepSketch } from '../../src/read/curve-sketch.ts';
+import { findSketch, storeSketch } from '../../src/read/curve-sketch.ts';
 import { readCurves } from '../../src/read/curves.ts';
 import { metricTable } from '../../src/records/metric.ts';
 import { createSegment } from '../../src/segment/manifest.ts';
@@ -77,7 +77,7 @@ test('a run that ends is sketched, and a service that is started later draws it 
   const sketch = await found();
   if (sketch === undefined) throw new Error('It was there a moment ago.');
   const metrics = sketch.rows.metrics.map((one) => ({ ...one, sampleCount: 12_345 }));
-  await keepSketch(notes, RUN_ID, { ...sketch, rows: { ...sketch.rows, metrics } });
+  await storeSketch(notes, RUN_ID, { ...sketch, rows: { ...sketch.rows, metrics } });
   expect(await looked()).toMatchObject({ curves: [{ sampleCount: 12_345 }] });
   await local.close();
 });

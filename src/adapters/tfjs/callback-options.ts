@@ -38,18 +38,5 @@ export type QuarkCallbackOptions = TrainingProbesOptions & {
   readonly now?: () => number;
 };
 
-/** Names of {@link QuarkCallbackOptions}. */
-export const CALLBACK_OPTION_NAMES = [
-  'initialStep',
-  'initialEpoch',
-  'everySteps',
-  'metrics',
-  'now',
-  'telemetry',
-  'hooks',
-  'parameters',
-  'source',
-] as const;
-
 /** What {@link QuarkCallbackOptions.telemetry} adds to. */
 export const CALLBACK_TELEMETRY: SystemTelemetryConfig = Object.freeze({ sampleEveryNSteps: 10 });

@@ -1,4 +1,4 @@
-/** What `fit` tells its callbacks, under the names it is recorded with. */
+/** The logs that `fit` passes to its callbacks, under the names they are recorded with. */
 
 /** What fit reports: numbers, or scalar tensors when every callback of the list is a `tf.Callback`. */
 export type TfjsLogs = { readonly [name: string]: number | { data(): Promise<ArrayLike<number>> } };

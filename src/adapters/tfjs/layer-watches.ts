@@ -14,7 +14,7 @@ type Seen = { readonly watch: LayerWatch; readonly callIndex: number };
 export class LayerWatches {
   readonly #tf: TfjsRuntime;
   readonly #watches = new Set<LayerWatch>();
-  /** One list for all calls: it is looked at for every layer of every step. */
+  /** One list for all calls: it is read for every layer of every step. */
   #list: readonly LayerWatch[] = [];
 
   constructor(tf: TfjsRuntime) {
@@ -35,14 +35,14 @@ export class LayerWatches {
     this.#list = [...this.#watches];
   }
 
-  /** Whether anybody wants the layer now. */
+  /** Whether a watch wants the layer now. */
   wants(layer: number): boolean {
     for (const watch of this.#list) if (watch.isActive && watch.layers.has(layer)) return true;
     return false;
   }
 
   /**
-   * Shows what a layer gave to those who watch it, and returns what is to be used in its place.
+   * Passes the output of a layer to its watches, and returns the tensor to use instead.
    *
    * @param inputs what a layer without layers in it was given; undefined for others
    */
@@ -62,7 +62,7 @@ export class LayerWatches {
     }
   }
 
-  /** Shows what the model was given; there is no gradient to tell of it, and nothing takes its place. */
+  /** Passes an input of the model to its watches. It has no gradient and is not replaced. */
   observeInput(layer: number, input: unknown): void {
     if (!isTensor(input)) return;
     const isTraining = isTapeOn(this.#tf);
@@ -77,7 +77,7 @@ export class LayerWatches {
     }
   }
 
-  /** Those who watch a layer, and which of its calls this is. */
+  /** The watches of a layer, and which of its calls this is. */
   #begin(layer: number, isTraining: boolean): readonly Seen[] {
     const seen: Seen[] = [];
     for (const watch of this.#list) {

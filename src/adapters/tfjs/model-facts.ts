@@ -1,4 +1,4 @@
-/** What the start of a training says about its model: enough for an analysis to look for faults of the configuration. */
+/** What is recorded of a model when its training starts: enough for an analysis to find faults of the configuration. */
 import type { JsonObject } from '../../base/json.ts';
 import { learningRate } from './fit-logs.ts';
 import type { TfjsLayersModel } from './tfjs-types.ts';

@@ -1,6 +1,6 @@
 /**
- * What optimizer steps do to parameters, on its way to those who watch. `fit`, `minimize` and hand-written loops all end
- * in `applyGradients`; the values before it are kept as references, which copies nothing.
+ * What optimizer steps do to parameters, on its way to the watches. `fit`, `minimize` and hand-written loops all end
+ * in `applyGradients`; the values before it are referenced, which copies nothing.
  */
 import { messageOf } from '../../base/errors.ts';
 import type { ParameterWatch, RetainedTensor } from '../../instruments/probes/model-source.ts';
@@ -42,7 +42,7 @@ export class OptimizerWatches {
     this.#watches.delete(watch);
   }
 
-  /** Says that what was seen so far is of another place than what is to come. */
+  /** Drops what was captured so far: the next step is of another position. */
   forget(): void {
     for (const watch of this.#watches) watch.forget();
   }

@@ -1,7 +1,7 @@
-/** What the trainings of one session have in common: where they have got to, and which callbacks stand ready. */
+/** What the trainings of one session have in common: their position, and the callbacks that can go on. */
 import type { TrainingSession } from '../../session/training-session.ts';
 
-/** Models whose probes wait for another fit: a session that trains one after the other holds on to a few of them only. */
+/** Models whose probes wait for another fit: a session that trains one after the other references a few of them only. */
 const MAX_READY = 8;
 
 /** The trainings of a session so far. */
@@ -21,7 +21,7 @@ export class SessionTraining<C extends { readonly isTraining: boolean }> {
     return this.#nextEpoch;
   }
 
-  /** One of the trainings has got there; those that are further stay ahead. */
+  /** Moves the position of the session forward to that of one of its trainings. */
   reached(nextStep: number, nextEpoch: number | undefined): void {
     this.#nextStep = Math.max(this.#nextStep, nextStep);
     if (nextEpoch !== undefined) this.#nextEpoch = Math.max(this.#nextEpoch ?? 0, nextEpoch);
@@ -60,7 +60,7 @@ export function trainingsOf<C extends { readonly isTraining: boolean }>(): (
   };
 }
 
-/** Whether two settings, written out twice, say the same. Functions and instances of classes are compared by identity. */
+/** Whether two settings are equal. Functions and instances of classes are compared by identity. */
 function isSame(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;

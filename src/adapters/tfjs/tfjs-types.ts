@@ -1,5 +1,5 @@
 /**
- * The parts of TensorFlow.js that are used here, described by their shape: the namespace is handed in, and a program that
+ * The parts of TensorFlow.js that are used here, described by their shape: the namespace is passed in, and a program that
  * does not install TensorFlow.js can still check its types. Methods are declared as methods, which TypeScript compares
  * in both directions, so that the real namespace fits.
  */

@@ -2,15 +2,14 @@
  * Records a `model.fit` or `model.fitDataset` through its callbacks. Everything comes from the logs that fit gives
  * anyway: no tensor is made, none is read twice. TensorFlow.js is handed in by the caller and described structurally.
  */
-import { checkCount, checkOptionNames, checkPositive } from '../../base/assert.ts';
 import { invalidInput, isQuarkError, messageOf } from '../../base/errors.ts';
+import { asGiven, count, optional, positive, readOptions } from '../../base/options.ts';
 import { EventLogger } from '../../session/event-logger.ts';
 import { MetricsLogger } from '../../session/metrics-logger.ts';
 import { handleOf } from '../../session/run-handle.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
 import { SystemTelemetry } from '../../instruments/telemetry/system-telemetry.ts';
 import {
-  CALLBACK_OPTION_NAMES,
   CALLBACK_TELEMETRY,
   type QuarkCallbackOptions,
   type TfjsModel,
@@ -42,7 +41,7 @@ export interface QuarkCallback {
   /** Step that the next batch will get. */
   readonly nextStep: number;
   /**
-   * Takes the probes off the model, gives up what they held, writes what is buffered and closes the writers. The session does
+   * Takes the probes off the model, releases their tensors, writes what is buffered and closes the writers. The session does
    * the same when its run ends.
    */
   close(): Promise<void>;
@@ -69,7 +68,7 @@ export interface QuarkCallback {
  * Beside callbacks of TensorFlow.js, such as `tf.callbacks.earlyStopping`, it comes last in the list: where a list begins with
  * anything else, `fit` takes all of it for plain objects of functions. A `tf.CustomCallback` behind this one would then call itself
  * without end, and `fit` rejects with a {@link QuarkError} (`invalid_input`) as it begins; others fail when they look for what is not
- * there. Beside plain objects any place will do.
+ * there. Beside plain objects the order does not matter.
  *
  * Recording problems do not reach the training unless the run is strict, or `raiseOnError` of a probe says so: they are
  * counted, and the first is logged.
@@ -87,11 +86,12 @@ export function quarkCallback(
     throw invalidInput('tf', tf, 'the TensorFlow.js namespace');
   if (typeof model?.countParams !== 'function')
     throw invalidInput('model', model, 'a tf.LayersModel');
-  checkOptionNames('options', options, CALLBACK_OPTION_NAMES);
+  const {
+    initialStep: _step,
+    initialEpoch: _epoch,
+    ...others
+  } = readOptions('options', options, OPTION_RULES);
   checkTrainingProbes(options);
-  const { initialStep, initialEpoch, ...others } = options;
-  if (initialStep !== undefined) checkCount('options.initialStep', initialStep);
-  if (initialEpoch !== undefined) checkCount('options.initialEpoch', initialEpoch);
   handleOf(session);
   const trainings = trainingsIn(session);
   const known = trainings.find(model, others);
@@ -103,6 +103,18 @@ export function quarkCallback(
   trainings.add(model, others, made)?.rest();
   return made;
 }
+
+const OPTION_RULES = {
+  initialStep: optional(count()),
+  initialEpoch: optional(count()),
+  everySteps: positive(1),
+  metrics: asGiven,
+  now: asGiven,
+  telemetry: asGiven,
+  hooks: asGiven,
+  parameters: asGiven,
+  source: asGiven,
+};
 
 const trainingsIn = trainingsOf<TrainingCallback>();
 
@@ -118,7 +130,7 @@ class TrainingCallback implements QuarkCallback {
   readonly #trainings: SessionTraining<TrainingCallback>;
   readonly #probes: TrainingProbes;
   readonly #clock: StepClock;
-  /** Where it was told to begin. */
+  /** The given start. */
   #begun: { readonly initialStep: number | undefined; readonly initialEpoch: number | undefined };
   #nextStep: number;
   #nextEpoch: number | undefined;
@@ -126,8 +138,8 @@ class TrainingCallback implements QuarkCallback {
   #epochShift: number | undefined;
   #epoch = 0;
   #epochBatches = 0;
-  /** Time of the batch before, held back until it is known that no validation was in it. */
-  #heldTime: (StepTimes & { readonly step: number }) | undefined;
+  /** Time of the batch before, recorded once it is known that no validation was in it. */
+  #pendingTime: (StepTimes & { readonly step: number }) | undefined;
   #hasStarted = false;
   #isTraining = false;
   #failures = 0;
@@ -146,7 +158,7 @@ class TrainingCallback implements QuarkCallback {
     this.#begun = { initialStep: options.initialStep, initialEpoch: options.initialEpoch };
     this.#nextStep = options.initialStep ?? trainings.nextStep;
     this.#nextEpoch = options.initialEpoch ?? trainings.nextEpoch;
-    this.#everySteps = checkPositive('options.everySteps', options.everySteps ?? 1);
+    this.#everySteps = options.everySteps ?? 1;
     this.#clock = new StepClock(options.now);
     this.#ownsMetrics = options.metrics === undefined;
     this.#metrics = options.metrics ?? new MetricsLogger(session);
@@ -163,7 +175,7 @@ class TrainingCallback implements QuarkCallback {
     return this.#nextStep;
   }
 
-  /** Asked for again: goes on from a new place, else from where the session has got to. */
+  /** Asked for again: goes on from a new position, else from that of the session. */
   goOn({ initialStep, initialEpoch }: QuarkCallbackOptions): void {
     const isNew =
       initialStep !== this.#begun.initialStep || initialEpoch !== this.#begun.initialEpoch;
@@ -176,7 +188,7 @@ class TrainingCallback implements QuarkCallback {
     return this.#isTraining;
   }
 
-  /** Gives up what the probes hold; the next fit begins with new ones. */
+  /** Closes the probes; the next fit begins with new ones. */
   rest(): void {
     void this.#try(() => this.#probes.close());
   }
@@ -186,7 +198,7 @@ class TrainingCallback implements QuarkCallback {
     refuseEndlessList(logs);
     this.#isTraining = true;
     this.#epochShift = undefined;
-    this.#heldTime = undefined;
+    this.#pendingTime = undefined;
     await this.#try(() => this.#probes.begin());
     if (this.#hasStarted) return;
     this.#hasStarted = true;
@@ -215,7 +227,7 @@ class TrainingCallback implements QuarkCallback {
 
   readonly onBatchBegin = async (_batch?: number, logs: TfjsLogs = {}): Promise<void> => {
     this.#clock.waited(logs);
-    this.#writeHeldTime();
+    this.#writePendingTime();
     this.#record(() => this.#probes.beginStep(this.#nextStep, this.#epoch));
     this.#clock.beginBatch();
   };
@@ -238,7 +250,7 @@ class TrainingCallback implements QuarkCallback {
         if (rate !== undefined)
           this.#metrics.log('optimizer/lr', rate, { step, epoch: this.#epoch });
       });
-      this.#heldTime = { step, ...times };
+      this.#pendingTime = { step, ...times };
     }
     this.#isInterrupted();
     this.#clock.leave();
@@ -248,8 +260,8 @@ class TrainingCallback implements QuarkCallback {
     if (this.#isInterrupted()) return;
     const values = await readLogs(logs);
     const hasValidation = values.some(([name]) => name.startsWith('val_'));
-    if (hasValidation) this.#heldTime = undefined;
-    this.#writeHeldTime();
+    if (hasValidation) this.#pendingTime = undefined;
+    this.#writePendingTime();
     const at = { step: Math.max(0, this.#nextStep - 1), epoch: this.#epoch };
     this.#nextEpoch = this.#epoch + 1;
     this.#trainings.reached(this.#nextStep, this.#nextEpoch);
@@ -278,7 +290,7 @@ class TrainingCallback implements QuarkCallback {
     this.#isTraining = false;
     await this.#try(() => this.#probes.end());
     if (this.#isInterrupted()) return;
-    this.#writeHeldTime();
+    this.#writePendingTime();
     await this.#flush();
   };
 
@@ -306,13 +318,13 @@ class TrainingCallback implements QuarkCallback {
   #isInterrupted(): boolean {
     if (!this.#session.signal.aborted) return false;
     this.#model.stopTraining = true;
-    this.#heldTime = undefined;
+    this.#pendingTime = undefined;
     return true;
   }
 
-  #writeHeldTime(): void {
-    const held = this.#heldTime;
-    this.#heldTime = undefined;
+  #writePendingTime(): void {
+    const held = this.#pendingTime;
+    this.#pendingTime = undefined;
     if (held === undefined) return;
     this.#record(() => {
       const { step, timeMs, waitMs } = held;
@@ -349,7 +361,7 @@ class TrainingCallback implements QuarkCallback {
         identifier: 'Warning',
         eventType: 'runtime_error',
       })
-      // A run that has ended takes no log; there is nowhere left to say so.
+      // A run that has ended takes no log.
       .catch(() => undefined);
   }
 }

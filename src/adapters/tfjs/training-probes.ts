@@ -7,8 +7,13 @@ import {
   type ParameterDiagnosticsConfig,
 } from '../../instruments/probes/parameter-config.ts';
 import { ParameterDiagnostics } from '../../instruments/probes/parameter-diagnostics.ts';
+import type {
+  LayerWatch,
+  ModelSource,
+  ParameterWatch,
+  TensorRef,
+} from '../../instruments/probes/model-source.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
-import { PausableSource } from './pausable-source.ts';
 import { isSameModel, tfjsModel, type TfjsSource } from './tfjs-model.ts';
 import type { TfjsLayersModel, TfjsRuntime } from './tfjs-types.ts';
 
@@ -35,7 +40,7 @@ export class TrainingProbes {
   readonly #model: TfjsLayersModel;
   readonly #options: TrainingProbesOptions;
   #seen: TfjsSource | undefined;
-  #source: PausableSource | undefined;
+  #source: DetachableSource | undefined;
   #hooks: HookEngine | undefined;
   #parameters: ParameterDiagnostics | undefined;
 
@@ -110,7 +115,7 @@ export class TrainingProbes {
     hooks: boolean | HookEngineConfig,
     parameters: boolean | ParameterDiagnosticsConfig,
   ): void {
-    const source = new PausableSource(seen);
+    const source = new DetachableSource(seen);
     this.#seen = seen;
     this.#source = source;
     if (hooks !== false)
@@ -141,4 +146,64 @@ export function checkTrainingProbes(options: TrainingProbesOptions): void {
   const { source } = options;
   if (source !== undefined && typeof source?.watchLayers !== 'function')
     throw invalidInput('options.source', source, 'what tfjsModel() gave');
+}
+
+type Watching = { readonly start: () => () => void; stop: (() => void) | undefined };
+
+/** A source that can be detached from its model and attached again while it has watches. */
+class DetachableSource implements ModelSource {
+  readonly framework: string;
+  readonly layers: ModelSource['layers'];
+  readonly parameters: ModelSource['parameters'];
+  readonly openBatch?: NonNullable<ModelSource['openBatch']>;
+  readonly inspect?: NonNullable<ModelSource['inspect']>;
+  readonly #source: ModelSource;
+  readonly #watching = new Set<Watching>();
+  #isPaused = false;
+
+  constructor(source: ModelSource) {
+    this.#source = source;
+    this.framework = source.framework;
+    this.layers = source.layers;
+    this.parameters = source.parameters;
+    if (source.openBatch !== undefined) this.openBatch = source.openBatch.bind(source);
+    if (source.inspect !== undefined) this.inspect = source.inspect.bind(source);
+  }
+
+  watchLayers(watch: LayerWatch): () => void {
+    return this.#watch(() => this.#source.watchLayers(watch));
+  }
+
+  watchParameters(watch: ParameterWatch): () => void {
+    return this.#watch(() => this.#source.watchParameters(watch));
+  }
+
+  readParameter(parameter: number): TensorRef {
+    return this.#source.readParameter(parameter);
+  }
+
+  /** Detaches from the model. */
+  pause(): void {
+    this.#isPaused = true;
+    for (const watching of this.#watching) {
+      watching.stop?.();
+      watching.stop = undefined;
+    }
+  }
+
+  /** Attaches again. */
+  resume(): void {
+    this.#isPaused = false;
+    for (const watching of this.#watching) watching.stop ??= watching.start();
+  }
+
+  #watch(start: () => () => void): () => void {
+    const watching: Watching = { start, stop: this.#isPaused ? undefined : start() };
+    this.#watching.add(watching);
+    return () => {
+      this.#watching.delete(watching);
+      watching.stop?.();
+      watching.stop = undefined;
+    };
+  }
 }

@@ -26,7 +26,7 @@ const MIN_VALUES = 100;
 /** What has to be known from one evaluation to the next, besides what was folded: enough for another worker to go on. */
 export type RuleMemory = {
   /** Size of the run when the rules were evaluated last. */
-  readonly lookedAt: number;
+  readonly extentOf: number;
   /** How many evaluations in a row have found something, by rule. */
   readonly streaks: ReadonlyMap<string, number>;
 };
@@ -37,7 +37,7 @@ export class LiveRules {
   readonly #isOff: ReadonlySet<string>;
   readonly #streaks: Map<string, number>;
   readonly #turn: (() => Promise<void>) | undefined;
-  #lookedAt: number;
+  #extentOf: number;
   /** Values that the run had when the rules were evaluated last. */
   #valuesJudged = 0;
   /** Times that the rules were evaluated. */
@@ -50,7 +50,7 @@ export class LiveRules {
     turn?: () => Promise<void>,
   ) {
     this.#streaks = new Map(memory?.streaks);
-    this.#lookedAt = memory?.lookedAt ?? 0;
+    this.#extentOf = memory?.extentOf ?? 0;
     this.#turn = turn;
     this.#isOff = settings.disabledRules;
     const atTheEnd = RULES.filter(({ live }) => live === 'whole_run').map(({ id }) => id);
@@ -64,7 +64,7 @@ export class LiveRules {
 
   /** What it knows; a copy. */
   get memory(): RuleMemory {
-    return { lookedAt: this.#lookedAt, streaks: new Map(this.#streaks) };
+    return { extentOf: this.#extentOf, streaks: new Map(this.#streaks) };
   }
 
   /**
@@ -89,7 +89,7 @@ export class LiveRules {
     }
     // Evaluated again with nothing new, they would find the same.
     isBroken &&= values !== this.#valuesJudged;
-    const isGrown = size >= MIN_VALUES && size >= GROWTH * this.#lookedAt;
+    const isGrown = size >= MIN_VALUES && size >= GROWTH * this.#extentOf;
     if (!isGrown && !isBroken && !isUrgent) return spikes;
     this.evaluations++;
     this.#valuesJudged = values;
@@ -100,7 +100,7 @@ export class LiveRules {
       // Between two evaluations there must be something new.
       else if (isGrown) this.#streaks.set(id, (this.#streaks.get(id) ?? 0) + 1);
     }
-    if (isGrown) this.#lookedAt = size;
+    if (isGrown) this.#extentOf = size;
     const counting = found.filter(
       ({ rule }) =>
         rule.live === 'at_once' || (this.#streaks.get(rule.id) ?? 0) >= CONFIRMATIONS[rule.live],

@@ -3,7 +3,7 @@
  * itself is known without asking the store; anything else is listed from the position on.
  */
 import { SessionStoreError } from '../../base/errors.ts';
-import { stretchesOf } from '../../read/table-batches.ts';
+import { overlapGroups } from '../../read/table-batches.ts';
 import type { SegmentManifest, SegmentRead, SegmentSource } from '../../store/store.ts';
 import { WATCH_TABLES, type Load, type Piece, type WatchTable } from './messages.ts';
 
@@ -102,7 +102,7 @@ export class WatchFeed {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       let isGone = false;
       const manifests = await this.#manifests(table, place);
-      for (const stretch of stretchesOf(manifests).flatMap((one) => cutAt(one, place.judged))) {
+      for (const stretch of overlapGroups(manifests).flatMap((one) => cutAt(one, place.judged))) {
         const reads = await this.#store.readSegments(stretch);
         const kept = stretch.map((manifest, i): Kept => ({
           manifest,

@@ -3,7 +3,7 @@ import type { EventFilter } from '../../read/tables.ts';
 import type { RunReader } from '../../read/run-reader.ts';
 
 /** Events in one piece of an export. */
-const ROWS_PER_PIECE = 2_000;
+const ROWS_PER_CHUNK = 2_000;
 
 /**
  * The events of a run as JSON lines: one record a line in the persisted form.
@@ -16,8 +16,8 @@ export async function* exportEventsJsonLines(
   filter: EventFilter = {},
 ): AsyncGenerator<string, void, undefined> {
   const records = await reader.readEvents(filter);
-  for (let from = 0; from < records.length; from += ROWS_PER_PIECE) {
-    const piece = records.slice(from, from + ROWS_PER_PIECE);
+  for (let from = 0; from < records.length; from += ROWS_PER_CHUNK) {
+    const piece = records.slice(from, from + ROWS_PER_CHUNK);
     yield piece.map((record) => `${JSON.stringify(record.toDict())}\n`).join('');
   }
 }

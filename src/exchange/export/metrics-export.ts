@@ -8,7 +8,7 @@ import { csvNumber } from './numbers.ts';
 import { jsonNumber } from '../../read/json-lines.ts';
 
 /** Rows in one piece of an export. */
-const ROWS_PER_PIECE = 2_000;
+const ROWS_PER_CHUNK = 2_000;
 
 /** Bytes in one piece of an export. */
 const BYTES_PER_PIECE = 1 << 20;
@@ -37,7 +37,7 @@ export async function* exportMetricsCsv(
     const key = keys[points.keyIndex[row] ?? 0] ?? '';
     const value = csvNumber(points.values[row] ?? Number.NaN);
     piece += `${sequence},${timestamp},${key},${csvCount(points.steps[row])},${csvCount(points.epochs[row])},${value}\r\n`;
-    if (row % ROWS_PER_PIECE === ROWS_PER_PIECE - 1) {
+    if (row % ROWS_PER_CHUNK === ROWS_PER_CHUNK - 1) {
       yield piece;
       piece = '';
     }
@@ -58,8 +58,8 @@ export async function* exportMetricsJsonLines(
   filter: MetricFilter = {},
 ): AsyncGenerator<string, void, undefined> {
   const records = await reader.readMetrics(filter);
-  for (let from = 0; from < records.length; from += ROWS_PER_PIECE) {
-    const lines = records.slice(from, from + ROWS_PER_PIECE).map((record) => {
+  for (let from = 0; from < records.length; from += ROWS_PER_CHUNK) {
+    const lines = records.slice(from, from + ROWS_PER_CHUNK).map((record) => {
       const { value: _value, ...rest } = record.toDict();
       return `${JSON.stringify(rest).slice(0, -1)},"value":${jsonNumber(record.value)}}\n`;
     });

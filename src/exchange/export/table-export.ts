@@ -4,7 +4,7 @@ import {
   jsonLines,
   jsonList,
   textColumns,
-  textPieces,
+  textChunks,
   type TextColumn,
 } from '../../read/json-lines.ts';
 import type { RunReader } from '../../read/run-reader.ts';
@@ -35,7 +35,7 @@ export async function* exportTableCsv(
   yield `${names.join(',')}\r\n`;
   for await (const batch of tableBatches(reader.store, definition, reader.run.id, options)) {
     const columns = textColumns(definition, batch, reader.run.id);
-    yield* textPieces(
+    yield* textChunks(
       batch,
       (row) => `${columns.map((column) => csvCell(column, row)).join(',')}\r\n`,
     );

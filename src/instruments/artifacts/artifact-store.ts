@@ -1,4 +1,4 @@
-/** Keeps what is no number: histograms, snapshots, checkpoints, files. */
+/** Stores what is no number: histograms, snapshots, checkpoints, files. */
 import {
   checkOptionalCount,
   checkOptionNames,
@@ -17,11 +17,11 @@ import { RecordWriter } from '../../session/record-writer.ts';
 import type { RunContext } from '../../session/run-context.ts';
 import { handleOf, writeFor, type RunHandle } from '../../session/run-handle.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
-import { HeldBlobs } from './held-blobs.ts';
-import { checkHistogram } from './histogram.ts';
+import { BufferedBlobs } from './buffered-blobs.ts';
 import { interruptible } from './interruptible.ts';
 import { getPayload, PART_BYTES, putPayload } from './parts.ts';
 import {
+  checkHistogram,
   openPayload,
   PAYLOAD_FILE_NAMES,
   readPayload,
@@ -31,22 +31,22 @@ import {
 
 /**
  * Where an artifact lies relative to its run, wherever runs become files: in exports and in records. In a store the payload itself is
- * kept under its SHA-256, so that equal payloads take room once.
+ * stored under its SHA-256, so that equal payloads take room once.
  */
 export const ARTIFACT_STORAGE_LAYOUT = Object.freeze({
   payload: 'artifacts/{artifact_key}/{id}/{payload_file}',
   metadata: 'artifacts/{artifact_key}/{id}/metadata.json',
 });
 
-/** Called with each artifact once it is kept. May be async; it is awaited, so it must wait neither for `close` nor for the run's end. */
+/** Called with each artifact once it is stored. May be async; it is awaited, so it must wait neither for `close` nor for the run's end. */
 export type RetentionHook = (store: ArtifactStore, record: ArtifactRecord) => unknown;
 
 /** Options of {@link ArtifactStore}. */
 export type ArtifactStoreOptions = {
-  /** Called in order with each artifact once it is kept. Default none. */
+  /** Called in order with each artifact once it is stored. Default none. */
   readonly retentionHooks?: readonly RetentionHook[];
   /**
-   * Whether `store` rejects with `retention_failed` when a hook throws; the artifact is kept all the same. Otherwise a warning event
+   * Whether `store` rejects with `retention_failed` when a hook throws; the artifact is stored all the same. Otherwise a warning event
    * is recorded. Default: the run's strict mode.
    */
   readonly raiseOnRetentionError?: boolean | null;
@@ -56,7 +56,7 @@ export type ArtifactStoreOptions = {
 export type StoreArtifactOptions = {
   readonly step?: number | null | undefined;
   readonly epoch?: number | null | undefined;
-  /** Put before the artifact's name, with a "/". */
+  /** Prefix of the artifact's name, with a "/". */
   readonly namespace?: string | null | undefined;
   /** Default: `text` for text, `bytes` for bytes, else `json`. */
   readonly payloadFormat?: ArtifactPayloadFormat | null | undefined;
@@ -90,13 +90,13 @@ const OPTION_NAMES = [
 ] as const;
 
 /**
- * Keeps artifacts of a run. `store` resolves once payload and record are durable; payloads of any size are kept without being held in
- * memory whole, when they are handed over as a stream.
+ * Stores artifacts of a run. `store` resolves once payload and record are durable. A payload that is given as a stream may have any
+ * size: one part of it is in memory at a time.
  */
 export class ArtifactStore implements AsyncDisposable {
   readonly #handle: RunHandle;
   readonly #writer: RecordWriter<typeof artifactTable.columns>;
-  readonly #held: HeldBlobs;
+  readonly #buffered: BufferedBlobs;
   readonly #hooks: readonly RetentionHook[];
   readonly #raisesRetentionErrors: boolean;
   readonly #detach: () => void;
@@ -119,8 +119,8 @@ export class ArtifactStore implements AsyncDisposable {
     checkFlag('raiseOnRetentionError', raises);
     this.#hooks = [...retentionHooks];
     this.#raisesRetentionErrors = raises;
-    this.#held = new HeldBlobs(this.#handle);
-    this.#writer = new RecordWriter(this.#handle, artifactTable, {}, { gate: this.#held });
+    this.#buffered = new BufferedBlobs(this.#handle);
+    this.#writer = new RecordWriter(this.#handle, artifactTable, {}, { gate: this.#buffered });
     this.#detach = this.#handle.attach({
       drain: async () => {
         // Not for the hooks: one may wait for this.
@@ -133,7 +133,7 @@ export class ArtifactStore implements AsyncDisposable {
   }
 
   /**
-   * Keeps one artifact. A JSON payload, or one in memory, is read before this returns; a stream while the promise is pending.
+   * Stores one artifact. A JSON payload, or one in memory, is read before this returns; a stream while the promise is pending.
    *
    * Without strict mode it also resolves when the store fails: the record, with `sequence: null`, and the payload are buffered in
    * memory and stored later. At most 64 MiB of payloads are buffered; an artifact beyond that is dropped, and counted in a
@@ -159,7 +159,7 @@ export class ArtifactStore implements AsyncDisposable {
     return track(this.#running, work);
   }
 
-  /** Keeps a histogram as `{ bins, counts }`. @throws {QuarkError} as {@link store} */
+  /** Stores a histogram as `{ bins, counts }`. @throws {QuarkError} as {@link store} */
   async logHistogram(name: string, options: LogHistogramOptions): Promise<ArtifactRecord> {
     checkOptionNames('options', options, ['bins', 'counts', ...OPTION_NAMES]);
     const { bins, counts, ...rest } = options;
@@ -169,7 +169,7 @@ export class ArtifactStore implements AsyncDisposable {
     });
   }
 
-  /** Keeps a snapshot of anything. @throws {QuarkError} as {@link store} */
+  /** Stores a snapshot of anything. @throws {QuarkError} as {@link store} */
   async logSnapshot(
     name: string,
     payload: ArtifactPayload,
@@ -181,7 +181,7 @@ export class ArtifactStore implements AsyncDisposable {
   }
 
   /**
-   * Artifacts of the run in the order they were kept.
+   * Artifacts of the run in the order they were stored.
    *
    * @throws {QuarkError} `invalid_input` naming the filter
    */
@@ -201,16 +201,16 @@ export class ArtifactStore implements AsyncDisposable {
     const record = await this.#find(artifact);
     const bytes = roomFor(record);
     let at = 0;
-    for await (const piece of getPayload(this.#handle.store, record)) {
+    for await (const chunk of getPayload(this.#handle.store, record)) {
       // A damaged part may be longer than the payload; the generator says so after the last one.
-      bytes.set(piece.subarray(0, bytes.byteLength - at), at);
-      at += piece.byteLength;
+      bytes.set(chunk.subarray(0, bytes.byteLength - at), at);
+      at += chunk.byteLength;
     }
     return readPayload(record.payloadFormat, bytes);
   }
 
   /**
-   * The bytes of a payload, piece by piece. Each is checked before it is given out, and the whole before the last one is.
+   * The bytes of a payload, chunk by chunk. Each chunk is checked before it is returned, and the hash of the whole before the last one is.
    *
    * @throws {QuarkError} `artifact_not_found`
    * @throws {SessionStoreError} `missing` or `corrupt`
@@ -220,7 +220,7 @@ export class ArtifactStore implements AsyncDisposable {
   }
 
   /**
-   * Waits for what is being kept, and for the hooks; stops taking more. `read` and `load` still work. A hook must not wait for this,
+   * Waits for what is being stored, and for the hooks; then refuses more. `read` and `load` still work. A hook must not wait for this,
    * nor for the end of the run, which closes the store; it may wait for `session.flush()`.
    */
   close(): Promise<void> {
@@ -266,11 +266,11 @@ export class ArtifactStore implements AsyncDisposable {
     };
     this.#writer.check();
     const { clock, signal } = this.#handle;
-    const { pieces } = source;
-    const comes = Symbol.asyncIterator in pieces ? interruptible(pieces, signal, clock) : pieces;
-    const held = this.#held.forPayload();
-    const kept = await putPayload(held, comes, PART_BYTES);
-    if (held.isDropped) this.#held.drop(held.hashes, key.key, kept.sizeBytes);
+    const { chunks } = source;
+    const comes = Symbol.asyncIterator in chunks ? interruptible(chunks, signal, clock) : chunks;
+    const buffered = this.#buffered.forPayload();
+    const kept = await putPayload(buffered, comes, PART_BYTES);
+    if (buffered.isDropped) this.#buffered.drop(buffered.hashes, key.key, kept.sizeBytes);
     else this.#writer.add({ ...row, ...kept });
     const written = await this.#writer.flush();
     return (
@@ -321,13 +321,13 @@ function roomFor({ id, sizeBytes }: ArtifactRecord): Uint8Array<ArrayBuffer> {
   } catch (cause) {
     throw new QuarkError(
       'unsupported',
-      `The payload of artifact ${id} has ${sizeBytes} bytes, more than can be held at once. Read it with stream().`,
+      `The payload of artifact ${id} has ${sizeBytes} bytes, more than can be buffered at once. Read it with stream().`,
       { details: { id, sizeBytes }, cause },
     );
   }
 }
 
-/** Keeps `work` in `set` until it settles. */
+/** Adds `work` to `set` until it settles. */
 function track<T>(set: Set<Promise<unknown>>, work: Promise<T>): Promise<T> {
   set.add(work);
   const forget = (): void => void set.delete(work);

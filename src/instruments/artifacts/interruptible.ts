@@ -2,19 +2,19 @@
 import type { Clock } from '../../base/clock.ts';
 import { QuarkError } from '../../base/errors.ts';
 
-/** After an interruption, the longest wait for the next piece of a stream. Checkpoints that still come are worth waiting for. */
+/** After an interruption, the longest wait for the next chunk of a stream. A checkpoint on its way is worth waiting for. */
 export const MAX_PAUSE_MS = 5000;
 
 /**
- * The pieces as they come. Once `signal` is aborted, one that takes longer than {@link MAX_PAUSE_MS} ends the stream with the error
+ * The chunks as they come. Once `signal` is aborted, one that takes longer than {@link MAX_PAUSE_MS} ends the stream with the error
  * `aborted`.
  */
 export async function* interruptible(
-  pieces: AsyncIterable<Uint8Array>,
+  chunks: AsyncIterable<Uint8Array>,
   signal: AbortSignal,
   clock: Clock,
 ): AsyncGenerator<Uint8Array> {
-  const iterator = pieces[Symbol.asyncIterator]();
+  const iterator = chunks[Symbol.asyncIterator]();
   let isOver = false;
   try {
     for (;;) {

@@ -1,6 +1,6 @@
 /**
- * Payloads in parts. A store keeps a blob in one piece, so a payload larger than a part becomes several blobs; memory holds one part
- * at a time, whatever the size of the payload. Payloads of up to one part are one blob with the payload's own hash.
+ * Payloads in parts. A store takes a blob as a whole, so a payload larger than a part becomes several blobs; one part is in memory
+ * at a time, for any size of the payload. Payloads of up to one part are one blob with the payload's own hash.
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { SessionStoreError } from '../../base/errors.ts';
@@ -15,26 +15,26 @@ import type { PayloadSource } from './payload.ts';
 export const PART_BYTES: number = ARTIFACT_PART_BYTES;
 
 /** A payload that is in the store. */
-export type KeptPayload = {
+export type StoredPayload = {
   readonly sizeBytes: number;
   readonly sha256: string;
-  /** Of each part; null for a payload in one piece. */
+  /** Of each part; null for a payload that is one blob. */
   readonly partSha256: readonly string[] | null;
 };
 
-/** Keeps a payload. @throws {SessionStoreError} when the store failed; parts that were kept stay, and are found again */
+/** Stores a payload. @throws {SessionStoreError} when the store failed; parts that were stored remain, and are found again */
 export async function putPayload(
   store: Pick<Store, 'putBlob'>,
-  pieces: PayloadSource['pieces'],
+  chunks: PayloadSource['chunks'],
   partBytes: number,
-): Promise<KeptPayload> {
+): Promise<StoredPayload> {
   const whole = sha256.create();
   const hashes: string[] = [];
   let part = new Uint8Array(0);
   let used = 0;
   let sizeBytes = 0;
   const keep = async (isLast: boolean): Promise<void> => {
-    // A copy: a store may hold on to what it is given, and the next part goes to the same memory.
+    // A copy: a store may reference what it is given, and the next part goes to the same memory.
     const bytes = part.slice(0, used);
     const hash = await hashOf(bytes);
     // The hash of the only part is that of the whole, made by the platform; this one runs on the calling thread.
@@ -43,16 +43,16 @@ export async function putPayload(
     hashes.push(hash);
     used = 0;
   };
-  for await (const piece of pieces) {
-    for (let at = 0; at < piece.byteLength;) {
+  for await (const chunk of chunks) {
+    for (let at = 0; at < chunk.byteLength;) {
       if (used === partBytes) await keep(false);
-      const count = Math.min(piece.byteLength - at, partBytes - used);
+      const count = Math.min(chunk.byteLength - at, partBytes - used);
       part = withRoom(part, used, count, partBytes);
-      part.set(piece.subarray(at, at + count), used);
+      part.set(chunk.subarray(at, at + count), used);
       used += count;
       at += count;
     }
-    sizeBytes += piece.byteLength;
+    sizeBytes += chunk.byteLength;
   }
   if (used > 0 || hashes.length === 0) await keep(true);
   const [only] = hashes;
@@ -62,7 +62,7 @@ export async function putPayload(
 }
 
 /**
- * The payload in pieces of at most one part each; every piece has been checked, and the last is given out once the hash of the whole
+ * The payload in chunks of at most one part each; every chunk has been checked, and the last is returned once the hash of the whole
  * has been checked too.
  *
  * @throws {SessionStoreError} `missing` or `corrupt`

@@ -3,10 +3,10 @@ import { invalidInput, SessionStoreError } from '../../base/errors.ts';
 import { encodeLongJson, type JsonValue } from '../../base/json.ts';
 import { ARTIFACT_PAYLOAD_FORMATS, type ArtifactPayloadFormat } from '../../records/literals.ts';
 
-/** Bytes that come piece by piece: of a file, of a response, of a generator. */
+/** Bytes that come chunk by chunk: of a file, of a response, of a generator. */
 export type ByteStream = Blob | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 
-/** What an artifact may hold: JSON, text, bytes, or bytes that come piece by piece. */
+/** What an artifact may contain: JSON, text, bytes, or bytes that come chunk by chunk. */
 export type ArtifactPayload = JsonValue | ArrayBuffer | ArrayBufferView | ByteStream;
 
 /** What `ArtifactStore.load` returns, by format: a JSON value, text or bytes. */
@@ -15,8 +15,8 @@ export type LoadedPayload = JsonValue | Uint8Array<ArrayBuffer>;
 /** A payload on its way to the store. */
 export type PayloadSource = {
   readonly format: ArtifactPayloadFormat;
-  /** The bytes in pieces of any size. */
-  readonly pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+  /** The bytes in chunks of any size. */
+  readonly chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 };
 
 /** File name of each format. */
@@ -29,7 +29,7 @@ export const PAYLOAD_FILE_NAMES: Readonly<Record<ArtifactPayloadFormat, string>>
 /**
  * Text is `text`, bytes are `bytes`, anything else is `json`, unless `format` says otherwise.
  *
- * @throws {QuarkError} `invalid_input` when the payload cannot be kept in the format
+ * @throws {QuarkError} `invalid_input` when the payload does not fit the format
  */
 export function openPayload(payload: unknown, format: unknown): PayloadSource {
   const asked = format === undefined || format === null ? undefined : checkFormat(format);
@@ -37,8 +37,8 @@ export function openPayload(payload: unknown, format: unknown): PayloadSource {
   if (bytes !== undefined) {
     if (asked === 'json') throw invalidInput('payload', 'bytes', 'JSON, or payloadFormat "bytes"');
     return asked === 'text'
-      ? { format: asked, pieces: checkText(bytes) }
-      : { format: 'bytes', pieces: bytes };
+      ? { format: asked, chunks: checkText(bytes) }
+      : { format: 'bytes', chunks: bytes };
   }
   if (asked === 'bytes')
     throw invalidInput(
@@ -56,7 +56,7 @@ export function openPayload(payload: unknown, format: unknown): PayloadSource {
       'text that UTF-8 can hold, or payloadFormat "json"',
     );
   const text = isText ? payload : encodeLongJson('payload', payload);
-  return { format: isText ? 'text' : 'json', pieces: [new TextEncoder().encode(text)] };
+  return { format: isText ? 'text' : 'json', chunks: [new TextEncoder().encode(text)] };
 }
 
 /** The value of bytes that were read back. @throws {SessionStoreError} `corrupt` */
@@ -84,7 +84,7 @@ function checkFormat(value: unknown): ArtifactPayloadFormat {
   return found;
 }
 
-function bytesOf(payload: unknown): PayloadSource['pieces'] | undefined {
+function bytesOf(payload: unknown): PayloadSource['chunks'] | undefined {
   // Copies: the caller may go on with the memory at once.
   if (payload instanceof ArrayBuffer) return [new Uint8Array(payload.slice(0))];
   if (ArrayBuffer.isView(payload))
@@ -93,7 +93,7 @@ function bytesOf(payload: unknown): PayloadSource['pieces'] | undefined {
   if (typeof ReadableStream === 'function' && payload instanceof ReadableStream)
     return readStream(payload as ReadableStream<unknown>);
   if (typeof payload === 'object' && payload !== null && Symbol.asyncIterator in payload)
-    return checkPieces(payload as AsyncIterable<unknown>);
+    return checkChunks(payload as AsyncIterable<unknown>);
   return undefined;
 }
 
@@ -106,7 +106,7 @@ async function* readStream(stream: ReadableStream<unknown>): AsyncGenerator<Uint
       const { done, value } = await reader.read();
       isDone = done;
       if (done) return;
-      yield checkPiece(value);
+      yield checkChunk(value);
     }
   } finally {
     if (!isDone) await reader.cancel();
@@ -115,28 +115,74 @@ async function* readStream(stream: ReadableStream<unknown>): AsyncGenerator<Uint
 }
 
 /** Bytes that are to be read back as text have to be text. */
-async function* checkText(pieces: PayloadSource['pieces']): AsyncGenerator<Uint8Array> {
+async function* checkText(chunks: PayloadSource['chunks']): AsyncGenerator<Uint8Array> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
-  const check = (piece?: Uint8Array): void => {
+  const check = (chunk?: Uint8Array): void => {
     try {
-      decoder.decode(piece, { stream: piece !== undefined });
+      decoder.decode(chunk, { stream: chunk !== undefined });
     } catch {
       throw invalidInput('payload', 'other bytes', 'UTF-8 text, or payloadFormat "bytes"');
     }
   };
-  for await (const piece of pieces) {
-    check(piece);
-    yield piece;
+  for await (const chunk of chunks) {
+    check(chunk);
+    yield chunk;
   }
   check();
 }
 
-async function* checkPieces(pieces: AsyncIterable<unknown>): AsyncGenerator<Uint8Array> {
-  for await (const piece of pieces) yield checkPiece(piece);
+async function* checkChunks(chunks: AsyncIterable<unknown>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) yield checkChunk(chunk);
 }
 
-function checkPiece(piece: unknown): Uint8Array {
-  if (!(piece instanceof Uint8Array))
-    throw invalidInput('payload', piece, 'a stream of Uint8Array');
-  return piece;
+function checkChunk(chunk: unknown): Uint8Array {
+  if (!(chunk instanceof Uint8Array))
+    throw invalidInput('payload', chunk, 'a stream of Uint8Array');
+  return chunk;
+}
+
+/** A histogram as JSON. */
+export type HistogramPayload = {
+  readonly bins: readonly number[];
+  readonly counts: readonly number[];
+};
+
+/**
+ * @param bins edges of the bins, ascending
+ * @param counts one fewer than there are edges
+ * @throws {QuarkError} `invalid_input`
+ */
+export function checkHistogram(
+  bins: ArrayLike<number>,
+  counts: ArrayLike<number>,
+): HistogramPayload {
+  const edges = listOf('bins', bins);
+  const values = listOf('counts', counts);
+  if (edges.length !== values.length + 1 || values.length === 0) {
+    throw invalidInput(
+      'bins.length',
+      edges.length,
+      `one more than there are counts (${values.length}), which is at least one`,
+    );
+  }
+  edges.forEach((edge, i) => {
+    if (!Number.isFinite(edge)) throw invalidInput(`bins[${i}]`, edge, 'a finite number');
+    const before = edges[i - 1];
+    if (before !== undefined && !(edge > before))
+      throw invalidInput(`bins[${i}]`, edge, `greater than the edge before (${before})`);
+  });
+  values.forEach((value, i) => {
+    if (!Number.isFinite(value) || value < 0)
+      throw invalidInput(`counts[${i}]`, value, 'a finite number, 0 or more');
+  });
+  return { bins: edges, counts: values };
+}
+
+function listOf(field: string, values: unknown): number[] {
+  if (typeof values !== 'object' || values === null || !('length' in values))
+    throw invalidInput(field, values, 'an array of numbers');
+  return Array.from(values as ArrayLike<number>, (value, i) => {
+    if (typeof value !== 'number') throw invalidInput(`${field}[${i}]`, value, 'a number');
+    return value;
+  });
 }

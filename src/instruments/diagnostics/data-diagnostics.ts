@@ -40,7 +40,7 @@ import { checkLimit, loadNumerics, summaryOf } from './summarize-batches.ts';
 export type LogBatchOptions = Omit<BatchMetadata, 'classCounts'> & {
   readonly step?: number | null | undefined;
   readonly epoch?: number | null | undefined;
-  /** The batch itself, for the adapter. It is not kept. */
+  /** The batch itself, for the adapter. It is not stored. */
   readonly batch?: unknown;
   /** Labels of the samples, one-hot rows, a tensor of either, or counts by class. */
   readonly labels?: Labels | null | undefined;
@@ -64,7 +64,7 @@ const OPTION_NAMES = [
 ] as const;
 
 /**
- * Records loss and make-up of batches, and finds the hard ones and what the model has been shown. Raw samples are never kept: sample
+ * Records loss and make-up of batches, and finds the hard ones and what the model has been shown. Raw samples are never stored: sample
  * ids, class counts and sequence lengths are.
  */
 export class DataDiagnostics implements AsyncDisposable {
@@ -89,7 +89,7 @@ export class DataDiagnostics implements AsyncDisposable {
     });
   }
 
-  /** How many records wait, how many were given up, and why writing failed last. */
+  /** How many records are buffered, how many were dropped, and why writing failed last. */
   get status(): WriterStatus {
     return this.#writer.status;
   }
@@ -109,16 +109,16 @@ export class DataDiagnostics implements AsyncDisposable {
     const { adapter } = this.#settings;
     if (batch !== undefined && adapter === null)
       throw invalidInput('batch', '[batch]', 'left out, or an adapter in the config');
-    const place = {
+    const position = {
       step: checkOptionalCount('step', step),
       epoch: checkOptionalCount('epoch', epoch),
     };
-    const found = batch === undefined ? NOTHING_FOUND : this.#ask(batch, place);
+    const found = batch === undefined ? NOTHING_FOUND : this.#ask(batch, position);
     const row = {
       timestamp: checkTimestamp(timestamp, this.#handle.clock),
-      ...place,
+      ...position,
       loss,
-      ...joined(this.#check({ ...given, classCounts: labels }, place), found),
+      ...joined(this.#check({ ...given, classCounts: labels }, position), found),
     };
     this.#writer.add(row);
     return batchDiagnosticTable.wrap({ ...row, runId: this.#handle.runId, sequence: null });
@@ -211,47 +211,47 @@ export class DataDiagnostics implements AsyncDisposable {
     });
   }
 
-  /** What was handed in by name. A tensor that cannot be read any more does not reach the training, unless the run is strict. */
-  #check(given: BatchMetadata, place: BatchPlace): CheckedBatch {
+  /** What was given by name. The error of a tensor that cannot be read is thrown in strict mode only. */
+  #check(given: BatchMetadata, position: BatchPosition): CheckedBatch {
     try {
       return checkBatch(given, 'labels');
     } catch (error) {
       if (!isQuarkError(error, 'probe_failed')) throw error;
-      this.#warn('unreadable_tensor', 'A batch is recorded without its samples', error, place);
+      this.#warn('unreadable_tensor', 'A batch is recorded without its samples', error, position);
       const { batchSize, metadata } = given;
       return checkBatch({ batchSize, metadata });
     }
   }
 
-  /** What the adapter finds in a batch. Somebody else's code: unless the run is strict, its failures do not reach the training. */
-  #ask(batch: unknown, place: BatchPlace): CheckedBatch {
+  /** What the adapter finds in a batch. It is the user's code: its errors are thrown in strict mode only. */
+  #ask(batch: unknown, position: BatchPosition): CheckedBatch {
     try {
       return checkBatch(checkFound(this.#settings.adapter?.extractBatchMetadata(batch)));
     } catch (error) {
       const message =
         'The adapter could not read a batch; its loss is recorded without its samples';
-      this.#warn('adapter_failed', message, error, place);
+      this.#warn('adapter_failed', message, error, position);
       return NOTHING_FOUND;
     }
   }
 
   /** Once a reason; in strict mode the error goes on. */
-  #warn(reason: string, message: string, error: unknown, place: BatchPlace): void {
+  #warn(reason: string, message: string, error: unknown, position: BatchPosition): void {
     if (this.#handle.strictMode) throw error;
     if (this.#warned.has(reason)) return;
     this.#warned.add(reason);
     this.#handle.notify({
       eventType: 'data_diagnostics_warning',
       severity: 'warning',
-      ...place,
+      ...position,
       payload: { message: `${message}: ${messageOf(error)}`, reason },
     });
   }
 }
 
-type BatchPlace = { readonly step: number | null; readonly epoch: number | null };
+type BatchPosition = { readonly step: number | null; readonly epoch: number | null };
 
-/** What an adapter returned: somebody else's code. */
+/** Checks what an adapter returned: it is the user's code. */
 function checkFound(found: unknown): BatchMetadata {
   // It has no names of its own, and would count as a batch of which nothing is known.
   if (typeof found === 'object' && found !== null && 'then' in found)

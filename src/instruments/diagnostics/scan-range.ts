@@ -1,4 +1,4 @@
-/** The batches of a run, segment by segment: numbers are kept, the rest is counted and let go. */
+/** The batches of a run, segment by segment: numbers stay in memory, everything else is counted. */
 import { inOrder } from '../../base/ascending-order.ts';
 import { checkOptionNames } from '../../base/assert.ts';
 import type { JsonObject } from '../../base/json.ts';
@@ -32,7 +32,7 @@ export async function readExposure(run: Run, range: BatchRange): Promise<Exposur
   return together(await scanBatches(run, range, exposureOf));
 }
 
-/** Both in one go. */
+/** Both, in one scan. */
 export async function readBoth(
   run: Run,
   range: BatchRange,

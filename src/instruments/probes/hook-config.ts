@@ -29,13 +29,13 @@ export type ProbeConfig = {
   readonly raiseOnError?: boolean | null;
   /**
    * Share of the training time that probing may take, above 0 and up to 1: `0.03`. The cadence is made slower until it
-   * keeps to that, and faster again when there is room; every choice is recorded as a `probe_cadence_chosen` event. Default
+   * does, and faster again when there is room; every choice is recorded as a `probe_cadence_chosen` event. Default
    * null: the schedule as it stands.
    */
   readonly overheadBudget?: number | null;
-  /** A probe whose numbers have not come by then is given up, in milliseconds; default 30,000. */
+  /** A probe whose numbers have not come by then is discarded, in milliseconds; default 30,000. */
   readonly probeTimeoutMs?: number;
-  /** Kernels to compute with; they stay the caller's. Default: kernels that all probes of the program share. */
+  /** Kernels to compute with; the caller closes them. Default: kernels that all probes of the program share. */
   readonly kernels?: Kernels;
   /** Milliseconds that only go up, for costs; default `performance.now`. */
   readonly now?: () => number;

@@ -5,23 +5,21 @@ import { writerClosed } from '../../session/buffered-writer.ts';
 import type { RunContext } from '../../session/run-context.ts';
 import { handleOf, writeFor } from '../../session/run-handle.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
-import { DeadUnits } from './dead-units.ts';
 import { checkHookConfig, type HookEngineConfig, type HookSettings } from './hook-config.ts';
 import {
   Instrument,
-  type ProbePlace,
+  type ProbePosition,
   type ProbeStatus,
   type ProbeStepOptions,
 } from './instrument.ts';
-import { isSamePoint, layerRow, type LayerFinding } from './layer-rows.ts';
+import { DeadUnits, isSamePoint, layerRow, type LayerFinding } from './layer-rows.ts';
 import type { CapturePoint, LayerWatch, ModelSource, TensorRef } from './model-source.ts';
 import type { ProbeWork } from './probe-work.ts';
 import { RecordWriter } from '../../session/record-writer.ts';
 import { unitAxisOf } from './reductions.ts';
-import { checkSource } from './source-checks.ts';
 
 type OpenStep = {
-  readonly place: ProbePlace;
+  readonly position: ProbePosition;
   readonly beganMs: number;
   readonly work: ProbeWork;
   readonly findings: LayerFinding[];
@@ -34,7 +32,7 @@ type OpenStep = {
  *
  * Surround each training step with {@link HookEngine.beginStep} and {@link HookEngine.endStep}, or with
  * {@link HookEngine.step}. Neither ever waits: small tensors are summarised on the spot, larger ones in a worker or on the
- * device, and a probe that is due while the one before is under way is left out and counted. Raw tensors are never kept.
+ * device, and a probe that is due while the one before is under way is left out and counted. Raw tensors are never stored.
  */
 export class HookEngine implements AsyncDisposable {
   readonly #source: ModelSource;
@@ -63,9 +61,9 @@ export class HookEngine implements AsyncDisposable {
   ) {
     const handle = handleOf(session);
     const settings = checkHookConfig(config);
-    this.#source = checkSource(source);
-    this.#settings = settings;
     this.#instrument = new Instrument(handle, 'hook_engine', source, settings);
+    this.#source = source;
+    this.#settings = settings;
     const wanted = new Set(
       source.layers.flatMap((layer, i) => (settings.isWanted(layer) ? [i] : [])),
     );
@@ -118,7 +116,7 @@ export class HookEngine implements AsyncDisposable {
   beginStep(step: number, options: ProbeStepOptions = {}): boolean {
     if (this.#isClosed) throw writerClosed('layer summaries');
     const { troubles } = this.#instrument;
-    const place = this.#instrument.placeOf(step, options);
+    const position = this.#instrument.positionOf(step, options);
     if (this.#open !== undefined) this.#endUnended(this.#open);
     this.#instrument.pending.advance();
     const isDue = this.#watch.layers.size > 0 && this.#instrument.isDue(step);
@@ -130,7 +128,7 @@ export class HookEngine implements AsyncDisposable {
       this.#plainStepBeganMs = beganMs;
       return false;
     }
-    this.#open = { place, beganMs, work, findings: [], calls: new Map() };
+    this.#open = { position, beganMs, work, findings: [], calls: new Map() };
     this.#watch.isActive = true;
     return true;
   }
@@ -149,9 +147,9 @@ export class HookEngine implements AsyncDisposable {
   }
 
   /**
-   * Runs a training step between {@link beginStep} and {@link endStep}. What a step that fails had captured is given up.
+   * Runs a training step between {@link beginStep} and {@link endStep}. What a step that fails had captured is discarded.
    *
-   * @param work is told whether the step is probed; may return a promise, which the step lasts as long as
+   * @param work gets whether the step is probed; may return a promise, with which the step ends
    * @returns what `work` returns
    * @throws what `work` throws, and as {@link beginStep}
    */
@@ -180,7 +178,7 @@ export class HookEngine implements AsyncDisposable {
     ) as T;
   }
 
-  /** Ends a step that failed: what it had captured is given up. Does nothing when no step is open. */
+  /** Ends a step that failed: what it had captured is discarded. Does nothing when no step is open. */
   abandonStep(): void {
     const open = this.#open;
     this.#open = undefined;
@@ -258,7 +256,7 @@ export class HookEngine implements AsyncDisposable {
   }
 
   #endUnended(open: OpenStep): void {
-    const { step } = open.place;
+    const { step } = open.position;
     this.#instrument.troubles.report({
       reason: 'step_not_ended',
       message: `Step ${step} was begun and not ended: call endStep() after every step. What it captured is recorded.`,
@@ -319,9 +317,9 @@ export class HookEngine implements AsyncDisposable {
       });
     }
     const timestamp = this.#instrument.timestamp();
-    this.#instrument.finish(open.place, open.beganMs, open.work, () => {
+    this.#instrument.finish(open.position, open.beganMs, open.work, () => {
       for (const finding of open.findings) {
-        const row = layerRow(open.place, timestamp, finding, this.#deadUnits);
+        const row = layerRow(open.position, timestamp, finding, this.#deadUnits);
         if (row !== undefined) this.#writer.add(row);
       }
     });

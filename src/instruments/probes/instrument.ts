@@ -1,6 +1,8 @@
-/** What the hook engine and the parameter diagnostics have in common: whose turn it is, what it costs, what goes wrong. */
+/** What the hook engine and the parameter diagnostics have in common: schedule, cost, warnings. */
 import { checkCount, checkOptionalCount, checkOptionNames } from '../../base/assert.ts';
+import { invalidInput } from '../../base/errors.ts';
 import { encodeJsonObject, type JsonObject } from '../../base/json.ts';
+import { checkModuleName } from '../../base/names.ts';
 import type { WriterStatus } from '../../session/buffered-writer.ts';
 import type { OpenWriter, RunHandle } from '../../session/run-handle.ts';
 import type { ProbeSettings } from './hook-config.ts';
@@ -20,14 +22,14 @@ export type ProbeStepOptions = {
   readonly metadata?: JsonObject | null | undefined;
 };
 
-/** A step's place, checked. */
-export type ProbePlace = {
+/** The checked position of a step. */
+export type ProbePosition = {
   readonly step: number;
   readonly epoch: number | null;
   readonly metadata: JsonObject | null;
 };
 
-/** What a probe instrument tells about itself. */
+/** State of a probe instrument. */
 export type ProbeStatus = WriterStatus & {
   /** Steps that were probed. */
   readonly probedSteps: number;
@@ -52,12 +54,14 @@ export class Instrument {
   #probedSteps = 0;
   #skippedProbes = 0;
 
+  /** @throws {QuarkError} `invalid_input` naming a field of the source */
   constructor(
     handle: RunHandle,
     name: string,
     source: ModelSource,
     settings: ProbeSettings & { readonly schedule: Schedule },
   ) {
+    checkSource(source);
     this.handle = handle;
     this.#name = name;
     this.#source = source;
@@ -90,7 +94,7 @@ export class Instrument {
       probedSteps: this.#probedSteps,
       skippedProbes: this.#skippedProbes,
       troubles: this.troubles.counts,
-      everyNSteps: everyNSteps === null ? null : everyNSteps * (this.#budget?.stretch ?? 1),
+      everyNSteps: everyNSteps === null ? null : everyNSteps * (this.#budget?.slowdown ?? 1),
     };
   }
 
@@ -98,11 +102,11 @@ export class Instrument {
   isDue(step: number): boolean {
     checkCount('step', step);
     const { schedule } = this.#settings;
-    return schedule.isExplicit(step) || schedule.isInCadence(step, this.#budget?.stretch);
+    return schedule.isExplicit(step) || schedule.isInCadence(step, this.#budget?.slowdown);
   }
 
   /** @throws {QuarkError} `invalid_input`; `invalid_run_state` */
-  placeOf(step: number, options: ProbeStepOptions): ProbePlace {
+  positionOf(step: number, options: ProbeStepOptions): ProbePosition {
     this.handle.checkOpen();
     checkCount('step', step);
     checkOptionNames('options', options, ['epoch', 'metadata']);
@@ -144,7 +148,12 @@ export class Instrument {
    * Ends a probe: `write` is called when its numbers are there, at once or later. The step it belongs to began at `beganMs`;
    * what the probe costs after the step counts too, and another cadence is chosen where the budget asks for it.
    */
-  finish(place: ProbePlace, beganMs: number | undefined, work: ProbeWork, write: () => void): void {
+  finish(
+    position: ProbePosition,
+    beganMs: number | undefined,
+    work: ProbeWork,
+    write: () => void,
+  ): void {
     const budget = this.#budget;
     if (budget === undefined || beganMs === undefined) {
       this.pending.finish(work, write);
@@ -160,11 +169,14 @@ export class Instrument {
         stepMs + (work.spentMs - spentMs) + writingMs,
         work.spentMs + writingMs,
       );
-      if (choice !== undefined) this.#recordChoice(place, choice);
+      if (choice !== undefined) this.#recordChoice(position, choice);
     });
   }
 
-  #recordChoice({ step, epoch }: ProbePlace, { stretch, probeMs, stepMs }: CadenceChoice): void {
+  #recordChoice(
+    { step, epoch }: ProbePosition,
+    { slowdown, probeMs, stepMs }: CadenceChoice,
+  ): void {
     const { overheadBudget, schedule } = this.#settings;
     if (schedule.everyNSteps === null) return;
     this.handle.notify({
@@ -174,7 +186,7 @@ export class Instrument {
       epoch,
       payload: {
         instrument: this.#name,
-        every_n_steps: schedule.everyNSteps * stretch,
+        every_n_steps: schedule.everyNSteps * slowdown,
         probe_ms: probeMs,
         step_ms: stepMs,
         overhead_budget: overheadBudget,
@@ -193,4 +205,33 @@ export class Instrument {
     this.#detach();
     this.#detach = () => undefined;
   }
+}
+
+/** A model source may be the user's own. @throws {QuarkError} `invalid_input` naming the field */
+function checkSource(source: ModelSource): void {
+  if (typeof source !== 'object' || source === null)
+    throw invalidInput('source', source, 'a model source, such as tfjsModel(tf, model) gives');
+  for (const method of ['watchLayers', 'watchParameters', 'readParameter'] as const) {
+    if (typeof source[method] !== 'function')
+      throw invalidInput(
+        `source.${method}`,
+        source[method],
+        'a function: pass a model source, such as tfjsModel(tf, model) gives, not the model itself',
+      );
+  }
+  if (!Array.isArray(source.layers)) throw invalidInput('source.layers', source.layers, 'a list');
+  if (!Array.isArray(source.parameters))
+    throw invalidInput('source.parameters', source.parameters, 'a list');
+  checkUnique('source.layers', source.layers);
+  checkUnique('source.parameters', source.parameters);
+}
+
+function checkUnique(field: string, items: readonly { readonly name: string }[]): void {
+  const seen = new Set<string>();
+  items.forEach(({ name }, i) => {
+    if (typeof name !== 'string' || name === '' || seen.has(name))
+      throw invalidInput(`${field}[${i}].name`, name, 'non-empty text that no other has');
+    checkModuleName(`${field}[${i}].name`, name);
+    seen.add(name);
+  });
 }

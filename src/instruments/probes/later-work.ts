@@ -51,7 +51,7 @@ export function summaryLater(
     tensors: [tensor],
     *slices(kernels, inline) {
       const parts: (TensorStats | Promise<TensorStats>)[] = [];
-      for (const [from, to] of stretches(sizeOf(tensor.shape), SLICE_LENGTH)) {
+      for (const [from, to] of spans(sizeOf(tensor.shape), SLICE_LENGTH)) {
         yield;
         // Asked for anew each time: the memory of a WebAssembly backend may have moved.
         const data = dataOf(tensor);
@@ -86,7 +86,7 @@ export function changeLater(
       // Whole slices give the sample its even spread.
       const pace = histogram === null ? 0 : Math.max(1, length / histogram.maxValues);
       let nextSample = 0;
-      for (const [from, to] of stretches(length, SLICE_LENGTH)) {
+      for (const [from, to] of spans(length, SLICE_LENGTH)) {
         yield;
         const { update, beforeSquares } = differenceOf(dataOf(after), dataOf(before), from, to);
         squares += beforeSquares;
@@ -127,7 +127,7 @@ export function cosineLater(
     tensors: [first, second],
     *slices(kernels) {
       const parts: (TensorPairStats | Promise<TensorPairStats>)[] = [];
-      for (const [from, to] of stretches(sizeOf(first.shape), SLICE_LENGTH)) {
+      for (const [from, to] of spans(sizeOf(first.shape), SLICE_LENGTH)) {
         yield;
         const a = dataOf(first);
         const b = dataOf(second);
@@ -149,7 +149,7 @@ function* unitSlices(
   if (unitAxis === null || dataOf(tensor) instanceof Uint16Array) return null;
   const search = new DeadUnitSearch(tensor.shape, unitAxis, epsilon);
   const rows = Math.max(1, Math.floor(SLICE_LENGTH / search.stride));
-  for (const [from, to] of stretches(sizeOf(tensor.shape), rows * search.stride)) {
+  for (const [from, to] of spans(sizeOf(tensor.shape), rows * search.stride)) {
     if (!search.isOpen) break;
     yield;
     search.look(dataOf(tensor), from, to);
@@ -157,8 +157,8 @@ function* unitSlices(
   return search.found;
 }
 
-/** From and to of each stretch of a length; one that is empty of nothing. */
-function* stretches(length: number, step: number): Generator<readonly [number, number]> {
+/** Start and end of the spans that a length is divided into; a length of 0 has one empty span. */
+function* spans(length: number, step: number): Generator<readonly [number, number]> {
   for (let from = 0; from === 0 || from < length; from += step)
     yield [from, Math.min(length, from + step)];
 }

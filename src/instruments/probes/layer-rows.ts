@@ -1,8 +1,7 @@
 /** What was found of layers, as rows. */
 import type { JsonObject } from '../../base/json.ts';
 import type { layerSummaryTable } from '../../records/layer-summary.ts';
-import type { DeadUnits } from './dead-units.ts';
-import type { ProbePlace } from './instrument.ts';
+import type { ProbePosition } from './instrument.ts';
 import type { CapturePoint, LayerInfo, TensorSummary } from './model-source.ts';
 import type { NewRow } from '../../session/record-writer.ts';
 
@@ -19,7 +18,7 @@ export type LayerFinding = {
 
 /** The row of a finding; undefined when its numbers have not come. */
 export function layerRow(
-  place: ProbePlace,
+  position: ProbePosition,
   timestamp: number,
   { layer, point, shape, summary }: LayerFinding,
   deadUnits: DeadUnits,
@@ -39,8 +38,8 @@ export function layerRow(
     moduleType: layer.type,
     summaryType: isForward ? 'activation' : 'gradient',
     hookDirection: point.direction,
-    step: place.step,
-    epoch: place.epoch,
+    step: position.step,
+    epoch: position.epoch,
     callIndex: point.callIndex,
     elementCount: summary.elementCount,
     tensorShape: shape,
@@ -53,7 +52,7 @@ export function layerRow(
     nonFiniteCount: summary.nonFiniteCount,
     deadUnitCount: dead?.now ?? null,
     persistentDeadUnitCount: dead?.persistent ?? null,
-    metadata: metadataOf(place.metadata, point, unitsBeside(shape, summary.deadUnits)),
+    metadata: metadataOf(position.metadata, point, unitsBeside(shape, summary.deadUnits)),
   };
 }
 
@@ -88,4 +87,40 @@ export function isSamePoint(a: CapturePoint, b: CapturePoint): boolean {
     a.callIndex === b.callIndex &&
     a.outputIndex === b.outputIndex
   );
+}
+
+/** Longest streak that is counted. */
+const FOREVER = 65_535;
+
+/** Counts for how many probes in a row each unit of a layer has been dead. */
+export class DeadUnits {
+  readonly #probes: number;
+  readonly #streaks = new Map<string, Uint16Array>();
+
+  /** @param probes probes in a row that make a unit persistently dead */
+  constructor(probes: number) {
+    this.#probes = probes;
+  }
+
+  /** Adds a probe of one output; says how many units were dead in it, and how many have been for long. */
+  add(output: string, dead: Uint8Array): { readonly now: number; readonly persistent: number } {
+    let streaks = this.#streaks.get(output);
+    if (streaks?.length !== dead.length) {
+      streaks = new Uint16Array(dead.length);
+      this.#streaks.set(output, streaks);
+    }
+    let now = 0;
+    let persistent = 0;
+    for (let unit = 0; unit < dead.length; unit++) {
+      if (dead[unit] === 0) {
+        streaks[unit] = 0;
+        continue;
+      }
+      const streak = Math.min(FOREVER, (streaks[unit] ?? 0) + 1);
+      streaks[unit] = streak;
+      now += 1;
+      if (streak >= this.#probes) persistent += 1;
+    }
+    return { now, persistent };
+  }
 }

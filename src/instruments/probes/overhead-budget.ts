@@ -3,7 +3,7 @@
 /** A choice, for the event that records it. */
 export type CadenceChoice = {
   /** How many times slower than the schedule. */
-  readonly stretch: number;
+  readonly slowdown: number;
   /** Cost of a probe and time of a step without one, in milliseconds. */
   readonly probeMs: number;
   readonly stepMs: number;
@@ -14,7 +14,7 @@ const MEMORY = 15;
 /** The first probes run code that is not compiled yet. */
 const WARM_UP_PROBES = 2;
 const PROBES_BETWEEN_CHOICES = 4;
-const MAX_STRETCH = 1_000;
+const MAX_SLOWDOWN = 1_000;
 /** The cadence changes when the one that is wanted is so many times the one there is, or below that share of it. */
 const RISE = 1.25;
 const FALL = 0.5;
@@ -31,7 +31,7 @@ export class OverheadBudget {
   /** Where the last look pointed: steps differ by more than a probe takes, so one look alone moves nothing. */
   #trend: 'rise' | 'fall' | undefined;
   readonly #everyNSteps: number;
-  #stretch: number;
+  #slowdown: number;
 
   /**
    * @param budget share of the time of the steps
@@ -41,12 +41,12 @@ export class OverheadBudget {
     this.#budget = budget;
     this.#everyNSteps = everyNSteps;
     // Where every step is to be probed there is nothing to compare with: half of them, until it is known.
-    this.#stretch = everyNSteps === 1 ? 2 : 1;
+    this.#slowdown = everyNSteps === 1 ? 2 : 1;
   }
 
   /** How many times slower than the schedule to probe. */
-  get stretch(): number {
-    return this.#stretch;
+  get slowdown(): number {
+    return this.#slowdown;
   }
 
   /** A step without a probe took so long. */
@@ -71,18 +71,18 @@ export class OverheadBudget {
 
   #choose(probeMs: number, stepMs: number): CadenceChoice | undefined {
     const steps = probeMs / (this.#budget * Math.max(stepMs, 1e-6));
-    const wanted = Math.min(MAX_STRETCH, Math.max(1, steps / this.#everyNSteps));
-    const change = wanted / this.#stretch;
+    const wanted = Math.min(MAX_SLOWDOWN, Math.max(1, steps / this.#everyNSteps));
+    const change = wanted / this.#slowdown;
     const before = this.#trend;
     this.#trend = change > RISE ? 'rise' : change <= FALL ? 'fall' : undefined;
     if (this.#hasChosen && (this.#trend === undefined || this.#trend !== before)) return undefined;
     this.#hasChosen = true;
     this.#trend = undefined;
-    this.#stretch = Math.ceil(wanted);
+    this.#slowdown = Math.ceil(wanted);
     // What led here has been heard: the next choice is made of what comes.
     this.#extraMs = [];
     this.#ownMs = [];
-    return { stretch: this.#stretch, probeMs, stepMs };
+    return { slowdown: this.#slowdown, probeMs, stepMs };
   }
 }
 

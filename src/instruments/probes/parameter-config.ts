@@ -26,11 +26,11 @@ export type ParameterDiagnosticsConfig = ProbeConfig &
     readonly histogramBins?: number;
     /** A value counts as near zero when |x| <= this. 0 or more; default 1e-8. */
     readonly nearZeroEpsilon?: number;
-    /** Most elements a histogram looks at, evenly spread over the tensor; default 100,000. */
+    /** Most elements that a histogram counts, evenly spread over the tensor; default 100,000. */
     readonly maxHistogramValues?: number;
     /**
-     * Records the cosine between the gradient and that of the snapshot before, for which one gradient of each parameter is
-     * kept; default true.
+     * Records the cosine between the gradient and that of the snapshot before, for which one gradient of each parameter
+     * stays in memory; default true.
      */
     readonly captureGradientCosine?: boolean;
   };

@@ -19,10 +19,10 @@ import { writerClosed } from '../../session/buffered-writer.ts';
 import type { RunContext } from '../../session/run-context.ts';
 import { handleOf, writeFor } from '../../session/run-handle.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
-import { HeldChanges } from './held-changes.ts';
+import { RetainedChanges } from './retained-changes.ts';
 import {
   Instrument,
-  type ProbePlace,
+  type ProbePosition,
   type ProbeStatus,
   type ProbeStepOptions,
 } from './instrument.ts';
@@ -35,7 +35,6 @@ import {
 import { distributionRows, summaryRow, type ParameterFindings } from './parameter-rows.ts';
 import type { ProbeWork } from './probe-work.ts';
 import { RecordWriter } from '../../session/record-writer.ts';
-import { checkSource } from './source-checks.ts';
 
 /** Records of both kinds. */
 export type ParameterRecords = {
@@ -46,7 +45,7 @@ export type ParameterRecords = {
 /**
  * Records summaries of parameters, their gradients and what the optimizer did to them, and histograms if wanted.
  *
- * Call {@link ParameterDiagnostics.snapshot} after every optimizer step; the schedule decides which are looked at. A
+ * Call {@link ParameterDiagnostics.snapshot} after every optimizer step; the schedule decides which are read. A
  * snapshot never waits: small tensors are summarised on the spot, larger ones in a worker or on the device, and a snapshot
  * that is due while the one before is under way is left out and counted. Raw tensors are never stored.
  */
@@ -56,11 +55,11 @@ export class ParameterDiagnostics implements AsyncDisposable {
   readonly #instrument: Instrument;
   readonly #summaries: RecordWriter<typeof parameterSummaryTable.columns>;
   readonly #distributions: RecordWriter<typeof parameterDistributionTable.columns>;
-  readonly #held = new HeldChanges();
+  readonly #retained = new RetainedChanges();
   readonly #watch: { -readonly [K in keyof ParameterWatch]: ParameterWatch[K] };
   #unwatch: () => void;
   #lastStep: number | undefined;
-  /** Set when a snapshot could not be foreseen: from then on every optimizer step is held. */
+  /** Set when a snapshot could not be foreseen: from then on every optimizer step is retained. */
   #isAlwaysArmed = false;
   #stepBeganMs: number | undefined;
   #isClosed = false;
@@ -78,9 +77,9 @@ export class ParameterDiagnostics implements AsyncDisposable {
   ) {
     const handle = handleOf(session);
     const settings = checkParameterConfig(config);
-    this.#source = checkSource(source);
-    this.#settings = settings;
     this.#instrument = new Instrument(handle, 'parameter_diagnostics', source, settings);
+    this.#source = source;
+    this.#settings = settings;
     const { troubles } = this.#instrument;
     const wanted = new Set(
       source.parameters.flatMap((parameter, i) => (settings.isWanted(parameter) ? [i] : [])),
@@ -96,12 +95,12 @@ export class ParameterDiagnostics implements AsyncDisposable {
       changed: (parameter, change) => {
         if (!wanted.has(parameter)) return;
         try {
-          this.#held.hold(parameter, change);
+          this.#retained.retain(parameter, change);
         } catch (error) {
           troubles.failed('Holding an optimizer step', error);
         }
       },
-      forget: () => this.#held.clear(),
+      forget: () => this.#retained.clear(),
       warn: (trouble) => troubles.report(trouble),
     };
     this.#instrument.open({
@@ -139,25 +138,25 @@ export class ParameterDiagnostics implements AsyncDisposable {
   }
 
   /**
-   * Looks at the parameters after an optimizer step, if the schedule has this one. Values are those of now, gradients and
+   * Reads the parameters after an optimizer step, if the schedule has this one. Values are those of now, gradients and
    * updates those of the last optimizer step; where there was none, they are null. What was found is written as soon as it
    * is there; this does not wait for it.
    *
-   * @returns whether the step is looked at
+   * @returns whether the step is probed
    * @throws {QuarkError} `invalid_input`; `writer_closed`; `invalid_run_state`; where errors are raised, `probe_failed`
    */
   snapshot(step: number, options: ProbeStepOptions = {}): boolean {
     if (this.#isClosed) throw writerClosed('parameter summaries');
     const { troubles } = this.#instrument;
-    const place = this.#instrument.placeOf(step, options);
+    const position = this.#instrument.positionOf(step, options);
     for (const trouble of this.#source.inspect?.() ?? []) troubles.report(trouble);
     const isDue = this.#watch.parameters.size > 0 && this.#instrument.isDue(step);
     const work = isDue ? this.#instrument.begin() : undefined;
     if (work === undefined) {
-      this.#held.drop();
+      this.#retained.drop();
       this.#instrument.countPlain(this.#stepBeganMs);
     } else {
-      this.#take(place, work);
+      this.#take(position, work);
     }
     this.#arm(step);
     troubles.raise();
@@ -220,7 +219,7 @@ export class ParameterDiagnostics implements AsyncDisposable {
     this.#watch.isActive = false;
     this.#unwatch();
     this.#unwatch = () => undefined;
-    this.#held.clear();
+    this.#retained.clear();
     await this.#instrument.pending.settle();
     this.#instrument.releaseKernels();
     await this.#summaries.close();
@@ -251,16 +250,16 @@ export class ParameterDiagnostics implements AsyncDisposable {
     if (this.#instrument.isBudgeted) this.#stepBeganMs = this.#instrument.now();
   }
 
-  #take(place: ProbePlace, work: ProbeWork): void {
-    if (this.#held.isEmpty && !this.#watch.isActive) this.#isAlwaysArmed = true;
+  #take(position: ProbePosition, work: ProbeWork): void {
+    if (this.#retained.isEmpty && !this.#watch.isActive) this.#isAlwaysArmed = true;
     const found = [...this.#watch.parameters].flatMap((parameter) => {
       const findings = this.#look(work, parameter);
       return findings === undefined ? [] : [findings];
     });
-    this.#held.passOn(this.#settings.captureGradientCosine);
+    this.#retained.passOn(this.#settings.captureGradientCosine);
     const timestamp = this.#instrument.timestamp();
-    this.#instrument.finish(place, this.#stepBeganMs, work, () =>
-      this.#write(place, timestamp, found),
+    this.#instrument.finish(position, this.#stepBeganMs, work, () =>
+      this.#write(position, timestamp, found),
     );
   }
 
@@ -280,21 +279,21 @@ export class ParameterDiagnostics implements AsyncDisposable {
       work.summarize(value, this.#request('value'), (summary) => {
         found.value = summary;
       });
-      const held = this.#held.get(parameter);
-      if (held === undefined) return found;
-      if (held.gradient !== null) {
-        work.summarize(held.gradient, this.#request('gradient'), (summary) => {
+      const retained = this.#retained.get(parameter);
+      if (retained === undefined) return found;
+      if (retained.gradient !== null) {
+        work.summarize(retained.gradient, this.#request('gradient'), (summary) => {
           found.gradient = summary;
         });
-        const earlier = this.#held.earlierGradient(parameter);
+        const earlier = this.#retained.earlierGradient(parameter);
         if (earlier !== undefined && this.#settings.captureGradientCosine) {
-          work.cosine(held.gradient, earlier, (cosine) => {
+          work.cosine(retained.gradient, earlier, (cosine) => {
             found.cosine = cosine;
           });
         }
       }
-      if (held.before !== null) {
-        work.change(value, held.before, this.#request('update'), ({ update, beforeNorm }) => {
+      if (retained.before !== null) {
+        work.change(value, retained.before, this.#request('update'), ({ update, beforeNorm }) => {
           found.update = update;
           found.beforeNorm = beforeNorm;
         });
@@ -321,10 +320,11 @@ export class ParameterDiagnostics implements AsyncDisposable {
     };
   }
 
-  #write(place: ProbePlace, timestamp: number, all: readonly ParameterFindings[]): void {
+  #write(position: ProbePosition, timestamp: number, all: readonly ParameterFindings[]): void {
     for (const found of all) {
-      if (this.#settings.captureSummaries) this.#summaries.add(summaryRow(place, timestamp, found));
-      for (const row of distributionRows(place, timestamp, found)) this.#distributions.add(row);
+      if (this.#settings.captureSummaries)
+        this.#summaries.add(summaryRow(position, timestamp, found));
+      for (const row of distributionRows(position, timestamp, found)) this.#distributions.add(row);
     }
   }
 

@@ -2,7 +2,7 @@
 import type { ParameterDistributionType } from '../../records/literals.ts';
 import type { parameterDistributionTable } from '../../records/parameter-distribution.ts';
 import type { parameterSummaryTable } from '../../records/parameter-summary.ts';
-import type { ProbePlace } from './instrument.ts';
+import type { ProbePosition } from './instrument.ts';
 import type { ParameterInfo, TensorSummary } from './model-source.ts';
 import type { NewRow } from '../../session/record-writer.ts';
 
@@ -23,7 +23,7 @@ export type ParameterFindings = {
 
 /** The summary, once the value is known. */
 export function summaryRow(
-  place: ProbePlace,
+  position: ProbePosition,
   timestamp: number,
   found: ParameterFindings,
 ): SummaryRow {
@@ -33,8 +33,8 @@ export function summaryRow(
     moduleName: info.moduleName,
     parameterName: info.name,
     parameterRole: info.role,
-    step: place.step,
-    epoch: place.epoch,
+    step: position.step,
+    epoch: position.epoch,
     shape: info.shape,
     dtype: info.dtype,
     elementCount: info.shape.reduce((product, size) => product * size, 1),
@@ -60,7 +60,7 @@ export function summaryRow(
     updateNonFiniteCount: update?.nonFiniteCount ?? null,
     gradientCosine: found.cosine,
     optimizerGroup: info.optimizerGroup,
-    metadata: place.metadata,
+    metadata: position.metadata,
   };
 }
 
@@ -72,7 +72,7 @@ function ratioOf(updateNorm: number, beforeNorm: number): number | null {
 
 /** The histograms that were asked for and are there. */
 export function distributionRows(
-  place: ProbePlace,
+  position: ProbePosition,
   timestamp: number,
   found: ParameterFindings,
 ): readonly DistributionRow[] {
@@ -89,13 +89,13 @@ export function distributionRows(
         parameterName: found.info.name,
         parameterRole: found.info.role,
         distributionType,
-        step: place.step,
-        epoch: place.epoch,
+        step: position.step,
+        epoch: position.epoch,
         binEdges: histogram.edges,
         counts: histogram.counts,
         sampleCount: histogram.sampleCount,
         totalCount: found.info.shape.reduce((product, size) => product * size, 1),
-        metadata: place.metadata,
+        metadata: position.metadata,
       },
     ];
   };

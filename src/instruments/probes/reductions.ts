@@ -181,7 +181,7 @@ let scratch32 = new Float32Array(0);
 const MAX_SCRATCH_LENGTH = 1 << 18;
 
 /**
- * `after - before` for a stretch of two tensors, and the sum of squares of the finite elements of `before`. float32
+ * `after - before` for a span of two tensors, and the sum of squares of the finite elements of `before`. float32
  * differences are those of float64, rounded once. The result may be overwritten by the next call.
  */
 export function differenceOf(

@@ -61,10 +61,10 @@ export class Schedule {
     return this.#explicitSteps.has(step);
   }
 
-  /** Whether the step is one of the cadence; `stretch` makes the cadence so many times slower. */
-  isInCadence(step: number, stretch = 1): boolean {
+  /** Whether the step is one of the cadence; `slowdown` makes the cadence so many times slower. */
+  isInCadence(step: number, slowdown = 1): boolean {
     if (this.everyNSteps === null || step < this.#startStep) return false;
     if (this.#stopStep !== null && step > this.#stopStep) return false;
-    return (step - this.#startStep) % (this.everyNSteps * stretch) === 0;
+    return (step - this.#startStep) % (this.everyNSteps * slowdown) === 0;
   }
 }

@@ -1,4 +1,4 @@
-/** What a page is told of the machine: little, and differently in each browser. */
+/** What a page can read of the machine: little, and differently in each browser. */
 import {
   countOf,
   percentOf,
@@ -33,7 +33,7 @@ const PAGE_MEMORY_INTERVAL_MS = 30_000;
 
 /** Watches the machine as far as a page or worker may. */
 export function watchBrowser(options: WatchOptions): MachineWatch {
-  const scope = globalThis as unknown as Extras; // interfaces of some browsers, each looked for before it is used
+  const scope = globalThis as unknown as Extras; // interfaces of some browsers, each tested for before it is used
   let battery: Battery | undefined;
   let gpuName: string | null = null;
   let pageMemoryBytes: number | null = null;
@@ -129,5 +129,5 @@ function watchPageMemory(
   void measure().catch(ignore);
 }
 
-/** A page that forbids one of these has nothing to tell; the field stays null. */
+/** Where a page forbids one of these, the field stays null. */
 function ignore(): void {}

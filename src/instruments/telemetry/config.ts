@@ -3,7 +3,7 @@ import { invalidInput } from '../../base/errors.ts';
 import { count, flag, orNull, positive, readOptions } from '../../base/options.ts';
 import { WRITER_RULES, withWriter, type WriterOptions } from '../../session/buffered-writer.ts';
 
-/** The part of TensorFlow.js that is asked: hand in `tf`. */
+/** The part of TensorFlow.js that is read: pass `tf`. */
 export type TensorMemory = {
   memory(): { readonly numTensors: number; readonly numBytes: number };
 };
@@ -16,7 +16,7 @@ export type SystemTelemetryConfig = WriterOptions & {
   readonly emitScalarMetrics?: boolean;
   /** Whether processor, memory and disks (in a page: heap, long tasks, battery) are read; default true. */
   readonly captureCpu?: boolean;
-  /** Whether a GPU is looked for; default true. */
+  /** Whether a GPU is read; default true. */
   readonly captureGpu?: boolean;
   /** Which GPU, as `nvidia-smi` counts them; default null: the first. Node only. */
   readonly gpuIndex?: number | null;

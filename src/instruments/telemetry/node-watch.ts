@@ -19,7 +19,7 @@ export type NodeProcess = {
   memoryUsage(): { readonly rss: number; readonly heapUsed: number };
 };
 
-/** Shorter spans say more of the clock's ticks than of the load. */
+/** In shorter spans the ticks of the clock outweigh the load. */
 const MIN_CPU_SPAN_MS = 20;
 
 /** Watches the machine Node runs on. */
@@ -72,7 +72,7 @@ function readMemory(process: NodeProcess, os: Os): Partial<MachineReading> {
   };
 }
 
-/** Linux alone counts what each process reads and writes where everybody may look. */
+/** Only Linux counts what each process reads and writes in a file that anyone may read. */
 function readDisks(process: NodeProcess, fs: Fs): Partial<MachineReading> {
   if (process.platform !== 'linux') return {};
   try {

@@ -65,8 +65,8 @@ const MIN_READING_SPAN_MS = 100;
 const NO_TIMES = { stepTimeMs: null, dataTimeMs: null, computeTimeMs: null };
 
 /**
- * Records how long steps take and what the machine does meanwhile. Every call is synchronous and cheap: what takes long to find out
- * (`nvidia-smi`, the memory of a page) is watched in the background. What the platform cannot tell is null.
+ * Records how long steps take and what the machine does meanwhile. Every call is synchronous and cheap: what takes long to read
+ * (`nvidia-smi`, the memory of a page) is watched in the background. What the platform does not know is null.
  */
 export class SystemTelemetry implements AsyncDisposable {
   readonly #handle: RunHandle;
@@ -104,7 +104,7 @@ export class SystemTelemetry implements AsyncDisposable {
       : watchBrowser(this.#settings);
   }
 
-  /** How many records wait, how many were given up, and why writing failed last. */
+  /** How many records are buffered, how many were dropped, and why writing failed last. */
   get status(): WriterStatus {
     return this.#writer.status;
   }
@@ -262,7 +262,7 @@ export class SystemTelemetry implements AsyncDisposable {
       runId: this.#handle.runId,
       sequence: null,
     });
-    // A metric needs a place on an axis; a sample by time has none.
+    // A metric needs a position on an axis; a sample by time has none.
     if (this.#metrics !== undefined && (row.step !== null || row.epoch !== null)) {
       this.#metrics.logMany(scalarsOf(record), {
         step: row.step ?? undefined,
@@ -295,7 +295,7 @@ export class SystemTelemetry implements AsyncDisposable {
     return this.#reading;
   }
 
-  /** What cannot be told now is null: TensorFlow.js throws before its backend is ready, Node when it runs out of files. */
+  /** What cannot be read now is null: TensorFlow.js throws before its backend is ready, Node when it runs out of files. */
   #ask<T>(who: string, question: () => T): T | undefined {
     try {
       return question();

@@ -94,7 +94,7 @@ export class SketchKeeper {
       const found = await refreshSketch(store, runId, { listed, notes, signal, onFailure, use });
       if (use === 'extend') return;
       this.#inVain.delete(name);
-      if (found?.isKept === false) this.#inVain.set(name, rowCount);
+      if (found?.isStored === false) this.#inVain.set(name, rowCount);
       const [oldest] = this.#inVain.keys();
       if (this.#inVain.size > MAX_RUNS && oldest !== undefined) this.#inVain.delete(oldest);
     } catch (error) {

@@ -1,13 +1,13 @@
-/** What a session needs to know of the place it runs in. Node's part is in `node/platform.ts`. */
+/** What a session needs of its environment. Node's part is in `node/platform.ts`. */
 import type { JsonObject } from '../../base/json.ts';
 import { isNode } from '../../base/runtime.ts';
 import { VERSION } from '../../base/version.ts';
 
-/** The place a session runs in. */
+/** The environment of a session. */
 export interface Platform {
   /** How long a lease lasts without renewal. Browsers slow the timers of hidden tabs down to one a minute. */
   readonly leaseTtlMs: number;
-  /** Who this process is, to those that share a store with it; null where there is no way to tell that it has ended. */
+  /** The name of this process for others with the same store; null where they cannot find out that it has ended. */
   readonly holderTag: { readonly tag: string | null; isGone(tag: string): boolean };
   /** Facts about the machine and the software, for the run record. */
   environment(): Promise<JsonObject>;
@@ -34,7 +34,7 @@ export const browserPlatform: Platform = {
   onInterrupt(listener) {
     if (typeof document === 'undefined') return NOTHING;
     const leave = (event: PageTransitionEvent): void => {
-      // A page kept for going back may come to life again: its run is not over.
+      // A page in the back/forward cache may be shown again: its run is not over.
       if (!event.persisted) void listener('the page was closed');
     };
     globalThis.addEventListener('pagehide', leave);

@@ -51,10 +51,10 @@ test('one that stops coming is given up on', async () => {
   const clock = new TestClock();
   const abort = new AbortController();
   const { stream, give } = controlled();
-  const pieces = interruptible(stream, abort.signal, clock);
+  const chunks = interruptible(stream, abort.signal, clock);
   give(1);
-  expect(await pieces.next()).toEqual({ done: false, value: Uint8Array.of(1) });
-  const next = pieces.next();
+  expect(await chunks.next()).toEqual({ done: false, value: Uint8Array.of(1) });
+  const next = chunks.next();
   abort.abort(new Error('SIGINT'));
   clock.advance(MAX_PAUSE_MS);
   await expect(next).rejects.toMatchObject({ code: 'aborted' });
@@ -69,12 +69,12 @@ test('a reader that stops early ends the stream', async () => {
       isEnded = true;
     }
   }
-  for await (const piece of interruptible(
+  for await (const chunk of interruptible(
     endless(),
     new AbortController().signal,
     new TestClock(),
   )) {
-    expect(piece).toEqual(Uint8Array.of(1));
+    expect(chunk).toEqual(Uint8Array.of(1));
     break;
   }
   await turns();

@@ -15,7 +15,7 @@ import { RUN_ID, runOf } from '../../support/segments.ts';
 import { intercept } from '../../support/store-proxy.ts';
 
 /** Everything is worth a sketch. */
-const sizes = { buckets: 8, rows: 1, keptShare: 1 };
+const sizes = { buckets: 8, rows: 1, storedShare: 1 };
 
 type Row = {
   readonly key: string;
@@ -259,7 +259,7 @@ it('of a run with a segment that cannot be read no sketch is kept, nor one that 
   expect(part).toMatchObject({ damagedCount: 1, rowCount: 200 });
   expect(part.curves[0]?.sampleCount).toBe(150);
   expect(await findSketch(notes, RUN_ID)).toBeUndefined();
-  const kept = { ...sizes, keptShare: 0.1 };
+  const kept = { ...sizes, storedShare: 0.1 };
   expect((await readCurves(store, query, { notes, sizes: kept })).damagedCount).toBe(0);
   expect(await findSketch(notes, RUN_ID)).toBeUndefined();
   await history.look(4);

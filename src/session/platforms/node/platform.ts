@@ -72,7 +72,7 @@ function unlistenIfIdle(): void {
 
 /**
  * Ends the sessions, then lets the signal do what it would have done without us: another listener of the program keeps
- * the process alive, none ends it. A second signal is not held back.
+ * the process alive, none ends it. A second signal takes effect at once.
  */
 function onSignal(signal: NodeJS.Signals): void {
   const listeners = [...interruptListeners];

@@ -4,12 +4,12 @@ import { isRecordingFailure, type RunHandle } from '../../session/run-handle.ts'
 import type { Store } from '../../store/store.ts';
 
 /** Limit on buffered payload bytes, over all artifacts of an artifact store. */
-const MAX_HELD_BYTES: number = 64 << 20;
+const MAX_BUFFERED_BYTES: number = 64 << 20;
 
 /** See the top of this file. */
-export class HeldBlobs implements RowGate {
+export class BufferedBlobs implements RowGate {
   readonly #handle: RunHandle;
-  readonly #held = new Map<string, { readonly bytes: Uint8Array<ArrayBuffer>; uses: number }>();
+  readonly #buffered = new Map<string, { readonly bytes: Uint8Array<ArrayBuffer>; uses: number }>();
   #bytes = 0;
   #droppedRows = 0;
 
@@ -24,30 +24,30 @@ export class HeldBlobs implements RowGate {
   }
 
   get isOpen(): boolean {
-    return this.#held.size === 0;
+    return this.#buffered.size === 0;
   }
 
   async open(): Promise<void> {
-    for (const [hash, { bytes }] of this.#held) {
+    for (const [hash, { bytes }] of this.#buffered) {
       await this.#handle.store.putBlob(hash, bytes);
       this.#remove(hash);
     }
   }
 
   /** Where the parts of one payload are put. */
-  forPayload(): HeldPayload {
-    return new HeldPayload(this.#handle, this);
+  forPayload(): BufferedPayload {
+    return new BufferedPayload(this.#handle, this);
   }
 
   /** Whether there was room. */
-  hold(hash: string, bytes: Uint8Array<ArrayBuffer>): boolean {
-    const known = this.#held.get(hash);
+  buffer(hash: string, bytes: Uint8Array<ArrayBuffer>): boolean {
+    const known = this.#buffered.get(hash);
     if (known !== undefined) {
       known.uses++;
       return true;
     }
-    if (this.#bytes + bytes.byteLength > MAX_HELD_BYTES) return false;
-    this.#held.set(hash, { bytes, uses: 1 });
+    if (this.#bytes + bytes.byteLength > MAX_BUFFERED_BYTES) return false;
+    this.#buffered.set(hash, { bytes, uses: 1 });
     this.#bytes += bytes.byteLength;
     return true;
   }
@@ -55,8 +55,8 @@ export class HeldBlobs implements RowGate {
   /** An artifact is given up, with the parts that no other one has put here. */
   drop(hashes: readonly string[], artifactKey: string, sizeBytes: number): void {
     for (const hash of hashes) {
-      const held = this.#held.get(hash);
-      if (held !== undefined && --held.uses === 0) this.#remove(hash);
+      const buffered = this.#buffered.get(hash);
+      if (buffered !== undefined && --buffered.uses === 0) this.#remove(hash);
     }
     this.#droppedRows++;
     const message = `The payload of artifact ${artifactKey} (${sizeBytes} bytes) could not be stored, and the buffer in memory is full.`;
@@ -71,22 +71,22 @@ export class HeldBlobs implements RowGate {
   }
 
   #remove(hash: string): void {
-    this.#bytes -= this.#held.get(hash)?.bytes.byteLength ?? 0;
-    this.#held.delete(hash);
+    this.#bytes -= this.#buffered.get(hash)?.bytes.byteLength ?? 0;
+    this.#buffered.delete(hash);
   }
 }
 
 /** One payload on its way. */
-class HeldPayload implements Pick<Store, 'putBlob'> {
+class BufferedPayload implements Pick<Store, 'putBlob'> {
   readonly #handle: RunHandle;
-  readonly #blobs: HeldBlobs;
+  readonly #blobs: BufferedBlobs;
   /** Parts that this payload has put there. */
   readonly hashes: string[] = [];
   /** What the store failed with; it is not asked for every part then. */
   #failure: unknown;
   isDropped = false;
 
-  constructor(handle: RunHandle, blobs: HeldBlobs) {
+  constructor(handle: RunHandle, blobs: BufferedBlobs) {
     this.#handle = handle;
     this.#blobs = blobs;
   }
@@ -101,7 +101,7 @@ class HeldPayload implements Pick<Store, 'putBlob'> {
         this.#failure = error;
       }
     if (this.isDropped) return;
-    if (this.#blobs.hold(hash, bytes)) this.hashes.push(hash);
+    if (this.#blobs.buffer(hash, bytes)) this.hashes.push(hash);
     else this.isDropped = true;
   }
 }

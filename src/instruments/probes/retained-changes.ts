@@ -1,12 +1,15 @@
-/** What the last optimizer step did, held by reference until a snapshot looks at it. */
+/** What the last optimizer step did, referenced until a snapshot reads it. */
 import type { ParameterChange, RetainedTensor, TensorRef } from './model-source.ts';
 import { copyOf } from './reductions.ts';
 
 /** One parameter's part of it. */
-export type HeldChange = { readonly gradient: TensorRef | null; readonly before: TensorRef | null };
+export type RetainedChange = {
+  readonly gradient: TensorRef | null;
+  readonly before: TensorRef | null;
+};
 
-export class HeldChanges {
-  readonly #changes = new Map<number, HeldChange>();
+export class RetainedChanges {
+  readonly #changes = new Map<number, RetainedChange>();
   /** Gradients of the snapshot before. */
   readonly #earlier = new Map<number, TensorRef>();
 
@@ -14,12 +17,12 @@ export class HeldChanges {
     return this.#changes.size === 0;
   }
 
-  hold(parameter: number, { gradient, before }: ParameterChange): void {
+  retain(parameter: number, { gradient, before }: ParameterChange): void {
     this.#drop(parameter);
     this.#changes.set(parameter, { gradient: kept(gradient), before: kept(before) });
   }
 
-  get(parameter: number): HeldChange | undefined {
+  get(parameter: number): RetainedChange | undefined {
     return this.#changes.get(parameter);
   }
 
@@ -55,9 +58,9 @@ export class HeldChanges {
   }
 
   #drop(parameter: number): void {
-    const held = this.#changes.get(parameter);
-    giveUp(held?.gradient);
-    giveUp(held?.before);
+    const retained = this.#changes.get(parameter);
+    giveUp(retained?.gradient);
+    giveUp(retained?.before);
     this.#changes.delete(parameter);
   }
 }
