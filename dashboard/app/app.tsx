@@ -58,19 +58,15 @@ export function App({ trainPage }: { readonly trainPage: TrainPage }): JSX.Eleme
   );
 }
 
+const TITLES = {
+  runs: 'Runs · ',
+  compare: 'Comparison · ',
+  train: 'Train · ',
+  unknown: '',
+} as const;
+
 function titleOf(shown: PageRoute): string {
-  switch (shown.kind) {
-    case 'runs':
-      return 'Runs · Quark';
-    case 'run':
-      return `${shown.runId} · Quark`;
-    case 'compare':
-      return 'Comparison · Quark';
-    case 'train':
-      return 'Train · Quark';
-    case 'unknown':
-      return 'Quark';
-  }
+  return `${shown.kind === 'run' ? `${shown.runId} · ` : TITLES[shown.kind]}Quark`;
 }
 
 const THEME_ICONS = { system: 'auto', light: 'sun', dark: 'moon' } as const;

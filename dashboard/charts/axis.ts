@@ -13,7 +13,7 @@ export type AxisSeries = {
   readonly repeatedCount: number;
   /** Whether every point is there, in the order in which it was written. */
   readonly isAsWritten: boolean;
-  /** How many points at the beginning are what they were in the update before: what was made of them still holds. */
+  /** How many points at the beginning are what they were in the update before: what was computed from them is valid. */
   readonly stableCount: number;
 };
 
@@ -31,7 +31,7 @@ export function onAxis(
 }
 
 /**
- * A series on an axis while it grows: each update looks at the new points only, as long as they ascend, and otherwise puts them among the
+ * A series on an axis while it grows: each update reads the new points only, as long as they ascend, and otherwise merges them with the
  * ones before. However the series was cut into updates, the points are those of {@link onAxis}.
  */
 export class AxisTrack {
@@ -44,8 +44,8 @@ export class AxisTrack {
   #taken = 0;
   #lastX = Number.NEGATIVE_INFINITY;
   #missingCount = 0;
-  /** Places of points as written, where they are not the steps themselves. */
-  #places: Float64Array = new Float64Array(0);
+  /** Positions of points as written, where they are not the steps themselves. */
+  #positions: Float64Array = new Float64Array(0);
   /** Points put in order, once they no longer come in order. */
   #ordered: OrderedPoints | undefined;
 
@@ -106,20 +106,20 @@ export class AxisTrack {
     return to;
   }
 
-  /** Places of the points, of which those from `from` on are new. */
+  /** Positions of the points, of which those from `from` on are new. */
   #xs(from: number, to: number): Float64Array {
     const { steps, epochs, timesMs } = this.#series;
     if (this.#axis === 'step') return steps;
-    if (to > this.#places.length) {
-      const larger = new Float64Array(Math.max(to, 2 * this.#places.length));
-      larger.set(this.#places);
-      this.#places = larger;
+    if (to > this.#positions.length) {
+      const larger = new Float64Array(Math.max(to, 2 * this.#positions.length));
+      larger.set(this.#positions);
+      this.#positions = larger;
     }
-    const places = this.#places;
+    const positions = this.#positions;
     if (this.#axis === 'time') {
       for (let at = from; at < to; at += 1)
-        places[at] = ((timesMs[at] ?? Number.NaN) - this.startMs) / 1000;
-      return places;
+        positions[at] = ((timesMs[at] ?? Number.NaN) - this.startMs) / 1000;
+      return positions;
     }
     const { firstStep, stepsPerEpoch } = this.scale;
     let epoch = Number.NaN;
@@ -131,12 +131,12 @@ export class AxisTrack {
         epoch = lap;
         first = firstStep.get(lap);
       }
-      places[at] =
+      positions[at] =
         Number.isNaN(step) || first === undefined
           ? lap
           : lap + Math.min(1, (step - first) / stepsPerEpoch);
     }
-    return places;
+    return positions;
   }
 }
 

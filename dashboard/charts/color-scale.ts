@@ -14,7 +14,7 @@ export type ColorScale = {
   readonly isCutHigh: boolean;
 };
 
-/** From so many numbers on, the outermost hundredths do not stretch the ramp. */
+/** From so many numbers on, the outermost hundredths do not widen the ramp. */
 const ENOUGH_TO_CUT = 100;
 const CUT_SHARE = 0.01;
 /** Numbers so much smaller than the largest are at the lower end of a logarithmic ramp. */

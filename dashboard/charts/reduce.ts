@@ -1,5 +1,5 @@
 /**
- * Bounds what a chart has to draw. Each bucket (one pixel column) keeps its first, lowest, highest and last point, so a
+ * Bounds what a chart has to draw. Each bucket (one pixel column) is drawn as its first, lowest, highest and last point, so a
  * one-point spike among a million survives. Non-finite points are never drawn over: they break the line and are listed.
  */
 import type { SeriesPyramid } from 'quark-sdk/analysis';

@@ -19,7 +19,7 @@ export function linearRange(min: number | null, max: number | null): [number, nu
     return [low - half, high + half];
   }
   const room = (high - low) * 0.07;
-  // A quantity that is never negative keeps its zero: no room below it.
+  // The axis of a quantity that is never negative begins at zero: no room below it.
   return [low >= 0 && low - room < 0 ? 0 : low - room, high + room];
 }
 

@@ -1,4 +1,4 @@
-/** Asks a worker to analyse a run: the one that holds it, or one of its own that opens the store once more. */
+/** Asks a worker to analyse a run: the one that imported it, or one of its own that opens the store once more. */
 import type { Store } from 'quark-sdk';
 import type { BatchFindings, RunAnalysis } from '../worker/run-analysis.ts';
 import { accessTo, type ServerAccess } from '../sources/server-access.ts';

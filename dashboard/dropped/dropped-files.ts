@@ -11,7 +11,7 @@ import type { ImportClient } from '../worker/import-client.ts';
 import { startWorker } from '../worker/start-worker.ts';
 import type { DroppedReport } from '../worker/protocol.ts';
 
-/** What is done with the files: `collecting` is finding out what a folder holds. */
+/** What is done with the files: `collecting` is listing the files of a folder. */
 export type DropPhase = 'idle' | 'collecting' | 'importing' | 'keeping';
 
 /** Everything the dock shows. */
@@ -62,12 +62,12 @@ export function isGrowing(store: Store): boolean {
   return isImporting.peek() && store.uri === session?.uri;
 }
 
-/** The worker that holds the runs of a store, if they were dropped. */
+/** The worker that has the runs of a store, if they were dropped. */
 export function droppedClient(store: Store): ImportClient | undefined {
   return session?.uri === store.uri ? session.client : undefined;
 }
 
-/** Whether rows of this run are still to come from an import. */
+/** Whether more rows of this run are to come from an import. */
 export function isBeingImported(run: Parameters<typeof importOf>[0]): boolean {
   return isImporting.value && importOf(run)?.isComplete === false;
 }

@@ -14,7 +14,7 @@ export type DropProblem = {
   readonly reason: string;
 };
 
-/** What a drop holds. */
+/** The files of a drop. */
 export type DropContents = {
   readonly files: readonly DroppedFile[];
   readonly problems: readonly DropProblem[];

@@ -25,7 +25,7 @@ export function storedText(
         if (text === undefined) globalThis[storage].removeItem(key);
         else globalThis[storage].setItem(key, text);
       } catch {
-        // It holds for this visit only.
+        // It is remembered for this visit only.
       }
     },
   };

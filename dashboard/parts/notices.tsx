@@ -1,4 +1,4 @@
-/** What is said in place of a part of the page, or above it. */
+/** What is said instead of a part of the page, or above it. */
 import type { ComponentChildren, JSX } from 'preact';
 import { hrefOf } from '../route/route.ts';
 import { Button, CopyButton } from './controls.tsx';

@@ -1,4 +1,4 @@
-/** Work of a page in turns of the event loop: whoever uses the page is answered in between. */
+/** Work of a page in turns of the event loop: events of the user are handled in between. */
 
 /** How long one turn may go on before the next task waits for another, in milliseconds. A frame of a smooth page takes 16. */
 const TURN_MS = 10;
@@ -42,7 +42,7 @@ export function nextMessage(): Promise<void> {
   });
 }
 
-/** For work in small steps: pauses now and then, so that none of it holds the page up. */
+/** For work in small steps: pauses now and then, so that none of it blocks the page. */
 export class TurnBreak {
   #endMs: number;
 
@@ -68,7 +68,7 @@ export class TaskQueue {
     this.#turnMs = turnMs;
   }
 
-  /** Runs `task` soon. Another task of this owner that still waits is replaced, and its place in the queue kept. */
+  /** Runs `task` soon. Another task of this owner that waits is replaced, at its position in the queue. */
   add(owner: object, task: () => void): void {
     this.#tasks.set(owner, task);
     this.#wait();

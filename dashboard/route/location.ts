@@ -1,8 +1,8 @@
-/** The page's place as a signal. */
+/** The address as a signal. */
 import { signal, type Signal } from '@preact/signals';
 import { parseRoute, type PageRoute } from './route.ts';
 
-/** Where the page is now. */
+/** The page that the address names now. */
 export const route: Signal<PageRoute> = signal(parseRoute(location.hash));
 
 /** Follows the address from now on. */

@@ -1,6 +1,6 @@
 /** Where the page is, in the part of the address after `#`: works under any base path and from any file server. */
 
-/** A place on the page. */
+/** A page of the dashboard, as its address names it. */
 export type PageRoute =
   | { readonly kind: 'runs' }
   | {
@@ -35,7 +35,7 @@ export function parseRoute(hash: string): PageRoute {
   return { kind: 'unknown', path: text };
 }
 
-/** The address of a place. */
+/** The address of a page. */
 export function hrefOf(route: PageRoute): string {
   switch (route.kind) {
     case 'runs':

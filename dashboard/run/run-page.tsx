@@ -65,7 +65,7 @@ export function RunDetail(props: {
 }
 
 type HeadProps = {
-  /** The same object however much it holds: what shows it reads the clock that it comes with, too. */
+  /** The same object while it grows: a component that shows it reads the clock of `watch` as well. */
   readonly feed: RunFeed;
   readonly watch: RunWatch;
 };

@@ -34,7 +34,7 @@ export const SPARK_HEIGHT = 28;
 
 const CONCURRENT_READS = 2;
 const SPARK_BUCKETS = 60;
-/** How often the small curve of a long run that goes on is made anew: the service looks at all of it each time. */
+/** How often the small curve of a long run that goes on is made anew: the service reads all of it each time. */
 const OVERVIEW_EVERY_MS = 15_000;
 
 type Entry = Growing & {

@@ -1,6 +1,6 @@
-/** Where epochs begin and how long they are, so that a step has a place within its epoch. */
+/** Where epochs begin and how long they are, so that a step has a position within its epoch. */
 
-/** First step of each epoch and how many steps an epoch has: what places a step within its epoch. */
+/** First step of each epoch and how many steps an epoch has: what gives a step its position within its epoch. */
 export type EpochScale = {
   readonly firstStep: ReadonlyMap<number, number>;
   /** Largest number of steps seen in one epoch, at least 1. */
@@ -77,14 +77,14 @@ export class EpochScaler {
     return this.#scale;
   }
 
-  /** The furthest place of any point that was taken in, undefined before the first. */
+  /** The furthest position of any point that was added, undefined before the first. */
   get end(): number | undefined {
     this.#settle();
     let end: number | undefined;
     for (const [epoch, last] of this.#last) {
       const first = this.#first.get(epoch) ?? last;
-      const place = epoch + Math.min(1, (last - first) / this.#stepsPerEpoch);
-      if (end === undefined || place > end) end = place;
+      const position = epoch + Math.min(1, (last - first) / this.#stepsPerEpoch);
+      if (end === undefined || position > end) end = position;
     }
     return end;
   }

@@ -1,4 +1,4 @@
-/** The overview of a long run: its curves downsampled by the service, there at once, while all of its samples are still being read. */
+/** The overview of a long run: its curves downsampled by the service, there at once, while all of its samples are being read. */
 import type { RunCurves, Store } from 'quark-sdk';
 import type { NewSeries, Standing } from './series.ts';
 
@@ -35,13 +35,7 @@ export function overviewSeries({ curves }: RunCurves): {
   return {
     read: {
       rowCount: curves.reduce((sum, { values }) => sum + values.length, 0),
-      series: curves.map(({ metricKey: key, values, steps, epochs, timesMs }) => ({
-        key,
-        values,
-        steps,
-        epochs,
-        timesMs,
-      })),
+      series: curves.map((curve) => ({ ...curve, key: curve.metricKey })),
     },
     standing: new Map(
       curves.map(({ metricKey, sampleCount, nonFiniteCount }) => [

@@ -1,4 +1,4 @@
-/** One run as the page holds it: everything read so far, and how to read what has come since. */
+/** One run as the page has it: everything read so far, and how to read what has come since. */
 import {
   openRun,
   type DamageReport,
@@ -20,7 +20,7 @@ export type RunFeedChange = {
   readonly run: boolean;
 };
 
-/** How often a run is looked at for its state while a long one is read. */
+/** How often the state of a run is polled while a long one is read. */
 const RELOAD_EVERY_MS = 1_000;
 
 /**
@@ -31,7 +31,7 @@ const RELOAD_EVERY_MS = 1_000;
 export class RunFeed {
   /** What is to be shown. The same object for as long as the feed is there. */
   readonly series: SeriesSet = new SeriesSet();
-  /** What has been read of the samples, while an overview is shown in their place. */
+  /** What has been read of the samples, while an overview is shown instead. */
   #behind: SeriesSet | undefined;
   #expectedRows = 0;
   #reloadedAtMs = Number.NEGATIVE_INFINITY;

@@ -1,5 +1,6 @@
 /** Reads the metrics of runs as series, a long run in several reads. */
 import { openRun, type RunReader, type SeriesRead, type Store } from 'quark-sdk';
+import { getOrMake } from '../parts/maps.ts';
 import { TurnBreak } from '../parts/turns.ts';
 import { SegmentWindow } from './segment-window.ts';
 import type { SeriesSet } from './series.ts';
@@ -36,8 +37,7 @@ export function windowReader(store: Store, rows?: number): ReadSeries {
   const window = new SegmentWindow(store, rows);
   const readers = new Map<string, Promise<RunReader>>();
   return async ({ runId, metricKey, sequenceMin }) => {
-    const opening = readers.get(runId) ?? openRun(window.store, runId);
-    readers.set(runId, opening);
+    const opening = getOrMake(readers, runId, () => openRun(window.store, runId));
     opening.catch(() => readers.delete(runId));
     const read = await (
       await opening

@@ -4,6 +4,7 @@
  */
 
 import type { RecordedSeries, SeriesRead } from 'quark-sdk';
+import { getOrMake } from '../parts/maps.ts';
 import { EpochScaler, type EpochScale } from './epoch-scale.ts';
 
 /** Lowest and highest of some numbers; of none, `min` is above `max`. */
@@ -43,9 +44,7 @@ export class SampleSeries {
   #epochs: Float64Array<ArrayBuffer> = new Float64Array(INITIAL_CAPACITY);
   #timesMs: Float64Array<ArrayBuffer> = new Float64Array(INITIAL_CAPACITY);
   #nonFiniteCount = 0;
-  readonly #step = new Extremes();
-  readonly #epoch = new Extremes();
-  readonly #timeMs = new Extremes();
+  readonly #ranges = { step: new Extremes(), epoch: new Extremes(), time: new Extremes() };
 
   constructor(key: string) {
     this.key = key;
@@ -72,15 +71,9 @@ export class SampleSeries {
     return this.#timesMs.subarray(0, this.#length);
   }
 
-  /** Lowest and highest step, epoch and time of any point; of no point, `min` is above `max`. */
-  get stepRange(): PointRange {
-    return this.#step;
-  }
-  get epochRange(): PointRange {
-    return this.#epoch;
-  }
-  get timeRangeMs(): PointRange {
-    return this.#timeMs;
+  /** Lowest and highest step, epoch or time in milliseconds of any point; of no point, `min` is above `max`. */
+  rangeOn(axis: XAxis): PointRange {
+    return this.#ranges[axis];
   }
 
   /** The point written last, or undefined while there is none. */
@@ -145,9 +138,10 @@ export class SampleSeries {
 
   #measure(at: number): void {
     if (!Number.isFinite(this.#values[at])) this.#nonFiniteCount += 1;
-    this.#step.add(this.#steps[at] ?? Number.NaN);
-    this.#epoch.add(this.#epochs[at] ?? Number.NaN);
-    this.#timeMs.add(this.#timesMs[at] ?? Number.NaN);
+    const { step, epoch, time } = this.#ranges;
+    step.add(this.#steps[at] ?? Number.NaN);
+    epoch.add(this.#epochs[at] ?? Number.NaN);
+    time.add(this.#timesMs[at] ?? Number.NaN);
   }
 }
 
@@ -214,12 +208,7 @@ export class SeriesSet {
   }
 
   #series(key: string): SampleSeries {
-    let series = this.#byKey.get(key);
-    if (series === undefined) {
-      series = new SampleSeries(key);
-      this.#byKey.set(key, series);
-    }
-    return series;
+    return getOrMake(this.#byKey, key, () => new SampleSeries(key));
   }
 
   /** Shows the series of another set from now on, and grows as that one does. */
@@ -243,12 +232,7 @@ export class SeriesSet {
     let min = Number.POSITIVE_INFINITY;
     let max = Number.NEGATIVE_INFINITY;
     for (const series of this.#byKey.values()) {
-      const range =
-        axis === 'step'
-          ? series.stepRange
-          : axis === 'epoch'
-            ? series.epochRange
-            : series.timeRangeMs;
+      const range = series.rangeOn(axis);
       min = Math.min(min, range.min);
       max = Math.max(max, range.max);
     }

@@ -34,7 +34,7 @@ export async function findDestination(): Promise<Destination> {
 
 /**
  * Options of a session that records here, and sends on if there is somebody to send to. The session then opens the
- * browser's database by itself: the place without a name, {@link BROWSER_URI}, is the space `default` of the service,
+ * browser's database by itself: the store without a name, {@link BROWSER_URI}, is the space `default` of the service,
  * which is the one that its page shows first.
  */
 export function recordingOptions(

@@ -9,7 +9,7 @@ const PALETTES = {
 /** How many different colours there are. */
 export const PALETTE_SIZE: number = PALETTES.light.length;
 
-/** The colour at a place of the palette, in the theme that is shown. Reading it inside an effect subscribes to it. */
+/** The colour at an index of the palette, in the theme that is shown. Reading it inside an effect subscribes to it. */
 export function seriesColor(index: number): string {
   const palette = PALETTES[shownTheme.value];
   return palette[index % palette.length] ?? palette[0];

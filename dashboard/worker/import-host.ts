@@ -1,4 +1,4 @@
-/** The worker's side: runs the imports, keeps what they bring in memory, and reads it for the page. */
+/** The worker's side: runs the imports into a store in memory, and reads that for the page. */
 import { createMemoryStore, isQuarkError, openStorage, type Store } from 'quark-sdk';
 import { blobInput, importRuns, type InputFile } from 'quark-sdk/exchange';
 import { getOrMake } from '../parts/maps.ts';

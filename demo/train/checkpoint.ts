@@ -1,4 +1,4 @@
-/** The weights and optimizer of a demo run, kept in this browser after each epoch, so that it can go on later. */
+/** The weights and optimizer of a demo run, stored in this browser after each epoch, so that it can go on later. */
 import type { LayersModel } from '@tensorflow/tfjs';
 import type { Tf } from './digits.ts';
 
@@ -13,17 +13,17 @@ export type Checkpoint = {
 
 const addressOf = (runId: string): string => `indexeddb://quark-digits-${runId}`;
 
-/** Keeps model, optimizer and position; replaces what was kept before. */
+/** Stores model, optimizer and position; replaces what was stored before. */
 export async function saveCheckpoint(runId: string, checkpoint: Checkpoint): Promise<void> {
   const { model, epoch, step } = checkpoint;
   model.setUserDefinedMetadata({ epoch, step });
   await model.save(addressOf(runId), { includeOptimizer: true });
 }
 
-/** What was kept of a run, or undefined when it was stopped before its first epoch was done. */
+/** The last checkpoint of a run, or undefined when it was stopped before its first epoch was done. */
 export async function loadCheckpoint(tf: Tf, runId: string): Promise<Checkpoint | undefined> {
-  const kept = await tf.io.listModels();
-  if (!(addressOf(runId) in kept)) return undefined;
+  const stored = await tf.io.listModels();
+  if (!(addressOf(runId) in stored)) return undefined;
   const model = await tf.loadLayersModel(addressOf(runId));
   const position: unknown = model.getUserDefinedMetadata();
   const epoch = countIn(position, 'epoch');
@@ -33,10 +33,10 @@ export async function loadCheckpoint(tf: Tf, runId: string): Promise<Checkpoint 
   return undefined;
 }
 
-/** Forgets what was kept of a run. */
+/** Removes the checkpoint of a run. */
 export async function removeCheckpoint(tf: Tf, runId: string): Promise<void> {
-  const kept = await tf.io.listModels();
-  if (addressOf(runId) in kept) await tf.io.removeModel(addressOf(runId));
+  const stored = await tf.io.listModels();
+  if (addressOf(runId) in stored) await tf.io.removeModel(addressOf(runId));
 }
 
 function countIn(position: unknown, name: string): number | undefined {

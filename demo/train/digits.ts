@@ -45,7 +45,7 @@ export type DigitsTrainingConfig = {
   readonly epochs: number;
   readonly batchSize: number;
   readonly learningRate: number;
-  /** Share of the images kept for validation, 0 to 1. */
+  /** Share of the images for validation, 0 to 1. */
   readonly validationRatio: number;
   /** Seeds the split, the weights' initial values and the order of the images in each epoch. */
   readonly seed: number;

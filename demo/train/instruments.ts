@@ -32,7 +32,7 @@ export const DEFAULT_INSTRUMENTS: InstrumentChoice = Object.freeze({
 /** Steps from one probe or sample of the machine to the next, at least. */
 export const INSTRUMENT_EVERY_STEPS = 10;
 
-/** Share of the training time that each of the two probes keeps to. */
+/** Share of the training time that each of the two probes may take. */
 const PROBE_BUDGET = 0.015;
 
 /** The probes that go along with `fit`, as options of `quarkCallback`. */

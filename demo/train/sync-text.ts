@@ -14,25 +14,23 @@ export type SyncText = {
   readonly detail: string;
 };
 
+/** Why runs stay in this browser. */
+const REASONS: Readonly<Record<Exclude<Destination['kind'], 'service'>, string>> = {
+  no_service: 'Runs stay in this browser: no service is behind this page.',
+  needs_key: 'Runs stay in this browser. Give your key under “Runs” to send them on.',
+  takes_nothing: 'Runs stay in this browser: the server of this page takes no records from you.',
+  unreachable: 'Runs stay in this browser: the service of this page could not be asked.',
+};
+
 /** What is shown before there is a run, and of a run that is sent nowhere. */
 export function destinationText(destination: Destination): SyncText {
-  const off = (detail: string): SyncText => ({ tone: 'off', headline: 'Sync off', detail });
-  switch (destination.kind) {
-    case 'service':
-      return {
-        tone: 'ready',
-        headline: 'Sync on',
-        detail: `Runs are kept in this browser and sent to ${hostOf(destination.url)}.`,
-      };
-    case 'no_service':
-      return off('Runs stay in this browser: no service is behind this page.');
-    case 'needs_key':
-      return off('Runs stay in this browser. Give your key under “Runs” to send them on.');
-    case 'takes_nothing':
-      return off('Runs stay in this browser: the server of this page takes no records from you.');
-    case 'unreachable':
-      return off('Runs stay in this browser: the service of this page could not be asked.');
-  }
+  if (destination.kind !== 'service')
+    return { tone: 'off', headline: 'Sync off', detail: REASONS[destination.kind] };
+  return {
+    tone: 'ready',
+    headline: 'Sync on',
+    detail: `Runs are stored in this browser and sent to ${hostOf(destination.url)}.`,
+  };
 }
 
 /** The same while a run is shown that is sent nowhere: it stays so, whatever has changed since it began. */
@@ -147,7 +145,7 @@ function remedy({ lastError, uri }: SyncStatus): string {
 function nextAttempt({ nextAttemptAtMs }: SyncStatus, nowMs: number): string {
   const leftMs = nextAttemptAtMs === null ? 0 : nextAttemptAtMs - nowMs;
   if (leftMs <= 0) return 'Trying again now.';
-  // Whole seconds: the next look at it is a second away.
+  // Whole seconds: the next poll is a second away.
   return `Next attempt in ${formatDuration(Math.ceil(leftMs / 1000) * 1000).replace(/\.0 s$/, ' s')}.`;
 }
 

@@ -49,7 +49,7 @@ export type TrainingRequest = {
   readonly start: DigitsTrainingConfig | { readonly resumeRunId: string };
   /** How long the run counts as live without a sign of life. */
   readonly leaseTtlMs: number | undefined;
-  /** A TensorFlow.js backend to use in place of the best one. */
+  /** A TensorFlow.js backend to use instead of the best one. */
   readonly backend: string | undefined;
 };
 
@@ -122,7 +122,7 @@ async function watchRun(session: TrainingSession): Promise<void> {
       },
     });
   } catch (problem) {
-    // A training that nobody watches is still one.
+    // A training without a watch goes on all the same.
     watching.value = { alerts: [], problem };
   }
 }
@@ -148,7 +148,7 @@ async function letGoOfRecording(): Promise<void> {
   try {
     await session?.close();
   } catch {
-    // Nothing is written by it any more: what it had was kept when its run ended.
+    // Nothing is written by it any more: what it had was stored when its run ended.
   }
 }
 
@@ -171,17 +171,17 @@ async function openRun(tf: Tf, request: TrainingRequest, imageCount: number): Pr
     const { resumeRunId: runId } = start;
     const session = await resumed(TrainingSession.resumeRun({ runId, ...options }), runId);
     const config = trainingConfigOf(session.context.run.config);
-    const kept = await loadCheckpoint(tf, runId);
+    const stored = await loadCheckpoint(tf, runId);
     const fresh = { epoch: 0, step: 0 };
-    const checkpoint = kept ?? {
+    const checkpoint = stored ?? {
       ...fresh,
       model: buildDigitsModel(tf, config.learningRate, config.seed),
     };
     await session.addLog(
-      kept === undefined
+      stored === undefined
         ? 'No checkpoint in this browser: training starts over'
-        : `Going on from the checkpoint after epoch ${kept.epoch}`,
-      { identifier: kept === undefined ? 'Warning' : 'Info', step: checkpoint.step },
+        : `Going on from the checkpoint after epoch ${stored.epoch}`,
+      { identifier: stored === undefined ? 'Warning' : 'Info', step: checkpoint.step },
     );
     return { session, config, checkpoint };
   }
@@ -373,7 +373,7 @@ async function keepCheckpoint(session: TrainingSession, checkpoint: Checkpoint):
     await saveCheckpoint(session.runId, checkpoint);
   } catch (error) {
     await session.addLog(
-      `The checkpoint after epoch ${checkpoint.epoch} could not be kept: ${String(error)}`,
+      `The checkpoint after epoch ${checkpoint.epoch} could not be stored: ${String(error)}`,
       { identifier: 'Warning', step: checkpoint.step },
     );
   }

@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { isGrowing } from '../../dropped/dropped-files.ts';
 import type { RunFeed } from '../../series/run-feed.ts';
 
-/** How often a run that goes on is looked at again, in milliseconds. */
+/** How often a run that goes on is asked about again, in milliseconds. */
 const AGAIN_MS = 15_000;
 
 /** How a question stands. */

@@ -81,7 +81,7 @@ function rounded(_name: string, value: unknown): unknown {
     : value;
 }
 
-/** Strings stand as they are, so that a stack trace keeps its lines. */
+/** Strings stand as they are, so that the lines of a stack trace stay. */
 function detailText(payload: Readonly<Record<string, unknown>>): string {
   return Object.entries(payload)
     .map(

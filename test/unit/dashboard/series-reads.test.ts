@@ -96,7 +96,7 @@ describe('points that come in parts', () => {
             expect(one?.nonFiniteCount).toBe(
               other?.values.filter((value) => !Number.isFinite(value)).length,
             );
-            expect(one?.stepRange).toEqual(other?.stepRange);
+            expect(one?.rangeOn('step')).toEqual(other?.rangeOn('step'));
           }
           expect(cut.epochScale).toEqual(epochScaleOf(whole.all()));
         },

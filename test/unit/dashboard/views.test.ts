@@ -46,7 +46,7 @@ describe('zoom', () => {
     expect(zoomedRange({ min: 0, max: 20 }, full, 2)).toEqual({ min: 0, max: 30 });
     expect(zoomedRange({ min: 25, max: 75 }, full, 2)).toBeUndefined();
   });
-  it('gives a stretch room, inside of what there is', () => {
+  it('gives a range room, inside of what there is', () => {
     expect(widenedRange({ min: 40, max: 60 }, full)).toEqual({ min: 30, max: 70 });
     expect(widenedRange({ min: 90, max: 98 }, full)).toEqual({ min: 86, max: 100 });
     expect(widenedRange({ min: 7, max: 7 }, full)).toEqual({ min: 6, max: 8 });

@@ -32,7 +32,7 @@ describe('what the page says of the way to the service', () => {
     expect(destinationText({ kind: 'service', url: URL, userKey: undefined })).toEqual({
       tone: 'ready',
       headline: 'Sync on',
-      detail: 'Runs are kept in this browser and sent to quark.example.com:8443.',
+      detail: 'Runs are stored in this browser and sent to quark.example.com:8443.',
     });
     const offs = (['no_service', 'needs_key', 'takes_nothing', 'unreachable'] as const).map(
       (kind) => destinationText({ kind }),
