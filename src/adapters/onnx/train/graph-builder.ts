@@ -56,6 +56,9 @@ export function axisFromEnd(axis: number, rank: number): number {
   return at;
 }
 
+/** The output of a node: its name, a fresh one unless given, and its type, float32 unless given. */
+type MadeValue = { readonly output?: string | undefined; readonly type?: ElementType };
+
 /** A graph under construction. Methods that emit a node return the name of its output. */
 export class GraphBuilder {
   readonly #graph = new ByteWriter();
@@ -116,14 +119,13 @@ export class GraphBuilder {
     return made;
   }
 
-  /** A node with one output. */
+  /** A node with one output; its name is returned. */
   op(
     opType: string,
     inputs: readonly string[],
     shape: TensorShape,
     attributes: Attributes = {},
-    output: string = this.fresh(opType),
-    type: ElementType = 'float32',
+    { output = this.fresh(opType), type = 'float32' }: MadeValue = {},
   ): string {
     this.ops(opType, inputs, [[output, { type, shape }]], attributes);
     return output;
@@ -186,7 +188,7 @@ export class GraphBuilder {
   /** Add, Sub, Mul, Div and the like, with broadcasting. */
   binary(opType: string, a: string, b: string, output?: string): string {
     const shape = broadcastShape(this.shape(a), this.shape(b));
-    return this.op(opType, [a, b], shape, {}, output);
+    return this.op(opType, [a, b], shape, {}, { output });
   }
 
   add = (a: string, b: string): string => this.binary('Add', a, b);
@@ -198,13 +200,13 @@ export class GraphBuilder {
 
   /** An operator that keeps the shape. */
   unary(opType: string, a: string, attributes: Attributes = {}, output?: string): string {
-    return this.op(opType, [a], this.shape(a), attributes, output);
+    return this.op(opType, [a], this.shape(a), attributes, { output });
   }
 
   /** 1 where `a` is greater than `b`, 0 elsewhere. */
   greater(a: string, b: string): string {
     const shape = broadcastShape(this.shape(a), this.shape(b));
-    const isGreater = this.op('Greater', [a, b], shape, {}, undefined, 'bool');
+    const isGreater = this.op('Greater', [a, b], shape, {}, { type: 'bool' });
     return this.toFloat(isGreater);
   }
 
@@ -226,8 +228,8 @@ export class GraphBuilder {
     const keep = { keepdims: keepdims ? 1 : 0 };
     // ReduceMean takes its axes as an input from operator set 18 on, ReduceSum from 13 on.
     return opType === 'ReduceSum'
-      ? this.op(opType, [a, this.integers(axes)], shape, keep, output)
-      : this.op(opType, [a], shape, { ...keep, axes }, output);
+      ? this.op(opType, [a, this.integers(axes)], shape, keep, { output })
+      : this.op(opType, [a], shape, { ...keep, axes }, { output });
   }
 
   transpose(a: string, order: readonly number[], output?: string): string {
@@ -237,12 +239,18 @@ export class GraphBuilder {
       [a],
       order.map((axis) => from[axis] ?? 1),
       { perm: order },
-      output,
+      { output },
     );
   }
 
   reshape(a: string, shape: TensorShape, output?: string): string {
-    return this.op('Reshape', [a, this.shapeTensor(shape)], shape, {}, output, this.value(a).type);
+    return this.op(
+      'Reshape',
+      [a, this.shapeTensor(shape)],
+      shape,
+      {},
+      { output, type: this.value(a).type },
+    );
   }
 
   /** Sums a gradient down to the shape of what was broadcast. */
@@ -266,7 +274,7 @@ export class GraphBuilder {
   shapeOf(a: string): string {
     const size = elementCount(this.shape(a));
     if (size !== undefined) return this.integers(this.shape(a).map(Number));
-    return this.op('Shape', [a], [this.shape(a).length], {}, undefined, 'int64');
+    return this.op('Shape', [a], [this.shape(a).length], {}, { type: 'int64' });
   }
 
   /** How many elements of `a` there are for each of `b`: a scalar. */
@@ -274,7 +282,7 @@ export class GraphBuilder {
     const [of, over] = [elementCount(this.shape(a)), elementCount(this.shape(b))];
     if (of !== undefined && over !== undefined) return this.scalar(of / over);
     const count = (name: string): string =>
-      this.toFloat(this.op('Size', [name], [], {}, undefined, 'int64'));
+      this.toFloat(this.op('Size', [name], [], {}, { type: 'int64' }));
     return this.div(count(a), count(b));
   }
 
@@ -293,8 +301,7 @@ export class GraphBuilder {
         [all, this.integers([source.axis])],
         [1],
         { axis: 0 },
-        undefined,
-        'int64',
+        { type: 'int64' },
       );
     });
     return this.concat(parts, 'int64');
@@ -313,9 +320,7 @@ export class GraphBuilder {
           ? sizes.reduce((sum, size) => sum + size, 0)
           : sizes.join('+');
         const shape = this.shape(first).map((size, at_) => (at_ === axis ? total : size));
-        next.push(
-          group.length === 1 ? first : this.op('Concat', group, shape, { axis }, undefined, type),
-        );
+        next.push(group.length === 1 ? first : this.op('Concat', group, shape, { axis }, { type }));
       }
       level = next;
     }

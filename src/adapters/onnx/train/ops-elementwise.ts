@@ -94,7 +94,7 @@ const clip: OpRule = (context, node) => {
   };
   const low = Math.max(bound(1, 'min', -FLOAT_MAX), -FLOAT_MAX);
   const high = Math.min(bound(2, 'max', FLOAT_MAX), FLOAT_MAX);
-  g.op('Clip', [x, g.scalar(low), g.scalar(high)], g.shape(x), {}, node.output);
+  g.op('Clip', [x, g.scalar(low), g.scalar(high)], g.shape(x), {}, { output: node.output });
   return (dy) => [g.mul(dy, between(g, x, low, high)), null, null];
 };
 

@@ -34,7 +34,7 @@ const gemm: OpRule = ({ g }, node) => {
       transA: Number(transA),
       transB: Number(transB),
     },
-    node.output,
+    { output: node.output },
   );
   /** alpha P' Q', with the shape of `like`. */
   const product = (p: string, q: string, transP: boolean, transQ: boolean, like: string): string =>
@@ -73,7 +73,7 @@ const matMul: OpRule = ({ g }, node) => {
       'two matrices that can be multiplied',
     );
   const stack = broadcastShape(shapeA.slice(0, -2), shapeB.slice(0, -2));
-  g.op('MatMul', [a, b], [...stack, shapeA.at(-2) ?? 1, columns], {}, node.output);
+  g.op('MatMul', [a, b], [...stack, shapeA.at(-2) ?? 1, columns], {}, { output: node.output });
   return (dy, [wantsA, wantsB]) => {
     const da = wantsA === true ? g.sumTo(stackProduct(g, dy, turned(g, b)), shapeA) : null;
     if (wantsB !== true) return [da, null];
@@ -240,12 +240,12 @@ const gather: OpRule = ({ g }, node) => {
   if (reader.number('axis', 0) !== 0) throw reader.unsupported('its axis is not the first');
   const [rows = 1, ...row] = g.shape(table);
   const where = g.shape(indices);
-  g.op('Gather', [table, indices], [...where, ...row], { axis: 0 }, node.output);
+  g.op('Gather', [table, indices], [...where, ...row], { axis: 0 }, { output: node.output });
   return (dy, [wantsTable]) => {
     if (wantsTable !== true) return [null, null];
     const zeros = g.op('ConstantOfShape', [g.shapeTensor([rows, ...row])], [rows, ...row]);
     const count = rowCount(where);
-    const wide = g.op('Cast', [indices], where, { to: INT64 }, undefined, 'int64');
+    const wide = g.op('Cast', [indices], where, { to: INT64 }, { type: 'int64' });
     const at = g.reshape(wide, [count, 1]);
     const flat = g.reshape(dy, [count, ...row]);
     // Words that occur twice add up.

@@ -70,7 +70,7 @@ const batchNormalization: OpRule = (context, node) => {
       g.shape(x),
       // Of no use there, but to whoever trains the model further.
       { epsilon: { float: epsilon }, momentum: { float: momentum } },
-      node.output,
+      { output: node.output },
     );
     return () => {
       throw reader.unsupported('it is part of an inference graph');

@@ -124,7 +124,7 @@ const conv: OpRule = ({ g }, node) => {
       pads: padsOf(window),
       group,
     },
-    node.output,
+    { output: node.output },
   );
   return (dy, [wantsX, wantsW, wantsB]) => [
     wantsX === true ? spread(g, [dy, w], window, group, g.shape(x)) : null,
@@ -212,7 +212,7 @@ const maxPool: OpRule = ({ g }, node) => {
   const window = poolWindow(reader, node, g.shape(x));
   const { kernel, strides, dilations, input, output } = window;
   const placing = { kernel_shape: kernel, strides, dilations, pads: padsOf(window) };
-  g.op('MaxPool', [x], [batch, channels, ...output], placing, node.output);
+  g.op('MaxPool', [x], [batch, channels, ...output], placing, { output: node.output });
   return (dy) => {
     const joined = rowCount([batch, channels]);
     const count = product(kernel);
@@ -224,13 +224,13 @@ const maxPool: OpRule = ({ g }, node) => {
     const seen = outside.some((value) => value !== 0)
       ? g.add(beside, g.floats(outside, [1, count, ...output]))
       : beside;
-    const first = g.op('ArgMax', [seen], [joined, 1, ...output], { axis: 1 }, undefined, 'int64');
+    const first = g.op('ArgMax', [seen], [joined, 1, ...output], { axis: 1 }, { type: 'int64' });
     const numbers = g.floats(
       Float32Array.from({ length: count }, (_, index) => index),
       [1, count, ...kernel.map(() => 1)],
     );
     const shape: TensorShape = [joined, count, ...output];
-    const isFirst = g.op('Equal', [g.toFloat(first), numbers], shape, {}, undefined, 'bool');
+    const isFirst = g.op('Equal', [g.toFloat(first), numbers], shape, {}, { type: 'bool' });
     const chosen = g.mul(g.toFloat(isFirst), g.reshape(dy, [joined, 1, ...output]));
     return [g.reshape(spread(g, [chosen, units], window, 1, [joined, 1, ...input]), g.shape(x))];
   };
@@ -282,7 +282,7 @@ const averagePool: OpRule = ({ g }, node) => {
       pads: padsOf(window),
       count_include_pad: Number(countsPadding),
     },
-    node.output,
+    { output: node.output },
   );
   return (dy) => {
     const shares = g.floats(windowShares(window, countsPadding), [1, 1, ...window.output]);
@@ -316,7 +316,7 @@ function windowShares(window: Window, countsPadding: boolean): Float32Array {
 const globalAveragePool: OpRule = ({ g }, { inputs: [x = ''], output }) => {
   const shape = g.shape(x);
   const pooled = shape.map((size, axis) => (axis < 2 ? size : 1));
-  g.op('GlobalAveragePool', [x], pooled, {}, output);
+  g.op('GlobalAveragePool', [x], pooled, {}, { output });
   return (dy) => [g.expandLike(g.div(dy, g.countRatio(x, output)), x)];
 };
 

@@ -85,7 +85,7 @@ const sum = (g: GraphBuilder, x: string): string => g.reduce('ReduceSum', x, [0]
 const squareSum = (g: GraphBuilder, x: string): string => sum(g, g.mul(x, x));
 
 function isAtMost(g: GraphBuilder, x: string, bound: number): string {
-  return g.op('LessOrEqual', [x, g.scalar(bound)], g.shape(x), {}, undefined, 'bool');
+  return g.op('LessOrEqual', [x, g.scalar(bound)], g.shape(x), {}, { type: 'bool' });
 }
 
 const extreme = (g: GraphBuilder, opType: 'ReduceMin' | 'ReduceMax', x: string): string =>
@@ -144,8 +144,7 @@ function saturated(g: GraphBuilder, size: string, mask: string, threshold: numbe
     [size, g.scalar(threshold)],
     g.shape(size),
     {},
-    undefined,
-    'bool',
+    { type: 'bool' },
   );
   return sum(g, g.mul(g.toFloat(isHigh), mask));
 }
@@ -199,8 +198,7 @@ function histogramParts(
     [counted, numbers],
     [bins, Number(g.shape(x)[0])],
     {},
-    undefined,
-    'bool',
+    { type: 'bool' },
   );
   return [
     low,

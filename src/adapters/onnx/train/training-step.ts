@@ -350,5 +350,5 @@ function oneHot(g: GraphBuilder, target: string, classes: number): string {
     Array.from({ length: classes }, (_, i) => i),
     [classes],
   );
-  return g.toFloat(g.op('Equal', [column, all], [...shape, classes], {}, undefined, 'bool'));
+  return g.toFloat(g.op('Equal', [column, all], [...shape, classes], {}, { type: 'bool' }));
 }
