@@ -1,6 +1,5 @@
 /** Data diagnostics joined with the rest: hard batches, the samples and classes they have in common, spikes and their batches. */
-import { checkOptionNames, checkPositive } from '../../base/assert.ts';
-import { invalidInput } from '../../base/errors.ts';
+import { numberWhere, positive, readOptions } from '../../base/options.ts';
 import { classesOf, samplesOf } from '../columns/batch-columns.ts';
 import type { BatchColumns, RunColumns } from '../columns/run-columns.ts';
 import { storedName, type Dict } from '../../schema/record.ts';
@@ -86,25 +85,18 @@ export type HardBatches = {
  * @throws {QuarkError} `invalid_input` naming the option
  */
 export function findHardBatches(columns: RunColumns, options: HardBatchOptions = {}): HardBatches {
-  checkOptionNames('options', options, [
-    'significance',
-    'minDeviations',
-    'minClassRatio',
-    'minBatchDeviations',
-    'limit',
-    'analyzer',
-  ]);
-  const significance = options.significance ?? 0.01;
-  if (typeof significance !== 'number' || !(significance > 0 && significance < 1))
-    throw invalidInput('options.significance', significance, 'between 0 and 1');
-  const limits = {
-    significance,
-    minDeviations: checkAbove0('minDeviations', options.minDeviations ?? 5),
-    minClassRatio: checkAbove0('minClassRatio', options.minClassRatio ?? 2),
-    minBatchDeviations: checkAbove0('minBatchDeviations', options.minBatchDeviations ?? 8),
-  };
-  const limit = checkPositive('options.limit', options.limit ?? 100);
-  const settings = checkAnalyzerConfig(options.analyzer ?? {});
+  const {
+    analyzer: settings,
+    limit,
+    ...limits
+  } = readOptions('options', options, {
+    significance: numberWhere((value) => value > 0 && value < 1, 'between 0 and 1', 0.01),
+    minDeviations: aboveZero(5),
+    minClassRatio: aboveZero(2),
+    minBatchDeviations: aboveZero(8),
+    limit: positive(100),
+    analyzer: (_field, value: AnalyzerEngineConfig = {}) => checkAnalyzerConfig(value),
+  });
   const { batches } = columns;
   const rows = Int32Array.from(batches.losses.keys()).filter((row) =>
     Number.isFinite(batches.losses[row]),
@@ -141,11 +133,8 @@ function dictOf(value: object): Dict {
   );
 }
 
-function checkAbove0(name: string, value: unknown): number {
-  if (typeof value !== 'number' || !(value > 0 && value < Infinity))
-    throw invalidInput(`options.${name}`, value, 'a finite number above 0');
-  return value;
-}
+const aboveZero = (fallback: number) =>
+  numberWhere((value) => value > 0 && value < Infinity, 'a finite number above 0', fallback);
 
 /** Rows without a finite loss in their order, then those that stand out, furthest first. */
 function hardRows(

@@ -40,7 +40,7 @@ export function findHardClasses(
   { levels, scores, spreads }: LocalScores,
   limits: ClassLimits,
 ): readonly HardClass[] {
-  const { classCounts, classIndex, classNames, classOffsets } = batches;
+  const { classNames, classOffsets } = batches;
   const known = Int32Array.from(rows.keys()).filter((i) => {
     const row = rows[i] ?? 0;
     return (classOffsets[row + 1] ?? 0) > (classOffsets[row] ?? 0);
@@ -56,21 +56,10 @@ export function findHardClasses(
   const bounds = Float64Array.from(known, (i) => MAX_SCORE * (spreads[i] ?? 0));
   const level = meanOf(Float64Array.from(known, (i) => levels[i] ?? 0));
   const isPositive = known.every((i) => (levels[i] ?? 0) > 0);
-  const totals = Float64Array.from(known, (i) => {
-    const row = rows[i] ?? 0;
-    let sum = 0;
-    for (let at = classOffsets[row] ?? 0; at < (classOffsets[row + 1] ?? 0); at++)
-      sum += classCounts[at] ?? 0;
-    return sum;
-  });
-  const shares = Array.from({ length: classCount }, () => new Float64Array(known.length));
-  known.forEach((i, at) => {
-    const row = rows[i] ?? 0;
-    for (let j = classOffsets[row] ?? 0; j < (classOffsets[row + 1] ?? 0); j++) {
-      const own = shares[classIndex[j] ?? 0];
-      if (own !== undefined) own[at] = (own[at] ?? 0) + (classCounts[j] ?? 0) / (totals[at] || 1);
-    }
-  });
+  const { shares, totals } = sharesOf(
+    batches,
+    Int32Array.from(known, (i) => rows[i] ?? 0),
+  );
   const tests = shares.map((share) => lowerTail(-deviations(share, ranks)));
   const pValues = holm(tests);
   return shares
@@ -96,6 +85,24 @@ export function findHardClasses(
       ];
     })
     .toSorted((a, b) => a.pValue - b.pValue || b.loss - a.loss);
+}
+
+/** Samples of all classes in each of some batches, and the share of each class in them. */
+function sharesOf(
+  { classCounts, classIndex, classNames, classOffsets }: BatchColumns,
+  rows: Int32Array,
+): { readonly totals: Float64Array; readonly shares: readonly Float64Array[] } {
+  const totals = Float64Array.from(rows, (row) =>
+    classCounts.subarray(classOffsets[row], classOffsets[row + 1]).reduce((a, b) => a + b, 0),
+  );
+  const shares = classNames.map(() => new Float64Array(rows.length));
+  rows.forEach((row, at) => {
+    for (let j = classOffsets[row] ?? 0; j < (classOffsets[row + 1] ?? 0); j++) {
+      const own = shares[classIndex[j] ?? 0];
+      if (own !== undefined) own[at] = (own[at] ?? 0) + (classCounts[j] ?? 0) / (totals[at] || 1);
+    }
+  });
+  return { totals, shares };
 }
 
 /** Ranks from just above 0 to 1; the mean rank where values are equal. */

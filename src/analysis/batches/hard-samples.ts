@@ -57,23 +57,73 @@ const MAX_PLAIN_SPREAD = 1.1;
 export function findHardSamples(
   batches: BatchColumns,
   rows: Int32Array,
-  { levels, scores, spreads }: LocalScores,
+  local: LocalScores,
   limits: SampleLimits,
 ): SampleFindings {
-  const { sampleIndex, sampleNames, sampleOffsets } = batches;
-  const count = sampleNames.length;
-  const losses = Float64Array.from(rows, (row) => batches.losses[row] ?? 0);
+  const { sampleNames, sampleOffsets } = batches;
   const known = Float64Array.from(
     rows,
     (row) => (sampleOffsets[row + 1] ?? 0) - (sampleOffsets[row] ?? 0),
   );
-  // A batch may have more samples than were named.
-  const sizes = known.map((size, i) => Math.max(size, batches.batchSizes[rows[i] ?? 0] || 0));
-  const shares = sharesAbove(scores, known);
-  const occurrences = new Int32Array(count);
-  const sums = new Float64Array(count);
-  const marks = new Float64Array(count);
-  const lastRow = new Int32Array(count).fill(-1);
+  const shares = sharesAbove(local.scores, known);
+  const tally = tallyOf(batches, rows, shares);
+  const { marks, occurrences } = tally;
+  const tested = Int32Array.from(occurrences.keys()).filter((at) => (occurrences[at] ?? 0) >= 2);
+  if (tested.length === 0) return { samples: [], testedCount: 0, isShuffled: null };
+  const pValues = chancesOf(tested, tally);
+  const candidates = Array.from(tested).flatMap((at, i) => {
+    const pValue = pValues[i] ?? 1;
+    return pValue <= limits.significance ? [{ at, pValue }] : [];
+  });
+  const estimate = estimator(batches, rows, local, known);
+  const named = new Set<number>();
+  const samples = candidates
+    .toSorted((a, b) => a.pValue - b.pValue || a.at - b.at)
+    .flatMap(({ at, pValue }): HardSample[] => {
+      if (named.has(at)) return [];
+      const positions = batchesOf(batches, rows, at);
+      const { deviations, isUnlearned, loss, usualLoss } = estimate(positions);
+      if (!(isUnlearned && deviations >= limits.minDeviations)) return [];
+      const together = companions(batches, rows[positions[0] ?? 0] ?? 0).filter(
+        (other) => occurrences[other] === occurrences[at] && marks[other] === marks[at],
+      );
+      for (const other of together) named.add(other);
+      return [
+        {
+          sampleId: sampleNames[at] ?? '',
+          batchCount: positions.length,
+          hardBatchCount: positions.filter((i) => (shares[i] ?? 1) <= HARD_SHARE).length,
+          loss,
+          usualLoss,
+          deviations: Math.min(MAX_DEVIATIONS, deviations),
+          pValue,
+          together: together
+            .filter((other) => other !== at)
+            .slice(0, MAX_TOGETHER)
+            .map((other) => sampleNames[other] ?? ''),
+        },
+      ];
+    });
+  const isShuffled = meetOthers(tested, marks, occurrences, known);
+  return { samples, testedCount: tested.length, isShuffled };
+}
+
+/** What is counted of each sample: its batches, the sum of their shares, and of their hashes. */
+type Tally = {
+  readonly occurrences: Int32Array;
+  readonly sums: Float64Array;
+  readonly marks: Float64Array;
+};
+
+function tallyOf(
+  { sampleIndex, sampleNames: { length }, sampleOffsets }: BatchColumns,
+  rows: Int32Array,
+  shares: Float64Array,
+): Tally {
+  const occurrences = new Int32Array(length);
+  const sums = new Float64Array(length);
+  const marks = new Float64Array(length);
+  const lastRow = new Int32Array(length).fill(-1);
   rows.forEach((row, i) => {
     const share = shares[i] ?? 1;
     const mark = markOf(row);
@@ -86,63 +136,53 @@ export function findHardSamples(
       marks[sample] = (marks[sample] ?? 0) + mark;
     }
   });
-  const tested = Int32Array.from(occurrences.keys()).filter((at) => (occurrences[at] ?? 0) >= 2);
-  if (tested.length === 0) return { samples: [], testedCount: 0, isShuffled: null };
-  const isShuffled = meetOthers(tested, marks, occurrences, known);
+  return { occurrences, sums, marks };
+}
+
+/** Probabilities that the batches of each sample rank as high by chance, with Holm's correction. */
+function chancesOf(tested: Int32Array, { occurrences, sums }: Tally): readonly number[] {
   const zOf = (at: number): number => {
     const n = occurrences[at] ?? 0;
     return ((sums[at] ?? 0) - n / 2) / Math.sqrt(n / 12);
   };
   const spread =
     NORMAL_MAD_SCALE * medianInPlace(Float64Array.from(tested, (at) => Math.abs(zOf(at))));
-  const pValues = holm(
+  return holm(
     Array.from(tested, (at) =>
       spread <= MAX_PLAIN_SPREAD
         ? uniformSumAtMost(sums[at] ?? 0, occurrences[at] ?? 0)
         : lowerTail(zOf(at) / spread),
     ),
   );
+}
+
+/** The loss of a sample, from the batches that it was in. */
+type Estimate = Pick<HardSample, 'loss' | 'usualLoss' | 'deviations'> & {
+  /** Whether the model knows less of it than of the usual sample before it had learned anything. */
+  readonly isUnlearned: boolean;
+};
+
+function estimator(
+  batches: BatchColumns,
+  rows: Int32Array,
+  { levels, spreads }: LocalScores,
+  known: Float64Array,
+): (positions: Int32Array) => Estimate {
+  const losses = Float64Array.from(rows, (row) => batches.losses[row] ?? 0);
+  // A batch may have more samples than were named.
+  const sizes = known.map((size, i) => Math.max(size, batches.batchSizes[rows[i] ?? 0] || 0));
   const startLoss = Math.max(levels[0] ?? 0, medianInPlace(losses.slice(0, FIRST)));
-  const candidates = Array.from(tested).flatMap((at, i) => {
-    const pValue = pValues[i] ?? 1;
-    return pValue <= limits.significance ? [{ at, pValue }] : [];
-  });
-  const named = new Set<number>();
-  const samples = candidates
-    .toSorted((a, b) => a.pValue - b.pValue || a.at - b.at)
-    .flatMap(({ at, pValue }): HardSample[] => {
-      if (named.has(at)) return [];
-      const places = placesOf(batches, rows, at);
-      const own = (value: (i: number) => number): number =>
-        medianInPlace(Float64Array.from(places, value));
-      const sizeOf = (i: number): number => sizes[i] ?? 1;
-      // Medians: in the first batches of a run the level falls too fast for what is above it to mean anything.
-      const loss = own((i) => (levels[i] ?? 0) + sizeOf(i) * ((losses[i] ?? 0) - (levels[i] ?? 0)));
-      const excess = own((i) => sizeOf(i) * ((losses[i] ?? 0) - (levels[i] ?? 0)));
-      const deviations = excess / own((i) => Math.sqrt(sizeOf(i)) * (spreads[i] ?? 0));
-      // What the model knows less of than before it had learned anything, and what no spread of losses explains.
-      if (!(loss >= startLoss && deviations >= limits.minDeviations)) return [];
-      const together = companions(batches, rows[places[0] ?? 0] ?? 0).filter(
-        (other) => occurrences[other] === occurrences[at] && marks[other] === marks[at],
-      );
-      for (const other of together) named.add(other);
-      return [
-        {
-          sampleId: sampleNames[at] ?? '',
-          batchCount: places.length,
-          hardBatchCount: places.filter((i) => (shares[i] ?? 1) <= HARD_SHARE).length,
-          loss,
-          usualLoss: own((i) => levels[i] ?? 0),
-          deviations: Math.min(MAX_DEVIATIONS, deviations),
-          pValue,
-          together: together
-            .filter((other) => other !== at)
-            .slice(0, MAX_TOGETHER)
-            .map((other) => sampleNames[other] ?? ''),
-        },
-      ];
-    });
-  return { samples, testedCount: tested.length, isShuffled };
+  const levelOf = (i: number): number => levels[i] ?? 0;
+  const sizeOf = (i: number): number => sizes[i] ?? 1;
+  const excessOf = (i: number): number => sizeOf(i) * ((losses[i] ?? 0) - levelOf(i));
+  return (positions) => {
+    // Medians: in the first batches of a run the level falls too fast for what is above it to mean anything.
+    const own = (value: (i: number) => number): number =>
+      medianInPlace(Float64Array.from(positions, value));
+    const loss = own((i) => levelOf(i) + excessOf(i));
+    const deviations = own(excessOf) / own((i) => Math.sqrt(sizeOf(i)) * (spreads[i] ?? 0));
+    return { loss, usualLoss: own(levelOf), deviations, isUnlearned: loss >= startLoss };
+  };
 }
 
 /** For each batch the share of all samples that were in batches which stand out at least as far. */
@@ -190,7 +230,7 @@ function meetOthers(
 }
 
 /** Positions in `rows` of the batches that a sample was in. */
-function placesOf(
+function batchesOf(
   { sampleIndex, sampleOffsets }: BatchColumns,
   rows: Int32Array,
   sample: number,

@@ -12,7 +12,7 @@ const APART_SHARE = 0.02;
 /** Blocks on either side from which the noise around a block is estimated. */
 const NOISE_REACH = 12;
 
-/** Two series on their common places. */
+/** Two series at their common positions. */
 type AlignedValues = {
   readonly steps: Float64Array;
   readonly first: Float64Array;
@@ -46,28 +46,32 @@ export function partingOf({ steps, first, second }: AlignedValues, kernel: Serie
   const curve = robustCurve(part, kernel, { isSigned: true });
   const { fitted, positions, regime } = curve;
   const noise = regime === 'point' ? fitted.map(() => 0) : noiseAround(curve.values, kernel);
-  const stretches = apartStretches(fitted, noise);
-  const last = stretches.at(-1);
+  const spans = apartSpans(fitted, noise);
+  const last = spans.at(-1);
   const lastsToEnd = last !== undefined && last.end === fitted.length;
   // A block begins before the first value in it that differs.
-  const placeAt = (block: number | undefined): number | undefined => {
-    const place = block === undefined ? undefined : positions[block];
-    return place === undefined ? undefined : Math.max(place, different);
+  const positionAt = (block: number | undefined): number | undefined => {
+    const position = block === undefined ? undefined : positions[block];
+    return position === undefined ? undefined : Math.max(position, different);
   };
   if (regime === 'point')
-    return { different, parted: placeAt(lastsToEnd ? last.start : undefined), rejoined: undefined };
+    return {
+      different,
+      parted: positionAt(lastsToEnd ? last.start : undefined),
+      rejoined: undefined,
+    };
   const long = Math.max(MIN_APART, Math.ceil(fitted.length * APART_SHARE));
-  const lasting = stretches.filter(
+  const lasting = spans.filter(
     ({ start, end }) => end - start >= long || (end === fitted.length && end - start >= MIN_APART),
   );
   return {
     different,
-    parted: placeAt(lasting[0]?.start),
-    rejoined: lastsToEnd ? undefined : placeAt(lasting.at(-1)?.end),
+    parted: positionAt(lasting[0]?.start),
+    rejoined: lastsToEnd ? undefined : positionAt(lasting.at(-1)?.end),
   };
 }
 
-type Stretch = { readonly start: number; readonly end: number };
+type ApartSpan = { readonly start: number; readonly end: number };
 
 /**
  * Standard deviation of the noise around each value: of second differences, in which a trend is gone, over the neighbourhood and
@@ -85,18 +89,18 @@ function noiseAround(values: Float64Array, kernel: SeriesKernel): Float64Array {
   );
 }
 
-/** Stretches of one sign in which values are out of the noise. */
-function apartStretches(values: Float64Array, noise: Float64Array): readonly Stretch[] {
-  const stretches: Stretch[] = [];
+/** Spans of one sign in which values are out of the noise. */
+function apartSpans(values: Float64Array, noise: Float64Array): readonly ApartSpan[] {
+  const spans: ApartSpan[] = [];
   let start = 0;
   let sign = 0;
   for (let i = 0; i <= values.length; i++) {
     const value = values[i] ?? 0;
     const here = Math.abs(value) > PARTED_BY * (noise[i] ?? 0) ? Math.sign(value) : 0;
     if (here === sign) continue;
-    if (sign !== 0) stretches.push({ start, end: i });
+    if (sign !== 0) spans.push({ start, end: i });
     start = i;
     sign = here;
   }
-  return stretches;
+  return spans;
 }

@@ -1,10 +1,6 @@
 /** The analyzer over a stored run. */
-import { checkFlag, checkLiteral, checkOptionNames, checkCount } from '../../base/assert.ts';
-import { systemClock } from '../../base/clock.ts';
-import { invalidInput } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
-import { checkPosition } from '../../read/filters.ts';
-import { readRecords } from '../../read/records.ts';
+import { literal, optional, readOptions, text } from '../../base/options.ts';
 import { RunReader } from '../../read/run-reader.ts';
 import { alertTable, type AlertRecord } from '../../records/alert.ts';
 import { healthScoreTable, type HealthScoreRecord } from '../../records/health-score.ts';
@@ -16,48 +12,37 @@ import {
   type AlertSeverity,
   type HealthScoreKey,
 } from '../../records/literals.ts';
-import type { RecordOf } from '../../schema/record.ts';
-import type { TableColumns, TableDefinition } from '../../schema/table.ts';
 import { handleOf, writeFor } from '../../session/run-handle.ts';
-import type { Store } from '../../store/store.ts';
-import { checkColumnsOf, loadRunColumns, type AnalyzableRun } from '../columns/load-run-columns.ts';
-import type { RunColumns } from '../columns/run-columns.ts';
+import { loadRunColumns, type AnalyzableRun } from '../columns/load-run-columns.ts';
 import {
   checkAnalyzerConfig,
   type AnalyzerEngineConfig,
   type AnalyzerSettings,
 } from '../evaluate/analyzer-config.ts';
 import { analyzeWith, resultOf, type AnalyzerResult } from '../evaluate/analyze-columns.ts';
-import { storeRecords } from '../evaluate/store-records.ts';
+import {
+  checkAnalysisOptions,
+  limitRule,
+  readResults,
+  stepRules,
+  analyzedRunOf,
+  storeRecords,
+  withinSteps,
+  type AnalysisOptions,
+  type StepFilter,
+  type AnalyzedRun,
+} from '../evaluate/stored-results.ts';
 import { AlertWatch } from '../watch/alert-watch.ts';
 import { checkWatchOptions, type WatchOptions } from '../watch/watch-options.ts';
 
 /** Options of {@link AnalyzerEngine.analyze}. */
-export type AnalyzeRunOptions = {
-  /** Whether earlier alerts and scores of the run are replaced. Default: the setting `replaceExistingOutputs`. */
-  readonly replaceExisting?: boolean;
-  /** Whether the result is stored. Default true. */
-  readonly persist?: boolean;
-  /**
-   * The run as `loadRunColumns` read it, so that several analyses read it once; what was recorded since is not looked at. Default: the run
-   * is read now.
-   */
-  readonly columns?: RunColumns | undefined;
-};
+export type AnalyzeRunOptions = AnalysisOptions;
 
 /** Which alerts to read. All conditions are joined by "and". */
-export type AlertFilter = {
+export type AlertFilter = StepFilter & {
   readonly ruleId?: string | undefined;
   readonly category?: AlertCategory | undefined;
   readonly severity?: AlertSeverity | undefined;
-  /** Alerts whose range of steps holds this step. */
-  readonly step?: number | undefined;
-  /** Alerts that end at or after this step. */
-  readonly stepMin?: number | undefined;
-  /** Alerts that begin at or before this step. */
-  readonly stepMax?: number | undefined;
-  /** The most recent only, still in order. */
-  readonly limit?: number | undefined;
 };
 
 /** Which health scores to read. All conditions are joined by "and". */
@@ -71,8 +56,7 @@ export type HealthScoreFilter = {
 /** Turns what was recorded of a run into alerts and health scores, and keeps them with the run. */
 export class AnalyzerEngine {
   readonly #source: AnalyzableRun;
-  readonly #store: Store;
-  readonly #runId: string;
+  readonly #run: AnalyzedRun;
   readonly #settings: AnalyzerSettings;
 
   /**
@@ -80,13 +64,8 @@ export class AnalyzerEngine {
    * @throws {QuarkError} `invalid_input` naming the setting
    */
   constructor(session: AnalyzableRun, config: AnalyzerEngineConfig = {}) {
-    const place =
-      session instanceof RunReader
-        ? { store: session.store, runId: session.run.id }
-        : handleOf(session);
     this.#source = session;
-    this.#store = place.store;
-    this.#runId = place.runId;
+    this.#run = analyzedRunOf(session);
     this.#settings = checkAnalyzerConfig(config);
   }
 
@@ -102,32 +81,25 @@ export class AnalyzerEngine {
    * result cannot be stored: `read_only` among others; pass `persist: false` for a store that cannot be written
    */
   async analyze(options: AnalyzeRunOptions = {}): Promise<AnalyzerResult> {
-    checkOptionNames('options', options, ['replaceExisting', 'persist', 'columns']);
-    const replaces = checkFlag(
-      'options.replaceExisting',
-      options.replaceExisting ?? this.#settings.replaceExistingOutputs,
-    );
-    const persists = checkFlag('options.persist', options.persist ?? true);
-    const columns =
-      options.columns === undefined
-        ? await loadRunColumns(this.#source)
-        : checkColumnsOf(options.columns, this.#runId);
-    const nowMs =
-      this.#source instanceof RunReader ? systemClock.now() : handleOf(this.#source).clock.now();
+    const run = this.#run;
+    const { replaceExistingOutputs } = this.#settings;
+    const checked = checkAnalysisOptions(options, replaceExistingOutputs, run.runId);
+    const columns = checked.columns ?? (await loadRunColumns(this.#source));
+    const nowMs = run.clock.now();
     const result = analyzeWith(columns, this.#settings, {
       nowMs,
       createId: (prefix) => createId(prefix, nowMs),
     });
-    if (!persists) return result;
-    const keep = { store: this.#store, runId: this.#runId, replaces, nowMs };
-    let kept = result;
+    if (!checked.persist) return result;
+    const destination = { ...run, replaces: checked.replaceExisting, nowMs };
+    let stored = result;
     const write = async (): Promise<void> => {
-      const alerts = await storeRecords(alertTable, result.alerts, keep);
-      const scores = await storeRecords(healthScoreTable, result.healthScores, keep);
-      kept = resultOf(result.runId, result.generatedAt, alerts, scores);
+      const alerts = await storeRecords(alertTable, result.alerts, destination);
+      const scores = await storeRecords(healthScoreTable, result.healthScores, destination);
+      stored = resultOf(result.runId, result.generatedAt, alerts, scores);
     };
     await (this.#source instanceof RunReader ? write() : writeFor(handleOf(this.#source), write));
-    return kept;
+    return stored;
   }
 
   /**
@@ -148,7 +120,8 @@ export class AnalyzerEngine {
   watch(options: WatchOptions = {}): AlertWatch {
     const settings = checkWatchOptions(options);
     const handle = this.#source instanceof RunReader ? undefined : handleOf(this.#source);
-    const run = { store: this.#store, runId: this.#runId, handle };
+    const { runId, store } = this.#run;
+    const run = { store, runId, handle };
     return new AlertWatch(run, this.#settings, settings);
   }
 
@@ -158,34 +131,21 @@ export class AnalyzerEngine {
    * @throws {QuarkError} `invalid_input` naming the filter
    */
   async readAlerts(filter: AlertFilter = {}): Promise<readonly AlertRecord[]> {
-    const { category, ruleId, severity, step, stepMax, stepMin } = filter;
-    checkOptionNames('filter', filter, [
-      'ruleId',
-      'category',
-      'severity',
-      'step',
-      'stepMin',
-      'stepMax',
-      'limit',
-    ]);
-    if (ruleId !== undefined && typeof ruleId !== 'string')
-      throw invalidInput('ruleId', ruleId, 'text');
-    if (category !== undefined) checkLiteral('category', category, ALERT_CATEGORIES);
-    if (severity !== undefined) checkLiteral('severity', severity, ALERT_SEVERITIES);
-    for (const [name, value] of Object.entries({ step, stepMin, stepMax }))
-      if (value !== undefined) checkCount(name, value);
-    const { limit } = checkPosition(filter.limit === undefined ? {} : { limit: filter.limit }, []);
-    const records = await this.#read(alertTable, { ruleId, category, severity });
-    const hasRange = step !== undefined || stepMin !== undefined || stepMax !== undefined;
-    const first = Math.max(step ?? 0, stepMin ?? 0);
-    const last = Math.min(step ?? Number.POSITIVE_INFINITY, stepMax ?? Number.POSITIVE_INFINITY);
-    const wanted = records.filter(({ stepEnd, stepStart }) => {
-      if (!hasRange) return true;
-      const start = stepStart ?? stepEnd;
-      const end = stepEnd ?? stepStart;
-      return start !== null && end !== null && start <= last && end >= first;
-    });
-    return wanted.slice(Math.max(0, wanted.length - limit));
+    const { category, ruleId, severity, ...steps } = readOptions(
+      'filter',
+      filter,
+      {
+        ruleId: optional(text(undefined, 'text', () => true)),
+        category: optional(literal(ALERT_CATEGORIES)),
+        severity: optional(literal(ALERT_SEVERITIES)),
+        ...stepRules,
+      },
+      '',
+    );
+    return withinSteps(
+      await readResults(this.#run, alertTable, { ruleId, category, severity }),
+      steps,
+    );
   }
 
   /**
@@ -194,21 +154,10 @@ export class AnalyzerEngine {
    * @throws {QuarkError} `invalid_input` naming the filter
    */
   async readHealthScores(filter: HealthScoreFilter = {}): Promise<readonly HealthScoreRecord[]> {
-    checkOptionNames('filter', filter, ['scoreKey', 'category', 'limit']);
-    const { category, scoreKey } = filter;
-    if (scoreKey !== undefined) checkLiteral('scoreKey', scoreKey, HEALTH_SCORE_KEYS);
-    if (category !== undefined) checkLiteral('category', category, HEALTH_SCORE_KEYS);
-    const { limit } = checkPosition(filter.limit === undefined ? {} : { limit: filter.limit }, []);
-    const records = await this.#read(healthScoreTable, { scoreKey, category });
+    const scoreKey = optional(literal(HEALTH_SCORE_KEYS));
+    const rules = { scoreKey, category: scoreKey, limit: limitRule };
+    const { limit, ...conditions } = readOptions('filter', filter, rules, '');
+    const records = await readResults(this.#run, healthScoreTable, conditions);
     return records.slice(Math.max(0, records.length - limit));
-  }
-
-  async #read<C extends TableColumns>(
-    table: TableDefinition<C>,
-    conditions: { readonly [column: string]: string | undefined },
-  ): Promise<readonly RecordOf<C>[]> {
-    const source = { store: this.#store, runId: this.#runId };
-    const columns = Object.keys(conditions);
-    return (await readRecords(source, table, conditions, { columns })).records;
   }
 }

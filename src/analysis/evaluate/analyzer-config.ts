@@ -1,7 +1,8 @@
 /** Settings of the analyzer, checked once. */
-import { checkFlag, checkLiteral, checkOptionNames } from '../../base/assert.ts';
+import { checkLiteral, checkOptionNames } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
-import { DEFAULT_METRIC_KEYS, type MetricKeys } from '../signals/metric-keys.ts';
+import { asGiven, flag, numberWhere, readOptions } from '../../base/options.ts';
+import { DEFAULT_METRIC_KEYS, metricKeyList, type MetricKeys } from '../signals/metric-keys.ts';
 import {
   DEFAULT_ANALYZER_THRESHOLDS,
   RULE_IDS,
@@ -56,47 +57,46 @@ export const DEFAULT_ANALYZER_ENGINE_CONFIG: Required<AnalyzerEngineConfig> = Ob
   model: undefined,
 });
 
+/** Each list of keys with its default. */
+const keyRules = Object.fromEntries(
+  Object.entries(DEFAULT_METRIC_KEYS).map(([name, keys]) => [name, metricKeyList(keys)]),
+) as { readonly [K in keyof MetricKeys]: ReturnType<typeof metricKeyList> }; // Object.fromEntries forgets the names
+
 /** @throws {QuarkError} `invalid_input` naming the setting */
 export function checkAnalyzerConfig(config: AnalyzerEngineConfig = {}): AnalyzerSettings {
-  checkOptionNames('config', config, Object.keys(DEFAULT_ANALYZER_ENGINE_CONFIG));
-  const { compatibility, disabledRules, replaceExistingOutputs, thresholds = {} } = config;
-  checkOptionNames('config.thresholds', thresholds, Object.keys(DEFAULT_ANALYZER_THRESHOLDS));
-  for (const [name, value] of Object.entries(thresholds)) {
-    if (typeof value !== 'number' || !Number.isFinite(value) || value < 0)
-      throw invalidInput(`config.thresholds.${name}`, value, 'a number of at least 0');
-  }
-  return {
-    ...checkKeys(config),
-    thresholds: { ...DEFAULT_ANALYZER_THRESHOLDS, ...thresholds },
-    replaceExistingOutputs: checkFlag(
-      'config.replaceExistingOutputs',
-      replaceExistingOutputs ?? true,
-    ),
-    compatibility: checkCompatibility(compatibility ?? 'scale_free'),
-    disabledRules: checkRules(disabledRules ?? []),
-    model: config.model,
-  };
+  return readOptions('config', config, {
+    ...keyRules,
+    thresholds: checkThresholds,
+    replaceExistingOutputs: flag(true),
+    compatibility: checkCompatibility,
+    disabledRules: checkRules,
+    model: asGiven,
+  });
 }
 
-function checkCompatibility(given: unknown): AnalyzerSettings['compatibility'] {
-  const checked = checkLiteral('config.compatibility', given, COMPATIBILITIES);
+function checkThresholds(
+  field: string,
+  given: Partial<AnalyzerThresholds> = {},
+): AnalyzerThresholds {
+  checkOptionNames(field, given, Object.keys(DEFAULT_ANALYZER_THRESHOLDS));
+  const check = numberWhere(
+    (value) => Number.isFinite(value) && value >= 0,
+    'a number of at least 0',
+  );
+  for (const [name, value] of Object.entries(given)) check(`${field}.${name}`, value);
+  return { ...DEFAULT_ANALYZER_THRESHOLDS, ...given };
+}
+
+function checkCompatibility(
+  field: string,
+  given: unknown = 'scale_free',
+): AnalyzerSettings['compatibility'] {
+  const checked = checkLiteral(field, given, COMPATIBILITIES);
   return checked === 'reference' ? 'abiotic-quark' : checked;
 }
 
-function checkKeys(config: AnalyzerEngineConfig): MetricKeys {
-  const entries = Object.entries(DEFAULT_METRIC_KEYS).map(([name, known]) => {
-    const given: unknown = Reflect.get(config, name) ?? known;
-    if (!Array.isArray(given) || given.some((key) => typeof key !== 'string' || key === ''))
-      throw invalidInput(`config.${name}`, given, 'a list of metric keys');
-    return [name, given];
-  });
-  // Object.fromEntries forgets which names it was given.
-  return Object.fromEntries(entries) as MetricKeys;
-}
-
-function checkRules(given: unknown): ReadonlySet<string> {
-  if (!Array.isArray(given))
-    throw invalidInput('config.disabledRules', given, 'a list of rule ids');
-  for (const id of given) checkLiteral('config.disabledRules', id, RULE_IDS);
+function checkRules(field: string, given: unknown = []): ReadonlySet<string> {
+  if (!Array.isArray(given)) throw invalidInput(field, given, 'a list of rule ids');
+  for (const id of given) checkLiteral(field, id, RULE_IDS);
   return new Set(given);
 }

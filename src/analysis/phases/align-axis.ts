@@ -8,30 +8,30 @@ import { indexAtOrBefore } from '../columns/sorted-search.ts';
  */
 export function onAxisOf(series: MetricSeries, primary: MetricSeries): MetricSeries {
   if (series.x === primary.x) return series;
-  const places =
-    placesByAxis(series, primary) ?? placesByTime(series, primary) ?? spread(series, primary);
+  const positions =
+    positionsByAxis(series, primary) ?? positionsByTime(series, primary) ?? spread(series, primary);
   return primary.x === 'step'
-    ? { ...series, x: 'step', steps: places }
-    : { ...series, x: 'epoch', epochs: places };
+    ? { ...series, x: 'step', steps: positions }
+    : { ...series, x: 'epoch', epochs: positions };
 }
 
-function placesByAxis(series: MetricSeries, primary: MetricSeries): Float64Array | undefined {
+function positionsByAxis(series: MetricSeries, primary: MetricSeries): Float64Array | undefined {
   const own = primary.x === 'step' ? series.steps : series.epochs;
-  if (own.every((place) => Number.isFinite(place))) return own;
+  if (own.every((position) => Number.isFinite(position))) return own;
   // Ends of epochs: the last step that belongs to the epoch or to one before it.
   const shared = series.x === 'epoch' ? primary.epochs : primary.steps;
   return lookUp(axisOf(series), shared, axisOf(primary));
 }
 
-function placesByTime(series: MetricSeries, primary: MetricSeries): Float64Array | undefined {
+function positionsByTime(series: MetricSeries, primary: MetricSeries): Float64Array | undefined {
   return lookUp(series.timesMs, primary.timesMs, axisOf(primary));
 }
 
-/** The place of the last row of the primary whose mark is not above each of `wanted`; undefined unless the marks are known and ascend. */
+/** The position of the last row of the primary whose mark is not above each of `wanted`; undefined unless the marks are known and ascend. */
 function lookUp(
   wanted: Float64Array,
   marks: Float64Array,
-  places: Float64Array,
+  positions: Float64Array,
 ): Float64Array | undefined {
   if (marks.length === 0 || !wanted.every((mark) => Number.isFinite(mark))) return undefined;
   for (let i = 0; i < marks.length; i++) {
@@ -39,7 +39,7 @@ function lookUp(
     if (!Number.isFinite(mark) || (i > 0 && mark < (marks[i - 1] ?? 0))) return undefined;
   }
   if ((marks[0] ?? 0) === (marks.at(-1) ?? 0) && marks.length > 1) return undefined;
-  return wanted.map((mark) => places[Math.max(0, indexAtOrBefore(marks, mark))] ?? 0);
+  return wanted.map((mark) => positions[Math.max(0, indexAtOrBefore(marks, mark))] ?? 0);
 }
 
 function spread(series: MetricSeries, primary: MetricSeries): Float64Array {
@@ -49,7 +49,7 @@ function spread(series: MetricSeries, primary: MetricSeries): Float64Array {
   const length = (own.at(-1) ?? first) - first;
   const from = target[0] ?? 0;
   const to = target.at(-1) ?? from;
-  return own.map((place) =>
-    length > 0 ? Math.round(from + ((place - first) / length) * (to - from)) : to,
+  return own.map((position) =>
+    length > 0 ? Math.round(from + ((position - first) / length) * (to - from)) : to,
   );
 }

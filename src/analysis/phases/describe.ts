@@ -24,7 +24,7 @@ export type FoundPhase = {
    * compared: a half means at the threshold.
    */
   readonly confidence: number;
-  /** Why the stretch has this name, in a sentence. */
+  /** Why the span has this name, in a sentence. */
   readonly summary: string;
   readonly evidence: readonly EvidenceRecord[];
 };
@@ -48,7 +48,7 @@ type Observation = {
   readonly isLeast: boolean;
 };
 
-/** A stretch as a phase; `view` is null where no value is finite. */
+/** A span as a phase; `view` is null where no value is finite. */
 export function describePhase(
   view: PhaseView | null,
   segment: Segment,
@@ -104,11 +104,11 @@ function progress(
   start: number,
   end: number,
 ): Observation {
-  const { primary, still, thresholds } = view;
+  const { plateaus, primary, thresholds } = view;
   // What has not begun to fall and what does not fall any more may be seen in different series.
   const [seen] =
     name === 'stagnation'
-      ? [primary, still.track]
+      ? [primary, plateaus.track]
           .map((track) => ({ track, ...moveOf(view, track, name, start, end) }))
           .toSorted((a, b) => Math.abs(a.fall) - Math.abs(b.fall))
       : [];

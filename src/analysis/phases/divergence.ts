@@ -2,7 +2,7 @@
 import type { PhaseSettings } from './thresholds.ts';
 import { upperMedian, relativeTo, type Track } from './track.ts';
 
-/** A stretch of points above the best so far. */
+/** A span of points above the best so far. */
 export type Episode = {
   /** Index of the first point. */
   readonly from: number;

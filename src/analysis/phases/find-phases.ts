@@ -9,7 +9,13 @@ import { onAxisOf } from './align-axis.ts';
 import { describePhase, type FoundPhase } from './describe.ts';
 import { findExcursions, withoutEvents, type Episode } from './divergence.ts';
 import { findOverfitting, type Overfitting } from './overfitting.ts';
-import { findStill, isConverged, stillView, type IsSolved, type StillView } from './plateaus.ts';
+import {
+  findPlateaus,
+  isConverged,
+  plateauView,
+  type IsSolved,
+  type PlateauView,
+} from './plateaus.ts';
 import { labelLeg } from './progress.ts';
 import { overlay, overlayOn, segmentsOf, withoutShort, type Segment } from './segments.ts';
 import {
@@ -22,7 +28,7 @@ import { errorTrack, lossTrack, relativeTo, type Track } from './track.ts';
 /** Error rate up to which a task counts as solved. */
 const SOLVED_ERROR = 0.05;
 
-/** Validations that show progress, and how many times the change of a standstill they fall by in all. */
+/** Validations that show progress, and how many times the change of a plateau they fall by in all. */
 const MIN_SEEN = 5;
 const MIN_FALLS = 3;
 
@@ -37,7 +43,7 @@ export type PhaseView = {
   /** The curve of the primary without its spikes. */
   readonly values: Float64Array;
   readonly excursions: readonly Episode[];
-  readonly still: StillView;
+  readonly plateaus: PlateauView;
   readonly overfitting: readonly Overfitting[];
   /** Whether the primary is a training series with a validation beside it. */
   readonly val: Track | null;
@@ -60,8 +66,8 @@ export type PhaseView = {
  *   2 % of the run once it falls.
  * - `rapid_learning`: up to the knee of the curve, or as long as the loss falls fast enough; falls at the begin of epochs come later
  *   and are no learning anew.
- * - `stagnation`: the loss stands still, see {@link PhaseAnalyzerThresholds}, or has not begun to fall after a tenth of the run, nor has validation. Where it
- *   stands still near its minimum, after a fall of nine tenths, or with an accuracy of 0.95, it has converged: that is stabilization.
+ * - `stagnation`: the loss has a plateau, see {@link PhaseAnalyzerThresholds}, or has not begun to fall after a tenth of the run, nor has validation. Where it
+ *   has it near its minimum, after a fall of nine tenths, or with an accuracy of 0.95, it has converged: that is stabilization.
  * - `stabilization`: all else.
  *
  * While a run goes on, its last phase may still change its name and any boundary may move, as shares of the run are shares of what is there;
@@ -153,7 +159,7 @@ function viewOf(
     values,
     val,
     excursions: divergence,
-    still: stillView(primary, values, val),
+    plateaus: plateauView(primary, values, val),
     overfitting: val === null ? [] : findOverfitting(primary, val, thresholds),
     failedFrom: primary.part.failedFrom,
     thresholds,
@@ -179,15 +185,15 @@ function segmentsOfView(view: PhaseView, { errors, primary }: Tracks): readonly 
     from = to;
   }
   let segments = withProgress(segmentsOf(labels, positions), view);
-  const { window } = view.still;
+  const { window } = view.plateaus;
   const slow = positions[Math.max(0, labels.indexOf('stabilization'))] ?? first;
   const begun = positions[Math.max(0, labels.indexOf('rapid_learning'))] ?? first;
-  // A loss may also stand still for long and then fall once more.
+  // A loss may also have a long plateau and then fall once more.
   for (const [below, since] of [
     ['rapid_learning', begun],
     ['stabilization', slow],
   ] as const)
-    for (const { end, start } of findStill(view.still, view.val, since, thresholds)) {
+    for (const { end, start } of findPlateaus(view.plateaus, view.val, since, thresholds)) {
       const at = Math.min(positions.length - 1, firstAt(positions, start));
       if (!isConverged(primary, values, at, isSolved))
         segments = overlayOn(segments, below, 'stagnation', { start, end, window, last });

@@ -5,7 +5,7 @@ import type { PhaseSettings } from './thresholds.ts';
 import { turnsOf } from '../signals/robust-curve.ts';
 import { upperMedian, relativeTo, type Track } from './track.ts';
 
-/** A stretch of the run in which the model learns its training data by heart. */
+/** A span of the run in which the model learns its training data by heart. */
 export type Overfitting = {
   /** First position. */
   readonly start: number;
@@ -14,7 +14,7 @@ export type Overfitting = {
   /** The best validation loss before it. */
   readonly best: number;
   readonly bestAt: number;
-  /** The typical regression, the typical gap and the fall of the training loss, as they are held against the thresholds. */
+  /** The typical regression, the typical gap and the fall of the training loss, as they are compared with the thresholds. */
   readonly regression: number;
   readonly gap: number;
   /** Whether validation lay below training at its best and no longer does: the gap is how far they have parted since. */
@@ -32,8 +32,8 @@ const MIN_POINTS = 2;
 const MIN_FOR_NOISE = 5;
 
 /**
- * Stretches that begin with the first validation which is `overfittingMinValidationRegression` above the best before it, and end with the next
- * that is better than that best, two validations later at least. Over the stretch the median regression must hold and stand out of the noise, the training loss must have fallen by
+ * Spans that begin with the first validation which is `overfittingMinValidationRegression` above the best before it, and end with the next
+ * that is better than that best, two validations later at least. Over the span the median regression must hold and stand out of the noise, the training loss must have fallen by
  * `overfittingMinTrainRelativeChange` since the best, and the median gap must be `overfittingMinGap` of the validation loss, counted from
  * where it was at the best, if validation lay below training there and no longer does.
  */
@@ -56,7 +56,8 @@ export function findOverfitting(
     if (!isWorse(i)) continue;
     let to = i;
     while (to < fitted.length && (fitted[to] ?? 0) > best) to++;
-    const one = to - i < MIN_POINTS ? undefined : judge(train, val, i, to, bestAt, thresholds);
+    const one =
+      to - i < MIN_POINTS ? undefined : judge({ train, val }, [i, to], bestAt, thresholds);
     if (one !== undefined) found.push(one);
     i = to - 1;
   }
@@ -66,25 +67,23 @@ export function findOverfitting(
 }
 
 function judge(
-  train: Track,
-  val: Track,
-  from: number,
-  to: number,
+  { train, val }: { readonly train: Track; readonly val: Track },
+  [from, to]: readonly [from: number, to: number],
   bestAt: number,
   thresholds: PhaseSettings,
 ): Overfitting | undefined {
   const { fitted, positions } = val.curve;
   const best = fitted[bestAt] ?? 0;
-  const places = positions.subarray(from, to);
+  const inside = positions.subarray(from, to);
   const rises = Array.from(fitted.subarray(from, to), (value) => value - best);
   const rise = upperMedian(rises);
   const regression = relativeTo(val, rise, best);
-  const trainAt = (place: number): number => {
+  const trainAt = (position: number): number => {
     const { curve } = train;
-    return curve.fitted[Math.max(0, indexAtOrBefore(curve.positions, place))] ?? 0;
+    return curve.fitted[Math.max(0, indexAtOrBefore(curve.positions, position))] ?? 0;
   };
   const before = trainAt(positions[bestAt] ?? 0);
-  const after = Array.from(places, trainAt).reduce(
+  const after = Array.from(inside, trainAt).reduce(
     (least, value) => Math.min(least, value),
     before,
   );
@@ -92,9 +91,9 @@ function judge(
   // Where training is the harder task (dropout, augmentation), its loss lies above validation. If that is overtaken, the gap counts from there.
   const isOvertaken = (fitted[to - 1] ?? 0) >= trainAt(positions[to - 1] ?? 0);
   const offset = isOvertaken ? Math.min(0, best - before) : 0;
-  const gaps = Array.from(places, (place, i) => {
+  const gaps = Array.from(inside, (position, i) => {
     const value = fitted[from + i] ?? 0;
-    return relativeTo(val, value - trainAt(place) - offset, value);
+    return relativeTo(val, value - trainAt(position) - offset, value);
   });
   const gap = upperMedian(gaps);
   const holds =

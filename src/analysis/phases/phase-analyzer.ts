@@ -1,24 +1,26 @@
 /** The phase analyzer over a stored run. */
-import { checkCount, checkFlag, checkLiteral, checkOptionNames } from '../../base/assert.ts';
 import { systemClock } from '../../base/clock.ts';
 import { createId } from '../../base/ids.ts';
+import { literal, optional, readOptions } from '../../base/options.ts';
 import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
-import { checkPosition } from '../../read/filters.ts';
-import { readRecords } from '../../read/records.ts';
-import { openRun, RunReader } from '../../read/run-reader.ts';
+import { openRun } from '../../read/run-reader.ts';
 import { PHASE_NAMES, type PhaseName } from '../../records/literals.ts';
 import { phaseTable, type PhaseRecord } from '../../records/phase.ts';
 import type { Dict } from '../../schema/record.ts';
 import { CURRENT_SCHEMA_VERSION } from '../../schema/version.ts';
-import { handleOf } from '../../session/run-handle.ts';
-import {
-  checkColumnsOf,
-  loadRunColumns,
-  settle,
-  type AnalyzableRun,
-} from '../columns/load-run-columns.ts';
+import { loadRunColumns, settle, type AnalyzableRun } from '../columns/load-run-columns.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
-import { storeRecords } from '../evaluate/store-records.ts';
+import {
+  checkAnalysisOptions,
+  readResults,
+  stepRules,
+  analyzedRunOf,
+  storeRecords,
+  withinSteps,
+  type AnalysisOptions,
+  type StepFilter,
+  type AnalyzedRun,
+} from '../evaluate/stored-results.ts';
 import { analysisKernel } from '../signals/analysis-kernel.ts';
 import { findRoleSeries, roleCandidates } from '../signals/loss-roles.ts';
 import type { FoundPhase } from './describe.ts';
@@ -41,30 +43,10 @@ export type PhaseAnalysisResult = {
 };
 
 /** Options of {@link PhaseAnalyzer.analyze}. */
-export type AnalyzePhasesOptions = {
-  /** Whether earlier phases of the run are replaced. Default: the setting `replaceExistingOutputs`. */
-  readonly replaceExisting?: boolean;
-  /** Whether the result is stored. Default true. */
-  readonly persist?: boolean;
-  /**
-   * The run as `loadRunColumns` read it, so that several analyses read it once; what was recorded since is not looked at. Default: its
-   * losses and accuracies are read now.
-   */
-  readonly columns?: RunColumns | undefined;
-};
+export type AnalyzePhasesOptions = AnalysisOptions;
 
 /** Which phases to read. All conditions are joined by "and". */
-export type PhaseFilter = {
-  readonly phaseName?: PhaseName | undefined;
-  /** Phases that hold this step. */
-  readonly step?: number | undefined;
-  /** Phases that end at or after this step. */
-  readonly stepMin?: number | undefined;
-  /** Phases that begin at or before this step. */
-  readonly stepMax?: number | undefined;
-  /** The most recent only, still in order. */
-  readonly limit?: number | undefined;
-};
+export type PhaseFilter = StepFilter & { readonly phaseName?: PhaseName | undefined };
 
 /** Where the ids and the time of phase records come from. */
 export type PhaseRecordOptions = {
@@ -83,7 +65,7 @@ export type PhaseRecordOptions = {
  */
 export class PhaseAnalyzer {
   readonly #source: AnalyzableRun;
-  readonly #place: { readonly store: RunReader['store']; readonly runId: string };
+  readonly #run: AnalyzedRun;
   readonly #settings: PhaseAnalyzerSettings;
 
   /**
@@ -91,12 +73,8 @@ export class PhaseAnalyzer {
    * @throws {QuarkError} `invalid_input` naming the setting
    */
   constructor(session: AnalyzableRun, config: PhaseAnalyzerConfig = {}) {
-    if (session instanceof RunReader) this.#place = { store: session.store, runId: session.run.id };
-    else {
-      const { runId, store } = handleOf(session);
-      this.#place = { store, runId };
-    }
     this.#source = session;
+    this.#run = analyzedRunOf(session);
     this.#settings = checkPhaseConfig(config);
   }
 
@@ -107,23 +85,17 @@ export class PhaseAnalyzer {
    * @throws {SessionStoreError} `read_only` among others; pass `persist: false` for a store that cannot be written
    */
   async analyze(options: AnalyzePhasesOptions = {}): Promise<PhaseAnalysisResult> {
-    checkOptionNames('options', options, ['replaceExisting', 'persist', 'columns']);
-    const replaces = checkFlag(
-      'options.replaceExisting',
-      options.replaceExisting ?? this.#settings.replaceExistingOutputs,
-    );
-    const persists = checkFlag('options.persist', options.persist ?? true);
-    const { runId, store } = this.#place;
-    const columns =
-      options.columns === undefined ? await this.#read() : checkColumnsOf(options.columns, runId);
-    const nowMs =
-      this.#source instanceof RunReader ? systemClock.now() : handleOf(this.#source).clock.now();
+    const { clock, runId } = this.#run;
+    const checked = checkAnalysisOptions(options, this.#settings.replaceExistingOutputs, runId);
+    const columns = checked.columns ?? (await this.#read());
+    const nowMs = clock.now();
     const result = phasesOf(columns, this.#settings, await analysisKernel(), {
       nowMs,
       createId: () => createId('phs', nowMs),
     });
-    if (!persists) return result;
-    const phases = await storeRecords(phaseTable, result.phases, { runId, store, replaces, nowMs });
+    if (!checked.persist) return result;
+    const destination = { ...this.#run, replaces: checked.replaceExisting, nowMs };
+    const phases = await storeRecords(phaseTable, result.phases, destination);
     return resultOf(runId, result.generatedAt, phases);
   }
 
@@ -150,22 +122,9 @@ export class PhaseAnalyzer {
    * @throws {QuarkError} `invalid_input` naming the filter
    */
   async readPhases(filter: PhaseFilter = {}): Promise<readonly PhaseRecord[]> {
-    checkOptionNames('filter', filter, ['phaseName', 'step', 'stepMin', 'stepMax', 'limit']);
-    const { phaseName, step, stepMax, stepMin } = filter;
-    if (phaseName !== undefined) checkLiteral('phaseName', phaseName, PHASE_NAMES);
-    for (const [name, value] of Object.entries({ step, stepMin, stepMax }))
-      if (value !== undefined) checkCount(name, value);
-    const { limit } = checkPosition(filter.limit === undefined ? {} : { limit: filter.limit }, []);
-    const conditions = { phaseName };
-    const { records } = await readRecords(this.#place, phaseTable, conditions, {
-      columns: ['phaseName'],
-    });
-    const first = Math.max(step ?? 0, stepMin ?? 0);
-    const last = Math.min(step ?? Infinity, stepMax ?? Infinity);
-    const wanted = records.filter(
-      ({ stepEnd, stepStart }) => stepStart <= last && stepEnd >= first,
-    );
-    return wanted.slice(Math.max(0, wanted.length - limit));
+    const rules = { phaseName: optional(literal(PHASE_NAMES)), ...stepRules };
+    const { phaseName, ...steps } = readOptions('filter', filter, rules, '');
+    return withinSteps(await readResults(this.#run, phaseTable, { phaseName }), steps);
   }
 }
 

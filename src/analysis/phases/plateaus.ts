@@ -1,46 +1,46 @@
-/** Where a loss stands still, and whether that is for want of progress or because nothing is left to learn. */
+/** Where a loss has plateaus, and whether that is for want of progress or because nothing is left to learn. */
 import { firstAfter, firstAt } from '../columns/sorted-search.ts';
 import type { PhaseSettings } from './thresholds.ts';
 import { relativeTo, upperMedian, type Track } from './track.ts';
 
-/** The loss that standing still is seen in. */
-export type StillView = {
+/** The loss that plateaus are found in. */
+export type PlateauView = {
   readonly track: Track;
   /** Its levels, without spikes. */
   readonly levels: Float64Array;
   /** Whether every point counts by itself. */
   readonly isPointwise: boolean;
-  /** Shortest stretch, as a distance on the axis. */
+  /** Shortest plateau, as a distance on the axis. */
   readonly window: number;
 };
 
-/** A stretch over which a loss stands still: from `start` to before `end`, the end of the run being Infinity. */
-export type Still = { readonly start: number; readonly end: number };
+/** A plateau: from `start` to before `end`, the end of the run being Infinity. */
+export type Plateau = { readonly start: number; readonly end: number };
 
 /** Whether the task is solved at a position: nothing is left to learn. */
 export type IsSolved = (position: number) => boolean;
 
-/** Share of the run over which a loss has to stand still: epoch-level, step-level. */
-const STILL_SHARE = { epoch: 0.1, step: 0.3 } as const;
+/** Share of the run over which a loss has to be flat: epoch-level, step-level. */
+const PLATEAU_SHARE = { epoch: 0.1, step: 0.3 } as const;
 /** The same in points, where each point counts: as many as this share of them, two at least. */
-const STILL_POINTS = 0.15;
+const PLATEAU_POINTS = 0.15;
 /** Points of a validation from which on it says whether there is progress. */
 const MIN_VAL_POINTS = 5;
 /** Share of its first level at which a loss has no room left. */
 const FLOOR_SHARE = 0.1;
 /** Distance from its least level, as a share of its fall, up to which a loss is near it. */
 const NEAR_SHARE = 0.05;
-/** A stretch is no standstill, but slow progress, unless the loss moves at this share of its usual rate or less. */
+/** A span is no plateau, but slow progress, unless the loss moves at this share of its usual rate or less. */
 const SLOWER = 2 / 3;
 
 /**
  * In series of more than 20 points, validation is what counts, if there is one of five points or more: a model that only learns its
  * training data by heart makes no progress.
  */
-export function stillView(primary: Track, values: Float64Array, val: Track | null): StillView {
+export function plateauView(primary: Track, values: Float64Array, val: Track | null): PlateauView {
   const { regime } = primary.curve;
   if (regime === 'point') return { track: primary, levels: values, isPointwise: true, window: 0 };
-  const window = STILL_SHARE[regime] * primary.span;
+  const window = PLATEAU_SHARE[regime] * primary.span;
   const isEnough =
     val !== null && val.curve.fitted.length >= MIN_VAL_POINTS && val.span >= primary.span / 2;
   return isEnough
@@ -49,42 +49,42 @@ export function stillView(primary: Track, values: Float64Array, val: Track | nul
 }
 
 /**
- * Stretches without progress from a position on, where fast learning is over. From point to point, every change is within
- * `stagnationMaxRelativeChange`, of training and of validation where both have a value. In longer series no value of the stretch is further
+ * Spans without progress from a position on, where fast learning is over. From point to point, every change is within
+ * `stagnationMaxRelativeChange`, of training and of validation where both have a value. In longer series no value of the span is further
  * than half of that from its median, and the loss moves at two thirds of its usual rate at most.
  */
-export function findStill(
-  view: StillView,
+export function findPlateaus(
+  view: PlateauView,
   val: Track | null,
   from: number,
   thresholds: PhaseSettings,
-): readonly Still[] {
+): readonly Plateau[] {
   return view.isPointwise
-    ? stillPoints(view.track, view.levels, val, thresholds)
-    : stillStretches(view, firstAt(view.track.curve.positions, from), thresholds);
+    ? pointPlateaus(view.track, view.levels, val, thresholds)
+    : spanPlateaus(view, firstAt(view.track.curve.positions, from), thresholds);
 }
 
-function stillPoints(
+function pointPlateaus(
   primary: Track,
   values: Float64Array,
   val: Track | null,
   thresholds: PhaseSettings,
-): readonly Still[] {
+): readonly Plateau[] {
   const { positions } = primary.curve;
   const limit = thresholds.stagnationMaxRelativeChange;
-  const least = Math.max(values.length < 8 ? 1 : 2, Math.round(STILL_POINTS * values.length));
-  const isStill = Array.from(values, (value, i) => {
+  const least = Math.max(values.length < 8 ? 1 : 2, Math.round(PLATEAU_POINTS * values.length));
+  const isFlat = Array.from(values, (value, i) => {
     const before = values[i - 1];
     if (before === undefined) return false;
     if (Math.abs(relativeTo(primary, value - before, before)) > limit) return false;
     const change = changeAt(val, positions[i - 1] ?? 0, positions[i] ?? 0);
     return change === undefined || Math.abs(change) <= limit;
   });
-  const found: Still[] = [];
-  for (let i = 0; i < isStill.length; i++) {
-    if (isStill[i] !== true) continue;
+  const found: Plateau[] = [];
+  for (let i = 0; i < isFlat.length; i++) {
+    if (isFlat[i] !== true) continue;
     let to = i;
-    while (isStill[to] === true) to++;
+    while (isFlat[to] === true) to++;
     if (to - i >= least) found.push({ start: positions[i] ?? 0, end: positions[to] ?? Infinity });
     i = to;
   }
@@ -101,26 +101,26 @@ function changeAt(val: Track | null, from: number, to: number): number | undefin
   return relativeTo(val, (fitted[j] ?? 0) - (fitted[i] ?? 0), fitted[i] ?? 0);
 }
 
-/** The longest stretch first, then the longest of what is left and does not touch it: two in a row would be slow progress. */
-function stillStretches(
-  { levels, track, window }: StillView,
+/** The longest span first, then the longest of what is left and does not touch it: two in a row would be slow progress. */
+function spanPlateaus(
+  { levels, track, window }: PlateauView,
   begin: number,
   thresholds: PhaseSettings,
-): readonly Still[] {
+): readonly Plateau[] {
   const { positions } = track.curve;
-  const found: Still[] = [];
+  const found: Plateau[] = [];
   const search = (from: number, to: number): void => {
     let best = { from, to: from, length: -1 };
     for (let i = from; i < to; i++) {
-      const end = endOfStill(track, levels, i, to, thresholds);
+      const end = endOfPlateau(track, levels, i, to, thresholds);
       const length = (positions[end] ?? 0) - (positions[i] ?? 0);
       if (length > best.length) best = { from: i, to: end, length };
     }
     const start = positions[best.from] ?? 0;
     if (best.length < window || best.to - best.from < 2) return;
-    const isStill = isSlower(track, levels, begin, best, thresholds);
-    const end = isStill ? resumes(track, levels, best, to, thresholds) : best.to + 1;
-    if (isStill) found.push({ start, end: positions[end] ?? Infinity });
+    const isFlat = isSlower(track, levels, begin, best, thresholds);
+    const end = isFlat ? resumes(track, levels, best, to, thresholds) : best.to + 1;
+    if (isFlat) found.push({ start, end: positions[end] ?? Infinity });
     search(from, firstAt(positions, start - window));
     search(firstAt(positions, (positions[end - 1] ?? 0) + window), to);
   };
@@ -128,17 +128,17 @@ function stillStretches(
   return found;
 }
 
-/** Index of the first point after a stretch that is better than it by more than the threshold: until then there was no progress. */
+/** Index of the first point after a span that is better than it by more than the threshold: until then there was no progress. */
 function resumes(
   track: Track,
   levels: Float64Array,
-  stretch: { readonly from: number; readonly to: number },
+  span: { readonly from: number; readonly to: number },
   end: number,
   thresholds: PhaseSettings,
 ): number {
-  const level = upperMedian(levels.subarray(stretch.from, stretch.to + 1));
+  const level = upperMedian(levels.subarray(span.from, span.to + 1));
   const room = roomFor(track);
-  let next = stretch.to + 1;
+  let next = span.to + 1;
   const isBetter = (value: number): boolean =>
     relativeTo(track, Math.max(0, level - value - room), level) >
     thresholds.stagnationMaxRelativeChange;
@@ -148,7 +148,7 @@ function resumes(
 
 /**
  * Whether the loss moves clearly slower than on the whole since `begin`, or hardly at all on the whole. What noise may hide of a fall
- * counts as fallen: of few noisy values nobody can say that they stand still.
+ * counts as fallen: of few noisy values nobody can say that they are flat.
  */
 function isSlower(
   track: Track,
@@ -167,8 +167,8 @@ function isSlower(
   return inside * length <= SLOWER * all * ((positions[to] ?? 0) - (positions[from] ?? 0));
 }
 
-/** Index of the last point that stands still since `from`. */
-function endOfStill(
+/** Index of the last point of a plateau since `from`. */
+function endOfPlateau(
   track: Track,
   values: Float64Array,
   from: number,
@@ -202,7 +202,7 @@ function endOfStill(
  */
 function roomFor({ curve }: Track): number {
   const { fitted, noise, regime } = curve;
-  return regime === 'step' ? (2 * noise) / Math.sqrt(STILL_SHARE.step * fitted.length) : noise;
+  return regime === 'step' ? (2 * noise) / Math.sqrt(PLATEAU_SHARE.step * fitted.length) : noise;
 }
 
 /** Standard error of what a line through some values of that noise falls by, from its first point to its last. */
@@ -211,7 +211,7 @@ function lineError(noise: number, points: number): number {
 }
 
 /**
- * Whether a loss that stands still at a point does so because nothing is left: the accuracy says so, or the loss has fallen by nine
+ * Whether a loss that has a plateau at a point has it because nothing is left: the accuracy says so, or the loss has fallen by nine
  * tenths, to near its least. Of a loss that goes below zero nobody knows where its floor is.
  */
 export function isConverged(

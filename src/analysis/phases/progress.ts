@@ -1,10 +1,10 @@
-/** How a loss falls: where it starts to, where most of it is done, where it stands still. */
+/** How a loss falls: where it starts to, where most of it is done, where its plateaus are. */
 import type { PhaseName } from '../../records/literals.ts';
 import { firstAt } from '../columns/sorted-search.ts';
 import type { PhaseSettings } from './thresholds.ts';
 import { relativeTo, type Track } from './track.ts';
 
-/** A stretch of a run without divergence. */
+/** A span of a run without divergence. */
 export type Leg = {
   /** Index of the first point, and after the last. */
   readonly from: number;
@@ -49,30 +49,27 @@ export function labelLeg(
     (track.curve.regime !== 'step' || left - begin >= MIN_STUCK_POINTS);
   labels.fill('initialization_adaptation', leg.from, begin);
   if (track.curve.regime === 'point') {
-    labelPoints(track, values, begin, leg.to, thresholds, labels);
+    for (let i = Math.max(1, begin); i < leg.to; i++)
+      if (isRapid(track, values, i, thresholds)) labels[i] = 'rapid_learning';
     if (knee > left) labels.fill('rapid_learning', begin, knee);
     return;
   }
   const end = Math.max(knee, endOfRate(track, values, left, leg.to, thresholds));
   if (isStuck) labels.fill('stagnation', begin, left);
-  // What leads into the fall without standing still is part of it.
+  // What leads into the fall without a plateau is part of it.
   if (end > left) labels.fill('rapid_learning', isStuck ? left : begin, end);
 }
 
-/** Each fall from point to point against the threshold. */
-function labelPoints(
+/** Whether the fall from one point to the next reaches the threshold. */
+function isRapid(
   track: Track,
   values: Float64Array,
-  from: number,
-  to: number,
+  i: number,
   thresholds: PhaseSettings,
-  labels: PhaseName[],
-): void {
-  for (let i = Math.max(1, from); i < to; i++) {
-    const before = values[i - 1] ?? 0;
-    const fall = relativeTo(track, before - (values[i] ?? 0), before);
-    if (fall >= thresholds.rapidLearningMinRelativeChange) labels[i] = 'rapid_learning';
-  }
+): boolean {
+  const before = values[i - 1] ?? 0;
+  const fall = relativeTo(track, before - (values[i] ?? 0), before);
+  return fall >= thresholds.rapidLearningMinRelativeChange;
 }
 
 type Begin = {

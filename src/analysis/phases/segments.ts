@@ -1,9 +1,9 @@
-/** Stretches of a run by name: laid over each other, and short ones joined to their neighbours. */
+/** Spans of a run by name: laid over each other, and short ones joined to their neighbours. */
 import type { PhaseName } from '../../records/literals.ts';
 import { firstAt } from '../columns/sorted-search.ts';
 import type { Track } from './track.ts';
 
-/** A stretch that ends where the next begins. */
+/** A span that ends where the next begins. */
 export type Segment = { readonly name: PhaseName; readonly start: number };
 
 /** Share of the run that a phase lasts at least where it is no finding by itself. */
@@ -11,7 +11,7 @@ const MIN_SHARE = 0.03;
 /** Points from which on a phase has to have two. */
 const MIN_POINTS_FOR_TWO = 8;
 
-/** Neighbouring points of one name as one stretch. */
+/** Neighbouring points of one name as one span. */
 export function segmentsOf(labels: readonly PhaseName[], positions: Float64Array): Segment[] {
   const segments: Segment[] = [];
   labels.forEach((name, i) => {
@@ -20,7 +20,7 @@ export function segmentsOf(labels: readonly PhaseName[], positions: Float64Array
   return segments;
 }
 
-/** Puts a stretch in the place of whatever was there, from `start` to before `end`. */
+/** Puts a span over what was there, from `start` to before `end`. */
 export function overlay(
   segments: readonly Segment[],
   name: PhaseName,
@@ -35,7 +35,7 @@ export function overlay(
   return joined([...before, { name, start }, ...resumed, ...after]);
 }
 
-/** As {@link overlay}, but only in the place of stretches of one name, and only where at least `window` is left of it. */
+/** As {@link overlay}, but only over spans of one name, and only where at least `window` is left of it. */
 export function overlayOn(
   segments: readonly Segment[],
   below: PhaseName,

@@ -1,7 +1,7 @@
 /** What the phase analyzer is set by. */
-import { checkFlag, checkOptionNames, checkPositive } from '../../base/assert.ts';
-import { invalidInput } from '../../base/errors.ts';
+import { flag, numberWhere, positive, readOptions } from '../../base/options.ts';
 import { CONVENTIONAL_ROLE_KEYS, type RoleKeys } from '../signals/loss-roles.ts';
+import { metricKeyList } from '../signals/metric-keys.ts';
 
 /**
  * Where phases begin. Changes are relative to the level of the loss before them (to a tenth of what the loss has fallen in all, where that is
@@ -13,7 +13,7 @@ export type PhaseAnalyzerThresholds = {
   readonly initializationPoints?: number;
   /** Relative fall of the loss, from point to point or over a whole segment, from which on it is rapid learning. Default 0.18. */
   readonly rapidLearningMinRelativeChange?: number;
-  /** Relative change of the loss, from point to point or over a long window, up to which it stands still. Default 0.01. */
+  /** Relative change of the loss, from point to point or over a long window, up to which it is a plateau. Default 0.01. */
   readonly stagnationMaxRelativeChange?: number;
   /**
    * How far the validation loss must be above the training loss, relative to the validation loss; where it lay below at its best and
@@ -67,60 +67,43 @@ export type PhaseAnalyzerSettings = {
   readonly keys: RoleKeys;
 };
 
-const CONFIG_NAMES = [
-  'thresholds',
-  'replaceExistingOutputs',
-  'trainLossMetricKeys',
-  'valLossMetricKeys',
-  'trainAccuracyMetricKeys',
-  'valAccuracyMetricKeys',
-] as const;
-
 /** @throws {QuarkError} `invalid_input` naming the option */
 export function checkPhaseConfig(config: PhaseAnalyzerConfig): PhaseAnalyzerSettings {
-  checkOptionNames('config', config, CONFIG_NAMES);
+  const { replaceExistingOutputs, thresholds, ...keys } = readOptions('config', config, {
+    thresholds: (_field, given: PhaseAnalyzerThresholds = {}) => checkPhaseThresholds(given),
+    replaceExistingOutputs: flag(true),
+    trainLossMetricKeys: metricKeyList(CONVENTIONAL_ROLE_KEYS.trainLoss),
+    valLossMetricKeys: metricKeyList(CONVENTIONAL_ROLE_KEYS.valLoss),
+    trainAccuracyMetricKeys: metricKeyList(CONVENTIONAL_ROLE_KEYS.trainAccuracy),
+    valAccuracyMetricKeys: metricKeyList(CONVENTIONAL_ROLE_KEYS.valAccuracy),
+  });
   return {
-    thresholds: checkPhaseThresholds(config.thresholds),
-    replaceExistingOutputs: checkFlag(
-      'config.replaceExistingOutputs',
-      config.replaceExistingOutputs ?? true,
-    ),
+    thresholds,
+    replaceExistingOutputs,
     keys: {
-      trainLoss: checkKeys('trainLossMetricKeys', config, CONVENTIONAL_ROLE_KEYS.trainLoss),
-      valLoss: checkKeys('valLossMetricKeys', config, CONVENTIONAL_ROLE_KEYS.valLoss),
-      trainAccuracy: checkKeys(
-        'trainAccuracyMetricKeys',
-        config,
-        CONVENTIONAL_ROLE_KEYS.trainAccuracy,
-      ),
-      valAccuracy: checkKeys('valAccuracyMetricKeys', config, CONVENTIONAL_ROLE_KEYS.valAccuracy),
+      trainLoss: keys.trainLossMetricKeys,
+      valLoss: keys.valLossMetricKeys,
+      trainAccuracy: keys.trainAccuracyMetricKeys,
+      valAccuracy: keys.valAccuracyMetricKeys,
     },
   };
 }
 
 /** @throws {QuarkError} `invalid_input` naming the threshold */
 export function checkPhaseThresholds(given: PhaseAnalyzerThresholds = {}): PhaseSettings {
-  const names = Object.keys(DEFAULT_PHASE_ANALYZER_THRESHOLDS);
-  checkOptionNames('thresholds', given, names);
-  const settings = { ...DEFAULT_PHASE_ANALYZER_THRESHOLDS };
-  for (const [name, value] of Object.entries(given)) {
-    if (value === undefined) continue;
-    const field = `thresholds.${name}`;
-    if (name === 'initializationPoints') checkPositive(field, value);
-    else if (typeof value !== 'number' || !(value >= 0 && value < Infinity))
-      throw invalidInput(field, value, 'a finite number from 0 up');
-    Object.assign(settings, { [name]: value });
-  }
-  return Object.freeze(settings);
-}
-
-function checkKeys(
-  name: Exclude<keyof PhaseAnalyzerConfig, 'thresholds' | 'replaceExistingOutputs'>,
-  config: PhaseAnalyzerConfig,
-  fallback: readonly string[],
-): readonly string[] {
-  const value: unknown = config[name] ?? fallback;
-  if (!Array.isArray(value) || !value.every((key) => typeof key === 'string' && key !== ''))
-    throw invalidInput(`config.${name}`, value, 'a list of metric keys');
-  return value;
+  const defaults = DEFAULT_PHASE_ANALYZER_THRESHOLDS;
+  const fromZero = (fallback: number) =>
+    numberWhere((value) => value >= 0 && value < Infinity, 'a finite number from 0 up', fallback);
+  return Object.freeze(
+    readOptions('thresholds', given, {
+      initializationPoints: positive(defaults.initializationPoints),
+      rapidLearningMinRelativeChange: fromZero(defaults.rapidLearningMinRelativeChange),
+      stagnationMaxRelativeChange: fromZero(defaults.stagnationMaxRelativeChange),
+      overfittingMinGap: fromZero(defaults.overfittingMinGap),
+      overfittingMinTrainRelativeChange: fromZero(defaults.overfittingMinTrainRelativeChange),
+      overfittingMinValidationRegression: fromZero(defaults.overfittingMinValidationRegression),
+      divergenceMinRelativeRegression: fromZero(defaults.divergenceMinRelativeRegression),
+      divergenceFromBestRatio: fromZero(defaults.divergenceFromBestRatio),
+    }),
+  );
 }

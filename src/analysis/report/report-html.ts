@@ -1,9 +1,10 @@
 /** A report as one HTML file: plots within it, nothing to fetch, light and dark, no script. */
 import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
 import { escapeHtml } from './escape.ts';
-import { percentText, shortText } from '../text/number-text.ts';
+import { percentText } from '../text/number-text.ts';
 import { severityCounts, type ReportModel } from './report-model.ts';
 import { plotSvg } from './report-plot.ts';
+import { metricRows, phaseRows, settingRows, stepsOf, type ReportTable } from './report-tables.ts';
 
 /** The report as a page. The policy in its head keeps it from loading or running anything, whatever its texts are. */
 export function reportHtml(model: ReportModel, kernel: SeriesKernel): string {
@@ -15,8 +16,8 @@ export function reportHtml(model: ReportModel, kernel: SeriesKernel): string {
     alertsHtml(model),
     dataHtml(model),
     plotsHtml(model, kernel),
-    metricsHtml(model),
-    settingsHtml(model),
+    codeSection('Metrics', metricRows(model)),
+    codeSection('Configuration', settingRows(model)),
     `<footer>Written ${escapeHtml(model.generatedAt)}</footer>`,
   ];
   return (
@@ -45,7 +46,8 @@ function healthHtml({ healthScores }: ReportModel): string {
   return `<section><h2>Health</h2><ul class="health">${cards.join('')}</ul></section>`;
 }
 
-function phasesHtml({ phaseAxis, phases }: ReportModel): string {
+function phasesHtml(model: ReportModel): string {
+  const { phases } = model;
   if (phases.length === 0) return '';
   const first = phases[0]?.stepStart ?? 0;
   const whole = Math.max(1, (phases.at(-1)?.stepEnd ?? 0) - first + 1);
@@ -53,23 +55,23 @@ function phasesHtml({ phaseAxis, phases }: ReportModel): string {
     const share = (stepEnd - stepStart + 1) / whole;
     return `<span class="${phaseName}" style="flex-grow:${Math.max(0.002, share).toFixed(4)}" title="${escapeHtml(`${displayName}: ${percentText(share)} of the run`)}"></span>`;
   });
-  const rows = phases.map(
-    ({ displayName, phaseName, stepEnd, stepStart, summary }) =>
-      `<tr><td><i class="chip ${phaseName}"></i>${escapeHtml(displayName)}</td><td class="number">${stepStart}</td><td class="number">${stepEnd}</td><td>${escapeHtml(summary)}</td></tr>`,
-  );
-  return `<section><h2>Phases</h2><div class="phases" aria-hidden="true">${bar.join('')}</div>${table(['Phase', `From ${phaseAxis}`, `To ${phaseAxis}`, 'Why'], rows, [1, 2])}</section>`;
+  const chipOf = (row: number): string => `<i class="chip ${phases[row]?.phaseName}"></i>`;
+  return `<section><h2>Phases</h2><div class="phases" aria-hidden="true">${bar.join('')}</div>${table(phaseRows(model), (cell, row) => chipOf(row) + cell)}</section>`;
 }
 
 function alertsHtml({ alerts }: ReportModel): string {
   const counts = severityCounts(alerts).map(
     ([severity, count]) => `<span class="badge ${severity}">${count} ${severity}</span>`,
   );
-  const items = alerts.map(
-    ({ category, fact, inference, ruleId, severity, stepEnd, stepStart, title }) =>
+  const items = alerts.map((alert) => {
+    const { category, fact, inference, ruleId, severity, title } = alert;
+    const steps = stepsOf(alert);
+    return (
       `<li class="${severity}"><h3><span class="badge ${severity}">${severity}</span> ${escapeHtml(title)}</h3>` +
       `<p>${escapeHtml(fact)}</p><p>${escapeHtml(inference)}</p>` +
-      `<small>${escapeHtml(category)} · <code>${escapeHtml(ruleId)}</code>${stepStart === null ? '' : ` · step ${stepStart}${stepEnd === null || stepEnd === stepStart ? '' : ` to ${stepEnd}`}`}</small></li>`,
-  );
+      `<small>${escapeHtml(category)} · <code>${escapeHtml(ruleId)}</code>${steps === undefined ? '' : ` · ${steps}`}</small></li>`
+    );
+  });
   const content =
     alerts.length === 0 ? '<p>None.</p>' : `<ul class="alerts">${items.join('')}</ul>`;
   return `<section><h2>Alerts ${counts.join(' ')}</h2>${content}</section>`;
@@ -77,20 +79,10 @@ function alertsHtml({ alerts }: ReportModel): string {
 
 function dataHtml({ dataTables }: ReportModel): string {
   if (dataTables.length === 0) return '';
-  const parts = dataTables.map(({ columns, note, rows, title }) => {
-    const lines = rows.map((row) => {
-      const cells = row.map(
-        (cell, i) =>
-          `<td${columns[i]?.isNumber === true ? ' class="number"' : ''}>${escapeHtml(cell)}</td>`,
-      );
-      return `<tr>${cells.join('')}</tr>`;
-    });
-    return `<h3>${escapeHtml(title)}</h3><p class="hint">${escapeHtml(note)}</p>${table(
-      columns.map((column) => column.title),
-      lines,
-      [...columns.keys()].filter((i) => columns[i]?.isNumber === true),
-    )}`;
-  });
+  const parts = dataTables.map(
+    ({ note, title, ...data }) =>
+      `<h3>${escapeHtml(title)}</h3><p class="hint">${escapeHtml(note)}</p>${table(data)}`,
+  );
   return `<section><h2>Data</h2>${parts.join('')}</section>`;
 }
 
@@ -103,41 +95,25 @@ function plotsHtml({ plots, unplottedCount }: ReportModel, kernel: SeriesKernel)
   return `<section><h2>Curves</h2><div class="plots">${plots.map((plot) => plotSvg(plot, kernel)).join('')}</div>${more}</section>`;
 }
 
-function metricsHtml({ metrics }: ReportModel): string {
-  if (metrics.length === 0) return '';
-  const rows = metrics.map((one) => {
-    const numbers = [
-      String(one.count),
-      String(one.nonFiniteCount),
-      ...[one.first, one.last, one.min, one.max, one.best].map(shortText),
-    ];
-    const bestAt = one.bestAt === null ? '–' : `${one.axis} ${one.bestAt}`;
-    return `<tr><td><code>${escapeHtml(one.key)}</code></td>${[...numbers, bestAt].map((text) => `<td class="number">${escapeHtml(text)}</td>`).join('')}</tr>`;
-  });
-  return `<section><h2>Metrics</h2>${table(['Metric', 'Values', 'Not finite', 'First', 'Last', 'Lowest', 'Highest', 'Best', 'at'], rows, [1, 2, 3, 4, 5, 6, 7, 8])}</section>`;
+/** A section with a table whose first column is code; nothing for a table without a row. */
+function codeSection(title: string, content: ReportTable): string {
+  if (content.rows.length === 0) return '';
+  const coded = table(content, (cell) => `<code>${cell}</code>`);
+  return `<section><h2>${title}</h2>${coded}</section>`;
 }
 
-function settingsHtml({ settings }: ReportModel): string {
-  if (settings.length === 0) return '';
-  const rows = settings.map(
-    ([path, value]) =>
-      `<tr><td><code>${escapeHtml(path)}</code></td><td>${escapeHtml(typeof value === 'string' ? value : JSON.stringify(value))}</td></tr>`,
-  );
-  return `<section><h2>Configuration</h2>${table(['Setting', 'Value'], rows)}</section>`;
-}
-
-/** A table; the columns whose positions are in `numbers` hold numbers. */
+/** A table; `first` makes something of the text of the first cell of each row. */
 function table(
-  titles: readonly string[],
-  rows: readonly string[],
-  numbers: readonly number[] = [],
+  { columns, rows }: ReportTable,
+  first: (cell: string, row: number) => string = (cell) => cell,
 ): string {
-  const head = titles
-    .map(
-      (title, i) => `<th${numbers.includes(i) ? ' class="number"' : ''}>${escapeHtml(title)}</th>`,
-    )
-    .join('');
-  return `<div class="scroll"><table><thead><tr>${head}</tr></thead><tbody>${rows.join('')}</tbody></table></div>`;
+  const kindOf = (i: number): string => (columns[i]?.isNumber === true ? ' class="number"' : '');
+  const head = columns.map(({ title }, i) => `<th${kindOf(i)}>${escapeHtml(title)}</th>`);
+  const lines = rows.map((cells, row) => {
+    const texts = cells.map(escapeHtml).map((cell, i) => (i === 0 ? first(cell, row) : cell));
+    return `<tr>${texts.map((text, i) => `<td${kindOf(i)}>${text}</td>`).join('')}</tr>`;
+  });
+  return `<div class="scroll"><table><thead><tr>${head.join('')}</tr></thead><tbody>${lines.join('')}</tbody></table></div>`;
 }
 
 /** Colours of curves are told apart by those who see no red or green (after Okabe and Ito 2008), and by their dashes. */

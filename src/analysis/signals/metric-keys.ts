@@ -1,4 +1,5 @@
 /** Which metric is what: the configured keys first, and then names that say it. */
+import { invalidInput } from '../../base/errors.ts';
 import type { MetricSeries, RunColumns } from '../columns/run-columns.ts';
 import { isErrorName, withoutAdversaries } from './loss-names.ts';
 
@@ -16,7 +17,7 @@ export type MetricKeys = {
   readonly trainEvalLossMetricKeys: readonly string[];
 };
 
-/** Defaults of {@link MetricKeys}; the first three and the losses and accuracies are those of the reference. */
+/** Defaults of {@link MetricKeys}; the first three and the losses and accuracies are those of abiotic-quark. */
 export const DEFAULT_METRIC_KEYS: MetricKeys = Object.freeze({
   stepTimeMetricKeys: Object.freeze(['system/runtime/step_time_ms', 'system/step_time_ms']),
   dataTimeMetricKeys: Object.freeze(['system/runtime/data_time_ms', 'system/data_time_ms']),
@@ -44,6 +45,15 @@ const LOSS = /(?:^|[/_.-])[a-z]*loss(?:_?\d+)?$/i;
 const PER_STEP = /_step$/i;
 const STEP_TIME =
   /(?:^|[/_.-])(?:(?:step|iter(?:ation)?)_time|time_per_(?:step|iter(?:ation)?))_ms$/i;
+
+/** The rule of an option that is a list of keys. */
+export const metricKeyList =
+  (fallback: readonly string[]) =>
+  (field: string, given: readonly string[] = fallback): readonly string[] => {
+    if (!Array.isArray(given) || !given.every((key) => typeof key === 'string' && key !== ''))
+      throw invalidInput(field, given, 'a list of metric keys');
+    return given;
+  };
 
 /** The first of the keys that the run has a value for. */
 export function findMetric(columns: RunColumns, keys: readonly string[]): MetricSeries | undefined {

@@ -6,7 +6,7 @@ import type {
   ParameterSeries,
   PlacedColumns,
 } from '../columns/run-columns.ts';
-import { spanOf } from './positions.ts';
+import { spanOfRows } from './positions.ts';
 import type { Observation } from './rule.ts';
 
 /** A series, and how evidence names it. */
@@ -43,5 +43,5 @@ export function observe(
   summary: string,
   figures: Figures = {},
 ): Observation {
-  return { kind, source, summary, ...spanOf(series, ...rows), ...figures };
+  return { kind, source, summary, ...spanOfRows(series, ...rows), ...figures };
 }

@@ -19,7 +19,11 @@ export function positionOfStep(step: number): RunPosition {
 }
 
 /** The positions of the first and the last of some rows; all rows unless given. */
-export function spanOf(series: PlacedColumns, first = 0, last = series.steps.length - 1): RunSpan {
+export function spanOfRows(
+  series: PlacedColumns,
+  first = 0,
+  last = series.steps.length - 1,
+): RunSpan {
   return { from: positionAt(series, first), to: positionAt(series, last) };
 }
 

@@ -2,7 +2,7 @@
 import type { ParameterSeries } from '../columns/run-columns.ts';
 import { say } from '../text/sentences.ts';
 import { observe, ofParameter } from './observe.ts';
-import { saySpan, spanOf } from './positions.ts';
+import { saySpan, spanOfRows } from './positions.ts';
 import type { Observation } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { median } from './statistics.ts';
@@ -35,7 +35,7 @@ export function observeRatio(
   threshold: number,
 ): Observation {
   const rows = [start, weight.steps.length - 1] as const;
-  const span = saySpan(spanOf(weight, ...rows));
+  const span = saySpan(spanOfRows(weight, ...rows));
   const summary = `The typical update is ${say(ratio)} of the weights ${span}.`;
   return observe(ofParameter(weight), rows, summary, { observed: ratio, threshold });
 }

@@ -16,7 +16,7 @@ import { runInfo } from '../columns/empty-columns.ts';
 import type { RunInfo } from '../columns/run-columns.ts';
 import { alertOf, type Found } from '../evaluate/analyze-columns.ts';
 import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
-import { storeRecords } from '../evaluate/store-records.ts';
+import { storeRecords } from '../evaluate/stored-results.ts';
 import { RULES } from '../rules/rules.ts';
 import { CoolDown } from './live-rules.ts';
 import type { LiveAnswer, Load } from './messages.ts';

@@ -1,6 +1,15 @@
 /** What is done about alerts while a run goes on; checked once. */
-import { checkFlag, checkLiteral, checkOptionNames, checkPositive } from '../../base/assert.ts';
+import { checkLiteral, checkOptionNames } from '../../base/assert.ts';
 import { invalidInput, messageOf } from '../../base/errors.ts';
+import {
+  callable,
+  flag,
+  literal,
+  numberWhere,
+  optional,
+  positive,
+  readOptions,
+} from '../../base/options.ts';
 import { WORKER_MODES, type WorkerLike, type WorkerMode } from '../../kernel/workers/spawn.ts';
 import type { AlertRecord } from '../../records/alert.ts';
 import { ALERT_SEVERITIES, type AlertSeverity } from '../../records/literals.ts';
@@ -65,50 +74,34 @@ export type WatchSettings = Required<Omit<WatchOptions, 'spawn'>> & {
 
 /** @throws {QuarkError} `invalid_input` naming the option */
 export function checkWatchOptions(options: WatchOptions): WatchSettings {
-  checkOptionNames('options', options, [
-    'onAlert',
-    'actions',
-    'cooldownMs',
-    'minIntervalMs',
-    'pollMs',
-    'persist',
-    'fetch',
-    'workerMode',
-    'spawn',
-  ]);
-  const {
-    actions = [],
-    cooldownMs = 600_000,
-    minIntervalMs = 250,
-    onAlert,
-    persist,
-    pollMs,
-  } = options;
-  if (onAlert !== undefined && typeof onAlert !== 'function')
-    throw invalidInput('options.onAlert', onAlert, 'a function');
-  if (options.fetch !== undefined && typeof options.fetch !== 'function')
-    throw invalidInput('options.fetch', options.fetch, 'a function');
-  if (options.spawn !== undefined && typeof options.spawn !== 'function')
-    throw invalidInput('options.spawn', options.spawn, 'a function that returns a worker');
-  if (!Array.isArray(actions)) throw invalidInput('options.actions', actions, 'a list of actions');
-  actions.forEach((action, i) => checkAction(`options.actions[${i}]`, action));
+  const duration = (fallback: number) =>
+    numberWhere(
+      (value) => Number.isFinite(value) && value >= 0,
+      'a number of milliseconds, at least 0',
+      fallback,
+    );
+  const settings = readOptions('options', options, {
+    onAlert: optional(callable<NonNullable<WatchOptions['onAlert']>>),
+    actions: checkActions,
+    cooldownMs: duration(600_000),
+    minIntervalMs: duration(250),
+    pollMs: positive(2000),
+    persist: flag(true),
+    fetch: optional(callable<typeof globalThis.fetch>),
+    workerMode: literal(WORKER_MODES, 'auto'),
+    spawn: optional(callable<() => WorkerLike>),
+  });
   return {
-    onAlert: onAlert ?? (() => undefined),
-    actions,
-    cooldownMs: checkDuration('options.cooldownMs', cooldownMs),
-    minIntervalMs: checkDuration('options.minIntervalMs', minIntervalMs),
-    pollMs: checkPositive('options.pollMs', pollMs ?? 2000),
-    persist: checkFlag('options.persist', persist ?? true),
-    fetch: options.fetch ?? ((...args) => globalThis.fetch(...args)),
-    workerMode: checkLiteral('options.workerMode', options.workerMode ?? 'auto', WORKER_MODES),
-    spawn: options.spawn,
+    ...settings,
+    onAlert: settings.onAlert ?? (() => undefined),
+    fetch: settings.fetch ?? ((...args) => globalThis.fetch(...args)),
   };
 }
 
-function checkDuration(name: string, value: unknown): number {
-  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0)
-    throw invalidInput(name, value, 'a number of milliseconds, at least 0');
-  return value;
+function checkActions(field: string, given: readonly WatchAction[] = []): readonly WatchAction[] {
+  if (!Array.isArray(given)) throw invalidInput(field, given, 'a list of actions');
+  given.forEach((action, i) => checkAction(`${field}[${i}]`, action));
+  return given;
 }
 
 function checkAction(name: string, action: WatchAction): void {

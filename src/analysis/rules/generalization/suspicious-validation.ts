@@ -2,7 +2,13 @@ import { axisOf, type MetricSeries, type RunColumns } from '../../columns/run-co
 import { partsAtOnce, type EarlyParting } from '../../signals/first-pass.ts';
 import type { SeriesPair } from '../../signals/metric-keys.ts';
 import { observe, ofMetric } from '../../signals/observe.ts';
-import { positionAt, rowBefore, sayPosition, saySpan, spanOf } from '../../signals/positions.ts';
+import {
+  positionAt,
+  rowBefore,
+  sayPosition,
+  saySpan,
+  spanOfRows,
+} from '../../signals/positions.ts';
 import { defineRule, type ThresholdValues } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { longestRun, median } from '../../signals/statistics.ts';
@@ -101,7 +107,7 @@ function equalLosses({ lossPairs }: Signals, points: number): Suspicion | undefi
     const isMoving = new Set(validation.values.subarray(start, start + length)).size > 1;
     if (length < points || !isMoving) continue;
     const rows = [start, start + length - 1] as const;
-    const range = saySpan(spanOf(validation, ...rows));
+    const range = saySpan(spanOfRows(validation, ...rows));
     const fact = `${validation.key} is equal to ${train.key} to the last digit ${range}.`;
     return { kind: 'equal', series: validation, rows, fact, observed: length, threshold: points };
   }

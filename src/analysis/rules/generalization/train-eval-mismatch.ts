@@ -7,7 +7,7 @@ import {
 import { outlineOf } from '../../signals/model/model-outline.ts';
 import { strayAverages, type MovingAverages } from '../../signals/moving-averages.ts';
 import { observe, ofLayer, ofMetric } from '../../signals/observe.ts';
-import { rowBefore, saySpan, spanOf } from '../../signals/positions.ts';
+import { rowBefore, saySpan, spanOfRows } from '../../signals/positions.ts';
 import { defineRuleOfKinds } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { median } from '../../signals/statistics.ts';
@@ -54,7 +54,7 @@ export const trainEvalMismatch = defineRuleOfKinds({
       levels: 'error',
       title: 'Training and evaluation disagree',
       fact: ({ difference, evaluated }) =>
-        `On the same batches the loss in evaluation differs by ${sayShare(difference)} from that in training ${saySpan(spanOf(evaluated))}.`,
+        `On the same batches the loss in evaluation differs by ${sayShare(difference)} from that in training ${saySpan(spanOfRows(evaluated))}.`,
       confidence: 0.9,
       evidence: ({ difference, evaluated }, t) => [
         observe(ofMetric(evaluated), [], `Typical difference ${sayShare(difference)}.`, {
@@ -67,7 +67,7 @@ export const trainEvalMismatch = defineRuleOfKinds({
       levels: 'error',
       title: 'Dropout is off in training',
       fact: ({ first: { layer, rate } }) =>
-        `${layer.moduleName}, which should drop ${sayShare(rate)} of the values, gave exactly what it got in all ${layer.steps.length} probes of training ${saySpan(spanOf(layer))}.`,
+        `${layer.moduleName}, which should drop ${sayShare(rate)} of the values, gave exactly what it got in all ${layer.steps.length} probes of training ${saySpan(spanOfRows(layer))}.`,
       confidence: 0.95,
       cause:
         'the model is run in evaluation mode while it is trained, and perhaps the other way round',
@@ -84,7 +84,7 @@ export const trainEvalMismatch = defineRuleOfKinds({
       levels: 'warning',
       title: 'Training and evaluation disagree',
       fact: ({ first: { factor, layer } }) =>
-        `The outputs of ${layer.moduleName} are ${say(factor)} times as large in evaluation as in training ${saySpan(spanOf(layer))}, and validation is far worse than training.`,
+        `The outputs of ${layer.moduleName} are ${say(factor)} times as large in evaluation as in training ${saySpan(spanOfRows(layer))}, and validation is far worse than training.`,
       confidence: 0.8,
       evidence: ({ all, first }, t) =>
         all.slice(0, 5).map(({ factor, layer }) => ({
@@ -98,7 +98,7 @@ export const trainEvalMismatch = defineRuleOfKinds({
       levels: 'error',
       title: 'Moving averages do not fit the data',
       fact: ({ first: { batchVariance, layer, variance } }) =>
-        `${layer.moduleName} evaluates with a variance of ${say(variance)}, while that of its values in training is ${say(batchVariance)} ${saySpan(spanOf(layer))}, and validation is far worse than training.`,
+        `${layer.moduleName} evaluates with a variance of ${say(variance)}, while that of its values in training is ${say(batchVariance)} ${saySpan(spanOfRows(layer))}, and validation is far worse than training.`,
       confidence: 0.85,
       cause:
         'the moving averages have not caught up with the data: the momentum is too close to 1 for so few steps, or they are not updated',

@@ -6,7 +6,7 @@ import {
 } from '../../signals/gradient-sources.ts';
 import { ladder } from '../../signals/ladder.ts';
 import { observe } from '../../signals/observe.ts';
-import { saySpan, spanOf } from '../../signals/positions.ts';
+import { saySpan, spanOfRows } from '../../signals/positions.ts';
 import { defineRule } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { longestRun, median } from '../../signals/statistics.ts';
@@ -55,7 +55,7 @@ export const explodingGradients = defineRule({
     levels: NORM.levels('peak'),
     title: ({ source }) => `Gradients explode in ${source.source}`,
     fact: ({ growth, lossRise, peak, rows, source }, t) => {
-      const reached = `The gradient norm of ${source.source} reached ${say(peak)} ${saySpan(spanOf(source.series, ...rows))}`;
+      const reached = `The gradient norm of ${source.source} reached ${say(peak)} ${saySpan(spanOfRows(source.series, ...rows))}`;
       if (lossRise) return `${reached} while the loss rose.`;
       if (!(growth >= t.explodingGradientMinGrowth)) return `${reached}.`;
       return `${reached}, ${say(growth)} times the level before.`;
@@ -63,7 +63,7 @@ export const explodingGradients = defineRule({
     confidence: ({ lossRise }) => (lossRise ? 0.9 : 0.75),
     evidence: ({ found }, t) =>
       found.slice(0, 5).map(({ count, growth, peak, rows, source }) => {
-        const span = saySpan(spanOf(source.series, ...rows));
+        const span = saySpan(spanOfRows(source.series, ...rows));
         return observe(
           source,
           rows,

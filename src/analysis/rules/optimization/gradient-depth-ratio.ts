@@ -1,6 +1,6 @@
 import { gradientSources, weightSources } from '../../signals/gradient-sources.ts';
 import { observe } from '../../signals/observe.ts';
-import { saySpan, spanOf } from '../../signals/positions.ts';
+import { saySpan, spanOfRows } from '../../signals/positions.ts';
 import { defineRule } from '../../signals/rule.ts';
 import { median } from '../../signals/statistics.ts';
 import { say } from '../../text/sentences.ts';
@@ -48,7 +48,7 @@ export const gradientDepthRatio = defineRule({
     // Optimizers with a step size of each parameter make up for much of this.
     const isHarmless = isSolved || (learnedShare >= t.gradientDepthRatioLearned && !isHarmed);
     if ((!isLow && ratio <= t.gradientDepthRatioHigh) || isHarmless) return [];
-    const span = spanOf(first.series, 0, rows - 1);
+    const span = spanOfRows(first.series, 0, rows - 1);
     return [{ first, last, sources, ratio, isLow, span, learnedShare }];
   },
   finding: {

@@ -3,7 +3,7 @@ import { chanceLoss } from '../../signals/chance-level.ts';
 import { classTotals } from '../../signals/class-totals.ts';
 import { constantAnswer, type ConstantAnswer } from '../../signals/constant-answer.ts';
 import { observe, ofLayer, ofMetric } from '../../signals/observe.ts';
-import { saySpan, spanOf } from '../../signals/positions.ts';
+import { saySpan, spanOfRows } from '../../signals/positions.ts';
 import { blockRows, levelOf, type Profile } from '../../signals/profile.ts';
 import { medianInPlace } from '../../signals/quickselect.ts';
 import { defineRuleOfKinds, type ThresholdValues } from '../../signals/rule.ts';
@@ -87,7 +87,7 @@ export const lossNotDecreasing = defineRuleOfKinds({
       levels: { error: ({ accuracy }) => accuracy !== undefined, warning: () => true },
       title: ({ series }) => `${series.key} does not fall`,
       fact: ({ accuracy, series, rows, ...course }) => {
-        const range = saySpan(spanOf(series, ...rows));
+        const range = saySpan(spanOfRows(series, ...rows));
         const beside =
           accuracy === undefined
             ? ''
@@ -120,7 +120,7 @@ export const lossNotDecreasing = defineRuleOfKinds({
       levels: 'warning',
       title: 'Nearly the same answer for every sample',
       fact: ({ error, layer, row, share, spread }) =>
-        `The answers of ${layer.moduleName} differ by ${say(spread)} from sample to sample (standard deviation) and are wrong by about ${say(error)}, ${saySpan(spanOf(layer, row))}: they explain some ${sayShare(share)} of what the targets differ by, and do not get better.`,
+        `The answers of ${layer.moduleName} differ by ${say(spread)} from sample to sample (standard deviation) and are wrong by about ${say(error)}, ${saySpan(spanOfRows(layer, row))}: they explain some ${sayShare(share)} of what the targets differ by, and do not get better.`,
       confidence: 0.8,
       cause:
         'targets and samples do not belong together, or the samples say little of what is asked for',

@@ -163,6 +163,7 @@ function lossBreak(
 }
 
 function normBreak(norm: MetricSeries, maxIsolated: number): readonly Break[] | undefined {
+  if (firstNonFinite(norm.values) < 0) return undefined;
   const { isLast, length, start } = longestBreak(norm.values);
   if (length <= maxIsolated) return undefined;
   const at = sayPosition(positionAt(norm, start));
@@ -232,5 +233,9 @@ function longestBreak(values: Float64Array) {
 }
 
 function firstNonFinite(values: Float64Array): number {
-  return values.findIndex((value) => value - value !== 0);
+  for (let row = 0; row < values.length; row++) {
+    const value = values[row] ?? 0;
+    if (value - value !== 0) return row;
+  }
+  return -1;
 }

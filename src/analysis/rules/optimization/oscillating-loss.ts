@@ -1,7 +1,7 @@
 import { axisOf, type MetricSeries } from '../../columns/run-columns.ts';
 import { aroundCourse, MAX_CYCLE_VALUES, strongestCycle, type Cycle } from '../../signals/cycle.ts';
 import { observe, ofMetric } from '../../signals/observe.ts';
-import { saySpan, spanOf } from '../../signals/positions.ts';
+import { saySpan, spanOfRows } from '../../signals/positions.ts';
 import { blockRows, type Profile } from '../../signals/profile.ts';
 import { medianInPlace, quantileOf } from '../../signals/quickselect.ts';
 import { defineRule } from '../../signals/rule.ts';
@@ -61,7 +61,7 @@ export const oscillatingLoss = defineRule({
     title: ({ series }) => `${series.key} swings`,
     fact: ({ isAlternating, period, rows, series, share, swing }) => {
       const every = when(!isAlternating, `every ${say(period ?? 2)} values `);
-      const range = saySpan(spanOf(series, ...rows));
+      const range = saySpan(spanOfRows(series, ...rows));
       return `${series.key} went up and down by ${say(swing)}, ${sayShare(share)} of what the run gained, ${every}${range}.`;
     },
     confidence: ({ correlation, cycle }) =>

@@ -1,7 +1,7 @@
 import type { ParameterSeries } from '../../columns/run-columns.ts';
 import { stillImproves } from '../../signals/late-progress.ts';
 import { observe, ofParameter } from '../../signals/observe.ts';
-import { saySpan, spanOf } from '../../signals/positions.ts';
+import { saySpan, spanOfRows } from '../../signals/positions.ts';
 import { defineRule } from '../../signals/rule.ts';
 import { median } from '../../signals/statistics.ts';
 import { say, sayShare } from '../../text/sentences.ts';
@@ -65,7 +65,7 @@ export const regularisationOverwhelms = defineRule({
     levels: 'error',
     title: 'The weights shrink away',
     fact: ({ first, last, worst }) =>
-      `The norm of all weights went from ${say(first)} to ${say(last)}, ${sayShare(last / first)} of it, ${saySpan(spanOf(worst))}, and the loss does not fall any more.`,
+      `The norm of all weights went from ${say(first)} to ${say(last)}, ${sayShare(last / first)} of it, ${saySpan(spanOfRows(worst))}, and the loss does not fall any more.`,
     confidence: 0.85,
     evidence: ({ weights }, t) =>
       weights.slice(0, 5).map((weight) => {

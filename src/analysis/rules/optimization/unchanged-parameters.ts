@@ -1,6 +1,6 @@
 import type { ParameterSeries } from '../../columns/run-columns.ts';
 import { observe, ofParameter } from '../../signals/observe.ts';
-import { positionAt, sayPosition, saySpan, spanOf } from '../../signals/positions.ts';
+import { positionAt, sayPosition, saySpan, spanOfRows } from '../../signals/positions.ts';
 import { defineRuleOfKinds } from '../../signals/rule.ts';
 import { trailingRun } from '../../signals/statistics.ts';
 import { sayNames, sayOthers } from '../../text/sentences.ts';
@@ -57,7 +57,7 @@ export const unchangedParameters = defineRuleOfKinds({
       fact: ({ first: { count, parameter }, found }) => {
         const names = found.map((one) => one.parameter.parameterName);
         const stayed = names.length === 1 ? 'it was' : 'they were';
-        const range = saySpan(spanOf(parameter, parameter.steps.length - count));
+        const range = saySpan(spanOfRows(parameter, parameter.steps.length - count));
         return `${sayNames(names, 3)} stayed as ${stayed} ${range}, while other parameters changed.`;
       },
       confidence: ({ isSolved }) => (isSolved ? 0.75 : 0.9),
@@ -83,7 +83,7 @@ export const unchangedParameters = defineRuleOfKinds({
       title: ({ weight }) => `${weight.moduleName} is frozen, and was never trained`,
       fact: ({ weight, weights }) => {
         const others = new Set(weights.map(({ moduleName }) => moduleName)).size - 1;
-        const range = saySpan(spanOf(weight));
+        const range = saySpan(spanOfRows(weight));
         return others > 0
           ? `${weight.moduleName} and ${sayOthers(others)} are set not to be trained, and have the random numbers of the beginning ${range}.`
           : `${weight.moduleName} is set not to be trained, and has the random numbers of the beginning ${range}.`;

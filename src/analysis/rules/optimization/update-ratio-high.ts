@@ -1,4 +1,4 @@
-import { saySpan, spanOf } from '../../signals/positions.ts';
+import { saySpan, spanOfRows } from '../../signals/positions.ts';
 import { defineRule } from '../../signals/rule.ts';
 import {
   blows,
@@ -73,7 +73,7 @@ export const updateRatioHigh = defineRule({
         length > 1,
         `, and ${length - 1} other weights ${OTHERS[kind](t.updateRatioHigh)}`,
       );
-      return `${FACTS[kind](worst)} ${saySpan(spanOf(worst.weight, worst.start))}${others}.`;
+      return `${FACTS[kind](worst)} ${saySpan(spanOfRows(worst.weight, worst.start))}${others}.`;
     },
     confidence: ({ isHarmed }) => (isHarmed ? 0.92 : 0.8),
     evidence: ({ found, kind }, t) =>

@@ -1,5 +1,5 @@
 import { lateProgress } from '../../signals/late-progress.ts';
-import { saySpan, spanOf } from '../../signals/positions.ts';
+import { saySpan, spanOfRows } from '../../signals/positions.ts';
 import { defineRule } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { median } from '../../signals/statistics.ts';
@@ -65,7 +65,7 @@ export const updateRatioLow = defineRule({
       const beside = isCrawling
         ? `while gradients keep their direction (cosine ${say(cosine)}) and the loss goes on falling to the end`
         : 'and the loss has hardly moved';
-      return `The typical update is ${say(typical)} of the weights it changes ${saySpan(spanOf(lowest.weight, lowest.start))}, ${beside}.`;
+      return `The typical update is ${say(typical)} of the weights it changes ${saySpan(spanOfRows(lowest.weight, lowest.start))}, ${beside}.`;
     },
     confidence: 0.85,
     // No learning rate makes something of nothing.

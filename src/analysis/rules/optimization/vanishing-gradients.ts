@@ -5,7 +5,7 @@ import {
 } from '../../signals/gradient-sources.ts';
 import { ladder } from '../../signals/ladder.ts';
 import { observe } from '../../signals/observe.ts';
-import { saySpan, spanOf } from '../../signals/positions.ts';
+import { saySpan, spanOfRows } from '../../signals/positions.ts';
 import { defineRule } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { median } from '../../signals/statistics.ts';
@@ -46,19 +46,21 @@ export const vanishingGradients = defineRule({
     const sources = layers.length > 0 ? layers : wholeGradient(signals);
     // Zeros that are left of a loss that is NaN are no gradients.
     const brokenAt = lastBreak(signals);
-    const norms = sources.flatMap((source) =>
-      [...source.norms].filter(
-        (norm, row) =>
-          Number.isFinite(norm) && !((source.series.steps[row] ?? Number.NaN) >= brokenAt),
-      ),
-    );
-    const count = norms.length;
-    const vanished = norms.filter((norm) => norm < limit).length;
+    let count = 0;
+    let vanished = 0;
+    for (const { norms, series } of sources) {
+      for (let row = 0; row < norms.length; row++) {
+        const norm = norms[row] ?? Number.NaN;
+        if (norm - norm !== 0 || (series.steps[row] ?? Number.NaN) >= brokenAt) continue;
+        count++;
+        if (norm < limit) vanished++;
+      }
+    }
+    const share = vanished / count;
+    if (count < t.vanishingGradientMinSamples || share < t.vanishingGradientWarningRatio) return [];
     const affected = sources.filter((source) => median(source.norms) < limit);
     const [first] = affected.length > 0 ? affected : sources;
-    if (first === undefined || count < t.vanishingGradientMinSamples) return [];
-    const share = vanished / count;
-    if (share < t.vanishingGradientWarningRatio) return [];
+    if (first === undefined) return [];
     if (!isAbsolute && (signals.isSolved || !hasReason(sources, affected, signals.learnedShare)))
       return [];
     return [{ first, affected, count, vanished, share, isAbsolute }];
@@ -67,7 +69,7 @@ export const vanishingGradients = defineRule({
     levels: RATIO.levels('share'),
     title: 'Gradients vanish',
     fact: ({ first, share }, t) =>
-      `${sayShare(share)} of the gradient samples have a norm below ${say(t.vanishingGradientNorm)}, ${saySpan(spanOf(first.series))}, first in ${first.source}.`,
+      `${sayShare(share)} of the gradient samples have a norm below ${say(t.vanishingGradientNorm)}, ${saySpan(spanOfRows(first.series))}, first in ${first.source}.`,
     confidence: ({ isAbsolute }) => (isAbsolute ? 0.6 : 0.8),
     evidence: ({ affected, count, first, share, vanished }, t) => {
       const below = `below ${say(t.vanishingGradientNorm)}`;

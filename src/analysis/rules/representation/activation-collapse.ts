@@ -3,7 +3,7 @@ import type { LayerSeries } from '../../columns/run-columns.ts';
 import { ladder } from '../../signals/ladder.ts';
 import { deadUnitShare, isLastLayer, passesOn } from '../../signals/layer-facts.ts';
 import { observe, ofLayer } from '../../signals/observe.ts';
-import { saySpan, spanOf } from '../../signals/positions.ts';
+import { saySpan, spanOfRows } from '../../signals/positions.ts';
 import { defineRule, mostSevereFirst, type RuleContext } from '../../signals/rule.ts';
 import { median } from '../../signals/statistics.ts';
 import { say, sayOthers, sayShare, when } from '../../text/sentences.ts';
@@ -140,7 +140,7 @@ function lastOf(values: Float64Array): number {
 }
 
 function sayCollapse({ layer, sign, value }: Collapse): string {
-  return `${SIGNS[sign].say(value)} ${saySpan(spanOf(layer, ...lastRows(layer)))}`;
+  return `${SIGNS[sign].say(value)} ${saySpan(spanOfRows(layer, ...lastRows(layer)))}`;
 }
 
 /** The same units in every probe, not others each time: that is sparsity. Where units are not known, nearly everything. */

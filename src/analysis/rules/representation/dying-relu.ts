@@ -4,7 +4,7 @@ import { deadUnitShare, isLastLayer, passesOn } from '../../signals/layer-facts.
 import { activationOf } from '../../signals/model/lint.ts';
 import { modelOutline } from '../../signals/model/model-outline.ts';
 import { observe, ofLayer } from '../../signals/observe.ts';
-import { positionAt, sayPosition, saySpan, spanOf } from '../../signals/positions.ts';
+import { positionAt, sayPosition, saySpan, spanOfRows } from '../../signals/positions.ts';
 import { defineRule } from '../../signals/rule.ts';
 import { trailingRun } from '../../signals/statistics.ts';
 import { say, sayOthers, sayShare, when } from '../../text/sentences.ts';
@@ -82,11 +82,11 @@ export const dyingRelu = defineRule({
       isOutput
         ? 'give the last layer the activation that fits its targets, none for those that may be negative'
         : undefined,
-    span: ({ layer, onset }) => spanOf(layer, onset),
+    span: ({ layer, onset }) => spanOfRows(layer, onset),
     evidence: ({ found }, t) =>
       found.slice(0, 5).map(({ last, layer, probes, share: { length } }) => {
         const rows = [length - probes, length - 1] as const;
-        const range = saySpan(spanOf(layer, ...rows));
+        const range = saySpan(spanOfRows(layer, ...rows));
         return observe(
           ofLayer(layer),
           rows,

@@ -1,7 +1,7 @@
 import type { LayerSeries, RunColumns } from '../../columns/run-columns.ts';
 import { isInput } from '../../signals/layer-facts.ts';
 import { numberOf } from '../../signals/model/fields.ts';
-import { spanOf, spanOfSteps, type RunSpan } from '../../signals/positions.ts';
+import { spanOfRows, spanOfSteps, type RunSpan } from '../../signals/positions.ts';
 import { defineRuleOfKinds, type Observation } from '../../signals/rule.ts';
 import { median } from '../../signals/statistics.ts';
 import { say } from '../../text/sentences.ts';
@@ -151,7 +151,7 @@ function probedInputs(columns: RunColumns): readonly Input[] {
         source: layer.moduleName,
         mean: median(layer.mean.subarray(0, rows)),
         std: median(layer.std.subarray(0, rows)),
-        span: spanOf(layer, 0, rows - 1),
+        span: spanOfRows(layer, 0, rows - 1),
         isConstant: isConstant(layer, rows),
       };
     });
@@ -165,7 +165,7 @@ function loggedInputs({ metrics }: RunColumns): readonly Input[] {
     const rows = Math.min(SAMPLES, means.values.length);
     const mean = median(means.values.subarray(0, rows));
     const std = median(deviations.values.subarray(0, rows));
-    return [{ of: 'metric', source: means.key, mean, std, span: spanOf(means, 0, rows - 1) }];
+    return [{ of: 'metric', source: means.key, mean, std, span: spanOfRows(means, 0, rows - 1) }];
   });
 }
 
@@ -210,7 +210,7 @@ function estimates(columns: RunColumns): readonly Input[] {
   );
   if (layer === undefined || !((layer.steps[0] ?? Number.POSITIVE_INFINITY) <= INITIAL_STEP))
     return [];
-  const span = spanOf(layer, 0, Math.min(SAMPLES, layer.steps.length) - 1);
+  const span = spanOfRows(layer, 0, Math.min(SAMPLES, layer.steps.length) - 1);
   const [mean = Number.NaN] = layer.mean;
   const [std = Number.NaN] = layer.std;
   // Layers that only shape give the inputs themselves.

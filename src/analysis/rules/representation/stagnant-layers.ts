@@ -2,7 +2,7 @@ import { axisOf } from '../../columns/run-columns.ts';
 import { gradientSources, type GradientSource } from '../../signals/gradient-sources.ts';
 import { ladder } from '../../signals/ladder.ts';
 import { observe } from '../../signals/observe.ts';
-import { rowBefore, saySpan, spanOf } from '../../signals/positions.ts';
+import { rowBefore, saySpan, spanOfRows } from '../../signals/positions.ts';
 import { defineRule } from '../../signals/rule.ts';
 import { longestRun, median } from '../../signals/statistics.ts';
 import { say, sayOthers, when } from '../../text/sentences.ts';
@@ -57,7 +57,7 @@ export const stagnantLayers = defineRule({
     fact: ({ found, probes, rows, source }, t) => {
       const stayed = `stayed below ${say(t.stagnantLayerGradientNorm)} for ${probes} probes`;
       const others = when(found.length > 1, `, and so did that of ${sayOthers(found.length - 1)}`);
-      return `The gradient norm of ${source.source} ${stayed} ${saySpan(spanOf(source.series, ...rows))}${others}.`;
+      return `The gradient norm of ${source.source} ${stayed} ${saySpan(spanOfRows(source.series, ...rows))}${others}.`;
     },
     confidence: ({ isAbsolute }) => (isAbsolute ? 0.6 : 0.85),
     evidence: ({ found }, t) =>

@@ -1,6 +1,6 @@
 import { ladder } from '../../signals/ladder.ts';
 import { observe } from '../../signals/observe.ts';
-import { saySpan, spanOf } from '../../signals/positions.ts';
+import { saySpan, spanOfRows } from '../../signals/positions.ts';
 import { defineRule } from '../../signals/rule.ts';
 import { longestRun, median } from '../../signals/statistics.ts';
 import { dataShares } from '../../signals/step-durations.ts';
@@ -46,7 +46,7 @@ export const dataLoadingBottleneck = defineRule({
       return [];
     const rows = [start, start + length - 1] as const;
     const share = median(values.subarray(start, start + length));
-    return [{ subject, rows, length, share, span: spanOf(series, ...rows) }];
+    return [{ subject, rows, length, share, span: spanOfRows(series, ...rows) }];
   },
   finding: {
     levels: SHARE.levels('share'),

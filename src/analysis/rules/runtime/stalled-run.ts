@@ -39,7 +39,8 @@ export const stalledRun = defineRuleOfKinds({
         ({ longest, missing, share }) =>
           missing > t.stalledSeriesIntervals * longest && share >= t.stalledSeriesMinShare,
       )
-      .slice(0, 1);
+      .slice(0, 1)
+      .map((stop) => ({ ...stop, usual: median(distancesOf(axisOf(stop.series))) }));
   },
   findings: {
     silent: {
@@ -153,20 +154,21 @@ function watchedSeries(signals: Signals): readonly MetricSeries[] {
 }
 
 /** How far a series ends before the last of the others; undefined without others. */
-function stopOf(series: MetricSeries, watched: readonly MetricSeries[]): Stop | undefined {
+function stopOf(
+  series: MetricSeries,
+  watched: readonly MetricSeries[],
+): Omit<Stop, 'usual'> | undefined {
   const others = watched.filter((other) => other.x === series.x && other !== series);
   if (others.length === 0) return undefined;
   const end = Math.max(...others.map((other) => axisOf(other).at(-1) ?? 0));
   const positions = axisOf(series);
-  const distances = distancesOf(positions);
   const missing = end - (positions.at(-1) ?? Number.NaN);
   return {
     kind: 'stopped',
     series,
     missing,
     share: missing / (end - (positions[0] ?? 0)),
-    longest: distances.reduce((a, b) => Math.max(a, b), 0),
-    usual: median(distances),
+    longest: distancesOf(positions).reduce((a, b) => Math.max(a, b), 0),
   };
 }
 
