@@ -66,9 +66,13 @@ export async function readMetricColumns(
       numbers: ['value', 'step', 'epoch', 'timestamp'],
     },
   );
-  const { epoch: epochs, step: steps, timestamp: timesMs, value: values } = numbers;
-  const { index: keyIndex, values: keys } = texts.metricKey;
-  const columns = { rowCount, keys, keyIndex, values, steps, epochs, timesMs, sequences };
+  const { epoch: epochs, step: steps, timestamp: timesMs, value } = numbers;
+  const { index: keyIndex, values } = texts.metricKey;
+  // A segment of other software may lack keys: the key of such samples is empty.
+  const keys = keyIndex.includes(-1) ? [...values, ''] : values;
+  for (let at = keyIndex.indexOf(-1); at >= 0; at = keyIndex.indexOf(-1, at + 1))
+    keyIndex[at] = keys.length - 1;
+  const columns = { rowCount, keys, keyIndex, values: value, steps, epochs, timesMs, sequences };
   return { ...columns, timestampsMs: timesMs, lastSequence, damage };
 }
 
