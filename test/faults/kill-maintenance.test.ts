@@ -11,13 +11,13 @@ import { readMetricColumns } from '../../src/read/metric-columns.ts';
 import type { Store } from '../../src/store/store.ts';
 import { ROWS, valueAt } from '../support/metric-segments.ts';
 import { makeSchema, type TestSchema } from '../support/postgres.ts';
-import { runs } from '../support/property.ts';
+import { rounds } from '../support/property.ts';
 import { openS3Place, type S3Place } from '../support/s3-place.ts';
 import { runOf } from '../support/segments.ts';
 import type { MaintenanceTask } from './maintenance-program.ts';
 import { buildProgram, Child, type Program } from './processes.ts';
 
-const KILLS = runs(2).numRuns;
+const KILLS = rounds(2);
 const MAX_LIFE_MS = 400;
 /** So short that uploads which are slow are swept under the merges that wait for them. */
 const KEEP_LOOSE_MS = 300;

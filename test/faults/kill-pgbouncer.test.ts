@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openPostgresStorage } from '../../src/store/sql/node/postgres-storage.ts';
 import { findPgbouncer } from '../support/pgbouncer-program.mjs';
 import { DoomedServer } from '../support/postgres.ts';
-import { runs } from '../support/property.ts';
+import { rounds } from '../support/property.ts';
 import {
   buildProgram,
   pause,
@@ -18,7 +18,7 @@ import {
 } from './processes.ts';
 import { compareRows, type Progress, type ProgressByWriter } from './rows.ts';
 
-const ROUNDS = runs(2).numRuns;
+const ROUNDS = rounds(2);
 const SERVICES = 2;
 const SENDERS = 4;
 const MAX_CALM_MS = 300;

@@ -5,8 +5,9 @@ import { DoomedServer } from '../support/postgres.ts';
 import { Load } from './clients.ts';
 import { buildProgram, pause, startService, type Child, type Program } from './processes.ts';
 import { compareRows } from './rows.ts';
+import { rounds } from '../support/property.ts';
 
-const KILLS = Math.ceil(15 * Number(process.env['QUARK_RUNS'] ?? '1'));
+const KILLS = rounds(15);
 const MAX_CALM_MS = 200;
 
 let program: Program;

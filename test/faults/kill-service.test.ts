@@ -7,8 +7,9 @@ import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { Load } from './clients.ts';
 import { buildProgram, pause, startService, type Program } from './processes.ts';
 import { compareRows } from './rows.ts';
+import { rounds } from '../support/property.ts';
 
-const KILLS = Math.ceil(18 * Number(process.env['QUARK_RUNS'] ?? '1'));
+const KILLS = rounds(18);
 const MAX_LIFE_MS = 120;
 
 let program: Program;

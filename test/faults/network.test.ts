@@ -8,8 +8,9 @@ import { Load } from './clients.ts';
 import { buildProgram, pause, startService, type Child, type Program } from './processes.ts';
 import { FaultyProxy, NETWORK_FAULTS } from './proxy.ts';
 import { compareRows } from './rows.ts';
+import { rounds } from '../support/property.ts';
 
-const EACH_FAULT = Math.ceil(5 * Number(process.env['QUARK_RUNS'] ?? '1'));
+const EACH_FAULT = rounds(5);
 
 let program: Program;
 let directory: string;

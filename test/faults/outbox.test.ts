@@ -16,8 +16,9 @@ import {
 } from './processes.ts';
 import { FaultyProxy } from './proxy.ts';
 import { CLIENT_ROWS, compareRows, OUTBOX_SPACE, prepareRun, type Progress } from './rows.ts';
+import { rounds } from '../support/property.ts';
 
-const KILLS = Math.ceil(15 * Number(process.env['QUARK_RUNS'] ?? '1'));
+const KILLS = rounds(15);
 /** Runs that have to get through while every kind of fault goes on; in a campaign all of them. */
 const ARRIVE_OVER_ALL = KILLS > 15 ? KILLS : 4;
 const CLIENTS = 3;

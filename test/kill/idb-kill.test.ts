@@ -12,10 +12,10 @@ import { join } from 'node:path';
 import { chromium, type Browser, type Page } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CHROMIUM_ARGS, findChromium } from '../../scripts/chromium.mjs';
-import { runs } from '../support/property.ts';
+import { rounds } from '../support/property.ts';
 import { startPageServer, type PageServer } from './page-server.ts';
 
-const ROUNDS = runs(6).numRuns;
+const ROUNDS = rounds(6);
 const MAX_LIFE_MS = 400;
 /** How long a loaded machine may take. */
 const PATIENCE_MS = 120_000;

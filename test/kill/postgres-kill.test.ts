@@ -7,12 +7,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openPostgresStorage } from '../../src/store/sql/node/postgres-storage.ts';
 import { bundle } from '../support/bundle.mjs';
 import { DoomedServer, makeSchema } from '../support/postgres.ts';
-import { runs } from '../support/property.ts';
+import { rounds } from '../support/property.ts';
 import { inspect } from './workload.ts';
 
 const CLIENTS = 3;
-const CLIENT_ROUNDS = runs(2).numRuns;
-const SERVER_KILLS = runs(3).numRuns;
+const CLIENT_ROUNDS = rounds(2);
+const SERVER_KILLS = rounds(3);
 const MAX_LIFE_MS = 300;
 /** Of the server, between two kills. */
 const MAX_CALM_MS = 1500;

@@ -6,11 +6,11 @@ import Database from 'libsql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { bundle } from '../support/bundle.mjs';
-import { runs } from '../support/property.ts';
+import { rounds } from '../support/property.ts';
 import { runAndKill } from '../support/run-and-kill.ts';
 import { inspect } from './workload.ts';
 
-const ROUNDS = runs(13).numRuns;
+const ROUNDS = rounds(13);
 const CHILDREN = 2;
 const MAX_LIFE_MS = 150;
 

@@ -9,8 +9,9 @@ import { openRun } from '../../src/read/run-reader.ts';
 import { TrainingSession } from '../../src/session/training-session.ts';
 import { openSync, verifySync } from '../../src/sync/sync-storage.ts';
 import { runAndKill } from '../support/run-and-kill.ts';
+import { rounds } from '../support/property.ts';
 
-const ROUNDS = Math.ceil(2 * Number(process.env['QUARK_RUNS'] ?? '1'));
+const ROUNDS = rounds(2);
 const CHILDREN = 2;
 const MAX_LIFE_MS = 600;
 

@@ -92,7 +92,7 @@ describe('queryRuns', () => {
           expect(rows[at]?.slice(1)).toEqual([step, runId, at]);
         }
       }),
-      runs(4),
+      runs(8),
     );
   });
 

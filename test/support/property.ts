@@ -13,9 +13,17 @@ function chooseSeed(given: string): number {
   return Math.floor(Math.random() * 2 ** 31);
 }
 
+/** Half of the cases in the plain run: its seed is fixed, so that it tries the same ones each time. */
+const PLAIN_SHARE = '0.5';
+
 /** How often a property is tried, and from which seed. */
 export function runs(count: number): { readonly numRuns: number; readonly seed: number } {
-  return { numRuns: Math.ceil(count * Number(env['QUARK_RUNS'] ?? '1')), seed: SEED };
+  return { numRuns: Math.ceil(count * Number(env['QUARK_RUNS'] ?? PLAIN_SHARE)), seed: SEED };
+}
+
+/** How often something is done that differs each time, such as a kill at a random moment. */
+export function rounds(count: number): number {
+  return Math.ceil(count * Number(env['QUARK_RUNS'] ?? '1'));
 }
 
 /** The seed from which a test draws all that it draws. */
