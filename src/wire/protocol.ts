@@ -86,7 +86,7 @@ export const MAX_UPLOAD_BYTES = 66 * 1024 * 1024;
 /** Bytes of the segments of one upload in their unpacked form. */
 export const MAX_UNPACKED_BYTES: number = 512 * 1024 * 1024;
 
-/** Bytes of a blob over HTTP. Payloads of artifacts are kept in parts of 16 MiB. */
+/** Bytes of a blob over HTTP. Payloads of artifacts are stored in parts of 16 MiB. */
 export const MAX_BLOB_UPLOAD_BYTES = 64 * 1024 * 1024;
 
 /** Longest claim of a lease: sessions renew theirs every few seconds. */

@@ -39,14 +39,14 @@ const SERVER_FAILURES: Partial<Readonly<Record<StoreFailureReason, string>>> = {
   unreachable: 'The server cannot reach its store. Nothing was changed. Try again later.',
 };
 
-/** When the connection to the store broke between a change and the word that it was kept. */
+/** The connection to the store broke between a change and its acknowledgement. */
 const UNKNOWN_OUTCOME =
   'The server has lost its store. It is not known whether this was written: ask again.';
 
 /** The error as it travels. A detail `httpStatus` from 400 to 499 says which status it is to have. */
 export function encodeError(error: unknown): WireError {
   if (isQuarkError(error, 'run_not_found')) {
-    // Not as it is: the original names the place where the server keeps its store, and a function of the library.
+    // Not as it is: the original names the location of the server's store, and a function of the library.
     const runId = String(error.details['runId']);
     const message = `No run ${show(runId)} is here. GET /${API_PATH}/runs lists those that are, as "quark runs" does.`;
     return { status: 404, body: { code: 'run_not_found', message, details: { runId } } };

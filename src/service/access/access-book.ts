@@ -57,8 +57,8 @@ export type AccessBookParts = {
   readonly timingSafeEqual: (a: Uint8Array, b: Uint8Array) => boolean;
 };
 
-/** Keys of no use that are kept of each user, so that "revoked" is told from "never heard of". */
-const KEPT_USELESS_KEYS = 1_000;
+/** Revoked and ended keys that stay stored for each user, so that "revoked" differs from "not known". */
+const STORED_ENDED_KEYS = 1_000;
 
 /** Stands for the hash of a key that is not there, so that looking for it takes as long. */
 const NO_HASH = '0'.repeat(64);
@@ -103,7 +103,7 @@ export class AccessBook {
     await this.#database.transaction(function* () {
       const user = yield* rows.ensureUser(newUser(userName, nowMs));
       yield* rows.addKey({ ...about, revokedAtMs: null, userId: user.id, hash });
-      yield* rows.forgetKeys(user.id, nowMs, KEPT_USELESS_KEYS);
+      yield* rows.forgetKeys(user.id, nowMs, STORED_ENDED_KEYS);
       yield* condition(nowMs);
     });
     return { ...about, revokedAtMs: null, key };

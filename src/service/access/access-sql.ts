@@ -106,14 +106,14 @@ export function* countKeys(userId: string, nowMs: number): SqlWork<number> {
 }
 
 /** Drops the oldest keys of a user that are of no use any longer, all but so many. */
-export function* forgetKeys(userId: string, nowMs: number, kept: number): SqlWork<void> {
+export function* forgetKeys(userId: string, nowMs: number, limit: number): SqlWork<void> {
   yield sql(
     `DELETE FROM user_keys WHERE id IN (
        SELECT id FROM user_keys WHERE user_id = ? AND (revoked_at_ms IS NOT NULL OR expires_at_ms <= ?)
        ORDER BY created_at_ms DESC, id LIMIT 1000 OFFSET ?)`,
     userId,
     nowMs,
-    kept,
+    limit,
   );
 }
 

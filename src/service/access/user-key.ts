@@ -21,7 +21,7 @@ const SECRET_TEXT = new RegExp(`(${PREFIX}[0-9A-Za-z]{${NAME_CHARS}})[0-9A-Za-z]
 
 /** A key as it is made, and what may be known of it later. */
 export type NewUserKey = {
-  /** The whole key. It is shown once and kept nowhere. */
+  /** The whole key. It is shown once and stored nowhere. */
   readonly key: string;
   /** The part that names it: `qk_` and 12 characters. No secret; lists and logs show it. */
   readonly keyId: string;
@@ -49,7 +49,7 @@ export function isKeyId(text: string): boolean {
 }
 
 /**
- * What is kept of a key: SHA-256 of its text, as lowercase hex digits. A slow hash with a salt, as passwords need it,
+ * What is stored of a key: SHA-256 of its text, as lowercase hex digits. A slow hash with a salt, as passwords need it,
  * would add nothing: nobody can try 2^256 secrets, and a service that computes a slow hash for every request is easy to
  * keep busy.
  */

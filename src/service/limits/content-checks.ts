@@ -3,7 +3,7 @@ import { checkSegmentContent } from '../../segment/check-segment.ts';
 import type { ContentChecks } from '../http/handler-options.ts';
 import { checkProjectContent, checkRunContent } from '../../store/run-content.ts';
 
-/** All that can be checked of what is to be kept: see {@link checkSegmentContent} and `store/run-content.ts`. */
+/** All checks of what is to be stored: see {@link checkSegmentContent} and `store/run-content.ts`. */
 export const CONTENT_CHECKS: ContentChecks = {
   segment: checkSegmentContent,
   run: checkRunContent,

@@ -26,7 +26,7 @@ export class EarlyLeases {
     return this.#claims.size;
   }
 
-  /** The same store, where a lease on a run that is not there is not kept before the run is. */
+  /** The same store, where a lease on a run that does not exist is stored with the run. */
   over(store: Store, space: string): Store {
     const renewLease: Store['renewLease'] = async (runId, holder, ttlMs) => {
       checkLeaseClaim(runId, holder, ttlMs);

@@ -53,7 +53,7 @@ export class FeedListener {
   push(events: readonly FeedEvent[]): void {
     if (!this.#isOpen) return;
     for (const event of events) {
-      // Behind what came before: a map keeps the place of a key that is set again.
+      // Behind what came before: a map does not move a key that is set again.
       this.#waiting.delete(event.subject);
       this.#waiting.set(event.subject, event);
     }

@@ -26,7 +26,7 @@ import { mergeParts } from './merge-parts.ts';
 /** What maintenance works on: the parts of an opened database. */
 export type MaintainedSpaces = {
   readonly database: SqlDatabase;
-  /** Where merged segments are kept outside the database, if they are. */
+  /** Where merged segments are stored outside the database, if they are. */
   readonly segmentFiles?: SegmentFiles | undefined;
   store(space: string): Store;
 };

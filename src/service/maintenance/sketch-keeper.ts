@@ -31,7 +31,7 @@ export class SketchKeeper {
   readonly #onFailure: (error: unknown) => void;
   readonly #stop = new AbortController();
   readonly #runs = new Map<string, Watched>();
-  /** Rows of runs whose sketch could not be kept. */
+  /** Rows of runs whose sketch could not be stored. */
   readonly #inVain = new Map<string, number>();
   #last: Promise<void> = Promise.resolve();
 

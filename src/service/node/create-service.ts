@@ -25,12 +25,12 @@ import { openStaticFiles } from './static-files.ts';
 /** Options of {@link createService}. */
 export type ServiceOptions = {
   /**
-   * Where records are kept: a directory or a `file:` URI (SQLite), or `postgres://`, `postgresql://` or `cockroach://`. The
+   * Where records are stored: a directory or a `file:` URI (SQLite), or `postgres://`, `postgresql://` or `cockroach://`. The
    * current directory unless given.
    */
   readonly storage?: string;
   /**
-   * Object store for artifacts and merged segments above some 64 KiB. Unless given they are kept in the database, or in files
+   * Object store for artifacts and merged segments above some 64 KiB. Unless given, they are stored in the database, or in files
    * beside it.
    */
   readonly objects?: S3Options | undefined;
@@ -61,7 +61,7 @@ export type ServiceOptions = {
 export type Service = {
   /** The answer to a request. Never rejects. */
   (request: Request, connection?: ServiceConnection): Promise<Response>;
-  /** Where records are kept, without anything secret. */
+  /** Where records are stored, without anything secret. */
   readonly storageUri: string;
   /** Users, keys and shares. */
   readonly access: AccessBook;

@@ -61,7 +61,7 @@ export function rawAnswer(status: string, json: string, retryAfterSeconds?: numb
 }
 
 function refusalOf(code: string | undefined): { readonly status: string; readonly text: string } {
-  // Slow is not wrong: the same may be sent again, and a client that keeps records has to.
+  // Slow is not wrong: a client that stores records has to send the same again.
   const isLate = code === 'ERR_HTTP_REQUEST_TIMEOUT';
   const [status, rule] = isLate
     ? ['408 Request Timeout', 'sent without long pauses']

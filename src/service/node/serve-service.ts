@@ -27,7 +27,7 @@ export type ServedService = {
   /** Address of the dashboard and of the API, with a slash at its end: `http://127.0.0.1:4747/`. */
   readonly url: string;
   readonly port: number;
-  /** Where records are kept, without anything secret. */
+  /** Where records are stored, without anything secret. */
   readonly storageUri: string;
   /** Users, keys and shares. */
   readonly access: AccessBook;

@@ -1,4 +1,4 @@
-/** Requests about the store of a space: what is open to the user who asks, and what is kept an eye on while it is sent. */
+/** Requests about the store of a space: what is open to the user who asks, and whether it still is while the answer is sent. */
 import { trustedStore } from '../../store/front.ts';
 import type { StoreSpaces } from '../../store/sql/sql-store.ts';
 import { SPACE_HEADER } from '../../wire/protocol.ts';
