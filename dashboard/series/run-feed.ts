@@ -44,7 +44,7 @@ export class RunFeed {
   #hasMoreMetrics = false;
   #nextMetric = 0;
   #nextEvent = 0;
-  /** What came in and no poll has told of yet: one that failed half-way tells nothing. */
+  /** What was read and no poll has reported yet: a poll that fails half-way reports nothing. */
   #untold = { metrics: false, events: false };
 
   private constructor(

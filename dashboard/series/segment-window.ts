@@ -53,7 +53,7 @@ export function windowEnd(
   let count = 0;
   let last = -1;
   for (const [at, segment] of segments.entries()) {
-    // Segments come in the order of their first rows: the next one tells for all that follow.
+    // Segments come in the order of their first rows: what is true of the next one is true of all that follow.
     if (count >= rows && segment.firstSequence > last) return at;
     count += segment.rowCount;
     last = Math.max(last, segment.lastSequence);

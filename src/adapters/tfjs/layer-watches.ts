@@ -1,6 +1,6 @@
 /**
- * Outputs of layers on their way to those who watch. In a pass that trains, the gradient with respect to an output is the
- * one that the operation which made it is handed on the way back. Where that operation cannot be told to belong to this
+ * Outputs of layers on their way to the watches. In a pass that trains, the gradient with respect to an output is the
+ * one that the operation which made it is handed on the way back. Where that operation cannot be known to belong to this
  * output alone, and on a device, the output goes through an identity with a gradient of its own (`tf.customGrad`), in
  * whose body nothing is recorded for the backward pass. Values, gradients and the order of operations stay the same.
  */
@@ -168,7 +168,7 @@ type TapeNode = {
   gradient?: (dys: readonly (TfTensor | null)[]) => unknown;
 };
 
-/** Operations whose gradient is told already: those of two outputs that are one tensor are not to be told apart. */
+/** Operations whose gradient is captured already: those of two outputs that are one tensor cannot be distinguished. */
 const tapped = new WeakSet<TapeNode>();
 
 /**
@@ -208,7 +208,7 @@ function isAmong(tensor: TfTensor, inputs: unknown): boolean {
   return inputs === tensor || (Array.isArray(inputs) && inputs.includes(tensor));
 }
 
-/** Whether gradients are being computed: what tells training from validation and prediction. */
+/** Whether gradients are being computed: true in training, false in validation and prediction. */
 function isTapeOn(tf: TfjsRuntime): boolean {
   const engine = tf.engine();
   // Not documented, and there since version 1; without it every pass counts as training.

@@ -2,7 +2,7 @@
 type AnyFunction = (this: unknown, ...args: unknown[]) => unknown;
 type Make = (original: AnyFunction) => AnyFunction;
 
-/** What stands in place of a method, for all who have tapped it. */
+/** The replacement of a method, for all of its taps. */
 type Tap = {
   readonly method: AnyFunction;
   readonly makes: Make[];
@@ -10,12 +10,12 @@ type Tap = {
   restore(): void;
 };
 
-/** The taps in place. One function for all who tap a method: they may leave in any order, and the last one restores it. */
+/** The current taps. All taps of a method share one function: they may be undone in any order, and the last one restores the method. */
 const taps = new WeakMap<object, Map<string, Tap>>();
 
 /**
- * Replaces `object[name]` by what `make` makes of it. The undo leaves no trace; where somebody else has wrapped the
- * method since, it stays in place and passes every call on.
+ * Replaces `object[name]` by what `make` makes of it. The undo leaves no trace; where other code has wrapped the
+ * method since, the replacement stays and passes every call on.
  */
 export function tapMethod(object: object, name: string, make: Make): () => void {
   const tap = tapOf(object, name);

@@ -53,7 +53,7 @@ export function findLayers(model: object): readonly FoundLayer[] {
 /**
  * The inputs of a model, each beside the first of its layers that gets it. Left out are inputs whose numbers are names (of tokens,
  * of classes: they go to an embedding, or are no floating-point numbers), and those of layers that are used more than once, whose
- * calls are not told apart.
+ * calls cannot be distinguished.
  */
 function findInputs(model: object, names: Set<string>): FoundLayer[] {
   const own = new Set(layersOf(model));

@@ -142,7 +142,7 @@ function elementsOf(tensor: TfTensor): TensorData {
     data instanceof Float64Array
   )
     return data;
-  // The cpu backend keeps what it was given, which may be a plain array.
+  // The cpu backend references what it was given, which may be a plain array.
   if (Array.isArray(data) && tensor.dtype !== 'string') return Float32Array.from(data as number[]);
   throw new TypeError(`tensors of type ${tensor.dtype} have no statistics`);
 }
@@ -153,7 +153,7 @@ type WasmBackend = {
   readonly dataIdMap: { has(dataId: object): boolean; get(dataId: object): unknown };
 };
 
-/** Backends that were looked at once and are as they are expected. */
+/** Backends that were checked once and are as expected. */
 const checked = new WeakSet<object>();
 
 /** Undefined where the backend is built differently from 4.x. */

@@ -57,14 +57,14 @@ export class TrainingProbes {
   }
 
   /**
-   * Goes on the model. What the fits before have taught is kept, unless the model has other layers or weights since.
+   * Attaches to the model. What is known from earlier fits remains, unless the model has other layers or weights since.
    *
    * @throws {QuarkError} `invalid_input`; where errors are raised, `probe_failed`
    */
   async begin(): Promise<void> {
     const { hooks = true, parameters = true } = this.#options;
     if (hooks === false && parameters === false) return;
-    // Those of a fit that threw are still on: it told nobody.
+    // Those of a fit that threw are attached: it calls no callback then.
     this.#takeOff();
     const seen = this.#options.source ?? tfjsModel(this.#tf, this.#model);
     if (this.#source !== undefined && this.#seen !== undefined && isSameModel(this.#seen, seen)) {

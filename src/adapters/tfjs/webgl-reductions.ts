@@ -13,7 +13,7 @@ export const CHUNK_NUMBERS = 8;
 export const PAIR_NUMBERS = 3;
 const MIN_CHUNK_LENGTH = 128;
 const MAX_CHUNKS = 1024;
-/** A thread looks at all elements of a unit: beyond so many it is the slowest of all. */
+/** A thread reads all elements of a unit: beyond so many it is the slowest of all. */
 const MAX_UNIT_LENGTH = 1 << 14;
 
 type Program = {

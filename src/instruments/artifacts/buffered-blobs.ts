@@ -52,7 +52,7 @@ export class BufferedBlobs implements RowGate {
     return true;
   }
 
-  /** An artifact is given up, with the parts that no other one has put here. */
+  /** Drops an artifact, with the parts that no other artifact has buffered. */
   drop(hashes: readonly string[], artifactKey: string, sizeBytes: number): void {
     for (const hash of hashes) {
       const buffered = this.#buffered.get(hash);

@@ -97,7 +97,7 @@ export const hardBatchFindingRecord: RecordDefinition<typeof hardBatchColumns> =
 /** A batch that stands out, and why. */
 export type HardBatchFinding = RecordOf<typeof hardBatchColumns>;
 
-/** Everything the diagnostics tell of a range of batches. */
+/** Summary of a range of batches. */
 export type DataDiagnosticsSummary = {
   /** Batches in the range. */
   readonly batchCount: number;

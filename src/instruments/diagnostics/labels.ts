@@ -38,7 +38,7 @@ export function countLabels(field: string, labels: unknown): ClassCounts {
     if ('shape' in labels && Array.isArray(labels.shape))
       return countTensor(field, labels as LabelTensor);
     const prototype: unknown = Object.getPrototypeOf(labels);
-    // A Set, or a promise nobody waited for, would count as nothing at all.
+    // A Set, or a promise that was not awaited, would count as empty.
     if (prototype === null || Object.getPrototypeOf(prototype) === null)
       return checkCounts(field, new Map(Object.entries(labels)));
   }

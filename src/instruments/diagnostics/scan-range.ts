@@ -121,7 +121,7 @@ function together(parts: readonly Exposure[]): Exposure {
   return all;
 }
 
-/** The parts one after the other, in the order in which the batches were persisted: sums depend on it in their last place. */
+/** The parts one after the other, in the order in which the batches were persisted: sums depend on it in their last digit. */
 function joined(parts: readonly LossColumns[]): LossColumns {
   const sequences = concat(parts.map((part) => part.sequences));
   const losses = concat(parts.map((part) => part.losses));

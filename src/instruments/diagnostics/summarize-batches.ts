@@ -1,4 +1,4 @@
-/** Everything that batches tell, from their records alone: no session is needed. */
+/** Losses, exposure and hard batches from records alone: no session is needed. */
 import { checkPositive } from '../../base/assert.ts';
 import { jsKernel } from '../../kernel/tensor/js-kernel.ts';
 import type { BatchDiagnosticRecord } from '../../records/batch-diagnostic.ts';
@@ -24,7 +24,7 @@ export type SummarizeBatchesOptions = Partial<OutlierSettings> & {
 };
 
 /**
- * Losses, exposure and hard batches of recorded batches, as `DataDiagnostics.summarize` tells them of its own run.
+ * Losses, exposure and hard batches of recorded batches, as `DataDiagnostics.summarize` returns them for its own run.
  *
  * @param batches what `readBatchDiagnostics(reader)` found
  * @throws {QuarkError} `invalid_input` naming the option

@@ -1,4 +1,4 @@
-/** From losses and sequence lengths to what they tell. Pure functions of columns; a row of one is a batch. */
+/** From losses and sequence lengths to summaries and hard batches. Pure functions of columns; a row of one is a batch. */
 import type { Kernel } from '../../kernel/kernel.ts';
 import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
 import type { BatchDiagnosticRecord } from '../../records/batch-diagnostic.ts';
@@ -116,7 +116,7 @@ export function findHardRows(
   });
 }
 
-/** A batch that stands out, as the diagnostics tell of it. */
+/** A batch that stands out, as the diagnostics return it. */
 export function toFinding(
   batch: BatchDiagnosticRecord,
   { reasons, zScore }: HardRow,

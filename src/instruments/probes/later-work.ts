@@ -31,7 +31,7 @@ export type Ending = {
 
 /** A reduction that was put off. */
 export interface LaterWork {
-  /** References that it holds, to be released when it is over. */
+  /** Its references to tensors, to be released when it is over. */
   readonly tensors: readonly (TensorRef | RetainedTensor)[];
   /** Begins it anew; goes on by one slice each time it is asked. `inline` is for what is small. */
   slices(kernels: Kernel | Kernels, inline: Kernel): Generator<undefined, Ending, undefined>;

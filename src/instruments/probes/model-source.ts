@@ -80,7 +80,7 @@ export type SourceTrouble = {
   readonly message: string;
 };
 
-/** Told by a source what its layers do. None of it throws, or keeps what it is given without retaining it. */
+/** Called by a source for what its layers do. No method throws, or references a tensor without retaining it. */
 export interface LayerWatch {
   /** Layers to capture, by position in {@link ModelSource.layers}. */
   readonly layers: ReadonlySet<number>;
@@ -108,7 +108,7 @@ export type ParameterChange = {
   readonly before: TensorRef | null;
 };
 
-/** Told by a source what its optimizer does. None of it throws, or keeps what it is given without retaining it. */
+/** Called by a source for what its optimizer does. No method throws, or references a tensor without retaining it. */
 export interface ParameterWatch {
   /** Parameters to capture, by position in {@link ModelSource.parameters}. */
   readonly parameters: ReadonlySet<number>;
@@ -130,7 +130,7 @@ export type ReductionRequest = {
   readonly threshold: number | null;
   /** Axis of the units whose deadness is wanted, from 0; null: not wanted. */
   readonly unitAxis: number | null;
-  /** Bins of a histogram from the smallest to the largest element, and how many elements to look at; null: none. */
+  /** Bins of a histogram from the smallest to the largest element, and how many elements to count; null: none. */
   readonly histogram: { readonly bins: number; readonly maxValues: number } | null;
 };
 
@@ -145,7 +145,7 @@ export type TensorHistogram = {
 };
 
 /**
- * What is kept of a tensor. NaN and infinities are counted and take part in nothing else; where no element is finite,
+ * The numbers of a tensor. NaN and infinities are counted and take part in nothing else; where no element is finite,
  * mean, variance, extremes and ratios are null.
  */
 export type TensorSummary = {

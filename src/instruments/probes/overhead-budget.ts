@@ -28,7 +28,7 @@ export class OverheadBudget {
   #ownMs: number[] = [];
   #probes = 0;
   #hasChosen = false;
-  /** Where the last look pointed: steps differ by more than a probe takes, so one look alone moves nothing. */
+  /** Direction of the last comparison: steps differ by more than a probe takes, so one comparison alone changes nothing. */
   #trend: 'rise' | 'fall' | undefined;
   readonly #everyNSteps: number;
   #slowdown: number;
@@ -56,7 +56,7 @@ export class OverheadBudget {
 
   /**
    * A step with a probe took so long, of which the probe knows to have spent `ownMs`, then or later. Returns a choice when
-   * there is a new one: the first in any case, and another one when two looks in a row point there.
+   * there is a new one: the first in any case, and another one when two comparisons in a row agree.
    */
   probedStep(stepMs: number, ownMs: number): CadenceChoice | undefined {
     this.#probes += 1;

@@ -119,7 +119,7 @@ export class ParameterDiagnostics implements AsyncDisposable {
     return [...this.#watch.parameters].flatMap((i) => this.#source.parameters[i]?.name ?? []);
   }
 
-  /** What has been looked at, left out and written; rows of both kinds together. */
+  /** What has been probed, left out and written; rows of both kinds together. */
   get status(): ProbeStatus {
     return this.#instrument.status([this.#summaries.status, this.#distributions.status]);
   }

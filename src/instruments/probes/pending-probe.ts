@@ -1,4 +1,4 @@
-/** The probe whose numbers are still under way: at most one, given up when it takes too long. */
+/** The probe whose numbers are being computed: at most one, discarded when it takes too long. */
 import type { Clock } from '../../base/clock.ts';
 import { nextTask } from '../../base/next-task.ts';
 import type { ProbeWork } from './probe-work.ts';

@@ -77,7 +77,7 @@ export class ProbeWork {
     return this.#spentMs;
   }
 
-  /** Reduces a tensor; `done` is told, now or later. */
+  /** Reduces a tensor; `done` is called with the result, now or later. */
   summarize(
     tensor: TensorRef,
     request: ReductionRequest,
@@ -97,7 +97,7 @@ export class ProbeWork {
     this.#spentMs += this.#now() - began;
   }
 
-  /** Reduces `after - before`. Tensors of different places or without differences are left out: `done` is not told. */
+  /** Reduces `after - before`. Tensors of different devices or without differences are left out: `done` is not called. */
   change(
     after: TensorRef,
     before: TensorRef,
@@ -131,7 +131,7 @@ export class ProbeWork {
     this.#spentMs += this.#now() - began;
   }
 
-  /** The cosine of the angle between two tensors, null when one is all zero; `done` is told unless there is none. */
+  /** The cosine of the angle between two tensors, null when one is all zero; `done` is called unless there is none. */
   cosine(first: TensorRef, second: TensorRef, done: (cosine: number | null) => void): void {
     const began = this.#now();
     const a = first.data;
@@ -149,13 +149,13 @@ export class ProbeWork {
     this.#spentMs += this.#now() - began;
   }
 
-  /** Undefined when everything has been told already, else the end of the rest. */
+  /** Undefined when every result has been delivered, else a promise that ends with the last one. */
   finish(): Promise<void> | undefined {
     if (this.#batch === undefined && this.#later.length === 0) return undefined;
     return this.#finishLater();
   }
 
-  /** Gives up what has not been told yet. */
+  /** Discards the results that have not been delivered. */
   discard(): void {
     this.#isDiscarded = true;
     this.#batch?.discard();
@@ -164,7 +164,7 @@ export class ProbeWork {
     this.#later = [];
   }
 
-  /** Whether everything has been told. */
+  /** Whether every result has been delivered. */
   get isComplete(): boolean {
     return this.#batch === undefined && this.#later.length === 0;
   }

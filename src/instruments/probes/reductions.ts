@@ -1,4 +1,4 @@
-/** From the elements of a tensor in host memory to what is kept of them. */
+/** From the elements of a tensor in host memory to the numbers that are recorded. */
 import { checkTensor } from '../../kernel/tensor/checks.ts';
 import type { Kernel, TensorData, TensorStats, TensorType } from '../../kernel/kernel.ts';
 import type {
@@ -60,7 +60,7 @@ export function unitAxisOf(shape: readonly number[], axis: number): number | nul
 
 /**
  * Finds units whose every element has |x| <= epsilon; NaN is not near zero. Live units drop out at their first such
- * element, so that a layer without dead units costs two or three looks a unit.
+ * element, so that a layer without dead units costs two or three reads a unit.
  */
 export class DeadUnitSearch {
   readonly #epsilon: number;
@@ -152,7 +152,7 @@ function nearZero32(
   return kept;
 }
 
-/** Histogram over the range of the values that are looked at. */
+/** Histogram over the range of the values that are counted. */
 export function histogramOf(
   kernel: Kernel,
   data: TensorData,

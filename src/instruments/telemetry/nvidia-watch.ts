@@ -54,7 +54,7 @@ export function watchNvidia(process: NodeProcess, gpuIndex: number | null): Mach
     // Node may start no programs here (its permission model), or the system has no room for one.
     return { read: () => ({}), close: () => undefined };
   }
-  // The training must end when it is done, whether or not somebody closed this.
+  // The training must end when it is done, whether or not this was closed.
   child.unref();
   child.stdout.unref?.();
   const end = (): void => {
@@ -90,7 +90,7 @@ export function watchNvidia(process: NodeProcess, gpuIndex: number | null): Mach
   };
 }
 
-/** One line of CSV; undefined for anything else. What a card does not tell is printed as `[N/A]`. */
+/** One line of CSV; undefined for anything else. What a card does not report is printed as `[N/A]`. */
 export function parseNvidiaLine(line: string): Partial<MachineReading> | undefined {
   const cells = line.split(',').map((cell) => cell.trim());
   if (cells.length !== 7) return undefined;

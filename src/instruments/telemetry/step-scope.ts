@@ -9,7 +9,7 @@ export type StepTimes = {
   readonly computeTimeMs: number | null;
 };
 
-/** What a step may tell beside its times. */
+/** Outcome of a step, beside its times. */
 export type StepOutcome = {
   /** Whether gradients overflowed (mixed precision). Default false. */
   readonly overflowOccurred?: boolean;

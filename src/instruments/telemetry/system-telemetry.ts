@@ -277,7 +277,7 @@ export class SystemTelemetry implements AsyncDisposable {
     const nowMs = performance.now();
     const last = this.#reading;
     if (last !== undefined && nowMs - this.#readAtMs < MIN_READING_SPAN_MS) {
-      // These two are of the time since the record before, which told all of it.
+      // These two are of the time since the record before, which has all of it.
       return {
         ...last,
         longTaskMs: last.longTaskMs === null ? null : 0,
