@@ -53,7 +53,7 @@ export type HealthScoreFilter = {
   readonly limit?: number | undefined;
 };
 
-/** Turns what was recorded of a run into alerts and health scores, and keeps them with the run. */
+/** Turns what was recorded of a run into alerts and health scores, and stores them with the run. */
 export class AnalyzerEngine {
   readonly #source: AnalyzableRun;
   readonly #run: AnalyzedRun;
@@ -103,16 +103,16 @@ export class AnalyzerEngine {
   }
 
   /**
-   * Asks the rules while the run goes on, after each flush and in a worker, and tells of what they find as `alert` events of
-   * the run, by callbacks and by actions. A flush that is awaited, and the end of the run, wait until that was told. Where no
+   * Evaluates the rules while the run goes on, after each flush and in a worker, and reports what they find as `alert` events of
+   * the run, by callbacks and by actions. A flush that is awaited, and the end of the run, wait until that was reported. Where no
    * worker can be had, the calling thread asks, a few rules at a time; `status` of the watch says so. A rule that judges a trend
-   * has to find the same in three looks, with at least a twentieth more values each; rules that can only judge a whole run wait
+   * has to find the same in three evaluations in a row, with at least a twentieth more values each; rules that can only judge a whole run wait
    * for {@link analyze}, which also finds what only later values show.
    *
-   * A loop that never waits for more than promises that are kept already (as `await loss.data()` on the cpu backend of tfjs)
-   * lets nothing else have its turn, and is looked at when it ends: await `session.flush()` or `tf.nextFrame()` now and then.
+   * A loop that never waits for more than promises that are settled already (as `await loss.data()` on the cpu backend of tfjs)
+   * lets nothing else have its turn, and is judged when it ends: await `session.flush()` or `tf.nextFrame()` now and then.
    *
-   * A run of another process (opened with `openRun`) is looked at every `pollMs`; then there are no events, and `stop` does
+   * A run of another process (opened with `openRun`) is polled every `pollMs`; then there are no events, and `stop` does
    * nothing.
    *
    * @throws {QuarkError} `invalid_input` naming the option; `invalid_run_state` when the session's run has ended

@@ -1,6 +1,6 @@
 /**
- * The rules while a run goes on. Each look hands what was appended since the one before, as stored bytes, to a worker, which
- * folds it into bounded state and now and then asks the rules over that. What a look costs does not depend on how long the
+ * The rules while a run goes on. Each poll hands what was appended since the one before, as stored bytes, to a worker, which
+ * folds it into bounded state and now and then evaluates the rules over that. What a poll costs does not depend on how long the
  * run is: see `bench/analysis.mjs`.
  */
 import { systemClock, type Clock } from '../../base/clock.ts';
@@ -43,7 +43,7 @@ export type WatchStatus = {
   readonly rows: number;
   /** Actions that failed. */
   readonly failedActions: number;
-  /** Why the last look failed; where it did not, why the last action that failed did. Else null. */
+  /** Why the last poll failed; where it did not, why the last action that failed did. Else null. */
   readonly lastError: Error | null;
   /** How the worker that judges was made; `pending` until it has answered, `none` when the calling thread judges. */
   readonly workerMode: WorkerWayName;
@@ -51,7 +51,7 @@ export type WatchStatus = {
   readonly workerFailures: readonly string[];
 };
 
-/** What a look found, and when. */
+/** What a poll found, and when. */
 type Judged = { readonly found: readonly Found[]; readonly nowMs: number };
 
 /** Watches one run until it is closed, or the session ends. Made by `AnalyzerEngine.watch`. */
@@ -67,10 +67,10 @@ export class AlertWatch implements AsyncDisposable {
   readonly #actions: AlertActions;
   #info: RunInfo | undefined;
   #isSilent = false;
-  #cancelLook: (() => void) | undefined;
+  #cancelPoll: (() => void) | undefined;
   #cancelSilence: (() => void) | undefined;
-  #lookedAtMs = Number.NEGATIVE_INFINITY;
-  #looking: Promise<readonly AlertRecord[]> = Promise.resolve([]);
+  #polledAtMs = Number.NEGATIVE_INFINITY;
+  #polling: Promise<readonly AlertRecord[]> = Promise.resolve([]);
   #alerts: readonly AlertRecord[] = [];
   #looks = 0;
   #evaluations = 0;
@@ -99,7 +99,7 @@ export class AlertWatch implements AsyncDisposable {
     this.#undo.push(
       handle.onAppended((table, segments) => this.#appended(table, segments)),
       handle.attach({
-        // A flush of the session is over when what it wrote was looked at.
+        // A flush of the session is over when what it wrote was judged.
         isLast: true,
         drain: () => this.check().then(() => undefined),
         drainNow: () => undefined,
@@ -115,7 +115,7 @@ export class AlertWatch implements AsyncDisposable {
     return this.#alerts;
   }
 
-  /** How often was looked, and what failed. */
+  /** How often the run was read, and what failed. */
   get status(): WatchStatus {
     return {
       looks: this.#looks,
@@ -128,24 +128,24 @@ export class AlertWatch implements AsyncDisposable {
     };
   }
 
-  /** Looks at what was stored since the last time, now; returns the alerts that this brought. Never rejects. */
+  /** Reads and judges what was stored since the last time, now; returns the alerts that this brought. Never rejects. */
   check(): Promise<readonly AlertRecord[]> {
     // One after the other: each begins where the one before ended.
-    this.#looking = this.#looking.then(() => this.#look());
-    return this.#looking;
+    this.#polling = this.#polling.then(() => this.#pollOnce());
+    return this.#polling;
   }
 
   /**
-   * Looks once more and stops watching. Waits for webhooks that are under way (ten seconds at most) and for callbacks (two:
+   * Polls once more and stops watching. Waits for webhooks that are under way (ten seconds at most) and for callbacks (two:
    * one of them may have called this). The end of the run does the same.
    */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#cancelLook?.();
+    this.#cancelPoll?.();
     this.#cancelSilence?.();
     for (const undo of this.#undo.splice(0)) undo();
-    // When the session ends, its writers close at the same time: what they still hold is looked at, too.
+    // When the session ends, its writers close at the same time: what they have buffered is judged, too.
     await this.#run.handle?.flush().catch((error: unknown) => this.#fail(error));
     this.#feed.markAll();
     await this.check();
@@ -160,17 +160,17 @@ export class AlertWatch implements AsyncDisposable {
 
   #appended(table: string, segments: readonly SegmentManifest[]): void {
     if (!this.#feed.appended(table, segments)) return;
-    if (this.#cancelLook !== undefined || this.#isClosed) return;
-    const waitMs = this.#lookedAtMs + this.#settings.minIntervalMs - this.#clock.now();
-    this.#cancelLook = this.#clock.after(Math.max(0, waitMs), () => {
-      this.#cancelLook = undefined;
+    if (this.#cancelPoll !== undefined || this.#isClosed) return;
+    const waitMs = this.#polledAtMs + this.#settings.minIntervalMs - this.#clock.now();
+    this.#cancelPoll = this.#clock.after(Math.max(0, waitMs), () => {
+      this.#cancelPoll = undefined;
       void this.check();
     });
   }
 
   #poll(): void {
-    this.#undo.push(() => this.#cancelLook?.());
-    this.#cancelLook = this.#clock.after(this.#settings.pollMs, () => {
+    this.#undo.push(() => this.#cancelPoll?.());
+    this.#cancelPoll = this.#clock.after(this.#settings.pollMs, () => {
       this.#feed.markAll();
       void this.check().finally(() => {
         if (!this.#isClosed) this.#poll();
@@ -178,7 +178,7 @@ export class AlertWatch implements AsyncDisposable {
     });
   }
 
-  /** A run that falls silent is not flushed any more: somebody has to look. */
+  /** A run that falls silent is not flushed any more: a timer has to poll. */
   #watchSilence(): void {
     this.#cancelSilence?.();
     if (this.#isClosed) return;
@@ -188,9 +188,9 @@ export class AlertWatch implements AsyncDisposable {
     });
   }
 
-  async #look(): Promise<readonly AlertRecord[]> {
+  async #pollOnce(): Promise<readonly AlertRecord[]> {
     if (this.#isOver) return [];
-    this.#lookedAtMs = this.#clock.now();
+    this.#polledAtMs = this.#clock.now();
     try {
       const isSilent = this.#isSilent;
       this.#isSilent = false;
@@ -202,7 +202,7 @@ export class AlertWatch implements AsyncDisposable {
       if (told.length === 0) return [];
       return await this.#tell(told, nowMs);
     } catch (error) {
-      // Watching never breaks what it watches; the next look tries again.
+      // Watching never breaks what it watches; the next poll tries again.
       this.#fail(error);
       return [];
     }
@@ -225,7 +225,7 @@ export class AlertWatch implements AsyncDisposable {
   async #judgedOnce(run: RunInfo, isUrgent: boolean): Promise<Judged> {
     let rows = 0;
     let failure: unknown;
-    // The last load goes with the question: the usual look is one message.
+    // The last load goes with the question: the usual poll is one message.
     let held: Load | undefined;
     const take = async (question?: Question): Promise<LiveAnswer> => {
       const answer = await this.#judge.run(held, question);

@@ -11,7 +11,7 @@ import type { RunInfo } from '../columns/run-columns.ts';
 import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
 import { LiveColumns } from './live-columns.ts';
 import { LiveRules, type RuleMemory } from './live-rules.ts';
-import type { LiveAnswer, LiveRequest, Piece } from './messages.ts';
+import type { LiveAnswer, LiveRequest, SegmentBatch } from './messages.ts';
 
 export class LiveEvaluator {
   readonly #live: LiveColumns;
@@ -36,27 +36,27 @@ export class LiveEvaluator {
     this.#turn = turn;
   }
 
-  /** Takes in the pieces, whose bytes lie in `buffer`, and asks the rules. Never rejects. */
-  async take({ look, pieces }: LiveRequest, buffer: ArrayBufferLike): Promise<LiveAnswer> {
+  /** Folds the batches, whose bytes lie in `buffer`, and evaluates the rules. Never rejects. */
+  async take({ question, batches }: LiveRequest, buffer: ArrayBufferLike): Promise<LiveAnswer> {
     let rows = 0;
     let failure: string | null = null;
     const asked = this.#rules.evaluations;
     let found: LiveAnswer['found'] = [];
     try {
-      for (const piece of pieces) {
-        const count = await this.#fold(piece, sourceOf(piece, buffer));
-        if (!piece.isKnown) rows += count;
-        if (pieces.length > 1) await this.#turn?.();
+      for (const batch of batches) {
+        const count = await this.#fold(batch, sourceOf(batch, buffer));
+        if (!batch.isKnown) rows += count;
+        if (batches.length > 1) await this.#turn?.();
       }
     } catch (error) {
       failure = messageOf(error);
     }
     try {
-      if (look !== undefined) {
-        this.#run = look.run ?? this.#run;
-        const isUrgent = look.isUrgent || this.#probes > 0;
+      if (question !== undefined) {
+        this.#run = question.run ?? this.#run;
+        const isUrgent = question.isUrgent || this.#probes > 0;
         this.#probes = 0;
-        const all = await this.#rules.evaluate(this.#live, this.#run, look.nowMs, isUrgent);
+        const all = await this.#rules.evaluate(this.#live, this.#run, question.nowMs, isUrgent);
         found = all.map(({ finding, rule }) => ({ ruleId: rule.id, finding }));
       }
     } catch (error) {
@@ -67,8 +67,8 @@ export class LiveEvaluator {
   }
 
   /** Returns how many rows there were. */
-  async #fold(piece: Piece, source: SegmentSource): Promise<number> {
-    const { isKnown, segments, sequenceMin, table } = piece;
+  async #fold(batch: SegmentBatch, source: SegmentSource): Promise<number> {
+    const { isKnown, segments, sequenceMin, table } = batch;
     const run = { store: source, runId: segments[0]?.manifest.runId ?? '' };
     const position = { sequenceMin };
     switch (table) {
@@ -104,20 +104,20 @@ export class LiveEvaluator {
   }
 }
 
-/** The segments of a piece as something to read from. */
-function sourceOf({ segments }: Piece, buffer: ArrayBufferLike): SegmentSource {
-  const places = new Map<unknown, { readonly byteOffset: number; readonly byteLength: number }>(
+/** The segments of a batch as something to read from. */
+function sourceOf({ segments }: SegmentBatch, buffer: ArrayBufferLike): SegmentSource {
+  const ranges = new Map<unknown, { readonly byteOffset: number; readonly byteLength: number }>(
     segments.map((segment) => [segment.manifest, segment]),
   );
   return {
     listSegments: async () => segments.map(({ manifest }) => manifest),
     readSegments: async (wanted) =>
       wanted.map((manifest) => {
-        const place = places.get(manifest);
-        if (place === undefined || place.byteLength === 0)
+        const range = ranges.get(manifest);
+        if (range === undefined || range.byteLength === 0)
           return { kind: 'damaged', reason: 'its bytes could not be read' };
-        const bytes = new Uint8Array(place.byteLength);
-        bytes.set(new Uint8Array(buffer, place.byteOffset, place.byteLength));
+        const bytes = new Uint8Array(range.byteLength);
+        bytes.set(new Uint8Array(buffer, range.byteOffset, range.byteLength));
         return { kind: 'bytes', bytes };
       }),
   };

@@ -5,7 +5,7 @@ import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
 import type { Finding } from '../signals/rule.ts';
 import type { RuleMemory } from './live-rules.ts';
 
-/** The tables that a watch looks at. */
+/** The tables that a watch reads. */
 export const WATCH_TABLES = [
   'metrics',
   'layer_summaries',
@@ -18,7 +18,7 @@ export const WATCH_TABLES = [
 export type WatchTable = (typeof WATCH_TABLES)[number];
 
 /** Segments of one table. */
-export type Piece = {
+export type SegmentBatch = {
   readonly table: WatchTable;
   /** Rows before it are not new: a segment that was merged meanwhile holds old ones as well. */
   readonly sequenceMin: number;
@@ -32,15 +32,15 @@ export type Piece = {
   }[];
 };
 
-/** Pieces and their bytes. */
-export type Load = { readonly pieces: readonly Piece[]; readonly buffer: ArrayBuffer };
+/** Batches and their bytes. */
+export type Load = { readonly batches: readonly SegmentBatch[]; readonly buffer: ArrayBuffer };
 
-/** Pieces to take in and, with `look`, a question to the rules. */
+/** Batches to fold and, with `question`, an evaluation of the rules. */
 export type LiveRequest = {
   /** In the first request, and only there. */
   readonly start?: { readonly settings: AnalyzerSettings; readonly memory: RuleMemory | undefined };
-  readonly pieces: readonly Piece[];
-  readonly look?: {
+  readonly batches: readonly SegmentBatch[];
+  readonly question?: {
     /** The run; left out where it is what it was. */
     readonly run?: RunInfo;
     readonly nowMs: number;
@@ -51,7 +51,7 @@ export type LiveRequest = {
 
 /** What came of a {@link LiveRequest}. */
 export type LiveAnswer = {
-  /** New rows in the pieces. */
+  /** New rows in the batches. */
   readonly rows: number;
   readonly found: readonly { readonly ruleId: string; readonly finding: Finding }[];
   /** Whether the rules were asked. */

@@ -1,13 +1,13 @@
 /**
- * What was appended to the tables that a watch looks at: stored bytes, since the look before. What this session appended
+ * What was appended to the tables that a watch reads: stored bytes, since the poll before. What this session appended
  * itself is known without asking the store; anything else is listed from the position on.
  */
 import { SessionStoreError } from '../../base/errors.ts';
 import { overlapGroups } from '../../read/table-batches.ts';
 import type { SegmentManifest, SegmentRead, SegmentSource } from '../../store/store.ts';
-import { WATCH_TABLES, type Load, type Piece, type WatchTable } from './messages.ts';
+import { WATCH_TABLES, type Load, type SegmentBatch, type WatchTable } from './messages.ts';
 
-/** Segments of one table that are remembered from one look to the next; where there are more, the store is asked. */
+/** Segments of one table that are remembered from one poll to the next; where there are more, the store is asked. */
 const MAX_FRESH = 4096;
 /** Bytes that are handed over at a time, at least, before more are read. */
 const LOAD_BYTES = 8 << 20;
@@ -16,8 +16,8 @@ const ALIGNMENT = 64;
 /** A merge under way may take segments away between listing and reading; it cannot do so for ever. */
 const MAX_ATTEMPTS = 8;
 
-/** Where a table is. */
-type Place = {
+/** How far a table was read. */
+type Progress = {
   /** First sequence number that was not read. */
   next: number;
   /** First that no rule has been asked about. */
@@ -26,12 +26,12 @@ type Place = {
   fresh: SegmentManifest[];
 };
 
-type Kept = { readonly manifest: SegmentManifest; readonly read: SegmentRead };
+type SegmentWithBytes = { readonly manifest: SegmentManifest; readonly read: SegmentRead };
 
 export class WatchFeed {
   readonly #store: SegmentSource;
   readonly #runId: string;
-  readonly #places = new Map<string, Place>(
+  readonly #progress = new Map<string, Progress>(
     WATCH_TABLES.map((table) => [table, { next: 0, judged: 0, isDirty: true, fresh: [] }]),
   );
 
@@ -40,19 +40,19 @@ export class WatchFeed {
     this.#runId = runId;
   }
 
-  /** Notes what was appended; false for a table that nobody looks at. */
+  /** Notes what was appended; false for a table that a watch does not read. */
   appended(table: string, segments: readonly SegmentManifest[]): boolean {
-    const place = this.#places.get(table);
-    if (place === undefined) return false;
-    place.isDirty = true;
-    if (place.fresh.length + segments.length > MAX_FRESH) place.fresh = [];
-    else place.fresh.push(...segments);
+    const progress = this.#progress.get(table);
+    if (progress === undefined) return false;
+    progress.isDirty = true;
+    if (progress.fresh.length + segments.length > MAX_FRESH) progress.fresh = [];
+    else progress.fresh.push(...segments);
     return true;
   }
 
   /** There may be more in any table. */
   markAll(): void {
-    for (const place of this.#places.values()) place.isDirty = true;
+    for (const progress of this.#progress.values()) progress.isDirty = true;
   }
 
   /**
@@ -64,18 +64,21 @@ export class WatchFeed {
     const load = new LoadInProgress();
     const failures: unknown[] = [];
     for (const table of WATCH_TABLES) {
-      const place = this.#places.get(table);
-      if (place?.isDirty !== true) continue;
-      place.isDirty = false;
+      const progress = this.#progress.get(table);
+      if (progress?.isDirty !== true) continue;
+      progress.isDirty = false;
       try {
-        for await (const kept of this.#stretches(table, place)) {
-          const last = kept.reduce((max, { manifest }) => Math.max(max, manifest.lastSequence), 0);
-          load.add({ table, sequenceMin: place.next, isKnown: last < place.judged }, kept);
-          place.next = last + 1;
+        for await (const loaded of this.#groups(table, progress)) {
+          const last = loaded.reduce(
+            (max, { manifest }) => Math.max(max, manifest.lastSequence),
+            0,
+          );
+          load.add({ table, sequenceMin: progress.next, isKnown: last < progress.judged }, loaded);
+          progress.next = last + 1;
           if (load.byteLength >= LOAD_BYTES) yield load.take();
         }
       } catch (error) {
-        place.isDirty = true;
+        progress.isDirty = true;
         failures.push(error);
       }
     }
@@ -85,46 +88,49 @@ export class WatchFeed {
 
   /** Whatever was read has been judged. */
   settle(): void {
-    for (const place of this.#places.values()) place.judged = place.next;
+    for (const progress of this.#progress.values()) progress.judged = progress.next;
   }
 
   /** From the beginning again, for somebody who knows nothing of the run. */
   rewind(): void {
-    for (const place of this.#places.values()) {
-      place.next = 0;
-      place.isDirty = true;
-      place.fresh = [];
+    for (const progress of this.#progress.values()) {
+      progress.next = 0;
+      progress.isDirty = true;
+      progress.fresh = [];
     }
   }
 
-  /** Segments with their bytes, stretch by stretch. */
-  async *#stretches(table: WatchTable, place: Place): AsyncGenerator<readonly Kept[]> {
+  /** Segments with their bytes, a group of those that overlap at a time. */
+  async *#groups(
+    table: WatchTable,
+    progress: Progress,
+  ): AsyncGenerator<readonly SegmentWithBytes[]> {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       let isGone = false;
-      const manifests = await this.#manifests(table, place);
-      for (const stretch of overlapGroups(manifests).flatMap((one) => cutAt(one, place.judged))) {
-        const reads = await this.#store.readSegments(stretch);
-        const kept = stretch.map((manifest, i): Kept => ({
+      const manifests = await this.#manifests(table, progress);
+      for (const group of overlapGroups(manifests).flatMap((one) => cutAt(one, progress.judged))) {
+        const reads = await this.#store.readSegments(group);
+        const loaded = group.map((manifest, i): SegmentWithBytes => ({
           manifest,
           read: reads[i] ?? { kind: 'gone' },
         }));
-        isGone = kept.some(({ read }) => read.kind === 'gone');
+        isGone = loaded.some(({ read }) => read.kind === 'gone');
         if (isGone) break;
         attempt = 0;
-        yield kept;
+        yield loaded;
       }
       if (!isGone) return;
     }
     throw new SessionStoreError(
       'busy',
-      `The ${table} of run ${this.#runId} were merged again and again while they were watched. The next look tries again.`,
+      `The ${table} of run ${this.#runId} were merged again and again while they were watched. The next poll tries again.`,
       { details: { runId: this.#runId } },
     );
   }
 
-  async #manifests(table: WatchTable, place: Place): Promise<readonly SegmentManifest[]> {
-    const { fresh, next } = place;
-    place.fresh = [];
+  async #manifests(table: WatchTable, progress: Progress): Promise<readonly SegmentManifest[]> {
+    const { fresh, next } = progress;
+    progress.fresh = [];
     if (fresh.length > 0 && followsOn(fresh, next)) return fresh;
     const from = next > 0 ? { sequenceMin: next } : {};
     return this.#store.listSegments({ runId: this.#runId, table, ...from });
@@ -142,21 +148,21 @@ function followsOn(segments: readonly SegmentManifest[], next: number): boolean 
 }
 
 /** What was judged and what was not, apart, unless there are segments that hold some of both. */
-function cutAt(stretch: SegmentManifest[], judged: number): readonly SegmentManifest[][] {
-  const before = stretch.filter(({ lastSequence }) => lastSequence < judged);
-  const after = stretch.filter(({ firstSequence }) => firstSequence >= judged);
-  const isWhole = before.length + after.length === stretch.length;
-  return isWhole && before.length > 0 && after.length > 0 ? [before, after] : [stretch];
+function cutAt(group: SegmentManifest[], judged: number): readonly SegmentManifest[][] {
+  const before = group.filter(({ lastSequence }) => lastSequence < judged);
+  const after = group.filter(({ firstSequence }) => firstSequence >= judged);
+  const isWhole = before.length + after.length === group.length;
+  return isWhole && before.length > 0 && after.length > 0 ? [before, after] : [group];
 }
 
 /** Puts the bytes of segments into one buffer, which can be handed to another thread. */
 class LoadInProgress {
-  #pieces: Piece[] = [];
+  #batches: SegmentBatch[] = [];
   #bytes: Uint8Array[] = [];
   byteLength = 0;
 
-  add(where: Omit<Piece, 'segments'>, kept: readonly Kept[]): void {
-    const segments = kept.map(({ manifest, read }) => {
+  add(where: Omit<SegmentBatch, 'segments'>, loaded: readonly SegmentWithBytes[]): void {
+    const segments = loaded.map(({ manifest, read }) => {
       // What cannot be read is reported as damaged by whoever opens it, because it has no bytes.
       const bytes = read.kind === 'bytes' ? read.bytes : new Uint8Array(0);
       const byteOffset = this.byteLength;
@@ -164,17 +170,17 @@ class LoadInProgress {
       this.byteLength += Math.max(1, Math.ceil(bytes.byteLength / ALIGNMENT)) * ALIGNMENT;
       return { manifest, byteOffset, byteLength: bytes.byteLength };
     });
-    this.#pieces.push({ ...where, segments });
+    this.#batches.push({ ...where, segments });
   }
 
   take(): Load {
     const buffer = new ArrayBuffer(this.byteLength);
     const target = new Uint8Array(buffer);
     let i = 0;
-    for (const { segments } of this.#pieces)
+    for (const { segments } of this.#batches)
       for (const { byteOffset } of segments) target.set(this.#bytes[i++] ?? [], byteOffset);
-    const load = { pieces: this.#pieces, buffer };
-    this.#pieces = [];
+    const load = { batches: this.#batches, buffer };
+    this.#batches = [];
     this.#bytes = [];
     this.byteLength = 0;
     return load;

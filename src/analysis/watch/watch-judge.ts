@@ -22,7 +22,7 @@ import { WATCH_WORKER } from './worker-file.ts';
 
 /** A worker that has not answered its first message by then counts as not working. */
 const START_TIMEOUT_MS = 20_000;
-/** One that has not answered a look by then is given up. */
+/** One that has not answered a question by then is given up. */
 const CALL_TIMEOUT_MS = 60_000;
 /** Workers that may die until the calling thread goes on by itself. */
 const MAX_DEATHS = 3;
@@ -75,14 +75,14 @@ export class WatchJudge {
 
   /** Hands over a load, whose buffer is gone afterwards, and asks. @throws {JudgeLost} */
   async run(load: Load | undefined, question?: Question): Promise<LiveAnswer> {
-    const { buffer, pieces } = load ?? nothing();
+    const { buffer, batches } = load ?? nothing();
     const client = await this.#opening;
     if (client === undefined) {
       this.#here ??= new LiveEvaluator(this.#settings, this.#memory, nextTask);
-      return this.#here.take({ pieces, ...this.#look(question) }, buffer);
+      return this.#here.take({ batches, ...this.#question(question) }, buffer);
     }
     try {
-      const answer = await ask(client, { pieces, ...this.#look(question) }, buffer);
+      const answer = await ask(client, { batches, ...this.#question(question) }, buffer);
       this.#memory = answer.memory;
       return answer;
     } catch (error) {
@@ -97,12 +97,12 @@ export class WatchJudge {
     (await this.#opening)?.terminate();
   }
 
-  #look(question: Question | undefined): Pick<LiveRequest, 'look'> {
+  #question(question: Question | undefined): Pick<LiveRequest, 'question'> {
     if (question === undefined) return {};
     const { run, ...others } = question;
     const isNew = run !== this.#runSent;
     this.#runSent = run;
-    return { look: isNew ? { run, ...others } : others };
+    return { question: isNew ? { run, ...others } : others };
   }
 
   async #open(): Promise<WorkerClient | undefined> {
@@ -111,7 +111,7 @@ export class WatchJudge {
       try {
         client = await WorkerClient.open(way, null, systemClock, START_TIMEOUT_MS);
         const start = { settings: this.#settings, memory: this.#memory };
-        await ask(client, { start, pieces: [] }, nothing().buffer);
+        await ask(client, { start, batches: [] }, nothing().buffer);
         this.#way = way.name;
         return client;
       } catch (error) {
@@ -145,7 +145,7 @@ async function ask(
 }
 
 function nothing(): Load {
-  return { pieces: [], buffer: new ArrayBuffer(0) };
+  return { batches: [], buffer: new ArrayBuffer(0) };
 }
 
 /** Without what the client says about kernels. */

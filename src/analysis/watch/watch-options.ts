@@ -29,7 +29,7 @@ export type ActionCondition = {
 /**
  * What is done about an alert: `log` records a `user_log` event; `callback` calls back; `webhook` posts
  * `{ run_id, alert }` as JSON, once, follows no redirect and gives up after ten seconds; `stop` aborts `session.signal`, which
- * the training callback stops at, as do loops that look at it. A run of `TrainingSession.run` that was stopped ends as
+ * the training callback stops at, as do loops that check it. A run of `TrainingSession.run` that was stopped ends as
  * `interrupted`.
  */
 export type WatchAction = ActionCondition &
@@ -50,11 +50,11 @@ export type WatchOptions = {
   readonly actions?: readonly WatchAction[];
   /** How long a rule is silent after an alert, in milliseconds, unless it gets worse. Default 600,000. */
   readonly cooldownMs?: number;
-  /** Least time between two looks, in milliseconds. Default 250. */
+  /** Least time between two polls, in milliseconds. Default 250. */
   readonly minIntervalMs?: number;
-  /** How often a run that another process records is looked at, in milliseconds. Default 2,000. */
+  /** How often a run that another process records is polled, in milliseconds. Default 2,000. */
   readonly pollMs?: number;
-  /** Whether alerts are kept with the run, in the stream `alerts`, until the next analysis replaces them. Default true. */
+  /** Whether alerts are stored with the run, in the stream `alerts`, until the next analysis replaces them. Default true. */
   readonly persist?: boolean;
   /** Posts webhooks. Default: the `fetch` of the platform. */
   readonly fetch?: typeof globalThis.fetch;

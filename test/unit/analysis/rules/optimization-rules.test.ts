@@ -91,9 +91,9 @@ describe('non_finite', () => {
     expect(alert?.fact).toBe(
       'NaN or infinity was seen first at step 30 in the metric train/loss; the inputs held some at step 80.',
     );
-    expect(alert?.inference).toContain('the data hold NaN');
+    expect(alert?.inference).toContain('the data contain NaN');
     const clean = find('non_finite', { metrics: [broken], layers: [inputs(-1), first] });
-    expect(clean?.inference).not.toContain('the data hold NaN');
+    expect(clean?.inference).not.toContain('the data contain NaN');
   });
 
   test('is the only alert: what is left of broken numbers says nothing', () => {
