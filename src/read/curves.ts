@@ -77,7 +77,7 @@ export async function metricSegments(
 }
 
 /** Those of the segments that a query is about. */
-export function segmentsOf(
+export function curveSegments(
   { metricKeys, stepMin, stepMax }: CurveQuery,
   manifests: readonly SegmentManifest[],
 ): readonly SegmentManifest[] {
@@ -101,7 +101,7 @@ export async function readCurves(
 ): Promise<RunCurves> {
   checkCurveQuery(query);
   const listed = source.listed ?? (await metricSegments(store, query.runId));
-  const manifests = segmentsOf(query, listed);
+  const manifests = curveSegments(query, listed);
   const extent = extentOf(manifests);
   if (extent.rowCount < (query.rowsMin ?? 0))
     return { ...extent, curves: [], leftOutCount: 0, damagedCount: 0 };
@@ -150,7 +150,7 @@ async function readWithSketch(
   { rows, manifests, rest, damagedCount }: Sketched,
   source: CurveSource,
 ): Promise<RunCurves | undefined> {
-  const first = new CurveSink(query, segmentsOf(query, manifests));
+  const first = new CurveSink(query, curveSegments(query, manifests));
   if (!first.fits(rows)) return undefined;
   first.take(rows);
   let count = damagedCount;
@@ -165,7 +165,7 @@ async function readWithSketch(
       next = undefined;
       return sink;
     },
-    { ...pace(source), listed: segmentsOf(query, rest) },
+    { ...pace(source), listed: curveSegments(query, rest) },
   );
   return { ...visitor.curves(), damagedCount: count + damage.length };
 }

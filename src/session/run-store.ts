@@ -13,7 +13,7 @@ export type LateStore = {
   open(): Promise<Store>;
 };
 
-/** What a {@link RunStore} needs of its session. */
+/** What a {@link LateRunStore} needs of its session. */
 export type RunStoreOwner = {
   readonly runId: string;
   /** How long each call may take; none in strict mode. */
@@ -40,7 +40,7 @@ const OPTIONAL = new Set<PropertyKey>([
 ] satisfies (keyof Store)[]);
 
 /** See the top of this file. */
-export class RunStore {
+export class LateRunStore {
   /** Forwards calls to the store once it is open; reads do not wait for the run. */
   readonly store: Store;
   readonly #owner: RunStoreOwner;

@@ -30,9 +30,9 @@ import { loadRun } from './run-lifecycle.ts';
 import type { SessionOptions } from './run-options.ts';
 import { recordLosses } from './record-losses.ts';
 import { checkRunning } from './run-state.ts';
-import { RunStore, type LateStore } from './run-store.ts';
+import { LateRunStore, type LateStore } from './run-store.ts';
 import { segmentRefused, stopRequested, storageCleared } from './session-notices.ts';
-import { SessionRun, type RunChange } from './session-run.ts';
+import { SessionRun, type RunEdit } from './session-run.ts';
 
 /** How long a process that was asked to stop waits for the service: what is left is sent by the next one. */
 const LAST_SYNC_MS = 1000;
@@ -72,7 +72,7 @@ export class SessionCore implements RunHandle {
   /** Its name in leases on the run. */
   readonly holder: string;
   readonly #run: SessionRun;
-  readonly #runStore: RunStore;
+  readonly #runStore: LateRunStore;
   readonly #housekeeping: Housekeeping;
   readonly #isStoreOwned: boolean;
   readonly #claim: Claim;
@@ -111,7 +111,7 @@ export class SessionCore implements RunHandle {
     this.#options = options;
     this.#isKnown = isStored;
     this.#run = new SessionRun(run, clock);
-    this.#runStore = new RunStore(store, isStored, {
+    this.#runStore = new LateRunStore(store, isStored, {
       runId: run.id,
       answers: run.strictMode ? undefined : new AnswerLimit(clock),
       isMadeAgain: !run.strictMode,
@@ -250,7 +250,7 @@ export class SessionCore implements RunHandle {
   }
 
   /** Changes the run record. Without strict mode, a change that cannot be stored now is queued. */
-  async change(change: RunChange): Promise<RunRecord> {
+  async change(change: RunEdit): Promise<RunRecord> {
     try {
       if (this.strictMode) await this.#run.change(this.store, change);
       else await this.#run.changeInOrder(this.store, change);

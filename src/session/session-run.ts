@@ -8,7 +8,7 @@ import { isRecordingFailure } from './run-handle.ts';
 import { addRun, changeRun, lineageRootOf, loadRun } from './run-lifecycle.ts';
 
 /** A change of the run record, as `changeRun` takes it. Changes are idempotent. */
-export type RunChange = (run: RunRecord) => Partial<RunRecord> | undefined;
+export type RunEdit = (run: RunRecord) => Partial<RunRecord> | undefined;
 
 /** See the top of this file. */
 export class SessionRun {
@@ -16,7 +16,7 @@ export class SessionRun {
   readonly #order = new Mutex();
   #stored: RunRecord;
   #project: StoredProject;
-  #changes: RunChange[] = [];
+  #changes: RunEdit[] = [];
 
   constructor(run: RunRecord, clock: Pick<Clock, 'now'>) {
     this.#clock = clock;
@@ -70,13 +70,13 @@ export class SessionRun {
   }
 
   /** Stores a change. @throws what `change` throws */
-  async change(store: Store, change: RunChange): Promise<RunRecord> {
+  async change(store: Store, change: RunEdit): Promise<RunRecord> {
     this.#stored = await changeRun(store, this.#stored.id, this.#clock.now(), change);
     return this.#stored;
   }
 
   /** Stores a change after the queued ones. If the storage fails, the change is queued too. @throws what `change` throws */
-  async changeInOrder(store: Store, change: RunChange): Promise<void> {
+  async changeInOrder(store: Store, change: RunEdit): Promise<void> {
     // Of two that are made side by side, the first stays the first.
     this.#changes.push(change);
     try {
@@ -97,7 +97,7 @@ export class SessionRun {
     });
   }
 
-  #drop(change: RunChange): void {
+  #drop(change: RunEdit): void {
     this.#changes = this.#changes.filter((other) => other !== change);
   }
 }

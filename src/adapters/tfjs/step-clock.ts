@@ -2,7 +2,7 @@
 import type { TfjsLogs } from './fit-logs.ts';
 
 /** What a step took, in milliseconds. */
-export type StepTimes = {
+export type BatchTimes = {
   /** From the beginning of the batch to its end. */
   readonly timeMs: number;
   /** What was waited for the batch before that; undefined for a `fit` of tensors, which waits for nothing. */
@@ -50,7 +50,7 @@ export class StepClock {
     this.#batchBeganMs = this.#now();
   }
 
-  get batch(): StepTimes {
+  get batch(): BatchTimes {
     return { timeMs: this.#now() - this.#batchBeganMs, waitMs: this.#waitMs };
   }
 

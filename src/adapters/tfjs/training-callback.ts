@@ -19,7 +19,7 @@ import { refuseEndlessList } from './callback-order.ts';
 import { learningRate, readLogs, type TfjsLogs } from './fit-logs.ts';
 import { modelFacts } from './model-facts.ts';
 import { trainingsOf, type SessionTraining } from './session-training.ts';
-import { StepClock, type StepTimes } from './step-clock.ts';
+import { StepClock, type BatchTimes } from './step-clock.ts';
 import { checkTrainingProbes, TrainingProbes } from './training-probes.ts';
 
 /**
@@ -139,7 +139,7 @@ class TrainingCallback implements QuarkCallback {
   #epoch = 0;
   #epochBatches = 0;
   /** Time of the batch before, recorded once it is known that no validation was in it. */
-  #pendingTime: (StepTimes & { readonly step: number }) | undefined;
+  #pendingTime: (BatchTimes & { readonly step: number }) | undefined;
   #hasStarted = false;
   #isTraining = false;
   #failures = 0;

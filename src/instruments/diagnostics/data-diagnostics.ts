@@ -26,15 +26,9 @@ import {
 } from './config.ts';
 import type { DataDiagnosticsSummary, ExposureSummary, HardBatchFinding } from './findings.ts';
 import type { Labels } from './labels.ts';
-import {
-  readBatchesAt,
-  readBoth,
-  readExposure,
-  readLosses,
-  type BatchRange,
-} from './scan-range.ts';
+import { readBatchesAt, readBoth, readExposure, readLosses, type ScanRange } from './scan-range.ts';
 import { findHardRows, toFinding, type LossColumns, type HardRow } from './summarize.ts';
-import { checkLimit, loadNumerics, summaryOf } from './summarize-batches.ts';
+import { checkLimit, loadNumerics, batchSummaryOf } from './summarize-batches.ts';
 
 /** Options of {@link DataDiagnostics.logBatch}. What is given here goes before what the adapter finds in `batch`. */
 export type LogBatchOptions = Omit<BatchMetadata, 'classCounts'> & {
@@ -49,7 +43,7 @@ export type LogBatchOptions = Omit<BatchMetadata, 'classCounts'> & {
 };
 
 /** A range of batches. */
-export type BatchRangeFilter = BatchRange;
+export type BatchRangeFilter = ScanRange;
 
 const OPTION_NAMES = [
   'step',
@@ -178,7 +172,7 @@ export class DataDiagnostics implements AsyncDisposable {
     const most = checkLimit('hardBatchLimit', hardBatchLimit);
     await this.#writer.drainOpen();
     const { losses, exposure } = await readBoth(this.#handle, filter);
-    return summaryOf(losses, exposure, await loadNumerics(), this.#settings, (hard) =>
+    return batchSummaryOf(losses, exposure, await loadNumerics(), this.#settings, (hard) =>
       this.#findings(losses, hard.slice(0, most)),
     );
   }

@@ -20,22 +20,22 @@ type Run = Pick<RunHandle, 'store' | 'runId'>;
 const RANGE_NAMES = ['step', 'stepMin', 'stepMax', 'epoch', 'epochMin', 'epochMax'] as const;
 
 /** A range of training batches. */
-export type BatchRange = Pick<PositionFilter, (typeof RANGE_NAMES)[number]>;
+export type ScanRange = Pick<PositionFilter, (typeof RANGE_NAMES)[number]>;
 
 /** Losses, lengths and sequence numbers of the batches of a range. */
-export async function readLosses(run: Run, range: BatchRange): Promise<LossColumns> {
+export async function readLosses(run: Run, range: ScanRange): Promise<LossColumns> {
   return joined(await scanBatches(run, range, lossesOf));
 }
 
 /** What the batches of a range showed. */
-export async function readExposure(run: Run, range: BatchRange): Promise<Exposure> {
+export async function readExposure(run: Run, range: ScanRange): Promise<Exposure> {
   return together(await scanBatches(run, range, exposureOf));
 }
 
 /** Both, in one scan. */
 export async function readBoth(
   run: Run,
-  range: BatchRange,
+  range: ScanRange,
 ): Promise<{ readonly losses: LossColumns; readonly exposure: Exposure }> {
   const parts = await scanBatches(run, range, (part) => ({
     losses: lossesOf(part),
@@ -67,7 +67,7 @@ export async function readBatchesAt(
 /** What `visit` makes of the batches of a range, segment by segment. */
 async function scanBatches<T>(
   run: Run,
-  range: BatchRange,
+  range: ScanRange,
   visit: (part: RowPart) => T,
 ): Promise<readonly T[]> {
   checkOptionNames('filter', range, RANGE_NAMES);

@@ -39,7 +39,7 @@ export async function summarizeBatches(
   const numerics = await loadNumerics();
   const exposure = new Exposure();
   for (const batch of batches) exposure.add(batch);
-  return summaryOf(
+  return batchSummaryOf(
     {
       losses: Float64Array.from(batches, ({ loss }) => loss),
       lengths: Float64Array.from(batches, ({ sequenceLengths }) => longestOf(sequenceLengths)),
@@ -57,7 +57,7 @@ export async function summarizeBatches(
 }
 
 /** Losses, exposure and hard batches, which `findingsOf` looks up. */
-export async function summaryOf(
+export async function batchSummaryOf(
   columns: LossColumns,
   exposed: Exposure,
   numerics: Numerics,

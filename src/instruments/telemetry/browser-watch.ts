@@ -1,6 +1,6 @@
 /** What a page can read of the machine: little, and differently in each browser. */
 import {
-  countOf,
+  countOrNull,
   percentOf,
   type MachineReading,
   type MachineWatch,
@@ -73,7 +73,7 @@ export function watchBrowser(options: WatchOptions): MachineWatch {
     read() {
       const result: Partial<MachineReading> = {
         heapUsedBytes: options.captureCpu
-          ? countOf(scope.performance.memory?.usedJSHeapSize)
+          ? countOrNull(scope.performance.memory?.usedJSHeapSize)
           : null,
         pageMemoryBytes,
         gpuName,
@@ -120,7 +120,7 @@ function watchPageMemory(
         bytes: Number.NaN,
       };
       if (!isOpen()) return;
-      keep(countOf(bytes));
+      keep(countOrNull(bytes));
       await new Promise((resolve) => {
         setTimeout(resolve, PAGE_MEMORY_INTERVAL_MS);
       });

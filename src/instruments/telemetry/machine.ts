@@ -59,7 +59,7 @@ export function percentOf(part: number | null, whole: number | null): number | n
 }
 
 /** A count as a record takes it; null for what is none. */
-export function countOf(value: unknown): number | null {
+export function countOrNull(value: unknown): number | null {
   return typeof value === 'number' && value >= 0 && Number.isFinite(value)
     ? Math.round(value)
     : null;

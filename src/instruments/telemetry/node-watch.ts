@@ -1,6 +1,6 @@
 /** Node's processor, memory, disks, and the GPU by `nvidia-smi`. No `node:` specifier: bundlers of pages follow this file too. */
 import type { MachineReading, MachineWatch, WatchOptions } from './machine.ts';
-import { countOf, percentOf } from './machine.ts';
+import { countOrNull, percentOf } from './machine.ts';
 import { watchNvidia } from './nvidia-watch.ts';
 
 type CpuTimes = { readonly idle: number; readonly total: number };
@@ -64,11 +64,11 @@ function readMemory(process: NodeProcess, os: Os): Partial<MachineReading> {
   const totalBytes = os.totalmem();
   const usedBytes = totalBytes - os.freemem();
   return {
-    ramTotalBytes: countOf(totalBytes),
-    ramUsedBytes: countOf(usedBytes),
+    ramTotalBytes: countOrNull(totalBytes),
+    ramUsedBytes: countOrNull(usedBytes),
     ramUsagePercent: percentOf(usedBytes, totalBytes),
-    processRssBytes: countOf(rss),
-    heapUsedBytes: countOf(heapUsed),
+    processRssBytes: countOrNull(rss),
+    heapUsedBytes: countOrNull(heapUsed),
   };
 }
 
@@ -79,7 +79,7 @@ function readDisks(process: NodeProcess, fs: Fs): Partial<MachineReading> {
     const text = fs.readFileSync('/proc/self/io', 'utf8');
     const field = (name: string): number | null => {
       const match = new RegExp(`^${name}: (\\d+)$`, 'm').exec(text);
-      return match === null ? null : countOf(Number(match[1]));
+      return match === null ? null : countOrNull(Number(match[1]));
     };
     return { diskReadBytes: field('read_bytes'), diskWriteBytes: field('write_bytes') };
   } catch {

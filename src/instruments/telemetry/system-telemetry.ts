@@ -28,7 +28,7 @@ import {
   type SystemTelemetryConfig,
   type SystemTelemetrySettings,
 } from './config.ts';
-import { countOf, UNKNOWN_READING, type MachineReading, type MachineWatch } from './machine.ts';
+import { countOrNull, UNKNOWN_READING, type MachineReading, type MachineWatch } from './machine.ts';
 import { watchNode, type NodeProcess } from './node-watch.ts';
 import { scalarsOf } from './scalars.ts';
 import { StepTelemetryScope, type StepOutcome, type StepTimes } from './step-scope.ts';
@@ -289,8 +289,8 @@ export class SystemTelemetry implements AsyncDisposable {
     this.#reading = {
       ...UNKNOWN_READING,
       ...this.#ask('The machine', () => this.#watch.read()),
-      tensorCount: countOf(memory?.numTensors),
-      tensorBytes: countOf(memory?.numBytes),
+      tensorCount: countOrNull(memory?.numTensors),
+      tensorBytes: countOrNull(memory?.numBytes),
     };
     return this.#reading;
   }

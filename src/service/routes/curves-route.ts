@@ -3,7 +3,7 @@
  * answered again as long as the segments are the same.
  */
 import { RunNotFoundError, SessionStoreError } from '../../base/errors.ts';
-import { checkCurveQuery, metricSegments, segmentsOf } from '../../read/curves.ts';
+import { checkCurveQuery, metricSegments, curveSegments } from '../../read/curves.ts';
 import type { CurveQuery } from '../../store/curves.ts';
 import type { SegmentManifest } from '../../store/store.ts';
 import { jsonBytes, signalOf } from '../http/answers.ts';
@@ -18,7 +18,7 @@ const READING_BYTES = 32 << 20;
 const DEFAULT_BUCKETS = 1_000;
 
 /** Downsampled metrics of a run. */
-export async function readCurves(
+export async function answerCurves(
   { context, scope, params, query: asked }: StoreAsked<'GET /runs/:runId/curves'>,
   { curves, onFailure }: StoreRouteParts,
 ): Promise<Response> {
@@ -29,7 +29,7 @@ export async function readCurves(
   const query: CurveQuery = { ...rest, ...keys, ...params, buckets };
   checkCurveQuery(query);
   const listed = await metricSegments(store, query.runId);
-  const manifests = segmentsOf(query, listed);
+  const manifests = curveSegments(query, listed);
   if (manifests.length === 0 && (await store.findRun(query.runId)) === undefined)
     throw new RunNotFoundError(query.runId, 'this store');
   // The guarded store has shown these segments to this client. Curves computed for another client of the space are the same.

@@ -12,7 +12,7 @@ import { rangeHeaders, requestedRange, type ByteRange } from '../../wire/ranges.
 import { HEADERS, matchesTag, type WireContext } from '../http/answers.ts';
 import type { StoreScope } from '../http/handler-options.ts';
 import type { StoreAsked, StoreHandlers, StoreRouteParts } from './store-routes.ts';
-import { findRun } from './run-routes.ts';
+import { requireRun } from './run-routes.ts';
 
 const CONTENT_TYPES: Readonly<Record<ArtifactRecord['payloadFormat'], string>> = {
   json: 'application/json',
@@ -62,7 +62,7 @@ async function readArtifact(
 ): Promise<Response> {
   const { store, takeRoom } = scope;
   const { runId, artifactId } = params;
-  await findRun(store, runId);
+  await requireRun(store, runId);
   const record = await findArtifact(store, runId, artifactId, takeRoom);
   if (record === undefined)
     throw new QuarkError('artifact_not_found', 'No such artifact in this run.', {

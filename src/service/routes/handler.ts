@@ -18,7 +18,7 @@ import { createRouter, type Router } from '../http/router.ts';
 import { Feeds } from '../live/feeds.ts';
 import { SketchKeeper } from '../maintenance/sketch-keeper.ts';
 import { CurveMemory } from './curve-memory.ts';
-import { readCurves } from './curves-route.ts';
+import { answerCurves } from './curves-route.ts';
 import { fileHandlers } from './file-routes.ts';
 import { readRows } from './rows-route.ts';
 import { runHandlers } from './run-routes.ts';
@@ -118,7 +118,7 @@ const HANDLERS: StoreHandlers = {
   ...segmentHandlers,
   ...fileHandlers,
   'GET /runs/:runId/tables/:table/rows': readRows,
-  'GET /runs/:runId/curves': readCurves,
+  'GET /runs/:runId/curves': answerCurves,
   'GET /events': (asked, { feeds }) => feeds.answer(asked),
 };
 

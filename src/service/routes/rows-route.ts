@@ -10,7 +10,7 @@ import type { StoreAsked, StoreRouteParts } from './store-routes.ts';
 import type { RowsQuery } from '../jobs/job.ts';
 import { LOCAL_COMPUTE, partsOf } from '../jobs/jobs.ts';
 import { tableOf } from '../jobs/row-chunks.ts';
-import { findRun } from './run-routes.ts';
+import { requireRun } from './run-routes.ts';
 
 const NAME = 'GET /runs/:runId/tables/:table/rows';
 type Name = typeof NAME;
@@ -23,7 +23,7 @@ export async function readRows(
   const { context, scope } = asked;
   const { store, takeRoom, compute = LOCAL_COMPUTE } = scope;
   const query = queryOf(asked);
-  await findRun(store, query.runId);
+  await requireRun(store, query.runId);
   const headers = {
     ...HEADERS,
     'cache-control': 'no-store',

@@ -58,7 +58,7 @@ export const runHandlers = {
   },
 
   'GET /runs/:runId': async ({ scope, params }) => ({
-    run: await findRun(scope.store, params.runId),
+    run: await requireRun(scope.store, params.runId),
   }),
 
   'PUT /runs/:runId': async (
@@ -103,7 +103,7 @@ export const runHandlers = {
 } satisfies Partial<StoreHandlers>;
 
 /** @throws {RunNotFoundError} */
-export async function findRun(store: Store, runId: string): Promise<StoredRun> {
+export async function requireRun(store: Store, runId: string): Promise<StoredRun> {
   const run = await store.findRun(runId);
   if (run === undefined) throw new RunNotFoundError(runId, 'this store');
   return run;

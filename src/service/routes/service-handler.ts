@@ -30,7 +30,7 @@ import { RepeatedLog } from '../log/repeated-log.ts';
 import { createAccountHandler, type AccountHandler } from './account-routes.ts';
 import { createStoreHandler, type StoreHandler } from './handler.ts';
 import { SpaceRequests, type Exchange } from './space-requests.ts';
-import { statusRouteAt, type StatusParts } from './status-routes.ts';
+import { statusRouteAt, type StatusRouteParts } from './status-routes.ts';
 
 /** What a service is made of. It closes the spaces. */
 export type ServiceParts = {
@@ -73,7 +73,7 @@ export class ServiceHandler {
   readonly #streams: StreamKeeper;
   readonly #refusals: RepeatedLog;
   readonly #spaces: SpaceRequests;
-  readonly #status: StatusParts;
+  readonly #status: StatusRouteParts;
   readonly #idle: (() => void)[] = [];
   #inFlight = 0;
   #isClosing = false;

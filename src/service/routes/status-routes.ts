@@ -24,7 +24,7 @@ const READY_TIMEOUT_MS = 2_000;
 const STUCK_MS = 30_000;
 
 /** What the routes read. */
-export type StatusParts = {
+export type StatusRouteParts = {
   readonly gate: Gate;
   readonly origins: AllowedOrigins;
   readonly areMetricsKeyed: boolean;
@@ -39,7 +39,7 @@ export type StatusParts = {
 };
 
 type StatusHandler = (
-  parts: StatusParts,
+  parts: StatusRouteParts,
   request: Request,
   connection: ServiceConnection,
 ) => Response | Promise<Response>;
@@ -60,7 +60,7 @@ export function statusRouteAt(
 }
 
 /** Alive is not ready: a service whose database is away, or that is shutting down, is not asked. */
-async function ready(parts: StatusParts): Promise<Response> {
+async function ready(parts: StatusRouteParts): Promise<Response> {
   if (parts.isClosing()) return plain(503, { status: 'closing' });
   const { limit, stuckMs, used } = parts.budget;
   if (stuckMs >= STUCK_MS)
@@ -94,7 +94,7 @@ async function ready(parts: StatusParts): Promise<Response> {
 }
 
 async function renderMetrics(
-  { areMetricsKeyed, gate, gauges, metrics, origins }: StatusParts,
+  { areMetricsKeyed, gate, gauges, metrics, origins }: StatusRouteParts,
   request: Request,
   connection: ServiceConnection,
 ): Promise<Response> {

@@ -12,17 +12,17 @@ import {
 } from '../store.ts';
 
 /** A segment as it was given. */
-export type StoredSegment = {
+export type MemorySegment = {
   readonly manifest: SegmentManifest;
   readonly bytes: Uint8Array<ArrayBuffer>;
 };
 
 /** One table of one run. */
-export type Stream = {
+export type MemoryStream = {
   nextSequence: number;
-  readonly live: Map<string, StoredSegment>;
+  readonly live: Map<string, MemorySegment>;
   /** Live segments by their last sequence number, so that a look at the end of a long run does not go through all of it; undefined until it is asked for again. */
-  byEnd: StoredSegment[] | undefined;
+  byEnd: MemorySegment[] | undefined;
   merged: readonly BatchRange[];
   replaceCount: number;
 };
@@ -35,7 +35,7 @@ export type MemoryData = {
   readonly changes: Map<string, number>;
   changeCount: number;
   readonly leases: Map<string, StoredLease>;
-  readonly streams: Map<string, Stream>;
+  readonly streams: Map<string, MemoryStream>;
   readonly blobs: Map<string, Uint8Array<ArrayBuffer>>;
   readonly notes: Map<string, string>;
 };
@@ -100,7 +100,7 @@ export function surveyOf({ runs, streams }: MemoryData, runId: string | undefine
 }
 
 /** Live segments, those that end first before the others. */
-export function segmentsByEnd(stream: Stream): readonly StoredSegment[] {
+export function segmentsByEnd(stream: MemoryStream): readonly MemorySegment[] {
   stream.byEnd ??= [...stream.live.values()].sort(
     (a, b) => a.manifest.lastSequence - b.manifest.lastSequence,
   );
@@ -108,7 +108,7 @@ export function segmentsByEnd(stream: Stream): readonly StoredSegment[] {
 }
 
 /** Where segments begin that reach this sequence number. */
-export function firstEndingAt(segments: readonly StoredSegment[], sequence: number): number {
+export function firstEndingAt(segments: readonly MemorySegment[], sequence: number): number {
   let from = 0;
   let to = segments.length;
   while (from < to) {

@@ -31,9 +31,9 @@ import {
   memoryNotes,
   segmentsByEnd,
   surveyOf,
-  type StoredSegment,
+  type MemorySegment,
   type MemoryData,
-  type Stream,
+  type MemoryStream,
 } from './memory-data.ts';
 import {
   type NewSegment,
@@ -279,7 +279,7 @@ class MemoryStore implements StoreDriver {
     return copyManifest(placed);
   }
 
-  #keptManifest(stream: Stream, segment: SegmentReference): SegmentManifest | undefined {
+  #keptManifest(stream: MemoryStream, segment: SegmentReference): SegmentManifest | undefined {
     const live = stream.live.get(segmentName(segment));
     if (live !== undefined) return live.manifest;
     if (!rangesContain(stream.merged, segment)) return undefined;
@@ -289,14 +289,14 @@ class MemoryStore implements StoreDriver {
     );
   }
 
-  #find(segment: SegmentReference): StoredSegment | undefined {
+  #find(segment: SegmentReference): MemorySegment | undefined {
     const stored = this.#stream(segment.runId, segment.table).live.get(segmentName(segment));
     const isOther =
       segment.checksum !== undefined && stored?.manifest.checksum !== segment.checksum;
     return isOther ? undefined : stored;
   }
 
-  #stream(runId: string, table: string): Stream {
+  #stream(runId: string, table: string): MemoryStream {
     const key = `${runId}/${table}`;
     let stream = this.#data.streams.get(key);
     if (stream === undefined) {

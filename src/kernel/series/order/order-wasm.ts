@@ -12,7 +12,7 @@ import {
   distanceUnit,
   quantileOfSelection,
   quantilesOf,
-  spanOf,
+  interquartileRange,
 } from './order.ts';
 import { type SeriesValues, checkSeries } from '../module/values.ts';
 
@@ -121,6 +121,6 @@ export function wasmOrder(module: SeriesModule): OrderKernel {
       return use(values, (selection) => takeMad(selection, scale));
     },
     interquartileRange: (values) =>
-      use(values, (selection) => spanOf(quantilesOf(selection, QUARTILES))),
+      use(values, (selection) => interquartileRange(quantilesOf(selection, QUARTILES))),
   };
 }

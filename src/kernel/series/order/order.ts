@@ -238,11 +238,13 @@ export const jsOrder: OrderKernel = {
   },
 
   interquartileRange(values) {
-    return spanOf(quantilesOf(sortedSelection(checkSeries('values', values)), QUARTILES));
+    return interquartileRange(
+      quantilesOf(sortedSelection(checkSeries('values', values)), QUARTILES),
+    );
   },
 };
 
 /** The difference of the two quantiles in `quartiles`. */
-export function spanOf(quartiles: Float64Array): number {
+export function interquartileRange(quartiles: Float64Array): number {
   return (quartiles[1] ?? Number.NaN) - (quartiles[0] ?? Number.NaN);
 }

@@ -7,7 +7,7 @@ import {
 } from '../../../base/errors.ts';
 
 /** What an error says about the attempt that met it. */
-export type FailureKind =
+export type PostgresFailure =
   /** The attempt lost a race and was rolled back: try again. */
   | 'conflict'
   /** The connection is gone, or could not be made. What was not committed by then is rolled back. */
@@ -39,7 +39,7 @@ const ROLLED_BACK = /^(?:0A|2[2358]|3D|3F|4[0-4]|53|54|25P02)/;
 
 type PoolerWords = {
   readonly words: RegExp;
-  readonly kind: FailureKind;
+  readonly kind: PostgresFailure;
   readonly reason: StoreFailureReason;
   readonly advice?: string;
 };
@@ -86,7 +86,7 @@ export function isPoolerRefusal(error: unknown): boolean {
 }
 
 /** What an error of a statement says. */
-export function failureKind(error: unknown): FailureKind {
+export function failureKind(error: unknown): PostgresFailure {
   const code = codeOf(error);
   const pooler = poolerWords(error);
   if (pooler !== undefined) return pooler.kind;
@@ -102,7 +102,7 @@ export function failureKind(error: unknown): FailureKind {
 }
 
 /** What an error of a statement says that had a COMMIT behind it already. */
-export function lastFailureKind(error: unknown): FailureKind {
+export function lastFailureKind(error: unknown): PostgresFailure {
   const isRefused = severityOf(error) === 'ERROR';
   const kind = isRefused ? failureKind(error) : 'unsure';
   // Some poolers report a broken server connection like this: the outcome of its statements is unknown.
@@ -110,7 +110,7 @@ export function lastFailureKind(error: unknown): FailureKind {
 }
 
 /** What an error says that answered a COMMIT. */
-export function commitFailureKind(error: unknown): FailureKind {
+export function commitFailureKind(error: unknown): PostgresFailure {
   const kind = failureKind(error);
   if (kind === 'conflict') return kind;
   return isServerError(error) && kind !== 'unsure' && ROLLED_BACK.test(codeOf(error))

@@ -6,7 +6,7 @@ import {
   commitFailureKind,
   failureKind,
   lastFailureKind,
-  type FailureKind,
+  type PostgresFailure,
 } from './postgres-errors.ts';
 import type { Connection } from './postgres-pools.ts';
 import type { PostgresWords } from './postgres-words.ts';
@@ -16,9 +16,9 @@ const READ = /^\s*SELECT\b/;
 
 /** How an attempt failed. */
 export class Failure extends Error {
-  readonly kind: FailureKind;
+  readonly kind: PostgresFailure;
 
-  constructor(kind: FailureKind, cause: unknown) {
+  constructor(kind: PostgresFailure, cause: unknown) {
     super('An attempt has failed.', { cause });
     this.kind = kind;
   }
@@ -169,7 +169,7 @@ export class Link {
       throw new Failure('conflict', new Error('The transaction was rolled back.'));
   }
 
-  #failed(kind: FailureKind, error: unknown): Failure {
+  #failed(kind: PostgresFailure, error: unknown): Failure {
     if (kind === 'lost' || kind === 'unsure') this.isBroken = true;
     // A statement refused for this reason was rolled back and is retried in pooler mode.
     const isPooled = kind === 'final' && this.#connection.showsPooler(error);

@@ -27,7 +27,7 @@ import {
   failureKind,
   isPoolerWaiting,
   postgresFailure,
-  type FailureKind,
+  type PostgresFailure,
 } from './postgres-errors.ts';
 import { Failure, Link } from './postgres-link.ts';
 import type { PostgresPools } from './postgres-pools.ts';
@@ -99,7 +99,7 @@ export class PostgresDatabase implements SqlDatabase {
     const start = performance.now();
     let isUnsure = false;
     for (let failures = 0; ; failures++) {
-      let kind: FailureKind;
+      let kind: PostgresFailure;
       try {
         const result = await attempt(isUnsure);
         this.#away = undefined;
@@ -131,7 +131,7 @@ export class PostgresDatabase implements SqlDatabase {
   }
 
   /** Since when nothing gets through. A failure long after the last one begins anew. */
-  #noteFailure(kind: FailureKind, now: number): number {
+  #noteFailure(kind: PostgresFailure, now: number): number {
     const before = this.#away;
     if (kind !== 'lost' && kind !== 'unsure') this.#away = undefined;
     else if (before === undefined || now - before.last > this.#pools.config.retryTimeoutMs)
