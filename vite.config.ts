@@ -133,7 +133,7 @@ const demo = (command: 'build' | 'serve'): ViteUserConfig => ({
 /** How long tests wait on a machine that has other things to do as well: what passes does not get slower by it. */
 const PATIENCE = {
   testTimeout: 120_000,
-  hookTimeout: 120_000,
+  hookTimeout: 240_000,
   expect: { poll: { timeout: 60_000 } },
 };
 

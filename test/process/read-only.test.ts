@@ -4,6 +4,8 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it } from 'vitest';
 import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { MetricsLogger, TrainingSession } from '../../src/index.ts';
@@ -19,6 +21,9 @@ const CAN_ASK =
 if (!CAN_ASK)
   console.warn(`${CLI} cannot be run as another user: stores that are only read are not tested.`);
 
+setFlagsFromString('--expose_gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
 const folders: string[] = [];
 afterEach(() => {
   for (const folder of folders.splice(0)) {
@@ -32,6 +37,13 @@ async function recorded(): Promise<{ folder: string; runId: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'quark-read-only-'));
   folders.push(folder);
   const runId = await record(folder, 'completed');
+  // SQLite removes its log once the last statement of the connection has been collected: not later, beside the commands.
+  await expect
+    .poll(() => {
+      collectGarbage();
+      return paths(folder).filter((path) => path.endsWith('-wal'));
+    })
+    .toEqual([]);
   return { folder, runId };
 }
 
