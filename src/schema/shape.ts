@@ -56,6 +56,10 @@ export interface Shape<F extends Fields = Fields> {
   readonly fields: F;
   /** Name in code, stored name (snake_case) and declaration of each field, in the order of the declaration. */
   readonly entries: readonly (readonly [name: string, stored: string, field: Field<unknown>])[];
+  /** Null for each field that is always there: objects that begin as its copy are made fast. */
+  readonly blank: Readonly<Record<string, unknown>>;
+  /** The fields that hold lists, and the shape of their items if they have one. */
+  readonly lists: readonly (readonly [name: string, items: Shape | undefined])[];
 }
 
 /** Makes the error for JSON that does not fit; `path` leads to the field in stored names and is '' for all of it. */
@@ -66,7 +70,12 @@ export function defineShape<const F extends Fields>(name: string, fields: F): Sh
   const entries = Object.entries(fields).map(
     ([field, declared]) => [field, storedName(field), declared] as const,
   );
-  return Object.freeze({ name, fields, entries });
+  const lists = entries.flatMap(([field, , { items, kind }]) =>
+    kind === 'list' || kind === 'texts' ? [[field, items] as const] : [],
+  );
+  const required = entries.filter(([, , { isOptional }]) => !isOptional);
+  const blank = Object.fromEntries(required.map(([field]) => [field, null]));
+  return Object.freeze({ name, fields, entries, blank, lists });
 }
 
 /** The same shape without some of its fields. */
@@ -211,13 +220,19 @@ export function copyShape<F extends Fields>(shape: Shape<F>, values: ValuesOf<F>
 }
 
 function copyFields(shape: Shape, values: object): object {
-  const copy: Record<string, unknown> = {};
-  for (const [name, , { items }] of shape.entries) {
-    const value: unknown = Reflect.get(values, name);
-    if (value === undefined) continue;
-    copy[name] = Array.isArray(value)
-      ? value.map((item: unknown) => (items === undefined ? item : copyFields(items, Object(item))))
-      : value;
+  // Assigning to an object that has its fields takes a tenth of the time of adding one field after the other.
+  let copy: Record<string, unknown> = Object.assign({ ...shape.blank }, values);
+  if (Object.keys(copy).length !== Object.keys(shape.blank).length) {
+    const all = copy;
+    copy = {};
+    for (const [name] of shape.entries) if (all[name] !== undefined) copy[name] = all[name];
+  }
+  for (const [name, items] of shape.lists) {
+    const value = copy[name];
+    if (Array.isArray(value))
+      copy[name] = value.map((item: unknown) =>
+        items === undefined ? item : copyFields(items, Object(item)),
+      );
   }
   return copy;
 }

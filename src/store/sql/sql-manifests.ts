@@ -1,12 +1,11 @@
 /** Manifests as lines of the table of segments. */
 import { manifestShape } from '../../records/shapes/manifest.ts';
-import { withoutFields } from '../../schema/shape.ts';
 import { placeholders, sql, type SqlCall, type SqlRow } from './sql-database.ts';
 import { sqlShape } from './sql-shapes.ts';
 import type { SegmentManifest } from '../store.ts';
 
 /** Run and table of a segment are those of its stream. */
-const line = sqlShape(withoutFields(manifestShape, 'runId', 'table'));
+const line = sqlShape(manifestShape, 'runId', 'table');
 
 /** The columns that {@link manifestOf} reads, and the key of the line after them. */
 export const MANIFEST_COLUMNS: string = `${line.selected}, segment_key`;

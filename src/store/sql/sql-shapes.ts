@@ -18,20 +18,23 @@ import {
 } from './sql-database.ts';
 
 /** A shape in an SQL table, in the order of its declaration. */
-export interface SqlShape<F extends Fields> {
+export interface SqlShape<F extends Fields, K extends keyof F = never> {
   /** Names of the columns. */
   readonly columns: readonly string[];
   /** The columns as a query selects them: those of text through `text()`. */
   readonly selected: string;
   /** The cells of a row that is written. */
   cells(values: ValuesOf<F>): SqlValue[];
-  /** What is in a row of {@link selected}, put into `rest`. @throws {SessionStoreError} `corrupt` */
-  read<R extends object>(row: SqlRow, rest: R): R & ValuesOf<F>;
+  /** What is in a row of {@link selected}, with the fields that are no columns. @throws {SessionStoreError} `corrupt` */
+  read(row: SqlRow, rest: Pick<ValuesOf<F>, K & keyof ValuesOf<F>>): ValuesOf<F>;
 }
 
-/** The columns of a shape. */
-export function sqlShape<F extends Fields>(shape: Shape<F>): SqlShape<F> {
-  const { entries } = shape;
+/** The columns of a shape; `rest` names the fields that other tables have. */
+export function sqlShape<F extends Fields, const K extends string & keyof F = never>(
+  shape: Shape<F>,
+  ...rest: readonly K[]
+): SqlShape<F, K> {
+  const entries = shape.entries.filter(([name]) => !rest.some((one) => one === name));
   return {
     columns: entries.map(([, column]) => column),
     selected: entries
@@ -42,16 +45,17 @@ export function sqlShape<F extends Fields>(shape: Shape<F>): SqlShape<F> {
         const value: unknown = Reflect.get(values, name);
         return value === null || value === undefined ? null : CELLS[field.kind].write(value, field);
       }),
-    read<R extends object>(row: SqlRow, rest: R): R & ValuesOf<F> {
-      const values: Record<string, unknown> = {};
-      Object.assign(values, rest);
-      entries.forEach(([name, , field], column) => {
+    read(row, others) {
+      const values: Record<string, unknown> = Object.assign({ ...shape.blank }, others);
+      for (let column = 0; column < entries.length; column++) {
+        const [name, , field] = entries[column] ?? [];
+        if (name === undefined || field === undefined) break;
         const isNone = row[column] === null && field.kind !== 'list';
-        if (isNone && field.isOptional) return;
+        if (isNone && field.isOptional) continue;
         values[name] =
           isNone && field.isNullable ? null : CELLS[field.kind].read(row, column, field);
-      });
-      return values as R & ValuesOf<F>;
+      }
+      return values as ValuesOf<F>;
     },
   };
 }
