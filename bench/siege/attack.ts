@@ -1,5 +1,5 @@
 /** The clients of the benchmark: an attacker at a steady rate, and a user who works at the same time. */
-import { Agent, request, type IncomingMessage } from 'node:http';
+import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { UPLOAD_MEDIA_TYPE } from '../../src/wire/protocol.ts';
 import { encodeUpload } from '../../src/wire/upload.ts';
 import type { Candidate } from './requests.ts';
@@ -38,7 +38,7 @@ export async function attack(plan: AttackPlan): Promise<AttackCounts> {
   };
   const known = new WeakSet();
   let isOver = false;
-  const unanswered = new Set<number>();
+  const unanswered = new Map<number, ClientRequest>();
   const judge = (response: IncomingMessage): void => {
     const { statusCode: status = 0, headers } = response;
     count(String(status));
@@ -50,7 +50,6 @@ export async function attack(plan: AttackPlan): Promise<AttackCounts> {
   const send = (i: number): void => {
     const { method, path, headers } = plan.request;
     const body = bodies.length === 0 ? undefined : bodies[i % bodies.length];
-    unanswered.add(i);
     const end = (name?: string): void => {
       if (!unanswered.delete(i)) return;
       if (name !== undefined) count(name);
@@ -68,6 +67,7 @@ export async function attack(plan: AttackPlan): Promise<AttackCounts> {
         ...(body === undefined ? {} : { 'content-length': body.byteLength }),
       },
     });
+    unanswered.set(i, outgoing);
     outgoing.on('response', (response) => {
       judge(response);
       response.resume();
@@ -95,6 +95,8 @@ export async function attack(plan: AttackPlan): Promise<AttackCounts> {
     }, 10);
   });
   isOver = true;
+  // An agent alone ends its connections, and then opens new ones for the requests that still wait for one.
+  for (const outgoing of unanswered.values()) outgoing.destroy();
   agent.destroy();
   // Those that are cut off say so.
   for (let i = 0; i < 100 && unanswered.size > 0; i++) await pause(20);
