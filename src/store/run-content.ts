@@ -19,13 +19,8 @@ export function checkProjectContent(project: StoredProject): void {
 
 /** @throws {QuarkError} `invalid_input` naming the field */
 export function checkRunContent(run: Omit<StoredRun, 'revision'>): void {
-  checkLabel('run.projectName', run.projectName);
-  checkLength('run.status', run.status, MAX_STATUS_CHARS);
+  checkNames(run);
   checkInstantMs('run.startedAtMs', run.startedAtMs);
-  if (run.tags.length > MAX_TAGS)
-    throw invalidInput('run.tags', run.tags.length, `at most ${MAX_TAGS} tags`);
-  for (const tag of run.tags) checkLabel('run.tags', tag);
-  checkLength('run.document', run.document, MAX_DOCUMENT_CHARS);
   let document: unknown;
   try {
     document = JSON.parse(run.document);
@@ -36,15 +31,7 @@ export function checkRunContent(run: Omit<StoredRun, 'revision'>): void {
   const id: unknown = Reflect.get(told, 'id');
   if (id !== run.id) throw invalidInput('run.document.id', id, `the id of the run, "${run.id}"`);
   // Lists show what the document says: a run must not pass for one of a project that it is not in.
-  for (const [field, value] of [
-    ['project_id', run.projectId],
-    ['project_name', run.projectName],
-  ] as const) {
-    const found: unknown = Reflect.get(told, field);
-    if (found !== undefined && found !== value)
-      throw invalidInput(`run.document.${field}`, found, `that of the run, "${value}"`);
-  }
-  checkDocumentTags(told);
+  checkDocument(told, { project_id: run.projectId, project_name: run.projectName });
 }
 
 /** A run as a service may answer with it: its ids and texts are such as a store takes. @throws {SessionStoreError} `rejected` */
@@ -74,26 +61,27 @@ export function checkAnsweredProject(project: StoredProject): StoredProject {
 export function checkTakenRun(run: StoredRun, runId: string): void {
   checkAnsweredRun(run, runId);
   asAnswer(() => {
-    checkLabel('run.projectName', run.projectName);
-    checkLength('run.status', run.status, MAX_STATUS_CHARS);
-    if (run.tags.length > MAX_TAGS)
-      throw invalidInput('run.tags', run.tags.length, `at most ${MAX_TAGS} tags`);
-    for (const tag of run.tags) checkLabel('run.tags', tag);
-    checkLength('run.document', run.document, MAX_DOCUMENT_CHARS);
-    const told = objectOf(run.document);
-    for (const [field, value] of [
-      ['id', run.id],
-      ['project_name', run.projectName],
-    ] as const) {
-      const found: unknown = Reflect.get(told, field);
-      if (found !== undefined && found !== value)
-        throw invalidInput(`run.document.${field}`, found, `that of the run, "${value}"`);
-    }
-    checkDocumentTags(told);
+    checkNames(run);
+    checkDocument(objectOf(run.document), { id: run.id, project_name: run.projectName });
   });
 }
 
-function checkDocumentTags(told: object): void {
+function checkNames(run: Omit<StoredRun, 'revision'>): void {
+  checkLabel('run.projectName', run.projectName);
+  checkLength('run.status', run.status, MAX_STATUS_CHARS);
+  if (run.tags.length > MAX_TAGS)
+    throw invalidInput('run.tags', run.tags.length, `at most ${MAX_TAGS} tags`);
+  for (const tag of run.tags) checkLabel('run.tags', tag);
+  checkLength('run.document', run.document, MAX_DOCUMENT_CHARS);
+}
+
+/** What the document says of these fields is what the run says, and its tags are labels. */
+function checkDocument(told: object, fields: Readonly<Record<string, string>>): void {
+  for (const [field, value] of Object.entries(fields)) {
+    const found: unknown = Reflect.get(told, field);
+    if (found !== undefined && found !== value)
+      throw invalidInput(`run.document.${field}`, found, `that of the run, "${value}"`);
+  }
   const tags: unknown = Reflect.get(told, 'tags');
   if (Array.isArray(tags)) for (const tag of tags) checkLabel('run.document.tags', tag);
 }

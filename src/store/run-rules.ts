@@ -125,10 +125,14 @@ export function isLapsed({ expiresAtMs, ttlMs = Infinity }: StoredLease, nowMs: 
   return expiresAtMs <= nowMs || expiresAtMs - nowMs > 2 * ttlMs;
 }
 
-/** Leases in the order of `listLeases`, without those that have lapsed. */
-export function selectLeases(leases: Iterable<StoredLease>, nowMs: number): readonly Lease[] {
+/** Leases in the order of `listLeases`, without those that have lapsed; of these runs, or of all. */
+export function selectLeases(
+  leases: Iterable<StoredLease>,
+  nowMs: number,
+  runIds?: readonly string[],
+): readonly Lease[] {
   return [...leases]
-    .filter((lease) => !isLapsed(lease, nowMs))
+    .filter((lease) => !isLapsed(lease, nowMs) && runIds?.includes(lease.runId) !== false)
     .map(({ expiresAtMs, holder, runId }) => ({ runId, holder, expiresAtMs }))
     .sort((a, b) => compareText(a.runId, b.runId) || compareText(a.holder, b.holder));
 }

@@ -157,8 +157,7 @@ class IdbStore implements StoreDriver {
 
   readonly listLeases: Store['listLeases'] = async (runIds) => {
     const all = await this.#connection.read(['leases'], (tx) => tx.objectStore('leases').getAll());
-    const live = selectLeases(all, this.#clock.now());
-    return runIds === undefined ? live : live.filter((lease) => runIds.includes(lease.runId));
+    return selectLeases(all, this.#clock.now(), runIds);
   };
 
   readonly appendSegments: Store['appendSegments'] = async (segments) =>

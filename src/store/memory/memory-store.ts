@@ -147,8 +147,7 @@ class MemoryStore implements StoreDriver {
   };
 
   readonly listLeases: Store['listLeases'] = async (runIds) => {
-    const live = selectLeases(this.#data.leases.values(), this.#clock.now());
-    return runIds === undefined ? live : live.filter((lease) => runIds.includes(lease.runId));
+    return selectLeases(this.#data.leases.values(), this.#clock.now(), runIds);
   };
 
   readonly appendSegments: Store['appendSegments'] = async (segments, seen = []) => {

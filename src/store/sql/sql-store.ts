@@ -172,8 +172,7 @@ class SqlStore implements StoreDriver {
   readonly listLeases: Store['listLeases'] = async (runIds) => {
     const nowMs = this.#parts.clock.now();
     const found = await this.#database.read(() => runs.listLeases(this.#space, nowMs, runIds));
-    const live = selectLeases(found, nowMs);
-    return runIds === undefined ? live : live.filter((lease) => runIds.includes(lease.runId));
+    return selectLeases(found, nowMs, runIds);
   };
 
   readonly appendSegments: Store['appendSegments'] = async (segments, seen) =>
