@@ -43,7 +43,7 @@ export function metricNumber(value: unknown): number | undefined {
 }
 
 /** The instant that a number or a text stands for, in UTC epoch milliseconds; NaN when it is none, such as seconds since a start. */
-export function instantMs(value: unknown): number {
+export function instantFromText(value: unknown): number {
   if (typeof value === 'number') {
     if (!(value >= 1e8)) return Number.NaN;
     // From 1973 on in seconds, milliseconds, microseconds, nanoseconds: the ranges do not overlap before the year 5138.
@@ -59,7 +59,7 @@ export function instantMs(value: unknown): number {
     );
   if (match === null) {
     const number = numberFromText(value);
-    return typeof number === 'number' ? instantMs(number) : Number.NaN;
+    return typeof number === 'number' ? instantFromText(number) : Number.NaN;
   }
   const [, year, month, day, hour, minute, second, fraction = '', zone = 'Z'] = match;
   const ms = Date.UTC(

@@ -61,7 +61,7 @@ export async function readMetricColumns(
     source,
     metricTable,
     {
-      rows: metricRows(filter),
+      rows: metricRowFilter(filter),
       texts: ['metricKey'],
       numbers: ['value', 'step', 'epoch', 'timestamp'],
     },
@@ -77,7 +77,7 @@ export async function readMetricColumns(
 }
 
 /** Which rows a filter asks for. @throws {QuarkError} `invalid_input` naming the filter */
-export function metricRows(filter: MetricFilter): RowFilter {
+export function metricRowFilter(filter: MetricFilter): RowFilter {
   const { metricName, namespace } = filter;
   const isKey = (key: string): boolean => {
     const parts = splitKey(key);

@@ -8,7 +8,7 @@ import { damageOf } from '../segment/open-segment.ts';
 import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 import type { SegmentManifest } from '../store/store.ts';
 import { orderBy } from './columns.ts';
-import { keyColumn, metricRows, type MetricFilter } from './metric-columns.ts';
+import { keyColumn, metricRowFilter, type MetricFilter } from './metric-columns.ts';
 import { MetricRecord, type MetricKey } from './metric-record.ts';
 import type { RecordsRead } from './records.ts';
 import { partOf, runIdOf, scanRows, type RowPart, type RunSource } from './scan.ts';
@@ -19,7 +19,7 @@ export async function readMetrics(
   filter: MetricFilter = {},
 ): Promise<RecordsRead<MetricRecord>> {
   const runId = runIdOf(source);
-  const rows = metricRows(filter);
+  const rows = metricRowFilter(filter);
   const { limit } = rows.position;
   const { damage: unreadable, parts } = await scanRows(source, metricTable, rows, (part) => part);
   const damage = [...unreadable];

@@ -129,7 +129,7 @@ export type LayerSummaryFilter = PositionFilter & {
 const LAYER_TEXTS = ['moduleName', 'moduleType', 'summaryType', 'hookDirection'] as const;
 
 /** Numbers of a layer summary that are read as columns, named as the fields of its record. */
-export const LAYER_NUMBERS = [
+export const RECORDED_LAYER_NUMBERS = [
   'elementCount',
   'mean',
   'std',
@@ -142,7 +142,7 @@ export const LAYER_NUMBERS = [
 ] as const;
 
 const POSITION = ['timestamp', 'step', 'epoch'] as const;
-const LAYER_COLUMNS = [...POSITION, 'callIndex', ...LAYER_NUMBERS, 'tensorShape'] as const;
+const LAYER_COLUMNS = [...POSITION, 'callIndex', ...RECORDED_LAYER_NUMBERS, 'tensorShape'] as const;
 
 /**
  * Layer summaries of a run as records, in the order they were persisted. To follow a run that goes on, ask for what came

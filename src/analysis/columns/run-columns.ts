@@ -1,6 +1,6 @@
 /** A run as columns: all that rules, phases and comparisons see. They are never changed after they were made. */
 import type { JsonObject } from '../../base/json.ts';
-import { LAYER_NUMBERS as RECORDED_LAYER_NUMBERS, PARAMETER_NUMBERS } from '../../read/tables.ts';
+import { PARAMETER_NUMBERS, RECORDED_LAYER_NUMBERS } from '../../read/tables.ts';
 import type { RunStatus } from '../../records/literals.ts';
 
 /** What a series is laid out by: `epoch` only where its samples have no step. */

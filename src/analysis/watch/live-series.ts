@@ -1,5 +1,5 @@
 /**
- * A metric in bounded memory. Values are gathered into blocks of equal count, of which there are at most {@link MAX_BLOCKS};
+ * A metric in bounded memory. Values are gathered into blocks of equal count, of which there are at most {@link MAX_LIVE_BLOCKS};
  * when there are as many, neighbours are joined and blocks hold twice as many values. Short series are kept as they are.
  */
 import { gather, placeColumns } from '../columns/place-rows.ts';
@@ -7,7 +7,7 @@ import type { MetricSeries } from '../columns/run-columns.ts';
 import { medianInPlace } from '../signals/quickselect.ts';
 
 /** Blocks of a {@link LiveSeries}, at most. */
-export const MAX_BLOCKS = 400;
+export const MAX_LIVE_BLOCKS = 400;
 /** Non-finite values that are remembered, of the first and of the last. */
 const MAX_NON_FINITE = 4;
 /** Values of the window that a spike stands out of, and how often its level is worked out anew. */
@@ -159,7 +159,7 @@ export class LiveSeries {
     if (this.#openCount < this.#blockSize) return;
     this.#blocks.push(...this.#openBlock());
     this.#openCount = 0;
-    if (this.#blocks.length >= MAX_BLOCKS) this.#join();
+    if (this.#blocks.length >= MAX_LIVE_BLOCKS) this.#join();
   }
 
   #openBlock(): readonly Row[] {

@@ -14,7 +14,7 @@ import { readArrow } from '../arrow/arrow-reader.ts';
 /** "QPK1", little-endian. */
 export const MAGIC = 0x314b5051;
 /** Larger segments are not written, and claims of more are not believed. */
-export const MAX_UNPACKED_BYTES: number = 1 << 28;
+export const MAX_PLAIN_BYTES: number = 1 << 28;
 /** Below this a header costs more than the planes save. */
 const MIN_SPAN_BYTES = 256;
 /** Planes above this entropy (bits a byte, estimated on a sample) do not get smaller through DEFLATE. */

@@ -3,7 +3,7 @@ import { damaged } from '../arrow/flatbuffer.ts';
 import { inflate } from './inflate.ts';
 import {
   MAGIC,
-  MAX_UNPACKED_BYTES,
+  MAX_PLAIN_BYTES,
   RANDOM,
   type Header,
   type PackedChunk,
@@ -30,7 +30,7 @@ export type InflatedSegment = {
  */
 export async function unpackSegment(
   packed: Uint8Array<ArrayBuffer>,
-  maxBytes: number = MAX_UNPACKED_BYTES,
+  maxBytes: number = MAX_PLAIN_BYTES,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const inflated = await inflateSegment(packed, maxBytes);
   const bytes = new Uint8Array(inflated.header.length);
@@ -50,7 +50,7 @@ export function unpackedBytes(packed: Uint8Array): number {
 /** The first half of {@link unpackSegment}, with all checks. @throws {QuarkError} `segment_damaged` */
 export async function inflateSegment(
   packed: Uint8Array<ArrayBuffer>,
-  maxBytes: number = MAX_UNPACKED_BYTES,
+  maxBytes: number = MAX_PLAIN_BYTES,
 ): Promise<InflatedSegment> {
   const { header, end: randomAt } = headerOf(packed);
   if (header.length > maxBytes || header.deflated > maxBytes)
@@ -120,10 +120,7 @@ function readHeader(bytes: Uint8Array): Header {
     throw damaged('the packed header is no object');
   const { length, deflated, pieces } = parsed as Header;
   const isCount = (value: unknown): value is number =>
-    typeof value === 'number' &&
-    Number.isInteger(value) &&
-    value >= 0 &&
-    value <= MAX_UNPACKED_BYTES;
+    typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_PLAIN_BYTES;
   if (!isCount(length) || !isCount(deflated) || !Array.isArray(pieces))
     throw damaged('the packed header is incomplete');
   let total = 0;

@@ -15,7 +15,7 @@ import type { Kernels } from '../../kernel/tensor/kernels.ts';
 import {
   DEFAULT_LAYER_FILTER_CONFIG,
   layerFilter,
-  texts,
+  nameSet,
   type LayerFilterConfig,
 } from './layer-filter.ts';
 import type { LayerInfo } from './model-source.ts';
@@ -131,7 +131,7 @@ const HOOK_RULES = {
   deadUnitEpsilon: nonNegative(deadUnitEpsilon),
   saturationThreshold: orNull(nonNegative(), saturationThreshold),
   saturationModuleTypes: (field: string, given: Iterable<string> = saturationModuleTypes) =>
-    new Set([...texts(field, given)].map(plainName)),
+    new Set([...nameSet(field, given)].map(plainName)),
   deadUnitProbes: positive(deadUnitProbes),
   ...PROBE_RULES,
 };

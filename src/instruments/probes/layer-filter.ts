@@ -49,10 +49,10 @@ export const DEFAULT_LAYER_FILTER_CONFIG = Object.freeze({
 });
 
 const LAYER_RULES = {
-  includeNames: texts,
-  excludeNames: texts,
-  includeTypes: texts,
-  excludeTypes: texts,
+  includeNames: nameSet,
+  excludeNames: nameSet,
+  includeTypes: nameSet,
+  excludeTypes: nameSet,
   includeNamePatterns: patterns,
   excludeNamePatterns: patterns,
   leafModulesOnly: flag(DEFAULT_LAYER_FILTER_CONFIG.leafModulesOnly),
@@ -99,7 +99,7 @@ export function parameterFilter(
 }
 
 /** @throws {QuarkError} `invalid_input` unless it is a list of texts */
-export function texts(field: string, given: Iterable<string> | undefined): ReadonlySet<string> {
+export function nameSet(field: string, given: Iterable<string> | undefined): ReadonlySet<string> {
   return new Set(
     list(field, given, 'texts').map((item, i) => {
       if (typeof item !== 'string' || item === '')

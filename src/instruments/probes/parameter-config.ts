@@ -7,7 +7,7 @@ import {
   type ParameterDistributionType,
 } from '../../records/literals.ts';
 import { nonNegative, PROBE_RULES, type ProbeConfig, type ProbeSettings } from './hook-config.ts';
-import { parameterFilter, texts, type ParameterFilterConfig } from './layer-filter.ts';
+import { parameterFilter, nameSet, type ParameterFilterConfig } from './layer-filter.ts';
 import type { ParameterInfo } from './model-source.ts';
 import { DEFAULT_HOOK_SCHEDULE_CONFIG, Schedule, type HookScheduleConfig } from './schedule.ts';
 
@@ -76,7 +76,7 @@ const RULES = {
   captureSummaries: flag(DEFAULTS.captureSummaries),
   captureDistributions: flag(DEFAULTS.captureDistributions),
   distributionTypes: (field: string, given: Iterable<string> = DEFAULTS.distributionTypes) =>
-    [...texts(field, given)].map((type, i) =>
+    [...nameSet(field, given)].map((type, i) =>
       checkLiteral(`${field}[${i}]`, type, PARAMETER_DISTRIBUTION_TYPES),
     ),
   histogramBins: numberWhere(

@@ -4,7 +4,7 @@ import {
   percentOf,
   type MachineReading,
   type MachineWatch,
-  type WatchOptions,
+  type MachineWatchOptions,
 } from './machine.ts';
 
 /** Interfaces that only some browsers have, and TypeScript's library therefore has not. */
@@ -32,7 +32,7 @@ type Extras = {
 const PAGE_MEMORY_INTERVAL_MS = 30_000;
 
 /** Watches the machine as far as a page or worker may. */
-export function watchBrowser(options: WatchOptions): MachineWatch {
+export function watchBrowser(options: MachineWatchOptions): MachineWatch {
   const scope = globalThis as unknown as Extras; // interfaces of some browsers, each tested for before it is used
   let battery: Battery | undefined;
   let gpuName: string | null = null;

@@ -46,7 +46,7 @@ export interface MachineWatch {
 }
 
 /** What to watch. */
-export type WatchOptions = {
+export type MachineWatchOptions = {
   readonly captureCpu: boolean;
   readonly captureGpu: boolean;
   readonly gpuIndex: number | null;

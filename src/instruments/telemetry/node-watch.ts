@@ -1,5 +1,5 @@
 /** Node's processor, memory, disks, and the GPU by `nvidia-smi`. No `node:` specifier: bundlers of pages follow this file too. */
-import type { MachineReading, MachineWatch, WatchOptions } from './machine.ts';
+import type { MachineReading, MachineWatch, MachineWatchOptions } from './machine.ts';
 import { countOrNull, percentOf } from './machine.ts';
 import { watchNvidia } from './nvidia-watch.ts';
 
@@ -23,7 +23,7 @@ export type NodeProcess = {
 const MIN_CPU_SPAN_MS = 20;
 
 /** Watches the machine Node runs on. */
-export function watchNode(process: NodeProcess, options: WatchOptions): MachineWatch {
+export function watchNode(process: NodeProcess, options: MachineWatchOptions): MachineWatch {
   const os = process.getBuiltinModule('node:os') as Os;
   const fs = process.getBuiltinModule('node:fs') as Fs;
   const nvidia = options.captureGpu ? watchNvidia(process, options.gpuIndex) : undefined;

@@ -3,7 +3,7 @@ import { fileName, folderOf, type InputFile } from '../../../codecs/input.ts';
 import type { ImportContext, Importer, RunSink } from '../sink/importer.ts';
 import { readJsonFile } from '../../../codecs/json/lenient-json.ts';
 import { readLines } from '../../../codecs/lines.ts';
-import { instantMs, metricNumber, numberFromText } from '../../../codecs/number-text.ts';
+import { instantFromText, metricNumber, numberFromText } from '../../../codecs/number-text.ts';
 import { isRowObject, readRow } from '../tables/object-rows.ts';
 import { runNameOf } from '../sink/run-names.ts';
 import { configFromYaml } from '../tables/yaml-config.ts';
@@ -84,7 +84,7 @@ async function readTable(
     }
     if (value === undefined) continue;
     const step = numberFromText(cell(columns.indexOf('step'))) ?? Number.NaN;
-    const timeMs = instantMs(cell(columns.indexOf('timestamp')));
+    const timeMs = instantFromText(cell(columns.indexOf('timestamp')));
     sink.push(metric, value, step, Number.NaN, timeMs);
     if (sink.isFull) await sink.flush();
   }

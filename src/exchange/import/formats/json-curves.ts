@@ -6,7 +6,7 @@ import type { InputFile } from '../../../codecs/input.ts';
 import type { ImportContext, Importer, RunSink } from '../sink/importer.ts';
 import { readJsonItems } from '../../../codecs/json/json-items.ts';
 import { parseLenientJson } from '../../../codecs/json/lenient-json.ts';
-import { instantMs, metricNumber } from '../../../codecs/number-text.ts';
+import { instantFromText, metricNumber } from '../../../codecs/number-text.ts';
 import { isRowObject, readRow, ROW_NAMES, type RowObject } from '../tables/object-rows.ts';
 import { runNameOf } from '../sink/run-names.ts';
 import { RunSplitter } from '../sink/run-splitter.ts';
@@ -110,7 +110,7 @@ async function readCounters(file: InputFile, context: ImportContext): Promise<Co
     const list = lists.get(part.key) ?? [];
     if (list.length + part.items.length > MAX_COUNTERS)
       throw new Error(`The list "${part.key}" has more than ${MAX_COUNTERS} items.`);
-    for (const item of part.items) list.push(metricNumber(item) ?? instantMs(item));
+    for (const item of part.items) list.push(metricNumber(item) ?? instantFromText(item));
     lists.set(part.key, list);
   }
   const find = (names: readonly string[]): number[] | undefined =>
@@ -132,7 +132,13 @@ function pushList(
     if (value === undefined) continue;
     const at = index + i;
     const lap = epoch?.[at] ?? (step === undefined ? at : Number.NaN);
-    sink.push(metric, value, step?.[at] ?? Number.NaN, Math.floor(lap), instantMs(time?.[at]));
+    sink.push(
+      metric,
+      value,
+      step?.[at] ?? Number.NaN,
+      Math.floor(lap),
+      instantFromText(time?.[at]),
+    );
   }
 }
 

@@ -5,7 +5,7 @@
 import { fileName, folderOf, type InputFile } from '../../../codecs/input.ts';
 import type { ImportContext, Importer, RunSink } from '../sink/importer.ts';
 import { readLines } from '../../../codecs/lines.ts';
-import { instantMs, numberFromText } from '../../../codecs/number-text.ts';
+import { instantFromText, numberFromText } from '../../../codecs/number-text.ts';
 import { isRowObject } from '../tables/object-rows.ts';
 import { readYamlFile } from '../tables/yaml-config.ts';
 import { plainScalar } from '../../../codecs/yaml/yaml-scalars.ts';
@@ -99,7 +99,7 @@ async function readRun(
     context,
   );
   const id = textOf(meta['run_id']) ?? textOf(meta['run_uuid']) ?? fileName(folder);
-  const startedAtMs = instantMs(meta['start_time']);
+  const startedAtMs = instantFromText(meta['start_time']);
   const sink = await context.run({
     identity: folder === '' ? id : folder,
     name: textOf(tags['mlflow.runName']) ?? textOf(meta['run_name']) ?? (id || 'run'),

@@ -1,7 +1,7 @@
 /** The YAML of AMD Quark's profiler: memory and disk at each checkpoint, and a summary that a crashed program never wrote. */
 import type { InputFile } from '../../../codecs/input.ts';
 import type { ImportContext, Importer } from '../sink/importer.ts';
-import { instantMs, metricNumber } from '../../../codecs/number-text.ts';
+import { instantFromText, metricNumber } from '../../../codecs/number-text.ts';
 import { isRowObject } from '../tables/object-rows.ts';
 import { runNameOf } from '../sink/run-names.ts';
 import { readYamlFile } from '../tables/yaml-config.ts';
@@ -44,7 +44,7 @@ async function readProfile(file: InputFile, context: ImportContext): Promise<voi
       continue;
     }
     const { step: name, timestamp, ...measures } = checkpoint;
-    const timeMs = instantMs(timestamp);
+    const timeMs = instantFromText(timestamp);
     lastTimeMs = timeMs;
     lastStep = name;
     sink.event({

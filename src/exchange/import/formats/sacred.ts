@@ -2,7 +2,7 @@
 import { fileName, folderOf, type InputFile, groupByFolder } from '../../../codecs/input.ts';
 import type { ImportContext, Importer, RunSink } from '../sink/importer.ts';
 import { readJsonFile } from '../../../codecs/json/lenient-json.ts';
-import { instantMs, metricNumber } from '../../../codecs/number-text.ts';
+import { instantFromText, metricNumber } from '../../../codecs/number-text.ts';
 import { isRowObject, type RowObject } from '../tables/object-rows.ts';
 
 const BESIDE = new Set(['config.json', 'info.json', 'cout.txt']);
@@ -44,7 +44,7 @@ export const sacred: Importer = {
     const experiment = isRowObject(run['experiment']) ? run['experiment'] : {};
     const project = typeof experiment['name'] === 'string' ? experiment['name'] : undefined;
     const id = fileName(folder);
-    const startedAtMs = instantMs(run['start_time']);
+    const startedAtMs = instantFromText(run['start_time']);
     const sink = await context.run({
       identity: folder,
       name: [project, id].filter((part) => part !== undefined && part !== '').join(' ') || 'sacred',
@@ -85,7 +85,7 @@ function describe(run: RowObject, info: RowObject, sink: RunSink): void {
     sink.event({
       eventType: 'run_failed',
       severity: 'error',
-      timeMs: instantMs(run['stop_time']),
+      timeMs: instantFromText(run['stop_time']),
       payload: { trace: trace.slice(-100).map((line) => String(line).slice(0, 1000)) },
     });
 }
@@ -113,7 +113,7 @@ async function readMetrics(
       if (value === undefined) left++;
       else {
         const step = metricNumber(steps[i]) ?? Number.NaN;
-        sink.push(metric, value, step, Number.NaN, instantMs(times[i]));
+        sink.push(metric, value, step, Number.NaN, instantFromText(times[i]));
         if (sink.isFull) await sink.flush();
       }
     }

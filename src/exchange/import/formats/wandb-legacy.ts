@@ -2,7 +2,7 @@
 import { fileName, folderOf, type InputFile, groupByFolder } from '../../../codecs/input.ts';
 import type { ImportContext, Importer } from '../sink/importer.ts';
 import { readJsonFile } from '../../../codecs/json/lenient-json.ts';
-import { instantMs, metricNumber } from '../../../codecs/number-text.ts';
+import { instantFromText, metricNumber } from '../../../codecs/number-text.ts';
 import { isRowObject, readRow, type RowNames, type RowObject } from '../tables/object-rows.ts';
 import { RunSplitter } from '../sink/run-splitter.ts';
 import { configFromYaml } from '../tables/yaml-config.ts';
@@ -49,7 +49,7 @@ async function readWandb(files: readonly InputFile[], context: ImportContext): P
   const metadata = await object(METADATA);
   const parts = RUN_FOLDER.exec(fileName(folder));
   const startedAtMs = [metadata['startedAt'], startOf(parts)]
-    .map(instantMs)
+    .map(instantFromText)
     .find((ms) => !Number.isNaN(ms));
   const history = find(HISTORY);
   if (history === undefined) return;
@@ -77,7 +77,7 @@ async function readWandb(files: readonly InputFile[], context: ImportContext): P
   for (const [name, value] of readRow(summary, context.limits.maxDepth, known).values) {
     if (name.startsWith('_')) continue;
     const step = metricNumber(last) ?? Number.NaN;
-    sink.push(sink.metric(`summary/${name}`), value, step, Number.NaN, instantMs(time));
+    sink.push(sink.metric(`summary/${name}`), value, step, Number.NaN, instantFromText(time));
   }
 }
 

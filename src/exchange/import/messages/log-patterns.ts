@@ -1,5 +1,5 @@
 /** How lines of text logs are understood: the known patterns, and those that users add. */
-import { instantMs, numberFromText } from '../../../codecs/number-text.ts';
+import { instantFromText, numberFromText } from '../../../codecs/number-text.ts';
 import type { TextLogPattern } from '../sink/importer.ts';
 
 /** A number with bounds on its digits, so that no line takes long. */
@@ -212,7 +212,7 @@ export class LogReader {
       step: isSilent ? this.#step : position.step,
       epoch: position.epoch === position.epoch ? position.epoch : this.#epoch,
       epochSteps,
-      timeMs: instantMs(time ?? TIME.exec(text)?.[1]),
+      timeMs: instantFromText(time ?? TIME.exec(text)?.[1]),
       values:
         phase === undefined ? values : values.map(([key, value]) => [`${phase}/${key}`, value]),
     };
@@ -245,7 +245,7 @@ export class LogReader {
       step: hasCounter ? step : this.#step,
       epoch: epoch === epoch ? epoch : this.#epoch,
       epochSteps,
-      timeMs: instantMs(TIME.exec(text)?.[1]),
+      timeMs: instantFromText(TIME.exec(text)?.[1]),
       values,
     };
   }

@@ -1,6 +1,6 @@
 /** What the columns of a table are: found by their names, or told. */
 import type { ImportFormatOptions } from '../sink/importer.ts';
-import { instantMs, numberFromText } from '../../../codecs/number-text.ts';
+import { instantFromText, numberFromText } from '../../../codecs/number-text.ts';
 
 /** The roles of columns; -1 for one that the table does not have. */
 export type CsvColumns = {
@@ -189,7 +189,7 @@ export function isHeader(cells: readonly string[], before: CsvColumns): boolean 
 
 /** The instant in a cell of a time column, NaN when it counts from a start. */
 export function timeOf(number: number, text: string | undefined): number {
-  return text === undefined ? instantMs(number) : instantMs(text);
+  return text === undefined ? instantFromText(number) : instantFromText(text);
 }
 
 function nameOf(cell: string): string {

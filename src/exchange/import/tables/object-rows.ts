@@ -1,5 +1,5 @@
 /** Rows that are objects: what is a counter in them, what a metric, and what text. */
-import { instantMs, metricNumber } from '../../../codecs/number-text.ts';
+import { instantFromText, metricNumber } from '../../../codecs/number-text.ts';
 
 /** A JSON object. */
 export type RowObject = Readonly<Record<string, unknown>>;
@@ -54,8 +54,8 @@ export function isRowObject(value: unknown): value is RowObject {
 export function readRow(row: RowObject, maxDepth: number, names: RowNames = ROW_NAMES): ObjectRow {
   const step = findNumber(row, names.step);
   const epoch = findNumber(row, names.epoch);
-  const timeName = names.time.find((name) => !Number.isNaN(instantMs(row[name])));
-  const timeMs = timeName === undefined ? Number.NaN : instantMs(row[timeName]);
+  const timeName = names.time.find((name) => !Number.isNaN(instantFromText(row[name])));
+  const timeMs = timeName === undefined ? Number.NaN : instantFromText(row[timeName]);
   const taken = new Set([step.name, epoch.name, timeName, ...(names.ignored ?? [])]);
   const values: (readonly [string, number])[] = [];
   const key = KEY_NAMES.map((name) => row[name]).find((name) => typeof name === 'string');

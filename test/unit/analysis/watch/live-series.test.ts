@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createMetricSeries } from 'quark-sdk/analysis';
-import { LiveSeries, MAX_BLOCKS } from '../../../../src/analysis/watch/live-series.ts';
+import { LiveSeries, MAX_LIVE_BLOCKS } from '../../../../src/analysis/watch/live-series.ts';
 import { runs } from '../../../support/property.ts';
 
 const piece = (from: number, values: readonly number[]) =>
@@ -30,7 +30,7 @@ test('a long series stays bounded, in order, and within its values; non-finite o
         for (let from = 0; from < count; from += size)
           live.add(piece(from, values.slice(from, from + size)));
         const { steps, values: kept } = live.snapshot();
-        expect(kept.length).toBeLessThanOrEqual(MAX_BLOCKS + 9);
+        expect(kept.length).toBeLessThanOrEqual(MAX_LIVE_BLOCKS + 9);
         expect([...steps]).toEqual([...new Set(steps)].toSorted((a, b) => a - b));
         const finite = kept.filter((value) => !Number.isNaN(value));
         expect(finite.every((value, i) => i === 0 || value < (finite[i - 1] ?? 0))).toBe(true);
