@@ -64,8 +64,10 @@ describe.each(NAMES)('adding: %s', (name) => {
   });
 
   test('applies to the sources', () => {
-    copy.apply(`${name}.patch`);
-    copy.apply(`${name}.patch`, '--reverse');
+    expect(() => {
+      copy.apply(`${name}.patch`);
+      copy.apply(`${name}.patch`, '--reverse');
+    }).not.toThrow();
   });
 });
 
