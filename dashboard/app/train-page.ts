@@ -1,4 +1,4 @@
-/** The page at `#/train`. The dashboard does not import it: whoever starts the app brings it. */
+/** The page at `#/train`. The dashboard does not import it: the program that starts the app passes it. */
 import type { ReadonlySignal } from '@preact/signals';
 import type { ComponentType } from 'preact';
 import type { RunRecord, Store } from 'quark-sdk';

@@ -12,7 +12,7 @@ import type { ChartView } from './chart-view.ts';
 /** A curve of a panel, which may be switched off. */
 export type ShownCurve = ChartCurve & {
   readonly isHidden: boolean;
-  /** The samples that a thinned curve stands for. */
+  /** The samples that a downsampled curve stands for. */
   readonly standsFor: Standing | undefined;
 };
 

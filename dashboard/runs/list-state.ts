@@ -1,4 +1,4 @@
-/** Filters, picks and order of the list. They outlive it: whoever comes back from a run finds the list as it was left. */
+/** Filters, picks and order of the list. They outlive it: a user who comes back from a run finds the list unchanged. */
 import { signal, type Signal } from '@preact/signals';
 import { toggled } from '../parts/signals.ts';
 import type { RunQuery, RunSort } from './run-filter.ts';

@@ -135,9 +135,9 @@ export class PreviewCache {
     const overview = isFresh ? await readOverview(this.#store, runId, metricKey) : undefined;
     if (overview !== undefined) {
       entry.overviewAtMs = performance.now();
-      const thinned = new SeriesSet();
-      thinned.take(overviewSeries(overview).read);
-      return thinned.all()[0];
+      const downsampled = new SeriesSet();
+      downsampled.take(overviewSeries(overview).read);
+      return downsampled.all()[0];
     }
     await readInto(entry, this.#readSeries, { runId, metricKey });
     return entry.series.get(metricKey);

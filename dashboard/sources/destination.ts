@@ -16,7 +16,7 @@ export const destinationMark: ReadonlySignal<string | undefined> = computed(() =
     : `${waitsForKey(server()?.uri)} ${storeMark(server()?.uri)}`,
 );
 
-/** Asks the service behind the page, if there is one, whether it takes records from whoever is signed in. */
+/** Asks the service behind the page, if there is one, whether it takes records from the user who is signed in. */
 export async function findDestination(): Promise<Destination> {
   await sourcesKnown();
   const uri = serviceUri();

@@ -1,5 +1,5 @@
 /**
- * Every error Quark throws. One class with a stable `code`; subclasses only for the names of the specification.
+ * Every error Quark throws. One class with a stable `code`; subclasses only for the names of abiotic-quark.
  * Errors cross workers and bundles, so test them with {@link isQuarkError}, not with `instanceof`.
  */
 

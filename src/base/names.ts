@@ -1,4 +1,4 @@
-/** The naming rules of the specification, each checked in one place. */
+/** The naming rules of abiotic-quark, each checked in one function. */
 import { invalidInput } from './errors.ts';
 
 const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;

@@ -13,7 +13,7 @@ export type MetricArrowColumns = {
 };
 
 /**
- * The columns as a table of apache-arrow, with the names of the specification. Numbers are shared, not copied: do not
+ * The columns as a table of apache-arrow, with the names of abiotic-quark. Numbers are shared, not copied: do not
  * change them. A missing step or epoch is null; `timestamp` is in UTC epoch milliseconds. Apache Arrow is loaded when
  * this is first called.
  */

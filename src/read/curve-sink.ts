@@ -110,12 +110,12 @@ export class CurveSink implements SegmentVisitor {
   }
 
   /** Adds rows for which {@link fits} is true, before any other. */
-  take(thinned: DownsampledRows): void {
-    for (const { key, ...counts } of thinned.metrics) {
+  take(downsampled: DownsampledRows): void {
+    for (const { key, ...counts } of downsampled.metrics) {
       const metric = this.#metric(key);
       if (metric !== undefined) Object.assign(metric, counts);
     }
-    this.#add(thinned, false);
+    this.#add(downsampled, false);
   }
 
   #add({ batch, sequences }: Pick<OpenedSegment, 'batch' | 'sequences'>, isCounted: boolean): void {

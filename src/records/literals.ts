@@ -1,4 +1,4 @@
-/** The closed sets of the specification. Each array is the run-time form of the union type beside it. */
+/** The closed sets of abiotic-quark. Each array is the run-time form of the union type beside it. */
 
 /** Every {@link RunStatus}. */
 export const RUN_STATUSES = ['running', 'completed', 'failed', 'interrupted'] as const;

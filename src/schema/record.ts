@@ -22,7 +22,7 @@ export type DictValue =
   | readonly DictValue[]
   | { readonly [key: string]: DictValue };
 
-/** A record as a plain dictionary with the names of the specification (snake_case). */
+/** A record as a plain dictionary with the names of abiotic-quark (snake_case). */
 export type Dict = { readonly [key: string]: DictValue };
 
 /** What every record can do. */

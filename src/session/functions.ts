@@ -1,4 +1,4 @@
-/** The top-level functions of the specification: each is the method of the same name. */
+/** The top-level functions of abiotic-quark: each is the method of the same name. */
 import { invalidInput } from '../base/errors.ts';
 import type { EventRecord } from '../records/event.ts';
 import type { TerminalRunStatus } from '../records/literals.ts';

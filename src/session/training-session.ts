@@ -296,7 +296,7 @@ export class TrainingSession implements AsyncDisposable {
     return this.#update();
   }
 
-  /** The whole context with the names of the specification. */
+  /** The whole context with the names of abiotic-quark. */
   toDict(): Dict {
     return this.#context.toDict();
   }

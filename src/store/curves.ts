@@ -1,4 +1,4 @@
-/** Curves of metrics, thinned where the rows are: what a picture needs of a long run, in one small answer. */
+/** Curves of metrics, downsampled where the rows are: what a picture needs of a long run, in one small answer. */
 
 /** Which curves, and how fine. */
 export type CurveQuery = {
@@ -19,7 +19,7 @@ export type CurveQuery = {
 };
 
 /**
- * One metric, thinned: of each part of the axis the first, lowest, highest and last finite sample and one of each kind that is
+ * One metric, downsampled: of each part of the axis the first, lowest, highest and last finite sample and one of each kind that is
  * not finite. All are samples as they were recorded, in the order in which they were; columns have one length, and NaN stands
  * for a step or epoch that a sample does not have.
  */

@@ -76,7 +76,7 @@ export type SegmentRead =
   | { readonly kind: 'gone' }
   | { readonly kind: 'damaged'; readonly reason: string };
 
-/** Where a store stores its data, in the names of the specification. */
+/** Where a store stores its data, in the names of abiotic-quark. */
 export type StoreLocation = {
   /** `<dir>` for a file store; the store's URI elsewhere. */
   readonly storageDir: string;

@@ -83,7 +83,7 @@ function winnerOf(
   { isLocalLive, isRemoteLive }: Liveness,
 ): 'local' | 'remote' {
   if (local.status === remote.status) return endOf(local) >= endOf(remote) ? 'local' : 'remote';
-  // A live session here wrote the status, whoever ended the run elsewhere meanwhile.
+  // A live session here wrote the status, even where another client ended the run meanwhile.
   if (isLocalLive && local.status === 'running') return 'local';
   if (remote.status === base) return 'local';
   if (local.status === base) return 'remote';

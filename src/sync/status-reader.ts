@@ -1,4 +1,4 @@
-/** How far the uploads are, told from the local store and its notes, whoever does the sending. */
+/** How far the uploads are, told from the local store and its notes, whichever tab sends. */
 import { asGiven, asGivenOr, numberWhere, readOptions } from '../base/options.ts';
 import { checkNotAborted } from '../base/assert.ts';
 import { fingerprintOf } from '../store/run-rules.ts';

@@ -36,7 +36,7 @@ const keyFields = {
   keyId: text({ doc: 'The public part: "qk_" and 12 characters.' }),
   user: text(),
   scope: literal(KEY_SCOPES),
-  /** What the key is for, as whoever made it said; may be empty. */
+  /** What the key is for, as its maker wrote; may be empty. */
   label: text(),
   /** UTC epoch milliseconds, like all instants here. */
   createdAtMs: instantMs(),

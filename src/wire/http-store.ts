@@ -323,7 +323,7 @@ class HttpStore implements StoreDriver {
   }
 }
 
-/** Only the reference travels, whatever else the caller's object holds. */
+/** Only the identity travels, whatever else the caller's object holds. */
 function referenceOf(segment: SegmentReference): SegmentReference {
   const { runId, table, writerId, batchNumber, checksum } = segment;
   const identity = { runId, table, writerId, batchNumber };

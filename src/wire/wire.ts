@@ -24,7 +24,7 @@ import type { NewSegment, TableEpoch, UpdateResult } from '../store/store.ts';
 
 /** Names on the wire by names in code: a list of manifests has the same few thousands of times. */
 const wireNames = new Map<string, string>();
-/** Far more than the messages have; whoever hands in other data does not fill the memory. */
+/** Far more than the messages have; other data does not fill the memory. */
 const MAX_WIRE_NAMES = 1_000;
 
 /** Renames the keys of plain data, at every depth, from camelCase to snake_case. */

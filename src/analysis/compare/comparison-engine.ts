@@ -42,7 +42,7 @@ export type RunComparisonResult = {
   readonly schemaVersion: number;
   /** ISO 8601. */
   readonly generatedAt: string;
-  /** `baseline` where the reference is what the primary is measured by, else `pairwise`; no figure depends on it. */
+  /** `baseline` where the second run is what the first is measured by, else `pairwise`; no figure depends on it. */
   readonly mode: 'pairwise' | 'baseline';
   readonly primary: ComparedRun;
   readonly reference: ComparedRun;

@@ -71,7 +71,7 @@ const metricColumns = {
   ),
   commonCount: count('Places of the axis at which both have a finite value.'),
   primaryCount: count('Finite values of the primary.'),
-  referenceCount: count('Finite values of the reference.'),
+  referenceCount: count('Finite values of the baseline.'),
   primaryFirst: nullable(f64('First finite value.')),
   referenceFirst: nullable(f64('First finite value.')),
   firstDelta: nullable(f64('Difference of the first values.')),
@@ -132,14 +132,14 @@ export type MetricDiff = RecordOf<typeof metricColumns>;
 
 const alertColumns = {
   primaryCount: count('Alerts of the primary.'),
-  referenceCount: count('Alerts of the reference.'),
+  referenceCount: count('Alerts of the baseline.'),
   newRuleIds: textList('Rules that fired in the primary only.'),
-  resolvedRuleIds: textList('Rules that fired in the reference only.'),
+  resolvedRuleIds: textList('Rules that fired in the baseline only.'),
   sharedRuleIds: textList('Rules that fired in both.'),
   worsenedRuleIds: textList('Rules that fired in both, more severely in the primary.'),
   improvedRuleIds: textList('Rules that fired in both, less severely in the primary.'),
   primarySeverityCounts: jsonObject('Alerts of the primary by severity.'),
-  referenceSeverityCounts: jsonObject('Alerts of the reference by severity.'),
+  referenceSeverityCounts: jsonObject('Alerts of the baseline by severity.'),
   rules: json(
     'Each rule: `rule_id`, and of each run the count, the worst severity and the first step.',
   ),
@@ -187,7 +187,7 @@ const layerColumns = {
   summaryType: literal('Activation or gradient.', LAYER_SUMMARY_TYPES),
   presence: literal('Which runs have such summaries.', PRESENCES),
   primaryCount: count('Summaries of the primary.'),
-  referenceCount: count('Summaries of the reference.'),
+  referenceCount: count('Summaries of the baseline.'),
   statistics: json(
     'Of mean, std, norm, dead_unit_ratio, saturation_ratio: the means over all probes of each run, and `delta`; null where unknown.',
   ),
@@ -207,7 +207,7 @@ const configColumns = {
   path: text('Where in the configuration, keys joined by ".".'),
   presence: literal('Which runs have it.', PRESENCES),
   primaryValue: nullable(json('Value in the primary.')),
-  referenceValue: nullable(json('Value in the reference.')),
+  referenceValue: nullable(json('Value in the baseline.')),
 };
 
 /** One setting that differs. */

@@ -42,7 +42,7 @@ export function linearTicks(low: number, high: number, most: number): readonly n
   return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
 }
 
-/** Powers of ten that cover a range above zero, thinned out to `most`. */
+/** Powers of ten that cover a range above zero, downsampled out to `most`. */
 export function logTicks(low: number, high: number, most: number): readonly number[] {
   const first = Math.ceil(Math.log10(low));
   const last = Math.floor(Math.log10(high));

@@ -208,7 +208,7 @@ export class AlertWatch implements AsyncDisposable {
     }
   }
 
-  /** Hands over what is new and asks about it; once more from the beginning when whoever was asked has died. */
+  /** Hands over what is new and asks about it; once more from the beginning when the worker has died. */
   async #judged(isUrgent: boolean): Promise<Judged> {
     this.#looks++;
     const run = await this.#runInfo();

@@ -119,7 +119,7 @@ function joinPlaced<T extends PlacedColumns>(before: T | undefined, piece: T): T
   return joinColumns(before, sliceColumns(piece, from), MAX_PROBES);
 }
 
-/** Every column of both, thinned to `max` rows: of the older half every second row goes, as often as it takes. */
+/** Every column of both, downsampled to `max` rows: of the older half every second row goes, as often as it takes. */
 function joinColumns<T extends object>(before: T, piece: T | undefined, max: number): T {
   const joined: Record<string, unknown> = {};
   for (const [name, own] of Object.entries(before)) {

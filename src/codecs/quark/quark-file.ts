@@ -1,6 +1,6 @@
 /**
  * The parts of a `.quark` file, as docs/formats.md describes them: a header, parts that each carry their checksums, an index of all parts,
- * and an end by which the index is found. Whoever writes and whoever reads knows the bytes from here.
+ * and an end by which the index is found. Writer and reader take the layout from here.
  */
 import { crc32 } from '../../base/crc32.ts';
 import { damaged } from '../arrow/flatbuffer.ts';

@@ -75,7 +75,7 @@ export class ThriftReader {
   }
 
   bool(type: number): boolean {
-    if (type !== TRUE && type !== FALSE) throw new ThriftError('a truth is missing');
+    if (type !== TRUE && type !== FALSE) throw new ThriftError('a boolean is missing');
     return type === TRUE;
   }
 

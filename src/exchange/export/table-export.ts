@@ -18,7 +18,7 @@ import { exportedTable, type ExportTableOptions, type TableName } from './table-
 const BYTES_PER_PIECE = 1 << 20;
 
 /**
- * A table of a run as CSV (RFC 4180: CRLF line ends, quotes where needed), with a header line of the names of the specification. Null is an
+ * A table of a run as CSV (RFC 4180: CRLF line ends, quotes where needed), with a header line of the names of abiotic-quark. Null is an
  * empty field, empty text is `""`. Numbers are the shortest that read back as the same bits, with `NaN`, `Infinity`, `-Infinity` and `-0`
  * written out (the payload of a NaN is lost); instants are ISO 8601 in UTC; lists and objects are JSON.
  *

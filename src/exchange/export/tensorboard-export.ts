@@ -44,7 +44,7 @@ export function tensorBoardFileName(run: RunRecord): string {
  * - Metrics become scalars under their keys, rounded to float32: TensorBoard reads no others. NaN and infinities stay. A sample without a
  *   step gets its epoch, one without either its position among the samples of its key.
  * - Artifacts of type `histogram` become histograms, text artifacts of type `text` texts, where they are at most 16 MiB.
- * - The configuration becomes hyperparameters: numbers, texts and truths; nested names are joined by ".". At most 1,000.
+ * - The configuration becomes hyperparameters: numbers, texts and booleans; nested names are joined by ".". At most 1,000.
  *
  * Events, alerts, telemetry and other artifacts have no place in the format.
  *
@@ -243,7 +243,7 @@ function bucketsOf(payload: Uint8Array): number[] | undefined {
   return counts.flatMap((count: number, i) => [Number(bins[i]), Number(bins[i + 1]), count]);
 }
 
-/** Numbers, texts and truths of a configuration, by path. */
+/** Numbers, texts and booleans of a configuration, by path. */
 function* scalarsOf(
   value: JsonValue,
   path: string,

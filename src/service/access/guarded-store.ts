@@ -69,7 +69,7 @@ class GuardedStore implements StoreDriver {
 
   readonly ensureProject: Store['ensureProject'] = async (project) => {
     if (this.#projects === undefined) return this.#store.ensureProject(project);
-    // Here projects are found, never made: a new one would be the owner's, and closed to whoever made it.
+    // Here projects are found, never made: a new one would be the owner's, and closed to the user who made it.
     const found = await this.#findProject(project.name);
     this.#checkWrite(project.name);
     if (found === undefined) throw notShared(project.name, this.uri);

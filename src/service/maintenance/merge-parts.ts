@@ -1,6 +1,6 @@
 /**
  * Merging beside sketches: of a long run the segments of its sketch are merged apart from those that came later, and each merge names its
- * segments in the sketch, so that there is one at any time. What cannot be kept is made again by whoever needs it.
+ * segments in the sketch, so that there is one at any time. What cannot be kept is made again by the reader that needs it.
  */
 import { isQuarkError } from '../../base/errors.ts';
 import { metricTable } from '../../records/metric.ts';

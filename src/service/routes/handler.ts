@@ -1,6 +1,6 @@
 /**
  * Access to a store over HTTP, without a socket: `(Request, scope) => Promise<Response>`. Who may reach it, and which
- * store a request is about, is decided by whoever puts it on a socket (see `node/serve.ts` and `create-service.ts`).
+ * store a request is about, is decided by the server that puts it on a socket (see `node/serve.ts` and `create-service.ts`).
  */
 import { QuarkError, SessionStoreError } from '../../base/errors.ts';
 import { methodsAt } from '../../wire/route-paths.ts';

@@ -79,7 +79,7 @@ export class IdbConnection {
     try {
       (await database)?.close();
     } catch {
-      // It never opened, and whoever asked for it was told.
+      // It never opened, and its caller got the error.
     }
   }
 

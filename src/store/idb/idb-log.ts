@@ -2,7 +2,7 @@
  * A new log for IndexedDB in Chromium, before an old one can cost everything.
  *
  * Chromium keeps the databases of a site in LevelDB, and goes on writing into the same log after it was started anew. If
- * it was killed in the middle of a write, half a record stays in the middle of that log; whoever reads the log after the
+ * it was killed in the middle of a write, half a record stays in the middle of that log; a browser that reads the log after the
  * next end of the browser takes it for damage, and Chromium then removes all databases of the site (google/leveldb,
  * issue 1287: logs that end in an incomplete record are reused). A database that is deleted makes LevelDB write into
  * tables what the log holds, and begin a new log. Until that is done, some 20 ms after the first opening, a second kill

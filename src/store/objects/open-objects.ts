@@ -70,7 +70,7 @@ function layered(first: BlobFiles, second: BlobFiles): BlobFiles {
 }
 
 /**
- * Blob files in a bucket. A blob that no row names, left by a process that ended between the two, stays: whoever puts
+ * Blob files in a bucket. A blob that no row names, left by a process that ended between the two, stays: a process that puts
  * the same bytes again takes it over.
  */
 export function createBlobObjects(objects: S3Objects): BlobFiles {

@@ -1,5 +1,5 @@
 /**
- * Which streams have small segments to merge, as rows that appends and ends of runs add: whoever merges reads a few rows
+ * Which streams have small segments to merge, as rows that appends and ends of runs add: a merge reads a few rows
  * and never counts segments. A row is claimed for some time; of a claim that its holder does not come back to, somebody
  * else takes the stream over. Two that merge the same stream do no harm: the store lets one of two merges through.
  */

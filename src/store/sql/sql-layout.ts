@@ -2,7 +2,7 @@
  * The layout of the SQL store, and its forward-only migrations. A layout number is never reused; a database with a
  * newer number than this code knows is refused and left as it is.
  *
- * Each step is a transaction of its own, with the number it leads to, so several processes may migrate at once: whoever
+ * Each step is a transaction of its own, with the number it leads to, so several processes may migrate at once: the one that
  * comes second finds the step done. Statements are those that SQLite, PostgreSQL 14, CockroachDB and YugabyteDB share.
  * YugabyteDB commits each change of the schema by itself, so every statement can be run again.
  */

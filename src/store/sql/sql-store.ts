@@ -57,7 +57,7 @@ export type SqlStoreParts = {
   readonly uri: string;
   readonly location: StoreLocation;
   readonly database: SqlDatabase;
-  /** True: others use the database too, and whoever opened it closes it. Default false. */
+  /** True: others use the database too, and the code that opened it closes it. Default false. */
   readonly isShared?: boolean;
   /**
    * The part of the database this store sees: runs, projects, leases and blobs of one space are not there in another.

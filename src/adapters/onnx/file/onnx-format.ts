@@ -79,7 +79,7 @@ export type OnnxTensor = {
   readonly isExternal: boolean;
   /** Little-endian numbers; null when they are given as a list of fields. */
   readonly rawData: Uint8Array | null;
-  /** The message, for whoever needs the listed numbers. */
+  /** The message, for readers that need the listed numbers. */
   readonly message: Uint8Array;
 };
 

@@ -68,7 +68,7 @@ const batchNormalization: OpRule = (context, node) => {
       'BatchNormalization',
       [x, scale, bias, runningMean, runningVariance],
       g.shape(x),
-      // Of no use there, but to whoever trains the model further.
+      // Of no use there; a program that trains the model further needs it.
       { epsilon: { float: epsilon }, momentum: { float: momentum } },
       { output: node.output },
     );

@@ -71,7 +71,7 @@ const WORDS = new Map([
   ['-Infinity', -Infinity],
 ]);
 
-/** W&B writes numbers that JSON has not as text, and truths are numbers of 0 and 1. */
+/** W&B writes numbers that JSON has not as text, and booleans are numbers of 0 and 1. */
 export function wandbNumberOf(value: unknown): number | undefined {
   if (typeof value === 'number') return value;
   if (typeof value === 'string') return WORDS.get(value);

@@ -198,7 +198,7 @@ async function bringUpToDate(
   }
 }
 
-/** Makes the line that whoever migrates has to lock. Several processes may do so at once. */
+/** Makes the row that every migration locks. Several processes may do so at once. */
 async function makeLock(database: SqlDatabase): Promise<void> {
   const statements = [
     'CREATE TABLE IF NOT EXISTS quark_migration (id BIGINT PRIMARY KEY)',
