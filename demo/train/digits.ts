@@ -32,7 +32,7 @@ export type Digits = {
 /** The two parts of the data: one to learn from, one to check with. */
 export type DigitsSplit = { readonly train: Digits; readonly val: Digits };
 
-/** A batch of tensors as `model.fit` takes them. Whoever asked for them disposes them. */
+/** A batch of tensors as `model.fit` takes them. The caller disposes of them. */
 export type DigitTensors = {
   /** `[count, 8, 8, 1]` */
   readonly xs: import('@tensorflow/tfjs').Tensor4D;

@@ -134,7 +134,7 @@ function remedy({ lastError, uri }: SyncStatus): string {
     case 'version':
       return 'The service speaks another version. Load this page again; if that does not help, update the service.';
     case 'read_only':
-      return 'The service takes no records now. Whoever runs it has to let it write.';
+      return 'The service takes no records now. Its operator has to allow writing.';
     case 'unknown_scheme':
       return `What answers at ${host} is not a Quark service. Look at its address and at proxies.`;
     default:

@@ -56,7 +56,7 @@ export async function* inPieces(
   const read = (at: number): Promise<Uint8Array<ArrayBuffer>> | undefined => {
     if (at >= end) return undefined;
     const piece = slice(at, Math.min(end, at + PIECE_BYTES));
-    // Whoever stops reading never asks how it went.
+    // A caller that stops reading never asks how it went.
     piece.catch(() => undefined);
     return piece;
   };

@@ -4,7 +4,7 @@
  * A backend is a {@link StoreDriver}: it does what it is asked to. The front before it checks each call once: that the store is open,
  * that it can be written to, and the arguments, as `STORE_CALLS` says. So a segment is checked once in the process that
  * records it, by the front of its store, and once where it comes from outside: by a service in `routes/segment-routes.ts`, by the
- * import of a `.quark` file and by a migration. Whoever has checked, or sends on what is in a store already, asks the
+ * import of a `.quark` file and by a migration. A caller that has checked, or that forwards what a store has already, asks the
  * {@link trustedStore} instead of the front.
  */
 import { NOTE_CALLS, STORE_CALLS, type CallRules, type Store, type StoreNotes } from './store.ts';

@@ -106,7 +106,7 @@ export function takeLeft(storage: Storage, name: string, owner: string): boolean
   return hasLeft;
 }
 
-/** What was put aside for a database, as far as it can be read. */
+/** The rows spilled for a database, as far as they can be read. */
 export function listSpilled(storage: Storage, name: string): readonly NewSegment[] {
   return keysUnder(storage, prefixOf(PREFIX, name)).flatMap((key) => {
     const segment = segmentOf(storage.getItem(key) ?? '');
@@ -114,7 +114,7 @@ export function listSpilled(storage: Storage, name: string): readonly NewSegment
   });
 }
 
-/** Appends what was put aside for a database. What the store cannot take now stays for the next time. */
+/** Appends the rows spilled for a database. What the store cannot take now stays for the next time. */
 export async function recoverSpilled(storage: Storage, name: string, store: Store): Promise<void> {
   for (const key of keysUnder(storage, prefixOf(PREFIX, name))) {
     const text = storage.getItem(key);

@@ -316,7 +316,7 @@ export interface ConnectedStore {
   /** Only the outbox, which sends its data to a service, has it. */
   readonly sync: StoreSync;
   /**
-   * Curves of a run, thinned on the other side: a small answer instead of all its samples. Only stores that are read over a
+   * Curves of a run, downsampled on the other side: a small answer instead of all its samples. Only stores that are read over a
    * network have it.
    * @throws {RunNotFoundError}
    */

@@ -210,7 +210,7 @@ export class OutboxStore implements Store {
     const claim = `${runId} ${holder}`;
     const isFirst = !this.#claimed.has(claim);
     this.#claimed.add(claim);
-    // Whoever goes on with a run here wants it there, also one that was begun without a service.
+    // A session that continues a run here wants it there, also one that was begun without a service.
     if (isFirst && (await this.#local.findRun(runId)) !== undefined)
       await this.#syncNotes.addMember(runId, false);
     const catchesUp = isFirst && !this.#ownRuns.has(runId);
@@ -220,7 +220,7 @@ export class OutboxStore implements Store {
       .then(() =>
         catchesUp ? this.#remote.tryTo((remote) => this.#catchUp(remote, runId)) : undefined,
       );
-    // Whoever goes on with a run has to know what became of it elsewhere; later renewals are for others to see.
+    // A session that continues a run has to know what became of it elsewhere; later renewals are for others to see.
     if (catchesUp) await renewal;
     else this.#keepBusy(renewal);
     return lease;

@@ -231,7 +231,7 @@ export const ROUTES = {
   ),
   'GET /runs/:runId/curves': read(
     'getCurves',
-    'Curves of metrics, thinned to what that many pixels show; all are recorded samples',
+    'Curves of metrics, downsampled to what that many pixels show; all are recorded samples',
     jsonOf(schemaFor('Curves')),
     {
       query: {

@@ -11,7 +11,7 @@ export type PlotSeries = {
   readonly values: Float64Array;
 };
 
-/** A stretch of the axis with a name. */
+/** A span of the axis with a name. */
 export type PlotBand = { readonly name: string; readonly start: number; readonly end: number };
 
 /** What a plot shows. */

@@ -163,7 +163,7 @@ class LoadInProgress {
 
   add(where: Omit<SegmentBatch, 'segments'>, loaded: readonly SegmentWithBytes[]): void {
     const segments = loaded.map(({ manifest, read }) => {
-      // What cannot be read is reported as damaged by whoever opens it, because it has no bytes.
+      // What cannot be read is reported as damaged by the reader that opens it, because it has no bytes.
       const bytes = read.kind === 'bytes' ? read.bytes : new Uint8Array(0);
       const byteOffset = this.byteLength;
       this.#bytes.push(bytes);

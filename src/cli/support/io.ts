@@ -26,7 +26,7 @@ export type CliIo = {
   exit(code: number): void;
 };
 
-/** Whoever read the output has gone (`quark metrics RUN | head`): there is nobody left to write for. */
+/** The reader of the output has gone (`quark metrics RUN | head`): there is nobody left to write for. */
 export class OutputClosed extends Error {
   constructor() {
     super('The output was closed.');

@@ -173,7 +173,7 @@ class JsonSplitter {
     if (this.#text(this.#ends.at(-1) ?? 0, this.#heldBytes).trim() !== '' || this.#isTooLong)
       this.#endItem();
     this.#flush();
-    // Whoever reads has to know that the list is there.
+    // The reader has to know that the list is there.
     if (this.#index === 0) this.#ready.push({ kind: 'items', key: this.#key, index: 0, items: [] });
     this.#inList = false;
     this.#key = null;

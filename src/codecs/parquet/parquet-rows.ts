@@ -1,4 +1,4 @@
-/** The rows of any Parquet file, a stretch at a time: of each column one page is in memory. Lists are no cells and are passed over. */
+/** The rows of any Parquet file, a span at a time: of each column one page is in memory. Lists are no cells and are passed over. */
 import { isQuarkError, messageOf } from '../../base/errors.ts';
 import type { InputFile } from '../input.ts';
 import type { ImportLimits } from '../limits.ts';
@@ -59,7 +59,7 @@ export class ParquetRows implements TableRow {
   }
 
   /** Yields when pages are there; then {@link next} goes over their rows. What is damaged costs its row group; pages that become too much, the rest of the file. */
-  async *stretches(): AsyncGenerator<void, void, undefined> {
+  async *spans(): AsyncGenerator<void, void, undefined> {
     const budget = new ParquetBudget(this.#file, this.#limits);
     let first = 0;
     for (const [number, group] of this.#footer.groups.entries()) {
@@ -89,7 +89,7 @@ export class ParquetRows implements TableRow {
           const count = rows;
           this.#left = rows;
           yield;
-          // Whoever stopped in the middle does not go on.
+          // A reader that stopped in the middle does not continue.
           while (this.#left > 0) this.next();
           this.#left = count;
         }
@@ -110,7 +110,7 @@ export class ParquetRows implements TableRow {
     }
   }
 
-  /** Goes to the next row of the stretch. */
+  /** Goes to the next row of the span. */
   next(): boolean {
     if (this.#left === 0) return false;
     this.#left--;

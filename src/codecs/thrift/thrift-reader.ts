@@ -148,7 +148,7 @@ export class ThriftReader {
     }
   }
 
-  /** Truths take a byte in lists, and none as fields. */
+  /** Booleans take a byte in lists, and none as fields. */
   #skipItem(type: number): void {
     if (type === TRUE || type === FALSE) this.#byte();
     else this.#skip(type);

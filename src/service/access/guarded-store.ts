@@ -128,7 +128,7 @@ class GuardedStore implements StoreDriver {
         { details: { runId: run.id, httpStatus: 403 } },
       );
     const result = await this.#store.updateRun(run);
-    // Whoever changed it first may have moved it out of sight.
+    // The client that changed it first may have moved it out of sight.
     if (!this.#maySee(result.run.projectName)) throw this.#notFound(run.id);
     return result;
   };

@@ -122,7 +122,7 @@ export class OwnAccess {
 function administrator(principal: Principal): Principal & { readonly keyId: string } {
   checkScope(principal, 'admin');
   const { keyId } = principal;
-  // Whoever needs no key at a machine has its command line, and what is made there outlives the time without keys.
+  // A user who needs no key at a machine has its command line, and what is made there outlives the time without keys.
   if (keyId === undefined)
     throw new SessionStoreError(
       'unauthorised',

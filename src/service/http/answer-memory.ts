@@ -30,7 +30,7 @@ export class AnswerMemory {
     if (name === undefined) return work();
     if (!NAME.test(name))
       throw invalidInput(REQUEST_HEADER, name, '16 to 64 letters, digits, "_" or "-"');
-    // Whoever knows the name of another user's request does not learn its answer.
+    // A user who knows the name of another user's request does not learn its answer.
     const { method, path } = context.req;
     const { feed } = context.env.scope;
     const key = [feed?.space ?? '', feed?.view ?? '', method, path, name].join('\n');

@@ -36,7 +36,7 @@ export type StoreScope = {
    * until its stream ends.
    */
   readonly feed?: { readonly space: string; readonly view: string };
-  /** Notes of the space that `store` is a view of: sketches of curves are stored there, whoever asks. None are unless given. */
+  /** Notes of the space that `store` is a view of: sketches of curves are stored there, for every user. None are unless given. */
   readonly notes?: StoreNotes | undefined;
   /**
    * Asked when the body of a request has arrived, before anything is read or written for it: rejects where its sender has

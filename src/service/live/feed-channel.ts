@@ -232,7 +232,7 @@ export class FeedChannel {
     for (const client of this.#clients) {
       const { listener, subscription } = client;
       if (subscription.runIds.length > 0) continue;
-      // Whoever reads the list after this poll misses nothing: later changes are told.
+      // A client that reads the list after this poll misses nothing: later changes are told.
       listener.push(client.isNew ? [LIST_EVENT] : news.map(runEvent));
       client.isNew = false;
     }

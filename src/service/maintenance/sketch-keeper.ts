@@ -62,7 +62,7 @@ export class SketchKeeper {
     if (notes === undefined || feed === undefined || this.#stop.signal.aborted) return;
     const name = `${feed.space}\n${runId}`;
     const run = this.#runs.get(name) ?? { scope, runId, rows: 0, undo: () => undefined };
-    // Whoever wrote last stands last.
+    // The last writer stands last.
     this.#runs.delete(name);
     this.#runs.set(name, run);
     run.scope = scope;

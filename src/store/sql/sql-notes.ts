@@ -125,7 +125,7 @@ function* forgetRun(
   expected: StoreSurvey | undefined,
   nowMs: number,
 ): SqlWork<boolean> {
-  // Whoever appends takes this lock too.
+  // An append takes this lock, too.
   const streams = yield sql(
     'SELECT stream_key FROM streams WHERE space = ? AND run_id = ? FOR UPDATE',
     space,

@@ -1,5 +1,5 @@
 /**
- * Streams in SQL: one line for each table of a run, with the counter of its sequence numbers. Whoever changes the
+ * Streams in SQL: one line for each table of a run, with the counter of its sequence numbers. A transaction that changes the
  * segments of a stream locks its line first, streams of a transaction in the order of their names.
  */
 import { RunNotFoundError } from '../../base/errors.ts';

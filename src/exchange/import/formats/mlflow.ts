@@ -151,7 +151,7 @@ async function readMetric(
   }
 }
 
-/** Whoever logs without steps gets step 0 for every sample: their order is what counts then. */
+/** A program that logs without steps gets step 0 for every sample: their order is what counts then. */
 async function isAnyStepSet(file: InputFile, context: ImportContext): Promise<boolean> {
   let count = 0;
   for await (const { text } of readLines(file.stream(), context.limits)) {

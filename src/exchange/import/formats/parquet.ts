@@ -109,7 +109,7 @@ async function readTable(
     return made;
   };
   const tables = new Map<string, TableImport>();
-  for await (const _ of rows.stretches()) {
+  for await (const _ of rows.spans()) {
     while (rows.next()) {
       const run = runColumn < 0 ? '' : rows.text(runColumn);
       let target = tables.get(run);
@@ -172,7 +172,7 @@ async function readConfigs(
   main: InputFile,
   context: ImportContext,
 ): Promise<void> {
-  for await (const _ of rows.stretches()) {
+  for await (const _ of rows.spans()) {
     while (rows.next()) {
       const run = runColumn < 0 ? '' : rows.text(runColumn);
       const sink = await context.run(describe(main, run, true));

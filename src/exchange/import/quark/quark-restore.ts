@@ -93,7 +93,7 @@ export class QuarkRestore {
       return;
     }
     const project = await this.#ensureProject();
-    // Whoever looks before all of it is there sees that it is not whole; the record as it was comes at the end.
+    // A reader that comes before all of it is there sees that it is not whole; the record as it was comes at the end.
     const opened = runRecord.create({ ...this.#marked(), status: 'interrupted' });
     await store.createRun({ ...this.#stored(opened, project.id), projectId: project.id });
     this.#wroteAny = true;

@@ -231,7 +231,7 @@ export interface CurveKernel {
   theilSen(values: SeriesValues, options?: TheilSenOptions): TheilSenResult;
 
   /**
-   * Stretches that rise far above (or fall below) the local level, with begin, peak and recovery. The level of a point is the median
+   * Spans that rise far above (or fall below) the local level, with begin, peak and recovery. The level of a point is the median
    * of the `window` values before it; the spread is 1.4826 times the median, over the same window, of the distances of values from
    * their levels, or where that is 0, 1.2533 times the mean of these distances. A spike begins where the height, the distance from
    * the level, is at least `threshold` spreads, at least `minRelativeHeight` times the absolute level, at least `minHeight`, and
