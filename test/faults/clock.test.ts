@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { Load } from './clients.ts';
-import { buildProgram, pause, startService, type Program } from './processes.ts';
+import { buildProgram, pause, startService, type Child, type Program } from './processes.ts';
 import { compareRows, RUN_ID } from './rows.ts';
 
 const HOUR_MS = 3_600_000;
@@ -13,6 +13,7 @@ const JUMPS_MS = [3, -5, 0, 26, -26, 1, 0].map((hours) => hours * HOUR_MS);
 
 let program: Program;
 let directory: string;
+let service: Child | undefined;
 
 beforeAll(async () => {
   program = await buildProgram('fault-program.ts');
@@ -20,6 +21,8 @@ beforeAll(async () => {
 }, 120_000);
 
 afterAll(async () => {
+  // Where the test has failed.
+  if (service?.isRunning) await service.kill();
   await program.remove();
   await rm(directory, { recursive: true, force: true });
 });
@@ -28,7 +31,7 @@ test('the clock of the service jumps by hours: uploads and leases go on, nothing
   // So few requests a second that three clients reach the limit all the time, on a busy machine as well: the refusal must not
   // name a time hours away.
   const limits = { requestsPerSecond: 5, requestBurst: 6 };
-  const service = startService(program, { storage: directory, limits });
+  service = startService(program, { storage: directory, limits });
   const uri = `http://127.0.0.1:${await service.line('listening')}/`;
   const load = new Load({ uri: () => uri, clients: 3, rowsPerBatch: 20, leaseTtlMs: 60_000 });
   for (const clockOffsetMs of JUMPS_MS) {
