@@ -30,7 +30,7 @@ afterAll(async () => {
 test('the clock of the service jumps by hours: uploads and leases go on, nothing is lost or doubled', async () => {
   // So few requests a second that three clients reach the limit all the time, on a busy machine as well: the refusal must not
   // name a time hours away.
-  const limits = { requestsPerSecond: 5, requestBurst: 6 };
+  const limits = { requestsPerSecond: 5, requestBurst: 12 };
   service = startService(program, { storage: directory, limits });
   const uri = `http://127.0.0.1:${await service.line('listening')}/`;
   const load = new Load({ uri: () => uri, clients: 3, rowsPerBatch: 20, leaseTtlMs: 60_000 });
