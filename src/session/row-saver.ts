@@ -35,6 +35,10 @@ export class RowSaver {
 
   /** Tells that a row was added. */
   added(): void {
+    if (this.#spill.isEnding === true) {
+      this.saveNow();
+      return;
+    }
     const nowMs = performance.now();
     const since = this.#unsavedSinceMs;
     if (since === undefined) {

@@ -28,6 +28,8 @@ export interface RowSpill {
   readonly isReady: boolean;
   /** Longest delay between a new row and its save, in milliseconds; 0: the end of the task that added the row. */
   readonly pauseMs: number;
+  /** Whether the thread may end at any moment, so that a row is saved in the call that adds it whatever saving costs. */
+  readonly isEnding?: boolean;
   /** Longest delay between a new row and its append, in milliseconds; null where rows are saved in the meantime. */
   readonly flushWithinMs: number | null;
   /** Begins to save the rows of a session. Never rejects, and resolves within a second. */

@@ -36,6 +36,8 @@ import {
 } from '../spill-recovery.ts';
 import type { NewSegment, Store } from '../store.ts';
 
+/** A page that was told of its end may run tasks for this long, but no timer; after it, it has come back from the cache. */
+const ENDING_MS = 1_000;
 /** Pages usually get `pagehide` before they end: their rows need not be saved in every task. */
 const PAGE_PAUSE_MS = 20;
 /** Where rows cannot be saved, workers append them after this time, in milliseconds. */
@@ -99,6 +101,7 @@ export class IdbSpill implements RowSpill {
   #hasLock = false;
   #hasLeft = false;
   #wasTold = false;
+  #leftAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: SpillParts) {
     this.#parts = parts;
@@ -116,6 +119,10 @@ export class IdbSpill implements RowSpill {
     // Timers of hidden pages are late by a second and more; after `pagehide` a task may come still, and no timer.
     const isTold = this.#parts.isPage && !this.#wasTold;
     return isTold && this.#parts.isHidden?.() !== true ? PAGE_PAUSE_MS : 0;
+  }
+
+  get isEnding(): boolean {
+    return performance.now() - this.#leftAtMs < ENDING_MS;
   }
 
   get flushWithinMs(): number | null {
@@ -172,6 +179,7 @@ export class IdbSpill implements RowSpill {
     if (this.#sessions.size === 0) return;
     this.#hasLeft = true;
     this.#wasTold = true;
+    this.#leftAtMs = performance.now();
     this.#saveSessions(true);
     if (storage !== undefined) noteLeft(storage, name, this.#owner);
   }

@@ -11,6 +11,7 @@ type Saved = [batchNumber: number, rowCount: number];
 class SeenSpill implements RowSpill {
   isReady = true;
   pauseMs = 0;
+  isEnding = false;
   flushWithinMs: number | null = null;
   reports: LossReport[] = [];
   readonly runs: string[] = [];
@@ -106,6 +107,24 @@ test('in a page all rows of 20 ms are saved at once', async () => {
   expect(spill.saves).toEqual([[[0, 50]]]);
   clock.advance(200);
   expect(spill.saves).toHaveLength(1);
+  await session.close();
+});
+
+test('a page that was told of its end saves each row in its call, also after slow saves: its timers may not come any more', async () => {
+  spill.pauseMs = 20;
+  const session = await startRun({ project: 'p', storage: store, clock });
+  const metrics = new MetricsLogger(session);
+  metrics.log('loss', 1, { step: 0 });
+  spill.isEnding = true;
+  const save = spill.save.bind(spill);
+  spill.save = (segments) => {
+    clock.advance(15);
+    save(segments);
+  };
+  for (let step = 1; step < 6; step++) {
+    metrics.log('loss', 1, { step });
+    expect(spill.saves.at(-1)).toEqual([[0, step + 1]]);
+  }
   await session.close();
 });
 
