@@ -10,6 +10,12 @@ const known = readdirSync(folder)
   .map((file) => file.slice(0, -'.mjs'.length));
 const asked = process.argv.slice(2).filter((argument) => !argument.startsWith('-'));
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('-'));
+if (options.includes('--help')) {
+  console.log(
+    `npm run bench -- [NAME...] [options]; without a name: all. There are: ${known.join(', ')}.`,
+  );
+  process.exit(0);
+}
 const unknown = asked.filter((name) => !known.includes(name));
 if (unknown.length > 0) {
   console.error(`No benchmark is called ${unknown.join(', ')}. There are: ${known.join(', ')}.`);
