@@ -133,7 +133,7 @@ async function resume({
     await addTag(outbox, runId, `${writer}-${batch}`);
     await append(outbox, segmentOf(writer, batch, CLIENT_ROWS, runId));
   }
-  const { pendingRuns, refusedSegments } = await outbox.sync.synced({ timeoutMs: 120_000 });
+  const { pendingRuns, refusedSegments } = await outbox.sync.synced({ timeoutMs: 240_000 });
   await outbox.close();
   say(`done ${pendingRuns} ${refusedSegments.length}`);
   process.exit(0);

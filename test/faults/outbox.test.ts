@@ -129,4 +129,4 @@ test('two clients go on with one run at once, over a bad network: rows and tags 
   expect((await remote.findRun(runId))?.tags.toSorted()).toEqual(wanted.toSorted());
   await remote.close();
   await proxy.close();
-}, 240_000);
+}, 480_000);
