@@ -25,8 +25,8 @@ const RELOAD_EVERY_MS = 1_000;
 
 /**
  * Reads a run incrementally: each poll asks for rows after the last sequence number it has. A long run comes in several polls; between
- * two of them `hasMore` is true. Where the store can thin curves, a long run is there as an overview first, and gives way to all
- * of its samples when they have been read.
+ * two of them `hasMore` is true. Where the store downsamples curves, a long run is shown as an overview first. All of its samples
+ * replace the overview once they have been read.
  */
 export class RunFeed {
   /** What is to be shown. The same object for as long as the feed is there. */

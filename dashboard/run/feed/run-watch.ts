@@ -64,7 +64,10 @@ export function useRunWatch(
   return { feed, revision, nowMs, error, retry: adding(attempt, 1) };
 }
 
-/** Opens the run or reads what has come since. A long run comes in parts, each in a turn of its own; what is there is shown now and then. */
+/**
+ * Opens the run, or polls it for new rows. A long run takes several polls, each in a task of its own. The page is redrawn between
+ * them every {@link SHOW_EVERY_MS}.
+ */
 async function readOn(
   store: Store,
   runId: string,
@@ -86,7 +89,7 @@ async function readOn(
   if (hasNews) show();
   else hasNews = (await known.poll()).metrics;
   shownAtMs = performance.now();
-  // What is there is drawn before more is read.
+  // The overview is painted before the first poll.
   if (known.hasMore && !signal.aborted) await afterPaint();
   while (known.hasMore) {
     await nextTurn();

@@ -18,7 +18,7 @@ const SHARE = ladder('Share of a step that is spent waiting for data', {
 export const dataLoadingBottleneck = defineRule({
   id: 'data_loading_bottleneck',
   category: 'runtime',
-  detects: 'A span of training in which steps wait for their data for most of their time.',
+  detects: 'A span of training in which the loading of data takes most of the step time.',
   source: 'abiotic-quark (data fractions), SageMaker Debugger (IOBottleneck)',
   cause: 'batches are loaded and prepared while the device waits',
   advice: 'prepare batches ahead (prefetch, workers, caching), or make them cheaper to prepare',

@@ -1,4 +1,4 @@
-/** What is kept of a span of a series, scanned in plain JavaScript or joined from two spans that touch. */
+/** The points that a drawing retains of a span of a series: found by a scan in plain JavaScript, or merged from two adjacent spans. */
 import type { BucketReduction } from './draw.ts';
 
 /** Indices of what M4 keeps of a span; -1 where it has no finite value. */
