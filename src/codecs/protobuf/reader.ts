@@ -12,6 +12,9 @@ const MAX_FIELD = 0x1fffffff;
 const TWO_32 = 4_294_967_296;
 const TEXT = new TextDecoder();
 
+type Damage = { readonly problem: string; readonly offset: number };
+const NO_DAMAGE: Damage = { problem: '', offset: 0 };
+
 export class ProtoReader {
   bytes: Uint8Array = new Uint8Array(0);
   view: DataView = new DataView(new ArrayBuffer(0));
@@ -26,7 +29,7 @@ export class ProtoReader {
   to = 0;
   isBroken = false;
   /** What the damage is and where, once {@link isBroken}. */
-  damage = { problem: '', offset: 0 };
+  damage: Damage = NO_DAMAGE;
   #at = 0;
   #end = 0;
 

@@ -100,7 +100,6 @@ export class IdbSpill implements RowSpill {
   #unfollow: () => void = () => undefined;
   #hasLock = false;
   #hasLeft = false;
-  #wasTold = false;
   #leftAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: SpillParts) {
@@ -117,8 +116,8 @@ export class IdbSpill implements RowSpill {
 
   get pauseMs(): number {
     // Timers of hidden pages are late by a second and more; after `pagehide` a task may come still, and no timer.
-    const isTold = this.#parts.isPage && !this.#wasTold;
-    return isTold && this.#parts.isHidden?.() !== true ? PAGE_PAUSE_MS : 0;
+    const getsNotice = this.#parts.isPage && this.#leftAtMs === Number.NEGATIVE_INFINITY;
+    return getsNotice && this.#parts.isHidden?.() !== true ? PAGE_PAUSE_MS : 0;
   }
 
   get isEnding(): boolean {
@@ -178,7 +177,6 @@ export class IdbSpill implements RowSpill {
     const { name, storage } = this.#parts;
     if (this.#sessions.size === 0) return;
     this.#hasLeft = true;
-    this.#wasTold = true;
     this.#leftAtMs = performance.now();
     this.#saveSessions(true);
     if (storage !== undefined) noteLeft(storage, name, this.#owner);

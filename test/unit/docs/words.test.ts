@@ -54,9 +54,11 @@ function trackedLines(): readonly string[] {
     );
 }
 
-test.each(TERMS)('$term is not used any more: $use', ({ lines, term }) => {
-  const found = trackedLines().filter((line) => term.test(line.slice(line.indexOf(': ') + 2)));
-  expect(found.length, found.slice(0, 20).join('\n')).toBeLessThanOrEqual(lines);
+const lines = trackedLines();
+
+test.each(TERMS)('$term is not used any more: $use', ({ lines: most, term }) => {
+  const found = lines.filter((line) => term.test(line.slice(line.indexOf(': ') + 2)));
+  expect(found.length, found.slice(0, 20).join('\n')).toBeLessThanOrEqual(most);
 });
 
 test('the glossary has a line for every term that is used, once', () => {
