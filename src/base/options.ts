@@ -8,7 +8,14 @@
  *       signal: asGiven,
  *     });
  */
-import { checkCount, checkFlag, checkLiteral, checkOptionNames, checkPositive } from './assert.ts';
+import {
+  checkCount,
+  checkFlag,
+  checkLiteral,
+  checkOptionNames,
+  checkPositive,
+  isGiven,
+} from './assert.ts';
 import { invalidInput } from './errors.ts';
 
 /** Checks the value of an option and gives the setting; undefined asks for the default. */
@@ -67,6 +74,12 @@ export const orNull =
     return value === null ? null : rule(field, value);
   };
 
+/** `rule` where a value was given, else `fallback`. Null means that none was: see {@link isGiven}. */
+export const orDefault =
+  <V, S, const D>(rule: OptionRule<V, S>, fallback: D) =>
+  (field: string, value: V | null | undefined): S | D =>
+    isGiven(value) ? rule(field, value) : fallback;
+
 /** One of a list of texts. */
 export const literal =
   <const L extends string, const D extends L | null = never>(known: readonly L[], fallback?: D) =>
@@ -75,7 +88,7 @@ export const literal =
 
 /** True or false. */
 export const flag =
-  (fallback: boolean) =>
+  (fallback?: boolean) =>
   (field: string, value: unknown): boolean =>
     checkFlag(field, value === undefined ? fallback : value);
 

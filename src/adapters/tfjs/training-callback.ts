@@ -3,7 +3,7 @@
  * anyway: no tensor is made, none is read twice. TensorFlow.js is handed in by the caller and described structurally.
  */
 import { invalidInput, isQuarkError, messageOf } from '../../base/errors.ts';
-import { asGiven, count, optional, positive, readOptions } from '../../base/options.ts';
+import { asGiven, count, optional, orDefault, positive, readOptions } from '../../base/options.ts';
 import { EventLogger } from '../../session/event-logger.ts';
 import { MetricsLogger } from '../../session/metrics-logger.ts';
 import { handleOf } from '../../session/run-handle.ts';
@@ -107,7 +107,7 @@ export function quarkCallback(
 const OPTION_RULES = {
   initialStep: optional(count()),
   initialEpoch: optional(count()),
-  everySteps: positive(1),
+  everySteps: orDefault(positive(), 1),
   metrics: asGiven,
   now: asGiven,
   telemetry: asGiven,

@@ -1,5 +1,5 @@
 /** Data diagnostics joined with the rest: hard batches, the samples and classes they have in common, spikes and their batches. */
-import { numberWhere, positive, readOptions } from '../../base/options.ts';
+import { numberWhere, orDefault, positive, readOptions } from '../../base/options.ts';
 import { classesOf, samplesOf } from '../columns/batch-columns.ts';
 import type { BatchColumns, RunColumns } from '../columns/run-columns.ts';
 import { storedName, type Dict } from '../../schema/record.ts';
@@ -90,12 +90,15 @@ export function findHardBatches(columns: RunColumns, options: HardBatchOptions =
     limit,
     ...limits
   } = readOptions('options', options, {
-    significance: numberWhere((value) => value > 0 && value < 1, 'between 0 and 1', 0.01),
+    significance: orDefault(
+      numberWhere((value) => value > 0 && value < 1, 'between 0 and 1'),
+      0.01,
+    ),
     minDeviations: aboveZero(5),
     minClassRatio: aboveZero(2),
     minBatchDeviations: aboveZero(8),
-    limit: positive(100),
-    analyzer: (_field, value: AnalyzerEngineConfig = {}) => checkAnalyzerConfig(value),
+    limit: orDefault(positive(), 100),
+    analyzer: (_field, value: AnalyzerEngineConfig | undefined) => checkAnalyzerConfig(value ?? {}),
   });
   const { batches } = columns;
   const rows = Int32Array.from(batches.losses.keys()).filter((row) =>
@@ -134,7 +137,10 @@ function dictOf(value: object): Dict {
 }
 
 const aboveZero = (fallback: number) =>
-  numberWhere((value) => value > 0 && value < Infinity, 'a finite number above 0', fallback);
+  orDefault(
+    numberWhere((value) => value > 0 && value < Infinity, 'a finite number above 0'),
+    fallback,
+  );
 
 /** Rows without a finite loss in their order, then those that stand out, furthest first. */
 function hardRows(

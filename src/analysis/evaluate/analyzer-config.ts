@@ -1,7 +1,7 @@
 /** Settings of the analyzer, checked once. */
 import { checkLiteral, checkOptionNames } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
-import { asGiven, flag, numberWhere, readOptions } from '../../base/options.ts';
+import { asGiven, flag, numberWhere, orDefault, readOptions } from '../../base/options.ts';
 import { DEFAULT_METRIC_KEYS, metricKeyList, type MetricKeys } from '../signals/metric-keys.ts';
 import {
   DEFAULT_ANALYZER_THRESHOLDS,
@@ -67,7 +67,7 @@ export function checkAnalyzerConfig(config: AnalyzerEngineConfig = {}): Analyzer
   return readOptions('config', config, {
     ...keyRules,
     thresholds: checkThresholds,
-    replaceExistingOutputs: flag(true),
+    replaceExistingOutputs: orDefault(flag(), true),
     compatibility: checkCompatibility,
     disabledRules: checkRules,
     model: asGiven,
@@ -87,15 +87,13 @@ function checkThresholds(
   return { ...DEFAULT_ANALYZER_THRESHOLDS, ...given };
 }
 
-function checkCompatibility(
-  field: string,
-  given: unknown = 'scale_free',
-): AnalyzerSettings['compatibility'] {
-  const checked = checkLiteral(field, given, COMPATIBILITIES);
+function checkCompatibility(field: string, given: unknown): AnalyzerSettings['compatibility'] {
+  const checked = checkLiteral(field, given ?? 'scale_free', COMPATIBILITIES);
   return checked === 'reference' ? 'abiotic-quark' : checked;
 }
 
-function checkRules(field: string, given: unknown = []): ReadonlySet<string> {
+function checkRules(field: string, asked: unknown): ReadonlySet<string> {
+  const given = asked ?? [];
   if (!Array.isArray(given)) throw invalidInput(field, given, 'a list of rule ids');
   for (const id of given) checkLiteral(field, id, RULE_IDS);
   return new Set(given);

@@ -1,7 +1,7 @@
 /** What analyses of a stored run have in common: their options, and their results on the way to the store and back. */
 import { systemClock, type Clock } from '../../base/clock.ts';
 import { createId } from '../../base/ids.ts';
-import { count, flag, optional, readOptions } from '../../base/options.ts';
+import { count, flag, optional, orDefault, readOptions } from '../../base/options.ts';
 import { checkPosition } from '../../read/filters.ts';
 import { readRecords, recordsOfBatch } from '../../read/records.ts';
 import { RunReader } from '../../read/run-reader.ts';
@@ -41,8 +41,8 @@ export type AnalysisOptions = {
 /** @throws {QuarkError} `invalid_input` naming the option */
 export function checkAnalysisOptions(options: AnalysisOptions, replaces: boolean, runId: string) {
   return readOptions('options', options, {
-    replaceExisting: flag(replaces),
-    persist: flag(true),
+    replaceExisting: orDefault(flag(), replaces),
+    persist: orDefault(flag(), true),
     columns: optional((_field: string, given: RunColumns) => checkColumnsOf(given, runId)),
   });
 }

@@ -1,5 +1,5 @@
 /** What the phase analyzer is set by. */
-import { flag, numberWhere, positive, readOptions } from '../../base/options.ts';
+import { flag, numberWhere, orDefault, positive, readOptions } from '../../base/options.ts';
 import { CONVENTIONAL_ROLE_KEYS, type RoleKeys } from '../signals/loss-roles.ts';
 import { metricKeyList } from '../signals/metric-keys.ts';
 
@@ -71,7 +71,7 @@ export type PhaseAnalyzerSettings = {
 export function checkPhaseConfig(config: PhaseAnalyzerConfig): PhaseAnalyzerSettings {
   const { replaceExistingOutputs, thresholds, ...keys } = readOptions('config', config, {
     thresholds: (_field, given: PhaseAnalyzerThresholds = {}) => checkPhaseThresholds(given),
-    replaceExistingOutputs: flag(true),
+    replaceExistingOutputs: orDefault(flag(), true),
     trainLossMetricKeys: metricKeyList(CONVENTIONAL_ROLE_KEYS.trainLoss),
     valLossMetricKeys: metricKeyList(CONVENTIONAL_ROLE_KEYS.valLoss),
     trainAccuracyMetricKeys: metricKeyList(CONVENTIONAL_ROLE_KEYS.trainAccuracy),

@@ -49,10 +49,11 @@ const STEP_TIME =
 /** The rule of an option that is a list of keys. */
 export const metricKeyList =
   (fallback: readonly string[]) =>
-  (field: string, given: readonly string[] = fallback): readonly string[] => {
-    if (!Array.isArray(given) || !given.every((key) => typeof key === 'string' && key !== ''))
-      throw invalidInput(field, given, 'a list of metric keys');
-    return given;
+  (field: string, given: readonly string[] | undefined): readonly string[] => {
+    const keys = given ?? fallback;
+    if (!Array.isArray(keys) || !keys.every((key) => typeof key === 'string' && key !== ''))
+      throw invalidInput(field, keys, 'a list of metric keys');
+    return keys;
   };
 
 /** The first of the keys that the run has a value for. */

@@ -7,6 +7,7 @@ import {
   literal,
   numberWhere,
   optional,
+  orDefault,
   positive,
   readOptions,
 } from '../../base/options.ts';
@@ -85,10 +86,10 @@ export function checkWatchOptions(options: WatchOptions): WatchSettings {
     actions: checkActions,
     cooldownMs: duration(600_000),
     minIntervalMs: duration(250),
-    pollMs: positive(2000),
-    persist: flag(true),
+    pollMs: orDefault(positive(), 2000),
+    persist: orDefault(flag(), true),
     fetch: optional(callable<typeof globalThis.fetch>),
-    workerMode: literal(WORKER_MODES, 'auto'),
+    workerMode: orDefault(literal<WorkerMode>(WORKER_MODES), 'auto'),
     spawn: optional(callable<() => WorkerLike>),
   });
   return {

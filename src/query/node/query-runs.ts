@@ -1,7 +1,7 @@
 /** SQL on runs, through DuckDB. */
 import { checkNotAborted, checkPositive } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
-import { asGiven, positive, readOptions } from '../../base/options.ts';
+import { asGiven, orDefault, positive, readOptions } from '../../base/options.ts';
 import { findDuckDb } from '../duckdb.ts';
 import type { QueryColumn, QueryValue } from '../query-messages.ts';
 import { rowsFor, tableSpecs } from '../run-tables.ts';
@@ -98,9 +98,9 @@ function checkOptions(options: QueryOptions) {
           throw invalidInput(field, runIds, 'a list of run ids');
         return runIds;
       },
-      maxRows: positive(DEFAULT_MAX_ROWS),
-      maxResultMib: positive(DEFAULT_MAX_RESULT_MIB),
-      maxMemoryMib: positive(DEFAULT_MAX_MEMORY_MIB),
+      maxRows: orDefault(positive(), DEFAULT_MAX_ROWS),
+      maxResultMib: orDefault(positive(), DEFAULT_MAX_RESULT_MIB),
+      maxMemoryMib: orDefault(positive(), DEFAULT_MAX_MEMORY_MIB),
       timeoutMs: (field, value) => {
         const timeoutMs = checkPositive(field, value ?? DEFAULT_TIMEOUT_MS);
         if (timeoutMs > MAX_TIMEOUT_MS)

@@ -1,6 +1,6 @@
 /** What the handler is told: once by its options, and with each request by its scope. */
 import type { Clock } from '../../base/clock.ts';
-import { asGiven, asGivenOr, flag, positive, readOptions } from '../../base/options.ts';
+import { asGiven, asGivenOr, flag, orDefault, positive, readOptions } from '../../base/options.ts';
 import type {
   MergedSegment,
   NewSegment,
@@ -106,13 +106,13 @@ export function settingsOf(options: StoreHandlerOptions) {
     'options',
     options,
     {
-      writable: flag(false),
-      checks: asGivenOr<ContentChecks>({}),
-      maxUploadBytes: positive(MAX_UPLOAD_BYTES),
-      maxUnpackedBytes: positive(MAX_UNPACKED_BYTES),
-      maxBlobBytes: positive(MAX_BLOB_UPLOAD_BYTES),
-      answerTargetBytes: positive(ANSWER_TARGET_BYTES),
-      feedPollMs: positive(FEED_POLL_MS),
+      writable: orDefault(flag(), false),
+      checks: orDefault<ContentChecks, ContentChecks, ContentChecks>(asGiven, {}),
+      maxUploadBytes: orDefault(positive(), MAX_UPLOAD_BYTES),
+      maxUnpackedBytes: orDefault(positive(), MAX_UNPACKED_BYTES),
+      maxBlobBytes: orDefault(positive(), MAX_BLOB_UPLOAD_BYTES),
+      answerTargetBytes: orDefault(positive(), ANSWER_TARGET_BYTES),
+      feedPollMs: orDefault(positive(), FEED_POLL_MS),
       describedGroups: asGivenOr<readonly RouteGroup[]>(['store']),
       clock: asGiven,
       onFailure: asGiven,

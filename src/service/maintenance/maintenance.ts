@@ -7,7 +7,7 @@ import { systemClock, type Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
 import { nextTask } from '../../base/next-task.ts';
-import { asGivenOr, count, positive, readOptions } from '../../base/options.ts';
+import { asGiven, count, orDefault, positive, readOptions } from '../../base/options.ts';
 import { TABLES } from '../../records/tables.ts';
 import { compactTable } from '../../segment/compact.ts';
 import {
@@ -128,16 +128,16 @@ export class Maintenance {
   constructor(spaces: MaintainedSpaces, options: MaintenanceOptions = {}) {
     this.#spaces = spaces;
     this.#config = readOptions('maintenance', options, {
-      intervalMs: positive(5000),
-      streams: positive(16),
-      mergeRows: positive(1 << 16),
-      mergeSegments: positive(256),
-      claimMs: positive(10 * 60 * 1000),
-      restMs: positive(60 * 60 * 1000),
-      sweepMs: positive(10 * 60 * 1000),
-      findUnknownMs: count(24 * 60 * 60 * 1000),
-      onReport: asGivenOr(() => undefined),
-      clock: asGivenOr(systemClock),
+      intervalMs: orDefault(positive(), 5000),
+      streams: orDefault(positive(), 16),
+      mergeRows: orDefault(positive(), 1 << 16),
+      mergeSegments: orDefault(positive(), 256),
+      claimMs: orDefault(positive(), 10 * 60 * 1000),
+      restMs: orDefault(positive(), 60 * 60 * 1000),
+      sweepMs: orDefault(positive(), 10 * 60 * 1000),
+      findUnknownMs: orDefault(count(), 24 * 60 * 60 * 1000),
+      onReport: orDefault(asGiven, () => undefined),
+      clock: orDefault(asGiven, systemClock),
     });
     this.#holder = createId('mnt', this.#config.clock.now());
   }

@@ -1,7 +1,7 @@
 /** The persistence service as a function from a request to an answer, over the storage that its options name. */
 import { timingSafeEqual } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import { asGiven, asGivenOr, literal, readOptions } from '../../base/options.ts';
+import { asGiven, asGivenOr, literal, orDefault, readOptions } from '../../base/options.ts';
 import { systemClock, type Clock } from '../../base/clock.ts';
 import {
   startMaintenance,
@@ -160,11 +160,11 @@ function checkOptions(options: ServiceOptions) {
     'options',
     options,
     {
-      storage: asGivenOr('.'),
+      storage: orDefault(asGiven, '.'),
       objects: asGiven,
       maintenance: asGiven,
       dashboardDir: asGiven,
-      keyless: literal(KEYLESS_USES, 'until_first_key'),
+      keyless: orDefault(literal<KeylessUse>(KEYLESS_USES), 'until_first_key'),
       allowOrigins: (_field, origins) => new AllowedOrigins(origins ?? []),
       limits: (_field, limits) => checkLimits(limits),
       logger: asGivenOr(SILENT_LOGGER),

@@ -1,7 +1,7 @@
 /** Puts a store's read handler and the built dashboard on a local port. */
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { asGiven, asGivenOr, readOptions } from '../../base/options.ts';
+import { asGiven, orDefault, readOptions } from '../../base/options.ts';
 import { SessionStoreError } from '../../base/errors.ts';
 import { failure } from '../http/answers.ts';
 import { createStoreHandler } from '../routes/handler.ts';
@@ -55,8 +55,8 @@ export async function serveStore(options: ServeOptions): Promise<ServedStore> {
       store: asGiven,
       dashboardDir: asGiven,
       port: (_field, value) => checkPort(value ?? 0),
-      host: asGivenOr('127.0.0.1'),
-      allowedHosts: asGivenOr<readonly string[]>([]),
+      host: orDefault(asGiven, '127.0.0.1'),
+      allowedHosts: orDefault(asGiven<readonly string[]>, []),
     },
     '',
   );

@@ -2,10 +2,10 @@
 import { checkLiteral } from '../../base/assert.ts';
 import {
   asGiven,
-  asGivenOr,
   literal,
   numberWhere,
   optional,
+  orDefault,
   positive,
   readOptions,
 } from '../../base/options.ts';
@@ -116,22 +116,26 @@ export function checkS3Options(options: S3Options): S3Config {
     endpoint: asGiven,
     // The names AWS allows, and the capitals and underlines of old buckets and of other servers.
     bucket: (field, value) => checkPattern(field, value, /^[A-Za-z0-9][A-Za-z0-9._-]{1,62}$/),
-    region: (field, value = 'us-east-1') => checkPattern(field, value, /^[A-Za-z0-9-]{1,64}$/),
+    region: (field, value) => checkPattern(field, value ?? 'us-east-1', /^[A-Za-z0-9-]{1,64}$/),
     accessKeyId: checkSecret,
     secretAccessKey: checkSecret,
     sessionToken: optional(checkSecret),
-    prefix: (_, value = '') => checkPrefix(value),
-    addressing: literal(S3_ADDRESSING, 'path'),
-    timeoutMs: positive(30_000),
-    attempts: positive(6),
-    partBytes: numberWhere(
-      (bytes) => Number.isSafeInteger(bytes) && bytes >= MIN_PART_BYTES && bytes <= MAX_PART_BYTES,
-      `from ${MIN_PART_BYTES} to ${MAX_PART_BYTES}`,
+    prefix: (_, value) => checkPrefix(value ?? ''),
+    addressing: orDefault(literal<S3Addressing>(S3_ADDRESSING), 'path'),
+    timeoutMs: orDefault(positive(), 30_000),
+    attempts: orDefault(positive(), 6),
+    partBytes: orDefault(
+      numberWhere(
+        (bytes) =>
+          Number.isSafeInteger(bytes) && bytes >= MIN_PART_BYTES && bytes <= MAX_PART_BYTES,
+        `from ${MIN_PART_BYTES} to ${MAX_PART_BYTES}`,
+      ),
       16 * 1024 * 1024,
     ),
-    parallelParts: positive(3),
-    fetch: asGivenOr((request: Request) => globalThis.fetch(request)),
-    wait: asGivenOr(
+    parallelParts: orDefault(positive(), 3),
+    fetch: orDefault(asGiven, (request: Request) => globalThis.fetch(request)),
+    wait: orDefault(
+      asGiven,
       (delayMs: number) => new Promise<void>((resolve) => void setTimeout(resolve, delayMs)),
     ),
   });

@@ -8,6 +8,7 @@ import {
   literal,
   numberWhere,
   optional,
+  orDefault,
   positive,
   readOptions,
   text,
@@ -87,4 +88,11 @@ test('a prefix of its own', () => {
   const size = (value: number): unknown =>
     readOptions('config', { size: value }, { size: positive() }, '');
   expect(() => size(0)).toThrow(/^size must be/);
+});
+
+test('null stands for an option that was not given, where a default says so', () => {
+  const limitOf = (limit: number | null | undefined): number =>
+    readOptions('options', { limit }, { limit: orDefault(positive(), 100) }).limit;
+  expect([limitOf(undefined), limitOf(null), limitOf(3)]).toEqual([100, 100, 3]);
+  expect(() => limitOf(0)).toThrow('options.limit');
 });

@@ -1,6 +1,6 @@
 /** Checks of the options of the curve kernels, with every default filled in. */
 import { checkLiteral, checkOptionNames, checkPositive, checkFlag } from '../../../base/assert.ts';
-import { literal, numberWhere, readOptions } from '../../../base/options.ts';
+import { literal, numberWhere, orDefault, readOptions } from '../../../base/options.ts';
 import { invalidInput } from '../../../base/errors.ts';
 import {
   ALIGN_FILLS,
@@ -175,9 +175,12 @@ export type AlignSettings = {
 
 export function checkAlign(options: AlignOptions = {}): AlignSettings {
   return readOptions('options', options, {
-    join: literal(ALIGN_JOINS, 'inner'),
-    fill: literal(ALIGN_FILLS, 'none'),
-    tolerance: numberWhere((x) => x >= 0, 'at least 0', Infinity),
+    join: orDefault(literal<AlignJoin>(ALIGN_JOINS), 'inner'),
+    fill: orDefault(literal<AlignFill>(ALIGN_FILLS), 'none'),
+    tolerance: orDefault(
+      numberWhere((x) => x >= 0, 'at least 0'),
+      Infinity,
+    ),
   });
 }
 
