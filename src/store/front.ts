@@ -13,21 +13,26 @@ import { NOTE_CALLS, STORE_CALLS, type CallRules, type Store, type StoreNotes } 
 export interface StoreDriver extends Store {
   /** @throws {SessionStoreError} `closed` */
   checkOpen(): void;
-  /** @throws {SessionStoreError} when nothing can be written; unless given, the backend finds out as it writes */
-  checkWritable?(): void;
+  /**
+   * @param removes whether the call deletes, archives or restores runs, which has a scope of its own
+   * @throws {SessionStoreError} when nothing can be written; unless given, the backend finds out as it writes
+   */
+  checkWritable?(removes?: boolean): void;
 }
 
 /** Carries a call out, refuses it, or does something before and after it. */
 export type Around = (name: string, args: readonly unknown[], call: () => unknown) => unknown;
+
+type Kind = Pick<CallRules<Store>['findRun'], 'writes' | 'removes'>;
 
 /** Fronts and their wrappers, and the same without the check of arguments. */
 const trustedStores = new WeakMap<Store, Store>();
 
 /** The store of a backend. */
 export function storeOf(driver: StoreDriver): Store {
-  const isReady = (writes: boolean): void => {
+  const isReady = ({ writes, removes }: Kind): void => {
     driver.checkOpen();
-    if (writes) driver.checkWritable?.();
+    if (writes) driver.checkWritable?.(removes === true);
   };
   const make = (checksArguments: boolean): Store => {
     const { notes } = driver;
@@ -73,17 +78,15 @@ function wrap<T extends object>(target: T, around: Around, own: Partial<T>): T {
 
 function aroundCalls<T extends Store | StoreNotes>(
   rules: CallRules<T>,
-  isReady: (writes: boolean) => void,
+  isReady: (kind: Kind) => void,
   checksArguments: boolean,
 ): Around {
-  const known = new Map(
-    Object.entries<{ writes: boolean; check: (...args: never[]) => unknown }>(rules),
-  );
+  const known = new Map(Object.entries<Kind & { check: (...args: never[]) => unknown }>(rules));
   return (name, args, call) => {
     const rule = known.get(name);
     if (rule === undefined) return call();
     try {
-      isReady(rule.writes);
+      isReady(rule);
       const checked: unknown = checksArguments
         ? Reflect.apply(rule.check, undefined, args)
         : undefined;

@@ -362,6 +362,8 @@ export type CallRules<T> = {
   readonly [K in Exclude<MethodName<T>, 'close'>]: {
     /** Whether the call changes what is stored. */
     readonly writes: boolean;
+    /** Whether it deletes, archives or restores runs. A service asks for another scope then. Default: false. */
+    readonly removes?: boolean;
     /** Throws, or rejects, when an argument is wrong. */
     readonly check: (...args: ArgumentsOf<NonNullable<T[K]>>) => unknown;
   };

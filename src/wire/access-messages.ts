@@ -13,14 +13,28 @@ import {
 import { decoder } from './wire.ts';
 
 /**
- * What a key allows; each includes the ones before it. `read` and `write` are about runs, one's own and shared ones.
- * `admin` adds the keys and shares of the key's own user, and the counters of the service; it opens nobody else's runs,
- * and makes no users.
+ * What a key allows. `read` and `write` are about runs, one's own and shared ones. `delete` is about runs of one's own: to
+ * delete, archive and restore them. It contains `read` and not `write`, and `write` does not contain it. `admin` contains all
+ * three, and adds the keys and shares of the key's own user, and the counters of the service; it opens nobody else's runs, and
+ * makes no users.
  */
-export const KEY_SCOPES = ['read', 'write', 'admin'] as const;
+export const KEY_SCOPES = ['read', 'write', 'delete', 'admin'] as const;
 
 /** One of {@link KEY_SCOPES}. */
 export type KeyScope = (typeof KEY_SCOPES)[number];
+
+/** What each scope contains, itself included. */
+const CONTAINED: Readonly<Record<KeyScope, readonly KeyScope[]>> = {
+  read: ['read'],
+  write: ['read', 'write'],
+  delete: ['read', 'delete'],
+  admin: KEY_SCOPES,
+};
+
+/** Whether a scope contains another one. */
+export function allows(scope: KeyScope, needed: KeyScope): boolean {
+  return CONTAINED[scope].includes(needed);
+}
 
 /** See {@link RunAccess}. */
 export const RUN_ACCESS = ['read', 'write'] as const;

@@ -303,8 +303,9 @@ class HttpStore implements StoreDriver {
     this.#client.checkOpen();
   }
 
-  checkWritable(): void {
-    if (this.isWritable) return;
+  checkWritable(removes = false): void {
+    // A key may delete and not write: the service knows.
+    if (this.isWritable || removes) return;
     throw new SessionStoreError(
       'read_only',
       `The store at ${this.uri} can only be read. Record into a local store, or with a key that may write.`,

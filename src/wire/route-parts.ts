@@ -13,10 +13,10 @@ import { list, object, type Schema } from './schemas.ts';
 export type RouteGroup = 'store' | 'account' | 'service';
 
 /**
- * Who may ask. `read`: any key; `write` and `admin`: keys of that scope; `machine`: a key of scope `admin`, or a program of the
- * same machine; `none`: anybody.
+ * Who may ask. `read`: any key; `write`, `delete` and `admin`: keys of a scope that contains it; `machine`: a key of scope
+ * `admin`, or a program of the same machine; `none`: anybody.
  */
-export type RouteScope = 'none' | 'read' | 'write' | 'admin' | 'machine';
+export type RouteScope = 'none' | 'read' | 'write' | 'delete' | 'admin' | 'machine';
 
 /**
  * How an answer leaves: `at_once`; in `parts` that are read from the store while it is sent; or as a `stream` that stays open.
@@ -124,6 +124,9 @@ export const read: Maker<'store'> = maker('store', 'read');
 
 /** A route that changes that store. */
 export const write: Maker<'store'> = maker('store', 'write');
+
+/** A route that deletes, archives or restores what is in that store. */
+export const remove: Maker<'store'> = maker('store', 'delete');
 
 /** A route about the keys and shares of the user who asks. */
 export const admin: Maker<'account'> = maker('account', 'admin');

@@ -47,7 +47,7 @@ const ENDPOINTS: readonly (Endpoint & { readonly pattern: RegExp })[] = [
       sends: routes.find(([, { sends }]) => sends !== undefined)?.[1].sends ?? 'at_once',
       methods: routes.map(([name, { scope }]) => ({
         method: methodOf(name),
-        isRead: scope !== 'write',
+        isRead: scope !== 'write' && scope !== 'delete',
       })),
     };
   });

@@ -239,6 +239,33 @@ describe.each(PLACES_HERE)('keys and shares over HTTP, on %s', (name, makePlace)
     });
   });
 
+  it('a key of scope delete reads, and neither writes nor manages keys', async () => {
+    const admin = await keyOf('alice');
+    const made = await ask(admin, 'POST', '/keys', { key: { scope: 'delete' } });
+    expect([made.status, made.body.key.scope]).toEqual([200, 'delete']);
+    const { key } = made.body.key;
+    expect((await ask(key, 'GET', '/account')).body).toMatchObject({ scope: 'delete' });
+    const project = { project: { id: 'p', name: 'p', created_at_ms: 1 } };
+    for (const [method, path, body, status] of [
+      ['GET', '/runs', undefined, 200],
+      ['GET', '/projects', undefined, 200],
+      ['POST', '/projects', project, 403],
+      ['POST', '/reclaim', {}, 403],
+      ['DELETE', '/runs/r/leases/h', undefined, 403],
+      ['GET', '/keys', undefined, 403],
+      ['POST', '/keys', { key: {} }, 403],
+      ['GET', '/shares', undefined, 403],
+    ] as const)
+      expect([method, path, (await ask(key, method, path, body)).status]).toEqual([
+        method,
+        path,
+        status,
+      ]);
+    expect((await ask(await keyOf('alice', 'write'), 'POST', '/projects', project)).status).toBe(
+      200,
+    );
+  });
+
   it('is for admin keys that are good, and for no other user', async () => {
     const admin = await keyOf('alice');
     const made = await service.access.createKey({

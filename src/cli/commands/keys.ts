@@ -30,7 +30,7 @@ export const keysCommand: Command = {
         kind: 'text',
         value: 'SCOPE',
         choices: KEY_SCOPES,
-        help: 'What a new key allows; each includes the ones before it. Default: write.',
+        help: 'What a new key allows: write and delete contain read, admin contains all. Default: write.',
       },
       expires: {
         kind: 'text',

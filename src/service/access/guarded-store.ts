@@ -34,6 +34,8 @@ export type GuardParts = {
   readonly name: string;
   /** What the user's key allows. */
   readonly access: RunAccess;
+  /** Whether runs may be deleted, archived and restored; never in a space of somebody else's. Default: where all may be written. */
+  readonly mayDelete?: boolean;
   /** The projects that are open, by name; undefined: all of them, because the space is the user's own. */
   readonly projects?: ReadonlyMap<string, RunAccess> | undefined;
   /** How it is found out which blobs a guest may read. */
@@ -54,9 +56,10 @@ class GuardedStore implements StoreDriver {
   readonly #projects: ReadonlyMap<string, RunAccess> | undefined;
   /** Undefined where the space is the user's own. */
   readonly #blobs: GuestBlobs | undefined;
+  readonly #mayDelete: boolean;
   #isClosed = false;
 
-  constructor({ store, name, access, projects, blobs }: GuardParts) {
+  constructor({ store, name, access, mayDelete, projects, blobs }: GuardParts) {
     this.#store = store;
     this.#projects = projects;
     this.#blobs = projects && new GuestBlobs({ ...blobs, store, projects: [...projects.keys()] });
@@ -65,6 +68,7 @@ class GuardedStore implements StoreDriver {
     this.location = { storageDir: name, storeRoot: name, dbPath: name };
     this.isWritable =
       access === 'write' && (projects === undefined || [...projects.values()].includes('write'));
+    this.#mayDelete = projects === undefined && (mayDelete ?? this.isWritable);
   }
 
   readonly ensureProject: Store['ensureProject'] = async (project) => {
@@ -245,10 +249,12 @@ class GuardedStore implements StoreDriver {
     if (this.#isClosed) throw storeClosed(this.uri);
   }
 
-  checkWritable(): void {
-    if (this.isWritable) return;
-    throw new SessionStoreError('unauthorised', `You may read ${this.uri}, and not change it.`, {
-      details: { space: this.uri, needed: 'write', httpStatus: 403 },
+  checkWritable(removes = false): void {
+    if (removes ? this.#mayDelete : this.isWritable) return;
+    const [needed, refused] = removes ? ['delete', 'delete in'] : ['write', 'change'];
+    const message = `You may read ${this.uri}, and not ${refused} it.`;
+    throw new SessionStoreError('unauthorised', message, {
+      details: { space: this.uri, needed, httpStatus: 403 },
     });
   }
 

@@ -1,8 +1,8 @@
 /** Who asks, and what they may do. */
 import { invalidInput, SessionStoreError } from '../../base/errors.ts';
 import {
+  allows,
   DEFAULT_SPACE_NAME,
-  KEY_SCOPES,
   type KeyScope,
   type RunAccess,
 } from '../../wire/access-messages.ts';
@@ -15,11 +15,6 @@ export type Principal = {
   readonly keyId: string | undefined;
   readonly scope: KeyScope;
 };
-
-/** Whether a scope includes another one. */
-export function allows(scope: KeyScope, needed: KeyScope): boolean {
-  return KEY_SCOPES.indexOf(scope) >= KEY_SCOPES.indexOf(needed);
-}
 
 /** @throws {SessionStoreError} `unauthorised` (403) when the key does not reach that far */
 export function checkScope(principal: Principal, needed: KeyScope): void {
@@ -88,7 +83,17 @@ export function storedSpace(userId: string, name: string): string {
 export function writeRefusal({ scope }: Principal, space: string): SessionStoreError {
   const message =
     accessOf(scope) === 'read'
-      ? 'This key may read and not write. Make one of scope "write" with "quark keys create".'
+      ? `This key may ${scope} and not write. Make one of scope "write" with "quark keys create".`
       : `Nothing in ${space} is shared with you for writing.`;
   return new SessionStoreError('unauthorised', message, { details: { httpStatus: 403 } });
+}
+
+/** What somebody is told who may not delete: that it is their key, or that the space is another user's. */
+export function deleteRefusal({ scope }: Principal, space: string): SessionStoreError {
+  const message = allows(scope, 'delete')
+    ? `Only its owner may delete, archive or restore what is in ${space}.`
+    : `This needs a key of scope "delete" or "admin"; yours has "${scope}".`;
+  return new SessionStoreError('unauthorised', message, {
+    details: { needed: 'delete', scope, httpStatus: 403 },
+  });
 }

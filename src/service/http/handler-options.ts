@@ -45,6 +45,10 @@ export type StoreScope = {
   readonly confirm?: (() => Promise<void>) | undefined;
   /** What to throw for a change where the store cannot be written to; an error with reason `read_only` unless given. */
   readonly writeRefusal?: Error | undefined;
+  /** Whether runs may be deleted, archived and restored. Default: whether the store can be written to. */
+  readonly mayDelete?: boolean;
+  /** What to throw for such a request where it may not be; an error with reason `read_only` unless given. */
+  readonly deleteRefusal?: Error | undefined;
   /**
    * Reserves memory for bodies and answers, in bytes; a negative number releases some. The rest is released when the answer ends.
    * Throws when the budget is exhausted or the client has disconnected. Default: no limit.

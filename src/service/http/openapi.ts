@@ -92,6 +92,7 @@ function describe(path: string, route: Route): object {
     operationId: id,
     summary,
     ...(scope === 'admin' ? FOR_ADMIN : {}),
+    ...(scope === 'delete' ? FOR_DELETE : {}),
     ...(scope === 'none' ? { security: [] } : {}),
     parameters: [
       ...[...path.matchAll(/:([A-Za-z0-9]+)/g)].map(([, name]) => ({
@@ -111,6 +112,11 @@ function describe(path: string, route: Route): object {
     responses: answers,
   };
 }
+
+const FOR_DELETE = {
+  description: 'For a key of scope `delete` or `admin`, in a space of its own user.',
+  security: [{ userKey: [] }],
+};
 
 const FOR_ADMIN = {
   description: 'For a key of scope `admin`, over its own user only.',

@@ -103,7 +103,7 @@ export function createAccountHandler(parts: AccountParts): AccountHandler {
     limits: { maxUploadBytes: 0, maxBlobBytes: 0 },
     refuseQuery: (name) => invalidInput('query', name, 'project, user and space, each once'),
     admit: ({ scope }, { principal }) => {
-      if (scope === 'admin') checkScope(principal, 'admin');
+      if (scope === 'admin' || scope === 'delete') checkScope(principal, scope);
     },
     answer: (_context, answer) => plain(200, answer),
   });

@@ -100,10 +100,10 @@ function routerOf(parts: StoreRouteParts): Router<StoreScope> {
     handlers: HANDLERS,
     parts,
     limits: settings,
-    isServed: ({ scope }) => settings.writable || scope !== 'write',
-    admit: ({ scope }, { store, writeRefusal }) => {
-      if (scope !== 'write' || store.isWritable) return;
-      throw writeRefusal ?? new SessionStoreError('read_only', 'This store can only be read.');
+    isServed: ({ scope }) => settings.writable || (scope !== 'write' && scope !== 'delete'),
+    admit: ({ scope }, { store, writeRefusal, mayDelete = store.isWritable, deleteRefusal }) => {
+      if (scope === 'write' && !store.isWritable) throw writeRefusal ?? onlyRead();
+      if (scope === 'delete' && !mayDelete) throw deleteRefusal ?? onlyRead();
     },
     answer: (context, answer) =>
       context.req.method === 'GET' || context.req.method === 'HEAD'
@@ -121,6 +121,10 @@ const HANDLERS: StoreHandlers = {
   'GET /runs/:runId/curves': answerCurves,
   'GET /events': (asked, { feeds }) => feeds.answer(asked),
 };
+
+function onlyRead(): SessionStoreError {
+  return new SessionStoreError('read_only', 'This store can only be read.');
+}
 
 /** Methods that write, as servers know them. */
 const WRITING: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);

@@ -1,6 +1,7 @@
 /** Requests about the store of a space: what is open to the user who asks, and whether it still is while the answer is sent. */
 import { trustedStore } from '../../store/front.ts';
 import type { StoreSpaces } from '../../store/sql/sql-store.ts';
+import { allows } from '../../wire/access-messages.ts';
 import { SPACE_HEADER } from '../../wire/protocol.ts';
 import { endpointAt } from '../../wire/route-paths.ts';
 import type { AccessBook, GrantedSpace } from '../access/access-book.ts';
@@ -8,6 +9,7 @@ import { guardStore } from '../access/guarded-store.ts';
 import { viewOf, type OpenGrants } from '../access/open-grants.ts';
 import {
   accessOf,
+  deleteRefusal,
   parseSpaceAddress,
   writeRefusal,
   type Principal,
@@ -105,11 +107,14 @@ export class SpaceRequests {
     const { principal, address, name, storedName, projects } = space;
     const { spaces, metrics, limits, grants, usage } = this.#parts;
     const stored = spaces.store(storedName);
+    // What is shared is its owner's to delete.
+    const mayDelete = projects === undefined && allows(principal.scope, 'delete');
     const store = guardStore({
       // The front of the guarded store checks what is asked; what it hands on is not checked again.
       store: watchStore(trustedStore(stored), metrics, limits),
       name,
       access: accessOf(principal.scope),
+      mayDelete,
       projects,
       blobs: { index: grants.blobsOf(storedName), notes: stored.notes, userId: principal.userId },
     });
@@ -124,6 +129,8 @@ export class SpaceRequests {
         if (tookMs >= CHECK_INTERVAL_MS) await grants.confirm(principal, address, projects);
       },
       writeRefusal: writeRefusal(principal, name),
+      mayDelete,
+      deleteRefusal: deleteRefusal(principal, name),
       takeRoom: (bytes) => this.#parts.takeRoom(exchange, bytes),
       takeUnpacked: (bytes) => usage.takeBytes(principal, bytes),
       compute: this.#parts.computeOf?.(
