@@ -37,6 +37,9 @@ const OPTIONAL = new Set<PropertyKey>([
   'segmentSizes',
   'listStreams',
   'listRunChanges',
+  'listBatches',
+  'identity',
+  'isDurable',
 ] satisfies (keyof Store)[]);
 
 /** See the top of this file. */

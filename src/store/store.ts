@@ -21,7 +21,9 @@ import type {
 } from '../records/shapes/manifest.ts';
 import type { StoredProject } from '../records/shapes/project.ts';
 import type { RunFilter, StoredRun } from '../records/shapes/run.ts';
+import type { StoreIdentity } from '../records/shapes/store-identity.ts';
 import type { StreamState } from '../records/shapes/stream.ts';
+import type { TableBatches } from '../records/shapes/table-batches.ts';
 import { checkRange } from './blob-rules.ts';
 import { checkBlob, checkSha256 } from './blob-rules.ts';
 import type { CurveQuery, RunCurves } from './curves.ts';
@@ -55,7 +57,9 @@ export type {
 } from '../records/shapes/manifest.ts';
 export type { StoredProject } from '../records/shapes/project.ts';
 export type { RunFilter, StoredRun } from '../records/shapes/run.ts';
+export type { StoreIdentity } from '../records/shapes/store-identity.ts';
 export type { StreamState } from '../records/shapes/stream.ts';
+export type { TableBatches } from '../records/shapes/table-batches.ts';
 
 /** A segment on its way into a store: the store assigns the sequence numbers and stores the rest as it is. */
 export type NewSegment = {
@@ -268,6 +272,21 @@ export interface ServedStore {
    * they let a reader have so much memory.
    */
   segmentSizes(segments: readonly SegmentReference[]): Promise<readonly number[]>;
+  /**
+   * What the store has of these runs, table by table, without reading a row: a client compares it with what was acknowledged. Tables
+   * that nothing was ever written to, and runs that are not there, are left out. The order is not defined.
+   */
+  listBatches(runIds: readonly string[]): Promise<readonly TableBatches[]>;
+  /**
+   * Which database this is, and since when it may have lost what it had acknowledged. Of a service: as its last answer said, which
+   * costs no request; undefined for a service that does not say.
+   */
+  identity(): Promise<StoreIdentity | undefined>;
+  /**
+   * Whether a call that resolved survives the loss of power, too. Of a service: as its last answer said; false where it does not
+   * say.
+   */
+  isDurable(): Promise<boolean>;
 }
 
 /** Reads of parts of blobs. The file, PostgreSQL and memory stores have them. */
@@ -399,6 +418,9 @@ export const STORE_CALLS: CallRules<Store> = {
   replaceTable: writes(checkTableSegments),
   listStreams: reads(checkRunId),
   listRunChanges: reads(nothing),
+  listBatches: reads((runIds) => runIds.forEach(checkRunId)),
+  identity: reads(nothing),
+  isDurable: reads(nothing),
   readCurves: reads(nothing),
   putBlob: writes(checkBlob),
   getBlob: reads(checkSha256),

@@ -3,17 +3,21 @@ import { checkNotAborted, checkPositive } from '../base/assert.ts';
 import { invalidInput, isQuarkError, QuarkError, SessionStoreError } from '../base/errors.ts';
 import { holding } from '../base/held-request.ts';
 import { createId } from '../base/ids.ts';
+import type { StoreIdentity } from '../records/shapes/store-identity.ts';
 import { collect, packedIfWorthwhile } from './body.ts';
 import {
   API_PATH,
   checkSpaceName,
   DEFAULT_TIMEOUT_MS,
+  DURABLE_HEADER,
+  EPOCH_HEADER,
   JSON_MEDIA_TYPE,
   MAX_ANSWER_BYTES,
   PROTOCOL_HEADER,
   REQUEST_HEADER,
   SPACE_HEADER,
   SPOKEN_VERSIONS,
+  STORE_HEADER,
   spokenText,
 } from './protocol.ts';
 import { decodeError } from './wire-errors.ts';
@@ -49,8 +53,14 @@ export type Call<N extends RouteName> = {
   readonly type?: string;
 };
 
+/** What a service says of its database with every answer. */
+export type ToldByService = { readonly identity: StoreIdentity; readonly isDurable: boolean };
+
 /** The slowest line on which a large body still arrives in time: 128 KiB a second. */
 const MIN_BYTES_PER_MS = 131.072;
+
+const STORE_ID = /^[A-Za-z0-9_.-]{1,128}$/;
+const EPOCH = /^\d{1,15}$/;
 
 const KEY = /^qk_[A-Za-z0-9_-]{1,256}$/;
 
@@ -68,6 +78,7 @@ export class HttpClient {
   readonly #closing: AbortController = new AbortController();
   readonly #writes = new Set<Promise<unknown>>();
   #isClosed = false;
+  #told: ToldByService | undefined;
 
   constructor(uri: string, options: HttpStorageOptions) {
     this.base = baseOf(uri);
@@ -82,6 +93,11 @@ export class HttpClient {
     };
     // Between programs of one machine packing takes longer than sending.
     this.#packs = !isLoopback(this.base);
+  }
+
+  /** What the last answer said of the database behind it; undefined for a service that says nothing. */
+  get told(): ToldByService | undefined {
+    return this.#told;
   }
 
   /** The answer as JSON. `close` waits for those to changes. */
@@ -128,6 +144,7 @@ export class HttpClient {
       throw notQuark(this.base.href, ': it redirects elsewhere. Use the address it points to');
     const bytes = await boundedBytes(response, this.base.href);
     const { status, headers } = response;
+    this.#told = toldBy(headers) ?? this.#told;
     if (!response.ok)
       throw decodeError(status, tryJson(bytes), this.base.href, headers.get('retry-after'));
     this.#checkVersion(response);
@@ -190,6 +207,17 @@ export class HttpClient {
       details: { uri: this.base.href },
     });
   }
+}
+
+/** What the headers of an answer say of the database. What is no id or no number says nothing. */
+function toldBy(headers: Headers): ToldByService | undefined {
+  const id = headers.get(STORE_HEADER) ?? '';
+  const epoch = headers.get(EPOCH_HEADER) ?? '';
+  if (!STORE_ID.test(id) || !EPOCH.test(epoch)) return undefined;
+  return {
+    identity: { id, epoch: Number(epoch) },
+    isDurable: headers.get(DURABLE_HEADER) === '1',
+  };
 }
 
 /** A path with its named parts filled in. */

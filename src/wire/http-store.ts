@@ -10,6 +10,7 @@ import type {
   SegmentManifest,
   SegmentRead,
   SegmentReference,
+  TableBatches,
   TableEpoch,
   Store,
   StoredRun,
@@ -25,6 +26,7 @@ import {
   API_PATH,
   BYTES_MEDIA_TYPE,
   MAX_KEY_CHARS_IN_URL,
+  MAX_RUNS_PER_BATCH_QUERY,
   MAX_RUNS_PER_LEASE_QUERY,
   MAX_RUNS_PER_PAGE,
   MAX_SEGMENTS_PER_READ,
@@ -38,6 +40,7 @@ import {
   decodeProject,
   decodeRun,
   decodeStream,
+  decodeTableBatches,
   decodeUpdate,
   type Fields,
 } from './wire.ts';
@@ -265,6 +268,19 @@ class HttpStore implements StoreDriver {
     const answer = await this.#client.json('GET /runs/:runId/tables', { params });
     return answer.list('tables').map(decodeStream);
   };
+
+  readonly listBatches: ServedStore['listBatches'] = async (runIds) => {
+    const tables: TableBatches[] = [];
+    for (const some of slices([...new Set(runIds)], MAX_RUNS_PER_BATCH_QUERY)) {
+      const answer = await this.#client.json('GET /batches', { query: { run: some } });
+      tables.push(...answer.list('tables').map(decodeTableBatches));
+    }
+    return tables;
+  };
+
+  readonly identity: ServedStore['identity'] = async () => this.#client.told?.identity;
+
+  readonly isDurable: ServedStore['isDurable'] = async () => this.#client.told?.isDurable === true;
 
   readonly putBlob: Store['putBlob'] = async (sha256, bytes) => {
     const type = BYTES_MEDIA_TYPE;

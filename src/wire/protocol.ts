@@ -23,6 +23,18 @@ export const SPACE_HEADER = 'quark-space';
 /** Names one change of one client, whichever way its request takes and however often it arrives. */
 export const REQUEST_HEADER = 'quark-request';
 
+/** Sent with every answer of a service: the id of its database. */
+export const STORE_HEADER = 'quark-store';
+
+/** Sent with every answer of a service: the epoch of its database, a number that changes when it may have lost something. */
+export const EPOCH_HEADER = 'quark-epoch';
+
+/** Sent with every answer of a service: `1` if what it has acknowledged survives the loss of power, else `0`. */
+export const DURABLE_HEADER = 'quark-durable';
+
+/** Runs in one question about batches: they travel in the URL. */
+export const MAX_RUNS_PER_BATCH_QUERY = 100;
+
 /** Every route lies below this path, relative to the address of the store. */
 export const API_PATH = 'api/v1';
 

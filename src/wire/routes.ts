@@ -185,6 +185,12 @@ export const ROUTES = {
     json({ kind: { enum: ['updated', 'conflict'] }, run: 'Run' }),
     { body: message(run) },
   ),
+  'GET /batches': read(
+    'getBatches',
+    'What is stored of runs, table by table: rows, and the batches of each writer. At most 100 runs are asked for at once; what is not there is left out',
+    json({ tables: ['TableBatches'] }),
+    { query: { run: repeated('Of this run.') } },
+  ),
   'GET /runs/:runId/tables': read(
     'getTables',
     'The tables of a run: how far each has come, and how often it was emptied',

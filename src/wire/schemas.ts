@@ -9,6 +9,7 @@ import {
 import { projectShape } from '../records/shapes/project.ts';
 import { newRunShape, runShape } from '../records/shapes/run.ts';
 import { streamShape } from '../records/shapes/stream.ts';
+import { tableBatchesShape } from '../records/shapes/table-batches.ts';
 import { schemaOf, type JsonSchema as Schema } from '../schema/shape.ts';
 
 export { type JsonSchema as Schema } from '../schema/shape.ts';
@@ -29,6 +30,7 @@ export type SchemaName =
   | 'BatchRange'
   | 'SegmentReference'
   | 'Table'
+  | 'TableBatches'
   | 'NewManifest'
   | 'Manifest'
   | 'Curves'
@@ -90,6 +92,7 @@ export const SCHEMAS: Readonly<Record<SchemaName, Schema>> = {
   BatchRange: schemaOf(batchRangeShape),
   SegmentReference: schemaOf(referenceShape),
   Table: schemaOf(streamShape),
+  TableBatches: schemaOf(tableBatchesShape),
   NewManifest: schemaOf(newManifestShape),
   Manifest: schemaOf(manifestShape),
   Curves: object({

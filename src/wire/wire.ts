@@ -14,6 +14,7 @@ import {
 import { projectShape, type StoredProject } from '../records/shapes/project.ts';
 import { newRunShape, runShape, type StoredRun } from '../records/shapes/run.ts';
 import { streamShape, tableEpochShape, type StreamState } from '../records/shapes/stream.ts';
+import { tableBatchesShape, type TableBatches } from '../records/shapes/table-batches.ts';
 import {
   shapeFromJson,
   type Fields as ShapeFields,
@@ -116,6 +117,7 @@ export function decoder<F extends ShapeFields>(shape: Shape<F>): (value: unknown
 export const decodeProject: (value: unknown) => StoredProject = decoder(projectShape);
 export const decodeRun: (value: unknown) => StoredRun = decoder(runShape);
 export const decodeLease: (value: unknown) => Lease = decoder(leaseShape);
+export const decodeTableBatches: (value: unknown) => TableBatches = decoder(tableBatchesShape);
 export const decodeStream: (value: unknown) => StreamState = decoder(streamShape);
 export const decodeReference: (value: unknown) => SegmentReference = decoder(referenceShape);
 export const decodeManifest: (value: unknown) => SegmentManifest = decoder(manifestShape);

@@ -1,6 +1,6 @@
 /** What was held back on its way and arrives after a table was emptied: part of the contract of stores that serve. */
 import { describe, expect, test } from 'vitest';
-import { RUN_ID, segmentOf } from '../support/segments.ts';
+import { mergeOf, RUN_ID, segmentOf } from '../support/segments.ts';
 import type { LocationUnderTest } from './store-contract.ts';
 
 const TABLE = 'metrics';
@@ -24,6 +24,60 @@ export function describeEpochs(place: LocationUnderTest): void {
         { runId: RUN_ID, table: 'events', nextSequence: 10, replaceCount: 0 },
         { runId: RUN_ID, table: TABLE, nextSequence: 20, replaceCount: 2 },
       ]);
+    });
+
+    test('batches are told by table and writer, merged ones as well, with the rows', async () => {
+      const { store } = place;
+      expect(await store.listBatches?.([RUN_ID, 'run_unknown'])).toEqual([]);
+      const other = { writerId: 'writer_b' };
+      await place.append(
+        segmentOf(0),
+        segmentOf(1),
+        segmentOf(2),
+        segmentOf(4),
+        segmentOf(7, other),
+      );
+      await place.append(segmentOf(0, { table: 'events', rowCount: 3 }));
+      await store.replaceTable(RUN_ID, 'alerts', []);
+      const live = await place.list();
+      const some = live.filter(
+        ({ batchNumber, writerId }) => batchNumber < 2 && writerId === 'writer_a',
+      );
+      expect(await store.replaceSegments(RUN_ID, TABLE, some, [mergeOf(some)])).toBe(true);
+      const found = (await store.listBatches?.([RUN_ID, RUN_ID])) ?? [];
+      expect(found.toSorted((a, b) => (a.table < b.table ? -1 : 1))).toEqual([
+        { runId: RUN_ID, table: 'alerts', rowCount: 0, replaceCount: 1, batches: [] },
+        {
+          runId: RUN_ID,
+          table: 'events',
+          rowCount: 3,
+          replaceCount: 0,
+          batches: [{ writerId: 'writer_a', batchStart: 0, batchLast: 0 }],
+        },
+        {
+          runId: RUN_ID,
+          table: TABLE,
+          rowCount: 50,
+          replaceCount: 0,
+          batches: [
+            { writerId: 'writer_a', batchStart: 0, batchLast: 2 },
+            { writerId: 'writer_a', batchStart: 4, batchLast: 4 },
+            { writerId: 'writer_b', batchStart: 7, batchLast: 7 },
+          ],
+        },
+      ]);
+    });
+
+    test('the identity is the same for all who open the place', async () => {
+      const [own, others] = await Promise.all([
+        place.store.identity?.(),
+        (await place.openAnother()).identity?.(),
+      ]);
+      expect(others).toEqual(own);
+      // A handler of stores that is no service tells of none.
+      if (!place.store.uri.startsWith('http')) expect(own?.id).toMatch(/^db_/);
+      if (own !== undefined) expect(own.epoch).toBeGreaterThan(0);
+      expect(await place.store.isDurable?.()).toBeTypeOf('boolean');
     });
 
     test('a table is emptied only by who knows how it is', async () => {

@@ -258,6 +258,7 @@ describe('the description of the API', () => {
 
     await recordRun([], remote, runWith({ id: 'run_two' }));
     await get('/runs/run_two/tables/metrics/rows?format=jsonl&step_min=0&limit=3&metric_key=a');
+    await get('/batches?run=run_two&run=run_nobody');
     await get('/runs/run_two/tables/metrics/rows');
     const session = await TrainingSession.startRun({ project: 'digits', storage: remote });
     new MetricsLogger(session).log('loss', Number.NaN, { step: 1 });

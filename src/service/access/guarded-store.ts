@@ -211,6 +211,16 @@ class GuardedStore implements StoreDriver {
     return { runs: runs.filter(({ projectName }) => this.#maySee(projectName)), lastOrder };
   };
 
+  readonly listBatches: ServedStore['listBatches'] = async (runIds) => {
+    const visible = await this.#visibleRuns(runIds);
+    return visible.size === 0 ? [] : ((await this.#store.listBatches?.([...visible])) ?? []);
+  };
+
+  readonly identity: ServedStore['identity'] = async () => this.#store.identity?.();
+
+  readonly isDurable: ServedStore['isDurable'] = async () =>
+    (await this.#store.isDurable?.()) === true;
+
   readonly putBlob: Store['putBlob'] = async (sha256, bytes) => {
     await this.#store.putBlob(sha256, bytes);
     await this.#blobs?.sent(sha256);

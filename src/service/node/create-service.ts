@@ -11,6 +11,8 @@ import {
   type MaintenanceReport,
 } from '../maintenance/maintenance.ts';
 import type { S3Options } from '../../store/objects/s3-config.ts';
+import { RunningMark } from '../maintenance/running-mark.ts';
+import { isProcessGone, processTag } from '../../base/node/process-tag.ts';
 import { AccessBook } from '../access/access-book.ts';
 import type { KeylessUse } from '../limits/gate.ts';
 import { checkLimits, type ServiceLimits } from '../limits/limits.ts';
@@ -105,6 +107,13 @@ export async function makeService(
   const { clock, keyless, limits, logger } = settings;
   const pages = await openStaticFiles(settings.dashboardDir);
   const spaces = await openSpaces(settings.storage, { clock, objects: settings.objects });
+  const identity = await RunningMark.start({
+    database: spaces.database,
+    clock,
+    tag: processTag,
+    isGone: isProcessGone,
+    onFailure: (error) => logger.warn({ error: errorFields(error) }, 'mark not written'),
+  });
   const maintenance = maintain(spaces, settings);
   const access = new AccessBook({ database: spaces.database, clock, timingSafeEqual });
   const compute = new ComputePool({
@@ -115,6 +124,7 @@ export async function makeService(
   const handler = new ServiceHandler({
     spaces,
     access,
+    identity,
     limits,
     keyless,
     areMetricsKeyed: server.areMetricsKeyed ?? keyless === 'never',
@@ -140,6 +150,7 @@ export async function makeService(
     if (!handler.isClosing) await handler.drain(DRAIN_TIMEOUT_MS);
     await compute.close();
     await stopped;
+    await identity.stop();
     await spaces.close();
   };
   return Object.assign(

@@ -8,6 +8,7 @@ import {
 import type { RunFilter, Store, StoredRun } from '../../store/store.ts';
 import {
   MAX_LEASE_MS,
+  MAX_RUNS_PER_BATCH_QUERY,
   MAX_RUNS_PER_LEASE_QUERY,
   MAX_RUNS_PER_PAGE,
   PROTOCOL_VERSION,
@@ -80,13 +81,17 @@ export const runHandlers = {
     return { tables: await store.listStreams(params.runId) };
   },
 
+  'GET /batches': async ({ scope: { store }, query: { run: runIds = [] } }) => {
+    if (runIds.length > MAX_RUNS_PER_BATCH_QUERY)
+      throw tooManyRuns(runIds.length, MAX_RUNS_PER_BATCH_QUERY);
+    if (store.listBatches === undefined)
+      throw new QuarkError('unsupported', 'This store does not say which batches a run has.');
+    return { tables: await store.listBatches(runIds) };
+  },
+
   'GET /leases': async ({ scope, query: { run: runIds } }) => {
     if (runIds !== undefined && runIds.length > MAX_RUNS_PER_LEASE_QUERY)
-      throw new SessionStoreError(
-        'too_large',
-        `At most ${MAX_RUNS_PER_LEASE_QUERY} runs can be asked for at once; got ${runIds.length}.`,
-        { details: { field: 'run', rule: `at most ${MAX_RUNS_PER_LEASE_QUERY}` } },
-      );
+      throw tooManyRuns(runIds.length, MAX_RUNS_PER_LEASE_QUERY);
     return { leases: await scope.store.listLeases(runIds) };
   },
 
@@ -107,6 +112,14 @@ export async function requireRun(store: Store, runId: string): Promise<StoredRun
   const run = await store.findRun(runId);
   if (run === undefined) throw new RunNotFoundError(runId, 'this store');
   return run;
+}
+
+function tooManyRuns(count: number, most: number): SessionStoreError {
+  return new SessionStoreError(
+    'too_large',
+    `At most ${most} runs can be asked for at once; got ${count}.`,
+    { details: { field: 'run', rule: `at most ${most}` } },
+  );
 }
 
 function runFilter(query: Omit<RouteQuery<'GET /runs'>, 'text' | 'config'>): RunFilter {

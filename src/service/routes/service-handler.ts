@@ -25,6 +25,7 @@ import { Usage } from '../limits/usage.ts';
 import { EarlyLeases } from '../live/early-leases.ts';
 import { StreamKeeper } from '../live/stream-keeper.ts';
 import { errorFields, type ServiceLogger } from '../log/logging.ts';
+import type { RunningMark } from '../maintenance/running-mark.ts';
 import { ServiceMetrics, type Gauges } from '../log/metrics.ts';
 import { RepeatedLog } from '../log/repeated-log.ts';
 import { createAccountHandler, type AccountHandler } from './account-routes.ts';
@@ -37,6 +38,8 @@ export type ServiceParts = {
   readonly spaces: StoreSpaces;
   readonly access: AccessBook;
   readonly limits: ServiceLimits;
+  /** Tells the identity of the database with every answer; nothing is told without it. */
+  readonly identity?: Pick<RunningMark, 'mark'>;
   readonly keyless: KeylessUse;
   /** Whether `/metrics` asks everybody for a key of scope `admin`, requests of this machine included. */
   readonly areMetricsKeyed?: boolean;
@@ -146,6 +149,7 @@ export class ServiceHandler {
     let answer = await this.#answerOrFailure(exchange);
     // What is still to be sent is made in a worker, part by part, as the client takes it.
     exchange.endTurn?.();
+    this.#parts.identity?.mark(answer);
     this.#parts.origins.mark(answer, request.headers.get('origin'));
     if (this.#isClosing) answer.headers.set('connection', 'close');
     const finish = (sentBytes: number): void => this.#finish(exchange, answer, sentBytes);

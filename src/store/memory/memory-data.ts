@@ -6,6 +6,7 @@ import {
   type SegmentManifest,
   type StoredProject,
   type StoredRun,
+  type StoreIdentity,
   type StoreNotes,
   type StoreSurvey,
   type StreamState,
@@ -38,6 +39,8 @@ export type MemoryData = {
   readonly streams: Map<string, MemoryStream>;
   readonly blobs: Map<string, Uint8Array<ArrayBuffer>>;
   readonly notes: Map<string, string>;
+  /** Made when somebody first asks. */
+  identity: StoreIdentity | undefined;
 };
 
 /** Data without anything in it. */
@@ -51,6 +54,7 @@ export function createMemoryData(): MemoryData {
     streams: new Map(),
     blobs: new Map(),
     notes: new Map(),
+    identity: undefined,
   };
 }
 

@@ -4,7 +4,8 @@ import { segmentName } from '../../records/shapes/manifest.ts';
 import { LATEST_CHANGES } from '../limits.ts';
 import { systemClock, type Clock } from '../../base/clock.ts';
 import { RunNotFoundError } from '../../base/errors.ts';
-import { checkMergeSources, coalesceRanges, rangesContain } from '../batch-ranges.ts';
+import { createId } from '../../base/ids.ts';
+import { batchesOf, checkMergeSources, coalesceRanges, rangesContain } from '../batch-ranges.ts';
 import {
   compareText,
   copyRun,
@@ -38,6 +39,7 @@ import {
 import {
   type NewSegment,
   type RunChange,
+  type TableBatches,
   type TableEpoch,
   type SegmentManifest,
   type SegmentRead,
@@ -232,6 +234,22 @@ class MemoryStore implements StoreDriver {
       .slice(0, after === undefined ? LATEST_CHANGES : undefined);
     return { runs: found, lastOrder: changeCount };
   };
+
+  readonly listBatches: ServedStore['listBatches'] = async (runIds) =>
+    [...new Set(runIds)].flatMap((runId) =>
+      surveyOf(this.#data, runId).streams.map(({ replaceCount, table }): TableBatches => {
+        const manifests = [...this.#stream(runId, table).live.values()].map((one) => one.manifest);
+        const rowCount = manifests.reduce((sum, one) => sum + one.rowCount, 0);
+        const batches = coalesceRanges(manifests.flatMap(batchesOf));
+        return { runId, table, rowCount, replaceCount, batches };
+      }),
+    );
+
+  readonly identity: ServedStore['identity'] = async () =>
+    (this.#data.identity ??= { id: createId('db', this.#clock.now()), epoch: 1 });
+
+  /** Nothing in it survives the process. */
+  readonly isDurable: ServedStore['isDurable'] = async () => false;
 
   readonly putBlob: Store['putBlob'] = async (sha256, bytes) => {
     const { blobs } = this.#data;

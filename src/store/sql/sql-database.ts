@@ -48,6 +48,16 @@ export type SqlAttempt = {
 /** The only attempt at a transaction whose end is always known. */
 export const ONLY_ATTEMPT: SqlAttempt = Object.freeze({ id: null, mayBeDone: false });
 
+/** What a database says of its own durability. */
+export type DatabaseSafety = {
+  /** Whether a transaction that was acknowledged survives the loss of power. */
+  readonly isDurable: boolean;
+  /** Whether the end of a service without notice may mean that something is lost, as the machine may have gone with it. */
+  readonly losesWithService: boolean;
+  /** Names the history that the server goes on with: another one after a failover or a point-in-time restore. Null: not known. */
+  readonly origin: string | null;
+};
+
 /** A database that runs {@link SqlWork}. */
 export interface SqlDatabase {
   /** Names the database in messages. */
@@ -64,6 +74,8 @@ export interface SqlDatabase {
   transaction<T>(work: (attempt: SqlAttempt) => SqlWork<T>, lane?: string): Promise<T>;
   /** The same, before returning; overtakes waiting transactions. */
   transactionNow?<T>(work: (attempt: SqlAttempt) => SqlWork<T>): T;
+  /** What the database says of its durability now. */
+  safety(): Promise<DatabaseSafety>;
   /** Gives free pages back to the system. */
   reclaimSpace(): Promise<void>;
   /** Waits for running work, then releases the database. */

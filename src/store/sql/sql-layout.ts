@@ -217,6 +217,18 @@ const LATER: readonly Step[] = [
     'UPDATE runs SET change_order = 0 WHERE change_order IS NULL',
     'CREATE INDEX IF NOT EXISTS runs_by_change ON runs (space, change_order)',
   ],
+  // Which database this is, since when it may have lost something, and the services that run on it: see store-identity.ts.
+  [
+    `CREATE TABLE IF NOT EXISTS store_identity (
+      slot BIGINT PRIMARY KEY,
+      id TEXT NOT NULL,
+      epoch BIGINT NOT NULL,
+      origin TEXT)`,
+    `CREATE TABLE IF NOT EXISTS service_marks (
+      id TEXT PRIMARY KEY,
+      tag TEXT NOT NULL,
+      renewed_at_ms DOUBLE PRECISION NOT NULL)`,
+  ],
 ];
 
 /** Every table of the layout. */

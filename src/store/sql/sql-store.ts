@@ -15,10 +15,12 @@ import {
   readBlobRange,
 } from './sql-blobs.ts';
 import type { SqlDatabase } from './sql-database.ts';
+import { listBatches } from './sql-batches.ts';
 import { sqlNotes, survey } from './sql-notes.ts';
 import * as runs from './sql-runs.ts';
 import type { ChangeScope } from './sql-streams.ts';
 import * as segmentsOf from './sql-segments.ts';
+import { ensureIdentity, readIdentity } from './store-identity.ts';
 import {
   type MergedSegment,
   type NewSegment,
@@ -217,6 +219,18 @@ class SqlStore implements StoreDriver {
 
   readonly listRunChanges: ServedStore['listRunChanges'] = async (after) =>
     this.#database.read(() => runs.listRunChanges(this.#space, after));
+
+  readonly listBatches: ServedStore['listBatches'] = async (runIds) =>
+    this.#database.read(() => listBatches(this.#space, runIds));
+
+  readonly identity: ServedStore['identity'] = async () => {
+    const found = await this.#database.read(readIdentity);
+    if (found !== undefined || this.#database.isReadOnly === true) return found;
+    return this.#database.transaction(() => ensureIdentity(this.#parts.clock.now()));
+  };
+
+  readonly isDurable: ServedStore['isDurable'] = async () =>
+    (await this.#database.safety()).isDurable;
 
   readonly putBlob: Store['putBlob'] = async (sha256, bytes) => {
     const isFile = bytes.byteLength > MAX_DATABASE_BLOB_BYTES;

@@ -87,8 +87,13 @@ test('a folder is written row by row as before', async () => {
   expect(inJson(await scenario.contentOf(store, runIds))).toEqual(asRecorded());
   expect(ofTables(await checksumsOf(store))).toEqual(ofTables(checksums));
   await store.close();
-  const dump = inJson(dumpSqlite(join(folder, '.quark/quark.db')));
-  expect(dump).toEqual(jsonFixture('recorded-sqlite.json'));
+  const dump = inJson(dumpSqlite(join(folder, '.quark/quark.db'))) as Record<string, unknown>;
+  const before = jsonFixture('recorded-sqlite.json') as Record<string, unknown>;
+  // Tables have been added since then, and the number of the layout has grown with them.
+  const { quark_layout: _layout, ...tables } = before;
+  expect(Object.fromEntries(Object.keys(tables).map((table) => [table, dump[table]]))).toEqual(
+    tables,
+  );
 });
 
 test('an IndexedDB database is read', async () => {

@@ -213,7 +213,14 @@ describe('merged segments as objects', () => {
     };
     const nothing = async (): Promise<void> => undefined;
     const files = new SegmentFiles(
-      { name: 'x', read: run, transaction: run, reclaimSpace: nothing, close: nothing },
+      {
+        name: 'x',
+        read: run,
+        transaction: run,
+        safety: async () => ({ isDurable: false, losesWithService: true, origin: null }),
+        reclaimSpace: nothing,
+        close: nothing,
+      },
       {
         name: 'y',
         put: nothing,

@@ -9,6 +9,7 @@ import {
   type as osType,
 } from 'node:os';
 import type { JsonObject } from '../../../base/json.ts';
+import { isProcessGone, processTag } from '../../../base/node/process-tag.ts';
 import { VERSION } from '../../../base/version.ts';
 import type { Platform } from '../platform.ts';
 import { readGit } from './git.ts';
@@ -22,7 +23,7 @@ let isListening = false;
 /** Node. */
 export const nodePlatform: Platform = {
   leaseTtlMs: 30_000,
-  holderTag: { tag: `${hostname()} ${process.pid}`, isGone },
+  holderTag: { tag: processTag, isGone: isProcessGone },
   environment,
   gitCommit: async () => (await readGit()).commit,
   onInterrupt(listener) {
@@ -43,18 +44,6 @@ export const nodePlatform: Platform = {
   },
   onHide: () => () => undefined,
 };
-
-/** A process of this machine that is not there any more. A number that was given out again passes for alive. */
-function isGone(tag: string): boolean {
-  const [host, pid = ''] = tag.split(' ');
-  if (host !== hostname() || !/^\d+$/.test(pid)) return false;
-  try {
-    process.kill(Number(pid), 0);
-    return false;
-  } catch (error) {
-    return error instanceof Error && Reflect.get(error, 'code') === 'ESRCH';
-  }
-}
 
 function listen(): void {
   if (isListening) return;

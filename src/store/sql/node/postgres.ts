@@ -15,13 +15,16 @@
 import { randomUUID } from 'node:crypto';
 import { SessionStoreError } from '../../../base/errors.ts';
 import { Lanes } from '../../../base/lanes.ts';
-import type {
-  SqlAttempt,
-  SqlBatch,
-  SqlCall,
-  SqlDatabase,
-  SqlRow,
-  SqlWork,
+import {
+  sqlOne,
+  textCell,
+  type DatabaseSafety,
+  type SqlAttempt,
+  type SqlBatch,
+  type SqlCall,
+  type SqlDatabase,
+  type SqlRow,
+  type SqlWork,
 } from '../sql-database.ts';
 import {
   failureKind,
@@ -73,6 +76,19 @@ export class PostgresDatabase implements SqlDatabase {
     const run = (): Promise<T> =>
       this.#retry((mayBeDone) => this.#transactOnce(() => work({ id, mayBeDone })));
     return this.#track(lane === undefined ? run() : this.#lanes.run(lane, run));
+  }
+
+  /**
+   * What was acknowledged is in the log of the server, unless an operator has told it not to wait for that. CockroachDB and YugabyteDB
+   * always wait for a majority of their copies, and have no such settings.
+   */
+  async safety(): Promise<DatabaseSafety> {
+    if (this.kind !== 'postgresql')
+      return { isDurable: true, losesWithService: false, origin: null };
+    const isDurable = await this.read(readDurability);
+    // A server that may not say, or is a replica, has no history that is compared.
+    const origin = await this.read(readOrigin).catch(() => null);
+    return { isDurable, losesWithService: !isDurable, origin };
   }
 
   /** The server does that by itself. */
@@ -187,6 +203,23 @@ export class PostgresDatabase implements SqlDatabase {
       throw new Failure(failureKind(error), error);
     }
   }
+}
+
+/** With `fsync` off, or without waiting for the log, the server forgets the last transactions in a crash. */
+function* readDurability(): SqlWork<boolean> {
+  const [row] = yield sqlOne(
+    "SELECT text(current_setting('synchronous_commit')), text(current_setting('fsync'))",
+  );
+  return row !== undefined && textCell(row, 0) !== 'off' && textCell(row, 1) === 'on';
+}
+
+/** The cluster and its timeline, the first part of the name of a log file: a failover and a restore begin another one. */
+function* readOrigin(): SqlWork<string | null> {
+  const [row] = yield sqlOne(
+    `SELECT CAST(system_identifier AS TEXT), substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
+     FROM pg_control_system()`,
+  );
+  return row === undefined ? null : `${textCell(row, 0)}/${textCell(row, 1)}`;
 }
 
 function callsOf(asked: SqlCall | SqlBatch): readonly SqlCall[] {

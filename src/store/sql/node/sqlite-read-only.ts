@@ -59,6 +59,7 @@ export async function openReadOnlySqlite(path: string): Promise<SqlDatabase> {
       isReadOnly: true,
       read: (work) => database.read(work),
       transaction: (work) => database.transaction(work),
+      safety: () => database.safety(),
       reclaimSpace: () => database.reclaimSpace(),
       async close() {
         await database.close();

@@ -22,6 +22,7 @@ import {
   ONLY_ATTEMPT,
   sql,
   type SqlAttempt,
+  type DatabaseSafety,
   type SqlBatch,
   type SqlCall,
   type SqlDatabase,
@@ -126,6 +127,7 @@ class SqliteDatabase implements SqlDatabase {
   readonly #busyTimeoutMs: number;
   readonly #statements = new Map<string, Statement>();
   readonly #writes = new Mutex();
+  #isDurable = false;
 
   constructor(
     database: Libsql.Database,
@@ -155,6 +157,7 @@ class SqliteDatabase implements SqlDatabase {
       this.#pragma(`journal_size_limit = ${2 * CHECKPOINT_PAGES * PAGE_BYTES}`);
       this.#pragma('temp_store = MEMORY');
     });
+    this.#isDurable = synchronous === 'full';
     if ((await this.#layoutVersion()) !== SQL_LAYOUT_VERSION) {
       let isBehind = true;
       while (isBehind)
@@ -199,6 +202,10 @@ class SqliteDatabase implements SqlDatabase {
     } finally {
       this.#pragma(`busy_timeout = ${SHORT_WAIT_MS}`);
     }
+  }
+
+  async safety(): Promise<DatabaseSafety> {
+    return { isDurable: this.#isDurable, losesWithService: true, origin: null };
   }
 
   async reclaimSpace(): Promise<void> {
