@@ -40,6 +40,7 @@ export const STORE_FAILURE_REASONS = [
   'rejected',
   'too_large',
   'version',
+  'fenced',
   'failed',
 ] as const;
 

@@ -3,15 +3,15 @@
  * declared once, one line a field. Its TypeScript type, its check, its JSON form and its schema in the API's description
  * derive from it here; the cells of an SQL row derive from it in `store/sql/sql-shapes.ts`.
  */
-import { checkCount, checkLiteral } from '../base/assert.ts';
+import { checkCount, checkFlag, checkLiteral } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
 import { storedName } from './record.ts';
 
 /** A JSON Schema (2020-12), as far as the description of the API uses it. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
-/** What a field holds: text, a number of items, any number, one of a few texts, a list of texts, a list of one shape. */
-export type FieldKind = 'text' | 'count' | 'number' | 'literal' | 'texts' | 'list';
+/** What a field holds: text, a number of items, any number, true or false, one of a few texts, a list of texts, a list of one shape. */
+export type FieldKind = 'text' | 'count' | 'number' | 'flag' | 'literal' | 'texts' | 'list';
 
 /** One field of a shape. `T` is the type of its value in code. */
 export interface Field<T> {
@@ -142,6 +142,11 @@ export function count(rule: FieldRule<number> = {}): Field<number> {
 /** Any number. */
 export function number(rule: FieldRule<number> = {}): Field<number> {
   return declare('number', 'a number', { type: 'number' }, checkNumber, rule);
+}
+
+/** True or false. */
+export function flag(rule: FieldRule<boolean> = {}): Field<boolean> {
+  return declare('flag', 'true or false', { type: 'boolean' }, checkFlag, rule);
 }
 
 /** UTC epoch milliseconds. */
@@ -306,6 +311,7 @@ const IS_KIND: {
   text: (value) => typeof value === 'string',
   count: (value) => Number.isSafeInteger(value),
   number: (value) => typeof value === 'number',
+  flag: (value) => typeof value === 'boolean',
   literal: (value, literals) => literals.some((item) => item === value),
   texts: (value) => Array.isArray(value) && value.every((item) => typeof item === 'string'),
   list: Array.isArray,

@@ -161,8 +161,10 @@ export class LateRunStore {
   #proxy(uri: string): Store {
     const location: StoreLocation = { storageDir: uri, storeRoot: uri, dbPath: uri };
     const own: Partial<Store> = {
-      appendSegments: async (segments, seen) => {
-        const manifests = await this.#withRun((store) => store.appendSegments(segments, seen));
+      appendSegments: async (segments, seen, live) => {
+        const manifests = await this.#withRun((store) =>
+          store.appendSegments(segments, seen, live),
+        );
         this.#count(segments);
         return manifests;
       },
@@ -213,8 +215,8 @@ export class LateRunStore {
   #appendNow(store: Store): Store['appendSegmentsNow'] {
     // Without its run nothing can be written at once.
     if (store.appendSegmentsNow === undefined || !this.#isStored) return undefined;
-    return (segments): readonly SegmentManifest[] => {
-      const manifests = store.appendSegmentsNow?.(segments) ?? [];
+    return (segments, live): readonly SegmentManifest[] => {
+      const manifests = store.appendSegmentsNow?.(segments, live) ?? [];
       this.#count(segments);
       return manifests;
     };

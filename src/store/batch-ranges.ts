@@ -62,6 +62,9 @@ export function checkMergeSources(
   removed: readonly SegmentManifest[],
   add: readonly MergedSegment[],
 ): readonly BatchRange[] {
+  const superseded = removed.find((one) => one.superseded === true);
+  if (superseded !== undefined)
+    throw invalidInput('remove', batchName(superseded), 'segments that are not superseded');
   const needed = coalesceRanges(removed.flatMap(batchesOf));
   const allowed = coalesceRanges([...needed, ...removed.map(ownRange)]);
   const given = coalesceRanges(add.flatMap((segment) => batchesOf(segment.manifest)));

@@ -4,7 +4,7 @@ import { invalidInput, SessionStoreError, show } from '../base/errors.ts';
 import { checkId, checkRunId } from '../base/names.ts';
 import type { StoredLease } from '../records/shapes/lease.ts';
 import { projectShape } from '../records/shapes/project.ts';
-import { newRunShape, runFilterShape, runShape } from '../records/shapes/run.ts';
+import { generationOf, newRunShape, runFilterShape, runShape } from '../records/shapes/run.ts';
 import { checkShape, copyShape } from '../schema/shape.ts';
 import {
   type Lease,
@@ -186,6 +186,22 @@ export function tableChanged(
     `The table ${table} of run ${runId} was computed anew meanwhile. Nothing was changed. Look at it, and try again.`,
     { details: { runId, table, replaceCount, httpStatus: 409 } },
   );
+}
+
+/** Another session has taken over the run of a live session. @throws {SessionStoreError} `fenced` */
+export function runFenced(runId: string, generation: number, current: number): SessionStoreError {
+  return new SessionStoreError(
+    'fenced',
+    `Another session has taken over run ${runId}: it has generation ${current}, and this session has ${generation}. Nothing was changed. Stop this training, or resume the run to take it over again.`,
+    { details: { runId, generation: current, ownGeneration: generation } },
+  );
+}
+
+/** The fields of a run that a change leaves, with the next revision: its generation never decreases. */
+export function revisedRun(run: StoredRun, stored: StoredRun): StoredRun {
+  const { generation: _given, ...rest } = run;
+  const generation = Math.max(generationOf(run), generationOf(stored));
+  return copyRun(generation === 1 ? rest : { ...rest, generation }, run.revision + 1);
 }
 
 /** @throws {SessionStoreError} `closed` */

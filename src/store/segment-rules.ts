@@ -12,7 +12,9 @@ import {
   segmentName,
 } from '../records/shapes/manifest.ts';
 import { checkShape, copyShape } from '../schema/shape.ts';
+import type { RunGeneration } from '../records/shapes/run.ts';
 import { batchesOf, rangesContain } from './batch-ranges.ts';
+import { runFenced } from './run-rules.ts';
 import {
   type MergedSegment,
   type NewSegment,
@@ -81,6 +83,7 @@ export function checkSegmentFilter(filter: SegmentFilter): void {
 /** Whether a segment may hold a row that the filter asks for. */
 export function matchesSegmentFilter(manifest: SegmentManifest, filter: SegmentFilter): boolean {
   return (
+    (filter.superseded === true || manifest.superseded !== true) &&
     (filter.sequenceMin === undefined || manifest.lastSequence >= filter.sequenceMin) &&
     reaches(manifest.stepMin, manifest.stepMax, filter.stepMin, filter.stepMax) &&
     reaches(manifest.epochMin, manifest.epochMax, filter.epochMin, filter.epochMax) &&
@@ -114,6 +117,36 @@ export function numberSegment(
     firstSequence,
     lastSequence: firstSequence + manifest.rowCount - 1,
   });
+}
+
+/**
+ * A new segment under the generation that its run has now. One of an earlier generation is superseded; the first generation is not
+ * written down, so that most manifests have no field more.
+ */
+export function underGeneration(
+  manifest: NewSegment['manifest'],
+  current: number,
+): NewSegment['manifest'] {
+  if (manifest.generation === undefined && manifest.superseded === undefined && current === 1)
+    return manifest;
+  const { generation = current, superseded: _given, ...rest } = manifest;
+  if (generation < current) return { ...rest, generation, superseded: true };
+  return generation === 1 ? rest : { ...rest, generation };
+}
+
+/**
+ * Compares the generations that live sessions have of their runs with those that the runs have now.
+ *
+ * @throws {SessionStoreError} `fenced`
+ */
+export function checkLive(
+  live: readonly RunGeneration[],
+  currentOf: (runId: string) => number,
+): void {
+  for (const { runId, generation } of live) {
+    const current = currentOf(runId);
+    if (current > generation) throw runFenced(runId, generation, current);
+  }
 }
 
 /** The fields of a manifest and nothing else, sharing nothing with the one given. */

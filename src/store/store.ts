@@ -20,10 +20,12 @@ import type {
   SegmentReference,
 } from '../records/shapes/manifest.ts';
 import type { StoredProject } from '../records/shapes/project.ts';
-import type { RunFilter, StoredRun } from '../records/shapes/run.ts';
+import type { RunFilter, RunGeneration, StoredRun } from '../records/shapes/run.ts';
 import type { StoreIdentity } from '../records/shapes/store-identity.ts';
 import type { StreamState } from '../records/shapes/stream.ts';
 import type { TableBatches } from '../records/shapes/table-batches.ts';
+import { runGenerationShape } from '../records/shapes/run.ts';
+import { checkShape } from '../schema/shape.ts';
 import { checkRange } from './blob-rules.ts';
 import { checkBlob, checkSha256 } from './blob-rules.ts';
 import type { CurveQuery, RunCurves } from './curves.ts';
@@ -56,7 +58,7 @@ export type {
   SegmentReference,
 } from '../records/shapes/manifest.ts';
 export type { StoredProject } from '../records/shapes/project.ts';
-export type { RunFilter, StoredRun } from '../records/shapes/run.ts';
+export type { RunFilter, RunGeneration, StoredRun } from '../records/shapes/run.ts';
 export type { StoreIdentity } from '../records/shapes/store-identity.ts';
 export type { StreamState } from '../records/shapes/stream.ts';
 export type { TableBatches } from '../records/shapes/table-batches.ts';
@@ -172,7 +174,9 @@ export interface RunStore {
   findRun(runId: string): Promise<StoredRun | undefined>;
   listRuns(filter?: RunFilter): Promise<readonly StoredRun[]>;
   /**
-   * Replaces the run if its revision is still `run.revision`, and counts the revision up.
+   * Replaces the run if its revision is still `run.revision`, and counts the revision up. Its generation never decreases: a change
+   * without one, or with an earlier one, leaves it. A change that counts the generation up waits for the appends of the earlier
+   * one that are under way, and appends that come after it see it.
    * @throws {RunNotFoundError}
    */
   updateRun(run: StoredRun): Promise<UpdateResult>;
@@ -200,15 +204,20 @@ export interface SegmentStore {
    * was merged into, is returned.
    *
    * Stores with `listStreams` compare `seen` first.
+   *
+   * Live sessions name the generation of their runs in `live`: nothing is appended once a run has a later one. Without it, a segment
+   * whose `generation` is earlier than that of its run is stored as superseded.
    * @throws {RunNotFoundError} when a segment's run is not there
+   * @throws {SessionStoreError} `fenced`, with the detail `generation`, when a run has a later generation than `live` says
    * @throws {SessionStoreError} `busy`, with the detail `replaceCount`, when a table is not as it was seen
    * @throws {SessionStoreError} `full`, `busy`, `closed`, `corrupt`, `too_large`, `failed`
    */
   appendSegments(
     segments: readonly NewSegment[],
     seen?: readonly TableEpoch[],
+    live?: readonly RunGeneration[],
   ): Promise<readonly SegmentManifest[]>;
-  /** Live segments in order of their first sequence number, then of last sequence, writer and batch. */
+  /** Live segments, without superseded ones unless the filter asks for them, in order of their first sequence number, then of last sequence, writer and batch. */
   listSegments(filter: SegmentFilter): Promise<readonly SegmentManifest[]>;
   /** The bytes of each segment, in the order asked for. The caller owns the bytes. */
   readSegments(segments: readonly SegmentReference[]): Promise<readonly SegmentRead[]>;
@@ -219,7 +228,8 @@ export interface SegmentStore {
    * Identities of `remove` stay known: the `sources` of `add` must list, between them, exactly the batches of `remove`
    * (its own sources for a segment that was merged before; its identity otherwise). An added segment may keep the
    * identity of a removed one.
-   * @throws {QuarkError} `invalid_input` when the sources leave out a batch of `remove` or name another one
+   * @throws {QuarkError} `invalid_input` when the sources leave out a batch of `remove` or name another one, and when one of `remove`
+   *   is superseded
    * @throws {SessionStoreError} `rejected` when a segment that stays has the identity of an added one
    */
   replaceSegments(
@@ -325,7 +335,10 @@ export interface LocalStore {
    * The same, before returning: for the last moment of a process. Only stores that can have it. It overtakes calls of
    * `appendSegments` that have not settled: give it their segments again, nothing is written twice.
    */
-  appendSegmentsNow(segments: readonly NewSegment[]): readonly SegmentManifest[];
+  appendSegmentsNow(
+    segments: readonly NewSegment[],
+    live?: readonly RunGeneration[],
+  ): readonly SegmentManifest[];
   /** Saves rows that are not appended yet. Only the IndexedDB store has it, because tabs and workers end without notice. */
   readonly spill: RowSpill;
 }
@@ -409,8 +422,14 @@ export const STORE_CALLS: CallRules<Store> = {
     checkId('holder', holder);
   }),
   listLeases: reads((runIds = []) => runIds.forEach(checkRunId)),
-  appendSegments: writes(checkNewSegments),
-  appendSegmentsNow: writes(checkNewSegments),
+  appendSegments: writes((segments, _seen, live = []) => {
+    checkNewSegments(segments);
+    for (const one of live) checkShape(runGenerationShape, one);
+  }),
+  appendSegmentsNow: writes((segments, live = []) => {
+    checkNewSegments(segments);
+    for (const one of live) checkShape(runGenerationShape, one);
+  }),
   listSegments: reads(checkSegmentFilter),
   readSegments: reads((segments) => segments.forEach(checkReference)),
   segmentSizes: reads((segments) => segments.forEach(checkReference)),

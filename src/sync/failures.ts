@@ -30,6 +30,7 @@ const KINDS: Readonly<Record<StoreFailureReason, FailureKind>> = {
   unknown_scheme: 'user',
   rejected: 'permanent',
   too_large: 'permanent',
+  fenced: 'permanent',
 };
 
 /** Sorts an error that a remote store threw. What is no error of ours may be a bug: it is tried again and shown. */

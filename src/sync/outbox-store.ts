@@ -9,14 +9,7 @@ import { isQuarkError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
 import { compareText, selectLeases, selectRuns } from '../store/run-rules.ts';
 import type { RowSpill } from '../store/row-spill.ts';
-import type {
-  Lease,
-  NewSegment,
-  SegmentManifest,
-  Store,
-  StoreLocation,
-  StoreNotes,
-} from '../store/store.ts';
+import type { Lease, LocalStore, Store, StoreLocation, StoreNotes } from '../store/store.ts';
 import type { StoreSync } from '../store/sync-control.ts';
 import { sentTest } from '../store/unsent.ts';
 import { listAdopted, readAdopted } from './adopted-runs.ts';
@@ -62,7 +55,7 @@ export class OutboxStore implements Store {
   readonly isWritable = true;
   readonly notes: StoreNotes;
   readonly sync: StoreSync;
-  readonly appendSegmentsNow?: (segments: readonly NewSegment[]) => readonly SegmentManifest[];
+  readonly appendSegmentsNow?: LocalStore['appendSegmentsNow'];
   readonly spill?: RowSpill;
   readonly #parts: OutboxParts;
   readonly #local: Store;
@@ -115,8 +108,8 @@ export class OutboxStore implements Store {
     if (local.spill !== undefined) this.spill = local.spill;
     const appendNow = local.appendSegmentsNow?.bind(local);
     if (appendNow !== undefined) {
-      this.appendSegmentsNow = (segments) => {
-        const placed = appendNow(segments);
+      this.appendSegmentsNow = (segments, live) => {
+        const placed = appendNow(segments, live);
         this.#wakeUp.wake();
         return placed;
       };
@@ -241,8 +234,10 @@ export class OutboxStore implements Store {
     return selectLeases(all.values(), Number.NEGATIVE_INFINITY);
   };
 
-  readonly appendSegments: Store['appendSegments'] = async (segments) => {
-    const placed = await this.#withRuns(() => this.#local.appendSegments(segments));
+  readonly appendSegments: Store['appendSegments'] = async (segments, _seen, live) => {
+    const placed = await this.#withRuns(() =>
+      this.#local.appendSegments(segments, undefined, live),
+    );
     this.#wakeUp.wake();
     return placed;
   };

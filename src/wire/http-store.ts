@@ -187,12 +187,12 @@ class HttpStore implements StoreDriver {
     return leases;
   };
 
-  readonly appendSegments: Store['appendSegments'] = async (segments, seen) => {
+  readonly appendSegments: Store['appendSegments'] = async (segments, seen, live) => {
     if (segments.length === 0) return [];
     const send = async (known = seen): Promise<readonly SegmentManifest[]> =>
       this.#acknowledged(
         await this.#client.json('POST /segments', {
-          bytes: encodeUpload(segments, { seen: known }),
+          bytes: encodeUpload(segments, { seen: known, live }),
           type: UPLOAD_MEDIA_TYPE,
         }),
         segments.length,
@@ -209,7 +209,11 @@ class HttpStore implements StoreDriver {
       keys.join('').length + 5 * keys.length <= MAX_KEY_CHARS_IN_URL;
     const answer = await this.#client.json('GET /runs/:runId/tables/:table/segments', {
       params: { runId, table },
-      query: { ...position, key: keysFit ? keys : undefined },
+      query: {
+        ...position,
+        key: keysFit ? keys : undefined,
+        superseded: filter.superseded === true ? 1 : undefined,
+      },
     });
     const manifests = answer.list('segments').map(decodeManifest);
     if (keys === undefined || keysFit) return manifests;

@@ -129,6 +129,7 @@ export const STATUS_OF_REASON: Readonly<Record<StoreFailureReason, number>> = {
   too_large: 413,
   version: 400,
   missing: 404,
+  fenced: 409,
   failed: 500,
 };
 

@@ -208,6 +208,7 @@ export const ROUTES = {
         epochMin: numberOf(bounds.epochMin),
         epochMax: numberOf(bounds.epochMax),
         key: repeated('Only segments that may hold one of these keys.'),
+        superseded: countOf('1: superseded segments are listed, too.', { ...count, maximum: 1 }),
       },
     },
   ),

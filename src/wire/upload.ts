@@ -3,17 +3,24 @@
  *
  *     "QSU1" | u32 length of the head | head | bytes of each segment, one after the other
  *
- * The head is JSON in UTF-8: `{"segments": [manifest, ...], "remove": [reference, ...], "seen": [table, ...]}`, with the
- * manifests of `wire.ts`; `size_bytes` of each says where its bytes end. `remove` is there in merges only, `seen` in what
- * appends to tables or empties them. Nothing follows.
+ * The head is JSON in UTF-8: `{"segments": [manifest, ...], "remove": [reference, ...], "seen": [table, ...], "live": [generation, ...]}`,
+ * with the manifests of `wire.ts`; `size_bytes` of each says where its bytes end. `remove` is there in merges only, `seen` in what
+ * appends to tables or empties them, `live` in appends of live sessions. Nothing follows.
  */
 import { SessionStoreError } from '../base/errors.ts';
-import type { MergedSegment, NewSegment, TableEpoch, SegmentReference } from '../store/store.ts';
+import type {
+  MergedSegment,
+  NewSegment,
+  RunGeneration,
+  TableEpoch,
+  SegmentReference,
+} from '../store/store.ts';
 import { MAX_SEGMENTS_PER_UPLOAD } from './protocol.ts';
 import {
   decodeManifest,
   decodeNewManifest,
   decodeReference,
+  decodeRunGeneration,
   decodeTableEpoch,
   Fields,
   toWire,
@@ -28,9 +35,11 @@ export function encodeUpload(
   {
     remove,
     seen,
+    live,
   }: {
     readonly remove?: readonly SegmentReference[];
     readonly seen?: readonly TableEpoch[] | undefined;
+    readonly live?: readonly RunGeneration[] | undefined;
   } = {},
 ): Uint8Array<ArrayBuffer> {
   const head = new TextEncoder().encode(
@@ -39,6 +48,7 @@ export function encodeUpload(
         segments: segments.map(({ manifest }) => manifest),
         ...(remove === undefined ? {} : { remove }),
         ...(seen === undefined ? {} : { seen }),
+        ...(live === undefined ? {} : { live }),
       }),
     ),
   );
@@ -68,11 +78,15 @@ export function decodeAppend(upload: Uint8Array<ArrayBuffer>): {
   readonly segments: readonly NewSegment[];
   /** Undefined where the client does not say. */
   readonly seen: readonly TableEpoch[] | undefined;
+  /** The generations that live sessions have of their runs. */
+  readonly live: readonly RunGeneration[] | undefined;
 } {
   const { head, bytesFrom } = open(upload);
   return {
     segments: cut(upload, bytesFrom, listOf(head, 'segments').map(decodeNewManifest)),
     seen: head.get('seen') === undefined ? undefined : listOf(head, 'seen').map(decodeTableEpoch),
+    live:
+      head.get('live') === undefined ? undefined : listOf(head, 'live').map(decodeRunGeneration),
   };
 }
 

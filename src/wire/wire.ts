@@ -12,7 +12,12 @@ import {
   type SegmentReference,
 } from '../records/shapes/manifest.ts';
 import { projectShape, type StoredProject } from '../records/shapes/project.ts';
-import { newRunShape, runShape, type StoredRun } from '../records/shapes/run.ts';
+import {
+  newRunShape,
+  runGenerationShape,
+  runShape,
+  type StoredRun,
+} from '../records/shapes/run.ts';
 import { streamShape, tableEpochShape, type StreamState } from '../records/shapes/stream.ts';
 import { tableBatchesShape, type TableBatches } from '../records/shapes/table-batches.ts';
 import {
@@ -21,7 +26,7 @@ import {
   type Shape,
   type ValuesOf,
 } from '../schema/shape.ts';
-import type { NewSegment, TableEpoch, UpdateResult } from '../store/store.ts';
+import type { NewSegment, RunGeneration, TableEpoch, UpdateResult } from '../store/store.ts';
 
 /** Names on the wire by names in code: a list of manifests has the same few thousands of times. */
 const wireNames = new Map<string, string>();
@@ -131,6 +136,9 @@ export const decodeNewManifest: (value: unknown) => NewSegment['manifest'] =
 
 /** How often a table was emptied when its writer last asked: a fencing token. */
 export const decodeTableEpoch: (value: unknown) => TableEpoch = decoder(tableEpochShape);
+
+/** The generation that a live session has of its run: a fencing token. */
+export const decodeRunGeneration: (value: unknown) => RunGeneration = decoder(runGenerationShape);
 
 /** What a change of a run came to. @throws {SessionStoreError} `rejected` */
 export function decodeUpdate(fields: Fields): UpdateResult {

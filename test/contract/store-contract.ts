@@ -12,6 +12,7 @@ import { describeNotes } from './store-notes.ts';
 import { describeLocations } from './store-locations.ts';
 import { describeRuns } from './store-runs.ts';
 import { describeEpochs } from './store-epochs.ts';
+import { describeFencing } from './store-fencing.ts';
 
 /** A place that stores can be opened on, as often as wanted. */
 export type TestLocation = {
@@ -104,6 +105,7 @@ export function describeStore(
     if (options.onlyBytes === true) return;
     describeRuns(place);
     describeAppends(place);
+    describeFencing(place);
     if (options.serves !== false) describeEpochs(place);
     if (options.hasNotes === true) describeNotes(place);
     if (options.hasNotes === true && options.serves !== false) describeChanges(place);

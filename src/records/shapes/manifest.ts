@@ -5,6 +5,7 @@ import {
   checkShape,
   count,
   defineShape,
+  flag,
   list,
   literal,
   nullable,
@@ -78,6 +79,22 @@ const fields = {
     max: 2 ** 32 - 1,
     doc: 'XXH32 of the bytes, seeded with XXH32 of run/table/writer/batch.',
   }),
+  /**
+   * Generation of the run under which the rows were recorded. A stored segment without one belongs to the first; for a segment that
+   * is appended without one, the generation that the run has then.
+   */
+  generation: optional(
+    count({
+      min: 1,
+      doc: 'Generation of the run under which the rows were recorded; 1 unless given.',
+    }),
+  ),
+  /** True for rows that arrived after another session had taken over their run: the default listing leaves them out. The store sets it. */
+  superseded: optional(
+    flag({
+      doc: 'The rows arrived after another session had taken over the run. The store sets it.',
+    }),
+  ),
   /** Batches this segment took the place of when it was made by a merge; empty for a segment as written. */
   sources: list(batchRangeShape, 'BatchRange', { check: checkRanges }),
 };
@@ -127,6 +144,8 @@ const filterFields = {
   epochMax: optional(bound()),
   /** Only segments that have one of these keys, or whose keys are not listed. */
   keys: optional(texts()),
+  /** True: superseded segments are listed, too. */
+  superseded: optional(flag()),
 };
 
 /** Which segments of a table to list. */
@@ -134,7 +153,7 @@ export const segmentFilterShape: Shape<typeof filterFields> = defineShape('filte
 
 /**
  * Which segments of a table to list. All conditions are joined by "and"; ranges are inclusive. A segment none of whose
- * rows has a step (an epoch) is left out when steps (epochs) are asked for.
+ * rows has a step (an epoch) is left out when steps (epochs) are asked for; superseded segments are left out unless they are asked for.
  */
 export type SegmentFilter = ValuesOf<typeof filterFields>;
 

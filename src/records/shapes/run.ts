@@ -28,6 +28,13 @@ const fields = {
   document: text({ doc: 'The run record in its persisted form, as JSON text.' }),
   /** 1 when created; every change adds 1. */
   revision: count({ min: 1 }),
+  /**
+   * How many times a session has begun or taken over the run: the fencing token of its sessions. 1 where it is absent; never
+   * decreases. `resumeRun` counts it up in the change that makes the run running again.
+   */
+  generation: optional(
+    count({ min: 1, doc: 'Counted up by each session that takes the run over; 1 unless given.' }),
+  ),
 };
 
 /** A run as a store lists it: the fields that a store filters by, and the whole run record as JSON text. */
@@ -35,6 +42,25 @@ export const runShape: Shape<typeof fields> = defineShape('run', fields);
 
 /** A run as a store lists it: the fields that a store filters by, and the whole run record as JSON text. */
 export type StoredRun = ValuesOf<typeof fields>;
+
+const generationFields = {
+  runId: text({ check: (_, value) => checkRunId(value) }),
+  generation: count({ min: 1 }),
+};
+
+/** The generation that a live session has of its run. */
+export const runGenerationShape: Shape<typeof generationFields> = defineShape(
+  'generation',
+  generationFields,
+);
+
+/** The generation that a live session has of its run. An append that names it is refused once the run has a later one. */
+export type RunGeneration = ValuesOf<typeof generationFields>;
+
+/** The generation of a run: 1 where none is stored. */
+export function generationOf({ generation }: { readonly generation?: number }): number {
+  return generation ?? 1;
+}
 
 /** A run before a store has it. */
 export const newRunShape: Shape<Omit<typeof fields, 'revision'>> = withoutFields(

@@ -159,12 +159,12 @@ class GuardedStore implements StoreDriver {
     return leases.filter(({ runId }) => visible.has(runId));
   };
 
-  readonly appendSegments: Store['appendSegments'] = async (segments, seen) => {
+  readonly appendSegments: Store['appendSegments'] = async (segments, seen, live) => {
     if (this.#projects !== undefined)
       for (const runId of new Set(segments.map(({ manifest }) => manifest.runId)))
         await this.#requireWritable(runId);
     await this.#blobs?.checkNamed(segments);
-    return this.#store.appendSegments(segments, seen);
+    return this.#store.appendSegments(segments, seen, live);
   };
 
   readonly listSegments: Store['listSegments'] = async (filter) =>

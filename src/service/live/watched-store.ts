@@ -39,10 +39,10 @@ export function watchStore(store: Store, metrics: ServiceMetrics, limits: Servic
         checkRunNames(run, limits);
         return store.updateRun(run);
       }),
-    appendSegments: (segments, seen) =>
+    appendSegments: (segments, seen, live) =>
       watched(async () => {
         checkUpload(segments, limits);
-        const stored = await store.appendSegments(segments, seen);
+        const stored = await store.appendSegments(segments, seen, live);
         countAppended(metrics, segments);
         return stored;
       }),
@@ -77,6 +77,7 @@ function countFailure(metrics: ServiceMetrics, error: unknown): void {
   if (!isQuarkError(error)) metrics.storeFailed('unexpected');
   else if (error.code === 'store_failed') {
     const reason = String(error.details['reason']);
-    if (reason !== 'rejected' && reason !== 'too_large') metrics.storeFailed(reason);
+    if (reason !== 'rejected' && reason !== 'too_large' && reason !== 'fenced')
+      metrics.storeFailed(reason);
   }
 }

@@ -25,8 +25,13 @@ const MANIFEST_CHARS = 1_024;
 
 export const segmentHandlers = {
   'GET /runs/:runId/tables/:table/segments': async ({ scope, params, query }) => {
-    const { key: keys, ...position } = query;
-    const filter = { ...position, ...params, ...(keys === undefined ? {} : { keys }) };
+    const { key: keys, superseded, ...position } = query;
+    const filter = {
+      ...position,
+      ...params,
+      ...(keys === undefined ? {} : { keys }),
+      ...(superseded === 1 ? { superseded: true } : {}),
+    };
     return { segments: await scope.store.listSegments(filter) };
   },
 
@@ -46,10 +51,10 @@ export const segmentHandlers = {
   },
 
   'POST /segments': async ({ context, scope, body }, { settings, feeds, sketches }) => {
-    const { segments, seen } = decodeAppend(await body());
+    const { segments, seen, live } = decodeAppend(await body());
     checkNewSegments(segments);
     await checkContents(segments, settings, context);
-    const stored = await trustedStore(scope.store).appendSegments(segments, seen);
+    const stored = await trustedStore(scope.store).appendSegments(segments, seen, live);
     for (const { runId, table } of stored) feeds.notify(scope, { runId, table });
     sketches.appended(scope, stored);
     return { segments: stored };

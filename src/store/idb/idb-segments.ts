@@ -1,5 +1,6 @@
 /** Segments in IndexedDB. Every function runs inside one transaction and awaits only its requests. */
 import { segmentName } from '../../records/shapes/manifest.ts';
+import { generationOf } from '../../records/shapes/run.ts';
 import { RunNotFoundError, SessionStoreError } from '../../base/errors.ts';
 import { checkMergeSources, coalesceRanges, rangesContain } from '../batch-ranges.ts';
 import {
@@ -12,16 +13,19 @@ import {
 } from './idb-layout.ts';
 import { segmentTaken } from '../run-rules.ts';
 import {
+  checkLive,
   compareManifests,
   copyManifest,
   findMerged,
   matchesSegmentFilter,
   numberSegment,
+  underGeneration,
 } from '../segment-rules.ts';
 import {
   type BatchRange,
   type MergedSegment,
   type NewSegment,
+  type RunGeneration,
   type SegmentFilter,
   type SegmentIdentity,
   type SegmentManifest,
@@ -43,14 +47,17 @@ export async function appendSegments(
   tx: ReadWrite,
   segments: readonly NewSegment[],
   where: string,
+  live: readonly RunGeneration[] = [],
 ): Promise<readonly SegmentManifest[]> {
   const manifests = segments.map((segment) => segment.manifest);
-  const [counters, stored, merged] = await Promise.all([
+  const [counters, stored, merged, generations] = await Promise.all([
     readCounters(tx, manifests),
     Promise.all(manifests.map((manifest) => tx.objectStore('manifests').get(segmentKey(manifest)))),
     readMerged(tx, manifests),
-    requireRuns(tx, manifests, where),
+    readGenerations(tx, manifests, where),
   ]);
+  const currentOf = (runId: string): number => generations.get(runId) ?? 1;
+  checkLive(live, currentOf);
   const known = new Map<string, SegmentManifest>();
   for (const manifest of stored)
     if (manifest !== undefined) known.set(segmentName(manifest), manifest);
@@ -69,7 +76,10 @@ export async function appendSegments(
       continue;
     }
     const stream = streamName(manifest);
-    const added = numberSegment(manifest, counters.get(stream) ?? 0);
+    const added = numberSegment(
+      underGeneration(manifest, currentOf(manifest.runId)),
+      counters.get(stream) ?? 0,
+    );
     counters.set(stream, added.lastSequence + 1);
     grown.add(stream);
     known.set(name, added);
@@ -186,7 +196,7 @@ export async function replaceTable(
     replacements
       .get([runId, table])
       .then((count) => replacements.put((count ?? 0) + 1, [runId, table])),
-    requireRuns(tx, [{ runId }], where),
+    readGenerations(tx, [{ runId }], where),
     tx.objectStore('manifests').delete(all),
     tx.objectStore('bytes').delete(all),
     tx.objectStore('merged').delete(all),
@@ -209,15 +219,21 @@ function putSegment(
   ];
 }
 
-async function requireRuns(
+/** The generations of the runs of these segments. @throws {RunNotFoundError} */
+async function readGenerations(
   tx: ReadWrite,
   segments: readonly Pick<SegmentIdentity, 'runId'>[],
   where: string,
-): Promise<void> {
+): Promise<ReadonlyMap<string, number>> {
   const runIds = [...new Set(segments.map((segment) => segment.runId))];
-  const found = await Promise.all(runIds.map((runId) => tx.objectStore('runs').getKey(runId)));
-  const missing = runIds.find((_, i) => found[i] === undefined);
-  if (missing !== undefined) throw new RunNotFoundError(missing, where);
+  const found = await Promise.all(runIds.map((runId) => tx.objectStore('runs').get(runId)));
+  return new Map(
+    runIds.map((runId, i) => {
+      const run = found[i];
+      if (run === undefined) throw new RunNotFoundError(runId, where);
+      return [runId, generationOf(run)];
+    }),
+  );
 }
 
 async function readCounters(

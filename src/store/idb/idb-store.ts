@@ -20,6 +20,7 @@ import {
   projectIdTaken,
   runIdTaken,
   isLapsed,
+  revisedRun,
   selectLeases,
   selectRuns,
 } from '../run-rules.ts';
@@ -133,7 +134,7 @@ class IdbStore implements StoreDriver {
       const stored = await runs.get(run.id);
       if (stored === undefined) throw new RunNotFoundError(run.id, this.uri);
       if (stored.revision !== run.revision) return { kind: 'conflict', run: stored };
-      const next = copyRun(run, run.revision + 1);
+      const next = revisedRun(run, stored);
       await runs.put(next);
       return { kind: 'updated', run: next };
     });
@@ -160,9 +161,9 @@ class IdbStore implements StoreDriver {
     return selectLeases(all, this.#clock.now(), runIds);
   };
 
-  readonly appendSegments: Store['appendSegments'] = async (segments) =>
+  readonly appendSegments: Store['appendSegments'] = async (segments, _seen, live) =>
     this.#connection.write(segmentsIn.SEGMENT_STORES, (tx) =>
-      segmentsIn.appendSegments(tx, segments, this.uri),
+      segmentsIn.appendSegments(tx, segments, this.uri, live),
     );
 
   readonly listSegments: Store['listSegments'] = async (filter) =>

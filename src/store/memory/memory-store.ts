@@ -1,6 +1,7 @@
 /** The store that stores everything in memory: for tests, for trying things out, and the simplest form of the contract. */
 import { storeOf, type StoreDriver } from '../front.ts';
 import { segmentName } from '../../records/shapes/manifest.ts';
+import { generationOf } from '../../records/shapes/run.ts';
 import { LATEST_CHANGES } from '../limits.ts';
 import { systemClock, type Clock } from '../../base/clock.ts';
 import { RunNotFoundError } from '../../base/errors.ts';
@@ -13,6 +14,7 @@ import {
   runIdTaken,
   segmentTaken,
   isLapsed,
+  revisedRun,
   selectLeases,
   selectRuns,
   storeClosed,
@@ -20,11 +22,13 @@ import {
 } from '../run-rules.ts';
 import type { OpenStorageOptions } from '../registry.ts';
 import {
+  checkLive,
   compareManifests,
   copyManifest,
   findMerged,
   matchesSegmentFilter,
   numberSegment,
+  underGeneration,
 } from '../segment-rules.ts';
 import {
   createMemoryData,
@@ -128,7 +132,7 @@ class MemoryStore implements StoreDriver {
     if (stored === undefined) throw new RunNotFoundError(run.id, this.uri);
     if (stored.revision !== run.revision)
       return { kind: 'conflict', run: copyRun(stored, stored.revision) };
-    const next = copyRun(run, run.revision + 1);
+    const next = revisedRun(run, stored);
     runs.set(run.id, next);
     this.#noteChange(run.id);
     return { kind: 'updated', run: copyRun(next, next.revision) };
@@ -152,13 +156,14 @@ class MemoryStore implements StoreDriver {
     return selectLeases(this.#data.leases.values(), this.#clock.now(), runIds);
   };
 
-  readonly appendSegments: Store['appendSegments'] = async (segments, seen = []) => {
+  readonly appendSegments: Store['appendSegments'] = async (segments, seen = [], live = []) => {
     this.#checkSeen(seen);
-    return this.appendSegmentsNow(segments);
+    return this.appendSegmentsNow(segments, live);
   };
 
-  readonly appendSegmentsNow: LocalStore['appendSegmentsNow'] = (segments) => {
+  readonly appendSegmentsNow: LocalStore['appendSegmentsNow'] = (segments, live = []) => {
     for (const { manifest } of segments) this.#requireRun(manifest.runId);
+    checkLive(live, (runId) => this.#generation(runId));
     return segments.map((segment) => this.#append(segment));
   };
 
@@ -287,7 +292,8 @@ class MemoryStore implements StoreDriver {
     const stream = this.#stream(manifest.runId, manifest.table);
     const known = this.#keptManifest(stream, manifest);
     if (known !== undefined) return copyManifest(known);
-    const placed = numberSegment(manifest, stream.nextSequence);
+    const current = this.#generation(manifest.runId);
+    const placed = numberSegment(underGeneration(manifest, current), stream.nextSequence);
     stream.nextSequence = placed.lastSequence + 1;
     const stored = { manifest: placed, bytes: bytes.slice() };
     stream.live.set(segmentName(manifest), stored);
@@ -321,6 +327,10 @@ class MemoryStore implements StoreDriver {
       this.#data.streams.set(key, stream);
     }
     return stream;
+  }
+
+  #generation(runId: string): number {
+    return generationOf(this.#data.runs.get(runId) ?? {});
   }
 
   #requireRun(runId: string): void {

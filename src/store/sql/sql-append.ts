@@ -3,8 +3,8 @@ import { segmentName } from '../../records/shapes/manifest.ts';
 import { SessionStoreError } from '../../base/errors.ts';
 import { coalesceRanges, rangesContain } from '../batch-ranges.ts';
 import { dueAfterAppend, queueStream } from './merge-queue.ts';
-import { findMerged, numberSegment } from '../segment-rules.ts';
-import { lastly, numberCell, sql, type SqlCall, type SqlWork } from './sql-database.ts';
+import { checkLive, findMerged, numberSegment, underGeneration } from '../segment-rules.ts';
+import { lastly, numberCell, sql, together, type SqlCall, type SqlWork } from './sql-database.ts';
 import {
   insertBytes,
   insertManifests,
@@ -13,6 +13,7 @@ import {
   SEGMENT_KEY,
 } from './sql-manifests.ts';
 import {
+  generationCall,
   lockStreams,
   type ChangeScope,
   type LockedStream,
@@ -21,6 +22,7 @@ import {
 import {
   type BatchRange,
   type NewSegment,
+  type RunGeneration,
   type TableEpoch,
   type SegmentManifest,
   type SegmentReference,
@@ -34,9 +36,13 @@ export function* appendSegments(
   scope: ChangeScope,
   segments: readonly NewSegment[],
   seen: readonly TableEpoch[] = [],
+  live: readonly RunGeneration[] = [],
 ): SqlWork<readonly SegmentManifest[]> {
   const requests = requestsOf(segments, seen);
   const locked = yield* lockStreams(scope, [...requests.values()]);
+  const generations = yield* readGenerations(scope, segments);
+  const currentOf = (runId: string): number => generations.get(runId) ?? 1;
+  checkLive(live, currentOf);
   const streams = new Map<string, LockedStream & { nextSequence: number }>();
   for (const [i, name] of [...requests.keys()].entries()) {
     const stream = locked[i];
@@ -56,7 +62,10 @@ export function* appendSegments(
     if (stored === undefined && rangesContain(stream.taken, manifest))
       stored = yield* findStored(stream.key, manifest);
     if (stored === undefined) {
-      stored = numberSegment(manifest, stream.nextSequence);
+      stored = numberSegment(
+        underGeneration(manifest, currentOf(manifest.runId)),
+        stream.nextSequence,
+      );
       stream.nextSequence = stored.lastSequence + 1;
       grown.add(stream);
       lines.push([stream.key, stored]);
@@ -78,6 +87,21 @@ export function* appendSegments(
     yield* lastly([...insertManifests(lines), ...bytesOf, ...counters, ...queue]);
   }
   return answer;
+}
+
+/** The generations of the runs of these segments, behind the locks of their tables; those of runs that have one. */
+function* readGenerations(
+  { space }: ChangeScope,
+  segments: readonly NewSegment[],
+): SqlWork<ReadonlyMap<string, number>> {
+  const runIds = [...new Set(segments.map(({ manifest }) => manifest.runId))];
+  const answers = yield* together(runIds.map((runId) => generationCall(space, runId)));
+  const found = new Map<string, number>();
+  for (const [i, runId] of runIds.entries()) {
+    const row = answers[i]?.[0];
+    if (row !== undefined && row[0] !== null) found.set(runId, numberCell(row, 0));
+  }
+  return found;
 }
 
 /** A segment as it is live, if it is. */

@@ -229,6 +229,12 @@ const LATER: readonly Step[] = [
       tag TEXT NOT NULL,
       renewed_at_ms DOUBLE PRECISION NOT NULL)`,
   ],
+  // Which session's rows they are, and whether they arrived after another one had taken the run over. All of before are of the first.
+  [
+    'ALTER TABLE runs ADD COLUMN generation BIGINT',
+    'ALTER TABLE segments ADD COLUMN generation BIGINT',
+    'ALTER TABLE segments ADD COLUMN superseded BIGINT',
+  ],
 ];
 
 /** Every table of the layout. */

@@ -3,12 +3,12 @@ import { LATEST_CHANGES } from '../limits.ts';
 import { storedLeaseShape, type StoredLease } from '../../records/shapes/lease.ts';
 import { RunNotFoundError } from '../../base/errors.ts';
 import { projectShape } from '../../records/shapes/project.ts';
-import { newRunShape, runShape } from '../../records/shapes/run.ts';
+import { generationOf, newRunShape, runShape } from '../../records/shapes/run.ts';
 import { withoutFields } from '../../schema/shape.ts';
 import { sqlShape } from './sql-shapes.ts';
-import type { ChangeScope } from './sql-streams.ts';
+import { generationCall, lockRunStreams, type ChangeScope } from './sql-streams.ts';
 import { queueRun } from './merge-queue.ts';
-import { copyRun, projectIdTaken, runIdTaken } from '../run-rules.ts';
+import { copyRun, projectIdTaken, revisedRun, runIdTaken } from '../run-rules.ts';
 import {
   numberCell,
   placeholders,
@@ -31,7 +31,7 @@ const projects = sqlShape(projectShape);
 const runs = sqlShape(runShape);
 const newRuns = sqlShape(newRunShape);
 /** The fields that a change of a run writes. */
-const changedRuns = sqlShape(withoutFields(newRunShape, 'id'));
+const changedRuns = sqlShape(withoutFields(newRunShape, 'id', 'generation'));
 const leases = sqlShape(storedLeaseShape);
 
 /**
@@ -138,11 +138,20 @@ export function* updateRun(
   run: StoredRun,
   attempt: SqlAttempt,
 ): SqlWork<UpdateResult> {
+  const generation = generationOf(run);
+  if (generation > 1) {
+    const [row] = yield generationCall(space, run.id);
+    const current = row === undefined || row[0] === null ? 1 : numberCell(row, 0);
+    if (current < generation) yield* lockRunStreams(space, run.id);
+  }
   const changed = yield sql(
     `UPDATE runs SET ${changedRuns.columns.map((column) => `${column} = ?`).join(', ')},
+       generation = CASE WHEN coalesce(generation, 1) >= ? THEN generation ELSE ? END,
        change_id = ?, change_order = ${NEXT_ORDER}, revision = revision + 1
-     WHERE space = ? AND id = ? AND revision = ? RETURNING revision`,
+     WHERE space = ? AND id = ? AND revision = ? RETURNING revision, generation`,
     ...changedRuns.cells(run),
+    generation,
+    generation,
     attempt.id,
     space,
     space,
@@ -150,16 +159,17 @@ export function* updateRun(
     run.revision,
   );
   if (changed.length === 0) {
-    if (yield* wasChanged(space, run.id, run.revision + 1, attempt))
-      return { kind: 'updated', run: copyRun(run, run.revision + 1) };
+    const isDone = yield* wasChanged(space, run.id, run.revision + 1, attempt);
     const stored = yield* findRun(space, run.id);
     if (stored === undefined) throw new RunNotFoundError(run.id, where);
-    return { kind: 'conflict', run: stored };
+    return { kind: isDone ? 'updated' : 'conflict', run: stored };
   }
   yield sql('DELETE FROM run_tags WHERE space = ? AND run_id = ?', space, run.id);
   yield* writeTags(space, run);
   if (run.status !== 'running') yield queueRun(space, run.id, nowMs);
-  return { kind: 'updated', run: copyRun(run, run.revision + 1) };
+  const [row] = changed;
+  const stored = row === undefined || row[1] === null ? 1 : numberCell(row, 1);
+  return { kind: 'updated', run: revisedRun(run, { ...run, generation: stored }) };
 }
 
 /** See `listRunChanges` of the store. */

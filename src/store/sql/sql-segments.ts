@@ -65,6 +65,7 @@ export function* listSegments(
   add('step_min <= ?', roundDown(filter.stepMax));
   add('epoch_max >= ?', roundUp(filter.epochMin));
   add('epoch_min <= ?', roundDown(filter.epochMax));
+  if (filter.superseded !== true) conditions.push('superseded IS NULL');
   const rows = yield sql(
     `SELECT ${MANIFEST_COLUMNS} FROM segments WHERE ${conditions.join(' AND ')}`,
     ...params,

@@ -73,6 +73,11 @@ const CELLS: { readonly [K in FieldKind]: CellKind } = {
   text: { isText: true, write: scalar, read: textCell },
   count: numberKind,
   number: numberKind,
+  flag: {
+    isText: false,
+    write: (value) => (value === true ? 1 : 0),
+    read: (row, column) => numberCell(row, column) === 1,
+  },
   literal: {
     isText: false,
     write: (value, { literals }) => literals.findIndex((item) => item === value),

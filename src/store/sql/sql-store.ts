@@ -23,14 +23,13 @@ import * as segmentsOf from './sql-segments.ts';
 import { ensureIdentity, readIdentity } from './store-identity.ts';
 import {
   type MergedSegment,
-  type NewSegment,
-  type SegmentManifest,
   type SegmentRead,
   type SegmentReference,
   type Store,
   type StoreLocation,
   type StoreNotes,
   type BlobRanges,
+  type LocalStore,
   type ServedStore,
 } from '../store.ts';
 
@@ -105,7 +104,7 @@ class SqlStore implements StoreDriver {
   readonly location: StoreLocation;
   readonly isWritable: boolean;
   readonly notes: StoreNotes;
-  readonly appendSegmentsNow?: (segments: readonly NewSegment[]) => readonly SegmentManifest[];
+  readonly appendSegmentsNow?: LocalStore['appendSegmentsNow'];
   readonly #parts: SqlStoreParts;
   readonly #space: string;
   readonly #database: SqlDatabase;
@@ -122,7 +121,8 @@ class SqlStore implements StoreDriver {
     this.#database = database;
     if (database.transactionNow !== undefined) {
       const runNow = database.transactionNow.bind(database);
-      this.appendSegmentsNow = (segments) => runNow(() => appendSegments(this.#scope(), segments));
+      this.appendSegmentsNow = (segments, live) =>
+        runNow(() => appendSegments(this.#scope(), segments, [], live));
     }
   }
 
@@ -177,9 +177,9 @@ class SqlStore implements StoreDriver {
     return selectLeases(found, nowMs, runIds);
   };
 
-  readonly appendSegments: Store['appendSegments'] = async (segments, seen) =>
+  readonly appendSegments: Store['appendSegments'] = async (segments, seen, live) =>
     this.#database.transaction(
-      () => appendSegments(this.#scope(), segments, seen),
+      () => appendSegments(this.#scope(), segments, seen, live),
       this.#lane(segments[0]?.manifest.runId ?? ''),
     );
 

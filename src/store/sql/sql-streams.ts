@@ -8,6 +8,7 @@ import {
   numberCell,
   sql,
   sqlOne,
+  textCell,
   together,
   type SqlCall,
   type SqlRow,
@@ -82,6 +83,25 @@ export function* lockStreams(
   }
 }
 
+/**
+ * Locks all tables of a run, before its generation is counted up: appends that are under way end first, and those that come
+ * after it see the new one. An append that makes a table locks the run instead.
+ */
+export function* lockRunStreams(space: string, runId: string): SqlWork<void> {
+  const rows = yield sql(
+    'SELECT text(table_name) FROM streams WHERE space = ? AND run_id = ?',
+    space,
+    runId,
+  );
+  const names = rows.map((row) => ({ runId, table: textCell(row, 0) })).sort(compareNames);
+  yield* together(names.map((name) => streamCall(space, name, ' FOR UPDATE')));
+}
+
+/** The statement that reads the generation of a run. */
+export function generationCall(space: string, runId: string): SqlCall {
+  return sqlOne('SELECT generation FROM runs WHERE space = ? AND id = ?', space, runId);
+}
+
 /** The stream of a name, if it is there, without a lock. */
 export function* findStream(space: string, name: StreamName): SqlWork<Stream | undefined> {
   const [row] = yield streamCall(space, name, '');
@@ -91,7 +111,9 @@ export function* findStream(space: string, name: StreamName): SqlWork<Stream | u
 function* makeStreams({ space, where }: ChangeScope, names: readonly StreamName[]): SqlWork<void> {
   const runIds = [...new Set(names.map((name) => name.runId))];
   const found = yield* together(
-    runIds.map((runId) => sqlOne('SELECT 1 FROM runs WHERE space = ? AND id = ?', space, runId)),
+    runIds.map((runId) =>
+      sqlOne('SELECT 1 FROM runs WHERE space = ? AND id = ? FOR SHARE', space, runId),
+    ),
   );
   for (const [i, runId] of runIds.entries())
     if ((found[i] ?? []).length === 0) throw new RunNotFoundError(runId, where);

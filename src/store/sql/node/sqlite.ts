@@ -348,6 +348,7 @@ export function toSqlite(text: string): string {
   return text
     .replaceAll(/\btext\(([^)]*)\)/g, 'CAST($1 AS BLOB)')
     .replaceAll(' FOR UPDATE', '')
+    .replaceAll(' FOR SHARE', '')
     .replaceAll('BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY', 'INTEGER PRIMARY KEY')
     .replaceAll('BIGINT PRIMARY KEY', 'INTEGER PRIMARY KEY')
     .replaceAll(' COLLATE "C"', '')
