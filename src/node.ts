@@ -19,3 +19,17 @@ export {
 export { type SyncTarget } from './sync/sync-notes.ts';
 export { type HolderTag } from './sync/leadership.ts';
 export { type RunVerification, type TableComparison, type TableDigest } from './sync/verify.ts';
+export {
+  backupStore,
+  backupTombstones,
+  type BackupOptions,
+  type BackupReport,
+} from './backup/make-backup.ts';
+export { listBackups, type BackupSummary } from './backup/list-backups.ts';
+export { pruneBackup } from './backup/prune.ts';
+export { restoreBackup, type RestoreOptions, type RestoreReport } from './backup/restore-backup.ts';
+export {
+  verifyBackup,
+  type BackupProblem,
+  type BackupVerification,
+} from './backup/verify-backup.ts';

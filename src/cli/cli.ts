@@ -7,6 +7,7 @@ import { isQuarkError, VERSION } from '../index.ts';
 import { columns, helpText, parseCommand, UsageError, usageLine } from './support/args.ts';
 import { EXIT, jsonText, type Command } from './support/command.ts';
 import { analyzeCommand } from './commands/analyze.ts';
+import { backupCommand } from './commands/backup.ts';
 import { compareCommand } from './commands/compare.ts';
 import { dashboardCommand } from './commands/dashboard.ts';
 import { demoCommand } from './commands/demo.ts';
@@ -18,6 +19,7 @@ import { metricsCommand } from './commands/metrics.ts';
 import { queryCommand } from './commands/query.ts';
 import { phasesCommand } from './commands/phases.ts';
 import { reportCommand } from './commands/report.ts';
+import { restoreCommand } from './commands/restore.ts';
 import { runsCommand } from './commands/runs.ts';
 import { serveCommand } from './commands/serve.ts';
 import { shareCommand } from './commands/share.ts';
@@ -46,6 +48,8 @@ const COMMANDS: readonly Command[] = [
   shareCommand,
   syncCommand,
   verifyCommand,
+  backupCommand,
+  restoreCommand,
 ];
 
 /** Runs one command line, without the name of the program, and returns its exit code. Throws nothing. */

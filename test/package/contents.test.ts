@@ -224,13 +224,19 @@ describe('exported names', () => {
   test('quark-sdk/node', async () => {
     expect(await namesOf('node')).toMatchInlineSnapshot(`
       [
+        "backupStore",
+        "backupTombstones",
+        "listBackups",
         "nodePlatform",
         "openFileStorage",
         "openInputFiles",
         "openPostgresStorage",
         "openSync",
+        "pruneBackup",
         "queryRuns",
+        "restoreBackup",
         "serveStore",
+        "verifyBackup",
         "verifySync",
       ]
     `);

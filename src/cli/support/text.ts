@@ -158,3 +158,13 @@ function two(value: number): string {
 export function counted(value: number, noun: string): string {
   return `${value} ${noun}${value === 1 ? '' : 's'}`;
 }
+
+const BYTE_UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+/** A number of bytes with three digits and a unit. */
+export function byteText(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  for (; value >= 1024 && unit < BYTE_UNITS.length - 1; unit++) value /= 1024;
+  return `${unit === 0 ? value : Number(value.toPrecision(3))} ${BYTE_UNITS[unit] ?? ''}`;
+}

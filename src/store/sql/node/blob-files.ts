@@ -19,9 +19,11 @@ const ABANDONED_AFTER_MS = 60 * 60 * 1000;
 /**
  * Blob files under `<storeRoot>/blobs`. The folder is made with the first one. `blobs` itself may be a link that its owner made, to a
  * larger disk; a link below it is nothing that a store makes: nothing is written, read or removed through it.
+ *
+ * @param folder another name for the folder: backups have files of other content in the same form
  */
-export function createBlobFiles(storeRoot: string): BlobFiles {
-  return new BlobFolder(join(storeRoot, 'blobs'));
+export function createBlobFiles(storeRoot: string, folder: string = 'blobs'): BlobFiles {
+  return new BlobFolder(join(storeRoot, folder));
 }
 
 class BlobFolder implements BlobFiles {

@@ -70,7 +70,7 @@ export async function openFileSpaces(
 async function openParts(uri: string, options: OpenStorageOptions): Promise<SqlStoreParts> {
   checkNotAborted(options.signal);
   const { directory, synchronous } = parseFileUri(uri);
-  const location = locate(directory);
+  const location = locateStore(directory);
   if (options.create === false && !existsSync(location.dbPath)) throw storeMissing(location);
   const isReadOnly = isOnlyRead(location.dbPath);
   if (!isReadOnly) await makeFolder(runFolder(location, ''));
@@ -90,7 +90,7 @@ async function openParts(uri: string, options: OpenStorageOptions): Promise<SqlS
 }
 
 /** Where the folders of a space's runs are. A space is one folder: no name has a "+". */
-function runFolder({ storeRoot }: StoreLocation, space: string): string {
+export function runFolder({ storeRoot }: StoreLocation, space: string): string {
   return space === ''
     ? join(storeRoot, 'runs')
     : join(storeRoot, 'spaces', space.replaceAll('/', '+'), 'runs');
@@ -145,7 +145,8 @@ function parseOptions(uri: string, query: string): Synchronous {
   return synchronous;
 }
 
-function locate(directory: string): StoreLocation {
+/** Where the store in a directory has its files. */
+export function locateStore(directory: string): StoreLocation {
   const storeRoot = join(directory, '.quark');
   return { storageDir: directory, storeRoot, dbPath: join(storeRoot, 'quark.db') };
 }

@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { SqlDatabase } from '../sql-database.ts';
 import { sqliteFailure } from './sqlite-errors.ts';
-import { openSqliteForReading } from './sqlite.ts';
+import { openSqliteForReading, type ReadableLayouts } from './sqlite.ts';
 
 /** How often a copy is made anew because somebody began to write. */
 const MAX_COPIES = 3;
@@ -46,14 +46,18 @@ function may(path: string, mode: number): boolean {
  *
  * @throws {SessionStoreError} `corrupt`, `unwritable`, `busy`, `version`, `failed`
  */
-export async function openReadOnlySqlite(path: string): Promise<SqlDatabase> {
+export async function openReadOnlySqlite(
+  path: string,
+  layouts: ReadableLayouts = 'current',
+): Promise<SqlDatabase> {
   const uri = pathToFileURL(path).href;
-  if (existsSync(`${path}-shm`)) return openSqliteForReading(`${uri}?mode=ro&readonly_shm=1`, path);
-  if (!hasLog(path)) return openSqliteForReading(`${uri}?mode=ro&immutable=1`, path);
+  if (existsSync(`${path}-shm`))
+    return openSqliteForReading(`${uri}?mode=ro&readonly_shm=1`, path, layouts);
+  if (!hasLog(path)) return openSqliteForReading(`${uri}?mode=ro&immutable=1`, path, layouts);
   const { folder, file } = copy(path);
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   try {
-    const database = await openSqliteForReading(file, path);
+    const database = await openSqliteForReading(file, path, layouts);
     return {
       name: database.name,
       isReadOnly: true,

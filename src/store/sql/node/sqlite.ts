@@ -91,14 +91,23 @@ export async function openSqlite(
   return database;
 }
 
+/** Which layouts of a database a reader takes: the current one, or any, for what copies or examines the database. */
+export type ReadableLayouts = 'current' | 'any';
+
 /**
  * Opens a database file that is only read, as it is: no log, no migration.
  *
  * @param file what the driver opens: a path, or a `file:` URI with settings
  * @param path names the database in messages
- * @throws {SessionStoreError} as {@link openSqlite}; `version` where the layout is an older one, which only a writer brings up to date
+ * @param layouts default `current`
+ * @throws {SessionStoreError} as {@link openSqlite}; `version` where the layout is not one of `layouts`: an older one is brought up
+ *   to date by a writer only
  */
-export async function openSqliteForReading(file: string, path: string): Promise<SqlDatabase> {
+export async function openSqliteForReading(
+  file: string,
+  path: string,
+  layouts: ReadableLayouts = 'current',
+): Promise<SqlDatabase> {
   const Database = await loadDriver();
   let database: SqliteDatabase;
   try {
@@ -112,7 +121,7 @@ export async function openSqliteForReading(file: string, path: string): Promise<
     throw sqliteFailure(error, path);
   }
   try {
-    await database.prepareForReading();
+    await database.prepareForReading(layouts);
   } catch (error) {
     await database.close();
     throw error;
@@ -166,12 +175,13 @@ class SqliteDatabase implements SqlDatabase {
   }
 
   /** Sets a connection up that only reads; refuses databases of other programs and of other layouts. */
-  async prepareForReading(): Promise<void> {
+  async prepareForReading(layouts: ReadableLayouts): Promise<void> {
     await this.#retry(() => {
       this.#pragma(`busy_timeout = ${SHORT_WAIT_MS}`);
       this.#refuseForeign();
       this.#pragma('temp_store = MEMORY');
     });
+    if (layouts === 'any') return;
     const version = await this.#layoutVersion();
     if (version === SQL_LAYOUT_VERSION) return;
     throw new SessionStoreError(
@@ -371,7 +381,8 @@ function checkFile(path: string): boolean {
   }
 }
 
-async function loadDriver(): Promise<typeof Libsql> {
+/** The driver. @throws {SessionStoreError} `failed` where it cannot be loaded */
+export async function loadDriver(): Promise<typeof Libsql> {
   try {
     return (await import('libsql')).default;
   } catch (cause) {
