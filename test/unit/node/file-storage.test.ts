@@ -161,6 +161,18 @@ describe('the place', () => {
     expect(await sha256Hex((await store.getBlob(hash)) ?? bytesOf(1))).toBe(hash);
   });
 
+  test('a blob file with other bytes of the same length is repaired by putting it again', async () => {
+    const store = await open();
+    const large = bytesOf(300_000, 9);
+    const hash = (await sha256Hex(large)) ?? '';
+    await store.putBlob(hash, large);
+    const path = join(directory, '.quark', 'blobs', hash.slice(0, 2), hash);
+    writeFileSync(path, Buffer.alloc(large.byteLength));
+    expect(await failureOf(store.getBlob(hash))).toMatchObject({ reason: 'corrupt' });
+    await store.putBlob(hash, large);
+    expect(await store.getBlob(hash)).toEqual(large);
+  });
+
   test('what an interrupted blob has left is cleared away later', async () => {
     const store = await open();
     const incoming = join(directory, '.quark', 'blobs', 'incoming');

@@ -2,12 +2,12 @@
  * Large blobs as files beside the database: `blobs/ab/abcdef...`, named by their SHA-256. A file appears under its
  * name only once it is whole and on the disk.
  */
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { lstat, open, readdir, realpath, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { SessionStoreError } from '../../../base/errors.ts';
 import type { BlobFiles } from '../sql-store.ts';
-import { makeFolder } from './folders.ts';
+import { makeFolder, syncFolder } from './folders.ts';
 import { openInside, openRealFolder } from '../../../base/node/open-inside.ts';
 import { sqliteFailure } from './sqlite-errors.ts';
 
@@ -15,6 +15,8 @@ import { sqliteFailure } from './sqlite-errors.ts';
 const INCOMING = 'incoming';
 /** A file that was left half-written by a process that ended is removed after this time. */
 const ABANDONED_AFTER_MS = 60 * 60 * 1000;
+/** Bytes that are hashed at a time. */
+const HASHED_BYTES = 1 << 20;
 
 /**
  * Blob files under `<storeRoot>/blobs`. The folder is made with the first one. `blobs` itself may be a link that its owner made, to a
@@ -37,7 +39,7 @@ class BlobFolder implements BlobFiles {
     const { name: root } = this;
     const path = pathIn(root, sha256);
     try {
-      await makeFolder(dirname(path));
+      await makeFolder(dirname(path), true);
       await makeFolder(join(root, INCOMING));
       await inFolder(root, INCOMING, (incoming) =>
         inFolder(root, folderOf(sha256), async (folder) => {
@@ -85,8 +87,11 @@ class BlobFolder implements BlobFiles {
   }
 
   async has(sha256: string, sizeBytes: number): Promise<boolean> {
-    const size = await readBlob(this.name, sha256, async (file) => (await file.stat()).size);
-    return size === sizeBytes;
+    // Not by its size alone: a disk that lost power or went bad leaves files of the right size with other bytes.
+    const found = await readBlob(this.name, sha256, async (file) =>
+      (await file.stat()).size === sizeBytes ? hashOf(file) : '',
+    );
+    return found === sha256;
   }
 
   async removeAbandoned(nowMs: number): Promise<void> {
@@ -147,6 +152,16 @@ async function readBlob<T>(
   }
 }
 
+async function hashOf(file: FileHandle): Promise<string> {
+  const hash = createHash('sha256');
+  const bytes = new Uint8Array(HASHED_BYTES);
+  for (;;) {
+    const { bytesRead } = await file.read(bytes, 0, bytes.byteLength);
+    if (bytesRead === 0) return hash.digest('hex');
+    hash.update(bytes.subarray(0, bytesRead));
+  }
+}
+
 function leadsOut(path: string): SessionStoreError {
   return new SessionStoreError(
     'unwritable',
@@ -162,17 +177,6 @@ async function writeDurably(path: string, bytes: Uint8Array): Promise<void> {
     await file.sync();
   } finally {
     await file.close();
-  }
-}
-
-/** Makes a new name in a folder durable. Windows neither needs nor allows it. */
-async function syncFolder(path: string): Promise<void> {
-  if (process.platform === 'win32') return;
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
   }
 }
 

@@ -73,7 +73,7 @@ async function openParts(uri: string, options: OpenStorageOptions): Promise<SqlS
   const location = locateStore(directory);
   if (options.create === false && !existsSync(location.dbPath)) throw storeMissing(location);
   const isReadOnly = isOnlyRead(location.dbPath);
-  if (!isReadOnly) await makeFolder(runFolder(location, ''));
+  if (!isReadOnly) await makeFolder(runFolder(location, ''), synchronous === 'full');
   checkNotAborted(options.signal);
   return {
     uri: pathToFileURL(directory).href + (synchronous === 'full' ? '?synchronous=full' : ''),

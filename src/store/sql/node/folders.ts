@@ -1,5 +1,5 @@
 /** Making folders, with an answer in every case. */
-import { mkdir, stat } from 'node:fs/promises';
+import { mkdir, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { sqliteFailure } from './sqlite-errors.ts';
 
@@ -7,27 +7,40 @@ import { sqliteFailure } from './sqlite-errors.ts';
  * Makes a folder and what is missing above it. Node's own recursive form never returns where the system answers
  * "no such file" for a folder that may not be made, as in /proc.
  *
+ * @param isDurable every folder that was made survives a power cut: each costs a wait for the disk. Default: false.
  * @throws {SessionStoreError} `unwritable`, `full`, `failed`
  */
-export async function makeFolder(path: string): Promise<void> {
+export async function makeFolder(path: string, isDurable: boolean = false): Promise<void> {
   try {
-    await makeWithParents(path);
+    await makeWithParents(path, isDurable);
   } catch (error) {
     throw sqliteFailure(error, path);
   }
 }
 
+/** Makes a new name in a folder durable. Windows neither needs nor allows it. */
+export async function syncFolder(path: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
 /** `isRetry`: the parent is known to have been there, so its absence is no longer the reason. */
-async function makeWithParents(path: string, isRetry = false): Promise<void> {
+async function makeWithParents(path: string, isDurable: boolean, isRetry = false): Promise<void> {
   try {
     await mkdir(path);
+    if (isDurable) await syncFolder(dirname(path));
   } catch (error) {
     if (await isFolder(path)) return;
     const parent = dirname(path);
     if (codeOf(error) !== 'ENOENT' || parent === path || isRetry) throw error;
     // Another process may have made the parent between the two looks.
-    if (!(await isFolder(parent))) await makeWithParents(parent);
-    await makeWithParents(path, true);
+    if (!(await isFolder(parent))) await makeWithParents(parent, isDurable);
+    await makeWithParents(path, isDurable, true);
   }
 }
 
