@@ -25,6 +25,9 @@ const command = (name, [program, args], missing) => ({ name, program, args, miss
 
 const scripts = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts;
 
+/** Parts of the siege, each a step of its own. */
+const SIEGES = ['leave', 'expensive', 'slow', 'keys', 'powercut'];
+
 const PARTS = {
   kills: {
     about: 'stores, services, clients, PostgreSQL and PgBouncer killed under load',
@@ -88,13 +91,13 @@ const PARTS = {
   },
   sieges: {
     about: 'a service besieged by real processes; needs a build',
-    steps: [
+    steps: SIEGES.map((part) =>
       command(
-        'siege',
-        script('bench', 'siege'),
-        existsSync(join(root, 'bench/siege.mjs')) ? undefined : 'bench/siege.mjs is not there',
+        part,
+        [process.execPath, ['bench/siege.mjs', `--only=${part}`, '--long']],
+        existsSync(join(root, 'dist/cli.js')) ? undefined : 'there is no build in dist',
       ),
-    ],
+    ),
   },
   engines: {
     about: 'Chromium, Firefox and WebKit; needs a build',

@@ -2,6 +2,7 @@
 import { siegeOfExpensive } from './part-expensive.ts';
 import { siegeOfKeys } from './part-keys.ts';
 import { siegeOfLeaving } from './part-leave.ts';
+import { siegeOfPower } from './part-powercut.ts';
 import { siegeOfSlow } from './part-slow.ts';
 import type { Report, Siege } from './report.ts';
 
@@ -12,4 +13,5 @@ export const PARTS: Readonly<Record<string, (siege: Siege) => Promise<Report>>> 
   expensive: siegeOfExpensive,
   slow: siegeOfSlow,
   keys: siegeOfKeys,
+  powercut: siegeOfPower,
 };

@@ -12,7 +12,12 @@ export type Table = {
   readonly rows: readonly (readonly string[])[];
 };
 
-export type Report = { readonly tables: readonly Table[]; readonly criteria: readonly Criterion[] };
+export type Report = {
+  readonly tables: readonly Table[];
+  readonly criteria: readonly Criterion[];
+  /** For the line of a campaign. */
+  readonly figures?: readonly string[];
+};
 
 /** Where a part is run, and how long it may take. */
 export type Siege = {

@@ -2,6 +2,7 @@
 import { attack, work, type AttackPlan, type WorkPlan } from './attack.ts';
 import { abortUploads, floodAndLeave, leaveEarly, type LeavingPlan } from './leaving.ts';
 import { askOften, type AskPlan } from './many-keys.ts';
+import { doStep, type StepPlan } from './powercut/recording.ts';
 import { noise } from './scene.ts';
 import { everyRoute } from './routes.ts';
 import { ask } from './service.ts';
@@ -20,7 +21,8 @@ export type Job =
   | { readonly kind: 'attack'; readonly plan: AttackPlan }
   | { readonly kind: 'work'; readonly plan: WorkPlan }
   | { readonly kind: 'slow'; readonly plan: SlowPlan }
-  | { readonly kind: 'often'; readonly plan: AskPlan };
+  | { readonly kind: 'often'; readonly plan: AskPlan }
+  | { readonly kind: 'record'; readonly plan: StepPlan };
 
 process.on('message', (job: Job) => {
   void answer(job).then(
@@ -54,5 +56,7 @@ async function answer(job: Job): Promise<unknown> {
       return holdSlowly(job.plan);
     case 'often':
       return askOften(job.plan);
+    case 'record':
+      return doStep(job.plan);
   }
 }

@@ -8,11 +8,11 @@ import type { ClientOptions, SenderOptions, ServiceOptions } from './fault-progr
 /** A program as one file. */
 export type Program = { readonly path: string; remove(): Promise<void> };
 
-/** Bundles `test/faults/NAME`, inside the repository, where it finds the database drivers. */
-export async function buildProgram(name: string): Promise<Program> {
+/** Bundles `test/faults/NAME`, or another folder's, inside the repository, where it finds the database drivers. */
+export async function buildProgram(name: string, of: string = 'test/faults'): Promise<Program> {
   const build = join(import.meta.dirname, '../../build');
   await mkdir(build, { recursive: true });
-  const path = await bundle(`test/faults/${name}`, {
+  const path = await bundle(`${of}/${name}`, {
     folder: await mkdtemp(join(build, 'faults-')),
   });
   return { path, remove: () => rm(dirname(path), { recursive: true, force: true }) };
