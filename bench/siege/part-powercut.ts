@@ -121,7 +121,9 @@ export async function siegeOfPower(siege: Siege): Promise<Report> {
     tables.push({
       title: `States of the files after a power cut, synchronous=${synchronous}`,
       head: ['state', 'how many'],
-      rows: [...kinds].map(([kind, times]) => [kind, String(times)]).sort(),
+      rows: [...kinds]
+        .toSorted(([a], [b]) => a.localeCompare(b))
+        .map(([kind, times]) => [kind, String(times)]),
     });
     criteria.push(
       criterion(

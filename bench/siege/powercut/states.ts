@@ -51,7 +51,7 @@ export function statesOf(
 /** Whether the log was copied into the database file during a step. */
 function isMovedAt(moments: readonly Moment[], at: number): boolean {
   const [before, after] = [moments[at - 1]?.files, moments[at]?.files];
-  if (before?.has(DATABASE) !== true || after === undefined) return false;
+  if (before === undefined || after === undefined || !before.has(DATABASE)) return false;
   return !same(before.get(DATABASE), after.get(DATABASE));
 }
 
@@ -192,7 +192,7 @@ function torn({
 
 /** A blob that was being stored: its file under another name, cut off, or its name without a row. */
 function tornBlobs({ at, before, after, random }: Cut): readonly CrashState[] {
-  const [made] = [...after.keys()].filter((name) => name.startsWith('blobs/') && !before.has(name));
+  const made = [...after.keys()].find((name) => name.startsWith('blobs/') && !before.has(name));
   const bytes = made === undefined ? undefined : after.get(made);
   if (made === undefined || bytes === undefined) return [];
   const draft = made.replace(/[^/]+\/([^/]+)$/, 'incoming/$1.1.aaaaaaaaaaaa');
