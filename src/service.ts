@@ -20,6 +20,12 @@ export {
   type ShareOptions,
   type UserKey,
 } from './wire/access-messages.ts';
+export {
+  AUDIT_ACTIONS,
+  type AuditAction,
+  type AuditFilter,
+  type AuditLine,
+} from './wire/audit-messages.ts';
 export { openServiceAccess, ServiceAccess, type ServiceAccessOptions } from './wire/http-access.ts';
 export { type KeylessUse } from './service/limits/gate.ts';
 export { DEFAULT_SERVICE_LIMITS, type ServiceLimits } from './service/limits/limits.ts';

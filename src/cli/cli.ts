@@ -8,6 +8,7 @@ import { columns, helpText, parseCommand, UsageError, usageLine } from './suppor
 import { EXIT, jsonText, type Command } from './support/command.ts';
 import { analyzeCommand } from './commands/analyze.ts';
 import { backupCommand } from './commands/backup.ts';
+import { auditCommand } from './commands/audit.ts';
 import { compareCommand } from './commands/compare.ts';
 import { dashboardCommand } from './commands/dashboard.ts';
 import { demoCommand } from './commands/demo.ts';
@@ -46,6 +47,7 @@ const COMMANDS: readonly Command[] = [
   serveCommand,
   keysCommand,
   shareCommand,
+  auditCommand,
   syncCommand,
   verifyCommand,
   backupCommand,

@@ -1,6 +1,7 @@
 /** Keys and shares of a service, asked from elsewhere with a key of scope `admin`. */
 import { checkInstant, checkOptionNames } from '../base/assert.ts';
 import { isQuarkError, isStoreError, SessionStoreError } from '../base/errors.ts';
+import { decodeAuditLine, type AuditFilter, type AuditLine } from './audit-messages.ts';
 import {
   decodeKey,
   decodeShare,
@@ -83,6 +84,11 @@ export class ServiceAccess {
   /** Makes a key useless from now on, also the one that asks. Doing it again changes nothing. */
   async revokeKey(keyId: string): Promise<UserKey> {
     return decodeKey((await this.#ask('DELETE /keys/:keyId', { params: { keyId } })).get('key'));
+  }
+
+  /** Lines of the audit log about what is the user's, and about what the user did. */
+  async listAudit(filter: AuditFilter = {}): Promise<readonly AuditLine[]> {
+    return (await this.#ask('GET /audit', { query: filter })).list('lines').map(decodeAuditLine);
   }
 
   /** What of the user's is shared, by space, project and user. */

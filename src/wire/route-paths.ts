@@ -1,6 +1,6 @@
 /** Paths of the table of routes, from the point of view of a server: which route a path is, and what may be asked there. */
 import { API_PATH } from './protocol.ts';
-import type { Route, RouteGroup, Sending } from './route-parts.ts';
+import type { Route, RouteGroup, RouteScope, Sending } from './route-parts.ts';
 import type { RouteName } from './route-types.ts';
 import { ROUTES } from './routes.ts';
 
@@ -30,7 +30,11 @@ export type Endpoint = {
   readonly template: string;
   readonly group: RouteGroup;
   readonly sends: Sending;
-  readonly methods: readonly { readonly method: string; readonly isRead: boolean }[];
+  readonly methods: readonly {
+    readonly method: string;
+    readonly isRead: boolean;
+    readonly scope: RouteScope;
+  }[];
 };
 
 const ENDPOINTS: readonly (Endpoint & { readonly pattern: RegExp })[] = [
@@ -47,6 +51,7 @@ const ENDPOINTS: readonly (Endpoint & { readonly pattern: RegExp })[] = [
       sends: routes.find(([, { sends }]) => sends !== undefined)?.[1].sends ?? 'at_once',
       methods: routes.map(([name, { scope }]) => ({
         method: methodOf(name),
+        scope,
         isRead: scope !== 'write' && scope !== 'delete',
       })),
     };

@@ -14,6 +14,7 @@ import {
   RUN_ACCESS,
   shareShape,
 } from './access-messages.ts';
+import { auditLineSchema, MAX_AUDIT_LINES } from './audit-messages.ts';
 import {
   ARROW_MEDIA_TYPE,
   BYTES_MEDIA_TYPE,
@@ -339,6 +340,23 @@ export const ROUTES = {
     'deleteKey',
     'Revokes a key, also the one that asks; doing it again changes nothing',
     json({ key }),
+  ),
+  'GET /audit': admin(
+    'getAudit',
+    "What was done to what is the user's, and by the user: keys, shares, deletions, quotas, refusals",
+    json({ lines: list(auditLineSchema) }),
+    {
+      query: {
+        after: countOf('Lines after the one with this id, oldest first.'),
+        before: countOf('Lines before the one with this id, newest first.'),
+        action: textOf('An action such as `run.delete`, or a family such as `run`.'),
+        user: textOf('Name of who acted.'),
+        target: textOf('Id of what it was done to.'),
+        sinceMs: instantOf('Not before this instant: epoch milliseconds or ISO 8601.'),
+        untilMs: instantOf('Not after this instant.'),
+        limit: positiveOf(`At most ${MAX_AUDIT_LINES}; 100 unless given.`),
+      },
+    },
   ),
   'GET /shares': admin(
     'getShares',

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openSpaces } from '../../src/store/sql/node/open-spaces.ts';
 import { AccessBook } from '../../src/service/access/access-book.ts';
 import { forgetKeys } from '../../src/service/access/access-sql.ts';
+import { MACHINE } from '../../src/service/access/audit-log.ts';
 import { OwnAccess } from '../../src/service/access/own-access.ts';
 import { storedSpace } from '../../src/service/access/principal.ts';
 import { sql, textCell, type SqlRow, type SqlWork } from '../../src/store/sql/sql-database.ts';
@@ -92,7 +93,7 @@ describe.each(PLACES)('on %s', (_name, makePlace) => {
 
   it('a key that is revoked after it was looked at makes no key and no share', async () => {
     const { key, keyId } = await access.createKey({ user: 'alice', scope: 'admin' });
-    const admin = await access.identify(key);
+    const admin = { ...(await access.identify(key)), actor: MACHINE };
     await user('bob');
     await spaces
       .store(storedSpace(admin.userId, 'default'))

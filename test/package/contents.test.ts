@@ -244,6 +244,7 @@ describe('exported names', () => {
   test('quark-sdk/service', async () => {
     expect(await namesOf('service')).toMatchInlineSnapshot(`
       [
+        "AUDIT_ACTIONS",
         "DEFAULT_SERVICE_LIMITS",
         "KEY_SCOPES",
         "LOG_LEVELS",

@@ -358,6 +358,7 @@ describe('the description of the API', () => {
         readonly key: { readonly key_id: string };
       };
       await fits('GET', '/api/v1/keys', 200);
+      await fits('GET', '/api/v1/audit?action=key&limit=5', 200);
       await fits('DELETE', `/api/v1/keys/${made.key.key_id}`, 200, {
         template: `/api/v1/keys/{keyId}`,
       });

@@ -7,6 +7,7 @@ import { checkLabel } from '../../base/names.ts';
 import { compareText } from '../../store/run-rules.ts';
 import type { SqlDatabase, SqlWork } from '../../store/sql/sql-database.ts';
 import * as rows from './access-sql.ts';
+import { AuditLog, MACHINE, type Actor, type AuditAct } from './audit-log.ts';
 import type { User } from './access-sql.ts';
 import {
   DEFAULT_SPACE_NAME,
@@ -18,6 +19,7 @@ import {
   type ShareOptions,
   type UserKey,
 } from '../../wire/access-messages.ts';
+import type { AuditFilter, AuditLine } from '../../wire/audit-messages.ts';
 import {
   checkAccessName,
   LOCAL_USER,
@@ -49,6 +51,9 @@ export type Condition = (nowMs: number) => SqlWork<void>;
 
 const ALWAYS: Condition = function* () {};
 
+/** Who changes something, and what has to be so at its end. Unless given: somebody at the machine of the service, always. */
+export type ChangeBy = { readonly actor?: Actor; readonly condition?: Condition };
+
 /** What an {@link AccessBook} is made of. The database stays the caller's to close. */
 export type AccessBookParts = {
   readonly database: SqlDatabase;
@@ -67,6 +72,8 @@ const NO_HASH = '0'.repeat(64);
 export class AccessBook {
   /** Called after a key was revoked or a share removed through this book. The service sets it, to end open streams. */
   onLoss: () => void = () => undefined;
+  /** What was done with keys, shares and runs, and by whom. */
+  readonly audit: AuditLog;
   readonly #database: SqlDatabase;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #timingSafeEqual: AccessBookParts['timingSafeEqual'];
@@ -75,6 +82,7 @@ export class AccessBook {
     this.#database = database;
     this.#clock = clock;
     this.#timingSafeEqual = timingSafeEqual;
+    this.audit = new AuditLog(database, clock);
   }
 
   /**
@@ -85,7 +93,7 @@ export class AccessBook {
    */
   async createKey(
     options: NewKeyOptions,
-    condition: Condition = ALWAYS,
+    { actor = MACHINE, condition = ALWAYS }: ChangeBy = {},
   ): Promise<UserKey & { readonly key: string }> {
     checkOptionNames('options', options, ['user', 'scope', 'label', 'expiresAt']);
     const nowMs = this.#clock.now();
@@ -100,8 +108,12 @@ export class AccessBook {
     const { key, keyId } = createUserKey();
     const hash = await hashUserKey(key);
     const about = { keyId, userName, scope, label, createdAtMs: nowMs, expiresAtMs };
+    const detail = { user: userName, scope, label, expires_at_ms: expiresAtMs };
+    const add = this.audit.adding(actor);
     await this.#database.transaction(function* () {
-      const user = yield* rows.ensureUser(newUser(userName, nowMs));
+      const user = yield* ensureUser(userName, nowMs, add);
+      const target = { kind: 'key', id: keyId };
+      yield* add({ action: 'key.create', target, ownerId: user.id, detail });
       yield* rows.addKey({ ...about, revokedAtMs: null, userId: user.id, hash });
       yield* rows.forgetKeys(user.id, nowMs, STORED_ENDED_KEYS);
       yield* condition(nowMs);
@@ -125,7 +137,11 @@ export class AccessBook {
    * @throws {QuarkError} `invalid_input` for what is no key id
    * @throws {SessionStoreError} `missing` when there is no such key
    */
-  async revokeKey(keyId: string, userId?: string): Promise<UserKey> {
+  async revokeKey(
+    keyId: string,
+    userId?: string,
+    { actor = MACHINE }: ChangeBy = {},
+  ): Promise<UserKey> {
     // The whole key would do as well as its name, but then it would stand in a shell's history.
     if (typeof keyId !== 'string' || !isKeyId(keyId))
       throw invalidInput(
@@ -134,7 +150,17 @@ export class AccessBook {
         '"qk_" and 12 characters, as the list of keys shows it',
       );
     const nowMs = this.#clock.now();
-    const found = await this.#database.transaction(() => rows.revokeKey(keyId, nowMs, userId));
+    const add = this.audit.adding(actor);
+    const found = await this.#database.transaction(function* () {
+      const key = yield* rows.revokeKey(keyId, nowMs, userId);
+      if (key === undefined) return undefined;
+      const target = { kind: 'key', id: keyId };
+      const detail = { user: key.userName };
+      // The first revocation counts.
+      if (key.revokedAtMs === nowMs)
+        yield* add({ action: 'key.revoke', target, ownerId: key.userId, detail });
+      return key;
+    });
     if (found === undefined)
       throw new SessionStoreError(
         'missing',
@@ -186,14 +212,15 @@ export class AccessBook {
    */
   async share(
     options: ShareOptions & { readonly access?: RunAccess },
-    condition: Condition = ALWAYS,
+    { actor = MACHINE, condition = ALWAYS }: ChangeBy = {},
   ): Promise<void> {
     checkOptionNames('options', options, ['owner', 'space', 'project', 'user', 'access']);
     const { owner, space, project, user } = checkShare(options);
     const access = checkLiteral('access', options.access ?? 'read', RUN_ACCESS);
     const nowMs = this.#clock.now();
+    const add = this.audit.adding(actor);
     await this.#database.transaction(function* () {
-      if (owner === LOCAL_USER) yield* rows.ensureUser(newUser(LOCAL_USER, nowMs));
+      if (owner === LOCAL_USER) yield* ensureUser(LOCAL_USER, nowMs, add);
       const from = (yield* rows.findUser(owner)) ?? noUser(owner);
       const to = (yield* rows.findUser(user)) ?? noUser(user);
       if (!(yield* rows.hasProject(storedSpace(from.id, space), project)))
@@ -202,6 +229,7 @@ export class AccessBook {
           `${owner} has no project "${project}" in the space "${space}".`,
           { details: { owner, space, project } },
         );
+      yield* add(shareAct('share.put', from.id, { owner, space, project, user }, access));
       yield* rows.putShare({ ownerId: from.id, space, project, userId: to.id }, access, nowMs);
       yield* condition(nowMs);
     });
@@ -212,14 +240,18 @@ export class AccessBook {
    *
    * @throws {QuarkError} `invalid_input`
    */
-  async unshare(options: ShareOptions): Promise<boolean> {
+  async unshare(options: ShareOptions, { actor = MACHINE }: ChangeBy = {}): Promise<boolean> {
     checkOptionNames('options', options, ['owner', 'space', 'project', 'user']);
     const { owner, space, project, user } = checkShare(options);
+    const add = this.audit.adding(actor);
     const isRemoved = await this.#database.transaction(function* () {
       const from = yield* rows.findUser(owner);
       const to = yield* rows.findUser(user);
       if (from === undefined || to === undefined) return false;
-      return yield* rows.removeShare({ ownerId: from.id, space, project, userId: to.id });
+      if (!(yield* rows.removeShare({ ownerId: from.id, space, project, userId: to.id })))
+        return false;
+      yield* add(shareAct('share.remove', from.id, { owner, space, project, user }));
+      return true;
     });
     if (isRemoved) this.onLoss();
     return isRemoved;
@@ -228,6 +260,11 @@ export class AccessBook {
   /** All shares, or those of one user's projects, by owner, space, project and user. */
   listShares(ownerId?: string): Promise<readonly ProjectShare[]> {
     return this.#database.read(() => rows.listShares(ownerId));
+  }
+
+  /** Lines of the audit log, of all users. @throws {QuarkError} `invalid_input` */
+  listAudit(filter: AuditFilter = {}): Promise<readonly AuditLine[]> {
+    return this.audit.list(filter);
   }
 
   /** The space that a request names, with what the one who asks may do in it. What is not shared does not exist. */
@@ -267,6 +304,28 @@ export class AccessBook {
       ...shared.values(),
     ];
   }
+}
+
+/** The user of this name, who is made, with a line in the audit log, where there is none. */
+function* ensureUser(
+  name: string,
+  nowMs: number,
+  add: (act: AuditAct) => SqlWork<void>,
+): SqlWork<User> {
+  const { user, isNew } = yield* rows.ensureUser(newUser(name, nowMs));
+  const target = { kind: 'user', id: user.id };
+  if (isNew) yield* add({ action: 'user.create', target, ownerId: user.id, detail: { name } });
+  return user;
+}
+
+function shareAct(
+  action: 'share.put' | 'share.remove',
+  ownerId: string,
+  { project, space, user }: Required<ShareOptions>,
+  access?: RunAccess,
+): AuditAct {
+  const detail = { with: user, ...(access === undefined ? {} : { access }) };
+  return { action, target: { kind: 'project', id: project }, ownerId, space, detail };
 }
 
 function newUser(name: string, nowMs: number): User {

@@ -32,14 +32,15 @@ const KEY_COLUMNS =
 const SHARE_COLUMNS =
   'text(o.name), text(s.space_name), text(s.project_name), text(u.name), text(s.access), s.created_at_ms';
 
-export function* ensureUser(user: User): SqlWork<User> {
-  yield sql(
-    'INSERT INTO users (id, name, created_at_ms) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+/** The user of this name as stored, and whether it was stored just now. */
+export function* ensureUser(user: User): SqlWork<{ readonly user: User; readonly isNew: boolean }> {
+  const added = yield sql(
+    'INSERT INTO users (id, name, created_at_ms) VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING text(id)',
     user.id,
     user.name,
     user.createdAtMs,
   );
-  return (yield* findUser(user.name)) ?? user;
+  return { user: (yield* findUser(user.name)) ?? user, isNew: added.length > 0 };
 }
 
 export function* findUser(name: string): SqlWork<User | undefined> {

@@ -12,8 +12,10 @@ import type {
   RunAccess,
   UserKey,
 } from '../../wire/access-messages.ts';
+import type { AuditFilter, AuditLine } from '../../wire/audit-messages.ts';
 import { refusalOf, type AccessBook, type Condition } from './access-book.ts';
 import * as rows from './access-sql.ts';
+import type { Actor } from './audit-log.ts';
 import { checkScope, type Principal } from './principal.ts';
 
 /** What an {@link OwnAccess} is made of. */
@@ -30,6 +32,9 @@ export type OwnShare = {
   readonly project: string;
   readonly user: string;
 };
+
+/** Who asks, and what the audit log is to say of them. */
+export type Requester = Principal & { readonly actor: Actor };
 
 /** Keys and shares of the user who asks. Everything throws `unauthorised` (403) for keys of another scope, or none. */
 export class OwnAccess {
@@ -54,7 +59,7 @@ export class OwnAccess {
    * any longer (401); `rejected` (409) when the user has all keys that one may have
    */
   async createKey(
-    principal: Principal,
+    principal: Requester,
     options: Pick<NewKeyOptions, 'scope' | 'label'> & {
       readonly expiresAt?: string | number | null | undefined;
     },
@@ -66,10 +71,13 @@ export class OwnAccess {
     const endMs = endOf(expiresAt, own?.expiresAtMs ?? null, clock.now());
     return access.createKey(
       { ...rest, user: userName, ...(endMs === null ? {} : { expiresAt: endMs }) },
-      function* (nowMs) {
-        yield* mustBeGood(keyId, userId)(nowMs);
-        if ((yield* rows.countKeys(userId, nowMs)) > limits.keysPerUser)
-          throw tooMany('keys', limits.keysPerUser, 'Revoke one first.');
+      {
+        actor: principal.actor,
+        *condition(nowMs) {
+          yield* mustBeGood(keyId, userId)(nowMs);
+          if ((yield* rows.countKeys(userId, nowMs)) > limits.keysPerUser)
+            throw tooMany('keys', limits.keysPerUser, 'Revoke one first.');
+        },
       },
     );
   }
@@ -80,9 +88,15 @@ export class OwnAccess {
    * @throws {QuarkError} `invalid_input` for what is no key id
    * @throws {SessionStoreError} `missing` when the user has no such key
    */
-  async revokeKey(principal: Principal, keyId: string): Promise<UserKey> {
+  async revokeKey(principal: Requester, keyId: string): Promise<UserKey> {
     const { userId } = administrator(principal);
-    return this.#parts.access.revokeKey(keyId, userId);
+    return this.#parts.access.revokeKey(keyId, userId, principal);
+  }
+
+  /** Lines of the audit log about what is the user's, and about what the user did. @throws {QuarkError} `invalid_input` */
+  async listAudit(principal: Principal, filter: AuditFilter): Promise<readonly AuditLine[]> {
+    checkScope(principal, 'admin');
+    return this.#parts.access.audit.list(filter, principal.userId);
   }
 
   /** What of the user's is shared, by space, project and user. */
@@ -99,22 +113,28 @@ export class OwnAccess {
    * all that one may; `unauthorised` as with keys
    */
   async share(
-    principal: Principal,
+    principal: Requester,
     share: OwnShare & { readonly access?: RunAccess },
   ): Promise<void> {
     const { keyId, userId, userName } = administrator(principal);
     const { access, limits } = this.#parts;
-    await access.share({ ...share, owner: userName }, function* (nowMs) {
-      yield* mustBeGood(keyId, userId)(nowMs);
-      if ((yield* rows.countShares(userId)) > limits.sharesPerUser)
-        throw tooMany('shares', limits.sharesPerUser, 'Take one back first.');
-    });
+    await access.share(
+      { ...share, owner: userName },
+      {
+        actor: principal.actor,
+        *condition(nowMs) {
+          yield* mustBeGood(keyId, userId)(nowMs);
+          if ((yield* rows.countShares(userId)) > limits.sharesPerUser)
+            throw tooMany('shares', limits.sharesPerUser, 'Take one back first.');
+        },
+      },
+    );
   }
 
   /** Takes a share back; returns whether there was one. @throws {QuarkError} `invalid_input` */
-  async unshare(principal: Principal, share: OwnShare): Promise<boolean> {
+  async unshare(principal: Requester, share: OwnShare): Promise<boolean> {
     const { userName } = administrator(principal);
-    return this.#parts.access.unshare({ ...share, owner: userName });
+    return this.#parts.access.unshare({ ...share, owner: userName }, principal);
   }
 }
 

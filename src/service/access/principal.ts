@@ -79,6 +79,14 @@ export function storedSpace(userId: string, name: string): string {
   return userId === LOCAL_USER && name === DEFAULT_SPACE_NAME ? '' : `${userId}/${name}`;
 }
 
+/** Whose space it is that the database calls this, and what they call it. */
+export function ownerOf(storedName: string): { readonly ownerId: string; readonly name: string } {
+  const cut = storedName.indexOf('/');
+  return cut < 0
+    ? { ownerId: LOCAL_USER, name: DEFAULT_SPACE_NAME }
+    : { ownerId: storedName.slice(0, cut), name: storedName.slice(cut + 1) };
+}
+
 /** What somebody is told who may only read: that it is their key, or what is shared with them. */
 export function writeRefusal({ scope }: Principal, space: string): SessionStoreError {
   const message =

@@ -8,11 +8,12 @@ import {
   KEY_SCOPES,
   RUN_ACCESS,
 } from '../../wire/access-messages.ts';
+import { encodeAuditLine } from '../../wire/audit-messages.ts';
 import { methodsAt } from '../../wire/route-paths.ts';
 import { newKeyFields, newShareFields } from '../../wire/routes.ts';
 import { Fields } from '../../wire/wire.ts';
 import type { AccessBook } from '../access/access-book.ts';
-import type { OwnAccess, OwnShare } from '../access/own-access.ts';
+import type { OwnAccess, OwnShare, Requester } from '../access/own-access.ts';
 import { checkScope, type Principal } from '../access/principal.ts';
 import { plain } from '../http/answers.ts';
 import { createRouter, type Handlers, type RequestScope } from '../http/router.ts';
@@ -28,7 +29,7 @@ export type AccountParts = {
 };
 
 /** Whose request it is, and where memory for its body is reserved. */
-export type AccountScope = RequestScope & { readonly principal: Principal };
+export type AccountScope = RequestScope & { readonly principal: Requester };
 
 const HANDLERS: Handlers<'account', AccountScope, AccountParts> = {
   'GET /account': async ({ scope: { principal } }, { access }) => {
@@ -62,6 +63,10 @@ const HANDLERS: Handlers<'account', AccountScope, AccountParts> = {
     logger.info({ keyId: revoked.keyId, revokedBy: principal.keyId }, 'key revoked');
     return { key: encodeKey(revoked) };
   },
+
+  'GET /audit': async ({ scope: { principal }, query }, { own }) => ({
+    lines: (await own.listAudit(principal, query)).map(encodeAuditLine),
+  }),
 
   'GET /shares': async ({ scope: { principal } }, { own }) => ({
     shares: (await own.listShares(principal)).map(encodeShare),
@@ -101,7 +106,7 @@ export function createAccountHandler(parts: AccountParts): AccountHandler {
     handlers: HANDLERS,
     parts,
     limits: { maxUploadBytes: 0, maxBlobBytes: 0 },
-    refuseQuery: (name) => invalidInput('query', name, 'project, user and space, each once'),
+    refuseQuery: (name, _value, rule) => invalidInput('query', name, rule),
     admit: ({ scope }, { principal }) => {
       if (scope === 'admin' || scope === 'delete') checkScope(principal, scope);
     },

@@ -10,6 +10,8 @@ import type { StoreSpaces } from '../../store/sql/sql-store.ts';
 import { declaredLength, endingWith } from '../../wire/body.ts';
 import { DESCRIPTOR_PATH, endpointAt, isApiPath, labelOf, pathOf } from '../../wire/route-paths.ts';
 import type { AccessBook } from '../access/access-book.ts';
+import { actorOf, type Actor } from '../access/audit-log.ts';
+import { RefusalLog } from '../access/audited.ts';
 import { OpenGrants } from '../access/open-grants.ts';
 import { OwnAccess } from '../access/own-access.ts';
 import type { Principal } from '../access/principal.ts';
@@ -75,6 +77,7 @@ export class ServiceHandler {
   readonly #budget: MemoryBudget;
   readonly #streams: StreamKeeper;
   readonly #refusals: RepeatedLog;
+  readonly #refused: RefusalLog;
   readonly #spaces: SpaceRequests;
   readonly #status: StatusRouteParts;
   readonly #idle: (() => void)[] = [];
@@ -92,6 +95,7 @@ export class ServiceHandler {
     const userLimit = Math.max(limits.maxBytesInFlight / 2, limits.maxUploadBytes);
     this.#budget = new MemoryBudget(limits.maxBytesInFlight, parts.monotonicMs, userLimit);
     this.#refusals = new RepeatedLog(logger, clock);
+    this.#refused = new RefusalLog(access.audit, clock);
     this.#streams = new StreamKeeper(parts.clock);
     // Access that ends through this process ends open answers at once; other processes poll.
     access.onLoss = () => void this.#streams.checkAccess();
@@ -147,6 +151,7 @@ export class ServiceHandler {
     };
     this.#inFlight += 1;
     let answer = await this.#answerOrFailure(exchange);
+    if (answer.status === 403) await this.#recordRefusal(exchange);
     // What is still to be sent is made in a worker, part by part, as the client takes it.
     exchange.endTurn?.();
     this.#parts.identity?.mark(answer);
@@ -180,6 +185,17 @@ export class ServiceHandler {
       if (answer.status >= 500) this.#logFailure(error, path);
       if (answer.status === 429) this.#metrics.limited('rate');
       return answer;
+    }
+  }
+
+  async #recordRefusal(exchange: Exchange): Promise<void> {
+    const { path, principal, request } = exchange;
+    if (principal === undefined) return;
+    try {
+      const { method } = request;
+      await this.#refused.record(actorIn(exchange, principal), { method, path });
+    } catch (error) {
+      this.#logFailure(error, path);
     }
   }
 
@@ -232,7 +248,10 @@ export class ServiceHandler {
     checkClient(exchange.signal);
     const takeRoom = (bytes: number): void => this.#takeRoom(exchange, bytes);
     return endpointAt(path)?.group === 'account'
-      ? this.#account(request, { principal, takeRoom })
+      ? this.#account(request, {
+          principal: { ...principal, actor: actorIn(exchange, principal) },
+          takeRoom,
+        })
       : this.#spaces.answer(exchange, principal);
   }
 
@@ -326,6 +345,11 @@ export class ServiceHandler {
 /** Whether somebody was refused by a limit, which the line of their request says. */
 function isRefusal(error: unknown): boolean {
   return isQuarkError(error, 'store_failed') && error.details['limit'] !== undefined;
+}
+
+/** Who asks, for the audit log. */
+function actorIn({ connection, request }: Exchange, principal: Principal): Actor {
+  return actorOf(principal, connection.remoteAddress, request.headers);
 }
 
 /** Methods as labels: what a client makes up is not one. */

@@ -5,6 +5,8 @@ import { allows } from '../../wire/access-messages.ts';
 import { SPACE_HEADER } from '../../wire/protocol.ts';
 import { endpointAt } from '../../wire/route-paths.ts';
 import type { AccessBook, GrantedSpace } from '../access/access-book.ts';
+import { actorOf } from '../access/audit-log.ts';
+import { auditStore } from '../access/audited.ts';
 import { guardStore } from '../access/guarded-store.ts';
 import { viewOf, type OpenGrants } from '../access/open-grants.ts';
 import {
@@ -109,9 +111,15 @@ export class SpaceRequests {
     const stored = spaces.store(storedName);
     // What is shared is its owner's to delete.
     const mayDelete = projects === undefined && allows(principal.scope, 'delete');
+    const { audit } = this.#parts.access;
+    const actor = actorOf(principal, exchange.connection.remoteAddress, exchange.request.headers);
     const store = guardStore({
       // The front of the guarded store checks what is asked; what it hands on is not checked again.
-      store: watchStore(trustedStore(stored), metrics, limits),
+      store: watchStore(
+        auditStore(trustedStore(stored), { audit, actor, storedName }),
+        metrics,
+        limits,
+      ),
       name,
       access: accessOf(principal.scope),
       mayDelete,

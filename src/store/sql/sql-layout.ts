@@ -235,6 +235,26 @@ const LATER: readonly Step[] = [
     'ALTER TABLE segments ADD COLUMN generation BIGINT',
     'ALTER TABLE segments ADD COLUMN superseded BIGINT',
   ],
+  // Who did what, and from where. Lines are only ever added: see audit-log.ts.
+  [
+    `CREATE TABLE IF NOT EXISTS audit_log (
+      id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+      act_id TEXT NOT NULL UNIQUE,
+      at_ms DOUBLE PRECISION NOT NULL,
+      key_id TEXT,
+      user_id TEXT,
+      user_name TEXT,
+      action TEXT NOT NULL,
+      target_kind TEXT NOT NULL,
+      target_id TEXT NOT NULL,
+      owner_id TEXT,
+      space_name TEXT,
+      remote_address TEXT,
+      detail TEXT NOT NULL)`,
+    'CREATE INDEX IF NOT EXISTS audit_log_by_owner ON audit_log (owner_id, id)',
+    'CREATE INDEX IF NOT EXISTS audit_log_by_user ON audit_log (user_id, id)',
+    'CREATE INDEX IF NOT EXISTS audit_log_by_target ON audit_log (target_id, id)',
+  ],
 ];
 
 /** Every table of the layout. */

@@ -1,0 +1,102 @@
+/** What a service records of requests in the audit log: what they delete and restore, and what they were refused. */
+import type { Clock } from '../../base/clock.ts';
+import { isQuarkError } from '../../base/errors.ts';
+import { wrapStore, type Around } from '../../store/front.ts';
+import type { Store } from '../../store/store.ts';
+import type { AuditAction } from '../../wire/audit-messages.ts';
+import { endpointAt } from '../../wire/route-paths.ts';
+import { FairShares } from '../limits/fair-shares.ts';
+import type { Actor, AuditAct, AuditLog } from './audit-log.ts';
+import { ownerOf } from './principal.ts';
+import { hideKeys } from './user-key.ts';
+
+/** Who asks, of which space as the database names it. */
+export type AuditedSpace = {
+  readonly audit: AuditLog;
+  readonly actor: Actor;
+  readonly storedName: string;
+};
+
+/** Calls of a store that the log has a line for, each with what it is about. */
+const AUDITED: ReadonlyMap<string, readonly [action: AuditAction, target: string]> = new Map([
+  ['deleteRun', ['run.delete', 'run']],
+  ['archiveRun', ['run.archive', 'run']],
+  ['restoreRun', ['run.restore', 'run']],
+  ['purgeDeletedRuns', ['run.purge', 'space']],
+]);
+
+/**
+ * The same store, where every call that deletes, archives or restores is in the audit log before it is carried out. One that
+ * fails has a second line, which says why.
+ */
+export function auditStore(store: Store, space: AuditedSpace): Store {
+  const around: Around = (name, args, call) => {
+    const audited = AUDITED.get(name);
+    if (audited === undefined) return call();
+    const [action, kind] = audited;
+    const [first] = args;
+    const target = { kind, id: typeof first === 'string' ? first : ownerOf(space.storedName).name };
+    return recorded(store, space, { action, target }, call);
+  };
+  return wrapStore(store, around);
+}
+
+async function recorded(
+  store: Store,
+  { audit, actor, storedName }: AuditedSpace,
+  act: Pick<AuditAct, 'action' | 'target'>,
+  call: () => unknown,
+): Promise<unknown> {
+  const { ownerId, name } = ownerOf(storedName);
+  const line = { ...actor, ...act, ownerId, space: name };
+  // Requests about runs that were never there leave no lines, of which anybody could make any number.
+  const mayBeThere =
+    act.target.kind !== 'run' ||
+    act.action === 'run.restore' ||
+    (await store.findRun(act.target.id)) !== undefined;
+  if (!mayBeThere) {
+    const result = await call();
+    await audit.record(line);
+    return result;
+  }
+  await audit.record(line);
+  try {
+    return await call();
+  } catch (error) {
+    const failed = isQuarkError(error) ? (error.details['reason'] ?? error.code) : 'failed';
+    await audit.record({ ...line, detail: { failed } });
+    throw error;
+  }
+}
+
+/** Refused attempts of one user that are recorded at once, and each hour from then on. */
+const REFUSALS = 60;
+
+/** Records attempts that needed a key of scope `delete` or `admin`: so many a user that nobody fills the log with them. */
+export class RefusalLog {
+  readonly #audit: AuditLog;
+  readonly #shares: FairShares;
+
+  constructor(audit: AuditLog, clock: Pick<Clock, 'now'>) {
+    this.#audit = audit;
+    this.#shares = new FairShares(clock, REFUSALS / 3_600, REFUSALS);
+  }
+
+  /** Records the request if it was refused for its scope; does nothing about others. */
+  async record(
+    actor: Actor,
+    { method, path }: { readonly method: string; readonly path: string },
+  ): Promise<void> {
+    const endpoint = endpointAt(path);
+    const asked = endpoint?.methods.find((one) => one.method === method);
+    if (endpoint === undefined || (asked?.scope !== 'delete' && asked?.scope !== 'admin')) return;
+    if (this.#shares.take(actor.userId ?? '') > 0) return;
+    const [, runId] = /\/runs\/([^/]{1,128})/.exec(path) ?? [];
+    await this.#audit.record({
+      ...actor,
+      action: 'refused',
+      target: { kind: 'route', id: `${method} ${endpoint.template}` },
+      detail: { needed: asked.scope, ...(runId === undefined ? {} : { run_id: hideKeys(runId) }) },
+    });
+  }
+}
