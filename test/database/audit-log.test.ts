@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AccessBook } from '../../src/service/access/access-book.ts';
-import { AuditLog, MACHINE, type Actor } from '../../src/service/access/audit-log.ts';
+import { type AuditLog, MACHINE, type Actor } from '../../src/service/access/audit-log.ts';
 import { auditStore } from '../../src/service/access/audited.ts';
 import { storedSpace } from '../../src/service/access/principal.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
