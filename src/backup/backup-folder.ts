@@ -8,12 +8,22 @@
  *     DEST/lock                see file-lock.ts
  */
 import { randomBytes } from 'node:crypto';
-import { access, constants, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import {
+  access,
+  constants,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+} from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { SessionStoreError } from '../base/errors.ts';
 import { createBlobFiles } from '../store/sql/node/blob-files.ts';
 import { lockFile, type LockKind } from '../store/sql/node/file-lock.ts';
-import { makeFolder } from '../store/sql/node/folders.ts';
+import { makeFolder, syncFolder } from '../store/sql/node/folders.ts';
 import { sqliteFailure } from '../store/sql/node/sqlite-errors.ts';
 import type { BlobFiles } from '../store/sql/sql-store.ts';
 import { isSha256, isSnapshotId, readSnapshot, snapshotText, type Snapshot } from './snapshot.ts';
@@ -49,7 +59,7 @@ export class BackupFolder {
         `${this.path} has files in it and is no backup. Nothing was changed. Name an empty folder, a new one, or that of a backup.`,
         { details: { path: this.path } },
       );
-    await makeFolder(join(this.path, 'snapshots'));
+    await makeFolder(join(this.path, 'snapshots'), true);
   }
 
   /** @throws {SessionStoreError} `missing` when this is no folder of a backup */
@@ -149,6 +159,12 @@ export class BackupFolder {
     }
   }
 
+  /** Whether there is a file of this size under a hash; its bytes are not read. */
+  async isStored({ name }: BlobFiles, sha256: string, sizeBytes: number): Promise<boolean> {
+    const found = await lstat(join(name, sha256.slice(0, 2), sha256)).catch(() => undefined);
+    return found?.isFile() === true && found.size === sizeBytes;
+  }
+
   /** Removes content; that which is not there counts as removed. */
   async remove(kind: ContentKind, sha256: string): Promise<void> {
     await rm(join(this.path, kind, sha256.slice(0, 2), sha256), { force: true });
@@ -208,15 +224,5 @@ export async function namesIn(path: string): Promise<readonly string[] | undefin
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw sqliteFailure(error, path);
-  }
-}
-
-async function syncFolder(path: string): Promise<void> {
-  if (process.platform === 'win32') return;
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
   }
 }

@@ -216,12 +216,13 @@ class Backup {
     read: () => Promise<Uint8Array<ArrayBuffer> | undefined>,
   ): Promise<boolean> {
     if (this.#done.has(sha256)) return true;
-    if (await files.has(sha256, sizeBytes)) {
-      const isGood = this.#options.verifiesAll !== true || (await readsBack(files, sha256));
-      if (isGood) {
-        this.#done.add(sha256);
-        return true;
-      }
+    const isThere =
+      this.#options.verifiesAll === true
+        ? await files.has(sha256, sizeBytes)
+        : await this.#folder.isStored(files, sha256, sizeBytes);
+    if (isThere) {
+      this.#done.add(sha256);
+      return true;
     }
     const bytes = await read();
     if (bytes === undefined) return false;

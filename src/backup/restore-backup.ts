@@ -159,7 +159,7 @@ async function writeContent(
 async function finish(draft: string, tombstones: readonly Tombstone[]): Promise<readonly string[]> {
   const spaces = await openFileSpaces(draft);
   try {
-    return await finishRestored(spaces, locateStore(draft), tombstones);
+    return await finishRestored(spaces, locateStore(draft), tombstones, Date.now());
   } finally {
     await spaces.close();
   }

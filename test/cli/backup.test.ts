@@ -77,7 +77,7 @@ test('says why not', async () => {
 test('the exit code says that something is damaged', async () => {
   await at('backup', 'broken', '--storage-dir', 'runs');
   const chunks = join(folder, 'broken/chunks');
-  const [first = ''] = readdirSync(chunks).filter((name) => name.length === 2);
+  const first = readdirSync(chunks).find((name) => name.length === 2) ?? '';
   const [file = ''] = readdirSync(join(chunks, first));
   writeFileSync(join(chunks, first, file), 'x');
   const verified = await at('backup', 'verify', 'broken');

@@ -24,7 +24,8 @@ import { restoreBackup } from '../../../src/backup/restore-backup.ts';
 import { tombstoneText } from '../../../src/backup/tombstones.ts';
 import { verifyBackup } from '../../../src/backup/verify-backup.ts';
 import { lockFile } from '../../../src/store/sql/node/file-lock.ts';
-import { openFileStorage } from '../../../src/store/sql/node/file-storage.ts';
+import { openFileSpaces, openFileStorage } from '../../../src/store/sql/node/file-storage.ts';
+import { ensureIdentity } from '../../../src/store/sql/store-identity.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { bytesOf, RUN_ID, runOf, segmentOf } from '../../support/segments.ts';
 
@@ -82,6 +83,13 @@ async function contentOf(directory: string): Promise<unknown> {
   }
 }
 
+async function identityOf(directory: string) {
+  const spaces = await openFileSpaces(directory);
+  const identity = await spaces.database.transaction(() => ensureIdentity(1));
+  await spaces.close();
+  return identity;
+}
+
 /** Lets go of databases that were closed: the driver does so when their statements are collected. */
 async function collect(): Promise<void> {
   setFlagsFromString('--expose-gc');
@@ -110,6 +118,7 @@ function filesOf(kind: 'chunks' | 'blobs'): string[] {
 }
 
 test('a restored store equals its source at the moment of the backup, while the source stays open and goes on', async () => {
+  await identityOf(source);
   const store = await openFileStorage(source);
   await fill(store, 0, 40);
   const first = await backupStore(source, destination);
@@ -134,6 +143,11 @@ test('a restored store equals its source at the moment of the backup, while the 
   expect(await restored.getBlob(hashOf(bytes))).toEqual(bytes);
   await restored.close();
   expect(readdirSync(target)).toEqual(['.quark']);
+
+  // Clients see that it may have lost something.
+  const identities = await Promise.all([source, target].map(identityOf));
+  expect(identities[1]?.id).toBe(identities[0]?.id);
+  expect(identities[1]?.epoch).toBeGreaterThan(identities[0]?.epoch ?? 0);
 
   const old = join(folder, 'old');
   await restoreBackup(destination, old, { snapshotId: first.snapshotId });
