@@ -13,7 +13,7 @@ const { values: options } = parseArgs({
   options: {
     short: { type: 'boolean', default: false },
     long: { type: 'boolean', default: false },
-    only: { type: 'string', default: 'leave,expensive,slow,keys,powercut' },
+    only: { type: 'string', default: 'leave,expensive,slow,keys,powercut,mutate,routes' },
     seed: { type: 'string', default: '1' },
     json: { type: 'string' },
     dist: { type: 'string', default: fileURLToPath(new URL('../dist', import.meta.url)) },

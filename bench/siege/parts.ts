@@ -2,7 +2,9 @@
 import { siegeOfExpensive } from './part-expensive.ts';
 import { siegeOfKeys } from './part-keys.ts';
 import { siegeOfLeaving } from './part-leave.ts';
+import { siegeOfMutated } from './part-mutate.ts';
 import { siegeOfPower } from './part-powercut.ts';
+import { siegeOfRoutes } from './part-routes.ts';
 import { siegeOfSlow } from './part-slow.ts';
 import type { Report, Siege } from './report.ts';
 
@@ -14,4 +16,6 @@ export const PARTS: Readonly<Record<string, (siege: Siege) => Promise<Report>>> 
   slow: siegeOfSlow,
   keys: siegeOfKeys,
   powercut: siegeOfPower,
+  mutate: siegeOfMutated,
+  routes: siegeOfRoutes,
 };

@@ -21,10 +21,19 @@ type Description = {
   readonly paths: Readonly<
     Record<
       string,
-      Readonly<Record<string, { readonly requestBody?: { readonly content: object } }>>
+      Readonly<
+        Record<
+          string,
+          { readonly requestBody?: { readonly content: Readonly<Record<string, BodyOf>> } }
+        >
+      >
     >
   >;
+  readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
 };
+
+type Schema = { readonly [keyword: string]: unknown };
+type BodyOf = { readonly schema?: Schema };
 
 const ROWS_OF_AN_UPLOAD = 2_000;
 const BLOB_BYTES = 256 * 1024;
@@ -60,7 +69,9 @@ export function everyRoute(description: Description, blobSha256: string): readon
         .replace('{keyId}', 'qk_nobodys')
         .replace('{sha256}', isBlobUpload ? sha256Of(blob) : blobSha256);
       const type = Object.keys(requestBody?.content ?? {})[0];
-      const content = type === undefined ? undefined : bodyOf(type, method, template, blob);
+      const example = (): unknown =>
+        exampleOf(requestBody?.content[JSON_TYPE]?.schema ?? {}, description);
+      const content = type === undefined ? undefined : bodyOf(type, template, { blob, example });
       const base = {
         route: `${method} ${template}`,
         method,
@@ -78,11 +89,49 @@ export function everyRoute(description: Description, blobSha256: string): readon
   return found;
 }
 
-function bodyOf(type: string, method: string, template: string, blob: Uint8Array): Uint8Array {
+/** A value of a schema, with what it requires and nothing else: for messages that are not written down here. */
+function exampleOf(schema: Schema, description: Description): unknown {
+  const ref = schema['$ref'];
+  if (typeof ref === 'string') {
+    const name = ref.slice(ref.lastIndexOf('/') + 1);
+    return exampleOf(description.components?.schemas?.[name] ?? {}, description);
+  }
+  if ('const' in schema) return schema['const'];
+  const [first] = (schema['enum'] ?? schema['oneOf'] ?? []) as readonly unknown[];
+  if (first !== undefined)
+    return 'enum' in schema ? first : exampleOf(first as Schema, description);
+  switch ([schema['type']].flat()[0]) {
+    case 'object': {
+      const fields = Object.entries(
+        (schema['properties'] ?? {}) as Readonly<Record<string, Schema>>,
+      );
+      const required = (schema['required'] ?? []) as readonly string[];
+      return Object.fromEntries(
+        fields
+          .filter(([name]) => required.includes(name))
+          .map(([name, field]) => [name, exampleOf(field, description)]),
+      );
+    }
+    case 'array':
+      return [];
+    case 'integer':
+    case 'number':
+      return schema['minimum'] ?? 1;
+    case 'boolean':
+      return false;
+    default:
+      return 'siege';
+  }
+}
+
+type Bodies = { readonly blob: Uint8Array; readonly example: () => unknown };
+
+function bodyOf(type: string, template: string, { blob, example }: Bodies): Uint8Array {
   if (type === 'application/octet-stream') return blob;
   if (type === UPLOAD_MEDIA_TYPE) return uploadOf(template);
   if (type !== JSON_TYPE) throw new Error(`No body is known for ${type} of ${template}`);
-  return new TextEncoder().encode(JSON.stringify(toWire(messageOf(method, template))));
+  const known = messageOf(template);
+  return new TextEncoder().encode(JSON.stringify(known === undefined ? example() : toWire(known)));
 }
 
 function uploadOf(template: string): Uint8Array {
@@ -93,7 +142,7 @@ function uploadOf(template: string): Uint8Array {
   ]);
 }
 
-function messageOf(method: string, template: string): object {
+function messageOf(template: string): object | undefined {
   switch (template) {
     case '/api/v1/projects':
       return { project: { id: 'prj_other', name: 'other', createdAtMs: 1 } };
@@ -119,6 +168,6 @@ function messageOf(method: string, template: string): object {
     case '/api/v1/shares':
       return { share: { project: 'siege', user: 'u1', access: 'read' } };
     default:
-      throw new Error(`No message is known for ${method} ${template}`);
+      return undefined;
   }
 }

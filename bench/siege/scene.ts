@@ -15,6 +15,7 @@ export const ARTIFACT_ID = 'artifact_siege';
 const AT_MS = 1_760_000_000_000;
 const SEGMENT_ROWS = 10_000;
 const METRICS = 10;
+const HOUR_MS = 3_600_000;
 
 /** Writes a scene: users are made by name, each with a store of their own. */
 export async function makeScene<T>(
@@ -23,8 +24,18 @@ export async function makeScene<T>(
 ): Promise<T> {
   const spaces = await openSpaces(storage);
   const access = new AccessBook({ database: spaces.database, clock: Date, timingSafeEqual });
+  // An hour ago, so that a key may have ended.
+  const past = { now: () => Date.now() - HOUR_MS };
+  const earlier = new AccessBook({ database: spaces.database, clock: past, timingSafeEqual });
   try {
     return await build({
+      revoked: async (user) => {
+        const { key, keyId } = await access.createKey({ user });
+        await access.revokeKey(keyId);
+        return key;
+      },
+      expired: async (user) =>
+        (await earlier.createKey({ user, expiresAt: Date.now() - HOUR_MS / 2 })).key,
       key: async (user, scope = 'admin') => (await access.createKey({ user, scope })).key,
       store: async (user) => {
         const { key } = await access.createKey({ user });
@@ -39,6 +50,9 @@ export async function makeScene<T>(
 
 export type Scene = {
   readonly key: (user: string, scope?: KeyScope) => Promise<string>;
+  /** Keys of a user that are not good any more. */
+  readonly revoked: (user: string) => Promise<string>;
+  readonly expired: (user: string) => Promise<string>;
   readonly store: (user: string) => Promise<Store>;
   readonly share: (owner: string, project: string, user: string) => Promise<unknown>;
 };
