@@ -116,31 +116,33 @@ type PartColumn = {
   readonly order: Int32Array | null;
 };
 
-/** Calls `visit` for the column of each part that has it, with the index of the part's first row. */
+/** Calls `visit` for the column of each part (undefined where it has none), with the indices of the part's rows. */
 function eachVector(
   { parts, stored }: PartColumn,
-  visit: (vector: Vector, start: number, count: number) => void,
+  visit: (vector: Vector | undefined, start: number, end: number) => void,
 ): void {
   let start = 0;
   for (const { batch } of parts) {
-    const vector = batch.columns.get(stored);
-    if (vector !== undefined) visit(vector, start, batch.rowCount);
+    visit(batch.columns.get(stored), start, start + batch.rowCount);
     start += batch.rowCount;
   }
 }
 
 function joinNames(column: PartColumn): NameColumn {
   const positions = new Map<string, number>();
-  const all = new Int32Array(column.rowCount).fill(-1);
-  eachVector(column, (vector, start, count) => {
-    if (vector.kind !== 'key') return;
+  const all = new Int32Array(column.rowCount);
+  eachVector(column, (vector, start, end) => {
+    if (vector?.kind !== 'key') {
+      all.fill(-1, start, end);
+      return;
+    }
     const { dictionary, indices } = vector;
     const known = Int32Array.from(dictionary, (name) => {
       const at = positions.get(name) ?? positions.size;
       positions.set(name, at);
       return at;
     });
-    for (let row = 0; row < count; row++) all[start + row] = known[indices[row] ?? -1] ?? -1;
+    for (let row = start; row < end; row++) all[row] = known[indices[row - start] ?? -1] ?? -1;
   });
   return { values: [...positions.keys()], index: orderedIndex(all, column.order) };
 }
@@ -153,18 +155,22 @@ function orderedIndex(all: Int32Array, order: Int32Array | null): Int32Array {
 }
 
 function joinNumbers(column: PartColumn): Float64Array {
-  const all = new Float64Array(column.rowCount).fill(Number.NaN);
-  eachVector(column, (vector, start, count) => {
-    if (vector.kind === 'number' || (vector.kind === 'f64' && vector.isNull === null))
-      all.set(vector.values.subarray(0, count), start);
-    else if (vector.kind === 'f64') {
-      for (let row = 0; row < count; row++)
-        if (vector.isNull?.[row] !== 1) all[start + row] = vector.values[row] ?? Number.NaN;
-    } else if (vector.kind === 'f64_list')
-      for (let row = 0; row < count; row++)
-        all[start + row] = vector.values[row]?.at(-1) ?? Number.NaN;
-  });
+  // Each row is written once: filling all of them with NaN first takes a tenth of the time of reading a metric.
+  const all = new Float64Array(column.rowCount);
+  eachVector(column, (vector, start, end) => copyNumbers(vector, all.subarray(start, end)));
   return column.order === null ? all : inOrder(all, column.order);
+}
+
+function copyNumbers(vector: Vector | undefined, target: Float64Array): void {
+  if (vector?.kind === 'number' || (vector?.kind === 'f64' && vector.isNull === null))
+    target.set(vector.values.subarray(0, target.length));
+  else if (vector?.kind === 'f64')
+    for (let row = 0; row < target.length; row++)
+      target[row] = vector.isNull?.[row] === 1 ? Number.NaN : (vector.values[row] ?? Number.NaN);
+  else if (vector?.kind === 'f64_list')
+    for (let row = 0; row < target.length; row++)
+      target[row] = vector.values[row]?.at(-1) ?? Number.NaN;
+  else target.fill(Number.NaN);
 }
 
 function joinValues<V>(
@@ -172,8 +178,9 @@ function joinValues<V>(
   read: (vector: Vector, row: number) => V | null,
 ): readonly (V | null)[] {
   const all = new Array<V | null>(column.rowCount).fill(null);
-  eachVector(column, (vector, start, count) => {
-    for (let row = 0; row < count; row++) all[start + row] = read(vector, row);
+  eachVector(column, (vector, start, end) => {
+    if (vector === undefined) return;
+    for (let row = start; row < end; row++) all[row] = read(vector, row - start);
   });
   return column.order === null ? all : Array.from(column.order, (row) => all[row] ?? null);
 }

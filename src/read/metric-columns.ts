@@ -69,9 +69,9 @@ export async function readMetricColumns(
   const { epoch: epochs, step: steps, timestamp: timesMs, value } = numbers;
   const { index: keyIndex, values } = texts.metricKey;
   // A segment of other software may lack keys: the key of such samples is empty.
-  const keys = keyIndex.includes(-1) ? [...values, ''] : values;
-  for (let at = keyIndex.indexOf(-1); at >= 0; at = keyIndex.indexOf(-1, at + 1))
-    keyIndex[at] = keys.length - 1;
+  let at = keyIndex.indexOf(-1);
+  const keys = at < 0 ? values : [...values, ''];
+  for (; at >= 0; at = keyIndex.indexOf(-1, at + 1)) keyIndex[at] = values.length;
   const columns = { rowCount, keys, keyIndex, values: value, steps, epochs, timesMs, sequences };
   return { ...columns, timestampsMs: timesMs, lastSequence, damage };
 }
