@@ -67,6 +67,12 @@ export { type SeriesQuery, type SeriesRead } from './read/metric-series.ts';
 export { MetricRecord } from './read/metric-record.ts';
 export { openRun, RunReader } from './read/run-reader.ts';
 export { listRuns, type RunListFilter, type RunSummary } from './read/runs.ts';
+export {
+  DEFAULT_KEEP_UNNAMED_MS,
+  sweepBlobs,
+  type BlobSweepReport,
+  type SweepBlobsOptions,
+} from './read/blob-sweep.ts';
 export { toArrowTable } from './read/arrow-table.ts';
 export { describeDamage, type DamageReport } from './segment/open-segment.ts';
 export { migrateStore, type MigrateStoreOptions } from './location/migrate-store.ts';

@@ -2,7 +2,7 @@
 import { open } from 'node:fs/promises';
 import { SessionStoreError } from '../base/errors.ts';
 import { sqliteFailure } from '../store/sql/node/sqlite-errors.ts';
-import type { BlobFiles } from '../store/sql/sql-store.ts';
+import type { BlobFiles } from '../store/sql/sql-blob-store.ts';
 import type { BackupFolder } from './backup-folder.ts';
 import { chunkBytes, sha256Of, type Snapshot } from './snapshot.ts';
 

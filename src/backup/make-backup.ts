@@ -8,9 +8,9 @@ import { VERSION } from '../base/version.ts';
 import { createBlobFiles } from '../store/sql/node/blob-files.ts';
 import { locateStore, parseFileUri } from '../store/sql/node/file-storage.ts';
 import { openDatabasePages, type DatabasePages } from '../store/sql/node/sqlite-pages.ts';
-import { MAX_DATABASE_BLOB_BYTES } from '../store/sql/sql-blobs.ts';
-import { numberCell, sql, sqlOne, textCell, type SqlWork } from '../store/sql/sql-database.ts';
-import type { BlobFiles } from '../store/sql/sql-store.ts';
+import { blobKey, MAX_DATABASE_BLOB_BYTES } from '../store/sql/sql-blobs.ts';
+import { numberCell, sql, textCell, type SqlWork } from '../store/sql/sql-database.ts';
+import type { BlobFiles } from '../store/sql/sql-blob-store.ts';
 import { BackupFolder } from './backup-folder.ts';
 import { pruneFolder } from './prune.ts';
 import { BACKUP_VERSION, sha256Of, snapshotId, type Snapshot } from './snapshot.ts';
@@ -60,7 +60,8 @@ const CHUNK_BYTES = 256 * 1024;
 /** How often a backup begins again because a blob was deleted while it was copied. */
 const MAX_MOMENTS = 5;
 
-type BlobRow = { readonly sha256: string; readonly sizeBytes: number };
+/** A blob that is a file, and the name of the file. */
+type BlobRow = { readonly sha256: string; readonly sizeBytes: number; readonly key: string };
 
 /**
  * Makes a snapshot of the store in a folder. Others may record, merge, delete and serve meanwhile: the snapshot is the store at one
@@ -145,7 +146,8 @@ class Backup {
     const madeAtMs = (this.#options.clock ?? systemClock).now();
     const blobs = await pages.read(this.#listBlobs());
     const lost = await this.#copyBlobs(blobs);
-    if (lost.size > 0 && (await this.#isAnyDeleted(lost))) return undefined;
+    const missing = blobs.filter(({ sha256 }) => lost.has(sha256)).map(({ key }) => key);
+    if (missing.length > 0 && (await this.#isAnyDeleted(missing))) return undefined;
     const chunkPages = Math.max(1, CHUNK_BYTES / pages.pageBytes);
     const snapshot: Snapshot = {
       version: BACKUP_VERSION,
@@ -162,7 +164,9 @@ class Backup {
       pageCount: pages.pageCount,
       chunkPages,
       chunks: await this.#copyChunks(pages, chunkPages),
-      blobs: blobs.filter(({ sha256 }) => !lost.has(sha256)),
+      blobs: blobs.flatMap(({ sha256, sizeBytes }) =>
+        lost.has(sha256) ? [] : [{ sha256, sizeBytes }],
+      ),
       lostBlobs: [...lost],
       ...(await pages.read(countContent)),
     };
@@ -197,10 +201,10 @@ class Backup {
   /** Copies what is not there yet; returns those whose bytes are missing or damaged in the store. */
   async #copyBlobs(blobs: readonly BlobRow[]): Promise<ReadonlySet<string>> {
     const lost = new Set<string>();
-    for (const { sha256, sizeBytes } of blobs) {
+    for (const { key, sha256, sizeBytes } of blobs) {
       this.#checkRunning();
       const read = async (): Promise<Uint8Array<ArrayBuffer> | undefined> => {
-        const bytes = await this.#source.get(sha256);
+        const bytes = await this.#source.get(key);
         return bytes === undefined || sha256Of(bytes) !== sha256 ? undefined : bytes;
       };
       if (!(await this.#store(this.#folder.blobs, sha256, sizeBytes, read))) lost.add(sha256);
@@ -238,13 +242,12 @@ class Backup {
     return true;
   }
 
-  /** Whether the database does not name one of these blobs any more: it was deleted, and is not damage. */
-  async #isAnyDeleted(blobs: ReadonlySet<string>): Promise<boolean> {
+  /** Whether the database does not name one of these files any more: it was deleted, and is not damage. */
+  async #isAnyDeleted(keys: readonly string[]): Promise<boolean> {
     return this.#withPages((pages) =>
       pages.read(function* (): SqlWork<boolean> {
-        for (const sha256 of blobs)
-          if ((yield sqlOne('SELECT 1 FROM blobs WHERE sha256 = ?', sha256)).length === 0)
-            return true;
+        const now = new Set((yield* listBlobFiles()).map(({ key }) => key));
+        for (const key of keys) if (!now.has(key)) return true;
         return false;
       }),
     );
@@ -294,11 +297,18 @@ function* none(): SqlWork<readonly BlobRow[]> {
 
 /** Blobs that are files. A store of the first layouts has them, too. */
 function* listBlobFiles(): SqlWork<readonly BlobRow[]> {
+  const hasGenerations =
+    (yield sql("SELECT 1 FROM sqlite_master WHERE name = 'blob_puts'")).length > 0;
+  const generation = '(SELECT generation FROM blob_puts WHERE blob_puts.sha256 = blobs.sha256)';
   const rows = yield sql(
-    'SELECT text(sha256), size_bytes FROM blobs WHERE bytes IS NULL AND size_bytes > ? ORDER BY sha256',
+    `SELECT text(sha256), size_bytes, ${hasGenerations ? `coalesce(${generation}, 0)` : '0'} FROM blobs
+     WHERE bytes IS NULL AND size_bytes > ? ORDER BY sha256`,
     MAX_DATABASE_BLOB_BYTES,
   );
-  return rows.map((row) => ({ sha256: textCell(row, 0), sizeBytes: numberCell(row, 1) }));
+  return rows.map((row) => {
+    const sha256 = textCell(row, 0);
+    return { sha256, sizeBytes: numberCell(row, 1), key: blobKey(sha256, numberCell(row, 2)) };
+  });
 }
 
 function* countContent(): SqlWork<Pick<Snapshot, 'runCount' | 'segmentCount'>> {

@@ -10,6 +10,7 @@ import { locateStore, openFileSpaces } from '../store/sql/node/file-storage.ts';
 import { makeFolder } from '../store/sql/node/folders.ts';
 import { checkSqliteFile } from '../store/sql/node/sqlite-check.ts';
 import { sqliteFailure } from '../store/sql/node/sqlite-errors.ts';
+import { beginBlobs } from '../store/sql/sql-blob-sweep.ts';
 import { SQL_LAYOUT_VERSION } from '../store/sql/sql-layout.ts';
 import type { StoreLocation } from '../store/store.ts';
 import { assembleDatabase, readContent } from './assemble.ts';
@@ -90,7 +91,7 @@ export async function restoreBackup(
       const releaseDraft = await lockFile(join(draft, 'lock'), 'exclusive', 0);
       try {
         await writeContent(folder, snapshot, locateStore(draft));
-        const deletedRunIds = await finish(draft, tombstones);
+        const deletedRunIds = await finish(draft, tombstones, snapshot);
         const replacedPath = await moveInto(draft, target, locked);
         return {
           snapshotId: snapshot.id,
@@ -156,9 +157,15 @@ async function writeContent(
   );
 }
 
-async function finish(draft: string, tombstones: readonly Tombstone[]): Promise<readonly string[]> {
+async function finish(
+  draft: string,
+  tombstones: readonly Tombstone[],
+  { blobs }: Snapshot,
+): Promise<readonly string[]> {
   const spaces = await openFileSpaces(draft);
   try {
+    const files = blobs.map(({ sha256 }) => sha256);
+    await spaces.database.transaction(() => beginBlobs(files));
     return await finishRestored(spaces, locateStore(draft), tombstones, Date.now());
   } finally {
     await spaces.close();

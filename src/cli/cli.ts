@@ -14,6 +14,7 @@ import { dashboardCommand } from './commands/dashboard.ts';
 import { demoCommand } from './commands/demo.ts';
 import { eventsCommand } from './commands/events.ts';
 import { exportCommand } from './commands/export.ts';
+import { gcCommand } from './commands/gc.ts';
 import { importCommand } from './commands/import.ts';
 import { keysCommand } from './commands/keys.ts';
 import { metricsCommand } from './commands/metrics.ts';
@@ -52,6 +53,7 @@ const COMMANDS: readonly Command[] = [
   verifyCommand,
   backupCommand,
   restoreCommand,
+  gcCommand,
 ];
 
 /** Runs one command line, without the name of the program, and returns its exit code. Throws nothing. */

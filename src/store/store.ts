@@ -27,6 +27,7 @@ import type { TableBatches } from '../records/shapes/table-batches.ts';
 import { runGenerationShape } from '../records/shapes/run.ts';
 import { checkShape } from '../schema/shape.ts';
 import { checkRange } from './blob-rules.ts';
+import { checkBlobDrop, checkBlobPage, type BlobSweeps } from './blob-sweep.ts';
 import { checkBlob, checkSha256 } from './blob-rules.ts';
 import type { CurveQuery, RunCurves } from './curves.ts';
 import type { RowSpill } from './row-spill.ts';
@@ -366,6 +367,7 @@ export interface Store
     BlobStore,
     Partial<ServedStore>,
     Partial<BlobRanges>,
+    Partial<BlobSweeps>,
     Partial<LocalStore>,
     Partial<ConnectedStore> {
   /** The URI that opens this store. */
@@ -448,6 +450,8 @@ export const STORE_CALLS: CallRules<Store> = {
     checkSha256(sha256);
     checkRange(start, end);
   }),
+  listBlobs: reads(checkBlobPage),
+  dropBlobs: writes(checkBlobDrop),
   // What gives no space back need not refuse to.
   reclaimSpace: reads(nothing),
 };

@@ -1,4 +1,5 @@
 /** The payloads that records of artifacts name, before the records. */
+import type { Clock } from '../base/clock.ts';
 import { artifactTable } from '../records/artifact.ts';
 import { addBlobNames } from '../segment/blob-names.ts';
 import { openSegment } from '../segment/open-segment.ts';
@@ -6,23 +7,31 @@ import type { NewSegment, SegmentManifest, Store } from '../store/store.ts';
 
 /** Hashes to remember as sent: sending one again does no harm. */
 const MAX_REMEMBERED = 10_000;
+/** How long: a service removes blobs that no record names some days after they were last put. */
+const REMEMBERED_MS = 60 * 60 * 1000;
 
-/** Blobs that the service has acknowledged. */
+/** Blobs that the service has acknowledged lately. */
 export class SentBlobs {
-  readonly #hashes = new Set<string>();
+  readonly #sentAtMs = new Map<string, number>();
+  readonly #clock: Pick<Clock, 'now'>;
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock;
+  }
 
   has(sha256: string): boolean {
-    return this.#hashes.has(sha256);
+    const ageMs = this.#clock.now() - (this.#sentAtMs.get(sha256) ?? Number.NEGATIVE_INFINITY);
+    return ageMs >= 0 && ageMs < REMEMBERED_MS;
   }
 
   add(sha256: string): void {
-    if (this.#hashes.size >= MAX_REMEMBERED) this.#hashes.clear();
-    this.#hashes.add(sha256);
+    if (this.#sentAtMs.size >= MAX_REMEMBERED) this.#sentAtMs.clear();
+    this.#sentAtMs.set(sha256, this.#clock.now());
   }
 
   /** The service may have lost them. */
   clear(): void {
-    this.#hashes.clear();
+    this.#sentAtMs.clear();
   }
 }
 

@@ -66,7 +66,7 @@ export type UploaderParts = {
 /** See the top of this file. */
 export class Uploader {
   readonly #parts: UploaderParts;
-  readonly #sentBlobs = new SentBlobs();
+  readonly #sentBlobs: SentBlobs;
   readonly #backoff: Backoff;
   readonly #requestSize = new RequestSize();
   readonly #listeners = new Set<() => void>();
@@ -93,6 +93,7 @@ export class Uploader {
 
   constructor(parts: UploaderParts) {
     this.#parts = parts;
+    this.#sentBlobs = new SentBlobs(parts.clock);
     const newBackoff = (): Backoff => new Backoff(FIRST_RETRY_MS, LAST_RETRY_MS, parts.random);
     this.#backoff = newBackoff();
     this.#delayed = new DelayedRuns(parts.clock, newBackoff);

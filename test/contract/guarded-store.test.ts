@@ -19,22 +19,30 @@ const guarded = (store: Store): Store =>
     access: 'write',
   });
 
-describeStore('guarded memory store', async (clock) => {
-  const uri = `memory:${randomUUID()}`;
-  return {
-    open: async () => guarded(await openMemoryStorage(uri, { clock })),
-    remove: async () => undefined,
-  };
-});
+describeStore(
+  'guarded memory store',
+  async (clock) => {
+    const uri = `memory:${randomUUID()}`;
+    return {
+      open: async () => guarded(await openMemoryStorage(uri, { clock })),
+      remove: async () => undefined,
+    };
+  },
+  { sweeps: false },
+);
 
-describeStore('guarded space of an SQLite database', async (clock) => {
-  const directory = await mkdtemp(join(tmpdir(), 'quark-guarded-'));
-  const spaces = await openFileSpaces(directory, { clock });
-  return {
-    open: async () => guarded(spaces.store('user_1/default')),
-    remove: async () => {
-      await spaces.close();
-      await rm(directory, { recursive: true, force: true });
-    },
-  };
-});
+describeStore(
+  'guarded space of an SQLite database',
+  async (clock) => {
+    const directory = await mkdtemp(join(tmpdir(), 'quark-guarded-'));
+    const spaces = await openFileSpaces(directory, { clock });
+    return {
+      open: async () => guarded(spaces.store('user_1/default')),
+      remove: async () => {
+        await spaces.close();
+        await rm(directory, { recursive: true, force: true });
+      },
+    };
+  },
+  { sweeps: false },
+);

@@ -11,36 +11,44 @@ import { openHttpStorage } from '../../src/wire/http-store.ts';
 import { openMemoryStorage } from '../../src/store/memory/memory-store.ts';
 import { describeStore } from './store-contract.ts';
 
-describeStore('http over memory', async (clock) => {
-  const place = `memory:${randomUUID()}`;
-  const store = await openMemoryStorage(place, { clock });
-  const handler = createStoreHandler({ writable: true });
-  return {
-    open: () =>
-      // A name that is not this machine's: bodies are packed.
-      openHttpStorage('http://quark.example', {
-        fetch: (request) => handler.handle(request, { store }),
-      }),
-    remove: () => store.close(),
-  };
-});
+describeStore(
+  'http over memory',
+  async (clock) => {
+    const place = `memory:${randomUUID()}`;
+    const store = await openMemoryStorage(place, { clock });
+    const handler = createStoreHandler({ writable: true });
+    return {
+      open: () =>
+        // A name that is not this machine's: bodies are packed.
+        openHttpStorage('http://quark.example', {
+          fetch: (request) => handler.handle(request, { store }),
+        }),
+      remove: () => store.close(),
+    };
+  },
+  { sweeps: false },
+);
 
-describeStore('http over sqlite, through a socket', async (clock) => {
-  const directory = await mkdtemp(join(tmpdir(), 'quark http '));
-  const store = await openFileStorage(directory, { clock });
-  const handler = createStoreHandler({ writable: true });
-  const server = createAdaptorServer({
-    overrideGlobalObjects: false,
-    fetch: (request) => handler.handle(request, { store }),
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    open: () => openHttpStorage(`http://127.0.0.1:${port}`),
-    remove: async () => {
-      await new Promise((resolve) => server.close(resolve));
-      await store.close();
-      await rm(directory, { recursive: true, force: true });
-    },
-  };
-});
+describeStore(
+  'http over sqlite, through a socket',
+  async (clock) => {
+    const directory = await mkdtemp(join(tmpdir(), 'quark http '));
+    const store = await openFileStorage(directory, { clock });
+    const handler = createStoreHandler({ writable: true });
+    const server = createAdaptorServer({
+      overrideGlobalObjects: false,
+      fetch: (request) => handler.handle(request, { store }),
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    return {
+      open: () => openHttpStorage(`http://127.0.0.1:${port}`),
+      remove: async () => {
+        await new Promise((resolve) => server.close(resolve));
+        await store.close();
+        await rm(directory, { recursive: true, force: true });
+      },
+    };
+  },
+  { sweeps: false },
+);

@@ -13,6 +13,7 @@ import { describeLocations } from './store-locations.ts';
 import { describeRuns } from './store-runs.ts';
 import { describeEpochs } from './store-epochs.ts';
 import { describeFencing } from './store-fencing.ts';
+import { describeSweeps } from './store-sweeps.ts';
 
 /** A place that stores can be opened on, as often as wanted. */
 export type TestLocation = {
@@ -93,6 +94,8 @@ export function describeStore(
     readonly serves?: boolean;
     /** True: only what has to do with where bytes lie. */
     readonly onlyBytes?: boolean;
+    /** False for stores that remove no blobs: those behind a network. Default true. */
+    readonly sweeps?: boolean;
   } = {},
 ): void {
   describe(name, () => {
@@ -102,6 +105,7 @@ export function describeStore(
 
     describeMerges(place);
     describeLocations(place);
+    if (options.sweeps !== false) describeSweeps(place);
     if (options.onlyBytes === true) return;
     describeRuns(place);
     describeAppends(place);

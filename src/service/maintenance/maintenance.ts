@@ -8,6 +8,7 @@ import { messageOf } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
 import { nextTask } from '../../base/next-task.ts';
 import { asGiven, count, orDefault, positive, readOptions } from '../../base/options.ts';
+import { DEFAULT_KEEP_UNNAMED_MS } from '../../read/blob-sweep.ts';
 import { TABLES } from '../../records/tables.ts';
 import { compactTable } from '../../segment/compact.ts';
 import {
@@ -21,6 +22,7 @@ import {
 import type { SegmentFiles } from '../../store/sql/object-files.ts';
 import type { SqlDatabase } from '../../store/sql/sql-database.ts';
 import type { Store } from '../../store/store.ts';
+import { sweepSpaces } from './blob-keeper.ts';
 import { mergeParts } from './merge-parts.ts';
 
 /** What maintenance works on: the parts of an opened database. */
@@ -44,6 +46,13 @@ export type MaintenanceReport =
     }
   /** Objects that nothing named were deleted. */
   | { readonly kind: 'swept'; readonly objects: number }
+  /** Blobs that no record names were removed from a space. Bytes that other spaces have, too, are counted and remain. */
+  | {
+      readonly kind: 'swept blobs';
+      readonly space: string;
+      readonly blobs: number;
+      readonly bytes: number;
+    }
   /** Objects that no row knew were found. */
   | { readonly kind: 'found'; readonly objects: number }
   /** It is tried again by itself. */
@@ -72,6 +81,10 @@ export type MaintenanceOptions = {
   readonly sweepMs?: number;
   /** Interval between scans of all objects, which one process of all makes, in milliseconds. Default 24 hours; 0 for never. */
   readonly findUnknownMs?: number;
+  /** Interval between sweeps of blobs that no record names, of which one process of all makes each, in milliseconds. Default 24 hours; 0 for never. */
+  readonly sweepBlobsMs?: number;
+  /** How long a blob that no record names is stored after it was last put, in milliseconds. Default 7 days. */
+  readonly keepUnnamedMs?: number;
   /** Told what was done and what failed: for logs and figures. */
   readonly onReport?: (report: MaintenanceReport) => void;
   readonly clock?: Clock;
@@ -82,6 +95,7 @@ export type MaintenanceStatus = {
   readonly mergedSegments: number;
   readonly writtenSegments: number;
   readonly sweptObjects: number;
+  readonly sweptBlobs: number;
   readonly failures: number;
 };
 
@@ -93,6 +107,7 @@ const FAILED_REST_MS = 15 * 60 * 1000;
 const SWEEPS_A_ROUND = 50;
 const MAX_BACKLOG = 10_000;
 const FIND_UNKNOWN = 'find_unknown_objects';
+const SWEEP_BLOBS = 'sweep_blobs';
 
 /**
  * Starts maintenance in this process. It never keeps the process alive; stop it before the database is closed.
@@ -118,6 +133,7 @@ export class Maintenance {
     mergedSegments: 0,
     writtenSegments: 0,
     sweptObjects: 0,
+    sweptBlobs: 0,
     failures: 0,
   };
   #sweptAtMs = Number.NEGATIVE_INFINITY;
@@ -136,6 +152,8 @@ export class Maintenance {
       restMs: orDefault(positive(), 60 * 60 * 1000),
       sweepMs: orDefault(positive(), 10 * 60 * 1000),
       findUnknownMs: orDefault(count(), 24 * 60 * 60 * 1000),
+      sweepBlobsMs: orDefault(count(), 24 * 60 * 60 * 1000),
+      keepUnnamedMs: orDefault(count(), DEFAULT_KEEP_UNNAMED_MS),
       onReport: orDefault(asGiven, () => undefined),
       clock: orDefault(asGiven, systemClock),
     });
@@ -277,6 +295,7 @@ export class Maintenance {
       if (findUnknownMs > 0)
         await this.#tryTo('scan all objects', () => this.#findUnknown(segmentFiles));
     }
+    if (this.#config.sweepBlobsMs > 0) await this.#tryTo('sweep blobs', () => this.#sweepBlobs());
     await this.#tryTo('give space back', async () => {
       const store = this.#spaces.store('');
       await store.reclaimSpace();
@@ -296,6 +315,31 @@ export class Maintenance {
     if (objects > 0) this.#config.onReport({ kind: 'found', objects });
     if (!this.#stop.signal.aborted)
       await database.transaction(() => settleChore(FIND_UNKNOWN, this.#holder, clock.now()));
+  }
+
+  async #sweepBlobs(): Promise<void> {
+    const { claimMs, clock, keepUnnamedMs, sweepBlobsMs } = this.#config;
+    const { database } = this.#spaces;
+    const claim = (): Promise<boolean> => {
+      const nowMs = clock.now();
+      return database.transaction(() =>
+        claimChore(SWEEP_BLOBS, this.#holder, nowMs, nowMs + claimMs, sweepBlobsMs),
+      );
+    };
+    if (!(await claim())) return;
+    const isDone = await sweepSpaces(this.#spaces, {
+      keepMs: keepUnnamedMs,
+      clock,
+      signal: this.#stop.signal,
+      goOn: claim,
+      onSwept: (space, blobs, bytes) => {
+        this.#count({ sweptBlobs: blobs });
+        this.#config.onReport({ kind: 'swept blobs', space, blobs, bytes });
+      },
+      onFailure: (space, error) => this.#fail(`sweep the blobs of space "${space}"`, error),
+    });
+    if (isDone)
+      await database.transaction(() => settleChore(SWEEP_BLOBS, this.#holder, clock.now()));
   }
 
   async #tryTo<T>(what: string, work: () => Promise<T>): Promise<T | undefined> {
@@ -318,6 +362,7 @@ export class Maintenance {
       mergedSegments: sum('mergedSegments'),
       writtenSegments: sum('writtenSegments'),
       sweptObjects: sum('sweptObjects'),
+      sweptBlobs: sum('sweptBlobs'),
       failures: sum('failures'),
     };
   }

@@ -10,7 +10,7 @@ import type {
 } from '../store.ts';
 
 /** The version this code writes. */
-export const IDB_LAYOUT_VERSION = 2;
+export const IDB_LAYOUT_VERSION = 3;
 
 /** `[run, table]` */
 export type StreamKey = [runId: string, table: string];
@@ -38,6 +38,8 @@ export interface IdbLayout extends DBSchema {
   notes: { key: string; value: string };
   /** How often each table of a run was emptied; absent for never. */
   replacements: { key: StreamKey; value: number };
+  /** When each blob was last put, in milliseconds since 1970; absent for those of before layout 3. */
+  blobPuts: { key: string; value: number };
 }
 
 export type IdbDatabase = IDBPDatabase<IdbLayout>;
@@ -52,6 +54,7 @@ export type IdbTransaction<M extends IDBTransactionMode> = IDBPTransaction<
 const ADDED: readonly (readonly IdbStoreName[])[] = [
   ['projects', 'runs', 'leases', 'counters', 'manifests', 'bytes', 'merged', 'blobs'],
   ['notes', 'replacements'],
+  ['blobPuts'],
 ];
 
 /** Brings a database from `oldVersion` to a newer layout, inside the transaction of the upgrade. */
@@ -80,6 +83,7 @@ export function upgradeIdb(
     database.createObjectStore('notes');
     database.createObjectStore('replacements');
   }
+  if (oldVersion < 3 && version >= 3) database.createObjectStore('blobPuts');
 }
 
 /** Whether a database has the layout of this version, and not that of another program under the same name. */

@@ -30,14 +30,14 @@ export function idbNotes(connection: IdbConnection): StoreNotes {
       });
     },
     async survey(runId) {
-      return connection.read(['runs', 'counters', 'replacements'], (tx) => surveyIn(tx, runId));
+      return connection.read(['runs', 'counters', 'replacements'], (tx) => snapshotIn(tx, runId));
     },
     async forgetRun(runId, expected) {
       const all = keysUnder([runId]);
       return connection.writeToDisk(
         ['runs', 'leases', 'counters', 'manifests', 'bytes', 'merged', 'replacements'],
         async (tx) => {
-          if (!isUnchanged(expected, await surveyIn(tx, runId))) return false;
+          if (!isUnchanged(expected, await snapshotIn(tx, runId))) return false;
           await Promise.all([
             tx.objectStore('runs').delete(runId),
             tx.objectStore('leases').delete(all),
@@ -54,7 +54,8 @@ export function idbNotes(connection: IdbConnection): StoreNotes {
   };
 }
 
-async function surveyIn(
+/** What there is, or what there is of one run, inside a transaction over `runs`, `counters` and `replacements`. */
+export async function snapshotIn(
   tx: IdbTransaction<'readonly'> | IdbTransaction<'readwrite'>,
   runId: string | undefined,
 ): Promise<StoreSurvey> {

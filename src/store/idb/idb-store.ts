@@ -6,6 +6,8 @@ import { RunNotFoundError } from '../../base/errors.ts';
 import { ifAllowed } from '../../base/if-allowed.ts';
 import { isNode } from '../../base/runtime.ts';
 import { checkStoredBlob } from '../blob-rules.ts';
+import type { BlobSweeps } from '../blob-sweep.ts';
+import { BLOB_DROP_STORES, BLOB_LIST_STORES, dropBlobs, listBlobs } from './idb-blob-sweep.ts';
 import { IdbConnection } from './idb-connection.ts';
 import type { IdbTransaction } from './idb-layout.ts';
 import { beginNewLog } from './idb-log.ts';
@@ -188,8 +190,11 @@ class IdbStore implements StoreDriver {
 
   readonly putBlob: Store['putBlob'] = async (sha256, bytes) => {
     const copy = new Uint8Array(bytes);
-    await this.#connection.writeToDisk(['blobs'], (tx) =>
-      tx.objectStore('blobs').put(copy, sha256),
+    await this.#connection.writeToDisk(['blobs', 'blobPuts'], (tx) =>
+      Promise.all([
+        tx.objectStore('blobs').put(copy, sha256),
+        tx.objectStore('blobPuts').put(this.#clock.now(), sha256),
+      ]),
     );
   };
 
@@ -200,6 +205,12 @@ class IdbStore implements StoreDriver {
     if (bytes !== undefined) await checkStoredBlob(sha256, bytes, this.uri);
     return bytes;
   };
+
+  readonly listBlobs: BlobSweeps['listBlobs'] = async (page) =>
+    this.#connection.read(BLOB_LIST_STORES, (tx) => listBlobs(tx, page));
+
+  readonly dropBlobs: BlobSweeps['dropBlobs'] = async (drop) =>
+    this.#connection.writeToDisk(BLOB_DROP_STORES, (tx) => dropBlobs(tx, drop, this.#clock.now()));
 
   readonly reclaimSpace: Store['reclaimSpace'] = async () => {
     // IndexedDB does it by itself.

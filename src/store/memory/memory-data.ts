@@ -28,6 +28,9 @@ export type MemoryStream = {
   replaceCount: number;
 };
 
+/** A blob, and when it was last put. */
+export type MemoryBlob = { readonly bytes: Uint8Array<ArrayBuffer>; readonly putAtMs: number };
+
 /** What the stores of one name share. */
 export type MemoryData = {
   readonly projects: Map<string, StoredProject>;
@@ -37,7 +40,7 @@ export type MemoryData = {
   changeCount: number;
   readonly leases: Map<string, StoredLease>;
   readonly streams: Map<string, MemoryStream>;
-  readonly blobs: Map<string, Uint8Array<ArrayBuffer>>;
+  readonly blobs: Map<string, MemoryBlob>;
   readonly notes: Map<string, string>;
   /** Made when somebody first asks. */
   identity: StoreIdentity | undefined;
@@ -74,9 +77,9 @@ export function memoryNotes(data: MemoryData): StoreNotes {
         .filter(([name]) => name.startsWith(prefix))
         .map(([name, text]) => ({ name, text }))
         .sort((a, b) => compareText(a.name, b.name)),
-    survey: async (runId) => surveyOf(data, runId),
+    survey: async (runId) => snapshotOf(data, runId),
     forgetRun: async (runId, expected) => {
-      if (!isUnchanged(expected, surveyOf(data, runId))) return false;
+      if (!isUnchanged(expected, snapshotOf(data, runId))) return false;
       data.runs.delete(runId);
       data.changes.delete(runId);
       for (const map of [data.leases, data.streams])
@@ -87,7 +90,7 @@ export function memoryNotes(data: MemoryData): StoreNotes {
 }
 
 /** What the notes know of the runs; of all of them unless one is named. */
-export function surveyOf({ runs, streams }: MemoryData, runId: string | undefined): StoreSurvey {
+export function snapshotOf({ runs, streams }: MemoryData, runId: string | undefined): StoreSurvey {
   const isWanted = (id: string): boolean => runId === undefined || id === runId;
   const states = [...streams].map(([key, { nextSequence, replaceCount }]): StreamState => {
     const [id = '', table = ''] = key.split('/');

@@ -7,6 +7,7 @@ import { systemClock, type Clock } from '../../base/clock.ts';
 import { RunNotFoundError } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
 import { batchesOf, checkMergeSources, coalesceRanges, rangesContain } from '../batch-ranges.ts';
+import { hasNewArtifacts, type BlobSweeps, type StoredBlob } from '../blob-sweep.ts';
 import {
   compareText,
   copyRun,
@@ -35,7 +36,7 @@ import {
   firstEndingAt,
   memoryNotes,
   segmentsByEnd,
-  surveyOf,
+  snapshotOf,
   type MemorySegment,
   type MemoryData,
   type MemoryStream,
@@ -224,7 +225,7 @@ class MemoryStore implements StoreDriver {
   };
 
   readonly listStreams: ServedStore['listStreams'] = async (runId) =>
-    surveyOf(this.#data, runId).streams;
+    snapshotOf(this.#data, runId).streams;
 
   readonly listRunChanges: ServedStore['listRunChanges'] = async (after) => {
     const { changeCount, changes, runs } = this.#data;
@@ -242,7 +243,7 @@ class MemoryStore implements StoreDriver {
 
   readonly listBatches: ServedStore['listBatches'] = async (runIds) =>
     [...new Set(runIds)].flatMap((runId) =>
-      surveyOf(this.#data, runId).streams.map(({ replaceCount, table }): TableBatches => {
+      snapshotOf(this.#data, runId).streams.map(({ replaceCount, table }): TableBatches => {
         const manifests = [...this.#stream(runId, table).live.values()].map((one) => one.manifest);
         const rowCount = manifests.reduce((sum, one) => sum + one.rowCount, 0);
         const batches = coalesceRanges(manifests.flatMap(batchesOf));
@@ -259,16 +260,37 @@ class MemoryStore implements StoreDriver {
   readonly putBlob: Store['putBlob'] = async (sha256, bytes) => {
     const { blobs } = this.#data;
     const copy = bytes.slice();
-    blobs.set(sha256, copy);
+    blobs.set(sha256, { bytes: copy, putAtMs: this.#clock.now() });
   };
 
-  readonly getBlob: Store['getBlob'] = async (sha256) => this.#data.blobs.get(sha256)?.slice();
+  readonly getBlob: Store['getBlob'] = async (sha256) =>
+    this.#data.blobs.get(sha256)?.bytes.slice();
 
   readonly blobSize: BlobRanges['blobSize'] = async (sha256) =>
-    this.#data.blobs.get(sha256)?.byteLength;
+    this.#data.blobs.get(sha256)?.bytes.byteLength;
 
   readonly getBlobRange: BlobRanges['getBlobRange'] = async (sha256, start, end) =>
-    this.#data.blobs.get(sha256)?.slice(start, end);
+    this.#data.blobs.get(sha256)?.bytes.slice(start, end);
+
+  readonly listBlobs: BlobSweeps['listBlobs'] = async ({ after = '', limit, putBeforeMs }) =>
+    [...this.#data.blobs]
+      .flatMap(([sha256, { bytes, putAtMs }]): StoredBlob[] =>
+        sha256 > after && putAtMs <= putBeforeMs
+          ? [{ sha256, sizeBytes: bytes.byteLength, putAtMs }]
+          : [],
+      )
+      .sort((a, b) => compareText(a.sha256, b.sha256))
+      .slice(0, limit);
+
+  readonly dropBlobs: BlobSweeps['dropBlobs'] = async ({ hashes, putBeforeMs, seen }) => {
+    if (hasNewArtifacts(snapshotOf(this.#data, undefined).streams, seen)) return undefined;
+    const { blobs } = this.#data;
+    const gone = hashes.filter(
+      (hash) => (blobs.get(hash)?.putAtMs ?? Number.POSITIVE_INFINITY) <= putBeforeMs,
+    );
+    for (const hash of gone) blobs.delete(hash);
+    return gone.length;
+  };
 
   readonly reclaimSpace: Store['reclaimSpace'] = async () => undefined;
 

@@ -1,8 +1,9 @@
 /** From the options of an object store to the parts of a store that are stored there. */
 import type { Clock } from '../../base/clock.ts';
 import { SegmentFiles, type SegmentFileOptions } from '../sql/object-files.ts';
+import { hashOfKey } from '../sql/sql-blobs.ts';
 import type { SqlDatabase } from '../sql/sql-database.ts';
-import type { BlobFiles } from '../sql/sql-store.ts';
+import type { BlobFiles } from '../sql/sql-blob-store.ts';
 import { MAX_BLOB_BYTES } from '../limits.ts';
 import type { S3Objects } from './s3-objects.ts';
 import { checkS3Options, type S3Options } from './s3-config.ts';
@@ -52,16 +53,19 @@ export async function openObjects({
   });
 }
 
-/** Writes to the first location, reads from both. */
+/** Writes to the first location, reads from both, and deletes from both. */
 function layered(first: BlobFiles, second: BlobFiles): BlobFiles {
   return {
     name: first.name,
-    put: (sha256, bytes) => first.put(sha256, bytes),
-    get: async (sha256) => (await first.get(sha256)) ?? second.get(sha256),
-    getRange: async (sha256, start, end) =>
-      (await first.getRange(sha256, start, end)) ?? second.getRange(sha256, start, end),
-    has: async (sha256, sizeBytes) =>
-      (await first.has(sha256, sizeBytes)) || second.has(sha256, sizeBytes),
+    put: (key, bytes) => first.put(key, bytes),
+    get: async (key) => (await first.get(key)) ?? second.get(key),
+    getRange: async (key, start, end) =>
+      (await first.getRange(key, start, end)) ?? second.getRange(key, start, end),
+    has: async (key, sizeBytes) => (await first.has(key, sizeBytes)) || second.has(key, sizeBytes),
+    delete: async (key) => {
+      await first.delete(key);
+      await second.delete(key);
+    },
     removeAbandoned: async (nowMs) => {
       await first.removeAbandoned(nowMs);
       await second.removeAbandoned(nowMs);
@@ -74,13 +78,14 @@ function layered(first: BlobFiles, second: BlobFiles): BlobFiles {
  * the same bytes again takes it over.
  */
 export function createBlobObjects(objects: S3Objects): BlobFiles {
-  const keyOf = (sha256: string): string => `${ROOT}${sha256.slice(0, 2)}/${sha256}`;
+  const objectOf = (key: string): string => `${ROOT}${key.slice(0, 2)}/${key}`;
   return {
     name: objects.name,
-    put: (sha256, bytes) => objects.put(keyOf(sha256), bytes, sha256),
-    get: (sha256) => objects.get(keyOf(sha256), MAX_BLOB_BYTES),
-    getRange: (sha256, start, end) => objects.getRange(keyOf(sha256), start, end),
-    has: async (sha256, sizeBytes) => (await objects.size(keyOf(sha256))) === sizeBytes,
+    put: (key, bytes) => objects.put(objectOf(key), bytes, hashOfKey(key)),
+    get: (key) => objects.get(objectOf(key), MAX_BLOB_BYTES),
+    getRange: (key, start, end) => objects.getRange(objectOf(key), start, end),
+    has: async (key, sizeBytes) => (await objects.size(objectOf(key))) === sizeBytes,
+    delete: (key) => objects.delete(objectOf(key)),
     removeAbandoned: async (nowMs) => {
       await objects.abortUploads(ROOT, nowMs - ABANDONED_AFTER_MS);
     },

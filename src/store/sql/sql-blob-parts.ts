@@ -1,6 +1,7 @@
 /**
  * Large blobs in the database itself, in parts, for servers without an object store. Parts are written before the line
- * of their blob; those of a call that was interrupted stay until the blob is put again.
+ * of their blob; those of a call that was interrupted stay until the blob is put again. The column `sha256` has the name of
+ * the blob: its hash, with the number of its generation after the first.
  */
 import { bytesFrom } from './sql-blobs.ts';
 import {
@@ -12,7 +13,7 @@ import {
   type SqlDatabase,
   type SqlWork,
 } from './sql-database.ts';
-import type { BlobFiles } from './sql-store.ts';
+import type { BlobFiles } from './sql-blob-store.ts';
 
 /** Small enough for every server to take and replicate at once. */
 const PART_BYTES = 1024 * 1024;
@@ -72,6 +73,11 @@ export function createBlobParts(database: SqlDatabase): BlobFiles {
     },
     has: async (sha256, sizeBytes) =>
       (await database.read(() => sizeOf(sha256))).sizeBytes === sizeBytes,
+    async delete(key) {
+      await database.transaction(function* () {
+        yield sql('DELETE FROM blob_parts WHERE sha256 = ?', key);
+      });
+    },
     async removeAbandoned() {},
   };
 }

@@ -255,6 +255,21 @@ const LATER: readonly Step[] = [
     'CREATE INDEX IF NOT EXISTS audit_log_by_user ON audit_log (user_id, id)',
     'CREATE INDEX IF NOT EXISTS audit_log_by_target ON audit_log (target_id, id)',
   ],
+  // Blobs that nothing names go: see sql-blob-sweep.ts. Blobs of before get their time from the first sweep.
+  [
+    `CREATE TABLE IF NOT EXISTS blob_puts (
+      sha256 TEXT PRIMARY KEY,
+      generation BIGINT NOT NULL,
+      put_at_ms DOUBLE PRECISION)`,
+    `INSERT INTO blob_puts (sha256, generation) SELECT sha256, 0 FROM blobs WHERE true
+     ON CONFLICT (sha256) DO NOTHING`,
+    `CREATE TABLE IF NOT EXISTS swept_blobs (
+      sha256 TEXT NOT NULL,
+      generation BIGINT NOT NULL,
+      is_deleted BIGINT NOT NULL,
+      PRIMARY KEY (sha256, generation))`,
+    'ALTER TABLE blob_spaces ADD COLUMN put_at_ms DOUBLE PRECISION',
+  ],
 ];
 
 /** Every table of the layout. */

@@ -27,7 +27,7 @@ export function sqlNotes(
     write: (name, text, expected) =>
       database.transaction(() => writeNote(space, name, text, expected)),
     list: (prefix) => database.read(() => listNotes(space, prefix)),
-    survey: (runId) => database.read(() => survey(space, runId)),
+    survey: (runId) => database.read(() => snapshotOf(space, runId)),
     forgetRun: (runId, expected) =>
       database.transaction(() => forgetRun(space, runId, expected, clock.now())),
   };
@@ -90,7 +90,7 @@ function* listNotes(space: string, prefix: string): SqlWork<readonly StoreNote[]
 }
 
 /** What there is of a space, or of one run. */
-export function* survey(space: string, runId: string | undefined): SqlWork<StoreSurvey> {
+export function* snapshotOf(space: string, runId: string | undefined): SqlWork<StoreSurvey> {
   const params: SqlValue[] = runId === undefined ? [space] : [space, runId];
   const streams = yield sql(
     `SELECT text(streams.run_id), text(streams.table_name), streams.next_sequence,
@@ -131,7 +131,7 @@ function* forgetRun(
     space,
     runId,
   );
-  if (!isUnchanged(expected, yield* survey(space, runId))) return false;
+  if (!isUnchanged(expected, yield* snapshotOf(space, runId))) return false;
   for (const row of streams) yield* releaseStream(numberCell(row, 0), nowMs);
   const keys = 'SELECT stream_key FROM streams WHERE space = ? AND run_id = ?';
   yield sql(

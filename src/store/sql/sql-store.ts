@@ -3,20 +3,14 @@ import { storeOf, type StoreDriver } from '../front.ts';
 import { segmentName } from '../../records/shapes/manifest.ts';
 import type { Clock } from '../../base/clock.ts';
 import { SessionStoreError } from '../../base/errors.ts';
-import { checkStoredBlob } from '../blob-rules.ts';
+import type { BlobSweeps } from '../blob-sweep.ts';
 import { checkSpace, compareText, selectLeases, storeClosed } from '../run-rules.ts';
 import { appendSegments } from './sql-append.ts';
 import type { SegmentFiles } from './object-files.ts';
-import {
-  findBlob,
-  findBlobSize,
-  storeBlob,
-  MAX_DATABASE_BLOB_BYTES,
-  readBlobRange,
-} from './sql-blobs.ts';
+import { SqlBlobStore, type BlobFiles } from './sql-blob-store.ts';
 import type { SqlDatabase } from './sql-database.ts';
 import { listBatches } from './sql-batches.ts';
-import { sqlNotes, survey } from './sql-notes.ts';
+import { sqlNotes, snapshotOf } from './sql-notes.ts';
 import * as runs from './sql-runs.ts';
 import type { ChangeScope } from './sql-streams.ts';
 import * as segmentsOf from './sql-segments.ts';
@@ -35,23 +29,6 @@ import {
 
 /** Segments are read so many at a time: as much as may be in memory in two forms. */
 const READ_AT_ONCE = 8;
-
-/** Where large blobs are stored. A blob that was put is whole and durable. */
-export interface BlobFiles {
-  /** Names the location in messages. */
-  readonly name: string;
-  put(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
-  get(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
-  /** The bytes from `start` (inclusive) to `end` (exclusive), cut at the end; nothing else is read. */
-  getRange(
-    sha256: string,
-    start: number,
-    end: number,
-  ): Promise<Uint8Array<ArrayBuffer> | undefined>;
-  has(sha256: string, sizeBytes: number): Promise<boolean>;
-  /** Removes what interrupted calls of `put` have left. */
-  removeAbandoned(nowMs: number): Promise<void>;
-}
 
 /** What an SQL store is made of. The store closes the database, unless that is shared. */
 export type SqlStoreParts = {
@@ -108,6 +85,7 @@ class SqlStore implements StoreDriver {
   readonly #parts: SqlStoreParts;
   readonly #space: string;
   readonly #database: SqlDatabase;
+  readonly #blobs: SqlBlobStore;
   #isClosed = false;
 
   constructor(parts: SqlStoreParts) {
@@ -119,6 +97,7 @@ class SqlStore implements StoreDriver {
     this.notes = sqlNotes(parts.database, this.#space, parts.clock);
     const { database } = parts;
     this.#database = database;
+    this.#blobs = new SqlBlobStore({ ...parts, space: this.#space });
     if (database.transactionNow !== undefined) {
       const runNow = database.transactionNow.bind(database);
       this.appendSegmentsNow = (segments, live) =>
@@ -215,7 +194,7 @@ class SqlStore implements StoreDriver {
   };
 
   readonly listStreams: ServedStore['listStreams'] = async (runId) =>
-    (await this.#database.read(() => survey(this.#space, runId))).streams;
+    (await this.#database.read(() => snapshotOf(this.#space, runId))).streams;
 
   readonly listRunChanges: ServedStore['listRunChanges'] = async (after) =>
     this.#database.read(() => runs.listRunChanges(this.#space, after));
@@ -232,40 +211,18 @@ class SqlStore implements StoreDriver {
   readonly isDurable: ServedStore['isDurable'] = async () =>
     (await this.#database.safety()).isDurable;
 
-  readonly putBlob: Store['putBlob'] = async (sha256, bytes) => {
-    const isFile = bytes.byteLength > MAX_DATABASE_BLOB_BYTES;
-    const { blobFiles } = this.#parts;
-    if (isFile && !(await blobFiles.has(sha256, bytes.byteLength)))
-      await blobFiles.put(sha256, bytes);
-    await this.#database.transaction(() => storeBlob(this.#space, sha256, bytes, isFile));
-  };
+  readonly putBlob: Store['putBlob'] = (sha256, bytes) => this.#blobs.putBlob(sha256, bytes);
 
-  readonly getBlob: Store['getBlob'] = async (sha256) => {
-    const found = await this.#database.read(() => findBlob(this.#space, sha256));
-    if (found === undefined) return undefined;
-    const { blobFiles } = this.#parts;
-    const bytes = found === 'file' ? await blobFiles.get(sha256) : found;
-    if (bytes === undefined) throw missingBytes(sha256, blobFiles.name);
-    await checkStoredBlob(sha256, bytes, found === 'file' ? blobFiles.name : this.#database.name);
-    return bytes;
-  };
+  readonly getBlob: Store['getBlob'] = (sha256) => this.#blobs.getBlob(sha256);
 
-  readonly blobSize: BlobRanges['blobSize'] = async (sha256) =>
-    (await this.#database.read(() => findBlobSize(this.#space, sha256)))?.sizeBytes;
+  readonly blobSize: BlobRanges['blobSize'] = (sha256) => this.#blobs.blobSize(sha256);
 
-  readonly getBlobRange: BlobRanges['getBlobRange'] = async (sha256, start, end) => {
-    const found = await this.#database.read(() => findBlobSize(this.#space, sha256));
-    if (found === undefined) return undefined;
-    const last = Math.min(end, found.sizeBytes);
-    if (start >= last) return new Uint8Array(0);
-    const { blobFiles } = this.#parts;
-    const bytes = found.isFile
-      ? await blobFiles.getRange(sha256, start, last)
-      : await this.#database.read(() => readBlobRange(sha256, start, last));
-    if (bytes?.byteLength !== last - start)
-      throw missingBytes(sha256, found.isFile ? blobFiles.name : this.#database.name);
-    return bytes;
-  };
+  readonly getBlobRange: BlobRanges['getBlobRange'] = (sha256, start, end) =>
+    this.#blobs.getBlobRange(sha256, start, end);
+
+  readonly listBlobs: BlobSweeps['listBlobs'] = (page) => this.#blobs.listBlobs(page);
+
+  readonly dropBlobs: BlobSweeps['dropBlobs'] = (drop) => this.#blobs.dropBlobs(drop);
 
   readonly reclaimSpace: Store['reclaimSpace'] = async () => {
     await this.#database.reclaimSpace();
@@ -359,14 +316,5 @@ function noSegmentFiles(segment: SegmentReference): SessionStoreError {
     'missing',
     `Segment ${segmentName(segment)} is stored in an object store, and none is configured here. Set the QUARK_S3_... variables, or the options that they stand for, to those of the service that wrote it.`,
     { details: { segment: segmentName(segment) } },
-  );
-}
-
-/** The error for a blob with a row and without bytes. */
-function missingBytes(sha256: string, where: string): SessionStoreError {
-  return new SessionStoreError(
-    'corrupt',
-    `The bytes of blob ${sha256} are missing from ${where}. Put the blob again to repair it.`,
-    { details: { sha256, where } },
   );
 }

@@ -23,10 +23,12 @@ import { pruneBackup } from '../../../src/backup/prune.ts';
 import { restoreBackup } from '../../../src/backup/restore-backup.ts';
 import { tombstoneText } from '../../../src/backup/tombstones.ts';
 import { verifyBackup } from '../../../src/backup/verify-backup.ts';
+import { sweepBlobs } from '../../../src/read/blob-sweep.ts';
 import { lockFile } from '../../../src/store/sql/node/file-lock.ts';
 import { openFileSpaces, openFileStorage } from '../../../src/store/sql/node/file-storage.ts';
 import { ensureIdentity } from '../../../src/store/sql/store-identity.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { artifactSegmentOf } from '../../support/artifact-segments.ts';
 import { bytesOf, RUN_ID, runOf, segmentOf } from '../../support/segments.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'quark-backup-'));
@@ -354,4 +356,34 @@ test('a snapshot of a newer layout or format is refused', async () => {
     reason: 'version',
   });
   expect(existsSync(join(folder, 'x'))).toBe(false);
+});
+
+test('a blob that was swept and put again is backed up under its hash, and restored as a first generation', async () => {
+  const bytes = bytesOf(LARGE, 77);
+  const hash = hashOf(bytes);
+  const clock = { nowMs: 1_700_000_000_000, now: (): number => clock.nowMs };
+  const store = await openFileStorage(source, { clock });
+  await store.createRun(runOf());
+  for (let round = 0; round < 2; round++) {
+    await store.putBlob(hash, bytes);
+    clock.nowMs += 1000;
+    if (round === 0)
+      expect(await sweepBlobs(store, { keepMs: 0, clock })).toMatchObject({ blobs: 1 });
+  }
+  expect(existsSync(join(source, '.quark', 'blobs', hash.slice(0, 2), `${hash}.1`))).toBe(true);
+  await store.appendSegments([artifactSegmentOf(0, [[hash]])]);
+  expect(await backupStore(source, destination)).toMatchObject({ blobCount: 1, lostBlobs: [] });
+  await store.close();
+  const restored = join(folder, 'restored');
+  await restoreBackup(destination, restored);
+  const again = await openFileStorage(restored, { clock });
+  expect(hashOf((await again.getBlob(hash)) ?? bytesOf(1))).toBe(hash);
+  // Blobs begin their time again.
+  await again.putBlob(hash, bytes);
+  clock.nowMs += 1000;
+  await again.replaceTable(RUN_ID, 'artifacts', []);
+  expect(await sweepBlobs(again, { keepMs: 0, clock })).toMatchObject({ blobs: 1 });
+  await again.putBlob(hash, bytes);
+  expect(hashOf((await again.getBlob(hash)) ?? bytesOf(1))).toBe(hash);
+  await again.close();
 });

@@ -1,12 +1,13 @@
 /**
- * Large blobs as files beside the database: `blobs/ab/abcdef...`, named by their SHA-256. A file appears under its
- * name only once it is whole and on the disk.
+ * Large blobs as files beside the database: `blobs/ab/abcdef...`, named by their SHA-256, with the number
+ * of the generation after the first. A file appears under its name only once it is whole and on the disk.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { lstat, open, readdir, realpath, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { SessionStoreError } from '../../../base/errors.ts';
-import type { BlobFiles } from '../sql-store.ts';
+import type { BlobFiles } from '../sql-blob-store.ts';
+import { hashOfKey } from '../sql-blobs.ts';
 import { makeFolder, syncFolder } from './folders.ts';
 import { openInside, openRealFolder } from '../../../base/node/open-inside.ts';
 import { sqliteFailure } from './sqlite-errors.ts';
@@ -35,20 +36,20 @@ class BlobFolder implements BlobFiles {
     this.name = root;
   }
 
-  async put(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+  async put(key: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     const { name: root } = this;
-    const path = pathIn(root, sha256);
+    const path = pathIn(root, key);
     try {
       await makeFolder(dirname(path), true);
       await makeFolder(join(root, INCOMING));
       await inFolder(root, INCOMING, (incoming) =>
-        inFolder(root, folderOf(sha256), async (folder) => {
+        inFolder(root, folderOf(key), async (folder) => {
           const random = randomBytes(6).toString('hex');
-          const draft = join(incoming, `${sha256}.${process.pid}.${random}`);
+          const draft = join(incoming, `${key}.${process.pid}.${random}`);
           try {
             await writeDurably(draft, bytes);
             // A link that lies under the name is replaced, not followed.
-            await rename(draft, join(folder, sha256));
+            await rename(draft, join(folder, key));
           } catch (error) {
             await rm(draft, { force: true }).catch(() => undefined);
             throw error;
@@ -61,19 +62,19 @@ class BlobFolder implements BlobFiles {
     }
   }
 
-  async get(sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    return readBlob(this.name, sha256, async (file) => {
+  async get(key: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    return readBlob(this.name, key, async (file) => {
       const bytes = await file.readFile();
       return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength).slice();
     });
   }
 
   async getRange(
-    sha256: string,
+    key: string,
     start: number,
     end: number,
   ): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    return readBlob(this.name, sha256, async (file) => {
+    return readBlob(this.name, key, async (file) => {
       const bytes = new Uint8Array(end - start);
       let filled = 0;
       while (filled < bytes.byteLength) {
@@ -86,12 +87,21 @@ class BlobFolder implements BlobFiles {
     });
   }
 
-  async has(sha256: string, sizeBytes: number): Promise<boolean> {
+  async has(key: string, sizeBytes: number): Promise<boolean> {
     // Not by its size alone: a disk that lost power or went bad leaves files of the right size with other bytes.
-    const found = await readBlob(this.name, sha256, async (file) =>
+    const found = await readBlob(this.name, key, async (file) =>
       (await file.stat()).size === sizeBytes ? hashOf(file) : '',
     );
-    return found === sha256;
+    return found === hashOfKey(key);
+  }
+
+  async delete(key: string): Promise<void> {
+    const path = pathIn(this.name, key);
+    try {
+      await inFolder(this.name, folderOf(key), (folder) => rm(join(folder, key), { force: true }));
+    } catch (error) {
+      if (!isMissing(error)) throw sqliteFailure(error, path);
+    }
   }
 
   async removeAbandoned(nowMs: number): Promise<void> {
@@ -108,12 +118,12 @@ class BlobFolder implements BlobFiles {
   }
 }
 
-function folderOf(sha256: string): string {
-  return sha256.slice(0, 2);
+function folderOf(key: string): string {
+  return key.slice(0, 2);
 }
 
-function pathIn(root: string, sha256: string): string {
-  return join(root, folderOf(sha256), sha256);
+function pathIn(root: string, key: string): string {
+  return join(root, folderOf(key), key);
 }
 
 /** Works in a folder of the store by a path that stays in it. @throws {SessionStoreError} `unwritable` when the folder is a link */
@@ -134,10 +144,10 @@ async function inFolder<T>(
 /** Undefined when there is no such blob. @throws {SessionStoreError} `unwritable` when a link leads out of the store */
 async function readBlob<T>(
   root: string,
-  sha256: string,
+  key: string,
   read: (file: FileHandle) => Promise<T>,
 ): Promise<T | undefined> {
-  const path = pathIn(root, sha256);
+  const path = pathIn(root, key);
   try {
     const file = await openInside([await realpath(root)], path);
     if (file === undefined) throw leadsOut(path);

@@ -1,0 +1,52 @@
+/** `quark gc`: removes payloads that no artifact names any more. */
+import { sweepBlobs } from '../../index.ts';
+import {
+  EXIT,
+  JSON_OPTION,
+  jsonText,
+  STORAGE_OPTIONS,
+  withStore,
+  type Command,
+} from '../support/command.ts';
+import { byteText, counted } from '../support/text.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const DEFAULT_DAYS = 7;
+
+export const gcCommand: Command = {
+  spec: {
+    name: 'gc',
+    summary: 'Remove payloads that no artifact names any more.',
+    positionals: [],
+    options: {
+      ...STORAGE_OPTIONS,
+      'dry-run': { kind: 'flag', help: 'Only say what would be removed.' },
+      days: {
+        kind: 'count',
+        value: 'N',
+        help: `Leave alone what was stored within so many days. Default: ${DEFAULT_DAYS}.`,
+      },
+      json: JSON_OPTION,
+    },
+    notes: [
+      'Runs that are deleted and can be restored count as runs: what they name stays.',
+      'It may run while runs are recorded. A service does this by itself, for all of its spaces.',
+    ],
+  },
+  run: (context) =>
+    withStore(context, async (store) => {
+      const { args, io } = context;
+      const dryRun = args.flag('dry-run');
+      const keepMs = (args.count('days') ?? DEFAULT_DAYS) * DAY_MS;
+      const report = await sweepBlobs(store, { keepMs, dryRun });
+      if (!dryRun && report.blobs > 0) await store.reclaimSpace();
+      const { blobs, bytes, isDone, named } = report;
+      if (args.flag('json'))
+        await io.stdout.write(jsonText({ blobs, bytes, named, is_done: isDone }));
+      else
+        await io.stdout.write(
+          `${isDone ? 'Removed' : 'Would remove'} ${counted(blobs, 'blob')}, ${byteText(bytes)}. Artifacts name ${counted(named, 'blob')}.\n`,
+        );
+      return EXIT.ok;
+    }),
+};
