@@ -152,10 +152,7 @@ export class BlobMarks {
   readonly #signal: AbortSignal | undefined;
   readonly #marks = new Map<string, Mark>();
 
-  constructor(
-    store: Pick<Store, 'listSegments' | 'readSegments'>,
-    signal?: AbortSignal | undefined,
-  ) {
+  constructor(store: Pick<Store, 'listSegments' | 'readSegments'>, signal?: AbortSignal) {
     this.#store = store;
     this.#signal = signal;
   }

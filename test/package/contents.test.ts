@@ -158,6 +158,7 @@ describe('exported names', () => {
         "CURRENT_SCHEMA_VERSION",
         "DEFAULT_EVENT_SEVERITIES",
         "DEFAULT_HISTOGRAM_BINS",
+        "DEFAULT_KEEP_UNNAMED_MS",
         "DEFAULT_KERNELS_CONFIG",
         "DEFAULT_WRITER_OPTIONS",
         "ERROR_CODES",
@@ -216,6 +217,7 @@ describe('exported names', () => {
         "registerStorage",
         "resumeRun",
         "startRun",
+        "sweepBlobs",
         "toArrowTable",
         "validateRecord",
       ]

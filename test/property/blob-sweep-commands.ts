@@ -30,11 +30,12 @@ const command: fc.Arbitrary<SweepCommand> = fc.oneof(
   },
 ) as fc.Arbitrary<SweepCommand>;
 
-/** Tries `count` sequences. */
+/** Tries `count` sequences; returns how many were tried. */
 export async function trySweeps(
   makeLocation: (clock: { nowMs: number; now(): number }) => Promise<SweepLocation>,
   count: number,
-): Promise<void> {
+): Promise<number> {
+  let tried = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(command, { maxLength: 40, size: 'max' }), async (commands) => {
       const clock = { nowMs: 1_700_000_000_000, now: (): number => clock.nowMs };
@@ -42,12 +43,14 @@ export async function trySweeps(
       try {
         for (const one of commands) await world.execute(one);
         await world.finish();
+        tried++;
       } finally {
         await world.close();
       }
     }),
     runs(count),
   );
+  return tried;
 }
 
 /**
@@ -56,7 +59,8 @@ export async function trySweeps(
  */
 export async function tryLateSweeps(
   makeLocation: (clock: { nowMs: number; now(): number }) => Promise<SweepLocation>,
-): Promise<void> {
+): Promise<number> {
+  let tried = 0;
   const all = 1000;
   for (const blob of [0, 2])
     for (let count = 0; count < 14; count++)
@@ -77,8 +81,10 @@ export async function tryLateSweeps(
           await world.execute({ kind: 'record', run: 0, blobs: [blob] });
           await world.execute({ kind: 'wait', ms: 0 });
           await world.finish();
+          tried++;
         } finally {
           await world.close();
         }
       }
+  return tried;
 }
