@@ -155,6 +155,10 @@ export class BufferedWriter implements OpenWriter {
    */
   admit(): boolean {
     this.check();
+    if (this.#handle.fenced !== undefined) {
+      this.#droppedRows++;
+      return false;
+    }
     if (!this.#isFull()) return true;
     // After a failure the store is not asked again for every row: each attempt may block.
     const mayAsk = this.#lastError === null || this.#handle.clock.now() >= this.#retryAtMs;

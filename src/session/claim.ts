@@ -11,6 +11,7 @@ export class Claim {
   readonly #ttlMs: number;
   #renewedAtMs = 0;
   #cancel: (() => void) | undefined;
+  #isStopped = false;
 
   constructor(store: Store, runId: string, holder: string, clock: Clock, ttlMs: number) {
     this.#store = store;
@@ -28,22 +29,24 @@ export class Claim {
 
   /** Renews it after a write if it is due, because timers may be late. */
   touch(): void {
-    if (this.#clock.now() - this.#renewedAtMs > this.#ttlMs / 3)
+    if (!this.#isStopped && this.#clock.now() - this.#renewedAtMs > this.#ttlMs / 3)
       this.renew().catch(() => undefined);
   }
 
-  /** Renews it periodically while `isWanted` returns true. */
-  keep(isWanted: () => boolean): void {
+  /** Renews it periodically while `isWanted` returns true, and calls `onRenewed` each time. */
+  keep(isWanted: () => boolean, onRenewed: () => void): void {
+    if (this.#isStopped) return;
     this.#cancel = this.#clock.after(this.#ttlMs / 3, () => {
       if (!isWanted()) return;
       // After a failed renewal the next one restores the lease; until then the run may look interrupted.
-      this.renew().catch(() => undefined);
-      this.keep(isWanted);
+      this.renew().then(onRenewed, () => undefined);
+      this.keep(isWanted, onRenewed);
     });
   }
 
   /** Stops renewing it. */
   stop(): void {
+    this.#isStopped = true;
     this.#cancel?.();
   }
 

@@ -16,6 +16,8 @@ const MAX_APPEND = 64;
 export type NumberedEvent = {
   readonly event: EventRecord;
   readonly batchNumber: number;
+  /** Where it is another one than that of the session. */
+  readonly generation?: number | undefined;
   /** Once the store has given it one. */
   sequence: number | null;
 };
@@ -41,18 +43,18 @@ export class EventQueue {
   }
 
   /** Gives an event its number. */
-  number(event: EventRecord): NumberedEvent {
-    return { event, batchNumber: this.#nextBatch++, sequence: null };
+  number(event: EventRecord, generation?: number): NumberedEvent {
+    return { event, batchNumber: this.#nextBatch++, sequence: null, generation };
   }
 
-  /** Puts what was noticed behind the events that wait. */
-  notify({ eventType, ...options }: Notice): void {
-    this.add(createEvent(this.#handle, eventType, options));
+  /** Puts what was noticed behind the events that wait; under a later generation than that of the session, if one is given. */
+  notify({ eventType, ...options }: Notice, generation?: number): void {
+    this.add(createEvent(this.#handle, eventType, options), generation);
   }
 
   /** Queues an event; at the limit it is dropped and counted. */
-  add(event: EventRecord): NumberedEvent {
-    const numbered = this.number(event);
+  add(event: EventRecord, generation?: number): NumberedEvent {
+    const numbered = this.number(event, generation);
     if (this.#waiting.length < MAX_WAITING) {
       this.#waiting.push(numbered);
     } else {
@@ -136,9 +138,11 @@ export class EventQueue {
     }
   }
 
-  #segmentOf({ batchNumber, event }: NumberedEvent): NewSegment {
+  #segmentOf({ batchNumber, event, generation }: NumberedEvent): NewSegment {
     const { table } = eventTable;
     const identity = { runId: this.#handle.runId, table, writerId: this.#writerId, batchNumber };
-    return createSegment(eventTable, identity, batchOfRows(eventTable, [event]));
+    const segment = createSegment(eventTable, identity, batchOfRows(eventTable, [event]));
+    if (generation === undefined) return segment;
+    return { bytes: segment.bytes, manifest: { ...segment.manifest, generation } };
   }
 }

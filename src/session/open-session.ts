@@ -23,6 +23,7 @@ import { SessionCore } from './session-core.ts';
 /** The result of opening a stored run: the run, and the event of resuming it; no event when the run is joined. */
 type Opening = {
   readonly run: RunRecord;
+  readonly generation: number;
   readonly event?: string;
   readonly payload?: Readonly<Record<string, string | number | null>>;
 };
@@ -87,10 +88,10 @@ export async function openKnownRun(
   const holder = createId('ses', clock.now());
   let core: SessionCore | undefined;
   try {
-    const { event, payload = {}, run } = await open(store, platform, holder);
+    const { event, generation, payload = {}, run } = await open(store, platform, holder);
     const isGuest = event === undefined;
     const parts = { store, isStoreOwned: isOwned, platform, clock, holder, run, options };
-    core = new SessionCore({ ...parts, isGuest });
+    core = new SessionCore({ ...parts, generation, isGuest });
     await core.start();
     core.project = await loadProject(store, run);
     if (event !== undefined)

@@ -11,9 +11,10 @@ import { errorOf, messageOf } from '../base/errors.ts';
 export type RecordingStatus = {
   /**
    * `recording`: logged rows reach the storage. `stopped`: writes to the storage fail; rows are buffered in memory, and writes
-   * are retried at least every 30 seconds.
+   * are retried at least every 30 seconds. `fenced`: another session has taken the run over; what was buffered is stored apart, as
+   * superseded, and later rows are counted as dropped.
    */
-  readonly state: 'recording' | 'stopped';
+  readonly state: 'recording' | 'stopped' | 'fenced';
   /** When recording stopped, in UTC epoch milliseconds; null while it works. */
   readonly sinceMs: number | null;
   /** Why recording stopped, usually a {@link SessionStoreError}. While recording works: the cause of the last stop, or null. */
@@ -42,11 +43,11 @@ export type RecordingProblem = {
   /**
    * `stopped`: writes to the storage fail. `resumed`: they succeed again, and buffered rows are being written. `storage_cleared`:
    * the stored run was removed (the browser's data was cleared, the database deleted); the session has created the run again with
-   * its buffered rows, and `lostRows` are gone.
+   * its buffered rows, and `lostRows` are gone. `fenced`: another session has taken the run over, and `session.signal` is aborted.
    */
-  readonly kind: 'stopped' | 'resumed' | 'storage_cleared';
+  readonly kind: 'stopped' | 'resumed' | 'storage_cleared' | 'fenced';
   readonly runId: string;
-  /** When recording stopped, in UTC epoch milliseconds; for `storage_cleared`, when the removal was detected. */
+  /** When recording stopped, in UTC epoch milliseconds; for `storage_cleared` and `fenced`, when that was detected. */
   readonly sinceMs: number;
   /** Rows of all writers that are buffered in memory. */
   readonly bufferedRows: number;
@@ -84,6 +85,7 @@ export class RecordingHealth {
   #lastError: Error | null = null;
   #saidAtMs = Number.NEGATIVE_INFINITY;
   #isSaid = false;
+  #fencedAtMs: number | undefined;
 
   /** @param onWorks called when one of several failing writers works again: the others should retry now */
   constructor(
@@ -103,6 +105,13 @@ export class RecordingHealth {
   }
 
   get status(): RecordingStatus {
+    if (this.#fencedAtMs !== undefined)
+      return {
+        state: 'fenced',
+        sinceMs: this.#fencedAtMs,
+        error: this.#lastError,
+        ...this.#rows(),
+      };
     const isStopped = this.#failures.size > 0;
     return {
       state: isStopped ? 'stopped' : 'recording',
@@ -163,6 +172,14 @@ export class RecordingHealth {
     this.#lastError = error;
     this.#tell('storage_cleared', this.#clock.now(), error);
     if (!this.#isQuiet) warn(`Quark: ${message}`);
+  }
+
+  /** Reports that another session has taken the run over. */
+  fenced(error: Error): void {
+    this.#fencedAtMs = this.#clock.now();
+    this.#lastError = error;
+    this.#tell('fenced', this.#fencedAtMs, error);
+    if (!this.#isQuiet) warn(`Quark: ${error.message}`);
   }
 
   /** Records an error that does not stop recording. */

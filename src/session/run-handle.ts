@@ -6,6 +6,7 @@ import {
   isQuarkError,
   isStoreError,
   messageOf,
+  type SessionStoreError,
 } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import type { EventSeverity } from '../records/literals.ts';
@@ -43,6 +44,8 @@ export interface RunHandle {
   readonly strictMode: boolean;
   /** Aborted when the process is asked to stop, or the page is closed. */
   readonly signal: AbortSignal;
+  /** Why nothing more is recorded: another session has taken the run over; undefined while the session has it. */
+  readonly fenced: SessionStoreError | undefined;
   /** Writers report failures and successes here. */
   readonly recording: RecordingHealth;
   /** @throws {InvalidRunStateError} when the run has ended */

@@ -68,10 +68,11 @@ export async function lineageRootOf(store: Store, parentRunId: string): Promise<
   return (await loadRun(store, parentRunId)).run.lineageRootRunId;
 }
 
-/** Adds a run to a store, and its project if that is new; a run that is there already stays as it is. */
+/** Adds a run to a store, and its project if that is new; a run that is there already stays as it is. `generation` is that of its sessions. */
 export async function addRun(
   store: Store,
   run: RunRecord,
+  generation = 1,
 ): Promise<{ readonly run: RunRecord; readonly project: StoredProject }> {
   const project = await store.ensureProject({
     id: run.projectId,
@@ -85,7 +86,8 @@ export async function addRun(
     runPath: runPathIn(store, run.id),
   });
   try {
-    await store.createRun(storedForm(placed));
+    const form = storedForm(placed);
+    await store.createRun(generation === 1 ? form : { ...form, generation });
   } catch (error) {
     // An earlier attempt may have been carried out though its answer was lost.
     const stored = isStoreError(error, 'rejected') ? await store.findRun(run.id) : undefined;
@@ -100,7 +102,8 @@ function runPathIn({ location }: Pick<Store, 'location'>, runId: string): string
 }
 
 /**
- * Changes the run record: `change` sees what is there and says what should be, or returns undefined to leave it.
+ * Changes the run record: `change` sees what is there and says what should be, or returns undefined to leave it. With `generation`,
+ * the change counts the run's generation up to it.
  *
  * @throws what `change` throws
  */
@@ -108,17 +111,16 @@ export async function changeRun(
   store: Store,
   runId: string,
   nowMs: number,
-  change: (
-    run: RunRecord,
-  ) => Partial<RunRecord> | undefined | Promise<Partial<RunRecord> | undefined>,
-): Promise<RunRecord> {
+  change: (run: RunRecord, stored: StoredRun) => Partial<RunRecord> | undefined,
+  generation?: number,
+): Promise<LoadedRun> {
   let { stored, run } = await loadRun(store, runId);
   for (let attempt = 0; attempt < MAX_UPDATE_ATTEMPTS; attempt++) {
-    const changed = await change(run);
-    if (changed === undefined) return run;
-    const next = runRecord.create({ ...run, ...changed, updatedAt: new Date(nowMs).toISOString() });
-    const result = await store.updateRun({ ...storedForm(next), revision: stored.revision });
-    if (result.kind === 'updated') return next;
+    const changed = change(run, stored);
+    if (changed === undefined) return { run, stored };
+    const next = changedForm(stored, { ...run, ...changed }, nowMs);
+    const result = await store.updateRun(generation === undefined ? next : { ...next, generation });
+    if (result.kind === 'updated') return { run: parseRun(result.run), stored: result.run };
     stored = result.run;
     run = parseRun(stored);
   }
@@ -127,6 +129,17 @@ export async function changeRun(
     `Run ${runId} was changed by others ${MAX_UPDATE_ATTEMPTS} times in a row. Try again.`,
     { details: { runId } },
   );
+}
+
+/** The next revision of a stored run, with these fields. */
+export function changedForm(
+  stored: StoredRun,
+  fields: Parameters<typeof runRecord.create>[0],
+  nowMs: number,
+): StoredRun {
+  const next = runRecord.create({ ...fields, updatedAt: new Date(nowMs).toISOString() });
+  const { generation, revision } = stored;
+  return { ...storedForm(next), revision, ...(generation === undefined ? {} : { generation }) };
 }
 
 function storedForm(run: RunRecord): Omit<StoredRun, 'revision'> {

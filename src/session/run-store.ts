@@ -3,8 +3,10 @@
  * written, and creates the run again when it was removed. Writers call it like any store.
  */
 import { isQuarkError, QuarkError } from '../base/errors.ts';
+import type { RowSpill } from '../store/row-spill.ts';
 import type { NewSegment, SegmentManifest, Store, StoreLocation } from '../store/store.ts';
 import type { AnswerLimit } from './answer-limit.ts';
+import type { Fence } from './fence.ts';
 
 /** A store that could not be opened when the session began. */
 export type LateStore = {
@@ -16,6 +18,7 @@ export type LateStore = {
 /** What a {@link LateRunStore} needs of its session. */
 export type RunStoreOwner = {
   readonly runId: string;
+  readonly fence: Fence;
   /** How long each call may take; none in strict mode. */
   readonly answers: AnswerLimit | undefined;
   /** Makes the run in the store, unless it is there. */
@@ -34,6 +37,7 @@ const OPTIONAL = new Set<PropertyKey>([
   'readCurves',
   'appendSegmentsNow',
   'spill',
+  'lapsedLeases',
   'segmentSizes',
   'listStreams',
   'listRunChanges',
@@ -55,6 +59,7 @@ export class LateRunStore {
   #isStored: boolean;
   #making: Promise<void> | undefined;
   #rows = new Map<string, number>();
+  #spill: RowSpill | undefined;
 
   /** @param isStored whether the run is in the store */
   constructor(store: Store | LateStore, isStored: boolean, owner: RunStoreOwner) {
@@ -161,9 +166,11 @@ export class LateRunStore {
   #proxy(uri: string): Store {
     const location: StoreLocation = { storageDir: uri, storeRoot: uri, dbPath: uri };
     const own: Partial<Store> = {
-      appendSegments: async (segments, seen, live) => {
+      appendSegments: async (segments, seen) => {
         const manifests = await this.#withRun((store) =>
-          store.appendSegments(segments, seen, live),
+          this.#owner.fence.append(segments, (some, live) =>
+            store.appendSegments(some, seen, live),
+          ),
         );
         this.#count(segments);
         return manifests;
@@ -191,6 +198,7 @@ export class LateRunStore {
         if (Object.hasOwn(own, member)) return Reflect.get(own, member);
         if (opened !== undefined) {
           const store = this.#limited ?? opened;
+          if (member === 'spill') return this.#spillOf(opened);
           const value: unknown = Reflect.get(store, member, store);
           return typeof value === 'function' ? value.bind(store) : value;
         }
@@ -212,11 +220,19 @@ export class LateRunStore {
     });
   }
 
+  #spillOf({ spill }: Store): RowSpill | undefined {
+    if (spill !== undefined) this.#spill ??= this.#owner.fence.spill(spill);
+    return this.#spill;
+  }
+
   #appendNow(store: Store): Store['appendSegmentsNow'] {
     // Without its run nothing can be written at once.
     if (store.appendSegmentsNow === undefined || !this.#isStored) return undefined;
-    return (segments, live): readonly SegmentManifest[] => {
-      const manifests = store.appendSegmentsNow?.(segments, live) ?? [];
+    return (segments): readonly SegmentManifest[] => {
+      const manifests = this.#owner.fence.appendNow(
+        segments,
+        (some, live) => store.appendSegmentsNow?.(some, live) ?? [],
+      );
       this.#count(segments);
       return manifests;
     };

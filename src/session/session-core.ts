@@ -1,6 +1,11 @@
 /** The inside of a session: its writers, its lease, its end. */
 import type { Clock } from '../base/clock.ts';
-import { isQuarkError, isStoreError, RunNotFoundError } from '../base/errors.ts';
+import {
+  isQuarkError,
+  isStoreError,
+  RunNotFoundError,
+  type SessionStoreError,
+} from '../base/errors.ts';
 import { eventTable, type EventRecord } from '../records/event.ts';
 import type { RunStatus, TerminalRunStatus } from '../records/literals.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
@@ -11,6 +16,7 @@ import { AnswerLimit } from './answer-limit.ts';
 import { Claim } from './claim.ts';
 import { createEvent } from './event-logger.ts';
 import { EventQueue, type NumberedEvent } from './event-queue.ts';
+import { Fence } from './fence.ts';
 import { Housekeeping, tolerate } from './housekeeping.ts';
 import type { Platform } from './platforms/platform.ts';
 import { RecordingHealth } from './recording-health.ts';
@@ -31,7 +37,7 @@ import type { SessionOptions } from './run-options.ts';
 import { recordLosses } from './record-losses.ts';
 import { checkRunning } from './run-state.ts';
 import { LateRunStore, type LateStore } from './run-store.ts';
-import { segmentRefused, stopRequested, storageCleared } from './session-notices.ts';
+import { segmentRefused, sessionFenced, stopRequested, storageCleared } from './session-notices.ts';
 import { SessionRun, type RunEdit } from './session-run.ts';
 
 /** How long a process that was asked to stop waits for the service: what is left is sent by the next one. */
@@ -57,6 +63,8 @@ export type SessionParts = {
   readonly options: SessionOptions;
   /** Whether another session started the run. Default false. */
   readonly isGuest?: boolean;
+  /** Of the run, when the session began. Default 1. */
+  readonly generation?: number;
   /** Whether the run is in the store; else {@link SessionCore.ready} puts it there. Default true. */
   readonly isStored?: boolean;
 };
@@ -71,6 +79,7 @@ export class SessionCore implements RunHandle {
   readonly recording: RecordingHealth;
   /** Its name in leases on the run. */
   readonly holder: string;
+  readonly #fence: Fence;
   readonly #run: SessionRun;
   readonly #runStore: LateRunStore;
   readonly #housekeeping: Housekeeping;
@@ -110,9 +119,12 @@ export class SessionCore implements RunHandle {
     this.holder = holder;
     this.#options = options;
     this.#isKnown = isStored;
-    this.#run = new SessionRun(run, clock);
+    const live = { runId: run.id, generation: parts.generation ?? 1 };
+    this.#fence = new Fence(live, (error, current) => this.#fenced(error, current));
+    this.#run = new SessionRun(run, clock, this.#fence);
     this.#runStore = new LateRunStore(store, isStored, {
       runId: run.id,
+      fence: this.#fence,
       answers: run.strictMode ? undefined : new AnswerLimit(clock),
       isMadeAgain: !run.strictMode,
       createRun: (opened) => this.#createRun(opened),
@@ -164,7 +176,11 @@ export class SessionCore implements RunHandle {
   }
 
   get status(): RunStatus {
-    return this.#status;
+    return this.#status === 'running' && this.fenced !== undefined ? 'interrupted' : this.#status;
+  }
+
+  get fenced(): SessionStoreError | undefined {
+    return this.#fence.error;
   }
 
   get signal(): AbortSignal {
@@ -179,7 +195,11 @@ export class SessionCore implements RunHandle {
   async start(): Promise<void> {
     // Without strict mode the claim on a new run is stored with the run.
     if (this.strictMode || this.#isKnown) await this.#claim.renew();
-    this.#claim.keep(() => this.isOpen);
+    this.#claim.keep(
+      () => this.isOpen,
+      // It may have been frozen while another session took the run over.
+      () => void this.reload().catch(() => undefined),
+    );
     this.#undo.push(() => this.#claim.stop());
     if (this.#options.handleSignals ?? true)
       this.#undo.push(this.#platform.onInterrupt((reason) => this.#interrupt(reason)));
@@ -204,6 +224,7 @@ export class SessionCore implements RunHandle {
         this.runId,
         this.#isClosed && this.#status === 'running' ? 'closed' : this.#status,
       );
+    if (this.strictMode && this.fenced !== undefined) throw this.fenced;
   }
 
   attach(writer: OpenWriter): () => void {
@@ -235,7 +256,7 @@ export class SessionCore implements RunHandle {
   appended(table: string, segments: readonly SegmentManifest[]): void {
     for (const listener of this.#listeners) listener(table, segments);
     this.#claim.touch();
-    this.#housekeeping.appended(table, segments.length, this.#ending === undefined);
+    this.#housekeeping.appended(table, segments.length, this.#ending === undefined && !this.fenced);
   }
 
   /**
@@ -251,11 +272,14 @@ export class SessionCore implements RunHandle {
 
   /** Changes the run record. Without strict mode, a change that cannot be stored now is queued. */
   async change(change: RunEdit): Promise<RunRecord> {
+    if (this.fenced !== undefined) return this.run;
     try {
       if (this.strictMode) await this.#run.change(this.store, change);
       else await this.#run.changeInOrder(this.store, change);
       this.recording.worked('run');
     } catch (error) {
+      const isFenced = this.#fence.notice(error);
+      if (isFenced && !this.strictMode) return this.run;
       if (this.strictMode || !isRecordingFailure(error)) throw error;
       this.recording.failed('run', error);
       this.#writeRetry.later();
@@ -285,10 +309,11 @@ export class SessionCore implements RunHandle {
   async end(status: TerminalRunStatus, merges: boolean, isCertain = false): Promise<RunRecord> {
     this.checkOpen();
     if (this.#ending !== undefined) throw runEnded(this.runId, 'ending');
-    this.#ending = this.#end(status);
+    this.#ending = this.fenced === undefined ? this.#end(status) : Promise.reject(this.fenced);
     try {
       await this.#ending;
     } catch (error) {
+      if (this.#fence.notice(error)) return await this.#endFenced();
       const mayPostpone = isCertain
         ? !isQuarkError(error, 'invalid_run_state')
         : isRecordingFailure(error);
@@ -300,6 +325,27 @@ export class SessionCore implements RunHandle {
     }
     await writeFor(this, () => this.#afterEnd(merges));
     return this.run;
+  }
+
+  /** Another session has the run, and will end it: this one stores what it has, and leaves. */
+  async #endFenced(): Promise<RunRecord> {
+    await this.#leave().catch((error: unknown) => {
+      if (this.strictMode || !isRecordingFailure(error)) throw error;
+      this.#postpone(undefined, false, error);
+    });
+    this.#status = 'interrupted';
+    if (this.strictMode) throw this.fenced;
+    return this.run;
+  }
+
+  #fenced(error: SessionStoreError, current: number): void {
+    this.#claim.stop();
+    void tolerate(() => this.#claim.release());
+    this.recording.fenced(error);
+    const [{ generation }] = this.#fence.live;
+    this.#events.notify(sessionFenced(error, this.holder, generation), current);
+    this.#writeRetry.soon();
+    this.#abort.abort(new DOMException(error.message, 'AbortError'));
   }
 
   async #afterEnd(merges: boolean): Promise<void> {
@@ -316,7 +362,9 @@ export class SessionCore implements RunHandle {
   async #end(status: TerminalRunStatus): Promise<RunRecord> {
     await this.#closeWriters();
     // Before the event: where another session has ended the run, there is nothing to record.
-    checkRunning((await loadRun(this.store, this.runId)).run, 'ended again');
+    const { run: found, stored } = await loadRun(this.store, this.runId);
+    this.#fence.check(stored);
+    checkRunning(found, 'ended again');
     const lastWord = this.#lastWordOf(status);
     await this.#events.append(lastWord);
     const run = await this.#run.change(this.store, (current) => {
@@ -358,7 +406,11 @@ export class SessionCore implements RunHandle {
       const { run } = await loadRun(this.store, this.runId);
       // Another session has resumed the run, and will end it.
       if (status === undefined || run.resumeCount !== resumeCount) await this.#leave();
-      else await this.#end(status);
+      else
+        await this.#end(status).catch((error: unknown) => {
+          if (!this.#fence.notice(error)) throw error;
+          return this.#leave();
+        });
     } catch (error) {
       this.recording.failed('end', error);
       // Somebody has ended it: an earlier attempt, whose answer was lost, or another session. Or the store that was handed in is

@@ -13,6 +13,15 @@ export function stopRequested(message: string, reason: string): Notice {
   return noticeOf('stop_requested', 'warning', { message, reason });
 }
 
+/** Another session has taken the run over. */
+export function sessionFenced(error: Error, holder: string, generation: number): Notice {
+  return noticeOf('session_fenced', 'warning', {
+    message: error.message,
+    session: holder,
+    generation,
+  });
+}
+
 /** The service has rejected a segment permanently. */
 export function segmentRefused(segment: RefusedSegment): Notice {
   const { batchNumber, message, reason, rowCount, table, writerId } = segment;

@@ -3,7 +3,8 @@ import type { Clock } from '../base/clock.ts';
 import { isQuarkError } from '../base/errors.ts';
 import { Mutex } from '../base/mutex.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
-import type { Store, StoredProject } from '../store/store.ts';
+import type { Store, StoredProject, StoredRun } from '../store/store.ts';
+import type { Fence } from './fence.ts';
 import { isRecordingFailure } from './run-handle.ts';
 import { addRun, changeRun, lineageRootOf, loadRun } from './run-lifecycle.ts';
 
@@ -13,13 +14,15 @@ export type RunEdit = (run: RunRecord) => Partial<RunRecord> | undefined;
 /** See the top of this file. */
 export class SessionRun {
   readonly #clock: Pick<Clock, 'now'>;
+  readonly #fence: Fence;
   readonly #order = new Mutex();
   #stored: RunRecord;
   #project: StoredProject;
   #changes: RunEdit[] = [];
 
-  constructor(run: RunRecord, clock: Pick<Clock, 'now'>) {
+  constructor(run: RunRecord, clock: Pick<Clock, 'now'>, fence: Fence) {
     this.#clock = clock;
+    this.#fence = fence;
     this.#stored = run;
     this.#project = {
       id: run.projectId,
@@ -60,19 +63,39 @@ export class SessionRun {
       });
       run = runRecord.create({ ...run, lineageRootRunId: root });
     }
-    const added = await addRun(store, run);
+    const added = await addRun(store, run, this.#fence.live[0].generation);
     this.#stored = added.run;
     this.#project = added.project;
   }
 
   async reload(store: Store): Promise<void> {
-    this.#stored = (await loadRun(store, this.#stored.id)).run;
+    const { run, stored } = await loadRun(store, this.#stored.id);
+    this.#stored = run;
+    this.#look(stored);
   }
 
-  /** Stores a change. @throws what `change` throws */
+  /** Looks whether another session has taken the run over. */
+  #look(stored: StoredRun): void {
+    try {
+      this.#fence.check(stored);
+    } catch (error) {
+      this.#fence.notice(error);
+    }
+  }
+
+  /** Stores a change. @throws what `change` throws; {@link SessionStoreError} `fenced` */
   async change(store: Store, change: RunEdit): Promise<RunRecord> {
-    this.#stored = await changeRun(store, this.#stored.id, this.#clock.now(), change);
-    return this.#stored;
+    const { run } = await changeRun(
+      store,
+      this.#stored.id,
+      this.#clock.now(),
+      (current, stored) => {
+        this.#fence.check(stored);
+        return change(current);
+      },
+    );
+    this.#stored = run;
+    return run;
   }
 
   /** Stores a change after the queued ones. If the storage fails, the change is queued too. @throws what `change` throws */
@@ -82,7 +105,7 @@ export class SessionRun {
     try {
       await this.flush(store);
     } catch (error) {
-      if (!isRecordingFailure(error)) this.#drop(change);
+      if (this.#fence.notice(error) || !isRecordingFailure(error)) this.#drop(change);
       throw error;
     }
   }
@@ -90,6 +113,8 @@ export class SessionRun {
   /** Stores the queued changes, in order. */
   flush(store: Store): Promise<void> {
     return this.#order.run(async () => {
+      // Another session has the run: what was to be changed stays as that one says.
+      if (this.#fence.error !== undefined) this.#changes = [];
       for (let [change] = this.#changes; change !== undefined; [change] = this.#changes) {
         await this.change(store, change);
         this.#drop(change);

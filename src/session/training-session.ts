@@ -8,6 +8,7 @@ import {
   type RunStatus,
   type TerminalRunStatus,
 } from '../records/literals.ts';
+import { generationOf } from '../records/shapes/run.ts';
 import type { Dict } from '../schema/record.ts';
 import type { Store } from '../store/store.ts';
 import { SYNC_OFF, type SyncStatus } from '../store/sync-control.ts';
@@ -16,7 +17,7 @@ import { openKnownRun, openNewRun } from './open-session.ts';
 import type { RecordingStatus } from './recording-health.ts';
 import { RunContext } from './run-context.ts';
 import { setHandle } from './run-handle.ts';
-import { changeRun, loadRun } from './run-lifecycle.ts';
+import { loadRun } from './run-lifecycle.ts';
 import {
   checkResumeOptions,
   checkStartOptions,
@@ -24,8 +25,9 @@ import {
   type ResumeRunOptions,
   type StartRunOptions,
 } from './run-options.ts';
-import { checkResumable, checkRunning } from './run-state.ts';
+import { checkRunning } from './run-state.ts';
 import type { SessionCore } from './session-core.ts';
+import { takeOver } from './take-over.ts';
 
 /**
  * The live handle of a run: everything that is recorded goes through a session.
@@ -60,31 +62,27 @@ export class TrainingSession implements AsyncDisposable {
   }
 
   /**
-   * Continues a run that was interrupted or failed, or whose session ended unexpectedly. The stored run must be readable: while
+   * Continues a run that was interrupted or failed, or whose session ended unexpectedly. The session that had the run is fenced: what
+   * it still writes is stored apart, and its `signal` is aborted. Of several calls at once, exactly one succeeds. The stored run must be readable: while
    * the storage cannot be read or written, the call rejects in both modes.
    *
    * @throws {RunNotFoundError}
-   * @throws {InvalidRunStateError} when the run is completed, or a live session has its lease
+   * @throws {InvalidRunStateError} when the run is completed, a live session has its lease, or another session was first
    * @throws {SessionStoreError} when the store cannot be opened, read or written
    */
   static async resumeRun(options: ResumeRunOptions): Promise<TrainingSession> {
     const runId = checkResumeOptions(options);
     const core = await openKnownRun(options, runId, async (store, platform, holder) => {
-      await loadRun(store, runId);
-      // The lease comes first: of two sessions that resume at once, each sees the other's claim.
-      await store.renewLease(runId, holder, options.leaseTtlMs ?? platform.leaseTtlMs);
-      let previous: RunStatus = 'running';
-      const run = await changeRun(store, runId, clockOf(options).now(), async (current) => {
-        const leases = await store.listLeases([runId]);
-        checkResumable(
-          current,
-          leases.some((lease) => lease.holder !== holder),
-        );
-        previous = current.status;
-        return { status: 'running', endedAt: null, resumeCount: current.resumeCount + 1 };
+      const { generation, previous, run } = await takeOver({
+        store,
+        runId,
+        holder,
+        ttlMs: options.leaseTtlMs ?? platform.leaseTtlMs,
+        clock: clockOf(options),
       });
       return {
         run,
+        generation,
         event: 'run_resumed',
         payload: { previous_status: previous, resume_count: run.resumeCount },
       };
@@ -104,9 +102,9 @@ export class TrainingSession implements AsyncDisposable {
   static async attachRun(options: ResumeRunOptions): Promise<TrainingSession> {
     const runId = checkResumeOptions(options);
     const core = await openKnownRun(options, runId, async (store) => {
-      const { run } = await loadRun(store, runId);
+      const { run, stored } = await loadRun(store, runId);
       checkRunning(run, 'joined');
-      return { run };
+      return { run, generation: generationOf(stored) };
     });
     return new TrainingSession(core);
   }

@@ -2,7 +2,7 @@
 import { MAX_NOTE_CHARS } from './limits.ts';
 import { invalidInput, SessionStoreError, show } from '../base/errors.ts';
 import { checkId, checkRunId } from '../base/names.ts';
-import type { StoredLease } from '../records/shapes/lease.ts';
+import { storedLeaseShape, type StoredLease } from '../records/shapes/lease.ts';
 import { projectShape } from '../records/shapes/project.ts';
 import { generationOf, newRunShape, runFilterShape, runShape } from '../records/shapes/run.ts';
 import { checkShape, copyShape } from '../schema/shape.ts';
@@ -123,6 +123,31 @@ export function selectRuns(runs: Iterable<StoredRun>, filter: RunFilter): readon
  */
 export function isLapsed({ expiresAtMs, ttlMs = Infinity }: StoredLease, nowMs: number): boolean {
   return expiresAtMs <= nowMs || expiresAtMs - nowMs > 2 * ttlMs;
+}
+
+/** Lapsed leases stay for so long, for those who doubt a clock: see `lapsedLeases`. */
+export const LAPSED_LEASE_MS = 86_400_000;
+
+/** Whether a lease has lapsed by any clock that is not wrong by a day, and may be removed. */
+export function isLongLapsed(
+  { expiresAtMs, ttlMs = Infinity }: StoredLease,
+  nowMs: number,
+): boolean {
+  return (
+    expiresAtMs <= nowMs - LAPSED_LEASE_MS || expiresAtMs - 2 * ttlMs > nowMs + LAPSED_LEASE_MS
+  );
+}
+
+/** The lapsed leases of a run, ordered by holder. */
+export function selectLapsed(
+  leases: Iterable<StoredLease>,
+  nowMs: number,
+  runId: string,
+): readonly StoredLease[] {
+  return [...leases]
+    .filter((lease) => lease.runId === runId && isLapsed(lease, nowMs))
+    .map((lease) => copyShape(storedLeaseShape, lease))
+    .sort((a, b) => compareText(a.holder, b.holder));
 }
 
 /** Leases in the order of `listLeases`, without those that have lapsed; of these runs, or of all. */

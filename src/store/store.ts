@@ -13,7 +13,7 @@
  */
 
 import { checkId, checkRunId } from '../base/names.ts';
-import type { Lease } from '../records/shapes/lease.ts';
+import type { Lease, StoredLease } from '../records/shapes/lease.ts';
 import type {
   SegmentFilter,
   SegmentManifest,
@@ -49,7 +49,7 @@ import {
 } from './segment-rules.ts';
 import type { StoreSync } from './sync-control.ts';
 
-export type { Lease } from '../records/shapes/lease.ts';
+export type { Lease, StoredLease } from '../records/shapes/lease.ts';
 export type {
   BatchRange,
   SegmentEncoding,
@@ -340,6 +340,11 @@ export interface LocalStore {
     segments: readonly NewSegment[],
     live?: readonly RunGeneration[],
   ): readonly SegmentManifest[];
+  /**
+   * Leases of a run that have lapsed by the store's clock, as they were claimed last: whoever doubts that clock watches whether they
+   * are renewed. They are removed a day after their end.
+   */
+  lapsedLeases(runId: string): Promise<readonly StoredLease[]>;
   /** Saves rows that are not appended yet. Only the IndexedDB store has it, because tabs and workers end without notice. */
   readonly spill: RowSpill;
 }
@@ -424,6 +429,7 @@ export const STORE_CALLS: CallRules<Store> = {
     checkId('holder', holder);
   }),
   listLeases: reads((runIds = []) => runIds.forEach(checkRunId)),
+  lapsedLeases: reads(checkRunId),
   appendSegments: writes((segments, _seen, live = []) => {
     checkNewSegments(segments);
     for (const one of live) checkShape(runGenerationShape, one);

@@ -67,6 +67,11 @@ export interface StoreSync {
    * @throws {QuarkError} `aborted`
    */
   synced(options?: SyncedOptions): Promise<SyncStatus>;
+  /**
+   * Takes what became of a run at the service, before a session here takes the run over. While the service cannot be reached, it
+   * changes nothing and resolves.
+   */
+  catchUp(runId: string): Promise<void>;
   /** Calls back for each segment of the run that the service refuses for good; returns the undo. */
   onRefused(runId: string, listener: (segment: RefusedSegment) => void): () => void;
 }

@@ -7,6 +7,7 @@ import { atMost } from '../base/at-most.ts';
 import type { Clock } from '../base/clock.ts';
 import { isQuarkError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
+import { generationOf } from '../records/shapes/run.ts';
 import { compareText, selectLeases, selectRuns } from '../store/run-rules.ts';
 import type { RowSpill } from '../store/row-spill.ts';
 import type { Lease, LocalStore, Store, StoreLocation, StoreNotes } from '../store/store.ts';
@@ -57,6 +58,7 @@ export class OutboxStore implements Store {
   readonly sync: StoreSync;
   readonly appendSegmentsNow?: LocalStore['appendSegmentsNow'];
   readonly spill?: RowSpill;
+  readonly lapsedLeases?: LocalStore['lapsedLeases'];
   readonly #parts: OutboxParts;
   readonly #local: Store;
   readonly #remote: RemoteStore;
@@ -104,8 +106,13 @@ export class OutboxStore implements Store {
       remote: this.#remote,
       remoteUri,
       closing: this.#closing.signal,
+      catchUp: async (runId) => {
+        await this.#remote.tryTo((remote) => this.#catchUp(remote, runId));
+      },
     });
     if (local.spill !== undefined) this.spill = local.spill;
+    const lapsedLeases = local.lapsedLeases?.bind(local);
+    if (lapsedLeases !== undefined) this.lapsedLeases = lapsedLeases;
     const appendNow = local.appendSegmentsNow?.bind(local);
     if (appendNow !== undefined) {
       this.appendSegmentsNow = (segments, live) => {
@@ -190,7 +197,9 @@ export class OutboxStore implements Store {
       const remote = await this.#remote.open();
       return remote.updateRun(run);
     }
-    const isResumed = run.status === 'running' && here.status !== 'running';
+    const isResumed =
+      generationOf(run) > generationOf(here) ||
+      (run.status === 'running' && here.status !== 'running');
     if (isResumed && here.revision === run.revision)
       await this.#remote.tryTo((remote) => this.#mirror.claim(remote, run));
     const result = await this.#local.updateRun(run);

@@ -25,6 +25,8 @@ export type StatusParts = {
   readonly remote: RemoteStore;
   readonly remoteUri: string;
   readonly closing: AbortSignal;
+  /** See {@link StoreSync.catchUp}. */
+  readonly catchUp: (runId: string) => Promise<void>;
 };
 
 /** How often one who waits looks at what another tab or process sends. */
@@ -58,6 +60,10 @@ export class StatusReader implements StoreSync {
 
   constructor(parts: StatusParts) {
     this.#parts = parts;
+  }
+
+  catchUp(runId: string): Promise<void> {
+    return this.#parts.catchUp(runId);
   }
 
   async status(runId?: string): Promise<SyncStatus> {

@@ -21,12 +21,14 @@ import {
   copyRun,
   projectIdTaken,
   runIdTaken,
-  isLapsed,
+  isLongLapsed,
+  selectLapsed,
   revisedRun,
   selectLeases,
   selectRuns,
 } from '../run-rules.ts';
 import type {
+  LocalStore,
   RunFilter,
   Store,
   StoredRun,
@@ -145,7 +147,7 @@ class IdbStore implements StoreDriver {
     this.#connection.write(['leases'], async (tx) => {
       const leases = tx.objectStore('leases');
       const nowMs = this.#clock.now();
-      const lapsed = (await leases.getAll()).filter((lease) => isLapsed(lease, nowMs));
+      const lapsed = (await leases.getAll()).filter((lease) => isLongLapsed(lease, nowMs));
       const lease = { runId, holder, expiresAtMs: nowMs + ttlMs };
       await Promise.all(lapsed.map((old) => leases.delete([old.runId, old.holder])));
       await leases.put({ ...lease, ttlMs });
@@ -161,6 +163,11 @@ class IdbStore implements StoreDriver {
   readonly listLeases: Store['listLeases'] = async (runIds) => {
     const all = await this.#connection.read(['leases'], (tx) => tx.objectStore('leases').getAll());
     return selectLeases(all, this.#clock.now(), runIds);
+  };
+
+  readonly lapsedLeases: LocalStore['lapsedLeases'] = async (runId) => {
+    const all = await this.#connection.read(['leases'], (tx) => tx.objectStore('leases').getAll());
+    return selectLapsed(all, this.#clock.now(), runId);
   };
 
   readonly appendSegments: Store['appendSegments'] = async (segments, _seen, live) =>

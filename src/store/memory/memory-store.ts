@@ -14,7 +14,8 @@ import {
   projectIdTaken,
   runIdTaken,
   segmentTaken,
-  isLapsed,
+  isLongLapsed,
+  selectLapsed,
   revisedRun,
   selectLeases,
   selectRuns,
@@ -142,7 +143,7 @@ class MemoryStore implements StoreDriver {
   readonly renewLease: Store['renewLease'] = async (runId, holder, ttlMs) => {
     const { leases } = this.#data;
     const nowMs = this.#clock.now();
-    for (const [key, lease] of leases) if (isLapsed(lease, nowMs)) leases.delete(key);
+    for (const [key, lease] of leases) if (isLongLapsed(lease, nowMs)) leases.delete(key);
     const lease = { runId, holder, expiresAtMs: nowMs + ttlMs };
     leases.set(`${runId}/${holder}`, { ...lease, ttlMs });
     return lease;
@@ -156,6 +157,9 @@ class MemoryStore implements StoreDriver {
   readonly listLeases: Store['listLeases'] = async (runIds) => {
     return selectLeases(this.#data.leases.values(), this.#clock.now(), runIds);
   };
+
+  readonly lapsedLeases: LocalStore['lapsedLeases'] = async (runId) =>
+    selectLapsed(this.#data.leases.values(), this.#clock.now(), runId);
 
   readonly appendSegments: Store['appendSegments'] = async (segments, seen = [], live = []) => {
     this.#checkSeen(seen);

@@ -8,7 +8,7 @@ import { withoutFields } from '../../schema/shape.ts';
 import { sqlShape } from './sql-shapes.ts';
 import { generationCall, lockRunStreams, type ChangeScope } from './sql-streams.ts';
 import { queueRun } from './merge-queue.ts';
-import { copyRun, projectIdTaken, revisedRun, runIdTaken } from '../run-rules.ts';
+import { copyRun, LAPSED_LEASE_MS, projectIdTaken, revisedRun, runIdTaken } from '../run-rules.ts';
 import {
   numberCell,
   placeholders,
@@ -214,14 +214,14 @@ export function* renewLease(
   lease: Required<StoredLease>,
   nowMs: number,
 ): SqlWork<void> {
-  // See isLapsed in run-rules.ts. The condition that looks double is the one an index serves.
+  // See isLongLapsed in run-rules.ts. The condition that looks double is the one an index serves.
   yield sql(
     `DELETE FROM leases WHERE space = ? AND
        (expires_at_ms <= ? OR (expires_at_ms > ? AND expires_at_ms - 2 * ttl_ms > ?))`,
     space,
-    nowMs,
-    nowMs + 2 * lease.ttlMs,
-    nowMs,
+    nowMs - LAPSED_LEASE_MS,
+    nowMs + LAPSED_LEASE_MS + 2 * lease.ttlMs,
+    nowMs + LAPSED_LEASE_MS,
   );
   yield sql(
     `INSERT INTO leases (space, ${leases.columns.join(', ')}) VALUES (?, ${placeholders(leases.columns)})
@@ -255,6 +255,16 @@ export function* listLeases(
     space,
     nowMs,
     ...(wanted ?? []),
+  );
+  return rows.map((row) => leases.read(row, {}));
+}
+
+/** All leases of a run, lapsed ones too. */
+export function* listRunLeases(space: string, runId: string): SqlWork<readonly StoredLease[]> {
+  const rows = yield sql(
+    `SELECT ${leases.selected} FROM leases WHERE space = ? AND run_id = ?`,
+    space,
+    runId,
   );
   return rows.map((row) => leases.read(row, {}));
 }

@@ -4,7 +4,7 @@ import { segmentName } from '../../records/shapes/manifest.ts';
 import type { Clock } from '../../base/clock.ts';
 import { SessionStoreError } from '../../base/errors.ts';
 import type { BlobSweeps } from '../blob-sweep.ts';
-import { checkSpace, compareText, selectLeases, storeClosed } from '../run-rules.ts';
+import { checkSpace, compareText, selectLapsed, selectLeases, storeClosed } from '../run-rules.ts';
 import { appendSegments } from './sql-append.ts';
 import type { SegmentFiles } from './object-files.ts';
 import { SqlBlobStore, type BlobFiles } from './sql-blob-store.ts';
@@ -154,6 +154,11 @@ class SqlStore implements StoreDriver {
     const nowMs = this.#parts.clock.now();
     const found = await this.#database.read(() => runs.listLeases(this.#space, nowMs, runIds));
     return selectLeases(found, nowMs, runIds);
+  };
+
+  readonly lapsedLeases: LocalStore['lapsedLeases'] = async (runId) => {
+    const found = await this.#database.read(() => runs.listRunLeases(this.#space, runId));
+    return selectLapsed(found, this.#parts.clock.now(), runId);
   };
 
   readonly appendSegments: Store['appendSegments'] = async (segments, seen, live) =>

@@ -252,9 +252,14 @@ describe('without strict mode', () => {
     const { runId } = session;
     const resumed = await TrainingSession.resumeRun({ runId, storage: inner, clock });
     failure = undefined;
-    await recover(() => session.recordingStatus().state === 'recording');
+    const listed = (superseded: boolean) =>
+      inner.listSegments({ runId, table: 'metrics', superseded });
+    await recover(() => session.recordingStatus().bufferedRows === 0);
+    expect(session.recordingStatus().state).toBe('fenced');
     expect((await onlyRun()).run).toMatchObject({ status: 'running', resumeCount: 1 });
-    expect(await (await onlyRun()).readMetrics()).toHaveLength(1);
+    // Whoever resumed it could not see the row: it is stored apart.
+    expect(await listed(false)).toEqual([]);
+    expect(await listed(true)).toMatchObject([{ rowCount: 1, generation: 1, superseded: true }]);
     await resumed.endRun();
     await resumed.close();
   });

@@ -1,0 +1,121 @@
+/**
+ * Taking over a run that another session had. The change that makes the run running again counts its generation up, by
+ * compare-and-set: of any number of sessions that try at once, exactly one succeeds, and all earlier sessions are fenced.
+ *
+ * Leases say whether a session is live. A lease ends by the store's clock, which may be wrong: where it ended long ago (more than a
+ * minute, and more than it lasts), or ends far ahead, it is watched for as long as a live session takes to renew it. What is
+ * renewed meanwhile is live.
+ */
+import type { Clock } from '../base/clock.ts';
+import { InvalidRunStateError } from '../base/errors.ts';
+import type { RunStatus } from '../records/literals.ts';
+import type { StoredLease } from '../records/shapes/lease.ts';
+import { generationOf } from '../records/shapes/run.ts';
+import type { Lease, Store } from '../store/store.ts';
+import { changeRun, loadRun, type LoadedRun } from './run-lifecycle.ts';
+import { checkResumable } from './run-state.ts';
+
+/** A live session renews its lease every third of its duration; timers may be late. */
+const RENEWAL_SHARE = 0.4;
+/** Duration of leases of before it was stored, in milliseconds. */
+const UNKNOWN_TTL_MS = 75_000;
+/** A lease that ended within this time is not doubted: clocks of machines differ by less, in milliseconds. */
+const PLAUSIBLE_MS = 60_000;
+/** Looks at a lease that is watched. */
+const LOOKS = 10;
+
+/** The claim that the page before this one, in the same tab, had on the run. */
+export type OwnClaim = { readonly holder: string; readonly generation: number };
+
+/** Who takes over what. */
+export type Taker = {
+  readonly store: Store;
+  readonly runId: string;
+  /** Name of the new session in leases. */
+  readonly holder: string;
+  readonly ttlMs: number;
+  readonly clock: Clock;
+  /** What this tab had of the run before it was loaded again. */
+  readonly own?: OwnClaim | undefined;
+};
+
+/**
+ * Makes the run running again, under the next generation.
+ *
+ * @throws {RunNotFoundError}
+ * @throws {InvalidRunStateError} when the run is completed, when a live session has it, or when another session was first
+ */
+export async function takeOver(
+  taker: Taker,
+): Promise<LoadedRun & { readonly previous: RunStatus; readonly generation: number }> {
+  const { clock, holder, runId, store, ttlMs } = taker;
+  await store.sync?.catchUp(runId);
+  const before = await loadRun(store, runId);
+  await checkFree(taker, before);
+  await store.renewLease(runId, holder, ttlMs);
+  const generation = generationOf(before.stored) + 1;
+  let previous: RunStatus = 'running';
+  // Leases are not looked at again: each of two who try at once would see that of the other.
+  const { run, stored } = await changeRun(
+    store,
+    runId,
+    clock.now(),
+    (current, found) => {
+      const isFirst =
+        generationOf(found) + 1 === generation && current.resumeCount === before.run.resumeCount;
+      if (!isFirst) throw wasTaken(runId, current.status);
+      checkResumable(current, false);
+      previous = current.status;
+      return { status: 'running', endedAt: null, resumeCount: current.resumeCount + 1 };
+    },
+    generation,
+  );
+  return { run, stored, previous, generation };
+}
+
+/** @throws {InvalidRunStateError} when the run cannot be taken over, or a live session has it */
+async function checkFree(taker: Taker, { run, stored }: LoadedRun): Promise<void> {
+  if (run.status !== 'running') {
+    checkResumable(run, false);
+    return;
+  }
+  const { own, runId, store } = taker;
+  const leases = await store.listLeases([runId]);
+  const isOwn =
+    own?.generation === generationOf(stored) && leases.every(({ holder }) => holder === own.holder);
+  if (!isOwn) checkResumable(run, leases.length > 0 || (await isRenewed(taker)));
+}
+
+/** Whether a session renews a lease that seems to have lapsed: it is live, and a clock is wrong. */
+async function isRenewed({ clock, runId, store }: Taker): Promise<boolean> {
+  const lapsed = (await store.lapsedLeases?.(runId)) ?? [];
+  const nowMs = clock.now();
+  const doubtful = lapsed.filter((lease) => isDoubtful(lease, nowMs));
+  if (doubtful.length === 0) return false;
+  const seen = new Map(lapsed.map(({ expiresAtMs, holder }) => [holder, expiresAtMs]));
+  const ttlMs = Math.max(...doubtful.map((lease) => lease.ttlMs ?? UNKNOWN_TTL_MS));
+  for (let look = 0; look < LOOKS; look++) {
+    await new Promise<void>((resolve) => {
+      clock.after((ttlMs * RENEWAL_SHARE) / LOOKS, resolve);
+    });
+    const now: readonly Lease[] = [
+      ...((await store.lapsedLeases?.(runId)) ?? []),
+      ...(await store.listLeases([runId])),
+    ];
+    if (now.some(({ expiresAtMs, holder }) => seen.get(holder) !== expiresAtMs)) return true;
+  }
+  return false;
+}
+
+/** Whether a lease may only seem to have lapsed, because a clock is wrong. */
+function isDoubtful({ expiresAtMs, ttlMs }: StoredLease, nowMs: number): boolean {
+  const lapsedMs = nowMs - expiresAtMs;
+  return ttlMs === undefined || lapsedMs < 0 || lapsedMs > Math.max(ttlMs, PLAUSIBLE_MS);
+}
+
+function wasTaken(runId: string, status: string): InvalidRunStateError {
+  return new InvalidRunStateError(
+    `Run ${runId} was taken over by another session at the same moment, and cannot be resumed here. To write to it from here too, use TrainingSession.attachRun().`,
+    { runId, status },
+  );
+}
