@@ -145,7 +145,7 @@ export function number(rule: FieldRule<number> = {}): Field<number> {
 }
 
 /** True or false. */
-export function flag(rule: FieldRule<boolean> = {}): Field<boolean> {
+export function trueOrFalse(rule: FieldRule<boolean> = {}): Field<boolean> {
   return declare('flag', 'true or false', { type: 'boolean' }, checkFlag, rule);
 }
 

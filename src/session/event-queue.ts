@@ -1,6 +1,7 @@
 /** The queue of a session's events: notices of the session itself, and messages that are recorded immediately. */
 import { Mutex } from '../base/mutex.ts';
 import { eventTable, type EventRecord } from '../records/event.ts';
+import type { TerminalRunStatus } from '../records/literals.ts';
 import { batchOfRows } from '../segment/batch-ops.ts';
 import { createSegment } from '../segment/manifest.ts';
 import type { NewSegment } from '../store/store.ts';
@@ -29,6 +30,7 @@ export class EventQueue {
   readonly #order = new Mutex();
   #nextBatch = 0;
   #waiting: NumberedEvent[] = [];
+  #lastWord: { readonly status: string; readonly numbered: NumberedEvent } | undefined;
   #droppedRows = 0;
   #unreportedDrops = 0;
 
@@ -45,6 +47,15 @@ export class EventQueue {
   /** Gives an event its number. */
   number(event: EventRecord, generation?: number): NumberedEvent {
     return { event, batchNumber: this.#nextBatch++, sequence: null, generation };
+  }
+
+  /** The event of the end: the same object in each attempt, so that it is written once. */
+  lastWordOf(status: TerminalRunStatus): NumberedEvent {
+    if (this.#lastWord?.status !== status) {
+      const event = createEvent(this.#handle, 'run_ended', { status, payload: { status } });
+      this.#lastWord = { status, numbered: this.number(event) };
+    }
+    return this.#lastWord.numbered;
   }
 
   /** Puts what was noticed behind the events that wait; under a later generation than that of the session, if one is given. */

@@ -15,7 +15,7 @@ import type { RefusedSegment } from '../store/sync-control.ts';
 import { AnswerLimit } from './answer-limit.ts';
 import { Claim } from './claim.ts';
 import { createEvent } from './event-logger.ts';
-import { EventQueue, type NumberedEvent } from './event-queue.ts';
+import { EventQueue } from './event-queue.ts';
 import { Fence } from './fence.ts';
 import { Housekeeping, tolerate } from './housekeeping.ts';
 import type { Platform } from './platforms/platform.ts';
@@ -36,38 +36,14 @@ import { loadRun } from './run-lifecycle.ts';
 import type { SessionOptions } from './run-options.ts';
 import { recordLosses } from './record-losses.ts';
 import { checkRunning } from './run-state.ts';
-import { LateRunStore, type LateStore } from './run-store.ts';
+import { LateRunStore } from './run-store.ts';
 import { segmentRefused, sessionFenced, stopRequested, storageCleared } from './session-notices.ts';
+import { endInterrupted } from './interruption.ts';
+import type { Postponed, SessionParts } from './session-parts.ts';
 import { SessionRun, type RunEdit } from './session-run.ts';
 
 /** How long a process that was asked to stop waits for the service: what is left is sent by the next one. */
 const LAST_SYNC_MS = 1000;
-
-/** An end, or a leave without an end, that is not stored yet. */
-type Postponed = {
-  readonly status: TerminalRunStatus | undefined;
-  readonly merges: boolean;
-  readonly resumeCount: number;
-};
-
-/** What a session is made of. */
-export type SessionParts = {
-  readonly store: Store | LateStore;
-  /** Whether the session closes the store. */
-  readonly isStoreOwned: boolean;
-  readonly platform: Platform;
-  readonly clock: Clock;
-  /** Its name in leases on the run. */
-  readonly holder: string;
-  readonly run: RunRecord;
-  readonly options: SessionOptions;
-  /** Whether another session started the run. Default false. */
-  readonly isGuest?: boolean;
-  /** Of the run, when the session began. Default 1. */
-  readonly generation?: number;
-  /** Whether the run is in the store; else {@link SessionCore.ready} puts it there. Default true. */
-  readonly isStored?: boolean;
-};
 
 export class SessionCore implements RunHandle {
   readonly runId: string;
@@ -101,7 +77,6 @@ export class SessionCore implements RunHandle {
   #status: RunStatus;
   /** The attempt to end the run that is under way. */
   #ending: Promise<RunRecord> | undefined;
-  #lastWord: { readonly status: string; readonly numbered: NumberedEvent } | undefined;
   #postponed: Postponed | undefined;
   #isClosing = false;
   #isClosed = false;
@@ -148,9 +123,10 @@ export class SessionCore implements RunHandle {
   /** The run as this session knows it, with changes that are not stored yet. */
   get run(): RunRecord {
     const run = this.#run.current;
-    if (this.#postponed?.status === undefined || this.#lastWord === undefined) return run;
-    const { status } = this.#postponed;
-    return runRecord.create({ ...run, status, endedAt: this.#lastWord.numbered.event.timestamp });
+    const status = this.#postponed?.status;
+    if (status === undefined) return run;
+    const { timestamp: endedAt } = this.#events.lastWordOf(status).event;
+    return runRecord.create({ ...run, status, endedAt });
   }
 
   get project(): StoredProject {
@@ -365,7 +341,7 @@ export class SessionCore implements RunHandle {
     const { run: found, stored } = await loadRun(this.store, this.runId);
     this.#fence.check(stored);
     checkRunning(found, 'ended again');
-    const lastWord = this.#lastWordOf(status);
+    const lastWord = this.#events.lastWordOf(status);
     await this.#events.append(lastWord);
     const run = await this.#run.change(this.store, (current) => {
       checkRunning(current, 'ended again');
@@ -377,19 +353,10 @@ export class SessionCore implements RunHandle {
     return run;
   }
 
-  /** The event of the end: the same object in each attempt, so that it is written once. */
-  #lastWordOf(status: TerminalRunStatus): NumberedEvent {
-    if (this.#lastWord?.status !== status) {
-      const event = createEvent(this, 'run_ended', { status, payload: { status } });
-      this.#lastWord = { status, numbered: this.#events.number(event) };
-    }
-    return this.#lastWord.numbered;
-  }
-
   /** The caller gets its answer now; storing the end continues in the background. */
   #postpone(status: TerminalRunStatus | undefined, merges: boolean, error: unknown): void {
     if (status !== undefined) {
-      this.#lastWordOf(status);
+      this.#events.lastWordOf(status);
       this.#status = status;
     }
     this.#postponed = { status, merges, resumeCount: this.#run.stored.resumeCount };
@@ -509,29 +476,9 @@ export class SessionCore implements RunHandle {
   }
 
   #interrupt(reason: string): Promise<void> {
-    this.#interruption ??= this.#endInterrupted(reason);
+    this.#interruption ??= this.isOpen
+      ? endInterrupted(this, { abort: this.#abort, ending: this.#ending }, reason)
+      : Promise.resolve();
     return this.#interruption;
-  }
-
-  async #endInterrupted(reason: string): Promise<void> {
-    if (!this.isOpen) return;
-    const message = `Interrupted: ${reason}.`;
-    this.#abort.abort(new DOMException(message, 'AbortError'));
-    try {
-      if (this.#ending !== undefined) {
-        // The run is all but over: let it end as it was going to.
-        await this.#ending;
-        return;
-      }
-      const payload = { message, identifier: 'Warning', reason };
-      await this.record(
-        createEvent(this, 'runtime_interruption', { severity: 'warning', payload }),
-      );
-      if (this.isGuest) await this.close();
-      else await this.end('interrupted', false);
-    } catch (error) {
-      // The store refused the last words. What was acknowledged is there, and the lease will lapse.
-      if (this.strictMode && !isStoreError(error)) throw error;
-    }
   }
 }

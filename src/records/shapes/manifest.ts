@@ -5,7 +5,6 @@ import {
   checkShape,
   count,
   defineShape,
-  flag,
   list,
   literal,
   nullable,
@@ -13,6 +12,7 @@ import {
   optional,
   text,
   texts,
+  trueOrFalse,
   withoutFields,
   type Field,
   type Shape,
@@ -91,7 +91,7 @@ const fields = {
   ),
   /** True for rows that arrived after another session had taken over their run: the default listing leaves them out. The store sets it. */
   superseded: optional(
-    flag({
+    trueOrFalse({
       doc: 'The rows arrived after another session had taken over the run. The store sets it.',
     }),
   ),
@@ -145,7 +145,7 @@ const filterFields = {
   /** Only segments that have one of these keys, or whose keys are not listed. */
   keys: optional(texts()),
   /** True: superseded segments are listed, too. */
-  superseded: optional(flag()),
+  superseded: optional(trueOrFalse()),
 };
 
 /** Which segments of a table to list. */
