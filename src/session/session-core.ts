@@ -14,7 +14,6 @@ import type { SegmentManifest, Store, StoredProject } from '../store/store.ts';
 import type { RefusedSegment } from '../store/sync-control.ts';
 import { AnswerLimit } from './answer-limit.ts';
 import { Claim } from './claim.ts';
-import { createEvent } from './event-logger.ts';
 import { EventQueue } from './event-queue.ts';
 import { Fence } from './fence.ts';
 import { Housekeeping, tolerate } from './housekeeping.ts';
