@@ -7,13 +7,15 @@ import { cpus, loadavg } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { startPooler, startPostgres } from './service/processes.mjs';
+import { oldBuild } from './siege/upgrade/old-build.mjs';
 import { bundle } from '../test/support/bundle.mjs';
 
 const { values: options } = parseArgs({
   options: {
     short: { type: 'boolean', default: false },
     long: { type: 'boolean', default: false },
-    only: { type: 'string', default: 'leave,expensive,slow,keys,powercut,mutate,routes' },
+    only: { type: 'string', default: 'leave,expensive,slow,keys,powercut,mutate,routes,upgrade' },
     seed: { type: 'string', default: '1' },
     json: { type: 'string' },
     dist: { type: 'string', default: fileURLToPath(new URL('../dist', import.meta.url)) },
@@ -43,7 +45,16 @@ try {
   for (const name of names) {
     const folder = await mkdtemp(join(root, `${name}-`));
     const startMs = performance.now();
-    const siege = { dist: resolve(options.dist), folder, program, seed, isLong: options.long };
+    const siege = {
+      dist: resolve(options.dist),
+      folder,
+      program,
+      seed,
+      isLong: options.long,
+      servers: { postgres: startPostgres, pooler: startPooler },
+      oldBuild,
+      upgradeClient: fileURLToPath(new URL('siege/upgrade/client.mjs', import.meta.url)),
+    };
     const found = await PARTS[name](siege);
     for (const table of found.tables) console.log(printed(table));
     console.log(

@@ -83,6 +83,12 @@ async function startKept(name, program, args) {
     if (answer.failed) throw new Error(answer.failed);
     return {
       uri: answer.uri,
+      /** Kills it, and waits until it has started again. */
+      async kill(signal) {
+        const ready = said(child, 'ready');
+        child.send({ kill: signal });
+        await ready;
+      },
       async stop() {
         const ended = new Promise((resolve) => child.once('exit', resolve));
         child.disconnect();

@@ -6,6 +6,7 @@ import { siegeOfMutated } from './part-mutate.ts';
 import { siegeOfPower } from './part-powercut.ts';
 import { siegeOfRoutes } from './part-routes.ts';
 import { siegeOfSlow } from './part-slow.ts';
+import { siegeOfUpgrade } from './part-upgrade.ts';
 import type { Report, Siege } from './report.ts';
 
 export { printed } from './report.ts';
@@ -18,4 +19,5 @@ export const PARTS: Readonly<Record<string, (siege: Siege) => Promise<Report>>> 
   powercut: siegeOfPower,
   mutate: siegeOfMutated,
   routes: siegeOfRoutes,
+  upgrade: siegeOfUpgrade,
 };

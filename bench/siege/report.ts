@@ -28,6 +28,24 @@ export type Siege = {
   readonly program: string;
   readonly seed: number;
   readonly isLong: boolean;
+  /** Servers beside the service; each undefined where it is not installed. Absent: the part does without. */
+  readonly servers?: {
+    readonly postgres: () => Promise<ServerBeside | undefined>;
+    /** A PgBouncer in front of a server. */
+    readonly pooler: (server: ServerBeside) => Promise<ServerBeside | undefined>;
+  };
+  /** The build of an earlier commit, made where it is not there. */
+  readonly oldBuild?: () => { readonly dist: string } | { readonly missing: string };
+  /** The program of a client that takes its build from its arguments. */
+  readonly upgradeClient?: string;
+};
+
+/** A PostgreSQL, or a PgBouncer in front of it. */
+export type ServerBeside = {
+  readonly uri: string;
+  /** Kills it, and waits until it has started again. Absent for a server that is not ours. */
+  readonly kill?: (signal: string) => Promise<void>;
+  readonly stop: () => Promise<void>;
 };
 
 export function criterion(what: string, isMet: boolean, found: string): Criterion {

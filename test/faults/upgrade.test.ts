@@ -2,13 +2,16 @@
 import { copyFile, cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import Libsql from 'libsql';
 import { afterAll, beforeAll, beforeEach, afterEach, expect, test } from 'vitest';
 import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { openRun } from '../../src/read/run-reader.ts';
 import { openHttpStorage } from '../../src/wire/http-store.ts';
 import { PROTOCOL_HEADER, PROTOCOL_VERSION } from '../../src/wire/protocol.ts';
 import type { NewSegment, Store } from '../../src/store/store.ts';
+import { contentOf } from '../../bench/siege/part-upgrade.ts';
 import { buildProgram, startService, type Child, type Program } from './processes.ts';
+import { compareRows, prepareRun, segmentOf } from './rows.ts';
 
 const fixtures = join(import.meta.dirname, '../fixtures');
 let program: Program;
@@ -117,6 +120,35 @@ test('what speaks another version of the protocol is refused politely, on either
     reason: 'version',
     message: expect.stringContaining('version 99') as string,
   });
+});
+
+test('a newer build brings the database up to date beside a service: it says so, goes on, and does not start again', async () => {
+  const storage = join(directory, 'service');
+  const remote = await openHttpStorage(uri);
+  await prepareRun(remote);
+  await remote.appendSegments([segmentOf('beside', 0, 40)]);
+  const path = join(storage, '.quark', 'quark.db');
+  const newer = new Libsql(path);
+  newer.prepare('INSERT INTO quark_layout (version) VALUES (?)').run([999]);
+  newer.close();
+
+  const ready = await fetch(new URL('/readyz', uri));
+  expect(ready.status).toBe(503);
+  expect(await ready.json()).toMatchObject({ status: 'other_layout', layout: 999 });
+  await remote.appendSegments([segmentOf('beside', 1, 40)]);
+  const progress = new Map([['beside', { acknowledged: 80, tried: 80 }]]);
+  expect(await compareRows(remote, progress)).toEqual([]);
+  await remote.close();
+  expect(await service.stop()).toBe('0');
+
+  const before = await contentOf(storage, directory);
+  const refused = startService(program, { storage });
+  await expect(refused.line('listening')).rejects.toThrow(/newer Quark.*Nothing was changed/);
+  await expect(openFileStorage(storage)).rejects.toMatchObject({ reason: 'version' });
+  expect(await contentOf(storage, directory)).toBe(before);
+  // The hook after each test ends one that runs.
+  service = startService(program, { storage: join(directory, 'another') });
+  await service.line('listening');
 });
 
 function sentAs(request: Request, versions: string): Request {
