@@ -30,6 +30,7 @@ export const STORE_FAILURE_REASONS = [
   'missing',
   'unwritable',
   'full',
+  'quota',
   'corrupt',
   'busy',
   'closed',

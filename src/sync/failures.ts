@@ -20,6 +20,7 @@ const KINDS: Readonly<Record<StoreFailureReason, FailureKind>> = {
   blocked: 'retry',
   closed: 'retry',
   full: 'retry',
+  quota: 'retry',
   failed: 'retry',
   corrupt: 'retry',
   unwritable: 'retry',

@@ -118,6 +118,8 @@ export const STATUS_OF_REASON: Readonly<Record<StoreFailureReason, number>> = {
   unknown_scheme: 400,
   unwritable: 500,
   full: 507,
+  // Not 507: it is no failure of the server, and the client is told all of it.
+  quota: 413,
   corrupt: 500,
   busy: 503,
   closed: 503,

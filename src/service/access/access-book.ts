@@ -20,6 +20,7 @@ import {
   type UserKey,
 } from '../../wire/access-messages.ts';
 import type { AuditFilter, AuditLine } from '../../wire/audit-messages.ts';
+import type { QuotaOptions, QuotaReport } from '../../wire/quota-messages.ts';
 import {
   checkAccessName,
   LOCAL_USER,
@@ -27,6 +28,7 @@ import {
   type Principal,
   type SpaceAddress,
 } from './principal.ts';
+import { QuotaBook } from './quota-book.ts';
 import { createUserKey, hashUserKey, isKeyId, keyIdOf } from './user-key.ts';
 
 /** A space that a user can open, and what they may do there. */
@@ -74,6 +76,8 @@ export class AccessBook {
   onLoss: () => void = () => undefined;
   /** What was done with keys, shares and runs, and by whom. */
   readonly audit: AuditLog;
+  /** How much users and projects may take up. */
+  readonly quotas: QuotaBook;
   readonly #database: SqlDatabase;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #timingSafeEqual: AccessBookParts['timingSafeEqual'];
@@ -83,6 +87,7 @@ export class AccessBook {
     this.#clock = clock;
     this.#timingSafeEqual = timingSafeEqual;
     this.audit = new AuditLog(database, clock);
+    this.quotas = new QuotaBook({ database, clock, audit: this.audit });
   }
 
   /**
@@ -265,6 +270,16 @@ export class AccessBook {
   /** Lines of the audit log, of all users. @throws {QuarkError} `invalid_input` */
   listAudit(filter: AuditFilter = {}): Promise<readonly AuditLine[]> {
     return this.audit.list(filter);
+  }
+
+  /** The quota of each user, and those of projects that have one, with what is used of them. */
+  listQuotas(): Promise<readonly QuotaReport[]> {
+    return this.quotas.list();
+  }
+
+  /** Sets a quota; see {@link QuotaBook.set}. */
+  setQuota(options: QuotaOptions): Promise<QuotaReport> {
+    return this.quotas.set(options);
   }
 
   /** The space that a request names, with what the one who asks may do in it. What is not shared does not exist. */

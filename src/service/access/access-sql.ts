@@ -217,6 +217,18 @@ export function* sharesWith(
   return rows.map((row) => ({ ...shareOf(row), ownerId: textCell(row, 6) }));
 }
 
+/** Every space of a user that holds anything, as the database names it; what has no user is of `local`. */
+export function* usedSpaces(userId: string): SqlWork<readonly string[]> {
+  const range = ' WHERE space >= ? AND space < ?';
+  const tables = ['projects', 'runs', 'blob_spaces', 'usage_counters'];
+  const rows = yield sql(
+    tables.map((table) => `SELECT text(space) FROM ${table}${range}`).join(' UNION '),
+    ...tables.flatMap(() => [`${userId}/`, `${userId}0`]),
+  );
+  const spaces = rows.map((row) => textCell(row, 0));
+  return userId === 'local' ? ['', ...spaces] : spaces;
+}
+
 /** Names of the spaces of a user that hold a project. */
 export function* spacesOf(prefix: string): SqlWork<readonly string[]> {
   // Not with LIKE: "_" is a letter of ids. "0" is what follows "/" in the order of characters.

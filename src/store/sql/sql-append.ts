@@ -3,6 +3,7 @@ import { segmentName } from '../../records/shapes/manifest.ts';
 import { SessionStoreError } from '../../base/errors.ts';
 import { coalesceRanges, rangesContain } from '../batch-ranges.ts';
 import { dueAfterAppend, queueStream } from './merge-queue.ts';
+import { addUsage, NO_USAGE, type Usage } from '../quotas.ts';
 import { checkLive, findMerged, numberSegment, underGeneration } from '../segment-rules.ts';
 import { lastly, numberCell, sql, together, type SqlCall, type SqlWork } from './sql-database.ts';
 import {
@@ -19,6 +20,7 @@ import {
   type LockedStream,
   type StreamRequest,
 } from './sql-streams.ts';
+import { checkQuotas, countSegments } from './sql-usage.ts';
 import {
   type BatchRange,
   type NewSegment,
@@ -78,15 +80,35 @@ export function* appendSegments(
     answer.push(stored);
   }
   if (lines.length > 0) {
+    const usage = usageOf(lines);
+    yield* checkQuotas(scope.space, scope.quotas, [...usage.values()]);
     const counters = [...grown].map(({ key, nextSequence }) =>
       sql('UPDATE streams SET next_sequence = ? WHERE stream_key = ?', nextSequence, key),
     );
     const queue = [...due]
       .sort(([a], [b]) => a - b)
       .map(([key, dueAtMs]) => queueStream(key, dueAtMs));
-    yield* lastly([...insertManifests(lines), ...bytesOf, ...counters, ...queue]);
+    const counts = [...usage.values()].map(({ runId, streamKey, bytes, segments: count }) =>
+      countSegments({ space: scope.space, runId, streamKey }, bytes, count),
+    );
+    yield* lastly([...insertManifests(lines), ...bytesOf, ...counters, ...counts, ...queue]);
   }
   return answer;
+}
+
+type RunUsage = Usage & { readonly runId: string; readonly streamKey: number };
+
+/** What is added to each run, runs in the order of their ids, each with one of its streams. */
+function usageOf(
+  lines: readonly (readonly [streamKey: number, SegmentManifest])[],
+): ReadonlyMap<string, RunUsage> {
+  const sums = new Map<string, RunUsage>();
+  for (const [streamKey, { runId, sizeBytes }] of lines) {
+    const before = sums.get(runId) ?? NO_USAGE;
+    const after = addUsage(before, { bytes: sizeBytes, segments: 1, runs: 0 });
+    sums.set(runId, { streamKey, ...before, ...after, runId });
+  }
+  return new Map([...sums].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** The generations of the runs of these segments, behind the locks of their tables; those of runs that have one. */

@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { SessionStoreError } from '../../base/errors.ts';
 import { checkStoredBlob } from '../blob-rules.ts';
 import type { BlobSweeps } from '../blob-sweep.ts';
+import type { SpaceQuotas } from '../quotas.ts';
 import type { BlobRanges, BlobStore } from '../store.ts';
 import {
   condemnBlobs,
@@ -15,6 +16,7 @@ import {
   noteUnknownPuts,
 } from './sql-blob-sweep.ts';
 import {
+  checkNewBlob,
   claimBlob,
   findBlob,
   MAX_DATABASE_BLOB_BYTES,
@@ -23,6 +25,7 @@ import {
   readBlobRange,
   showBlob,
   storeBlob,
+  type BlobScope,
 } from './sql-blobs.ts';
 import type { SqlDatabase } from './sql-database.ts';
 
@@ -47,6 +50,7 @@ export type SqlBlobParts = {
   readonly space: string;
   readonly blobFiles: BlobFiles;
   readonly clock: Pick<Clock, 'now'>;
+  readonly quotas?: (() => Promise<SpaceQuotas | undefined>) | undefined;
 };
 
 /** Attempts at a put that sweeps overtake, and at a read of a blob that is swept and put again. */
@@ -63,9 +67,10 @@ export class SqlBlobStore implements BlobStore, BlobRanges, BlobSweeps {
   }
 
   readonly putBlob: BlobStore['putBlob'] = async (sha256, bytes) => {
-    const { clock, space } = this.#parts;
+    const { clock } = this.#parts;
     if (bytes.byteLength <= MAX_DATABASE_BLOB_BYTES) {
-      await this.#database.transaction(() => storeBlob(space, sha256, bytes, clock.now()));
+      const scope = await this.#scope();
+      await this.#database.transaction(() => storeBlob(scope, sha256, bytes, clock.now()));
       return;
     }
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
@@ -130,14 +135,23 @@ export class SqlBlobStore implements BlobStore, BlobRanges, BlobSweeps {
 
   /** False when a sweep has taken the blob meanwhile. */
   async #putFile(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<boolean> {
-    const { blobFiles, clock, space } = this.#parts;
+    const { blobFiles, clock } = this.#parts;
     const sizeBytes = bytes.byteLength;
-    const generation = await this.#database.transaction(() => claimBlob(sha256, clock.now()));
+    const scope = await this.#scope();
+    const generation = await this.#database.transaction(function* () {
+      yield* checkNewBlob(scope, sha256, sizeBytes);
+      return yield* claimBlob(sha256, clock.now());
+    });
     const key = keyOfSwept({ sha256, generation });
     if (!(await blobFiles.has(key, sizeBytes))) await blobFiles.put(key, bytes);
     return this.#database.transaction(() =>
-      showBlob(space, { sha256, sizeBytes, generation }, clock.now()),
+      showBlob(scope, { sha256, sizeBytes, generation }, clock.now()),
     );
+  }
+
+  async #scope(): Promise<BlobScope> {
+    const { quotas, space } = this.#parts;
+    return { space, quotas: await quotas?.() };
   }
 
   /** Bytes of blobs that no space has, and those that an interrupted sweep has left. */

@@ -20,7 +20,7 @@ import {
   type SqlWork,
 } from './sql-database.ts';
 import { snapshotOf } from './sql-notes.ts';
-
+import { uncountBlobs } from './sql-usage.ts';
 /** Rows changed in a transaction. */
 export const BLOBS_AT_ONCE = 200;
 
@@ -78,6 +78,10 @@ export function* dropFromSpace(
     space,
     ...hashes,
     putBeforeMs,
+  );
+  yield* uncountBlobs(
+    space,
+    gone.map((row) => textCell(row, 0)),
   );
   yield* forgetGuests(
     space,

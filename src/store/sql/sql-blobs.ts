@@ -16,6 +16,11 @@ import {
   type SqlCall,
   type SqlWork,
 } from './sql-database.ts';
+import type { ChangeScope } from './sql-streams.ts';
+import { checkQuotas, countBlob } from './sql-usage.ts';
+
+/** Whose blob it is, and which quotas apply. */
+export type BlobScope = Pick<ChangeScope, 'space' | 'quotas'>;
 
 /** Blobs up to this size are stored in the table of blobs, larger ones as files. */
 export const MAX_DATABASE_BLOB_BYTES: number = 256 * 1024;
@@ -32,12 +37,13 @@ export function hashOfKey(key: string): string {
 
 /** Stores a blob that is small enough for the database, and makes it visible in the space. */
 export function* storeBlob(
-  space: string,
+  { space, quotas }: BlobScope,
   sha256: string,
   bytes: Uint8Array,
   nowMs: number,
 ): SqlWork<void> {
   yield* claimBlob(sha256, nowMs);
+  yield* countNew({ space, quotas }, sha256, bytes.byteLength);
   yield* together([
     sql(
       `INSERT INTO blobs (sha256, size_bytes, bytes) VALUES (?, ?, ?)
@@ -72,7 +78,7 @@ export function* claimBlob(sha256: string, nowMs: number): SqlWork<number> {
  * is then given back, and the blob has to be put again.
  */
 export function* showBlob(
-  space: string,
+  { space, quotas }: BlobScope,
   blob: { readonly sha256: string; readonly sizeBytes: number; readonly generation: number },
   nowMs: number,
 ): SqlWork<boolean> {
@@ -92,6 +98,7 @@ export function* showBlob(
     );
     return false;
   }
+  yield* countNew({ space, quotas }, sha256, sizeBytes);
   yield* together([
     sql(
       `INSERT INTO blobs (sha256, size_bytes, bytes) VALUES (?, ?, NULL)
@@ -102,6 +109,31 @@ export function* showBlob(
     showCall(space, sha256, nowMs),
   ]);
   return true;
+}
+
+/**
+ * Refuses a blob that the space does not have yet and that would pass a quota: before its bytes are written.
+ *
+ * @throws {SessionStoreError} `quota`
+ */
+export function* checkNewBlob(
+  { space, quotas }: BlobScope,
+  sha256: string,
+  sizeBytes: number,
+): SqlWork<boolean> {
+  const shown = yield sqlOne(
+    'SELECT 1 FROM blob_spaces WHERE space = ? AND sha256 = ?',
+    space,
+    sha256,
+  );
+  if (shown.length > 0) return false;
+  yield* checkQuotas(space, quotas, [{ bytes: sizeBytes, segments: 0, runs: 0 }]);
+  return true;
+}
+
+/** Counts a blob that the space does not have yet, behind the lock of its claim. */
+function* countNew(scope: BlobScope, sha256: string, sizeBytes: number): SqlWork<void> {
+  if (yield* checkNewBlob(scope, sha256, sizeBytes)) yield countBlob(scope.space, sizeBytes);
 }
 
 function showCall(space: string, sha256: string, nowMs: number): SqlCall {

@@ -270,6 +270,36 @@ const LATER: readonly Step[] = [
       PRIMARY KEY (sha256, generation))`,
     'ALTER TABLE blob_spaces ADD COLUMN put_at_ms DOUBLE PRECISION',
   ],
+  // What the runs of each project take up, and what they may: see sql-usage.ts. What is there is counted once.
+  [
+    `CREATE TABLE IF NOT EXISTS usage_counters (
+      space TEXT NOT NULL,
+      project_id TEXT NOT NULL,
+      shard BIGINT NOT NULL,
+      size_bytes BIGINT NOT NULL,
+      segment_count BIGINT NOT NULL,
+      run_count BIGINT NOT NULL,
+      PRIMARY KEY (space, project_id, shard))`,
+    `CREATE TABLE IF NOT EXISTS quotas (
+      owner_id TEXT NOT NULL,
+      space TEXT NOT NULL,
+      project_id TEXT NOT NULL,
+      max_bytes BIGINT,
+      max_runs BIGINT,
+      max_segments BIGINT,
+      set_at_ms DOUBLE PRECISION NOT NULL,
+      PRIMARY KEY (owner_id, space, project_id))`,
+    'DELETE FROM usage_counters',
+    `INSERT INTO usage_counters (space, project_id, shard, size_bytes, segment_count, run_count)
+     SELECT runs.space, runs.project_id, 0, coalesce(sum(segments.size_bytes), 0), count(segments.segment_key), count(DISTINCT runs.id)
+     FROM runs LEFT JOIN streams ON streams.space = runs.space AND streams.run_id = runs.id
+     LEFT JOIN segments ON segments.stream_key = streams.stream_key
+     GROUP BY runs.space, runs.project_id`,
+    `INSERT INTO usage_counters (space, project_id, shard, size_bytes, segment_count, run_count)
+     SELECT blob_spaces.space, '', 0, coalesce(sum(blobs.size_bytes), 0), 0, 0
+     FROM blob_spaces JOIN blobs ON blobs.sha256 = blob_spaces.sha256
+     GROUP BY blob_spaces.space`,
+  ],
 ];
 
 /** Every table of the layout. */

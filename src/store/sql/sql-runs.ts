@@ -9,6 +9,7 @@ import { sqlShape } from './sql-shapes.ts';
 import { generationCall, lockRunStreams, type ChangeScope } from './sql-streams.ts';
 import { queueRun } from './merge-queue.ts';
 import { copyRun, LAPSED_LEASE_MS, projectIdTaken, revisedRun, runIdTaken } from '../run-rules.ts';
+import { checkQuotas, countRun, uncountMoved } from './sql-usage.ts';
 import {
   numberCell,
   placeholders,
@@ -67,7 +68,7 @@ export function* listProjects(space: string): SqlWork<readonly StoredProject[]> 
 }
 
 export function* createRun(
-  space: string,
+  { space, quotas }: Pick<ChangeScope, 'space' | 'quotas'>,
   run: Omit<StoredRun, 'revision'>,
   attempt: SqlAttempt,
 ): SqlWork<StoredRun> {
@@ -83,6 +84,9 @@ export function* createRun(
     if (yield* wasChanged(space, run.id, 1, attempt)) return copyRun(run, 1);
     throw runIdTaken(run.id);
   }
+  const { projectId } = run;
+  yield* checkQuotas(space, quotas, [{ projectId, bytes: 0, segments: 0, runs: 1 }]);
+  yield countRun(space, run.id, 1);
   yield* writeTags(space, run);
   return copyRun(run, 1);
 }
@@ -144,6 +148,7 @@ export function* updateRun(
     const current = row === undefined || row[0] === null ? 1 : numberCell(row, 0);
     if (current < generation) yield* lockRunStreams(space, run.id);
   }
+  const isMoved = yield* uncountMoved(space, run);
   const changed = yield sql(
     `UPDATE runs SET ${changedRuns.columns.map((column) => `${column} = ?`).join(', ')},
        generation = CASE WHEN coalesce(generation, 1) >= ? THEN generation ELSE ? END,
@@ -164,6 +169,7 @@ export function* updateRun(
     if (stored === undefined) throw new RunNotFoundError(run.id, where);
     return { kind: isDone ? 'updated' : 'conflict', run: stored };
   }
+  if (isMoved) yield countRun(space, run.id, 1);
   yield sql('DELETE FROM run_tags WHERE space = ? AND run_id = ?', space, run.id);
   yield* writeTags(space, run);
   if (run.status !== 'running') yield queueRun(space, run.id, nowMs);

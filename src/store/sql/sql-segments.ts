@@ -34,6 +34,7 @@ import {
   type StreamName,
   type StreamRequest,
 } from './sql-streams.ts';
+import { checkQuotas, countSegments, uncountStream } from './sql-usage.ts';
 import {
   type BatchRange,
   type MergedSegment,
@@ -209,6 +210,11 @@ export function* replaceSegments(
       objectKey === undefined ? [] : [[manifest, objectKey] as const],
     ),
   );
+  const bytes = sizeOf(add) - sizeOf(removed);
+  const added = { bytes, segments: add.length - removed.length, runs: 0 };
+  yield* checkQuotas(scope.space, scope.quotas, [{ runId, ...added }]);
+  const counted = { space: scope.space, runId, streamKey: stream.key };
+  yield countSegments(counted, added.bytes, added.segments);
   yield* rememberBatches(stream.key, known);
   return true;
 }
@@ -222,6 +228,7 @@ export function* replaceTable(
   const { key } = yield* lockStream(scope, { ...stream, batches: [] });
   yield* releaseStream(key, scope.nowMs);
   yield* together([
+    uncountStream(scope.space, stream.runId, key),
     sql(
       'DELETE FROM segment_bytes WHERE segment_key IN (SELECT segment_key FROM segments WHERE stream_key = ?)',
       key,
@@ -235,6 +242,10 @@ export function* replaceTable(
     ),
   ]);
   return yield* appendSegments(scope, add);
+}
+
+function sizeOf(segments: readonly { readonly manifest: SegmentManifest }[]): number {
+  return segments.reduce((sum, { manifest }) => sum + manifest.sizeBytes, 0);
 }
 
 function* lockStream(scope: ChangeScope, request: StreamRequest): SqlWork<LockedStream> {

@@ -5,6 +5,7 @@ import type { Clock } from '../../base/clock.ts';
 import { SessionStoreError } from '../../base/errors.ts';
 import type { BlobSweeps } from '../blob-sweep.ts';
 import { checkSpace, compareText, selectLapsed, selectLeases, storeClosed } from '../run-rules.ts';
+import type { SpaceQuotas } from '../quotas.ts';
 import { appendSegments } from './sql-append.ts';
 import type { SegmentFiles } from './object-files.ts';
 import { SqlBlobStore, type BlobFiles } from './sql-blob-store.ts';
@@ -46,6 +47,8 @@ export type SqlStoreParts = {
   /** Where large merged segments are stored. Default: in the database. */
   readonly segmentFiles?: SegmentFiles | undefined;
   readonly clock: Pick<Clock, 'now'>;
+  /** The quotas that apply in the space now; nothing is limited where there are none. */
+  readonly quotas?: (() => Promise<SpaceQuotas | undefined>) | undefined;
   /** Makes room for a run outside the database, before the run is added. */
   readonly prepareRun?: (runId: string) => Promise<void>;
 };
@@ -60,9 +63,10 @@ export interface StoreSpaces {
   /**
    * The store of a space, which need not exist: it is there with the first thing stored in it. Closing such a store
    * releases nothing; any number may be open on one space.
+   * @param options `quotas` refuses what would pass them, in this store object
    * @throws {QuarkError} `invalid_input` when this is no name of a space
    */
-  store(space: string): Store;
+  store(space: string, options?: Pick<SqlStoreParts, 'quotas'>): Store;
   /** Waits for running work, then closes the database under all stores. */
   close(): Promise<void>;
 }
@@ -115,9 +119,11 @@ class SqlStore implements StoreDriver {
 
   readonly createRun: Store['createRun'] = async (run) => {
     await this.#parts.prepareRun?.(run.id);
-    return this.#database.transaction(
-      (attempt) => runs.createRun(this.#space, run, attempt),
-      this.#lane(run.id),
+    return this.#withinQuotas((scope) =>
+      this.#database.transaction(
+        (attempt) => runs.createRun(scope, run, attempt),
+        this.#lane(run.id),
+      ),
     );
   };
 
@@ -162,9 +168,11 @@ class SqlStore implements StoreDriver {
   };
 
   readonly appendSegments: Store['appendSegments'] = async (segments, seen, live) =>
-    this.#database.transaction(
-      () => appendSegments(this.#scope(), segments, seen, live),
-      this.#lane(segments[0]?.manifest.runId ?? ''),
+    this.#withinQuotas((scope) =>
+      this.#database.transaction(
+        () => appendSegments(scope, segments, seen, live),
+        this.#lane(segments[0]?.manifest.runId ?? ''),
+      ),
     );
 
   readonly listSegments: Store['listSegments'] = async (filter) =>
@@ -181,20 +189,22 @@ class SqlStore implements StoreDriver {
     this.#database.read(() => segmentsOf.segmentSizes(this.#space, segments));
 
   readonly replaceSegments: Store['replaceSegments'] = async (runId, table, remove, add) => {
-    const scope = this.#scope();
     // Before the transaction, which holds the stream: an upload takes as long as it takes.
     const placed = await this.#placeOutside(add);
-    return this.#database.transaction(
-      (attempt) =>
-        segmentsOf.replaceSegments(scope, { runId, table, remove, add: placed }, attempt),
-      this.#lane(runId),
+    return this.#withinQuotas((scope) =>
+      this.#database.transaction(
+        (attempt) =>
+          segmentsOf.replaceSegments(scope, { runId, table, remove, add: placed }, attempt),
+        this.#lane(runId),
+      ),
     );
   };
 
   readonly replaceTable: Store['replaceTable'] = async (runId, table, add, seenCount) => {
-    const scope = this.#scope();
-    return this.#database.transaction(() =>
-      segmentsOf.replaceTable(scope, { runId, table, seenCount }, add),
+    return this.#withinQuotas((scope) =>
+      this.#database.transaction(() =>
+        segmentsOf.replaceTable(scope, { runId, table, seenCount }, add),
+      ),
     );
   };
 
@@ -217,7 +227,6 @@ class SqlStore implements StoreDriver {
     (await this.#database.safety()).isDurable;
 
   readonly putBlob: Store['putBlob'] = (sha256, bytes) => this.#blobs.putBlob(sha256, bytes);
-
   readonly getBlob: Store['getBlob'] = (sha256) => this.#blobs.getBlob(sha256);
 
   readonly blobSize: BlobRanges['blobSize'] = (sha256) => this.#blobs.blobSize(sha256);
@@ -308,6 +317,14 @@ class SqlStore implements StoreDriver {
 
   #scope(): ChangeScope {
     return { space: this.#space, where: this.uri, nowMs: this.#parts.clock.now() };
+  }
+
+  /** Without quotas at once: changes of a run begin in the order of the calls. */
+  async #withinQuotas<T>(change: (scope: ChangeScope) => Promise<T>): Promise<T> {
+    const { quotas } = this.#parts;
+    if (quotas === undefined) return change(this.#scope());
+    const found = await quotas();
+    return change({ ...this.#scope(), quotas: found });
   }
 
   /** Changes of a run begin in the order of the calls; its leases are a matter of their own. */

@@ -3,6 +3,7 @@
  * segments of a stream locks its line first, streams of a transaction in the order of their names.
  */
 import { RunNotFoundError } from '../../base/errors.ts';
+import type { SpaceQuotas } from '../quotas.ts';
 import { tableChanged } from '../run-rules.ts';
 import {
   numberCell,
@@ -26,6 +27,8 @@ export type ChangeScope = {
   /** The URI of the store, for messages. */
   readonly where: string;
   readonly nowMs: number;
+  /** Refuses what would pass them. Nothing is refused unless given. */
+  readonly quotas?: SpaceQuotas | undefined;
 };
 
 /** A table of a run. */

@@ -52,10 +52,11 @@ export async function openFileSpaces(
     uri: parts.uri,
     database: parts.database,
     segmentFiles: parts.segmentFiles,
-    store(space) {
+    store(space, storeOptions) {
       const folder = runFolder(parts.location, checkSpace(space));
       return createSqlStore({
         ...parts,
+        ...storeOptions,
         space,
         isShared: true,
         ...(parts.prepareRun === undefined

@@ -86,7 +86,7 @@ export async function openPostgresSpaces(
     uri: parts.uri,
     database: parts.database,
     segmentFiles: parts.segmentFiles,
-    store: (space) => createSqlStore({ ...parts, space, isShared: true }),
+    store: (space, options) => createSqlStore({ ...parts, ...options, space, isShared: true }),
     close: () => parts.database.close(),
   };
 }
