@@ -124,7 +124,7 @@ describe.each(LOCATIONS)('on %s', (name, makeLocation) => {
       reason: 'quota',
       message: expect.stringContaining('quota of'),
     });
-    // Runs still end, and a table is still replaced by what is not more.
+    // Runs end, and a table is replaced by what is not more.
     const found = await store.findRun('r1');
     if (found === undefined) throw new Error('The run is there.');
     await store.updateRun({ ...found, status: 'completed' });

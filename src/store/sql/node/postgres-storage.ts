@@ -86,7 +86,8 @@ export async function openPostgresSpaces(
     uri: parts.uri,
     database: parts.database,
     segmentFiles: parts.segmentFiles,
-    store: (space, options) => createSqlStore({ ...parts, ...options, space, isShared: true }),
+    store: (space, storeOptions) =>
+      createSqlStore({ ...parts, ...storeOptions, space, isShared: true }),
     close: () => parts.database.close(),
   };
 }
