@@ -138,6 +138,7 @@ export { openSync } from './sync/open-sync.ts';
 export type { OpenSyncOptions, SyncTask } from './sync/sync-storage.ts';
 export type { SyncTarget } from './sync/sync-notes.ts';
 export type {
+  LostRows,
   RefusedSegment,
   StoreSync,
   SyncedOptions,

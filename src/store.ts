@@ -25,6 +25,9 @@ export type {
   StoreNote,
   StoreNotes,
   StoreSurvey,
+  StoredBatches,
+  StoreIdentity,
   StreamState,
+  TableBatches,
   UpdateResult,
 } from './store/store.ts';

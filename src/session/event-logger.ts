@@ -61,6 +61,7 @@ export const DEFAULT_EVENT_SEVERITIES: Readonly<Record<string, EventSeverity>> =
   records_dropped: 'error',
   rows_recovered: 'warning',
   sync_segment_refused: 'error',
+  sync_service_lost_rows: 'warning',
 });
 
 const SEVERITY_OF_IDENTIFIER: Readonly<Record<LogIdentifier, EventSeverity>> = {

@@ -45,6 +45,29 @@ export function rangesContain(ranges: readonly BatchRange[], batch: BatchName): 
   );
 }
 
+/** The batches of `ranges` that are in none of `others`, in the fewest ranges. */
+export function rangesWithout(
+  ranges: Iterable<BatchRange>,
+  others: Iterable<BatchRange>,
+): readonly BatchRange[] {
+  const taken = coalesceRanges(others);
+  return coalesceRanges(ranges).flatMap((range) => {
+    const rest: BatchRange[] = [];
+    let { batchStart } = range;
+    for (const one of taken) {
+      const isApart =
+        one.writerId !== range.writerId ||
+        one.batchLast < batchStart ||
+        one.batchStart > range.batchLast;
+      if (isApart) continue;
+      if (one.batchStart > batchStart)
+        rest.push({ ...range, batchStart, batchLast: one.batchStart - 1 });
+      batchStart = one.batchLast + 1;
+    }
+    return batchStart > range.batchLast ? rest : [...rest, { ...range, batchStart }];
+  });
+}
+
 /** The batches a segment stands for: its sources, or itself as written. */
 export function batchesOf(
   segment: BatchName & Pick<SegmentManifest, 'sources'>,
@@ -91,7 +114,8 @@ function ownRange(batch: BatchName): BatchRange {
   return { writerId: batch.writerId, batchStart: batch.batchNumber, batchLast: batch.batchNumber };
 }
 
-function isWithin(range: BatchRange, coalesced: readonly BatchRange[]): boolean {
+/** Whether a range lies in one of the coalesced ones. */
+export function isWithin(range: BatchRange, coalesced: readonly BatchRange[]): boolean {
   return coalesced.some(
     (other) =>
       other.writerId === range.writerId &&

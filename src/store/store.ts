@@ -128,6 +128,13 @@ export type StoreSurvey = {
   readonly streams: readonly StreamState[];
 };
 
+/** What a store has of some runs, so that a client finds what is missing. */
+export type StoredBatches = {
+  /** Those that are there. */
+  readonly runs: readonly Pick<StoredRun, 'id' | 'revision'>[];
+  readonly tables: readonly TableBatches[];
+};
+
 /** A small text that a program keeps beside the data. */
 export type StoreNote = { readonly name: string; readonly text: string };
 
@@ -287,7 +294,7 @@ export interface ServedStore {
    * What the store has of these runs, table by table, without reading a row: a client compares it with what was acknowledged. Tables
    * that nothing was ever written to, and runs that are not there, are left out. The order is not defined.
    */
-  listBatches(runIds: readonly string[]): Promise<readonly TableBatches[]>;
+  listBatches(runIds: readonly string[]): Promise<StoredBatches>;
   /**
    * Which database this is, and since when it may have lost what it had acknowledged. Of a service: as its last answer said, which
    * costs no request; undefined for a service that does not say.

@@ -23,6 +23,9 @@ export type RefusedSegment = SegmentIdentity & {
   readonly message: string;
 };
 
+/** Rows that a service had acknowledged, has lost, and that are not stored here any more. */
+export type LostRows = { readonly runId: string; readonly table: string; readonly rows: number };
+
 /** How far the records of a run, or of all runs of a store, are on their way to the service. */
 export type SyncStatus = {
   readonly state: SyncState;
@@ -41,6 +44,8 @@ export type SyncStatus = {
   /** When it last did, in UTC epoch milliseconds; null for never. */
   readonly acknowledgedAtMs: number | null;
   readonly refusedSegments: readonly RefusedSegment[];
+  /** What is missing for good: the service has lost it after its local copy was removed, or never was here. Usually nothing. */
+  readonly lostRows: readonly LostRows[];
   readonly lastError: SyncProblem | null;
   /** When the next attempt is due, in UTC epoch milliseconds; null when none is planned. */
   readonly nextAttemptAtMs: number | null;
@@ -88,6 +93,7 @@ export const SYNC_OFF: SyncStatus = Object.freeze({
   acknowledgedRows: 0,
   acknowledgedAtMs: null,
   refusedSegments: Object.freeze([]),
+  lostRows: Object.freeze([]),
   lastError: null,
   nextAttemptAtMs: null,
 });

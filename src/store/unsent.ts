@@ -19,6 +19,8 @@ export type SentNote = {
   readonly refused: readonly RefusedSegment[];
   /** `writer/batch` of acknowledged segments with rows at or after `through`: parts of a merge that lie among each other. */
   readonly ahead: readonly string[];
+  /** One more than the largest sequence number that the service has given to a row; absent where that is not known. */
+  readonly serviceNext?: number;
 };
 
 /** Of a stream of which nothing was sent. */
@@ -44,9 +46,18 @@ export function sentPrefix(runId: string, table?: string): string {
 export function parseSent(text: string | undefined): SentNote {
   if (text === undefined) return NOTHING_SENT;
   try {
-    const { through, replaceCount, rows, refused, ahead } = JSON.parse(text) as Partial<SentNote>;
+    const { through, replaceCount, rows, refused, ahead, serviceNext } = JSON.parse(
+      text,
+    ) as Partial<SentNote>;
     if (typeof through !== 'number' || typeof replaceCount !== 'number') return NOTHING_SENT;
-    return { through, replaceCount, rows: rows ?? 0, refused: refused ?? [], ahead: ahead ?? [] };
+    return {
+      through,
+      replaceCount,
+      rows: rows ?? 0,
+      refused: refused ?? [],
+      ahead: ahead ?? [],
+      ...(typeof serviceNext === 'number' ? { serviceNext } : {}),
+    };
   } catch {
     // Sending again changes nothing at the service.
     return NOTHING_SENT;

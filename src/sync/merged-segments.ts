@@ -3,7 +3,13 @@
  * the outbox's back. A service knows the batches in them by other names, so their own identity does not keep them from
  * arriving twice: it is looked at first.
  */
-import { batchName, batchesOf, coalesceRanges, rangesContain } from '../store/batch-ranges.ts';
+import {
+  batchName,
+  batchesOf,
+  coalesceRanges,
+  isWithin,
+  rangesWithout,
+} from '../store/batch-ranges.ts';
 import type { BatchRange, SegmentManifest, Store, StreamState } from '../store/store.ts';
 
 /** Tables up to this size are put in place as a whole where pieces cannot be told apart. */
@@ -43,13 +49,10 @@ export async function judgeMerged(
   for (const one of merged) {
     if (!overlap(one.sources, foreignBatches)) continue;
     // Every batch is there as it was written.
-    if (isWithin(one.sources, plain)) known.add(batchName(one));
+    if (one.sources.every((range) => isWithin(range, plain))) known.add(batchName(one));
     else unclear.add(batchName(one));
   }
-  const isOurs = isWithin(
-    coalesceRanges(there.flatMap(batchesOf)),
-    coalesceRanges(here.flatMap(batchesOf)),
-  );
+  const isOurs = rangesWithout(there.flatMap(batchesOf), here.flatMap(batchesOf)).length === 0;
   const bytes = here.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
   return { isWhole: unclear.size > 0 && isOurs && bytes <= MAX_WHOLE_BYTES, known, unclear };
 }
@@ -59,17 +62,6 @@ function overlap(ranges: readonly BatchRange[], others: readonly BatchRange[]): 
     others.some(
       (b) =>
         a.writerId === b.writerId && a.batchStart <= b.batchLast && b.batchStart <= a.batchLast,
-    ),
-  );
-}
-
-/** Whether each range lies in one of the coalesced others. */
-function isWithin(ranges: readonly BatchRange[], coalesced: readonly BatchRange[]): boolean {
-  return ranges.every(({ batchLast, batchStart, writerId }) =>
-    coalesced.some(
-      (other) =>
-        rangesContain([other], { writerId, batchNumber: batchStart }) &&
-        rangesContain([other], { writerId, batchNumber: batchLast }),
     ),
   );
 }

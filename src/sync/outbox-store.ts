@@ -10,10 +10,19 @@ import { createId } from '../base/ids.ts';
 import { generationOf } from '../records/shapes/run.ts';
 import { compareText, selectLeases, selectRuns } from '../store/run-rules.ts';
 import type { RowSpill } from '../store/row-spill.ts';
-import type { Lease, LocalStore, Store, StoreLocation, StoreNotes } from '../store/store.ts';
+import type {
+  Lease,
+  LocalStore,
+  Store,
+  StoredRun,
+  StoreLocation,
+  StoreNotes,
+} from '../store/store.ts';
 import type { StoreSync } from '../store/sync-control.ts';
 import { sentTest } from '../store/unsent.ts';
 import { listAdopted, readAdopted } from './adopted-runs.ts';
+import { LossNotes } from './loss-notes.ts';
+import { SentWatch } from './sent-watch.ts';
 import { lead, type HolderTag, type LocksLike } from './leadership.ts';
 import { RemoteStore } from './remote-store.ts';
 import { RunMirror } from './run-mirror.ts';
@@ -40,12 +49,17 @@ export type OutboxParts = {
   readonly holderTag?: HolderTag;
   /** False: nothing is sent by this store; somebody else does. */
   readonly uploads?: boolean;
+  /** How often what was acknowledged of runs that go on is compared with the service, in milliseconds. Default: a minute. */
+  readonly compareEveryMs?: number;
   /** Housekeeping once an ended run has arrived. */
   readonly onSettled?: ((runId: string, store: OutboxStore) => Promise<boolean>) | undefined;
 };
 
 /** How long closing waits for a request that is under way. */
 const CLOSE_WAIT_MS = 2_000;
+
+/** How often runs that go on are compared with the service unless told otherwise. */
+const DEFAULT_COMPARE_MS = 60_000;
 
 const NO_TAG: HolderTag = { tag: null, isGone: () => false };
 
@@ -65,6 +79,7 @@ export class OutboxStore implements Store {
   readonly #syncNotes: SyncNotes;
   readonly #mirror: RunMirror;
   readonly #uploader: Uploader;
+  readonly #watch: SentWatch;
   readonly #wakeUp: WakeUp;
   readonly #closing = new AbortController();
   readonly #leading: Promise<void>;
@@ -85,8 +100,16 @@ export class OutboxStore implements Store {
     this.#remote = new RemoteStore(() => openOther(local, parts.openRemote, clock), clock);
     this.#mirror = new RunMirror(local, this.#syncNotes, () => this.#uploader.noteProgress());
     const refusals = new RefusalListeners();
+    const losses = new LossNotes(this.notes, this.#syncNotes.key);
+    const { compareEveryMs = DEFAULT_COMPARE_MS } = parts;
+    const watched = { local, notes: this.#syncNotes, losses, clock, compareEveryMs };
+    this.#watch = new SentWatch({ ...watched, onLoss: () => this.#uploader.forgetBlobs() });
     this.#uploader = new Uploader({
       local,
+      watch: this.#watch,
+      losses,
+      openedRemote: () => this.#remote.opened,
+      remoteUri,
       openRemote: () => this.#remote.open(),
       notes: this.#syncNotes,
       mirror: this.#mirror,
@@ -100,6 +123,8 @@ export class OutboxStore implements Store {
     });
     this.sync = new StatusReader({
       local,
+      losses,
+      watch: this.#watch,
       notes: this.#syncNotes,
       uploader: this.#uploader,
       refusals,
@@ -143,6 +168,16 @@ export class OutboxStore implements Store {
   /** The service's store. @throws {SessionStoreError} as opening it does */
   openRemote(): Promise<Store> {
     return this.#remote.open();
+  }
+
+  /**
+   * Compares what was acknowledged with what the service has, and notes as not sent what is missing there. It is done at each start of
+   * sending in any case: this is for programs that wait for the outcome.
+   *
+   * @throws {SessionStoreError} when the service cannot be asked
+   */
+  async compareSent(): Promise<void> {
+    await this.#watch.compareAll(() => this.#remote.open());
   }
 
   /** Tries now, whatever pause was planned: the network is back, the page goes away. */
@@ -339,7 +374,13 @@ export class OutboxStore implements Store {
       return;
     }
     const found = await remote.findRun(runId);
-    if (found !== undefined) await this.#mirror.adopt(found, runId);
+    if (found !== undefined) await this.#adopt(found, runId);
+  }
+
+  async #adopt(found: StoredRun, runId: string): Promise<void> {
+    await this.#mirror.adopt(found, runId);
+    // What the service has of it is noted, so that it is known what is missing if that is ever lost.
+    this.#watch.suspect(runId);
   }
 
   /** Does work that needs a run to be here; a run that only the service has is taken over first. */
@@ -351,7 +392,7 @@ export class OutboxStore implements Store {
       const runId = String(error.details['runId']);
       const found = await (await this.#remote.open()).findRun(runId);
       if (found === undefined) throw error;
-      await this.#mirror.adopt(found, runId);
+      await this.#adopt(found, runId);
       return work();
     }
   }

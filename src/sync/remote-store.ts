@@ -14,6 +14,7 @@ export class RemoteStore {
   readonly #open: () => Promise<Store>;
   readonly #clock: Clock;
   #store: Promise<Store> | undefined;
+  #opened: Store | undefined;
   #isClosed = false;
   #awayUntilMs = 0;
   #awayMs = 0;
@@ -29,6 +30,11 @@ export class RemoteStore {
     return this.#problem;
   }
 
+  /** The service, where it is open. */
+  get opened(): Store | undefined {
+    return this.#opened;
+  }
+
   /** @throws {SessionStoreError} as opening does */
   open(): Promise<Store> {
     if (this.#store !== undefined) return this.#store;
@@ -38,6 +44,7 @@ export class RemoteStore {
       (store) => {
         // It came through after everything was closed.
         if (this.#isClosed) void store.close();
+        if (this.#store === opening) this.#opened = store;
       },
       () => {
         if (this.#store === opening) this.#store = undefined;
@@ -63,7 +70,10 @@ export class RemoteStore {
         this.#awayMs = Math.max(LEAVE_ALONE_MS, retryAfterMs(error));
         this.#awayUntilMs = nowMs + this.#awayMs;
       }
-      if (isStoreError(error, 'closed') && !this.#isClosed) this.#store = undefined;
+      if (isStoreError(error, 'closed') && !this.#isClosed) {
+        this.#store = undefined;
+        this.#opened = undefined;
+      }
       return undefined;
     }
   }

@@ -63,6 +63,8 @@ export type SendContext = {
   readonly onProgress: () => void;
   readonly onAcknowledged: () => void;
   readonly onRefused: (segment: RefusedSegment) => void;
+  /** The service has numbered rows as if it had not some that it has acknowledged. */
+  readonly onSuspect: (runId: string) => void;
 };
 
 type Part = {
@@ -157,8 +159,9 @@ async function sendParts(context: SendContext, parts: Part[]): Promise<void> {
   // Merged or replaced since it was listed: the next round lists again.
   if (!isWhole) return;
   await sendBlobsOf(context, sending);
-  refused.push(...(await append(context, sending)));
-  for (const part of parts) await noteSent(context, part, refused);
+  const stored: SegmentManifest[] = [];
+  refused.push(...(await append(context, sending, stored)));
+  for (const part of parts) await noteSent(context, part, refused, stored);
   context.onAcknowledged();
   for (const segment of refused) context.onRefused(segment);
 }
@@ -166,10 +169,13 @@ async function sendParts(context: SendContext, parts: Part[]): Promise<void> {
 /**
  * Appends; returns what is refused for good. All or none of a request is taken, so a refused one is sent again in halves
  * until the segment is found that is the reason.
+ *
+ * @param placed gets the manifests as the service has them
  */
 async function append(
   context: SendContext,
   segments: readonly NewSegment[],
+  placed: SegmentManifest[],
 ): Promise<readonly RefusedSegment[]> {
   const [first] = segments;
   if (first === undefined) return [];
@@ -177,6 +183,7 @@ async function append(
   try {
     const stored = await context.remote.appendSegments(segments.map(newForm));
     context.requestSize.arrived();
+    placed.push(...stored);
     return segments.flatMap(({ manifest }, i) => {
       const answer = stored[i];
       const isOther =
@@ -197,8 +204,8 @@ async function append(
     }
     const middle = segments.length >> 1;
     return [
-      ...(await append(context, segments.slice(0, middle))),
-      ...(await append(context, segments.slice(middle))),
+      ...(await append(context, segments.slice(0, middle), placed)),
+      ...(await append(context, segments.slice(middle), placed)),
     ];
   }
 }
@@ -260,9 +267,10 @@ async function sendWhole(
 }
 
 async function noteSent(
-  { notes }: SendContext,
+  { notes, onSuspect }: SendContext,
   part: Part,
   allRefused: readonly RefusedSegment[],
+  stored: readonly SegmentManifest[],
 ): Promise<void> {
   const { stream, note, pending, taken } = part;
   const refused = allRefused.filter(({ table }) => table === stream.table);
@@ -275,7 +283,19 @@ async function noteSent(
       ? endOf(stream, pending)
       : rest.reduce((least, { firstSequence }) => Math.min(least, firstSequence), Infinity);
   const before = note.value;
+  const there = stored.filter(({ table }) => table === stream.table);
+  const serviceNext = there.reduce(
+    (most, { lastSequence }) => Math.max(most, lastSequence + 1),
+    before.serviceNext ?? 0,
+  );
+  // What is new gets numbers after all that the service has.
+  const isBehind = there.some(
+    ({ firstSequence, sources }) =>
+      sources.length === 0 && firstSequence < (before.serviceNext ?? 0),
+  );
+  if (isBehind) onSuspect(stream.runId);
   await notes.writeSent(stream.runId, stream.table, note, {
+    serviceNext,
     through: Math.max(before.through, through),
     replaceCount: stream.replaceCount,
     rows: before.rows + acknowledged.reduce((sum, { rowCount }) => sum + rowCount, 0),

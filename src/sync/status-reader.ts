@@ -4,13 +4,16 @@ import { checkNotAborted } from '../base/assert.ts';
 import { fingerprintOf } from '../store/run-rules.ts';
 import type { Store } from '../store/store.ts';
 import type {
+  LostRows,
   RefusedSegment,
   StoreSync,
   SyncedOptions,
   SyncProblem,
   SyncStatus,
 } from '../store/sync-control.ts';
+import type { LossNotes } from './loss-notes.ts';
 import type { RemoteStore } from './remote-store.ts';
+import type { SentWatch } from './sent-watch.ts';
 import { pendingOf } from './send-run.ts';
 import type { PublishedState, SyncNotes } from './sync-notes.ts';
 import { snapshotByRun } from './sync-notes.ts';
@@ -20,6 +23,8 @@ import type { Uploader } from './uploader.ts';
 export type StatusParts = {
   readonly local: Store;
   readonly notes: SyncNotes;
+  readonly losses: LossNotes;
+  readonly watch: Pick<SentWatch, 'isComparing'>;
   readonly uploader: Uploader;
   readonly refusals: RefusalListeners;
   readonly remote: RemoteStore;
@@ -111,9 +116,21 @@ export class StatusReader implements StoreSync {
       acknowledgedRows: sums.acknowledged,
       acknowledgedAtMs,
       refusedSegments,
+      lostRows: await this.#lostRows(runId),
       lastError: latestOf([published.lastError, ...problems]),
       nextAttemptAtMs: published.nextAttemptAtMs,
     };
+  }
+
+  async #lostRows(runId: string | undefined): Promise<readonly LostRows[]> {
+    const { losses } = this.#parts;
+    const found: LostRows[] = [];
+    for (const id of await losses.listMissing()) {
+      if (runId !== undefined && id !== runId) continue;
+      for (const [table, rows] of Object.entries(await losses.readMissing(id)))
+        found.push({ runId: id, table, rows });
+    }
+    return found;
   }
 
   async synced(options: SyncedOptions = {}): Promise<SyncStatus> {
@@ -129,7 +146,7 @@ export class StatusReader implements StoreSync {
       '',
     );
     checkNotAborted(signal);
-    const { closing, uploader } = this.#parts;
+    const { closing, uploader, watch } = this.#parts;
     const endMs = performance.now() + timeoutMs;
     // A service that is known to be away is not asked again because somebody waits a little.
     if (!onlyWhileReachable || uploader.state.state === 'idle') uploader.urge();
@@ -137,7 +154,9 @@ export class StatusReader implements StoreSync {
       const status = await this.status(runId);
       const isAway = status.state === 'waiting' || status.state === 'blocked';
       const leftMs = endMs - performance.now();
-      if (status.pendingRuns === 0 || closing.aborted || leftMs <= 0) return status;
+      // Until it was compared, nobody knows whether the service still has what it had acknowledged.
+      const isDone = status.pendingRuns === 0 && !(uploader.isLeading && watch.isComparing);
+      if (isDone || closing.aborted || leftMs <= 0) return status;
       if (onlyWhileReachable && isAway) return status;
       await this.#nextChange(Math.min(leftMs, LOOK_EVERY_MS), signal);
       checkNotAborted(signal);

@@ -151,6 +151,11 @@ export class SyncNotes {
     await this.#notes.write(this.#base(runId), JSON.stringify(base));
   }
 
+  /** Forgets what both sides had in common of a run document: what is here counts as changed. */
+  async forgetBase(runId: string): Promise<void> {
+    await this.#notes.write(this.#base(runId), null);
+  }
+
   /** Forgets what was acknowledged of a run, so that all of it is sent again. */
   async forgetSent(runId: string): Promise<void> {
     for (const { name } of await this.#notes.list(sentPrefix(runId)))

@@ -34,6 +34,12 @@ export type SyncTask = {
   /** The sending side; close it when you are done. */
   readonly outbox: Store;
   status(): Promise<SyncStatus>;
+  /**
+   * Compares what was acknowledged with what the service has: a database that was restored from a backup lacks some of it. What is
+   * missing there and stored here is sent again. Sending begins with it in any case; this waits for it.
+   * @throws {SessionStoreError} when the service cannot be asked
+   */
+  compare(): Promise<void>;
 };
 
 const SYNC_RULES = {
@@ -67,7 +73,12 @@ export async function openSync(
   const tasks: SyncTask[] = [];
   for (const target of targets) {
     const outbox = open(local, target, options, true, holderTag);
-    tasks.push({ target, outbox, status: () => outbox.sync.status() });
+    tasks.push({
+      target,
+      outbox,
+      status: () => outbox.sync.status(),
+      compare: () => outbox.compareSent(),
+    });
     const members = await outbox.syncNotes.listMembers();
     if (includesAll)
       for (const { id } of (await notes.survey()).runs)

@@ -21,7 +21,10 @@ import {
 import { pause } from './leadership.ts';
 import { RequestSize } from './send-run.ts';
 import type { RunMirror } from './run-mirror.ts';
+import type { LossNotes } from './loss-notes.ts';
+import { lossEvent } from './loss-event.ts';
 import { SentBlobs } from './send-blobs.ts';
+import type { SentWatch } from './sent-watch.ts';
 import { sendSome, type SendContext } from './send-run.ts';
 import { snapshotByRun, type FoundRun } from './sync-notes.ts';
 import {
@@ -52,6 +55,12 @@ export type UploaderParts = {
   readonly openRemote: () => Promise<Store>;
   readonly notes: SyncNotes;
   readonly mirror: RunMirror;
+  readonly watch: SentWatch;
+  readonly losses: LossNotes;
+  /** The service, where it is open. */
+  readonly openedRemote: () => Store | undefined;
+  /** Names the service in events. */
+  readonly remoteUri: string;
   readonly clock: Clock;
   /** From 0 to 1, for the jitter. */
   readonly random: () => number;
@@ -122,6 +131,11 @@ export class Uploader {
     this.wake();
   }
 
+  /** The service may have lost blobs that it had acknowledged. */
+  forgetBlobs(): void {
+    this.#sentBlobs.clear();
+  }
+
   /** Something got through that need not be asked again. */
   noteProgress(): void {
     this.#progress += 1;
@@ -142,6 +156,8 @@ export class Uploader {
       ...this.#state,
       acknowledgedAtMs: published?.acknowledgedAtMs ?? this.#state.acknowledgedAtMs,
     };
+    // Somebody else may have sent meanwhile, or the process was away for long.
+    this.#parts.watch.restart();
     try {
       await this.#findSettled();
       while (!signal.aborted) {
@@ -189,10 +205,13 @@ export class Uploader {
 
   /** One request for each run that has something to send. Returns whether there may be more. */
   async #round(signal: AbortSignal): Promise<boolean> {
-    const { notes, local } = this.#parts;
+    const { notes, local, openedRemote, watch } = this.#parts;
     const startMs = performance.now();
-    const members = await notes.listMembers();
     const survey = snapshotByRun((await local.notes?.survey()) ?? { runs: [], streams: [] });
+    // Before anything is sent: what is missing before it comes first.
+    const isBehind = await watch.step(openedRemote(), () => this.#openOnce(), survey);
+    if (isBehind || signal.aborted) return !signal.aborted;
+    const members = await notes.listMembers();
     this.#lookMs = performance.now() - startMs;
     const atStart = this.#progress;
     const missed = new Map<string, unknown>();
@@ -260,9 +279,9 @@ export class Uploader {
     print: string,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { local, mirror, notes, openRemote } = this.#parts;
+    const { local, mirror, notes } = this.#parts;
     try {
-      const remote = await this.#openRemote(openRemote);
+      const remote = await this.#openOnce();
       const isKnown = (await notes.readBase(runId)) !== undefined;
       // A run that goes on is first said to go on; one that has ended is said to have when its records are there.
       if (!isKnown || found.status === 'running') await mirror.push(remote, runId);
@@ -279,9 +298,11 @@ export class Uploader {
         onProgress: () => this.noteProgress(),
         onAcknowledged: () => this.#acknowledged(),
         onRefused: this.#parts.onRefused,
+        onSuspect: (id) => this.#parts.watch.suspect(id),
       };
       if (await sendSome(context, found.streams)) return true;
       await mirror.push(remote, runId);
+      if (await this.#recordLoss(runId)) return true;
     } catch (error) {
       const kind = kindOfFailure(error);
       if (kind === 'forgotten') await this.#startOver(runId);
@@ -293,16 +314,27 @@ export class Uploader {
       return false;
     }
     await notes.writeMember(runId, member, { ...member.value, settled: print });
+    this.#parts.watch.arrived(runId);
     this.#acknowledged();
     if (found.status !== 'running') this.#settled.set(runId, 0);
     // The push may have changed the run here: the next round sees the same, or more to do.
     return true;
   }
 
+  /** All of it is there again: says in the run what the service had lost. Returns whether there was anything to say. */
+  async #recordLoss(runId: string): Promise<boolean> {
+    const { clock, local, losses, remoteUri } = this.#parts;
+    const loss = await losses.readLoss(runId);
+    if (loss === undefined) return false;
+    await local.appendSegments([lossEvent(runId, loss, remoteUri, clock.now())]);
+    await losses.writeLoss(runId, null);
+    return true;
+  }
+
   /** Nothing is refused for good while it is not even known to be a service. */
-  async #openRemote(open: () => Promise<Store>): Promise<Store> {
+  async #openOnce(): Promise<Store> {
     try {
-      return await open();
+      return await this.#parts.openRemote();
     } catch (error) {
       if (kindOfFailure(error) !== 'permanent') throw error;
       throw new SessionStoreError('unknown_scheme', messageOf(error), { cause: error });

@@ -10,6 +10,7 @@ import type {
   SegmentManifest,
   SegmentRead,
   SegmentReference,
+  StoredBatches,
   TableBatches,
   TableEpoch,
   Store,
@@ -40,6 +41,7 @@ import {
   decodeProject,
   decodeRun,
   decodeStream,
+  decodeRevision,
   decodeTableBatches,
   decodeUpdate,
   type Fields,
@@ -274,12 +276,14 @@ class HttpStore implements StoreDriver {
   };
 
   readonly listBatches: ServedStore['listBatches'] = async (runIds) => {
+    const runs: StoredBatches['runs'][number][] = [];
     const tables: TableBatches[] = [];
     for (const some of slices([...new Set(runIds)], MAX_RUNS_PER_BATCH_QUERY)) {
       const answer = await this.#client.json('GET /batches', { query: { run: some } });
+      runs.push(...answer.list('runs').map(decodeRevision));
       tables.push(...answer.list('tables').map(decodeTableBatches));
     }
-    return tables;
+    return { runs, tables };
   };
 
   readonly identity: ServedStore['identity'] = async () => this.#client.told?.identity;

@@ -189,7 +189,7 @@ export const ROUTES = {
   'GET /batches': read(
     'getBatches',
     'What is stored of runs, table by table: rows, and the batches of each writer. At most 100 runs are asked for at once; what is not there is left out',
-    json({ tables: ['TableBatches'] }),
+    json({ runs: list(object({ id: text, revision: count })), tables: ['TableBatches'] }),
     { query: { run: repeated('Of this run.') } },
   ),
   'GET /runs/:runId/tables': read(

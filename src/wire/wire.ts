@@ -127,6 +127,12 @@ export const decodeStream: (value: unknown) => StreamState = decoder(streamShape
 export const decodeReference: (value: unknown) => SegmentReference = decoder(referenceShape);
 export const decodeManifest: (value: unknown) => SegmentManifest = decoder(manifestShape);
 
+/** Which revision a run has. */
+export function decodeRevision(value: unknown): { readonly id: string; readonly revision: number } {
+  const run = new Fields('run', value);
+  return { id: run.text('id'), revision: run.count('revision') };
+}
+
 /** A run that is to be added. */
 export const decodeNewRun: (value: unknown) => Omit<StoredRun, 'revision'> = decoder(newRunShape);
 

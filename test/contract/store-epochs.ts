@@ -28,7 +28,12 @@ export function describeEpochs(place: LocationUnderTest): void {
 
     test('batches are told by table and writer, merged ones as well, with the rows', async () => {
       const { store } = place;
-      expect(await store.listBatches?.([RUN_ID, 'run_unknown'])).toEqual([]);
+      expect(await store.listBatches?.([])).toEqual({ runs: [], tables: [] });
+      const revisions = [{ id: RUN_ID, revision: 1 }];
+      expect(await store.listBatches?.([RUN_ID, 'run_unknown'])).toEqual({
+        runs: revisions,
+        tables: [],
+      });
       const other = { writerId: 'writer_b' };
       await place.append(
         segmentOf(0),
@@ -44,8 +49,9 @@ export function describeEpochs(place: LocationUnderTest): void {
         ({ batchNumber, writerId }) => batchNumber < 2 && writerId === 'writer_a',
       );
       expect(await store.replaceSegments(RUN_ID, TABLE, some, [mergeOf(some)])).toBe(true);
-      const found = (await store.listBatches?.([RUN_ID, RUN_ID])) ?? [];
-      expect(found.toSorted((a, b) => (a.table < b.table ? -1 : 1))).toEqual([
+      const found = await store.listBatches?.([RUN_ID, RUN_ID]);
+      expect(found?.runs).toEqual(revisions);
+      expect((found?.tables ?? []).toSorted((a, b) => (a.table < b.table ? -1 : 1))).toEqual([
         { runId: RUN_ID, table: 'alerts', rowCount: 0, replaceCount: 1, batches: [] },
         {
           runId: RUN_ID,

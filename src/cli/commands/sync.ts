@@ -74,6 +74,10 @@ async function sendAll({ args, io }: CommandContext, tasks: readonly SyncTask[])
       ended.push({ ...task.target, ...status });
       isDone &&= status.pendingRuns === 0 && status.refusedSegments.length === 0;
       if (!args.flag('json')) await io.stdout.write(`${describe(task, status)}\n`);
+      for (const { rows, runId, table } of status.lostRows)
+        await io.stderr.write(
+          `${onTerminal(`lost: ${runId}/${table}: ${counted(rows, 'row')} that the service had acknowledged, missing there and here`)}\n`,
+        );
       for (const { batchNumber, message, runId, table, writerId } of status.refusedSegments)
         await io.stderr.write(
           `${onTerminal(`refused: ${runId}/${table}/${writerId}/${batchNumber}: ${message}`)}\n`,
@@ -94,6 +98,8 @@ async function follow(
   signal: AbortSignal,
 ): Promise<SyncStatus> {
   const { sync } = task.outbox;
+  // Another process that sends at the same moment does the same; a service that is away is told of below.
+  await task.compare().catch(() => undefined);
   for (;;) {
     const status =
       (await sync?.synced({

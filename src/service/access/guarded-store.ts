@@ -213,7 +213,7 @@ class GuardedStore implements StoreDriver {
 
   readonly listBatches: ServedStore['listBatches'] = async (runIds) => {
     const visible = await this.#visibleRuns(runIds);
-    return visible.size === 0 ? [] : ((await this.#store.listBatches?.([...visible])) ?? []);
+    return (await this.#store.listBatches?.([...visible])) ?? { runs: [], tables: [] };
   };
 
   readonly identity: ServedStore['identity'] = async () => this.#store.identity?.();

@@ -86,7 +86,7 @@ export const runHandlers = {
       throw tooManyRuns(runIds.length, MAX_RUNS_PER_BATCH_QUERY);
     if (store.listBatches === undefined)
       throw new QuarkError('unsupported', 'This store does not say which batches a run has.');
-    return { tables: await store.listBatches(runIds) };
+    return store.listBatches(runIds);
   },
 
   'GET /leases': async ({ scope, query: { run: runIds } }) => {

@@ -245,15 +245,20 @@ class MemoryStore implements StoreDriver {
     return { runs: found, lastOrder: changeCount };
   };
 
-  readonly listBatches: ServedStore['listBatches'] = async (runIds) =>
-    [...new Set(runIds)].flatMap((runId) =>
-      snapshotOf(this.#data, runId).streams.map(({ replaceCount, table }): TableBatches => {
-        const manifests = [...this.#stream(runId, table).live.values()].map((one) => one.manifest);
-        const rowCount = manifests.reduce((sum, one) => sum + one.rowCount, 0);
-        const batches = coalesceRanges(manifests.flatMap(batchesOf));
-        return { runId, table, rowCount, replaceCount, batches };
-      }),
-    );
+  readonly listBatches: ServedStore['listBatches'] = async (runIds) => {
+    const found = [...new Set(runIds)].map((runId) => snapshotOf(this.#data, runId));
+    return {
+      runs: found.flatMap(({ runs }) => runs.map(({ id, revision }) => ({ id, revision }))),
+      tables: found.flatMap(({ streams }) =>
+        streams.map(({ replaceCount, runId, table }): TableBatches => {
+          const live = [...this.#stream(runId, table).live.values()].map((one) => one.manifest);
+          const rowCount = live.reduce((sum, one) => sum + one.rowCount, 0);
+          const batches = coalesceRanges(live.flatMap(batchesOf));
+          return { runId, table, rowCount, replaceCount, batches };
+        }),
+      ),
+    };
+  };
 
   readonly identity: ServedStore['identity'] = async () =>
     (this.#data.identity ??= { id: createId('db', this.#clock.now()), epoch: 1 });

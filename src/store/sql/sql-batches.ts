@@ -2,8 +2,8 @@
 import { batchRangeShape, type BatchRange } from '../../records/shapes/manifest.ts';
 import { count, defineShape, list, text } from '../../schema/shape.ts';
 import { batchesOf, coalesceRanges } from '../batch-ranges.ts';
-import type { TableBatches } from '../store.ts';
-import { numberCell, sql, textCell, together, type SqlWork } from './sql-database.ts';
+import type { StoredBatches, TableBatches } from '../store.ts';
+import { numberCell, sql, sqlOne, textCell, together, type SqlWork } from './sql-database.ts';
 import { sqlShape } from './sql-shapes.ts';
 
 const line = sqlShape(
@@ -20,13 +20,10 @@ const TABLE = line.columns.length;
 type Found = { rowCount: number; readonly batches: BatchRange[] };
 
 /** Reads lines of segments and no bytes. A table that was emptied and has nothing is in the answer, too. */
-export function* listBatches(
-  space: string,
-  runIds: readonly string[],
-): SqlWork<readonly TableBatches[]> {
-  const runs = [...new Set(runIds)];
+export function* listBatches(space: string, runIds: readonly string[]): SqlWork<StoredBatches> {
+  const asked = [...new Set(runIds)];
   const segments = yield* together(
-    runs.map((runId) =>
+    asked.map((runId) =>
       sql(
         `SELECT ${line.selected}, text(table_name)
          FROM segments JOIN streams ON streams.stream_key = segments.stream_key
@@ -39,7 +36,7 @@ export function* listBatches(
   // After the segments: of a table that is emptied in between, the answer has the new count and batches of before, and not the
   // other way round, which would look like a loss.
   const streams = yield* together(
-    runs.map((runId) =>
+    asked.map((runId) =>
       sql(
         `SELECT text(streams.table_name), streams.next_sequence,
            coalesce(stream_replacements.replace_count, 0)
@@ -50,7 +47,15 @@ export function* listBatches(
       ),
     ),
   );
-  return runs.flatMap((runId, i) => {
+  const revisions = yield* together(
+    asked.map((runId) =>
+      sqlOne('SELECT revision FROM runs WHERE space = ? AND id = ?', space, runId),
+    ),
+  );
+  const runs = asked.flatMap((id, i) =>
+    (revisions[i] ?? []).map((row) => ({ id, revision: numberCell(row, 0) })),
+  );
+  const tables = asked.flatMap((runId, i) => {
     const found = new Map<string, Found>();
     for (const row of segments[i] ?? []) {
       const table = textCell(row, TABLE);
@@ -68,4 +73,5 @@ export function* listBatches(
       return [{ runId, table, rowCount, replaceCount, batches: coalesceRanges(batches) }];
     });
   });
+  return { runs, tables };
 }

@@ -1,0 +1,124 @@
+/** What an outbox remembers of a service, so that it finds what the service has lost: notes beside those of `sync-notes.ts`. */
+import type { BatchRange, StoreIdentity, StoreNotes } from '../store/store.ts';
+
+/** A table as the service had it when it was last compared. */
+export type SeenTable = {
+  /** How often it had been emptied there, and how often here when that was sent. */
+  readonly replaceCount: number;
+  readonly localCount: number;
+  readonly rowCount: number;
+  readonly batches: readonly BatchRange[];
+  /** Acknowledged batches that somebody else has emptied the table of since: nobody misses them. */
+  readonly emptied: readonly BatchRange[];
+};
+
+/** The tables of a run as the service had them, by name. */
+export type SeenRun = { readonly tables: { readonly [table: string]: SeenTable } };
+
+/** Rows of a table that a service has lost. */
+export type LostCount = {
+  /** Stored here: they are sent again. */
+  readonly again: number;
+  /** Stored nowhere that this outbox knows of. */
+  readonly missing: number;
+};
+
+/** What a service has lost of a run, until the event about it is recorded. */
+export type Loss = {
+  /** The writer of the event: it is recorded once, whatever fails. */
+  readonly writerId: string;
+  readonly foundAtMs: number;
+  readonly tables: { readonly [table: string]: LostCount };
+};
+
+/** The notes about one service, by its key. */
+export class LossNotes {
+  readonly #notes: StoreNotes;
+  readonly #key: string;
+
+  /** @param key short name of the service and space, as `SyncNotes` has it */
+  constructor(notes: StoreNotes, key: string) {
+    this.#notes = notes;
+    this.#key = key;
+  }
+
+  /** The identity of the database that everything was last compared with; undefined before the first time. */
+  readIdentity(): Promise<StoreIdentity | undefined> {
+    return this.#read<StoreIdentity>('service');
+  }
+
+  async writeIdentity(identity: StoreIdentity): Promise<void> {
+    await this.#write('service', identity);
+  }
+
+  readSeen(runId: string): Promise<SeenRun | undefined> {
+    return this.#read<SeenRun>(`seen/${runId}`);
+  }
+
+  async writeSeen(runId: string, seen: SeenRun | null): Promise<void> {
+    await this.#write(`seen/${runId}`, seen);
+  }
+
+  /** The runs that were compared at least once, those that are not stored here any more among them. */
+  listSeen(): Promise<readonly string[]> {
+    return this.#list('seen/');
+  }
+
+  /** The runs of which something was acknowledged. */
+  async listSent(): Promise<readonly string[]> {
+    const names = await this.#list('sent/');
+    return [...new Set(names.map((name) => name.slice(0, name.indexOf('/'))))];
+  }
+
+  readLoss(runId: string): Promise<Loss | undefined> {
+    return this.#read<Loss>(`lost/${runId}`);
+  }
+
+  async writeLoss(runId: string, loss: Loss | null): Promise<void> {
+    await this.#write(`lost/${runId}`, loss);
+  }
+
+  /** Rows of a run that are missing for good, by table. */
+  async readMissing(runId: string): Promise<Readonly<Record<string, number>>> {
+    return (await this.#read<Record<string, number>>(`missing/${runId}`)) ?? {};
+  }
+
+  async addMissing(runId: string, tables: Loss['tables']): Promise<void> {
+    const counts: Record<string, number> = { ...(await this.readMissing(runId)) };
+    for (const [table, { missing }] of Object.entries(tables))
+      if (missing > 0) counts[table] = (counts[table] ?? 0) + missing;
+    if (Object.keys(counts).length > 0) await this.#write(`missing/${runId}`, counts);
+  }
+
+  /** The runs of which rows are missing for good. */
+  listMissing(): Promise<readonly string[]> {
+    return this.#list('missing/');
+  }
+
+  async #read<T>(name: string): Promise<T | undefined> {
+    const text = await this.#notes.read(this.#name(name));
+    if (text === undefined) return undefined;
+    try {
+      return JSON.parse(text) as T;
+    } catch {
+      // It is compared again as if for the first time.
+      return undefined;
+    }
+  }
+
+  async #write(name: string, value: object | null): Promise<void> {
+    await this.#notes.write(this.#name(name), value === null ? null : JSON.stringify(value));
+  }
+
+  async #list(folder: string): Promise<readonly string[]> {
+    const suffix = `/${this.#key}`;
+    const prefix = `sync/${folder}`;
+    return (await this.#notes.list(prefix))
+      .filter(({ name }) => name.endsWith(suffix))
+      .map(({ name }) => name.slice(prefix.length, -suffix.length));
+  }
+
+  #name(name: string): string {
+    return `sync/${name}/${this.#key}`;
+  }
+}
