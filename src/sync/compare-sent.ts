@@ -209,7 +209,8 @@ function judge(
     (replaceCount === 0 || (isEmptiedHere && replaceCount < seen.replaceCount))
   )
     return {
-      ...{ again: Math.max(1, rowsOf(acked.acked)), missing: 0 },
+      again: Math.max(1, rowsOf(acked.acked)),
+      missing: 0,
       seen: { ...now, emptied: [] },
       sent: { ...NOTHING_SENT, replaceCount: NEVER_SENT },
     };
