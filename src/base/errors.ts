@@ -39,6 +39,7 @@ export const STORE_FAILURE_REASONS = [
   'unreachable',
   'unauthorised',
   'rejected',
+  'deleted',
   'too_large',
   'version',
   'fenced',

@@ -17,6 +17,7 @@ import { packSegment } from '../codecs/packed/pack.ts';
 import { unpackSegment } from '../codecs/packed/unpack.ts';
 import { compareManifests } from '../store/segment-rules.ts';
 import { type SegmentManifest, type SegmentReference, type StoreNotes } from '../store/store.ts';
+import { sketchName } from '../store/curves.ts';
 import type { MetricCounts, DownsampledRows } from './curve-sink.ts';
 
 /** Version of the format; sketches of other versions are not used. */
@@ -35,11 +36,6 @@ export type CurveSketch = {
 
 /** Where sketches are stored. */
 export type SketchNotes = Pick<StoreNotes, 'read' | 'write'>;
-
-/** Name of the note with the sketch of a run. */
-export function sketchName(runId: string): string {
-  return `curves/${runId}`;
-}
 
 /** The sketch of these segments, which are all that there are. */
 export async function sketchOf(

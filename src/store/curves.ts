@@ -1,5 +1,10 @@
 /** Curves of metrics, downsampled where the rows are: what a picture needs of a long run, in one small answer. */
 
+/** Name of the note with the sketch of a run. */
+export function sketchName(runId: string): string {
+  return `curves/${runId}`;
+}
+
 /** Which curves, and how fine. */
 export type CurveQuery = {
   readonly runId: string;

@@ -224,9 +224,18 @@ export function runFenced(runId: string, generation: number, current: number): S
 
 /** The fields of a run that a change leaves, with the next revision: its generation never decreases. */
 export function revisedRun(run: StoredRun, stored: StoredRun): StoredRun {
-  const { generation: _given, ...rest } = run;
+  const { generation: _given, ...rest } = withArchived(run, stored.archivedAtMs);
   const generation = Math.max(generationOf(run), generationOf(stored));
   return copyRun(generation === 1 ? rest : { ...rest, generation }, run.revision + 1);
+}
+
+/** The same run, archived since this instant, or not archived. */
+export function withArchived<T extends Omit<StoredRun, 'revision'>>(
+  run: T,
+  archivedAtMs: number | undefined,
+): T {
+  const { archivedAtMs: _before, ...rest } = run;
+  return (archivedAtMs === undefined ? rest : { ...rest, archivedAtMs }) as T;
 }
 
 /** @throws {SessionStoreError} `closed` */
@@ -244,6 +253,7 @@ function matchesRunFilter(run: StoredRun, filter: RunFilter): boolean {
     (filter.statuses === undefined || filter.statuses.includes(run.status)) &&
     (filter.startedMinMs === undefined || run.startedAtMs >= filter.startedMinMs) &&
     (filter.startedMaxMs === undefined || run.startedAtMs <= filter.startedMaxMs) &&
+    (filter.archived === undefined || filter.archived === (run.archivedAtMs !== undefined)) &&
     (filter.tags === undefined || filter.tags.every((tag) => run.tags.includes(tag)))
   );
 }

@@ -1,7 +1,7 @@
 /** Recovery of rows that an ended tab or worker has spilled. */
 import { segmentName } from '../records/shapes/manifest.ts';
 import { warn } from '../base/console.ts';
-import { isQuarkError } from '../base/errors.ts';
+import { isQuarkError, isStoreError } from '../base/errors.ts';
 import { batchesOf, rangesContain } from './batch-ranges.ts';
 import type { LostBatch } from './storage-spill.ts';
 import { compareText } from './run-rules.ts';
@@ -26,7 +26,7 @@ export async function appendIfNew(
     return true;
   } catch (error) {
     if (isQuarkError(error, 'invalid_input')) return false;
-    if (!isQuarkError(error, 'run_not_found')) throw error;
+    if (!isQuarkError(error, 'run_not_found') && !isStoreError(error, 'deleted')) throw error;
     lost.set(manifest.runId, (lost.get(manifest.runId) ?? 0) + manifest.rowCount);
     return false;
   }

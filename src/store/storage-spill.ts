@@ -4,7 +4,7 @@
  * appended before. Segments that do not fit are noted, so that the next start can report the loss.
  */
 import { ifAllowed } from '../base/if-allowed.ts';
-import { isQuarkError } from '../base/errors.ts';
+import { isQuarkError, isStoreError } from '../base/errors.ts';
 import type { NewSegment, Store } from './store.ts';
 
 const PREFIX = 'quark-unsaved';
@@ -124,7 +124,12 @@ export async function recoverSpilled(storage: Storage, name: string, store: Stor
       if (segment !== undefined) await store.appendSegments([segment]);
     } catch (error) {
       // Of a run that is gone, or not as it was written: it will never be taken.
-      if (!isQuarkError(error, 'run_not_found') && !isQuarkError(error, 'invalid_input')) continue;
+      if (
+        !isQuarkError(error, 'run_not_found') &&
+        !isQuarkError(error, 'invalid_input') &&
+        !isStoreError(error, 'deleted')
+      )
+        continue;
     }
     storage.removeItem(key);
   }

@@ -29,6 +29,7 @@ import { checkShape } from '../schema/shape.ts';
 import { checkRange } from './blob-rules.ts';
 import { checkBlobDrop, checkBlobPage, type BlobSweeps } from './blob-sweep.ts';
 import { checkBlob, checkSha256 } from './blob-rules.ts';
+import { checkDeletion, checkPurge, type RunDeletion } from './deletion.ts';
 import type { CurveQuery, RunCurves } from './curves.ts';
 import type { RowSpill } from './row-spill.ts';
 import {
@@ -49,6 +50,7 @@ import {
 } from './segment-rules.ts';
 import type { StoreSync } from './sync-control.ts';
 
+export type { DeletedRun } from '../records/shapes/deleted-run.ts';
 export type { Lease, StoredLease } from '../records/shapes/lease.ts';
 export type {
   BatchRange,
@@ -63,6 +65,7 @@ export type { RunFilter, RunGeneration, StoredRun } from '../records/shapes/run.
 export type { StoreIdentity } from '../records/shapes/store-identity.ts';
 export type { StreamState } from '../records/shapes/stream.ts';
 export type { TableBatches } from '../records/shapes/table-batches.ts';
+export type { DeleteRunOptions, RunDeletion } from './deletion.ts';
 
 /** A segment on its way into a store: the store assigns the sequence numbers and stores the rest as it is. */
 export type NewSegment = {
@@ -105,13 +108,15 @@ export type UpdateResult =
  */
 export type TableEpoch = Pick<StreamState, 'runId' | 'table' | 'replaceCount'>;
 
-/** A run that was made or changed, and its position in the order of all changes of the store. */
+/** A run that was made, changed or deleted, and its position in the order of all changes of the store. */
 export type RunChange = Pick<StoredRun, 'id' | 'projectName' | 'status' | 'revision'> & {
   /**
    * Grows from change to change. Changes that are made at the same moment may have the same number, and one may become
    * visible after another one with a greater number.
    */
   readonly order: number;
+  /** True: the run was deleted by this change. Its revision is the last that it had. */
+  readonly isDeleted?: true;
 };
 
 /** What has become of runs lately. */
@@ -165,7 +170,7 @@ export interface StoreNotes {
 export type SegmentSource = Pick<Store, 'listSegments' | 'readSegments'>;
 
 /** First facet: projects, runs and the claims of live sessions on them. */
-export interface RunStore {
+export interface RunStore extends RunDeletion {
   /**
    * The project of this name, made with `id` if there is none. Two callers at once get the same project.
    * @throws {SessionStoreError} `rejected` when another project has the id
@@ -176,7 +181,7 @@ export interface RunStore {
 
   /**
    * Adds a run with revision 1. The id is also a folder name: letters, digits, ".", "_" and "-", at most 128 of them.
-   * @throws {SessionStoreError} `rejected` when the id is taken
+   * @throws {SessionStoreError} `rejected` when the id is taken, `deleted` when the run of this id was deleted
    */
   createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun>;
   findRun(runId: string): Promise<StoredRun | undefined>;
@@ -185,13 +190,16 @@ export interface RunStore {
    * Replaces the run if its revision is still `run.revision`, and counts the revision up. Its generation never decreases: a change
    * without one, or with an earlier one, leaves it. A change that counts the generation up waits for the appends of the earlier
    * one that are under way, and appends that come after it see it.
+   * Whether it is archived stays as it is: `archiveRun` and `restoreRun` change that.
    * @throws {RunNotFoundError}
+   * @throws {SessionStoreError} `deleted`
    */
   updateRun(run: StoredRun): Promise<UpdateResult>;
 
   /**
    * Takes or extends the claim of `holder` to `nowMs + ttlMs`, by the store's clock. A claim is independent of the run's
    * state; the run need not be there yet.
+   * @throws {SessionStoreError} `deleted`
    */
   renewLease(runId: string, holder: string, ttlMs: number): Promise<Lease>;
   releaseLease(runId: string, holder: string): Promise<void>;
@@ -218,6 +226,7 @@ export interface SegmentStore {
    * @throws {RunNotFoundError} when a segment's run is not there
    * @throws {SessionStoreError} `fenced`, with the detail `generation`, when a run has a later generation than `live` says
    * @throws {SessionStoreError} `busy`, with the detail `replaceCount`, when a table is not as it was seen
+   * @throws {SessionStoreError} `deleted` when a segment's run was deleted
    * @throws {SessionStoreError} `full`, `busy`, `closed`, `corrupt`, `too_large`, `failed`
    */
   appendSegments(
@@ -418,6 +427,7 @@ export type CallRules<T> = {
 const nothing = (): undefined => undefined;
 const reads = <C>(check: C) => ({ writes: false, check }) as const;
 const writes = <C>(check: C) => ({ writes: true, check }) as const;
+const removes = <C>(check: C) => ({ writes: true, removes: true, check }) as const;
 
 /**
  * What the front of every store (`front.ts`) checks of a call, once. A new method is one entry here, its signature above, and an
@@ -430,6 +440,12 @@ export const STORE_CALLS: CallRules<Store> = {
   findRun: reads(checkRunId),
   listRuns: reads((filter = {}) => checkRunFilter(filter)),
   updateRun: writes(checkRevisedRun),
+  deleteRun: removes(checkDeletion),
+  archiveRun: removes(checkRunId),
+  restoreRun: removes(checkRunId),
+  findDeletedRun: reads(checkRunId),
+  listDeletedRuns: reads(nothing),
+  purgeDeletedRuns: removes(checkPurge),
   renewLease: writes(checkLeaseClaim),
   releaseLease: writes((runId, holder) => {
     checkRunId(runId);

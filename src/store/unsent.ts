@@ -37,6 +37,11 @@ export function memberPrefix(runId: string): string {
   return `sync/run/${runId}/`;
 }
 
+/** Where the last common state of a run document is noted: one note for each service. */
+export function basePrefix(runId: string): string {
+  return `sync/base/${runId}/`;
+}
+
 /** Where a stream is noted: one note for each service. */
 export function sentPrefix(runId: string, table?: string): string {
   return table === undefined ? `sync/sent/${runId}/` : `sync/sent/${runId}/${table}/`;

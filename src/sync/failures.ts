@@ -30,6 +30,7 @@ const KINDS: Readonly<Record<StoreFailureReason, FailureKind>> = {
   read_only: 'user',
   unknown_scheme: 'user',
   rejected: 'permanent',
+  deleted: 'permanent',
   too_large: 'permanent',
   fenced: 'permanent',
 };

@@ -242,6 +242,22 @@ export class OutboxStore implements Store {
     return result;
   };
 
+  readonly deleteRun: Store['deleteRun'] = async (runId, options) =>
+    (await this.#sideOf(runId)).deleteRun(runId, options);
+
+  readonly archiveRun: Store['archiveRun'] = async (runId) =>
+    (await this.#sideOf(runId)).archiveRun(runId);
+
+  readonly restoreRun: Store['restoreRun'] = async (runId) =>
+    (await this.#sideOf(runId)).restoreRun(runId);
+
+  readonly findDeletedRun: Store['findDeletedRun'] = (runId) => this.#local.findDeletedRun(runId);
+
+  readonly listDeletedRuns: Store['listDeletedRuns'] = () => this.#local.listDeletedRuns();
+
+  readonly purgeDeletedRuns: Store['purgeDeletedRuns'] = (nowMs, force) =>
+    this.#local.purgeDeletedRuns(nowMs, force);
+
   readonly renewLease: Store['renewLease'] = async (runId, holder, ttlMs) => {
     const lease = await this.#local.renewLease(runId, holder, ttlMs);
     const claim = `${runId} ${holder}`;
@@ -395,6 +411,14 @@ export class OutboxStore implements Store {
       await this.#adopt(found, runId);
       return work();
     }
+  }
+
+  /** The store that has a run or its tombstone: the local one, if both do. */
+  async #sideOf(runId: string): Promise<Store> {
+    const isHere =
+      (await this.#local.findRun(runId)) !== undefined ||
+      (await this.#local.findDeletedRun(runId)) !== undefined;
+    return isHere ? this.#local : this.#remote.open();
   }
 
   async #isWholeHere(runId: string): Promise<boolean> {

@@ -10,7 +10,7 @@ import { SessionStoreError } from '../base/errors.ts';
 import { xxh32 } from '../base/xxh32.ts';
 import type { StoredRun, StoreNotes, StoreSurvey, StreamState } from '../store/store.ts';
 import type { SyncProblem } from '../store/sync-control.ts';
-import { memberPrefix, parseSent, sentPrefix, type SentNote } from '../store/unsent.ts';
+import { basePrefix, memberPrefix, parseSent, sentPrefix, type SentNote } from '../store/unsent.ts';
 
 /** A run that is to be sent. */
 export type Member = {
@@ -193,7 +193,7 @@ export class SyncNotes {
   }
 
   #base(runId: string): string {
-    return `sync/base/${runId}/${this.key}`;
+    return basePrefix(runId) + this.key;
   }
 }
 

@@ -5,6 +5,7 @@ import { isQuarkError, SessionStoreError } from '../base/errors.ts';
 import { checkAnsweredProject, checkAnsweredRun } from '../store/run-content.ts';
 import { containsKey } from '../store/segment-rules.ts';
 import type {
+  DeletedRun,
   Lease,
   NewSegment,
   SegmentManifest,
@@ -30,12 +31,14 @@ import {
   MAX_RUNS_PER_BATCH_QUERY,
   MAX_RUNS_PER_LEASE_QUERY,
   MAX_RUNS_PER_PAGE,
+  MAX_RUNS_PER_PURGE,
   MAX_SEGMENTS_PER_READ,
   UPLOAD_MEDIA_TYPE,
 } from './protocol.ts';
 import { TableEpochs } from './table-epochs.ts';
 import { encodeUpload } from './upload.ts';
 import {
+  decodeDeletedRun,
   decodeLease,
   decodeManifest,
   decodeProject,
@@ -144,6 +147,7 @@ class HttpStore implements StoreDriver {
           tag: filter.tags,
           startedMinMs: filter.startedMinMs,
           startedMaxMs: filter.startedMaxMs,
+          archived: filter.archived,
         },
       });
       const page = answer.list('runs').map((one) => checkAnsweredRun(decodeRun(one)));
@@ -163,6 +167,56 @@ class HttpStore implements StoreDriver {
     const result = decodeUpdate(answer);
     checkAnsweredRun(result.run, run.id);
     return result;
+  };
+
+  readonly deleteRun: Store['deleteRun'] = async (runId, { by, keepMs } = {}) => {
+    const answer = await this.#client.json('DELETE /runs/:runId', {
+      params: { runId },
+      query: { keepMs, by },
+    });
+    return decodeDeletedRun(answer.get('deleted'));
+  };
+
+  readonly archiveRun: Store['archiveRun'] = async (runId) =>
+    this.#changed('POST /runs/:runId/archive', runId);
+
+  readonly restoreRun: Store['restoreRun'] = async (runId) =>
+    this.#changed('POST /runs/:runId/restore', runId);
+
+  readonly findDeletedRun: Store['findDeletedRun'] = async (runId) => {
+    try {
+      const params = { runId };
+      const answer = await this.#client.json('GET /deleted-runs/:runId', { params });
+      return decodeDeletedRun(answer.get('deleted'));
+    } catch (error) {
+      // Of a service that is older than deletion, too: it has deleted nothing.
+      if (isQuarkError(error, 'run_not_found') || isQuarkError(error, 'unsupported'))
+        return undefined;
+      throw error;
+    }
+  };
+
+  readonly listDeletedRuns: Store['listDeletedRuns'] = async () => {
+    const found = new Map<string, DeletedRun>();
+    for (let offset: unknown = 0; typeof offset === 'number';) {
+      const query = { offset };
+      const answer = await this.#client.json('GET /deleted-runs', { query });
+      for (const one of answer.list('deleted').map(decodeDeletedRun)) found.set(one.id, one);
+      const next = answer.get('next');
+      offset = typeof next === 'number' && next > offset ? next : undefined;
+    }
+    return [...found.values()];
+  };
+
+  readonly purgeDeletedRuns: Store['purgeDeletedRuns'] = async (nowMs, force = []) => {
+    const purged: DeletedRun[] = [];
+    const parts = force.length === 0 ? [[]] : [...slices(force, MAX_RUNS_PER_PURGE)];
+    for (const some of parts) {
+      const message = { nowMs, force: some };
+      const answer = await this.#client.json('POST /purge', { message });
+      purged.push(...answer.list('deleted').map(decodeDeletedRun));
+    }
+    return purged;
   };
 
   readonly renewLease: Store['renewLease'] = async (runId, holder, ttlMs) => {
@@ -335,6 +389,14 @@ class HttpStore implements StoreDriver {
       `The store at ${this.uri} can only be read. Record into a local store, or with a key that may write.`,
       { details: { uri: this.uri } },
     );
+  }
+
+  async #changed(
+    route: 'POST /runs/:runId/archive' | 'POST /runs/:runId/restore',
+    runId: string,
+  ): Promise<StoredRun> {
+    const answer = await this.#client.json(route, { params: { runId }, message: {} });
+    return checkAnsweredRun(decodeRun(answer.get('run')), runId);
   }
 
   #acknowledged(answer: Fields, count: number): readonly SegmentManifest[] {

@@ -74,6 +74,12 @@ export const FEED_POLL_MS = 1_000;
 /** Runs in one answer: a run document is a few kB, so that an answer stays around 1 MB. */
 export const MAX_RUNS_PER_PAGE = 500;
 
+/** Tombstones in one answer. */
+export const MAX_DELETED_PER_PAGE = 2_000;
+
+/** Runs that one request may name to be purged. */
+export const MAX_RUNS_PER_PURGE = 1_000;
+
 /** Run ids in one question about leases: they travel in the URL, and proxies cut URLs off at 8 kB. */
 export const MAX_RUNS_PER_LEASE_QUERY = 100;
 
@@ -128,6 +134,7 @@ export const STATUS_OF_REASON: Readonly<Record<StoreFailureReason, number>> = {
   unreachable: 502,
   unauthorised: 401,
   rejected: 400,
+  deleted: 410,
   too_large: 413,
   version: 400,
   missing: 404,

@@ -115,6 +115,11 @@ function maker<G extends RouteGroup>(group: G, scope: RouteScope): Maker<G> {
   };
 }
 
+/** Whether a route changes a store. */
+export function changesStore({ group, scope }: Pick<Route, 'group' | 'scope'>): boolean {
+  return group === 'store' && ['write', 'delete', 'admin'].includes(scope);
+}
+
 function isByStatus(answer: Content | Route['answers']): answer is Route['answers'] {
   return Object.hasOwn(answer, '200');
 }
@@ -127,6 +132,9 @@ export const write: Maker<'store'> = maker('store', 'write');
 
 /** A route that deletes, archives or restores what is in that store. */
 export const remove: Maker<'store'> = maker('store', 'delete');
+
+/** A route that removes from that store for good. */
+export const purge: Maker<'store'> = maker('store', 'admin');
 
 /** A route about the keys and shares of the user who asks. */
 export const admin: Maker<'account'> = maker('account', 'admin');
@@ -142,6 +150,12 @@ export const text: Schema = { type: 'string' };
 export const number: Schema = { type: 'number' };
 export const count: Schema = { type: 'integer', minimum: 0 };
 export const bytes: Schema = { type: 'string', format: 'binary' };
+
+/** Where the next page of a list begins. */
+export const next: Schema = {
+  type: ['integer', 'null'],
+  description: 'The `offset` of the next page.',
+};
 
 /** JSON with these fields. */
 export function json(fields: Parameters<typeof object>[0] = {}): Content {
@@ -226,6 +240,13 @@ export function instantOf(description: string): Parameter<number> {
   const toInstant = (name: string, given: string): number =>
     checkInstant(name, /^-?\d+(?:\.\d+)?$/.test(given) ? Number(given) : given);
   return { read: toInstant, schema: text, description };
+}
+
+/** `true` or `false`. */
+export function flagOf(description: string): Parameter<boolean> {
+  const toFlag = (name: string, given: string): boolean =>
+    checkLiteral(name, given, ['true', 'false']) === 'true';
+  return { read: toFlag, schema: { type: 'boolean' }, description };
 }
 
 /** One of a list of texts. */

@@ -1,6 +1,12 @@
 /** Paths of the table of routes, from the point of view of a server: which route a path is, and what may be asked there. */
 import { API_PATH } from './protocol.ts';
-import type { Route, RouteGroup, RouteScope, Sending } from './route-parts.ts';
+import {
+  changesStore,
+  type Route,
+  type RouteGroup,
+  type RouteScope,
+  type Sending,
+} from './route-parts.ts';
 import type { RouteName } from './route-types.ts';
 import { ROUTES } from './routes.ts';
 
@@ -49,10 +55,10 @@ const ENDPOINTS: readonly (Endpoint & { readonly pattern: RegExp })[] = [
       pattern: new RegExp(`^${template.replaceAll(/:[A-Za-z0-9]+/g, '[^/]+')}$`),
       group: routes[0]?.[1].group ?? 'store',
       sends: routes.find(([, { sends }]) => sends !== undefined)?.[1].sends ?? 'at_once',
-      methods: routes.map(([name, { scope }]) => ({
+      methods: routes.map(([name, route]) => ({
         method: methodOf(name),
-        scope,
-        isRead: scope !== 'write' && scope !== 'delete',
+        scope: route.scope,
+        isRead: !changesStore(route),
       })),
     };
   });

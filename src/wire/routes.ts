@@ -15,6 +15,7 @@ import {
   shareShape,
 } from './access-messages.ts';
 import { auditLineSchema, MAX_AUDIT_LINES } from './audit-messages.ts';
+import { DELETION_ROUTES } from './deletion-routes.ts';
 import {
   ARROW_MEDIA_TYPE,
   BYTES_MEDIA_TYPE,
@@ -30,11 +31,13 @@ import {
   bytes,
   count,
   countOf,
+  flagOf,
   instantOf,
   json,
   jsonOf,
   machine,
   message,
+  next,
   number,
   numberOf,
   open,
@@ -94,11 +97,6 @@ export const newShareFields = {
   user: text,
   access: { ...access, description: '`read` unless given.' },
 } as const;
-
-const next: Schema = {
-  type: ['integer', 'null'],
-  description: 'The `offset` of the next page.',
-};
 
 function accountMessage(fields: Parameters<typeof json>[0]): RequestBody<'json'> {
   return message(json(fields), MAX_ACCOUNT_BYTES, MAX_ACCOUNT_BYTES);
@@ -161,6 +159,7 @@ export const ROUTES = {
       project: textOf('Name of the project.'),
       startedMinMs: instantOf('Started at this instant or later: epoch milliseconds or ISO 8601.'),
       startedMaxMs: instantOf('Started at this instant or before.'),
+      archived: flagOf('Only archived runs, or only the others; both unless given.'),
       text: textOf('Text in the id, the project, the commit, a tag or the configuration.'),
       limit: countOf('At most 500, which is the default.'),
       offset: countOf(
@@ -180,6 +179,7 @@ export const ROUTES = {
     { body: message(json({ run: 'NewRun' })) },
   ),
   'GET /runs/:runId': read('getRun', 'One run', run),
+  ...DELETION_ROUTES,
   'PUT /runs/:runId': write(
     'putRun',
     'Replaces the run if its revision is still the one given',

@@ -1,4 +1,5 @@
 /** Messages as JSON Schema, for the description of the API. */
+import { deletedRunShape } from '../records/shapes/deleted-run.ts';
 import { leaseShape } from '../records/shapes/lease.ts';
 import {
   batchRangeShape,
@@ -26,6 +27,7 @@ export type SchemaName =
   | 'Project'
   | 'NewRun'
   | 'Run'
+  | 'DeletedRun'
   | 'Lease'
   | 'BatchRange'
   | 'SegmentReference'
@@ -88,6 +90,7 @@ export const SCHEMAS: Readonly<Record<SchemaName, Schema>> = {
   Project: schemaOf(projectShape),
   NewRun: schemaOf(newRunShape),
   Run: schemaOf(runShape),
+  DeletedRun: schemaOf(deletedRunShape),
   Lease: schemaOf(leaseShape),
   BatchRange: schemaOf(batchRangeShape),
   SegmentReference: schemaOf(referenceShape),

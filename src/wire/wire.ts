@@ -3,6 +3,7 @@
  * answers at that address.
  */
 import { SessionStoreError, show } from '../base/errors.ts';
+import { deletedRunShape, type DeletedRun } from '../records/shapes/deleted-run.ts';
 import { leaseShape, type Lease } from '../records/shapes/lease.ts';
 import {
   manifestShape,
@@ -121,6 +122,7 @@ export function decoder<F extends ShapeFields>(shape: Shape<F>): (value: unknown
 
 export const decodeProject: (value: unknown) => StoredProject = decoder(projectShape);
 export const decodeRun: (value: unknown) => StoredRun = decoder(runShape);
+export const decodeDeletedRun: (value: unknown) => DeletedRun = decoder(deletedRunShape);
 export const decodeLease: (value: unknown) => Lease = decoder(leaseShape);
 export const decodeTableBatches: (value: unknown) => TableBatches = decoder(tableBatchesShape);
 export const decodeStream: (value: unknown) => StreamState = decoder(streamShape);

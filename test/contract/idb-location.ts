@@ -2,7 +2,7 @@
 import { deleteDB, openDB } from 'idb';
 import { createId } from '../../src/base/ids.ts';
 import { openIdbStorage } from '../../src/store/idb/idb-store.ts';
-import { segmentKey } from '../../src/store/idb/idb-layout.ts';
+import { keysUnder, segmentKey } from '../../src/store/idb/idb-layout.ts';
 import { describeStore } from './store-contract.ts';
 
 export function describeIdb(title: string): void {
@@ -16,6 +16,12 @@ export function describeIdb(title: string): void {
           const database = await openDB(name);
           await database.put('bytes', new Uint8Array(5), segmentKey(segment));
           database.close();
+        },
+        countBytes: async (runId) => {
+          const database = await openDB(name);
+          const all: unknown[] = await database.getAll('bytes', keysUnder([runId]));
+          database.close();
+          return all.length;
         },
         remove: () => deleteDB(name),
       };

@@ -28,6 +28,16 @@ function describePostgres(name: string, address: () => Promise<string>): void {
             [space, segment.writerId, segment.batchNumber],
           );
         },
+        countBytes: async (runId) => {
+          const [row] = await schema.query(
+            `SELECT coalesce(sum(length(bytes)), 0) AS total FROM segment_bytes
+             JOIN segments ON segments.segment_key = segment_bytes.segment_key
+             JOIN streams ON streams.stream_key = segments.stream_key
+             WHERE run_id = $1 AND space IN ($2, $3)`,
+            [runId, space, `~${space}`],
+          );
+          return Number(row?.['total']);
+        },
         remove: async () => undefined,
       };
     },

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,6 +21,19 @@ describeStore(
           )
           .run([segment.writerId, segment.batchNumber]);
         database.close();
+      },
+      countBytes: async (runId) => {
+        const database = new Database(join(directory, '.quark', 'quark.db'));
+        const [row] = database
+          .prepare(
+            `SELECT coalesce(sum(length(bytes)), 0) AS total FROM segment_bytes
+             LEFT JOIN segments ON segments.segment_key = segment_bytes.segment_key
+             LEFT JOIN streams ON streams.stream_key = segments.stream_key
+             WHERE run_id = ? OR run_id IS NULL`,
+          )
+          .all([runId]) as { total: number }[];
+        database.close();
+        return Number(row?.total) + (existsSync(join(directory, '.quark', 'runs', runId)) ? 1 : 0);
       },
       remove: () => rm(directory, { recursive: true, force: true }),
     };

@@ -7,6 +7,7 @@ import type { NewSegment, SegmentFilter, SegmentManifest, Store } from '../../sr
 import { RUN_ID, runOf } from '../support/segments.ts';
 import { describeAppends } from './store-appends.ts';
 import { describeChanges } from './store-changes.ts';
+import { describeDeletion } from './store-deletion.ts';
 import { describeMerges } from './store-merges.ts';
 import { describeNotes } from './store-notes.ts';
 import { describeLocations } from './store-locations.ts';
@@ -21,6 +22,8 @@ export type TestLocation = {
   open(): Promise<Store>;
   /** Overwrites or cuts the kept bytes of a segment behind the store's back, where the place has a way to. */
   damage?(segment: SegmentManifest): Promise<void>;
+  /** How many bytes of segments lie there of a run, whatever state it is in, where the location has a way to tell. */
+  countBytes?(runId: string): Promise<number>;
   /** Removes the place. All stores on it are closed by then. */
   remove(): Promise<void>;
 };
@@ -48,6 +51,10 @@ export class LocationUnderTest {
 
   get damage(): TestLocation['damage'] {
     return this.#place?.damage?.bind(this.#place);
+  }
+
+  get countBytes(): TestLocation['countBytes'] {
+    return this.#place?.countBytes?.bind(this.#place);
   }
 
   async set(makePlace: LocationMaker): Promise<void> {
@@ -110,6 +117,7 @@ export function describeStore(
     describeRuns(place);
     describeAppends(place);
     describeFencing(place);
+    describeDeletion(place);
     if (options.serves !== false) describeEpochs(place);
     if (options.hasNotes === true) describeNotes(place);
     if (options.hasNotes === true && options.serves !== false) describeChanges(place);

@@ -253,6 +253,13 @@ describe('the description of the API', () => {
     );
     expect(ranged.status).toBe(206);
     await remote.reclaimSpace();
+    await remote.archiveRun(RUN_ID);
+    await remote.listRuns({ archived: true });
+    const deleted = await remote.deleteRun(RUN_ID, { keepMs: 1_000, by: 'kim' });
+    expect(await remote.findDeletedRun(RUN_ID)).toEqual(deleted);
+    expect(await remote.listDeletedRuns()).toEqual([deleted]);
+    expect(await remote.purgeDeletedRuns(5, [])).toEqual([]);
+    await remote.restoreRun(RUN_ID);
     const live = await get(`/events?run=${RUN_ID}&table=metrics`);
     await live.body?.cancel();
 

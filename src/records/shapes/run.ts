@@ -4,6 +4,7 @@ import { checkId, checkRunId, checkStorable } from '../../base/names.ts';
 import {
   count,
   defineShape,
+  trueOrFalse,
   instantMs,
   optional,
   text,
@@ -34,6 +35,10 @@ const fields = {
    */
   generation: optional(
     count({ min: 1, doc: 'Counted up by each session that takes the run over; 1 unless given.' }),
+  ),
+  /** Since when the run is archived, in UTC epoch milliseconds; absent for a run that is not. */
+  archivedAtMs: optional(
+    instantMs({ doc: 'Since when it is archived; absent for a run that is not.' }),
   ),
 };
 
@@ -77,6 +82,8 @@ const filterFields = {
   startedMinMs: optional(instantMs()),
   /** Runs that were started at this instant or before. */
   startedMaxMs: optional(instantMs()),
+  /** True: only archived runs. False: only the others. */
+  archived: optional(trueOrFalse()),
   limit: optional(count()),
   offset: optional(count()),
 };

@@ -137,6 +137,25 @@ class GuardedStore implements StoreDriver {
     return result;
   };
 
+  // What is shared is its owner's to delete: the front asks `checkWritable` before these.
+  readonly deleteRun: Store['deleteRun'] = (runId, options) =>
+    this.#store.deleteRun(runId, options);
+
+  readonly archiveRun: Store['archiveRun'] = (runId) => this.#store.archiveRun(runId);
+
+  readonly restoreRun: Store['restoreRun'] = (runId) => this.#store.restoreRun(runId);
+
+  readonly findDeletedRun: Store['findDeletedRun'] = async (runId) => {
+    const found = await this.#store.findDeletedRun(runId);
+    return found !== undefined && this.#maySee(found.projectName) ? found : undefined;
+  };
+
+  readonly listDeletedRuns: Store['listDeletedRuns'] = async () =>
+    (await this.#store.listDeletedRuns()).filter(({ projectName }) => this.#maySee(projectName));
+
+  readonly purgeDeletedRuns: Store['purgeDeletedRuns'] = (nowMs, force) =>
+    this.#store.purgeDeletedRuns(nowMs, force);
+
   readonly renewLease: Store['renewLease'] = async (runId, holder, ttlMs) => {
     if (this.#projects !== undefined) await this.#requireWritable(runId);
     return this.#store.renewLease(runId, holder, ttlMs);

@@ -47,6 +47,10 @@ export type StoreScope = {
   readonly writeRefusal?: Error | undefined;
   /** Whether runs may be deleted, archived and restored. Default: whether the store can be written to. */
   readonly mayDelete?: boolean;
+  /** Whether the bytes of deleted runs may be removed before their time. Default: `mayDelete`. */
+  readonly mayPurge?: boolean;
+  /** Who asks, for the tombstones of what they delete. */
+  readonly actor?: string;
   /** What to throw for such a request where it may not be; an error with reason `read_only` unless given. */
   readonly deleteRefusal?: Error | undefined;
   /**

@@ -7,6 +7,7 @@ import {
   SPOKEN_VERSIONS,
 } from '../../wire/protocol.ts';
 import {
+  changesStore,
   jsonOf,
   textOf,
   type Content,
@@ -48,7 +49,7 @@ export function describeApi(
 ): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const [name, route] of ROUTE_LIST) {
-    if (!groups.includes(route.group) || (isReadOnly && route.scope === 'write')) continue;
+    if (!groups.includes(route.group) || (isReadOnly && changesStore(route))) continue;
     const path = pathOf(name);
     const operations = (paths[path.replaceAll(/:([A-Za-z0-9]+)/g, '{$1}')] ??= {});
     operations[methodOf(name).toLowerCase()] = describe(path, route);

@@ -3,6 +3,7 @@
  * is answered, remembered until it expires, and stored with the run. Claims on runs that never arrive are forgotten.
  */
 import type { Clock } from '../../base/clock.ts';
+import { runDeleted } from '../../store/deletion.ts';
 import { checkLeaseClaim } from '../../store/run-rules.ts';
 import { wrapStore } from '../../store/front.ts';
 import type { Lease, Store } from '../../store/store.ts';
@@ -32,6 +33,7 @@ export class EarlyLeases {
       checkLeaseClaim(runId, holder, ttlMs);
       if (!store.isWritable || (await store.findRun(runId)) !== undefined)
         return store.renewLease(runId, holder, ttlMs);
+      if ((await store.findDeletedRun(runId)) !== undefined) throw runDeleted(runId);
       const lease = { runId, holder, expiresAtMs: this.#clock.now() + ttlMs };
       this.#remember({ ...lease, space });
       return lease;

@@ -4,7 +4,7 @@
  */
 import { LATEST_CHANGES } from '../../store/limits.ts';
 import type { Clock } from '../../base/clock.ts';
-import { type Store, type StoredRun } from '../../store/store.ts';
+import { type RunChange, type Store, type StoredRun } from '../../store/store.ts';
 import { encodeCursor, type SeenRun } from './feed-cursor.ts';
 import { FeedListener, type FeedEvent } from './feed-listener.ts';
 
@@ -32,6 +32,8 @@ const RUNS_PER_POLL = 128;
 const LIST_EVENT: FeedEvent = { subject: 'list', name: 'list', data: {} };
 
 type State = { revision: number; readonly tables: Map<string, number> };
+
+type ListedRun = Pick<RunChange, 'id' | 'status' | 'revision' | 'isDeleted'>;
 
 type Client = {
   readonly listener: FeedListener;
@@ -209,7 +211,7 @@ export class FeedChannel {
   }
 
   async #readList(store: Store, told: readonly FeedChange[] | undefined): Promise<void> {
-    const runs: Pick<StoredRun, 'id' | 'status' | 'revision'>[] = [];
+    const runs: ListedRun[] = [];
     const before = this.#lastOrder;
     if (told === undefined) {
       const after = before === undefined ? undefined : Math.max(0, before - LATE_CHANGES);
@@ -222,18 +224,21 @@ export class FeedChannel {
       )) {
         const run = await store.findRun(runId);
         if (run !== undefined) runs.push(run);
+        // Only of a run that this view has seen: others are nobody's business here.
+        else if (this.#listed.has(runId))
+          runs.push({ id: runId, status: 'deleted', revision: 0, isDeleted: true });
       }
     const news = runs.filter(
-      (run) => before !== undefined && this.#listed.get(run.id) !== run.revision,
+      (run) => before !== undefined && this.#listed.get(run.id) !== seenAs(run),
     );
     // What is not among the last to change any more is new again when it changes.
     if (told === undefined) this.#listed = new Map();
-    for (const run of runs) this.#listed.set(run.id, run.revision);
+    for (const run of runs) this.#listed.set(run.id, seenAs(run));
     for (const client of this.#clients) {
       const { listener, subscription } = client;
       if (subscription.runIds.length > 0) continue;
       // A client that reads the list after this poll misses nothing: later changes are told.
-      listener.push(client.isNew ? [LIST_EVENT] : news.map(runEvent));
+      listener.push(client.isNew ? [LIST_EVENT] : news.map(listEvent));
       client.isNew = false;
     }
   }
@@ -267,7 +272,7 @@ function newsOf(
   if (run === undefined) {
     if (state.revision === 0) return [];
     state.revision = 0;
-    return [{ subject: `run/${runId}`, name: 'gone', data: { run_id: runId } }];
+    return [goneEvent(runId)];
   }
   const events: FeedEvent[] = [];
   if (state.revision !== run.revision) {
@@ -285,6 +290,19 @@ function newsOf(
     });
   }
   return events;
+}
+
+/** What is remembered of a run of the list: its revision, or that it was deleted. */
+function seenAs({ isDeleted, revision }: ListedRun): number {
+  return isDeleted === true ? -1 : revision;
+}
+
+function listEvent(run: ListedRun): FeedEvent {
+  return run.isDeleted === true ? goneEvent(run.id) : runEvent(run);
+}
+
+function goneEvent(runId: string): FeedEvent {
+  return { subject: `run/${runId}`, name: 'gone', data: { run_id: runId } };
 }
 
 function runEvent({

@@ -3,6 +3,7 @@
  * store a request is about, is decided by the server that puts it on a socket (see `node/serve.ts` and `create-service.ts`).
  */
 import { QuarkError, SessionStoreError } from '../../base/errors.ts';
+import { changesStore } from '../../wire/route-parts.ts';
 import { methodsAt } from '../../wire/route-paths.ts';
 import { AnswerMemory } from '../http/answer-memory.ts';
 import { done, failure, json, type WireContext } from '../http/answers.ts';
@@ -100,10 +101,12 @@ function routerOf(parts: StoreRouteParts): Router<StoreScope> {
     handlers: HANDLERS,
     parts,
     limits: settings,
-    isServed: ({ scope }) => settings.writable || (scope !== 'write' && scope !== 'delete'),
-    admit: ({ scope }, { store, writeRefusal, mayDelete = store.isWritable, deleteRefusal }) => {
+    isServed: (route) => settings.writable || !changesStore(route),
+    admit: ({ scope }, { store, writeRefusal, deleteRefusal, ...may }) => {
+      const { mayDelete = store.isWritable, mayPurge = mayDelete } = may;
       if (scope === 'write' && !store.isWritable) throw writeRefusal ?? onlyRead();
       if (scope === 'delete' && !mayDelete) throw deleteRefusal ?? onlyRead();
+      if (scope === 'admin' && !mayPurge) throw deleteRefusal ?? onlyRead();
     },
     answer: (context, answer) =>
       context.req.method === 'GET' || context.req.method === 'HEAD'

@@ -7,10 +7,12 @@ import {
 } from '../../base/errors.ts';
 import type { RunFilter, Store, StoredRun } from '../../store/store.ts';
 import {
+  MAX_DELETED_PER_PAGE,
   MAX_LEASE_MS,
   MAX_RUNS_PER_BATCH_QUERY,
   MAX_RUNS_PER_LEASE_QUERY,
   MAX_RUNS_PER_PAGE,
+  MAX_RUNS_PER_PURGE,
   PROTOCOL_VERSION,
   SPACE_HEADER,
   SPOKEN_VERSIONS,
@@ -61,6 +63,53 @@ export const runHandlers = {
   'GET /runs/:runId': async ({ scope, params }) => ({
     run: await requireRun(scope.store, params.runId),
   }),
+
+  'DELETE /runs/:runId': async (
+    { scope, params: { runId }, query: { keepMs, by = scope.actor } },
+    { feeds },
+  ) => {
+    const deleted = await scope.store.deleteRun(runId, {
+      ...(keepMs === undefined ? {} : { keepMs }),
+      ...(by === undefined ? {} : { by }),
+    });
+    feeds.notify(scope, { runId });
+    return { deleted };
+  },
+
+  'POST /runs/:runId/archive': async ({ scope, params: { runId }, body }, { feeds }) => {
+    await body();
+    const archived = await scope.store.archiveRun(runId);
+    feeds.notify(scope, { runId });
+    return { run: archived };
+  },
+
+  'POST /runs/:runId/restore': async ({ scope, params: { runId }, body }, { feeds }) => {
+    await body();
+    const restored = await scope.store.restoreRun(runId);
+    feeds.notify(scope, { runId });
+    return { run: restored };
+  },
+
+  'GET /deleted-runs': async ({ scope, query: { limit = MAX_DELETED_PER_PAGE, offset = 0 } }) => {
+    const all = await scope.store.listDeletedRuns();
+    const end = offset + Math.min(limit, MAX_DELETED_PER_PAGE);
+    return { deleted: all.slice(offset, end), next: end < all.length ? end : null };
+  },
+
+  'GET /deleted-runs/:runId': async ({ scope, params: { runId } }) => {
+    const deleted = await scope.store.findDeletedRun(runId);
+    if (deleted === undefined) throw new RunNotFoundError(runId, 'this store');
+    return { deleted };
+  },
+
+  'POST /purge': async ({ scope, body }) => {
+    const fields = await body();
+    const nowMs = fields.get('now_ms') === undefined ? undefined : fields.number('now_ms');
+    const force = fields.get('force') === undefined ? [] : fields.texts('force');
+    if (force.length > MAX_RUNS_PER_PURGE)
+      throw invalidInput('force.length', force.length, `at most ${MAX_RUNS_PER_PURGE}`);
+    return { deleted: await scope.store.purgeDeletedRuns(nowMs, force) };
+  },
 
   'PUT /runs/:runId': async (
     { context, scope, params: { runId }, body },

@@ -138,6 +138,8 @@ export class SpaceRequests {
       },
       writeRefusal: writeRefusal(principal, name),
       mayDelete,
+      mayPurge: mayDelete && allows(principal.scope, 'admin'),
+      actor: principal.userName,
       deleteRefusal: deleteRefusal(principal, name),
       takeRoom: (bytes) => this.#parts.takeRoom(exchange, bytes),
       takeUnpacked: (bytes) => usage.takeBytes(principal, bytes),

@@ -7,6 +7,7 @@ import { snapshotIn } from './idb-notes.ts';
 export const BLOB_LIST_STORES: IdbStoreName[] = ['blobs', 'blobPuts'];
 /** The object stores that {@link dropBlobs} needs. */
 export const BLOB_DROP_STORES: IdbStoreName[] = [
+  'deletedRuns',
   ...BLOB_LIST_STORES,
   'runs',
   'counters',

@@ -3,6 +3,7 @@ import type { DBSchema, IDBPDatabase, IDBPTransaction, StoreNames } from 'idb';
 import type { StoredLease } from '../../records/shapes/lease.ts';
 import type {
   BatchRange,
+  DeletedRun,
   SegmentIdentity,
   SegmentManifest,
   StoredProject,
@@ -40,7 +41,12 @@ export interface IdbLayout extends DBSchema {
   replacements: { key: StreamKey; value: number };
   /** When each blob was last put, in milliseconds since 1970; absent for those of before layout 3. */
   blobPuts: { key: string; value: number };
+  /** Tombstones of deleted runs. Until it is purged, the rows of a deleted run lie where they lay. */
+  deletedRuns: { key: string; value: IdbTombstone };
 }
+
+/** A tombstone, and the run until it is purged. */
+export type IdbTombstone = DeletedRun & { readonly run?: StoredRun };
 
 export type IdbDatabase = IDBPDatabase<IdbLayout>;
 export type IdbStoreName = StoreNames<IdbLayout>;
@@ -54,7 +60,7 @@ export type IdbTransaction<M extends IDBTransactionMode> = IDBPTransaction<
 const ADDED: readonly (readonly IdbStoreName[])[] = [
   ['projects', 'runs', 'leases', 'counters', 'manifests', 'bytes', 'merged', 'blobs'],
   ['notes', 'replacements'],
-  ['blobPuts'],
+  ['blobPuts', 'deletedRuns'],
 ];
 
 /** Brings a database from `oldVersion` to a newer layout, inside the transaction of the upgrade. */
@@ -83,7 +89,10 @@ export function upgradeIdb(
     database.createObjectStore('notes');
     database.createObjectStore('replacements');
   }
-  if (oldVersion < 3 && version >= 3) database.createObjectStore('blobPuts');
+  if (oldVersion < 3 && version >= 3) {
+    database.createObjectStore('blobPuts');
+    database.createObjectStore('deletedRuns', { keyPath: 'id' });
+  }
 }
 
 /** Whether a database has the layout of this version, and not that of another program under the same name. */
@@ -91,6 +100,9 @@ export function hasLayout(database: IdbDatabase, version = IDB_LAYOUT_VERSION): 
   const names = ADDED.slice(0, version).flat();
   return names.every((name) => database.objectStoreNames.contains(name));
 }
+
+/** Names of notes are ASCII: this sorts after all of them. */
+export const AFTER_NAMES = '\uffff';
 
 /** The key of a segment. */
 export function segmentKey(segment: SegmentIdentity): SegmentKey {

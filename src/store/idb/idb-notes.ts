@@ -1,11 +1,11 @@
 /** Notes, the overview and forgetting in IndexedDB. */
+import { findDeleted } from './idb-deletion.ts';
 import type { IdbConnection } from './idb-connection.ts';
-import { keysUnder, type IdbTransaction } from './idb-layout.ts';
+import { AFTER_NAMES, keysUnder, type IdbStoreName, type IdbTransaction } from './idb-layout.ts';
 import { isUnchanged } from '../run-rules.ts';
 import type { StoreNotes, StoreSurvey, StreamState } from '../store.ts';
 
-/** Names are ASCII: this sorts after all of them. */
-const AFTER_NAMES = '\uffff';
+const OVERVIEW_STORES: IdbStoreName[] = ['runs', 'counters', 'replacements', 'deletedRuns'];
 
 /** The notes of the database behind a connection. */
 export function idbNotes(connection: IdbConnection): StoreNotes {
@@ -30,14 +30,25 @@ export function idbNotes(connection: IdbConnection): StoreNotes {
       });
     },
     async survey(runId) {
-      return connection.read(['runs', 'counters', 'replacements'], (tx) => snapshotIn(tx, runId));
+      return connection.read(OVERVIEW_STORES, (tx) => snapshotIn(tx, runId));
     },
     async forgetRun(runId, expected) {
       const all = keysUnder([runId]);
       return connection.writeToDisk(
-        ['runs', 'leases', 'counters', 'manifests', 'bytes', 'merged', 'replacements'],
+        [
+          'runs',
+          'leases',
+          'counters',
+          'manifests',
+          'bytes',
+          'merged',
+          'replacements',
+          'deletedRuns',
+        ],
         async (tx) => {
           if (!isUnchanged(expected, await snapshotIn(tx, runId))) return false;
+          // What a deleted run had is there until it is purged or restored.
+          if ((await findDeleted(tx, [runId])).size > 0) return true;
           await Promise.all([
             tx.objectStore('runs').delete(runId),
             tx.objectStore('leases').delete(all),
@@ -62,13 +73,15 @@ export async function snapshotIn(
   const range = runId === undefined ? undefined : keysUnder([runId]);
   const counters = tx.objectStore('counters');
   const replacements = tx.objectStore('replacements');
-  const [runs, keys, next, replacedKeys, counts] = await Promise.all([
+  const [runs, keys, next, replacedKeys, counts, deletedIds] = await Promise.all([
     tx.objectStore('runs').getAll(runId),
     counters.getAllKeys(range),
     counters.getAll(range),
     replacements.getAllKeys(range),
     replacements.getAll(range),
+    tx.objectStore('deletedRuns').getAllKeys(runId),
   ]);
+  const deleted = new Set(deletedIds);
   const streams = new Map<string, StreamState>();
   keys.forEach(([id, table], i) =>
     streams.set(`${id}/${table}`, {
@@ -89,6 +102,6 @@ export async function snapshotIn(
   });
   return {
     runs: runs.map(({ id, revision, status }) => ({ id, status, revision })),
-    streams: [...streams.values()],
+    streams: [...streams.values()].filter((stream) => !deleted.has(stream.runId)),
   };
 }

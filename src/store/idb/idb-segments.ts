@@ -3,6 +3,7 @@ import { segmentName } from '../../records/shapes/manifest.ts';
 import { generationOf } from '../../records/shapes/run.ts';
 import { RunNotFoundError, SessionStoreError } from '../../base/errors.ts';
 import { checkMergeSources, coalesceRanges, rangesContain } from '../batch-ranges.ts';
+import { checkNotDeleted, findDeleted } from './idb-deletion.ts';
 import {
   keysUnder,
   segmentKey,
@@ -34,7 +35,17 @@ import {
 } from '../store.ts';
 
 /** The object stores that {@link appendSegments} and the others that write need. */
-export const SEGMENT_STORES: IdbStoreName[] = ['runs', 'counters', 'manifests', 'bytes', 'merged'];
+export const SEGMENT_STORES: IdbStoreName[] = [
+  'runs',
+  'deletedRuns',
+  'counters',
+  'manifests',
+  'bytes',
+  'merged',
+];
+
+/** The object stores that {@link readSegments} needs. */
+export const READ_STORES: IdbStoreName[] = ['deletedRuns', 'manifests', 'bytes'];
 
 /** The same for {@link replaceTable}. */
 export const REPLACE_STORES: IdbStoreName[] = [...SEGMENT_STORES, 'replacements'];
@@ -101,6 +112,7 @@ export async function listSegments(
   filter: SegmentFilter,
 ): Promise<readonly SegmentManifest[]> {
   const { runId, table, sequenceMin } = filter;
+  if ((await findDeleted(tx, [runId])).size > 0) return [];
   const range =
     sequenceMin === undefined
       ? keysUnder([runId, table])
@@ -109,8 +121,23 @@ export async function listSegments(
   return found.filter((manifest) => matchesSegmentFilter(manifest, filter)).sort(compareManifests);
 }
 
-/** The bytes of one segment. */
-export async function readSegment(
+/** The bytes of segments, in their order. */
+export async function readSegments(
+  tx: IdbTransaction<'readonly'>,
+  segments: readonly SegmentReference[],
+): Promise<readonly SegmentRead[]> {
+  const deleted = await findDeleted(
+    tx,
+    segments.map(({ runId }) => runId),
+  );
+  return Promise.all(
+    segments.map(async (segment): Promise<SegmentRead> =>
+      deleted.has(segment.runId) ? { kind: 'gone' } : readSegment(tx, segment),
+    ),
+  );
+}
+
+async function readSegment(
   tx: IdbTransaction<'readonly'>,
   segment: SegmentReference,
 ): Promise<SegmentRead> {
@@ -140,6 +167,7 @@ export async function replaceSegments(
   remove: readonly SegmentReference[],
   add: readonly MergedSegment[],
 ): Promise<boolean> {
+  await checkNotDeleted(tx, [runId]);
   const manifests = tx.objectStore('manifests');
   const found = await Promise.all(remove.map((segment) => manifests.get(segmentKey(segment))));
   const removed = found.filter(
@@ -227,13 +255,12 @@ async function readGenerations(
 ): Promise<ReadonlyMap<string, number>> {
   const runIds = [...new Set(segments.map((segment) => segment.runId))];
   const found = await Promise.all(runIds.map((runId) => tx.objectStore('runs').get(runId)));
-  return new Map(
-    runIds.map((runId, i) => {
-      const run = found[i];
-      if (run === undefined) throw new RunNotFoundError(runId, where);
-      return [runId, generationOf(run)];
-    }),
-  );
+  const missing = runIds.find((_, i) => found[i] === undefined);
+  if (missing !== undefined) {
+    await checkNotDeleted(tx, runIds);
+    throw new RunNotFoundError(missing, where);
+  }
+  return new Map(runIds.map((runId, i) => [runId, generationOf(found[i] ?? {})]));
 }
 
 async function readCounters(

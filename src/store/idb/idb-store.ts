@@ -8,6 +8,7 @@ import { isNode } from '../../base/runtime.ts';
 import { checkStoredBlob } from '../blob-rules.ts';
 import type { BlobSweeps } from '../blob-sweep.ts';
 import { BLOB_DROP_STORES, BLOB_LIST_STORES, dropBlobs, listBlobs } from './idb-blob-sweep.ts';
+import { checkNotDeleted, idbDeletion } from './idb-deletion.ts';
 import { IdbConnection } from './idb-connection.ts';
 import type { IdbTransaction } from './idb-layout.ts';
 import { beginNewLog } from './idb-log.ts';
@@ -67,6 +68,12 @@ class IdbStore implements StoreDriver {
   readonly location: StoreLocation;
   readonly isWritable = true;
   readonly notes: StoreNotes;
+  readonly deleteRun: Store['deleteRun'];
+  readonly archiveRun: Store['archiveRun'];
+  readonly restoreRun: Store['restoreRun'];
+  readonly findDeletedRun: Store['findDeletedRun'];
+  readonly listDeletedRuns: Store['listDeletedRuns'];
+  readonly purgeDeletedRuns: Store['purgeDeletedRuns'];
   readonly #connection: IdbConnection;
   readonly #clock: Pick<Clock, 'now'>;
   spill?: IdbSpill;
@@ -77,6 +84,13 @@ class IdbStore implements StoreDriver {
     this.#connection = connection;
     this.#clock = clock;
     this.notes = idbNotes(connection);
+    const deletion = idbDeletion(connection, clock, uri);
+    this.deleteRun = deletion.deleteRun;
+    this.archiveRun = deletion.archiveRun;
+    this.restoreRun = deletion.restoreRun;
+    this.findDeletedRun = deletion.findDeletedRun;
+    this.listDeletedRuns = deletion.listDeletedRuns;
+    this.purgeDeletedRuns = deletion.purgeDeletedRuns;
   }
 
   /** Takes in what tabs and workers that have ended could not append, now and later. */
@@ -114,8 +128,9 @@ class IdbStore implements StoreDriver {
   };
 
   readonly createRun: Store['createRun'] = async (run) =>
-    this.#connection.writeToDisk(['runs'], async (tx) => {
+    this.#connection.writeToDisk(['runs', 'deletedRuns'], async (tx) => {
       const runs = tx.objectStore('runs');
+      await checkNotDeleted(tx, [run.id]);
       if ((await runs.getKey(run.id)) !== undefined) throw runIdTaken(run.id);
       const stored = copyRun(run, 1);
       await runs.put(stored);
@@ -133,8 +148,9 @@ class IdbStore implements StoreDriver {
     });
 
   readonly updateRun: Store['updateRun'] = async (run) =>
-    this.#connection.writeToDisk(['runs'], async (tx): Promise<UpdateResult> => {
+    this.#connection.writeToDisk(['runs', 'deletedRuns'], async (tx): Promise<UpdateResult> => {
       const runs = tx.objectStore('runs');
+      await checkNotDeleted(tx, [run.id]);
       const stored = await runs.get(run.id);
       if (stored === undefined) throw new RunNotFoundError(run.id, this.uri);
       if (stored.revision !== run.revision) return { kind: 'conflict', run: stored };
@@ -144,8 +160,9 @@ class IdbStore implements StoreDriver {
     });
 
   readonly renewLease: Store['renewLease'] = async (runId, holder, ttlMs) =>
-    this.#connection.write(['leases'], async (tx) => {
+    this.#connection.write(['leases', 'deletedRuns'], async (tx) => {
       const leases = tx.objectStore('leases');
+      await checkNotDeleted(tx, [runId]);
       const nowMs = this.#clock.now();
       const lapsed = (await leases.getAll()).filter((lease) => isLongLapsed(lease, nowMs));
       const lease = { runId, holder, expiresAtMs: nowMs + ttlMs };
@@ -176,12 +193,14 @@ class IdbStore implements StoreDriver {
     );
 
   readonly listSegments: Store['listSegments'] = async (filter) =>
-    this.#connection.read(['manifests'], (tx) => segmentsIn.listSegments(tx, filter));
+    this.#connection.read(['deletedRuns', 'manifests'], (tx) =>
+      segmentsIn.listSegments(tx, filter),
+    );
 
   readonly readSegments: Store['readSegments'] = async (segments) => {
     if (segments.length === 0) return [];
-    return this.#connection.read(['manifests', 'bytes'], (tx) =>
-      Promise.all(segments.map((segment) => segmentsIn.readSegment(tx, segment))),
+    return this.#connection.read(segmentsIn.READ_STORES, (tx) =>
+      segmentsIn.readSegments(tx, segments),
     );
   };
 

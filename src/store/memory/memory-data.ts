@@ -3,6 +3,7 @@ import type { StoredLease } from '../../records/shapes/lease.ts';
 import { compareText, isUnchanged } from '../run-rules.ts';
 import {
   type BatchRange,
+  type DeletedRun,
   type SegmentManifest,
   type StoredProject,
   type StoredRun,
@@ -44,6 +45,16 @@ export type MemoryData = {
   readonly notes: Map<string, string>;
   /** Made when somebody first asks. */
   identity: StoreIdentity | undefined;
+  readonly deleted: Map<string, MemoryTombstone>;
+};
+
+/** A deleted run, and all that it had until it is purged. */
+export type MemoryTombstone = {
+  readonly tombstone: DeletedRun;
+  /** Undefined once it is purged. */
+  readonly run: StoredRun | undefined;
+  readonly streams: ReadonlyMap<string, MemoryStream>;
+  readonly revision: number;
 };
 
 /** Data without anything in it. */
@@ -58,7 +69,14 @@ export function createMemoryData(): MemoryData {
     blobs: new Map(),
     notes: new Map(),
     identity: undefined,
+    deleted: new Map(),
   };
+}
+
+/** Gives a run the greatest order of all changes. */
+export function noteChange(data: MemoryData, runId: string): void {
+  data.changeCount += 1;
+  data.changes.set(runId, data.changeCount);
 }
 
 /** The notes in the data. */
@@ -80,8 +98,7 @@ export function memoryNotes(data: MemoryData): StoreNotes {
     survey: async (runId) => snapshotOf(data, runId),
     forgetRun: async (runId, expected) => {
       if (!isUnchanged(expected, snapshotOf(data, runId))) return false;
-      data.runs.delete(runId);
-      data.changes.delete(runId);
+      if (data.runs.delete(runId)) data.changes.delete(runId);
       for (const map of [data.leases, data.streams])
         for (const key of map.keys()) if (key.startsWith(`${runId}/`)) map.delete(key);
       return true;

@@ -6,6 +6,7 @@ import { LATEST_CHANGES } from '../limits.ts';
 import { systemClock, type Clock } from '../../base/clock.ts';
 import { RunNotFoundError } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
+import { runDeleted } from '../deletion.ts';
 import { batchesOf, checkMergeSources, coalesceRanges, rangesContain } from '../batch-ranges.ts';
 import { hasNewArtifacts, type BlobSweeps, type StoredBlob } from '../blob-sweep.ts';
 import {
@@ -32,14 +33,17 @@ import {
   numberSegment,
   underGeneration,
 } from '../segment-rules.ts';
+import { memoryDeletion } from './memory-deletion.ts';
 import {
   createMemoryData,
   firstEndingAt,
   memoryNotes,
+  noteChange,
   segmentsByEnd,
   snapshotOf,
   type MemorySegment,
   type MemoryData,
+  type MemoryTombstone,
   type MemoryStream,
 } from './memory-data.ts';
 import {
@@ -86,6 +90,12 @@ class MemoryStore implements StoreDriver {
   readonly location: StoreLocation;
   readonly isWritable = true;
   readonly notes: StoreNotes;
+  readonly deleteRun: Store['deleteRun'];
+  readonly archiveRun: Store['archiveRun'];
+  readonly restoreRun: Store['restoreRun'];
+  readonly findDeletedRun: Store['findDeletedRun'];
+  readonly listDeletedRuns: Store['listDeletedRuns'];
+  readonly purgeDeletedRuns: Store['purgeDeletedRuns'];
   readonly #data: MemoryData;
   readonly #clock: Pick<Clock, 'now'>;
   #isClosed = false;
@@ -96,6 +106,13 @@ class MemoryStore implements StoreDriver {
     this.#data = data;
     this.#clock = clock;
     this.notes = memoryNotes(data);
+    const deletion = memoryDeletion(data, clock, uri);
+    this.deleteRun = deletion.deleteRun;
+    this.archiveRun = deletion.archiveRun;
+    this.restoreRun = deletion.restoreRun;
+    this.findDeletedRun = deletion.findDeletedRun;
+    this.listDeletedRuns = deletion.listDeletedRuns;
+    this.purgeDeletedRuns = deletion.purgeDeletedRuns;
   }
 
   readonly ensureProject: Store['ensureProject'] = async (project) => {
@@ -112,9 +129,10 @@ class MemoryStore implements StoreDriver {
 
   readonly createRun: Store['createRun'] = async (run) => {
     const { runs } = this.#data;
+    this.#checkNotDeleted(run.id);
     if (runs.has(run.id)) throw runIdTaken(run.id);
     runs.set(run.id, copyRun(run, 1));
-    this.#noteChange(run.id);
+    noteChange(this.#data, run.id);
     return copyRun(run, 1);
   };
 
@@ -130,17 +148,19 @@ class MemoryStore implements StoreDriver {
 
   readonly updateRun: Store['updateRun'] = async (run) => {
     const { runs } = this.#data;
+    this.#checkNotDeleted(run.id);
     const stored = runs.get(run.id);
     if (stored === undefined) throw new RunNotFoundError(run.id, this.uri);
     if (stored.revision !== run.revision)
       return { kind: 'conflict', run: copyRun(stored, stored.revision) };
     const next = revisedRun(run, stored);
     runs.set(run.id, next);
-    this.#noteChange(run.id);
+    noteChange(this.#data, run.id);
     return { kind: 'updated', run: copyRun(next, next.revision) };
   };
 
   readonly renewLease: Store['renewLease'] = async (runId, holder, ttlMs) => {
+    this.#checkNotDeleted(runId);
     const { leases } = this.#data;
     const nowMs = this.#clock.now();
     for (const [key, lease] of leases) if (isLongLapsed(lease, nowMs)) leases.delete(key);
@@ -193,6 +213,7 @@ class MemoryStore implements StoreDriver {
     });
 
   readonly replaceSegments: Store['replaceSegments'] = async (runId, table, remove, add) => {
+    this.#checkNotDeleted(runId);
     const removed = remove
       .map((segment) => this.#find(segment)?.manifest)
       .filter((found) => found !== undefined);
@@ -232,11 +253,12 @@ class MemoryStore implements StoreDriver {
     snapshotOf(this.#data, runId).streams;
 
   readonly listRunChanges: ServedStore['listRunChanges'] = async (after) => {
-    const { changeCount, changes, runs } = this.#data;
+    const { changeCount, changes, deleted, runs } = this.#data;
     const found = [...changes]
       .flatMap(([runId, order]): RunChange[] => {
+        if (after !== undefined && order <= after) return [];
         const run = runs.get(runId);
-        if (run === undefined || (after !== undefined && order <= after)) return [];
+        if (run === undefined) return deletedChange(deleted.get(runId), order);
         const { id, projectName, revision, status } = run;
         return [{ id, projectName, status, revision, order }];
       })
@@ -307,11 +329,6 @@ class MemoryStore implements StoreDriver {
     this.#isClosed = true;
   }
 
-  #noteChange(runId: string): void {
-    this.#data.changeCount += 1;
-    this.#data.changes.set(runId, this.#data.changeCount);
-  }
-
   #checkSeen(seen: readonly TableEpoch[]): void {
     for (const { runId, table, replaceCount } of seen) {
       const now = this.#stream(runId, table).replaceCount;
@@ -364,11 +381,23 @@ class MemoryStore implements StoreDriver {
     return generationOf(this.#data.runs.get(runId) ?? {});
   }
 
+  #checkNotDeleted(runId: string): void {
+    if (this.#data.deleted.has(runId)) throw runDeleted(runId);
+  }
+
   #requireRun(runId: string): void {
+    this.#checkNotDeleted(runId);
     if (!this.#data.runs.has(runId)) throw new RunNotFoundError(runId, this.uri);
   }
 
   checkOpen(): void {
     if (this.#isClosed) throw storeClosed(this.uri);
   }
+}
+
+function deletedChange(deleted: MemoryTombstone | undefined, order: number): RunChange[] {
+  if (deleted === undefined) return [];
+  const { revision, tombstone } = deleted;
+  const { id, projectName } = tombstone;
+  return [{ id, projectName, status: 'deleted', revision, order, isDeleted: true }];
 }

@@ -300,6 +300,24 @@ const LATER: readonly Step[] = [
      FROM blob_spaces JOIN blobs ON blobs.sha256 = blob_spaces.sha256
      GROUP BY blob_spaces.space`,
   ],
+  // Archived runs, and tombstones of deleted ones: see sql-deletion.ts.
+  [
+    'ALTER TABLE runs ADD COLUMN archived_at_ms DOUBLE PRECISION',
+    `CREATE TABLE IF NOT EXISTS deleted_runs (
+      space TEXT NOT NULL,
+      id TEXT COLLATE "C" NOT NULL,
+      project_name TEXT NOT NULL,
+      deleted_at_ms DOUBLE PRECISION NOT NULL,
+      purge_at_ms DOUBLE PRECISION NOT NULL,
+      purged_at_ms DOUBLE PRECISION,
+      deleted_by TEXT,
+      revision BIGINT NOT NULL,
+      change_order BIGINT NOT NULL,
+      run TEXT,
+      PRIMARY KEY (space, id))`,
+    'CREATE INDEX IF NOT EXISTS deleted_runs_by_change ON deleted_runs (space, change_order)',
+    'CREATE INDEX IF NOT EXISTS deleted_runs_by_purge ON deleted_runs (purge_at_ms)',
+  ],
 ];
 
 /** Every table of the layout. */

@@ -1,7 +1,7 @@
 /** Notes, the overview and forgetting in SQL, for one space. */
 import type { Clock } from '../../base/clock.ts';
-import { releaseStream } from './object-files.ts';
 import { isUnchanged } from '../run-rules.ts';
+import { AFTER_NAMES, removeStreams } from './sql-deletion.ts';
 import {
   numberCell,
   sql,
@@ -11,10 +11,8 @@ import {
   type SqlValue,
   type SqlWork,
 } from './sql-database.ts';
+import { countRun } from './sql-usage.ts';
 import type { StoreNote, StoreNotes, StoreSurvey } from '../store.ts';
-
-/** Sorts after every character that a name may have. */
-const AFTER_NAMES = '\u007f';
 
 /** The notes of a space. */
 export function sqlNotes(
@@ -126,23 +124,15 @@ function* forgetRun(
   nowMs: number,
 ): SqlWork<boolean> {
   // An append takes this lock, too.
-  const streams = yield sql(
+  yield sql(
     'SELECT stream_key FROM streams WHERE space = ? AND run_id = ? FOR UPDATE',
     space,
     runId,
   );
   if (!isUnchanged(expected, yield* snapshotOf(space, runId))) return false;
-  for (const row of streams) yield* releaseStream(numberCell(row, 0), nowMs);
-  const keys = 'SELECT stream_key FROM streams WHERE space = ? AND run_id = ?';
-  yield sql(
-    `DELETE FROM segment_bytes WHERE segment_key IN
-       (SELECT segment_key FROM segments WHERE stream_key IN (${keys}))`,
-    space,
-    runId,
-  );
-  for (const table of ['segments', 'merged_batches', 'stream_replacements', 'merge_queue'])
-    yield sql(`DELETE FROM ${table} WHERE stream_key IN (${keys})`, space, runId);
-  for (const table of ['streams', 'leases', 'run_tags'])
+  yield countRun(space, runId, -1);
+  yield* removeStreams(space, runId, nowMs);
+  for (const table of ['leases', 'run_tags'])
     yield sql(`DELETE FROM ${table} WHERE space = ? AND run_id = ?`, space, runId);
   yield sql('DELETE FROM runs WHERE space = ? AND id = ?', space, runId);
   return true;

@@ -1,17 +1,26 @@
 /** Projects, runs and leases of one space in SQL. */
 import { LATEST_CHANGES } from '../limits.ts';
 import { storedLeaseShape, type StoredLease } from '../../records/shapes/lease.ts';
-import { RunNotFoundError } from '../../base/errors.ts';
 import { projectShape } from '../../records/shapes/project.ts';
 import { generationOf, newRunShape, runShape } from '../../records/shapes/run.ts';
 import { withoutFields } from '../../schema/shape.ts';
+import { runDeleted } from '../deletion.ts';
+import { checkNotDeleted, refuseMissing, tombstoneCall } from './sql-tombstones.ts';
 import { sqlShape } from './sql-shapes.ts';
 import { generationCall, lockRunStreams, type ChangeScope } from './sql-streams.ts';
 import { queueRun } from './merge-queue.ts';
-import { copyRun, LAPSED_LEASE_MS, projectIdTaken, revisedRun, runIdTaken } from '../run-rules.ts';
+import {
+  copyRun,
+  LAPSED_LEASE_MS,
+  projectIdTaken,
+  revisedRun,
+  runIdTaken,
+  withArchived,
+} from '../run-rules.ts';
 import { checkQuotas, countRun, uncountMoved } from './sql-usage.ts';
 import {
   numberCell,
+  optionalNumberCell,
   placeholders,
   sql,
   textCell,
@@ -32,15 +41,16 @@ const projects = sqlShape(projectShape);
 const runs = sqlShape(runShape);
 const newRuns = sqlShape(newRunShape);
 /** The fields that a change of a run writes. */
-const changedRuns = sqlShape(withoutFields(newRunShape, 'id', 'generation'));
+const changedRuns = sqlShape(withoutFields(newRunShape, 'id', 'generation', 'archivedAtMs'));
 const leases = sqlShape(storedLeaseShape);
 
 /**
- * The number of a change: greater than that of every change that was there before it. Nothing is locked for it, so changes
- * of the same moment may have the same one.
+ * The number of a change: greater than that of every change that was there before it, in a space that is asked for twice.
+ * Nothing is locked for it, so changes of the same moment may have the same one.
  */
-const NEXT_ORDER =
-  '(SELECT coalesce(max(others.change_order), 0) + 1 FROM runs AS others WHERE others.space = ?)';
+export const NEXT_ORDER = `(SELECT coalesce(max(others.last_order), 0) + 1 FROM (
+  SELECT max(change_order) AS last_order FROM runs WHERE space = ?
+  UNION ALL SELECT max(change_order) AS last_order FROM deleted_runs WHERE space = ?) AS others)`;
 
 /** `LIMIT` where no limit was given: SQLite has no OFFSET without one. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
@@ -72,14 +82,20 @@ export function* createRun(
   run: Omit<StoredRun, 'revision'>,
   attempt: SqlAttempt,
 ): SqlWork<StoredRun> {
-  const added = yield sql(
-    `INSERT INTO runs (space, ${newRuns.columns.join(', ')}, change_id, change_order, revision)
-     VALUES (?, ${placeholders(newRuns.columns)}, ?, ${NEXT_ORDER}, 1) ON CONFLICT DO NOTHING RETURNING revision`,
-    space,
-    ...newRuns.cells(run),
-    attempt.id,
-    space,
-  );
+  // The tombstone is read last: a deletion under way ends before the row can be added.
+  const [added = [], tombstones = []] = yield* together([
+    sql(
+      `INSERT INTO runs (space, ${newRuns.columns.join(', ')}, change_id, change_order, revision)
+       VALUES (?, ${placeholders(newRuns.columns)}, ?, ${NEXT_ORDER}, 1) ON CONFLICT DO NOTHING RETURNING revision`,
+      space,
+      ...newRuns.cells(run),
+      attempt.id,
+      space,
+      space,
+    ),
+    tombstoneCall(space, run.id),
+  ]);
+  if (tombstones.length > 0) throw runDeleted(run.id);
   if (added.length === 0) {
     if (yield* wasChanged(space, run.id, 1, attempt)) return copyRun(run, 1);
     throw runIdTaken(run.id);
@@ -121,6 +137,8 @@ export function* listRuns(space: string, filter: RunFilter): SqlWork<readonly St
     conditions.push('started_at_ms <= ?');
     params.push(filter.startedMaxMs);
   }
+  if (filter.archived !== undefined)
+    conditions.push(`archived_at_ms IS ${filter.archived ? 'NOT NULL' : 'NULL'}`);
   for (const tag of filter.tags ?? []) {
     conditions.push(
       'EXISTS (SELECT 1 FROM run_tags WHERE run_tags.space = ? AND run_tags.run_id = runs.id AND run_tags.tag = ?)',
@@ -153,36 +171,46 @@ export function* updateRun(
     `UPDATE runs SET ${changedRuns.columns.map((column) => `${column} = ?`).join(', ')},
        generation = CASE WHEN coalesce(generation, 1) >= ? THEN generation ELSE ? END,
        change_id = ?, change_order = ${NEXT_ORDER}, revision = revision + 1
-     WHERE space = ? AND id = ? AND revision = ? RETURNING revision, generation`,
+     WHERE space = ? AND id = ? AND revision = ? RETURNING generation, archived_at_ms`,
     ...changedRuns.cells(run),
     generation,
     generation,
     attempt.id,
     space,
     space,
+    space,
     run.id,
     run.revision,
   );
-  if (changed.length === 0) {
-    const isDone = yield* wasChanged(space, run.id, run.revision + 1, attempt);
+  const [row] = changed;
+  if (row === undefined) {
+    const wasDone = yield* wasChanged(space, run.id, run.revision + 1, attempt);
     const stored = yield* findRun(space, run.id);
-    if (stored === undefined) throw new RunNotFoundError(run.id, where);
-    return { kind: isDone ? 'updated' : 'conflict', run: stored };
+    if (stored === undefined) return yield* refuseMissing(space, run.id, where);
+    return { kind: wasDone ? 'updated' : 'conflict', run: stored };
   }
   if (isMoved) yield countRun(space, run.id, 1);
   yield sql('DELETE FROM run_tags WHERE space = ? AND run_id = ?', space, run.id);
   yield* writeTags(space, run);
   if (run.status !== 'running') yield queueRun(space, run.id, nowMs);
-  const [row] = changed;
-  const stored = row === undefined || row[1] === null ? 1 : numberCell(row, 1);
-  return { kind: 'updated', run: revisedRun(run, { ...run, generation: stored }) };
+  const currentGeneration = optionalNumberCell(row, 0) ?? 1;
+  const stored = withArchived(
+    { ...run, generation: currentGeneration },
+    optionalNumberCell(row, 1) ?? undefined,
+  );
+  return { kind: 'updated', run: revisedRun(run, stored) };
 }
 
 /** See `listRunChanges` of the store. */
 export function* listRunChanges(space: string, after: number | undefined): SqlWork<RunChanges> {
   const rows = yield sql(
-    `SELECT text(id), text(project_name), text(status), revision, change_order FROM runs
-     WHERE space = ? AND change_order > ? ORDER BY change_order DESC LIMIT ?`,
+    `SELECT text(id), text(project_name), text(status), revision, change_order, 0 FROM runs
+     WHERE space = ? AND change_order > ?
+     UNION ALL SELECT text(id), text(project_name), 'deleted', revision, change_order, 1 FROM deleted_runs
+     WHERE space = ? AND change_order > ?
+     ORDER BY 5 DESC LIMIT ?`,
+    space,
+    after ?? -1,
     space,
     after ?? -1,
     after === undefined ? LATEST_CHANGES : NO_LIMIT,
@@ -193,12 +221,13 @@ export function* listRunChanges(space: string, after: number | undefined): SqlWo
     status: textCell(row, 2),
     revision: numberCell(row, 3),
     order: numberCell(row, 4),
+    ...(numberCell(row, 5) === 1 ? { isDeleted: true as const } : {}),
   }));
   return { runs: found, lastOrder: found[0]?.order ?? after ?? 0 };
 }
 
 /** Whether an attempt whose end is not known was the one that made this revision. */
-function* wasChanged(
+export function* wasChanged(
   space: string,
   runId: string,
   revision: number,
@@ -220,7 +249,8 @@ export function* renewLease(
   lease: Required<StoredLease>,
   nowMs: number,
 ): SqlWork<void> {
-  // See isLongLapsed in run-rules.ts. The condition that looks double is the one an index serves.
+  yield* checkNotDeleted(space, lease.runId);
+  // See isLongLapsed in run-rules.ts. The condition that is there twice is the one an index serves.
   yield sql(
     `DELETE FROM leases WHERE space = ? AND
        (expires_at_ms <= ? OR (expires_at_ms > ? AND expires_at_ms - 2 * ttl_ms > ?))`,
@@ -275,7 +305,8 @@ export function* listRunLeases(space: string, runId: string): SqlWork<readonly S
   return rows.map((row) => leases.read(row, {}));
 }
 
-function* writeTags(space: string, run: Pick<StoredRun, 'id' | 'tags'>): SqlWork<void> {
+/** Stores the tags of a run that has none stored. */
+export function* writeTags(space: string, run: Pick<StoredRun, 'id' | 'tags'>): SqlWork<void> {
   yield* together(
     run.tags.map((tag) =>
       sql(

@@ -6,11 +6,13 @@ import { SessionStoreError } from '../../base/errors.ts';
 import type { BlobSweeps } from '../blob-sweep.ts';
 import { checkSpace, compareText, selectLapsed, selectLeases, storeClosed } from '../run-rules.ts';
 import type { SpaceQuotas } from '../quotas.ts';
+import { runDeleted } from '../deletion.ts';
 import { appendSegments } from './sql-append.ts';
 import type { SegmentFiles } from './object-files.ts';
 import { SqlBlobStore, type BlobFiles } from './sql-blob-store.ts';
 import type { SqlDatabase } from './sql-database.ts';
 import { listBatches } from './sql-batches.ts';
+import { sqlDeletion } from './sql-deletion.ts';
 import { sqlNotes, snapshotOf } from './sql-notes.ts';
 import * as runs from './sql-runs.ts';
 import type { ChangeScope } from './sql-streams.ts';
@@ -51,6 +53,8 @@ export type SqlStoreParts = {
   readonly quotas?: (() => Promise<SpaceQuotas | undefined>) | undefined;
   /** Makes room for a run outside the database, before the run is added. */
   readonly prepareRun?: (runId: string) => Promise<void>;
+  /** Removes what a run has outside the database, after the run is purged. */
+  readonly removeRun?: (runId: string) => Promise<void>;
 };
 
 /** A database that many spaces share, and a store over each of them. */
@@ -86,6 +90,12 @@ class SqlStore implements StoreDriver {
   readonly isWritable: boolean;
   readonly notes: StoreNotes;
   readonly appendSegmentsNow?: LocalStore['appendSegmentsNow'];
+  readonly deleteRun: Store['deleteRun'];
+  readonly archiveRun: Store['archiveRun'];
+  readonly restoreRun: Store['restoreRun'];
+  readonly findDeletedRun: Store['findDeletedRun'];
+  readonly listDeletedRuns: Store['listDeletedRuns'];
+  readonly purgeDeletedRuns: Store['purgeDeletedRuns'];
   readonly #parts: SqlStoreParts;
   readonly #space: string;
   readonly #database: SqlDatabase;
@@ -102,6 +112,20 @@ class SqlStore implements StoreDriver {
     const { database } = parts;
     this.#database = database;
     this.#blobs = new SqlBlobStore({ ...parts, space: this.#space });
+    const deletion = sqlDeletion({
+      database,
+      space: this.#space,
+      where: parts.uri,
+      clock: parts.clock,
+      lane: (runId) => this.#lane(runId),
+      removeRun: parts.removeRun,
+    });
+    this.deleteRun = deletion.deleteRun;
+    this.archiveRun = deletion.archiveRun;
+    this.restoreRun = deletion.restoreRun;
+    this.findDeletedRun = deletion.findDeletedRun;
+    this.listDeletedRuns = deletion.listDeletedRuns;
+    this.purgeDeletedRuns = deletion.purgeDeletedRuns;
     if (database.transactionNow !== undefined) {
       const runNow = database.transactionNow.bind(database);
       this.appendSegmentsNow = (segments, live) =>
@@ -118,7 +142,12 @@ class SqlStore implements StoreDriver {
   };
 
   readonly createRun: Store['createRun'] = async (run) => {
-    await this.#parts.prepareRun?.(run.id);
+    const { prepareRun } = this.#parts;
+    if (prepareRun !== undefined) {
+      // No folder comes back.
+      if ((await this.findDeletedRun(run.id)) !== undefined) throw runDeleted(run.id);
+      await prepareRun(run.id);
+    }
     return this.#withinQuotas((scope) =>
       this.#database.transaction(
         (attempt) => runs.createRun(scope, run, attempt),

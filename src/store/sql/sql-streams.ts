@@ -2,7 +2,6 @@
  * Streams in SQL: one line for each table of a run, with the counter of its sequence numbers. A transaction that changes the
  * segments of a stream locks its line first, streams of a transaction in the order of their names.
  */
-import { RunNotFoundError } from '../../base/errors.ts';
 import type { SpaceQuotas } from '../quotas.ts';
 import { tableChanged } from '../run-rules.ts';
 import {
@@ -15,6 +14,7 @@ import {
   type SqlRow,
   type SqlWork,
 } from './sql-database.ts';
+import { refuseMissing } from './sql-tombstones.ts';
 import type { BatchRange } from '../store.ts';
 
 /** The key of a stream by its name. */
@@ -114,12 +114,13 @@ export function* findStream(space: string, name: StreamName): SqlWork<Stream | u
 function* makeStreams({ space, where }: ChangeScope, names: readonly StreamName[]): SqlWork<void> {
   const runIds = [...new Set(names.map((name) => name.runId))];
   const found = yield* together(
+    // Locked: a run that is deleted at the same moment takes the new stream with it, or the append is refused.
     runIds.map((runId) =>
       sqlOne('SELECT 1 FROM runs WHERE space = ? AND id = ? FOR SHARE', space, runId),
     ),
   );
   for (const [i, runId] of runIds.entries())
-    if ((found[i] ?? []).length === 0) throw new RunNotFoundError(runId, where);
+    if ((found[i] ?? []).length === 0) yield* refuseMissing(space, runId, where);
   yield* together(
     names.map(({ runId, table }) =>
       sql(

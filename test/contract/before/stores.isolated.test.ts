@@ -110,7 +110,14 @@ test('an IndexedDB database is written as before', async () => {
   const store = await core.openStorage('idb:before-written', { clock: fixed.clock });
   await scenario.record(store, fixed);
   await store.close();
-  expect(inJson(await dumpDatabase('before-written'))).toEqual(jsonFixture('indexeddb.json'));
+  const before = jsonFixture('indexeddb.json') as DatabaseDump;
+  const found = inJson(await dumpDatabase('before-written')) as DatabaseDump;
+  // Later layouts have added object stores, which are empty here.
+  const known = new Set(before.stores.map(({ name }) => name));
+  const added = found.stores.filter(({ name }) => !known.has(name));
+  expect(added.flatMap(({ rows }) => rows)).toEqual([]);
+  const stores = found.stores.filter(({ name }) => known.has(name));
+  expect({ ...found, version: before.version, stores }).toEqual(before);
 });
 
 test('a .quark file is read, and written to the same bytes', async () => {

@@ -2,12 +2,13 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { mergeParts } from '../../../src/service/maintenance/merge-parts.ts';
-import { findSketch, sketchName } from '../../../src/read/curve-sketch.ts';
+import { findSketch } from '../../../src/read/curve-sketch.ts';
 import { metricSegments, readCurves } from '../../../src/read/curves.ts';
 import { metricTable } from '../../../src/records/metric.ts';
 import { batchOfRows } from '../../../src/segment/batch-ops.ts';
 import { compactTable } from '../../../src/segment/compact.ts';
 import { createSegment } from '../../../src/segment/manifest.ts';
+import { sketchName } from '../../../src/store/curves.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import type { NewSegment, Store, StoreNotes } from '../../../src/store/store.ts';
 import { runs } from '../../support/property.ts';

@@ -6,7 +6,12 @@ import { deleteDB, openDB, unwrap } from 'idb';
 import { afterEach, expect, test, vi } from 'vitest';
 import { RunNotFoundError } from '../../../src/base/errors.ts';
 import { IdbConnection } from '../../../src/store/idb/idb-connection.ts';
-import { segmentKey, upgradeIdb, type IdbLayout } from '../../../src/store/idb/idb-layout.ts';
+import {
+  IDB_LAYOUT_VERSION,
+  segmentKey,
+  upgradeIdb,
+  type IdbLayout,
+} from '../../../src/store/idb/idb-layout.ts';
 import { openIdbStorage } from '../../../src/store/idb/idb-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { RUN_ID, runOf, segmentOf } from '../../support/segments.ts';
@@ -86,7 +91,7 @@ test('a tab with a newer layout is let through, and the store says what happened
   const name = randomUUID();
   const store = await open(name);
   await store.createRun(runOf());
-  const newer = await openDB(name, 3);
+  const newer = await openDB(name, IDB_LAYOUT_VERSION + 1);
   await expect(store.findRun(RUN_ID)).rejects.toMatchObject({
     code: 'store_failed',
     reason: 'version',

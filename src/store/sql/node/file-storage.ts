@@ -11,7 +11,7 @@ import { checkSpace } from '../../run-rules.ts';
 import { createSqlStore, type SqlStoreParts, type StoreSpaces } from '../sql-store.ts';
 import type { Store, StoreLocation } from '../../store.ts';
 import { createBlobFiles } from './blob-files.ts';
-import { makeFolder } from './folders.ts';
+import { makeFolder, removeFolder } from './folders.ts';
 import { isOnlyRead, openReadOnlySqlite } from './sqlite-read-only.ts';
 import { openSqlite, type Synchronous } from './sqlite.ts';
 
@@ -61,7 +61,10 @@ export async function openFileSpaces(
         isShared: true,
         ...(parts.prepareRun === undefined
           ? {}
-          : { prepareRun: (runId: string) => makeFolder(join(folder, runId)) }),
+          : {
+              prepareRun: (runId: string) => makeFolder(join(folder, runId)),
+              removeRun: (runId: string) => removeFolder(join(folder, runId)),
+            }),
       });
     },
     close: () => parts.database.close(),
@@ -86,7 +89,10 @@ async function openParts(uri: string, options: OpenStorageOptions): Promise<SqlS
     clock: options.clock ?? systemClock,
     ...(isReadOnly
       ? {}
-      : { prepareRun: (runId: string) => makeFolder(join(runFolder(location, ''), runId)) }),
+      : {
+          prepareRun: (runId: string) => makeFolder(join(runFolder(location, ''), runId)),
+          removeRun: (runId: string) => removeFolder(join(runFolder(location, ''), runId)),
+        }),
   };
 }
 

@@ -1,5 +1,5 @@
 /** Making folders, with an answer in every case. */
-import { mkdir, open, stat } from 'node:fs/promises';
+import { lstat, mkdir, open, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { sqliteFailure } from './sqlite-errors.ts';
 
@@ -26,6 +26,21 @@ export async function syncFolder(path: string): Promise<void> {
     await folder.sync();
   } finally {
     await folder.close();
+  }
+}
+
+/**
+ * Removes a folder with all that is in it, unless the folder above is a symbolic link: what that leads to is not the store's.
+ * Links inside are removed and not followed.
+ *
+ * @throws {SessionStoreError} `unwritable`, `failed`
+ */
+export async function removeFolder(path: string): Promise<void> {
+  try {
+    if (!(await lstat(dirname(path))).isDirectory()) return;
+    await rm(path, { recursive: true, force: true });
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw sqliteFailure(error, path);
   }
 }
 

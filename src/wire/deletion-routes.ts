@@ -1,0 +1,83 @@
+/** The routes that delete, archive and restore runs: part of the table in `routes.ts`. */
+import {
+  countOf,
+  json,
+  jsonOf,
+  message,
+  next,
+  number,
+  purge,
+  read,
+  remove,
+  text,
+  textOf,
+  type Route,
+} from './route-parts.ts';
+import { list, object } from './schemas.ts';
+
+const run = json({ run: 'Run' });
+const none = json();
+
+/** See the top of this file. */
+export const DELETION_ROUTES = {
+  'DELETE /runs/:runId': remove(
+    'deleteRun',
+    'Deletes a run; it can be restored until it is purged. Doing it again changes nothing',
+    json({ deleted: 'DeletedRun' }),
+    {
+      query: {
+        keepMs: countOf('How long it can be restored, in milliseconds. Default: 30 days.'),
+        by: textOf('Who deletes it. Default: the user of the key.'),
+      },
+    },
+  ),
+  'POST /runs/:runId/archive': remove('archiveRun', 'Marks a run as archived', run, {
+    body: message(none),
+  }),
+  'POST /runs/:runId/restore': remove(
+    'restoreRun',
+    'Brings a deleted run back, or an archived one out of the archive',
+    run,
+    { body: message(none) },
+  ),
+  'GET /deleted-runs': read(
+    'getDeletedRuns',
+    'Tombstones of deleted runs, those deleted last first',
+    json({ deleted: ['DeletedRun'], next }),
+    {
+      query: {
+        limit: countOf('At most 2,000, which is the default.'),
+        offset: countOf('Tombstones to pass over: `next` of the page before.'),
+      },
+    },
+  ),
+  'GET /deleted-runs/:runId': read(
+    'getDeletedRun',
+    'The tombstone of one run',
+    json({ deleted: 'DeletedRun' }),
+  ),
+  'POST /purge': purge(
+    'postPurge',
+    'Removes the bytes of deleted runs whose time has come, and of those that are named',
+    json({ deleted: ['DeletedRun'] }),
+    {
+      body: message(
+        jsonOf(
+          object(
+            {
+              now_ms: {
+                ...number,
+                description: 'In epoch milliseconds; by the clock of the service unless given.',
+              },
+              force: {
+                ...list(text),
+                description: 'Runs whose time need not have come, at most 1,000.',
+              },
+            },
+            ['now_ms', 'force'],
+          ),
+        ),
+      ),
+    },
+  ),
+} as const satisfies Readonly<Record<string, Route>>;
