@@ -70,7 +70,9 @@ export async function* rowsFor(
   const isNamed = (name: string): boolean =>
     NAMES_BY_TEXT.test(sql) || new RegExp(`\\b${name}\\b`, 'i').test(sql);
   if (isNamed('runs')) {
-    const runs = (await listRuns(store)).filter(({ run }) => wanted?.has(run.id) ?? true);
+    const runs = (await listRuns(store, { archived: 'any' })).filter(
+      ({ run }) => wanted?.has(run.id) ?? true,
+    );
     yield { table: 'runs', runId: null, batch: runRows(runs) };
   }
   const tables = [...TABLES].filter(([name]) => isNamed(name));

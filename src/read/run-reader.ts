@@ -49,6 +49,11 @@ export class RunReader {
     return this.#summary.problem;
   }
 
+  /** Since when the run is archived, in UTC epoch milliseconds, as of the last `reload`; undefined for a run that is not. */
+  get archivedAtMs(): number | undefined {
+    return this.#summary.archivedAtMs;
+  }
+
   /** Segments that could not be read so far. */
   get damage(): readonly DamageReport[] {
     return [...this.#damage.values()];

@@ -15,6 +15,8 @@ export type RunSummary = {
   readonly effectiveStatus: RunStatus;
   /** Why the run record could not be read, or null. `run` then has only what the store knows besides. */
   readonly problem: string | null;
+  /** Since when the run is archived, in UTC epoch milliseconds; absent for a run that is not. */
+  readonly archivedAtMs?: number;
 };
 
 /** Which runs to list; newest first. All conditions are joined by "and". */
@@ -25,6 +27,8 @@ export type RunListFilter = {
   readonly statuses?: readonly RunStatus[] | undefined;
   /** Runs with all of these tags. */
   readonly tags?: readonly string[] | undefined;
+  /** True: only archived runs. False, the default: only the others. `any`: all runs. */
+  readonly archived?: boolean | 'any' | undefined;
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
 };
@@ -39,8 +43,17 @@ export async function listRuns(
   filter: RunListFilter = {},
 ): Promise<readonly RunSummary[]> {
   checkStore(store);
-  checkOptionNames('filter', filter, ['project', 'statuses', 'tags', 'limit', 'offset']);
-  const { project, statuses, tags, limit, offset = 0 } = filter;
+  checkOptionNames('filter', filter, [
+    'project',
+    'statuses',
+    'tags',
+    'archived',
+    'limit',
+    'offset',
+  ]);
+  const { project, statuses, tags, archived = false, limit, offset = 0 } = filter;
+  if (archived !== 'any' && typeof archived !== 'boolean')
+    throw invalidInput('archived', archived, 'true, false or "any"');
   if (limit !== undefined) checkPositive('limit', limit);
   checkCount('offset', offset);
   for (const status of statuses ?? []) checkLiteral('statuses', status, RUN_STATUSES);
@@ -52,6 +65,7 @@ export async function listRuns(
     ...(project === undefined ? {} : { projectName: project }),
     ...(asked === undefined ? {} : { statuses: asked }),
     ...(tags === undefined ? {} : { tags }),
+    ...(archived === 'any' ? {} : { archived }),
     ...(limit === undefined || isMixed ? {} : { limit }),
     ...(isMixed ? {} : { offset }),
   });
@@ -88,6 +102,7 @@ export function summarize(stored: StoredRun, hasLease: boolean): RunSummary {
     isLive,
     effectiveStatus: run.status === 'running' && !isLive ? 'interrupted' : run.status,
     problem,
+    ...(stored.archivedAtMs === undefined ? {} : { archivedAtMs: stored.archivedAtMs }),
   };
 }
 

@@ -8,6 +8,7 @@ import type {
   DeletedRun,
   Lease,
   NewSegment,
+  RunFilter,
   SegmentManifest,
   SegmentRead,
   SegmentReference,
@@ -130,8 +131,20 @@ class HttpStore implements StoreDriver {
     }
   };
 
-  /** Page by page: the server bounds the runs of one answer. */
   readonly listRuns: Store['listRuns'] = async (filter = {}) => {
+    const { archived, ...rest } = filter;
+    try {
+      return await this.#listPages(filter);
+    } catch (error) {
+      // A service that is older than archiving refuses the parameter: none of its runs is archived.
+      if (archived === undefined || !isQuarkError(error, 'invalid_input')) throw error;
+      if (error.details['field'] !== 'archived') throw error;
+      return archived ? [] : this.#listPages(rest);
+    }
+  };
+
+  /** Page by page: the server bounds the runs of one answer. */
+  async #listPages(filter: RunFilter): Promise<readonly StoredRun[]> {
     // An empty list of statuses matches no run; a query cannot say "an empty list".
     if (filter.statuses?.length === 0) return [];
     const found = new Map<string, StoredRun>();
@@ -159,7 +172,7 @@ class HttpStore implements StoreDriver {
       offset = typeof next === 'number' ? next : offset + page.length;
     }
     return [...found.values()];
-  };
+  }
 
   readonly updateRun: Store['updateRun'] = async (run) => {
     const params = { runId: run.id };

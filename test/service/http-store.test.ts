@@ -1,7 +1,8 @@
 /** What a store answers through the handler and the reading store is what it answers itself. No socket is involved. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isStoreError } from '../../src/base/errors.ts';
+import { invalidInput, isStoreError } from '../../src/base/errors.ts';
+import { encodeError } from '../../src/wire/wire-errors.ts';
 import { openHttpStorage } from '../../src/wire/http-store.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { SegmentFilter, SegmentReference, Store } from '../../src/store/store.ts';
@@ -61,6 +62,22 @@ describe('a store read over HTTP', () => {
     for (const ids of [undefined, [], ['r_1'], ['r_1', 'r_3', 'r_3', 'r_9']]) {
       expect(await remote.listLeases(ids)).toStrictEqual(await store.listLeases(ids));
     }
+  });
+
+  it('lists the runs of a service that is older than archiving', async () => {
+    const { store, asked } = await pair();
+    const handler = handlerOf(store);
+    const old = await openHttpStorage(URI, {
+      fetch: async (request) => {
+        asked.push(new URL(request.url).search);
+        if (!new URL(request.url).searchParams.has('archived')) return handler(request);
+        const { status, body } = encodeError(invalidInput('archived', 'archived', 'known'));
+        return Response.json(body, { status });
+      },
+    });
+    expect(await old.listRuns({ archived: false })).toStrictEqual(await store.listRuns());
+    expect(await old.listRuns({ archived: true })).toEqual([]);
+    expect(asked.some((search) => search.includes('archived=false'))).toBe(true);
   });
 
   it('asks for many runs and leases page by page', async () => {

@@ -126,7 +126,7 @@ export async function findRunByPrefix(store: Store, idOrPrefix: string): Promise
 }
 
 async function completeId(store: Store, prefix: string): Promise<string | undefined> {
-  const ids = (await listRuns(store)).map(({ run }) => run.id);
+  const ids = (await listRuns(store, { archived: 'any' })).map(({ run }) => run.id);
   const matching = ids.filter((id) => id.startsWith(prefix) || id.startsWith(`run_${prefix}`));
   if (matching.length <= 1) return matching[0];
   const shown = matching.slice(0, 5).join(', ');

@@ -38,3 +38,35 @@ test('a run record that cannot be read hides neither its run nor the others', as
     });
   }
 });
+
+test('archived runs are listed where they are asked for', async () => {
+  const storage = createMemoryStore();
+  const ids: string[] = [];
+  for (const project of ['first', 'second']) {
+    const session = await startRun({ project, storage });
+    await session.endRun();
+    ids.push(session.runId);
+  }
+  const [first = '', second = ''] = ids;
+  await storage.archiveRun(first);
+  const listed = async (archived?: boolean | 'any'): Promise<string[]> =>
+    (await listRuns(storage, { archived })).map(({ run }) => run.id).toSorted();
+  expect(await listed()).toEqual([second]);
+  expect(await listed(false)).toEqual([second]);
+  expect(await listed(true)).toEqual([first]);
+  expect(await listed('any')).toEqual(ids.toSorted());
+  // Statuses that only leases tell are filtered apart.
+  expect(await listRuns(storage, { archived: true, statuses: ['running'] })).toEqual([]);
+  const [summary] = await listRuns(storage, { archived: true });
+  expect(summary?.archivedAtMs).toBeTypeOf('number');
+  const reader = await openRun(storage, first);
+  expect(reader.archivedAtMs).toBe(summary?.archivedAtMs);
+  await storage.restoreRun(first);
+  await reader.reload();
+  expect(reader.archivedAtMs).toBeUndefined();
+  expect(await listed()).toEqual(ids.toSorted());
+  await expect(listRuns(storage, { archived: 'yes' as never })).rejects.toMatchObject({
+    code: 'invalid_input',
+    details: { field: 'archived' },
+  });
+});
