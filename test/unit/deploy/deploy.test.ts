@@ -298,7 +298,7 @@ describe('Kubernetes', () => {
     if (model === undefined) return;
     const exports: unknown = await import(pathToFileURL(model).href);
     const wrong = modelOf(exports, 'NetworkPolicy', { spec: { podSelector: 'all' } });
-    expect(() => wrong.validate()).toThrow();
+    expect(() => wrong.validate()).toThrow(/podSelector/);
   });
 
   test('there is time to finish, secrets come from a Secret, and the process may do little', () => {
