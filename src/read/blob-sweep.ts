@@ -81,7 +81,12 @@ export async function sweepBlobs(
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const putBeforeMs = (await oldestLiveStart(swept, clock.now())) - keepMs;
     const seen = artifactStreams((await swept.notes.survey()).streams);
-    const named = await marks.read(seen);
+    // Deleted runs last: a run that is deleted meanwhile is among them, and one that is restored has other tables than were seen.
+    const deleted = artifactStreams(await swept.deletedRuns.listStreams());
+    const named = new Set([
+      ...(await marks.read(seen)),
+      ...(await new BlobMarks(swept.deletedRuns, signal).read(deleted)),
+    ]);
     const { bytes, hashes } = await unnamedBlobs(swept, named, putBeforeMs, signal);
     const report = { blobs: hashes.length, bytes, named: named.size };
     if (dryRun) return { ...report, isDone: false };
@@ -95,8 +100,13 @@ export async function sweepBlobs(
 }
 
 function sweptStore(store: Store): SweptStore {
-  const { dropBlobs, listBlobs, notes } = store;
-  if (dropBlobs === undefined || listBlobs === undefined || notes === undefined)
+  const { deletedRuns, dropBlobs, listBlobs, notes } = store;
+  if (
+    deletedRuns === undefined ||
+    dropBlobs === undefined ||
+    listBlobs === undefined ||
+    notes === undefined
+  )
     throw new QuarkError(
       'unsupported',
       `Blobs of ${store.uri} cannot be swept from here. A service sweeps its own; open the folder or the database itself for a local store.`,
@@ -104,6 +114,7 @@ function sweptStore(store: Store): SweptStore {
     );
   return {
     notes,
+    deletedRuns,
     dropBlobs,
     listBlobs,
     findRun: (runId) => store.findRun(runId),
@@ -167,7 +178,8 @@ export class BlobMarks {
         known?.stream.nextSequence === stream.nextSequence &&
         known.stream.replaceCount === stream.replaceCount;
       const hashes = isSame ? known.hashes : await this.#readRun(stream.runId);
-      this.#marks.set(stream.runId, { stream, hashes });
+      // A run that has been deleted has no segments here; it may be restored.
+      if (hashes.size > 0) this.#marks.set(stream.runId, { stream, hashes });
       for (const hash of hashes) all.add(hash);
     }
     return all;

@@ -10,6 +10,7 @@ import { invalidInput } from '../base/errors.ts';
 import { artifactTable } from '../records/artifact.ts';
 import type { StreamState } from '../records/shapes/stream.ts';
 import { checkSha256 } from './blob-rules.ts';
+import type { SegmentSource } from './store.ts';
 
 /** A blob as a sweep sees it. */
 export type StoredBlob = {
@@ -40,8 +41,16 @@ export type BlobDrop = {
   readonly seen: readonly StreamState[];
 };
 
+/** What deleted runs have until they are purged: no other call shows it. For maintenance, which reads what their records name. */
+export interface DeletedRunSource extends SegmentSource {
+  /** Their tables. Their order is not defined. */
+  listStreams(): Promise<readonly StreamState[]>;
+}
+
 /** Removing blobs that nothing names. The memory, IndexedDB, file and PostgreSQL stores have it. */
 export interface BlobSweeps {
+  /** Deleted runs that can be restored: their blobs are to stay. */
+  readonly deletedRuns: DeletedRunSource;
   /**
    * Blobs that were last put some time ago, ordered by hash. A blob that was put before stores noted when counts from the first
    * `dropBlobs`.

@@ -92,6 +92,20 @@ export function describeSweeps(place: LocationUnderTest): void {
       expect(await sweep()).toMatchObject({ blobs: 1, named: 0 });
     });
 
+    test('stay while a deleted run that names them can be restored', async () => {
+      const hash = await put(10, 12);
+      await place.append(artifactSegmentOf(0, [[hash]]));
+      place.clock.nowMs += KEEP_MS;
+      await place.store.deleteRun(RUN_ID);
+      expect(await sweep()).toMatchObject({ blobs: 0, named: 1 });
+      await place.store.restoreRun(RUN_ID);
+      expect(await sweep()).toMatchObject({ blobs: 0, named: 1 });
+      await place.store.deleteRun(RUN_ID, { keepMs: 0 });
+      expect(await place.store.purgeDeletedRuns()).toHaveLength(1);
+      expect(await sweep()).toMatchObject({ blobs: 1, named: 0 });
+      expect(await has(hash)).toBe(false);
+    });
+
     test('are not removed when an artifact was recorded since the records were read', async () => {
       const { store } = place;
       const hash = await put(10, 8);

@@ -41,6 +41,7 @@ export type Gauges = {
         readonly mergedSegments: number;
         readonly writtenSegments: number;
         readonly sweptObjects: number;
+        readonly purgedRuns: number;
         readonly sweptBlobs: number;
         readonly failures: number;
         readonly backlog: number;
@@ -247,6 +248,7 @@ function renderMaintenance(done: NonNullable<Gauges['maintenance']>): readonly s
       ],
       ['quark_merge_results_total', 'Segments that merges have made.', done.writtenSegments],
       ['quark_swept_objects_total', 'Objects deleted that nothing named.', done.sweptObjects],
+      ['quark_purged_runs_total', 'Deleted runs whose bytes were removed.', done.purgedRuns],
       ['quark_swept_blobs_total', 'Blobs removed that no record named.', done.sweptBlobs],
       ['quark_maintenance_failures_total', 'Merges and sweeps that failed.', done.failures],
     ),

@@ -20,6 +20,7 @@ import {
   type DueStream,
 } from '../../store/sql/merge-queue.ts';
 import type { SegmentFiles } from '../../store/sql/object-files.ts';
+import { listPurgeSpaces } from '../../store/sql/sql-deletion.ts';
 import type { SqlDatabase } from '../../store/sql/sql-database.ts';
 import type { Store } from '../../store/store.ts';
 import { sweepSpaces } from './blob-keeper.ts';
@@ -44,6 +45,8 @@ export type MaintenanceReport =
       readonly added: number;
       readonly durationMs: number;
     }
+  /** The bytes of a deleted run were removed. */
+  | { readonly kind: 'purged'; readonly space: string; readonly runId: string }
   /** Objects that nothing named were deleted. */
   | { readonly kind: 'swept'; readonly objects: number }
   /** Blobs that no record names were removed from a space. Bytes that other spaces have, too, are counted and remain. */
@@ -95,6 +98,7 @@ export type MaintenanceStatus = {
   readonly mergedSegments: number;
   readonly writtenSegments: number;
   readonly sweptObjects: number;
+  readonly purgedRuns: number;
   readonly sweptBlobs: number;
   readonly failures: number;
 };
@@ -133,6 +137,7 @@ export class Maintenance {
     mergedSegments: 0,
     writtenSegments: 0,
     sweptObjects: 0,
+    purgedRuns: 0,
     sweptBlobs: 0,
     failures: 0,
   };
@@ -295,12 +300,29 @@ export class Maintenance {
       if (findUnknownMs > 0)
         await this.#tryTo('scan all objects', () => this.#findUnknown(segmentFiles));
     }
+    await this.#tryTo('purge deleted runs', () => this.#purge());
     if (this.#config.sweepBlobsMs > 0) await this.#tryTo('sweep blobs', () => this.#sweepBlobs());
     await this.#tryTo('give space back', async () => {
       const store = this.#spaces.store('');
       await store.reclaimSpace();
       await store.close();
     });
+  }
+
+  /** Removes the bytes of deleted runs whose time has come, in every space. Several processes may do so at once. */
+  async #purge(): Promise<void> {
+    const nowMs = this.#config.clock.now();
+    for (const space of await this.#spaces.database.read(() => listPurgeSpaces(nowMs))) {
+      if (this.#stop.signal.aborted) return;
+      const store = this.#spaces.store(space);
+      try {
+        const purged = await store.purgeDeletedRuns(nowMs);
+        this.#count({ purgedRuns: purged.length });
+        for (const { id } of purged) this.#config.onReport({ kind: 'purged', space, runId: id });
+      } finally {
+        await store.close();
+      }
+    }
   }
 
   async #findUnknown(segmentFiles: SegmentFiles): Promise<void> {
@@ -362,6 +384,7 @@ export class Maintenance {
       mergedSegments: sum('mergedSegments'),
       writtenSegments: sum('writtenSegments'),
       sweptObjects: sum('sweptObjects'),
+      purgedRuns: sum('purgedRuns'),
       sweptBlobs: sum('sweptBlobs'),
       failures: sum('failures'),
     };

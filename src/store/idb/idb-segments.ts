@@ -3,6 +3,8 @@ import { segmentName } from '../../records/shapes/manifest.ts';
 import { generationOf } from '../../records/shapes/run.ts';
 import { RunNotFoundError, SessionStoreError } from '../../base/errors.ts';
 import { checkMergeSources, coalesceRanges, rangesContain } from '../batch-ranges.ts';
+import type { DeletedRunSource } from '../blob-sweep.ts';
+import type { IdbConnection } from './idb-connection.ts';
 import { checkNotDeleted, findDeleted } from './idb-deletion.ts';
 import {
   keysUnder,
@@ -111,8 +113,46 @@ export async function listSegments(
   tx: IdbTransaction<'readonly'>,
   filter: SegmentFilter,
 ): Promise<readonly SegmentManifest[]> {
+  return (await findDeleted(tx, [filter.runId])).size > 0 ? [] : listStored(tx, filter);
+}
+
+/** What a deleted run has until it is purged. */
+export function deletedRuns(connection: IdbConnection): DeletedRunSource {
+  const isDeleted = async (tx: IdbTransaction<'readonly'>, runId: string): Promise<boolean> =>
+    (await findDeleted(tx, [runId])).size > 0;
+  return {
+    listStreams: () =>
+      connection.read(['deletedRuns', 'counters', 'replacements'], async (tx) => {
+        const [ids, keys, next] = await Promise.all([
+          tx.objectStore('deletedRuns').getAllKeys(),
+          tx.objectStore('counters').getAllKeys(),
+          tx.objectStore('counters').getAll(),
+        ]);
+        const deleted = new Set(ids);
+        return keys.flatMap(([runId, table], i) =>
+          deleted.has(runId) ? [{ runId, table, nextSequence: next[i] ?? 0, replaceCount: 0 }] : [],
+        );
+      }),
+    listSegments: (filter) =>
+      connection.read(['deletedRuns', 'manifests'], async (tx) =>
+        (await isDeleted(tx, filter.runId)) ? listStored(tx, filter) : [],
+      ),
+    readSegments: (segments) =>
+      connection.read(READ_STORES, (tx) =>
+        Promise.all(
+          segments.map(async (segment): Promise<SegmentRead> =>
+            (await isDeleted(tx, segment.runId)) ? readSegment(tx, segment) : { kind: 'gone' },
+          ),
+        ),
+      ),
+  };
+}
+
+async function listStored(
+  tx: IdbTransaction<'readonly'>,
+  filter: SegmentFilter,
+): Promise<readonly SegmentManifest[]> {
   const { runId, table, sequenceMin } = filter;
-  if ((await findDeleted(tx, [runId])).size > 0) return [];
   const range =
     sequenceMin === undefined
       ? keysUnder([runId, table])

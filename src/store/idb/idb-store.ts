@@ -6,7 +6,7 @@ import { RunNotFoundError } from '../../base/errors.ts';
 import { ifAllowed } from '../../base/if-allowed.ts';
 import { isNode } from '../../base/runtime.ts';
 import { checkStoredBlob } from '../blob-rules.ts';
-import type { BlobSweeps } from '../blob-sweep.ts';
+import type { BlobSweeps, DeletedRunSource } from '../blob-sweep.ts';
 import { BLOB_DROP_STORES, BLOB_LIST_STORES, dropBlobs, listBlobs } from './idb-blob-sweep.ts';
 import { checkNotDeleted, idbDeletion } from './idb-deletion.ts';
 import { IdbConnection } from './idb-connection.ts';
@@ -68,6 +68,7 @@ class IdbStore implements StoreDriver {
   readonly location: StoreLocation;
   readonly isWritable = true;
   readonly notes: StoreNotes;
+  readonly deletedRuns: DeletedRunSource;
   readonly deleteRun: Store['deleteRun'];
   readonly archiveRun: Store['archiveRun'];
   readonly restoreRun: Store['restoreRun'];
@@ -85,6 +86,7 @@ class IdbStore implements StoreDriver {
     this.#clock = clock;
     this.notes = idbNotes(connection);
     const deletion = idbDeletion(connection, clock, uri);
+    this.deletedRuns = segmentsIn.deletedRuns(connection);
     this.deleteRun = deletion.deleteRun;
     this.archiveRun = deletion.archiveRun;
     this.restoreRun = deletion.restoreRun;
@@ -239,7 +241,8 @@ class IdbStore implements StoreDriver {
     this.#connection.writeToDisk(BLOB_DROP_STORES, (tx) => dropBlobs(tx, drop, this.#clock.now()));
 
   readonly reclaimSpace: Store['reclaimSpace'] = async () => {
-    // IndexedDB does it by itself.
+    // The rest IndexedDB does by itself.
+    await this.purgeDeletedRuns();
   };
 
   checkOpen(): void {

@@ -109,18 +109,22 @@ export function memoryNotes(data: MemoryData): StoreNotes {
 /** What the notes know of the runs; of all of them unless one is named. */
 export function snapshotOf({ runs, streams }: MemoryData, runId: string | undefined): StoreSurvey {
   const isWanted = (id: string): boolean => runId === undefined || id === runId;
-  const states = [...streams].map(([key, { nextSequence, replaceCount }]): StreamState => {
-    const [id = '', table = ''] = key.split('/');
-    return { runId: id, table, nextSequence, replaceCount };
-  });
   return {
     runs: [...runs.values()]
       .filter(({ id }) => isWanted(id))
       .map(({ id, revision, status }) => ({ id, status, revision })),
-    streams: states.filter(
-      (one) => (one.nextSequence > 0 || one.replaceCount > 0) && isWanted(one.runId),
-    ),
+    streams: statesOf(streams).filter((one) => isWanted(one.runId)),
   };
+}
+
+/** How far the tables are that something was ever written to. */
+export function statesOf(streams: ReadonlyMap<string, MemoryStream>): readonly StreamState[] {
+  return [...streams]
+    .map(([key, { nextSequence, replaceCount }]): StreamState => {
+      const [id = '', table = ''] = key.split('/');
+      return { runId: id, table, nextSequence, replaceCount };
+    })
+    .filter(({ nextSequence, replaceCount }) => nextSequence > 0 || replaceCount > 0);
 }
 
 /** Live segments, those that end first before the others. */

@@ -11,8 +11,17 @@ import {
   type RunDeletion,
 } from '../deletion.ts';
 import { copyRun, withArchived } from '../run-rules.ts';
-import type { StoredRun } from '../store.ts';
-import { noteChange, type MemoryData, type MemoryStream } from './memory-data.ts';
+import { segmentName } from '../../records/shapes/manifest.ts';
+import type { DeletedRunSource } from '../blob-sweep.ts';
+import { compareManifests, copyManifest, matchesSegmentFilter } from '../segment-rules.ts';
+import type { SegmentRead, StoredRun } from '../store.ts';
+import {
+  noteChange,
+  statesOf,
+  type MemoryData,
+  type MemorySegment,
+  type MemoryStream,
+} from './memory-data.ts';
 
 /** The calls that delete, archive and restore runs of the data. */
 export function memoryDeletion(
@@ -96,4 +105,25 @@ function takeStreams(data: MemoryData, runId: string): ReadonlyMap<string, Memor
     data.streams.delete(key);
   }
   return taken;
+}
+
+/** What deleted runs of the data have until they are purged. */
+export function memoryDeletedRuns(data: MemoryData): DeletedRunSource {
+  const liveOf = (runId: string, table: string): ReadonlyMap<string, MemorySegment> =>
+    data.deleted.get(runId)?.streams.get(`${runId}/${table}`)?.live ?? new Map();
+  return {
+    listStreams: async () => [...data.deleted.values()].flatMap(({ streams }) => statesOf(streams)),
+    listSegments: async (filter) =>
+      [...liveOf(filter.runId, filter.table).values()]
+        .map(({ manifest }) => copyManifest(manifest))
+        .filter((manifest) => matchesSegmentFilter(manifest, filter))
+        .sort(compareManifests),
+    readSegments: async (segments) =>
+      segments.map((segment): SegmentRead => {
+        const stored = liveOf(segment.runId, segment.table).get(segmentName(segment));
+        return stored === undefined
+          ? { kind: 'gone' }
+          : { kind: 'bytes', bytes: stored.bytes.slice() };
+      }),
+  };
 }

@@ -8,7 +8,12 @@ import { RunNotFoundError } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
 import { runDeleted } from '../deletion.ts';
 import { batchesOf, checkMergeSources, coalesceRanges, rangesContain } from '../batch-ranges.ts';
-import { hasNewArtifacts, type BlobSweeps, type StoredBlob } from '../blob-sweep.ts';
+import {
+  hasNewArtifacts,
+  type BlobSweeps,
+  type DeletedRunSource,
+  type StoredBlob,
+} from '../blob-sweep.ts';
 import {
   compareText,
   copyRun,
@@ -33,7 +38,7 @@ import {
   numberSegment,
   underGeneration,
 } from '../segment-rules.ts';
-import { memoryDeletion } from './memory-deletion.ts';
+import { memoryDeletedRuns, memoryDeletion } from './memory-deletion.ts';
 import {
   createMemoryData,
   firstEndingAt,
@@ -90,6 +95,7 @@ class MemoryStore implements StoreDriver {
   readonly location: StoreLocation;
   readonly isWritable = true;
   readonly notes: StoreNotes;
+  readonly deletedRuns: DeletedRunSource;
   readonly deleteRun: Store['deleteRun'];
   readonly archiveRun: Store['archiveRun'];
   readonly restoreRun: Store['restoreRun'];
@@ -107,6 +113,7 @@ class MemoryStore implements StoreDriver {
     this.#clock = clock;
     this.notes = memoryNotes(data);
     const deletion = memoryDeletion(data, clock, uri);
+    this.deletedRuns = memoryDeletedRuns(data);
     this.deleteRun = deletion.deleteRun;
     this.archiveRun = deletion.archiveRun;
     this.restoreRun = deletion.restoreRun;
@@ -323,7 +330,9 @@ class MemoryStore implements StoreDriver {
     return gone.length;
   };
 
-  readonly reclaimSpace: Store['reclaimSpace'] = async () => undefined;
+  readonly reclaimSpace: Store['reclaimSpace'] = async () => {
+    await this.purgeDeletedRuns();
+  };
 
   async close(): Promise<void> {
     this.#isClosed = true;

@@ -57,7 +57,7 @@ export type SqlBlobParts = {
 const MAX_ATTEMPTS = 8;
 
 /** See the top of this file. */
-export class SqlBlobStore implements BlobStore, BlobRanges, BlobSweeps {
+export class SqlBlobStore implements BlobStore, BlobRanges, Omit<BlobSweeps, 'deletedRuns'> {
   readonly #parts: SqlBlobParts;
   readonly #database: SqlDatabase;
 

@@ -43,8 +43,10 @@ const newRuns = sqlShape(newRunShape);
 /** Sorts after every character that the name of a note may have. */
 export const AFTER_NAMES = '\u007f';
 
-/** No space that a store can be opened on begins so. */
-const HIDDEN = '~';
+/** The space that streams of deleted runs move to. No store can be opened on it: no name of a space begins so. */
+export function hiddenSpace(space: string): string {
+  return `~${space}`;
+}
 
 /** What the deletion of a space is made of. */
 export type SqlDeletionParts = {
@@ -133,7 +135,7 @@ function* deleteRun(
   // What is deleted counts for no quota.
   yield countRun(space, runId, -1);
   yield* together([
-    moveStreams(runId, space, HIDDEN + space),
+    moveStreams(runId, space, hiddenSpace(space)),
     sql('DELETE FROM leases WHERE space = ? AND run_id = ?', space, runId),
     sql('DELETE FROM run_tags WHERE space = ? AND run_id = ?', space, runId),
     sql('DELETE FROM runs WHERE space = ? AND id = ?', space, runId),
@@ -180,7 +182,7 @@ function* restoreRun(
   );
   yield* writeTags(space, run);
   yield* together([
-    moveStreams(runId, HIDDEN + space, space),
+    moveStreams(runId, hiddenSpace(space), space),
     sql('DELETE FROM deleted_runs WHERE space = ? AND id = ?', space, runId),
   ]);
   yield countRun(space, runId, 1);
@@ -197,7 +199,7 @@ function* purgeRun(
 ): SqlWork<DeletedRun | undefined> {
   const found = yield* findTombstone(space, runId, ' FOR UPDATE');
   if (found === undefined || !isPurgeDue(found.tombstone, nowMs, force)) return undefined;
-  yield* removeStreams(HIDDEN + space, runId, removedAtMs);
+  yield* removeStreams(hiddenSpace(space), runId, removedAtMs);
   const { names, prefixes } = notesOfRun(runId);
   yield* together([
     ...names.map((name) => sql('DELETE FROM notes WHERE space = ? AND name = ?', space, name)),

@@ -3,7 +3,7 @@ import { storeOf, type StoreDriver } from '../front.ts';
 import { segmentName } from '../../records/shapes/manifest.ts';
 import type { Clock } from '../../base/clock.ts';
 import { SessionStoreError } from '../../base/errors.ts';
-import type { BlobSweeps } from '../blob-sweep.ts';
+import type { BlobSweeps, DeletedRunSource } from '../blob-sweep.ts';
 import { checkSpace, compareText, selectLapsed, selectLeases, storeClosed } from '../run-rules.ts';
 import type { SpaceQuotas } from '../quotas.ts';
 import { runDeleted } from '../deletion.ts';
@@ -12,7 +12,7 @@ import type { SegmentFiles } from './object-files.ts';
 import { SqlBlobStore, type BlobFiles } from './sql-blob-store.ts';
 import type { SqlDatabase } from './sql-database.ts';
 import { listBatches } from './sql-batches.ts';
-import { sqlDeletion } from './sql-deletion.ts';
+import { hiddenSpace, sqlDeletion } from './sql-deletion.ts';
 import { sqlNotes, snapshotOf } from './sql-notes.ts';
 import * as runs from './sql-runs.ts';
 import type { ChangeScope } from './sql-streams.ts';
@@ -81,7 +81,7 @@ export interface StoreSpaces {
  * @throws {QuarkError} `invalid_input` when the space is no name of a space
  */
 export function createSqlStore(parts: SqlStoreParts): Store {
-  return storeOf(new SqlStore(parts));
+  return storeOf(new SqlStore({ ...parts, space: checkSpace(parts.space ?? '') }));
 }
 
 class SqlStore implements StoreDriver {
@@ -107,7 +107,7 @@ class SqlStore implements StoreDriver {
     this.location = parts.location;
     this.isWritable = parts.database.isReadOnly !== true;
     this.#parts = parts;
-    this.#space = checkSpace(parts.space ?? '');
+    this.#space = parts.space ?? '';
     this.notes = sqlNotes(parts.database, this.#space, parts.clock);
     const { database } = parts;
     this.#database = database;
@@ -263,11 +263,26 @@ class SqlStore implements StoreDriver {
   readonly getBlobRange: BlobRanges['getBlobRange'] = (sha256, start, end) =>
     this.#blobs.getBlobRange(sha256, start, end);
 
+  /** A store over the space that streams of deleted runs move to. */
+  get deletedRuns(): DeletedRunSource {
+    const hidden = new SqlStore({
+      ...this.#parts,
+      space: hiddenSpace(this.#space),
+      isShared: true,
+    });
+    return {
+      listStreams: async () => (await hidden.notes.survey()).streams,
+      listSegments: hidden.listSegments,
+      readSegments: hidden.readSegments,
+    };
+  }
+
   readonly listBlobs: BlobSweeps['listBlobs'] = (page) => this.#blobs.listBlobs(page);
 
   readonly dropBlobs: BlobSweeps['dropBlobs'] = (drop) => this.#blobs.dropBlobs(drop);
 
   readonly reclaimSpace: Store['reclaimSpace'] = async () => {
+    await this.purgeDeletedRuns();
     await this.#database.reclaimSpace();
     await this.#parts.blobFiles.removeAbandoned(Date.now());
   };
