@@ -26,6 +26,13 @@ export {
   type AuditFilter,
   type AuditLine,
 } from './wire/audit-messages.ts';
+export { type QuotaOptions, type QuotaReport } from './wire/quota-messages.ts';
+export {
+  amountText,
+  QUOTA_RESOURCES,
+  type QuotaLimits,
+  type QuotaResource,
+} from './store/quotas.ts';
 export { openServiceAccess, ServiceAccess, type ServiceAccessOptions } from './wire/http-access.ts';
 export { type KeylessUse } from './service/limits/gate.ts';
 export { DEFAULT_SERVICE_LIMITS, type ServiceLimits } from './service/limits/limits.ts';

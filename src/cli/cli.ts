@@ -20,6 +20,7 @@ import { keysCommand } from './commands/keys.ts';
 import { metricsCommand } from './commands/metrics.ts';
 import { queryCommand } from './commands/query.ts';
 import { phasesCommand } from './commands/phases.ts';
+import { quotaCommand } from './commands/quota.ts';
 import { reportCommand } from './commands/report.ts';
 import { restoreCommand } from './commands/restore.ts';
 import { runsCommand } from './commands/runs.ts';
@@ -49,6 +50,7 @@ const COMMANDS: readonly Command[] = [
   keysCommand,
   shareCommand,
   auditCommand,
+  quotaCommand,
   syncCommand,
   verifyCommand,
   backupCommand,

@@ -8,7 +8,7 @@ export const QUOTA_RESOURCES = ['bytes', 'runs', 'segments'] as const;
 export type QuotaResource = (typeof QUOTA_RESOURCES)[number];
 
 /** How much there is of each. Deleted runs do not count. */
-export type Usage = { readonly [R in QuotaResource]: number };
+export type UsedAmounts = { readonly [R in QuotaResource]: number };
 
 /** The most there may be of each; null: as much as there is room for. */
 export type QuotaLimits = { readonly [R in QuotaResource]: number | null };
@@ -25,6 +25,9 @@ export type QuotaUse = {
   readonly project?: string | undefined;
 };
 
+/** A quota of which four fifths and more are used, as a service tells its clients. */
+export type NearQuota = Omit<QuotaUse, 'project'> & { readonly of: 'user' | 'project' };
+
 /** The quotas that apply in a space. */
 export type SpaceQuotas = {
   readonly user: QuotaLimits;
@@ -37,10 +40,10 @@ export type SpaceQuotas = {
 };
 
 /** Nothing. */
-export const NO_USAGE: Usage = Object.freeze({ bytes: 0, runs: 0, segments: 0 });
+export const NO_USAGE: UsedAmounts = Object.freeze({ bytes: 0, runs: 0, segments: 0 });
 
 /** Both together. */
-export function addUsage(a: Usage, b: Usage): Usage {
+export function addUsage(a: UsedAmounts, b: UsedAmounts): UsedAmounts {
   return { bytes: a.bytes + b.bytes, runs: a.runs + b.runs, segments: a.segments + b.segments };
 }
 
@@ -55,8 +58,8 @@ const RETRY_MS = 30_000;
  */
 export function useOf(
   limits: QuotaLimits,
-  used: Usage,
-  added: Usage,
+  used: UsedAmounts,
+  added: UsedAmounts,
   project?: string,
 ): readonly QuotaUse[] {
   return QUOTA_RESOURCES.flatMap((resource) => {

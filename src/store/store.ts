@@ -48,6 +48,7 @@ import {
   checkSegmentFilter,
   checkTableSegments,
 } from './segment-rules.ts';
+import type { NearQuota } from './quotas.ts';
 import type { StoreSync } from './sync-control.ts';
 
 export type { DeletedRun } from '../records/shapes/deleted-run.ts';
@@ -375,6 +376,8 @@ export interface ConnectedStore {
    * @throws {RunNotFoundError}
    */
   readCurves(query: CurveQuery): Promise<RunCurves>;
+  /** Quotas of which four fifths and more are used, as the service said with its last answer. Asks nothing. */
+  nearQuotas(): Promise<readonly NearQuota[]>;
 }
 
 /**
@@ -472,6 +475,7 @@ export const STORE_CALLS: CallRules<Store> = {
   identity: reads(nothing),
   isDurable: reads(nothing),
   readCurves: reads(nothing),
+  nearQuotas: reads(nothing),
   putBlob: writes(checkBlob),
   getBlob: reads(checkSha256),
   blobSize: reads(checkSha256),

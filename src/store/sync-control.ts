@@ -1,4 +1,5 @@
 /** What a store that also sends its data elsewhere tells of that, and lets be asked of it. */
+import type { NearQuota } from './quotas.ts';
 import type { SegmentIdentity } from './store.ts';
 
 /**
@@ -47,6 +48,8 @@ export type SyncStatus = {
   /** What is missing for good: the service has lost it after its local copy was removed, or never was here. Usually nothing. */
   readonly lostRows: readonly LostRows[];
   readonly lastError: SyncProblem | null;
+  /** Quotas of the service of which four fifths and more are used; absent where there are none. Only the sending process knows. */
+  readonly nearQuotas?: readonly NearQuota[];
   /** When the next attempt is due, in UTC epoch milliseconds; null when none is planned. */
   readonly nextAttemptAtMs: number | null;
 };

@@ -127,6 +127,9 @@ export function isMissed(error: unknown): boolean {
 
 /** Whether a failure says something of the service and not of one run. */
 export function isAboutAll(error: unknown): boolean {
+  // A smaller request may fit, of another run: its turn comes after the pause.
+  if (isStoreError(error, 'quota'))
+    return error.details['of'] === 'user' && error.details['resource'] !== 'runs';
   return (
     isStoreError(error) &&
     ['unreachable', 'busy', 'closed', 'unauthorised', 'version', 'full'].includes(error.reason)

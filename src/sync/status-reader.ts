@@ -104,6 +104,7 @@ export class StatusReader implements StoreSync {
       ? uploader.state
       : ((await notes.readPublished().catch(() => undefined)) ?? NEVER);
     const { acknowledgedAtMs } = published;
+    const nearQuotas = (await remote.opened?.nearQuotas?.().catch(() => [])) ?? [];
     if ((remote.problem?.atMs ?? 0) > (acknowledgedAtMs ?? 0)) problems.push(remote.problem);
     return {
       state: stateOf(published, sums.runs > 0),
@@ -119,6 +120,7 @@ export class StatusReader implements StoreSync {
       lostRows: await this.#lostRows(runId),
       lastError: latestOf([published.lastError, ...problems]),
       nextAttemptAtMs: published.nextAttemptAtMs,
+      ...(nearQuotas.length === 0 ? {} : { nearQuotas }),
     };
   }
 

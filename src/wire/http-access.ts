@@ -2,6 +2,7 @@
 import { checkInstant, checkOptionNames } from '../base/assert.ts';
 import { isQuarkError, isStoreError, SessionStoreError } from '../base/errors.ts';
 import { decodeAuditLine, type AuditFilter, type AuditLine } from './audit-messages.ts';
+import { QUOTA_RESOURCES } from '../store/quotas.ts';
 import {
   decodeKey,
   decodeShare,
@@ -11,6 +12,7 @@ import {
   type ShareOptions,
   type UserKey,
 } from './access-messages.ts';
+import { decodeQuota, type QuotaOptions, type QuotaReport } from './quota-messages.ts';
 import { HttpClient, type Call, type HttpStorageOptions } from './http-client.ts';
 import type { RouteName } from './route-types.ts';
 import { Fields } from './wire.ts';
@@ -89,6 +91,21 @@ export class ServiceAccess {
   /** Lines of the audit log about what is the user's, and about what the user did. */
   async listAudit(filter: AuditFilter = {}): Promise<readonly AuditLine[]> {
     return (await this.#ask('GET /audit', { query: filter })).list('lines').map(decodeAuditLine);
+  }
+
+  /** The quota of the user, and those of the user's projects, with what is used of them. */
+  async listQuotas(): Promise<readonly QuotaReport[]> {
+    return (await this.#ask('GET /quotas')).list('quotas').map(decodeQuota);
+  }
+
+  /** Sets the quota of a project of the user. That of a user is set at the machine of the service. */
+  async setQuota(
+    options: Omit<QuotaOptions, 'user'> & { readonly user?: string },
+  ): Promise<QuotaReport> {
+    checkOptionNames('options', options, ['user', 'space', 'project', ...QUOTA_RESOURCES]);
+    return decodeQuota(
+      (await this.#ask('PUT /quotas', { message: { quota: options } })).get('quota'),
+    );
   }
 
   /** What of the user's is shared, by space, project and user. */

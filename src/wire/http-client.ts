@@ -20,6 +20,8 @@ import {
   STORE_HEADER,
   spokenText,
 } from './protocol.ts';
+import type { NearQuota } from '../store/quotas.ts';
+import { parseQuotaHeader, QUOTA_HEADER } from './quota-header.ts';
 import { decodeError } from './wire-errors.ts';
 import type { RouteName, RouteParams, RouteQuery } from './route-types.ts';
 import { Fields, toWire, wireName } from './wire.ts';
@@ -79,6 +81,7 @@ export class HttpClient {
   readonly #writes = new Set<Promise<unknown>>();
   #isClosed = false;
   #told: ToldByService | undefined;
+  #nearQuotas: readonly NearQuota[] = [];
 
   constructor(uri: string, options: HttpStorageOptions) {
     this.base = baseOf(uri);
@@ -93,6 +96,11 @@ export class HttpClient {
     };
     // Between programs of one machine packing takes longer than sending.
     this.#packs = !isLoopback(this.base);
+  }
+
+  /** Quotas of which four fifths and more are used, as the last answer said. */
+  get nearQuotas(): readonly NearQuota[] {
+    return this.#nearQuotas;
   }
 
   /** What the last answer said of the database behind it; undefined for a service that says nothing. */
@@ -145,6 +153,7 @@ export class HttpClient {
     const bytes = await boundedBytes(response, this.base.href);
     const { status, headers } = response;
     this.#told = toldBy(headers) ?? this.#told;
+    this.#nearQuotas = parseQuotaHeader(headers.get(QUOTA_HEADER));
     if (!response.ok)
       throw decodeError(status, tryJson(bytes), this.base.href, headers.get('retry-after'));
     this.#checkVersion(response);

@@ -355,6 +355,8 @@ class HttpStore implements StoreDriver {
 
   readonly identity: ServedStore['identity'] = async () => this.#client.told?.identity;
 
+  readonly nearQuotas: ConnectedStore['nearQuotas'] = async () => this.#client.nearQuotas;
+
   readonly isDurable: ServedStore['isDurable'] = async () => this.#client.told?.isDurable === true;
 
   readonly putBlob: Store['putBlob'] = async (sha256, bytes) => {

@@ -14,8 +14,11 @@ import {
   RUN_ACCESS,
   shareShape,
 } from './access-messages.ts';
+import { newKeyFields, newQuotaFields, newShareFields } from './account-fields.ts';
 import { auditLineSchema, MAX_AUDIT_LINES } from './audit-messages.ts';
 import { DELETION_ROUTES } from './deletion-routes.ts';
+import { QUOTA_RESOURCES } from '../store/quotas.ts';
+import { quotaShape } from './quota-messages.ts';
 import {
   ARROW_MEDIA_TYPE,
   BYTES_MEDIA_TYPE,
@@ -72,31 +75,9 @@ const bounds = {
 
 /** Bytes of a message about a key or a share: its names are at most 512 characters. */
 const MAX_ACCOUNT_BYTES = 16 * 1024;
-const access: Schema = { enum: RUN_ACCESS };
 const scope: Schema = { enum: KEY_SCOPES };
-const ownUser: Schema = { ...text, description: 'The user of the key that asks; no other.' };
+const access: Schema = { enum: RUN_ACCESS };
 const key = schemaOf(keyShape);
-
-/** What a request for a key may name. */
-export const newKeyFields = {
-  user: ownUser,
-  scope: { ...scope, description: '`write` unless given.' },
-  label: { ...text, description: 'What the key is for.' },
-  expires_at_ms: {
-    type: ['number', 'string', 'null'],
-    description:
-      'When it ends: epoch milliseconds or ISO 8601; null: never. With the key that asks unless given, and never later than that one.',
-  },
-} as const;
-
-/** What a request for a share may name. */
-export const newShareFields = {
-  owner: ownUser,
-  space: { ...text, description: '`default` unless given.' },
-  project: text,
-  user: text,
-  access: { ...access, description: '`read` unless given.' },
-} as const;
 
 function accountMessage(fields: Parameters<typeof json>[0]): RequestBody<'json'> {
   return message(json(fields), MAX_ACCOUNT_BYTES, MAX_ACCOUNT_BYTES);
@@ -356,6 +337,21 @@ export const ROUTES = {
         untilMs: instantOf('Not after this instant.'),
         limit: positiveOf(`At most ${MAX_AUDIT_LINES}; 100 unless given.`),
       },
+    },
+  ),
+  'GET /quotas': admin(
+    'getQuotas',
+    'The quota of the user, and those of projects of the user, with what is used of them',
+    json({ quotas: list(schemaOf(quotaShape)) }),
+  ),
+  'PUT /quotas': admin(
+    'putQuotas',
+    'Sets the quota of a project of the user; that of a user is set at the machine of the service',
+    json({ quota: schemaOf(quotaShape) }),
+    {
+      body: accountMessage({
+        quota: object(newQuotaFields, ['user', 'space', ...QUOTA_RESOURCES]),
+      }),
     },
   ),
   'GET /shares': admin(

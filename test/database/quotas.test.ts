@@ -1,4 +1,4 @@
-/** Usage and quotas, on each database: counters say what is stored, and nothing is stored beyond a quota. */
+/** UsedAmounts and quotas, on each database: counters say what is stored, and nothing is stored beyond a quota. */
 import { timingSafeEqual } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { openSpaces } from '../../src/store/sql/node/open-spaces.ts';
 import type { StoreSpaces } from '../../src/store/sql/sql-store.ts';
 import { usageByProject } from '../../src/store/sql/sql-usage.ts';
 import type { Store } from '../../src/store/store.ts';
-import { NO_USAGE, type QuotaUse, type Usage } from '../../src/store/quotas.ts';
+import { NO_USAGE, type QuotaUse, type UsedAmounts } from '../../src/store/quotas.ts';
 import { sha256Of } from '../service/filled-store.ts';
 import { makeSchema } from '../support/postgres.ts';
 import { runs } from '../support/property.ts';
@@ -55,7 +55,7 @@ describe.each(LOCATIONS)('on %s', (name, makeLocation) => {
   });
 
   const limited = (): Store => spaces.store(space, { quotas: () => access.quotas.quotasOf(space) });
-  const usage = async (): Promise<Readonly<Record<string, Usage>>> => {
+  const usage = async (): Promise<Readonly<Record<string, UsedAmounts>>> => {
     const found = await spaces.database.read(() => usageByProject(ownerId));
     return Object.fromEntries(found.map((one) => [one.projectId, one.usage]));
   };
@@ -245,7 +245,7 @@ describe.each(LOCATIONS)('on %s', (name, makeLocation) => {
         async (changes, most) => {
           const here = storedSpace(ownerId, `round${round++}`);
           const store = spaces.store(here, { quotas: () => access.quotas.quotasOf(here) });
-          const used = async (): Promise<Usage> =>
+          const used = async (): Promise<UsedAmounts> =>
             (await spaces.database.read(() => usageByProject(ownerId)))
               .filter((one) => one.space === here)
               .reduce(

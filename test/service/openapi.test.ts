@@ -365,6 +365,9 @@ describe('the description of the API', () => {
         readonly key: { readonly key_id: string };
       };
       await fits('GET', '/api/v1/keys', 200);
+      const quota = { project: 'digits', runs: 10 };
+      await fits('PUT', '/api/v1/quotas', 200, { body: { quota } });
+      await fits('GET', '/api/v1/quotas', 200);
       await fits('GET', '/api/v1/audit?action=key&limit=5', 200);
       await fits('DELETE', `/api/v1/keys/${made.key.key_id}`, 200, {
         template: `/api/v1/keys/{keyId}`,

@@ -4,13 +4,15 @@ import {
   createServiceLog,
   DEFAULT_SERVICE_LIMITS,
   LOG_LEVELS,
+  QUOTA_RESOURCES,
   s3OptionsFromEnvironment,
   serveService,
   type LogLevel,
   type ServedService,
   type ServiceLimits,
 } from '../../service.ts';
-import { UsageError } from '../support/args.ts';
+import { defaultQuotas } from '../support/amounts.ts';
+import { UsageError, type OptionSpec } from '../support/args.ts';
 import { EXIT, type Command, type CommandContext } from '../support/command.ts';
 import { SERVICE_STORAGE, serviceStorage } from '../support/service-storage.ts';
 import { dashboardDir } from '../support/site.ts';
@@ -19,6 +21,17 @@ const DEFAULT_PORT = 4747;
 const MAX_PORT = 65_535;
 /** Where no other machine can ask. */
 const LOOPBACK = /^(127\.|localhost$|::1$)/i;
+
+const QUOTA_OPTIONS = Object.fromEntries(
+  QUOTA_RESOURCES.map((resource): [string, OptionSpec] => [
+    `quota-${resource}`,
+    {
+      kind: 'text',
+      value: 'AMOUNT',
+      help: `Most ${resource} of a user for whom "quark quota" has set nothing else${resource === 'bytes' ? ', such as 10GB' : ''}. Default: QUARK_QUOTA_${resource.toUpperCase()}, or no limit.`,
+    },
+  ]),
+);
 
 export const serveCommand: Command = {
   spec: {
@@ -61,6 +74,7 @@ export const serveCommand: Command = {
         value: 'N',
         help: `Limit on open connections from one address. All clients of a proxy share its address; this machine is exempt. Default: QUARK_MAX_CONNECTIONS_PER_ADDRESS, or ${DEFAULT_SERVICE_LIMITS.maxConnectionsPerAddress}.`,
       },
+      ...QUOTA_OPTIONS,
       'log-level': {
         kind: 'text',
         value: 'LEVEL',
@@ -148,6 +162,11 @@ function start(context: CommandContext, storage: string): Promise<ServedService>
     keyless: isOpen ? 'always' : isKeyed ? 'never' : 'until_first_key',
     allowOrigins: args.list('allow-origin') ?? listOf(io.env['QUARK_ALLOW_ORIGIN']),
     limits: connectionLimits(context),
+    quotas: defaultQuotas((resource) => {
+      const [flag, name] = [`quota-${resource}`, `QUARK_QUOTA_${resource.toUpperCase()}`];
+      const given = args.text(flag);
+      return given === undefined ? [name, io.env[name]] : [`--${flag}`, given];
+    }),
     logger,
     ...(args.flag('no-dashboard') ? {} : { dashboardDir: dashboardDir() }),
   });

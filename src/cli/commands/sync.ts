@@ -1,5 +1,6 @@
 /** `quark sync`: sends what an old process has left to the service. */
 import type { SyncStatus } from '../../index.ts';
+import { useText } from '../support/amounts.ts';
 import { nodePlatform, openSync, type SyncTask } from '../../node.ts';
 import {
   EXIT,
@@ -117,11 +118,14 @@ async function follow(
 function describe({ target }: SyncTask, status: SyncStatus): string {
   const { acknowledgedRows, lastError, pendingBytes, pendingRows, pendingRuns } = status;
   const where = `${target.uri} (${target.space})`;
+  const near = (status.nearQuotas ?? [])
+    .map(({ resource, used, limit }) => ` Quota: ${useText(resource, used, limit)} used.`)
+    .join('');
   if (pendingRuns === 0)
-    return `${where}: all sent, ${counted(acknowledgedRows, 'row')} acknowledged.`;
+    return `${where}: all sent, ${counted(acknowledgedRows, 'row')} acknowledged.${near}`;
   const rest = `${counted(pendingRuns, 'run')} with ${counted(pendingRows, 'row')} (${counted(pendingBytes, 'byte')}) to send`;
   const why = lastError === null ? '' : ` ${lastError.reason}: ${onTerminal(lastError.message)}`;
-  return `${where}: ${rest}; ${status.state}.${why}`;
+  return `${where}: ${rest}; ${status.state}.${why}${near}`;
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

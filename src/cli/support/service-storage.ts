@@ -1,7 +1,12 @@
 /** Where the commands of the service keep their records: from a folder, a URI, or the environment. */
 import { resolve } from 'node:path';
 import { UsageError, type OptionSpec } from './args.ts';
-import { openAccess, openServiceAccess, type ServiceAccess } from '../../service.ts';
+import {
+  openAccess,
+  openServiceAccess,
+  type AccessBook,
+  type ServiceAccess,
+} from '../../service.ts';
 import { defaultDir, STORAGE_OPTIONS, type CommandContext } from './command.ts';
 import { serviceOptions } from './service-options.ts';
 
@@ -33,7 +38,8 @@ export const ADMIN_NOTE =
 
 /** Users, keys and shares, beside the database or through the service. */
 export type AccessActions = Omit<ServiceAccess, 'close' | 'userName'> &
-  Partial<Pick<ServiceAccess, 'userName'>>;
+  Partial<Pick<ServiceAccess, 'userName'>> &
+  Partial<Pick<AccessBook, 'quotas'>>;
 
 /** The address of the service that the options or the environment name; undefined: its database is named instead. */
 export function accessUrl(context: Pick<CommandContext, 'io' | 'args'>): string | undefined {

@@ -1,14 +1,10 @@
-/** What a service records of requests in the audit log: what they delete and restore, and what they were refused. */
-import type { Clock } from '../../base/clock.ts';
+/** What a service records of requests in the audit log: what they delete and restore. */
 import { isQuarkError } from '../../base/errors.ts';
 import { wrapStore, type Around } from '../../store/front.ts';
 import type { Store } from '../../store/store.ts';
 import type { AuditAction } from '../../wire/audit-messages.ts';
-import { endpointAt } from '../../wire/route-paths.ts';
-import { FairShares } from '../limits/fair-shares.ts';
 import type { Actor, AuditAct, AuditLog } from './audit-log.ts';
 import { ownerOf } from './principal.ts';
-import { hideKeys } from './user-key.ts';
 
 /** Who asks, of which space as the database names it. */
 export type AuditedSpace = {
@@ -66,37 +62,5 @@ async function recorded(
     const failed = isQuarkError(error) ? (error.details['reason'] ?? error.code) : 'failed';
     await audit.record({ ...line, detail: { failed } });
     throw error;
-  }
-}
-
-/** Refused attempts of one user that are recorded at once, and each hour from then on. */
-const REFUSALS = 60;
-
-/** Records attempts that needed a key of scope `delete` or `admin`: so many a user that nobody fills the log with them. */
-export class RefusalLog {
-  readonly #audit: AuditLog;
-  readonly #shares: FairShares;
-
-  constructor(audit: AuditLog, clock: Pick<Clock, 'now'>) {
-    this.#audit = audit;
-    this.#shares = new FairShares(clock, REFUSALS / 3_600, REFUSALS);
-  }
-
-  /** Records the request if it was refused for its scope; does nothing about others. */
-  async record(
-    actor: Actor,
-    { method, path }: { readonly method: string; readonly path: string },
-  ): Promise<void> {
-    const endpoint = endpointAt(path);
-    const asked = endpoint?.methods.find((one) => one.method === method);
-    if (endpoint === undefined || (asked?.scope !== 'delete' && asked?.scope !== 'admin')) return;
-    if (this.#shares.take(actor.userId ?? '') > 0) return;
-    const [, runId] = /\/runs\/([^/]{1,128})/.exec(path) ?? [];
-    await this.#audit.record({
-      ...actor,
-      action: 'refused',
-      target: { kind: 'route', id: `${method} ${endpoint.template}` },
-      detail: { needed: asked.scope, ...(runId === undefined ? {} : { run_id: hideKeys(runId) }) },
-    });
   }
 }

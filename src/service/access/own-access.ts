@@ -13,6 +13,7 @@ import type {
   UserKey,
 } from '../../wire/access-messages.ts';
 import type { AuditFilter, AuditLine } from '../../wire/audit-messages.ts';
+import type { QuotaOptions, QuotaReport } from '../../wire/quota-messages.ts';
 import { refusalOf, type AccessBook, type Condition } from './access-book.ts';
 import * as rows from './access-sql.ts';
 import type { Actor } from './audit-log.ts';
@@ -97,6 +98,27 @@ export class OwnAccess {
   async listAudit(principal: Principal, filter: AuditFilter): Promise<readonly AuditLine[]> {
     checkScope(principal, 'admin');
     return this.#parts.access.audit.list(filter, principal.userId);
+  }
+
+  /** The quota of the user, and those of the user's projects, with what is used of them. */
+  async listQuotas(principal: Principal): Promise<readonly QuotaReport[]> {
+    checkScope(principal, 'admin');
+    return this.#parts.access.quotas.list(principal.userName);
+  }
+
+  /**
+   * Sets the quota of a project of the user, which guests with the right to write cannot pass either. That of a user is set at the
+   * machine of the service.
+   *
+   * @throws {QuarkError} `invalid_input`
+   * @throws {SessionStoreError} `missing` when there is no such project; `unauthorised` as with keys
+   */
+  async setQuota(
+    principal: Requester,
+    options: Omit<QuotaOptions, 'user' | 'project'> & { readonly project: string },
+  ): Promise<QuotaReport> {
+    const { userName } = administrator(principal);
+    return this.#parts.access.quotas.set({ ...options, user: userName }, principal.actor);
   }
 
   /** What of the user's is shared, by space, project and user. */

@@ -11,7 +11,7 @@ import {
   type QuotaLimits,
   type QuotaUse,
   type SpaceQuotas,
-  type Usage,
+  type UsedAmounts,
 } from '../../store/quotas.ts';
 import { sqlOne, textCell, type SqlDatabase, type SqlWork } from '../../store/sql/sql-database.ts';
 import {
@@ -23,7 +23,8 @@ import {
   type StoredQuota,
 } from '../../store/sql/sql-usage.ts';
 import { DEFAULT_SPACE_NAME } from '../../wire/access-messages.ts';
-import { QUOTA_WARNING, type QuotaOptions, type QuotaReport } from '../../wire/quota-messages.ts';
+import { QUOTA_WARNING } from '../../wire/quota-header.ts';
+import type { QuotaOptions, QuotaReport } from '../../wire/quota-messages.ts';
 import { findUser, listUsers, usedSpaces, type User } from './access-sql.ts';
 import { MACHINE, type Actor, type AuditLog } from './audit-log.ts';
 import { checkAccessName, LOCAL_USER, ownerOf, storedSpace } from './principal.ts';
@@ -218,6 +219,16 @@ export class QuotaBook {
   }
 }
 
+/** Limits where some may be left out. @throws {QuarkError} `invalid_input` */
+export function checkQuotaLimits(field: string, given: Partial<QuotaLimits> = {}): QuotaLimits {
+  checkOptionNames(field, given, QUOTA_RESOURCES);
+  const [bytes, runs, segments] = QUOTA_RESOURCES.map((resource) => {
+    const value = given[resource] ?? null;
+    return value === null ? null : checkCount(`${field}.${resource}`, value);
+  });
+  return { bytes: bytes ?? null, runs: runs ?? null, segments: segments ?? null };
+}
+
 function checkQuota(options: QuotaOptions): {
   readonly user: string;
   readonly project: string | undefined;
@@ -280,7 +291,7 @@ function* projectNamed(
 function reportOf(
   of: Pick<QuotaReport, 'user' | 'space' | 'project'>,
   limits: QuotaLimits,
-  usage: Usage,
+  usage: UsedAmounts,
 ): QuotaReport {
   const used = { usedBytes: usage.bytes, usedRuns: usage.runs, usedSegments: usage.segments };
   return { ...of, ...limits, ...used };

@@ -174,7 +174,7 @@ export class AllowedOrigins {
 const ALLOWED_HEADERS =
   'authorization, content-type, content-encoding, if-none-match, if-range, last-event-id, quark-protocol, quark-request, quark-space, range';
 const EXPOSED_HEADERS =
-  'accept-ranges, content-encoding, content-range, etag, quark-durable, quark-epoch, quark-protocol, quark-store, retry-after';
+  'accept-ranges, content-encoding, content-range, etag, quark-durable, quark-epoch, quark-protocol, quark-quota, quark-store, retry-after';
 
 function checkOrigin(origin: string): void {
   if (origin === '*') return;

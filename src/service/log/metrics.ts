@@ -32,6 +32,8 @@ export type Gauges = {
   readonly budgetStuckMs: number;
   /** Connection counts of the server, if it has them. */
   readonly connections?: undefined | { readonly open: number; readonly refused: number };
+  /** Quotas of which four fifths are used, and those that are used up, as far as this process has seen. */
+  readonly quotas?: undefined | { readonly near: number; readonly usedUp: number };
   /** Memory of the process in bytes, where that can be known. */
   readonly memory?: undefined | { readonly residentBytes: number; readonly heapBytes: number };
   /** What this process has done on the side, and how many streams wait for any process. */
@@ -104,7 +106,7 @@ export class ServiceMetrics {
 
   /** Everything as text. */
   render(gauges: Gauges): string {
-    const { connections, memory, maintenance } = gauges;
+    const { connections, memory, maintenance, quotas } = gauges;
     const lines = [
       ...family('quark_http_requests_total', 'counter', 'Requests answered.', this.#requests),
       ...this.#renderDurations(),
@@ -132,6 +134,7 @@ export class ServiceMetrics {
       ...family('quark_store_errors_total', 'counter', 'Failures of the store.', this.#storeErrors),
       ...renderBudget(gauges),
       ...(connections === undefined ? [] : renderConnections(connections)),
+      ...(quotas === undefined ? [] : renderQuotas(quotas)),
       ...(memory === undefined ? [] : renderMemory(memory)),
       ...(maintenance === undefined ? [] : renderMaintenance(maintenance)),
     ];
@@ -229,6 +232,13 @@ function renderConnections({ open, refused }: NonNullable<Gauges['connections']>
       refused,
     ]),
   ];
+}
+
+function renderQuotas({ near, usedUp }: NonNullable<Gauges['quotas']>): readonly string[] {
+  return gaugesOf(
+    ['quark_quotas_near', 'Quotas of which four fifths are used, and not all.', near],
+    ['quark_quotas_used_up', 'Quotas that are used up.', usedUp],
+  );
 }
 
 function renderMemory(memory: NonNullable<Gauges['memory']>): readonly string[] {

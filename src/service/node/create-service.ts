@@ -13,7 +13,9 @@ import {
 import type { S3Options } from '../../store/objects/s3-config.ts';
 import { RunningMark } from '../maintenance/running-mark.ts';
 import { isProcessGone, processTag } from '../../base/node/process-tag.ts';
+import type { QuotaLimits } from '../../store/quotas.ts';
 import { AccessBook } from '../access/access-book.ts';
+import { checkQuotaLimits } from '../access/quota-book.ts';
 import type { KeylessUse } from '../limits/gate.ts';
 import { checkLimits, type ServiceLimits } from '../limits/limits.ts';
 import { errorFields, SILENT_LOGGER, type ServiceLogger } from '../log/logging.ts';
@@ -51,6 +53,11 @@ export type ServiceOptions = {
   readonly keyless?: KeylessUse;
   /** Origins whose pages may use the service, such as `https://app.example.com`; `*` for all that send a key. Default none. */
   readonly allowOrigins?: readonly string[];
+  /**
+   * Most bytes, runs and segments of a user for whom nothing else was set; null or left out: as much as there is room for. "quark
+   * quota" sets those of single users and projects.
+   */
+  readonly quotas?: Partial<QuotaLimits>;
   /** Limits per request, key and user, and in all. Default: `DEFAULT_SERVICE_LIMITS`. */
   readonly limits?: Partial<ServiceLimits>;
   /** Where to log; nowhere unless given. A `pino` logger fits. */
@@ -116,6 +123,9 @@ export async function makeService(
   });
   const maintenance = maintain(spaces, settings);
   const access = new AccessBook({ database: spaces.database, clock, timingSafeEqual });
+  access.quotas.defaults = settings.quotas;
+  access.quotas.onNear = (ownerId, { resource, used, limit }) =>
+    logger.warn({ ownerId, resource, used, limit }, 'four fifths of a quota are used');
   const compute = new ComputePool({
     size: COMPUTE_WORKERS,
     clock: systemClock,
@@ -178,6 +188,7 @@ function checkOptions(options: ServiceOptions) {
       keyless: orDefault(literal<KeylessUse>(KEYLESS_USES), 'until_first_key'),
       allowOrigins: (_field, origins) => new AllowedOrigins(origins ?? []),
       limits: (_field, limits) => checkLimits(limits),
+      quotas: (_field, quotas) => checkQuotaLimits('quotas', quotas),
       logger: asGivenOr(SILENT_LOGGER),
       clock: asGivenOr(systemClock),
     },

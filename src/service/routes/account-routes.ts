@@ -1,6 +1,7 @@
 /** The routes about users: whose key it is, and for keys of scope `admin` that user's keys and shares. */
-import { checkLiteral } from '../../base/assert.ts';
+import { checkCount, checkLiteral } from '../../base/assert.ts';
 import { invalidInput, QuarkError, SessionStoreError } from '../../base/errors.ts';
+import { QUOTA_RESOURCES } from '../../store/quotas.ts';
 import {
   DEFAULT_SPACE_NAME,
   encodeKey,
@@ -9,8 +10,9 @@ import {
   RUN_ACCESS,
 } from '../../wire/access-messages.ts';
 import { encodeAuditLine } from '../../wire/audit-messages.ts';
+import { encodeQuota } from '../../wire/quota-messages.ts';
 import { methodsAt } from '../../wire/route-paths.ts';
-import { newKeyFields, newShareFields } from '../../wire/routes.ts';
+import { newKeyFields, newQuotaFields, newShareFields } from '../../wire/account-fields.ts';
 import { Fields } from '../../wire/wire.ts';
 import type { AccessBook } from '../access/access-book.ts';
 import type { OwnAccess, OwnShare, Requester } from '../access/own-access.ts';
@@ -67,6 +69,30 @@ const HANDLERS: Handlers<'account', AccountScope, AccountParts> = {
   'GET /audit': async ({ scope: { principal }, query }, { own }) => ({
     lines: (await own.listAudit(principal, query)).map(encodeAuditLine),
   }),
+
+  'GET /quotas': async ({ scope: { principal } }, { own }) => ({
+    quotas: (await own.listQuotas(principal)).map(encodeQuota),
+  }),
+
+  'PUT /quotas': async ({ scope: { principal }, body }, { own, logger }) => {
+    const fields = messageOf(await body(), 'quota', newQuotaFields);
+    checkOwner('user', fields.get('user'), principal);
+    const limits = Object.fromEntries(
+      QUOTA_RESOURCES.flatMap((resource) => {
+        const value = fields.get(resource);
+        if (value === undefined) return [];
+        return [[resource, value === null ? null : checkCount(resource, value)]];
+      }),
+    );
+    const space = fields.get('space') === undefined ? DEFAULT_SPACE_NAME : fields.text('space');
+    const quota = await own.setQuota(principal, {
+      project: fields.text('project'),
+      space,
+      ...limits,
+    });
+    logger.info({ setBy: principal.keyId }, 'quota set');
+    return { quota: encodeQuota(quota) };
+  },
 
   'GET /shares': async ({ scope: { principal } }, { own }) => ({
     shares: (await own.listShares(principal)).map(encodeShare),

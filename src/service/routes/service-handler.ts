@@ -11,7 +11,6 @@ import { declaredLength, endingWith } from '../../wire/body.ts';
 import { DESCRIPTOR_PATH, endpointAt, isApiPath, labelOf, pathOf } from '../../wire/route-paths.ts';
 import type { AccessBook } from '../access/access-book.ts';
 import { actorOf, type Actor } from '../access/audit-log.ts';
-import { RefusalLog } from '../access/audited.ts';
 import { OpenGrants } from '../access/open-grants.ts';
 import { OwnAccess } from '../access/own-access.ts';
 import type { Principal } from '../access/principal.ts';
@@ -23,6 +22,7 @@ import { Gate, type KeylessUse } from '../limits/gate.ts';
 import { RETRY_MS, type ServiceLimits } from '../limits/limits.ts';
 import { MemoryBudget, noRoom } from '../limits/memory-budget.ts';
 import type { AllowedOrigins, ServiceConnection } from '../limits/origin-rules.ts';
+import { RefusalLog } from '../limits/refusal-log.ts';
 import { Usage } from '../limits/usage.ts';
 import { EarlyLeases } from '../live/early-leases.ts';
 import { StreamKeeper } from '../live/stream-keeper.ts';
@@ -285,6 +285,7 @@ export class ServiceHandler {
       bytesInFlight: this.#budget.used,
       bytesInFlightLimit: this.#budget.limit,
       budgetStuckMs: this.#budget.stuckMs,
+      quotas: this.#parts.access.quotas.counts,
       memory: memory?.(),
       connections: connections?.(),
       maintenance: await maintenance?.(),

@@ -3,6 +3,7 @@ import { trustedStore } from '../../store/front.ts';
 import type { StoreSpaces } from '../../store/sql/sql-store.ts';
 import { allows } from '../../wire/access-messages.ts';
 import { SPACE_HEADER } from '../../wire/protocol.ts';
+import { QUOTA_HEADER, quotaHeader } from '../../wire/quota-header.ts';
 import { endpointAt } from '../../wire/route-paths.ts';
 import type { AccessBook, GrantedSpace } from '../access/access-book.ts';
 import { actorOf } from '../access/audit-log.ts';
@@ -93,6 +94,8 @@ export class SpaceRequests {
     const name = address.owner === undefined ? address.name : `${address.owner}:${address.name}`;
     const space = { ...granted, principal, address, name };
     const answer = await this.#parts.stores.handle(request, this.#scopeOf(exchange, space));
+    const near = this.#parts.access.quotas.nearIn(granted.storedName);
+    if (near.length > 0) answer.headers.set(QUOTA_HEADER, quotaHeader(near));
     const view = viewOf(granted.projects);
     const holder: StreamHolder = {
       principal,
@@ -108,7 +111,8 @@ export class SpaceRequests {
   #scopeOf(exchange: Exchange, space: OpenSpace): StoreScope {
     const { principal, address, name, storedName, projects } = space;
     const { spaces, metrics, limits, grants, usage } = this.#parts;
-    const stored = spaces.store(storedName);
+    const { quotas } = this.#parts.access;
+    const stored = spaces.store(storedName, { quotas: () => quotas.quotasOf(storedName) });
     // What is shared is its owner's to delete.
     const mayDelete = projects === undefined && allows(principal.scope, 'delete');
     const { audit } = this.#parts.access;

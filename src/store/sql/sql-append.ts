@@ -3,7 +3,7 @@ import { segmentName } from '../../records/shapes/manifest.ts';
 import { SessionStoreError } from '../../base/errors.ts';
 import { coalesceRanges, rangesContain } from '../batch-ranges.ts';
 import { dueAfterAppend, queueStream } from './merge-queue.ts';
-import { addUsage, NO_USAGE, type Usage } from '../quotas.ts';
+import { addUsage, NO_USAGE, type UsedAmounts } from '../quotas.ts';
 import { checkLive, findMerged, numberSegment, underGeneration } from '../segment-rules.ts';
 import { lastly, numberCell, sql, together, type SqlCall, type SqlWork } from './sql-database.ts';
 import {
@@ -96,7 +96,7 @@ export function* appendSegments(
   return answer;
 }
 
-type RunUsage = Usage & { readonly runId: string; readonly streamKey: number };
+type RunUsage = UsedAmounts & { readonly runId: string; readonly streamKey: number };
 
 /** What is added to each run, runs in the order of their ids, each with one of its streams. */
 function usageOf(

@@ -12,7 +12,7 @@ import {
   type QuotaLimits,
   type QuotaUse,
   type SpaceQuotas,
-  type Usage,
+  type UsedAmounts,
 } from '../quotas.ts';
 import {
   numberCell,
@@ -180,14 +180,14 @@ function projectUsage(space: string, projectId: string): SqlCall {
   return sqlOne(`SELECT ${SUMS} FROM usage_counters ${where}`, space, projectId);
 }
 
-function usageIn(row: SqlRow | undefined, at = 0): Usage {
+function usageIn(row: SqlRow | undefined, at = 0): UsedAmounts {
   if (row === undefined) return NO_USAGE;
   const [bytes, segments, runs] = [0, 1, 2].map((i) => Math.max(0, numberCell(row, at + i)));
   return { bytes: bytes ?? 0, segments: segments ?? 0, runs: runs ?? 0 };
 }
 
 /** How much a user takes up, in all spaces. */
-export function* usageOfUser(ownerId: string): SqlWork<Usage> {
+export function* usageOfUser(ownerId: string): SqlWork<UsedAmounts> {
   const [row] = yield userUsage(ownerId);
   return usageIn(row);
 }
@@ -196,7 +196,7 @@ export function* usageOfUser(ownerId: string): SqlWork<Usage> {
 export function* usageByProject(
   ownerId: string,
 ): SqlWork<
-  readonly { readonly space: string; readonly projectId: string; readonly usage: Usage }[]
+  readonly { readonly space: string; readonly projectId: string; readonly usage: UsedAmounts }[]
 > {
   const [condition, params] = spacesOf(ownerId);
   const rows = yield sql(
@@ -211,13 +211,13 @@ export function* usageByProject(
 }
 
 /** What is about to be stored: of a project, of a run, or (blobs) of neither. */
-export type Addition = Usage & {
+export type Addition = UsedAmounts & {
   readonly projectId?: string | undefined;
   readonly runId?: string | undefined;
 };
 
 /** There is room where so much is left: users do not store as much in a second, which is how long it is believed. */
-const ROOM: Usage = { bytes: 4 * 1024 ** 3, runs: 10_000, segments: 1_000_000 };
+const ROOM: UsedAmounts = { bytes: 4 * 1024 ** 3, runs: 10_000, segments: 1_000_000 };
 
 /**
  * Refuses what would pass a quota of the space. Transactions that run at the same moment do not see each other: each of them
@@ -240,7 +240,7 @@ export function* checkQuotas(
   let at = 0;
   const uses: QuotaUse[] = [];
   if (hasUserQuota) {
-    const added = additions.reduce<Usage>(addUsage, NO_USAGE);
+    const added = additions.reduce<UsedAmounts>(addUsage, NO_USAGE);
     uses.push(...useOf(quotas.user, usageIn(answers[at++]?.[0]), added));
   }
   for (const [projectId, added] of byProject) {
@@ -258,8 +258,8 @@ function* additionsByProject(
   space: string,
   quotas: SpaceQuotas,
   additions: readonly Addition[],
-): SqlWork<ReadonlyMap<string, Usage>> {
-  const sums = new Map<string, Usage>();
+): SqlWork<ReadonlyMap<string, UsedAmounts>> {
+  const sums = new Map<string, UsedAmounts>();
   if (quotas.projects.size === 0) return sums;
   const runIds = additions.flatMap(({ runId }) => runId ?? []);
   const answers = yield* together(
