@@ -6,6 +6,7 @@ import { Helper } from './children.ts';
 import { Verifier } from './powercut/check.ts';
 import { snapshotOf } from './powercut/files.ts';
 import { stepsOf, type Step, type Synchronous } from './powercut/recording.ts';
+import { resendAfterCuts } from './powercut/resend.ts';
 import { statesOf, type CrashState, type Moment } from './powercut/states.ts';
 import {
   criterion,
@@ -15,12 +16,15 @@ import {
   type Siege,
   type Table,
 } from './report.ts';
+import { ServiceUnderSiege } from './service.ts';
 
 /** How many steps are recorded, and how many states are compared at most: of each kind about as many. */
 export type PowercutSizes = { readonly steps: number; readonly states: number };
 
 const SHORT: PowercutSizes = { steps: 20, states: 60 };
 const LONG: PowercutSizes = { steps: 60, states: 500 };
+const RESEND_SHORT = { batches: 10, states: 6 };
+const RESEND_LONG = { batches: 30, states: 40 };
 /** Of a recording. */
 const MODES: readonly Synchronous[] = ['full', 'normal'];
 
@@ -133,5 +137,24 @@ export async function siegeOfPower(siege: Siege): Promise<Report> {
       ),
     );
   }
-  return { tables, criteria };
+  const resent = await resendAfterCuts(siege.folder, {
+    seed: siege.seed,
+    ...(siege.isLong ? RESEND_LONG : RESEND_SHORT),
+    start: (storage, port) => ServiceUnderSiege.start(siege.dist, storage, port),
+  });
+  const { wrong, lossy, rowsLost, told } = resent;
+  criteria.push(
+    criterion(
+      'powercut: a client that was told "all sent" finds what the service has lost, and sends it again by itself',
+      wrong.length === 0 && lossy > 0,
+      wrong.length === 0
+        ? `${resent.states} states, ${lossy} of them without ${rowsLost} rows together; told in ${told} runs`
+        : wrong.slice(0, 5).join(' | '),
+    ),
+  );
+  const figures = [
+    `${MODES.length * sizes.states} states of a store`,
+    `${resent.states} of a service, ${rowsLost} rows sent again`,
+  ];
+  return { tables, criteria, figures };
 }

@@ -41,13 +41,13 @@ export class ServiceUnderSiege {
     this.log = log;
   }
 
-  /** @param dist folder of the build */
-  static async start(dist: string, storage: string): Promise<ServiceUnderSiege> {
+  /** @param dist folder of the build @param wanted the port; 0 takes a free one */
+  static async start(dist: string, storage: string, wanted = 0): Promise<ServiceUnderSiege> {
     const child = spawn(
       process.execPath,
       ['--expose-gc', '--import', COLLECT, `${dist}/cli.js`, 'serve', '--storage', storage].concat([
         '--port',
-        '0',
+        String(wanted),
         '--json',
         '--log-level',
         'warn',

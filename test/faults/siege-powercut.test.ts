@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cutPower } from '../../bench/siege/part-powercut.ts';
 import { Verifier } from '../../bench/siege/powercut/check.ts';
-import { buildProgram, type Program } from './processes.ts';
+import { resendAfterCuts } from '../../bench/siege/powercut/resend.ts';
+import { buildProgram, startService, type Program } from './processes.ts';
 
 const PLAN = { seed: 16, steps: 18, states: 26 };
 
@@ -38,3 +39,25 @@ test.each(['full', 'normal'] as const)(
     expect(lost.join()).toMatch(/lost/);
   },
 );
+
+test('the power is cut under a service: its client finds what is lost, and sends it again by itself', async () => {
+  const services = await buildProgram('fault-program.ts');
+  try {
+    const { states, lossy, rowsLost, told, wrong } = await resendAfterCuts(folder, {
+      seed: PLAN.seed,
+      batches: 8,
+      states: 4,
+      start: async (storage, wanted) => {
+        const service = startService(services, { storage, port: wanted });
+        return { port: Number(await service.line('listening')), stop: () => service.kill() };
+      },
+    });
+    expect(wrong).toEqual([]);
+    expect(states).toBe(4);
+    expect(lossy).toBeGreaterThan(0);
+    expect(rowsLost).toBeGreaterThan(0);
+    expect(told).toBeGreaterThan(0);
+  } finally {
+    await services.remove();
+  }
+});
