@@ -33,3 +33,29 @@ export {
   type BackupProblem,
   type BackupVerification,
 } from './backup/verify-backup.ts';
+export {
+  checkRetention,
+  describeRule,
+  parseRetention,
+  RETENTION_ACTS,
+  type BestRuns,
+  type CheckedSettings,
+  type RetentionAct,
+  type RetentionRule,
+  type RetentionSettings,
+} from './retention/rules.ts';
+export {
+  planRetention,
+  type PlanOptions,
+  type RetentionPlan,
+  type RetentionStep,
+} from './retention/plan.ts';
+export { type Exemption } from './retention/run-facts.ts';
+export {
+  applyRetention,
+  readRetention,
+  saveRetention,
+  type ApplyOptions,
+  type RetentionReport,
+  type SkippedStep,
+} from './retention/apply.ts';

@@ -23,6 +23,7 @@ import { phasesCommand } from './commands/phases.ts';
 import { quotaCommand } from './commands/quota.ts';
 import { reportCommand } from './commands/report.ts';
 import { restoreCommand } from './commands/restore.ts';
+import { retentionCommand } from './commands/retention.ts';
 import { runsCommand } from './commands/runs.ts';
 import { serveCommand } from './commands/serve.ts';
 import { shareCommand } from './commands/share.ts';
@@ -56,6 +57,7 @@ const COMMANDS: readonly Command[] = [
   backupCommand,
   restoreCommand,
   gcCommand,
+  retentionCommand,
 ];
 
 /** Runs one command line, without the name of the program, and returns its exit code. Throws nothing. */

@@ -24,6 +24,7 @@ import { listPurgeSpaces } from '../../store/sql/sql-deletion.ts';
 import type { SqlDatabase } from '../../store/sql/sql-database.ts';
 import type { Store } from '../../store/store.ts';
 import { sweepSpaces } from './blob-keeper.ts';
+import { retainSpaces, type RetentionCounts } from './retention-keeper.ts';
 import { mergeParts } from './merge-parts.ts';
 
 /** What maintenance works on: the parts of an opened database. */
@@ -56,6 +57,8 @@ export type MaintenanceReport =
       readonly blobs: number;
       readonly bytes: number;
     }
+  /** The rules of a space were applied. */
+  | ({ readonly kind: 'applied retention'; readonly space: string } & RetentionCounts)
   /** Objects that no row knew were found. */
   | { readonly kind: 'found'; readonly objects: number }
   /** It is tried again by itself. */
@@ -88,6 +91,8 @@ export type MaintenanceOptions = {
   readonly sweepBlobsMs?: number;
   /** How long a blob that no record names is stored after it was last put, in milliseconds. Default 7 days. */
   readonly keepUnnamedMs?: number;
+  /** Interval between applications of the rules of all spaces, of which one process of all makes each, in milliseconds. Default 24 hours; 0 for never. */
+  readonly retentionMs?: number;
   /** Told what was done and what failed: for logs and figures. */
   readonly onReport?: (report: MaintenanceReport) => void;
   readonly clock?: Clock;
@@ -112,6 +117,7 @@ const SWEEPS_A_ROUND = 50;
 const MAX_BACKLOG = 10_000;
 const FIND_UNKNOWN = 'find_unknown_objects';
 const SWEEP_BLOBS = 'sweep_blobs';
+const APPLY_RETENTION = 'apply_retention';
 
 /**
  * Starts maintenance in this process. It never keeps the process alive; stop it before the database is closed.
@@ -158,6 +164,7 @@ export class Maintenance {
       sweepMs: orDefault(positive(), 10 * 60 * 1000),
       findUnknownMs: orDefault(count(), 24 * 60 * 60 * 1000),
       sweepBlobsMs: orDefault(count(), 24 * 60 * 60 * 1000),
+      retentionMs: orDefault(count(), 24 * 60 * 60 * 1000),
       keepUnnamedMs: orDefault(count(), DEFAULT_KEEP_UNNAMED_MS),
       onReport: orDefault(asGiven, () => undefined),
       clock: orDefault(asGiven, systemClock),
@@ -300,8 +307,9 @@ export class Maintenance {
       if (findUnknownMs > 0)
         await this.#tryTo('scan all objects', () => this.#findUnknown(segmentFiles));
     }
+    await this.#tryTo('apply retention', () => this.#applyRetention());
     await this.#tryTo('purge deleted runs', () => this.#purge());
-    if (this.#config.sweepBlobsMs > 0) await this.#tryTo('sweep blobs', () => this.#sweepBlobs());
+    await this.#tryTo('sweep blobs', () => this.#sweepBlobs());
     await this.#tryTo('give space back', async () => {
       const store = this.#spaces.store('');
       await store.reclaimSpace();
@@ -339,29 +347,54 @@ export class Maintenance {
       await database.transaction(() => settleChore(FIND_UNKNOWN, this.#holder, clock.now()));
   }
 
-  async #sweepBlobs(): Promise<void> {
-    const { claimMs, clock, keepUnnamedMs, sweepBlobsMs } = this.#config;
+  #sweepBlobs(): Promise<void> {
+    const { clock, keepUnnamedMs, sweepBlobsMs } = this.#config;
+    return this.#chore(SWEEP_BLOBS, sweepBlobsMs, (goOn) =>
+      sweepSpaces(this.#spaces, {
+        keepMs: keepUnnamedMs,
+        clock,
+        signal: this.#stop.signal,
+        goOn,
+        onSwept: (space, blobs, bytes) => {
+          this.#count({ sweptBlobs: blobs });
+          this.#config.onReport({ kind: 'swept blobs', space, blobs, bytes });
+        },
+        onFailure: (space, error) => this.#fail(`sweep the blobs of space "${space}"`, error),
+      }),
+    );
+  }
+
+  #applyRetention(): Promise<void> {
+    const { clock, retentionMs } = this.#config;
+    return this.#chore(APPLY_RETENTION, retentionMs, (goOn) =>
+      retainSpaces(this.#spaces, {
+        clock,
+        signal: this.#stop.signal,
+        goOn,
+        onApplied: (space, counts) =>
+          this.#config.onReport({ kind: 'applied retention', space, ...counts }),
+        onFailure: (space, error) => this.#fail(`apply the rules of space "${space}"`, error),
+      }),
+    );
+  }
+
+  /** Does what one process of all does each interval. `work` is handed what renews the claim, and says whether it was completed. */
+  async #chore(
+    name: string,
+    everyMs: number,
+    work: (goOn: () => Promise<boolean>) => Promise<boolean>,
+  ): Promise<void> {
+    if (everyMs === 0) return;
+    const { claimMs, clock } = this.#config;
     const { database } = this.#spaces;
     const claim = (): Promise<boolean> => {
       const nowMs = clock.now();
       return database.transaction(() =>
-        claimChore(SWEEP_BLOBS, this.#holder, nowMs, nowMs + claimMs, sweepBlobsMs),
+        claimChore(name, this.#holder, nowMs, nowMs + claimMs, everyMs),
       );
     };
-    if (!(await claim())) return;
-    const isDone = await sweepSpaces(this.#spaces, {
-      keepMs: keepUnnamedMs,
-      clock,
-      signal: this.#stop.signal,
-      goOn: claim,
-      onSwept: (space, blobs, bytes) => {
-        this.#count({ sweptBlobs: blobs });
-        this.#config.onReport({ kind: 'swept blobs', space, blobs, bytes });
-      },
-      onFailure: (space, error) => this.#fail(`sweep the blobs of space "${space}"`, error),
-    });
-    if (isDone)
-      await database.transaction(() => settleChore(SWEEP_BLOBS, this.#holder, clock.now()));
+    if (!(await claim()) || !(await work(claim))) return;
+    await database.transaction(() => settleChore(name, this.#holder, clock.now()));
   }
 
   async #tryTo<T>(what: string, work: () => Promise<T>): Promise<T | undefined> {

@@ -1,0 +1,113 @@
+/** Does what the rules of a space ask for, and stores the rules. */
+import { checkNotAborted } from '../base/assert.ts';
+import { isQuarkError, isStoreError, messageOf, QuarkError } from '../base/errors.ts';
+import { asGiven, optional, readOptions, text } from '../base/options.ts';
+import { checkStore } from '../read/runs.ts';
+import type { Store } from '../store/store.ts';
+import { planRetention, type PlanOptions, type RetentionPlan, type RetentionStep } from './plan.ts';
+import { checkRetention, type CheckedSettings, type RetentionSettings } from './rules.ts';
+
+/** Options of {@link applyRetention}. */
+export type ApplyOptions = PlanOptions & {
+  /** Who acts, for the tombstones of deleted runs. Default `retention`. */
+  readonly by?: string | undefined;
+  /** Called after each step. */
+  readonly onStep?: ((step: RetentionStep) => void) | undefined;
+};
+
+/** A step that was left out, and why. */
+export type SkippedStep = { readonly step: RetentionStep; readonly reason: string };
+
+/** What applying the rules has come to. */
+export type RetentionReport = {
+  readonly plan: RetentionPlan;
+  readonly done: readonly RetentionStep[];
+  /** Runs that have changed since they were judged, or that the store refused to change. */
+  readonly skipped: readonly SkippedStep[];
+};
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** The note that rules are stored in. */
+export const RETENTION_NOTE = 'retention/settings';
+
+/**
+ * Plans, and does what was planned, step by step. A run that has changed since it was judged, or has a live session by now, is left
+ * alone. Applied again at once, the same rules do nothing more.
+ *
+ * @throws {QuarkError} `invalid_input`; `aborted` between two steps
+ */
+export async function applyRetention(
+  store: Store,
+  given: RetentionSettings,
+  options: ApplyOptions = {},
+): Promise<RetentionReport> {
+  checkStore(store);
+  const { undoDays } = checkRetention(given);
+  const { by, clock, onStep, signal } = readOptions('options', options, {
+    by: text('retention'),
+    onStep: optional(asGiven),
+    clock: optional(asGiven),
+    signal: optional(asGiven),
+  });
+  const plan = await planRetention(store, given, { clock, signal });
+  const done: RetentionStep[] = [];
+  const skipped: SkippedStep[] = [];
+  for (const step of plan.steps) {
+    checkNotAborted(signal);
+    const reason = await act(store, step, { by, keepMs: undoDays * DAY_MS });
+    if (reason === undefined) {
+      done.push(step);
+      onStep?.(step);
+    } else skipped.push({ step, reason });
+  }
+  return { plan, done, skipped };
+}
+
+/** Undefined when it was done; else why it was not. */
+async function act(
+  store: Store,
+  { act: what, revision, runId }: RetentionStep,
+  deletion: { readonly by: string; readonly keepMs: number },
+): Promise<string | undefined> {
+  const run = await store.findRun(runId);
+  if (run === undefined) return 'it is gone';
+  if (run.revision !== revision) return 'it has changed since';
+  if ((await store.listLeases([runId])).length > 0) return 'it has a live session';
+  try {
+    if (what === 'archive') await store.archiveRun(runId);
+    else await store.deleteRun(runId, deletion);
+    return undefined;
+  } catch (error) {
+    if (isQuarkError(error, 'run_not_found') || isStoreError(error)) return messageOf(error);
+    throw error;
+  }
+}
+
+/** The rules that are stored with the runs of a store; undefined when there are none. @throws {QuarkError} `invalid_input`, `unsupported` */
+export async function readRetention(store: Store): Promise<CheckedSettings | undefined> {
+  const content = await notesOf(store).read(RETENTION_NOTE);
+  return content === undefined ? undefined : checkRetention(JSON.parse(content));
+}
+
+/**
+ * Stores rules with the runs; maintenance of a service applies them once a day. Undefined removes them.
+ *
+ * @throws {QuarkError} `invalid_input` with field, value and rule; `unsupported` for a store behind a network
+ */
+export async function saveRetention(
+  store: Store,
+  settings: RetentionSettings | undefined,
+): Promise<void> {
+  const content = settings === undefined ? null : JSON.stringify(checkRetention(settings));
+  await notesOf(store).write(RETENTION_NOTE, content);
+}
+
+function notesOf(store: Store): NonNullable<Store['notes']> {
+  checkStore(store);
+  if (store.notes !== undefined) return store.notes;
+  throw new QuarkError(
+    'unsupported',
+    `Rules of ${store.uri} are stored beside its runs. Open the folder or the database itself.`,
+    { details: { uri: store.uri } },
+  );
+}

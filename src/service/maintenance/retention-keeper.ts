@@ -1,0 +1,87 @@
+/** Applies the rules of each space, which are stored in the database. */
+import type { Clock } from '../../base/clock.ts';
+import { applyRetention, readRetention, RETENTION_NOTE } from '../../retention/apply.ts';
+import { describeRule } from '../../retention/rules.ts';
+import { sql, textCell, type SqlWork } from '../../store/sql/sql-database.ts';
+import { AuditLog, MACHINE } from '../access/audit-log.ts';
+import { auditStore } from '../access/audited.ts';
+import { ownerOf } from '../access/principal.ts';
+import type { MaintainedSpaces } from './maintenance.ts';
+
+/** How the rules of all spaces are applied. */
+export type RetentionKeeperOptions = {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Called before each space; false ends the work. */
+  readonly goOn: () => Promise<boolean>;
+  readonly onApplied: (space: string, counts: RetentionCounts) => void;
+  /** What one space failed with; the others are done all the same. */
+  readonly onFailure: (space: string, error: unknown) => void;
+};
+
+/** What was done in a space. */
+export type RetentionCounts = {
+  readonly deleted: number;
+  readonly archived: number;
+  readonly skipped: number;
+  /** Bytes of the runs that were deleted. */
+  readonly deletedBytes: number;
+};
+
+/** Applies the rules of the spaces one after the other; false when it was stopped before the last. */
+export async function retainSpaces(
+  spaces: MaintainedSpaces,
+  { clock, goOn, onApplied, onFailure, signal }: RetentionKeeperOptions,
+): Promise<boolean> {
+  const audit = new AuditLog(spaces.database, clock);
+  for (const space of await spaces.database.read(listRuledSpaces)) {
+    if (signal.aborted || !(await goOn())) return false;
+    const store = spaces.store(space);
+    try {
+      const settings = await readRetention(store);
+      if (settings === undefined) continue;
+      const audited = auditStore(store, { audit, actor: MACHINE, storedName: space });
+      const { done, skipped } = await applyRetention(audited, settings, { clock, signal });
+      if (done.length + skipped.length === 0) continue;
+      const counts = countsOf(done, skipped.length);
+      const { name, ownerId } = ownerOf(space);
+      await audit.record({
+        ...MACHINE,
+        action: 'retention.apply',
+        target: { kind: 'space', id: name },
+        ownerId,
+        space: name,
+        detail: { ...snakeCounts(counts), rules: settings.rules.map(describeRule) },
+      });
+      onApplied(space, counts);
+    } catch (error) {
+      if (signal.aborted) return false;
+      onFailure(space, error);
+    } finally {
+      await store.close();
+    }
+  }
+  return true;
+}
+
+type Done = Awaited<ReturnType<typeof applyRetention>>['done'];
+
+function countsOf(done: Done, skipped: number): RetentionCounts {
+  const deleted = done.filter(({ act }) => act === 'delete');
+  return {
+    deleted: deleted.length,
+    archived: done.length - deleted.length,
+    skipped,
+    deletedBytes: deleted.reduce((sum, { bytes }) => sum + bytes, 0),
+  };
+}
+
+function snakeCounts({ deletedBytes, ...counts }: RetentionCounts): Record<string, number> {
+  return { ...counts, deleted_bytes: deletedBytes };
+}
+
+/** The spaces that have rules. */
+function* listRuledSpaces(): SqlWork<readonly string[]> {
+  const rows = yield sql('SELECT text(space) FROM notes WHERE name = ?', RETENTION_NOTE);
+  return rows.map((row) => textCell(row, 0)).sort();
+}
