@@ -81,12 +81,12 @@ export async function sweepBlobs(
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const putBeforeMs = (await oldestLiveStart(swept, clock.now())) - keepMs;
     const seen = artifactStreams((await swept.notes.survey()).streams);
-    // Deleted runs last: a run that is deleted meanwhile is among them, and one that is restored has other tables than were seen.
+    const named = new Set(await marks.read(seen));
+    // After the others: a run that is deleted meanwhile is among these, and one that is restored has a table that was not seen.
     const deleted = artifactStreams(await swept.deletedRuns.listStreams());
-    const named = new Set([
-      ...(await marks.read(seen)),
-      ...(await new BlobMarks(swept.deletedRuns, signal).read(deleted)),
-    ]);
+    for (const hash of await new BlobMarks(swept.deletedRuns, signal).read(deleted))
+      named.add(hash);
+    for (const hash of await marks.readAgain()) named.add(hash);
     const { bytes, hashes } = await unnamedBlobs(swept, named, putBeforeMs, signal);
     const report = { blobs: hashes.length, bytes, named: named.size };
     if (dryRun) return { ...report, isDone: false };
@@ -162,6 +162,8 @@ export class BlobMarks {
   readonly #store: Pick<Store, 'listSegments' | 'readSegments'>;
   readonly #signal: AbortSignal | undefined;
   readonly #marks = new Map<string, Mark>();
+  /** Runs that had no segments when they were read: they may have been deleted at that moment. */
+  #empty = new Set<string>();
 
   constructor(store: Pick<Store, 'listSegments' | 'readSegments'>, signal?: AbortSignal) {
     this.#store = store;
@@ -179,9 +181,18 @@ export class BlobMarks {
         known.stream.replaceCount === stream.replaceCount;
       const hashes = isSame ? known.hashes : await this.#readRun(stream.runId);
       // A run that has been deleted has no segments here; it may be restored.
-      if (hashes.size > 0) this.#marks.set(stream.runId, { stream, hashes });
+      if (!this.#empty.has(stream.runId)) this.#marks.set(stream.runId, { stream, hashes });
       for (const hash of hashes) all.add(hash);
     }
+    return all;
+  }
+
+  /** Reads runs again that had no segments: one that was deleted and restored meanwhile has them now. */
+  async readAgain(): Promise<ReadonlySet<string>> {
+    const all = new Set<string>();
+    const empty = this.#empty;
+    this.#empty = new Set();
+    for (const runId of empty) for (const hash of await this.#readRun(runId)) all.add(hash);
     return all;
   }
 
@@ -201,7 +212,9 @@ export class BlobMarks {
   async #tryToRead(runId: string): Promise<ReadonlySet<string> | undefined> {
     const hashes = new Set<string>();
     const filter = { runId, table: artifactTable.table, superseded: true };
-    for (const manifest of await this.#store.listSegments(filter)) {
+    const manifests = await this.#store.listSegments(filter);
+    if (manifests.length === 0) this.#empty.add(runId);
+    for (const manifest of manifests) {
       const [read] = await this.#store.readSegments([manifest]);
       const opened = await openSegment(artifactTable, manifest, read ?? { kind: 'gone' });
       if (opened.kind === 'gone') return undefined;

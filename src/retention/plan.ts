@@ -75,9 +75,9 @@ export async function planRetention(
   });
   const nowMs = clock.now();
   const live = new Set((await store.listLeases()).map(({ runId }) => runId));
-  const kept = new Set(keepTags);
+  const tags = new Set(keepTags);
   const all = (await store.listRuns()).map((stored) =>
-    factsOf(stored, live.has(stored.id), kept, nowMs),
+    factsOf(stored, live.has(stored.id), tags, nowMs),
   );
   const planner = new Planner(new RunMeasures(store, signal), nowMs, signal);
   const touched = all.filter(({ isExempt }) => isExempt === undefined);

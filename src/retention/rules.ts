@@ -86,7 +86,7 @@ export function checkRetention(given: unknown): CheckedSettings {
     },
     '',
   );
-  return settings as CheckedSettings;
+  return settings;
 }
 
 /** Settings in a text of JSON or YAML. @throws {QuarkError} `invalid_input` */

@@ -54,7 +54,7 @@ it('shows what the rules of a file would do, and changes nothing', async () => {
   );
   expect(stdout).toMatch(/archive +run_worse +p +completed .* 0\.75 /);
   expect(stdout).toMatch(
-    /Would delete 1 run \(\d+ \w+\), archive 1\. Never touched: 0 running, 1 tagged, 0 unreadable\.\n$/,
+    /Would delete 1 run \([\d.]+ \w+\), archive 1\. Never touched: 0 running, 1 tagged, 0 unreadable\.\n$/,
   );
   expect(await store.listRuns()).toHaveLength(6);
 });

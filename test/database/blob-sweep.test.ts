@@ -82,6 +82,7 @@ const TABLES = [
   'blob_spaces',
   'blob_parts',
   'blob_puts',
+  'deleted_runs',
   'swept_blobs',
 ];
 

@@ -13,6 +13,13 @@ const command: fc.Arbitrary<SweepCommand> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('sweep') }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('empty'), run: pick }) },
   {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constantFrom('delete', 'delete', 'restore', 'restore', 'purge'),
+      run: pick,
+    }),
+  },
+  {
     weight: 8,
     arbitrary: fc.record({
       kind: fc.constant('step'),

@@ -7,7 +7,7 @@ import { expect } from 'vitest';
 import { sweepBlobs } from '../../src/read/blob-sweep.ts';
 import { sha256Hex } from '../../src/store/blob-rules.ts';
 import { artifactTable } from '../../src/records/artifact.ts';
-import { isStoreError } from '../../src/base/errors.ts';
+import { isQuarkError, isStoreError } from '../../src/base/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { artifactSegmentOf } from '../support/artifact-segments.ts';
 import { bytesOf, runOf } from '../support/segments.ts';
@@ -43,6 +43,7 @@ export type SweepCommand =
   | { readonly kind: 'end live' }
   /** Empties the artifacts of a run. */
   | { readonly kind: 'empty'; readonly run: number }
+  | { readonly kind: 'delete' | 'restore' | 'purge'; readonly run: number }
   /** Lets an operation go on to its next gate. */
   | { readonly kind: 'step'; readonly pick: number; readonly count: number }
   /** The process of an operation ends. */
@@ -120,6 +121,18 @@ export class SweepWorld {
       case 'end live':
         await this.#complete((one) => one.mayRest);
         return this.#direct.releaseLease('run_live', 'h');
+      case 'delete':
+        return this.#start(true, async (store) => {
+          await store.deleteRun(RUNS[command.run % RUNS.length] ?? '');
+        });
+      case 'restore':
+        return this.#start(true, async (store) => {
+          await store.restoreRun(RUNS[command.run % RUNS.length] ?? '');
+        });
+      case 'purge':
+        return this.#start(true, async (store) => {
+          await store.purgeDeletedRuns(undefined, [RUNS[command.run % RUNS.length] ?? '']);
+        });
       case 'step':
         for (let i = 0; i < command.count; i++) await this.#step(command.pick);
         return;
@@ -172,12 +185,16 @@ export class SweepWorld {
   }
 
   async #named(): Promise<string[]> {
-    const report = { named: new Set<string>() };
-    for (const runId of [...RUNS, 'run_live'])
-      for (const manifest of await this.#direct.listSegments({ runId, table: 'artifacts' }))
-        for (const hash of this.#namedBy.get(`${manifest.writerId} ${manifest.batchNumber}`) ?? [])
-          report.named.add(hash);
-    return [...report.named];
+    const named = new Set<string>();
+    const { deletedRuns } = this.#direct;
+    for (const runId of [...RUNS, 'run_live']) {
+      const filter = { runId, table: 'artifacts' };
+      const live = await this.#direct.listSegments(filter);
+      const deleted = (await deletedRuns?.listSegments(filter)) ?? [];
+      for (const { batchNumber, writerId } of [...live, ...deleted])
+        for (const hash of this.#namedBy.get(`${writerId} ${batchNumber}`) ?? []) named.add(hash);
+    }
+    return [...named];
   }
 
   readonly #namedBy = new Map<string, readonly string[]>();
@@ -227,7 +244,9 @@ export class SweepWorld {
     const arrived = this.#nextArrival();
     work(store)
       .catch((error: unknown) => {
-        this.#failure ??= error;
+        // The run is deleted, or was purged.
+        if (!isStoreError(error, 'deleted') && !isQuarkError(error, 'run_not_found'))
+          this.#failure ??= error;
       })
       .finally(() => {
         operation.isDone = true;

@@ -129,9 +129,9 @@ function oracle(
       }
       if (one.keepBytes !== undefined) {
         // What the project would have once all older ones are gone.
-        const gone = sameProject.filter((other) => isOlder(other, run));
+        const gone = new Set(sameProject.filter((other) => isOlder(other, run)));
         const left = here
-          .filter((other) => other.project === run.project && !gone.includes(other))
+          .filter((other) => other.project === run.project && !gone.has(other))
           .reduce((sum, other) => sum + sizeOf(other), 0);
         acts = left > one.keepBytes;
       }
@@ -149,7 +149,7 @@ function oracle(
 test('a plan has the steps that a naive reading finds; once applied, nothing more is planned', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(modelRun, { maxLength: 9 }), settings, async (given, rules) => {
-      const all = given.map((run, i): ModelRun => ({ ...run, id: `run_${i}` }) as ModelRun);
+      const all = given.map((run, i): ModelRun => ({ ...run, id: `run_${i}` }));
       const store = createMemoryStore({ clock });
       const bytes = await fill(store, all);
       const expected = oracle(all, bytes, rules);

@@ -68,8 +68,14 @@ async function show(
   { args, io }: CommandContext,
   settings: RetentionSettings | undefined,
 ): Promise<void> {
-  if (args.flag('json')) return void (await io.stdout.write(jsonText(settings ?? null)));
-  if (settings === undefined) return void (await io.stderr.write('No rules are stored.\n'));
+  if (args.flag('json')) {
+    await io.stdout.write(jsonText(settings ?? null));
+    return;
+  }
+  if (settings === undefined) {
+    await io.stderr.write('No rules are stored.\n');
+    return;
+  }
   const lines = settings.rules.map((rule, i) => `${i + 1}. ${onTerminal(describeRule(rule))}\n`);
   const tags = (settings.keepTags ?? []).join(', ');
   await io.stdout.write(

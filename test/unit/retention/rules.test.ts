@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import {
   checkRetention,
@@ -60,6 +62,14 @@ undoDays: 7
 `;
   const json = JSON.stringify({ rules: [failed], keepTags: ['keep', 'paper'], undoDays: 7 });
   expect(parseRetention(yaml)).toEqual(parseRetention(json));
+});
+
+test('the example of the manual is understood, and says what its comments say', () => {
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/operations.md'), 'utf8');
+  const example = /^    rules:\n(?:    .*\n)+/m.exec(page)?.[0] ?? '';
+  const { rules } = parseRetention(example.replaceAll(/^ {4}/gm, ''));
+  const comments = [...example.matchAll(/# ((?:delete|of|archive) .*)$/gm)].map(([, text]) => text);
+  expect(rules.map(describeRule)).toEqual(comments);
 });
 
 describe('a refusal names field and rule', () => {
