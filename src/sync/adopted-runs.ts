@@ -13,6 +13,7 @@ import type {
 } from '../store/store.ts';
 import type { SentNote } from '../store/unsent.ts';
 import type { RemoteStore } from './remote-store.ts';
+import { isSuperseded, type SupersededRows } from './sync-notes.ts';
 
 /**
  * The segments of both sides. What has not arrived yet is numbered behind what has; it gets its lasting numbers there.
@@ -23,15 +24,22 @@ export async function listAdopted(
   remote: RemoteStore,
   filter: SegmentFilter,
   sent: SentNote,
+  superseded?: SupersededRows,
 ): Promise<readonly SegmentManifest[]> {
   const { runId, table } = filter;
-  const waiting = await local.listSegments({ runId, table, sequenceMin: sent.through });
+  const flagged = async (sequenceMin: number): Promise<readonly SegmentManifest[]> => {
+    const found = await local.listSegments({ runId, table, sequenceMin, superseded: true });
+    return found.map((one) => (isSuperseded(one, superseded) ? { ...one, superseded: true } : one));
+  };
+  const own = async (): Promise<readonly SegmentManifest[]> =>
+    (await flagged(0)).filter((one) => matchesSegmentFilter(one, filter));
+  const waiting = await flagged(sent.through);
   if (waiting.length === 0)
-    return (
-      (await remote.tryTo((store) => store.listSegments(filter))) ?? local.listSegments(filter)
-    );
-  const arrived = await remote.tryTo((store) => store.listSegments({ runId, table }));
-  if (arrived === undefined) return local.listSegments(filter);
+    return (await remote.tryTo((store) => store.listSegments(filter))) ?? own();
+  const arrived = await remote.tryTo((store) =>
+    store.listSegments({ runId, table, superseded: true }),
+  );
+  if (arrived === undefined) return own();
   const known = arrived.flatMap(batchesOf);
   const behind = arrived.reduce((most, one) => Math.max(most, one.lastSequence + 1), 0);
   const first = waiting.reduce((least, one) => Math.min(least, one.firstSequence), Infinity);

@@ -3,6 +3,7 @@
  * settled by the rules below, so that nothing a person did is lost: two clients may have resumed one run, and a run may
  * have ended while the service was away.
  */
+import { generationOf } from '../records/shapes/run.ts';
 import type { StoredRun } from '../store/store.ts';
 
 /** A run without its revision, which each side counts for itself. */
@@ -11,7 +12,12 @@ export type RunForm = Omit<StoredRun, 'revision'>;
 type JsonMap = Readonly<Record<string, unknown>>;
 
 /** What one side has to say where both changed the status. */
-export type Liveness = { readonly isLocalLive: boolean; readonly isRemoteLive: boolean };
+export type Liveness = {
+  readonly isLocalLive: boolean;
+  readonly isRemoteLive: boolean;
+  /** Whether a session elsewhere has taken the run over: sessions here have no say any more. */
+  readonly isTakenOver?: boolean;
+};
 
 /**
  * The run as the service keeps it: its project has the id that it has there, and its folder is named without the path of
@@ -49,7 +55,10 @@ export function mergeRuns(
     return { ...merged, document: winner.document };
   const document: Record<string, unknown> = {};
   for (const key of new Set([...Object.keys(localDocument), ...Object.keys(remoteDocument)])) {
-    const value = mergeField(key, baseDocument[key], localDocument[key], remoteDocument[key]);
+    const [before, mine, theirs] = [baseDocument[key], localDocument[key], remoteDocument[key]];
+    // What both sides changed of a run that was taken over is as the session there says.
+    const theirsWins = live.isTakenOver === true && key !== 'tags' && !isSame(before, theirs);
+    const value = theirsWins ? theirs : mergeField(key, before, mine, theirs);
     if (value !== undefined) document[key] = value;
   }
   const winning = statusSide === 'local' ? localDocument : remoteDocument;
@@ -60,13 +69,14 @@ export function mergeRuns(
   return { ...merged, document: JSON.stringify(document) };
 }
 
-/** Whether two forms of a run say the same. */
+/** Whether two forms of a run say the same, the generation included. */
 export function areSameRuns(a: RunForm, b: RunForm): boolean {
   return (
     a.status === b.status &&
     a.projectId === b.projectId &&
     a.projectName === b.projectName &&
     a.startedAtMs === b.startedAtMs &&
+    generationOf(a) === generationOf(b) &&
     isSame(a.tags, b.tags) &&
     (a.document === b.document || isSame(parseDocument(a.document), parseDocument(b.document)))
   );
@@ -80,8 +90,9 @@ function winnerOf(
   base: string,
   local: RunForm,
   remote: RunForm,
-  { isLocalLive, isRemoteLive }: Liveness,
+  { isLocalLive, isRemoteLive, isTakenOver }: Liveness,
 ): 'local' | 'remote' {
+  if (isTakenOver === true) return 'remote';
   if (local.status === remote.status) return endOf(local) >= endOf(remote) ? 'local' : 'remote';
   // A live session here wrote the status, even where another client ended the run meanwhile.
   if (isLocalLive && local.status === 'running') return 'local';
@@ -138,10 +149,17 @@ function withFields(run: RunForm, projectId: string, runPath: string): RunForm {
   return { ...formOf(run), projectId, document };
 }
 
+/** The same form under another generation; the first is not written down. */
+export function withGeneration(form: RunForm, generation: number): RunForm {
+  const { generation: _other, ...rest } = form;
+  return generation === 1 ? rest : { ...rest, generation };
+}
+
 /** A run without its revision. */
 export function formOf(run: RunForm): RunForm {
   const { document, id, projectId, projectName, startedAtMs, status, tags } = run;
-  return { id, projectId, projectName, status, startedAtMs, tags, document };
+  const form = { id, projectId, projectName, status, startedAtMs, tags, document };
+  return withGeneration(form, generationOf(run));
 }
 
 function parseDocument(text: string): JsonMap | undefined {

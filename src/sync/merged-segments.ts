@@ -35,9 +35,9 @@ export async function judgeMerged(
 ): Promise<MergedVerdict> {
   const merged = pending.filter(({ sources }) => sources.length > 0);
   if (merged.length === 0) return NOTHING;
-  const there = await remote.listSegments({ runId, table });
+  const there = await remote.listSegments({ runId, table, superseded: true });
   if (there.length === 0) return NOTHING;
-  const here = await local.listSegments({ runId, table });
+  const here = await local.listSegments({ runId, table, superseded: true });
   const same = new Set(here.map(exactName));
   const foreign = there.filter((one) => !same.has(exactName(one)));
   const foreignBatches = coalesceRanges(foreign.flatMap(batchesOf));

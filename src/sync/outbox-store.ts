@@ -5,7 +5,7 @@
 import { batchName } from '../store/batch-ranges.ts';
 import { atMost } from '../base/at-most.ts';
 import type { Clock } from '../base/clock.ts';
-import { isQuarkError } from '../base/errors.ts';
+import { isQuarkError, isStoreError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
 import { generationOf } from '../records/shapes/run.ts';
 import { compareText, selectLeases, selectRuns } from '../store/run-rules.ts';
@@ -98,7 +98,12 @@ export class OutboxStore implements Store {
     this.notes = notesOf(local);
     this.#syncNotes = new SyncNotes(this.notes, remoteUri, space);
     this.#remote = new RemoteStore(() => openOther(local, parts.openRemote, clock), clock);
-    this.#mirror = new RunMirror(local, this.#syncNotes, () => this.#uploader.noteProgress());
+    this.#mirror = new RunMirror(
+      local,
+      this.#syncNotes,
+      () => this.#uploader.noteProgress(),
+      (runId) => this.#ownRuns.delete(runId),
+    );
     const refusals = new RefusalListeners();
     const losses = new LossNotes(this.notes, this.#syncNotes.key);
     const { compareEveryMs = DEFAULT_COMPARE_MS } = parts;
@@ -297,7 +302,11 @@ export class OutboxStore implements Store {
   readonly appendSegments: Store['appendSegments'] = async (segments, _seen, live) => {
     const placed = await this.#withRuns(() =>
       this.#local.appendSegments(segments, undefined, live),
-    );
+    ).catch((error: unknown) => {
+      // Another tab sends, and has learnt that a session elsewhere has taken the run over.
+      if (isStoreError(error, 'fenced')) this.#ownRuns.delete(String(error.details['runId']));
+      throw error;
+    });
     this.#wakeUp.wake();
     return placed;
   };
@@ -307,10 +316,10 @@ export class OutboxStore implements Store {
       const found = await this.#local.listSegments(filter);
       if (found.length > 0) return found;
     }
-    const member = await this.#syncNotes.findMember(filter.runId);
-    if (member?.value.isAdopted === true) {
+    if (await this.#syncNotes.isPartial(filter.runId)) {
       const sent = await this.#syncNotes.readSent(filter.runId, filter.table);
-      return listAdopted(this.#local, this.#remote, filter, sent.value);
+      const base = await this.#syncNotes.readBase(filter.runId);
+      return listAdopted(this.#local, this.#remote, filter, sent.value, base?.superseded);
     }
     if ((await this.#local.findRun(filter.runId)) !== undefined)
       return this.#local.listSegments(filter);
@@ -423,7 +432,7 @@ export class OutboxStore implements Store {
 
   async #isWholeHere(runId: string): Promise<boolean> {
     if ((await this.#local.findRun(runId)) === undefined) return false;
-    return (await this.#syncNotes.findMember(runId))?.value.isAdopted !== true;
+    return !(await this.#syncNotes.isPartial(runId));
   }
 
   /** Work nobody waits for; closing does, for a moment. */

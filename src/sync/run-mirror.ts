@@ -2,17 +2,24 @@
 import { isStoreError, RunNotFoundError, SessionStoreError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
 import { checkTakenRun } from '../store/run-content.ts';
-import type { Store, StoredProject, StoredRun } from '../store/store.ts';
+import { generationOf } from '../records/shapes/run.ts';
+import type { Store, StoredProject, StoredRun, UpdateResult } from '../store/store.ts';
 import {
   areSameRuns,
   formOf,
   mergeRuns,
   toLocalForm,
   toRemoteForm,
+  withGeneration,
   type Liveness,
   type RunForm,
 } from './merge-run.ts';
-import type { BaseRun, SyncNotes } from './sync-notes.ts';
+import {
+  remoteGenerationOf,
+  type BaseRun,
+  type SupersededRows,
+  type SyncNotes,
+} from './sync-notes.ts';
 
 /** Somebody changes the run at the service again and again: it is tried in the next round. */
 const MAX_ATTEMPTS = 8;
@@ -28,12 +35,22 @@ export class RunMirror {
   /** Runs that the service has said to have, before both sides are alike. */
   readonly #there = new Set<string>();
   readonly #onProgress: () => void;
+  readonly #onTakenOver: (runId: string) => void;
 
-  /** @param onProgress told when something got through that need not be asked again */
-  constructor(local: Store, notes: SyncNotes, onProgress: () => void = () => undefined) {
+  /**
+   * @param onProgress told when something got through that need not be asked again
+   * @param onTakenOver told of runs that a session elsewhere has taken over
+   */
+  constructor(
+    local: Store,
+    notes: SyncNotes,
+    onProgress: () => void = () => undefined,
+    onTakenOver: (runId: string) => void = () => undefined,
+  ) {
     this.#local = local;
     this.#notes = notes;
     this.#onProgress = onProgress;
+    this.#onTakenOver = onTakenOver;
   }
 
   /**
@@ -51,20 +68,16 @@ export class RunMirror {
         continue;
       }
       if (base.remoteRevision === UNKNOWN_REVISION) {
-        if (await this.#reconcile(remote, local, await getRun(remote, runId), base.run)) return;
+        if (await this.#reconcile(remote, local, await getRun(remote, runId), base)) return;
         continue;
       }
       if (areSameRuns(base.run, formOf(local))) return;
-      const result = await remote.updateRun({
-        ...(await this.#remoteForm(remote, local)),
-        revision: base.remoteRevision,
-      });
+      const result = await this.#update(remote, local, base);
       if (result.kind === 'updated') {
-        const { revision } = result.run;
-        await this.#writeBase(runId, { run: formOf(local), remoteRevision: revision });
+        await this.#writeBase(runId, agreed(local, result.run, base));
         return;
       }
-      if (await this.#reconcile(remote, local, result.run, base.run)) return;
+      if (await this.#reconcile(remote, local, result.run, base)) return;
     }
     throw changing(runId);
   }
@@ -79,7 +92,7 @@ export class RunMirror {
       ];
       if (local === undefined || found === undefined || found.revision === base?.remoteRevision)
         return;
-      if (await this.#reconcile(remote, local, found, base?.run)) return;
+      if (await this.#reconcile(remote, local, found, base)) return;
     }
     throw changing(runId);
   }
@@ -91,14 +104,9 @@ export class RunMirror {
   async claim(remote: Store, run: StoredRun): Promise<void> {
     const base = await this.#notes.readBase(run.id);
     if (base === undefined || base.remoteRevision === UNKNOWN_REVISION) return;
-    const form = await this.#remoteForm(remote, run);
-    const result = await remote.updateRun({ ...form, revision: base.remoteRevision });
+    const result = await this.#update(remote, run, base);
     if (result.kind === 'conflict') await this.pull(remote, run.id);
-    else
-      await this.#writeBase(run.id, {
-        run: formOf(run),
-        remoteRevision: result.run.revision,
-      });
+    else await this.#writeBase(run.id, agreed(run, result.run, base));
   }
 
   /**
@@ -117,7 +125,7 @@ export class RunMirror {
     const run = toLocalForm(found, project.id, `${storeRoot}/runs/${found.id}`);
     this.#projectIds.set(found.projectName, found.projectId);
     await this.#notes.addMember(found.id, true);
-    await this.#writeBase(found.id, { run, remoteRevision: found.revision });
+    await this.#writeBase(found.id, agreed(run, found, undefined));
     try {
       await this.#local.createRun(run);
     } catch (error) {
@@ -132,8 +140,8 @@ export class RunMirror {
     if (!this.#there.has(local.id)) {
       const form = await this.#remoteForm(remote, local);
       try {
-        const { revision } = await remote.createRun(form);
-        await this.#writeBase(local.id, { run: formOf(local), remoteRevision: revision });
+        const created = await remote.createRun(form);
+        await this.#writeBase(local.id, agreed(local, created, undefined));
         return true;
       } catch (error) {
         if (!isStoreError(error, 'rejected')) throw error;
@@ -154,34 +162,82 @@ export class RunMirror {
     remote: Store,
     local: StoredRun,
     found: StoredRun,
-    base: RunForm | undefined,
+    base: BaseRun | undefined,
   ): Promise<boolean> {
-    const theirs = toLocalForm(found, local.projectId, runPathOf(local));
+    const common = commonOf(base, local, found);
+    const isTakenOver = generationOf(found) > common.remote;
+    // Each side counts for itself. What is the same generation here has the same number here.
+    const theirs = withGeneration(
+      toLocalForm(found, local.projectId, runPathOf(local)),
+      isTakenOver ? Math.max(generationOf(local) + 1, generationOf(found)) : common.local,
+    );
     if (!areSameRuns(theirs, formOf(local))) checkTakenRun(found, local.id);
     // Where both are the same, nobody has to be asked who is at work.
     const merged = areSameRuns(theirs, formOf(local))
       ? theirs
-      : mergeRuns(base, local, theirs, await this.#liveness(remote, local.id));
-    let { revision } = found;
+      : withGeneration(
+          mergeRuns(base?.run, local, theirs, {
+            ...(await this.#liveness(remote, local.id)),
+            isTakenOver,
+          }),
+          generationOf(isTakenOver ? theirs : local),
+        );
+    const agreement = isTakenOver
+      ? { ...base, superseded: await this.#supersededRows(local.id, generationOf(theirs)) }
+      : base;
+    let there = found;
     if (!areSameRuns(merged, theirs)) {
-      const form = await this.#remoteForm(remote, merged);
-      const result = await remote.updateRun({ ...form, revision });
+      const known = { ...agreed(theirs, found, agreement), run: theirs };
+      const result = await this.#update(remote, merged, known, base);
       if (result.kind === 'conflict') return false;
-      ({ revision } = result.run);
+      there = result.run;
     }
     if (!areSameRuns(merged, formOf(local))) {
       const result = await this.#local.updateRun({ ...merged, revision: local.revision });
       if (result.kind === 'conflict') {
         // What was pulled is not here yet: were the service's revision noted, the next push would take it back there.
         await this.#writeBase(local.id, {
-          run: formOf(local),
+          ...base,
+          run: base?.run ?? withGeneration(formOf(local), common.local),
+          remoteGeneration: common.remote,
           remoteRevision: UNKNOWN_REVISION,
         });
         return false;
       }
     }
-    await this.#writeBase(local.id, { run: merged, remoteRevision: revision });
+    await this.#writeBase(local.id, agreed(merged, there, agreement));
+    if (isTakenOver) this.#onTakenOver(local.id);
     return true;
+  }
+
+  /** What is here and not at the service, when a session elsewhere is found to have taken the run over. */
+  async #supersededRows(runId: string, below: number): Promise<SupersededRows> {
+    const from: Record<string, number> = {};
+    const streams = (await this.#local.notes?.survey(runId))?.streams ?? [];
+    for (const { table } of streams) {
+      const sent = await this.#notes.readSent(runId, table);
+      from[table] = sent.value.through;
+    }
+    return { below, from };
+  }
+
+  /**
+   * Changes the run at the service from the state `base`; its generation is counted up there by as much as it was here. `noted` is
+   * the base that the notes have.
+   */
+  async #update(
+    remote: Store,
+    run: RunForm,
+    base: BaseRun,
+    noted: BaseRun = base,
+  ): Promise<UpdateResult> {
+    const before = remoteGenerationOf(base);
+    const generation = before + generationOf(run) - generationOf(base.run);
+    const form = withGeneration(await this.#remoteForm(remote, run), generation);
+    // Should the answer be lost, the generation there is recognised as this one.
+    if (generation > before)
+      await this.#notes.writeBase(run.id, { ...noted, claim: form.document });
+    return remote.updateRun({ ...form, revision: base.remoteRevision });
   }
 
   async #writeBase(runId: string, base: BaseRun): Promise<void> {
@@ -221,6 +277,33 @@ export class RunMirror {
     this.#projectIds.clear();
     this.#there.clear();
   }
+}
+
+/** What is noted once both sides have the same. */
+function agreed(run: RunForm, there: StoredRun, base: Partial<BaseRun> | undefined): BaseRun {
+  const superseded = base?.superseded;
+  return {
+    run: formOf(run),
+    remoteRevision: there.revision,
+    remoteGeneration: generationOf(there),
+    ...(superseded === undefined ? {} : { superseded }),
+  };
+}
+
+/**
+ * The generations, here and there, that were the same last. One that the service has by a change of this store, whose answer was lost,
+ * is that of this store. Without a base, the run was sent from here: what both have counted.
+ */
+function commonOf(
+  base: BaseRun | undefined,
+  local: StoredRun,
+  found: StoredRun,
+): { readonly local: number; readonly remote: number } {
+  const [here, there] = [generationOf(local), generationOf(found)];
+  if (base === undefined) return { local: Math.min(here, there), remote: Math.min(here, there) };
+  const [localBase, remoteBase] = [generationOf(base.run), remoteGenerationOf(base)];
+  const isOwn = there > remoteBase && base.claim !== undefined && base.claim === found.document;
+  return isOwn ? { local: here, remote: there } : { local: localBase, remote: remoteBase };
 }
 
 /** The id that a project has at the service; one of its own where another project has ours. */

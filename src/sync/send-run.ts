@@ -13,7 +13,13 @@ import { NOTHING_SENT, type SentNote } from '../store/unsent.ts';
 import { sendBlobsOf, type SentBlobs } from './send-blobs.ts';
 import { judgeMerged, type MergedVerdict } from './merged-segments.ts';
 import { isMissed, kindOfFailure, problemOf } from './failures.ts';
-import type { ReadNote, SyncNotes } from './sync-notes.ts';
+import {
+  isSuperseded,
+  remoteGenerationOf,
+  type BaseRun,
+  type ReadNote,
+  type SyncNotes,
+} from './sync-notes.ts';
 
 const MAX_MESSAGE_CHARS = 300;
 /** What empties a table and fills it again holds at most so much: half of what a service takes unless told otherwise. */
@@ -62,6 +68,8 @@ export type SendContext = {
   /** Something got through that need not be sent again. */
   readonly onProgress: () => void;
   readonly onAcknowledged: () => void;
+  /** The service has stored rows as superseded that were not known to be: a session elsewhere has taken the run over. */
+  readonly onTakenOver: (runId: string) => Promise<void>;
   readonly onRefused: (segment: RefusedSegment) => void;
   /** The service has numbered rows as if it had not some that it has acknowledged. */
   readonly onSuspect: (runId: string) => void;
@@ -125,7 +133,12 @@ export async function pendingOf(
   const note = sent.replaceCount === stream.replaceCount ? sent : NOTHING_SENT;
   const { through, refused, ahead } = note;
   const { runId, table } = stream;
-  const segments = await store.listSegments({ runId, table, sequenceMin: through });
+  const segments = await store.listSegments({
+    runId,
+    table,
+    sequenceMin: through,
+    superseded: true,
+  });
   if (refused.length === 0 && ahead.length === 0) return segments;
   const aside = new Set([...refused.map(batchName), ...ahead]);
   return segments.filter((segment) => !aside.has(batchName(segment)));
@@ -181,9 +194,13 @@ async function append(
   if (first === undefined) return [];
   context.checkActive();
   try {
-    const stored = await context.remote.appendSegments(segments.map(newForm));
+    const forms = await newForms(context, segments);
+    const stored = await context.remote.appendSegments(forms);
     context.requestSize.arrived();
     placed.push(...stored);
+    // Before it is noted that they were sent: what was not, the session that took the run over could not see.
+    const lost = stored.find((one, i) => one.superseded === true && forms[i]?.isApart !== true);
+    if (lost !== undefined) await context.onTakenOver(lost.runId);
     return segments.flatMap(({ manifest }, i) => {
       const answer = stored[i];
       const isOther =
@@ -221,7 +238,7 @@ async function sendWhole(
 ): Promise<void> {
   const { local, remote, notes } = context;
   const { runId, table, replaceCount } = stream;
-  const listed = await local.listSegments({ runId, table });
+  const listed = await local.listSegments({ runId, table, superseded: true });
   const manifests = listed.slice(0, wholeCount(listed, context.requestSize.bytes));
   const rest = listed.slice(manifests.length);
   const reads = await local.readSegments(manifests);
@@ -236,7 +253,7 @@ async function sendWhole(
   await sendBlobsOf(context, segments);
   context.checkActive();
   try {
-    await remote.replaceTable(runId, table, segments.map(newForm));
+    await remote.replaceTable(runId, table, await newForms(context, segments));
     context.requestSize.arrived();
   } catch (error) {
     noteMiss(context, segments, error);
@@ -343,13 +360,37 @@ function endOf(stream: StreamState, listed: readonly SegmentManifest[]): number 
   );
 }
 
-function newForm({ manifest, bytes }: NewSegment): NewSegment {
-  const {
-    firstSequence: _first,
-    lastSequence: _last,
-    ...rest
-  } = manifest as NewSegment['manifest'] & Partial<SegmentManifest>;
-  return { manifest: rest, bytes };
+/** A segment on its way, and whether it is known to be superseded. */
+type SentForm = NewSegment & { readonly isApart: boolean };
+
+/**
+ * Segments as the service is to store them: under the generation that both sides had last, so that the service stores them as superseded
+ * if a session elsewhere has taken the run over since. Rows that are known to be superseded go under an earlier one.
+ */
+async function newForms(
+  { notes }: SendContext,
+  segments: readonly NewSegment[],
+): Promise<readonly SentForm[]> {
+  const bases = new Map<string, BaseRun | undefined>();
+  const forms: SentForm[] = [];
+  for (const { manifest, bytes } of segments) {
+    const { runId } = manifest;
+    if (!bases.has(runId)) bases.set(runId, await notes.readBase(runId));
+    const base = bases.get(runId);
+    const {
+      firstSequence: _first,
+      lastSequence: _last,
+      superseded: _superseded,
+      ...rest
+    } = manifest as SegmentManifest;
+    const common = base === undefined ? 1 : remoteGenerationOf(base);
+    const isApart = isSuperseded(manifest as SegmentManifest, base?.superseded);
+    const generation = isApart
+      ? Math.max(1, Math.min(manifest.generation ?? 1, common - 1))
+      : common;
+    forms.push({ manifest: { ...rest, generation }, bytes, isApart });
+  }
+  return forms;
 }
 
 function refusal(manifest: NewSegment['manifest'], reason: string, text: string): RefusedSegment {

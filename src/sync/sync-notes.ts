@@ -7,8 +7,15 @@
  * over finds its notes changed, and stands down.
  */
 import { SessionStoreError } from '../base/errors.ts';
+import { generationOf } from '../records/shapes/run.ts';
 import { xxh32 } from '../base/xxh32.ts';
-import type { StoredRun, StoreNotes, StoreSurvey, StreamState } from '../store/store.ts';
+import type {
+  SegmentManifest,
+  StoredRun,
+  StoreNotes,
+  StoreSurvey,
+  StreamState,
+} from '../store/store.ts';
 import type { SyncProblem } from '../store/sync-control.ts';
 import { basePrefix, memberPrefix, parseSent, sentPrefix, type SentNote } from '../store/unsent.ts';
 
@@ -26,7 +33,33 @@ export type Member = {
 export type BaseRun = {
   readonly run: Omit<StoredRun, 'revision'>;
   readonly remoteRevision: number;
+  /** The generation that the service had then: each side counts for itself. Unless given, it is that of `run`. */
+  readonly remoteGeneration?: number;
+  /** The document of a change that was to count the service's generation up, as it was sent: its answer may have been lost. */
+  readonly claim?: string;
+  /** Since a session elsewhere has taken the run over: what of the local rows it could not see. */
+  readonly superseded?: SupersededRows;
 };
+
+/** The generation that the service had last, as far as it is known here. */
+export function remoteGenerationOf(base: BaseRun): number {
+  return base.remoteGeneration ?? generationOf(base.run);
+}
+
+/** Rows of the local store that a session elsewhere, which took their run over, could not see. */
+export type SupersededRows = {
+  /** Those of earlier generations (of the local store) than this. */
+  readonly below: number;
+  /** Those from these sequence numbers on, by table; all of a table that is not named. Earlier ones the service had. */
+  readonly from: Readonly<Record<string, number>>;
+};
+
+/** Whether rows of the local store are superseded. */
+export function isSuperseded(manifest: SegmentManifest, rows: SupersededRows | undefined): boolean {
+  if (manifest.superseded === true) return true;
+  if (rows === undefined || (manifest.generation ?? 1) >= rows.below) return false;
+  return manifest.lastSequence >= (rows.from[manifest.table] ?? 0);
+}
 
 /** A parsed note and the text it was parsed from. */
 export type ReadNote<T> = { readonly value: T; readonly text: string | null };
@@ -95,6 +128,13 @@ export class SyncNotes {
       this.#isRemembered = true;
     }
     await this.#notes.write(this.#member(runId), JSON.stringify({ ...FRESH, isAdopted }), null);
+  }
+
+  /** Whether the service has rows of the run that this store has not: of before it was taken over from there, or of a session elsewhere. */
+  async isPartial(runId: string): Promise<boolean> {
+    const member = await this.findMember(runId);
+    if (member === undefined) return false;
+    return member.value.isAdopted || (await this.readBase(runId))?.superseded !== undefined;
   }
 
   async findMember(runId: string): Promise<ReadNote<Member> | undefined> {

@@ -118,8 +118,7 @@ export async function verifySync(
     try {
       const remote = await outbox.openRemote();
       const found = await verifyRun(local, remote, runId, signal === undefined ? {} : { signal });
-      const member = await outbox.syncNotes.findMember(runId);
-      const isPartial = member?.value.isAdopted === true;
+      const isPartial = await outbox.syncNotes.isPartial(runId);
       const isThere = found.tables.every(
         (table) => table.missingRemote.length === 0 && table.local.damage.length === 0,
       );

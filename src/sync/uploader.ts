@@ -297,6 +297,7 @@ export class Uploader {
         requestSize: this.#requestSize,
         onProgress: () => this.noteProgress(),
         onAcknowledged: () => this.#acknowledged(),
+        onTakenOver: (taken) => mirror.pull(remote, taken),
         onRefused: this.#parts.onRefused,
         onSuspect: (id) => this.#parts.watch.suspect(id),
       };

@@ -8,7 +8,7 @@ import { openSegment } from '../segment/open-segment.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import { batchesOf, coalesceRanges, rangesContain } from '../store/batch-ranges.ts';
 import { type BatchRange, type SegmentManifest, type Store } from '../store/store.ts';
-import { areSameRuns, formOf, toLocalForm } from './merge-run.ts';
+import { areSameRuns, formOf, toLocalForm, withGeneration } from './merge-run.ts';
 import { RowDigest } from './row-digest.ts';
 
 /** Rows of one table on one side. */
@@ -69,7 +69,8 @@ export async function verifyRun(
   }
   const runPath: unknown = Reflect.get(JSON.parse(here.document) as object, 'run_path');
   const theirs = toLocalForm(there, here.projectId, typeof runPath === 'string' ? runPath : '');
-  const isRunEqual = areSameRuns(formOf(here), theirs);
+  // Each side counts generations for itself.
+  const isRunEqual = areSameRuns(withGeneration(formOf(here), 1), withGeneration(theirs, 1));
   return {
     runId,
     isEqual: isRunEqual && tables.every(({ isEqual }) => isEqual),
@@ -113,7 +114,11 @@ async function digestTable(
   signal: AbortSignal | undefined,
 ): Promise<{ readonly digest: TableDigest; readonly segments: readonly SegmentManifest[] }> {
   for (let attempt = 1; ; attempt++) {
-    const segments = await store.listSegments({ runId, table: table.table });
+    const segments = await store.listSegments({
+      runId,
+      table: table.table,
+      superseded: true,
+    });
     const rows = new RowDigest();
     const damage: string[] = [];
     let isGone = false;
