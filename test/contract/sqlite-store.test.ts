@@ -6,37 +6,44 @@ import Database from 'libsql';
 import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { describeStore } from './store-contract.ts';
 
-describeStore(
-  'sqlite',
-  async (clock) => {
-    const directory = await mkdtemp(join(tmpdir(), 'quark store '));
-    return {
-      open: () => openFileStorage(directory, { clock }),
-      damage: async (segment) => {
-        const database = new Database(join(directory, '.quark', 'quark.db'));
-        database
-          .prepare(
-            `UPDATE segment_bytes SET bytes = substr(bytes, 1, 5) WHERE segment_key =
+// With "full" every commit waits for the disk, and those that wait at once are committed together.
+for (const [name, query] of [
+  ['sqlite', ''],
+  ['sqlite, synchronous=full', '?synchronous=full'],
+] as const)
+  describeStore(
+    name,
+    async (clock) => {
+      const directory = await mkdtemp(join(tmpdir(), 'quark store '));
+      return {
+        open: () => openFileStorage(`file:${encodeURI(directory)}${query}`, { clock }),
+        damage: async (segment) => {
+          const database = new Database(join(directory, '.quark', 'quark.db'));
+          database
+            .prepare(
+              `UPDATE segment_bytes SET bytes = substr(bytes, 1, 5) WHERE segment_key =
              (SELECT segment_key FROM segments WHERE writer_id = ? AND batch_number = ?)`,
-          )
-          .run([segment.writerId, segment.batchNumber]);
-        database.close();
-      },
-      countBytes: async (runId) => {
-        const database = new Database(join(directory, '.quark', 'quark.db'));
-        const [row] = database
-          .prepare(
-            `SELECT coalesce(sum(length(bytes)), 0) AS total FROM segment_bytes
+            )
+            .run([segment.writerId, segment.batchNumber]);
+          database.close();
+        },
+        countBytes: async (runId) => {
+          const database = new Database(join(directory, '.quark', 'quark.db'));
+          const [row] = database
+            .prepare(
+              `SELECT coalesce(sum(length(bytes)), 0) AS total FROM segment_bytes
              LEFT JOIN segments ON segments.segment_key = segment_bytes.segment_key
              LEFT JOIN streams ON streams.stream_key = segments.stream_key
              WHERE run_id = ? OR run_id IS NULL`,
-          )
-          .all([runId]) as { total: number }[];
-        database.close();
-        return Number(row?.total) + (existsSync(join(directory, '.quark', 'runs', runId)) ? 1 : 0);
-      },
-      remove: () => rm(directory, { recursive: true, force: true }),
-    };
-  },
-  { hasNotes: true },
-);
+            )
+            .all([runId]) as { total: number }[];
+          database.close();
+          return (
+            Number(row?.total) + (existsSync(join(directory, '.quark', 'runs', runId)) ? 1 : 0)
+          );
+        },
+        remove: () => rm(directory, { recursive: true, force: true }),
+      };
+    },
+    { hasNotes: true },
+  );

@@ -19,6 +19,7 @@ import { dashboardDir } from '../support/site.ts';
 
 const DEFAULT_PORT = 4747;
 const MAX_PORT = 65_535;
+const SYNCHRONOUS = ['full', 'normal'] as const;
 /** Where no other machine can ask. */
 const LOOPBACK = /^(127\.|localhost$|::1$)/i;
 
@@ -80,6 +81,12 @@ export const serveCommand: Command = {
         value: 'LEVEL',
         choices: LOG_LEVELS,
         help: 'What to log, as JSON on standard error. Default: QUARK_LOG_LEVEL, or warn in a terminal and info elsewhere.',
+      },
+      synchronous: {
+        kind: 'text',
+        value: 'MODE',
+        choices: SYNCHRONOUS,
+        help: 'How far a write to DIR has to come before it is acknowledged: full, to the disk, or normal, to the operating system, which forgets the last ones when the power fails. Default: QUARK_SYNCHRONOUS, or full.',
       },
       'no-maintenance': {
         kind: 'flag',
@@ -156,6 +163,7 @@ function start(context: CommandContext, storage: string): Promise<ServedService>
   return serveService({
     storage,
     objects: s3OptionsFromEnvironment(io.env),
+    synchronous: synchronousOf(context),
     ...(isIdle ? { maintenance: false } : {}),
     host: hostOf(context),
     port: portOf(context),
@@ -244,6 +252,13 @@ function logLevel({ io, args }: CommandContext): LogLevel {
     `QUARK_LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}; got "${given}".`,
     { details: { field: 'QUARK_LOG_LEVEL' } },
   );
+}
+
+function synchronousOf({ args, io }: CommandContext): (typeof SYNCHRONOUS)[number] {
+  const given = args.text('synchronous') ?? (io.env['QUARK_SYNCHRONOUS'] || 'full');
+  const known = SYNCHRONOUS.find((mode) => mode === given);
+  if (known !== undefined) return known;
+  throw new UsageError(`QUARK_SYNCHRONOUS must be full or normal; got "${given}"`, 'serve');
 }
 
 function hasMaintenance(text: string): boolean {

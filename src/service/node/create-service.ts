@@ -23,6 +23,7 @@ import type { Gauges } from '../log/metrics.ts';
 import { AllowedOrigins, type ServiceConnection } from '../limits/origin-rules.ts';
 import { ServiceHandler } from '../routes/service-handler.ts';
 import { ComputePool } from './compute-pool.ts';
+import type { Synchronous } from '../../store/sql/node/sqlite.ts';
 import { openSpaces } from '../../store/sql/node/open-spaces.ts';
 import { openStaticFiles } from './static-files.ts';
 
@@ -38,6 +39,11 @@ export type ServiceOptions = {
    * beside it.
    */
   readonly objects?: S3Options | undefined;
+  /**
+   * How far a write to a folder has to come before it is acknowledged: `full`, the default, to the disk, so that it survives the loss
+   * of power, too; `normal` to the operating system. `file:DIR?synchronous=...` comes first. A PostgreSQL server has its own settings.
+   */
+  readonly synchronous?: Synchronous | undefined;
   /**
    * Merges small segments, and deletes what was merged away, in this process. Any number of services over one database
    * share the work; false leaves it to the others.
@@ -80,6 +86,7 @@ export type Service = {
   close(): Promise<void>;
 };
 
+const SYNCHRONOUS = ['full', 'normal'] as const;
 const KEYLESS_USES = ['never', 'until_first_key', 'always'] as const;
 
 /** Worker threads. All jobs of one user run in one of them, which leaves the other one to other users. */
@@ -113,7 +120,11 @@ export async function makeService(
   const settings = checkOptions(options);
   const { clock, keyless, limits, logger } = settings;
   const pages = await openStaticFiles(settings.dashboardDir);
-  const spaces = await openSpaces(settings.storage, { clock, objects: settings.objects });
+  const spaces = await openSpaces(settings.storage, {
+    clock,
+    objects: settings.objects,
+    synchronous: settings.synchronous,
+  });
   const identity = await RunningMark.start({
     database: spaces.database,
     clock,
@@ -183,6 +194,7 @@ function checkOptions(options: ServiceOptions) {
     {
       storage: orDefault(asGiven, '.'),
       objects: asGiven,
+      synchronous: orDefault(literal<Synchronous>(SYNCHRONOUS), 'full'),
       maintenance: asGiven,
       dashboardDir: asGiven,
       keyless: orDefault(literal<KeylessUse>(KEYLESS_USES), 'until_first_key'),

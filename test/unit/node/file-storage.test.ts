@@ -237,7 +237,7 @@ describe('the place', () => {
     expect(before).toBeGreaterThan(2_000_000);
     await store.replaceSegments(RUN_ID, 'metrics', placed, [mergeOf(placed)]);
     await store.reclaimSpace();
-    expect(statSync(dbPath()).size).toBeLessThan(before / 10);
+    expect(statSync(dbPath()).size).toBeLessThan(before / 5);
     expect(statSync(`${dbPath()}-wal`).size).toBe(0);
   });
 });

@@ -15,6 +15,12 @@ import { makeFolder, removeFolder } from './folders.ts';
 import { isOnlyRead, openReadOnlySqlite } from './sqlite-read-only.ts';
 import { openSqlite, type Synchronous } from './sqlite.ts';
 
+/** How a folder is written to. */
+export type DurabilityOptions = {
+  /** How far a write has to come before it counts, unless the URI says so. Default `normal`. */
+  readonly synchronous?: Synchronous | undefined;
+};
+
 const SYNCHRONOUS: readonly Synchronous[] = ['normal', 'full'];
 
 /**
@@ -44,7 +50,7 @@ export async function openFileStorage(
  */
 export async function openFileSpaces(
   uri: string,
-  options: OpenStorageOptions & ObjectOptions = {},
+  options: OpenStorageOptions & ObjectOptions & DurabilityOptions = {},
 ): Promise<StoreSpaces> {
   const place = await openObjects(options);
   const parts = place(await openParts(uri, options));
@@ -71,16 +77,21 @@ export async function openFileSpaces(
   };
 }
 
-async function openParts(uri: string, options: OpenStorageOptions): Promise<SqlStoreParts> {
+async function openParts(
+  uri: string,
+  options: OpenStorageOptions & DurabilityOptions,
+): Promise<SqlStoreParts> {
   checkNotAborted(options.signal);
-  const { directory, synchronous } = parseFileUri(uri);
+  const { directory, synchronous } = parseFileUri(uri, options.synchronous);
   const location = locateStore(directory);
   if (options.create === false && !existsSync(location.dbPath)) throw storeMissing(location);
   const isReadOnly = isOnlyRead(location.dbPath);
   if (!isReadOnly) await makeFolder(runFolder(location, ''), synchronous === 'full');
   checkNotAborted(options.signal);
   return {
-    uri: pathToFileURL(directory).href + (synchronous === 'full' ? '?synchronous=full' : ''),
+    uri:
+      pathToFileURL(directory).href +
+      (parseFileUri(uri).synchronous === 'full' ? '?synchronous=full' : ''),
     location,
     database: isReadOnly
       ? await openReadOnlySqlite(location.dbPath)
@@ -103,19 +114,22 @@ export function runFolder({ storeRoot }: StoreLocation, space: string): string {
     : join(storeRoot, 'spaces', space.replaceAll('/', '+'), 'runs');
 }
 
-/** The directory a `file:` URI or plain path names, as an absolute path, and the options in the URI. */
-export function parseFileUri(uri: string): {
+/** The directory a `file:` URI or plain path names, as an absolute path, and the options in the URI; `unlessNamed` stands for one that is not there. */
+export function parseFileUri(
+  uri: string,
+  unlessNamed: Synchronous = 'normal',
+): {
   readonly directory: string;
   readonly synchronous: Synchronous;
 } {
   if (typeof uri !== 'string' || uri.includes('\u0000'))
     throw invalidInput('storage', uri, 'a path or a "file:" URI');
   if (schemeOf(uri) !== 'file')
-    return { directory: resolve(uri === '' ? '.' : uri), synchronous: 'normal' };
+    return { directory: resolve(uri === '' ? '.' : uri), synchronous: unlessNamed };
   const rest = uri.slice('file:'.length);
   const cut = rest.indexOf('?');
   const path = cut < 0 ? rest : rest.slice(0, cut);
-  const synchronous = parseOptions(uri, cut < 0 ? '' : rest.slice(cut + 1));
+  const synchronous = parseOptions(uri, cut < 0 ? '' : rest.slice(cut + 1), unlessNamed);
   return { directory: resolve(decodePath(uri, path)), synchronous };
 }
 
@@ -136,8 +150,8 @@ function decodePath(uri: string, path: string): string {
   }
 }
 
-function parseOptions(uri: string, query: string): Synchronous {
-  let synchronous: Synchronous = 'normal';
+function parseOptions(uri: string, query: string, unlessNamed: Synchronous): Synchronous {
+  let synchronous = unlessNamed;
   for (const [name, value] of new URLSearchParams(query)) {
     const found = SYNCHRONOUS.find((known) => known === value);
     if (name !== 'synchronous' || found === undefined) {

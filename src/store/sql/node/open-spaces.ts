@@ -2,7 +2,7 @@
 import type { ObjectOptions } from '../../objects/open-objects.ts';
 import { schemeOf, unknownScheme, type OpenStorageOptions } from '../../registry.ts';
 import type { StoreSpaces } from '../sql-store.ts';
-import { openFileSpaces } from './file-storage.ts';
+import { openFileSpaces, type DurabilityOptions } from './file-storage.ts';
 
 /** Schemes of storage that can hold many users. */
 const SCHEMES = ['file', 'postgres', 'postgresql', 'cockroach'];
@@ -14,14 +14,16 @@ const SCHEMES = ['file', 'postgres', 'postgresql', 'cockroach'];
  */
 export async function openSpaces(
   uri: string,
-  options: OpenStorageOptions & ObjectOptions = {},
+  options: OpenStorageOptions & ObjectOptions & DurabilityOptions = {},
 ): Promise<StoreSpaces> {
   const scheme = schemeOf(uri) ?? 'file';
   if (scheme === 'file') return openFileSpaces(uri, options);
   if (SCHEMES.includes(scheme)) {
     // Who keeps records in a folder need not have this driver.
     const { openPostgresSpaces } = await import('./postgres-storage.ts');
-    return openPostgresSpaces(uri, options);
+    // The server has its own settings for that.
+    const { synchronous: _own, ...rest } = options;
+    return openPostgresSpaces(uri, rest);
   }
   throw unknownScheme(uri, scheme, SCHEMES);
 }

@@ -5,7 +5,8 @@
  * reached the operating system: it survives the end of the process by any signal. If the whole machine loses power, the
  * last writes since the most recent checkpoint may be missing, and the database is whole; closing a store and giving
  * space back (as at the end of a run) are checkpoints. With `'full'` each write also waits for the disk and survives
- * power loss; measured (bench/storage.mjs), that makes a small append five to ten times and a large one two to four times as slow.
+ * power loss; measured (bench/storage.mjs), that makes a small append five to ten times and a large one two to four times as slow. What
+ * several callers write at once is then committed together (`commit-group.ts`).
  *
  * What is to be known of libsql 0.5: a lone object (bytes, null) given as the only parameter is taken for named
  * parameters, so parameters always travel as one array; binding a boolean, or reading a text cell that is not UTF-8,
@@ -29,6 +30,7 @@ import {
   type SqlRow,
   type SqlWork,
 } from '../sql-database.ts';
+import { CommitGroup } from './commit-group.ts';
 import { isBusy, notADatabase, sqliteFailure } from './sqlite-errors.ts';
 
 /** How far a write has to come before it counts: to the operating system, or to the disk. */
@@ -137,6 +139,8 @@ class SqliteDatabase implements SqlDatabase {
   readonly #statements = new Map<string, Statement>();
   readonly #writes = new Mutex();
   #isDurable = false;
+  /** Where each commit waits for the disk, those that wait at once do so together. */
+  #group: CommitGroup | undefined;
 
   constructor(
     database: Libsql.Database,
@@ -162,16 +166,28 @@ class SqliteDatabase implements SqlDatabase {
       }
       this.#pragma('journal_mode = WAL');
       this.#pragma(`synchronous = ${synchronous === 'full' ? 'FULL' : 'NORMAL'}`);
+      // On macOS the disk is told to write as well; elsewhere this changes nothing.
+      if (synchronous === 'full') this.#pragma('fullfsync = ON');
       this.#pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
       this.#pragma(`journal_size_limit = ${2 * CHECKPOINT_PAGES * PAGE_BYTES}`);
       this.#pragma('temp_store = MEMORY');
     });
-    this.#isDurable = synchronous === 'full';
     if ((await this.#layoutVersion()) !== SQL_LAYOUT_VERSION) {
       let isBehind = true;
       while (isBehind)
         isBehind = await this.transaction(() => migrateStep(`The database ${this.name}`));
     }
+    if (synchronous !== 'full') return;
+    this.#isDurable = true;
+    this.#group = new CommitGroup({
+      run: (text) => this.#run(text),
+      drive: (work) => this.#drive(() => work(ONLY_ATTEMPT)),
+      transact: (work) => this.#transact(work),
+      isInTransaction: () => this.#database.inTransaction,
+      exclusively: (work) => this.#writes.run(work),
+      retry: (work) => this.#retry(work),
+      failure: (error) => sqliteFailure(error, this.name),
+    });
   }
 
   /** Sets a connection up that only reads; refuses databases of other programs and of other layouts. */
@@ -199,6 +215,7 @@ class SqliteDatabase implements SqlDatabase {
 
   async transaction<T>(work: (attempt: SqlAttempt) => SqlWork<T>): Promise<T> {
     this.#checkWritable();
+    if (this.#group !== undefined) return this.#group.run(work);
     return this.#writes.run(() => this.#retry(() => this.#transact(work)));
   }
 
@@ -233,6 +250,7 @@ class SqliteDatabase implements SqlDatabase {
   }
 
   async close(): Promise<void> {
+    await this.#group?.settle();
     await this.#writes.run(async () => {
       if (!this.#database.open) return;
       try {
