@@ -25,7 +25,9 @@ for (let round = 0; round < Number(options.rounds); round++)
       const folder = join(root, `${round}-${callers}-${mode}`);
       const store = await parts.openFileStorage(`file:${encodeURI(folder)}?synchronous=${mode}`);
       const waits = [];
-      await Promise.all(Array.from({ length: callers }, (_, i) => append(store, `run_${i}`, waits)));
+      await Promise.all(
+        Array.from({ length: callers }, (_, i) => append(store, `run_${i}`, waits)),
+      );
       await store.close();
       await rm(folder, { recursive: true, force: true });
       const known = found.get(`${callers} ${mode}`) ?? { rates: [], medians: [] };

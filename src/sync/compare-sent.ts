@@ -6,6 +6,7 @@
  * names of batches is compared, so a run costs some hundred bytes.
  */
 import { createId } from '../base/ids.ts';
+import { xxh32 } from '../base/xxh32.ts';
 import {
   batchesOf,
   batchName,
@@ -276,13 +277,15 @@ function withoutLost(
 
 async function noteLoss(
   { losses, nowMs }: CompareParts,
-  { isHere, runId }: AckedRun,
+  { isHere, runId, seen, tables: acked }: AckedRun,
   tables: Loss['tables'],
 ): Promise<void> {
-  await losses.addMissing(runId, tables);
-  // There is no run to record an event in.
-  if (!isHere) return;
+  const from = JSON.stringify([seen, acked.map(({ note }) => note.text)]);
+  const print = xxh32(new TextEncoder().encode(from), 0);
+  await losses.addMissing(runId, tables, print);
   const before = await losses.readLoss(runId);
+  // There is no run to record an event in; or it is recorded already.
+  if (!isHere || before?.print === print) return;
   const sum: Record<string, LostCount> = { ...before?.tables };
   for (const [table, { again, missing }] of Object.entries(tables)) {
     const known = sum[table] ?? NOTHING_LOST;
@@ -292,7 +295,7 @@ async function noteLoss(
     foundAtMs: nowMs,
     writerId: createId('syn', nowMs),
   };
-  await losses.writeLoss(runId, { writerId, foundAtMs, tables: sum });
+  await losses.writeLoss(runId, { writerId, foundAtMs, print, tables: sum });
 }
 
 async function unsettle(notes: SyncNotes, runId: string): Promise<void> {

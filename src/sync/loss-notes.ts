@@ -28,8 +28,12 @@ export type Loss = {
   /** The writer of the event: it is recorded once, whatever fails. */
   readonly writerId: string;
   readonly foundAtMs: number;
+  /** What was found last, so that two who find it at once, or one that finds it again after a crash, count it once. */
+  readonly print: number;
   readonly tables: { readonly [table: string]: LostCount };
 };
+
+type Missing = { readonly print: number; readonly rows: Readonly<Record<string, number>> };
 
 /** The notes about one service, by its key. */
 export class LossNotes {
@@ -80,14 +84,17 @@ export class LossNotes {
 
   /** Rows of a run that are missing for good, by table. */
   async readMissing(runId: string): Promise<Readonly<Record<string, number>>> {
-    return (await this.#read<Record<string, number>>(`missing/${runId}`)) ?? {};
+    return (await this.#read<Missing>(`missing/${runId}`))?.rows ?? {};
   }
 
-  async addMissing(runId: string, tables: Loss['tables']): Promise<void> {
-    const counts: Record<string, number> = { ...(await this.readMissing(runId)) };
+  /** @param print stands for what this was found from: it is counted once */
+  async addMissing(runId: string, tables: Loss['tables'], print: number): Promise<void> {
+    const known = await this.#read<Missing>(`missing/${runId}`);
+    if (known?.print === print) return;
+    const rows: Record<string, number> = { ...known?.rows };
     for (const [table, { missing }] of Object.entries(tables))
-      if (missing > 0) counts[table] = (counts[table] ?? 0) + missing;
-    if (Object.keys(counts).length > 0) await this.#write(`missing/${runId}`, counts);
+      if (missing > 0) rows[table] = (rows[table] ?? 0) + missing;
+    if (Object.keys(rows).length > 0) await this.#write(`missing/${runId}`, { print, rows });
   }
 
   /** The runs of which rows are missing for good. */

@@ -113,8 +113,13 @@ async function removeLocalCopy(
   const status = await outbox.sync.status(runId);
   if (survey === undefined || status.pendingRuns > 0 || status.refusedSegments.length > 0)
     return false;
-  const { isEqual } = await verifyRun(local, await outbox.openRemote(), runId);
-  if (!isEqual || (await local.notes?.forgetRun(runId, survey)) !== true) return false;
+  const remote = await outbox.openRemote();
+  const { isEqual } = await verifyRun(local, remote, runId);
+  // What the service has only in the memory of its machine may be gone with the next loss of power.
+  if (!isEqual || (await remote.isDurable?.()) !== true) return false;
+  // What the service has now is noted, so that it is known what is missing if that is ever lost.
+  await outbox.compareSent([runId]);
+  if ((await local.notes?.forgetRun(runId, survey)) !== true) return false;
   await syncNotes.removeMember(runId);
   return true;
 }

@@ -179,10 +179,11 @@ export class OutboxStore implements Store {
    * Compares what was acknowledged with what the service has, and notes as not sent what is missing there. It is done at each start of
    * sending in any case: this is for programs that wait for the outcome.
    *
+   * @param runIds these runs; all unless given
    * @throws {SessionStoreError} when the service cannot be asked
    */
-  async compareSent(): Promise<void> {
-    await this.#watch.compareAll(() => this.#remote.open());
+  async compareSent(runIds?: readonly string[]): Promise<void> {
+    await this.#watch.compareAll(() => this.#remote.open(), runIds);
   }
 
   /** Tries now, whatever pause was planned: the network is back, the page goes away. */

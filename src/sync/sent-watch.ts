@@ -61,10 +61,12 @@ export class SentWatch {
    *
    * @throws {SessionStoreError} when the service cannot be asked
    */
-  async compareAll(open: () => Promise<Store>): Promise<void> {
+  async compareAll(open: () => Promise<Store>, only?: readonly string[]): Promise<void> {
     const { clock, local, losses, notes, onLoss } = this.#parts;
     const remote = await open();
-    const runIds = [...new Set([...(await losses.listSent()), ...(await losses.listSeen())])];
+    const runIds = only ?? [
+      ...new Set([...(await losses.listSent()), ...(await losses.listSeen())]),
+    ];
     for (let at = 0; at < runIds.length; at += RUNS_AT_ONCE) {
       const some = runIds.slice(at, at + RUNS_AT_ONCE);
       const found = await compareSent({ local, notes, losses, nowMs: clock.now() }, remote, some);

@@ -10,7 +10,7 @@ import { MetricsLogger } from '../../src/session/metrics-logger.ts';
 import { TrainingSession } from '../../src/session/training-session.ts';
 import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import type { Store } from '../../src/store/store.ts';
-import { verifySync } from '../../src/sync/sync-storage.ts';
+import { openSync, verifySync } from '../../src/sync/sync-storage.ts';
 import { openHttpStorage } from '../../src/wire/http-store.ts';
 import { FakeIo } from '../cli/fake-io.ts';
 
@@ -187,4 +187,50 @@ test('of a run that was taken over from the service, what is stored nowhere any 
   expect(lostRows).toContainEqual({ runId, table: 'metrics', rows: 70 });
   await second.endRun();
   await second.close();
+});
+
+async function recordAndLetGo(): Promise<string> {
+  const session = await TrainingSession.startRun({
+    project: 'p',
+    storageDir: runsOf('one'),
+    persistenceUrl: url(),
+    keepLocal: 'until-acknowledged',
+  });
+  await record(session, 0, 300);
+  await session.endRun();
+  await session.close();
+  return session.runId;
+}
+
+async function isHere(runId: string): Promise<boolean> {
+  const local = await openFileStorage(runsOf('one'));
+  const found = await local.findRun(runId);
+  await local.close();
+  return found !== undefined;
+}
+
+test('only what the disk of the service has is removed here, and told when it is gone all the same', async () => {
+  await backUp(false);
+  await service?.close();
+  const storage = join(folder, 'service');
+  service = await serveService({ storage, port, keyless: 'always', synchronous: 'normal' });
+  const first = await recordAndLetGo();
+  expect(await isHere(first)).toBe(true);
+  await service.close();
+  await start();
+  const local = await openFileStorage(runsOf('one'));
+  const options = { persistenceUrl: url(), keepLocal: 'until-acknowledged' } as const;
+  let [task] = await openSync(local, options);
+  await expect.poll(() => isHere(first), soon).toBe(false);
+  await task?.outbox.close();
+  await putBack();
+  [task] = await openSync(local, options);
+  await task?.compare();
+  expect((await task?.status())?.lostRows).toContainEqual({
+    runId: first,
+    table: 'metrics',
+    rows: 300,
+  });
+  await task?.outbox.close();
+  await local.close();
 });
