@@ -66,6 +66,16 @@ export { type RecordedSeries } from './read/growing-series.ts';
 export { type SeriesQuery, type SeriesRead } from './read/metric-series.ts';
 export { MetricRecord } from './read/metric-record.ts';
 export { openRun, RunReader } from './read/run-reader.ts';
+export {
+  archiveRun,
+  deleteRun,
+  listDeletedRuns,
+  restoreRun,
+  runSize,
+  type DeletedRunFilter,
+  type RunSize,
+} from './read/run-deletion.ts';
+export type { DeletedRun, DeleteRunOptions } from './store/store.ts';
 export { listRuns, type RunListFilter, type RunSummary } from './read/runs.ts';
 export {
   DEFAULT_KEEP_UNNAMED_MS,

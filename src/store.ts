@@ -8,6 +8,8 @@ export type { LossReport, RowSpill } from './store/row-spill.ts';
 export type { HolderTag } from './sync/leadership.ts';
 export type {
   BatchRange,
+  DeletedRun,
+  DeleteRunOptions,
   Lease,
   MergedSegment,
   NewSegment,

@@ -24,11 +24,13 @@ import { quotaCommand } from './commands/quota.ts';
 import { reportCommand } from './commands/report.ts';
 import { restoreCommand } from './commands/restore.ts';
 import { retentionCommand } from './commands/retention.ts';
+import { rmCommand } from './commands/rm.ts';
 import { runsCommand } from './commands/runs.ts';
 import { serveCommand } from './commands/serve.ts';
 import { shareCommand } from './commands/share.ts';
 import { showCommand } from './commands/show.ts';
 import { syncCommand } from './commands/sync.ts';
+import { undeleteCommand } from './commands/undelete.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { guardTerminal, OutputClosed, type CliIo } from './support/io.ts';
 import { onTerminal, styleFor } from './support/text.ts';
@@ -45,6 +47,8 @@ const COMMANDS: readonly Command[] = [
   importCommand,
   exportCommand,
   queryCommand,
+  rmCommand,
+  undeleteCommand,
   dashboardCommand,
   demoCommand,
   serveCommand,

@@ -9,6 +9,8 @@ export type FakeIoOptions = {
   readonly env?: Readonly<Record<string, string>>;
   /** Width of the terminal; no terminal unless given. */
   readonly columns?: number;
+  /** What is answered at the terminal; no terminal to ask at unless given. */
+  readonly answer?: string;
   /** Standard output is closed after so many writes. */
   readonly closesAfter?: number;
 };
@@ -25,9 +27,19 @@ export class FakeIo implements CliIo {
   #listeners = new Set<() => void>();
   #waiting: { readonly pattern: RegExp; readonly resolve: (match: RegExpExecArray) => void }[] = [];
 
-  constructor({ cwd, env = {}, columns, closesAfter = Number.POSITIVE_INFINITY }: FakeIoOptions) {
+  readonly asked: string[] = [];
+  readonly #answer: string | undefined;
+
+  constructor({
+    cwd,
+    env = {},
+    columns,
+    answer,
+    closesAfter = Number.POSITIVE_INFINITY,
+  }: FakeIoOptions) {
     this.cwd = cwd;
     this.env = env;
+    this.#answer = answer;
     let writes = 0;
     this.stdout = {
       isTty: columns !== undefined,
@@ -51,6 +63,11 @@ export class FakeIo implements CliIo {
   onInterrupt(callback: () => void): () => void {
     this.#listeners.add(callback);
     return () => this.#listeners.delete(callback);
+  }
+
+  async ask(question: string): Promise<string | undefined> {
+    this.asked.push(question);
+    return this.#answer;
   }
 
   openBrowser(url: string): void {

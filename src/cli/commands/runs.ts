@@ -1,5 +1,12 @@
 /** `quark runs`: the runs of a store, newest first. */
-import { listRuns, RUN_STATUSES, type RunSummary } from '../../index.ts';
+import {
+  listDeletedRuns,
+  listRuns,
+  RUN_STATUSES,
+  type DeletedRun,
+  type RunSummary,
+} from '../../index.ts';
+import { UsageError } from '../support/args.ts';
 import {
   EXIT,
   JSON_OPTION,
@@ -9,6 +16,7 @@ import {
   summaryJson,
   withStore,
   type Command,
+  type CommandContext,
 } from '../support/command.ts';
 import { duration, localTime, table } from '../support/text.ts';
 
@@ -29,6 +37,11 @@ export const runsCommand: Command = {
         choices: RUN_STATUSES,
       },
       tag: { kind: 'list', value: 'TAG', help: 'Only runs with this tag.' },
+      archived: { kind: 'flag', help: 'Only runs in the archive, which are left out otherwise.' },
+      deleted: {
+        kind: 'flag',
+        help: 'Only deleted runs, and until when they can be brought back.',
+      },
       limit: {
         kind: 'count',
         value: 'N',
@@ -41,6 +54,7 @@ export const runsCommand: Command = {
     ],
   },
   async run({ io, args, style }) {
+    if (args.flag('deleted')) return showDeleted({ io, args, style });
     const project = args.text('project');
     const statuses = args.list('status');
     const tags = args.list('tag');
@@ -51,6 +65,7 @@ export const runsCommand: Command = {
           ? {}
           : { statuses: RUN_STATUSES.filter((status) => statuses.includes(status)) }),
         ...(tags === undefined ? {} : { tags }),
+        archived: args.flag('archived'),
         limit: args.count('limit') ?? DEFAULT_LIMIT,
       }),
     );
@@ -79,6 +94,49 @@ export const runsCommand: Command = {
     return EXIT.ok;
   },
 };
+
+async function showDeleted({ io, args, style }: CommandContext): Promise<number> {
+  const project = args.text('project');
+  for (const name of ['status', 'tag', 'archived'])
+    if (args.list(name) !== undefined || args.flag(name))
+      throw new UsageError(`--${name} does not go with --deleted`, 'runs');
+  const all = await withStore({ io, args }, (store) => listDeletedRuns(store));
+  const runs = all
+    .filter(({ projectName }) => project === undefined || projectName === project)
+    .slice(0, args.count('limit') ?? DEFAULT_LIMIT);
+  if (args.flag('json')) await io.stdout.write(jsonText(runs.map(deletedJson)));
+  else if (runs.length === 0) await io.stderr.write('No deleted runs.\n');
+  else {
+    const text = table<DeletedRun>(
+      [
+        { title: 'RUN', cell: ({ id }) => id },
+        { title: 'PROJECT', cell: ({ projectName }) => projectName, isElastic: true },
+        { title: 'DELETED', cell: ({ deletedAtMs }) => localTime(isoOf(deletedAtMs)) },
+        { title: 'UNTIL', cell: ({ purgeAtMs }) => localTime(isoOf(purgeAtMs)) },
+        { title: 'BY', cell: ({ by }) => by ?? '-', isElastic: true },
+      ],
+      runs,
+      io.stdout.columns,
+      style,
+    );
+    await io.stdout.write(text);
+  }
+  return EXIT.ok;
+}
+
+function deletedJson({ id, projectName, deletedAtMs, purgeAtMs, by }: DeletedRun): object {
+  return {
+    id,
+    project_name: projectName,
+    deleted_at: isoOf(deletedAtMs),
+    restorable_until: isoOf(purgeAtMs),
+    by: by ?? null,
+  };
+}
+
+function isoOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
 
 /** How long a run took: to its end, or to its last sign of life. */
 function took({ run, isLive }: RunSummary): string {

@@ -1,5 +1,6 @@
 /** What the commands touch outside of themselves: handed in, so that tests see and steer all of it. */
 import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline/promises';
 import { withOwnSequences } from '../../base/control-characters.ts';
 
 /** One of the two output streams. */
@@ -20,6 +21,8 @@ export type CliIo = {
   readonly cwd: string;
   /** Calls back at every SIGINT and SIGTERM until undone; the process does not end by itself meanwhile. */
   onInterrupt(callback: () => void): () => void;
+  /** Asks at the terminal, and resolves to the line that was answered; undefined where there is no terminal to ask at. */
+  ask(question: string): Promise<string | undefined>;
   /** Shows a page in the user's browser; failing to is no error. */
   openBrowser(url: string): void;
   /** Ends the process at once. */
@@ -55,6 +58,7 @@ export function guardTerminal(io: CliIo): CliIo {
     env: io.env,
     cwd: io.cwd,
     onInterrupt: (callback) => io.onInterrupt(callback),
+    ask: (question) => io.ask(question),
     openBrowser: (url) => io.openBrowser(url),
     exit: (code) => io.exit(code),
   };
@@ -75,9 +79,20 @@ export function processIo(): CliIo {
         process.off('SIGTERM', callback);
       };
     },
+    ask,
     openBrowser,
     exit: (code) => process.exit(code),
   };
+}
+
+async function ask(question: string): Promise<string | undefined> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) return undefined;
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await lines.question(question);
+  } finally {
+    lines.close();
+  }
 }
 
 function output(stream: NodeJS.WriteStream): CliOutput {

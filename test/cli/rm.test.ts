@@ -1,0 +1,121 @@
+/** `quark rm`, `quark undelete`, and the runs that they leave. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { deleteRun, listRuns, openRun, restoreRun, runSize } from '../../src/index.ts';
+import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
+import type { Store } from '../../src/store/store.ts';
+import { recordRun, runWith } from '../support/recorded-run.ts';
+import { segmentOf } from '../support/segments.ts';
+import { FakeIo, quark, type Ran } from './fake-io.ts';
+import { runCli } from '../../src/cli/cli.ts';
+
+let folder: string;
+let store: Store;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'quark-rm-'));
+  store = await openFileStorage(folder);
+  for (const id of ['run_aa', 'run_ab', 'run_b'])
+    await recordRun([], store, runWith({ id, tags: id === 'run_b' ? ['old'] : [] }));
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const ids = async (archived: boolean | 'any' = false): Promise<string[]> =>
+  (await listRuns(store, { archived })).map(({ run }) => run.id).toSorted();
+const run = (...args: string[]): Promise<Ran> => quark(args, { cwd: folder });
+
+it('deletes one run without asking, lists it, and brings it back', async () => {
+  const before = await openRun(store, 'run_aa');
+  const done = await run('rm', 'run_aa');
+  expect(done).toMatchObject({ code: 0, stderr: '' });
+  expect(done.stdout).toMatch(
+    /Deleted 1 run, \d.*"quark undelete" brings them back within 30 days/,
+  );
+  expect(await ids()).toEqual(['run_ab', 'run_b']);
+  const deleted = await run('runs', '--deleted', '--json');
+  expect(JSON.parse(deleted.stdout)).toMatchObject([{ id: 'run_aa', by: null }]);
+  expect((await run('runs', '--deleted')).stdout).toContain('run_aa');
+  expect(await run('show', 'run_aa')).toMatchObject({ code: 3 });
+  expect(await run('undelete', 'aa')).toMatchObject({
+    code: 0,
+    stdout: '1 run restored: run_aa\n',
+  });
+  const after = await openRun(store, 'run_aa');
+  expect(after.run).toEqual(before.run);
+  expect(await run('undelete', 'run_nobody')).toMatchObject({ code: 3 });
+  expect(await run('rm', 'run_nobody')).toMatchObject({ code: 3 });
+});
+
+it('asks before many, takes no for an answer, and refuses where nobody can be asked', async () => {
+  const io = new FakeIo({ cwd: folder, answer: 'n' });
+  expect(await runCli(['rm', 'run_aa', 'run_b'], io)).toBe(1);
+  expect(io.asked).toEqual(['Delete 2 runs? [y/N] ']);
+  expect(io.out).toContain('Nothing was changed.');
+  expect(await ids()).toHaveLength(3);
+  const alone = await run('rm', 'run_aa', 'run_b');
+  expect(alone.code).toBe(2);
+  expect(alone.stderr).toContain('give --yes');
+  expect(await ids()).toHaveLength(3);
+  const yes = new FakeIo({ cwd: folder, answer: 'y' });
+  expect(await runCli(['rm', 'run_aa', 'run_b'], yes)).toBe(0);
+  expect(await ids()).toEqual(['run_ab']);
+});
+
+it('chooses by filters, says first what would go, and reports as JSON', async () => {
+  const size = await runSize(store, 'run_b');
+  const dry = await run('rm', '--tag', 'old', '--dry-run', '--json');
+  expect(JSON.parse(dry.stdout)).toMatchObject({
+    act: 'delete',
+    is_done: false,
+    bytes: size.bytes,
+    runs: [{ id: 'run_b', bytes: size.bytes }],
+  });
+  expect(await ids()).toHaveLength(3);
+  expect((await run('rm', '--before', '1990-01-01')).stdout).toBe('No runs.\n');
+  expect(await run('rm', '--before', 'soon')).toMatchObject({ code: 2 });
+  expect(await run('rm')).toMatchObject({ code: 2 });
+  expect(await run('rm', 'run_b', '--tag', 'old')).toMatchObject({ code: 2 });
+  expect(await run('rm', '--tag', 'old', '--yes')).toMatchObject({ code: 0 });
+  expect(await ids()).toEqual(['run_aa', 'run_ab']);
+  expect(await run('rm', '--before', '2100-01-01', '--yes')).toMatchObject({ code: 0 });
+  expect(await ids('any')).toEqual([]);
+});
+
+it('puts runs into the archive and takes them out again', async () => {
+  expect(await run('rm', '--archive', 'run_b')).toMatchObject({ code: 0 });
+  expect(await ids()).toEqual(['run_aa', 'run_ab']);
+  expect(await ids(true)).toEqual(['run_b']);
+  expect(JSON.parse((await run('runs', '--archived', '--json')).stdout)).toHaveLength(1);
+  expect(JSON.parse((await run('runs', '--json')).stdout)).toHaveLength(2);
+  expect(await run('undelete', 'run_b')).toMatchObject({ code: 0 });
+  expect(await ids()).toHaveLength(3);
+});
+
+it('removes the bytes at once where that is asked for', async () => {
+  await store.appendSegments([segmentOf(900, { runId: 'run_aa' })]);
+  const asked = await run('rm', 'run_aa', '--purge-now');
+  expect(asked.code).toBe(2);
+  expect(await run('rm', 'run_aa', '--purge-now', '--archive')).toMatchObject({ code: 2 });
+  expect(await run('rm', 'run_aa', '--purge-now', '--yes')).toMatchObject({ code: 0 });
+  expect(await run('undelete', 'run_aa')).toMatchObject({ code: 1 });
+  await expect(restoreRun(store, 'run_aa')).rejects.toMatchObject({ reason: 'deleted' });
+  expect(await store.findDeletedRun('run_aa')).toMatchObject({ purgedAtMs: expect.any(Number) });
+});
+
+it('names a live run before it goes', async () => {
+  await recordRun([], store, runWith({ id: 'run_live', status: 'running', endedAt: null }));
+  await store.renewLease('run_live', 'session', 60_000);
+  expect(await run('rm', '--before', '2100-01-01', '--dry-run', '--json')).toMatchObject({
+    stdout: expect.not.stringContaining('run_live'),
+  });
+  const io = new FakeIo({ cwd: folder, answer: '' });
+  await runCli(['rm', 'run_live'], io);
+  expect(io.asked).toEqual(['Delete 1 run, of which 1 run being recorded? [y/N] ']);
+  await expect(deleteRun(store, 'run_live', { keepMs: -1 })).rejects.toMatchObject({
+    code: 'invalid_input',
+  });
+});
