@@ -15,7 +15,10 @@ const { values: options } = parseArgs({
   options: {
     short: { type: 'boolean', default: false },
     long: { type: 'boolean', default: false },
-    only: { type: 'string', default: 'leave,expensive,slow,keys,powercut,mutate,routes,upgrade' },
+    only: {
+      type: 'string',
+      default: 'leave,expensive,slow,keys,powercut,mutate,routes,upgrade,kills',
+    },
     seed: { type: 'string', default: '1' },
     json: { type: 'string' },
     dist: { type: 'string', default: fileURLToPath(new URL('../dist', import.meta.url)) },
@@ -30,6 +33,9 @@ const criteria = [];
 const load = () => loadavg()[0].toFixed(1);
 try {
   const program = await bundle('bench/siege/siege-program.ts', { folder: join(root, 'program') });
+  const forgetter = await bundle('bench/siege/kills/forgetter.ts', {
+    folder: join(root, 'forgetter'),
+  });
   const { PARTS, printed } = await import(
     await bundle('bench/siege/parts.ts', { folder: join(root, 'parts') })
   );
@@ -53,6 +59,7 @@ try {
       isLong: options.long,
       servers: { postgres: startPostgres, pooler: startPooler },
       oldBuild,
+      forgetter,
       upgradeClient: fileURLToPath(new URL('siege/upgrade/client.mjs', import.meta.url)),
     };
     const found = await PARTS[name](siege);

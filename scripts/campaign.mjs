@@ -26,7 +26,17 @@ const command = (name, [program, args], missing) => ({ name, program, args, miss
 const scripts = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts;
 
 /** Parts of the siege, each a step of its own. */
-const SIEGES = ['leave', 'expensive', 'slow', 'keys', 'powercut', 'mutate', 'routes', 'upgrade'];
+const SIEGES = [
+  'leave',
+  'expensive',
+  'slow',
+  'keys',
+  'powercut',
+  'mutate',
+  'routes',
+  'upgrade',
+  'kills',
+];
 
 const PARTS = {
   kills: {

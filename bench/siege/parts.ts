@@ -1,5 +1,6 @@
 /** The parts of a siege by name. */
 import { siegeOfExpensive } from './part-expensive.ts';
+import { siegeOfKills } from './part-kills.ts';
 import { siegeOfKeys } from './part-keys.ts';
 import { siegeOfLeaving } from './part-leave.ts';
 import { siegeOfMutated } from './part-mutate.ts';
@@ -20,4 +21,5 @@ export const PARTS: Readonly<Record<string, (siege: Siege) => Promise<Report>>> 
   mutate: siegeOfMutated,
   routes: siegeOfRoutes,
   upgrade: siegeOfUpgrade,
+  kills: siegeOfKills,
 };

@@ -36,6 +36,8 @@ export type Siege = {
   };
   /** The build of an earlier commit, made where it is not there. */
   readonly oldBuild?: () => { readonly dist: string } | { readonly missing: string };
+  /** The bundle of `kills/forgetter.ts`. */
+  readonly forgetter?: string;
   /** The program of a client that takes its build from its arguments. */
   readonly upgradeClient?: string;
 };
