@@ -59,3 +59,10 @@ export {
   type RetentionReport,
   type SkippedStep,
 } from './retention/apply.ts';
+export {
+  examineService,
+  examineStore,
+  type DoctorOptions,
+  type DoctorReport,
+} from './doctor/diagnose.ts';
+export { type Finding, type FindingSeverity, type Repair } from './doctor/finding.ts';

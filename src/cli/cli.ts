@@ -12,6 +12,7 @@ import { auditCommand } from './commands/audit.ts';
 import { compareCommand } from './commands/compare.ts';
 import { dashboardCommand } from './commands/dashboard.ts';
 import { demoCommand } from './commands/demo.ts';
+import { doctorCommand } from './commands/doctor.ts';
 import { eventsCommand } from './commands/events.ts';
 import { exportCommand } from './commands/export.ts';
 import { gcCommand } from './commands/gc.ts';
@@ -62,6 +63,7 @@ const COMMANDS: readonly Command[] = [
   restoreCommand,
   gcCommand,
   retentionCommand,
+  doctorCommand,
 ];
 
 /** Runs one command line, without the name of the program, and returns its exit code. Throws nothing. */

@@ -237,6 +237,8 @@ describe('exported names', () => {
         "backupTombstones",
         "checkRetention",
         "describeRule",
+        "examineService",
+        "examineStore",
         "listBackups",
         "nodePlatform",
         "openFileStorage",

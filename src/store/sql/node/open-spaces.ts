@@ -8,13 +8,16 @@ import { openFileSpaces, type DurabilityOptions } from './file-storage.ts';
 const SCHEMES = ['file', 'postgres', 'postgresql', 'cockroach'];
 
 /**
- * Opens the database that a URI or a plain path names, for many spaces.
+ * Opens the database that a URI or a plain path names, for many spaces. With `migrates: false` a PostgreSQL database with an
+ * older layout is refused and left as it is.
  *
  * @throws {SessionStoreError} `unknown_scheme`, and what the database and the object store report
  */
 export async function openSpaces(
   uri: string,
-  options: OpenStorageOptions & ObjectOptions & DurabilityOptions = {},
+  options: OpenStorageOptions &
+    ObjectOptions &
+    DurabilityOptions & { readonly migrates?: boolean } = {},
 ): Promise<StoreSpaces> {
   const scheme = schemeOf(uri) ?? 'file';
   if (scheme === 'file') return openFileSpaces(uri, options);

@@ -25,7 +25,12 @@ import { DEFAULT_POSTGRES_CONFIG, PostgresPools, type PostgresConfig } from './p
 import type { PostgresKind } from './postgres-words.ts';
 
 /** Options of {@link openPostgresSpaces}. */
-export type PostgresOptions = OpenStorageOptions & Partial<PostgresConfig> & ObjectOptions;
+export type PostgresOptions = OpenStorageOptions &
+  Partial<PostgresConfig> &
+  ObjectOptions & {
+    /** False: a database with an older layout is refused and left as it is. Default true: it is migrated. */
+    readonly migrates?: boolean;
+  };
 
 const OLDEST_POSTGRES = 14;
 /** The oldest with identity columns and `ALTER TABLE` as the layout uses them. */
@@ -77,6 +82,7 @@ export async function openPostgresSpaces(
     ...CONFIG_RULES,
     signal: asGiven,
     create: asGiven,
+    migrates: asGiven,
     clock: asGiven,
     objects: asGiven,
     segmentFiles: asGiven,
@@ -103,7 +109,7 @@ async function openParts(uri: string, options: PostgresOptions): Promise<SqlStor
     database.kind = await database.read(() => readKind(address.name));
     checkNotAborted(options.signal);
     const pooler = pools.isPooled ? 'yes' : address.pooler;
-    await bringUpToDate(database, { ...address, pooler }, config, options.create ?? true);
+    await bringUpToDate(database, { ...address, pooler }, config, options);
     checkNotAborted(options.signal);
   } catch (error) {
     await database.close();
@@ -158,11 +164,11 @@ async function bringUpToDate(
   database: PostgresDatabase,
   address: Address,
   config: PostgresConfig,
-  mayCreate: boolean,
+  { create = true, migrates = true }: Pick<PostgresOptions, 'create' | 'migrates'>,
 ): Promise<void> {
   const state = await database.read(() => readLayout());
   if (state.version === SQL_LAYOUT_VERSION) return;
-  if (state.version === 0 && !mayCreate) {
+  if (state.version === 0 && !create) {
     throw new SessionStoreError(
       'missing',
       `There is no Quark store in ${address.name}. Name the database that a run was recorded into, or open it for writing once.`,
@@ -176,6 +182,12 @@ async function bringUpToDate(
       { details: { database: address.name, tables: state.foreign } },
     );
   }
+  if (!migrates)
+    throw new SessionStoreError(
+      'version',
+      `${address.name} has layout ${state.version}; this release has ${SQL_LAYOUT_VERSION}. Nothing was changed. Use the release that wrote it, or open it with this one, which migrates it.`,
+      { details: { database: address.name, found: state.version, known: SQL_LAYOUT_VERSION } },
+    );
   // A connection of its own, since a step may take longer than any other statement.
   const timeouts = new Map(address.timeouts).set('statement_timeout', MIGRATION_MS);
   const pools = await PostgresPools.open(

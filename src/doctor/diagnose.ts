@@ -1,0 +1,164 @@
+/** Examines a store, a service, or both; and repairs. */
+import { join } from 'node:path';
+import { systemClock, type Clock } from '../base/clock.ts';
+import { invalidInput, isQuarkError, messageOf } from '../base/errors.ts';
+import type { S3Options } from '../store/objects/s3-config.ts';
+import { openSpaces } from '../store/sql/node/open-spaces.ts';
+import { checkBlobs } from './check-blobs.ts';
+import { checkDatabase, judgeIndexes } from './check-database.ts';
+import { checkRuns } from './check-runs.ts';
+import { checkSegments } from './check-segments.ts';
+import { checkService, type ServiceCheckOptions } from './check-service.ts';
+import { checkStreams } from './check-streams.ts';
+import { checkSurroundings } from './check-surroundings.ts';
+import type { Finding, Report } from './finding.ts';
+import { openPatient, type Patient } from './patient.ts';
+import { repairFindings } from './repair.ts';
+
+/** How a store is examined. */
+export type DoctorOptions = {
+  /** The bucket of a service. Default: none. */
+  readonly objects?: S3Options | undefined;
+  /** Makes the repairs that need no guess, then examines again. Default false. */
+  readonly repairs?: boolean;
+  /**
+   * With `repairs`: damaged segments are moved to files in this folder, and an event of the run says so. '' is `.quark/quarantine` of
+   * a store in a folder. Default: they stay, and readers report them.
+   */
+  readonly quarantine?: string | undefined;
+  readonly clock?: Clock;
+};
+
+/** What an examination has come to. */
+export type DoctorReport = {
+  readonly name: string;
+  /** What is wrong; after repairs, what remains. */
+  readonly findings: readonly Finding[];
+  /** What was repaired. */
+  readonly repaired: readonly Finding[];
+  readonly segments: number;
+  readonly rows: number;
+  readonly segmentBytes: number;
+  readonly blobs: number;
+  readonly blobBytes: number;
+};
+
+/** A service has no more than this long for one answer, in milliseconds. */
+const SERVICE_TIMEOUT_MS = 15_000;
+const MAX_PASSES = 3;
+
+/**
+ * Opens every segment and blob of a store and compares its tables with each other. Nothing is changed unless repairs are asked
+ * for. Others may use the store meanwhile.
+ *
+ * @param uri a folder, a `file:` URI, or the address of a PostgreSQL database
+ * @throws {SessionStoreError} `missing`, `unreachable`, `unauthorised`, ...: what kept it from being examined
+ */
+export async function examineStore(
+  uri: string,
+  options: DoctorOptions = {},
+): Promise<DoctorReport> {
+  let examined = await examine(uri, options);
+  const repaired: Finding[] = [];
+  // One repair may show what another one can repair.
+  for (let pass = 0; options.repairs === true && pass < MAX_PASSES; pass++) {
+    const wanted = examined.findings.filter(({ repair }) => repair !== undefined);
+    const done = wanted.length === 0 ? [] : await repair(uri, wanted, examined, options);
+    if (done.length === 0) break;
+    repaired.push(...done);
+    examined = await examine(uri, options);
+  }
+  return { ...examined, repaired };
+}
+
+async function repair(
+  uri: string,
+  wanted: readonly Finding[],
+  { location, nowMs }: Examined,
+  { objects, quarantine }: DoctorOptions,
+): Promise<readonly Finding[]> {
+  const spaces = await openSpaces(uri, { objects, create: false });
+  try {
+    return await repairFindings(spaces, wanted, {
+      nowMs,
+      location,
+      quarantine: quarantine === '' ? quarantineOf(location) : quarantine,
+    });
+  } finally {
+    await spaces.close();
+  }
+}
+
+/**
+ * Asks a service as a client does.
+ *
+ * @param url the address of the service
+ */
+export async function examineService(
+  url: string,
+  options: Partial<ServiceCheckOptions> = {},
+): Promise<{ readonly findings: readonly Finding[]; readonly runs: number | undefined }> {
+  const findings: Finding[] = [];
+  const timeoutMs = options.timeoutMs ?? SERVICE_TIMEOUT_MS;
+  const runs = await checkService(url, { ...options, timeoutMs }, (one) => findings.push(one));
+  return { findings, runs };
+}
+
+type Examined = DoctorReport & {
+  readonly location: Patient['location'];
+  readonly nowMs: number;
+};
+
+async function examine(
+  uri: string,
+  { clock = systemClock, objects }: DoctorOptions,
+): Promise<Examined> {
+  const findings: Finding[] = [];
+  const report: Report = (finding) => void findings.push(finding);
+  const nowMs = clock.now();
+  const patient = await openPatient(uri, { objects });
+  const counts = { segments: 0, rows: 0, segmentBytes: 0, blobs: 0, blobBytes: 0 };
+  try {
+    if (await checkDatabase(patient, report)) {
+      await guarded(patient, report, () => checkStreams(patient, report));
+      await guarded(patient, report, () => checkRuns(patient, nowMs, report));
+      await guarded(patient, report, async () => {
+        const { bytes, references, rows, segments } = await checkSegments(patient, report);
+        Object.assign(counts, { segments, rows, segmentBytes: bytes });
+        const blobs = await checkBlobs(patient, references, report);
+        Object.assign(counts, { blobs: blobs.blobs, blobBytes: blobs.bytes });
+      });
+      await guarded(patient, report, () => checkSurroundings(patient, nowMs, report));
+    }
+  } finally {
+    await patient.close();
+  }
+  const { location, name } = patient;
+  return { name, findings: judgeIndexes(findings), repaired: [], ...counts, location, nowMs };
+}
+
+/** A check that fails because of damage is a finding; the others go on. */
+async function guarded(
+  patient: Patient,
+  report: Report,
+  check: () => Promise<void>,
+): Promise<void> {
+  try {
+    await check();
+  } catch (error) {
+    if (!isQuarkError(error)) throw error;
+    report({
+      severity: 'error',
+      code: 'check_failed',
+      where: patient.name,
+      message: `A check could not be finished: ${messageOf(error)}`,
+      advice: 'Copy the store aside, then restore a backup ("quark restore").',
+    });
+  }
+}
+
+function quarantineOf(location: Patient['location']): string {
+  if (location === undefined)
+    throw invalidInput('quarantine', '', 'a folder, for a store that is not in one');
+  return join(location.storeRoot, 'quarantine');
+}
