@@ -4,6 +4,7 @@ import { runFolder } from '../store/sql/node/file-storage.ts';
 import { makeFolder } from '../store/sql/node/folders.ts';
 import { sql, textCell, type SqlWork } from '../store/sql/sql-database.ts';
 import type { StoreSpaces } from '../store/sql/sql-store.ts';
+import { NEXT_ORDER } from '../store/sql/sql-runs.ts';
 import { changeEpoch } from '../store/sql/store-identity.ts';
 import type { StoreLocation } from '../store/store.ts';
 import type { Tombstone } from './tombstones.ts';
@@ -17,15 +18,49 @@ export async function finishRestored(
 ): Promise<readonly string[]> {
   await spaces.database.transaction(() => changeEpoch(nowMs));
   const deleted: string[] = [];
-  for (const { id, space } of tombstones) {
-    const store = spaces.store(space);
-    if ((await store.findRun(id)) === undefined) continue;
-    await store.notes?.forgetRun(id);
-    deleted.push(id);
-  }
+  for (const tombstone of tombstones)
+    if (await applyTombstone(spaces, tombstone, nowMs)) deleted.push(tombstone.id);
   for (const [space, id] of await spaces.database.read(listAllRuns))
     await makeFolder(join(runFolder(location, space), id));
   return deleted;
+}
+
+/** Deletes the run, if it is there; otherwise sees to it that no client brings it back. Returns whether it was there. */
+async function applyTombstone(
+  spaces: StoreSpaces,
+  tombstone: Tombstone,
+  nowMs: number,
+): Promise<boolean> {
+  const { by, id, purgeAtMs, purgedAtMs, space } = tombstone;
+  const store = spaces.store(space);
+  if ((await store.findRun(id)) === undefined) {
+    await spaces.database.transaction(() => insertTombstone(tombstone, nowMs));
+    return false;
+  }
+  await store.deleteRun(id, {
+    keepMs: Math.max(0, purgeAtMs - nowMs),
+    ...(by === null ? {} : { by }),
+  });
+  // Its bytes were gone, and are to be gone again.
+  if (purgedAtMs !== null) await store.purgeDeletedRuns(nowMs, [id]);
+  return true;
+}
+
+function* insertTombstone(tombstone: Tombstone, nowMs: number): SqlWork<void> {
+  const { by, deletedAtMs, id, projectName, purgeAtMs, purgedAtMs, space } = tombstone;
+  yield sql(
+    `INSERT INTO deleted_runs (space, id, project_name, deleted_at_ms, purge_at_ms, purged_at_ms, deleted_by, revision, change_order, run)
+     VALUES (?, ?, ?, ?, ?, ?, ?, 1, ${NEXT_ORDER}, NULL) ON CONFLICT (space, id) DO NOTHING`,
+    space,
+    id,
+    projectName,
+    deletedAtMs,
+    purgeAtMs,
+    purgedAtMs ?? nowMs,
+    by,
+    space,
+    space,
+  );
 }
 
 /** The runs of all spaces. */

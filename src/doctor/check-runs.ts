@@ -11,9 +11,11 @@ import {
   type SqlRow,
   type SqlWork,
 } from '../store/sql/sql-database.ts';
-import { SQL_TABLES } from '../store/sql/sql-layout.ts';
 import type { Report } from './finding.ts';
 import type { Patient } from './patient.ts';
+
+/** Tables of a deleted run are in a space of this beginning: see sql-deletion.ts. */
+const DELETED = '~';
 
 /** Runs that are read at a time. */
 const PAGE = 500;
@@ -108,10 +110,6 @@ function checkTags(run: SpaceRun, found: readonly string[], report: Report): voi
 
 /** Tables and tags of runs that are not there. */
 async function checkOwners(patient: Patient, report: Report): Promise<void> {
-  const dead = SQL_TABLES.includes('deleted_runs')
-    ? 'LEFT JOIN deleted_runs ON deleted_runs.space = owned.space AND deleted_runs.id = owned.run_id'
-    : '';
-  const isDead = dead === '' ? '' : 'AND deleted_runs.id IS NULL';
   for (const [table, severity] of [
     ['streams', 'warning'],
     ['run_tags', 'note'],
@@ -119,8 +117,9 @@ async function checkOwners(patient: Patient, report: Report): Promise<void> {
     const rows = await patient.read(function* (): SqlWork<readonly SqlRow[]> {
       return yield sql(
         `SELECT DISTINCT text(owned.space), text(owned.run_id) FROM ${table} AS owned
-         LEFT JOIN runs ON runs.space = owned.space AND runs.id = owned.run_id ${dead}
-         WHERE runs.id IS NULL ${isDead} LIMIT 200`,
+         LEFT JOIN runs ON runs.space = owned.space AND runs.id = owned.run_id
+         LEFT JOIN deleted_runs ON '${DELETED}' || deleted_runs.space = owned.space AND deleted_runs.id = owned.run_id
+         WHERE runs.id IS NULL AND deleted_runs.id IS NULL LIMIT 200`,
       );
     });
     for (const row of rows)
@@ -194,6 +193,11 @@ function* readTags(): SqlWork<ReadonlyMap<string, readonly string[]>> {
 
 function nameOf(space: string, runId: string): string {
   return `${space}\n${runId}`;
+}
+
+/** The space of a run, also where it was deleted. */
+export function spaceOf(stored: string): string {
+  return stored.startsWith(DELETED) ? stored.slice(DELETED.length) : stored;
 }
 
 /** A run in a finding: its id, after the space where it has a name. */

@@ -15,7 +15,7 @@ import {
 } from '../store/sql/sql-database.ts';
 import { MANIFEST_COLUMNS, manifestOf, SEGMENT_KEY } from '../store/sql/sql-manifests.ts';
 import type { SegmentManifest, SegmentRead } from '../store/store.ts';
-import { shownName } from './check-runs.ts';
+import { shownName, spaceOf } from './check-runs.ts';
 import type { Report } from './finding.ts';
 import type { Patient } from './patient.ts';
 
@@ -63,7 +63,7 @@ export async function checkSegments(patient: Patient, report: Report): Promise<S
       rows += manifest.rowCount;
       bytes += manifest.sizeBytes;
       if (opened !== undefined && manifest.table === artifactTable.table)
-        references.push(...referencesOf(space, manifest, opened));
+        references.push(...referencesOf(spaceOf(space), manifest, opened));
     }
   }
   return { segments, rows, bytes, references };
@@ -92,14 +92,14 @@ async function checkOne(
   const read = await readBytes(patient, located);
   // Merged or deleted since its manifest was read.
   if (read.kind === 'gone') return undefined;
-  const place = { key, where: shownName(space, segmentName(manifest)) };
+  const position = { key, where: shownName(space, segmentName(manifest)) };
   const table = TABLES.get(manifest.table);
   const opened =
     table === undefined
       ? await readySegment(manifest, read)
       : await openSegment(table, manifest, read);
   if (opened.kind === 'damaged') {
-    reportDamage(report, place, opened.report.reason);
+    reportDamage(report, position, opened.report.reason);
     return undefined;
   }
   if (opened.kind !== 'opened' || read.kind !== 'bytes') return undefined;
@@ -111,7 +111,7 @@ async function checkOne(
     report({
       severity: isName ? 'warning' : 'error',
       code: isName ? 'segment_names' : 'manifest_wrong',
-      where: place.where,
+      where: position.where,
       message: messageOf(error),
       advice: isName
         ? 'Its rows can be read; a service would not take them.'

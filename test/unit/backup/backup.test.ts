@@ -309,9 +309,50 @@ test('a run that was deleted after the snapshot stays away', async () => {
   expect(report.deletedRunIds).toEqual([RUN_ID]);
   const store = await openFileStorage(target);
   expect(await store.findRun(RUN_ID)).toBeUndefined();
+  await expect(store.createRun(runOf())).rejects.toMatchObject({ reason: 'deleted' });
   await store.close();
   writeFileSync(join(destination, 'tombstones'), '{"kind":"run"\n');
   await expect(restoreBackup(destination, join(folder, 'x'))).rejects.toThrow(/Line 1/);
+});
+
+test('tombstones of the backup are those of the store: deleted, undeleted, purged', async () => {
+  await withSource(async (store) => {
+    await fill(store, 0, 4);
+    await store.createRun(runOf({ id: 'run_2' }));
+    await store.createRun(runOf({ id: 'run_3' }));
+  });
+  const { snapshotId } = await backupStore(source, destination);
+  await withSource(async (store) => {
+    for (const id of [RUN_ID, 'run_2', 'run_3']) await store.deleteRun(id, { by: 'alice' });
+    await store.restoreRun('run_2');
+    await store.purgeDeletedRuns(Date.now(), [RUN_ID]);
+    // Known from the store alone: no snapshot has it.
+    await store.createRun(runOf({ id: 'run_4' }));
+    await store.deleteRun('run_4');
+  });
+  expect(await backupTombstones(source, destination)).toBe(3);
+  const target = join(folder, 'target');
+  const report = await restoreBackup(destination, target, { snapshotId });
+  expect([...report.deletedRunIds].sort()).toEqual([RUN_ID, 'run_3']);
+  const store = await openFileStorage(target);
+  expect((await store.listRuns()).map(({ id }) => id)).toEqual(['run_2']);
+  expect(
+    (await store.listDeletedRuns())
+      .map(({ id, purgedAtMs }) => [id, purgedAtMs === undefined])
+      .sort(),
+  ).toEqual([
+    [RUN_ID, false],
+    ['run_3', true],
+    ['run_4', false],
+  ]);
+  await store.restoreRun('run_3');
+  await expect(store.createRun(runOf({ id: 'run_4' }))).rejects.toMatchObject({
+    reason: 'deleted',
+  });
+  await store.close();
+  // A purged run stays away, also where an older copy of the store is backed up to the same folder.
+  await backupStore(target, destination);
+  expect(readFileSync(join(destination, 'tombstones'), 'utf8')).not.toContain('run_3');
 });
 
 test('tombstones can be written without a snapshot', async () => {

@@ -185,16 +185,16 @@ test('a batch that is there twice is found', async () => {
 });
 
 test('a damaged index is built again', async () => {
-  change('PRAGMA writable_schema = ON', "DELETE FROM sqlite_master WHERE name = 'run_tags_by_tag'");
-  // The rows of the index are not there any more; the layout has it again, empty.
+  // The entries that it has are those of other columns.
   change(
     'PRAGMA writable_schema = ON',
     "UPDATE sqlite_master SET sql = 'CREATE INDEX runs_by_start ON runs (space, id)' WHERE name = 'runs_by_start'",
   );
   const report = await examineStore(directory);
-  expect(codesOf(report)).toContain('index_damaged');
+  expect(new Set(codesOf(report))).toEqual(new Set(['index_damaged']));
   const after = await examineStore(directory, { repairs: true });
-  expect(codesOf(after)).not.toContain('index_damaged');
+  expect(codesOf(after)).toEqual([]);
+  expect(after.repaired.length).toBe(report.findings.length);
 });
 
 test('a lost row of a blob is found again by its file', async () => {

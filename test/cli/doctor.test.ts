@@ -1,0 +1,81 @@
+/** `quark doctor`. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'libsql';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { MetricsLogger, TrainingSession } from '../../src/index.ts';
+import { serveService } from '../../src/service/node/serve-service.ts';
+import { quark, type Ran } from './fake-io.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'quark-doctor-cli-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+beforeAll(async () => {
+  const session = await TrainingSession.startRun({
+    project: 'digits',
+    tags: ['a'],
+    storageDir: join(folder, 'runs'),
+    handleSignals: false,
+  });
+  const metrics = new MetricsLogger(session);
+  metrics.log('train/loss', 0.5, { step: 1 });
+  await session.endRun('completed');
+  await session.close();
+});
+
+function at(...args: readonly string[]): Promise<Ran> {
+  return quark(args, { cwd: folder });
+}
+
+function change(statement: string): void {
+  const database = new Database(join(folder, 'runs/.quark/quark.db'));
+  database.exec(statement);
+  database.close();
+}
+
+test('exit codes: 0 whole, 1 damaged, 2 could not be examined', async () => {
+  const doctor = ['doctor', '--storage-dir', 'runs'];
+  const whole = await at(...doctor);
+  expect(whole).toMatchObject({ code: 0, stderr: '' });
+  expect(whole.stdout).toMatch(/segments with \d+ rows .* were opened\. Nothing is wrong\.\n$/);
+
+  change('DELETE FROM run_tags');
+  const damaged = await at(...doctor);
+  expect(damaged.code).toBe(1);
+  expect(damaged.stdout).toMatch(/^error {2}tags_differ {2}run_\S+: .* --repair writes them again/);
+  expect(damaged.stdout).toContain('1 error, 0 warnings.');
+  const json = JSON.parse((await at(...doctor, '--json')).stdout);
+  expect(json).toMatchObject({
+    is_healthy: false,
+    findings: [{ severity: 'error', code: 'tags_differ', repair: 'rebuild_tags' }],
+    repaired: [],
+  });
+  const repaired = await at(...doctor, '--repair');
+  expect(repaired.code).toBe(0);
+  expect(repaired.stdout).toMatch(/^repaired {2}tags_differ/);
+
+  const missing = await at('doctor', '--storage-dir', 'nowhere', '--json');
+  expect(missing.code).toBe(2);
+  expect(JSON.parse(missing.stdout)).toMatchObject({ error: { code: 'store_failed' } });
+  expect((await at('doctor', '--storage-dir', 'nowhere')).stderr).toContain('error:');
+  expect((await at(...doctor, '--quarantine')).code).toBe(2);
+});
+
+test('a service is asked as a client asks it', async () => {
+  const service = await serveService({ storage: join(folder, 'service'), maintenance: false });
+  try {
+    const asked = await at('doctor', '--storage', service.url);
+    expect(asked, asked.stdout).toMatchObject({ code: 0, stderr: '' });
+    expect(asked.stdout).toContain('0 runs can be listed.');
+    await service.access.createKey({ user: 'alice' });
+    const refused = await at('doctor', '--storage', service.url);
+    expect(refused).toMatchObject({ code: 1 });
+    expect(refused.stdout).toContain('service_refuses_key');
+    expect((await at('doctor', '--storage', service.url, '--repair')).code).toBe(2);
+  } finally {
+    await service.close();
+  }
+  const gone = await at('doctor', '--storage', service.url, '--json');
+  expect(JSON.parse(gone.stdout)).toMatchObject({ findings: [{ code: 'service_unreachable' }] });
+});
