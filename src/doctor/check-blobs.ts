@@ -23,7 +23,7 @@ type BlobRow = { readonly sha256: string; readonly sizeBytes: number; readonly i
 /** What opening all blobs has come to. */
 export type BlobCounts = { readonly blobs: number; readonly bytes: number };
 
-/** Opens every blob, and looks for those that `references` name. */
+/** Opens every blob, and checks those that `references` name. */
 export async function checkBlobs(
   patient: Patient,
   references: readonly BlobReference[],

@@ -63,7 +63,7 @@ export async function examineStore(
   // One repair may show what another one can repair.
   for (let pass = 0; options.repairs === true && pass < MAX_PASSES; pass++) {
     const wanted = examined.findings.filter(({ repair }) => repair !== undefined);
-    const done = wanted.length === 0 ? [] : await repair(uri, wanted, examined, options);
+    const done = wanted.length === 0 ? [] : await repairOnce(uri, wanted, examined, options);
     if (done.length === 0) break;
     repaired.push(...done);
     examined = await examine(uri, options);
@@ -71,7 +71,7 @@ export async function examineStore(
   return { ...examined, repaired };
 }
 
-async function repair(
+async function repairOnce(
   uri: string,
   wanted: readonly Finding[],
   { location, nowMs }: Examined,

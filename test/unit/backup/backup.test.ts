@@ -337,14 +337,16 @@ test('tombstones of the backup are those of the store: deleted, undeleted, purge
   const store = await openFileStorage(target);
   expect((await store.listRuns()).map(({ id }) => id)).toEqual(['run_2']);
   expect(
-    (await store.listDeletedRuns())
-      .map(({ id, purgedAtMs }) => [id, purgedAtMs === undefined])
-      .sort(),
-  ).toEqual([
-    [RUN_ID, false],
-    ['run_3', true],
-    ['run_4', false],
-  ]);
+    new Map(
+      (await store.listDeletedRuns()).map(({ id, purgedAtMs }) => [id, purgedAtMs === undefined]),
+    ),
+  ).toEqual(
+    new Map([
+      [RUN_ID, false],
+      ['run_3', true],
+      ['run_4', false],
+    ]),
+  );
   await store.restoreRun('run_3');
   await expect(store.createRun(runOf({ id: 'run_4' }))).rejects.toMatchObject({
     reason: 'deleted',
