@@ -33,7 +33,14 @@ export {
   type QuotaLimits,
   type QuotaResource,
 } from './store/quotas.ts';
-export { openServiceAccess, ServiceAccess, type ServiceAccessOptions } from './wire/http-access.ts';
+export {
+  openServiceAccess,
+  ServiceAccess,
+  type Removed,
+  type RemoveOptions,
+  type ServiceAccessOptions,
+} from './wire/http-access.ts';
+export { type Removals } from './service/access/removals.ts';
 export { type KeylessUse } from './service/limits/gate.ts';
 export { DEFAULT_SERVICE_LIMITS, type ServiceLimits } from './service/limits/limits.ts';
 export { type ServiceLogger } from './service/log/logging.ts';

@@ -32,6 +32,7 @@ import { shareCommand } from './commands/share.ts';
 import { showCommand } from './commands/show.ts';
 import { syncCommand } from './commands/sync.ts';
 import { undeleteCommand } from './commands/undelete.ts';
+import { spacesCommand, usersCommand } from './commands/users.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { guardTerminal, OutputClosed, type CliIo } from './support/io.ts';
 import { onTerminal, styleFor } from './support/text.ts';
@@ -57,6 +58,8 @@ const COMMANDS: readonly Command[] = [
   shareCommand,
   auditCommand,
   quotaCommand,
+  usersCommand,
+  spacesCommand,
   syncCommand,
   verifyCommand,
   backupCommand,

@@ -17,6 +17,42 @@ import { HttpClient, type Call, type HttpStorageOptions } from './http-client.ts
 import type { RouteName } from './route-types.ts';
 import { Fields } from './wire.ts';
 
+/** How to remove a space or a user. */
+export type RemoveOptions = {
+  /** How long the runs can be restored, in milliseconds. Default: 30 days. */
+  readonly keepMs?: number;
+  /** Removes bytes at once. Default false. */
+  readonly purge?: boolean;
+  /** Counts only, and removes nothing. Default false. */
+  readonly isDryRun?: boolean;
+};
+
+/** What was removed, or would be. */
+export type Removed = {
+  readonly spaces: readonly string[];
+  readonly projects: number;
+  readonly runs: number;
+  readonly keys: number;
+};
+
+function queryOf({ isDryRun, keepMs, purge }: RemoveOptions) {
+  return {
+    keepMs,
+    purge: purge === true ? ('yes' as const) : undefined,
+    dryRun: isDryRun === true ? ('yes' as const) : undefined,
+  };
+}
+
+function removedOf(answer: Fields): Removed {
+  const removed = new Fields('removed', answer.get('removed'));
+  return {
+    spaces: removed.list('spaces').map(String),
+    projects: removed.number('projects'),
+    runs: removed.number('runs'),
+    keys: removed.number('keys'),
+  };
+}
+
 /** Options of {@link openServiceAccess}. */
 export type ServiceAccessOptions = Pick<
   HttpStorageOptions,
@@ -106,6 +142,18 @@ export class ServiceAccess {
     return decodeQuota(
       (await this.#ask('PUT /quotas', { message: { quota: options } })).get('quota'),
     );
+  }
+
+  /** Removes a space of the user: its runs are deleted, its shares end. Needs scope `delete`; `purge` needs `admin`. */
+  async removeSpace(space: string, options: RemoveOptions = {}): Promise<Removed> {
+    const query = queryOf(options);
+    return removedOf(await this.#ask('DELETE /spaces/:space', { params: { space }, query }));
+  }
+
+  /** Removes the user of the key, with all keys, shares and spaces. The name is free then. */
+  async removeAccount(options: RemoveOptions = {}): Promise<Removed> {
+    const query = { ...queryOf(options), user: await this.userName() };
+    return removedOf(await this.#ask('DELETE /account', { query }));
   }
 
   /** What of the user's is shared, by space, project and user. */

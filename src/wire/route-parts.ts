@@ -139,6 +139,9 @@ export const purge: Maker<'store'> = maker('store', 'admin');
 /** A route about the keys and shares of the user who asks. */
 export const admin: Maker<'account'> = maker('account', 'admin');
 
+/** A route that removes what belongs to the user who asks. */
+export const removeOwn: Maker<'account'> = maker('account', 'delete');
+
 /** A route about the user who asks. */
 export const account: Maker<'account'> = maker('account', 'read');
 

@@ -19,6 +19,7 @@ import { auditLineSchema, MAX_AUDIT_LINES } from './audit-messages.ts';
 import { DELETION_ROUTES } from './deletion-routes.ts';
 import { QUOTA_RESOURCES } from '../store/quotas.ts';
 import { quotaShape } from './quota-messages.ts';
+import { REMOVAL_ROUTES } from './removal-routes.ts';
 import {
   ARROW_MEDIA_TYPE,
   BYTES_MEDIA_TYPE,
@@ -306,6 +307,7 @@ export const ROUTES = {
   'GET /account': account('getAccount', 'Who the key belongs to, and what is open to them', {
     '200': { description: 'The account.', content: jsonOf(about) },
   }),
+  ...REMOVAL_ROUTES,
   'GET /keys': admin(
     'getKeys',
     'The keys of the user, oldest first, ended and revoked ones too',

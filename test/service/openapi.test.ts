@@ -343,7 +343,7 @@ describe('the description of the API', () => {
     described = (await fits('GET', '/api/v1/openapi.json', 200)) as Description;
     try {
       const own = [...new Set([...routesOf('account'), ...routesOf('service')].map(pathOf))].map(
-        (path) => path.replace(':keyId', '{keyId}'),
+        (path) => path.replace(/:([A-Za-z]+)/g, '{$1}'),
       );
       expect(own.length).toBeGreaterThan(6);
       expect(Object.keys(described.paths).toSorted()).toEqual(
@@ -368,6 +368,10 @@ describe('the description of the API', () => {
       const quota = { project: 'digits', runs: 10 };
       await fits('PUT', '/api/v1/quotas', 200, { body: { quota } });
       await fits('GET', '/api/v1/quotas', 200);
+      await fits('DELETE', '/api/v1/spaces/default?dry_run=yes', 200, {
+        template: '/api/v1/spaces/{space}',
+      });
+      await fits('DELETE', '/api/v1/account?user=alice&dry_run=yes', 200);
       await fits('GET', '/api/v1/audit?action=key&limit=5', 200);
       await fits('DELETE', `/api/v1/keys/${made.key.key_id}`, 200, {
         template: `/api/v1/keys/{keyId}`,

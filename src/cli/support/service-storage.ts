@@ -5,7 +5,10 @@ import {
   openAccess,
   openServiceAccess,
   type AccessBook,
+  type Removed,
+  type RemoveOptions,
   type ServiceAccess,
+  type User,
 } from '../../service.ts';
 import { defaultDir, STORAGE_OPTIONS, type CommandContext } from './command.ts';
 import { serviceOptions } from './service-options.ts';
@@ -37,7 +40,10 @@ export const ADMIN_NOTE =
   'With --url, a key of scope admin manages the keys and shares of its own user. Other users, and first keys, are made at the machine of the service.';
 
 /** Users, keys and shares, beside the database or through the service. */
-export type AccessActions = Omit<ServiceAccess, 'close' | 'userName'> &
+export type AccessActions = Omit<
+  ServiceAccess,
+  'close' | 'userName' | 'removeSpace' | 'removeAccount'
+> &
   Partial<Pick<ServiceAccess, 'userName'>> &
   Partial<Pick<AccessBook, 'quotas'>>;
 
@@ -60,29 +66,59 @@ export function accessUrl(context: Pick<CommandContext, 'io' | 'args'>): string 
 export async function withAccess(
   context: Pick<CommandContext, 'io' | 'args'>,
   options: { readonly create: boolean },
-  work: (access: AccessActions) => Promise<void>,
+  work: (access: AccessActions, removing: RemovalActions) => Promise<void>,
 ): Promise<void> {
   const opened = await openGivenAccess(context, options);
   try {
-    await work(opened.access);
+    await work(opened.access, opened.removing);
   } finally {
     await opened.close();
   }
 }
 
+/** Removes spaces and users, beside the database or through the service. */
+export type RemovalActions = {
+  /** @param user whose space it is; the user of the key, where a service is asked */
+  removeSpace(user: string, space: string, options: RemoveOptions): Promise<Removed>;
+  removeUser(user: string, options: RemoveOptions): Promise<Removed>;
+  /** Names of the spaces of a user; only beside the database. */
+  listSpaces?(user: string): Promise<readonly string[]>;
+  listUsers?(): Promise<readonly User[]>;
+};
+
 async function openGivenAccess(
   context: Pick<CommandContext, 'io' | 'args'>,
   options: { readonly create: boolean },
-): Promise<{ readonly access: AccessActions; close(): Promise<void> }> {
+): Promise<{
+  readonly access: AccessActions;
+  readonly removing: RemovalActions;
+  close(): Promise<void>;
+}> {
   const url = accessUrl(context);
-  if (url === undefined)
-    return openAccess(serviceStorage(context, context.args.text('storage-dir')), options);
+  if (url === undefined) {
+    const opened = await openAccess(
+      serviceStorage(context, context.args.text('storage-dir')),
+      options,
+    );
+    const { access, removals } = opened;
+    const removing: RemovalActions = {
+      removeSpace: (user, space, how) => removals.removeSpace(user, space, how),
+      removeUser: (user, how) => removals.removeUser(user, how),
+      listSpaces: (user) => removals.listSpaces(user),
+      listUsers: () => access.listUsers(),
+    };
+    return { access, removing, close: () => opened.close() };
+  }
   const { persistenceTimeoutSeconds: seconds, userKey } = serviceOptions(context);
   const access = openServiceAccess(url, {
     ...(typeof userKey === 'string' ? { userKey } : {}),
     ...(typeof seconds !== 'number' ? {} : { timeoutMs: Math.ceil(seconds * 1_000) }),
   });
-  return { access, close: () => access.close() };
+  const removing: RemovalActions = {
+    removeSpace: (_user, space, how) => access.removeSpace(space, how),
+    removeUser: (_user, how) => access.removeAccount(how),
+  };
+  return { access, removing, close: () => access.close() };
 }
 
 /** The URI or folder that was given, else that of the environment, else the folder that all commands look in. */

@@ -5,6 +5,7 @@ import { invalidInput, SessionStoreError } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
 import { checkLabel } from '../../base/names.ts';
 import { compareText } from '../../store/run-rules.ts';
+import { isRemovedName } from '../../store/sql/sql-removals.ts';
 import type { SqlDatabase, SqlWork } from '../../store/sql/sql-database.ts';
 import * as rows from './access-sql.ts';
 import { AuditLog, MACHINE, type Actor, type AuditAct } from './audit-log.ts';
@@ -205,7 +206,9 @@ export class AccessBook {
 
   /** All users, by name. */
   async listUsers(): Promise<readonly User[]> {
-    const users = await this.#database.read(() => rows.listUsers());
+    const users = (await this.#database.read(() => rows.listUsers())).filter(
+      ({ name }) => !isRemovedName(name),
+    );
     return [...users].sort((a, b) => compareText(a.name, b.name));
   }
 

@@ -17,12 +17,14 @@ import type { QuotaOptions, QuotaReport } from '../../wire/quota-messages.ts';
 import { refusalOf, type AccessBook, type Condition } from './access-book.ts';
 import * as rows from './access-sql.ts';
 import type { Actor } from './audit-log.ts';
+import type { Removal, RemovalOptions, Removals } from './removals.ts';
 import { checkScope, type Principal } from './principal.ts';
 
 /** What an {@link OwnAccess} is made of. */
 export type OwnAccessParts = {
   readonly access: AccessBook;
   readonly database: SqlDatabase;
+  readonly removals?: Removals;
   readonly clock: Pick<Clock, 'now'>;
   readonly limits: { readonly keysPerUser: number; readonly sharesPerUser: number };
 };
@@ -119,6 +121,33 @@ export class OwnAccess {
   ): Promise<QuotaReport> {
     const { userName } = administrator(principal);
     return this.#parts.access.quotas.set({ ...options, user: userName }, principal.actor);
+  }
+
+  /**
+   * Removes a space of the user; see {@link Removals.removeSpace}.
+   *
+   * @throws {SessionStoreError} `unauthorised` (403) without scope `delete`, and for `purge` without scope `admin`
+   */
+  async removeSpace(
+    principal: Requester,
+    space: string,
+    options: Omit<RemovalOptions, 'actor'>,
+  ): Promise<Removal> {
+    checkScope(principal, options.purge === true ? 'admin' : 'delete');
+    const { actor, userName } = principal;
+    return this.#removals.removeSpace(userName, space, { ...options, actor });
+  }
+
+  /** Removes the user; see {@link Removals.removeUser}. */
+  async removeUser(principal: Requester, options: Omit<RemovalOptions, 'actor'>): Promise<Removal> {
+    const { userName } = administrator(principal);
+    return this.#removals.removeUser(userName, { ...options, actor: principal.actor });
+  }
+
+  get #removals(): Removals {
+    const { removals } = this.#parts;
+    if (removals !== undefined) return removals;
+    throw new SessionStoreError('rejected', 'Spaces and users cannot be removed here.');
   }
 
   /** What of the user's is shared, by space, project and user. */

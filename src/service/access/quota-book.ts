@@ -13,6 +13,7 @@ import {
   type SpaceQuotas,
   type UsedAmounts,
 } from '../../store/quotas.ts';
+import { isRemovedName } from '../../store/sql/sql-removals.ts';
 import { sqlOne, textCell, type SqlDatabase, type SqlWork } from '../../store/sql/sql-database.ts';
 import {
   listQuotas,
@@ -257,7 +258,7 @@ function checkQuota(options: QuotaOptions): {
 
 function* usersOrLocal(name: string | undefined): SqlWork<readonly User[]> {
   if (name !== undefined) return [yield* ownerNamed(checkAccessName('user', name))];
-  const users = yield* listUsers();
+  const users = (yield* listUsers()).filter((one) => !isRemovedName(one.name));
   const local = users.some(({ id }) => id === LOCAL_USER) ? [] : [LOCAL];
   return [...local, ...users].sort((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -21,6 +21,7 @@ import {
 } from '../../store/sql/merge-queue.ts';
 import type { SegmentFiles } from '../../store/sql/object-files.ts';
 import { listPurgeSpaces } from '../../store/sql/sql-deletion.ts';
+import { finishRemovals } from '../../store/sql/sql-removals.ts';
 import type { SqlDatabase } from '../../store/sql/sql-database.ts';
 import type { Store } from '../../store/store.ts';
 import { sweepSpaces } from './blob-keeper.ts';
@@ -331,6 +332,7 @@ export class Maintenance {
         await store.close();
       }
     }
+    await finishRemovals(this.#spaces.database);
   }
 
   async #findUnknown(segmentFiles: SegmentFiles): Promise<void> {

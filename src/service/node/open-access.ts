@@ -2,12 +2,15 @@
 import { timingSafeEqual } from 'node:crypto';
 import { systemClock } from '../../base/clock.ts';
 import { AccessBook } from '../access/access-book.ts';
+import { Removals } from '../access/removals.ts';
 import type { OpenStorageOptions } from '../../store/registry.ts';
 import { openSpaces } from '../../store/sql/node/open-spaces.ts';
 
 /** An {@link AccessBook} and what closes it. */
 export type OpenedAccess = {
   readonly access: AccessBook;
+  /** Removes spaces and users. */
+  readonly removals: Removals;
   close(): Promise<void>;
 };
 
@@ -22,8 +25,11 @@ export async function openAccess(
   options: Pick<OpenStorageOptions, 'create'> = {},
 ): Promise<OpenedAccess> {
   const spaces = await openSpaces(storage, options);
+  const { database } = spaces;
+  const access = new AccessBook({ database, clock: systemClock, timingSafeEqual });
   return {
-    access: new AccessBook({ database: spaces.database, clock: systemClock, timingSafeEqual }),
+    access,
+    removals: new Removals({ spaces, access, clock: systemClock }),
     close: () => spaces.close(),
   };
 }

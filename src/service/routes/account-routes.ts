@@ -13,9 +13,11 @@ import { encodeAuditLine } from '../../wire/audit-messages.ts';
 import { encodeQuota } from '../../wire/quota-messages.ts';
 import { methodsAt } from '../../wire/route-paths.ts';
 import { newKeyFields, newQuotaFields, newShareFields } from '../../wire/account-fields.ts';
+import type { RouteQuery } from '../../wire/route-types.ts';
 import { Fields } from '../../wire/wire.ts';
 import type { AccessBook } from '../access/access-book.ts';
 import type { OwnAccess, OwnShare, Requester } from '../access/own-access.ts';
+import type { RemovalOptions } from '../access/removals.ts';
 import { checkScope, type Principal } from '../access/principal.ts';
 import { plain } from '../http/answers.ts';
 import { createRouter, type Handlers, type RequestScope } from '../http/router.ts';
@@ -39,6 +41,21 @@ const HANDLERS: Handlers<'account', AccountScope, AccountParts> = {
     // Names of projects are keys of this answer, and stay as they are.
     const spaces = await access.listSpaces(principal);
     return { user: userName, key_id: keyId ?? null, scope, spaces };
+  },
+
+  'DELETE /account': async ({ scope: { principal }, query }, { own, logger }) => {
+    const { user } = query;
+    if (user !== principal.userName)
+      throw invalidInput('user', user, 'the name of the user whose key this is');
+    const removed = await own.removeUser(principal, removalOf(query));
+    logger.info({ removedBy: principal.keyId }, 'user removed');
+    return { removed };
+  },
+
+  'DELETE /spaces/:space': async ({ scope: { principal }, params, query }, { own, logger }) => {
+    const removed = await own.removeSpace(principal, params.space, removalOf(query));
+    logger.info({ removedBy: principal.keyId }, 'space removed');
+    return { removed };
   },
 
   'GET /keys': async ({ scope: { principal } }, { own }) => ({
@@ -121,6 +138,18 @@ const HANDLERS: Handlers<'account', AccountScope, AccountParts> = {
     return {};
   },
 };
+
+function removalOf({
+  dryRun,
+  keepMs,
+  purge,
+}: RouteQuery<'DELETE /spaces/:space'>): Omit<RemovalOptions, 'actor'> {
+  return {
+    isDryRun: dryRun === 'yes',
+    purge: purge === 'yes',
+    ...(keepMs === undefined ? {} : { keepMs }),
+  };
+}
 
 /** Answers requests to these routes. Rejects with what a route throws. */
 export type AccountHandler = (request: Request, scope: AccountScope) => Promise<Response>;

@@ -12,6 +12,7 @@ import { DESCRIPTOR_PATH, endpointAt, isApiPath, labelOf, pathOf } from '../../w
 import type { AccessBook } from '../access/access-book.ts';
 import { actorOf, type Actor } from '../access/audit-log.ts';
 import { OpenGrants } from '../access/open-grants.ts';
+import { Removals } from '../access/removals.ts';
 import { OwnAccess } from '../access/own-access.ts';
 import type { Principal } from '../access/principal.ts';
 import { failure, plain } from '../http/answers.ts';
@@ -89,7 +90,8 @@ export class ServiceHandler {
     const { access, clock, limits, logger, spaces } = parts;
     this.#usage = new Usage(parts);
     this.#gate = new Gate({ ...parts, usage: this.#usage });
-    const own = new OwnAccess({ access, clock, limits, database: spaces.database });
+    const removals = new Removals({ spaces, access, clock });
+    const own = new OwnAccess({ access, clock, limits, removals, database: spaces.database });
     this.#account = createAccountHandler({ access, own, logger, usage: this.#usage });
     // One user cannot reserve the whole budget.
     const userLimit = Math.max(limits.maxBytesInFlight / 2, limits.maxUploadBytes);

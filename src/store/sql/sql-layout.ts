@@ -318,6 +318,13 @@ const LATER: readonly Step[] = [
     'CREATE INDEX IF NOT EXISTS deleted_runs_by_change ON deleted_runs (space, change_order)',
     'CREATE INDEX IF NOT EXISTS deleted_runs_by_purge ON deleted_runs (purge_at_ms)',
   ],
+  // Spaces that were removed, until their runs are purged: see sql-removals.ts.
+  [
+    `CREATE TABLE IF NOT EXISTS removed_spaces (
+      space TEXT PRIMARY KEY,
+      owner_id TEXT NOT NULL,
+      removed_at_ms DOUBLE PRECISION NOT NULL)`,
+  ],
 ];
 
 /** Every table of the layout. */
