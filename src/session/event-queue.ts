@@ -99,14 +99,18 @@ export class EventQueue {
     recording.worked(eventTable.table);
   }
 
-  /** The synchronous form, for stores that have one, at the end of a process. */
-  flushNow(): void {
+  /**
+   * The synchronous form, for stores that have one, at the end of a process. With `lastWord`, a page that ends leaves that event, too.
+   */
+  flushNow(lastWord: NumberedEvent | null = null): void {
     const { store } = this.#handle;
-    if (this.#waiting.length === 0) return;
     const sending = this.#waiting;
-    const segments = sending.map((one) => this.#segmentOf(one));
+    const leaving = lastWord === null ? sending : [...sending, lastWord];
+    if (leaving.length === 0) return;
     // They stay queued: a page that continues writes them as usual.
-    store.spill?.leave(segments);
+    store.spill?.leave(leaving.map((one) => this.#segmentOf(one)));
+    if (sending.length === 0) return;
+    const segments = sending.map((one) => this.#segmentOf(one));
     if (store.appendSegmentsNow === undefined) return;
     try {
       store.appendSegmentsNow(segments);

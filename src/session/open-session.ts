@@ -3,7 +3,7 @@ import { isQuarkError, isStoreError, type StoreFailureReason } from '../base/err
 import { createId } from '../base/ids.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
 import type { Clock } from '../base/clock.ts';
-import type { Store } from '../store/store.ts';
+import type { Store, StoredRun } from '../store/store.ts';
 import { AnswerLimit, UnansweredError } from './answer-limit.ts';
 import { createEvent } from './event-logger.ts';
 import { loadPlatform, type Platform } from './platforms/platform.ts';
@@ -23,7 +23,7 @@ import { SessionCore } from './session-core.ts';
 /** The result of opening a stored run: the run, and the event of resuming it; no event when the run is joined. */
 type Opening = {
   readonly run: RunRecord;
-  readonly generation: number;
+  readonly stored: StoredRun;
   readonly event?: string;
   readonly payload?: Readonly<Record<string, string | number | null>>;
 };
@@ -88,10 +88,10 @@ export async function openKnownRun(
   const holder = createId('ses', clock.now());
   let core: SessionCore | undefined;
   try {
-    const { event, generation, payload = {}, run } = await open(store, platform, holder);
+    const { event, payload = {}, run, stored: known } = await open(store, platform, holder);
     const isGuest = event === undefined;
     const parts = { store, isStoreOwned: isOwned, platform, clock, holder, run, options };
-    core = new SessionCore({ ...parts, generation, isGuest });
+    core = new SessionCore({ ...parts, known, isGuest });
     await core.start();
     core.project = await loadProject(store, run);
     if (event !== undefined)

@@ -73,7 +73,7 @@ export async function addRun(
   store: Store,
   run: RunRecord,
   generation = 1,
-): Promise<{ readonly run: RunRecord; readonly project: StoredProject }> {
+): Promise<LoadedRun & { readonly project: StoredProject }> {
   const project = await store.ensureProject({
     id: run.projectId,
     name: run.projectName,
@@ -87,14 +87,14 @@ export async function addRun(
   });
   try {
     const form = storedForm(placed);
-    await store.createRun(generation === 1 ? form : { ...form, generation });
+    const stored = await store.createRun(generation === 1 ? form : { ...form, generation });
+    return { run: placed, stored, project };
   } catch (error) {
     // An earlier attempt may have been carried out though its answer was lost.
     const stored = isStoreError(error, 'rejected') ? await store.findRun(run.id) : undefined;
     if (stored === undefined) throw error;
-    return { run: parseRun(stored), project };
+    return { run: parseRun(stored), stored, project };
   }
-  return { run: placed, project };
 }
 
 function runPathIn({ location }: Pick<Store, 'location'>, runId: string): string {

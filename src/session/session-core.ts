@@ -6,6 +6,7 @@ import {
   RunNotFoundError,
   type SessionStoreError,
 } from '../base/errors.ts';
+import { generationOf } from '../records/shapes/run.ts';
 import { eventTable, type EventRecord } from '../records/event.ts';
 import type { RunStatus, TerminalRunStatus } from '../records/literals.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
@@ -37,7 +38,7 @@ import { recordLosses } from './record-losses.ts';
 import { checkRunning } from './run-state.ts';
 import { LateRunStore } from './run-store.ts';
 import { segmentRefused, sessionFenced, stopRequested, storageCleared } from './session-notices.ts';
-import { endInterrupted } from './interruption.ts';
+import { endInterrupted, leavePage } from './interruption.ts';
 import type { Postponed, SessionParts } from './session-parts.ts';
 import { SessionRun, type RunEdit } from './session-run.ts';
 
@@ -93,9 +94,9 @@ export class SessionCore implements RunHandle {
     this.holder = holder;
     this.#options = options;
     this.#isKnown = isStored;
-    const live = { runId: run.id, generation: parts.generation ?? 1 };
+    const live = { runId: run.id, generation: generationOf(parts.known ?? {}) };
     this.#fence = new Fence(live, (error, current) => this.#fenced(error, current));
-    this.#run = new SessionRun(run, clock, this.#fence);
+    this.#run = new SessionRun(run, clock, this.#fence, parts.known);
     this.#runStore = new LateRunStore(store, isStored, {
       runId: run.id,
       fence: this.#fence,
@@ -183,8 +184,7 @@ export class SessionCore implements RunHandle {
     this.#undo.push(
       this.#platform.onExit(() => {
         this.#writers.drainNow();
-        this.#events.flushNow();
-        this.store.spill?.left();
+        leavePage(this, this.#events, this.#run, this.#interruption !== undefined);
       }),
       this.#platform.onHide(() => {
         // A failure stays with the writer, which tries again.
@@ -432,7 +432,9 @@ export class SessionCore implements RunHandle {
   async #begin(store: Store): Promise<void> {
     const undo = store.sync?.onRefused(this.runId, (segment) => this.#refused(segment));
     if (undo !== undefined) this.#undo.push(undo);
-    await store.spill?.begin(this.runId);
+    await store.spill?.begin(this.runId, this.holder);
+    const drop = this.#platform.tab?.hold(store.uri, this.holder, this.#fence.live[0]);
+    if (drop !== undefined) this.#undo.push(drop);
     await recordLosses(store, this.clock).catch(() => undefined);
   }
 

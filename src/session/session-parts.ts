@@ -2,7 +2,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { TerminalRunStatus } from '../records/literals.ts';
 import type { RunRecord } from '../records/run.ts';
-import type { Store } from '../store/store.ts';
+import type { Store, StoredRun } from '../store/store.ts';
 import type { Platform } from './platforms/platform.ts';
 import type { SessionOptions } from './run-options.ts';
 import type { LateStore } from './run-store.ts';
@@ -27,8 +27,8 @@ export type SessionParts = {
   readonly options: SessionOptions;
   /** Whether another session started the run. Default false. */
   readonly isGuest?: boolean;
-  /** Of the run, when the session began. Default 1. */
-  readonly generation?: number;
+  /** The run as the store had it when the session began, if it was there. */
+  readonly known?: StoredRun | undefined;
   /** Whether the run is in the store; else {@link SessionCore.ready} puts it there. Default true. */
   readonly isStored?: boolean;
 };

@@ -2,11 +2,12 @@
 import type { Clock } from '../base/clock.ts';
 import { isQuarkError } from '../base/errors.ts';
 import { Mutex } from '../base/mutex.ts';
+import type { TerminalRunStatus } from '../records/literals.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
 import type { Store, StoredProject, StoredRun } from '../store/store.ts';
 import type { Fence } from './fence.ts';
 import { isRecordingFailure } from './run-handle.ts';
-import { addRun, changeRun, lineageRootOf, loadRun } from './run-lifecycle.ts';
+import { addRun, changedForm, changeRun, lineageRootOf, loadRun } from './run-lifecycle.ts';
 
 /** A change of the run record, as `changeRun` takes it. Changes are idempotent. */
 export type RunEdit = (run: RunRecord) => Partial<RunRecord> | undefined;
@@ -19,8 +20,11 @@ export class SessionRun {
   #stored: RunRecord;
   #project: StoredProject;
   #changes: RunEdit[] = [];
+  /** As the store has it, as far as the session knows. */
+  #known: StoredRun | undefined;
 
-  constructor(run: RunRecord, clock: Pick<Clock, 'now'>, fence: Fence) {
+  constructor(run: RunRecord, clock: Pick<Clock, 'now'>, fence: Fence, known?: StoredRun) {
+    this.#known = known;
     this.#clock = clock;
     this.#fence = fence;
     this.#stored = run;
@@ -51,6 +55,13 @@ export class SessionRun {
     this.#project = project;
   }
 
+  /** The stored run as its end is to leave it, for a store that it is handed to later; undefined while it is not stored. */
+  ended(status: TerminalRunStatus, endedAt: string): StoredRun | undefined {
+    const { current } = this;
+    if (this.#known === undefined) return undefined;
+    return changedForm(this.#known, { ...current, status, endedAt }, this.#clock.now());
+  }
+
   /** Puts the run into a store, at the beginning or after it was removed from there. */
   async create(store: Store): Promise<void> {
     let run = this.#stored;
@@ -65,12 +76,14 @@ export class SessionRun {
     }
     const added = await addRun(store, run, this.#fence.live[0].generation);
     this.#stored = added.run;
+    this.#known = added.stored;
     this.#project = added.project;
   }
 
   async reload(store: Store): Promise<void> {
     const { run, stored } = await loadRun(store, this.#stored.id);
     this.#stored = run;
+    this.#known = stored;
     this.#look(stored);
   }
 
@@ -85,7 +98,7 @@ export class SessionRun {
 
   /** Stores a change. @throws what `change` throws; {@link SessionStoreError} `fenced` */
   async change(store: Store, change: RunEdit): Promise<RunRecord> {
-    const { run } = await changeRun(
+    const { run, stored: known } = await changeRun(
       store,
       this.#stored.id,
       this.#clock.now(),
@@ -95,6 +108,7 @@ export class SessionRun {
       },
     );
     this.#stored = run;
+    this.#known = known;
     return run;
   }
 

@@ -12,6 +12,7 @@ import type { RunStatus } from '../records/literals.ts';
 import type { StoredLease } from '../records/shapes/lease.ts';
 import { generationOf } from '../records/shapes/run.ts';
 import type { Lease, Store } from '../store/store.ts';
+import type { OwnClaim } from './platforms/tab-token.ts';
 import { changeRun, loadRun, type LoadedRun } from './run-lifecycle.ts';
 import { checkResumable } from './run-state.ts';
 
@@ -23,9 +24,6 @@ const UNKNOWN_TTL_MS = 75_000;
 const PLAUSIBLE_MS = 60_000;
 /** Looks at a lease that is watched. */
 const LOOKS = 10;
-
-/** The claim that the page before this one, in the same tab, had on the run. */
-export type OwnClaim = { readonly holder: string; readonly generation: number };
 
 /** Who takes over what. */
 export type Taker = {
@@ -47,7 +45,7 @@ export type Taker = {
  */
 export async function takeOver(
   taker: Taker,
-): Promise<LoadedRun & { readonly previous: RunStatus; readonly generation: number }> {
+): Promise<LoadedRun & { readonly previous: RunStatus }> {
   const { clock, holder, runId, store, ttlMs } = taker;
   await store.sync?.catchUp(runId);
   const before = await loadRun(store, runId);
@@ -70,7 +68,7 @@ export async function takeOver(
     },
     generation,
   );
-  return { run, stored, previous, generation };
+  return { run, stored, previous };
 }
 
 /** @throws {InvalidRunStateError} when the run cannot be taken over, or a live session has it */

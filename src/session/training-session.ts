@@ -8,7 +8,6 @@ import {
   type RunStatus,
   type TerminalRunStatus,
 } from '../records/literals.ts';
-import { generationOf } from '../records/shapes/run.ts';
 import type { Dict } from '../schema/record.ts';
 import type { Store } from '../store/store.ts';
 import { SYNC_OFF, type SyncStatus } from '../store/sync-control.ts';
@@ -73,16 +72,17 @@ export class TrainingSession implements AsyncDisposable {
   static async resumeRun(options: ResumeRunOptions): Promise<TrainingSession> {
     const runId = checkResumeOptions(options);
     const core = await openKnownRun(options, runId, async (store, platform, holder) => {
-      const { generation, previous, run } = await takeOver({
+      const { previous, run, stored } = await takeOver({
         store,
         runId,
         holder,
         ttlMs: options.leaseTtlMs ?? platform.leaseTtlMs,
         clock: clockOf(options),
+        own: platform.tab?.read(store.uri, runId),
       });
       return {
         run,
-        generation,
+        stored,
         event: 'run_resumed',
         payload: { previous_status: previous, resume_count: run.resumeCount },
       };
@@ -104,7 +104,7 @@ export class TrainingSession implements AsyncDisposable {
     const core = await openKnownRun(options, runId, async (store) => {
       const { run, stored } = await loadRun(store, runId);
       checkRunning(run, 'joined');
-      return { run, generation: generationOf(stored) };
+      return { run, stored };
     });
     return new TrainingSession(core);
   }

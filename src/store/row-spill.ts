@@ -2,7 +2,7 @@
  * The spill of a store: rows that were logged and not yet appended, saved for the next start. A tab or worker may end between two
  * tasks of its event loop, and an append takes several tasks. A save is complete within the call.
  */
-import type { NewSegment } from './store.ts';
+import type { NewSegment, StoredRun } from './store.ts';
 
 /** What the next start found of a session that ended unexpectedly. */
 export type LossReport = {
@@ -32,8 +32,8 @@ export interface RowSpill {
   readonly isEnding?: boolean;
   /** Longest delay between a new row and its append, in milliseconds; null where rows are saved in the meantime. */
   readonly flushWithinMs: number | null;
-  /** Begins to save the rows of a session. Never rejects, and resolves within a second. */
-  begin(runId: string): Promise<void>;
+  /** Begins to save the rows of a session, whose lease has this holder. Never rejects, and resolves within a second. */
+  begin(runId: string, holder?: string): Promise<void>;
   /** Ends saving for a session that has stored its rows or abandoned the run: the next start reports nothing for it. */
   end(runId: string): Promise<void>;
   /**
@@ -45,8 +45,11 @@ export interface RowSpill {
   forget(segments: readonly NewSegment[]): void;
   /** Saves final segments in the last task of a page, in IndexedDB and in `localStorage`. */
   leave(segments: readonly NewSegment[]): void;
-  /** Notes that the page is about to end and that {@link leave} has all rows of its sessions. */
-  left(): void;
+  /**
+   * Notes that the page is about to end and that {@link leave} has all rows of its sessions. `end` is the run as the end of the page is
+   * to leave it: the next start stores it, unless somebody has changed the run, and gives the leases of the page back.
+   */
+  left(end?: StoredRun): void;
   /** Reports on earlier sessions that are not recorded in their runs yet. */
   listReports(): Promise<readonly LossReport[]>;
   removeReport(report: LossReport): Promise<void>;

@@ -3,7 +3,8 @@ import { segmentName } from '../records/shapes/manifest.ts';
 import { warn } from '../base/console.ts';
 import { isQuarkError, isStoreError } from '../base/errors.ts';
 import { batchesOf, rangesContain } from './batch-ranges.ts';
-import type { LostBatch } from './storage-spill.ts';
+import type { LossReport } from './row-spill.ts';
+import type { LeftSession, LostBatch } from './storage-spill.ts';
 import { compareText } from './run-rules.ts';
 import { type NewSegment, type SegmentManifest, type Store } from './store.ts';
 
@@ -38,6 +39,24 @@ export function warnOfLost(lost: ReadonlyMap<string, number>): void {
     warn(
       `Quark: ${rows} rows that a closed page or worker had saved were removed: their run ${runId} is not in the storage. It was deleted, or never stored.`,
     );
+}
+
+/**
+ * Ends what a page or worker has left: its run is stored as it left it, unless somebody has changed the run since, and its leases are given
+ * back, so that the next reader sees the run as interrupted.
+ */
+export async function endLeft(store: Store, sessions: readonly LeftSession[]): Promise<void> {
+  for (const { end, holders, runId } of sessions) {
+    try {
+      if (end !== undefined) await store.updateRun(end);
+    } catch (error) {
+      // The run is gone, or is not one that a store takes: only the leases are left.
+      const isLost =
+        !isStoreError(error) || isStoreError(error, 'rejected') || isStoreError(error, 'deleted');
+      if (!isLost) throw error;
+    }
+    for (const holder of holders) await store.releaseLease(runId, holder);
+  }
 }
 
 /** Tells which batches a store had when it was first asked about their table. */
@@ -82,4 +101,27 @@ export function joinVersions(
 
 function streamOf({ runId, table, writerId }: NewSegment['manifest']): string {
   return `${runId}/${table}/${writerId}`;
+}
+
+/** The report on a session that has ended: which of its rows were lost, recovered and saved. */
+export function lossReport(
+  { gapMs, owner, runId }: Pick<LossReport, 'owner' | 'runId' | 'gapMs'>,
+  rows: {
+    readonly lost: readonly LostBatch[];
+    readonly taken: readonly SavedRows[];
+    readonly saved: readonly SavedRows[];
+  },
+): LossReport {
+  const ofRun = (some: readonly SavedRows[]): readonly SavedRows[] =>
+    some.filter(({ manifest }) => manifest.runId === runId);
+  const times = ofRun(rows.saved).map(({ savedAtMs }) => savedAtMs);
+  return {
+    // Rows from localStorage have no owner: the report is filed under the first writer that lost some.
+    owner: owner === '' ? (rows.lost[0]?.writerId ?? '') : owner,
+    runId,
+    recovered: rowsByTable(ofRun(rows.taken).map(({ manifest }) => manifest)),
+    missing: rowsByTable(rows.lost),
+    savedAtMs: times.length === 0 ? null : Math.max(...times),
+    gapMs,
+  };
 }

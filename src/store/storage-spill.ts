@@ -5,7 +5,7 @@
  */
 import { ifAllowed } from '../base/if-allowed.ts';
 import { isQuarkError, isStoreError } from '../base/errors.ts';
-import type { NewSegment, Store } from './store.ts';
+import type { NewSegment, Store, StoredRun } from './store.ts';
 
 const PREFIX = 'quark-unsaved';
 const LOST_PREFIX = 'quark-lost';
@@ -93,17 +93,44 @@ export function lostOwners(storage: Storage, name: string): readonly string[] {
   return keysUnder(storage, prefix).map((key) => key.slice(prefix.length).split('/')[0] ?? '');
 }
 
-/** Notes that an owner has saved all its rows. */
-export function noteLeft(storage: Storage, name: string, owner: string): void {
-  trySet(storage, `${prefixOf(LEFT_PREFIX, name)}${owner}`, '');
+/** A session whose page or worker has ended: its run, the holders of its leases, and the run as the page has left it. */
+export type LeftSession = {
+  readonly runId: string;
+  readonly holders: readonly string[];
+  readonly end?: StoredRun | undefined;
+};
+
+/** Notes that an owner has saved all its rows, and what it leaves. */
+export function noteLeft(
+  storage: Storage,
+  name: string,
+  owner: string,
+  sessions: readonly LeftSession[] = [],
+): void {
+  trySet(storage, `${prefixOf(LEFT_PREFIX, name)}${owner}`, JSON.stringify(sessions));
 }
 
-/** Whether the owner noted that; the note is removed. */
-export function takeLeft(storage: Storage, name: string, owner: string): boolean {
+/** Whether the owner has noted that it saved all its rows. */
+export function hasNotedLeft(storage: Storage, name: string, owner: string): boolean {
+  return storage.getItem(`${prefixOf(LEFT_PREFIX, name)}${owner}`) !== null;
+}
+
+/** What the owner has noted of its end; undefined when it has not. The note is removed. */
+export function takeLeft(
+  storage: Storage,
+  name: string,
+  owner: string,
+): readonly LeftSession[] | undefined {
   const key = `${prefixOf(LEFT_PREFIX, name)}${owner}`;
-  const hasLeft = storage.getItem(key) !== null;
+  const text = storage.getItem(key);
   storage.removeItem(key);
-  return hasLeft;
+  return text === null ? undefined : leftIn(text);
+}
+
+/** Owners that have noted their end. */
+export function leftOwners(storage: Storage, name: string): readonly string[] {
+  const prefix = prefixOf(LEFT_PREFIX, name);
+  return keysUnder(storage, prefix).map((key) => key.slice(prefix.length));
 }
 
 /** The rows spilled for a database, as far as they can be read. */
@@ -168,6 +195,15 @@ function lostIn(text: string | null): readonly LostBatch[] {
   try {
     const list: unknown = JSON.parse(text ?? '[]');
     return Array.isArray(list) ? (list as LostBatch[]) : [];
+  } catch {
+    return [];
+  }
+}
+
+function leftIn(text: string): readonly LeftSession[] {
+  try {
+    const list: unknown = JSON.parse(text === '' ? '[]' : text);
+    return Array.isArray(list) ? (list as LeftSession[]) : [];
   } catch {
     return [];
   }

@@ -1,5 +1,5 @@
 /** Web Locks of several tabs in one process: a tab that ends gives up its locks, and those it waits for. */
-import type { SpillLocks } from '../../src/store/idb/idb-spill.ts';
+import type { SpillLocks } from '../../src/store/idb/idb-spill-layout.ts';
 
 type Grant = (lock: Lock | null) => unknown;
 type Waiting = { readonly tab: object; readonly grant: () => void };

@@ -2,6 +2,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import { isNode } from '../../base/runtime.ts';
 import { VERSION } from '../../base/version.ts';
+import { pageTokens, type TabTokens } from './tab-token.ts';
 
 /** The environment of a session. */
 export interface Platform {
@@ -17,6 +18,8 @@ export interface Platform {
   onInterrupt(listener: (reason: string) => Promise<void>): () => void;
   /** Calls back at a moment after which there may be no other, when nothing asynchronous can follow. */
   onExit(listener: () => void): () => void;
+  /** What the tab remembers of the runs of its pages; absent in workers and in Node. */
+  readonly tab?: TabTokens | undefined;
   /** Calls back when the page is hidden: what is buffered should be written now. */
   onHide(listener: () => void): () => void;
 }
@@ -29,6 +32,9 @@ const NOTHING = (): void => undefined;
 export const browserPlatform: Platform = {
   leaseTtlMs: 75_000,
   holderTag: { tag: null, isGone: () => false },
+  get tab() {
+    return pageTokens();
+  },
   environment: () => Promise.resolve(browserEnvironment()),
   gitCommit: () => Promise.resolve(null),
   onInterrupt(listener) {

@@ -8,13 +8,25 @@
  * no batch is taken while it grows. Of two threads that recover at the same time, the second finds nothing. Batches that were
  * appended before the end are recognised by their identity. A frozen tab holds its lock.
  */
-import { openDB, unwrap, type DBSchema, type IDBPDatabase } from 'idb';
+import { openDB, unwrap, type IDBPDatabase } from 'idb';
 import { atMost } from '../../base/at-most.ts';
 import { createId } from '../../base/ids.ts';
 import { ifAllowed } from '../../base/if-allowed.ts';
 import { segmentName } from '../../records/shapes/manifest.ts';
 import { keysUnder } from './idb-layout.ts';
+import type {
+  OpenSessions,
+  ReportKey,
+  RowsKey,
+  SavedSession,
+  SessionKey,
+  SpillLayout,
+  SpillLocks,
+  SpillParts,
+} from './idb-spill-layout.ts';
 import {
+  hasNotedLeft,
+  leftOwners,
   listSpilled,
   lostOwners,
   noteLeft,
@@ -23,18 +35,20 @@ import {
   recoverSpilled,
   takeLeft,
   takeLost,
+  type LeftSession,
   type LostBatch,
 } from '../storage-spill.ts';
 import type { LossReport, RowSpill } from '../row-spill.ts';
 import {
   appendIfNew,
+  endLeft,
+  lossReport,
   joinVersions,
-  rowsByTable,
   storedBatches,
   warnOfLost,
   type SavedRows,
 } from '../spill-recovery.ts';
-import type { NewSegment, Store } from '../store.ts';
+import type { NewSegment, Store, StoredRun } from '../store.ts';
 
 /** A page that was told of its end may run tasks for this long, but no timer; after it, it has come back from the cache. */
 const ENDING_MS = 1_000;
@@ -46,48 +60,16 @@ const WORKER_FLUSH_MS = 20;
 const GAP_MS = 50;
 /** The same where only appends store rows, by the default of writers. */
 const FLUSH_GAP_MS = 1000;
+/** Longest wait for the lock of a page that has left, in milliseconds. */
+const LEAVING_MS = 1_000;
 /** Longest wait for a lock, or for a database that another tab blocks, in milliseconds. */
 const MAX_WAIT_MS = 2_000;
-
-type SessionKey = [kind: 'session', owner: string, runId: string];
-type RowsKey = [
-  kind: 'rows',
-  owner: string,
-  runId: string,
-  table: string,
-  writerId: string,
-  batchNumber: number,
-];
-type ReportKey = [kind: 'report', owner: string, runId: string];
-/** An open session, and whether its page has saved all its rows. */
-type SavedSession = { readonly hasLeft: boolean; readonly gapMs: number };
-
-interface SpillLayout extends DBSchema {
-  saved: { key: SessionKey | RowsKey | ReportKey; value: SavedSession | SavedRows | LossReport };
-}
-
-/** The part of Web Locks that is used. */
-export type SpillLocks = Pick<LockManager, 'request'>;
-
-/** The environment of a spill. */
-export type SpillParts = {
-  /** Name of the database of the store. */
-  readonly name: string;
-  readonly locks: SpillLocks | undefined;
-  /** `localStorage`; workers have none. */
-  readonly storage: Storage | undefined;
-  /** Whether this thread gets notice before it ends. */
-  readonly isPage: boolean;
-  readonly isHidden?: () => boolean;
-  /** False: rows are not saved, only appended, and the spill only notices the end of sessions. */
-  readonly savesRows?: boolean;
-};
 
 /** See the top of this file. */
 export class IdbSpill implements RowSpill {
   readonly #parts: SpillParts;
   readonly #owner = createId('own', Date.now());
-  readonly #sessions = new Map<string, number>();
+  readonly #sessions = new Map<string, OpenSessions>();
   readonly #closing = new AbortController();
   readonly #watched = new Set<string>();
   /** Batches of which a version was saved, by name: the last one, and whether the browser has said that it has it. */
@@ -128,17 +110,20 @@ export class IdbSpill implements RowSpill {
     return this.#parts.isPage || this.#hasBegun ? null : WORKER_FLUSH_MS;
   }
 
-  async begin(runId: string): Promise<void> {
-    this.#sessions.set(runId, (this.#sessions.get(runId) ?? 0) + 1);
+  async begin(runId: string, holder?: string): Promise<void> {
+    const open = this.#sessions.get(runId) ?? { count: 0, holders: new Set() };
+    open.count++;
+    if (holder !== undefined) open.holders.add(holder);
+    this.#sessions.set(runId, open);
     this.#locking ??= this.#lock();
     const begun = Promise.all([this.#open(), this.#locking]).then(() => this.#saveSessions(false));
     await atMost(MAX_WAIT_MS, begun);
   }
 
   async end(runId: string): Promise<void> {
-    const open = (this.#sessions.get(runId) ?? 1) - 1;
-    if (open > 0) {
-      this.#sessions.set(runId, open);
+    const open = this.#sessions.get(runId);
+    if (open !== undefined && open.count > 1) {
+      open.count--;
       return;
     }
     this.#sessions.delete(runId);
@@ -173,13 +158,20 @@ export class IdbSpill implements RowSpill {
     if (storage !== undefined) spillNotingLost(storage, name, this.#owner, open);
   }
 
-  left(): void {
+  left(end?: StoredRun): void {
     const { name, storage } = this.#parts;
     if (this.#sessions.size === 0) return;
+    const ending = end === undefined ? undefined : this.#sessions.get(end.id);
+    if (ending !== undefined) ending.end = end;
     this.#hasLeft = true;
     this.#leftAtMs = performance.now();
     this.#saveSessions(true);
-    if (storage !== undefined) noteLeft(storage, name, this.#owner);
+    if (storage === undefined) return;
+    // A page in the back/forward cache comes back: only the end of a run says that this one does not.
+    const sessions = [...this.#sessions].flatMap(([runId, open]): LeftSession[] =>
+      open.end === undefined ? [] : [{ runId, holders: [...open.holders], end: open.end }],
+    );
+    noteLeft(storage, name, this.#owner, sessions);
   }
 
   async listReports(): Promise<readonly LossReport[]> {
@@ -200,6 +192,7 @@ export class IdbSpill implements RowSpill {
       this.#takeOver(owner, store).catch(() => undefined);
     if (locks === undefined) {
       await this.#recoverSpilled(store);
+      await this.#endLeft(store).catch(() => undefined);
       this.#unfollow = onSpilled(name, () => void this.#recoverSpilled(store));
       await this.#reportLost(store, '', [], undefined).catch(() => undefined);
       return;
@@ -207,14 +200,21 @@ export class IdbSpill implements RowSpill {
     if (typeof BroadcastChannel !== 'undefined') {
       this.#channel = ifAllowed(() => new BroadcastChannel(`quark-spill ${name}`));
       this.#channel?.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
-        if (typeof data === 'string') this.#watch(data, locks, takeOver);
+        if (typeof data === 'string') void this.#watch(data, locks, takeOver);
       });
     }
     const owners = (await atMost(MAX_WAIT_MS, this.#owners())) ?? [];
     const taking = owners.map((owner) =>
       locks.request(lockName(name, owner), { ifAvailable: true }, async (lock) => {
-        if (lock === null) this.#watch(owner, locks, takeOver);
-        else await takeOver(owner);
+        if (lock !== null) {
+          await takeOver(owner);
+          return;
+        }
+        const ended = this.#watch(owner, locks, takeOver);
+        const { storage } = this.#parts;
+        // A page that is loaded again meets what is left of itself: its rows come before what is recorded next.
+        if (storage !== undefined && hasNotedLeft(storage, name, owner))
+          await atMost(LEAVING_MS, ended);
       }),
     );
     await atMost(2 * MAX_WAIT_MS, Promise.all(taking));
@@ -287,8 +287,10 @@ export class IdbSpill implements RowSpill {
     if (!this.#hasBegun) return;
     const gapMs = this.isReady ? GAP_MS : FLUSH_GAP_MS;
     this.#write((rows) => {
-      for (const runId of this.#sessions.keys())
-        rows.put({ hasLeft, gapMs } satisfies SavedSession, ['session', this.#owner, runId]);
+      for (const [runId, { end, holders }] of this.#sessions) {
+        const session: SavedSession = { hasLeft, gapMs, holders: [...holders], end };
+        rows.put(session, ['session', this.#owner, runId]);
+      }
     });
   }
 
@@ -372,12 +374,24 @@ export class IdbSpill implements RowSpill {
     if (storage !== undefined) await recoverSpilled(storage, name, store).catch(() => undefined);
   }
 
+  /** Ends what pages have left, where no lock says who is open: only those that have noted their end. */
+  async #endLeft(store: Store): Promise<void> {
+    const { name, storage } = this.#parts;
+    if (storage === undefined) return;
+    for (const owner of leftOwners(storage, name))
+      await endLeft(store, takeLeft(storage, name, owner) ?? []);
+  }
+
   /** Waits for the end of another tab or worker. */
-  #watch(owner: string, locks: SpillLocks, takeOver: (owner: string) => Promise<void>): void {
+  async #watch(
+    owner: string,
+    locks: SpillLocks,
+    takeOver: (owner: string) => Promise<void>,
+  ): Promise<void> {
     if (owner === this.#owner || this.#watched.has(owner)) return;
     this.#watched.add(owner);
     const { signal } = this.#closing;
-    locks
+    await locks
       .request(lockName(this.#parts.name, owner), { signal }, () => takeOver(owner))
       .catch(() => undefined)
       .finally(() => this.#watched.delete(owner));
@@ -402,11 +416,17 @@ export class IdbSpill implements RowSpill {
       if (await appendIfNew(store, segment, isStored, lost)) taken.push(segment);
     warnOfLost(lost);
     if (storage !== undefined) await recoverSpilled(storage, name, store);
-    const hasNoted = storage !== undefined && takeLeft(storage, name, owner);
+    const noted = storage === undefined ? undefined : takeLeft(storage, name, owner);
+    const left = new Map(noted?.map((session) => [session.runId, session]));
+    for (const [i, [, , runId]] of sessionKeys.entries()) {
+      const { end, holders = [] } = sessions[i] as SavedSession;
+      left.set(runId, { runId, holders, end: end ?? left.get(runId)?.end });
+    }
+    await endLeft(store, [...left.values()]);
     const gone = new Map(
       sessionKeys.map(([, , runId], i) => {
-        const { gapMs, hasLeft } = sessions[i] as SavedSession;
-        return [runId, hasNoted || hasLeft ? 0 : gapMs];
+        const session = sessions[i] as SavedSession;
+        return [runId, noted !== undefined || session.hasLeft ? 0 : session.gapMs];
       }),
     );
     await this.#reportLost(store, owner, taken, gone, rows);
@@ -436,20 +456,7 @@ export class IdbSpill implements RowSpill {
       const gapMs = gone?.get(runId) ?? 0;
       const lost = missing.filter((one) => one.runId === runId);
       if (gapMs === 0 && lost.length === 0) continue;
-      const times = saved
-        .filter(({ manifest }) => manifest.runId === runId)
-        .map(({ savedAtMs }) => savedAtMs);
-      const report: LossReport = {
-        // Rows from localStorage have no owner: the report is filed under the first writer that lost some.
-        owner: owner === '' ? (lost[0]?.writerId ?? '') : owner,
-        runId,
-        recovered: rowsByTable(
-          taken.map(({ manifest }) => manifest).filter((one) => one.runId === runId),
-        ),
-        missing: rowsByTable(lost),
-        savedAtMs: times.length === 0 ? null : Math.max(...times),
-        gapMs,
-      };
+      const report = lossReport({ owner, runId, gapMs }, { lost, taken, saved });
       await this.#database?.put('saved', report, ['report', report.owner, runId]);
     }
   }

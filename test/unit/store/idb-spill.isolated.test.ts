@@ -227,3 +227,58 @@ test('what a page saved and what it put aside are joined: in order, and of each 
   await expect.poll(() => storage.length).toBe(0);
   expect(await other.spill.listReports()).toMatchObject([{ recovered: { metrics: 40 } }]);
 });
+
+test('the next start ends the run of a page that was closed, and gives its leases back', async () => {
+  const run = await store.findRun(RUN_ID);
+  if (run === undefined) throw new Error('The run is gone.');
+  const page = await openTab(true);
+  await page.spill.begin(RUN_ID, 'ses_page');
+  await store.renewLease(RUN_ID, 'ses_page', 75_000);
+  await store.renewLease(RUN_ID, 'ses_worker', 75_000);
+  page.spill.leave([segmentOf(0)]);
+  page.spill.left({ ...run, status: 'interrupted' });
+  page.end();
+  const [one] = await Promise.all([openTab(true), openTab(true)]);
+  await expect.poll(async () => (await store.findRun(RUN_ID))?.status).toBe('interrupted');
+  expect((await store.listLeases([RUN_ID])).map(({ holder }) => holder)).toEqual(['ses_worker']);
+  expect(await stored()).toEqual([[0, 10]]);
+  expect(await one.spill.listReports()).toEqual([]);
+});
+
+test('a worker that ended leaves no lease; a run that was changed since stays as it is', async () => {
+  const run = await store.findRun(RUN_ID);
+  if (run === undefined) throw new Error('The run is gone.');
+  const worker = await openTab();
+  await worker.spill.begin(RUN_ID, 'ses_worker');
+  await store.renewLease(RUN_ID, 'ses_worker', 75_000);
+  worker.end();
+  const page = await openTab(true);
+  expect(await store.listLeases([RUN_ID])).toEqual([]);
+  await page.spill.begin(RUN_ID, 'ses_page');
+  page.spill.left({ ...run, status: 'interrupted' });
+  await store.updateRun({ ...run, generation: 2 });
+  page.end();
+  await openTab();
+  expect(await store.findRun(RUN_ID)).toMatchObject({ status: run.status, generation: 2 });
+});
+
+test('without Web Locks the note in localStorage ends the run', async () => {
+  const run = await store.findRun(RUN_ID);
+  if (run === undefined) throw new Error('The run is gone.');
+  const open = async (): Promise<IdbSpill> => {
+    const spill = new IdbSpill({ name, locks: undefined, storage, isPage: true });
+    await spill.follow(store);
+    return spill;
+  };
+  const page = await open();
+  await page.begin(RUN_ID, 'ses_page');
+  await store.renewLease(RUN_ID, 'ses_page', 75_000);
+  // Into the back/forward cache: it may come back.
+  page.left();
+  await open();
+  expect(await store.findRun(RUN_ID)).toMatchObject({ status: run.status });
+  page.left({ ...run, status: 'interrupted' });
+  await open();
+  expect(await store.findRun(RUN_ID)).toMatchObject({ status: 'interrupted' });
+  expect(await store.listLeases([RUN_ID])).toEqual([]);
+});
