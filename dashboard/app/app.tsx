@@ -4,6 +4,8 @@ import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { isQuarkError, openRun, type Store } from 'quark-sdk';
 import { ComparePage } from '../compare/compare-view.tsx';
+import { ChangeStrip } from '../deletion/change-strip.tsx';
+import { DeleteQuestion } from '../deletion/delete-question.tsx';
 import { DropZone } from '../dropped/drop-zone.tsx';
 import { ImportDock } from '../dropped/import-dock.tsx';
 import { Button, ButtonLink, IconButton, Segmented } from '../parts/controls.tsx';
@@ -52,6 +54,8 @@ export function App({ trainPage }: { readonly trainPage: TrainPage }): JSX.Eleme
       <main id="main" tabIndex={-1}>
         <View trainPage={trainPage} />
       </main>
+      <ChangeStrip />
+      <DeleteQuestion />
       <ImportDock />
       <DropZone />
     </>

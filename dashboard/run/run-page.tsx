@@ -3,6 +3,16 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { isQuarkError, type Store } from 'quark-sdk';
 import { hrefOf } from '../route/route.ts';
+import {
+  deletedText,
+  DeletedLine,
+  Restore,
+  deletedName,
+  useTombstone,
+  type DeletedRunInfo,
+} from '../deletion/deleted-run.tsx';
+import { deletionRefusal } from '../deletion/rights.ts';
+import { RunActions } from '../deletion/run-actions.tsx';
 import { createChartView } from '../charts/chart-view.ts';
 import { groupMetrics } from '../charts/group.ts';
 import { isBeingImported } from '../dropped/dropped-files.ts';
@@ -32,9 +42,11 @@ export function RunDetail(props: {
   const watch = useRunWatch(store, runId);
   const charts = useMemo(() => createChartView(), [runId]);
   const tab = tabOf(props.view);
+  const tombstone = useTombstone(store, runId, watch.error.value);
   const feed = watch.feed.value;
   if (feed === undefined) {
-    if (watch.error.value === undefined) return <RunSkeleton />;
+    if (watch.error.value === undefined || tombstone === undefined) return <RunSkeleton />;
+    if (tombstone !== null) return <DeletedRun store={store} tombstone={tombstone} />;
     const isMissing = isQuarkError(watch.error.value, 'run_not_found');
     return (
       <ErrorNotice
@@ -51,7 +63,7 @@ export function RunDetail(props: {
   return (
     <div class="page run-page">
       <RunHead feed={feed} watch={watch} resumeHref={props.resumeHref(feed)} />
-      <Problems feed={feed} watch={watch} />
+      <Problems feed={feed} watch={watch} tombstone={tombstone} />
       <LastValues feed={feed} nowMs={watch.nowMs.value} />
       <RunTabs runId={runId} shown={tab} />
       <div class="run-columns">
@@ -64,6 +76,32 @@ export function RunDetail(props: {
   );
 }
 
+/** Shown of a run that had been deleted before its page was opened. */
+function DeletedRun(props: {
+  readonly store: Store;
+  readonly tombstone: DeletedRunInfo;
+}): JSX.Element {
+  const { store, tombstone } = props;
+  const name = deletedName(tombstone);
+  return (
+    <ErrorNotice title="This run was deleted" error={deletedText(tombstone, Date.now(), name)}>
+      <Restore
+        store={store}
+        tombstone={tombstone}
+        name={name}
+        refusal={<p class="quiet">{deletionRefusal(store)}</p>}
+      />
+      <ButtonLink isSmall href={hrefOf({ kind: 'runs' })}>
+        All runs
+      </ButtonLink>
+    </ErrorNotice>
+  );
+}
+
+function nameOf(run: RunFeed['run']): string {
+  return `${importOf(run)?.name ?? run.projectName} ${shortId(run.id)}`;
+}
+
 type HeadProps = {
   /** The same object while it grows: a component that shows it reads the clock of `watch` as well. */
   readonly feed: RunFeed;
@@ -72,7 +110,9 @@ type HeadProps = {
 
 function RunHead(props: HeadProps & { readonly resumeHref: string | undefined }): JSX.Element {
   void props.watch.nowMs.value;
-  const { run, status } = props.feed;
+  const { run, status, archivedAtMs } = props.feed;
+  const { store } = props.feed.reader;
+  const isThere = !isQuarkError(props.watch.error.value, 'run_not_found');
   return (
     <header class="page-head run-head">
       <Crumb />
@@ -91,23 +131,45 @@ function RunHead(props: HeadProps & { readonly resumeHref: string | undefined })
             </span>
           ))}
         </span>
-        {props.resumeHref !== undefined && (
-          <ButtonLink isPrimary class="push" href={props.resumeHref}>
-            <Icon name="play" /> Resume
-          </ButtonLink>
+        {archivedAtMs !== undefined && (
+          <span class="badge" title={`Since ${new Date(archivedAtMs).toLocaleString()}`}>
+            <Icon name="archive" /> Archived
+          </span>
         )}
+        <span class="row wrap gap-8 push">
+          {isThere && deletionRefusal(store) === undefined && (
+            <RunActions
+              target={{ store, runId: run.id, name: nameOf(run) }}
+              isLive={status === 'running'}
+              isArchived={archivedAtMs !== undefined}
+            />
+          )}
+          {isThere && props.resumeHref !== undefined && (
+            <ButtonLink isPrimary href={props.resumeHref}>
+              <Icon name="play" /> Resume
+            </ButtonLink>
+          )}
+        </span>
       </div>
     </header>
   );
 }
 
 /** What is wrong with what is shown. */
-function Problems({ feed, watch }: HeadProps): JSX.Element {
+function Problems({
+  feed,
+  watch,
+  tombstone,
+}: HeadProps & { readonly tombstone: DeletedRunInfo | null | undefined }): JSX.Element {
   void watch.nowMs.value;
-  const { damage, problem } = feed;
+  const { damage, problem, run, reader } = feed;
+  const isMissing = isQuarkError(watch.error.value, 'run_not_found');
   return (
     <>
-      {watch.error.value !== undefined && (
+      {isMissing && tombstone !== undefined && (
+        <DeletedLine store={reader.store} tombstone={tombstone} name={nameOf(run)} />
+      )}
+      {watch.error.value !== undefined && !isMissing && (
         <Warning>
           New points cannot be read just now. What is shown is what was read before; trying again.
         </Warning>

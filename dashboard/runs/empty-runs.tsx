@@ -5,6 +5,7 @@ import type { SourceId } from '../sources/sources.ts';
 import { FilePickers } from '../dropped/file-pickers.tsx';
 import { ButtonLink } from '../parts/controls.tsx';
 import { Snippet } from '../parts/notices.tsx';
+import { ListChoice } from './list-choice.tsx';
 
 const SNIPPET = `import { MetricsLogger, TrainingSession } from 'quark-sdk';
 
@@ -22,6 +23,7 @@ export function EmptyRuns(props: { readonly sourceId: SourceId }): JSX.Element {
   return (
     <div class="page empty">
       <div class="empty-words">
+        {props.sourceId !== 'files' && <ListChoice />}
         <h1>No runs yet</h1>
         <p>
           Nothing has been recorded {props.sourceId === 'server' ? 'here' : 'in this browser'}. Ten

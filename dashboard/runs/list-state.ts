@@ -12,6 +12,12 @@ export const picked: Signal<ReadonlySet<string>> = signal(new Set<string>());
 /** What the list is sorted by. */
 export const sort: Signal<RunSort> = signal({ column: 'started', descending: true });
 
+/** Lists of runs that can be shown. */
+export type ListName = 'recorded' | 'archived' | 'deleted';
+
+/** The list that is shown. Dropped files have the first one only. */
+export const listName: Signal<ListName> = signal('recorded');
+
 /** Filters by a tag, or no longer. */
 export function toggleTag(tag: string): void {
   query.value = { ...query.value, tags: toggled(query.value.tags, tag) };

@@ -14,8 +14,10 @@ import { adding, setting } from '../parts/signals.ts';
 import { hrefOf } from '../route/route.ts';
 import type { SourceId } from '../sources/sources.ts';
 import { EmptyRuns } from './empty-runs.tsx';
+import { DeletedList } from './deleted-list.tsx';
 import { Filters } from './filters.tsx';
-import { picked, query, sort } from './list-state.ts';
+import { ListChoice, ListRefusal } from './list-choice.tsx';
+import { listName, picked, query, sort } from './list-state.ts';
 import { PreviewCache } from './preview.ts';
 import { filterRuns, sortRuns } from './run-filter.ts';
 import { RunTable } from './run-table.tsx';
@@ -38,14 +40,14 @@ type Runs = {
 };
 
 /** Reads the newest runs of a store again and again. */
-function useRuns(store: Store): Runs {
+function useRuns(store: Store, archived: boolean): Runs {
   const all = useSignal<readonly RunSummary[] | undefined>(undefined);
   const hasMore = useSignal(false);
   const limit = useSignal(PAGE_SIZE);
   const now = useSignal(Date.now());
   const polling = usePolling(
     async () => {
-      const found = await listRuns(store, { limit: limit.peek() + 1 });
+      const found = await listRuns(store, { archived, limit: limit.peek() + 1 });
       hasMore.value = found.length > limit.peek();
       all.value = found.slice(0, limit.peek());
       now.value = Date.now();
@@ -56,20 +58,27 @@ function useRuns(store: Store): Runs {
   return { all, hasMore, limit, now, polling };
 }
 
-/** Runs of a store, with filters. */
-export function RunList(props: {
-  readonly store: Store;
-  readonly sourceId: SourceId;
-}): JSX.Element {
-  const { store, sourceId } = props;
-  const runs = useRuns(store);
+type ListProps = { readonly store: Store; readonly sourceId: SourceId };
+
+/** Runs of a store, with filters: those that are there, the archived ones, or what is left of those that were deleted. */
+export function RunList({ store, sourceId }: ListProps): JSX.Element {
+  // Nothing is archived or deleted in dropped files.
+  const name = sourceId === 'files' ? 'recorded' : listName.value;
+  if (name === 'deleted') return <DeletedList store={store} />;
+  return <Reading key={name} store={store} sourceId={sourceId} isArchive={name === 'archived'} />;
+}
+
+function Reading(props: ListProps & { readonly isArchive: boolean }): JSX.Element {
+  const { store, sourceId, isArchive } = props;
+  const runs = useRuns(store, isArchive);
   const { error, retry } = runs.polling;
   const all = runs.all.value;
   if (all === undefined) {
     if (error.value === undefined) return <ListSkeleton />;
     return <ErrorNotice title="The runs cannot be read" error={error.value} onRetry={retry} />;
   }
-  if (all.length > 0) return <List store={store} sourceId={sourceId} runs={runs} all={all} />;
+  if (all.length > 0 || isArchive)
+    return <List store={store} sourceId={sourceId} isArchive={isArchive} runs={runs} all={all} />;
   return sourceId === 'files' && isImporting.value ? (
     <ListSkeleton />
   ) : (
@@ -77,13 +86,14 @@ export function RunList(props: {
   );
 }
 
-function List(props: {
-  readonly store: Store;
-  readonly sourceId: SourceId;
-  readonly runs: Runs;
-  readonly all: readonly RunSummary[];
-}): JSX.Element {
-  const { store, all } = props;
+function List(
+  props: ListProps & {
+    readonly isArchive: boolean;
+    readonly runs: Runs;
+    readonly all: readonly RunSummary[];
+  },
+): JSX.Element {
+  const { store, all, isArchive } = props;
   const { hasMore, limit, now, polling } = props.runs;
   const isOfFiles = props.sourceId === 'files';
   const previews = useMemo(() => new PreviewCache(store), [store]);
@@ -99,14 +109,18 @@ function List(props: {
     <div class="page">
       <header class="page-head">
         <div class="row wrap spread gap-10">
-          <h1>{isOfFiles ? 'Dropped files' : 'Runs'}</h1>
-          <FilePickers isSmall />
+          <h1>{isOfFiles ? 'Dropped files' : isArchive ? 'Archived runs' : 'Runs'}</h1>
+          <span class="row wrap gap-10">
+            {!isOfFiles && <ListChoice />}
+            <FilePickers isSmall />
+          </span>
         </div>
         <p class="page-sub">
           {shown.value.length === all.length
-            ? `${all.length}${hasMore.value ? '+' : ''} ${isOfFiles ? 'runs' : 'recorded'}`
+            ? `${all.length}${hasMore.value ? '+' : ''} ${isOfFiles ? 'runs' : isArchive ? 'archived' : 'recorded'}`
             : `${shown.value.length} of ${hasMore.value ? 'the newest ' : ''}${all.length} shown`}
         </p>
+        {isArchive && <ListRefusal store={store} />}
       </header>
       {polling.error.value !== undefined && (
         <Warning>The list may be out of date: it could not be read just now. Trying again.</Warning>
@@ -117,8 +131,16 @@ function List(props: {
           runIds={compared.slice(0, COMPARED_AT_FIRST).map(({ run }) => run.id)}
         />
       )}
-      <Filters runs={all} />
-      <RunTable shown={shown} previews={previews} now={now} />
+      {all.length === 0 ? (
+        <div class="card nothing">
+          <p>Nothing is archived. An archived run stays as it is, out of the way.</p>
+        </div>
+      ) : (
+        <>
+          <Filters runs={all} />
+          <RunTable store={store} shown={shown} previews={previews} now={now} />
+        </>
+      )}
       <CompareBar chosen={chosen} />
       {hasMore.value && (
         <Button class="more" onClick={adding(limit, PAGE_SIZE)}>

@@ -2,7 +2,8 @@
 import type { ReadonlySignal } from '@preact/signals';
 import type { JSX, RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import type { RunSummary } from 'quark-sdk';
+import type { RunSummary, Store } from 'quark-sdk';
+import { RunMenu } from '../deletion/run-actions.tsx';
 import { isBeingImported } from '../dropped/dropped-files.ts';
 import { formatAgo, formatValue, shortId } from '../parts/format.ts';
 import { useOnScreen } from '../parts/hooks.ts';
@@ -22,8 +23,10 @@ export function RunRow(props: {
   readonly name: string;
   readonly isPicked: boolean;
   readonly onPick: () => void;
+  /** Where the run is archived, deleted and restored; undefined where it cannot be. */
+  readonly deletesFrom: Store | undefined;
 }): JSX.Element {
-  const { summary, previews } = props;
+  const { summary, previews, deletesFrom } = props;
   const { run } = summary;
   const row = useRef<HTMLTableRowElement>(null);
   useWanted(row, summary, previews);
@@ -60,6 +63,19 @@ export function RunRow(props: {
       <td class="col-duration">
         {spanText(run, runSpanMs(summary, now, preview?.lastActivityMs))}
       </td>
+      {deletesFrom !== undefined && (
+        <td class="col-actions">
+          <RunMenu
+            target={{
+              store: deletesFrom,
+              runId: run.id,
+              name: `${props.name} ${shortId(run.id)}`,
+            }}
+            isLive={summary.effectiveStatus === 'running'}
+            isArchived={summary.archivedAtMs !== undefined}
+          />
+        </td>
+      )}
     </tr>
   );
 }

@@ -2,7 +2,8 @@
 import type { ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
-import type { RunSummary } from 'quark-sdk';
+import type { RunSummary, Store } from 'quark-sdk';
+import { deletionRefusal } from '../deletion/rights.ts';
 import { Button } from '../parts/controls.tsx';
 import { importOf, runNames } from '../parts/run-name.ts';
 import { toggled } from '../parts/signals.ts';
@@ -25,12 +26,15 @@ const SHIFTS: Readonly<Record<string, number>> = { ArrowDown: 1, j: 1, ArrowUp: 
 
 /** The runs that are shown, in their order, a row each. */
 export function RunTable(props: {
+  readonly store: Store;
   readonly shown: ReadonlySignal<readonly RunSummary[]>;
   readonly previews: PreviewCache;
   readonly now: ReadonlySignal<number>;
 }): JSX.Element {
   const table = useRef<HTMLTableElement>(null);
+  const { store } = props;
   const shown = props.shown.value;
+  const mayDelete = deletionRefusal(store) === undefined;
   const imported = runNames(
     shown.map(({ run }) => run).filter((run) => importOf(run) !== undefined),
   );
@@ -48,11 +52,12 @@ export function RunTable(props: {
   return (
     <div class="run-table card">
       <table ref={table} class="runs" onKeyDown={onKeyDown}>
-        <TableHead />
+        <TableHead mayDelete={mayDelete} />
         <tbody>
           {shown.map((summary) => (
             <RunRow
               key={summary.run.id}
+              deletesFrom={mayDelete ? store : undefined}
               summary={summary}
               previews={props.previews}
               now={props.now}
@@ -82,7 +87,7 @@ export function RunTable(props: {
   );
 }
 
-function TableHead(): JSX.Element {
+function TableHead({ mayDelete }: { readonly mayDelete: boolean }): JSX.Element {
   return (
     <thead>
       <tr>
@@ -103,6 +108,11 @@ function TableHead(): JSX.Element {
             )}
           </th>
         ))}
+        {mayDelete && (
+          <th scope="col" class="col-actions">
+            <span class="sr-only">Actions</span>
+          </th>
+        )}
       </tr>
     </thead>
   );

@@ -112,6 +112,11 @@ export class RunFeed {
     return this.#reader.problem;
   }
 
+  /** Since when the run is archived, in UTC epoch milliseconds; undefined for a run that is not. */
+  get archivedAtMs(): RunReader['archivedAtMs'] {
+    return this.#reader.archivedAtMs;
+  }
+
   /** Segments that could not be read. */
   get damage(): RunReader['damage'] {
     return [...this.#damage.values(), ...this.#windowReader.damage];

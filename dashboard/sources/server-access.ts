@@ -39,15 +39,20 @@ export const space: ReadonlySignal<string> = chosenSpace;
 export const refusal: Signal<string | undefined> = signal(undefined);
 
 /** Told of the server behind the page, and whether it asks for a key. */
-export function meetServer(uri: string, needsKey: boolean): void {
+export function meetServer(uri: string, asksForKey: boolean): void {
   serverUri.value = uri;
-  isNeeded.value = needsKey;
-  if (needsKey && key.peek() !== undefined) void ask(key.peek() ?? '');
+  isNeeded.value = asksForKey;
+  if (asksForKey && key.peek() !== undefined) void ask(key.peek() ?? '');
 }
 
 /** Whether this store cannot be opened before somebody gives a key. */
 export function waitsForKey(uri: string | undefined): boolean {
   return uri !== undefined && uri === serverUri.value && isNeeded.value && key.value === undefined;
+}
+
+/** Whether this is a server that asks for a key. */
+export function needsKey(uri: string | undefined): boolean {
+  return uri !== undefined && uri === serverUri.value && isNeeded.value;
 }
 
 /** What a store is opened with: nothing unless it is the server's. */

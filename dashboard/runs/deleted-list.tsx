@@ -1,0 +1,128 @@
+/** The runs that were deleted, until when they can be restored, and the way back. */
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import type { Store } from 'quark-sdk';
+import {
+  instantText,
+  Restore,
+  deletedName,
+  type DeletedRunInfo,
+} from '../deletion/deleted-run.tsx';
+import { deletionRefusal } from '../deletion/rights.ts';
+import { Button } from '../parts/controls.tsx';
+import { countText, formatAgo, shortId } from '../parts/format.ts';
+import { usePolling } from '../parts/hooks.ts';
+import { ErrorNotice, Waiting, Warning } from '../parts/notices.tsx';
+import { adding } from '../parts/signals.ts';
+import { ListChoice, ListRefusal } from './list-choice.tsx';
+
+const POLL_MS = 5000;
+const PAGE_SIZE = 100;
+
+/** All of a store. */
+export function DeletedList({ store }: { readonly store: Store }): JSX.Element {
+  const all = useSignal<readonly DeletedRunInfo[] | undefined>(undefined);
+  const now = useSignal(Date.now());
+  const { error, retry } = usePolling(
+    async () => {
+      all.value = await store.listDeletedRuns();
+      now.value = Date.now();
+    },
+    () => POLL_MS,
+    [store],
+  );
+  if (all.value === undefined) {
+    if (error.value === undefined) return <Waiting label="Reading the deleted runs" />;
+    return (
+      <ErrorNotice title="The deleted runs cannot be read" error={error.value} onRetry={retry}>
+        <ListChoice />
+      </ErrorNotice>
+    );
+  }
+  const restorable = all.value.filter(({ purgedAtMs }) => purgedAtMs === undefined);
+  const goneCount = all.value.length - restorable.length;
+  return (
+    <div class="page">
+      <header class="page-head">
+        <div class="row wrap spread gap-10">
+          <h1>Deleted runs</h1>
+          <ListChoice />
+        </div>
+        <p class="page-sub">
+          {countText(restorable.length, 'run')} can be restored
+          {goneCount > 0 && `; of ${countText(goneCount, 'run')} the bytes have been removed`}
+        </p>
+        <ListRefusal store={store} />
+      </header>
+      {error.value !== undefined && (
+        <Warning>The list may be out of date: it could not be read just now. Trying again.</Warning>
+      )}
+      {restorable.length === 0 ? (
+        <div class="card nothing">
+          <p>No deleted run can be restored.</p>
+        </div>
+      ) : (
+        <DeletedTable store={store} runs={restorable} nowMs={now.value} />
+      )}
+    </div>
+  );
+}
+
+function DeletedTable(props: {
+  readonly store: Store;
+  readonly runs: readonly DeletedRunInfo[];
+  readonly nowMs: number;
+}): JSX.Element {
+  const { store, runs, nowMs } = props;
+  const shownCount = useSignal(PAGE_SIZE);
+  const mayRestore = deletionRefusal(store) === undefined;
+  return (
+    <>
+      <div class="run-table card">
+        <table class="runs deleted-runs">
+          <thead>
+            <tr>
+              <th scope="col">Run</th>
+              <th scope="col">Deleted</th>
+              <th scope="col">Can be restored until</th>
+              {mayRestore && (
+                <th scope="col">
+                  <span class="sr-only">Actions</span>
+                </th>
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {runs.slice(0, shownCount.value).map((one) => (
+              <tr key={one.id} class="run-row" data-run={one.id}>
+                <td class="breakable">
+                  <span class="run-project">{one.projectName}</span>{' '}
+                  <span class="run-id quiet code">{shortId(one.id)}</span>
+                </td>
+                <td class="muted breakable" title={new Date(one.deletedAtMs).toLocaleString()}>
+                  <span class="narrow-label">Deleted </span>
+                  {formatAgo(one.deletedAtMs, nowMs)}
+                  {one.by !== undefined && ` by ${one.by}`}
+                </td>
+                <td class="muted">
+                  <span class="narrow-label">Until </span>
+                  {one.purgeAtMs <= nowMs ? 'its bytes are removed' : instantText(one.purgeAtMs)}
+                </td>
+                {mayRestore && (
+                  <td class="col-restore">
+                    <Restore store={store} tombstone={one} name={deletedName(one)} />
+                  </td>
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {runs.length > shownCount.value && (
+        <Button class="more" onClick={adding(shownCount, PAGE_SIZE)}>
+          Show more
+        </Button>
+      )}
+    </>
+  );
+}

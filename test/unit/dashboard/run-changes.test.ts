@@ -1,0 +1,186 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createMemoryStore, listRuns, startRun, type Store } from 'quark-sdk';
+import {
+  actOnRun,
+  askedToDelete,
+  changeNotice,
+  changingRuns,
+  deleteOrAsk,
+  dismissNotice,
+  NOTICE_MS,
+  pauseNotice,
+  resumeNotice,
+  undoChanges,
+  type ChangeTarget,
+} from '../../../dashboard/deletion/run-changes.ts';
+import { refusalFor, type DeletionRights } from '../../../dashboard/deletion/rights.ts';
+import { deletedText, untilText } from '../../../dashboard/deletion/deleted-run.tsx';
+
+let store: Store;
+
+beforeEach(() => {
+  store = createMemoryStore();
+});
+
+afterEach(() => {
+  dismissNotice();
+  askedToDelete.value = undefined;
+  vi.useRealTimers();
+});
+
+async function recorded(name: string): Promise<ChangeTarget> {
+  const session = await startRun({ project: name, storage: store });
+  await session.endRun();
+  return { store, runId: session.runId, name };
+}
+
+async function namesOf(archived: boolean = false): Promise<readonly string[]> {
+  return (await listRuns(store, { archived })).map(({ run }) => run.projectName).toSorted();
+}
+
+describe('changes of runs', () => {
+  it('deletes a run, says so, and undoes it', async () => {
+    const run = await recorded('digits');
+    const deleting = actOnRun('delete', run);
+    expect([...changingRuns.value]).toEqual([run.runId]);
+    // A second click changes nothing.
+    await actOnRun('delete', run);
+    await deleting;
+    expect(changingRuns.value.size).toBe(0);
+    expect(changeNotice.value).toMatchObject({ text: 'Deleted digits', failure: undefined });
+    expect(await namesOf()).toEqual([]);
+    await undoChanges();
+    expect(changeNotice.value).toMatchObject({ text: 'Undone: digits is as it was.', done: [] });
+    expect(await namesOf()).toEqual(['digits']);
+    await undoChanges();
+    expect(changeNotice.value?.text).toBe('Undone: digits is as it was.');
+  });
+
+  it('counts several changes in one notice and undoes all of them, the last one first', async () => {
+    const [first, second, third] = [
+      await recorded('first'),
+      await recorded('second'),
+      await recorded('third'),
+    ];
+    await actOnRun('delete', first);
+    await actOnRun('delete', second);
+    expect(changeNotice.value?.text).toBe('Deleted 2 runs');
+    await actOnRun('archive', third);
+    expect(changeNotice.value?.text).toBe('Deleted 2 runs, archived 1 run');
+    await actOnRun('delete', third);
+    await actOnRun('restore', first, 'delete');
+    expect(changeNotice.value?.text).toBe('Deleted 3 runs, archived 1 run, restored 1 run');
+    expect(await namesOf()).toEqual(['first']);
+    await undoChanges();
+    expect(await namesOf()).toEqual(['first', 'second', 'third']);
+    expect(await namesOf(true)).toEqual([]);
+  });
+
+  it('restores an archived run, and archives it again on undo', async () => {
+    const run = await recorded('digits');
+    await actOnRun('archive', run);
+    dismissNotice();
+    await actOnRun('restore', run, 'archive');
+    expect(changeNotice.value?.text).toBe('Restored digits');
+    await undoChanges();
+    expect(await namesOf(true)).toEqual(['digits']);
+  });
+
+  it('says why a change was not made, and what was made before can be undone', async () => {
+    const run = await recorded('digits');
+    await actOnRun('delete', run);
+    await actOnRun('archive', { ...run, name: 'again' });
+    expect(changeNotice.value).toMatchObject({
+      text: 'Deleted digits',
+      failure: expect.stringMatching(/^again was not archived\. .*was deleted/),
+    });
+    expect(changeNotice.value?.done).toHaveLength(1);
+    await undoChanges();
+    expect(changeNotice.value?.failure).toBeUndefined();
+    expect(await namesOf()).toEqual(['digits']);
+  });
+
+  it('leaves in the notice what cannot be undone', async () => {
+    const [first, second] = [await recorded('first'), await recorded('second')];
+    await actOnRun('delete', first);
+    await actOnRun('delete', second);
+    await store.purgeDeletedRuns(undefined, [first.runId]);
+    await undoChanges();
+    expect(changeNotice.value).toMatchObject({
+      text: 'Deleted first',
+      failure: expect.stringMatching(/^first was not restored\. .*cannot be restored/),
+    });
+    expect(await namesOf()).toEqual(['second']);
+  });
+
+  it('asks before it deletes a run that goes on', async () => {
+    const run = await recorded('digits');
+    deleteOrAsk(run, true);
+    expect(askedToDelete.value).toEqual(run);
+    expect(await namesOf()).toEqual(['digits']);
+    deleteOrAsk(run, false);
+    await vi.waitFor(async () => expect(await namesOf()).toEqual([]));
+  });
+
+  it('goes after its time, and not under the pointer', async () => {
+    const run = await recorded('digits');
+    vi.useFakeTimers();
+    await actOnRun('archive', run);
+    vi.advanceTimersByTime(NOTICE_MS - 1);
+    expect(changeNotice.value).toBeDefined();
+    pauseNotice();
+    vi.advanceTimersByTime(10 * NOTICE_MS);
+    expect(changeNotice.value).toBeDefined();
+    resumeNotice();
+    vi.advanceTimersByTime(NOTICE_MS);
+    expect(changeNotice.value).toBeUndefined();
+    expect(await namesOf(true)).toEqual(['digits']);
+  });
+});
+
+describe('who may delete', () => {
+  const account = {
+    user: 'bob',
+    scope: 'admin',
+    spaces: [
+      { space: 'default', owner: 'bob' },
+      { space: 'alice:default', owner: 'alice' },
+    ],
+  };
+  const rights: DeletionRights = {
+    sourceId: 'server',
+    isWritable: true,
+    needsKey: true,
+    account,
+    space: 'default',
+  };
+  it.each([
+    ['this browser', { sourceId: 'browser', needsKey: false, account: undefined }, undefined],
+    ['dropped files', { sourceId: 'files' }, 'only read'],
+    ['a server that only shows', { needsKey: false, isWritable: false }, 'only shows runs'],
+    ['a server without keys', { needsKey: false, account: undefined }, undefined],
+    ['a key that is not known yet', { account: undefined }, 'not known yet'],
+    ['a key for all', {}, undefined],
+    // It may not write, and the store is not writable.
+    ['delete', { account: { ...account, scope: 'delete' }, isWritable: false }, undefined],
+    ['write', { account: { ...account, scope: 'write' } }, 'the scope "write"'],
+    ['read', { account: { ...account, scope: 'read' }, isWritable: false }, 'the scope "read"'],
+    ["somebody else's space", { space: 'alice:default' }, 'Only its owner, alice,'],
+  ] as const)('%s', (_name, part, refusal) => {
+    const given = refusalFor({ ...rights, ...part });
+    if (refusal === undefined) expect(given).toBeUndefined();
+    else expect(given).toContain(refusal);
+  });
+});
+
+describe('a deleted run', () => {
+  const deleted = { id: 'run_1', projectName: 'digits', deletedAtMs: 1_000, purgeAtMs: 90_000 };
+  it('says by whom, when, and until when there is a way back', () => {
+    expect(deletedText({ ...deleted, by: 'alice' }, 61_000)).toMatch(
+      /^This run was deleted by alice 1 min ago\. It can be restored until .*1970/,
+    );
+    expect(deletedText(deleted, 61_000, 'digits')).toMatch(/^digits was deleted 1 min ago\./);
+    expect(untilText(deleted, 90_000)).toContain('may be removed at any moment');
+    expect(untilText({ ...deleted, purgedAtMs: 91_000 }, 95_000)).toContain('cannot be restored');
+  });
+});
