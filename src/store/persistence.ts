@@ -1,4 +1,5 @@
 /** Which service runs are sent to: options, what `configurePersistence` set, the environment. */
+import { checkLiteral } from '../base/assert.ts';
 import { invalidInput, QuarkError } from '../base/errors.ts';
 import { readOptions } from '../base/options.ts';
 
@@ -19,7 +20,15 @@ export type PersistenceOptions = {
    * the same rows.
    */
   readonly keepLocal?: KeepLocal | null | undefined;
+  /**
+   * What becomes of the copy here when a run was deleted at the service: `keep` (default) or `drop`, which deletes it here, too, so
+   * that it can be restored for 30 days. Nothing of it is sent any more in either case.
+   */
+  readonly onDeletedRemotely?: OnDeletedRemotely | null | undefined;
 };
+
+/** What becomes of the copy of a run that was deleted at the service. */
+export type OnDeletedRemotely = 'keep' | 'drop';
 
 /** How long the local copy of a run is stored once the service has it; a number is days after its end. */
 export type KeepLocal = 'always' | 'until-acknowledged' | number;
@@ -30,6 +39,7 @@ export type Persistence = {
   readonly userKey: string | undefined;
   readonly timeoutMs: number;
   readonly keepLocal: KeepLocal;
+  readonly onDeletedRemotely: OnDeletedRemotely;
 };
 
 const orNull =
@@ -43,6 +53,9 @@ export const PERSISTENCE_RULES = {
   userKey: orNull(checkKey),
   persistenceTimeoutSeconds: orNull(checkSeconds),
   keepLocal: orNull(checkKeepLocal),
+  onDeletedRemotely: orNull((field, value) =>
+    checkLiteral(field, value, ['keep', 'drop'] as const),
+  ),
 } as const;
 
 /** The names of {@link PersistenceOptions}. */
@@ -91,6 +104,7 @@ export function persistenceOf(options: PersistenceOptions): Persistence | undefi
       pick(options.userKey, configured.userKey, () => env('QUARK_USER_KEY', checkKey)) ?? undefined,
     timeoutMs: Math.ceil((seconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000),
     keepLocal: options.keepLocal ?? configured.keepLocal ?? 'always',
+    onDeletedRemotely: options.onDeletedRemotely ?? configured.onDeletedRemotely ?? 'keep',
   };
 }
 

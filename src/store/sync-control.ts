@@ -48,6 +48,8 @@ export type SyncStatus = {
   /** What is missing for good: the service has lost it after its local copy was removed, or never was here. Usually nothing. */
   readonly lostRows: readonly LostRows[];
   readonly lastError: SyncProblem | null;
+  /** Runs that were deleted at the service and have a copy here, which is not sent any more; absent where there are none. */
+  readonly deletedRuns?: readonly string[];
   /** Quotas of the service of which four fifths and more are used; absent where there are none. Only the sending process knows. */
   readonly nearQuotas?: readonly NearQuota[];
   /** When the next attempt is due, in UTC epoch milliseconds; null when none is planned. */

@@ -129,7 +129,13 @@ async function settle(
   const tablesThere = new Map(
     there.tables.filter((one) => one.runId === runId).map((one) => [one.table, one]),
   );
-  if (known === undefined) return settleGone(parts, run);
+  if (known === undefined) {
+    // What was deleted, here or there, is not lost.
+    const isDeleted =
+      run.member?.value.refused?.reason === 'deleted' ||
+      (!run.isHere && (await parts.local.findDeletedRun(runId)) !== undefined);
+    return isDeleted ? [] : settleGone(parts, run);
+  }
   const verdicts = judgeAll(run, tablesThere);
   const lost = [...verdicts].flatMap(([table, { again, missing }]) =>
     again + missing > 0 ? [[table, { again, missing }] as const] : [],

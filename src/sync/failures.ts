@@ -10,9 +10,10 @@ import type { SyncProblem } from '../store/sync-control.ts';
 
 /**
  * `retry`: it passes by itself. `user`: somebody has to do something (a key, an update); it is asked again, slowly.
- * `permanent`: this very request is never taken. `forgotten`: the service does not know the run (any more).
+ * `permanent`: this very request is never taken. `forgotten`: the service does not know the run (any more). `deleted`: the run was
+ * deleted there.
  */
-export type FailureKind = 'retry' | 'user' | 'permanent' | 'forgotten';
+export type FailureKind = 'retry' | 'user' | 'permanent' | 'forgotten' | 'deleted';
 
 const KINDS: Readonly<Record<StoreFailureReason, FailureKind>> = {
   unreachable: 'retry',
@@ -30,7 +31,7 @@ const KINDS: Readonly<Record<StoreFailureReason, FailureKind>> = {
   read_only: 'user',
   unknown_scheme: 'user',
   rejected: 'permanent',
-  deleted: 'permanent',
+  deleted: 'deleted',
   too_large: 'permanent',
   fenced: 'permanent',
 };

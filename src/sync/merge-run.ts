@@ -4,6 +4,7 @@
  * have ended while the service was away.
  */
 import { generationOf } from '../records/shapes/run.ts';
+import { withArchived } from '../store/run-rules.ts';
 import type { StoredRun } from '../store/store.ts';
 
 /** A run without its revision, which each side counts for itself. */
@@ -159,7 +160,7 @@ export function withGeneration(form: RunForm, generation: number): RunForm {
 export function formOf(run: RunForm): RunForm {
   const { document, id, projectId, projectName, startedAtMs, status, tags } = run;
   const form = { id, projectId, projectName, status, startedAtMs, tags, document };
-  return withGeneration(form, generationOf(run));
+  return withArchived(withGeneration(form, generationOf(run)), run.archivedAtMs);
 }
 
 function parseDocument(text: string): JsonMap | undefined {

@@ -4,7 +4,7 @@ import { ifAllowed } from '../base/if-allowed.ts';
 import { isNode } from '../base/runtime.ts';
 import { openHttpStorage } from '../wire/http-store.ts';
 import type { Store } from '../store/store.ts';
-import type { KeepLocal } from '../store/persistence.ts';
+import type { KeepLocal, OnDeletedRemotely } from '../store/persistence.ts';
 import { verifyRun } from './verify.ts';
 import type { HolderTag, LocksLike } from './leadership.ts';
 import { OutboxStore } from './outbox-store.ts';
@@ -20,6 +20,7 @@ export type OutboxOptions = {
   /** How long one request may take, in milliseconds. */
   readonly timeoutMs: number;
   readonly keepLocal?: KeepLocal;
+  readonly onDeletedRemotely?: OnDeletedRemotely;
   readonly clock?: Clock | undefined;
   /** Whether closing the outbox closes the local store. Default true. */
   readonly ownsLocal?: boolean;
@@ -55,6 +56,7 @@ export function openOutbox(local: Store, options: OutboxOptions): OutboxStore {
     clock,
     locks: webLocks(),
     uploads: options.uploads ?? true,
+    onDeletedRemotely: options.onDeletedRemotely ?? 'keep',
     ...(options.holderTag === undefined ? {} : { holderTag: options.holderTag }),
     onSettled:
       keepLocal === 'always'

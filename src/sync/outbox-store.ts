@@ -7,6 +7,9 @@ import { atMost } from '../base/at-most.ts';
 import type { Clock } from '../base/clock.ts';
 import { isQuarkError, isStoreError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
+import { compareDeleted, runDeleted } from '../store/deletion.ts';
+import type { OnDeletedRemotely } from '../store/persistence.ts';
+import { DeletionSync } from './deletions.ts';
 import { generationOf } from '../records/shapes/run.ts';
 import { compareText, selectLeases, selectRuns } from '../store/run-rules.ts';
 import type { RowSpill } from '../store/row-spill.ts';
@@ -49,6 +52,8 @@ export type OutboxParts = {
   readonly holderTag?: HolderTag;
   /** False: nothing is sent by this store; somebody else does. */
   readonly uploads?: boolean;
+  /** See {@link PersistenceOptions.onDeletedRemotely}. Default `keep`. */
+  readonly onDeletedRemotely?: OnDeletedRemotely;
   /** How often what was acknowledged of runs that go on is compared with the service, in milliseconds. Default: a minute. */
   readonly compareEveryMs?: number;
   /** Housekeeping once an ended run has arrived. */
@@ -109,8 +114,18 @@ export class OutboxStore implements Store {
     const { compareEveryMs = DEFAULT_COMPARE_MS } = parts;
     const watched = { local, notes: this.#syncNotes, losses, clock, compareEveryMs };
     this.#watch = new SentWatch({ ...watched, onLoss: () => this.#uploader.forgetBlobs() });
+    const { onDeletedRemotely = 'keep' } = parts;
+    const deletions = new DeletionSync({
+      local,
+      notes: this.#syncNotes,
+      clock,
+      remoteUri,
+      onDeletedRemotely,
+      compareEveryMs,
+    });
     this.#uploader = new Uploader({
       local,
+      deletions,
       watch: this.#watch,
       losses,
       openedRemote: () => this.#remote.opened,
@@ -215,7 +230,7 @@ export class OutboxStore implements Store {
 
   readonly findRun: Store['findRun'] = async (runId) => {
     const here = await this.#local.findRun(runId);
-    if (here !== undefined) return here;
+    if (here !== undefined || (await this.#isDeletedHere(runId))) return here;
     return (await this.#remote.open()).findRun(runId);
   };
 
@@ -225,7 +240,11 @@ export class OutboxStore implements Store {
     const here = await this.#local.listRuns(first);
     const there = (await this.#remote.tryTo((remote) => remote.listRuns(first))) ?? [];
     if (there.length === 0) return limit === 0 ? [] : here.slice(offset);
-    const known = new Set((await this.notes.survey()).runs.map(({ id }) => id));
+    // What was deleted here is not there for anybody here, whatever the service has been told.
+    const known = new Set([
+      ...(await this.notes.survey()).runs.map(({ id }) => id),
+      ...(await this.#local.listDeletedRuns()).map(({ id }) => id),
+    ]);
     return selectRuns([...here, ...there.filter(({ id }) => !known.has(id))], {
       offset,
       ...(limit === undefined ? {} : { limit }),
@@ -235,6 +254,7 @@ export class OutboxStore implements Store {
   readonly updateRun: Store['updateRun'] = async (run) => {
     const here = await this.#local.findRun(run.id);
     if (here === undefined) {
+      if (await this.#isDeletedHere(run.id)) throw runDeleted(run.id);
       const remote = await this.#remote.open();
       return remote.updateRun(run);
     }
@@ -248,18 +268,50 @@ export class OutboxStore implements Store {
     return result;
   };
 
-  readonly deleteRun: Store['deleteRun'] = async (runId, options) =>
-    (await this.#sideOf(runId)).deleteRun(runId, options);
+  readonly deleteRun: Store['deleteRun'] = async (runId, options) => {
+    const deleted = await (await this.#sideOf(runId)).deleteRun(runId, options);
+    this.#wakeUp.wake();
+    return deleted;
+  };
 
-  readonly archiveRun: Store['archiveRun'] = async (runId) =>
-    (await this.#sideOf(runId)).archiveRun(runId);
+  readonly archiveRun: Store['archiveRun'] = async (runId) => {
+    const archived = await (await this.#sideOf(runId)).archiveRun(runId);
+    this.#wakeUp.wake();
+    return archived;
+  };
 
-  readonly restoreRun: Store['restoreRun'] = async (runId) =>
-    (await this.#sideOf(runId)).restoreRun(runId);
+  readonly restoreRun: Store['restoreRun'] = async (runId) => {
+    const member = await this.#syncNotes.findMember(runId);
+    if (
+      member?.value.refused?.reason === 'deleted' &&
+      (await this.#local.findRun(runId)) !== undefined
+    ) {
+      // The copy here is there; it is the one at the service that was deleted.
+      await (await this.#remote.open()).restoreRun(runId);
+      await this.#syncNotes.writeMember(runId, member, {
+        ...member.value,
+        settled: null,
+        refused: null,
+      });
+    }
+    const restored = await (await this.#sideOf(runId)).restoreRun(runId);
+    this.#wakeUp.wake();
+    return restored;
+  };
 
-  readonly findDeletedRun: Store['findDeletedRun'] = (runId) => this.#local.findDeletedRun(runId);
+  readonly findDeletedRun: Store['findDeletedRun'] = async (runId) => {
+    const here = await this.#local.findDeletedRun(runId);
+    if (here !== undefined || (await this.#local.findRun(runId)) !== undefined) return here;
+    return this.#remote.tryTo((remote) => remote.findDeletedRun(runId));
+  };
 
-  readonly listDeletedRuns: Store['listDeletedRuns'] = () => this.#local.listDeletedRuns();
+  readonly listDeletedRuns: Store['listDeletedRuns'] = async () => {
+    const here = await this.#local.listDeletedRuns();
+    const there = (await this.#remote.tryTo((remote) => remote.listDeletedRuns())) ?? [];
+    const ids = new Set(here.map(({ id }) => id));
+    for (const { id } of (await this.notes.survey()).runs) ids.add(id);
+    return [...here, ...there.filter(({ id }) => !ids.has(id))].sort(compareDeleted);
+  };
 
   readonly purgeDeletedRuns: Store['purgeDeletedRuns'] = (nowMs, force) =>
     this.#local.purgeDeletedRuns(nowMs, force);
@@ -317,6 +369,7 @@ export class OutboxStore implements Store {
       const found = await this.#local.listSegments(filter);
       if (found.length > 0) return found;
     }
+    if (await this.#isDeletedHere(filter.runId)) return [];
     if (await this.#syncNotes.isPartial(filter.runId)) {
       const sent = await this.#syncNotes.readSent(filter.runId, filter.table);
       const base = await this.#syncNotes.readBase(filter.runId);
@@ -421,6 +474,10 @@ export class OutboxStore implements Store {
       await this.#adopt(found, runId);
       return work();
     }
+  }
+
+  async #isDeletedHere(runId: string): Promise<boolean> {
+    return (await this.#local.findDeletedRun(runId)) !== undefined;
   }
 
   /** The store that has a run or its tombstone: the local one, if both do. */

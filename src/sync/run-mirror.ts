@@ -2,6 +2,8 @@
 import { isStoreError, RunNotFoundError, SessionStoreError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
 import { checkTakenRun } from '../store/run-content.ts';
+import { withArchived } from '../store/run-rules.ts';
+import { kindOfFailure } from './failures.ts';
 import { generationOf } from '../records/shapes/run.ts';
 import type { Store, StoredProject, StoredRun, UpdateResult } from '../store/store.ts';
 import {
@@ -71,6 +73,7 @@ export class RunMirror {
         if (await this.#reconcile(remote, local, await getRun(remote, runId), base)) return;
         continue;
       }
+      if (await this.#pushArchived(remote, local, base)) continue;
       if (areSameRuns(base.run, formOf(local))) return;
       const result = await this.#update(remote, local, base);
       if (result.kind === 'updated') {
@@ -164,6 +167,7 @@ export class RunMirror {
     found: StoredRun,
     base: BaseRun | undefined,
   ): Promise<boolean> {
+    if (base !== undefined && (await this.#pullArchived(local, found, base))) return false;
     const common = commonOf(base, local, found);
     const isTakenOver = generationOf(found) > common.remote;
     // Each side counts for itself. What is the same generation here has the same number here.
@@ -207,6 +211,43 @@ export class RunMirror {
     }
     await this.#writeBase(local.id, agreed(merged, there, agreement));
     if (isTakenOver) this.#onTakenOver(local.id);
+    return true;
+  }
+
+  /** Archives the run at the service as it was here, or takes it out of the archive; returns whether there was anything to do. */
+  async #pushArchived(remote: Store, local: StoredRun, base: BaseRun): Promise<boolean> {
+    if (isArchived(base.run) === isArchived(local)) return false;
+    const found = await remote.findRun(local.id);
+    // One that was deleted there must not come back by this.
+    if (found === undefined) return false;
+    let { remoteRevision } = base;
+    if (isArchived(found) !== isArchived(local)) {
+      try {
+        const { revision } = isArchived(local)
+          ? await remote.archiveRun(local.id)
+          : await remote.restoreRun(local.id);
+        // Where somebody else has changed it, too, the next change finds out.
+        if (revision === remoteRevision + 1) remoteRevision = revision;
+      } catch (error) {
+        // A key that may write need not be one that may archive: the rest of the run is sent all the same.
+        if (kindOfFailure(error) === 'retry') throw error;
+        return false;
+      }
+    }
+    await this.#writeBase(local.id, {
+      ...base,
+      run: withArchived(base.run, local.archivedAtMs),
+      remoteRevision,
+    });
+    return true;
+  }
+
+  /** The same in the other direction, where only the service has changed it. */
+  async #pullArchived(local: StoredRun, found: StoredRun, base: BaseRun): Promise<boolean> {
+    if (isArchived(found) === isArchived(base.run) || isArchived(local) !== isArchived(base.run))
+      return false;
+    await (isArchived(found) ? this.#local.archiveRun(local.id) : this.#local.restoreRun(local.id));
+    await this.#writeBase(local.id, { ...base, run: withArchived(base.run, found.archivedAtMs) });
     return true;
   }
 
@@ -277,6 +318,10 @@ export class RunMirror {
     this.#projectIds.clear();
     this.#there.clear();
   }
+}
+
+function isArchived({ archivedAtMs }: RunForm): boolean {
+  return archivedAtMs !== undefined;
 }
 
 /** What is noted once both sides have the same. */

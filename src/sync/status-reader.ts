@@ -75,6 +75,7 @@ export class StatusReader implements StoreSync {
     const { local, notes, remote, remoteUri, uploader } = this.#parts;
     const sums = { segments: 0, rows: 0, bytes: 0, runs: 0, acknowledged: 0 };
     const refusedSegments: RefusedSegment[] = [];
+    const deletedRuns: string[] = [];
     const problems: (SyncProblem | null)[] = [];
     const survey = snapshotByRun((await local.notes?.survey(runId)) ?? { runs: [], streams: [] });
     const member = runId === undefined ? undefined : await notes.findMember(runId);
@@ -84,8 +85,14 @@ export class StatusReader implements StoreSync {
         : new Map(member === undefined ? [] : [[runId, member]]);
     for (const [id, { value }] of members) {
       const found = survey.get(id);
-      if (found === undefined) continue;
+      if (found === undefined) {
+        const isDeleted = (await local.findDeletedRun(id)) !== undefined;
+        if (isDeleted && value.isDeletionTold !== true) problems.push(value.refused);
+        if (isDeleted && value.isDeletionTold !== true && value.refused === null) sums.runs++;
+        continue;
+      }
       problems.push(value.refused);
+      if (value.refused?.reason === 'deleted') deletedRuns.push(id);
       const isSettled = value.settled === fingerprintOf(found.revision, found.streams);
       if (!isSettled && value.refused === null) sums.runs++;
       for (const stream of found.streams) {
@@ -120,6 +127,7 @@ export class StatusReader implements StoreSync {
       lostRows: await this.#lostRows(runId),
       lastError: latestOf([published.lastError, ...problems]),
       nextAttemptAtMs: published.nextAttemptAtMs,
+      ...(deletedRuns.length === 0 ? {} : { deletedRuns }),
       ...(nearQuotas.length === 0 ? {} : { nearQuotas }),
     };
   }

@@ -27,6 +27,8 @@ export type Member = {
   readonly settled: string | null;
   /** Why the service refuses the run for good. */
   readonly refused: SyncProblem | null;
+  /** True: the run was deleted here, and the service has been told. */
+  readonly isDeletionTold?: boolean;
 };
 
 /** A run document as both sides had it last, in its local form, and the revision that the service gave it. */

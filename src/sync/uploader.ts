@@ -9,6 +9,7 @@ import { trustedStore } from '../store/front.ts';
 import { fingerprintOf } from '../store/run-rules.ts';
 import type { Store } from '../store/store.ts';
 import type { RefusedSegment } from '../store/sync-control.ts';
+import type { DeletionSync } from './deletions.ts';
 import { DelayedRuns, isAhead } from './delayed-runs.ts';
 import {
   Backoff,
@@ -55,6 +56,7 @@ export type UploaderParts = {
   readonly openRemote: () => Promise<Store>;
   readonly notes: SyncNotes;
   readonly mirror: RunMirror;
+  readonly deletions: DeletionSync;
   readonly watch: SentWatch;
   readonly losses: LossNotes;
   /** The service, where it is open. */
@@ -205,9 +207,11 @@ export class Uploader {
 
   /** One request for each run that has something to send. Returns whether there may be more. */
   async #round(signal: AbortSignal): Promise<boolean> {
-    const { notes, local, openedRemote, watch } = this.#parts;
+    const { deletions, notes, local, openedRemote, watch } = this.#parts;
     const startMs = performance.now();
     const survey = snapshotByRun((await local.notes?.survey()) ?? { runs: [], streams: [] });
+    // A run that was deleted there is none that the service has lost.
+    if (await deletions.step(() => this.#openOnce(), survey)) return !signal.aborted;
     // Before anything is sent: what is missing before it comes first.
     const isBehind = await watch.step(openedRemote(), () => this.#openOnce(), survey);
     if (isBehind || signal.aborted) return !signal.aborted;
@@ -307,6 +311,11 @@ export class Uploader {
     } catch (error) {
       const kind = kindOfFailure(error);
       if (kind === 'forgotten') await this.#startOver(runId);
+      if (kind === 'deleted') {
+        const lastError = await this.#parts.deletions.foundDeleted(runId, member);
+        await this.#become({ ...this.#state, lastError });
+        return false;
+      }
       if (kind !== 'permanent') throw error;
       // The run itself is refused: the others go on.
       const refused = problemOf(error, this.#parts.clock.now());

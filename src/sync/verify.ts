@@ -1,4 +1,5 @@
 /** Compares a run here with the same run on the service, table by table. */
+import { runDeleted } from '../store/deletion.ts';
 import { segmentName } from '../records/shapes/manifest.ts';
 import { checkNotAborted } from '../base/assert.ts';
 import { RunNotFoundError } from '../base/errors.ts';
@@ -48,6 +49,7 @@ const MAX_ATTEMPTS = 8;
  * Reads all rows of a run on both sides and compares counts and checksums. Tables that neither side has are left out.
  *
  * @throws {RunNotFoundError} when either side does not have the run
+ * @throws {SessionStoreError} `deleted` when it was deleted on either side
  * @throws {SessionStoreError} when the service cannot be read
  * @throws {QuarkError} `aborted`
  */
@@ -58,9 +60,9 @@ export async function verifyRun(
   options: { readonly signal?: AbortSignal } = {},
 ): Promise<RunVerification> {
   const here = await local.findRun(runId);
-  if (here === undefined) throw new RunNotFoundError(runId, local.uri);
+  if (here === undefined) throw await missingRun(local, runId);
   const there = await remote.findRun(runId);
-  if (there === undefined) throw new RunNotFoundError(runId, remote.uri);
+  if (there === undefined) throw await missingRun(remote, runId);
   const tables: TableComparison[] = [];
   for (const table of TABLES.values()) {
     checkNotAborted(options.signal);
@@ -77,6 +79,12 @@ export async function verifyRun(
     isRunEqual,
     tables,
   };
+}
+
+/** The error for a run that a side does not have: that it was deleted there, or that it never was. */
+async function missingRun(store: Store, runId: string): Promise<Error> {
+  const isDeleted = (await store.findDeletedRun(runId)) !== undefined;
+  return isDeleted ? runDeleted(runId) : new RunNotFoundError(runId, store.uri);
 }
 
 async function compareTable(
