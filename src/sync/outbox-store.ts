@@ -7,9 +7,10 @@ import { atMost } from '../base/at-most.ts';
 import type { Clock } from '../base/clock.ts';
 import { isQuarkError, isStoreError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
-import { compareDeleted, runDeleted } from '../store/deletion.ts';
+import { runDeleted } from '../store/deletion.ts';
 import type { OnDeletedRemotely } from '../store/persistence.ts';
 import { DeletionSync } from './deletions.ts';
+import { outboxDeletion } from './outbox-deletion.ts';
 import { generationOf } from '../records/shapes/run.ts';
 import { compareText, selectLeases, selectRuns } from '../store/run-rules.ts';
 import type { RowSpill } from '../store/row-spill.ts';
@@ -78,6 +79,12 @@ export class OutboxStore implements Store {
   readonly appendSegmentsNow?: LocalStore['appendSegmentsNow'];
   readonly spill?: RowSpill;
   readonly lapsedLeases?: LocalStore['lapsedLeases'];
+  readonly deleteRun: Store['deleteRun'];
+  readonly archiveRun: Store['archiveRun'];
+  readonly restoreRun: Store['restoreRun'];
+  readonly findDeletedRun: Store['findDeletedRun'];
+  readonly listDeletedRuns: Store['listDeletedRuns'];
+  readonly purgeDeletedRuns: Store['purgeDeletedRuns'];
   readonly #parts: OutboxParts;
   readonly #local: Store;
   readonly #remote: RemoteStore;
@@ -155,6 +162,18 @@ export class OutboxStore implements Store {
         await this.#remote.tryTo((remote) => this.#catchUp(remote, runId));
       },
     });
+    const deletion = outboxDeletion({
+      local,
+      remote: this.#remote,
+      notes: this.#syncNotes,
+      wake: () => this.#wakeUp.wake(),
+    });
+    this.deleteRun = deletion.deleteRun;
+    this.archiveRun = deletion.archiveRun;
+    this.restoreRun = deletion.restoreRun;
+    this.findDeletedRun = deletion.findDeletedRun;
+    this.listDeletedRuns = deletion.listDeletedRuns;
+    this.purgeDeletedRuns = deletion.purgeDeletedRuns;
     if (local.spill !== undefined) this.spill = local.spill;
     const lapsedLeases = local.lapsedLeases?.bind(local);
     if (lapsedLeases !== undefined) this.lapsedLeases = lapsedLeases;
@@ -267,54 +286,6 @@ export class OutboxStore implements Store {
     this.#wakeUp.wake();
     return result;
   };
-
-  readonly deleteRun: Store['deleteRun'] = async (runId, options) => {
-    const deleted = await (await this.#sideOf(runId)).deleteRun(runId, options);
-    this.#wakeUp.wake();
-    return deleted;
-  };
-
-  readonly archiveRun: Store['archiveRun'] = async (runId) => {
-    const archived = await (await this.#sideOf(runId)).archiveRun(runId);
-    this.#wakeUp.wake();
-    return archived;
-  };
-
-  readonly restoreRun: Store['restoreRun'] = async (runId) => {
-    const member = await this.#syncNotes.findMember(runId);
-    if (
-      member?.value.refused?.reason === 'deleted' &&
-      (await this.#local.findRun(runId)) !== undefined
-    ) {
-      // The copy here is there; it is the one at the service that was deleted.
-      await (await this.#remote.open()).restoreRun(runId);
-      await this.#syncNotes.writeMember(runId, member, {
-        ...member.value,
-        settled: null,
-        refused: null,
-      });
-    }
-    const restored = await (await this.#sideOf(runId)).restoreRun(runId);
-    this.#wakeUp.wake();
-    return restored;
-  };
-
-  readonly findDeletedRun: Store['findDeletedRun'] = async (runId) => {
-    const here = await this.#local.findDeletedRun(runId);
-    if (here !== undefined || (await this.#local.findRun(runId)) !== undefined) return here;
-    return this.#remote.tryTo((remote) => remote.findDeletedRun(runId));
-  };
-
-  readonly listDeletedRuns: Store['listDeletedRuns'] = async () => {
-    const here = await this.#local.listDeletedRuns();
-    const there = (await this.#remote.tryTo((remote) => remote.listDeletedRuns())) ?? [];
-    const ids = new Set(here.map(({ id }) => id));
-    for (const { id } of (await this.notes.survey()).runs) ids.add(id);
-    return [...here, ...there.filter(({ id }) => !ids.has(id))].sort(compareDeleted);
-  };
-
-  readonly purgeDeletedRuns: Store['purgeDeletedRuns'] = (nowMs, force) =>
-    this.#local.purgeDeletedRuns(nowMs, force);
 
   readonly renewLease: Store['renewLease'] = async (runId, holder, ttlMs) => {
     const lease = await this.#local.renewLease(runId, holder, ttlMs);
@@ -478,14 +449,6 @@ export class OutboxStore implements Store {
 
   async #isDeletedHere(runId: string): Promise<boolean> {
     return (await this.#local.findDeletedRun(runId)) !== undefined;
-  }
-
-  /** The store that has a run or its tombstone: the local one, if both do. */
-  async #sideOf(runId: string): Promise<Store> {
-    const isHere =
-      (await this.#local.findRun(runId)) !== undefined ||
-      (await this.#local.findDeletedRun(runId)) !== undefined;
-    return isHere ? this.#local : this.#remote.open();
   }
 
   async #isWholeHere(runId: string): Promise<boolean> {
