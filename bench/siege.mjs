@@ -17,7 +17,7 @@ const { values: options } = parseArgs({
     long: { type: 'boolean', default: false },
     only: {
       type: 'string',
-      default: 'leave,expensive,slow,keys,powercut,mutate,routes,upgrade,kills',
+      default: 'leave,expensive,slow,keys,powercut,mutate,routes,upgrade,kills,disks',
     },
     seed: { type: 'string', default: '1' },
     json: { type: 'string' },

@@ -1,4 +1,5 @@
 /** The parts of a siege by name. */
+import { siegeOfDisks } from './part-disks.ts';
 import { siegeOfExpensive } from './part-expensive.ts';
 import { siegeOfKills } from './part-kills.ts';
 import { siegeOfKeys } from './part-keys.ts';
@@ -22,4 +23,5 @@ export const PARTS: Readonly<Record<string, (siege: Siege) => Promise<Report>>> 
   routes: siegeOfRoutes,
   upgrade: siegeOfUpgrade,
   kills: siegeOfKills,
+  disks: siegeOfDisks,
 };

@@ -26,6 +26,13 @@ export type Answer = {
   readonly text: string;
 };
 
+/** How a service is started. */
+export type StartOptions = {
+  readonly environment?: Readonly<Record<string, string>>;
+  /** A program that starts it, with its arguments. */
+  readonly before?: readonly string[];
+};
+
 /** A `quark serve` of a build. */
 export class ServiceUnderSiege {
   readonly #child: ChildProcess;
@@ -42,17 +49,26 @@ export class ServiceUnderSiege {
   }
 
   /** @param dist folder of the build @param wanted the port; 0 takes a free one */
-  static async start(dist: string, storage: string, wanted = 0): Promise<ServiceUnderSiege> {
+  static async start(
+    dist: string,
+    storage: string,
+    wanted = 0,
+    { environment = {}, before = [] }: StartOptions = {},
+  ): Promise<ServiceUnderSiege> {
+    const [command = '', ...rest] = [...before, process.execPath];
     const child = spawn(
-      process.execPath,
-      ['--expose-gc', '--import', COLLECT, `${dist}/cli.js`, 'serve', '--storage', storage].concat([
-        '--port',
-        String(wanted),
-        '--json',
-        '--log-level',
-        'warn',
-      ]),
-      { stdio: ['ignore', 'pipe', 'pipe'] },
+      command,
+      [
+        ...rest,
+        '--expose-gc',
+        '--import',
+        COLLECT,
+        `${dist}/cli.js`,
+        'serve',
+        '--storage',
+        storage,
+      ].concat(['--port', String(wanted), '--json', '--log-level', 'warn']),
+      { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...environment } },
     );
     const log = { lines: 0, problems: [] as string[] };
     child.stderr.setEncoding('utf8');
