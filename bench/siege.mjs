@@ -17,7 +17,7 @@ const { values: options } = parseArgs({
     long: { type: 'boolean', default: false },
     only: {
       type: 'string',
-      default: 'leave,expensive,slow,keys,powercut,mutate,routes,upgrade,kills,disks',
+      default: 'leave,expensive,slow,keys,powercut,mutate,routes,upgrade,kills,pooler,disks',
     },
     seed: { type: 'string', default: '1' },
     json: { type: 'string' },

@@ -65,9 +65,18 @@ async function killRounds(field: Field, rounds: number, seed: number): Promise<K
   return { rounds, kills: field.kills, rows, wrong };
 }
 
+type Found = readonly (readonly [string, KillCounts | string])[];
+
+const starter =
+  ({ dist }: Siege): StartService =>
+  (storage, port) =>
+    ServiceUnderSiege.start(dist, storage, port);
+
+const thirdOf = ({ isLong }: Siege): number => (isLong ? LONG : SHORT) / 3;
+
+/** Two thirds: a folder, alone and with everything that forgets. */
 export async function siegeOfKills(siege: Siege): Promise<Report> {
-  const third = (siege.isLong ? LONG : SHORT) / 3;
-  const start: StartService = (storage, port) => ServiceUnderSiege.start(siege.dist, storage, port);
+  const [third, start] = [thirdOf(siege), starter(siege)];
   const found: [string, KillCounts | string][] = [];
   const plain = join(siege.folder, 'plain');
   await mkdir(plain);
@@ -80,8 +89,17 @@ export async function siegeOfKills(siege: Siege): Promise<Report> {
     'SQLite, with deletion, restoring, purges, backups and sweeping',
     await killWhileForgetting(forgetFolder, forgetPlan),
   ]);
-  progress('kills: PgBouncer');
-  found.push(['PostgreSQL through PgBouncer', await throughPooler(siege, start, third)]);
+  return reportOf(found);
+}
+
+/** The last third: a service, PostgreSQL and PgBouncer between them, each killed in turn. */
+export async function siegeOfPooler(siege: Siege): Promise<Report> {
+  progress('pooler: PgBouncer');
+  const counts = await throughPooler(siege, starter(siege), thirdOf(siege));
+  return reportOf([['PostgreSQL through PgBouncer', counts]]);
+}
+
+function reportOf(found: Found): Report {
   const criteria: Criterion[] = found.flatMap(([name, counts]) =>
     typeof counts === 'string'
       ? []

@@ -1,7 +1,7 @@
 /** The parts of a siege by name. */
 import { siegeOfDisks } from './part-disks.ts';
 import { siegeOfExpensive } from './part-expensive.ts';
-import { siegeOfKills } from './part-kills.ts';
+import { siegeOfKills, siegeOfPooler } from './part-kills.ts';
 import { siegeOfKeys } from './part-keys.ts';
 import { siegeOfLeaving } from './part-leave.ts';
 import { siegeOfMutated } from './part-mutate.ts';
@@ -23,5 +23,6 @@ export const PARTS: Readonly<Record<string, (siege: Siege) => Promise<Report>>> 
   routes: siegeOfRoutes,
   upgrade: siegeOfUpgrade,
   kills: siegeOfKills,
+  pooler: siegeOfPooler,
   disks: siegeOfDisks,
 };

@@ -55,7 +55,7 @@ export class ServiceUnderSiege {
     wanted = 0,
     { environment = {}, before = [] }: StartOptions = {},
   ): Promise<ServiceUnderSiege> {
-    const [command = '', ...rest] = [...before, process.execPath];
+    const [command, ...rest] = [...before, process.execPath];
     const child = spawn(
       command,
       [

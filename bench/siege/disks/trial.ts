@@ -152,7 +152,7 @@ class BlobWriter {
   compare(): Promise<readonly string[]> {
     return withStore(this.#trial, async (store) => {
       const wrong: string[] = [];
-      for (const sha256 of [...this.#hashes]) {
+      for (const sha256 of this.#hashes) {
         const found = await store.getBlob(sha256);
         if (found === undefined || sha256Of(found) !== sha256) wrong.push(`${sha256} is lost`);
       }
