@@ -70,9 +70,7 @@ describe('user keys', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), fc.integer({ min: 16, max: 64 }), (a, b, length) => {
         const { key, keyId } = createUserKey();
-        const shown = hideKeys(`${a}${key.slice(0, length)} ${b}`);
-        expect(shown).toContain(keyId);
-        expect(shown).not.toContain(key.slice(15, length) + ' ');
+        expect(hideKeys(`${a}${key.slice(0, length)} ${b}`)).toBe(`${a}${keyId}... ${b}`);
       }),
       runs(200),
     );
