@@ -1,1 +1,2 @@
 export function serversFolder(): string;
+export function postgresPackage(): { readonly entry: string; readonly native: string };
