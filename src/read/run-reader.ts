@@ -3,6 +3,8 @@ import { RunNotFoundError } from '../base/errors.ts';
 import type { EventRecord } from '../records/event.ts';
 import type { RunStatus } from '../records/literals.ts';
 import type { RunRecord } from '../records/run.ts';
+import { generationOf } from '../records/shapes/run.ts';
+import { TABLES } from '../records/tables.ts';
 import type { DamageReport } from '../segment/open-segment.ts';
 import { type Store } from '../store/store.ts';
 import { readMetricColumns, type MetricColumns, type MetricFilter } from './metric-columns.ts';
@@ -62,6 +64,21 @@ export class RunReader {
   /** Reads the run record again. @throws {RunNotFoundError} */
   async reload(): Promise<void> {
     this.#summary = await loadSummary(this.#store, this.run.id);
+  }
+
+  /**
+   * How many rows of the run are superseded: sessions wrote them after another session had taken the run over. No reading has them;
+   * `store.listSegments({ runId, table, superseded: true })` lists them among the others.
+   */
+  async supersededRows(): Promise<number> {
+    const { id: runId } = this.run;
+    const stored = await this.#store.findRun(runId);
+    if (generationOf(stored ?? {}) === 1) return 0;
+    let rows = 0;
+    for (const table of TABLES.keys())
+      for (const one of await this.#store.listSegments({ runId, table, superseded: true }))
+        if (one.superseded === true) rows += one.rowCount;
+    return rows;
   }
 
   /** All metric keys of the run, in alphabetical order. */

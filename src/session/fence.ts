@@ -29,7 +29,7 @@ export class Fence {
     return this.#error;
   }
 
-  /** Looks at what was thrown. Returns whether another session has taken the run over. */
+  /** Checks what was thrown. Returns whether another session has taken the run over. */
   notice(error: unknown): boolean {
     if (!isStoreError(error, 'fenced')) return false;
     if (this.#error !== undefined) return true;
@@ -75,7 +75,7 @@ export class Fence {
     return write(this.stamp(segments));
   }
 
-  /** The segments under the generation of the session, for whoever appends them later. */
+  /** The segments under the generation of the session, for the one that appends them later. */
   stamp(segments: readonly NewSegment[]): readonly NewSegment[] {
     const [{ generation }] = this.live;
     return segments.map((segment) =>

@@ -84,11 +84,11 @@ export class SessionRun {
     const { run, stored } = await loadRun(store, this.#stored.id);
     this.#stored = run;
     this.#known = stored;
-    this.#look(stored);
+    this.#checkFence(stored);
   }
 
-  /** Looks whether another session has taken the run over. */
-  #look(stored: StoredRun): void {
+  /** Finds out whether another session has taken the run over. */
+  #checkFence(stored: StoredRun): void {
     try {
       this.#fence.check(stored);
     } catch (error) {

@@ -2,7 +2,7 @@
  * Taking over a run that another session had. The change that makes the run running again counts its generation up, by
  * compare-and-set: of any number of sessions that try at once, exactly one succeeds, and all earlier sessions are fenced.
  *
- * Leases say whether a session is live. A lease ends by the store's clock, which may be wrong: where it ended long ago (more than a
+ * Leases say whether a session is live. A lease ends by the clock of the store, which may be wrong: where it ended long ago (more than a
  * minute, and more than it lasts), or ends far ahead, it is watched for as long as a live session takes to renew it. What is
  * renewed meanwhile is live.
  */
@@ -22,8 +22,8 @@ const RENEWAL_SHARE = 0.4;
 const UNKNOWN_TTL_MS = 75_000;
 /** A lease that ended within this time is not doubted: clocks of machines differ by less, in milliseconds. */
 const PLAUSIBLE_MS = 60_000;
-/** Looks at a lease that is watched. */
-const LOOKS = 10;
+/** Reads of a lease that is watched. */
+const READS = 10;
 
 /** Who takes over what. */
 export type Taker = {
@@ -53,7 +53,7 @@ export async function takeOver(
   await store.renewLease(runId, holder, ttlMs);
   const generation = generationOf(before.stored) + 1;
   let previous: RunStatus = 'running';
-  // Leases are not looked at again: each of two who try at once would see that of the other.
+  // Leases are not read again: each of two who try at once would see that of the other.
   const { run, stored } = await changeRun(
     store,
     runId,
@@ -92,9 +92,9 @@ async function isRenewed({ clock, runId, store }: Taker): Promise<boolean> {
   if (doubtful.length === 0) return false;
   const seen = new Map(lapsed.map(({ expiresAtMs, holder }) => [holder, expiresAtMs]));
   const ttlMs = Math.max(...doubtful.map((lease) => lease.ttlMs ?? UNKNOWN_TTL_MS));
-  for (let look = 0; look < LOOKS; look++) {
+  for (let read = 0; read < READS; read++) {
     await new Promise<void>((resolve) => {
-      clock.after((ttlMs * RENEWAL_SHARE) / LOOKS, resolve);
+      clock.after((ttlMs * RENEWAL_SHARE) / READS, resolve);
     });
     const now: readonly Lease[] = [
       ...((await store.lapsedLeases?.(runId)) ?? []),

@@ -188,7 +188,7 @@ export interface RunStore extends RunDeletion {
   findRun(runId: string): Promise<StoredRun | undefined>;
   listRuns(filter?: RunFilter): Promise<readonly StoredRun[]>;
   /**
-   * Replaces the run if its revision is still `run.revision`, and counts the revision up. Its generation never decreases: a change
+   * Replaces the run if its revision is `run.revision`, and counts the revision up. Its generation never decreases: a change
    * without one, or with an earlier one, leaves it. A change that counts the generation up waits for the appends of the earlier
    * one that are under way, and appends that come after it see it.
    * Whether it is archived stays as it is: `archiveRun` and `restoreRun` change that.
@@ -358,7 +358,7 @@ export interface LocalStore {
     live?: readonly RunGeneration[],
   ): readonly SegmentManifest[];
   /**
-   * Leases of a run that have lapsed by the store's clock, as they were claimed last: whoever doubts that clock watches whether they
+   * Leases of a run that have lapsed by the store's clock, as they were claimed last: a caller that doubts that clock watches whether they
    * are renewed. They are removed a day after their end.
    */
   lapsedLeases(runId: string): Promise<readonly StoredLease[]>;

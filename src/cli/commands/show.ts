@@ -25,14 +25,23 @@ export const showCommand: Command = {
     withStore({ io, args }, async (store) => {
       const reader = await findRunByPrefix(store, args.positionals[0] ?? '');
       const metricKeys = await reader.metricKeys();
+      const superseded = await reader.supersededRows();
       if (args.flag('json')) {
-        await io.stdout.write(jsonText({ ...summaryJson(reader), metric_keys: metricKeys }));
-      } else await io.stdout.write(describe(reader, metricKeys, style));
+        const rest = superseded === 0 ? {} : { superseded_rows: superseded };
+        await io.stdout.write(
+          jsonText({ ...summaryJson(reader), metric_keys: metricKeys, ...rest }),
+        );
+      } else await io.stdout.write(describe(reader, metricKeys, superseded, style));
       return EXIT.ok;
     }),
 };
 
-function describe(reader: RunReader, metricKeys: readonly string[], style: Style): string {
+function describe(
+  reader: RunReader,
+  metricKeys: readonly string[],
+  superseded: number,
+  style: Style,
+): string {
   const { run, effectiveStatus } = reader;
   const rows: [string, string][] = [
     ['project', onTerminal(run.projectName)],
@@ -41,6 +50,14 @@ function describe(reader: RunReader, metricKeys: readonly string[], style: Style
     ['ended', run.endedAt === null ? '-' : localTime(run.endedAt)],
     ['tags', run.tags.length === 0 ? '-' : onTerminal(run.tags.join(', '))],
     ['resumed', `${run.resumeCount} times`],
+    ...(superseded === 0
+      ? []
+      : [
+          ['superseded', `${superseded} rows, written after the run was taken over`] as [
+            string,
+            string,
+          ],
+        ]),
     ['parent run', onTerminal(run.parentRunId ?? '-')],
     ['git commit', onTerminal(run.gitCommit ?? '-')],
     ['files', onTerminal(run.runPath)],

@@ -110,6 +110,7 @@ describe.each(Object.entries(stores))('over %s', (_name, open) => {
     const reader = await openRun(store, runId);
     expect(reader.run).toMatchObject({ status: 'completed', tags: [], resumeCount: 1 });
     expect((await store.findRun(runId))?.generation).toBe(2);
+    expect(await reader.supersededRows()).toBe(3);
     const events = (await reader.readEvents()).map(({ eventType }) => eventType);
     expect(events.filter((type) => type === 'session_fenced')).toHaveLength(1);
     expect(events.filter((type) => type === 'run_ended')).toHaveLength(1);
