@@ -8,6 +8,7 @@ import {
   createMemoryStore,
   EventLogger,
   MetricsLogger,
+  openStorage,
   TrainingSession,
   type Store,
 } from 'quark-sdk';
@@ -154,6 +155,37 @@ describe('in the window of a phone, in any font', () => {
       await page.locator('.run-row .spark path').nth(1).waitFor();
     }),
   );
+
+  it('what can be done to runs, and what was done', { timeout: LIMIT_MS }, async () => {
+    const open = await serveService({ storage: join(folder, 'open'), dashboardDir: DEMO_DIR });
+    closers.push(() => open.close());
+    const stored = await openStorage(open.url);
+    closers.push(() => stored.close());
+    const ids = [await record(stored, 'vision'), await record(stored, LONG)];
+    await check(async (page) => {
+      await page.goto(open.url);
+      await page.locator('.run-row .spark path').nth(1).waitFor();
+    });
+    await check(async (page) => {
+      await page.goto(open.url);
+      await page.getByRole('button', { name: `Actions for ${LONG}` }).click();
+      await page.getByRole('menuitem', { name: 'Archive' }).click();
+      await page.getByText(`Archived ${LONG}`).waitFor();
+      await page.goto(`${open.url}#/runs/${ids[1]}`);
+      await page.locator('.run-head').getByText('Archived').waitFor();
+      await page.locator('.run-head').getByRole('button', { name: 'Delete' }).click();
+      await page.getByText('This run was deleted').waitFor();
+    });
+    await check(async (page) => {
+      await page.goto(open.url);
+      await page.getByRole('radio', { name: 'Deleted' }).click();
+      await page.getByRole('button', { name: /^Restore/ }).waitFor();
+    });
+    await check(async (page) => {
+      await page.goto(`${open.url}#/runs/${ids[1]}`);
+      await page.getByRole('heading', { name: 'This run was deleted' }).waitFor();
+    });
+  });
 
   it('no runs, and how to record one', { timeout: LIMIT_MS }, () =>
     check(async (page) => {
