@@ -28,9 +28,9 @@ export function DeleteQuestion(): JSX.Element | null {
         Delete {target.name} while it goes on?
       </h2>
       <p id="question-text" class="muted">
-        It is being recorded at this moment. From now on nothing more of it can be stored: its
-        session is told so. What was stored until now can be restored for a time; what comes after
-        cannot.
+        It is being recorded at this moment. Training goes on, but nothing more is stored of a
+        deleted run. Once it is restored, its session stores what it has buffered; what found no
+        room in its buffers is lost.
       </p>
       <div class="row wrap gap-10 question-answers">
         {/* The first one has the focus. */}

@@ -24,7 +24,7 @@ export function refusalFor(rights: DeletionRights): string | undefined {
   if (sourceId === 'server' && rights.needsKey) return refusalOfKey(rights);
   if (rights.isWritable) return undefined;
   return sourceId === 'server'
-    ? 'This server only shows runs: none can be deleted, archived or restored from here.'
+    ? 'This server only shows runs. On the command line, "quark rm" deletes and archives them, and "quark undelete" restores them.'
     : 'This storage can only be read.';
 }
 

@@ -123,6 +123,9 @@ describe('the runs of a service', () => {
       const focused = page.locator(':focus');
       await expect.poll(() => focused.textContent()).toContain('Undo');
       await row(page, runId).waitFor(gone);
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Enter');
+      await expect.poll(() => focused.getAttribute('id')).toBe('main');
       expect((await store.findRun(runId))?.archivedAtMs).toBeTypeOf('number');
       await show(page, 'Archived');
       await row(page, runId).getByRole('link').click();
@@ -167,7 +170,7 @@ describe('the runs of a service', () => {
       const page = await openTab();
       await choose(page, runId, 'Delete');
       const question = page.getByRole('dialog');
-      await question.getByText('nothing more of it can be stored').waitFor();
+      await question.getByText('nothing more is stored').waitFor();
       await page.keyboard.press('Escape');
       await question.waitFor(gone);
       expect(await store.findRun(runId)).toBeDefined();

@@ -84,6 +84,38 @@ describe('the page of a service with keys', () => {
   );
 
   it(
+    'offers to delete runs where the key may, and says elsewhere why not',
+    async () => {
+      const page = await browser.newPage();
+      page.setDefaultTimeout(PATIENCE_MS);
+      const list = page.locator('main');
+      const actions = list.getByRole('button', { name: /^Actions for/ });
+      await page.goto(service.url);
+      // Its scope is "write".
+      await give(page, keys.get('bob') ?? '');
+      await list.getByText('speech').first().waitFor();
+      expect(await actions.count()).toBe(0);
+      await page.getByRole('radio', { name: 'Archived' }).click();
+      await list.getByText('Your key has the scope "write".').waitFor();
+      await page.getByRole('button', { name: /Sign out/ }).click();
+      const { key } = await service.access.createKey({ user: 'bob', scope: 'delete' });
+      await give(page, key);
+      await page.getByRole('radio', { name: 'Runs', exact: true }).click();
+      await actions.click();
+      await page.getByRole('menuitem', { name: 'Archive' }).click();
+      await page.getByText(/^Archived speech/).waitFor();
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await actions.waitFor();
+      // What is shared is its owner's to delete.
+      await page.getByLabel('Space').selectOption('alice:default');
+      await list.getByText('vision').first().waitFor();
+      expect(await actions.count()).toBe(0);
+      await page.close();
+    },
+    2 * PATIENCE_MS,
+  );
+
+  it(
     'asks again when the key has been revoked',
     async () => {
       const page = await browser.newPage();
