@@ -83,6 +83,8 @@ export {
   type BlobSweepReport,
   type SweepBlobsOptions,
 } from './read/blob-sweep.ts';
+export { deleteArtifact, deleteTable } from './read/row-deletion.ts';
+export { type DeletedRows } from './store/store.ts';
 export { toArrowTable } from './read/arrow-table.ts';
 export { describeDamage, type DamageReport } from './segment/open-segment.ts';
 export { migrateStore, type MigrateStoreOptions } from './location/migrate-store.ts';

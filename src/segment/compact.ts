@@ -119,6 +119,7 @@ async function mergeWindow(
   if (first === undefined || (manifests.length === 1 && first.encoding === 'packed'))
     return { ...nothing, seen };
   const sources = coalesceRanges(manifests.flatMap(batchesOf));
+  const droppedRows = manifests.reduce((sum, one) => sum + (one.droppedRows ?? 0), 0);
   const merged: MergedSegment[] = [];
   const cuts = await cutRows(table, rows, breather);
   for (const { arrow, batch } of encodeCuts(table, rows, cuts)) {
@@ -130,7 +131,12 @@ async function mergeWindow(
     const { manifest } = describeSegment({ table, identity, batch, bytes, encoding, sources });
     const [start, end] = rangeOf(batch.columns.get(SEQUENCE_COLUMN));
     merged.push({
-      manifest: { ...manifest, firstSequence: start ?? 0, lastSequence: end ?? 0 },
+      manifest: {
+        ...manifest,
+        firstSequence: start ?? 0,
+        lastSequence: end ?? 0,
+        ...(droppedRows > 0 && merged.length === 0 ? { droppedRows } : {}),
+      },
       bytes,
     });
   }

@@ -32,7 +32,10 @@ export function checkReference<T extends SegmentReference>(segment: T): T {
 
 /** Checks segments before they are appended. */
 export function checkNewSegments(segments: readonly NewSegment[]): void {
-  for (const { manifest, bytes } of segments) checkSegment(manifest, bytes);
+  for (const { manifest, bytes } of segments) {
+    checkSegment(manifest, bytes);
+    checkWhole(manifest);
+  }
 }
 
 /** Checks segments before they replace a table. */
@@ -45,6 +48,7 @@ export function checkTableSegments(
   checkTable(table);
   for (const { manifest, bytes } of segments) {
     checkSegment(manifest, bytes);
+    checkWhole(manifest);
     checkTableOf(runId, table, manifest);
   }
 }
@@ -63,6 +67,8 @@ export function checkReplacement(
   for (const { manifest, bytes } of add) {
     checkSegment(manifest, bytes);
     checkTableOf(runId, table, manifest);
+    if (manifest.rowCount === 0 && manifest.droppedRows === undefined)
+      throw invalidInput('rowCount', 0, 'at least 1 where no row was deleted');
     checkCount('firstSequence', manifest.firstSequence);
     checkCount('lastSequence', manifest.lastSequence);
     if (manifest.lastSequence < manifest.firstSequence) {
@@ -84,6 +90,7 @@ export function checkSegmentFilter(filter: SegmentFilter): void {
 export function matchesSegmentFilter(manifest: SegmentManifest, filter: SegmentFilter): boolean {
   return (
     (filter.superseded === true || manifest.superseded !== true) &&
+    (filter.empty === true || manifest.rowCount > 0) &&
     (filter.sequenceMin === undefined || manifest.lastSequence >= filter.sequenceMin) &&
     reaches(manifest.stepMin, manifest.stepMax, filter.stepMin, filter.stepMax) &&
     reaches(manifest.epochMin, manifest.epochMax, filter.epochMin, filter.epochMax) &&
@@ -163,6 +170,12 @@ export function findMerged(
     if (manifest.sources.length > 0 && rangesContain(batchesOf(manifest), batch)) return manifest;
   }
   return undefined;
+}
+
+/** Only a segment that takes the place of others may lack rows. */
+function checkWhole({ droppedRows, rowCount }: NewSegment['manifest']): void {
+  if (rowCount === 0) throw invalidInput('rowCount', rowCount, 'an integer of at least 1');
+  if (droppedRows !== undefined) throw invalidInput('droppedRows', droppedRows, 'left out');
 }
 
 function checkSegment(manifest: NewSegment['manifest'], bytes: unknown): void {

@@ -12,7 +12,8 @@
  *   returns, they belong to the caller.
  */
 
-import { checkId, checkRunId } from '../base/names.ts';
+import { invalidInput } from '../base/errors.ts';
+import { checkId, checkRunId, checkTable } from '../base/names.ts';
 import type { Lease, StoredLease } from '../records/shapes/lease.ts';
 import type {
   SegmentFilter,
@@ -366,7 +367,14 @@ export interface LocalStore {
   readonly spill: RowSpill;
 }
 
-/** What only a store that talks to a service can have. */
+/** Rows of a table of a run that were deleted. */
+export type DeletedRows = {
+  readonly runId: string;
+  readonly table: string;
+  readonly rows: number;
+};
+
+/** What only a store that talks to a service can have, or one that a service hands out. */
 export interface ConnectedStore {
   /** Only the outbox, which sends its data to a service, has it. */
   readonly sync: StoreSync;
@@ -376,6 +384,10 @@ export interface ConnectedStore {
    * @throws {RunNotFoundError}
    */
   readCurves(query: CurveQuery): Promise<RunCurves>;
+  /** Deletes all rows of a table of an ended run, at the service: see `deleteTable` of the package. */
+  deleteTable(runId: string, table: string): Promise<DeletedRows>;
+  /** Deletes the artifacts of an ended run with this id or key, at the service: see `deleteArtifact` of the package. */
+  deleteArtifact(runId: string, idOrKey: string): Promise<DeletedRows>;
   /** Quotas of which four fifths and more are used, as the service said with its last answer. Asks nothing. */
   nearQuotas(): Promise<readonly NearQuota[]>;
 }
@@ -482,6 +494,15 @@ export const STORE_CALLS: CallRules<Store> = {
   getBlobRange: reads((sha256, start, end) => {
     checkSha256(sha256);
     checkRange(start, end);
+  }),
+  deleteTable: removes((runId, table) => {
+    checkRunId(runId);
+    checkTable(table);
+  }),
+  deleteArtifact: removes((runId, idOrKey) => {
+    checkRunId(runId);
+    if (typeof idOrKey !== 'string' || idOrKey === '')
+      throw invalidInput('artifact', idOrKey, 'the id or the key of an artifact');
   }),
   listBlobs: reads(checkBlobPage),
   dropBlobs: writes(checkBlobDrop),

@@ -35,15 +35,18 @@ export async function judgeMerged(
 ): Promise<MergedVerdict> {
   const merged = pending.filter(({ sources }) => sources.length > 0);
   if (merged.length === 0) return NOTHING;
-  const there = await remote.listSegments({ runId, table, superseded: true });
+  const there = await remote.listSegments({ runId, table, superseded: true, empty: true });
   if (there.length === 0) return NOTHING;
   const here = await local.listSegments({ runId, table, superseded: true });
   const same = new Set(here.map(exactName));
   const foreign = there.filter((one) => !same.has(exactName(one)));
   const foreignBatches = coalesceRanges(foreign.flatMap(batchesOf));
-  const plain = coalesceRanges(
-    there.filter(({ sources }) => sources.length === 0).flatMap(batchesOf),
-  );
+  // Of batches with deleted rows the service has what is to be there.
+  const deleted = there.filter(({ droppedRows }) => droppedRows !== undefined);
+  const plain = coalesceRanges([
+    ...there.filter(({ sources }) => sources.length === 0).flatMap(batchesOf),
+    ...deleted.flatMap(batchesOf),
+  ]);
   const known = new Set<string>();
   const unclear = new Set<string>();
   for (const one of merged) {
@@ -54,7 +57,8 @@ export async function judgeMerged(
   }
   const isOurs = rangesWithout(there.flatMap(batchesOf), here.flatMap(batchesOf)).length === 0;
   const bytes = here.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-  return { isWhole: unclear.size > 0 && isOurs && bytes <= MAX_WHOLE_BYTES, known, unclear };
+  const mayReplace = isOurs && deleted.length === 0 && bytes <= MAX_WHOLE_BYTES;
+  return { isWhole: unclear.size > 0 && mayReplace, known, unclear };
 }
 
 function overlap(ranges: readonly BatchRange[], others: readonly BatchRange[]): boolean {

@@ -15,6 +15,8 @@ import { RowDigest } from './row-digest.ts';
 /** Rows of one table on one side. */
 export type TableDigest = {
   readonly rows: number;
+  /** Rows that were deleted on this side; absent for none. */
+  readonly deletedRows?: number;
   /** 16 hex digits; see `row-digest.ts` for what it tells. */
   readonly checksum: string;
   /** Segments that cannot be read, in words; their rows are not in the count. */
@@ -103,11 +105,7 @@ async function compareTable(
   const [a, b] = [here.digest, there.digest];
   return {
     table: table.table,
-    isEqual:
-      a.rows === b.rows &&
-      a.checksum === b.checksum &&
-      a.damage.length === 0 &&
-      b.damage.length === 0,
+    isEqual: a.damage.length === 0 && b.damage.length === 0 && areSame(here, there),
     local: a,
     remote: b,
     missingRemote: missingFrom(there.segments, here.segments),
@@ -115,22 +113,44 @@ async function compareTable(
   };
 }
 
+/**
+ * Rows that were deleted on one side are missing there and nowhere else: then every batch is known on both sides, and the numbers of
+ * rows fit; checksums are of different rows.
+ */
+function areSame(here: SideOfTable, there: SideOfTable): boolean {
+  const [a, b] = [here.digest, there.digest];
+  const [goneHere, goneThere] = [a.deletedRows ?? 0, b.deletedRows ?? 0];
+  if (goneHere + goneThere === 0) return a.rows === b.rows && a.checksum === b.checksum;
+  return (
+    a.rows + goneHere === b.rows + goneThere &&
+    missingFrom(here.segments, there.segments).length === 0 &&
+    missingFrom(there.segments, here.segments).length === 0
+  );
+}
+
+type SideOfTable = {
+  readonly digest: TableDigest;
+  readonly segments: readonly SegmentManifest[];
+};
+
 async function digestTable(
   store: Store,
   table: TableDefinition,
   runId: string,
   signal: AbortSignal | undefined,
-): Promise<{ readonly digest: TableDigest; readonly segments: readonly SegmentManifest[] }> {
+): Promise<SideOfTable> {
   for (let attempt = 1; ; attempt++) {
     const segments = await store.listSegments({
       runId,
       table: table.table,
       superseded: true,
+      empty: true,
     });
     const rows = new RowDigest();
     const damage: string[] = [];
     let isGone = false;
-    for (const group of groupSegments(segments, GROUP)) {
+    const filled = segments.filter(({ rowCount }) => rowCount > 0);
+    for (const group of groupSegments(filled, GROUP)) {
       checkNotAborted(signal);
       const reads = await store.readSegments(group);
       for (const [i, manifest] of group.entries()) {
@@ -143,7 +163,9 @@ async function digestTable(
     }
     if (isGone && attempt < MAX_ATTEMPTS) continue;
     if (isGone) damage.push('its segments were merged again and again while they were read');
-    return { digest: { rows: rows.rows, checksum: rows.checksum, damage }, segments };
+    const deletedRows = segments.reduce((sum, one) => sum + (one.droppedRows ?? 0), 0);
+    const counts = { rows: rows.rows, ...(deletedRows > 0 ? { deletedRows } : {}) };
+    return { digest: { ...counts, checksum: rows.checksum, damage }, segments };
   }
 }
 

@@ -17,6 +17,7 @@ import { list, object } from './schemas.ts';
 
 const run = json({ run: 'Run' });
 const none = json();
+const deletedRows = json({ run_id: text, table: text, rows: number });
 
 /** See the top of this file. */
 export const DELETION_ROUTES = {
@@ -30,6 +31,17 @@ export const DELETION_ROUTES = {
         by: textOf('Who deletes it. Default: the user of the key.'),
       },
     },
+  ),
+  'DELETE /runs/:runId/tables/:table': remove(
+    'deleteTable',
+    'Deletes all rows of a table of an ended run. Nothing brings them back',
+    deletedRows,
+  ),
+  'DELETE /runs/:runId/artifacts': remove(
+    'deleteArtifact',
+    'Deletes the artifacts of an ended run with this id or key. Nothing brings them back',
+    deletedRows,
+    { query: { artifact: textOf('The id or the key of an artifact.') } },
   ),
   'POST /runs/:runId/archive': remove('archiveRun', 'Marks a run as archived', run, {
     body: message(none),

@@ -190,6 +190,20 @@ class HttpStore implements StoreDriver {
     return decodeDeletedRun(answer.get('deleted'));
   };
 
+  readonly deleteTable: NonNullable<Store['deleteTable']> = async (runId, table) => {
+    const params = { runId, table };
+    const answer = await this.#client.json('DELETE /runs/:runId/tables/:table', { params });
+    return { runId, table, rows: answer.number('rows') };
+  };
+
+  readonly deleteArtifact: NonNullable<Store['deleteArtifact']> = async (runId, idOrKey) => {
+    const answer = await this.#client.json('DELETE /runs/:runId/artifacts', {
+      params: { runId },
+      query: { artifact: idOrKey },
+    });
+    return { runId, table: 'artifacts', rows: answer.number('rows') };
+  };
+
   readonly archiveRun: Store['archiveRun'] = async (runId) =>
     this.#changed('POST /runs/:runId/archive', runId);
 
@@ -282,6 +296,7 @@ class HttpStore implements StoreDriver {
         ...position,
         key: keysFit ? keys : undefined,
         superseded: filter.superseded === true ? 1 : undefined,
+        empty: filter.empty === true ? 1 : undefined,
       },
     });
     const manifests = answer.list('segments').map(decodeManifest);

@@ -192,6 +192,10 @@ export const ROUTES = {
         epochMax: numberOf(bounds.epochMax),
         key: repeated('Only segments that may hold one of these keys.'),
         superseded: countOf('1: superseded segments are listed, too.', { ...count, maximum: 1 }),
+        empty: countOf('1: segments all of whose rows were deleted are listed, too.', {
+          ...count,
+          maximum: 1,
+        }),
       },
     },
   ),

@@ -7,6 +7,8 @@ import { deleteRun, listRuns, openRun, restoreRun, runSize } from '../../src/ind
 import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import type { Store } from '../../src/store/store.ts';
 import { recordRun, runWith } from '../support/recorded-run.ts';
+import { artifactSegmentOf } from '../support/artifact-segments.ts';
+import { metricSegmentOf } from '../support/real-segments.ts';
 import { segmentOf } from '../support/segments.ts';
 import { FakeIo, quark, type Ran } from './fake-io.ts';
 import { runCli } from '../../src/cli/cli.ts';
@@ -118,4 +120,25 @@ it('names a live run before it goes', async () => {
   await expect(deleteRun(store, 'run_live', { keepMs: -1 })).rejects.toMatchObject({
     code: 'invalid_input',
   });
+});
+
+it('deletes a table or an artifact of a run, after asking', async () => {
+  await store.appendSegments([metricSegmentOf(0, { runId: 'run_b' })]);
+  await store.appendSegments([artifactSegmentOf(0, [['1'.repeat(64)]], { runId: 'run_b' })]);
+  expect(await run('rm', 'run_b', '--table', 'metrics')).toMatchObject({ code: 2 });
+  expect(await run('rm', 'run_b', '--table', 'metrics', '--yes')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^Deleted \d+ rows of the metrics of run_b\.\n$/),
+  });
+  expect(await store.listSegments({ runId: 'run_b', table: 'metrics' })).toEqual([]);
+  const gone = await run('rm', 'b', '--artifact', 'a0', '--yes', '--json');
+  expect(JSON.parse(gone.stdout)).toEqual({ run_id: 'run_b', table: 'artifacts', rows: 1 });
+  expect(await run('rm', 'run_b', '--artifact', 'a0', '--yes')).toMatchObject({ code: 1 });
+  for (const more of [
+    ['--table', 'x', '--artifact', 'y'],
+    ['--table', 'x', '--archive'],
+    ['--table', 'x', '--days', '3'],
+  ])
+    expect(await run('rm', 'run_b', ...more)).toMatchObject({ code: 2 });
+  expect(await ids()).toContain('run_b');
 });

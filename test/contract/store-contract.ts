@@ -11,6 +11,7 @@ import { describeDeletion } from './store-deletion.ts';
 import { describeMerges } from './store-merges.ts';
 import { describeNotes } from './store-notes.ts';
 import { describeLocations } from './store-locations.ts';
+import { describeRowDeletion } from './store-rows.ts';
 import { describeRuns } from './store-runs.ts';
 import { describeEpochs } from './store-epochs.ts';
 import { describeFencing } from './store-fencing.ts';
@@ -112,6 +113,7 @@ export function describeStore(
 
     describeMerges(place);
     describeLocations(place);
+    describeRowDeletion(place);
     if (options.sweeps !== false) describeSweeps(place);
     if (options.onlyBytes === true) return;
     describeRuns(place);

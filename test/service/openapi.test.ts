@@ -13,6 +13,7 @@ import { MetricsLogger } from '../../src/session/metrics-logger.ts';
 import { TrainingSession } from '../../src/session/training-session.ts';
 import { sha256Of, bytesOf } from './filled-store.ts';
 import { recordRun, runWith } from '../support/recorded-run.ts';
+import { artifactSegmentOf } from '../support/artifact-segments.ts';
 import { RUN_ID, mergeOf, runOf, segmentOf } from '../support/segments.ts';
 
 type Schema = { readonly [keyword: string]: unknown };
@@ -272,6 +273,12 @@ describe('the description of the API', () => {
     await session.endRun();
     const query = { runId: session.runId, buckets: 4, rowsMin: 1, stepMin: 0, stepMax: 9 };
     expect((await remote.readCurves?.(query))?.curves.length).toBe(1);
+    const { runId } = session;
+    await remote.appendSegments([artifactSegmentOf(0, [['1'.repeat(64)]], { runId })]);
+    expect(await remote.deleteArtifact?.(runId, 'a0')).toMatchObject({ rows: 1 });
+    expect(await remote.deleteTable?.(runId, 'metrics')).toMatchObject({ rows: 1 });
+    const listed = await remote.listSegments({ runId, table: 'metrics', empty: true });
+    expect(listed).toMatchObject([{ rowCount: 0, droppedRows: 1 }]);
 
     // Errors have their form too.
     for (const [method, path, body] of [

@@ -7,6 +7,7 @@ import { ArtifactStore } from '../../src/instruments/artifacts/artifact-store.ts
 import { runCli } from '../../src/cli/cli.ts';
 import { serveService, type ServedService } from '../../src/service/node/serve-service.ts';
 import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
+import { deleteArtifact, deleteTable } from '../../src/read/row-deletion.ts';
 import { openHttpStorage } from '../../src/wire/http-store.ts';
 import { EventLogger } from '../../src/session/event-logger.ts';
 import { MetricsLogger } from '../../src/session/metrics-logger.ts';
@@ -117,6 +118,42 @@ describe('a session with a service', () => {
     expect(await runCli(['verify', 'latest', '--storage-dir', 'my runs'], verifying)).toBe(0);
     expect(verifying.out).toContain('the same on both sides');
     await expectEqual(session.runId);
+  });
+
+  test('brings nothing back of tables and artifacts that were deleted there, and verification knows it', async () => {
+    const runId = await TrainingSession.run(
+      { project: 'p', storageDir: place(), persistenceUrl: url() },
+      async (session) => {
+        await record(session, 30);
+        const artifacts = new ArtifactStore(session);
+        for (const name of ['a', 'b']) await artifacts.store('notes', name, { name });
+        return session.runId;
+      },
+    );
+    const sync = async (...more: string[]): Promise<void> => {
+      const io = new FakeIo({ cwd: folder });
+      expect(await runCli(['sync', '--storage-dir', 'my runs', ...more], io)).toBe(0);
+    };
+    await sync();
+    const remote = await openHttpStorage(url(), { space: 'my-runs' });
+    const rowsThere = async (): Promise<number[]> =>
+      Promise.all(
+        ['metrics', 'artifacts'].map(async (table) =>
+          (await remote.listSegments({ runId, table })).reduce((sum, one) => sum + one.rowCount, 0),
+        ),
+      );
+    expect(await deleteTable(remote, runId, 'metrics')).toMatchObject({ rows: 30 });
+    expect(await deleteArtifact(remote, runId, 'a')).toMatchObject({ rows: 1 });
+    expect(await rowsThere()).toEqual([0, 1]);
+    await expectEqual(runId);
+    await sync('--again');
+    expect(await rowsThere()).toEqual([0, 1]);
+    await expectEqual(runId);
+    const verifying = new FakeIo({ cwd: folder });
+    expect(await runCli(['verify', runId, '--storage-dir', 'my runs'], verifying)).toBe(0);
+    expect(verifying.out).toContain('metrics: 30 rows were deleted there\n');
+    expect(verifying.out).toContain('artifacts: 1 row was deleted there\n');
+    await remote.close();
   });
 
   test('is resumed on another machine, and there is one run with all of both', async () => {

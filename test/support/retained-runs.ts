@@ -5,7 +5,7 @@ import type { RunStatus } from '../../src/records/literals.ts';
 import { CURRENT_SCHEMA_VERSION } from '../../src/schema/version.ts';
 import { batchOfRows } from '../../src/segment/batch-ops.ts';
 import { createSegment } from '../../src/segment/manifest.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store, StoredRun } from '../../src/store/store.ts';
 
 export type RetainedRun = {
   readonly id: string;
@@ -18,16 +18,9 @@ export type RetainedRun = {
   readonly values?: readonly number[];
 };
 
-export async function addRun(store: Store, run: RetainedRun): Promise<void> {
-  const {
-    endedAtMs,
-    id,
-    metric = 'val/loss',
-    project = 'p',
-    status = 'completed',
-    tags = [],
-    values = [],
-  } = run;
+/** The run as a store takes it. */
+export function endedRun(run: RetainedRun): Omit<StoredRun, 'revision'> {
+  const { endedAtMs, id, project = 'p', status = 'completed', tags = [] } = run;
   const ended = new Date(endedAtMs).toISOString();
   const record = runRecord.create({
     id,
@@ -48,7 +41,7 @@ export async function addRun(store: Store, run: RetainedRun): Promise<void> {
     updatedAt: ended,
     schemaVersion: CURRENT_SCHEMA_VERSION,
   });
-  await store.createRun({
+  return {
     id,
     projectId: project,
     projectName: project,
@@ -56,7 +49,12 @@ export async function addRun(store: Store, run: RetainedRun): Promise<void> {
     startedAtMs: endedAtMs,
     tags,
     document: JSON.stringify(record.toDict()),
-  });
+  };
+}
+
+export async function addRun(store: Store, run: RetainedRun): Promise<void> {
+  const { id, metric = 'val/loss', values = [] } = run;
+  await store.createRun(endedRun(run));
   if (values.length > 0) await store.appendSegments([valuesSegment(id, metric, values)]);
 }
 

@@ -8,6 +8,7 @@ import {
   type RunSummary,
   type Store,
 } from '../../index.ts';
+import { removeRows } from '../support/remove-rows.ts';
 import { UsageError, type ParsedArgs } from '../support/args.ts';
 import {
   EXIT,
@@ -55,6 +56,16 @@ export const rmCommand: Command = {
         max: 36_500,
         help: `How long deleted runs can be brought back. Default: ${DEFAULT_DAYS}.`,
       },
+      table: {
+        kind: 'text',
+        value: 'TABLE',
+        help: 'Delete this table of RUN, for good, and not the run.',
+      },
+      artifact: {
+        kind: 'text',
+        value: 'KEY',
+        help: 'Delete the artifacts of RUN with this key or id, for good, and not the run.',
+      },
       'purge-now': { kind: 'flag', help: 'Remove their bytes at once: nothing brings them back.' },
       'dry-run': { kind: 'flag', help: 'Only say which runs would go, and their sizes.' },
       yes: { kind: 'flag', help: 'Do not ask.' },
@@ -65,7 +76,12 @@ export const rmCommand: Command = {
       'Sizes are those of the tables. Payloads of artifacts go later, once no run names them.',
     ],
   },
-  run: (context) => withStore(context, (store) => removeRuns(context, store)),
+  run: (context) =>
+    withStore(context, (store) =>
+      context.args.text('table') === undefined && context.args.text('artifact') === undefined
+        ? removeRuns(context, store)
+        : removeRows(context, store),
+    ),
 };
 
 async function removeRuns(context: CommandContext, store: Store): Promise<number> {

@@ -11,7 +11,7 @@ import {
   type Command,
 } from '../support/command.ts';
 import { SERVICE_OPTION, serviceOptions } from '../support/service-options.ts';
-import { onTerminal, table, type Style } from '../support/text.ts';
+import { counted, onTerminal, table, type Style } from '../support/text.ts';
 
 type Line = ServiceVerification['tables'][number];
 
@@ -72,11 +72,18 @@ function describe(result: ServiceVerification, width: number | undefined, style:
   for (const { local, missingLocal, missingRemote, remote, table: name } of tables) {
     if (missingRemote.length > 0) lines.push(`${name}: not there: ${shown(missingRemote)}\n`);
     if (missingLocal.length > 0) lines.push(`${name}: only there: ${shown(missingLocal)}\n`);
+    if (local.deletedRows !== undefined) lines.push(`${name}: ${gone(local.deletedRows)} here\n`);
+    if (remote.deletedRows !== undefined)
+      lines.push(`${name}: ${gone(remote.deletedRows)} there\n`);
     for (const reason of local.damage) lines.push(`${name}: damaged here: ${onTerminal(reason)}\n`);
     for (const reason of remote.damage)
       lines.push(`${name}: damaged there: ${onTerminal(reason)}\n`);
   }
   return lines.join('');
+}
+
+function gone(rows: number): string {
+  return `${counted(rows, 'row')} ${rows === 1 ? 'was' : 'were'} deleted`;
 }
 
 const MAX_SHOWN = 10;

@@ -55,7 +55,8 @@ export type SegmentEncoding = (typeof SEGMENT_ENCODINGS)[number];
 
 const fields = {
   ...identityFields,
-  rowCount: count({ min: 1 }),
+  /** 0 only where all rows that the segment stands for were deleted. */
+  rowCount: count({ doc: '0 only where all rows that the segment stands for were deleted.' }),
   /** Sequence number of the first row; assigned by the store when the segment is appended. */
   firstSequence: count(),
   /** Sequence number of the last row. Rows of a merged segment need not be contiguous; their bytes carry the numbers. */
@@ -95,6 +96,8 @@ const fields = {
       doc: 'The rows arrived after another session had taken over the run. The store sets it.',
     }),
   ),
+  /** Rows of its batches that were deleted: they are not in the segment, and sending the batches again does not bring them back. */
+  droppedRows: optional(count({ min: 1, doc: 'Rows of its batches that were deleted.' })),
   /** Batches this segment took the place of when it was made by a merge; empty for a segment as written. */
   sources: list(batchRangeShape, 'BatchRange', { check: checkRanges }),
 };
@@ -146,6 +149,8 @@ const filterFields = {
   keys: optional(texts()),
   /** True: superseded segments are listed, too. */
   superseded: optional(trueOrFalse()),
+  /** True: segments all of whose rows were deleted are listed, too. */
+  empty: optional(trueOrFalse()),
 };
 
 /** Which segments of a table to list. */

@@ -18,6 +18,8 @@ const AUDITED: ReadonlyMap<string, readonly [action: AuditAction, target: string
   ['deleteRun', ['run.delete', 'run']],
   ['archiveRun', ['run.archive', 'run']],
   ['restoreRun', ['run.restore', 'run']],
+  ['deleteTable', ['table.delete', 'table']],
+  ['deleteArtifact', ['artifact.delete', 'artifact']],
   ['purgeDeletedRuns', ['run.purge', 'space']],
 ]);
 

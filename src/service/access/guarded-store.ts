@@ -12,6 +12,7 @@
  */
 import { storeOf, type StoreDriver } from '../../store/front.ts';
 import { RunNotFoundError, SessionStoreError } from '../../base/errors.ts';
+import { deleteArtifact, deleteTable } from '../../read/row-deletion.ts';
 import { rangeOfBlob, sizeOfBlob } from '../../store/blob-rules.ts';
 import { compareRuns, runIdTaken, storeClosed } from '../../store/run-rules.ts';
 import type {
@@ -144,6 +145,12 @@ class GuardedStore implements StoreDriver {
   readonly archiveRun: Store['archiveRun'] = (runId) => this.#store.archiveRun(runId);
 
   readonly restoreRun: Store['restoreRun'] = (runId) => this.#store.restoreRun(runId);
+
+  readonly deleteTable: NonNullable<Store['deleteTable']> = (runId, table) =>
+    deleteTable(this.#store, runId, table);
+
+  readonly deleteArtifact: NonNullable<Store['deleteArtifact']> = (runId, idOrKey) =>
+    deleteArtifact(this.#store, runId, idOrKey);
 
   readonly findDeletedRun: Store['findDeletedRun'] = async (runId) => {
     const found = await this.#store.findDeletedRun(runId);

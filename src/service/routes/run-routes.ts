@@ -1,4 +1,5 @@
 /** Routes of projects, runs and leases, and of the API itself. */
+import { deleteArtifact, deleteTable } from '../../read/row-deletion.ts';
 import {
   invalidInput,
   QuarkError,
@@ -74,6 +75,21 @@ export const runHandlers = {
     });
     feeds.notify(scope, { runId });
     return { deleted };
+  },
+
+  'DELETE /runs/:runId/tables/:table': async ({ scope, params: { runId, table } }, { feeds }) => {
+    const deleted = await deleteTable(scope.store, runId, table);
+    feeds.notify(scope, { runId });
+    return { run_id: runId, table, rows: deleted.rows };
+  },
+
+  'DELETE /runs/:runId/artifacts': async (
+    { scope, params: { runId }, query: { artifact = '' } },
+    { feeds },
+  ) => {
+    const deleted = await deleteArtifact(scope.store, runId, artifact);
+    feeds.notify(scope, { runId });
+    return { run_id: runId, table: deleted.table, rows: deleted.rows };
   },
 
   'POST /runs/:runId/archive': async ({ scope, params: { runId }, body }, { feeds }) => {

@@ -25,12 +25,13 @@ const MANIFEST_CHARS = 1_024;
 
 export const segmentHandlers = {
   'GET /runs/:runId/tables/:table/segments': async ({ scope, params, query }) => {
-    const { key: keys, superseded, ...position } = query;
+    const { empty, key: keys, superseded, ...position } = query;
     const filter = {
       ...position,
       ...params,
       ...(keys === undefined ? {} : { keys }),
       ...(superseded === 1 ? { superseded: true } : {}),
+      ...(empty === 1 ? { empty: true } : {}),
     };
     return { segments: await scope.store.listSegments(filter) };
   },

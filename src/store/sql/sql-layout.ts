@@ -325,6 +325,9 @@ const LATER: readonly Step[] = [
       owner_id TEXT NOT NULL,
       removed_at_ms DOUBLE PRECISION NOT NULL)`,
   ],
+  ],
+  // Rows of the batches of a segment that were deleted.
+  ['ALTER TABLE segments ADD COLUMN dropped_rows BIGINT'],
 ];
 
 /** Every table of the layout. */

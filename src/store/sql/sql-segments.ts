@@ -68,6 +68,7 @@ export function* listSegments(
   add('epoch_max >= ?', roundUp(filter.epochMin));
   add('epoch_min <= ?', roundDown(filter.epochMax));
   if (filter.superseded !== true) conditions.push('superseded IS NULL');
+  if (filter.empty !== true) conditions.push('row_count > 0');
   const rows = yield sql(
     `SELECT ${MANIFEST_COLUMNS} FROM segments WHERE ${conditions.join(' AND ')}`,
     ...params,
