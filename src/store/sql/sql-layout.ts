@@ -325,7 +325,6 @@ const LATER: readonly Step[] = [
       owner_id TEXT NOT NULL,
       removed_at_ms DOUBLE PRECISION NOT NULL)`,
   ],
-  ],
   // Rows of the batches of a segment that were deleted.
   ['ALTER TABLE segments ADD COLUMN dropped_rows BIGINT'],
 ];
