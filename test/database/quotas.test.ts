@@ -1,6 +1,6 @@
 /** UsedAmounts and quotas, on each database: counters say what is stored, and nothing is stored beyond a quota. */
 import { timingSafeEqual } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -327,4 +327,20 @@ describe.each(LOCATIONS)('on %s', (name, makeLocation) => {
       ).rejects.toMatchObject(expected);
     expect((await access.listQuotas()).map(({ runs: most }) => most)).toEqual([null, null]);
   });
+});
+
+it('what a database of before holds is counted when it is opened', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'quark-quotas-'));
+  const fixture = join(import.meta.dirname, '../fixtures/layout-1/store');
+  await cp(fixture, join(folder, '.quark'), { recursive: true });
+  const spaces = await openSpaces(folder);
+  const { database } = spaces;
+  const access = new AccessBook({ database, clock: { now: () => 1_000 }, timingSafeEqual });
+  const opened = await access.listQuotas();
+  expect(opened[0]?.usedRuns).toBe((await spaces.store('').listRuns()).length);
+  expect(opened[0]?.usedBytes).toBeGreaterThan(0);
+  await access.quotas.recount();
+  expect(await access.listQuotas()).toEqual(opened);
+  await spaces.close();
+  await rm(folder, { recursive: true, force: true });
 });

@@ -25,6 +25,8 @@ import { finishRemovals } from '../../store/sql/sql-removals.ts';
 import type { SqlDatabase } from '../../store/sql/sql-database.ts';
 import type { Store } from '../../store/store.ts';
 import { sweepSpaces } from './blob-keeper.ts';
+import { AuditLog, MACHINE } from '../access/audit-log.ts';
+import { auditStore } from '../access/audited.ts';
 import { retainSpaces, type RetentionCounts } from './retention-keeper.ts';
 import { mergeParts } from './merge-parts.ts';
 
@@ -321,11 +323,16 @@ export class Maintenance {
   /** Removes the bytes of deleted runs whose time has come, in every space. Several processes may do so at once. */
   async #purge(): Promise<void> {
     const nowMs = this.#config.clock.now();
+    const audit = new AuditLog(this.#spaces.database, this.#config.clock);
     for (const space of await this.#spaces.database.read(() => listPurgeSpaces(nowMs))) {
       if (this.#stop.signal.aborted) return;
       const store = this.#spaces.store(space);
       try {
-        const purged = await store.purgeDeletedRuns(nowMs);
+        const purged = await auditStore(store, {
+          audit,
+          actor: MACHINE,
+          storedName: space,
+        }).purgeDeletedRuns(nowMs);
         this.#count({ purgedRuns: purged.length });
         for (const { id } of purged) this.#config.onReport({ kind: 'purged', space, runId: id });
       } finally {
