@@ -53,10 +53,8 @@ const CASES = [
 
 const rows = [];
 const postgres = await startPostgres();
-for (const [where, uri] of [
-  ['SQLite', (i) => join(root, `store-${i}`)],
-  ...(postgres === undefined ? [] : [['PostgreSQL', () => postgres.uri]]),
-]) {
+for (const where of postgres === undefined ? ['SQLite'] : ['SQLite', 'PostgreSQL']) {
+  const uri = (i) => (where === 'SQLite' ? join(root, `store-${i}`) : postgres.uri);
   const times = CASES.map(() => []);
   const opened = [];
   for (const [i, [, from, quotas]] of CASES.entries()) {
