@@ -35,8 +35,13 @@ const openPostgres: StorageFactory = async (uri, options) =>
 const BUILT_IN: Readonly<Record<string, StorageFactory>> = {
   memory: async (uri, options) =>
     (await import('../store/memory/memory-store.ts')).openMemoryStorage(uri, options),
-  idb: async (uri, options) =>
-    (await import('../store/idb/idb-store.ts')).openIdbStorage(uri, options),
+  idb: async (uri, options) => {
+    const store = await (await import('../store/idb/idb-store.ts')).openIdbStorage(uri, options);
+    // What a closed page has left there is sent by any other one.
+    if (!isNode() && (await hasTargets(store)))
+      void import('../sync/leftovers.ts').then(({ sendLeftovers }) => sendLeftovers(store));
+    return store;
+  },
   file: async (uri, options) => (await __QUARK_IMPORT_NODE__()).openFileStorage(uri, options),
   http: openHttp,
   https: openHttp,
@@ -50,7 +55,8 @@ const BUILT_IN: Readonly<Record<string, StorageFactory>> = {
  *
  * @param uri what to open:
  * - `memory:` a new store in memory; `memory:NAME` the one of this name in this process
- * - `idb:NAME` an IndexedDB database of this name (`idb:` means `idb:quark`)
+ * - `idb:NAME` an IndexedDB database of this name (`idb:` means `idb:quark`). What closed pages have left there for a service is sent
+ *   in the background, until it has arrived or the store is closed
  * - `file:DIR` or a plain path, in Node: the directory `DIR`, stored in `DIR/.quark` (`file:` paths are percent-encoded;
  *   `file:DIR?synchronous=full` survives power loss too). In a browser a plain name is that of an IndexedDB database.
  * - `http://HOST:PORT` or `https://...` a Quark server: `quark dashboard` lets nobody write, `quark serve` those whose key may
@@ -78,6 +84,11 @@ export async function openStorage(uri?: string, options: OpenStorageOptions = {}
   const factory = findStorage(scheme) ?? builtIn(scheme);
   if (factory === undefined) throw unknownScheme(location, scheme, Object.keys(BUILT_IN));
   return factory(location, options);
+}
+
+/** Whether runs of the store are meant for a service. */
+async function hasTargets({ notes }: Store): Promise<boolean> {
+  return ((await notes?.list('sync/remote/').catch(() => [])) ?? []).length > 0;
 }
 
 function builtIn(scheme: string): StorageFactory | undefined {

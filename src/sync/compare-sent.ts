@@ -23,7 +23,7 @@ import type {
   TableBatches,
 } from '../store/store.ts';
 import { NOTHING_SENT, type SentNote } from '../store/unsent.ts';
-import type { Loss, LossNotes, LostCount, SeenRun, SeenTable } from './loss-notes.ts';
+import type { Loss, LossNotes, LostCount, NotedRun, NotedTable } from './loss-notes.ts';
 import type { BaseRun, Member, ReadNote, SyncNotes } from './sync-notes.ts';
 
 /** What a comparison needs. */
@@ -54,10 +54,10 @@ type AckedRun = {
   readonly member: ReadNote<Member> | undefined;
   readonly base: BaseRun | undefined;
   readonly tables: readonly AckedTable[];
-  readonly seen: SeenRun | undefined;
+  readonly seen: NotedRun | undefined;
 };
 
-type Verdict = LostCount & { readonly seen: SeenTable; readonly sent?: SentNote };
+type Verdict = LostCount & { readonly seen: NotedTable; readonly sent?: SentNote };
 
 const NOTHING_LOST: LostCount = { again: 0, missing: 0 };
 
@@ -197,7 +197,7 @@ function judgeAll(
 function judge(
   acked: AckedTable | undefined,
   found: TableBatches | undefined,
-  seen: SeenTable | undefined,
+  seen: NotedTable | undefined,
   isAdopted: boolean,
 ): Verdict {
   const { batches, replaceCount, rowCount } = found ?? {
@@ -245,8 +245,8 @@ function againRows(lost: readonly SegmentManifest[], difference: number): number
 /** Rows that the service had when it was last looked at, and that are neither there nor here. */
 function missingRows(
   acked: AckedTable | undefined,
-  now: Pick<SeenTable, 'rowCount' | 'replaceCount' | 'batches' | 'localCount'>,
-  seen: SeenTable | undefined,
+  now: Pick<NotedTable, 'rowCount' | 'replaceCount' | 'batches' | 'localCount'>,
+  seen: NotedTable | undefined,
   lost: readonly SegmentManifest[],
   emptied: readonly BatchRange[],
 ): number {

@@ -4,10 +4,11 @@
  *
  * A lease is a matter of clocks, and clocks jump and processes are stopped: two may believe for a while that they are the
  * one. That costs requests and nothing else, because segments are known by their identity and notes are written only over
- * the text that was read.
+ * the text that was read. So a lock is taken away from a tab that does not answer: see `leader-pulse.ts`.
  */
 import type { Clock } from '../base/clock.ts';
 import type { StoreNotes } from '../store/store.ts';
+import type { LeaderPulse } from './leader-pulse.ts';
 
 /** How long a lease lasts without renewal. Hidden tabs of browsers without Web Locks wake up once a minute. */
 const LEASE_TTL_MS = 15_000;
@@ -27,7 +28,7 @@ export type HolderTag = {
 export type LocksLike = {
   request(
     name: string,
-    options: { readonly signal: AbortSignal },
+    options: { readonly signal?: AbortSignal; readonly steal?: boolean },
     callback: () => Promise<void>,
   ): Promise<void>;
 };
@@ -50,6 +51,8 @@ export type LeadershipParts = {
   readonly clock: Clock;
   /** Undefined where there are none, or where they do not reach as far as the store does. */
   readonly locks: LocksLike | undefined;
+  /** Tells whether the holder of the lock is there; a lock is never taken away without it. */
+  readonly pulse?: LeaderPulse | undefined;
 };
 
 /**
@@ -61,19 +64,74 @@ export async function lead(
   signal: AbortSignal,
   work: (lost: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  const { clock, locks, name } = parts;
+  const { clock, locks } = parts;
   if (locks === undefined) return leadByLease(parts, signal, work);
+  let steals = false;
   while (!signal.aborted) {
     try {
-      await locks.request(`quark-sync ${name}`, { signal }, () => work(signal));
+      steals = await holdLock(parts, locks, { signal, steals, work });
     } catch (error) {
       if (signal.aborted) return;
       // Frames without an origin of their own have no locks.
       if (!(error instanceof Error) || error.name !== 'SecurityError') throw error;
       return leadByLease(parts, signal, work);
     }
-    await pause(clock, LOOK_EVERY_MS, signal);
+    if (!steals) await pause(clock, LOOK_EVERY_MS, signal);
   }
+}
+
+type Turn = {
+  readonly signal: AbortSignal;
+  /** The holder of the lock has lapsed: it is taken away. */
+  readonly steals: boolean;
+  readonly work: (lost: AbortSignal) => Promise<void>;
+};
+
+/**
+ * Waits for the lock and works while this one has it. Returns whether to take it away from its holder, which does not answer: of a
+ * tab that thaws later, the work stops then, and until it does two may send, which is harmless.
+ */
+async function holdLock(
+  { name, pulse }: LeadershipParts,
+  locks: LocksLike,
+  { signal, steals, work }: Turn,
+): Promise<boolean> {
+  const lost = new AbortController();
+  const waiting = new AbortController();
+  const waited = new AbortController();
+  let working: Promise<void> | undefined;
+  let hasLapsed = false;
+  const hold = async (): Promise<void> => {
+    waited.abort();
+    const undo = pulse?.lead();
+    working = work(AbortSignal.any([signal, lost.signal]));
+    try {
+      await working;
+    } finally {
+      undo?.();
+    }
+  };
+  const lockName = `quark-sync ${name}`;
+  if (!steals)
+    void pulse?.lapsed(AbortSignal.any([signal, waited.signal])).then((isSilent) => {
+      if (!isSilent) return;
+      hasLapsed = true;
+      waiting.abort();
+    });
+  try {
+    await (steals
+      ? locks.request(lockName, { steal: true }, hold)
+      : locks.request(lockName, { signal: AbortSignal.any([signal, waiting.signal]) }, hold));
+  } catch (error) {
+    const isAbort = error instanceof Error && error.name === 'AbortError';
+    if (!isAbort) throw error;
+    // Somebody has taken it away from here, or it is about to be taken.
+    lost.abort();
+    await working;
+  } finally {
+    waited.abort();
+  }
+  return hasLapsed && working === undefined;
 }
 
 async function leadByLease(

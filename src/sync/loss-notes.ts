@@ -2,7 +2,7 @@
 import type { BatchRange, StoreIdentity, StoreNotes } from '../store/store.ts';
 
 /** A table as the service had it when it was last compared. */
-export type SeenTable = {
+export type NotedTable = {
   /** How often it had been emptied there, and how often here when that was sent. */
   readonly replaceCount: number;
   readonly localCount: number;
@@ -13,7 +13,7 @@ export type SeenTable = {
 };
 
 /** The tables of a run as the service had them, by name. */
-export type SeenRun = { readonly tables: { readonly [table: string]: SeenTable } };
+export type NotedRun = { readonly tables: { readonly [table: string]: NotedTable } };
 
 /** Rows of a table that a service has lost. */
 export type LostCount = {
@@ -55,11 +55,11 @@ export class LossNotes {
     await this.#write('service', identity);
   }
 
-  readSeen(runId: string): Promise<SeenRun | undefined> {
-    return this.#read<SeenRun>(`seen/${runId}`);
+  readSeen(runId: string): Promise<NotedRun | undefined> {
+    return this.#read<NotedRun>(`seen/${runId}`);
   }
 
-  async writeSeen(runId: string, seen: SeenRun | null): Promise<void> {
+  async writeSeen(runId: string, seen: NotedRun | null): Promise<void> {
     await this.#write(`seen/${runId}`, seen);
   }
 

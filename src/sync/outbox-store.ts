@@ -25,6 +25,7 @@ import type {
 import type { StoreSync } from '../store/sync-control.ts';
 import { sentTest } from '../store/unsent.ts';
 import { listAdopted, readAdopted } from './adopted-runs.ts';
+import { LeaderPulse, openPulseChannel } from './leader-pulse.ts';
 import { LossNotes } from './loss-notes.ts';
 import { SentWatch } from './sent-watch.ts';
 import { lead, type HolderTag, type LocksLike } from './leadership.ts';
@@ -32,7 +33,7 @@ import { RemoteStore } from './remote-store.ts';
 import { RunMirror } from './run-mirror.ts';
 import { openOther } from './same-store.ts';
 import { RefusalListeners, StatusReader } from './status-reader.ts';
-import { notesOf, SyncNotes } from './sync-notes.ts';
+import { notesOf, SyncNotes, type SyncTarget } from './sync-notes.ts';
 import { Uploader } from './uploader.ts';
 import { WakeUp } from './wake-up.ts';
 
@@ -67,6 +68,17 @@ const CLOSE_WAIT_MS = 2_000;
 /** How often runs that go on are compared with the service unless told otherwise. */
 const DEFAULT_COMPARE_MS = 60_000;
 
+/** The outboxes of this thread that send, by local store and service. */
+const sending = new Map<string, number>();
+
+const sendingName = (localUri: string, { space, uri }: SyncTarget): string =>
+  `${localUri} ${uri} ${space}`;
+
+/** Whether something in this thread sends from this local store to the service. */
+export function hasOutbox(localUri: string, target: SyncTarget): boolean {
+  return (sending.get(sendingName(localUri, target)) ?? 0) > 0;
+}
+
 const NO_TAG: HolderTag = { tag: null, isGone: () => false };
 
 /** See the top of this file. */
@@ -92,6 +104,7 @@ export class OutboxStore implements Store {
   readonly #mirror: RunMirror;
   readonly #uploader: Uploader;
   readonly #watch: SentWatch;
+  readonly #pulse: LeaderPulse | undefined;
   readonly #wakeUp: WakeUp;
   readonly #closing = new AbortController();
   readonly #leading: Promise<void>;
@@ -117,6 +130,10 @@ export class OutboxStore implements Store {
       (runId) => this.#ownRuns.delete(runId),
     );
     const refusals = new RefusalListeners();
+    const pulseName = `quark-sync leader ${local.uri} ${this.#syncNotes.key}`;
+    // Without locks there are leases, which run out.
+    if (parts.locks !== undefined)
+      this.#pulse = new LeaderPulse(openPulseChannel(pulseName), clock);
     const losses = new LossNotes(this.notes, this.#syncNotes.key);
     const { compareEveryMs = DEFAULT_COMPARE_MS } = parts;
     const watched = { local, notes: this.#syncNotes, losses, clock, compareEveryMs };
@@ -152,6 +169,7 @@ export class OutboxStore implements Store {
       local,
       losses,
       watch: this.#watch,
+      isLeaderSilent: () => this.#pulse?.isSilent === true,
       notes: this.#syncNotes,
       uploader: this.#uploader,
       refusals,
@@ -187,6 +205,7 @@ export class OutboxStore implements Store {
     }
     this.#wakeUp = new WakeUp(`${local.uri} ${this.#syncNotes.key}`, () => this.#uploader.wake());
     this.#leading = parts.uploads === false ? Promise.resolve() : this.#lead();
+    if (parts.uploads !== false) this.#countSending(1);
   }
 
   /** The store that records are stored in first. */
@@ -385,13 +404,21 @@ export class OutboxStore implements Store {
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort();
+    if (this.#parts.uploads !== false) this.#countSending(-1);
     const ending = Promise.allSettled([this.#leading, ...this.#background]);
     await atMost(CLOSE_WAIT_MS, ending);
     // Ends a request that is still under way: it is sent again by the next uploader.
     await atMost(CLOSE_WAIT_MS, this.#remote.close());
     await atMost(CLOSE_WAIT_MS, ending);
     this.#wakeUp.close();
+    this.#pulse?.close();
     if (this.#parts.ownsLocal) await this.#local.close();
+  }
+
+  #countSending(change: number): void {
+    const { local, remoteUri, space } = this.#parts;
+    const name = sendingName(local.uri, { uri: remoteUri, space });
+    sending.set(name, (sending.get(name) ?? 0) + change);
   }
 
   async #lead(): Promise<void> {
@@ -403,6 +430,7 @@ export class OutboxStore implements Store {
         holder: createId('snd', clock.now()),
         holderTag,
         clock,
+        pulse: this.#pulse,
         // A lock reaches as far as the origin, as an IndexedDB database does; its name must tell databases apart.
         locks:
           locks === undefined

@@ -24,6 +24,8 @@ export type StatusParts = {
   readonly local: Store;
   readonly notes: SyncNotes;
   readonly losses: LossNotes;
+  /** Whether the tab that sends does not answer. */
+  readonly isLeaderSilent: () => boolean;
   readonly watch: Pick<SentWatch, 'isComparing'>;
   readonly uploader: Uploader;
   readonly refusals: RefusalListeners;
@@ -114,7 +116,7 @@ export class StatusReader implements StoreSync {
     const nearQuotas = (await remote.opened?.nearQuotas?.().catch(() => [])) ?? [];
     if ((remote.problem?.atMs ?? 0) > (acknowledgedAtMs ?? 0)) problems.push(remote.problem);
     return {
-      state: stateOf(published, sums.runs > 0),
+      state: stateOf(published, sums.runs > 0, this.#parts.isLeaderSilent()),
       uri: remoteUri,
       isUploader: uploader.isLeading,
       pendingRuns: sums.runs,
@@ -196,7 +198,10 @@ export class StatusReader implements StoreSync {
 function stateOf(
   { state }: PublishedState,
   isPending: boolean,
+  isSilent: boolean,
 ): Exclude<SyncStatus['state'], 'off'> {
+  // What a frozen tab said when it could is not so any more; another one takes over soon.
+  if (isSilent && isPending && state !== 'blocked') return 'waiting';
   if (state === 'waiting' || state === 'blocked') return isPending ? state : 'idle';
   return isPending ? 'uploading' : 'idle';
 }

@@ -72,13 +72,8 @@ export async function openSync(
   const targets = await targetsOf(local, options, undefined, includesAll || includesNew);
   const tasks: SyncTask[] = [];
   for (const target of targets) {
-    const outbox = open(local, target, options, true, holderTag);
-    tasks.push({
-      target,
-      outbox,
-      status: () => outbox.sync.status(),
-      compare: () => outbox.compareSent(),
-    });
+    const { outbox, task } = openTask(local, target, options, holderTag);
+    tasks.push(task);
     const members = await outbox.syncNotes.listMembers();
     if (includesAll)
       for (const { id } of (await notes.survey()).runs)
@@ -87,6 +82,23 @@ export async function openSync(
     outbox.urge();
   }
   return tasks;
+}
+
+/** The sending side of a store for one service. Sending begins at once. */
+export function openTask(
+  local: Store,
+  target: SyncTarget,
+  options: PersistenceOptions,
+  holderTag?: HolderTag,
+): { readonly outbox: OutboxStore; readonly task: SyncTask } {
+  const outbox = open(local, target, options, true, holderTag);
+  const task = {
+    target,
+    outbox,
+    status: () => outbox.sync.status(),
+    compare: () => outbox.compareSent(),
+  };
+  return { outbox, task };
 }
 
 /** A run compared with one service. */
