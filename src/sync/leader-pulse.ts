@@ -74,9 +74,10 @@ export class LeaderPulse {
   }
 }
 
-/** The channel of a name, where the platform has one. */
-export function openPulseChannel(name: string): PulseChannel | undefined {
-  if (typeof BroadcastChannel === 'undefined') return undefined;
+/** The pulse among all tabs that use a local store for a service. */
+export function openPulse(name: string, clock: Pick<Clock, 'after'>): LeaderPulse {
+  if (typeof BroadcastChannel === 'undefined') return new LeaderPulse(undefined, clock);
   // Some browsers refuse it to pages in a sandbox.
-  return ifAllowed(() => new BroadcastChannel(name));
+  const channel = ifAllowed(() => new BroadcastChannel(`quark-sync leader ${name}`));
+  return new LeaderPulse(channel, clock);
 }

@@ -9,6 +9,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { StoreNotes } from '../store/store.ts';
 import type { LeaderPulse } from './leader-pulse.ts';
+import type { SyncTarget } from './sync-notes.ts';
 
 /** How long a lease lasts without renewal. Hidden tabs of browsers without Web Locks wake up once a minute. */
 const LEASE_TTL_MS = 15_000;
@@ -232,4 +233,18 @@ export function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promi
     const cancel = clock.after(delayMs, done);
     signal.addEventListener('abort', done, { once: true });
   });
+}
+
+/** The outboxes of this thread that send, by local store and service. */
+const sending = new Map<string, number>();
+
+/** Notes that one more, or one less, sends from a local store to a service. */
+export function countSending(localUri: string, { space, uri }: SyncTarget, change: 1 | -1): void {
+  const name = `${localUri} ${uri} ${space}`;
+  sending.set(name, (sending.get(name) ?? 0) + change);
+}
+
+/** Whether something in this thread sends from this local store to the service. */
+export function hasOutbox(localUri: string, { space, uri }: SyncTarget): boolean {
+  return (sending.get(`${localUri} ${uri} ${space}`) ?? 0) > 0;
 }

@@ -5,8 +5,7 @@
 import { systemClock } from '../base/clock.ts';
 import { isStoreError } from '../base/errors.ts';
 import type { Store } from '../store/store.ts';
-import { pause } from './leadership.ts';
-import { hasOutbox } from './outbox-store.ts';
+import { hasOutbox, pause } from './leadership.ts';
 import { listSyncTargets, type SyncTarget } from './sync-notes.ts';
 import { openTask } from './sync-storage.ts';
 

@@ -25,15 +25,15 @@ import type {
 import type { StoreSync } from '../store/sync-control.ts';
 import { sentTest } from '../store/unsent.ts';
 import { listAdopted, readAdopted } from './adopted-runs.ts';
-import { LeaderPulse, openPulseChannel } from './leader-pulse.ts';
+import { openPulse, type LeaderPulse } from './leader-pulse.ts';
 import { LossNotes } from './loss-notes.ts';
 import { SentWatch } from './sent-watch.ts';
-import { lead, type HolderTag, type LocksLike } from './leadership.ts';
+import { countSending, lead, type HolderTag, type LocksLike } from './leadership.ts';
 import { RemoteStore } from './remote-store.ts';
 import { RunMirror } from './run-mirror.ts';
 import { openOther } from './same-store.ts';
 import { RefusalListeners, StatusReader } from './status-reader.ts';
-import { notesOf, SyncNotes, type SyncTarget } from './sync-notes.ts';
+import { notesOf, SyncNotes } from './sync-notes.ts';
 import { Uploader } from './uploader.ts';
 import { WakeUp } from './wake-up.ts';
 
@@ -67,17 +67,6 @@ const CLOSE_WAIT_MS = 2_000;
 
 /** How often runs that go on are compared with the service unless told otherwise. */
 const DEFAULT_COMPARE_MS = 60_000;
-
-/** The outboxes of this thread that send, by local store and service. */
-const sending = new Map<string, number>();
-
-const sendingName = (localUri: string, { space, uri }: SyncTarget): string =>
-  `${localUri} ${uri} ${space}`;
-
-/** Whether something in this thread sends from this local store to the service. */
-export function hasOutbox(localUri: string, target: SyncTarget): boolean {
-  return (sending.get(sendingName(localUri, target)) ?? 0) > 0;
-}
 
 const NO_TAG: HolderTag = { tag: null, isGone: () => false };
 
@@ -130,23 +119,14 @@ export class OutboxStore implements Store {
       (runId) => this.#ownRuns.delete(runId),
     );
     const refusals = new RefusalListeners();
-    const pulseName = `quark-sync leader ${local.uri} ${this.#syncNotes.key}`;
     // Without locks there are leases, which run out.
     if (parts.locks !== undefined)
-      this.#pulse = new LeaderPulse(openPulseChannel(pulseName), clock);
+      this.#pulse = openPulse(`${local.uri} ${this.#syncNotes.key}`, clock);
     const losses = new LossNotes(this.notes, this.#syncNotes.key);
-    const { compareEveryMs = DEFAULT_COMPARE_MS } = parts;
+    const { compareEveryMs = DEFAULT_COMPARE_MS, onDeletedRemotely = 'keep' } = parts;
     const watched = { local, notes: this.#syncNotes, losses, clock, compareEveryMs };
     this.#watch = new SentWatch({ ...watched, onLoss: () => this.#uploader.forgetBlobs() });
-    const { onDeletedRemotely = 'keep' } = parts;
-    const deletions = new DeletionSync({
-      local,
-      notes: this.#syncNotes,
-      clock,
-      remoteUri,
-      onDeletedRemotely,
-      compareEveryMs,
-    });
+    const deletions = new DeletionSync({ ...watched, remoteUri, onDeletedRemotely });
     this.#uploader = new Uploader({
       local,
       deletions,
@@ -205,7 +185,7 @@ export class OutboxStore implements Store {
     }
     this.#wakeUp = new WakeUp(`${local.uri} ${this.#syncNotes.key}`, () => this.#uploader.wake());
     this.#leading = parts.uploads === false ? Promise.resolve() : this.#lead();
-    if (parts.uploads !== false) this.#countSending(1);
+    if (parts.uploads !== false) countSending(local.uri, { uri: remoteUri, space }, 1);
   }
 
   /** The store that records are stored in first. */
@@ -404,7 +384,8 @@ export class OutboxStore implements Store {
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort();
-    if (this.#parts.uploads !== false) this.#countSending(-1);
+    const { local, remoteUri, space, uploads } = this.#parts;
+    if (uploads !== false) countSending(local.uri, { uri: remoteUri, space }, -1);
     const ending = Promise.allSettled([this.#leading, ...this.#background]);
     await atMost(CLOSE_WAIT_MS, ending);
     // Ends a request that is still under way: it is sent again by the next uploader.
@@ -413,12 +394,6 @@ export class OutboxStore implements Store {
     this.#wakeUp.close();
     this.#pulse?.close();
     if (this.#parts.ownsLocal) await this.#local.close();
-  }
-
-  #countSending(change: number): void {
-    const { local, remoteUri, space } = this.#parts;
-    const name = sendingName(local.uri, { uri: remoteUri, space });
-    sending.set(name, (sending.get(name) ?? 0) + change);
   }
 
   async #lead(): Promise<void> {

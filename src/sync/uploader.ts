@@ -22,8 +22,7 @@ import {
 import { pause } from './leadership.ts';
 import { RequestSize } from './send-run.ts';
 import type { RunMirror } from './run-mirror.ts';
-import type { LossNotes } from './loss-notes.ts';
-import { lossEvent } from './loss-event.ts';
+import { lossEvent, type LossNotes } from './loss-notes.ts';
 import { SentBlobs } from './send-blobs.ts';
 import type { SentWatch } from './sent-watch.ts';
 import { sendSome, type SendContext } from './send-run.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readEvents } from '../../../src/read/tables.ts';
 import { openFileStorage } from '../../../src/store/sql/node/file-storage.ts';
-import { SERVICE_LOST_ROWS } from '../../../src/sync/loss-event.ts';
+import { SERVICE_LOST_ROWS } from '../../../src/sync/loss-notes.ts';
 import { openOutbox } from '../../../src/sync/open-outbox.ts';
 import type { OutboxStore } from '../../../src/sync/outbox-store.ts';
 import { verifyRun } from '../../../src/sync/verify.ts';
