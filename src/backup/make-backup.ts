@@ -33,6 +33,8 @@ export type BackupOptions = {
   readonly keep?: number | undefined;
   /** Large blobs of the store are in a bucket, which has a backup of its own. Default false. */
   readonly hasBucket?: boolean;
+  /** How long to wait for a backup or a pruning that is under way, in milliseconds. Default 10,000. */
+  readonly waitMs?: number;
   readonly clock?: Pick<Clock, 'now'>;
   readonly signal?: AbortSignal | undefined;
 };
@@ -57,6 +59,8 @@ export type BackupReport = {
 
 /** A chunk of the database is 256 KiB: small enough that a few changed pages write little, large enough that files are few. */
 const CHUNK_BYTES = 256 * 1024;
+/** How long to wait for others in the folder, in milliseconds. */
+const WAIT_MS = 10_000;
 /** How often a backup begins again because a blob was deleted while it was copied. */
 const MAX_MOMENTS = 5;
 
@@ -82,7 +86,7 @@ export async function backupStore(
   // Before anything is made at the destination.
   await (await openDatabasePages(dbPath)).close();
   await folder.make();
-  const report = await folder.locked('write', 0, () =>
+  const report = await folder.locked('write', options.waitMs ?? WAIT_MS, () =>
     new Backup(folder, dbPath, storeRoot, options).run(),
   );
   if (options.keep === undefined) return report;
@@ -102,7 +106,7 @@ export async function backupTombstones(storage: string, destination: string): Pr
   await folder.check();
   const pages = await openDatabasePages(dbPath);
   try {
-    return await folder.locked('write', 0, () => writeTombstones(folder, pages));
+    return await folder.locked('write', WAIT_MS, () => writeTombstones(folder, pages));
   } finally {
     await pages.close();
   }

@@ -13,8 +13,6 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import Database from 'libsql';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { listBackups } from '../../../src/backup/list-backups.ts';
@@ -29,6 +27,7 @@ import { openFileSpaces, openFileStorage } from '../../../src/store/sql/node/fil
 import { ensureIdentity } from '../../../src/store/sql/store-identity.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { artifactSegmentOf } from '../../support/artifact-segments.ts';
+import { collect } from '../../support/collect.ts';
 import { bytesOf, RUN_ID, runOf, segmentOf } from '../../support/segments.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'quark-backup-'));
@@ -90,18 +89,6 @@ async function identityOf(directory: string) {
   const identity = await spaces.database.transaction(() => ensureIdentity(1));
   await spaces.close();
   return identity;
-}
-
-/** Lets go of databases that were closed: the driver does so when their statements are collected. */
-async function collect(): Promise<void> {
-  setFlagsFromString('--expose-gc');
-  const gc: unknown = runInNewContext('gc');
-  for (let i = 0; i < 3; i++) {
-    if (typeof gc === 'function') gc();
-    await new Promise((resolve) => {
-      setImmediate(resolve);
-    });
-  }
 }
 
 /** Flips a bit of a file. */
@@ -243,7 +230,7 @@ test('one backup at a time; readers beside it; pruning alone', async () => {
   await withSource((store) => fill(store, 0, 2));
   await backupStore(source, destination);
   const release = await lockFile(join(destination, 'lock'), 'write', 0);
-  await expect(backupStore(source, destination)).rejects.toThrow(/lock/);
+  await expect(backupStore(source, destination, { waitMs: 0 })).rejects.toThrow(/lock/);
   await restoreBackup(destination, join(folder, 'target'));
   release();
   await backupStore(source, destination);
