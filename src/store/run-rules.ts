@@ -128,14 +128,14 @@ export function isLapsed({ expiresAtMs, ttlMs = Infinity }: StoredLease, nowMs: 
 /** Lapsed leases stay for so long, for those who doubt a clock: see `lapsedLeases`. */
 export const LAPSED_LEASE_MS = 86_400_000;
 
-/** Whether a lease has lapsed by any clock that is not wrong by a day, and may be removed. */
-export function isLongLapsed(
-  { expiresAtMs, ttlMs = Infinity }: StoredLease,
-  nowMs: number,
-): boolean {
-  return (
-    expiresAtMs <= nowMs - LAPSED_LEASE_MS || expiresAtMs - 2 * ttlMs > nowMs + LAPSED_LEASE_MS
-  );
+/** Where the end of a lapsed lease is put that lies ahead: it would be valid again when a clock that was turned back gets there. */
+export const LAPSED_AGO_MS: number = LAPSED_LEASE_MS / 2;
+
+/** What becomes of a lease when another one is renewed: undefined once it has lapsed for a day. */
+export function agedLease(lease: StoredLease, nowMs: number): StoredLease | undefined {
+  if (lease.expiresAtMs <= nowMs - LAPSED_LEASE_MS) return undefined;
+  const isAhead = lease.expiresAtMs > nowMs && isLapsed(lease, nowMs);
+  return isAhead ? { ...lease, expiresAtMs: nowMs - LAPSED_AGO_MS } : lease;
 }
 
 /** The lapsed leases of a run, ordered by holder. */

@@ -201,6 +201,23 @@ export function describeRuns(place: LocationUnderTest): void {
       expect(await place.store.listLeases()).toEqual([]);
     });
 
+    test('a lapsed lease is there for those who doubt the clock, for a day', async () => {
+      const { lapsedLeases } = place.store;
+      if (lapsedLeases === undefined) return;
+      const { expiresAtMs } = await place.store.renewLease(RUN_ID, 'a', 100);
+      expect(await lapsedLeases(RUN_ID)).toEqual([]);
+      place.clock.nowMs += 3_600_000;
+      await place.store.renewLease('run_other', 'b', 100);
+      expect(await lapsedLeases(RUN_ID)).toEqual([
+        { runId: RUN_ID, holder: 'a', expiresAtMs, ttlMs: 100 },
+      ]);
+      await place.store.renewLease(RUN_ID, 'a', 100);
+      expect(await lapsedLeases(RUN_ID)).toEqual([]);
+      place.clock.nowMs += 25 * 3_600_000;
+      await place.store.renewLease('run_other', 'b', 100);
+      expect(await lapsedLeases(RUN_ID)).toEqual([]);
+    });
+
     test('a lapsed lease can be taken again', async () => {
       await place.store.renewLease(RUN_ID, 'a', 10);
       place.clock.nowMs += 50;

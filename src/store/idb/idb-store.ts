@@ -22,7 +22,7 @@ import {
   copyRun,
   projectIdTaken,
   runIdTaken,
-  isLongLapsed,
+  agedLease,
   selectLapsed,
   revisedRun,
   selectLeases,
@@ -166,9 +166,15 @@ class IdbStore implements StoreDriver {
       const leases = tx.objectStore('leases');
       await checkNotDeleted(tx, [runId]);
       const nowMs = this.#clock.now();
-      const lapsed = (await leases.getAll()).filter((lease) => isLongLapsed(lease, nowMs));
+      const all = await leases.getAll();
       const lease = { runId, holder, expiresAtMs: nowMs + ttlMs };
-      await Promise.all(lapsed.map((old) => leases.delete([old.runId, old.holder])));
+      await Promise.all(
+        all.flatMap((old): Promise<unknown>[] => {
+          const aged = agedLease(old, nowMs);
+          if (aged === old) return [];
+          return [aged === undefined ? leases.delete([old.runId, old.holder]) : leases.put(aged)];
+        }),
+      );
       await leases.put({ ...lease, ttlMs });
       return lease;
     });

@@ -20,7 +20,7 @@ import {
   projectIdTaken,
   runIdTaken,
   segmentTaken,
-  isLongLapsed,
+  agedLease,
   selectLapsed,
   revisedRun,
   selectLeases,
@@ -170,7 +170,11 @@ class MemoryStore implements StoreDriver {
     this.#checkNotDeleted(runId);
     const { leases } = this.#data;
     const nowMs = this.#clock.now();
-    for (const [key, lease] of leases) if (isLongLapsed(lease, nowMs)) leases.delete(key);
+    for (const [key, lease] of leases) {
+      const aged = agedLease(lease, nowMs);
+      if (aged === undefined) leases.delete(key);
+      else leases.set(key, aged);
+    }
     const lease = { runId, holder, expiresAtMs: nowMs + ttlMs };
     leases.set(`${runId}/${holder}`, { ...lease, ttlMs });
     return lease;
