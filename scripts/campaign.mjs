@@ -36,6 +36,8 @@ const SIEGES = [
   'routes',
   'upgrade',
   'kills',
+  'pooler',
+  'disks',
 ];
 
 const PARTS = {
@@ -123,7 +125,7 @@ const PARTS = {
 
 const HELP = `npm run campaign -- [PART...] [--seed N] [--record]
 
-Runs what is too long for "npm test"; without a part, all of them:
+Runs what is too long for "npm test"; PART:STEP runs one step of a part; without a part, all of them:
 ${Object.entries(PARTS)
   .map(([name, { about }]) => `  ${name.padEnd(12)}${about}`)
   .join('\n')}
@@ -208,7 +210,12 @@ function readArguments() {
       seed: { type: 'string' },
     },
   });
-  const unknown = positionals.filter((name) => !Object.hasOwn(PARTS, name));
+  const isKnown = (name) => {
+    const [part, step] = name.split(':');
+    if (!Object.hasOwn(PARTS, part)) return false;
+    return step === undefined || PARTS[part].steps.some((one) => one.name === step);
+  };
+  const unknown = positionals.filter((name) => !isKnown(name));
   if (unknown.length > 0) throw new Error(`No part is called ${unknown.join(', ')}.`);
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
   if (!Number.isInteger(seed)) throw new Error('--seed takes a whole number.');
@@ -220,8 +227,9 @@ async function main({ isRecorded, seed, names }) {
   mkdirSync(join(root, 'build'), { recursive: true });
   console.log(`campaign: ${names.join(', ')}; seed ${seed}`);
   const results = [];
-  for (const part of names)
-    for (const step of PARTS[part].steps) {
+  for (const name of names) {
+    const [part, only] = name.split(':');
+    for (const step of PARTS[part].steps.filter((one) => only === undefined || one.name === only)) {
       console.log(`\n== ${part}: ${step.name}`);
       const startMs = performance.now();
       const result = await runStep(step, seed);
@@ -229,6 +237,7 @@ async function main({ isRecorded, seed, names }) {
       if (step.env?.isSeeded) result.figures.push(`seed ${seed}`);
       results.push({ part, name: step.name, minutes, ...result });
     }
+  }
   const sum = (field) => results.reduce((total, result) => total + result[field], 0);
   const failures = results.flatMap((result) => result.failures);
   const tail = sum('skipped') > 0 ? `, ${sum('skipped')} skipped` : '';

@@ -42,6 +42,7 @@ const SHORT: LeaveSizes = {
   floods: 5,
   atOnce: 48,
 };
+const LONG_REQUESTS = 100_000;
 /** Budgets and handles are back within this. */
 const BACK_MS = 1_000;
 const SETTLE_LIMIT_MS = 15_000;
@@ -173,7 +174,8 @@ export function longestLie(probes: readonly Probe[]): number {
   return longest;
 }
 
-export async function siegeOfLeaving(siege: Siege, sizes = SHORT): Promise<Report> {
+export async function siegeOfLeaving(siege: Siege): Promise<Report> {
+  const sizes = siege.isLong ? { ...SHORT, requests: LONG_REQUESTS } : SHORT;
   const { users, sha256 } = await makeLeaveScene(siege.folder, sizes, siege.seed);
   const leaving = users.slice(0, -1);
   const [bystander = { name: '', key: '' }] = users.slice(-1);
