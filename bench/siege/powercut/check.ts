@@ -1,4 +1,5 @@
 /** What a store holds after a power cut: compared with what it held after each transaction before, and row by row. */
+import { createHash } from 'node:crypto';
 import Libsql from 'libsql';
 import { openFileStorage } from '../../../src/store/sql/node/file-storage.ts';
 import type { Store } from '../../../src/store/store.ts';
@@ -63,7 +64,8 @@ export class Verifier {
     for (let at = from; at <= to; at++) {
       const files = this.#moments[at]?.files;
       if (files === undefined) continue;
-      for (const state of cleanStates(files, at === from)) found.add(await this.#content(state));
+      const before = at === from ? undefined : this.#moments[at - 1]?.files;
+      for (const state of cleanStates(files, before)) found.add(await this.#content(state));
     }
     return found;
   }
@@ -119,16 +121,24 @@ const FIRST = 1;
 
 type CleanState = { readonly name: string; readonly files: Files };
 
-/** The states after each transaction of the log; after the last one only, where the others were before. */
-function cleanStates(files: Files, isOnlyLast: boolean): readonly CleanState[] {
+/**
+ * The states after each transaction since the moment before; after the last one only, where there is no moment before or the log was
+ * copied into the database file since: a log without its end does not fit that file any more.
+ */
+function cleanStates(files: Files, before: Files | undefined): readonly CleanState[] {
   const log = files.get(LOG) ?? Buffer.alloc(0);
   const { salt, commits } = readWal(log);
   const database = files.get(DATABASE);
   if (database === undefined) return [];
-  const size = `${database.length}`;
-  const ends = commits.length === 0 ? [0] : isOnlyLast ? commits.slice(-1) : [0, ...commits];
+  const earlier = readWal(before?.get(LOG) ?? Buffer.alloc(0));
+  const start = earlier.salt === salt ? earlier.end : 0;
+  const isMoved = before?.get(DATABASE)?.equals(database) === false;
+  const fresh = commits.filter((end) => end > start);
+  const isOnlyLast = before === undefined || isMoved || fresh.length === 0;
+  const ends = isOnlyLast ? [commits.at(-1) ?? 0] : fresh;
+  const name = createHash('sha256').update(database).digest('hex');
   return ends.map((end) => ({
-    name: `${salt} ${size} ${end} ${commits.length === 0 ? database.subarray(0, 100).toString('hex') : ''}`,
+    name: `${name} ${salt} ${end}`,
     files: new Map([...files, [LOG, log.subarray(0, end)]]),
   }));
 }
