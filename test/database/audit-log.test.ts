@@ -230,8 +230,8 @@ it('a call of a store that deletes is recorded before it is carried out, and its
   await expect(call('purgeDeletedRuns', 1)).rejects.toThrow('away');
   expect(calls).toEqual(['there after 1', 'never after 1']);
   expect(lines).toEqual([
-    ['run.delete', null],
-    ['run.purge', null],
+    ['run.delete', {}],
+    ['run.purge', {}],
     ['run.purge', { failed: 'failed' }],
   ]);
 });

@@ -103,6 +103,18 @@ it('a key of scope delete deletes, archives and restores, each with a line befor
       ['run.purge', 'default', 'admin'],
     ].map(([action, id, scope]) => [action, id, keyOf(scope as KeyScope).slice(0, 15)]),
   );
+  // A table and an artifact of a run that has ended.
+  const store = await storeOf(service, keyOf('write'));
+  const run = await store.findRun('r1');
+  if (run === undefined) throw new Error('The run was restored.');
+  await store.updateRun({ ...run, status: 'completed' });
+  for (const scope of ['read', 'write', 'guest'] as const)
+    expect((await send(scope, 'DELETE', '/runs/r1/tables/metrics')).status).toBe(403);
+  expect((await send('delete', 'DELETE', '/runs/r1/tables/metrics')).status).toBe(200);
+  expect((await send('delete', 'DELETE', '/runs/never/tables/metrics')).status).toBe(404);
+  expect(await service.access.audit.list({ action: 'table', after: 0 })).toMatchObject([
+    { action: 'table.delete', targetId: 'r1', detail: { name: 'metrics' }, user: 'alice' },
+  ]);
   expect(lines[0]).toMatchObject({ user: 'alice', space: 'default', from: '127.0.0.1' });
 });
 

@@ -32,9 +32,10 @@ export function auditStore(store: Store, space: AuditedSpace): Store {
     const audited = AUDITED.get(name);
     if (audited === undefined) return call();
     const [action, kind] = audited;
-    const [first] = args;
+    const [first, second] = args;
     const target = { kind, id: typeof first === 'string' ? first : ownerOf(space.storedName).name };
-    return recorded(store, space, { action, target }, call);
+    const detail = typeof second === 'string' ? { name: second } : {};
+    return recorded(store, space, { action, target, detail }, call);
   };
   return wrapStore(store, around);
 }
@@ -42,14 +43,14 @@ export function auditStore(store: Store, space: AuditedSpace): Store {
 async function recorded(
   store: Store,
   { audit, actor, storedName }: AuditedSpace,
-  act: Pick<AuditAct, 'action' | 'target'>,
+  act: Pick<AuditAct, 'action' | 'target' | 'detail'>,
   call: () => unknown,
 ): Promise<unknown> {
   const { ownerId, name } = ownerOf(storedName);
   const line = { ...actor, ...act, ownerId, space: name };
   // Requests about runs that were never there leave no lines, of which anybody could make any number.
   const mayBeThere =
-    act.target.kind !== 'run' ||
+    act.target.kind === 'space' ||
     act.action === 'run.restore' ||
     (await store.findRun(act.target.id)) !== undefined;
   if (!mayBeThere) {
@@ -62,7 +63,7 @@ async function recorded(
     return await call();
   } catch (error) {
     const failed = isQuarkError(error) ? (error.details['reason'] ?? error.code) : 'failed';
-    await audit.record({ ...line, detail: { failed } });
+    await audit.record({ ...line, detail: { ...act.detail, failed } });
     throw error;
   }
 }

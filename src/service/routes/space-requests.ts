@@ -117,19 +117,17 @@ export class SpaceRequests {
     const mayDelete = projects === undefined && allows(principal.scope, 'delete');
     const { audit } = this.#parts.access;
     const actor = actorOf(principal, exchange.connection.remoteAddress, exchange.request.headers);
-    const store = guardStore({
+    const guarded = guardStore({
       // The front of the guarded store checks what is asked; what it hands on is not checked again.
-      store: watchStore(
-        auditStore(trustedStore(stored), { audit, actor, storedName }),
-        metrics,
-        limits,
-      ),
+      store: watchStore(trustedStore(stored), metrics, limits),
       name,
       access: accessOf(principal.scope),
       mayDelete,
       projects,
       blobs: { index: grants.blobsOf(storedName), notes: stored.notes, userId: principal.userId },
     });
+    // Around what is guarded: what the guard does for a call is part of that call.
+    const store = auditStore(guarded, { audit, actor, storedName });
     return {
       // A guest's claim waits for no run: it would be on one that may not be shared with them.
       store: projects === undefined ? this.#parts.earlyLeases.over(store, storedName) : store,
