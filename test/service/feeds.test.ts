@@ -345,6 +345,16 @@ describe('live updates of the list', () => {
     await remote.appendSegments([segmentOf(5)]);
     await place.pass(20);
     expect(await listener.next()).toMatchObject({ data: { run_id: RUN_ID, status: 'failed' } });
+    // A deletion is told at once where it came through this process, else with the next poll; so is the way back.
+    await remote.deleteRun(RUN_ID);
+    await place.pass(20);
+    expect(await listener.next()).toMatchObject({ name: 'gone', data: { run_id: RUN_ID } });
+    await place.store.restoreRun(RUN_ID);
+    await place.pass(1_000);
+    expect(await listener.next()).toMatchObject({ name: 'run', data: { run_id: RUN_ID } });
+    await place.store.deleteRun('run_2');
+    await place.pass(1_000);
+    expect(await listener.next()).toMatchObject({ name: 'gone', data: { run_id: 'run_2' } });
     const late = await place.listen('');
     await place.pass(20);
     expect(await late.next()).toMatchObject({ name: 'list' });

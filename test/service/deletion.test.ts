@@ -1,0 +1,99 @@
+/** Deletion through a service: who may, what the log says of it, and how it ends. */
+import { afterEach, expect, test } from 'vitest';
+import type { KeyScope } from '../../src/service.ts';
+import { metricSegmentOf } from '../support/real-segments.ts';
+import { runOf } from '../support/segments.ts';
+import { ask, bearer, RunningServices, storeOf } from './running-service.ts';
+
+const services = new RunningServices();
+afterEach(() => services.clear());
+
+async function open(maintenance: false | { intervalMs: number; sweepMs: number } = false) {
+  const service = await services.start({ maintenance });
+  const { access } = service;
+  const keyOf = async (user: string, scope: KeyScope): Promise<string> =>
+    (await access.createKey({ user, scope })).key;
+  return { access, keyOf, service };
+}
+
+test('a key of scope delete deletes and restores; one that writes does neither', async () => {
+  const { keyOf, service } = await open();
+  const [writer, remover, admin] = [
+    await keyOf('alice', 'write'),
+    await keyOf('alice', 'delete'),
+    await keyOf('alice', 'admin'),
+  ];
+  const [writes, removes, all] = [
+    await storeOf(service, writer),
+    await storeOf(service, remover),
+    await storeOf(service, admin),
+  ];
+  await writes.createRun(runOf());
+  const placed = await writes.appendSegments([metricSegmentOf(0)]);
+  const forbidden = { reason: 'unauthorised', details: { status: 403 } };
+  for (const call of ['deleteRun', 'archiveRun', 'restoreRun'] as const)
+    await expect(writes[call]('run_1')).rejects.toMatchObject(forbidden);
+  expect((await removes.archiveRun('run_1')).archivedAtMs).toBeTypeOf('number');
+  const deleted = await removes.deleteRun('run_1');
+  expect(deleted.by).toBe('alice');
+  expect(await writes.findRun('run_1')).toBeUndefined();
+  expect(await writes.listDeletedRuns()).toEqual([deleted]);
+  for (const refused of [
+    () => writes.appendSegments([metricSegmentOf(1)]),
+    () => writes.createRun(runOf()),
+    () => writes.renewLease('run_1', 'session', 1_000),
+  ])
+    await expect(refused()).rejects.toMatchObject({ reason: 'deleted', details: { status: 410 } });
+  expect((await removes.restoreRun('run_1')).archivedAtMs).toBeTypeOf('number');
+  expect(await writes.listSegments({ runId: 'run_1', table: 'metrics' })).toEqual(placed);
+  // Before its time, bytes go with a key of scope admin only.
+  await removes.deleteRun('run_1');
+  await expect(removes.purgeDeletedRuns(undefined, ['run_1'])).rejects.toMatchObject(forbidden);
+  expect(await all.purgeDeletedRuns(undefined, ['run_1'])).toHaveLength(1);
+  await expect(all.restoreRun('run_1')).rejects.toMatchObject({ reason: 'deleted' });
+  await expect(writes.createRun(runOf())).rejects.toMatchObject({ reason: 'deleted' });
+  const { text } = await ask(service.port, '/api/v1/audit', { headers: bearer(admin) });
+  for (const action of ['run.archive', 'run.delete', 'run.restore', 'run.purge', 'refused'])
+    expect(text).toContain(`"${action}"`);
+  for (const store of [writes, removes, all]) await store.close();
+});
+
+test('a guest deletes nothing, and learns of no run that was not shared', async () => {
+  const { access, keyOf, service } = await open();
+  const owner = await storeOf(service, await keyOf('alice', 'admin'));
+  const project = await owner.ensureProject({ id: 'p1', name: 'digits', createdAtMs: 1 });
+  await owner.ensureProject({ id: 'p2', name: 'secret', createdAtMs: 1 });
+  await owner.createRun(runOf({ projectId: project.id }));
+  await owner.createRun(runOf({ id: 'run_2', projectId: 'p2', projectName: 'secret' }));
+  const guestKey = await keyOf('bob', 'admin');
+  await access.share({ owner: 'alice', project: 'digits', user: 'bob', access: 'write' });
+  const guest = await storeOf(service, guestKey, 'alice:default');
+  await expect(guest.deleteRun('run_1')).rejects.toMatchObject({ reason: 'unauthorised' });
+  await expect(guest.deleteRun('run_2')).rejects.toMatchObject({ reason: 'unauthorised' });
+  await owner.deleteRun('run_1');
+  await owner.deleteRun('run_2');
+  expect((await guest.listDeletedRuns()).map(({ id }) => id)).toEqual(['run_1']);
+  expect(await guest.findDeletedRun('run_2')).toBeUndefined();
+  await expect(guest.restoreRun('run_1')).rejects.toMatchObject({ reason: 'unauthorised' });
+  await expect(guest.purgeDeletedRuns()).rejects.toMatchObject({ reason: 'unauthorised' });
+  await guest.close();
+  await owner.close();
+});
+
+test('a service removes the bytes of deleted runs by itself when their time has come', async () => {
+  const { keyOf, service } = await open({ intervalMs: 1, sweepMs: 1 });
+  const store = await storeOf(service, await keyOf('alice', 'admin'));
+  await store.createRun(runOf());
+  await store.createRun(runOf({ id: 'run_2' }));
+  await store.appendSegments([metricSegmentOf(0), metricSegmentOf(0, { runId: 'run_2' })]);
+  await store.deleteRun('run_1', { keepMs: 0 });
+  await store.deleteRun('run_2');
+  await expect
+    .poll(async () => (await store.findDeletedRun('run_1'))?.purgedAtMs, { timeout: 20_000 })
+    .toBeTypeOf('number');
+  expect((await store.restoreRun('run_2')).id).toBe('run_2');
+  expect(await store.listSegments({ runId: 'run_2', table: 'metrics' })).toHaveLength(1);
+  const { text } = await ask(service.port, '/metrics');
+  expect(text).toMatch(/^quark_purged_runs_total 1$/m);
+  await store.close();
+});
