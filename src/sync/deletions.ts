@@ -44,12 +44,12 @@ export class DeletionSync {
    */
   async step(
     openRemote: () => Promise<Store>,
-    survey: ReadonlyMap<string, FoundRun>,
+    snapshot: ReadonlyMap<string, FoundRun>,
   ): Promise<boolean> {
     const members = await this.#parts.notes.listMembers();
     let isChanged = false;
     for (const [runId, member] of members) {
-      const isHere = survey.has(runId);
+      const isHere = snapshot.has(runId);
       const isTold = member.value.isDeletionTold === true;
       // What the service does not let this key do is not asked again by itself.
       if (isHere !== isTold || (member.value.refused !== null && !isHere)) continue;
@@ -62,7 +62,7 @@ export class DeletionSync {
     if (isChanged || members.size === 0 || Math.abs(nowMs - this.#readAtMs) < compareEveryMs)
       return isChanged;
     this.#readAtMs = nowMs;
-    return this.#readTombstones(openRemote, members, survey);
+    return this.#readTombstones(openRemote, members, snapshot);
   }
 
   /** The service says that a run was deleted there. Returns the problem that the status shows; null where the copy here goes, too. */
@@ -137,7 +137,7 @@ export class DeletionSync {
   async #readTombstones(
     openRemote: () => Promise<Store>,
     members: Members,
-    survey: ReadonlyMap<string, FoundRun>,
+    snapshot: ReadonlyMap<string, FoundRun>,
   ): Promise<boolean> {
     let deleted: ReadonlySet<string>;
     try {
@@ -151,7 +151,7 @@ export class DeletionSync {
     let isChanged = false;
     for (const [runId, member] of members) {
       const isNoted = member.value.refused?.reason === 'deleted';
-      if (!survey.has(runId) || isNoted === deleted.has(runId)) continue;
+      if (!snapshot.has(runId) || isNoted === deleted.has(runId)) continue;
       isChanged = true;
       if (isNoted) await this.#parts.notes.writeMember(runId, member, withoutRefusal(member));
       else await this.foundDeleted(runId, member);

@@ -36,7 +36,7 @@ export const rmCommand: Command = {
     positionals: ['[RUN]...'],
     options: {
       ...STORAGE_OPTIONS,
-      archive: { kind: 'flag', help: 'Put the runs into the archive in place of deleting them.' },
+      archive: { kind: 'flag', help: 'Put the runs into the archive, and delete nothing.' },
       project: { kind: 'text', value: 'NAME', help: 'All ended runs of this project.' },
       status: {
         kind: 'list',
