@@ -14,7 +14,7 @@ import {
   type RetentionRule,
   type RetentionSettings,
 } from './rules.ts';
-import { factsOf, RunMeasures, type Exemption, type RunFacts } from './run-facts.ts';
+import { factsOf, RunMeasures, type Exemption, type JudgedRun } from './run-facts.ts';
 
 /** One thing that a rule would do. */
 export type RetentionStep = {
@@ -97,7 +97,7 @@ export async function planRetention(
   };
 }
 
-type Chosen = { readonly facts: RunFacts; readonly value?: number | undefined };
+type Chosen = { readonly facts: JudgedRun; readonly value?: number | undefined };
 
 class Planner {
   readonly #measures: RunMeasures;
@@ -111,12 +111,12 @@ class Planner {
   }
 
   async plan(
-    runs: readonly RunFacts[],
-    all: readonly RunFacts[],
+    runs: readonly JudgedRun[],
+    all: readonly JudgedRun[],
     rules: readonly RetentionRule[],
   ): Promise<readonly RetentionStep[]> {
     const steps = new Map<string, RetentionStep>();
-    const isLeft = ({ stored }: RunFacts): boolean => steps.get(stored.id)?.act !== 'delete';
+    const isLeft = ({ stored }: JudgedRun): boolean => steps.get(stored.id)?.act !== 'delete';
     for (const [index, rule] of rules.entries()) {
       const chosen = await this.#choose(runs.filter(isLeft), all.filter(isLeft), rule);
       for (const { facts, value } of chosen) {
@@ -131,7 +131,7 @@ class Planner {
   }
 
   async #stepOf(
-    { endedAtMs, status, stored }: RunFacts,
+    { endedAtMs, status, stored }: JudgedRun,
     value: number | undefined,
     rule: RetentionRule,
     index: number,
@@ -152,11 +152,11 @@ class Planner {
 
   /** The runs that a rule acts on. */
   async #choose(
-    runs: readonly RunFacts[],
-    all: readonly RunFacts[],
+    runs: readonly JudgedRun[],
+    all: readonly JudgedRun[],
     rule: RetentionRule,
   ): Promise<readonly Chosen[]> {
-    const matching: RunFacts[] = [];
+    const matching: JudgedRun[] = [];
     for (const facts of runs) {
       checkNotAborted(this.#signal);
       if (await this.#matches(facts, rule)) matching.push(facts);
@@ -175,7 +175,7 @@ class Planner {
     return chosen;
   }
 
-  async #matches(facts: RunFacts, rule: RetentionRule): Promise<boolean> {
+  async #matches(facts: JudgedRun, rule: RetentionRule): Promise<boolean> {
     const { endedAtMs, status, stored } = facts;
     const { largerThanBytes, olderThanDays, project, statuses, tags } = rule;
     if (project !== undefined && stored.projectName !== project) return false;
@@ -189,8 +189,8 @@ class Planner {
   }
 
   /** Those that come after the best. Of equal values the later run stays. A run without a value is not judged. */
-  async #beyondBest(runs: readonly RunFacts[], best: BestRuns): Promise<readonly Chosen[]> {
-    const judged: { readonly facts: RunFacts; readonly value: number }[] = [];
+  async #beyondBest(runs: readonly JudgedRun[], best: BestRuns): Promise<readonly Chosen[]> {
+    const judged: { readonly facts: JudgedRun; readonly value: number }[] = [];
     for (const facts of runs) {
       checkNotAborted(this.#signal);
       const value = await this.#measures.best(facts.stored.id, best);
@@ -209,8 +209,8 @@ class Planner {
 
   /** The oldest of the matching ones, until what is left of the project has at most so many bytes. */
   async #beyondBytes(
-    project: readonly RunFacts[],
-    matching: readonly RunFacts[],
+    project: readonly JudgedRun[],
+    matching: readonly JudgedRun[],
     keepBytes: number,
   ): Promise<readonly Chosen[]> {
     let total = 0;
@@ -228,8 +228,8 @@ class Planner {
   }
 }
 
-function byProject(runs: readonly RunFacts[]): ReadonlyMap<string, readonly RunFacts[]> {
-  const groups = new Map<string, RunFacts[]>();
+function byProject(runs: readonly JudgedRun[]): ReadonlyMap<string, readonly JudgedRun[]> {
+  const groups = new Map<string, JudgedRun[]>();
   for (const facts of runs) {
     const group = groups.get(facts.stored.projectName) ?? [];
     group.push(facts);
@@ -238,6 +238,6 @@ function byProject(runs: readonly RunFacts[]): ReadonlyMap<string, readonly RunF
   return groups;
 }
 
-function isArchived({ stored }: RunFacts): boolean {
+function isArchived({ stored }: JudgedRun): boolean {
   return 'archivedAtMs' in stored && stored.archivedAtMs !== undefined;
 }

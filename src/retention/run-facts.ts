@@ -9,7 +9,7 @@ import type { SegmentManifest, Store, StoredRun } from '../store/store.ts';
 import type { BestRuns } from './rules.ts';
 
 /** What the rules know of a run before anything of it is read. */
-export type RunFacts = {
+export type JudgedRun = {
   readonly stored: StoredRun;
   readonly status: RunStatus;
   /** When it ended, or changed last; UTC epoch milliseconds. */
@@ -38,7 +38,7 @@ export function factsOf(
   hasLease: boolean,
   keepTags: ReadonlySet<string>,
   nowMs: number,
-): RunFacts {
+): JudgedRun {
   const { effectiveStatus: status, problem, run } = summarize(stored, hasLease);
   const endedAtMs = Date.parse(run.endedAt ?? run.updatedAt);
   const isOffline = run.status === 'running' && nowMs - endedAtMs < OFFLINE_MS;

@@ -3,7 +3,7 @@ import { hasNewArtifacts, type BlobDrop, type BlobPage, type StoredBlob } from '
 import type { IdbStoreName, IdbTransaction } from './idb-layout.ts';
 import { snapshotIn } from './idb-notes.ts';
 
-/** The object stores that {@link listBlobs} needs. */
+/** The object stores that {@link blobsIn} needs. */
 export const BLOB_LIST_STORES: IdbStoreName[] = ['blobs', 'blobPuts'];
 /** The object stores that {@link dropBlobs} needs. */
 export const BLOB_DROP_STORES: IdbStoreName[] = [
@@ -15,7 +15,7 @@ export const BLOB_DROP_STORES: IdbStoreName[] = [
 ];
 
 /** See `BlobSweeps.listBlobs`. One blob is in memory at a time. */
-export async function listBlobs(
+export async function blobsIn(
   tx: IdbTransaction<'readonly'>,
   { after, limit, putBeforeMs }: BlobPage,
 ): Promise<readonly StoredBlob[]> {

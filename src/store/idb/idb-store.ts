@@ -7,7 +7,7 @@ import { ifAllowed } from '../../base/if-allowed.ts';
 import { isNode } from '../../base/runtime.ts';
 import { checkStoredBlob } from '../blob-rules.ts';
 import type { BlobSweeps, DeletedRunSource } from '../blob-sweep.ts';
-import { BLOB_DROP_STORES, BLOB_LIST_STORES, dropBlobs, listBlobs } from './idb-blob-sweep.ts';
+import { BLOB_DROP_STORES, BLOB_LIST_STORES, dropBlobs, blobsIn } from './idb-blob-sweep.ts';
 import { checkNotDeleted, idbDeletion } from './idb-deletion.ts';
 import { IdbConnection } from './idb-connection.ts';
 import type { IdbTransaction } from './idb-layout.ts';
@@ -241,7 +241,7 @@ class IdbStore implements StoreDriver {
   };
 
   readonly listBlobs: BlobSweeps['listBlobs'] = async (page) =>
-    this.#connection.read(BLOB_LIST_STORES, (tx) => listBlobs(tx, page));
+    this.#connection.read(BLOB_LIST_STORES, (tx) => blobsIn(tx, page));
 
   readonly dropBlobs: BlobSweeps['dropBlobs'] = async (drop) =>
     this.#connection.writeToDisk(BLOB_DROP_STORES, (tx) => dropBlobs(tx, drop, this.#clock.now()));

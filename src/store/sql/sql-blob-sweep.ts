@@ -19,7 +19,7 @@ import {
   type SqlRow,
   type SqlWork,
 } from './sql-database.ts';
-import { snapshotOf } from './sql-notes.ts';
+import { sqlSnapshot } from './sql-notes.ts';
 import { uncountBlobs } from './sql-usage.ts';
 /** Rows changed in a transaction. */
 export const BLOBS_AT_ONCE = 200;
@@ -70,7 +70,7 @@ export function* dropFromSpace(
   putBeforeMs: number,
   seen: readonly StreamState[],
 ): SqlWork<number | undefined> {
-  const { streams } = yield* snapshotOf(space, undefined);
+  const { streams } = yield* sqlSnapshot(space, undefined);
   if (hasNewArtifacts(artifactStreams(streams), seen)) return undefined;
   const gone = yield sql(
     `DELETE FROM blob_spaces WHERE space = ? AND sha256 IN (${placeholders(hashes)}) AND put_at_ms <= ?

@@ -25,7 +25,7 @@ export function sqlNotes(
     write: (name, text, expected) =>
       database.transaction(() => writeNote(space, name, text, expected)),
     list: (prefix) => database.read(() => listNotes(space, prefix)),
-    survey: (runId) => database.read(() => snapshotOf(space, runId)),
+    survey: (runId) => database.read(() => sqlSnapshot(space, runId)),
     forgetRun: (runId, expected) =>
       database.transaction(() => forgetRun(space, runId, expected, clock.now())),
   };
@@ -88,7 +88,7 @@ function* listNotes(space: string, prefix: string): SqlWork<readonly StoreNote[]
 }
 
 /** What there is of a space, or of one run. */
-export function* snapshotOf(space: string, runId: string | undefined): SqlWork<StoreSurvey> {
+export function* sqlSnapshot(space: string, runId: string | undefined): SqlWork<StoreSurvey> {
   const params: SqlValue[] = runId === undefined ? [space] : [space, runId];
   const streams = yield sql(
     `SELECT text(streams.run_id), text(streams.table_name), streams.next_sequence,
@@ -129,7 +129,7 @@ function* forgetRun(
     space,
     runId,
   );
-  if (!isUnchanged(expected, yield* snapshotOf(space, runId))) return false;
+  if (!isUnchanged(expected, yield* sqlSnapshot(space, runId))) return false;
   yield countRun(space, runId, -1);
   yield* removeStreams(space, runId, nowMs);
   for (const table of ['leases', 'run_tags'])

@@ -13,7 +13,7 @@ import { SqlBlobStore, type BlobFiles } from './sql-blob-store.ts';
 import type { SqlDatabase } from './sql-database.ts';
 import { listBatches } from './sql-batches.ts';
 import { hiddenSpace, sqlDeletion } from './sql-deletion.ts';
-import { sqlNotes, snapshotOf } from './sql-notes.ts';
+import { sqlNotes, sqlSnapshot } from './sql-notes.ts';
 import * as runs from './sql-runs.ts';
 import type { ChangeScope } from './sql-streams.ts';
 import * as segmentsOf from './sql-segments.ts';
@@ -238,7 +238,7 @@ class SqlStore implements StoreDriver {
   };
 
   readonly listStreams: ServedStore['listStreams'] = async (runId) =>
-    (await this.#database.read(() => snapshotOf(this.#space, runId))).streams;
+    (await this.#database.read(() => sqlSnapshot(this.#space, runId))).streams;
 
   readonly listRunChanges: ServedStore['listRunChanges'] = async (after) =>
     this.#database.read(() => runs.listRunChanges(this.#space, after));
