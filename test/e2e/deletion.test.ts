@@ -35,6 +35,13 @@ beforeEach(async () => {
   service = await serveService({ storage: folder, dashboardDir: DEMO_DIR });
   store = await openStorage(service.url);
   context = await browser.newContext();
+  // How long a notice stays is tested with a clock; here a slow machine has all the time it needs.
+  await context.addInitScript(() => {
+    const later = globalThis.setTimeout;
+    const slow = (run: () => void, ms?: number): unknown =>
+      later(run, ms === 30_000 ? 3_600_000 : ms);
+    Reflect.set(globalThis, 'setTimeout', slow);
+  });
   thrown.length = 0;
 }, PATIENCE_MS);
 
