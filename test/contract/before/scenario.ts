@@ -44,7 +44,13 @@ import {
 export const START_MS = 1_760_000_000_000;
 
 /** Time and randomness that are the same in every process. */
-export type Fixed = { readonly clock: Clock; advance(ms: number): void; restore(): void };
+export type Fixed = {
+  readonly clock: Clock;
+  advance(ms: number): void;
+  /** Goes on as if so many random bytes had been drawn: what opens may draw more than it did in the build before. */
+  drawn(count: number): void;
+  restore(): void;
+};
 
 /** Sets the clock of this process, and what identifiers are drawn from, until `restore`. */
 export function fixTimeAndRandomness(startMs = START_MS): Fixed {
@@ -84,6 +90,10 @@ export function fixTimeAndRandomness(startMs = START_MS): Fixed {
     clock: { now: () => nowMs, after: () => () => undefined },
     advance: (ms) => {
       nowMs += ms;
+    },
+    drawn: (count) => {
+      drawn = 0;
+      for (let i = 0; i < count; i++) next();
     },
     restore: () => {
       Object.defineProperty(globalThis, 'Date', {

@@ -25,6 +25,7 @@ beforeAll(async () => {
   vi.resetModules();
   ways = await import('./traffic.ts');
   service = await ways.TestService.open(folders.add());
+  fixed.drawn(222);
 });
 afterAll(async () => {
   await service.close();
