@@ -24,15 +24,19 @@ export {
   backupTombstones,
   type BackupOptions,
   type BackupReport,
-} from './backup/make-backup.ts';
-export { listBackups, type BackupSummary } from './backup/list-backups.ts';
-export { pruneBackup } from './backup/prune.ts';
-export { restoreBackup, type RestoreOptions, type RestoreReport } from './backup/restore-backup.ts';
+} from './backup/node/make-backup.ts';
+export { listBackups, type BackupSummary } from './backup/node/list-backups.ts';
+export { pruneBackup } from './backup/node/prune.ts';
+export {
+  restoreBackup,
+  type RestoreOptions,
+  type RestoreReport,
+} from './backup/node/restore-backup.ts';
 export {
   verifyBackup,
   type BackupProblem,
   type BackupVerification,
-} from './backup/verify-backup.ts';
+} from './backup/node/verify-backup.ts';
 export {
   checkRetention,
   describeRule,
@@ -64,5 +68,5 @@ export {
   examineStore,
   type DoctorOptions,
   type DoctorReport,
-} from './doctor/diagnose.ts';
-export { type Finding, type FindingSeverity, type Repair } from './doctor/finding.ts';
+} from './doctor/node/diagnose.ts';
+export { type DoctorFinding, type FindingSeverity, type Repair } from './doctor/node/finding.ts';

@@ -1,5 +1,5 @@
 /**
- * Deleting a table of a run, and single artifacts. Rows lie in immutable segments, so a segment takes the place of those with the rows:
+ * Deleting a table of a run, and single artifacts. Rows lie in immutable segments, so a segment replaces those with the rows:
  * it has the others, stands for the same batches, and says how many rows are gone. A copy that is sent again is known by its batches
  * and brings nothing back. Nothing brings these rows back: to undo, delete the run.
  */
@@ -150,7 +150,7 @@ function emptySegment(
   return segmentFor(table, manifests, { rowCount: 0, columns: new Map() });
 }
 
-/** What takes the place of segments, with the rows that are left of them. */
+/** What replaces segments, with the rows that are left of them. */
 function segmentFor(
   table: TableDefinition,
   manifests: readonly SegmentManifest[],

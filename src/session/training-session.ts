@@ -62,7 +62,7 @@ export class TrainingSession implements AsyncDisposable {
 
   /**
    * Continues a run that was interrupted or failed, or whose session ended unexpectedly. The session that had the run is fenced: what
-   * it still writes is stored apart, and its `signal` is aborted. Of several calls at once, exactly one succeeds. The stored run must be readable: while
+   * it writes after that is stored apart, and its `signal` is aborted. Of several calls at once, exactly one succeeds. The stored run must be readable: while
    * the storage cannot be read or written, the call rejects in both modes.
    *
    * @throws {RunNotFoundError}

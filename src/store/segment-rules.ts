@@ -172,7 +172,7 @@ export function findMerged(
   return undefined;
 }
 
-/** Only a segment that takes the place of others may lack rows. */
+/** Only a segment that replaces others may lack rows. */
 function checkWhole({ droppedRows, rowCount }: NewSegment['manifest']): void {
   if (rowCount === 0) throw invalidInput('rowCount', rowCount, 'an integer of at least 1');
   if (droppedRows !== undefined) throw invalidInput('droppedRows', droppedRows, 'left out');

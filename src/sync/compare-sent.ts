@@ -251,8 +251,8 @@ function missingRows(
   emptied: readonly BatchRange[],
 ): number {
   if (seen === undefined || seen.localCount !== now.localCount) return 0;
-  const held = (acked?.here ?? []).flatMap(batchesOf);
-  const known = coalesceRanges([...now.batches, ...held, ...emptied]);
+  const here = (acked?.here ?? []).flatMap(batchesOf);
+  const known = coalesceRanges([...now.batches, ...here, ...emptied]);
   if (rangesWithout(seen.batches, known).length === 0) return 0;
   const back = lost.filter((one) => areWithin(batchesOf(one), seen.batches));
   return Math.max(1, seen.rowCount - now.rowCount - rowsOf(back));

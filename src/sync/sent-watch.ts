@@ -29,7 +29,7 @@ export type SentWatchParts = {
 /** See the top of this file. */
 export class SentWatch {
   readonly #parts: SentWatchParts;
-  /** Runs that are still to be compared. */
+  /** Runs that are to be compared. */
   readonly #queue = new Set<string>();
   /** Whether all runs were put there; what the service was then is noted once the queue is empty. */
   #isAll = false;
@@ -57,7 +57,7 @@ export class SentWatch {
   }
 
   /**
-   * Compares everything now, whoever sends. What is missing is noted as not sent, which who sends finds.
+   * Compares everything now, also where another client sends. What is missing is noted as not sent, which the sending client finds.
    *
    * @throws {SessionStoreError} when the service cannot be asked
    */

@@ -166,7 +166,7 @@ export class StatusReader implements StoreSync {
       const status = await this.status(runId);
       const isAway = status.state === 'waiting' || status.state === 'blocked';
       const leftMs = endMs - performance.now();
-      // Until it was compared, nobody knows whether the service still has what it had acknowledged.
+      // Until it was compared, nobody knows whether the service has what it had acknowledged.
       const isDone = status.pendingRuns === 0 && !(uploader.isLeading && watch.isComparing);
       if (isDone || closing.aborted || leftMs <= 0) return status;
       if (onlyWhileReachable && isAway) return status;

@@ -17,7 +17,7 @@ import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { examineStore } from '../../src/doctor/diagnose.ts';
+import { examineStore } from '../../src/doctor/node/diagnose.ts';
 import { MetricsLogger, openRun, TrainingSession } from '../../src/index.ts';
 import { ArtifactStore } from '../../src/probes.ts';
 import { S3Objects } from '../../src/store/objects/s3-objects.ts';

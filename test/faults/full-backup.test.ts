@@ -4,11 +4,11 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { listBackups } from '../../src/backup/list-backups.ts';
-import { backupStore } from '../../src/backup/make-backup.ts';
-import { pruneBackup } from '../../src/backup/prune.ts';
-import { restoreBackup } from '../../src/backup/restore-backup.ts';
-import { verifyBackup } from '../../src/backup/verify-backup.ts';
+import { listBackups } from '../../src/backup/node/list-backups.ts';
+import { backupStore } from '../../src/backup/node/make-backup.ts';
+import { pruneBackup } from '../../src/backup/node/prune.ts';
+import { restoreBackup } from '../../src/backup/node/restore-backup.ts';
+import { verifyBackup } from '../../src/backup/node/verify-backup.ts';
 import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { collect } from '../support/collect.ts';
 import { RUN_ID, runOf, segmentOf } from '../support/segments.ts';

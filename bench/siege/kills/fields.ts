@@ -2,9 +2,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { backupTombstones } from '../../../src/backup/make-backup.ts';
-import { verifyBackup } from '../../../src/backup/verify-backup.ts';
-import { restoreBackup } from '../../../src/backup/restore-backup.ts';
+import { backupTombstones } from '../../../src/backup/node/make-backup.ts';
+import { verifyBackup } from '../../../src/backup/node/verify-backup.ts';
+import { restoreBackup } from '../../../src/backup/node/restore-backup.ts';
 import { openFileStorage } from '../../../src/store/sql/node/file-storage.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { openHttpStorage } from '../../../src/wire/http-store.ts';

@@ -4,7 +4,7 @@
  */
 import { writeSync } from 'node:fs';
 import { isStoreError } from '../../../src/base/errors.ts';
-import { backupStore } from '../../../src/backup/make-backup.ts';
+import { backupStore } from '../../../src/backup/node/make-backup.ts';
 import { sweepBlobs } from '../../../src/read/blob-sweep.ts';
 import { openFileStorage } from '../../../src/store/sql/node/file-storage.ts';
 import type { Store } from '../../../src/store/store.ts';

@@ -1,6 +1,6 @@
 /** `quark doctor`: what is wrong with a store or a service, and what to do about it. */
 import { resolve } from 'node:path';
-import { examineService, examineStore, type DoctorReport, type Finding } from '../../node.ts';
+import { examineService, examineStore, type DoctorReport, type DoctorFinding } from '../../node.ts';
 import { s3OptionsFromEnvironment } from '../../service.ts';
 import { isQuarkError } from '../../index.ts';
 import { UsageError } from '../support/args.ts';
@@ -19,8 +19,8 @@ import { byteText, counted, onTerminal, type Style } from '../support/text.ts';
 const COULD_NOT = 2;
 
 type Examination = {
-  readonly findings: readonly Finding[];
-  readonly repaired: readonly Finding[];
+  readonly findings: readonly DoctorFinding[];
+  readonly repaired: readonly DoctorFinding[];
   readonly summary: string;
   readonly counts: object;
 };
@@ -134,7 +134,7 @@ function countsOf({ blobBytes, blobs, name, rows, segmentBytes, segments }: Doct
   return { name, segments, rows, segment_bytes: segmentBytes, blobs, blob_bytes: blobBytes };
 }
 
-function lineOf(finding: Finding, style: Style, done?: string): string {
+function lineOf(finding: DoctorFinding, style: Style, done?: string): string {
   const { advice, code, message, severity, where } = finding;
   const paint = { error: style.red, warning: style.yellow, note: style.dim }[severity];
   const head = done === undefined ? paint(severity) : style.green(done);
@@ -142,12 +142,12 @@ function lineOf(finding: Finding, style: Style, done?: string): string {
   return `${head}  ${onTerminal(text)}\n`;
 }
 
-function totals(findings: readonly Finding[]): string {
+function totals(findings: readonly DoctorFinding[]): string {
   const of = (severity: string): number =>
     findings.filter((one) => one.severity === severity).length;
   return `${counted(of('error'), 'error')}, ${counted(of('warning'), 'warning')}.`;
 }
 
-function findingJson({ advice, code, message, repair, severity, where }: Finding): object {
+function findingJson({ advice, code, message, repair, severity, where }: DoctorFinding): object {
   return { severity, code, where, message, advice, repair: repair ?? null };
 }

@@ -46,7 +46,7 @@ export const SEGMENT_STORES: IdbStoreName[] = [
   'merged',
 ];
 
-/** The object stores that {@link readSegments} needs. */
+/** The object stores that {@link readSegmentBytes} needs. */
 export const READ_STORES: IdbStoreName[] = ['deletedRuns', 'manifests', 'bytes'];
 
 /** The same for {@link replaceTable}. */
@@ -162,7 +162,7 @@ async function listStored(
 }
 
 /** The bytes of segments, in their order. */
-export async function readSegments(
+export async function readSegmentBytes(
   tx: IdbTransaction<'readonly'>,
   segments: readonly SegmentReference[],
 ): Promise<readonly SegmentRead[]> {

@@ -208,7 +208,7 @@ class IdbStore implements StoreDriver {
   readonly readSegments: Store['readSegments'] = async (segments) => {
     if (segments.length === 0) return [];
     return this.#connection.read(segmentsIn.READ_STORES, (tx) =>
-      segmentsIn.readSegments(tx, segments),
+      segmentsIn.readSegmentBytes(tx, segments),
     );
   };
 

@@ -34,7 +34,7 @@ export function* listBatches(space: string, runIds: readonly string[]): SqlWork<
     ),
   );
   // After the segments: of a table that is emptied in between, the answer has the new count and batches of before, and not the
-  // other way round, which would look like a loss.
+  // other way round, which would be taken for a loss.
   const streams = yield* together(
     asked.map((runId) =>
       sql(

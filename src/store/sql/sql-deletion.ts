@@ -41,7 +41,7 @@ const tombstones = sqlShape(deletedRunShape, 'by');
 const newRuns = sqlShape(newRunShape);
 
 /** Sorts after every character that the name of a note may have. */
-export const AFTER_NAMES = '\u007f';
+export const AFTER_ASCII = '\u007f';
 
 /** The space that streams of deleted runs move to. No store can be opened on it: no name of a space begins so. */
 export function hiddenSpace(space: string): string {
@@ -208,7 +208,7 @@ function* purgeRun(
         'DELETE FROM notes WHERE space = ? AND name >= ? AND name < ?',
         space,
         prefix,
-        prefix + AFTER_NAMES,
+        prefix + AFTER_ASCII,
       ),
     ),
   ]);

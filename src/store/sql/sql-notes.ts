@@ -1,7 +1,7 @@
 /** Notes, the overview and forgetting in SQL, for one space. */
 import type { Clock } from '../../base/clock.ts';
 import { isUnchanged } from '../run-rules.ts';
-import { AFTER_NAMES, removeStreams } from './sql-deletion.ts';
+import { AFTER_ASCII, removeStreams } from './sql-deletion.ts';
 import {
   numberCell,
   sql,
@@ -82,7 +82,7 @@ function* listNotes(space: string, prefix: string): SqlWork<readonly StoreNote[]
     'SELECT text(name), text(body) FROM notes WHERE space = ? AND name >= ? AND name < ? ORDER BY name',
     space,
     prefix,
-    prefix + AFTER_NAMES,
+    prefix + AFTER_ASCII,
   );
   return rows.map((row) => ({ name: textCell(row, 0), text: textCell(row, 1) }));
 }

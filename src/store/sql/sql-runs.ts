@@ -5,7 +5,7 @@ import { projectShape } from '../../records/shapes/project.ts';
 import { generationOf, newRunShape, runShape } from '../../records/shapes/run.ts';
 import { withoutFields } from '../../schema/shape.ts';
 import { runDeleted } from '../deletion.ts';
-import { checkNotDeleted, refuseMissing, tombstoneCall } from './sql-tombstones.ts';
+import { refuseDeleted, refuseMissing, tombstoneCall } from './sql-tombstones.ts';
 import { sqlShape } from './sql-shapes.ts';
 import { generationCall, lockRunStreams, type ChangeScope } from './sql-streams.ts';
 import { queueRun } from './merge-queue.ts';
@@ -250,7 +250,7 @@ export function* renewLease(
   lease: Required<StoredLease>,
   nowMs: number,
 ): SqlWork<void> {
-  yield* checkNotDeleted(space, lease.runId);
+  yield* refuseDeleted(space, lease.runId);
   // See agedLease in run-rules.ts. The condition that seems double is the one an index serves.
   yield sql(
     'DELETE FROM leases WHERE space = ? AND expires_at_ms <= ?',

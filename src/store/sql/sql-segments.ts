@@ -34,7 +34,7 @@ import {
   type StreamName,
   type StreamRequest,
 } from './sql-streams.ts';
-import { checkNotDeleted } from './sql-tombstones.ts';
+import { refuseDeleted } from './sql-tombstones.ts';
 import { checkQuotas, countSegments, uncountStream } from './sql-usage.ts';
 import {
   type BatchRange,
@@ -173,7 +173,7 @@ export function* replaceSegments(
   attempt: SqlAttempt,
 ): SqlWork<boolean> {
   if ((yield* findStream(scope.space, { runId, table })) === undefined) {
-    yield* checkNotDeleted(scope.space, runId);
+    yield* refuseDeleted(scope.space, runId);
     if (remove.length > 0) return false;
     checkMergeSources([], add);
     return true;

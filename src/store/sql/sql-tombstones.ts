@@ -9,13 +9,13 @@ export function tombstoneCall(space: string, runId: string): SqlCall {
 }
 
 /** @throws {SessionStoreError} `deleted` */
-export function* checkNotDeleted(space: string, runId: string): SqlWork<void> {
+export function* refuseDeleted(space: string, runId: string): SqlWork<void> {
   const tombstones = yield tombstoneCall(space, runId);
   if (tombstones.length > 0) throw runDeleted(runId);
 }
 
 /** For a run that is not there. @throws {SessionStoreError} `deleted` @throws {RunNotFoundError} */
 export function* refuseMissing(space: string, runId: string, where: string): SqlWork<never> {
-  yield* checkNotDeleted(space, runId);
+  yield* refuseDeleted(space, runId);
   throw new RunNotFoundError(runId, where);
 }

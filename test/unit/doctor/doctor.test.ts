@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import Database from 'libsql';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { examineStore, type DoctorReport } from '../../../src/doctor/diagnose.ts';
+import { examineStore, type DoctorReport } from '../../../src/doctor/node/diagnose.ts';
 import { TABLES } from '../../../src/records/tables.ts';
 import {
   EventLogger,

@@ -1,5 +1,5 @@
 /** The snapshots of a backup. */
-import { messageOf } from '../base/errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import { BackupFolder } from './backup-folder.ts';
 import type { Snapshot } from './snapshot.ts';
 

@@ -1,16 +1,16 @@
 /** Makes a snapshot of the store in a folder, while it serves and records. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { checkNotAborted } from '../base/assert.ts';
-import { systemClock, type Clock } from '../base/clock.ts';
-import { isStoreError, SessionStoreError } from '../base/errors.ts';
-import { VERSION } from '../base/version.ts';
-import { createBlobFiles } from '../store/sql/node/blob-files.ts';
-import { locateStore, parseFileUri } from '../store/sql/node/file-storage.ts';
-import { openDatabasePages, type DatabasePages } from '../store/sql/node/sqlite-pages.ts';
-import { blobKey, MAX_DATABASE_BLOB_BYTES } from '../store/sql/sql-blobs.ts';
-import { numberCell, sql, textCell, type SqlWork } from '../store/sql/sql-database.ts';
-import type { BlobFiles } from '../store/sql/sql-blob-store.ts';
+import { checkNotAborted } from '../../base/assert.ts';
+import { systemClock, type Clock } from '../../base/clock.ts';
+import { isStoreError, SessionStoreError } from '../../base/errors.ts';
+import { VERSION } from '../../base/version.ts';
+import { createBlobFiles } from '../../store/sql/node/blob-files.ts';
+import { locateStore, parseFileUri } from '../../store/sql/node/file-storage.ts';
+import { openDatabasePages, type DatabasePages } from '../../store/sql/node/sqlite-pages.ts';
+import { blobKey, MAX_DATABASE_BLOB_BYTES } from '../../store/sql/sql-blobs.ts';
+import { numberCell, sql, textCell, type SqlWork } from '../../store/sql/sql-database.ts';
+import type { BlobFiles } from '../../store/sql/sql-blob-store.ts';
 import { BackupFolder } from './backup-folder.ts';
 import { pruneFolder } from './prune.ts';
 import { BACKUP_VERSION, sha256Of, snapshotId, type Snapshot } from './snapshot.ts';

@@ -1,8 +1,8 @@
 /** What a store stands on: the space of the disk, the clock, files that killed processes have left. */
 import { lstatSync, readdirSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
-import { numberCell, sql } from '../store/sql/sql-database.ts';
-import type { StoreLocation } from '../store/store.ts';
+import { numberCell, sql } from '../../store/sql/sql-database.ts';
+import type { StoreLocation } from '../../store/store.ts';
 import type { Report } from './finding.ts';
 import type { Patient } from './patient.ts';
 

@@ -1,9 +1,9 @@
 /** Examines a store, a service, or both; and repairs. */
 import { join } from 'node:path';
-import { systemClock, type Clock } from '../base/clock.ts';
-import { invalidInput, isQuarkError, messageOf } from '../base/errors.ts';
-import type { S3Options } from '../store/objects/s3-config.ts';
-import { openSpaces } from '../store/sql/node/open-spaces.ts';
+import { systemClock, type Clock } from '../../base/clock.ts';
+import { invalidInput, isQuarkError, messageOf } from '../../base/errors.ts';
+import type { S3Options } from '../../store/objects/s3-config.ts';
+import { openSpaces } from '../../store/sql/node/open-spaces.ts';
 import { checkBlobs } from './check-blobs.ts';
 import { checkDatabase, judgeIndexes } from './check-database.ts';
 import { checkRuns } from './check-runs.ts';
@@ -11,7 +11,7 @@ import { checkSegments } from './check-segments.ts';
 import { checkService, type ServiceCheckOptions } from './check-service.ts';
 import { checkStreams } from './check-streams.ts';
 import { checkSurroundings } from './check-surroundings.ts';
-import type { Finding, Report } from './finding.ts';
+import type { DoctorFinding, Report } from './finding.ts';
 import { openPatient, type Patient } from './patient.ts';
 import { repairFindings } from './repair.ts';
 
@@ -33,9 +33,9 @@ export type DoctorOptions = {
 export type DoctorReport = {
   readonly name: string;
   /** What is wrong; after repairs, what remains. */
-  readonly findings: readonly Finding[];
+  readonly findings: readonly DoctorFinding[];
   /** What was repaired. */
-  readonly repaired: readonly Finding[];
+  readonly repaired: readonly DoctorFinding[];
   readonly segments: number;
   readonly rows: number;
   readonly segmentBytes: number;
@@ -52,14 +52,14 @@ const MAX_PASSES = 3;
  * for. Others may use the store meanwhile.
  *
  * @param uri a folder, a `file:` URI, or the address of a PostgreSQL database
- * @throws {SessionStoreError} `missing`, `unreachable`, `unauthorised`, ...: what kept it from being examined
+ * @throws {SessionStoreError} `missing`, `unreachable`, `unauthorised`, ...: why it could not be examined
  */
 export async function examineStore(
   uri: string,
   options: DoctorOptions = {},
 ): Promise<DoctorReport> {
   let examined = await examine(uri, options);
-  const repaired: Finding[] = [];
+  const repaired: DoctorFinding[] = [];
   // One repair may show what another one can repair.
   for (let pass = 0; options.repairs === true && pass < MAX_PASSES; pass++) {
     const wanted = examined.findings.filter(({ repair }) => repair !== undefined);
@@ -73,10 +73,10 @@ export async function examineStore(
 
 async function repairOnce(
   uri: string,
-  wanted: readonly Finding[],
+  wanted: readonly DoctorFinding[],
   { location, nowMs }: Examined,
   { objects, quarantine }: DoctorOptions,
-): Promise<readonly Finding[]> {
+): Promise<readonly DoctorFinding[]> {
   const spaces = await openSpaces(uri, { objects, create: false });
   try {
     return await repairFindings(spaces, wanted, {
@@ -97,8 +97,8 @@ async function repairOnce(
 export async function examineService(
   url: string,
   options: Partial<ServiceCheckOptions> = {},
-): Promise<{ readonly findings: readonly Finding[]; readonly runs: number | undefined }> {
-  const findings: Finding[] = [];
+): Promise<{ readonly findings: readonly DoctorFinding[]; readonly runs: number | undefined }> {
+  const findings: DoctorFinding[] = [];
   const timeoutMs = options.timeoutMs ?? SERVICE_TIMEOUT_MS;
   const runs = await checkService(url, { ...options, timeoutMs }, (one) => findings.push(one));
   return { findings, runs };
@@ -113,7 +113,7 @@ async function examine(
   uri: string,
   { clock = systemClock, objects }: DoctorOptions,
 ): Promise<Examined> {
-  const findings: Finding[] = [];
+  const findings: DoctorFinding[] = [];
   const report: Report = (finding) => void findings.push(finding);
   const nowMs = clock.now();
   const patient = await openPatient(uri, { objects });

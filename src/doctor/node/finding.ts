@@ -25,7 +25,7 @@ export const REPAIRS = [
 export type Repair = (typeof REPAIRS)[number];
 
 /** One thing that is wrong, or worth knowing. */
-export type Finding = {
+export type DoctorFinding = {
   readonly severity: FindingSeverity;
   /** The kind of finding, in words that do not change: `segment_damaged`, `disk_full`, ... */
   readonly code: string;
@@ -42,4 +42,4 @@ export type Finding = {
 };
 
 /** Collects findings. */
-export type Report = (finding: Finding) => void;
+export type Report = (finding: DoctorFinding) => void;

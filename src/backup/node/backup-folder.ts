@@ -20,12 +20,12 @@ import {
   rm,
 } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { SessionStoreError } from '../base/errors.ts';
-import { createBlobFiles } from '../store/sql/node/blob-files.ts';
-import { lockFile, type LockKind } from '../store/sql/node/file-lock.ts';
-import { makeFolder, syncFolder } from '../store/sql/node/folders.ts';
-import { sqliteFailure } from '../store/sql/node/sqlite-errors.ts';
-import type { BlobFiles } from '../store/sql/sql-blob-store.ts';
+import { SessionStoreError } from '../../base/errors.ts';
+import { createBlobFiles } from '../../store/sql/node/blob-files.ts';
+import { lockFile, type LockKind } from '../../store/sql/node/file-lock.ts';
+import { makeFolder, syncFolder } from '../../store/sql/node/folders.ts';
+import { sqliteFailure } from '../../store/sql/node/sqlite-errors.ts';
+import type { BlobFiles } from '../../store/sql/sql-blob-store.ts';
 import { isSha256, isSnapshotId, readSnapshot, snapshotText, type Snapshot } from './snapshot.ts';
 
 /** What is stored by its hash. */

@@ -1,7 +1,7 @@
 /** Runs, their tags, their tables and their leases. */
-import { isQuarkError, messageOf } from '../base/errors.ts';
-import { parseRun } from '../read/runs.ts';
-import type { StoredRun } from '../records/shapes/run.ts';
+import { isQuarkError, messageOf } from '../../base/errors.ts';
+import { parseRun } from '../../read/runs.ts';
+import type { StoredRun } from '../../records/shapes/run.ts';
 import {
   isTextList,
   jsonCell,
@@ -10,7 +10,7 @@ import {
   textCell,
   type SqlRow,
   type SqlWork,
-} from '../store/sql/sql-database.ts';
+} from '../../store/sql/sql-database.ts';
 import type { Report } from './finding.ts';
 import type { Patient } from './patient.ts';
 
@@ -196,7 +196,7 @@ function nameOf(space: string, runId: string): string {
 }
 
 /** The space of a run, also where it was deleted. */
-export function spaceOf(stored: string): string {
+export function liveSpaceOf(stored: string): string {
   return stored.startsWith(DELETED) ? stored.slice(DELETED.length) : stored;
 }
 

@@ -2,8 +2,8 @@
 import { access, constants, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isQuarkError, messageOf } from '../base/errors.ts';
-import { checkSqliteFile } from '../store/sql/node/sqlite-check.ts';
+import { isQuarkError, messageOf } from '../../base/errors.ts';
+import { checkSqliteFile } from '../../store/sql/node/sqlite-check.ts';
 import { assembleDatabase, readContent } from './assemble.ts';
 import { BackupFolder } from './backup-folder.ts';
 import { chunkBytes, type Snapshot } from './snapshot.ts';

@@ -1,12 +1,12 @@
 /** What is done to a restored store before anybody opens it. */
 import { join } from 'node:path';
-import { runFolder } from '../store/sql/node/file-storage.ts';
-import { makeFolder } from '../store/sql/node/folders.ts';
-import { sql, textCell, type SqlWork } from '../store/sql/sql-database.ts';
-import type { StoreSpaces } from '../store/sql/sql-store.ts';
-import { NEXT_ORDER } from '../store/sql/sql-runs.ts';
-import { changeEpoch } from '../store/sql/store-identity.ts';
-import type { StoreLocation } from '../store/store.ts';
+import { runFolder } from '../../store/sql/node/file-storage.ts';
+import { makeFolder } from '../../store/sql/node/folders.ts';
+import { sql, textCell, type SqlWork } from '../../store/sql/sql-database.ts';
+import type { StoreSpaces } from '../../store/sql/sql-store.ts';
+import { NEXT_ORDER } from '../../store/sql/sql-runs.ts';
+import { changeEpoch } from '../../store/sql/store-identity.ts';
+import type { StoreLocation } from '../../store/store.ts';
 import type { Tombstone } from './tombstones.ts';
 
 /** Gives the database a new epoch, applies tombstones, and makes the folders of the runs; returns the ids of the runs that the snapshot had and that were deleted. */

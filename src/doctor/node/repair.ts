@@ -2,15 +2,15 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { systemClock } from '../base/clock.ts';
-import { createId } from '../base/ids.ts';
-import { createEvent } from '../session/event-logger.ts';
-import { eventTable } from '../records/event.ts';
-import { segmentName } from '../records/shapes/manifest.ts';
-import { batchOfRows } from '../segment/batch-ops.ts';
-import { createSegment } from '../segment/manifest.ts';
-import { createBlobFiles } from '../store/sql/node/blob-files.ts';
-import { releaseObjects } from '../store/sql/object-files.ts';
+import { systemClock } from '../../base/clock.ts';
+import { createId } from '../../base/ids.ts';
+import { createEvent } from '../../session/event-logger.ts';
+import { eventTable } from '../../records/event.ts';
+import { segmentName } from '../../records/shapes/manifest.ts';
+import { batchOfRows } from '../../segment/batch-ops.ts';
+import { createSegment } from '../../segment/manifest.ts';
+import { createBlobFiles } from '../../store/sql/node/blob-files.ts';
+import { releaseObjects } from '../../store/sql/object-files.ts';
 import {
   bytesCell,
   isTextList,
@@ -19,11 +19,11 @@ import {
   sqlOne,
   textCell,
   type SqlWork,
-} from '../store/sql/sql-database.ts';
-import { MANIFEST_COLUMNS, manifestOf } from '../store/sql/sql-manifests.ts';
-import type { StoreSpaces } from '../store/sql/sql-store.ts';
-import type { SegmentManifest, StoreLocation } from '../store/store.ts';
-import type { Finding, Repair } from './finding.ts';
+} from '../../store/sql/sql-database.ts';
+import { MANIFEST_COLUMNS, manifestOf } from '../../store/sql/sql-manifests.ts';
+import type { StoreSpaces } from '../../store/sql/sql-store.ts';
+import type { SegmentManifest, StoreLocation } from '../../store/store.ts';
+import type { DoctorFinding, Repair } from './finding.ts';
 
 /** What repairs need beside the store. */
 export type RepairOptions = {
@@ -36,10 +36,10 @@ export type RepairOptions = {
 /** Makes the repairs that findings ask for; returns those that were made. */
 export async function repairFindings(
   spaces: StoreSpaces,
-  findings: readonly Finding[],
+  findings: readonly DoctorFinding[],
   options: RepairOptions,
-): Promise<readonly Finding[]> {
-  const done: Finding[] = [];
+): Promise<readonly DoctorFinding[]> {
+  const done: DoctorFinding[] = [];
   const once = new Set<Repair>();
   for (const finding of findings) {
     const { repair, target = [] } = finding;

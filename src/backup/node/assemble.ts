@@ -1,8 +1,8 @@
 /** Writes the database of a snapshot to a file, checking every chunk on the way. */
 import { open } from 'node:fs/promises';
-import { SessionStoreError } from '../base/errors.ts';
-import { sqliteFailure } from '../store/sql/node/sqlite-errors.ts';
-import type { BlobFiles } from '../store/sql/sql-blob-store.ts';
+import { SessionStoreError } from '../../base/errors.ts';
+import { sqliteFailure } from '../../store/sql/node/sqlite-errors.ts';
+import type { BlobFiles } from '../../store/sql/sql-blob-store.ts';
 import type { BackupFolder } from './backup-folder.ts';
 import { chunkBytes, sha256Of, type Snapshot } from './snapshot.ts';
 

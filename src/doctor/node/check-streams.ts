@@ -2,8 +2,14 @@
  * Whether the tables of the database agree: segments, their bytes, the counters of sequence numbers, the batches that were
  * merged. Each check is one statement, which sees one state also where others write.
  */
-import { numberCell, sql, textCell, type SqlRow, type SqlWork } from '../store/sql/sql-database.ts';
-import type { Finding, Report } from './finding.ts';
+import {
+  numberCell,
+  sql,
+  textCell,
+  type SqlRow,
+  type SqlWork,
+} from '../../store/sql/sql-database.ts';
+import type { DoctorFinding, Report } from './finding.ts';
 import type { Patient } from './patient.ts';
 
 /** Rows of one check that become findings. */
@@ -14,7 +20,7 @@ const STREAM = 'text(streams.space), text(streams.run_id), text(streams.table_na
 type Check = {
   /** Columns: space, run and table, then what `toFinding` takes. */
   readonly statement: string;
-  readonly toFinding: (row: SqlRow) => Omit<Finding, 'where'>;
+  readonly toFinding: (row: SqlRow) => Omit<DoctorFinding, 'where'>;
 };
 
 const RESTORE = 'Restore a backup, or have the client send the run again ("quark sync --again").';

@@ -3,7 +3,7 @@
  * stay away. The file has one tombstone a line, as JSON; it is written anew with each backup, and merged at a restore.
  */
 import { readFile } from 'node:fs/promises';
-import { SessionStoreError } from '../base/errors.ts';
+import { SessionStoreError } from '../../base/errors.ts';
 import {
   defineShape,
   instantMs,
@@ -14,8 +14,8 @@ import {
   text,
   type Shape,
   type ValuesOf,
-} from '../schema/shape.ts';
-import { sqliteFailure } from '../store/sql/node/sqlite-errors.ts';
+} from '../../schema/shape.ts';
+import { sqliteFailure } from '../../store/sql/node/sqlite-errors.ts';
 import {
   numberCell,
   optionalNumberCell,
@@ -25,7 +25,7 @@ import {
   together,
   type SqlRow,
   type SqlWork,
-} from '../store/sql/sql-database.ts';
+} from '../../store/sql/sql-database.ts';
 
 const fields = {
   /** What was deleted. */

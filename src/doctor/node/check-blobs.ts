@@ -1,7 +1,7 @@
 /** Opens every blob, and compares what artifacts name with what there is. */
 import { createHash } from 'node:crypto';
-import { isQuarkError } from '../base/errors.ts';
-import { MAX_DATABASE_BLOB_BYTES } from '../store/sql/sql-blobs.ts';
+import { isQuarkError } from '../../base/errors.ts';
+import { MAX_DATABASE_BLOB_BYTES } from '../../store/sql/sql-blobs.ts';
 import {
   bytesCell,
   numberCell,
@@ -9,7 +9,7 @@ import {
   textCell,
   type SqlRow,
   type SqlWork,
-} from '../store/sql/sql-database.ts';
+} from '../../store/sql/sql-database.ts';
 import { shownName } from './check-runs.ts';
 import type { BlobReference } from './check-segments.ts';
 import type { Report } from './finding.ts';

@@ -1,9 +1,9 @@
 /** Whether the database itself is whole: SQLite's own check, and cells of a type that no reader expects. */
-import { isQuarkError, messageOf } from '../base/errors.ts';
-import { sqliteProblems } from '../store/sql/node/sqlite-check.ts';
-import { numberCell, sql, textCell, type SqlWork } from '../store/sql/sql-database.ts';
-import { SQL_LAYOUT_VERSION, SQL_TABLES } from '../store/sql/sql-layout.ts';
-import type { Finding, Report } from './finding.ts';
+import { isQuarkError, messageOf } from '../../base/errors.ts';
+import { sqliteProblems } from '../../store/sql/node/sqlite-check.ts';
+import { numberCell, sql, textCell, type SqlWork } from '../../store/sql/sql-database.ts';
+import { SQL_LAYOUT_VERSION, SQL_TABLES } from '../../store/sql/sql-layout.ts';
+import type { DoctorFinding, Report } from './finding.ts';
 import type { Patient } from './patient.ts';
 
 const COPY_ADVICE =
@@ -49,7 +49,7 @@ export async function checkDatabase(patient: Patient, report: Report): Promise<b
  * An index that differs from its table is built again only where nothing else is wrong: then the rows are those that were written.
  * Otherwise the row may be the one that is damaged, and an index that follows it would hide what can be found now.
  */
-export function judgeIndexes(findings: readonly Finding[]): readonly Finding[] {
+export function judgeIndexes(findings: readonly DoctorFinding[]): readonly DoctorFinding[] {
   const isAlone = findings.every(
     ({ code, repair, severity }) =>
       severity !== 'error' || (code === 'index_damaged' && repair !== undefined),

@@ -1,7 +1,7 @@
 /** A service as a client sees it: whether it answers, in which version, with which clock, and what it says of its database. */
-import { isQuarkError, messageOf } from '../base/errors.ts';
-import { PROTOCOL_HEADER, SPOKEN_VERSIONS } from '../wire/protocol.ts';
-import { openHttpStorage } from '../wire/http-store.ts';
+import { isQuarkError, messageOf } from '../../base/errors.ts';
+import { PROTOCOL_HEADER, SPOKEN_VERSIONS } from '../../wire/protocol.ts';
+import { openHttpStorage } from '../../wire/http-store.ts';
 import { reportClock } from './check-surroundings.ts';
 import type { Report } from './finding.ts';
 

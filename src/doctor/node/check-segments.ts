@@ -1,10 +1,10 @@
 /** Opens every segment: its bytes, its checksum, its rows, and what its manifest says of them. */
-import { isQuarkError, messageOf } from '../base/errors.ts';
-import { artifactTable } from '../records/artifact.ts';
-import { segmentName } from '../records/shapes/manifest.ts';
-import { TABLES } from '../records/tables.ts';
-import { checkSegmentContent } from '../segment/check-segment.ts';
-import { openSegment, readySegment, type OpenedSegment } from '../segment/open-segment.ts';
+import { isQuarkError, messageOf } from '../../base/errors.ts';
+import { artifactTable } from '../../records/artifact.ts';
+import { segmentName } from '../../records/shapes/manifest.ts';
+import { TABLES } from '../../records/tables.ts';
+import { checkSegmentContent } from '../../segment/check-segment.ts';
+import { openSegment, readySegment, type OpenedSegment } from '../../segment/open-segment.ts';
 import {
   bytesCell,
   numberCell,
@@ -12,10 +12,10 @@ import {
   textCell,
   type SqlRow,
   type SqlWork,
-} from '../store/sql/sql-database.ts';
-import { MANIFEST_COLUMNS, manifestOf, SEGMENT_KEY } from '../store/sql/sql-manifests.ts';
-import type { SegmentManifest, SegmentRead } from '../store/store.ts';
-import { shownName, spaceOf } from './check-runs.ts';
+} from '../../store/sql/sql-database.ts';
+import { MANIFEST_COLUMNS, manifestOf, SEGMENT_KEY } from '../../store/sql/sql-manifests.ts';
+import type { SegmentManifest, SegmentRead } from '../../store/store.ts';
+import { shownName, liveSpaceOf } from './check-runs.ts';
 import type { Report } from './finding.ts';
 import type { Patient } from './patient.ts';
 
@@ -63,7 +63,7 @@ export async function checkSegments(patient: Patient, report: Report): Promise<S
       rows += manifest.rowCount;
       bytes += manifest.sizeBytes;
       if (opened !== undefined && manifest.table === artifactTable.table)
-        references.push(...referencesOf(spaceOf(space), manifest, opened));
+        references.push(...referencesOf(liveSpaceOf(space), manifest, opened));
     }
   }
   return { segments, rows, bytes, references };

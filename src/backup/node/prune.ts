@@ -2,7 +2,7 @@
  * Removes old snapshots, and the content that no snapshot names any more. Content is marked by the snapshots that stay and the rest
  * swept, alone in the folder: a backup that writes, and a restore that reads, are waited for.
  */
-import { checkPositive } from '../base/assert.ts';
+import { checkPositive } from '../../base/assert.ts';
 import { BackupFolder } from './backup-folder.ts';
 
 /** How long to wait for others in the folder, in milliseconds. */

@@ -1,15 +1,15 @@
 /** A store as the doctor reads it: as of one moment where the database can do that, and without changing anything. */
 import { existsSync } from 'node:fs';
-import { SessionStoreError } from '../base/errors.ts';
-import type { ObjectOptions } from '../store/objects/open-objects.ts';
-import { schemeOf } from '../store/registry.ts';
-import { createBlobFiles } from '../store/sql/node/blob-files.ts';
-import { locateStore, parseFileUri, openFileSpaces } from '../store/sql/node/file-storage.ts';
-import { openSpaces } from '../store/sql/node/open-spaces.ts';
-import { openDatabasePages } from '../store/sql/node/sqlite-pages.ts';
-import type { SqlWork } from '../store/sql/sql-database.ts';
-import { SQL_LAYOUT_VERSION } from '../store/sql/sql-layout.ts';
-import type { StoreLocation } from '../store/store.ts';
+import { SessionStoreError } from '../../base/errors.ts';
+import type { ObjectOptions } from '../../store/objects/open-objects.ts';
+import { schemeOf } from '../../store/registry.ts';
+import { createBlobFiles } from '../../store/sql/node/blob-files.ts';
+import { locateStore, parseFileUri, openFileSpaces } from '../../store/sql/node/file-storage.ts';
+import { openSpaces } from '../../store/sql/node/open-spaces.ts';
+import { openDatabasePages } from '../../store/sql/node/sqlite-pages.ts';
+import type { SqlWork } from '../../store/sql/sql-database.ts';
+import { SQL_LAYOUT_VERSION } from '../../store/sql/sql-layout.ts';
+import type { StoreLocation } from '../../store/store.ts';
 
 /** A store that is examined. */
 export interface Patient {

@@ -1,6 +1,6 @@
 /** What a backup says of one moment of a store, and the file that says it. */
 import { createHash } from 'node:crypto';
-import { SessionStoreError } from '../base/errors.ts';
+import { SessionStoreError } from '../../base/errors.ts';
 import {
   count,
   defineShape,
@@ -12,7 +12,7 @@ import {
   texts,
   type Shape,
   type ValuesOf,
-} from '../schema/shape.ts';
+} from '../../schema/shape.ts';
 
 /** The version of the format of a backup. A program refuses folders of a later one. */
 export const BACKUP_VERSION = 1;
