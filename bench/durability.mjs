@@ -37,10 +37,8 @@ for (let round = 0; round < Number(options.rounds); round++)
     }
 await remove();
 
-async function append(store, runId, waits) {
-  await parts.addRun(store, runId);
+async function append(store, runId, endMs, waits) {
   const segments = Array.from({ length: 50 }, (_, i) => parts.segmentOfBatch(runId, i, ROWS, 5));
-  const endMs = performance.now() + 1000 * Number(options.seconds);
   for (let batch = 0; performance.now() < endMs; batch++) {
     const { manifest, bytes } = segments[batch % segments.length];
     const startMs = performance.now();

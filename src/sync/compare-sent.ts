@@ -242,7 +242,7 @@ function againRows(lost: readonly SegmentManifest[], difference: number): number
   return difference > 0 ? Math.min(most, difference) : most;
 }
 
-/** Rows that the service had when it was last looked at, and that are neither there nor here. */
+/** Rows that the service had when it was last compared, and that are neither there nor here. */
 function missingRows(
   acked: AckedTable | undefined,
   now: Pick<NotedTable, 'rowCount' | 'replaceCount' | 'batches' | 'localCount'>,

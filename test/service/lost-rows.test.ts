@@ -45,7 +45,7 @@ async function backUp(isInOrder: boolean): Promise<void> {
   if (isInOrder) await start();
 }
 
-/** Puts the copy in the place of the database, as somebody does who knows of no command for it. */
+/** Puts the copy where the database was, as somebody does who knows of no command for it. */
 async function putBack(): Promise<void> {
   await service?.close();
   await rm(join(folder, 'service'), { recursive: true });
