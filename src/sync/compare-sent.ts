@@ -43,7 +43,7 @@ const NEVER_SENT = -1;
 type AckedTable = {
   readonly stream: StreamState;
   readonly note: ReadNote<SentNote>;
-  /** All segments here, and those of them that were acknowledged. */
+  /** All segments here, and those of them that were acknowledged. Of rows that were deleted here, nothing is to be sent again. */
   readonly here: readonly SegmentManifest[];
   readonly acked: readonly SegmentManifest[];
 };
@@ -70,19 +70,44 @@ const NOTHING_LOST: LostCount = { again: 0, missing: 0 };
  */
 export async function compareSent(
   parts: CompareParts,
-  remote: Pick<Store, 'listBatches'>,
+  remote: Pick<Store, 'listBatches' | 'listDeletedRuns'>,
   runIds: readonly string[],
 ): Promise<readonly RunLoss[]> {
   const runs: AckedRun[] = [];
   for (const runId of runIds) runs.push(await readAcked(parts, runId));
   const there = await remote.listBatches?.(runIds);
   if (there === undefined) return [];
+  const gone = await findGone(parts, remote, runs, there);
   const found: RunLoss[] = [];
   for (const run of runs) {
+    if (there.runs.every(({ id }) => id !== run.runId) && !gone.has(run.runId)) continue;
     const tables = await settle(parts, run, there);
     if (tables.length > 0) found.push({ runId: run.runId, tables: Object.fromEntries(tables) });
   }
   return found;
+}
+
+/** The runs that the service does not know and that nobody has deleted, here or there. */
+async function findGone(
+  { local }: CompareParts,
+  remote: Pick<Store, 'listBatches' | 'listDeletedRuns'>,
+  runs: readonly AckedRun[],
+  there: StoredBatches,
+): Promise<ReadonlySet<string>> {
+  const known = new Set(there.runs.map(({ id }) => id));
+  const gone = new Set<string>();
+  for (const { isHere, member, runId } of runs) {
+    const isDeleted =
+      member?.value.refused?.reason === 'deleted' ||
+      (!isHere && (await local.findDeletedRun(runId)) !== undefined);
+    if (!known.has(runId) && !isDeleted) gone.add(runId);
+  }
+  if (gone.size === 0) return gone;
+  for (const { id } of await remote.listDeletedRuns()) gone.delete(id);
+  if (gone.size === 0) return gone;
+  // One that was restored in between is there after all.
+  for (const { id } of (await remote.listBatches?.([...gone]))?.runs ?? []) gone.delete(id);
+  return gone;
 }
 
 async function readAcked({ local, losses, notes }: CompareParts, runId: string): Promise<AckedRun> {
@@ -91,9 +116,12 @@ async function readAcked({ local, losses, notes }: CompareParts, runId: string):
   for (const stream of survey?.streams ?? []) {
     const note = await notes.readSent(runId, stream.table);
     if (note.text === null) continue;
-    const here = await local.listSegments({ runId, table: stream.table });
+    const all = { runId, table: stream.table, superseded: true, empty: true };
+    const here = await local.listSegments(all);
     // What was emptied here since is sent as a whole in any case.
-    const acked = note.value.replaceCount === stream.replaceCount ? here.filter(ackTest(note)) : [];
+    const isSame = note.value.replaceCount === stream.replaceCount;
+    const isAcked = ackTest(note);
+    const acked = isSame ? here.filter((one) => one.rowCount > 0 && isAcked(one)) : [];
     tables.push({ stream, note, here, acked });
   }
   return {
@@ -129,13 +157,7 @@ async function settle(
   const tablesThere = new Map(
     there.tables.filter((one) => one.runId === runId).map((one) => [one.table, one]),
   );
-  if (known === undefined) {
-    // What was deleted, here or there, is not lost.
-    const isDeleted =
-      run.member?.value.refused?.reason === 'deleted' ||
-      (!run.isHere && (await parts.local.findDeletedRun(runId)) !== undefined);
-    return isDeleted ? [] : settleGone(parts, run);
-  }
+  if (known === undefined) return settleGone(parts, run);
   const verdicts = judgeAll(run, tablesThere);
   const lost = [...verdicts].flatMap(([table, { again, missing }]) =>
     again + missing > 0 ? [[table, { again, missing }] as const] : [],
