@@ -112,9 +112,9 @@ test('an IndexedDB database is written as before', async () => {
   await store.close();
   const before = jsonFixture('indexeddb.json') as DatabaseDump;
   const found = inJson(await dumpDatabase('before-written')) as DatabaseDump;
-  // Later layouts have added object stores, which are empty here.
+  // Later layouts have added object stores. Those are empty here, but for the times at which blobs were put.
   const known = new Set(before.stores.map(({ name }) => name));
-  const added = found.stores.filter(({ name }) => !known.has(name));
+  const added = found.stores.filter(({ name }) => !known.has(name) && name !== 'blobPuts');
   expect(added.flatMap(({ rows }) => rows)).toEqual([]);
   const stores = found.stores.filter(({ name }) => known.has(name));
   expect({ ...found, version: before.version, stores }).toEqual(before);
