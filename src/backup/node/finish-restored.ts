@@ -25,7 +25,10 @@ export async function finishRestored(
   return deleted;
 }
 
-/** Deletes the run, if it is there; otherwise sees to it that no client brings it back. Returns whether it was there. */
+/**
+ * Deletes the run, if it is there; otherwise sees to it that no client brings it back. What was purged is purged. Returns whether it
+ * was there.
+ */
 async function applyTombstone(
   spaces: StoreSpaces,
   tombstone: Tombstone,
@@ -35,6 +38,8 @@ async function applyTombstone(
   const store = spaces.store(space);
   if ((await store.findRun(id)) === undefined) {
     await spaces.database.transaction(() => insertTombstone(tombstone, nowMs));
+    // The snapshot may have it as one that can be restored.
+    if (purgedAtMs !== null) await store.purgeDeletedRuns(nowMs, [id]);
     return false;
   }
   await store.deleteRun(id, {

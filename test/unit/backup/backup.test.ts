@@ -344,6 +344,22 @@ test('tombstones of the backup are those of the store: deleted, undeleted, purge
   expect(readFileSync(join(destination, 'tombstones'), 'utf8')).not.toContain('run_3');
 });
 
+test('a run that a snapshot has as deleted, and that was purged after it, is purged where it is restored', async () => {
+  await withSource(async (store) => {
+    await fill(store, 0, 2);
+    await store.deleteRun(RUN_ID);
+  });
+  const { snapshotId } = await backupStore(source, destination);
+  await withSource((store) => store.purgeDeletedRuns(Date.now(), [RUN_ID]));
+  await backupTombstones(source, destination);
+  const target = join(folder, 'target');
+  await restoreBackup(destination, target, { snapshotId });
+  const store = await openFileStorage(target);
+  expect((await store.findDeletedRun(RUN_ID))?.purgedAtMs).toBeTypeOf('number');
+  await expect(store.restoreRun(RUN_ID)).rejects.toMatchObject({ reason: 'deleted' });
+  await store.close();
+});
+
 test('tombstones can be written without a snapshot', async () => {
   await withSource((store) => fill(store, 0, 1));
   await expect(backupTombstones(source, destination)).rejects.toMatchObject({ reason: 'missing' });
