@@ -18,6 +18,7 @@ import {
 } from './merge-run.ts';
 import {
   remoteGenerationOf,
+  UNKNOWN_REVISION,
   type BaseRun,
   type SupersededRows,
   type SyncNotes,
@@ -25,8 +26,6 @@ import {
 
 /** Somebody changes the run at the service again and again: it is tried in the next round. */
 const MAX_ATTEMPTS = 8;
-/** Stands for a revision that is not known: the service is asked before anything is written. */
-const UNKNOWN_REVISION = 0;
 
 /** Keeps the runs of a local store and those of a service alike. */
 export class RunMirror {
@@ -65,8 +64,8 @@ export class RunMirror {
       const local = await this.#local.findRun(runId);
       if (local === undefined) return;
       const base = await this.#notes.readBase(runId);
-      if (base === undefined) {
-        if (await this.#create(remote, local)) return;
+      if (base === undefined || base.isForgotten === true) {
+        if (await this.#create(remote, local, base)) return;
         continue;
       }
       if (base.remoteRevision === UNKNOWN_REVISION) {
@@ -138,13 +137,14 @@ export class RunMirror {
   }
 
   /** Whether the run was added; else somebody has added it meanwhile, and both are to be looked at again. */
-  async #create(remote: Store, local: StoredRun): Promise<boolean> {
+  async #create(remote: Store, local: StoredRun, base: BaseRun | undefined): Promise<boolean> {
     let refusal: unknown;
     if (!this.#there.has(local.id)) {
-      const form = await this.#remoteForm(remote, local);
+      const generation = base === undefined ? generationOf(local) : nextGeneration(local, base);
+      const form = withGeneration(await this.#remoteForm(remote, local), generation);
       try {
         const created = await remote.createRun(form);
-        await this.#writeBase(local.id, agreed(local, created, undefined));
+        await this.#writeBase(local.id, agreed(local, created, base));
         return true;
       } catch (error) {
         if (!isStoreError(error, 'rejected')) throw error;
@@ -154,7 +154,7 @@ export class RunMirror {
       }
     }
     const found = await remote.findRun(local.id);
-    if (found !== undefined) return this.#reconcile(remote, local, found, undefined);
+    if (found !== undefined) return this.#reconcile(remote, local, found, base);
     this.#there.delete(local.id);
     if (refusal !== undefined) throw refusal;
     return false;
@@ -167,7 +167,9 @@ export class RunMirror {
     found: StoredRun,
     base: BaseRun | undefined,
   ): Promise<boolean> {
-    if (base !== undefined && (await this.#pullArchived(local, found, base))) return false;
+    // What a service that was put back says is no change that somebody made there.
+    const known = base?.isForgotten === true ? undefined : base;
+    if (known !== undefined && (await this.#pullArchived(local, found, known))) return false;
     const common = commonOf(base, local, found);
     const isTakenOver = generationOf(found) > common.remote;
     // Each side counts for itself. What is the same generation here has the same number here.
@@ -180,7 +182,7 @@ export class RunMirror {
     const merged = areSameRuns(theirs, formOf(local))
       ? theirs
       : withGeneration(
-          mergeRuns(base?.run, local, theirs, {
+          mergeRuns(known?.run, local, theirs, {
             ...(await this.#liveness(remote, local.id)),
             isTakenOver,
           }),
@@ -191,8 +193,8 @@ export class RunMirror {
       : base;
     let there = found;
     if (!areSameRuns(merged, theirs)) {
-      const known = { ...agreed(theirs, found, agreement), run: theirs };
-      const result = await this.#update(remote, merged, known, base);
+      const agreedOn = { ...agreed(theirs, found, agreement), run: theirs };
+      const result = await this.#update(remote, merged, agreedOn, base);
       if (result.kind === 'conflict') return false;
       there = result.run;
     }
@@ -272,11 +274,10 @@ export class RunMirror {
     base: BaseRun,
     noted: BaseRun = base,
   ): Promise<UpdateResult> {
-    const before = remoteGenerationOf(base);
-    const generation = before + generationOf(run) - generationOf(base.run);
+    const generation = nextGeneration(run, base);
     const form = withGeneration(await this.#remoteForm(remote, run), generation);
     // Should the answer be lost, the generation there is recognised as this one.
-    if (generation > before)
+    if (generation > remoteGenerationOf(base))
       await this.#notes.writeBase(run.id, { ...noted, claim: form.document });
     return remote.updateRun({ ...form, revision: base.remoteRevision });
   }
@@ -335,6 +336,11 @@ function agreed(run: RunForm, there: StoredRun, base: Partial<BaseRun> | undefin
   };
 }
 
+/** The generation that the service is to have, counted up since `base` by as much as it was here. */
+function nextGeneration(run: RunForm, base: BaseRun): number {
+  return remoteGenerationOf(base) + generationOf(run) - generationOf(base.run);
+}
+
 /**
  * The generations, here and there, that were the same last. One that the service has by a change of this store, whose answer was lost,
  * is that of this store. Without a base, the run was sent from here: what both have counted.
@@ -347,6 +353,9 @@ function commonOf(
   const [here, there] = [generationOf(local), generationOf(found)];
   if (base === undefined) return { local: Math.min(here, there), remote: Math.min(here, there) };
   const [localBase, remoteBase] = [generationOf(base.run), remoteGenerationOf(base)];
+  // It was put back to before the run was last taken over or resumed.
+  if (base.isForgotten === true && there < remoteBase)
+    return { local: Math.max(1, localBase - (remoteBase - there)), remote: there };
   const isOwn = there > remoteBase && base.claim !== undefined && base.claim === found.document;
   return isOwn ? { local: here, remote: there } : { local: localBase, remote: remoteBase };
 }

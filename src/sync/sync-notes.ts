@@ -41,7 +41,12 @@ export type BaseRun = {
   readonly claim?: string;
   /** Since a session elsewhere has taken the run over: what of the local rows it could not see. */
   readonly superseded?: SupersededRows;
+  /** True: the service has an earlier state, or has lost the run. What is here counts as changed; generations count on as they were. */
+  readonly isForgotten?: boolean;
 };
+
+/** Stands for a revision that is not known: the service is asked before anything is written. */
+export const UNKNOWN_REVISION = 0;
 
 /** The generation that the service had last, as far as it is known here. */
 export function remoteGenerationOf(base: BaseRun): number {
@@ -193,16 +198,19 @@ export class SyncNotes {
     await this.#notes.write(this.#base(runId), JSON.stringify(base));
   }
 
-  /** Forgets what both sides had in common of a run document: what is here counts as changed. */
+  /** Forgets what both sides had in common of a run document: what is here counts as changed. What is superseded stays so. */
   async forgetBase(runId: string): Promise<void> {
-    await this.#notes.write(this.#base(runId), null);
+    const { claim: _claim, ...base } = (await this.readBase(runId)) ?? {};
+    if ('superseded' in base && base.run !== undefined)
+      await this.writeBase(runId, { ...base, remoteRevision: UNKNOWN_REVISION, isForgotten: true });
+    else await this.#notes.write(this.#base(runId), null);
   }
 
   /** Forgets what was acknowledged of a run, so that all of it is sent again. */
   async forgetSent(runId: string): Promise<void> {
     for (const { name } of await this.#notes.list(sentPrefix(runId)))
       if (name.endsWith(`/${this.key}`)) await this.#notes.write(name, null);
-    await this.#notes.write(this.#base(runId), null);
+    await this.forgetBase(runId);
     const member = await this.findMember(runId);
     if (member !== undefined)
       await this.#notes.write(
@@ -214,6 +222,7 @@ export class SyncNotes {
   /** Forgets a run altogether: it is not in the local store any longer. */
   async removeMember(runId: string): Promise<void> {
     await this.forgetSent(runId);
+    await this.#notes.write(this.#base(runId), null);
     await this.#notes.write(this.#member(runId), null);
   }
 

@@ -285,7 +285,8 @@ export class Uploader {
     const { local, mirror, notes } = this.#parts;
     try {
       const remote = await this.#openOnce();
-      const isKnown = (await notes.readBase(runId)) !== undefined;
+      const base = await notes.readBase(runId);
+      const isKnown = base !== undefined && base.isForgotten !== true;
       // A run that goes on is first said to go on; one that has ended is said to have when its records are there.
       if (!isKnown || found.status === 'running') await mirror.push(remote, runId);
       const context: SendContext = {
