@@ -65,6 +65,12 @@ test('says why not', async () => {
     [['backup', 'list', 'nowhere'], 3, /There is no backup/],
     [['backup', 'other', '--storage-dir', 'nowhere'], 3, /There is no database/],
     [['backup', 'other', '--storage', 'postgres://a:secret@b/c'], 1, /copies stores in folders/],
+    [['backup', 'runs/.quark/saved', '--storage-dir', 'runs'], 1, /a folder outside of the store/],
+    [
+      ['restore', 'other', 'x', '--tombstones', 'none'],
+      3,
+      /There is no file of tombstones at .*none/,
+    ],
     [['restore', 'other', 'runs'], 1, /There is a store in/],
     [['restore', 'other', 'x', '--snapshot', '1999'], 3, /There is no snapshot/],
   ] as const) {

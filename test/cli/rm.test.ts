@@ -34,9 +34,7 @@ it('deletes one run without asking, lists it, and brings it back', async () => {
   const before = await openRun(store, 'run_aa');
   const done = await run('rm', 'run_aa');
   expect(done).toMatchObject({ code: 0, stderr: '' });
-  expect(done.stdout).toMatch(
-    /Deleted 1 run, \d.*"quark undelete" brings them back within 30 days/,
-  );
+  expect(done.stdout).toMatch(/Deleted 1 run, \d.*"quark undelete" brings it back within 30 days/);
   expect(await ids()).toEqual(['run_ab', 'run_b']);
   const deleted = await run('runs', '--deleted', '--json');
   expect(JSON.parse(deleted.stdout)).toMatchObject([{ id: 'run_aa', by: null }]);
@@ -141,4 +139,34 @@ it('deletes a table or an artifact of a run, after asking', async () => {
   ])
     expect(await run('rm', 'run_b', ...more)).toMatchObject({ code: 2 });
   expect(await ids()).toContain('run_b');
+});
+
+it('says of a deleted run when it was deleted, and what brings it back', async () => {
+  await run('rm', 'run_aa');
+  const again = await run('rm', 'run_aa');
+  expect(again.code).toBe(3);
+  expect(again.stderr).toMatch(/"run_aa" was deleted on .*"quark undelete" brings it back until/);
+  await run('rm', 'run_ab', '--purge-now', '--yes');
+  expect((await run('rm', 'run_ab')).stderr).toMatch(/was deleted on .* bytes have been removed/);
+});
+
+it('undelete refuses a run that is neither deleted nor in the archive', async () => {
+  await run('rm', 'run_aa');
+  const none = await run('undelete', 'run_aa', 'run_b');
+  expect(none).toMatchObject({ code: 1, stdout: '' });
+  expect(none.stderr).toContain('"run_b" is neither deleted nor in the archive');
+  expect(await ids()).toEqual(['run_ab', 'run_b']);
+});
+
+it('a wrong command line names the option, its value and the rule', async () => {
+  for (const [args, said] of [
+    [['rm', 'run_aa', '--days', '-3'], /--days must be a whole number, from 0 to .*; got "-3"/],
+    [['rm', 'run_aa', '--project', '--yes'], /--project needs a value.*--project=VALUE/],
+    [['rm', '--yes'], /needs RUN, or a filter/],
+    [['rm', 'run_aa', '--tag', 'old'], /either runs or filters/],
+    [['rm', 'run_aa', '--archive', '--days', '3'], /--days does not go with --archive/],
+    [['rm', 'run_aa', '--purge-now', '--days', '3'], /--days does not go with --purge-now/],
+  ] as const)
+    expect(await run(...args)).toMatchObject({ code: 2, stderr: expect.stringMatching(said) });
+  expect(await ids()).toHaveLength(3);
 });

@@ -140,4 +140,9 @@ it('quark audit shows it, at the machine for all users and from elsewhere for on
   expect(JSON.parse(one.stdout)).toMatchObject([{ action: 'key.create', id: lines[3]?.id }]);
   const wrong = await quark(['audit', '--storage-dir', folder, '--since', 'soon'], { cwd: folder });
   expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('--since') });
+  const typo = await quark(['audit', '--storage-dir', folder, '--action', 'rnu'], { cwd: folder });
+  expect(typo).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/--action must be one of .*run\.delete.*got "rnu"/),
+  });
 });

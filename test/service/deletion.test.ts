@@ -1,6 +1,7 @@
 /** Deletion through a service: who may, what the log says of it, and how it ends. */
 import { afterEach, expect, test } from 'vitest';
 import type { KeyScope } from '../../src/service.ts';
+import { quark } from '../cli/fake-io.ts';
 import { metricSegmentOf } from '../support/real-segments.ts';
 import { runOf } from '../support/segments.ts';
 import { ask, bearer, RunningServices, storeOf } from './running-service.ts';
@@ -56,6 +57,22 @@ test('a key of scope delete deletes and restores; one that writes does neither',
   for (const action of ['run.archive', 'run.delete', 'run.restore', 'run.purge', 'refused'])
     expect(text).toContain(`"${action}"`);
   for (const store of [writes, removes, all]) await store.close();
+});
+
+test('the command line deletes nothing where the key may delete and not purge', async () => {
+  const { keyOf, service } = await open();
+  const writes = await storeOf(service, await keyOf('alice', 'write'));
+  await writes.createRun(runOf());
+  const refused = await quark(['rm', 'run_1', '--purge-now', '--yes', '--storage', service.url], {
+    cwd: '.',
+    env: { QUARK_USER_KEY: await keyOf('alice', 'delete') },
+  });
+  expect(refused).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/needs a key of scope "admin"; yours has "delete"/),
+  });
+  expect(await writes.findRun('run_1')).toBeDefined();
+  await writes.close();
 });
 
 test('a guest deletes nothing, and learns of no run that was not shared', async () => {

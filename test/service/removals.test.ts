@@ -181,17 +181,25 @@ it('quark spaces and quark users show what they would remove, and remove it with
   });
   expect(await here(['spaces', 'rm', 'default', '--user', 'alice'])).toMatchObject({
     code: 0,
-    stdout: 'The space default would be removed: 1 spaces, 1 projects, 3 runs, 0 keys.\n',
+    stdout: 'The space default would be removed: 1 space, 1 project, 3 runs, 0 keys.\n',
     stderr: expect.stringContaining('--yes'),
   });
   const store = await storeOf(service, keyOf('read'));
   expect(await store.listRuns()).toHaveLength(3);
   expect(
     (await here(['spaces', 'rm', 'default', '--user', 'alice', '--yes', '--keep', '7'])).stdout,
-  ).toContain('is removed: 1 spaces');
+  ).toContain('is removed: 1 space,');
   expect(await store.listRuns()).toEqual([]);
   expect((await here(['users', 'list'])).stdout).toBe('alice\nbob\n');
   const away = { cwd: folder, env: { QUARK_USER_KEY: keyOf('guest') } };
+  for (const args of [
+    ['spaces', 'rm', 'default', '--user', 'alice', '--yes', '--url', service.url],
+    ['spaces', 'rm', 'default', '--keep', '3', '--purge', '--url', service.url],
+  ])
+    expect(await quark(args, away)).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/--user must be "bob".*got "alice"|either --keep or --purge/),
+    });
   expect((await quark(['users', 'rm', 'alice', '--yes', '--url', service.url], away)).code).toBe(2);
   expect((await quark(['users', 'rm', 'bob', '--yes', '--url', service.url], away)).code).toBe(0);
   expect(

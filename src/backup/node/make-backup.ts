@@ -1,9 +1,9 @@
 /** Makes a snapshot of the store in a folder, while it serves and records. */
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
+import { isAbsolute, join, relative, resolve } from 'node:path';
 import { checkNotAborted } from '../../base/assert.ts';
 import { systemClock, type Clock } from '../../base/clock.ts';
-import { isStoreError, SessionStoreError } from '../../base/errors.ts';
+import { invalidInput, isStoreError, SessionStoreError } from '../../base/errors.ts';
 import { VERSION } from '../../base/version.ts';
 import { createBlobFiles } from '../../store/sql/node/blob-files.ts';
 import { locateStore, parseFileUri } from '../../store/sql/node/file-storage.ts';
@@ -82,6 +82,7 @@ export async function backupStore(
   options: BackupOptions = {},
 ): Promise<BackupReport> {
   const { dbPath, storeRoot } = locateStore(parseFileUri(storage).directory);
+  checkOutside(storeRoot, destination);
   const folder = new BackupFolder(destination);
   // Before anything is made at the destination.
   await (await openDatabasePages(dbPath)).close();
@@ -92,6 +93,13 @@ export async function backupStore(
   if (options.keep === undefined) return report;
   const removedSnapshots = await pruneFolder(folder, options.keep);
   return { ...report, removedSnapshots };
+}
+
+/** A backup that lies in the store is lost with it, and moved away by a restore. */
+function checkOutside(storeRoot: string, destination: string): void {
+  const way = relative(resolve(storeRoot), resolve(destination));
+  if (way.startsWith('..') || isAbsolute(way)) return;
+  throw invalidInput('destination', destination, `a folder outside of the store ${storeRoot}`);
 }
 
 /**

@@ -19,6 +19,7 @@ import { finishRestored } from './finish-restored.ts';
 import type { Snapshot } from './snapshot.ts';
 import {
   mergeTombstones,
+  readNamedTombstones,
   readTombstoneFile,
   readTombstones,
   type Tombstone,
@@ -81,9 +82,10 @@ export async function restoreBackup(
     const locked = isThere ? await lockDatabase(target.dbPath) : undefined;
     try {
       const old = oldTombstones(locked, isThere);
-      const given = await Promise.all(
-        [join(folder.path, 'tombstones'), ...(options.tombstones ?? [])].map(readTombstoneFile),
-      );
+      const given = await Promise.all([
+        readTombstoneFile(join(folder.path, 'tombstones')),
+        ...(options.tombstones ?? []).map(readNamedTombstones),
+      ]);
       const tombstones = mergeTombstones(...given, old.found);
       await removeAbandoned(target.storageDir);
       const draft = join(target.storageDir, `${DRAFT}${randomBytes(6).toString('hex')}`);

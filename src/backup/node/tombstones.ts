@@ -2,6 +2,7 @@
  * What was deleted, outside of the snapshots: an older snapshot has the run, so only a list beside it can say that the run is to
  * stay away. The file has one tombstone a line, as JSON; it is written anew with each backup, and merged at a restore.
  */
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { SessionStoreError } from '../../base/errors.ts';
 import {
@@ -99,13 +100,19 @@ export function tombstoneText(tombstones: readonly Tombstone[]): string {
   return tombstones.map((one) => `${JSON.stringify(shapeToJson(tombstoneShape, one))}\n`).join('');
 }
 
-/** Reads a file of tombstones; none where there is no file. @throws {SessionStoreError} `corrupt`, naming the line */
+/** Reads the tombstones of a backup; none where it has no such file. @throws {SessionStoreError} as {@link readNamedTombstones} */
 export async function readTombstoneFile(path: string): Promise<readonly Tombstone[]> {
+  return existsSync(path) ? readNamedTombstones(path) : [];
+}
+
+/** Reads a file of tombstones that somebody named. @throws {SessionStoreError} `missing`; `corrupt`, naming the line */
+export async function readNamedTombstones(path: string): Promise<readonly Tombstone[]> {
   let content: string;
   try {
     content = await readFile(path, 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    if (!(error instanceof Error && 'code' in error)) throw error;
+    if (error.code === 'ENOENT' || error.code === 'EISDIR') throw noTombstones(path);
     throw sqliteFailure(error, path);
   }
   return content.split('\n').flatMap((line, i) => {
@@ -137,6 +144,14 @@ function tombstoneOf(row: SqlRow): Tombstone {
 
 function nameOf({ space, id }: Tombstone): string {
   return `${space}\n${id}`;
+}
+
+function noTombstones(path: string): SessionStoreError {
+  return new SessionStoreError(
+    'missing',
+    `There is no file of tombstones at ${path}. Nothing was changed. Without it a deleted run could come back: name the file "tombstones" of a backup, or leave the option out.`,
+    { details: { path } },
+  );
 }
 
 function damagedLine(path: string, line: number, reason: string): SessionStoreError {

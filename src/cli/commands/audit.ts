@@ -46,7 +46,7 @@ export const auditCommand: Command = {
     const { args, io, style } = context;
     const sinceMs = instantOf('since', args.text('since'));
     const untilMs = instantOf('until', args.text('until'));
-    const action = args.text('action');
+    const action = actionOf(args.text('action'));
     const user = args.text('user');
     const target = args.text('target');
     const filter = {
@@ -124,6 +124,16 @@ function detailText(detail: AuditLine['detail']): string {
         : [`${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`],
     )
     .join(' ');
+}
+
+/** @throws {UsageError} for what is no action, and no family of actions */
+function actionOf(action: string | undefined): string | undefined {
+  const isKnown = AUDIT_ACTIONS.some((one) => one === action || one.startsWith(`${action}.`));
+  if (action === undefined || isKnown) return action;
+  throw new UsageError(
+    `--action must be one of ${AUDIT_ACTIONS.join(', ')}, or what is before the dot; got "${action}"`,
+    'audit',
+  );
 }
 
 function instantOf(option: string, text: string | undefined): number | undefined {

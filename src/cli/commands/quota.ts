@@ -15,7 +15,7 @@ import {
   withAccess,
   type AccessActions,
 } from '../support/service-storage.ts';
-import { onTerminal, table } from '../support/text.ts';
+import { counted, onTerminal, table } from '../support/text.ts';
 
 const amount = (what: string) =>
   ({
@@ -120,7 +120,7 @@ async function set(context: CommandContext, access: AccessActions, given: Amount
 async function recount({ args, io }: CommandContext, access: AccessActions): Promise<void> {
   const count = (await access.quotas?.recount(args.text('user'))) ?? 0;
   await io.stdout.write(
-    args.flag('json') ? jsonText({ spaces: count }) : `Counted ${count} spaces anew.\n`,
+    args.flag('json') ? jsonText({ spaces: count }) : `Counted ${counted(count, 'space')} anew.\n`,
   );
 }
 

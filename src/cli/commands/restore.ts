@@ -58,7 +58,9 @@ function describe(report: RestoreReport): string {
     `Restored ${snapshotId}, of ${localTime(new Date(madeAtMs).toISOString())}, into ${onTerminal(path)}: a database of ${byteText(databaseBytes)}, ${counted(blobCount, 'blob')} beside it.\n`,
   ];
   if (deletedRunIds.length > 0)
-    lines.push(`${counted(deletedRunIds.length, 'run')} that were deleted since stay deleted.\n`);
+    lines.push(
+      `Deleted since then, and not restored: ${counted(deletedRunIds.length, 'run')}. "quark runs --deleted" lists them.\n`,
+    );
   if (replacedPath !== null)
     lines.push(`The store that was there is in ${onTerminal(replacedPath)}.\n`);
   return lines.join('');

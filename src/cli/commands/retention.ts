@@ -47,10 +47,15 @@ export const retentionCommand: Command = {
         `"quark retention" can plan, apply, set, show and clear; got "${action}"`,
         'retention',
       );
+    if (file !== undefined && (known === 'show' || known === 'clear'))
+      throw new UsageError(
+        `"quark retention ${known}" is about the rules that are stored, and takes no FILE; got "${onTerminal(file)}"`,
+        'retention',
+      );
     return withStore(context, async (store) => {
       if (known === 'set') await set(context, store, file);
       else if (known === 'show') await show(context, await readRetention(store));
-      else if (known === 'clear') await saveRetention(store, undefined);
+      else if (known === 'clear') await clear(context, store);
       else await planOrApply(context, store, known === 'apply', file);
       return EXIT.ok;
     });
@@ -62,6 +67,13 @@ async function set(context: CommandContext, store: Store, file: string | undefin
   const settings = await rulesIn(context, file);
   await saveRetention(store, settings);
   await show(context, settings);
+}
+
+async function clear({ args, io }: CommandContext, store: Store): Promise<void> {
+  const had = (await readRetention(store)) !== undefined;
+  await saveRetention(store, undefined);
+  const text = had ? 'The rules are removed. No run was changed.\n' : 'No rules are stored.\n';
+  await io.stdout.write(args.flag('json') ? jsonText({ removed: had }) : text);
 }
 
 async function show(

@@ -2,9 +2,13 @@
 import {
   archiveRun,
   deleteRun,
+  isQuarkError,
+  listDeletedRuns,
   listRuns,
+  QuarkError,
   RUN_STATUSES,
   runSize,
+  type RunReader,
   type RunSummary,
   type Store,
 } from '../../index.ts';
@@ -66,9 +70,15 @@ export const rmCommand: Command = {
         value: 'KEY',
         help: 'Delete the artifacts of RUN with this key or id, for good, and not the run.',
       },
-      'purge-now': { kind: 'flag', help: 'Remove their bytes at once: nothing brings them back.' },
+      'purge-now': {
+        kind: 'flag',
+        help: 'Delete and remove the bytes at once: nothing brings the runs back.',
+      },
       'dry-run': { kind: 'flag', help: 'Only say which runs would go, and their sizes.' },
-      yes: { kind: 'flag', help: 'Do not ask.' },
+      yes: {
+        kind: 'flag',
+        help: 'Do not ask. Without it, several runs, a live run and what goes for good are asked about.',
+      },
       json: JSON_OPTION,
     },
     notes: [
@@ -101,12 +111,17 @@ async function chooseRuns(store: Store, args: ParsedArgs): Promise<readonly RunS
   const hasFilter = FILTERS.some((name) => args.text(name) !== undefined || args.list(name));
   if (args.flag('archive') && args.flag('purge-now'))
     throw new UsageError('Give either --archive or --purge-now, not both', 'rm');
-  if (hasFilter === args.positionals.length > 0)
-    throw new UsageError('Name runs, or give a filter such as --project: one of both', 'rm');
+  for (const other of ['archive', 'purge-now'])
+    if (args.flag(other) && args.count('days') !== undefined)
+      throw new UsageError(`--days does not go with --${other}`, 'rm');
+  if (hasFilter && args.positionals.length > 0)
+    throw new UsageError('Give either runs or filters such as --project, not both', 'rm');
+  if (!hasFilter && args.positionals.length === 0)
+    throw new UsageError('"quark rm" needs RUN, or a filter such as --project', 'rm');
   if (!hasFilter) {
     const found = new Map<string, RunSummary>();
     for (const given of args.positionals) {
-      const reader = await findRunByPrefix(store, given);
+      const reader = await findToRemove(store, given);
       const { effectiveStatus, isLive, run } = reader;
       found.set(run.id, { effectiveStatus, isLive, run, problem: null });
     }
@@ -127,6 +142,28 @@ async function chooseRuns(store: Store, args: ParsedArgs): Promise<readonly RunS
     ({ isLive, run }) =>
       !isLive && (beforeMs === undefined || Date.parse(run.startedAt) < beforeMs),
   );
+}
+
+/** The run; of one that is deleted already, until when it can be brought back. */
+async function findToRemove(store: Store, given: string): Promise<RunReader> {
+  try {
+    return await findRunByPrefix(store, given);
+  } catch (error) {
+    const known = isQuarkError(error, 'run_not_found')
+      ? (await listDeletedRuns(store, { purged: true })).find(({ id }) => id === given)
+      : undefined;
+    if (known === undefined) throw error;
+    const until = localTime(new Date(known.purgeAtMs).toISOString());
+    const after =
+      known.purgedAtMs === undefined
+        ? `"quark undelete" brings it back until ${until}; then its bytes go.`
+        : 'Its bytes have been removed.';
+    const when = localTime(new Date(known.deletedAtMs).toISOString());
+    throw new QuarkError('run_not_found', `Run "${known.id}" was deleted on ${when}. ${after}`, {
+      details: { runId: known.id },
+      cause: error,
+    });
+  }
 }
 
 function instantOf(text: string | undefined): number | undefined {
@@ -192,6 +229,8 @@ async function carryOut(
   chosen: readonly Chosen[],
 ): Promise<void> {
   const ids = chosen.map(({ summary }) => summary.run.id);
+  // A key may be allowed to delete and not to purge: it is refused before anything is deleted.
+  if (act === 'purge') await store.purgeDeletedRuns();
   for (const id of ids) {
     if (act === 'archive') await archiveRun(store, id);
     else await deleteRun(store, id, { keepMs: act === 'purge' ? 0 : daysOf(args) * DAY_MS });
@@ -227,9 +266,9 @@ function sentenceOf(act: string, chosen: readonly Chosen[], isDone: boolean, day
   const verb = act === 'archive' ? 'archive' : 'delete';
   if (!isDone) return `Would ${verb} ${what}. Nothing was changed.\n`;
   const after = {
-    archive: '"quark runs --archived" lists them, "quark undelete" takes them out again.',
-    delete: `"quark undelete" brings them back within ${counted(days, 'day')}.`,
-    purge: 'Their bytes have been removed.',
+    archive: `"quark runs --archived" lists ${chosen.length === 1 ? 'it' : 'them'}, "quark undelete" takes ${chosen.length === 1 ? 'it' : 'them'} out again.`,
+    delete: `"quark undelete" brings ${chosen.length === 1 ? 'it' : 'them'} back within ${counted(days, 'day')}.`,
+    purge: `${chosen.length === 1 ? 'Its' : 'Their'} bytes have been removed.`,
   }[act];
   return `${verb === 'archive' ? 'Archived' : 'Deleted'} ${what}. ${after ?? ''}\n`;
 }

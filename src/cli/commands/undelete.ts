@@ -1,5 +1,6 @@
 /** `quark undelete`: brings deleted runs back, and takes runs out of the archive. */
 import {
+  InvalidRunStateError,
   isQuarkError,
   listDeletedRuns,
   restoreRun,
@@ -31,6 +32,7 @@ export const undeleteCommand: Command = {
     withStore({ io, args }, async (store) => {
       const ids: string[] = [];
       for (const given of args.positionals) ids.push(await findId(store, given));
+      for (const id of new Set(ids)) await checkRestorable(store, id);
       const restored: RunSummary[] = [];
       for (const id of new Set(ids)) restored.push(await restoreRun(store, id));
       if (args.flag('json')) await io.stdout.write(jsonText(restored.map(summaryJson)));
@@ -41,6 +43,16 @@ export const undeleteCommand: Command = {
       return EXIT.ok;
     }),
 };
+
+/** @throws {InvalidRunStateError} for a run that is neither deleted nor in the archive */
+async function checkRestorable(store: Store, id: string): Promise<void> {
+  const run = await store.findRun(id);
+  if (run === undefined || run.archivedAtMs !== undefined) return;
+  throw new InvalidRunStateError(
+    `Run "${id}" is neither deleted nor in the archive. Nothing was changed. "quark runs --deleted" and "quark runs --archived" list those that are.`,
+    { runId: id },
+  );
+}
 
 /** A deleted run of this id or whose id starts so; else a run that is there. */
 async function findId(store: Store, given: string): Promise<string> {

@@ -14,7 +14,7 @@ import {
   withAccess,
   type RemovalActions,
 } from '../support/service-storage.ts';
-import { onTerminal } from '../support/text.ts';
+import { counted, onTerminal } from '../support/text.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -57,7 +57,10 @@ export const usersCommand: Command = {
     await withAccess(context, { create: false }, async (access, removing) => {
       const own = await access.userName?.();
       if (own !== undefined && own !== name)
-        throw new UsageError(`This key is of ${onTerminal(own)}, and of no other user`, 'users');
+        throw new UsageError(
+          `This key is of ${onTerminal(own)}, and removes no other user; got "${onTerminal(name ?? '')}". Others are removed at the machine of the service`,
+          'users',
+        );
       if (action === 'list') await listUsers(context, removing);
       else
         await remove(context, `The user ${name ?? ''}`, (how) =>
@@ -115,6 +118,8 @@ async function remove(
 ): Promise<void> {
   const isDone = args.flag('yes');
   const days = args.count('keep');
+  if (days !== undefined && args.flag('purge'))
+    throw new UsageError('Give either --keep or --purge, not both');
   const removed = await work({
     isDryRun: !isDone,
     purge: args.flag('purge'),
@@ -125,7 +130,12 @@ async function remove(
     return;
   }
   const { keys, projects, runs, spaces } = removed;
-  const counts = `${spaces.length} spaces, ${projects} projects, ${runs} runs, ${keys} keys`;
+  const counts = [
+    counted(spaces.length, 'space'),
+    counted(projects, 'project'),
+    counted(runs, 'run'),
+    counted(keys, 'key'),
+  ].join(', ');
   const said = isDone ? 'is removed' : 'would be removed';
   await io.stdout.write(`${onTerminal(what)} ${said}: ${counts}.\n`);
   if (!isDone) await io.stderr.write('Nothing was removed. Add --yes to remove it.\n');

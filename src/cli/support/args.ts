@@ -75,10 +75,21 @@ export function parseCommand(spec: CommandSpec, args: readonly string[]): Parsed
   }
   let parsed: { values: Record<string, unknown>; positionals: string[] };
   try {
-    parsed = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+    parsed = parseArgs({
+      args: withNegatives(args, options),
+      options,
+      allowPositionals: true,
+      strict: true,
+    });
   } catch (error) {
     // Node's messages name the option; what follows the first sentence is about writing positionals.
     const text = error instanceof Error ? error.message : String(error);
+    const [, dashed] = /^Option '(?:-\w, )?(--[\w-]+)'? argument is ambiguous/.exec(text) ?? [];
+    if (dashed !== undefined)
+      throw new UsageError(
+        `${dashed} needs a value; what follows it begins with a dash. Write ${dashed}=VALUE if that is the value`,
+        spec.name,
+      );
     throw new UsageError(text.split('. ')[0] ?? text, spec.name);
   }
   const { values, positionals } = parsed;
@@ -102,6 +113,26 @@ export function parseCommand(spec: CommandSpec, args: readonly string[]): Parsed
       checked.set(name, checkOption(spec, name, option, values[name]));
   }
   return new ParsedArgs(positionals, checked);
+}
+
+/** `--days -3` as `--days=-3`, so that the option refuses the number and not Node the dash. */
+function withNegatives(
+  args: readonly string[],
+  options: Readonly<Record<string, { readonly type: 'boolean' | 'string' }>>,
+): string[] {
+  const end = args.indexOf('--');
+  const joined: string[] = [];
+  for (const [i, arg] of args.entries()) {
+    const before = joined.at(-1) ?? '';
+    const isValue =
+      /^-\d/.test(arg) &&
+      (end < 0 || i < end) &&
+      before.startsWith('--') &&
+      options[before.slice(2)]?.type === 'string';
+    if (isValue) joined[joined.length - 1] = `${before}=${arg}`;
+    else joined.push(arg);
+  }
+  return joined;
 }
 
 function checkOption(spec: CommandSpec, name: string, option: OptionSpec, value: unknown): unknown {

@@ -11,6 +11,7 @@ import {
   type User,
 } from '../../service.ts';
 import { defaultDir, STORAGE_OPTIONS, type CommandContext } from './command.ts';
+import { onTerminal } from './text.ts';
 import { serviceOptions } from './service-options.ts';
 
 /** The option that names the database of a service as a URI. */
@@ -78,7 +79,7 @@ export async function withAccess(
 
 /** Removes spaces and users, beside the database or through the service. */
 export type RemovalActions = {
-  /** @param user whose space it is; the user of the key, where a service is asked */
+  /** @param user whose space it is; where a service is asked, the user of the key or an empty text */
   removeSpace(user: string, space: string, options: RemoveOptions): Promise<Removed>;
   removeUser(user: string, options: RemoveOptions): Promise<Removed>;
   /** Names of the spaces of a user; only beside the database. */
@@ -115,7 +116,14 @@ async function openGivenAccess(
     ...(typeof seconds !== 'number' ? {} : { timeoutMs: Math.ceil(seconds * 1_000) }),
   });
   const removing: RemovalActions = {
-    removeSpace: (_user, space, how) => access.removeSpace(space, how),
+    removeSpace: async (user, space, how) => {
+      const own = user === '' ? '' : await access.userName();
+      if (own !== user)
+        throw new UsageError(
+          `--user must be "${onTerminal(own)}", whose key this is; got "${onTerminal(user)}". Spaces of others are removed at the machine of the service`,
+        );
+      return access.removeSpace(space, how);
+    },
     removeUser: (_user, how) => access.removeAccount(how),
   };
   return { access, removing, close: () => access.close() };

@@ -97,11 +97,27 @@ export function writeRefusal({ scope }: Principal, space: string): SessionStoreE
 }
 
 /** What somebody is told who may not delete: that it is their key, or that the space is another user's. */
-export function deleteRefusal({ scope }: Principal, space: string): SessionStoreError {
+export function deleteRefusal(
+  { scope }: Pick<Principal, 'scope'>,
+  space: string,
+): SessionStoreError {
   const message = allows(scope, 'delete')
     ? `Only its owner may delete, archive or restore what is in ${space}.`
     : `This needs a key of scope "delete" or "admin"; yours has "${scope}".`;
   return new SessionStoreError('unauthorised', message, {
     details: { needed: 'delete', scope, httpStatus: 403 },
   });
+}
+
+/** What somebody is told who may delete and not remove bytes before their time. */
+export function purgeRefusal(
+  { scope }: Pick<Principal, 'scope'>,
+  space: string,
+): SessionStoreError {
+  if (scope !== 'delete') return deleteRefusal({ scope }, space);
+  return new SessionStoreError(
+    'unauthorised',
+    'This needs a key of scope "admin"; yours has "delete". Nothing was changed. The bytes of a deleted run go by themselves when its time has come.',
+    { details: { needed: 'admin', scope, httpStatus: 403 } },
+  );
 }

@@ -53,6 +53,8 @@ export type StoreScope = {
   readonly actor?: string;
   /** What to throw for such a request where it may not be; an error with reason `read_only` unless given. */
   readonly deleteRefusal?: Error | undefined;
+  /** What to throw where bytes may not be removed before their time; `deleteRefusal` unless given. */
+  readonly purgeRefusal?: Error | undefined;
   /**
    * Reserves memory for bodies and answers, in bytes; a negative number releases some. The rest is released when the answer ends.
    * Throws when the budget is exhausted or the client has disconnected. Default: no limit.

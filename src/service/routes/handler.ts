@@ -102,11 +102,14 @@ function routerOf(parts: StoreRouteParts): Router<StoreScope> {
     parts,
     limits: settings,
     isServed: (route) => settings.writable || !changesStore(route),
-    admit: ({ scope }, { store, writeRefusal, deleteRefusal, ...may }) => {
+    admit: (
+      { scope },
+      { store, writeRefusal, deleteRefusal, purgeRefusal = deleteRefusal, ...may },
+    ) => {
       const { mayDelete = store.isWritable, mayPurge = mayDelete } = may;
       if (scope === 'write' && !store.isWritable) throw writeRefusal ?? onlyRead();
       if (scope === 'delete' && !mayDelete) throw deleteRefusal ?? onlyRead();
-      if (scope === 'admin' && !mayPurge) throw deleteRefusal ?? onlyRead();
+      if (scope === 'admin' && !mayPurge) throw purgeRefusal ?? onlyRead();
     },
     answer: (context, answer) =>
       context.req.method === 'GET' || context.req.method === 'HEAD'

@@ -13,6 +13,7 @@ import { viewOf, type OpenGrants } from '../access/open-grants.ts';
 import {
   accessOf,
   deleteRefusal,
+  purgeRefusal,
   parseSpaceAddress,
   writeRefusal,
   type Principal,
@@ -143,6 +144,7 @@ export class SpaceRequests {
       mayPurge: mayDelete && allows(principal.scope, 'admin'),
       actor: principal.userName,
       deleteRefusal: deleteRefusal(principal, name),
+      purgeRefusal: (mayDelete ? purgeRefusal : deleteRefusal)(principal, name),
       takeRoom: (bytes) => this.#parts.takeRoom(exchange, bytes),
       takeUnpacked: (bytes) => usage.takeBytes(principal, bytes),
       compute: this.#parts.computeOf?.(
