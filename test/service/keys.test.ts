@@ -460,7 +460,7 @@ describe.each(PLACES_HERE)('keys and shares over HTTP, on %s', (name, makePlace)
       ['PUT', '/keys', 'GET, HEAD, POST'],
       ['GET', `/keys/${NO_KEY}`, 'DELETE'],
       ['POST', '/shares', 'GET, HEAD, PUT, DELETE'],
-      ['DELETE', '/account', 'GET, HEAD'],
+      ['POST', '/account', 'GET, HEAD, DELETE'],
     ] as const) {
       const { status, headers } = await ask(admin, method, path);
       expect([method, path, status, headers.get('allow')]).toEqual([method, path, 405, allow]);
