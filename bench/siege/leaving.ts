@@ -35,6 +35,12 @@ export type LeavingCounts = {
   readonly statuses: Record<string, number>;
 };
 
+/** A deletion or archiving names another run: many arrive whole, and the everyday requests read the run of the scene. */
+function withoutEffect(request: RouteRequest): RouteRequest {
+  const hasEffect = request.method === 'DELETE' || request.path.endsWith('/archive');
+  return hasEffect ? { ...request, path: request.path.replace(RUN_ID, 'run_nobodys') } : request;
+}
+
 /** Sends them all, so many at once; each pair of route and phase is met again and again. */
 export async function leaveEarly(plan: LeavingPlan): Promise<LeavingCounts> {
   const random = randomFrom(plan.seed);
@@ -47,12 +53,13 @@ export async function leaveEarly(plan: LeavingPlan): Promise<LeavingCounts> {
     routes: new Set(plan.routes.map(({ route }) => route)).size,
     statuses: {} as Record<string, number>,
   };
-  const common = plan.routes.filter(({ isRare }) => isRare !== true);
+  const all = plan.routes.map(withoutEffect);
+  const common = all.filter(({ isRare }) => isRare !== true);
   let next = 0;
   const work = async (): Promise<void> => {
     while (counts.requests < plan.count) {
       const i = next++;
-      const routes = i < plan.routes.length * PHASES.length ? plan.routes : common;
+      const routes = i < all.length * PHASES.length ? all : common;
       const one = routes[i % routes.length];
       if (one === undefined) return;
       const phase = PHASES[Math.floor(i / routes.length) % PHASES.length] ?? 'asked';
