@@ -61,8 +61,9 @@ export class DeletionSync {
     const nowMs = clock.now();
     if (isChanged || members.size === 0 || Math.abs(nowMs - this.#readAtMs) < compareEveryMs)
       return isChanged;
+    const isFound = await this.#readTombstones(openRemote, members, snapshot);
     this.#readAtMs = nowMs;
-    return this.#readTombstones(openRemote, members, snapshot);
+    return isFound;
   }
 
   /** The service says that a run was deleted there. Returns the problem that the status shows; null where the copy here goes, too. */
@@ -144,8 +145,8 @@ export class DeletionSync {
       const found = await (await openRemote()).listDeletedRuns();
       deleted = new Set(found.map(({ id }) => id));
     } catch (error) {
-      // A service that is away, or that is older than deletion, deletes nothing now.
-      if (!isQuarkError(error)) throw error;
+      // A service that is away, or that is older than deletion, deletes nothing now. One that is busy is asked after a pause.
+      if (!isQuarkError(error) || isStoreError(error, 'busy')) throw error;
       return false;
     }
     let isChanged = false;

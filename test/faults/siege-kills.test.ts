@@ -7,7 +7,7 @@ import { killWhileForgetting } from '../../bench/siege/part-kills.ts';
 import { rounds } from '../support/property.ts';
 import { buildProgram, startService, type Program } from './processes.ts';
 
-const ROUNDS = rounds(6);
+const ROUNDS = rounds(3);
 
 let services: Program;
 let forgetter: Program;

@@ -15,8 +15,8 @@ import { runAndKill } from '../support/run-and-kill.ts';
 import { inspect, RUN_ID } from './workload.ts';
 
 const WRITERS = 4;
-const BACKUPS = rounds(4);
-const KILLS = rounds(20);
+const BACKUPS = rounds(2);
+const KILLS = rounds(4);
 const MAX_LIFE_MS = 250;
 
 let build: string;
