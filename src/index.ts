@@ -75,7 +75,12 @@ export {
   type DeletedRunFilter,
   type RunSize,
 } from './read/run-deletion.ts';
-export type { DeletedRun, DeleteRunOptions } from './store/store.ts';
+export type {
+  DeletedProject,
+  DeletedRun,
+  DeleteProjectOptions,
+  DeleteRunOptions,
+} from './store/store.ts';
 export { listRuns, type RunListFilter, type RunSummary } from './read/runs.ts';
 export {
   DEFAULT_KEEP_UNNAMED_MS,
@@ -83,6 +88,7 @@ export {
   type BlobSweepReport,
   type SweepBlobsOptions,
 } from './read/blob-sweep.ts';
+export { deleteProject } from './read/project-deletion.ts';
 export { deleteArtifact, deleteTable } from './read/row-deletion.ts';
 export { type DeletedRows } from './store/store.ts';
 export { toArrowTable } from './read/arrow-table.ts';

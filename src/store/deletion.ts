@@ -26,6 +26,35 @@ export type DeleteRunOptions = {
   readonly by?: string;
 };
 
+/** How a project is deleted. */
+export type DeleteProjectOptions = DeleteRunOptions & {
+  /** True: runs with a live session are deleted, too; their sessions are refused from then on. Default false. */
+  readonly running?: boolean;
+};
+
+/** A project that was deleted. */
+export type DeletedProject = {
+  readonly name: string;
+  /** How many runs were deleted. */
+  readonly runs: number;
+  /** From when on the bytes of the last of them may be removed, in UTC epoch milliseconds; null where there was no run. */
+  readonly purgeAtMs: number | null;
+};
+
+/**
+ * What a store does with projects without runs. A project all of whose runs are deleted is in no listing; it comes back with the first
+ * run that is restored or recorded, and is removed when the last of its runs is purged. The memory, IndexedDB, file and PostgreSQL
+ * stores have it.
+ */
+export interface ProjectRemoval {
+  /**
+   * Removes a project that no run is in: neither one that is there, nor a deleted one that can be restored. Returns whether it did;
+   * false where there is no such project, too.
+   * @throws {QuarkError} `invalid_input`
+   */
+  removeProject(projectId: string): Promise<boolean>;
+}
+
 /** The calls of a store that delete, archive and restore runs. */
 export interface RunDeletion {
   /**
@@ -68,7 +97,20 @@ export interface RunDeletion {
 export function checkDeletion(runId: string, options: DeleteRunOptions = {}): void {
   checkRunId(runId);
   checkOptionNames('options', options, ['keepMs', 'by']);
-  const { by, keepMs } = options;
+  checkDeleteOptions(options);
+}
+
+/** Checks how a project is deleted. @throws {QuarkError} `invalid_input` */
+export function checkProjectDeletion(name: string, options: DeleteProjectOptions = {}): void {
+  checkStorable('project', name);
+  checkOptionNames('options', options, ['keepMs', 'by', 'running']);
+  const { running } = options;
+  if (running !== undefined && typeof running !== 'boolean')
+    throw invalidInput('running', running, 'true or false');
+  checkDeleteOptions(options);
+}
+
+function checkDeleteOptions({ by, keepMs }: DeleteRunOptions): void {
   if (
     keepMs !== undefined &&
     !(typeof keepMs === 'number' && keepMs >= 0 && keepMs <= MAX_KEEP_DELETED_MS)

@@ -7,6 +7,7 @@ import { projectShape } from '../records/shapes/project.ts';
 import { generationOf, newRunShape, runFilterShape, runShape } from '../records/shapes/run.ts';
 import { checkShape, copyShape } from '../schema/shape.ts';
 import {
+  type DeletedRun,
   type Lease,
   type RunFilter,
   type StoredProject,
@@ -35,6 +36,20 @@ export function checkSpace(value: unknown): string {
 /** Checks a project before it is stored. */
 export function checkProject(project: StoredProject): void {
   checkShape(projectShape, project, 'project.');
+}
+
+/**
+ * The project that is added again with a run: another program removed it after its last run. Undefined where it is there, where
+ * another project has its name, and where nothing was deleted from it.
+ */
+export function projectOfRun(
+  { projectId: id, projectName: name, startedAtMs }: Omit<StoredRun, 'revision'>,
+  projects: readonly StoredProject[],
+  tombstones: readonly Pick<DeletedRun, 'projectName'>[],
+): StoredProject | undefined {
+  if (projects.some((one) => one.id === id || one.name === name)) return undefined;
+  if (!tombstones.some(({ projectName }) => projectName === name)) return undefined;
+  return { id, name, createdAtMs: startedAtMs };
 }
 
 /** Checks a run before it is stored. */

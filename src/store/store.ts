@@ -30,7 +30,15 @@ import { checkShape } from '../schema/shape.ts';
 import { checkRange } from './blob-rules.ts';
 import { checkBlobDrop, checkBlobPage, type BlobSweeps } from './blob-sweep.ts';
 import { checkBlob, checkSha256 } from './blob-rules.ts';
-import { checkDeletion, checkPurge, type RunDeletion } from './deletion.ts';
+import {
+  checkDeletion,
+  checkProjectDeletion,
+  checkPurge,
+  type DeletedProject,
+  type DeleteProjectOptions,
+  type ProjectRemoval,
+  type RunDeletion,
+} from './deletion.ts';
 import type { CurveQuery, RunCurves } from './curves.ts';
 import type { RowSpill } from './row-spill.ts';
 import {
@@ -67,7 +75,13 @@ export type { RunFilter, RunGeneration, StoredRun } from '../records/shapes/run.
 export type { StoreIdentity } from '../records/shapes/store-identity.ts';
 export type { StreamState } from '../records/shapes/stream.ts';
 export type { TableBatches } from '../records/shapes/table-batches.ts';
-export type { DeleteRunOptions, RunDeletion } from './deletion.ts';
+export type {
+  DeletedProject,
+  DeleteProjectOptions,
+  DeleteRunOptions,
+  ProjectRemoval,
+  RunDeletion,
+} from './deletion.ts';
 
 /** A segment on its way into a store: the store assigns the sequence numbers and stores the rest as it is. */
 export type NewSegment = {
@@ -178,11 +192,11 @@ export interface RunStore extends RunDeletion {
    * @throws {SessionStoreError} `rejected` when another project has the id
    */
   ensureProject(project: StoredProject): Promise<StoredProject>;
-  /** All projects, ordered by name. */
+  /** All projects, ordered by name, without those all of whose runs are deleted and can be restored. */
   listProjects(): Promise<readonly StoredProject[]>;
 
   /**
-   * Adds a run with revision 1. The id is also a folder name: letters, digits, ".", "_" and "-", at most 128 of them.
+   * Adds a run with revision 1, and its project again where that was removed meanwhile. The id is also a folder name: letters, digits, ".", "_" and "-", at most 128 of them.
    * @throws {SessionStoreError} `rejected` when the id is taken, `deleted` when the run of this id was deleted
    */
   createRun(run: Omit<StoredRun, 'revision'>): Promise<StoredRun>;
@@ -388,6 +402,8 @@ export interface ConnectedStore {
   deleteTable(runId: string, table: string): Promise<DeletedRows>;
   /** Deletes the artifacts of an ended run with this id or key, at the service: see `deleteArtifact` of the package. */
   deleteArtifact(runId: string, idOrKey: string): Promise<DeletedRows>;
+  /** Deletes a project with all of its runs, at the service: see `deleteProject` of the package. */
+  deleteProject(name: string, options?: DeleteProjectOptions): Promise<DeletedProject>;
   /** Quotas of which four fifths and more are used, as the service said with its last answer. Asks nothing. */
   nearQuotas(): Promise<readonly NearQuota[]>;
 }
@@ -404,6 +420,7 @@ export interface Store
     Partial<ServedStore>,
     Partial<BlobRanges>,
     Partial<BlobSweeps>,
+    Partial<ProjectRemoval>,
     Partial<LocalStore>,
     Partial<ConnectedStore> {
   /** The URI that opens this store. */
@@ -504,6 +521,8 @@ export const STORE_CALLS: CallRules<Store> = {
     if (typeof idOrKey !== 'string' || idOrKey === '')
       throw invalidInput('artifact', idOrKey, 'the id or the key of an artifact');
   }),
+  deleteProject: removes(checkProjectDeletion),
+  removeProject: removes((projectId) => checkId('projectId', projectId)),
   listBlobs: reads(checkBlobPage),
   dropBlobs: writes(checkBlobDrop),
   // What gives no space back need not refuse to.

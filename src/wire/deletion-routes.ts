@@ -1,6 +1,8 @@
 /** The routes that delete, archive and restore runs: part of the table in `routes.ts`. */
 import {
+  count,
   countOf,
+  flagOf,
   json,
   jsonOf,
   message,
@@ -29,6 +31,18 @@ export const DELETION_ROUTES = {
       query: {
         keepMs: countOf('How long it can be restored, in milliseconds. Default: 30 days.'),
         by: textOf('Who deletes it. Default: the user of the key.'),
+      },
+    },
+  ),
+  'DELETE /projects/:name': remove(
+    'deleteProject',
+    'Deletes a project with all of its runs. It comes back with the first run that is restored, and goes with the last one that is purged',
+    json({ project: text, runs: count, purge_at_ms: { type: ['number', 'null'] } }),
+    {
+      query: {
+        keepMs: countOf('How long its runs can be restored, in milliseconds. Default: 30 days.'),
+        by: textOf('Who deletes it. Default: the user of the key.'),
+        running: flagOf('Whether runs with a live session are deleted, too. Default: false.'),
       },
     },
   ),

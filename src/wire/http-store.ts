@@ -25,6 +25,7 @@ import type {
 import { decodeCurves } from './curve-messages.ts';
 import { decodeFrames } from './frames.ts';
 import { HttpClient, notQuark, type HttpStorageOptions } from './http-client.ts';
+import { deleteProjectThere, listDeletedThere } from './http-deletion.ts';
 import {
   API_PATH,
   BYTES_MEDIA_TYPE,
@@ -190,6 +191,9 @@ class HttpStore implements StoreDriver {
     return decodeDeletedRun(answer.get('deleted'));
   };
 
+  readonly deleteProject: NonNullable<Store['deleteProject']> = (name, options) =>
+    deleteProjectThere(this.#client, name, options);
+
   readonly deleteTable: NonNullable<Store['deleteTable']> = async (runId, table) => {
     const params = { runId, table };
     const answer = await this.#client.json('DELETE /runs/:runId/tables/:table', { params });
@@ -223,17 +227,7 @@ class HttpStore implements StoreDriver {
     }
   };
 
-  readonly listDeletedRuns: Store['listDeletedRuns'] = async () => {
-    const found = new Map<string, DeletedRun>();
-    for (let offset: unknown = 0; typeof offset === 'number';) {
-      const query = { offset };
-      const answer = await this.#client.json('GET /deleted-runs', { query });
-      for (const one of answer.list('deleted').map(decodeDeletedRun)) found.set(one.id, one);
-      const next = answer.get('next');
-      offset = typeof next === 'number' && next > offset ? next : undefined;
-    }
-    return [...found.values()];
-  };
+  readonly listDeletedRuns: Store['listDeletedRuns'] = () => listDeletedThere(this.#client);
 
   readonly purgeDeletedRuns: Store['purgeDeletedRuns'] = async (nowMs, force = []) => {
     const purged: DeletedRun[] = [];

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { deleteRun, listRuns, openRun, restoreRun, runSize } from '../../src/index.ts';
 import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store, StoredRun } from '../../src/store/store.ts';
 import { recordRun, runWith } from '../support/recorded-run.ts';
 import { artifactSegmentOf } from '../support/artifact-segments.ts';
 import { metricSegmentOf } from '../support/real-segments.ts';
@@ -170,3 +170,58 @@ it('a wrong command line names the option, its value and the rule', async () => 
     expect(await run(...args)).toMatchObject({ code: 2, stderr: expect.stringMatching(said) });
   expect(await ids()).toHaveLength(3);
 });
+
+it('deletes a project with all of its runs, and brings it back with the first of them', async () => {
+  const project = (await listRuns(store))[0]?.run.projectName ?? '';
+  await recordRun(
+    [],
+    store,
+    runWith({ id: 'run_other', projectName: 'other', projectId: 'other' }),
+  );
+  await run('rm', 'run_ab', '--archive');
+  const names = async (): Promise<readonly string[]> =>
+    (await store.listProjects()).map(({ name }) => name);
+  for (const wrong of [
+    ['rm', '--all', '--yes'],
+    ['rm', '--all', '--project', project, 'run_aa', '--yes'],
+    ['rm', '--all', '--project', project, '--tag', 'old', '--yes'],
+    ['rm', '--running', 'run_aa'],
+    ['rm', '--all', '--project', project],
+  ])
+    expect(await run(...wrong)).toMatchObject({ code: 2 });
+  const dry = await run('rm', '--project', project, '--all', '--dry-run', '--json');
+  expect(JSON.parse(dry.stdout)).toMatchObject({
+    is_done: false,
+    project_name: project,
+    runs: expect.arrayContaining(['run_aa', 'run_ab', 'run_b']) as unknown,
+  });
+  const io = new FakeIo({ cwd: folder, answer: 'n' });
+  expect(await runCli(['rm', '--project', project, '--all'], io)).toBe(1);
+  expect(io.asked).toEqual([`Delete project ${project} with 3 runs? [y/N] `]);
+  expect(await ids('any')).toHaveLength(4);
+
+  await store.createRun({ ...(await running()), projectName: project });
+  await store.renewLease('run_live', 'session', 60_000);
+  const refused = await run('rm', '--project', project, '--all', '--yes');
+  expect(refused.code).not.toBe(0);
+  expect(refused.stderr).toContain('run_live');
+  expect(await ids('any')).toHaveLength(5);
+  const done = await run('rm', '--project', project, '--all', '--running', '--yes');
+  expect(done).toMatchObject({ code: 0, stderr: '' });
+  expect(done.stdout).toContain(`Deleted project ${project} with 4 runs`);
+  expect(await ids('any')).toEqual(['run_other']);
+  expect(await names()).not.toContain(project);
+  expect(await run('undelete', 'run_aa')).toMatchObject({ code: 0 });
+  expect(await names()).toContain(project);
+  expect(await run('rm', '--project', project, '--all', '--purge-now', '--yes')).toMatchObject({
+    code: 0,
+  });
+  expect(await run('undelete', 'run_aa')).toMatchObject({ code: 1 });
+  expect(await run('rm', '--project', 'nobody', '--all', '--yes')).not.toMatchObject({ code: 0 });
+});
+
+async function running(): Promise<Omit<StoredRun, 'revision'>> {
+  const found = await store.findRun('run_aa');
+  if (found === undefined) throw new Error('It was recorded.');
+  return { ...found, id: 'run_live', status: 'running' };
+}

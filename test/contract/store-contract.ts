@@ -11,6 +11,7 @@ import { describeDeletion } from './store-deletion.ts';
 import { describeMerges } from './store-merges.ts';
 import { describeNotes } from './store-notes.ts';
 import { describeLocations } from './store-locations.ts';
+import { describeProjects } from './store-projects.ts';
 import { describeRowDeletion } from './store-rows.ts';
 import { describeRuns } from './store-runs.ts';
 import { describeEpochs } from './store-epochs.ts';
@@ -120,6 +121,7 @@ export function describeStore(
     describeAppends(place);
     describeFencing(place);
     describeDeletion(place);
+    describeProjects(place);
     if (options.serves !== false) describeEpochs(place);
     if (options.hasNotes === true) describeNotes(place);
     if (options.hasNotes === true && options.serves !== false) describeChanges(place);

@@ -200,6 +200,7 @@ describe('exported names', () => {
         "createMemoryStore",
         "defaultSeverity",
         "deleteArtifact",
+        "deleteProject",
         "deleteRun",
         "deleteTable",
         "describeDamage",

@@ -1,5 +1,6 @@
 /** Deletion through a service: who may, what the log says of it, and how it ends. */
 import { afterEach, expect, test } from 'vitest';
+import { deleteProject } from '../../src/read/project-deletion.ts';
 import type { KeyScope } from '../../src/service.ts';
 import { quark } from '../cli/fake-io.ts';
 import { metricSegmentOf } from '../support/real-segments.ts';
@@ -73,6 +74,57 @@ test('the command line deletes nothing where the key may delete and not purge', 
   });
   expect(await writes.findRun('run_1')).toBeDefined();
   await writes.close();
+});
+
+test('a project goes with all of its runs for a key of scope delete, and counts for no quota', async () => {
+  const { access, keyOf, service } = await open();
+  const [writer, remover, admin] = [
+    await keyOf('alice', 'write'),
+    await keyOf('alice', 'delete'),
+    await keyOf('alice', 'admin'),
+  ];
+  const [writes, removes] = [await storeOf(service, writer), await storeOf(service, remover)];
+  await writes.ensureProject({ id: 'p1', name: 'a/b c', createdAtMs: 1 });
+  for (const id of ['run_1', 'run_2'])
+    await writes.createRun(runOf({ id, projectId: 'p1', projectName: 'a/b c' }));
+  await writes.appendSegments([metricSegmentOf(0)]);
+  await writes.renewLease('run_2', 'session', 60_000);
+  const guestKey = await keyOf('bob', 'admin');
+  await access.share({ owner: 'alice', project: 'a/b c', user: 'bob', access: 'write' });
+  const guest = await storeOf(service, guestKey, 'alice:default');
+  for (const store of [writes, guest])
+    await expect(deleteProject(store, 'a/b c', { running: true })).rejects.toMatchObject({
+      reason: 'unauthorised',
+      details: { status: 403 },
+    });
+  await expect(deleteProject(removes, 'a/b c')).rejects.toMatchObject({
+    code: 'invalid_run_state',
+  });
+  await expect(deleteProject(removes, 'nobody')).rejects.toMatchObject({ reason: 'missing' });
+  expect(await writes.listRuns()).toHaveLength(2);
+  const usedRuns = async (): Promise<unknown> => {
+    const { text } = await ask(service.port, '/api/v1/quotas', { headers: bearer(admin) });
+    return JSON.parse(text).quotas[0].used_runs;
+  };
+  expect(await usedRuns()).toBe(2);
+  expect(await deleteProject(removes, 'a/b c', { running: true })).toMatchObject({ runs: 2 });
+  expect(await usedRuns()).toBe(0);
+  expect(await writes.listProjects()).toEqual([]);
+  expect((await writes.findDeletedRun('run_1'))?.by).toBe('alice');
+  const { text } = await ask(service.port, '/api/v1/audit?action=project', {
+    headers: bearer(admin),
+  });
+  const lines: { readonly target_id: string; readonly detail: object }[] = JSON.parse(text).lines;
+  expect(lines.map(({ target_id, detail }) => [target_id, detail])).toEqual([
+    ['a/b c', {}],
+    ['a/b c', { failed: 'invalid_run_state' }],
+    ['a/b c', {}],
+  ]);
+  await removes.restoreRun('run_1');
+  expect((await writes.listProjects()).map(({ name }) => name)).toEqual(['a/b c']);
+  expect(await usedRuns()).toBe(1);
+  expect(await writes.listSegments({ runId: 'run_1', table: 'metrics' })).toHaveLength(1);
+  for (const store of [writes, removes, guest]) await store.close();
 });
 
 test('a guest deletes nothing, and learns of no run that was not shared', async () => {

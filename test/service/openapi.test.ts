@@ -280,6 +280,10 @@ describe('the description of the API', () => {
     const listed = await remote.listSegments({ runId, table: 'metrics', empty: true });
     expect(listed).toMatchObject([{ rowCount: 0, droppedRows: 1 }]);
 
+    expect(await remote.deleteProject?.('digits', { running: true, keepMs: 5 })).toMatchObject({
+      name: 'digits',
+    });
+
     // Errors have their form too.
     for (const [method, path, body] of [
       ['POST', '/runs', { run: 3 }],

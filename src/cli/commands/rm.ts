@@ -12,6 +12,7 @@ import {
   type RunSummary,
   type Store,
 } from '../../index.ts';
+import { removeWholeProject } from '../support/remove-project.ts';
 import { removeRows } from '../support/remove-rows.ts';
 import { UsageError, type ParsedArgs } from '../support/args.ts';
 import {
@@ -48,6 +49,11 @@ export const rmCommand: Command = {
         help: 'All runs with this status.',
         choices: RUN_STATUSES.filter((status) => status !== 'running'),
       },
+      all: {
+        kind: 'flag',
+        help: 'With --project: the project itself, with all of its runs, archived ones too.',
+      },
+      running: { kind: 'flag', help: 'With --all: runs that are being recorded, too.' },
       tag: { kind: 'list', value: 'TAG', help: 'All ended runs with this tag.' },
       before: {
         kind: 'text',
@@ -87,11 +93,14 @@ export const rmCommand: Command = {
     ],
   },
   run: (context) =>
-    withStore(context, (store) =>
-      context.args.text('table') === undefined && context.args.text('artifact') === undefined
+    withStore(context, (store) => {
+      const { args } = context;
+      if (args.flag('all')) return removeWholeProject(context, store);
+      if (args.flag('running')) throw new UsageError('--running goes with --all', 'rm');
+      return args.text('table') === undefined && args.text('artifact') === undefined
         ? removeRuns(context, store)
-        : removeRows(context, store),
-    ),
+        : removeRows(context, store);
+    }),
 };
 
 async function removeRuns(context: CommandContext, store: Store): Promise<number> {

@@ -18,6 +18,7 @@ const AUDITED: ReadonlyMap<string, readonly [action: AuditAction, target: string
   ['deleteRun', ['run.delete', 'run']],
   ['archiveRun', ['run.archive', 'run']],
   ['restoreRun', ['run.restore', 'run']],
+  ['deleteProject', ['project.delete', 'project']],
   ['deleteTable', ['table.delete', 'table']],
   ['deleteArtifact', ['artifact.delete', 'artifact']],
   ['purgeDeletedRuns', ['run.purge', 'space']],
@@ -52,7 +53,9 @@ async function recorded(
   const mayBeThere =
     act.target.kind === 'space' ||
     act.action === 'run.restore' ||
-    (await store.findRun(act.target.id)) !== undefined;
+    (act.target.kind === 'project'
+      ? (await store.listProjects()).some(({ name: project }) => project === act.target.id)
+      : (await store.findRun(act.target.id)) !== undefined);
   if (!mayBeThere) {
     const result = await call();
     await audit.record(line);

@@ -12,6 +12,7 @@
  */
 import { storeOf, type StoreDriver } from '../../store/front.ts';
 import { RunNotFoundError, SessionStoreError } from '../../base/errors.ts';
+import { deleteProject } from '../../read/project-deletion.ts';
 import { deleteArtifact, deleteTable } from '../../read/row-deletion.ts';
 import { rangeOfBlob, sizeOfBlob } from '../../store/blob-rules.ts';
 import { compareRuns, runIdTaken, storeClosed } from '../../store/run-rules.ts';
@@ -145,6 +146,9 @@ class GuardedStore implements StoreDriver {
   readonly archiveRun: Store['archiveRun'] = (runId) => this.#store.archiveRun(runId);
 
   readonly restoreRun: Store['restoreRun'] = (runId) => this.#store.restoreRun(runId);
+
+  readonly deleteProject: NonNullable<Store['deleteProject']> = (name, options) =>
+    deleteProject(this.#store, name, options);
 
   readonly deleteTable: NonNullable<Store['deleteTable']> = (runId, table) =>
     deleteTable(this.#store, runId, table);

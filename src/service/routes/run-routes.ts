@@ -1,4 +1,5 @@
 /** Routes of projects, runs and leases, and of the API itself. */
+import { deleteProject } from '../../read/project-deletion.ts';
 import { deleteArtifact, deleteTable } from '../../read/row-deletion.ts';
 import {
   invalidInput,
@@ -46,6 +47,21 @@ export const runHandlers = {
     const project = decodeProject((await body()).get('project'));
     settings.checks.project?.(project);
     return { project: await scope.store.ensureProject(project) };
+  },
+
+  'DELETE /projects/:name': async (
+    { scope, params: { name }, query: { by = scope.actor, ...given } },
+    { feeds },
+  ) => {
+    const before = await scope.store.listRuns({ projectName: name });
+    const { keepMs, running } = given;
+    const deleted = await deleteProject(scope.store, name, {
+      ...(keepMs === undefined ? {} : { keepMs }),
+      ...(running === undefined ? {} : { running }),
+      ...(by === undefined ? {} : { by }),
+    });
+    for (const { id: runId } of before) feeds.notify(scope, { runId });
+    return { project: name, runs: deleted.runs, purge_at_ms: deleted.purgeAtMs };
   },
 
   'GET /runs': ({ scope, query: { text, config = [], ...filter } }) =>

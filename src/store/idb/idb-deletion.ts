@@ -25,6 +25,7 @@ import {
   type IdbTombstone,
   type IdbTransaction,
 } from './idb-layout.ts';
+import { removeIdbProject } from './idb-projects.ts';
 
 type Transaction = IdbTransaction<'readonly'> | IdbTransaction<'readwrite'>;
 
@@ -100,12 +101,14 @@ export function idbDeletion(
       const purged: DeletedRun[] = [];
       for (const { id } of known.filter((one) => isPurgeDue(one, nowMs, force))) {
         const done = await connection.writeToDisk(
-          ['deletedRuns', 'notes', ...RUN_STORES],
+          ['projects', 'runs', 'deletedRuns', 'notes', ...RUN_STORES],
           async (tx) => {
             const deleted = await tx.objectStore('deletedRuns').get(id);
             // It may have been restored meanwhile.
             if (deleted === undefined || !isPurgeDue(deleted, nowMs, force)) return undefined;
-            return purge(tx, deleted, nowMs);
+            const tombstone = await purge(tx, deleted, nowMs);
+            if (deleted.run !== undefined) await removeIdbProject(tx, deleted.run.projectId);
+            return tombstone;
           },
         );
         if (done !== undefined) purged.push(done);

@@ -9,6 +9,7 @@ import { checkStoredBlob } from '../blob-rules.ts';
 import type { BlobSweeps, DeletedRunSource } from '../blob-sweep.ts';
 import { BLOB_DROP_STORES, BLOB_LIST_STORES, dropBlobs, blobsIn } from './idb-blob-sweep.ts';
 import { checkNotDeleted, idbDeletion } from './idb-deletion.ts';
+import { holdProject, listIdbProjects, removeIdbProject } from './idb-projects.ts';
 import { IdbConnection } from './idb-connection.ts';
 import type { IdbTransaction } from './idb-layout.ts';
 import { beginNewLog } from './idb-log.ts';
@@ -123,18 +124,22 @@ class IdbStore implements StoreDriver {
     });
 
   readonly listProjects: Store['listProjects'] = async () => {
-    const found = await this.#connection.read(['projects'], (tx) =>
-      tx.objectStore('projects').getAll(),
-    );
+    const found = await this.#connection.read(['projects', 'runs', 'deletedRuns'], listIdbProjects);
     return found.sort((a, b) => compareText(a.name, b.name));
   };
 
+  readonly removeProject: NonNullable<Store['removeProject']> = async (projectId) =>
+    this.#connection.writeToDisk(['projects', 'runs', 'deletedRuns'], (tx) =>
+      removeIdbProject(tx, projectId),
+    );
+
   readonly createRun: Store['createRun'] = async (run) =>
-    this.#connection.writeToDisk(['runs', 'deletedRuns'], async (tx) => {
+    this.#connection.writeToDisk(['projects', 'runs', 'deletedRuns'], async (tx) => {
       const runs = tx.objectStore('runs');
       await checkNotDeleted(tx, [run.id]);
       if ((await runs.getKey(run.id)) !== undefined) throw runIdTaken(run.id);
       const stored = copyRun(run, 1);
+      await holdProject(tx, run);
       await runs.put(stored);
       return stored;
     });

@@ -82,7 +82,7 @@ export function memoryDeletion(
         isPurgeDue(tombstone, nowMs, force),
       );
       return due
-        .map(({ revision, tombstone }) => {
+        .map(({ revision, run, tombstone }) => {
           const { names, prefixes } = notesOfRun(tombstone.id);
           for (const name of data.notes.keys())
             if (names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix)))
@@ -90,11 +90,34 @@ export function memoryDeletion(
           const purged = { ...tombstone, purgedAtMs: nowMs };
           const nothing = { run: undefined, streams: new Map<string, MemoryStream>() };
           data.deleted.set(tombstone.id, { tombstone: purged, revision, ...nothing });
+          if (run !== undefined) removeMemoryProject(data, run.projectId);
           return { ...purged };
         })
         .sort(compareDeleted);
     },
   };
+}
+
+/** Whether deleted runs of this project can be restored, and no run of it is there. */
+export function isProjectDeleted(data: MemoryData, name: string): boolean {
+  const isOf = ({ projectName }: { readonly projectName: string }): boolean => projectName === name;
+  return hasDeletedRuns(data, name) && ![...data.runs.values()].some(isOf);
+}
+
+/** Removes a project that no run is in; returns whether it was there. */
+export function removeMemoryProject(data: MemoryData, projectId: string): boolean {
+  const name = data.projects.get(projectId)?.name;
+  if (name === undefined || hasDeletedRuns(data, name)) return false;
+  for (const run of data.runs.values())
+    if (run.projectId === projectId || run.projectName === name) return false;
+  return data.projects.delete(projectId);
+}
+
+function hasDeletedRuns(data: MemoryData, project: string): boolean {
+  return [...data.deleted.values()].some(
+    ({ tombstone: { projectName, purgedAtMs } }) =>
+      projectName === project && purgedAtMs === undefined,
+  );
 }
 
 function takeStreams(data: MemoryData, runId: string): ReadonlyMap<string, MemoryStream> {

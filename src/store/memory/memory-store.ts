@@ -18,6 +18,7 @@ import {
   compareText,
   copyRun,
   projectIdTaken,
+  projectOfRun,
   runIdTaken,
   segmentTaken,
   agedLease,
@@ -38,7 +39,12 @@ import {
   numberSegment,
   underGeneration,
 } from '../segment-rules.ts';
-import { memoryDeletedRuns, memoryDeletion } from './memory-deletion.ts';
+import {
+  isProjectDeleted,
+  memoryDeletedRuns,
+  memoryDeletion,
+  removeMemoryProject,
+} from './memory-deletion.ts';
 import {
   createMemoryData,
   firstEndingAt,
@@ -132,12 +138,20 @@ class MemoryStore implements StoreDriver {
   };
 
   readonly listProjects: Store['listProjects'] = async () =>
-    [...this.#data.projects.values()].sort((a, b) => compareText(a.name, b.name));
+    [...this.#data.projects.values()]
+      .filter(({ name }) => !isProjectDeleted(this.#data, name))
+      .sort((a, b) => compareText(a.name, b.name));
+
+  readonly removeProject: NonNullable<Store['removeProject']> = async (projectId) =>
+    removeMemoryProject(this.#data, projectId);
 
   readonly createRun: Store['createRun'] = async (run) => {
-    const { runs } = this.#data;
+    const { deleted, projects, runs } = this.#data;
     this.#checkNotDeleted(run.id);
     if (runs.has(run.id)) throw runIdTaken(run.id);
+    const tombstones = [...deleted.values()].map(({ tombstone }) => tombstone);
+    const again = projectOfRun(run, [...projects.values()], tombstones);
+    if (again !== undefined) projects.set(again.id, again);
     runs.set(run.id, copyRun(run, 1));
     noteChange(this.#data, run.id);
     return copyRun(run, 1);

@@ -31,7 +31,7 @@ import {
   type SqlDatabase,
   type SqlWork,
 } from './sql-database.ts';
-import { findRun, NEXT_ORDER, wasChanged, writeTags } from './sql-runs.ts';
+import { findRun, NEXT_ORDER, removeProject, wasChanged, writeTags } from './sql-runs.ts';
 import { sqlShape } from './sql-shapes.ts';
 import { lockRunStreams, type ChangeScope } from './sql-streams.ts';
 import { refuseMissing } from './sql-tombstones.ts';
@@ -218,6 +218,7 @@ function* purgeRun(
     space,
     runId,
   );
+  if (found.run !== undefined) yield* removeProject(space, found.run.projectId);
   return { ...found.tombstone, purgedAtMs: nowMs };
 }
 

@@ -29,6 +29,8 @@ import {
   type SqlAttempt,
   type SqlValue,
   type SqlWork,
+  sqlOne,
+  type SqlCall,
 } from './sql-database.ts';
 import {
   type RunChanges,
@@ -74,8 +76,55 @@ export function* ensureProject(space: string, project: StoredProject): SqlWork<S
 }
 
 export function* listProjects(space: string): SqlWork<readonly StoredProject[]> {
-  const rows = yield sql(`SELECT ${projects.selected} FROM projects WHERE space = ?`, space);
+  const rows = yield sql(
+    `SELECT ${projects.selected} FROM projects WHERE space = ? AND (
+       name NOT IN (SELECT project_name FROM deleted_runs WHERE space = ? AND purged_at_ms IS NULL)
+       OR EXISTS (SELECT 1 FROM runs WHERE runs.space = projects.space AND runs.project_name = projects.name))`,
+    space,
+    space,
+  );
   return rows.map((row) => projects.read(row, {}));
+}
+
+/** Removes a project that no run is in, deleted ones that can be restored included; returns whether it was there. */
+export function* removeProject(space: string, projectId: string): SqlWork<boolean> {
+  // A run that is added to it at this moment has locked it: the statement after this one sees that run.
+  yield sqlOne('SELECT 1 FROM projects WHERE space = ? AND id = ? FOR UPDATE', space, projectId);
+  const removed = yield sql(
+    `DELETE FROM projects WHERE space = ? AND id = ?
+       AND NOT EXISTS (SELECT 1 FROM deleted_runs WHERE deleted_runs.space = projects.space
+         AND deleted_runs.project_name = projects.name AND purged_at_ms IS NULL)
+       AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.space = projects.space
+         AND (runs.project_id = projects.id OR runs.project_name = projects.name))
+     RETURNING text(id)`,
+    space,
+    projectId,
+  );
+  if (removed.length === 0) return false;
+  yield sql('DELETE FROM quotas WHERE space = ? AND project_id = ?', space, projectId);
+  return true;
+}
+
+/**
+ * Holds the project of a run that is being added, and adds it again where it was removed after its last run. What nothing was
+ * deleted from is left as it is.
+ */
+function holdProject(space: string, run: Omit<StoredRun, 'revision'>): readonly SqlCall[] {
+  return [
+    sqlOne('SELECT 1 FROM projects WHERE space = ? AND id = ? FOR SHARE', space, run.projectId),
+    sql(
+      `INSERT INTO projects (space, id, name, created_at_ms)
+       SELECT space, CAST(? AS TEXT), project_name, CAST(? AS DOUBLE PRECISION) FROM deleted_runs
+       WHERE space = ? AND project_name = ? AND NOT EXISTS (SELECT 1 FROM projects WHERE space = ? AND id = ?)
+       LIMIT 1 ON CONFLICT DO NOTHING`,
+      run.projectId,
+      run.startedAtMs,
+      space,
+      run.projectName,
+      space,
+      run.projectId,
+    ),
+  ];
 }
 
 export function* createRun(
@@ -84,7 +133,8 @@ export function* createRun(
   attempt: SqlAttempt,
 ): SqlWork<StoredRun> {
   // The tombstone is read last: a deletion under way ends before the row can be added.
-  const [added = [], tombstones = []] = yield* together([
+  const [, , added = [], tombstones = []] = yield* together([
+    ...holdProject(space, run),
     sql(
       `INSERT INTO runs (space, ${newRuns.columns.join(', ')}, change_id, change_order, revision)
        VALUES (?, ${placeholders(newRuns.columns)}, ?, ${NEXT_ORDER}, 1) ON CONFLICT DO NOTHING RETURNING revision`,

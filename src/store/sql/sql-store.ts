@@ -141,6 +141,9 @@ class SqlStore implements StoreDriver {
     return [...projects].sort((a, b) => compareText(a.name, b.name));
   };
 
+  readonly removeProject: NonNullable<Store['removeProject']> = async (projectId) =>
+    this.#database.transaction(() => runs.removeProject(this.#space, projectId));
+
   readonly createRun: Store['createRun'] = async (run) => {
     const { prepareRun } = this.#parts;
     if (prepareRun !== undefined) {
