@@ -150,8 +150,11 @@ function emptySegment(
   return segmentFor(table, manifests, { rowCount: 0, columns: new Map() });
 }
 
-/** What replaces segments, with the rows that are left of them. */
-function segmentFor(
+/**
+ * What replaces segments of one table and run, with the rows that are left of them and their sequence numbers as a column. It stands for
+ * the same batches, and says how many rows are gone.
+ */
+export function segmentFor(
   table: TableDefinition,
   manifests: readonly SegmentManifest[],
   batch: RowBatch,

@@ -1,10 +1,12 @@
 /** Does what the rules of a space ask for, and stores the rules. */
 import { checkNotAborted } from '../base/assert.ts';
+import { systemClock } from '../base/clock.ts';
 import { isQuarkError, isStoreError, messageOf, QuarkError } from '../base/errors.ts';
-import { asGiven, optional, readOptions, text } from '../base/options.ts';
+import { asGiven, optional, orDefault, readOptions, text } from '../base/options.ts';
 import { checkStore } from '../read/runs.ts';
 import type { Store } from '../store/store.ts';
 import { planRetention, type PlanOptions, type RetentionPlan, type RetentionStep } from './plan.ts';
+import { MIN_POINTS, thinMetrics } from './thin.ts';
 import { checkRetention, type CheckedSettings, type RetentionSettings } from './rules.ts';
 
 /** Options of {@link applyRetention}. */
@@ -46,37 +48,52 @@ export async function applyRetention(
   const { by, clock, onStep, signal } = readOptions('options', options, {
     by: text('retention'),
     onStep: optional(asGiven),
-    clock: optional(asGiven),
+    clock: orDefault(asGiven, systemClock),
     signal: optional(asGiven),
   });
   const plan = await planRetention(store, given, { clock, signal });
+  const context = { by, keepMs: undoDays * DAY_MS, nowMs: clock.now(), signal };
   const done: RetentionStep[] = [];
   const skipped: SkippedStep[] = [];
   for (const step of plan.steps) {
     checkNotAborted(signal);
-    const reason = await act(store, step, { by, keepMs: undoDays * DAY_MS });
-    if (reason === undefined) {
-      done.push(step);
-      onStep?.(step);
-    } else skipped.push({ step, reason });
+    const outcome = await act(store, step, context);
+    if (typeof outcome === 'string') skipped.push({ step, reason: outcome });
+    else {
+      done.push(outcome);
+      onStep?.(outcome);
+    }
   }
   return { plan, done, skipped };
 }
 
-/** Undefined when it was done; else why it was not. */
+/** How the steps of one call are done. */
+type ActContext = {
+  readonly by: string;
+  readonly keepMs: number;
+  readonly nowMs: number;
+  readonly signal: AbortSignal | undefined;
+};
+
+/** The step as it was done; else why it was not. */
 async function act(
   store: Store,
-  { act: what, revision, runId }: RetentionStep,
-  deletion: { readonly by: string; readonly keepMs: number },
-): Promise<string | undefined> {
+  step: RetentionStep,
+  { by, keepMs, nowMs, signal }: ActContext,
+): Promise<RetentionStep | string> {
+  const { act: what, pointsPerMetric: points, revision, runId } = step;
   const run = await store.findRun(runId);
   if (run === undefined) return 'it is gone';
   if (run.revision !== revision) return 'it has changed since';
   if ((await store.listLeases([runId])).length > 0) return 'it has a live session';
   try {
+    if (what === 'thin') {
+      const rows = await thinMetrics(store, runId, { points: points ?? MIN_POINTS, nowMs, signal });
+      return typeof rows === 'string' ? rows : { ...step, rows };
+    }
     if (what === 'archive') await store.archiveRun(runId);
-    else await store.deleteRun(runId, deletion);
-    return undefined;
+    else await store.deleteRun(runId, { by, keepMs });
+    return step;
   } catch (error) {
     if (isQuarkError(error, 'run_not_found') || isStoreError(error)) return messageOf(error);
     throw error;

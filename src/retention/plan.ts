@@ -14,6 +14,7 @@ import {
   type RetentionRule,
   type RetentionSettings,
 } from './rules.ts';
+import type { ThinnedRows } from './thin.ts';
 import { factsOf, RunMeasures, type Exemption, type JudgedRun } from './run-facts.ts';
 
 /** One thing that a rule would do. */
@@ -33,6 +34,10 @@ export type RetentionStep = {
   readonly rule: number;
   /** The rule as a sentence. */
   readonly because: string;
+  /** Where it thins: rows of the metrics now, and how many stay at most. */
+  readonly rows?: ThinnedRows | undefined;
+  /** Where it thins: samples of each metric that stay at most. */
+  readonly pointsPerMetric?: number | undefined;
   /** The run as it was judged: one that has changed since is left alone. */
   readonly revision: number;
 };
@@ -58,7 +63,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
  * What the rules would do now. A run has at most one step: that of the first rule that deletes it, or else of the first that archives
- * it. Rules rank and count the runs that the rules before them leave.
+ * it; and, where nothing deletes it, one that thins it, by the rule that leaves the fewest samples. Thinning comes first. Rules rank and count the runs that the rules before them leave.
  *
  * @throws {QuarkError} `invalid_input` with field, value and rule
  */
@@ -116,18 +121,38 @@ class Planner {
     rules: readonly RetentionRule[],
   ): Promise<readonly RetentionStep[]> {
     const steps = new Map<string, RetentionStep>();
+    const thinning = new Map<string, RetentionStep>();
     const isLeft = ({ stored }: JudgedRun): boolean => steps.get(stored.id)?.act !== 'delete';
     for (const [index, rule] of rules.entries()) {
       const chosen = await this.#choose(runs.filter(isLeft), all.filter(isLeft), rule);
       for (const { facts, value } of chosen) {
         const { id } = facts.stored;
+        if (rule.act === 'thin') {
+          const step = await this.#thinningStep(thinning.get(id), { facts, value }, rule, index);
+          if (step !== undefined) thinning.set(id, step);
+          continue;
+        }
         if (rule.act === 'archive' && (steps.has(id) || isArchived(facts))) continue;
         steps.set(id, await this.#stepOf(facts, value, rule, index));
       }
     }
-    return [...steps.values()].sort(
-      (a, b) => a.rule - b.rule || a.endedAtMs - b.endedAtMs || compareText(a.runId, b.runId),
-    );
+    const left = [...thinning.values()].filter(({ runId }) => steps.get(runId)?.act !== 'delete');
+    return [...left.sort(compareSteps), ...[...steps.values()].sort(compareSteps)];
+  }
+
+  /** Undefined where another rule leaves as few samples, or no metric has more. */
+  async #thinningStep(
+    before: RetentionStep | undefined,
+    { facts, value }: Chosen,
+    rule: RetentionRule,
+    index: number,
+  ): Promise<RetentionStep | undefined> {
+    const points = rule.pointsPerMetric ?? Number.POSITIVE_INFINITY;
+    if ((before?.pointsPerMetric ?? Number.POSITIVE_INFINITY) <= points) return undefined;
+    const rows = await this.#measures.thinned(facts.stored.id, points);
+    if (rows === undefined) return undefined;
+    const step = await this.#stepOf(facts, value, rule, index);
+    return { ...step, rows, pointsPerMetric: points };
   }
 
   async #stepOf(
@@ -226,6 +251,10 @@ class Planner {
     }
     return chosen;
   }
+}
+
+function compareSteps(a: RetentionStep, b: RetentionStep): number {
+  return a.rule - b.rule || a.endedAtMs - b.endedAtMs || compareText(a.runId, b.runId);
 }
 
 function byProject(runs: readonly JudgedRun[]): ReadonlyMap<string, readonly JudgedRun[]> {

@@ -1,22 +1,29 @@
 /**
- * Retention rules: which runs are archived or deleted by themselves. A rule is settings (JSON or YAML), and is shown as a sentence:
+ * Retention rules: which runs are archived, deleted or thinned by themselves. A rule is settings (JSON or YAML), and is shown as a sentence:
  *
  *     { "act": "delete", "statuses": ["failed"], "olderThanDays": 90 }
  *     delete failed runs older than 90 days
  *
  *     { "act": "archive", "project": "digits", "keepBest": { "count": 20, "metric": "val/loss" } }
  *     of runs of "digits", keep the best 20 by val/loss (lowest) and archive the others
+ *
+ *     { "act": "thin", "olderThanDays": 90, "pointsPerMetric": 1000 }
+ *     thin runs older than 90 days to 1,000 points a metric
  */
 import { checkCount, checkLiteral, checkPositive } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
 import { checkKey, checkLabel } from '../base/names.ts';
 import { literal, numberWhere, optional, orDefault, readOptions } from '../base/options.ts';
 import { parseYaml } from '../codecs/yaml/yaml.ts';
+import { MIN_POINTS } from './thin.ts';
 import { TERMINAL_RUN_STATUSES, type TerminalRunStatus } from '../records/literals.ts';
 
 /** What a rule does to a run. */
-export const RETENTION_ACTS = ['archive', 'delete'] as const;
-/** What a rule does to a run: `archive` leaves it out of listings, `delete` makes a tombstone of it, which can be undone for a time. */
+export const RETENTION_ACTS = ['archive', 'delete', 'thin'] as const;
+/**
+ * What a rule does to a run: `archive` leaves it out of listings, `delete` makes a tombstone of it, which can be undone for a time,
+ * `thin` leaves so many samples of each metric, for good.
+ */
 export type RetentionAct = (typeof RETENTION_ACTS)[number];
 
 /** Which of the runs that a rule is about it leaves alone. Ranks are made in each project by itself. */
@@ -38,6 +45,8 @@ export type RetentionRule = {
   readonly statuses?: readonly TerminalRunStatus[] | undefined;
   /** Runs that ended, or changed last, more than so many days ago. */
   readonly olderThanDays?: number | undefined;
+  /** With `thin`, and only then: samples of each metric that stay at most, 20 to 10,000,000. `olderThanDays` must be given, too. */
+  readonly pointsPerMetric?: number | undefined;
   /** Runs with all of these tags. */
   readonly tags?: readonly string[] | undefined;
   /** Runs whose segments and payloads have more bytes. */
@@ -67,6 +76,7 @@ export type CheckedSettings = {
 
 const MAX_RULES = 100;
 const MAX_DAYS = 36_500;
+const MAX_POINTS = 10_000_000;
 const MAX_YAML_DEPTH = 16;
 
 /**
@@ -122,6 +132,7 @@ function checkRule(field: string, given: unknown): RetentionRule {
         listOf(3, (name, value) => checkLiteral(name, value, TERMINAL_RUN_STATUSES)),
       ),
       olderThanDays: optional(days),
+      pointsPerMetric: optional(points),
       tags: optional(listOf(MAX_RULES, checkLabel)),
       largerThanBytes: optional(checkCount),
       keepBest: optional(checkBest),
@@ -133,6 +144,7 @@ function checkRule(field: string, given: unknown): RetentionRule {
     throw invalidInput(`${field}.keepBytes`, rule.keepBytes, 'left out where keepBest is given');
   if (rule.keepBytes !== undefined && rule.act !== 'delete')
     throw invalidInput(`${field}.keepBytes`, rule.keepBytes, 'left out where act is not delete');
+  checkThinning(field, rule);
   const hasCondition =
     rule.olderThanDays !== undefined ||
     rule.statuses !== undefined ||
@@ -164,6 +176,28 @@ const days: Rule<number> = numberWhere(
   `a number of days from 0 to ${MAX_DAYS}`,
 );
 
+const points: Rule<number> = numberWhere(
+  (value) => Number.isInteger(value) && value >= MIN_POINTS && value <= MAX_POINTS,
+  `an integer from ${MIN_POINTS} to ${MAX_POINTS}`,
+);
+
+function checkThinning(
+  field: string,
+  { act, olderThanDays, pointsPerMetric }: RetentionRule,
+): void {
+  const isThin = act === 'thin';
+  if (isThin && pointsPerMetric === undefined)
+    throw invalidInput(`${field}.pointsPerMetric`, pointsPerMetric, 'given where act is thin');
+  if (!isThin && pointsPerMetric !== undefined)
+    throw invalidInput(
+      `${field}.pointsPerMetric`,
+      pointsPerMetric,
+      'left out where act is not thin',
+    );
+  if (isThin && olderThanDays === undefined)
+    throw invalidInput(`${field}.olderThanDays`, olderThanDays, 'given where act is thin');
+}
+
 function listOf<T>(most: number, check: Rule<T>): Rule<readonly T[]> {
   return (field, value) => {
     if (!Array.isArray(value) || value.length === 0 || value.length > most)
@@ -186,16 +220,17 @@ function withoutUndefined<T extends object>(value: T): T {
 
 /** A rule as a sentence, without a full stop. */
 export function describeRule(rule: RetentionRule): string {
-  const { act, keepBest, keepBytes } = rule;
+  const { act, keepBest, keepBytes, pointsPerMetric } = rule;
+  const to = pointsPerMetric === undefined ? '' : ` to ${grouped(pointsPerMetric)} points a metric`;
   const which = describeRuns(rule);
   if (keepBest !== undefined) {
     const { count, goal, metric } = keepBest;
     const order = goal === 'max' ? 'greatest' : 'lowest';
-    return `of ${which}, keep the best ${grouped(count)} by ${metric} (${order}) and ${act} the others`;
+    return `of ${which}, keep the best ${grouped(count)} by ${metric} (${order}) and ${act} the others${to}`;
   }
   if (keepBytes !== undefined)
     return `${act} ${which}, the oldest first, until a project has at most ${grouped(keepBytes)} bytes`;
-  return `${act} ${which}`;
+  return `${act} ${which}${to}`;
 }
 
 function describeRuns({

@@ -1,7 +1,13 @@
 /** From rows to a segment that a store can take. */
 import type { TableDefinition } from '../schema/table.ts';
 import { CURRENT_SCHEMA_VERSION } from '../schema/version.ts';
-import type { BatchRange, NewSegment, SegmentEncoding, SegmentIdentity } from '../store/store.ts';
+import type {
+  BatchRange,
+  NewSegment,
+  SegmentEncoding,
+  SegmentIdentity,
+  SegmentManifest,
+} from '../store/store.ts';
 import { segmentChecksum } from './checksum.ts';
 import { encodeBatch } from './encode.ts';
 import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
@@ -62,6 +68,15 @@ export function describeSegment({
     },
     bytes,
   };
+}
+
+/** What a segment that replaces these says of thinning: that which left the most, and the last time. */
+export function thinningOf(
+  manifests: readonly SegmentManifest[],
+): Pick<SegmentManifest, 'thinnedTo' | 'thinnedAtMs'> {
+  const thinnedTo = Math.max(...manifests.map((one) => one.thinnedTo ?? 0));
+  if (!(thinnedTo > 0)) return {};
+  return { thinnedTo, thinnedAtMs: Math.max(...manifests.map((one) => one.thinnedAtMs ?? 0)) };
 }
 
 /** The keys that occur, or null when there are too many to list. */

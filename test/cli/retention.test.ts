@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { readMetricColumns } from '../../src/read/metric-columns.ts';
 import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import type { Store } from '../../src/store/store.ts';
 import { addRun } from '../support/retained-runs.ts';
@@ -100,4 +101,41 @@ it('refuses what is not a rule, and names it', async () => {
   expect((await retention('set', 'missing.json')).stderr).toContain('missing.json cannot be read');
   expect((await retention('set')).code).toBe(2);
   expect((await retention('burn')).code).toBe(2);
+});
+
+it('thins old runs, says so, and does nothing more when it is asked again', async () => {
+  const values = Array.from({ length: 500 }, (_, step) => (step === 321 ? -7 : step % 17));
+  await addRun(store, {
+    id: 'run_long',
+    project: 'long',
+    endedAtMs: Date.now() - 100 * DAY_MS,
+    metric: 'train/loss',
+    values,
+  });
+  writeFileSync(
+    join(folder, 'thin.json'),
+    '{"rules": [{"act": "thin", "project": "long", "olderThanDays": 90, "pointsPerMetric": 100}]}',
+  );
+  const plan = await retention('plan', 'thin.json');
+  expect(plan.stdout).toContain(
+    '1. thin runs of "long" older than 90 days to 100 points a metric: 1 run\n',
+  );
+  expect(plan.stdout).toMatch(/thin +run_long +long +completed .* 500 to 100 /);
+  expect(plan.stdout).toContain('Would delete 0 runs (0 bytes), archive 0, thin 1.');
+  const { steps } = JSON.parse((await retention('apply', 'thin.json', '--json')).stdout);
+  expect(steps).toMatchObject([{ act: 'thin', run_id: 'run_long', rows_before: 500 }]);
+  expect(steps[0].rows_after).toBeLessThanOrEqual(100);
+  const left = await readMetricColumns({ store, runId: 'run_long' });
+  expect(left.rowCount).toBe(steps[0].rows_after);
+  expect([...left.steps]).toEqual(expect.arrayContaining([0, 321, 499]));
+  const { stdout } = await quark(['show', 'run_long'], { cwd: folder });
+  expect(stdout).toMatch(/thinned +to 100 points a metric: \d+ of 500 rows are left/);
+  expect(
+    JSON.parse((await quark(['show', 'run_long', '--json'], { cwd: folder })).stdout),
+  ).toMatchObject({ thinned: { points_per_metric: 100, rows_before: 500, rows: left.rowCount } });
+  const again = await retention('apply', 'thin.json', '--json');
+  expect(JSON.parse(again.stdout)).toMatchObject({ steps: [], skipped: [] });
+  const doctor = await quark(['doctor'], { cwd: folder });
+  expect(doctor.stdout).not.toContain('rows_missing');
+  expect(doctor.stdout).not.toContain('taken away');
 });

@@ -6,8 +6,11 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ArtifactStore } from '../../src/instruments/artifacts/artifact-store.ts';
 import { runCli } from '../../src/cli/cli.ts';
 import { serveService, type ServedService } from '../../src/service/node/serve-service.ts';
-import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
+import { openFileSpaces, openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { deleteArtifact, deleteTable } from '../../src/read/row-deletion.ts';
+import { readMetricColumns } from '../../src/read/metric-columns.ts';
+import { applyRetention } from '../../src/retention/apply.ts';
+import { planRetention } from '../../src/retention/plan.ts';
 import { openHttpStorage } from '../../src/wire/http-store.ts';
 import { EventLogger } from '../../src/session/event-logger.ts';
 import { MetricsLogger } from '../../src/session/metrics-logger.ts';
@@ -153,6 +156,46 @@ describe('a session with a service', () => {
     expect(await runCli(['verify', runId, '--storage-dir', 'my runs'], verifying)).toBe(0);
     expect(verifying.out).toContain('metrics: 30 rows were deleted there\n');
     expect(verifying.out).toContain('artifacts: 1 row was deleted there\n');
+    await remote.close();
+  });
+
+  test('brings nothing back of metrics that were thinned there, and verification says that they were', async () => {
+    const runId = await TrainingSession.run(
+      { project: 'p', storageDir: place(), persistenceUrl: url() },
+      async (session) => {
+        await record(session, 300);
+        return session.runId;
+      },
+    );
+    const sync = async (...more: string[]): Promise<void> => {
+      const io = new FakeIo({ cwd: folder });
+      expect(await runCli(['sync', '--storage-dir', 'my runs', ...more], io)).toBe(0);
+    };
+    await sync();
+    const remote = await openHttpStorage(url(), { space: 'my-runs' });
+    const rules = { rules: [{ act: 'thin', olderThanDays: 90, pointsPerMetric: 40 }] } as const;
+    const clock = { now: () => Date.now() + 100 * 24 * 60 * 60 * 1000 };
+    const through = await applyRetention(remote, rules, { clock });
+    expect(through).toMatchObject({ done: [], skipped: [{ step: { runId } }] });
+    const spaces = await openFileSpaces(join(folder, 'service'));
+    const { done, skipped } = await applyRetention(spaces.store('my-runs'), rules, { clock });
+    expect(skipped).toEqual([]);
+    const left = done[0]?.rows?.after ?? 0;
+    expect(done).toMatchObject([{ act: 'thin', runId, rows: { before: 300 } }]);
+    const rowsThere = async (): Promise<number> =>
+      (await readMetricColumns({ store: remote, runId })).rowCount;
+    expect(left).toBeLessThanOrEqual(40);
+    expect(await rowsThere()).toBe(left);
+    await expectEqual(runId);
+    await sync('--again');
+    expect(await rowsThere()).toBe(left);
+    expect((await planRetention(remote, rules, { clock })).steps).toEqual([]);
+    const verifying = new FakeIo({ cwd: folder });
+    expect(await runCli(['verify', runId, '--storage-dir', 'my runs'], verifying)).toBe(0);
+    expect(verifying.out).toContain(
+      `metrics: thinned to 40 points a metric, ${300 - left} rows were taken away there\n`,
+    );
+    await spaces.close();
     await remote.close();
   });
 

@@ -1,4 +1,4 @@
-/** `quark retention`: rules that archive and delete runs, what they would do, and doing it. */
+/** `quark retention`: rules that archive, delete and thin runs, what they would do, and doing it. */
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { QuarkError, type Store } from '../../index.ts';
@@ -30,7 +30,7 @@ const ACTIONS = ['plan', 'apply', 'set', 'show', 'clear'] as const;
 export const retentionCommand: Command = {
   spec: {
     name: 'retention',
-    summary: 'Rules that archive and delete old runs: show what they would do, and do it.',
+    summary: 'Rules that archive, delete and thin old runs: show what they would do, and do it.',
     positionals: ['plan|apply|set|show|clear', '[FILE]'],
     options: { ...STORAGE_OPTIONS, json: JSON_OPTION },
     notes: [
@@ -154,6 +154,7 @@ function planText(
             cell: ({ value }) => (value === undefined ? '' : String(value)),
             align: 'right',
           },
+          { title: 'ROWS', cell: rowsText },
           { title: 'SIZE', cell: ({ bytes }) => byteText(bytes), align: 'right' },
         ],
         own,
@@ -164,11 +165,19 @@ function planText(
   }
   const deleted = steps.filter(({ act }) => act === 'delete');
   const bytes = deleted.reduce((sum, step) => sum + step.bytes, 0);
+  const counts = (what: RetentionStep['act']): number =>
+    steps.filter(({ act }) => act === what).length;
+  const thinText = counts('thin') === 0 ? '' : `, ${isDone ? 'thinned' : 'thin'} ${counts('thin')}`;
   const { running, tagged, unreadable, 'lately running': lately } = plan.exempt;
   lines.push(
-    `${isDone ? 'Deleted' : 'Would delete'} ${counted(deleted.length, 'run')} (${byteText(bytes)}), ${isDone ? 'archived' : 'archive'} ${steps.length - deleted.length}. Never touched: ${running + lately} running, ${tagged} tagged, ${unreadable} unreadable.\n`,
+    `${isDone ? 'Deleted' : 'Would delete'} ${counted(deleted.length, 'run')} (${byteText(bytes)}), ${isDone ? 'archived' : 'archive'} ${counts('archive')}${thinText}. Never touched: ${running + lately} running, ${tagged} tagged, ${unreadable} unreadable.\n`,
   );
   return lines.join('');
+}
+
+/** `250000 to 1000`, of a run that is thinned. */
+function rowsText({ rows }: RetentionStep): string {
+  return rows === undefined ? '' : `${rows.before} to ${rows.after}`;
 }
 
 function stepJson(step: RetentionStep): object {
@@ -180,6 +189,9 @@ function stepJson(step: RetentionStep): object {
     ended_at: new Date(step.endedAtMs).toISOString(),
     bytes: step.bytes,
     value: step.value ?? null,
+    ...(step.rows === undefined
+      ? {}
+      : { rows_before: step.rows.before, rows_after: step.rows.after }),
     rule: step.rule,
     because: step.because,
   };

@@ -1,5 +1,5 @@
 /** `quark show RUN`: everything a run says about itself. */
-import type { RunReader } from '../../index.ts';
+import type { RunReader, RunThinning } from '../../index.ts';
 import {
   EXIT,
   findRunByPrefix,
@@ -12,7 +12,7 @@ import {
   type Command,
 } from '../support/command.ts';
 import { columns } from '../support/args.ts';
-import { localTime, onTerminal, type Style } from '../support/text.ts';
+import { counted, localTime, onTerminal, type Style } from '../support/text.ts';
 
 export const showCommand: Command = {
   spec: {
@@ -26,20 +26,43 @@ export const showCommand: Command = {
       const reader = await findRunByPrefix(store, args.positionals[0] ?? '');
       const metricKeys = await reader.metricKeys();
       const superseded = await reader.supersededRows();
+      const thinning = await reader.thinning();
       if (args.flag('json')) {
-        const rest = superseded === 0 ? {} : { superseded_rows: superseded };
+        const rest = {
+          ...(superseded === 0 ? {} : { superseded_rows: superseded }),
+          ...(thinning === undefined ? {} : { thinned: thinningJson(thinning) }),
+        };
         await io.stdout.write(
           jsonText({ ...summaryJson(reader), metric_keys: metricKeys, ...rest }),
         );
-      } else await io.stdout.write(describe(reader, metricKeys, superseded, style));
+      } else await io.stdout.write(describe(reader, { metricKeys, superseded, thinning }, style));
       return EXIT.ok;
     }),
 };
 
+type Found = {
+  readonly metricKeys: readonly string[];
+  readonly superseded: number;
+  readonly thinning: RunThinning | undefined;
+};
+
+function thinningJson({ atMs, pointsPerMetric, rows, rowsBefore }: RunThinning): object {
+  return {
+    points_per_metric: pointsPerMetric,
+    rows_before: rowsBefore,
+    rows,
+    at: new Date(atMs).toISOString(),
+  };
+}
+
+function thinningText({ atMs, pointsPerMetric, rows, rowsBefore }: RunThinning): string {
+  const when = localTime(new Date(atMs).toISOString());
+  return `to ${counted(pointsPerMetric, 'point')} a metric: ${rows} of ${rowsBefore} rows are left, ${when}`;
+}
+
 function describe(
   reader: RunReader,
-  metricKeys: readonly string[],
-  superseded: number,
+  { metricKeys, superseded, thinning }: Found,
   style: Style,
 ): string {
   const { run, effectiveStatus } = reader;
@@ -58,6 +81,7 @@ function describe(
             string,
           ],
         ]),
+    ...(thinning === undefined ? [] : [['thinned', thinningText(thinning)] as [string, string]]),
     ['parent run', onTerminal(run.parentRunId ?? '-')],
     ['git commit', onTerminal(run.gitCommit ?? '-')],
     ['files', onTerminal(run.runPath)],

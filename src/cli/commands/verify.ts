@@ -72,9 +72,8 @@ function describe(result: ServiceVerification, width: number | undefined, style:
   for (const { local, missingLocal, missingRemote, remote, table: name } of tables) {
     if (missingRemote.length > 0) lines.push(`${name}: not there: ${shown(missingRemote)}\n`);
     if (missingLocal.length > 0) lines.push(`${name}: only there: ${shown(missingLocal)}\n`);
-    if (local.deletedRows !== undefined) lines.push(`${name}: ${gone(local.deletedRows)} here\n`);
-    if (remote.deletedRows !== undefined)
-      lines.push(`${name}: ${gone(remote.deletedRows)} there\n`);
+    if (local.deletedRows !== undefined) lines.push(`${name}: ${gone(local)} here\n`);
+    if (remote.deletedRows !== undefined) lines.push(`${name}: ${gone(remote)} there\n`);
     for (const reason of local.damage) lines.push(`${name}: damaged here: ${onTerminal(reason)}\n`);
     for (const reason of remote.damage)
       lines.push(`${name}: damaged there: ${onTerminal(reason)}\n`);
@@ -82,8 +81,11 @@ function describe(result: ServiceVerification, width: number | undefined, style:
   return lines.join('');
 }
 
-function gone(rows: number): string {
-  return `${counted(rows, 'row')} ${rows === 1 ? 'was' : 'were'} deleted`;
+function gone({ deletedRows: rows = 0, thinnedTo }: Line['local']): string {
+  const were = `${counted(rows, 'row')} ${rows === 1 ? 'was' : 'were'}`;
+  return thinnedTo === undefined
+    ? `${were} deleted`
+    : `thinned to ${counted(thinnedTo, 'point')} a metric, ${were} taken away`;
 }
 
 const MAX_SHOWN = 10;

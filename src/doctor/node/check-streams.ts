@@ -56,12 +56,12 @@ const CHECKS: readonly Check[] = [
     }),
   },
   {
-    statement: `SELECT ${STREAM}, CAST(coalesce(sum(segments.row_count), 0) AS BIGINT), streams.next_sequence FROM streams
+    statement: `SELECT ${STREAM}, CAST(coalesce(sum(segments.row_count + coalesce(segments.dropped_rows, 0)), 0) AS BIGINT), streams.next_sequence FROM streams
       LEFT JOIN segments ON segments.stream_key = streams.stream_key
       LEFT JOIN stream_replacements ON stream_replacements.stream_key = streams.stream_key
       WHERE stream_replacements.stream_key IS NULL
       GROUP BY streams.stream_key, streams.space, streams.run_id, streams.table_name, streams.next_sequence
-      HAVING coalesce(sum(segments.row_count), 0) <> streams.next_sequence`,
+      HAVING coalesce(sum(segments.row_count + coalesce(segments.dropped_rows, 0)), 0) <> streams.next_sequence`,
     toFinding: (row) => {
       const rows = numberCell(row, 3);
       const next = numberCell(row, 4);

@@ -23,6 +23,9 @@ export type RetentionKeeperOptions = {
 export type RetentionCounts = {
   readonly deleted: number;
   readonly archived: number;
+  /** Runs whose metrics were thinned, and how many of their rows are gone. */
+  readonly thinned: number;
+  readonly thinnedRows: number;
   readonly skipped: number;
   /** Bytes of the runs that were deleted. */
   readonly deletedBytes: number;
@@ -51,7 +54,11 @@ export async function retainSpaces(
         target: { kind: 'space', id: name },
         ownerId,
         space: name,
-        detail: { ...snakeCounts(counts), rules: settings.rules.map(describeRule) },
+        detail: {
+          ...snakeCounts(counts),
+          rules: settings.rules.map(describeRule),
+          ...thinnedDetail(done),
+        },
       });
       onApplied(space, counts);
     } catch (error) {
@@ -64,20 +71,39 @@ export async function retainSpaces(
   return true;
 }
 
+const MAX_LISTED = 20;
+
 type Done = Awaited<ReturnType<typeof applyRetention>>['done'];
 
 function countsOf(done: Done, skipped: number): RetentionCounts {
   const deleted = done.filter(({ act }) => act === 'delete');
   return {
     deleted: deleted.length,
-    archived: done.length - deleted.length,
+    archived: done.filter(({ act }) => act === 'archive').length,
+    thinned: done.filter(({ act }) => act === 'thin').length,
+    thinnedRows: done.reduce(
+      (sum, { rows }) => sum + (rows === undefined ? 0 : rows.before - rows.after),
+      0,
+    ),
     skipped,
     deletedBytes: deleted.reduce((sum, { bytes }) => sum + bytes, 0),
   };
 }
 
-function snakeCounts({ deletedBytes, ...counts }: RetentionCounts): Record<string, number> {
-  return { ...counts, deleted_bytes: deletedBytes };
+/** Runs that were thinned, as far as a line of the log has room for them; other acts have lines of their own. */
+function thinnedDetail(done: Done): Record<string, unknown> {
+  const lines = done.flatMap(({ rows, runId }) =>
+    rows === undefined ? [] : [`${runId}: ${rows.before} to ${rows.after} rows`],
+  );
+  return lines.length === 0 ? {} : { thinned_runs: lines.slice(0, MAX_LISTED) };
+}
+
+function snakeCounts({
+  deletedBytes,
+  thinnedRows,
+  ...counts
+}: RetentionCounts): Record<string, number> {
+  return { ...counts, thinned_rows: thinnedRows, deleted_bytes: deletedBytes };
 }
 
 /** The spaces that have rules. */

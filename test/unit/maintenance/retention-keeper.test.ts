@@ -1,5 +1,6 @@
 /** Maintenance applies the rules of each space once a day, and the audit log says so. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readMetricColumns } from '../../../src/read/metric-columns.ts';
 import { saveRetention } from '../../../src/retention/apply.ts';
 import { AuditLog } from '../../../src/service/access/audit-log.ts';
 import {
@@ -90,4 +91,34 @@ test('rules that cannot be read are a failure of their space, and the others are
   expect(reports.map(({ kind }) => kind).toSorted()).toEqual(['applied retention', 'failed']);
   expect(await idsIn(SPACE)).toEqual(['run_old']);
   expect((await spaces.store(SPACE).findRun('run_old'))?.archivedAtMs).toBe(NOW_MS);
+});
+
+test('old runs are thinned, and the log names them with their rows', async () => {
+  const values = Array.from({ length: 300 }, (_, step) => step % 7);
+  await addRun(spaces.store(SPACE), { id: 'run_old', endedAtMs: NOW_MS - 100 * DAY_MS, values });
+  await addRun(spaces.store(SPACE), { id: 'run_new', endedAtMs: NOW_MS - 10 * DAY_MS, values });
+  await saveRetention(spaces.store(SPACE), {
+    rules: [{ act: 'thin', olderThanDays: 90, pointsPerMetric: 40 }],
+  });
+  const { reports, round } = maintain();
+  await round();
+  const rows = async (runId: string): Promise<number> =>
+    (await readMetricColumns({ store: spaces.store(SPACE), runId })).rowCount;
+  const left = await rows('run_old');
+  expect(left).toBeLessThanOrEqual(40);
+  expect(await rows('run_new')).toBe(300);
+  expect(reports).toMatchObject([
+    { kind: 'applied retention', archived: 0, deleted: 0, thinned: 1, thinnedRows: 300 - left },
+  ]);
+  const [line] = await new AuditLog(spaces.database, clock).list();
+  expect(line).toMatchObject({
+    action: 'retention.apply',
+    detail: {
+      rules: ['thin runs older than 90 days to 40 points a metric'],
+      thinned_runs: [`run_old: 300 to ${left} rows`],
+    },
+  });
+  clock.advance(DAY_MS);
+  await round();
+  expect(await new AuditLog(spaces.database, clock).list()).toHaveLength(1);
 });

@@ -35,6 +35,19 @@ describe('a rule as a sentence', () => {
       { act: 'delete', keepBytes: 5_000_000_000 },
       'delete runs, the oldest first, until a project has at most 5,000,000,000 bytes',
     ],
+    [
+      { act: 'thin', olderThanDays: 90, pointsPerMetric: 1000 },
+      'thin runs older than 90 days to 1,000 points a metric',
+    ],
+    [
+      {
+        act: 'thin',
+        olderThanDays: 7,
+        pointsPerMetric: 500,
+        keepBest: { count: 3, metric: 'acc', goal: 'max' },
+      },
+      'of runs older than 7 days, keep the best 3 by acc (greatest) and thin the others to 500 points a metric',
+    ],
   ])('%j', (rule, sentence) => {
     expect(describeRule(rule)).toBe(sentence);
   });
@@ -68,7 +81,9 @@ test('the example of the manual is understood, and says what its comments say', 
   const page = readFileSync(join(import.meta.dirname, '../../../docs/operations.md'), 'utf8');
   const example = /^    rules:\n(?:    .*\n)+/m.exec(page)?.[0] ?? '';
   const { rules } = parseRetention(example.replaceAll(/^ {4}/gm, ''));
-  const comments = [...example.matchAll(/# ((?:delete|of|archive) .*)$/gm)].map(([, text]) => text);
+  const comments = [...example.matchAll(/# ((?:delete|of|archive|thin) .*)$/gm)].map(
+    ([, text]) => text,
+  );
   expect(rules.map(describeRule)).toEqual(comments);
 });
 
@@ -86,6 +101,16 @@ describe('a refusal names field and rule', () => {
     [{ rules: [{ act: 'delete', statuses: [] }] }, 'rules[0].statuses'],
     [{ rules: [{ act: 'delete', olderThanDays: -1 }] }, 'rules[0].olderThanDays'],
     [{ rules: [{ act: 'delete', olderThanDays: '90' }] }, 'rules[0].olderThanDays'],
+    [{ rules: [{ act: 'thin', olderThanDays: 90 }] }, 'rules[0].pointsPerMetric'],
+    [
+      { rules: [{ act: 'thin', olderThanDays: 90, pointsPerMetric: 19 }] },
+      'rules[0].pointsPerMetric',
+    ],
+    [
+      { rules: [{ act: 'thin', statuses: ['failed'], pointsPerMetric: 100 }] },
+      'rules[0].olderThanDays',
+    ],
+    [{ rules: [{ ...failed, pointsPerMetric: 100 }] }, 'rules[0].pointsPerMetric'],
     [
       { rules: [{ act: 'delete', keepBest: { count: 0, metric: 'loss' } }] },
       'rules[0].keepBest.count',
