@@ -55,7 +55,7 @@ export {
   type RetentionStep,
 } from './retention/plan.ts';
 export { type Exemption } from './retention/run-facts.ts';
-export { type ThinnedRows } from './retention/thin.ts';
+export { type RowsLeft } from './retention/thin.ts';
 export {
   applyRetention,
   readRetention,

@@ -14,7 +14,7 @@ import {
   type RetentionRule,
   type RetentionSettings,
 } from './rules.ts';
-import type { ThinnedRows } from './thin.ts';
+import type { RowsLeft } from './thin.ts';
 import { factsOf, RunMeasures, type Exemption, type JudgedRun } from './run-facts.ts';
 
 /** One thing that a rule would do. */
@@ -35,7 +35,7 @@ export type RetentionStep = {
   /** The rule as a sentence. */
   readonly because: string;
   /** Where it thins: rows of the metrics now, and how many stay at most. */
-  readonly rows?: ThinnedRows | undefined;
+  readonly rows?: RowsLeft | undefined;
   /** Where it thins: samples of each metric that stay at most. */
   readonly pointsPerMetric?: number | undefined;
   /** The run as it was judged: one that has changed since is left alone. */
@@ -149,7 +149,7 @@ class Planner {
   ): Promise<RetentionStep | undefined> {
     const points = rule.pointsPerMetric ?? Number.POSITIVE_INFINITY;
     if ((before?.pointsPerMetric ?? Number.POSITIVE_INFINITY) <= points) return undefined;
-    const rows = await this.#measures.thinned(facts.stored.id, points);
+    const rows = await this.#measures.downsampled(facts.stored.id, points);
     if (rows === undefined) return undefined;
     const step = await this.#stepOf(facts, value, rule, index);
     return { ...step, rows, pointsPerMetric: points };

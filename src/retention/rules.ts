@@ -1,5 +1,5 @@
 /**
- * Retention rules: which runs are archived, deleted or thinned by themselves. A rule is settings (JSON or YAML), and is shown as a sentence:
+ * Retention rules: which runs are archived, deleted or downsampled by themselves. A rule is settings (JSON or YAML), and is shown as a sentence:
  *
  *     { "act": "delete", "statuses": ["failed"], "olderThanDays": 90 }
  *     delete failed runs older than 90 days

@@ -6,7 +6,7 @@ import { artifactTable } from '../records/artifact.ts';
 import type { RunStatus } from '../records/literals.ts';
 import { TABLES } from '../records/tables.ts';
 import type { SegmentManifest, Store, StoredRun } from '../store/store.ts';
-import { countSamples, thinnedRows, type ThinnedRows } from './thin.ts';
+import { countSamples, rowsLeft, type RowsLeft } from './thin.ts';
 import type { BestRuns } from './rules.ts';
 
 /** What the rules know of a run before anything of it is read. */
@@ -85,8 +85,8 @@ export class RunMeasures {
   }
 
   /** Rows of its metrics now and once no metric has more than `points`; undefined where none has. */
-  async thinned(runId: string, points: number): Promise<ThinnedRows | undefined> {
-    return thinnedRows(await countSamples(this.#store, runId, points, this.#signal), points);
+  async downsampled(runId: string, points: number): Promise<RowsLeft | undefined> {
+    return rowsLeft(await countSamples(this.#store, runId, points, this.#signal), points);
   }
 
   async #readBytes(runId: string): Promise<number> {

@@ -1,9 +1,9 @@
 /**
  * Thinning: of each metric of an ended run at most so many samples stay, with their exact values, steps and times. A segment replaces
  * those with the rows: it has what is left, stands for the same batches, and says how many rows are gone (`droppedRows`), to how many
- * of a metric it was thinned (`thinnedTo`) and when. What is sent again is known by its batches and brings nothing back.
+ * of a metric it was downsampled (`downsampledTo`) and when. What is sent again is known by its batches and brings nothing back.
  *
- * What is to be done follows from the rows that are there. So a run that was thinned has nothing left to do, and one whose thinning
+ * What is to be done follows from the rows that are there. So a run that was downsampled has nothing left to do, and one whose thinning
  * was cut off is finished by the next attempt.
  */
 import { checkNotAborted } from '../base/assert.ts';
@@ -35,7 +35,7 @@ const LEFT_BYTES = 16 << 20;
 const MAX_ATTEMPTS = 8;
 
 /** Rows of the metrics of a run, now and when no metric has more than so many. */
-export type ThinnedRows = { readonly before: number; readonly after: number };
+export type RowsLeft = { readonly before: number; readonly after: number };
 
 /** How many samples each metric has. Where some cannot be read they are not counted, and `isDamaged` is true. */
 export type SampleCounts = {
@@ -71,7 +71,7 @@ export async function countSamples(
 }
 
 /** What thinning would leave, at most; undefined where no metric has more than `points`. */
-export function thinnedRows({ counts }: SampleCounts, points: number): ThinnedRows | undefined {
+export function rowsLeft({ counts }: SampleCounts, points: number): RowsLeft | undefined {
   const all = [...counts.values()];
   if (all.every((count) => count <= points)) return undefined;
   return {
@@ -91,7 +91,7 @@ function mayExceed(manifests: readonly SegmentManifest[], points: number): boole
   return Math.max(0, ...bounds.values()) + unlisted > points;
 }
 
-/** How a run is thinned. */
+/** How a run is downsampled. */
 export type ThinOptions = {
   /** Samples of a metric that stay at most, {@link MIN_POINTS} or more. */
   readonly points: number;
@@ -115,7 +115,7 @@ export async function thinMetrics(
   store: Store,
   runId: string,
   options: ThinOptions,
-): Promise<ThinnedRows | string> {
+): Promise<RowsLeft | string> {
   const { points, signal } = options;
   if (store.deleteTable !== undefined)
     return 'it is behind a service, which thins the runs of its spaces itself by the rules that are stored there';
@@ -305,13 +305,13 @@ class WaitingSegments {
     const rows = filled.length === 0 ? { rowCount: 0, columns: new Map() } : concatBatches(filled);
     const { bytes, manifest } = segmentFor(metricTable, manifests, rows);
     const { nowMs, points } = this.#options;
-    const thinned = { ...manifest, thinnedTo: points, thinnedAtMs: Math.floor(nowMs) };
+    const downsampled = { ...manifest, downsampledTo: points, downsampledAtMs: Math.floor(nowMs) };
     const before = manifests.reduce((sum, { rowCount }) => sum + rowCount, 0);
     this.#manifests = [];
     this.#rest = [];
     this.#rows = this.#bytes = 0;
     const isReplaced = await this.#store.replaceSegments(this.#runId, TABLE, manifests, [
-      { bytes, manifest: thinned },
+      { bytes, manifest: downsampled },
     ]);
     if (isReplaced) this.dropped += before - rows.rowCount;
     return isReplaced;

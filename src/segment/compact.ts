@@ -13,7 +13,7 @@ import { mergeableSegments } from '../store/unsent.ts';
 import { concatBatches, concatBatchesInTurns, gatherRows } from './batch-ops.ts';
 import { encodeBatch, SEQUENCE_COLUMN } from './encode.ts';
 import { groupSegments } from './group-segments.ts';
-import { describeSegment, rangeOf, thinningOf } from './manifest.ts';
+import { describeSegment, rangeOf, downsamplingOf } from './manifest.ts';
 import { openSegment, type OpenedSegment } from './open-segment.ts';
 import { packSegment } from '../codecs/packed/pack.ts';
 import { unpackSegment } from '../codecs/packed/unpack.ts';
@@ -136,7 +136,7 @@ async function mergeWindow(
         firstSequence: start ?? 0,
         lastSequence: end ?? 0,
         ...(droppedRows > 0 && merged.length === 0 ? { droppedRows } : {}),
-        ...thinningOf(manifests),
+        ...downsamplingOf(manifests),
       },
       bytes,
     });

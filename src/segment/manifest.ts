@@ -71,12 +71,15 @@ export function describeSegment({
 }
 
 /** What a segment that replaces these says of thinning: that which left the most, and the last time. */
-export function thinningOf(
+export function downsamplingOf(
   manifests: readonly SegmentManifest[],
-): Pick<SegmentManifest, 'thinnedTo' | 'thinnedAtMs'> {
-  const thinnedTo = Math.max(...manifests.map((one) => one.thinnedTo ?? 0));
-  if (!(thinnedTo > 0)) return {};
-  return { thinnedTo, thinnedAtMs: Math.max(...manifests.map((one) => one.thinnedAtMs ?? 0)) };
+): Pick<SegmentManifest, 'downsampledTo' | 'downsampledAtMs'> {
+  const downsampledTo = Math.max(...manifests.map((one) => one.downsampledTo ?? 0));
+  if (!(downsampledTo > 0)) return {};
+  return {
+    downsampledTo,
+    downsampledAtMs: Math.max(...manifests.map((one) => one.downsampledAtMs ?? 0)),
+  };
 }
 
 /** The keys that occur, or null when there are too many to list. */

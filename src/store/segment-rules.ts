@@ -173,10 +173,10 @@ export function findMerged(
 }
 
 /** Only a segment that replaces others may lack rows. */
-function checkWhole({ droppedRows, rowCount, thinnedTo }: NewSegment['manifest']): void {
+function checkWhole({ droppedRows, rowCount, downsampledTo }: NewSegment['manifest']): void {
   if (rowCount === 0) throw invalidInput('rowCount', rowCount, 'an integer of at least 1');
   if (droppedRows !== undefined) throw invalidInput('droppedRows', droppedRows, 'left out');
-  if (thinnedTo !== undefined) throw invalidInput('thinnedTo', thinnedTo, 'left out');
+  if (downsampledTo !== undefined) throw invalidInput('downsampledTo', downsampledTo, 'left out');
 }
 
 function checkSegment(manifest: NewSegment['manifest'], bytes: unknown): void {

@@ -5,7 +5,7 @@ import { checkNotAborted } from '../base/assert.ts';
 import { RunNotFoundError } from '../base/errors.ts';
 import { TABLES } from '../records/tables.ts';
 import { groupSegments } from '../segment/group-segments.ts';
-import { thinningOf } from '../segment/manifest.ts';
+import { downsamplingOf } from '../segment/manifest.ts';
 import { openSegment } from '../segment/open-segment.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import { batchesOf, coalesceRanges, rangesContain } from '../store/batch-ranges.ts';
@@ -18,8 +18,8 @@ export type TableDigest = {
   readonly rows: number;
   /** Rows that were deleted on this side; absent for none. */
   readonly deletedRows?: number;
-  /** Deleted rows were thinned, to so many samples of each metric; absent where they were not. */
-  readonly thinnedTo?: number;
+  /** Deleted rows were downsampled, to so many samples of each metric; absent where they were not. */
+  readonly downsampledTo?: number;
   /** 16 hex digits; see `row-digest.ts` for what it tells. */
   readonly checksum: string;
   /** Segments that cannot be read, in words; their rows are not in the count. */
@@ -167,11 +167,11 @@ async function digestTable(
     if (isGone && attempt < MAX_ATTEMPTS) continue;
     if (isGone) damage.push('its segments were merged again and again while they were read');
     const deletedRows = segments.reduce((sum, one) => sum + (one.droppedRows ?? 0), 0);
-    const thinnedTo = thinningOf(segments).thinnedTo;
+    const downsampledTo = downsamplingOf(segments).downsampledTo;
     const counts = {
       rows: rows.rows,
       ...(deletedRows > 0 ? { deletedRows } : {}),
-      ...(thinnedTo === undefined ? {} : { thinnedTo }),
+      ...(downsampledTo === undefined ? {} : { downsampledTo }),
     };
     return { digest: { ...counts, checksum: rows.checksum, damage }, segments };
   }

@@ -129,10 +129,12 @@ it('thins old runs, says so, and does nothing more when it is asked again', asyn
   expect(left.rowCount).toBe(steps[0].rows_after);
   expect([...left.steps]).toEqual(expect.arrayContaining([0, 321, 499]));
   const { stdout } = await quark(['show', 'run_long'], { cwd: folder });
-  expect(stdout).toMatch(/thinned +to 100 points a metric: \d+ of 500 rows are left/);
+  expect(stdout).toMatch(/downsampled +to 100 points a metric: \d+ of 500 rows are left/);
   expect(
     JSON.parse((await quark(['show', 'run_long', '--json'], { cwd: folder })).stdout),
-  ).toMatchObject({ thinned: { points_per_metric: 100, rows_before: 500, rows: left.rowCount } });
+  ).toMatchObject({
+    downsampled: { points_per_metric: 100, rows_before: 500, rows: left.rowCount },
+  });
   const again = await retention('apply', 'thin.json', '--json');
   expect(JSON.parse(again.stdout)).toMatchObject({ steps: [], skipped: [] });
   const doctor = await quark(['doctor'], { cwd: folder });

@@ -1,4 +1,4 @@
-/** Thinned metrics against the rows that were recorded. */
+/** Downsampled metrics against the rows that were recorded. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readMetrics } from '../../src/read/metric-records.ts';

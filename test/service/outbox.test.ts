@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ArtifactStore } from '../../src/instruments/artifacts/artifact-store.ts';
 import { runCli } from '../../src/cli/cli.ts';
+import { LOCAL_USER } from '../../src/service/access/principal.ts';
 import { serveService, type ServedService } from '../../src/service/node/serve-service.ts';
 import { openFileSpaces, openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { deleteArtifact, deleteTable } from '../../src/read/row-deletion.ts';
@@ -159,7 +160,7 @@ describe('a session with a service', () => {
     await remote.close();
   });
 
-  test('brings nothing back of metrics that were thinned there, and verification says that they were', async () => {
+  test('brings nothing back of metrics that were downsampled there, and verification says that they were', async () => {
     const runId = await TrainingSession.run(
       { project: 'p', storageDir: place(), persistenceUrl: url() },
       async (session) => {
@@ -178,7 +179,9 @@ describe('a session with a service', () => {
     const through = await applyRetention(remote, rules, { clock });
     expect(through).toMatchObject({ done: [], skipped: [{ step: { runId } }] });
     const spaces = await openFileSpaces(join(folder, 'service'));
-    const { done, skipped } = await applyRetention(spaces.store('my-runs'), rules, { clock });
+    const { done, skipped } = await applyRetention(spaces.store(`${LOCAL_USER}/my-runs`), rules, {
+      clock,
+    });
     expect(skipped).toEqual([]);
     const left = done[0]?.rows?.after ?? 0;
     expect(done).toMatchObject([{ act: 'thin', runId, rows: { before: 300 } }]);
@@ -193,7 +196,7 @@ describe('a session with a service', () => {
     const verifying = new FakeIo({ cwd: folder });
     expect(await runCli(['verify', runId, '--storage-dir', 'my runs'], verifying)).toBe(0);
     expect(verifying.out).toContain(
-      `metrics: thinned to 40 points a metric, ${300 - left} rows were taken away there\n`,
+      `metrics: downsampled to 40 points a metric, ${300 - left} rows were taken away there\n`,
     );
     await spaces.close();
     await remote.close();

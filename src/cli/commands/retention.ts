@@ -167,7 +167,8 @@ function planText(
   const bytes = deleted.reduce((sum, step) => sum + step.bytes, 0);
   const counts = (what: RetentionStep['act']): number =>
     steps.filter(({ act }) => act === what).length;
-  const thinText = counts('thin') === 0 ? '' : `, ${isDone ? 'thinned' : 'thin'} ${counts('thin')}`;
+  const thinText =
+    counts('thin') === 0 ? '' : `, ${isDone ? 'downsampled' : 'thin'} ${counts('thin')}`;
   const { running, tagged, unreadable, 'lately running': lately } = plan.exempt;
   lines.push(
     `${isDone ? 'Deleted' : 'Would delete'} ${counted(deleted.length, 'run')} (${byteText(bytes)}), ${isDone ? 'archived' : 'archive'} ${counts('archive')}${thinText}. Never touched: ${running + lately} running, ${tagged} tagged, ${unreadable} unreadable.\n`,
@@ -175,7 +176,7 @@ function planText(
   return lines.join('');
 }
 
-/** `250000 to 1000`, of a run that is thinned. */
+/** `250000 to 1000`, of a run that is downsampled. */
 function rowsText({ rows }: RetentionStep): string {
   return rows === undefined ? '' : `${rows.before} to ${rows.after}`;
 }

@@ -1,5 +1,5 @@
 /** `quark show RUN`: everything a run says about itself. */
-import type { RunReader, RunThinning } from '../../index.ts';
+import type { RunReader, RunDownsampling } from '../../index.ts';
 import {
   EXIT,
   findRunByPrefix,
@@ -26,11 +26,11 @@ export const showCommand: Command = {
       const reader = await findRunByPrefix(store, args.positionals[0] ?? '');
       const metricKeys = await reader.metricKeys();
       const superseded = await reader.supersededRows();
-      const thinning = await reader.thinning();
+      const thinning = await reader.downsampling();
       if (args.flag('json')) {
         const rest = {
           ...(superseded === 0 ? {} : { superseded_rows: superseded }),
-          ...(thinning === undefined ? {} : { thinned: thinningJson(thinning) }),
+          ...(thinning === undefined ? {} : { downsampled: downsamplingJson(thinning) }),
         };
         await io.stdout.write(
           jsonText({ ...summaryJson(reader), metric_keys: metricKeys, ...rest }),
@@ -43,10 +43,10 @@ export const showCommand: Command = {
 type Found = {
   readonly metricKeys: readonly string[];
   readonly superseded: number;
-  readonly thinning: RunThinning | undefined;
+  readonly thinning: RunDownsampling | undefined;
 };
 
-function thinningJson({ atMs, pointsPerMetric, rows, rowsBefore }: RunThinning): object {
+function downsamplingJson({ atMs, pointsPerMetric, rows, rowsBefore }: RunDownsampling): object {
   return {
     points_per_metric: pointsPerMetric,
     rows_before: rowsBefore,
@@ -55,7 +55,7 @@ function thinningJson({ atMs, pointsPerMetric, rows, rowsBefore }: RunThinning):
   };
 }
 
-function thinningText({ atMs, pointsPerMetric, rows, rowsBefore }: RunThinning): string {
+function downsamplingText({ atMs, pointsPerMetric, rows, rowsBefore }: RunDownsampling): string {
   const when = localTime(new Date(atMs).toISOString());
   return `to ${counted(pointsPerMetric, 'point')} a metric: ${rows} of ${rowsBefore} rows are left, ${when}`;
 }
@@ -81,7 +81,9 @@ function describe(
             string,
           ],
         ]),
-    ...(thinning === undefined ? [] : [['thinned', thinningText(thinning)] as [string, string]]),
+    ...(thinning === undefined
+      ? []
+      : [['downsampled', downsamplingText(thinning)] as [string, string]]),
     ['parent run', onTerminal(run.parentRunId ?? '-')],
     ['git commit', onTerminal(run.gitCommit ?? '-')],
     ['files', onTerminal(run.runPath)],

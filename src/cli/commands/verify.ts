@@ -81,11 +81,11 @@ function describe(result: ServiceVerification, width: number | undefined, style:
   return lines.join('');
 }
 
-function gone({ deletedRows: rows = 0, thinnedTo }: Line['local']): string {
+function gone({ deletedRows: rows = 0, downsampledTo }: Line['local']): string {
   const were = `${counted(rows, 'row')} ${rows === 1 ? 'was' : 'were'}`;
-  return thinnedTo === undefined
+  return downsampledTo === undefined
     ? `${were} deleted`
-    : `thinned to ${counted(thinnedTo, 'point')} a metric, ${were} taken away`;
+    : `downsampled to ${counted(downsampledTo, 'point')} a metric, ${were} taken away`;
 }
 
 const MAX_SHOWN = 10;

@@ -98,12 +98,15 @@ const fields = {
   ),
   /** Rows of its batches that were deleted: they are not in the segment, and sending the batches again does not bring them back. */
   droppedRows: optional(count({ min: 1, doc: 'Rows of its batches that were deleted.' })),
-  /** Of its rows, at most so many of each metric were left when they were thinned, the last time at `thinnedAtMs`; absent where they never were. */
-  thinnedTo: optional(
-    count({ min: 1, doc: 'Rows of each metric that were left, at most, when they were thinned.' }),
+  /** Of its rows, at most so many of each metric were left when they were downsampled, the last time at `downsampledAtMs`; absent where they never were. */
+  downsampledTo: optional(
+    count({
+      min: 1,
+      doc: 'Rows of each metric that were left, at most, when they were downsampled.',
+    }),
   ),
   /** UTC epoch milliseconds. */
-  thinnedAtMs: optional(count({ doc: 'When they were thinned; UTC epoch milliseconds.' })),
+  downsampledAtMs: optional(count({ doc: 'When they were downsampled; UTC epoch milliseconds.' })),
   /** Batches this segment took the place of when it was made by a merge; empty for a segment as written. */
   sources: list(batchRangeShape, 'BatchRange', { check: checkRanges }),
 };

@@ -23,9 +23,9 @@ export type RetentionKeeperOptions = {
 export type RetentionCounts = {
   readonly deleted: number;
   readonly archived: number;
-  /** Runs whose metrics were thinned, and how many of their rows are gone. */
-  readonly thinned: number;
-  readonly thinnedRows: number;
+  /** Runs whose metrics were downsampled, and how many of their rows are gone. */
+  readonly downsampled: number;
+  readonly downsampledRows: number;
   readonly skipped: number;
   /** Bytes of the runs that were deleted. */
   readonly deletedBytes: number;
@@ -57,7 +57,7 @@ export async function retainSpaces(
         detail: {
           ...snakeCounts(counts),
           rules: settings.rules.map(describeRule),
-          ...thinnedDetail(done),
+          ...downsampledDetail(done),
         },
       });
       onApplied(space, counts);
@@ -80,8 +80,8 @@ function countsOf(done: Done, skipped: number): RetentionCounts {
   return {
     deleted: deleted.length,
     archived: done.filter(({ act }) => act === 'archive').length,
-    thinned: done.filter(({ act }) => act === 'thin').length,
-    thinnedRows: done.reduce(
+    downsampled: done.filter(({ act }) => act === 'thin').length,
+    downsampledRows: done.reduce(
       (sum, { rows }) => sum + (rows === undefined ? 0 : rows.before - rows.after),
       0,
     ),
@@ -90,20 +90,20 @@ function countsOf(done: Done, skipped: number): RetentionCounts {
   };
 }
 
-/** Runs that were thinned, as far as a line of the log has room for them; other acts have lines of their own. */
-function thinnedDetail(done: Done): Record<string, unknown> {
+/** Runs that were downsampled, as far as a line of the log has room for them; other acts have lines of their own. */
+function downsampledDetail(done: Done): Record<string, unknown> {
   const lines = done.flatMap(({ rows, runId }) =>
     rows === undefined ? [] : [`${runId}: ${rows.before} to ${rows.after} rows`],
   );
-  return lines.length === 0 ? {} : { thinned_runs: lines.slice(0, MAX_LISTED) };
+  return lines.length === 0 ? {} : { downsampled_runs: lines.slice(0, MAX_LISTED) };
 }
 
 function snakeCounts({
   deletedBytes,
-  thinnedRows,
+  downsampledRows,
   ...counts
 }: RetentionCounts): Record<string, number> {
-  return { ...counts, thinned_rows: thinnedRows, deleted_bytes: deletedBytes };
+  return { ...counts, downsampled_rows: downsampledRows, deleted_bytes: deletedBytes };
 }
 
 /** The spaces that have rules. */

@@ -327,10 +327,10 @@ const LATER: readonly Step[] = [
   ],
   // Rows of the batches of a segment that were deleted.
   ['ALTER TABLE segments ADD COLUMN dropped_rows BIGINT'],
-  // Segments whose rows were thinned: to how many of each metric, and when.
+  // Segments whose rows were downsampled: to how many of each metric, and when.
   [
-    'ALTER TABLE segments ADD COLUMN thinned_to BIGINT',
-    'ALTER TABLE segments ADD COLUMN thinned_at_ms BIGINT',
+    'ALTER TABLE segments ADD COLUMN downsampled_to BIGINT',
+    'ALTER TABLE segments ADD COLUMN downsampled_at_ms BIGINT',
   ],
 ];
 

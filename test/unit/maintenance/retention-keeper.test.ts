@@ -93,7 +93,7 @@ test('rules that cannot be read are a failure of their space, and the others are
   expect((await spaces.store(SPACE).findRun('run_old'))?.archivedAtMs).toBe(NOW_MS);
 });
 
-test('old runs are thinned, and the log names them with their rows', async () => {
+test('old runs are downsampled, and the log names them with their rows', async () => {
   const values = Array.from({ length: 300 }, (_, step) => step % 7);
   await addRun(spaces.store(SPACE), { id: 'run_old', endedAtMs: NOW_MS - 100 * DAY_MS, values });
   await addRun(spaces.store(SPACE), { id: 'run_new', endedAtMs: NOW_MS - 10 * DAY_MS, values });
@@ -108,14 +108,20 @@ test('old runs are thinned, and the log names them with their rows', async () =>
   expect(left).toBeLessThanOrEqual(40);
   expect(await rows('run_new')).toBe(300);
   expect(reports).toMatchObject([
-    { kind: 'applied retention', archived: 0, deleted: 0, thinned: 1, thinnedRows: 300 - left },
+    {
+      kind: 'applied retention',
+      archived: 0,
+      deleted: 0,
+      downsampled: 1,
+      downsampledRows: 300 - left,
+    },
   ]);
   const [line] = await new AuditLog(spaces.database, clock).list();
   expect(line).toMatchObject({
     action: 'retention.apply',
     detail: {
       rules: ['thin runs older than 90 days to 40 points a metric'],
-      thinned_runs: [`run_old: 300 to ${left} rows`],
+      downsampled_runs: [`run_old: 300 to ${left} rows`],
     },
   });
   clock.advance(DAY_MS);
