@@ -27,7 +27,7 @@ import { openRun } from './run-reader.ts';
 const MAX_ATTEMPTS = 8;
 
 /**
- * Deletes all rows that a table of an ended run has. Payloads of artifacts are removed later, by {@link sweepBlobs}, where nothing else
+ * Deletes all rows that a table of an ended run has, superseded ones included. Payloads of artifacts are removed later, by {@link sweepBlobs}, where nothing else
  * names them.
  *
  * @example
@@ -43,11 +43,14 @@ export async function deleteTable(store: Store, runId: string, name: string): Pr
   if (store.deleteTable !== undefined) return store.deleteTable(runId, name);
   await requireEnded(store, runId);
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const manifests = await store.listSegments({ runId, table: name });
+    const manifests = await store.listSegments({ runId, table: name, superseded: true });
     const rows = manifests.reduce((sum, { rowCount }) => sum + rowCount, 0);
     if (manifests.length === 0) return { runId, table: name, rows };
-    const nothing = emptySegment(table, manifests);
-    if (await store.replaceSegments(runId, name, manifests, [nothing]))
+    // What is superseded stays apart from what counts, without rows as with them.
+    const nothing = [true, false]
+      .map((isApart) => manifests.filter(({ superseded = false }) => superseded === isApart))
+      .flatMap((some) => (some.length === 0 ? [] : [emptySegment(table, some)]));
+    if (await store.replaceSegments(runId, name, manifests, nothing))
       return { runId, table: name, rows };
   }
   throw mergedAllTheTime(runId, name);
@@ -74,7 +77,7 @@ export async function deleteArtifact(
   let rows = 0;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     let isDone = true;
-    for (const manifest of await store.listSegments({ runId, table })) {
+    for (const manifest of await store.listSegments({ runId, table, superseded: true })) {
       const opened = await open(store, manifest);
       const left = opened === undefined ? undefined : without(opened, idOrKey);
       if (left !== undefined && left.removed === 0) continue;
@@ -173,10 +176,12 @@ export function segmentFor(
   const sources = coalesceRanges(manifests.flatMap(batchesOf));
   const { manifest } = describeSegment({ table, identity, batch, bytes, sources });
   const generation = manifests.at(-1)?.generation;
+  const isSuperseded = manifests.some(({ superseded }) => superseded === true);
   return {
     manifest: {
       ...manifest,
       ...(generation === undefined ? {} : { generation }),
+      ...(isSuperseded ? { superseded: true } : {}),
       droppedRows: rows - batch.rowCount,
       firstSequence: start ?? first,
       lastSequence: end ?? last,

@@ -76,8 +76,8 @@ export function batchesOf(
 }
 
 /**
- * Checks that `add` accounts for exactly the batches of `removed`. Returns those batches, coalesced: what has to stay
- * known.
+ * Checks that `add` accounts for exactly the batches of `removed`, and that what is superseded is replaced by what is superseded.
+ * Returns those batches, coalesced: what has to stay known.
  *
  * @throws {QuarkError} `invalid_input`
  */
@@ -85,9 +85,18 @@ export function checkMergeSources(
   removed: readonly SegmentManifest[],
   add: readonly MergedSegment[],
 ): readonly BatchRange[] {
-  const superseded = removed.find((one) => one.superseded === true);
-  if (superseded !== undefined)
-    throw invalidInput('remove', batchName(superseded), 'segments that are not superseded');
+  for (const isApart of [true, false]) {
+    const replaced = removed.filter(({ superseded = false }) => superseded !== isApart);
+    const from = coalesceRanges(replaced.flatMap(batchesOf));
+    const mixed = add
+      .filter(({ manifest: { superseded = false } }) => superseded === isApart)
+      .find(({ manifest }) =>
+        batchesOf(manifest).some((range) => from.some((other) => overlap(range, other))),
+      );
+    if (mixed === undefined) continue;
+    const rule = `made of segments that are${isApart ? '' : ' not'} superseded`;
+    throw invalidInput('add', batchName(mixed.manifest), rule);
+  }
   const needed = coalesceRanges(removed.flatMap(batchesOf));
   const allowed = coalesceRanges([...needed, ...removed.map(ownRange)]);
   const given = coalesceRanges(add.flatMap((segment) => batchesOf(segment.manifest)));
@@ -108,6 +117,10 @@ export function checkMergeSources(
     );
   }
   return needed;
+}
+
+function overlap(a: BatchRange, b: BatchRange): boolean {
+  return a.writerId === b.writerId && a.batchStart <= b.batchLast && b.batchStart <= a.batchLast;
 }
 
 function ownRange(batch: BatchName): BatchRange {

@@ -121,6 +121,14 @@ export function describeFencing(place: LocationUnderTest): void {
       await expect(
         place.store.replaceSegments(RUN_ID, 'metrics', [late], [merged]),
       ).rejects.toMatchObject({ message: expect.stringContaining('superseded') as unknown });
+      const both = await place.list({ superseded: true });
+      const sources = [{ writerId: late.writerId, batchStart: 0, batchLast: 1 }];
+      for (const superseded of [{}, { superseded: true }]) {
+        const mixed = { bytes, manifest: { ...merged.manifest, ...superseded, sources } };
+        await expect(
+          place.store.replaceSegments(RUN_ID, 'metrics', both, [mixed]),
+        ).rejects.toMatchObject({ message: expect.stringContaining('superseded') as unknown });
+      }
       expect(await batches(true)).toEqual(['writer_a 0', 'writer_a 1']);
     });
 

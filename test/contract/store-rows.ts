@@ -87,6 +87,39 @@ export function describeRowDeletion(place: LocationUnderTest): void {
       });
     });
 
+    test('what a takeover has superseded goes, too, and stays apart', async () => {
+      await add();
+      const live = [metricSegmentOf(2, { runId: RUN }), ...artifacts.slice(1)];
+      const late = [...segments.slice(0, 2), ...artifacts.slice(0, 1)].map(
+        ({ bytes, manifest }) => ({ bytes, manifest: { ...manifest, generation: 1 } }),
+      );
+      const run = await place.store.findRun(RUN);
+      if (run === undefined) throw new Error('It was made.');
+      await place.store.updateRun({ ...run, generation: 2 });
+      await place.store.appendSegments([...live, ...late]);
+      const all = async (table: string): Promise<readonly string[]> => {
+        const found = await place.store.listSegments({
+          runId: RUN,
+          table,
+          superseded: true,
+          empty: true,
+        });
+        return found
+          .map(({ droppedRows = 0, rowCount, superseded = false }) =>
+            [rowCount, droppedRows, superseded].join(' '),
+          )
+          .sort();
+      };
+      expect(await deleteTable(place.store, RUN, 'metrics')).toMatchObject({ rows: 30 });
+      expect(await all('metrics')).toEqual(['0 10 false', '0 20 true']);
+      expect(await deleteArtifact(place.store, RUN, 'art_writer_a_0_1')).toMatchObject({ rows: 1 });
+      expect(await all('artifacts')).toEqual(['1 1 true', '2 0 false']);
+      await place.store.appendSegments([...live, ...late]);
+      expect(await all('metrics')).toEqual(['0 10 false', '0 20 true']);
+      expect(await all('artifacts')).toEqual(['1 1 true', '2 0 false']);
+      expect(await rowsOf()).toBe(0);
+    });
+
     test('refusals change nothing', async () => {
       await add();
       await place.store.appendSegments(segments);
