@@ -47,17 +47,20 @@ export async function judgeMerged(
     ...there.filter(({ sources }) => sources.length === 0).flatMap(batchesOf),
     ...deleted.flatMap(batchesOf),
   ]);
+  const all = coalesceRanges(there.flatMap(batchesOf));
   const known = new Set<string>();
   const unclear = new Set<string>();
   for (const one of merged) {
     if (!overlap(one.sources, foreignBatches)) continue;
-    // Every batch is there as it was written.
-    if (one.sources.every((range) => isWithin(range, plain))) known.add(batchName(one));
+    // Every batch is there as it was written; or more of them than here, where rows were deleted.
+    const enough = one.droppedRows === undefined ? plain : all;
+    if (one.sources.every((range) => isWithin(range, enough))) known.add(batchName(one));
     else unclear.add(batchName(one));
   }
   const isOurs = rangesWithout(there.flatMap(batchesOf), here.flatMap(batchesOf)).length === 0;
   const bytes = here.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-  const mayReplace = isOurs && deleted.length === 0 && bytes <= MAX_WHOLE_BYTES;
+  const isWholeHere = here.every(({ droppedRows }) => droppedRows === undefined);
+  const mayReplace = isOurs && isWholeHere && deleted.length === 0 && bytes <= MAX_WHOLE_BYTES;
   return { isWhole: unclear.size > 0 && mayReplace, known, unclear };
 }
 

@@ -9,6 +9,8 @@ import { LOCAL_USER } from '../../src/service/access/principal.ts';
 import { serveService, type ServedService } from '../../src/service/node/serve-service.ts';
 import { openFileSpaces, openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { deleteArtifact, deleteTable } from '../../src/read/row-deletion.ts';
+import { metricTable } from '../../src/records/metric.ts';
+import { compactTable } from '../../src/segment/compact.ts';
 import { readMetricColumns } from '../../src/read/metric-columns.ts';
 import { applyRetention } from '../../src/retention/apply.ts';
 import { planRetention } from '../../src/retention/plan.ts';
@@ -199,6 +201,43 @@ describe('a session with a service', () => {
       `metrics: downsampled to 40 points a metric, ${300 - left} rows were taken away there\n`,
     );
     await spaces.close();
+    await remote.close();
+  });
+
+  test('metrics that were downsampled here stay whole there, merged or not, and are not taken away by sending again', async () => {
+    const runId = await TrainingSession.run(
+      { project: 'p', storageDir: place(), persistenceUrl: url() },
+      async (session) => {
+        await record(session, 300);
+        await record(session, 300);
+        return session.runId;
+      },
+    );
+    const sync = async (...more: string[]): Promise<void> => {
+      const io = new FakeIo({ cwd: folder });
+      expect(await runCli(['sync', '--storage-dir', 'my runs', ...more], io)).toBe(0);
+    };
+    await sync();
+    const local = await openFileStorage(place());
+    const rules = { rules: [{ act: 'thin', olderThanDays: 90, pointsPerMetric: 40 }] } as const;
+    const clock = { now: () => Date.now() + 100 * 24 * 60 * 60 * 1000 };
+    expect((await applyRetention(local, rules, { clock })).done).toMatchObject([
+      { runId, rows: { before: 600 } },
+    ]);
+    await local.close();
+    const remote = await openHttpStorage(url(), { space: 'my-runs' });
+    const rowsThere = async (): Promise<number> =>
+      (await readMetricColumns({ store: remote, runId })).rowCount;
+    await sync('--again');
+    expect(await rowsThere()).toBe(600);
+    await expectEqual(runId);
+    await compactTable(remote, metricTable, runId, 'mrg_there');
+    await sync('--again');
+    expect(await rowsThere()).toBe(600);
+    await expectEqual(runId);
+    const verifying = new FakeIo({ cwd: folder });
+    expect(await runCli(['verify', runId, '--storage-dir', 'my runs'], verifying)).toBe(0);
+    expect(verifying.out).toContain('metrics: downsampled to 40 points a metric');
     await remote.close();
   });
 
