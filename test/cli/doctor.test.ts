@@ -73,6 +73,9 @@ test('a service is asked as a client asks it', async () => {
     expect(refused).toMatchObject({ code: 1 });
     expect(refused.stdout).toContain('service_refuses_key');
     expect((await at('doctor', '--storage', service.url, '--repair')).code).toBe(2);
+    expect((await at('doctor', '--quarantine-dir', 'x')).stderr).toContain(
+      'goes with --quarantine',
+    );
   } finally {
     await service.close();
   }

@@ -89,7 +89,10 @@ it('stores rules, shows them, applies them once, and forgets them', async () => 
     { id: 'run_failed', by: 'quark retention' },
   ]);
   expect(JSON.parse((await retention('apply', '--json')).stdout)).toMatchObject({ steps: [] });
-  expect(await retention('clear')).toMatchObject({ code: 0 });
+  expect(await retention('clear')).toMatchObject({
+    code: 0,
+    stdout: 'The rules are removed. No run was changed.\n',
+  });
   expect((await retention('show')).stderr).toBe('No rules are stored.\n');
 });
 
@@ -97,9 +100,15 @@ it('refuses what is not a rule, and names it', async () => {
   writeFileSync(join(folder, 'bad.json'), JSON.stringify({ rules: [{ act: 'delete' }] }));
   const refused = await retention('set', 'bad.json');
   expect(refused).toMatchObject({ code: 1 });
-  expect(refused.stderr).toContain('rules[0] must be a rule with at least one of statuses');
+  expect(refused.stderr).toContain(
+    'bad.json: rules[0] must be a rule with at least one of statuses',
+  );
   expect((await retention('set', 'missing.json')).stderr).toContain('missing.json cannot be read');
   expect((await retention('set')).code).toBe(2);
+  expect(await retention('show', 'bad.json')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('takes no FILE; got "bad.json"'),
+  });
   expect((await retention('burn')).code).toBe(2);
 });
 

@@ -59,6 +59,8 @@ export const doctorCommand: Command = {
     const { args, io, style } = context;
     if (args.flag('quarantine') && !args.flag('repair'))
       throw new UsageError('--quarantine goes with --repair', 'doctor');
+    if (args.text('quarantine-dir') !== undefined && !args.flag('quarantine'))
+      throw new UsageError('--quarantine-dir goes with --quarantine', 'doctor');
     let examination: Examination;
     try {
       examination = await examine(context);

@@ -1,7 +1,7 @@
 /** `quark retention`: rules that archive, delete and thin runs, what they would do, and doing it. */
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { QuarkError, type Store } from '../../index.ts';
+import { isQuarkError, QuarkError, type Store } from '../../index.ts';
 import {
   applyRetention,
   describeRule,
@@ -209,5 +209,14 @@ async function rulesIn({ io }: CommandContext, file: string): Promise<RetentionS
       cause,
     });
   }
-  return parseRetention(content);
+  try {
+    return parseRetention(content);
+  } catch (error) {
+    if (!isQuarkError(error, 'invalid_input')) throw error;
+    const { cause, details, message } = error;
+    throw new QuarkError('invalid_input', `${file}: ${message} Nothing was changed.`, {
+      details: { ...details, file },
+      cause,
+    });
+  }
 }

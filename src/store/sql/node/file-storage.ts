@@ -175,7 +175,7 @@ export function locateStore(directory: string): StoreLocation {
 function storeMissing(location: StoreLocation): SessionStoreError {
   return new SessionStoreError(
     'missing',
-    `There is no Quark store in ${location.storageDir}: ${location.dbPath} does not exist. Name the directory that a run was recorded into.`,
+    `There is no Quark store in ${location.storageDir}: ${location.dbPath} does not exist. Name the folder that a run was recorded into.`,
     { details: { path: location.dbPath } },
   );
 }
