@@ -7,6 +7,7 @@ export {
   type ServedService,
   type ServeServiceOptions,
 } from './service/node/serve-service.ts';
+export { openMachineLog, type MachineLog } from './service/node/machine-log.ts';
 export { openAccess, type OpenedAccess } from './service/node/open-access.ts';
 export { createServiceLog, LOG_LEVELS, type LogLevel } from './service/node/service-log.ts';
 export { type AccessBook, type ReachableSpace } from './service/access/access-book.ts';

@@ -33,6 +33,7 @@ export const AUDIT_ACTIONS = [
   'artifact.delete',
   'project.delete',
   'space.delete',
+  'blob.sweep',
   'retention.set',
   'retention.apply',
   'quota.set',

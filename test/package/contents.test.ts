@@ -274,6 +274,7 @@ describe('exported names', () => {
         "createService",
         "createServiceLog",
         "openAccess",
+        "openMachineLog",
         "openServiceAccess",
         "s3OptionsFromEnvironment",
         "serveService",

@@ -1,13 +1,7 @@
 /** `quark gc`: removes payloads that no artifact names any more. */
 import { sweepBlobs } from '../../index.ts';
-import {
-  EXIT,
-  JSON_OPTION,
-  jsonText,
-  STORAGE_OPTIONS,
-  withStore,
-  type Command,
-} from '../support/command.ts';
+import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../support/command.ts';
+import { recorded, withAuditedStore } from '../support/audited-store.ts';
 import { byteText, counted } from '../support/text.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -34,11 +28,17 @@ export const gcCommand: Command = {
     ],
   },
   run: (context) =>
-    withStore(context, async (store) => {
+    withAuditedStore(context, async (store, record) => {
       const { args, io } = context;
       const dryRun = args.flag('dry-run');
       const keepMs = (args.count('days') ?? DEFAULT_DAYS) * DAY_MS;
-      const report = await sweepBlobs(store, { keepMs, dryRun });
+      const sweep = () => sweepBlobs(store, { keepMs, dryRun });
+      const act = {
+        action: 'blob.sweep',
+        target: { kind: 'space', id: 'default' },
+        detail: { keep_ms: keepMs },
+      } as const;
+      const report = await (dryRun ? sweep() : recorded(record, act, sweep));
       if (!dryRun && report.blobs > 0) await store.reclaimSpace();
       const { blobs, bytes, isDone, named } = report;
       if (args.flag('json'))

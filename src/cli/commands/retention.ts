@@ -23,6 +23,7 @@ import {
   type Command,
   type CommandContext,
 } from '../support/command.ts';
+import { recorded, withAuditedStore, type RecordAct } from '../support/audited-store.ts';
 import { byteText, counted, localTime, onTerminal, table } from '../support/text.ts';
 
 const ACTIONS = ['plan', 'apply', 'set', 'show', 'clear'] as const;
@@ -52,25 +53,43 @@ export const retentionCommand: Command = {
         `"quark retention ${known}" is about the rules that are stored, and takes no FILE; got "${onTerminal(file)}"`,
         'retention',
       );
-    return withStore(context, async (store) => {
-      if (known === 'set') await set(context, store, file);
-      else if (known === 'show') await show(context, await readRetention(store));
-      else if (known === 'clear') await clear(context, store);
-      else await planOrApply(context, store, known === 'apply', file);
+    if (known === 'show' || known === 'plan')
+      return withStore(context, async (store) => {
+        if (known === 'show') await show(context, await readRetention(store));
+        else await planOrApply(context, store, file);
+        return EXIT.ok;
+      });
+    return withAuditedStore(context, async (store, record) => {
+      if (known === 'set') await set(context, store, record, file);
+      else if (known === 'clear') await clear(context, store, record);
+      else await planOrApply(context, store, file, record);
       return EXIT.ok;
     });
   },
 };
 
-async function set(context: CommandContext, store: Store, file: string | undefined): Promise<void> {
+const SPACE = { kind: 'space', id: 'default' } as const;
+
+async function set(
+  context: CommandContext,
+  store: Store,
+  record: RecordAct,
+  file: string | undefined,
+): Promise<void> {
   if (file === undefined) throw new UsageError('"quark retention set" needs a FILE', 'retention');
   const settings = await rulesIn(context, file);
+  await record({
+    action: 'retention.set',
+    target: SPACE,
+    detail: { rules: settings.rules.map(describeRule) },
+  });
   await saveRetention(store, settings);
   await show(context, settings);
 }
 
-async function clear({ args, io }: CommandContext, store: Store): Promise<void> {
+async function clear({ args, io }: CommandContext, store: Store, record: RecordAct): Promise<void> {
   const had = (await readRetention(store)) !== undefined;
+  if (had) await record({ action: 'retention.set', target: SPACE, detail: { rules: [] } });
   await saveRetention(store, undefined);
   const text = had ? 'The rules are removed. No run was changed.\n' : 'No rules are stored.\n';
   await io.stdout.write(args.flag('json') ? jsonText({ removed: had }) : text);
@@ -98,10 +117,11 @@ async function show(
 async function planOrApply(
   context: CommandContext,
   store: Store,
-  applies: boolean,
   file: string | undefined,
+  record?: RecordAct,
 ): Promise<void> {
   const { args, io } = context;
+  const applies = record !== undefined;
   const settings = file === undefined ? await readRetention(store) : await rulesIn(context, file);
   if (settings === undefined)
     throw new QuarkError(
@@ -109,9 +129,14 @@ async function planOrApply(
       'No rules are stored here. Name a file with rules, or store them with "quark retention set FILE".',
       { details: { field: 'file', rule: 'a file with rules' } },
     );
-  const report = applies
-    ? await applyRetention(store, settings, { by: 'quark retention' })
-    : undefined;
+  const act = {
+    action: 'retention.apply',
+    target: SPACE,
+    detail: { rules: settings.rules.map(describeRule) },
+  } as const;
+  const report =
+    record &&
+    (await recorded(record, act, () => applyRetention(store, settings, { by: 'quark retention' })));
   const plan = report?.plan ?? (await planRetention(store, settings));
   if (args.flag('json')) {
     await io.stdout.write(

@@ -22,10 +22,10 @@ import {
   jsonText,
   statusStyle,
   STORAGE_OPTIONS,
-  withStore,
   type Command,
   type CommandContext,
 } from '../support/command.ts';
+import { withAuditedStore } from '../support/audited-store.ts';
 import { byteText, counted, localTime, table } from '../support/text.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -93,13 +93,13 @@ export const rmCommand: Command = {
     ],
   },
   run: (context) =>
-    withStore(context, (store) => {
+    withAuditedStore(context, (store, record) => {
       const { args } = context;
-      if (args.flag('all')) return removeWholeProject(context, store);
+      if (args.flag('all')) return removeWholeProject(context, store, record);
       if (args.flag('running')) throw new UsageError('--running goes with --all', 'rm');
       return args.text('table') === undefined && args.text('artifact') === undefined
         ? removeRuns(context, store)
-        : removeRows(context, store);
+        : removeRows(context, store, record);
     }),
 };
 

@@ -15,9 +15,9 @@ import {
   jsonText,
   STORAGE_OPTIONS,
   summaryJson,
-  withStore,
   type Command,
 } from '../support/command.ts';
+import { withAuditedStore } from '../support/audited-store.ts';
 import { counted } from '../support/text.ts';
 
 export const undeleteCommand: Command = {
@@ -29,7 +29,7 @@ export const undeleteCommand: Command = {
     notes: ['"quark runs --deleted" lists the runs that can be brought back, and until when.'],
   },
   run: ({ io, args }) =>
-    withStore({ io, args }, async (store) => {
+    withAuditedStore({ io, args }, async (store) => {
       const ids: string[] = [];
       for (const given of args.positionals) ids.push(await findId(store, given));
       for (const id of new Set(ids)) await checkRestorable(store, id);

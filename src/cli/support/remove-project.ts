@@ -1,5 +1,6 @@
 /** `quark rm --project NAME --all`: deletes a project with all of its runs. */
 import { deleteProject, runSize, type Store } from '../../index.ts';
+import { recorded, type RecordAct } from './audited-store.ts';
 import { UsageError } from './args.ts';
 import { EXIT, jsonText, type CommandContext } from './command.ts';
 import { byteText, counted, onTerminal } from './text.ts';
@@ -17,7 +18,11 @@ type Found = {
 };
 
 /** Deletes the project that `--project` names; returns the exit code. */
-export async function removeWholeProject(context: CommandContext, store: Store): Promise<number> {
+export async function removeWholeProject(
+  context: CommandContext,
+  store: Store,
+  record: RecordAct,
+): Promise<number> {
   const { args, io } = context;
   const found = await findProject(context, store);
   const days = args.count('days');
@@ -26,10 +31,17 @@ export async function removeWholeProject(context: CommandContext, store: Store):
   if (isDone) {
     // A key that may not purge is refused before anything is deleted.
     if (args.flag('purge-now')) await store.purgeDeletedRuns(undefined, []);
-    await deleteProject(store, found.name, {
-      running: args.flag('running'),
-      ...(keepMs === undefined ? {} : { keepMs }),
-    });
+    const act = {
+      action: 'project.delete',
+      target: { kind: 'project', id: found.name },
+      detail: { runs: found.runIds.length },
+    } as const;
+    await recorded(record, act, () =>
+      deleteProject(store, found.name, {
+        running: args.flag('running'),
+        ...(keepMs === undefined ? {} : { keepMs }),
+      }),
+    );
     if (args.flag('purge-now')) {
       await store.purgeDeletedRuns(undefined, found.runIds);
       await store.reclaimSpace();
@@ -83,11 +95,11 @@ async function findProject({ args }: CommandContext, store: Store): Promise<Foun
 async function mayGoOn({ args, io }: CommandContext, found: Found): Promise<boolean> {
   // What is refused is refused before anybody is asked.
   if (args.flag('yes') || (found.live > 0 && !args.flag('running'))) return true;
-  const recorded = found.live === 0 ? '' : `, of which ${found.live} being recorded`;
+  const liveOnes = found.live === 0 ? '' : `, of which ${found.live} being recorded`;
   const runs = counted(found.runIds.length, 'run');
   const verb = args.flag('purge-now') ? 'Delete for good' : 'Delete';
   const answer = await io.ask(
-    `${verb} project ${onTerminal(found.name)} with ${runs}${recorded}? [y/N] `,
+    `${verb} project ${onTerminal(found.name)} with ${runs}${liveOnes}? [y/N] `,
   );
   if (answer === undefined)
     throw new UsageError('There is no terminal to ask at: give --yes', 'rm');

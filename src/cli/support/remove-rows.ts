@@ -1,5 +1,6 @@
 /** `quark rm RUN --table TABLE` and `--artifact KEY`: deletes a part of a run. */
 import { deleteArtifact, deleteTable, type Store } from '../../index.ts';
+import { recorded, type RecordAct } from './audited-store.ts';
 import { UsageError } from './args.ts';
 import { EXIT, findRunByPrefix, jsonText, type CommandContext } from './command.ts';
 import { counted, onTerminal } from './text.ts';
@@ -9,7 +10,11 @@ const RUN_OPTIONS = ['project', 'before'] as const;
 const RUN_FLAGS = ['archive', 'purge-now', 'dry-run'] as const;
 
 /** Deletes the table or the artifact that the options name; returns the exit code. */
-export async function removeRows(context: CommandContext, store: Store): Promise<number> {
+export async function removeRows(
+  context: CommandContext,
+  store: Store,
+  record: RecordAct,
+): Promise<number> {
   const { args, io } = context;
   const [table, artifact] = [args.text('table'), args.text('artifact')];
   const [given, ...more] = args.positionals;
@@ -32,10 +37,17 @@ export async function removeRows(context: CommandContext, store: Store): Promise
       throw new UsageError('There is no terminal to ask at: give --yes', 'rm');
     if (!/^y(es)?$/i.test(answer.trim())) return EXIT.failure;
   }
-  const { rows, table: name } =
+  const kind = table === undefined ? 'artifact' : 'table';
+  const act = {
+    action: `${kind}.delete`,
+    target: { kind, id: run.id },
+    detail: { name: table ?? artifact ?? '' },
+  } as const;
+  const { rows, table: name } = await recorded(record, act, () =>
     table === undefined
-      ? await deleteArtifact(store, run.id, artifact ?? '')
-      : await deleteTable(store, run.id, table);
+      ? deleteArtifact(store, run.id, artifact ?? '')
+      : deleteTable(store, run.id, table),
+  );
   await io.stdout.write(
     args.flag('json')
       ? jsonText({ run_id: run.id, table: name, rows })

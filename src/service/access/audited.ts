@@ -11,6 +11,8 @@ export type AuditedSpace = {
   readonly audit: AuditLog;
   readonly actor: Actor;
   readonly storedName: string;
+  /** What else each line says. */
+  readonly detail?: AuditAct['detail'];
 };
 
 /** Calls of a store that the log has a line for, each with what it is about. */
@@ -35,7 +37,7 @@ export function auditStore(store: Store, space: AuditedSpace): Store {
     const [action, kind] = audited;
     const [first, second] = args;
     const target = { kind, id: typeof first === 'string' ? first : ownerOf(space.storedName).name };
-    const detail = typeof second === 'string' ? { name: second } : {};
+    const detail = { ...space.detail, ...(typeof second === 'string' ? { name: second } : {}) };
     return recorded(store, space, { action, target, detail }, call);
   };
   return wrapStore(store, around);
